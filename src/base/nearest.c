@@ -4,20 +4,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Levenshtein distance, both texts cut at 63 bytes; stops early above limit. O(length^2). */
+/* Levenshtein distance, two neighbours swapped count as one slip; both texts cut at 63 bytes; stops early above limit. O(length^2). */
 static unsigned distance(const char *a, const char *b, unsigned limit)
 {
-	unsigned row[64];
+	unsigned row[64], above[64] = { 0 };   /* above: two rows up */
 	size_t width = strnlen(b, 63);
 	for (size_t j = 0; j <= width; j++)
 		row[j] = (unsigned)j;
 	for (size_t i = 0; i < 63 && a[i]; i++) {
-		unsigned diagonal = row[0], least = row[0] = (unsigned)i + 1;
+		unsigned diagonal = row[0], least = row[0] = (unsigned)i + 1, swapped = 0;
 		for (size_t j = 0; j < width; j++) {
-			unsigned replace = diagonal + (a[i] != b[j]);
+			unsigned replace = diagonal + (a[i] != b[j]), before = above[j];
+			above[j] = diagonal;
 			diagonal = row[j + 1];
 			unsigned best = row[j] < diagonal ? row[j] + 1 : diagonal + 1;
 			row[j + 1] = replace < best ? replace : best;
+			if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] && swapped + 1 < row[j + 1])
+				row[j + 1] = swapped + 1;
+			swapped = before;
 			if (row[j + 1] < least)
 				least = row[j + 1];
 		}

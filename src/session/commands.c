@@ -1,6 +1,8 @@
 /* commands.c: the command table and its look-ups. */
 #include "commands.h"
 
+#include "src/base/nearest.h"
+
 #define X(id, word, keys, footer, context, arguments, help) [COMMAND_##id] = { word, keys, footer, arguments, help, context },
 const struct command commands[COMMAND_COUNT] = { COMMANDS(X) };
 #undef X
@@ -13,6 +15,16 @@ enum command_id command_find(const char *line)
 		if (strlen(commands[i].word) == length && memcmp(commands[i].word, line, length) == 0)
 			return (enum command_id)i;
 	return COMMAND_COUNT;
+}
+
+enum status command_unknown(const char *line, struct error *error)
+{
+	char word[61], text[120];
+	struct nearest nearest = { .wanted = word };
+	snprintf(word, sizeof word, "%.*s", (int)strcspn(line, " \t"), line);
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		nearest_consider(&nearest, commands[i].word);
+	return fail(error, BAD_INPUT, "there is no command \"%s\"%s", word, nearest_text(&nearest, "", text, sizeof text));
 }
 
 const char *command_arguments(const char *line)

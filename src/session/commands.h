@@ -4,7 +4,7 @@
 #ifndef TIDEMARK_SESSION_COMMANDS_H
 #define TIDEMARK_SESSION_COMMANDS_H
 
-#include <stdbool.h>
+#include "solver/base/base.h"
 
 /* Where a command is valid: a set of views, or everywhere. */
 enum context {
@@ -52,6 +52,7 @@ enum context {
 	X(SEARCH_NEXT, "search-next", "n", "", IN_ANY, "", "the next match") \
 	X(SEARCH_PREVIOUS, "search-previous", "N", "", IN_ANY, "", "the previous match") \
 	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES, "TEXT", "show only rows with all of these words; ~word: its letters in order, /word/: a regular expression, kind:word (dtype, module, type, phase): of that field, !word: not") \
+	X(COLUMNS, "columns", "|", "columns", IN_TENSORS, "[NAME]", "choose the columns of the table: space shows or hides one, left and right move it; save NAME keeps the choice, NAME (or usual, or a list such as bytes,name,life) shows one, drop NAME forgets one") \
 	X(PANEL, "panel", "c", "knobs", IN_ANY, "", "go to the control panel and back") \
 	X(VIEW, "view", "1 2 3 4 5 6 7", "", IN_ANY, "N", "go to view N") \
 	X(NEXT_VIEW, "next-view", "Tab", "view", IN_ANY, "", "go to the next view") \
@@ -109,6 +110,8 @@ extern const struct command commands[COMMAND_COUNT];
 
 /* The command of that word (of the line's first word), or COMMAND_COUNT. */
 enum command_id command_find(const char *line);
+/* BAD_INPUT: there is no such command; the nearest is named. */
+enum status command_unknown(const char *line, struct error *error);
 /* What follows the line's first word, without blanks in front. */
 const char *command_arguments(const char *line);
 /* The command that a key runs in one of the contexts, or COMMAND_COUNT. */

@@ -64,13 +64,15 @@ static void read_set(struct user_config *config, char **field, int count, struct
 static void read_bind(struct user_config *config, char **field, int count, struct place *place)
 {
 	enum command_id command = count > 2 ? command_find(field[2]) : COMMAND_COUNT;
-	if (count < 3)
+	if (count < 3) {
 		warn(place, "bind KEY COMMAND: expected two words");
-	else if (command == COMMAND_COUNT)
-		warn(place, "there is no command \"%.40s\"", field[2]);
-	else if (config->bindings == CONFIG_BINDINGS)
+	} else if (command == COMMAND_COUNT) {
+		struct error error;
+		command_unknown(field[2], &error);
+		warn(place, "%s", error.text);
+	} else if (config->bindings == CONFIG_BINDINGS) {
 		warn(place, "more than %d bindings", CONFIG_BINDINGS);
-	else {
+	} else {
 		struct key_binding *binding = &config->binding[config->bindings++];
 		snprintf(binding->key, sizeof binding->key, "%s", field[1]);
 		binding->command = command;

@@ -10,6 +10,7 @@
 #include "src/plan/planner.h"
 #include "src/plan/weigh.h"
 #include "session.h"
+#include "commands.h"
 #include "log.h"
 #include "opened.h"
 #include "src/scenario/shard_mesh.h"
@@ -685,7 +686,7 @@ static enum status run_line(struct session *session, const char *line, bool exec
 			log_add(session->log, "%s", line);
 		return status;
 	}
-	return fail(error, BAD_INPUT, "there is no command \"%.*s\"", (int)(length > 60 ? 60 : length), line);
+	return command_unknown(line, error);
 }
 
 enum status session_command(struct session *session, const char *line, struct error *error)

@@ -473,6 +473,7 @@ struct app *app_new(struct session *session, enum theme theme, int colours, bool
 			return NULL;
 		}
 	}
+	app->model.columns = &app->columns;
 	app_use_theme(app, theme_possible(theme, colours));
 	app_look(app);
 	return app;

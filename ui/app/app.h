@@ -12,6 +12,7 @@
  *     panel         the knobs
  *     completion    what could follow at the prompt
  *     history_file  the prompt's lines, kept
+ *     columns_file  sets of columns, kept
  *     help          the list of commands and words
  *     words         the words of the screen
  *     tour          the guided tour
@@ -25,6 +26,7 @@
 #include "help.h"
 #include "panel.h"
 #include "src/session/config.h"
+#include "ui/views/columns.h"
 #include "ui/screen/theme.h"
 
 enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_SEARCH, MODE_FILTER, MODE_CONFIRM };
@@ -57,6 +59,8 @@ struct app {
 	enum mode mode;
 	struct line_edit line;
 	struct history history;
+	struct column_sets columns;      /* of view 4 */
+	const char *columns_path;        /* where they are kept, or NULL */
 	const char *history_path;        /* where the prompt's lines are kept, or NULL */
 	struct completion completion;
 	uint32_t completed;              /* 1 + the completion that is in the line; 0: none */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "chrome.h"
+#include "columns_file.h"
 #include "ui/screen/picture.h"
 #include "src/session/export_line.h"
 #include "tour.h"
@@ -195,6 +196,12 @@ static void run_writing(struct app *app, enum command_id command, const char *li
 		run_export(app, command, line);
 }
 
+/* False where the view doesn't know the command. */
+static bool in_view(struct app *app, enum command_id command)
+{
+	return app->model.plan && views[app->view]->command(app->state[app->view], &app->model, command);
+}
+
 static void cancel(struct app *app, bool interrupt)
 {
 	bool again = app->interrupted;
@@ -215,8 +222,9 @@ static void cancel(struct app *app, bool interrupt)
 	} else if (interrupt) {
 		app->interrupted = true;
 		view_say(&app->model, "nothing is being solved; ^C again or Q leaves");
-	} else
-		app->panel_has_keys = false;
+	} else if (!app->panel_has_keys)
+		in_view(app, COMMAND_CANCEL);
+	app->panel_has_keys = false;
 	app->tour = 0;
 }
 
@@ -224,7 +232,7 @@ static void close_something(struct app *app)
 {
 	if (app->panel_has_keys)
 		app->panel_has_keys = false;
-	else
+	else if (!in_view(app, COMMAND_CLOSE))
 		app->running = false;
 }
 
@@ -358,6 +366,26 @@ static void run_shell(struct app *app, const char *command)
 	app->wishes |= WISH_SHELL;
 }
 
+/* Without arguments where columns are chosen, else the set, list or word that follows. What others kept meanwhile is kept. */
+static void choose_columns(struct app *app, const char *arguments)
+{
+	struct model *model = &app->model;
+	struct error error;
+	char said[300];
+	if (!*arguments) {
+		show(app, &view_tensors);
+		view_tensors.command(app->state[app->view], model, COMMAND_COLUMNS);
+		return;
+	}
+	if (app->columns_path) {
+		struct column_sets kept;
+		columns_file_load(&kept, app->columns_path, false);
+		kept.shown = app->columns.shown;
+		app->columns = kept;
+	}
+	view_say(model, "%s", columns_command(&app->columns, arguments, said, sizeof said, &error) == OK ? said : error.text);
+}
+
 /* Commands of the explorer itself. False for others. */
 static bool run_own(struct app *app, enum command_id command, const char *arguments)
 {
@@ -422,6 +450,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		view_say(model, app->mouse ? "the mouse is ours: m gives it back" : "the mouse is the terminal's: select text, m takes it back");
 		return true;
 	case COMMAND_COLOURS: next_theme(app); return true;
+	case COMMAND_COLUMNS: choose_columns(app, arguments); return true;
 	case COMMAND_COPY: copy_name(app); return true;
 	case COMMAND_EDIT: edit_source(app); return true;
 	case COMMAND_SHELL: run_shell(app, arguments); return true;
@@ -447,7 +476,7 @@ void app_run(struct app *app, enum command_id command, const char *line)
 		return;
 	}
 	/* A game in a view has moves of its own to take back. */
-	if (command == COMMAND_UNDO && !app->panel_has_keys && model->plan && views[app->view]->command(app->state[app->view], model, command))
+	if (command == COMMAND_UNDO && !app->panel_has_keys && in_view(app, command))
 		return;
 	bool session_word = command == COMMAND_UNDO || command == COMMAND_REDO || command == COMMAND_BASELINE || command == COMMAND_RELOAD || *commands[command].arguments;
 	if (session_word) {
@@ -456,8 +485,8 @@ void app_run(struct app *app, enum command_id command, const char *line)
 	}
 	if (app->panel_has_keys && panel_command(&app->panel, model, command))
 		;
-	else if (!app->panel_has_keys && model->plan)
-		views[app->view]->command(app->state[app->view], model, command);
+	else if (!app->panel_has_keys)
+		in_view(app, command);
 	app_grant_request(app);
 }
 

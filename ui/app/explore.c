@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "app.h"
+#include "columns_file.h"
 #include "history_file.h"
 #include "src/base/state_files.h"
 #include "ui/screen/terminal.h"
@@ -64,6 +65,15 @@ static void grant_wishes(struct loop *loop)
 	loop->app->wishes = 0;
 }
 
+/* A choice of columns is kept as soon as it is made. */
+static void keep_columns(struct app *app)
+{
+	struct error error = { 0 };
+	if (app->columns.changed && app->columns_path && columns_file_save(&app->columns, app->columns_path, &error) != OK)
+		view_say(&app->model, "the columns can't be kept: %s", error.text);
+	app->columns.changed = false;
+}
+
 static void handle_signals(struct loop *loop)
 {
 	for (int number; (number = terminal_signal(loop->terminal)) != 0; ) {
@@ -85,6 +95,7 @@ static void handle_keys(struct loop *loop)
 	while (loop->app->running && terminal_key(loop->terminal, &key)) {
 		app_key(loop->app, &key);
 		grant_wishes(loop);
+		keep_columns(loop->app);
 	}
 	if (terminal_gone(loop->terminal)) {
 		loop->app->running = false;
@@ -165,8 +176,12 @@ int explore(struct session *session, const struct explore_options *options)
 {
 	struct error error = { 0 };
 	struct loop loop = { 0 };
-	char history[STATE_PATH_BYTES];
+	char history[STATE_PATH_BYTES], kept_columns[STATE_PATH_BYTES];
+	struct column_sets sets = { .sets = 0 };
+	bool keeps_columns = state_path("columns", kept_columns);
 	setlocale(LC_CTYPE, "");
+	if (keeps_columns)
+		columns_file_load(&sets, kept_columns, true);
 	loop.terminal = terminal_open(&error);
 	if (!loop.terminal) {
 		fprintf(stderr, "tidemark: %s\n", error.text);
@@ -180,6 +195,9 @@ int explore(struct session *session, const struct explore_options *options)
 			loop.app->history_path = history;
 			history_load(&loop.app->history, history);
 		}
+		loop.app->columns = sets;
+		loop.app->columns.changed = false;
+		loop.app->columns_path = keeps_columns ? kept_columns : NULL;
 		loop.app->mouse = !options->no_mouse;
 		terminal_mouse(loop.terminal, loop.app->mouse);
 		draw(&loop);

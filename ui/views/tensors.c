@@ -1,21 +1,7 @@
 /* tensors.c: all tensors in a table that sorts and filters. A row's numbers are its storage's: views
  * (tensors that share another's memory) are hidden until asked for. */
+#include "columns_chooser.h"
 #include "frequency.h"
-
-#define COLUMNS(X) /* title, width, right-aligned, largest first */ \
-	X(BYTES, "bytes", 8, true, true) X(KIND, "kind", 10, false, false) X(NAME, "name", 0, false, false) \
-	X(FIRST, "made", 8, true, false) X(LAST, "last use", 8, true, false) X(LIFE, "ops alive", 9, true, true) \
-	X(OFFSET, "offset", 8, true, false) X(READERS, "used by", 7, true, true) X(SHAPE, "shape", 20, false, false) \
-	X(MAKER, "made by", 24, false, false) X(MODULE, "module", 20, false, false) X(SOURCE, "source", 28, false, false)
-#define X(id, title, width, right, descending) COLUMN_##id,
-enum column { COLUMNS(X) COLUMN_COUNT };
-#undef X
-
-static const struct { const char *title; int width; bool right, descending; } columns[COLUMN_COUNT] = {
-#define X(id, title, width, right, descending) { title, width, right, descending },
-	COLUMNS(X)
-#undef X
-};
 
 struct tensors {
 	enum column sort;
@@ -27,12 +13,11 @@ struct tensors {
 	char filter[100];
 	bool stale;            /* rows must be made again */
 	struct frequency frequency;
+	struct columns_chooser chooser;
 	bool *marked;          /* [storages] of the graph `marks_of`, or NULL */
 	uint64_t marks_of;
 	uint32_t marks;
 };
-
-enum { NAME_MIN = 12, NAME_WANTED = 32 };
 
 static void tensors_free(void *state)
 {
@@ -76,6 +61,9 @@ static int64_t sort_key(const struct plan *plan, uint32_t id, enum column column
 	case COLUMN_OFFSET: return present ? plan->laid_out->offset[storage] : -1;
 	case COLUMN_READERS: return csr_length(&plan->graph->users, storage);
 	case COLUMN_SHAPE: return tensor->dims;
+	case COLUMN_SHARE: return present && plan->ordered->peak_position != NONE && alive_at(plan, storage, plan->ordered->peak_position) ? plan->laid_out->bytes[storage] : 0;
+	case COLUMN_DTYPE: return tensor->has_dtype ? tensor->dtype : -1;
+	case COLUMN_PHASE: return tensor->writer == NONE ? -1 : plan->graph->op[tensor->writer].phase;
 	default: return 0;
 	}
 }
@@ -171,6 +159,14 @@ static void value_text(const struct plan *plan, uint32_t id, enum column column,
 	case COLUMN_MAKER: snprintf(text, size, "%s", tensor->writer == NONE ? "-" : plan->graph->op[tensor->writer].type); break;
 	case COLUMN_MODULE: snprintf(text, size, "%s", tensor->writer == NONE ? "-" : plan->graph->op[tensor->writer].module); break;
 	case COLUMN_SOURCE: snprintf(text, size, "%s", tensor->writer == NONE || !plan->graph->op[tensor->writer].src ? "-" : plan->graph->op[tensor->writer].src); break;
+	case COLUMN_DTYPE: snprintf(text, size, "%s", value < 0 ? "-" : dtype_names[value]); break;
+	case COLUMN_PHASE: snprintf(text, size, "%s", value < 0 ? "-" : phase_names[value]); break;
+	case COLUMN_SHARE:
+		if (value > 0)
+			snprintf(text, size, "%.1f %%", 100.0 * (double)value / (double)plan_peak(plan));
+		else
+			text[0] = '\0';
+		break;
 	case COLUMN_FIRST:
 	case COLUMN_LAST:
 		if (present)
@@ -182,58 +178,45 @@ static void value_text(const struct plan *plan, uint32_t id, enum column column,
 	}
 }
 
-/* Which columns fit, the last ones going first, and what is left for the name. */
-static int choose_columns(int width, bool show[COLUMN_COUNT])
+/* The user's choice; the usual columns where there is nobody to choose. */
+static const struct column_sets *sets_of(const struct model *model)
 {
-	static const enum column wanted[] = { COLUMN_BYTES, COLUMN_KIND, COLUMN_FIRST, COLUMN_LAST, COLUMN_OFFSET, COLUMN_LIFE,
-					      COLUMN_READERS, COLUMN_SHAPE, COLUMN_MAKER, COLUMN_MODULE, COLUMN_SOURCE };
-	int used = NAME_MIN + 2;
-	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-		int more = columns[wanted[i]].width + 2;
-		/* The name grows before the rarer columns come. */
-		int name = i < 4 ? 0 : NAME_WANTED - NAME_MIN;
-		show[wanted[i]] = used + more + name <= width;
-		used += show[wanted[i]] ? more : 0;
-	}
-	show[COLUMN_NAME] = true;
-	return width - used + NAME_MIN;
+	static const struct column_sets none;
+	return model->columns ? model->columns : &none;
 }
 
-static void draw_header(struct frame *frame, const struct tensors *tensors, const bool show[COLUMN_COUNT], int name_width)
+static void draw_header(struct frame *frame, const struct tensors *tensors, const struct column_layout *layout)
 {
-	int x = 0;
-	for (int i = 0; i < COLUMN_COUNT; i++) {
-		if (!show[i])
-			continue;
-		int width = i == COLUMN_NAME ? name_width : columns[i].width;
+	for (int i = 0; i < layout->count; i++) {
+		const struct column_text *column = &columns[layout->column[i]];
+		bool sorted = layout->column[i] == tensors->sort, down = column->descending != tensors->reversed;
+		enum role role = sorted ? ROLE_TITLE : ROLE_LABEL;
 		char title[32];
-		bool down = columns[i].descending != tensors->reversed;
-		snprintf(title, sizeof title, "%s%s", columns[i].title, (enum column)i == tensors->sort ? (down ? " v" : " ^") : "");
-		enum role role = (enum column)i == tensors->sort ? ROLE_TITLE : ROLE_LABEL;
-		if (columns[i].right)
-			frame_right(frame, x + width, 0, role, title);
+		snprintf(title, sizeof title, "%s%s", column->title, sorted ? (down ? " v" : " ^") : "");
+		if (column->right)
+			frame_right(frame, layout->x[i] + layout->width[i], 0, role, title);
 		else
-			frame_text(frame, x, 0, width, role, title);
-		x += width + 2;
+			frame_text(frame, layout->x[i], 0, layout->width[i], role, title);
+	}
+	if (layout->left_out) {
+		char text[16];
+		snprintf(text, sizeof text, " +%d", layout->left_out);
+		frame_right(frame, frame->window.width, 0, ROLE_WARN, text);
 	}
 }
 
-static void draw_row(struct frame *frame, int y, const struct model *model, uint32_t id, const bool show[COLUMN_COUNT], int name_width)
+static void draw_row(struct frame *frame, int y, const struct model *model, uint32_t id, const struct column_layout *layout)
 {
 	const struct tensor *tensor = &model->plan->graph->tensor[id];
 	enum role role = tensor->alias == NONE ? ROLE_TEXT : ROLE_FAINT;
-	int x = 0;
-	for (int i = 0; i < COLUMN_COUNT; i++) {
+	for (int i = 0; i < layout->count; i++) {
+		enum column column = layout->column[i];
 		char text[300];
-		if (!show[i])
-			continue;
-		int width = i == COLUMN_NAME ? name_width : columns[i].width;
-		value_text(model->plan, id, (enum column)i, text, sizeof text);
-		if (columns[i].right)
-			frame_right(frame, x + width, y, role, text);
+		value_text(model->plan, id, column, text, sizeof text);
+		if (columns[column].right)
+			frame_right(frame, layout->x[i] + layout->width[i], y, role, text);
 		else
-			frame_name(frame, x, y, width, i == COLUMN_KIND ? storage_role(model->plan, tensor->storage) : role, text);
-		x += width + 2;
+			frame_name(frame, layout->x[i], y, layout->width[i], column == COLUMN_KIND ? storage_role(model->plan, tensor->storage) : role, text);
 	}
 }
 
@@ -305,8 +288,13 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 		frequency_draw(&tensors->frequency, model->plan, frame);
 		return;
 	}
-	bool show[COLUMN_COUNT];
-	int height = frame->window.height, name_width = choose_columns(frame->window.width, show);
+	if (tensors->chooser.open) {
+		columns_chooser_draw(&tensors->chooser, sets_of(model), frame);
+		return;
+	}
+	struct column_layout layout;
+	int height = frame->window.height;
+	columns_arrange(&sets_of(model)->shown, frame->window.width, &layout);
 	tensors->page = height - 2;
 	tensors->width = frame->window.width;
 	if (!make_rows(tensors, model)) {
@@ -314,16 +302,16 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 		return;
 	}
 	select_storage(tensors, model);
-	draw_header(frame, tensors, show, name_width);
+	draw_header(frame, tensors, &layout);
 	tensors->top = scroll_to(tensors->top, tensors->selected, tensors->rows, tensors->page);
 	uint32_t position = model_position(model);
 	for (int i = 0; i < tensors->page && tensors->top + (uint32_t)i < tensors->rows; i++) {
 		uint32_t row = tensors->top + (uint32_t)i;
-		draw_row(frame, 1 + i, model, tensors->row[row], show, name_width);
+		draw_row(frame, 1 + i, model, tensors->row[row], &layout);
 		if (row == tensors->selected)
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
 		if (tensors->marks && tensors->marks_of == model->plan->graph->fingerprint && tensors->marked[model->plan->graph->tensor[tensors->row[row]].storage])
-			frame_glyph(frame, columns[COLUMN_BYTES].width, 1 + i, GLYPH_BULLET, ROLE_KEY);
+			frame_glyph(frame, layout.width[0], 1 + i, GLYPH_BULLET, ROLE_KEY);
 		if (row != tensors->selected && alive_at(model->plan, model->plan->graph->tensor[tensors->row[row]].storage, position))
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_BOLD);
 	}
@@ -347,19 +335,30 @@ static void sort_by(struct tensors *tensors, enum column column)
 /* A click on a title sorts, on the sorted one in reverse; on a row it selects. */
 static void click(struct tensors *tensors, struct model *model)
 {
-	bool show[COLUMN_COUNT];
-	int name_width = choose_columns(tensors->width, show), x = 0;
+	struct column_layout layout;
+	columns_arrange(&sets_of(model)->shown, tensors->width, &layout);
 	uint32_t row = tensors->top + (uint32_t)(model->click_y - 1);
 	if (model->click_y > 0 && model->click_y <= tensors->page && row < tensors->rows) {
 		tensors->selected = row;
 		model->storage = model->plan->graph->tensor[tensors->row[row]].storage;
 	}
-	for (int i = 0; i < COLUMN_COUNT && model->click_y == 0; i++) {
-		int width = !show[i] ? 0 : i == COLUMN_NAME ? name_width + 2 : columns[i].width + 2;
-		if (model->click_x >= x && model->click_x < x + width)
-			sort_by(tensors, (enum column)i);
-		x += width;
-	}
+	for (int i = 0; i < layout.count && model->click_y == 0; i++)
+		if (model->click_x >= layout.x[i] && model->click_x < layout.x[i] + layout.width[i] + 2)
+			sort_by(tensors, layout.column[i]);
+}
+
+/* By the next column that is shown, from left to right; by the first where the sorted one is hidden. */
+static void sort_next(struct tensors *tensors, const struct model *model)
+{
+	struct column_layout layout;
+	int next = 0;
+	columns_arrange(&sets_of(model)->shown, tensors->width, &layout);
+	for (int i = 0; i < layout.count; i++)
+		if (layout.column[i] == tensors->sort)
+			next = (i + 1) % layout.count;
+	tensors->reversed = false;
+	tensors->sort = layout.column[next];
+	tensors->stale = true;
 }
 
 /* Marks or unmarks the selected tensor, and goes on to the next. Marks stay while the graph does. */
@@ -420,16 +419,14 @@ static bool frequency_command(struct tensors *tensors, struct model *model, enum
 static bool tensors_command(void *state, struct model *model, enum command_id command)
 {
 	struct tensors *tensors = state;
+	if (columns_chooser_command(&tensors->chooser, model, command))
+		return true;
 	if (frequency_command(tensors, model, command))
 		return true;
 	if (!make_rows(tensors, model))
 		return true;
 	switch (command) {
-	case COMMAND_SORT:
-		tensors->sort = (enum column)((tensors->sort + 1) % COLUMN_COUNT);
-		tensors->reversed = false;
-		tensors->stale = true;
-		return true;
+	case COMMAND_SORT: sort_next(tensors, model); return true;
 	case COMMAND_CLICK: click(tensors, model); return true;
 	case COMMAND_MARK: mark(tensors, model); return true;
 	case COMMAND_REVERSE:

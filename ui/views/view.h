@@ -16,6 +16,8 @@
  *     schedule         an order changed by hand
  *     challenge        an order made by hand
  *     tensors          view 4
+ *     columns          its columns
+ *     columns_chooser  where they are chosen
  *     row_filter       which of its rows are shown
  *     frequency        its rows counted
  *     graph            view 5
@@ -53,6 +55,8 @@
 
 #define VIEWS 7
 
+struct column_sets;
+
 struct model {
 	const struct plan *plan;          /* NULL before the first; all views need one to draw */
 	const struct plan_index *index;   /* of plan */
@@ -74,6 +78,8 @@ struct model {
 	uint32_t zoom_first, zoom_count;  /* the positions that curve and map show */
 	char filter[100];                 /* rows that don't contain it are hidden; "" shows all */
 	char search[100];                 /* what n and N look for */
+
+	struct column_sets *columns;      /* the user's choice of columns; or NULL, the usual ones */
 
 	int64_t clock;                    /* seconds; 0 where screens are made of keys alone, and equal keys make equal screens */
 	bool ticks;                       /* the view shows the time: draw again when a second is over */

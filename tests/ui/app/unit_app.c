@@ -8,6 +8,7 @@
 #include "src/plan/stages.h"
 #include "tests/common/random_keys.h"
 #include "tests/common/support.h"
+#include "ui/app/columns_file.h"
 #include "ui/app/history_file.h"
 #include "ui/app/key_script.h"
 #include "ui/screen/picture.h"
@@ -384,6 +385,69 @@ Test(app, programs_that_share_a_history_lose_no_line)
 	cr_assert(newest >= 0 && last[newest] == 399, "the last line is lost");
 	fclose(stream);
 	unlink(path);
+}
+
+static void expect_not(const struct app *app, const char *unwanted)
+{
+	char *text = frame_dump(&app->frame);
+	cr_assert(text && !strstr(text, unwanted), "\"%s\" in\n%s", unwanted, text);
+	mem_free(text);
+}
+
+/* Chosen on the screen, named, kept in a file that another explorer takes up; what is wrong in the file is left out. */
+Test(app, columns_are_chosen_named_and_kept)
+{
+	char path[] = "/tmp/tidemark-columns-XXXXXX", text[COLUMN_LIST_BYTES];
+	struct error error = { 0 };
+	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "4 |");
+	close(mkstemp(path));
+	app->columns_path = path;
+	expect(app, "usual, as many as fit");
+	press(app, "down space");                       /* without kind */
+	press(app, "l");                                /* name behind made */
+	cr_assert_str_eq(column_list_text(&app->columns.shown, text), "bytes,made,name,last,life,offset,used,shape,maker,module,source");
+	press(app, "q");
+	cr_assert(app->running, "q leaves the list first");
+	expect(app, " bytes v      made  name");
+	expect_not(app, "kind  ");
+	press(app, ": columns space name,share,bytes,phase Enter s");
+	expect(app, "  of peak     bytes  phase ^");     /* sorted by the next one: it was by bytes */
+	press(app, ": columns space save space shares Enter");
+	cr_assert_eq(columns_file_save(&app->columns, path, &error), OK);
+	press(app, ": columns space usual Enter");
+	expect(app, "  bytes  kind        name");
+	press(app, ": columns space save space bytes Enter");
+	expect(app, "means something already");
+	press(app, ": columns space nme Enter");
+	expect(app, "the nearest is name");
+	FILE *file = fopen(path, "a");
+	fputs("set mine bytes,,name\nset two name,name\nuse nothing\n", file);
+	fclose(file);
+	struct column_sets sets;
+	columns_file_load(&sets, path, false);
+	cr_assert(sets.sets == 1 && strcmp(sets.shown.name, "shares") == 0);
+	cr_assert_str_eq(column_list_text(&sets.shown, text), "name,share,bytes,phase");
+	app->columns = sets;
+	press(app, ": columns space drop space shares Enter");
+	cr_assert(app->columns.sets == 0 && app->columns.shown.count == 4 && !*app->columns.shown.name);
+	unlink(path);
+	close_app(app);
+}
+
+/* What fits is shown; the rest is counted. Nothing overlaps. */
+Test(app, columns_keep_to_the_width)
+{
+	struct column_layout layout;
+	struct column_set set;
+	struct error error;
+	cr_assert_eq(column_list_read("source,name,module,bytes,shape", &set, &error), OK);
+	for (int width = 1; width <= 250; width++) {
+		columns_arrange(&set, width, &layout);
+		cr_assert(layout.count >= 1 && layout.count + layout.left_out == set.count);
+		for (int i = 1; i < layout.count; i++)
+			cr_assert(layout.x[i] >= layout.x[i - 1] + layout.width[i - 1] + 2 && layout.x[i] + layout.width[i] <= width, "width %d, column %d", width, i);
+	}
+	cr_assert_eq(layout.left_out, 0);
 }
 
 /* True where the key's command is in the footer or the help overlay of what has the keys. */

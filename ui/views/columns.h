@@ -1,0 +1,73 @@
+/* columns.h: the columns of the table of tensors: which there are, and the user's choice and sets of them. */
+#ifndef TIDEMARK_VIEWS_COLUMNS_H
+#define TIDEMARK_VIEWS_COLUMNS_H
+
+#include "ui/screen/frame.h"
+
+/* X(id, word, title, width (0: what is left), right-aligned, largest first, what it says) */
+#define COLUMNS(X) \
+	X(BYTES, "bytes", "bytes", 8, true, true, "the memory it takes") \
+	X(KIND, "kind", "kind", 10, false, false, "parameter, activation, gradient, temporary ...") \
+	X(NAME, "name", "name", 0, false, false, "its name; takes the width that is left") \
+	X(FIRST, "made", "made", 8, true, false, "the op that makes it, by its place in the order") \
+	X(LAST, "last", "last use", 8, true, false, "the last op that reads it, by its place in the order") \
+	X(LIFE, "life", "ops alive", 9, true, true, "over how many ops it is alive") \
+	X(OFFSET, "offset", "offset", 8, true, false, "its address in the arena") \
+	X(READERS, "used", "used by", 7, true, true, "how many ops read it or write it again") \
+	X(SHAPE, "shape", "shape", 20, false, false, "type of number and dims") \
+	X(MAKER, "maker", "made by", 24, false, false, "the operator that makes it") \
+	X(MODULE, "module", "module", 20, false, false, "the module of the op that makes it") \
+	X(SOURCE, "source", "source", 28, false, false, "where that op stands in the program") \
+	X(SHARE, "share", "of peak", 7, true, true, "its share of the peak; nothing where it isn't alive there") \
+	X(DTYPE, "dtype", "dtype", 5, false, false, "its type of number") \
+	X(PHASE, "phase", "phase", 8, false, false, "forward, backward or update: of the op that makes it")
+#define X(id, word, title, width, right, descending, help) COLUMN_##id,
+enum column { COLUMNS(X) COLUMN_COUNT };
+#undef X
+
+struct column_text { const char *word, *title; int width; bool right, descending; const char *help; };
+extern const struct column_text columns[COLUMN_COUNT];
+
+enum { COLUMN_NAME_BYTES = 24, COLUMN_SETS = 20, COLUMN_LIST_BYTES = 160 };
+
+/* Columns from left to right. None: the usual ones, as many as fit. */
+struct column_set {
+	char name[COLUMN_NAME_BYTES];      /* "" where it has none */
+	uint8_t column[COLUMN_COUNT];      /* enum column, each at most once */
+	int count;
+};
+
+struct column_sets {
+	struct column_set shown;
+	struct column_set kept[COLUMN_SETS];
+	int sets;
+	bool changed;                      /* since they were written */
+};
+
+/* "bytes,name,life". BAD_INPUT: a word that is no column (the nearest is named), one twice, or none at all. */
+enum status column_list_read(const char *text, struct column_set *set, struct error *error);
+char *column_list_text(const struct column_set *set, char text[COLUMN_LIST_BYTES]);
+
+/* The usual columns as a list, all of them, in the order in which the table shows them. */
+void column_set_usual(struct column_set *set);
+/* Where a column stands in a set, or -1. */
+int column_place(const struct column_set *set, enum column column);
+/* Shows or hides a column, or moves it by so many places, in what is shown, which has no name any more. One column stays. */
+void column_toggle(struct column_sets *sets, enum column column);
+void column_move(struct column_sets *sets, enum column column, int places);
+
+/* What follows `:columns`: a kept set's name, "usual" or a list of columns shows these; "save NAME" keeps what is shown, "drop NAME" forgets a set.
+ * said: what was done. BAD_INPUT with what was expected; nothing has changed then. */
+enum status columns_command(struct column_sets *sets, const char *arguments, char *said, size_t size, struct error *error);
+/* A line of the file in which they are kept: "set NAME LIST", or "use" with a name or a list. BAD_INPUT: neither. */
+enum status columns_statement(struct column_sets *sets, const char *line, struct error *error);
+
+/* The columns that fit a width, with their places. */
+struct column_layout {
+	enum column column[COLUMN_COUNT];
+	int x[COLUMN_COUNT], width[COLUMN_COUNT];
+	int count, left_out;               /* left_out: of a set that the user chose */
+};
+void columns_arrange(const struct column_set *set, int width, struct column_layout *layout);
+
+#endif
