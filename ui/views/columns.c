@@ -39,7 +39,8 @@ static enum status column_find(const char *word, enum column *column, struct err
 	return fail(error, BAD_INPUT, "there is no column \"%s\"%s", word, nearest_text(&nearest, "", near, sizeof near));
 }
 
-enum status column_list_read(const char *text, struct column_set *set, struct error *error)
+/* "bytes,name,life". BAD_INPUT: a word that is no column (the nearest is named), one twice, or none at all. */
+static enum status column_list_read(const char *text, struct column_set *set, struct error *error)
 {
 	struct column_set read = { .count = 0 };
 	enum column column;

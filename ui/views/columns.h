@@ -44,8 +44,7 @@ struct column_sets {
 	bool changed;                      /* since they were written */
 };
 
-/* "bytes,name,life". BAD_INPUT: a word that is no column (the nearest is named), one twice, or none at all. */
-enum status column_list_read(const char *text, struct column_set *set, struct error *error);
+/* "bytes,name,life" */
 char *column_list_text(const struct column_set *set, char text[COLUMN_LIST_BYTES]);
 
 /* The usual columns as a list, all of them, in the order in which the table shows them. */

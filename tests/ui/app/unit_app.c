@@ -438,12 +438,13 @@ Test(app, columns_are_chosen_named_and_kept)
 Test(app, columns_keep_to_the_width)
 {
 	struct column_layout layout;
-	struct column_set set;
+	struct column_sets sets = { .sets = 0 };
 	struct error error;
-	cr_assert_eq(column_list_read("source,name,module,bytes,shape", &set, &error), OK);
+	char said[200];
+	cr_assert_eq(columns_command(&sets, "source,name,module,bytes,shape", said, sizeof said, &error), OK);
 	for (int width = 1; width <= 250; width++) {
-		columns_arrange(&set, width, &layout);
-		cr_assert(layout.count >= 1 && layout.count + layout.left_out == set.count);
+		columns_arrange(&sets.shown, width, &layout);
+		cr_assert(layout.count >= 1 && layout.count + layout.left_out == sets.shown.count);
 		for (int i = 1; i < layout.count; i++)
 			cr_assert(layout.x[i] >= layout.x[i - 1] + layout.width[i - 1] + 2 && layout.x[i] + layout.width[i] <= width, "width %d, column %d", width, i);
 	}
