@@ -124,3 +124,23 @@ const char *arguments_item(const char *extra, int item)
 	}
 	return NULL;
 }
+
+uint32_t arguments_tensors(const char *extra, const struct graph *graph, int item, uint32_t *tensor, uint32_t room)
+{
+	const char *at = arguments_item(extra, item), *quoted;
+	uint32_t count = 0;
+	if (!at || *at != '[')
+		return 0;
+	for (at++; *at && *at != ']'; at += *at == ',') {
+		at += strspn(at, " ");
+		size_t name, length = reference_length(at, &quoted, &name);
+		uint32_t found = length ? find_tensor(graph, quoted, name) : NONE;
+		if (found == NONE)
+			return 0;
+		if (count < room)
+			tensor[count] = found;
+		count++;
+		at += length + strspn(at + length, " ");
+	}
+	return count;
+}

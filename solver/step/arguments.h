@@ -18,4 +18,8 @@ char *arguments_rename(const char *extra, const struct graph *graph, const struc
 /* Where the item-th of an op's positional arguments begins in its extra members (NULL is fine); NULL where there is none. O(length). */
 const char *arguments_item(const char *extra, int item);
 
+/* The tensors of the item-th positional argument, where that is a list of nothing but tensors of the graph: how many, the first `room` of them in
+ * tensor[]. 0 for everything else. O(length). */
+uint32_t arguments_tensors(const char *extra, const struct graph *graph, int item, uint32_t *tensor, uint32_t room);
+
 #endif

@@ -5,6 +5,8 @@
  *     train           a training step from a forward graph
  *     gradient        the backward ops of one forward op
  *     update          the ops of a weight update
+ *     eager_update    ... as PyTorch's optimizers run them
+ *     update_groups   which ops update which parameter
  *     optimizer       another optimizer on a step that has one
  *     precision       another number format
  *     scale           another batch or sequence length

@@ -57,6 +57,19 @@ static void adam(const struct step *step)
 	build_map_inplace(build, "aten.addcdiv_.default", IN(step->weight, first, deviation, step->found_inf));
 }
 
+/* The second moment alone, as a mean or as a sum. */
+static void scaled_by_squares(const struct step *step, const char *word, bool mean)
+{
+	struct build *build = step->build;
+	uint32_t squares = state(step, word, step->shape);
+	if (mean)
+		squares = build_map_inplace(build, "aten.mul_.Tensor", IN(squares));
+	squares = build_map_inplace(build, "aten.addcmul_.default", IN(squares, step->gradient));
+	uint32_t deviation = build_map(build, "aten.sqrt.default", IN(squares));
+	deviation = build_map_inplace(build, "aten.add_.Tensor", IN(deviation));
+	build_map_inplace(build, "aten.addcdiv_.default", IN(step->weight, step->gradient, deviation, step->found_inf));
+}
+
 /* One row or column of sums of the second moment, brought up to date; its inverse square root. */
 static uint32_t factored(const struct step *step, const char *word, uint32_t square, struct shape shape)
 {
@@ -121,6 +134,12 @@ static void update_one(struct build *build, const struct update_options *options
 	case OPTIMIZER_ADAFACTOR:
 		adafactor(&step);
 		break;
+	case OPTIMIZER_RMSPROP:
+		scaled_by_squares(&step, "square_avg", true);
+		break;
+	case OPTIMIZER_ADAGRAD:
+		scaled_by_squares(&step, "sum", false);
+		break;
 	default:
 		adam(&step);
 		break;
@@ -146,8 +165,7 @@ uint32_t update_gradient(struct build *build, const struct update_options *optio
 	return build_output(build, dtype, build_shape(build, parameter));
 }
 
-/* Checks every gradient for overflow and unscales it in place. Returns the flag. */
-static uint32_t unscale(struct build *build, const uint32_t *parameter, uint32_t *gradient, uint32_t count)
+uint32_t update_unscale(struct build *build, const uint32_t *parameter, uint32_t *gradient, uint32_t count)
 {
 	build->module = "loss_scale";
 	build->src = NULL;
@@ -172,7 +190,7 @@ void update_all(struct build *build, const struct update_options *options, const
 			build_kind(build, gradient[i], KIND_OUTPUT);
 		return;
 	}
-	uint32_t found_inf = options->loss_scaling ? unscale(build, parameter, gradient, count) : NONE;
+	uint32_t found_inf = options->loss_scaling ? update_unscale(build, parameter, gradient, count) : NONE;
 	for (uint32_t i = 0; i < count && build->status == OK; i++) {
 		build->module = draft_tensor_at(build->draft, parameter[i])->name;
 		build->src = NULL;

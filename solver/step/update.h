@@ -4,11 +4,15 @@
 
 #include "build.h"
 
-#define OPTIMIZERS(X) X(NONE, "none") X(SGD, "sgd") X(MOMENTUM, "momentum") X(ADAM, "adam") X(ADAMW, "adamw") X(ADAFACTOR, "adafactor")
+#define OPTIMIZERS(X) X(NONE, "none") X(SGD, "sgd") X(MOMENTUM, "momentum") X(ADAM, "adam") X(ADAMW, "adamw") X(ADAFACTOR, "adafactor") \
+	X(RMSPROP, "rmsprop") X(ADAGRAD, "adagrad")
 #define X(id, name) OPTIMIZER_##id,
 enum optimizer { OPTIMIZERS(X) OPTIMIZER_COUNT };
 #undef X
 extern const char *const optimizer_names[OPTIMIZER_COUNT];
+
+/* How PyTorch updates parameters: one by one, lists of them by each op (foreach), or lists by one op (fused). */
+enum update_way { UPDATE_EACH, UPDATE_FOREACH, UPDATE_FUSED, UPDATE_WAYS };
 
 struct update_options {
 	enum optimizer optimizer;
@@ -26,10 +30,13 @@ struct update_options {
  * buffer that it was added to. Written with the build's phase and module. */
 uint32_t update_gradient(struct build *build, const struct update_options *options, uint32_t parameter, uint32_t gradient);
 
+/* Checks every gradient for overflow and unscales it in place: gradient[i] is changed. Returns the flag. */
+uint32_t update_unscale(struct build *build, const uint32_t *parameter, uint32_t *gradient, uint32_t count);
+
 /* Writes the updates of all parameters from what update_gradient() returned: the state tensors that an optimizer
  * keeps from step to step (kind optimizer, in the dtype of what is updated unless narrow_moments) and the ops that write the parameters in
  * place. gradient[i] is changed. OPTIMIZER_NONE makes the gradients outputs of the step instead.
- * Sequences as in PyTorch's single-tensor optimizers; adafactor after Shazeer and Stern (2018), section 4: factored
+ * No temporary is held longer than it is needed, and steps aren't counted: eager_update.h has what PyTorch does. adafactor after Shazeer and Stern (2018), section 4: factored
  * second moment of matrices, no first moment. O(count). */
 void update_all(struct build *build, const struct update_options *options, const uint32_t *parameter,
 	uint32_t *gradient, uint32_t count);

@@ -69,7 +69,7 @@
 	X(calibrate, "calibrate", 0, "F", BY(search), "fit the machine to the measured steps of a CSV first") \
 	X(constants, "constants", 0, "F", BY(search), "write what --calibrate finds, for --set @F of any command") \
 	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16 or mixed (the default: fp16 with f32 master weights and loss scaling)") \
-	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw or adafactor") \
+	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw, adafactor, rmsprop or adagrad") \
 	X(recompute, "recompute", 0, "R", BY(model), "none, selective (attention scores) or full (every layer)") \
 	X(policy, "policy", 0, "P", BY(model), "what backward keeps: eager (as PyTorch, the default) or ideal") \
 	X(kernels, "kernels", 0, "K", BY(model), "eager, or fused (the default): grouped queries without copies, SwiGLU and loss in one kernel each (llama, deepseek)") \

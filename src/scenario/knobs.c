@@ -69,7 +69,7 @@ static const char *const word_help[KNOB_COUNT] = {
 	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less range than bf16\n"
 		"fp32 parameters, computing in bf16\n",
 	[K_optimizer] = "as the file has it\nno state\none number of state a parameter\ntwo numbers of state a parameter\nadam with decoupled weight decay: two numbers a parameter\n"
-		"state by rows and columns\n",
+		"state by rows and columns\none number of state a parameter: squares of gradients, averaged\none number of state a parameter: squares of gradients, added up\n",
 	[K_moments] = "as the file has them\n2 bytes a number, the range of fp32\n",
 	[K_recompute] = RECOMPUTES(HELP_LINE),
 	[K_random] = FIT_RANDOMS(HELP_LINE),

@@ -80,7 +80,7 @@ enum knob_type {
 	X(batch, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "samples per step") \
 	X(seq, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "sequence length") \
 	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, "number format of parameters and activations") \
-	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor", 0, 5, 0, SCALE, "optimizer, which decides the state of each parameter") \
+	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor|rmsprop|adagrad", 0, 7, 0, SCALE, "optimizer, which decides the state of each parameter") \
 	X(moments, "training", CHOICE, "given|bf16", 0, 1, 0, SCALE, "number format of the moments that the optimizer keeps; copies of the weights in fp32 stay as they are") \
 	X(float8, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "products of layers read 8-bit copies of their operands; everything else stays in its precision") \
 	X(loss_chunks, "training", NUMBER, NULL, 1, 1 << 12, 1, RECOMPUTE, "chunks of the tokens in which the loss, the projection before it and their gradients are computed one after the other, so that one chunk's logits are in memory") \

@@ -114,6 +114,37 @@ class Recomputed(unittest.TestCase):
         self.check("filled")
 
 
+class Optimizers(unittest.TestCase):
+    """Another optimizer by rule needs what the real one does."""
+
+    def peak(self, graph):
+        """Program order's peak, and what persists."""
+        return graph.peak_bytes(list(graph.ops)), graph.persistent_bytes()
+
+    def check(self, **way):
+        """From every optimizer to every other one; tests/bench/optimizers compares more."""
+        names = [name for name in ("sgd", "momentum", "adam", "adamw", "rmsprop", "adagrad") if name != "rmsprop" or "fused" not in way]
+        with tempfile.TemporaryDirectory() as folder:
+            real = {}
+            for name in names:
+                with fake():
+                    real[name] = capture_step(f"{folder}/{name}.jsonl", TrainingStep(*torch_steps.odd_parameters(), name, **way))
+            for i, given in enumerate(names):
+                wanted = names[(i + 1) % len(names)]
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/{given}.jsonl", "--as", "native", "--stage", "device",
+                                "--set", f"optimizer={wanted}", "-o", f"{folder}/made.jsonl"], check=True)
+                self.assertEqual(self.peak(read_graph(f"{folder}/made.jsonl")), self.peak(real[wanted]), f"{given} to {wanted}")
+
+    def test_one_parameter_after_the_other(self):
+        self.check(foreach=False)
+
+    def test_foreach(self):
+        self.check(foreach=True)
+
+    def test_fused(self):
+        self.check(fused=True)
+
+
 class Applied(unittest.TestCase):
     """Plans that run in training: losses as without them, and the peak that the plan says."""
 

@@ -407,3 +407,20 @@ def blocks(dropout=0.0):
 def dropping():
     """The same with dropout."""
     return blocks(0.1)
+
+
+class OddParameters(nn.Module):
+    """A parameter that is one number, a bias of one, an embedding, and a layer that isn't used."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.wide, self.narrow = nn.Embedding(50, 20), nn.Linear(20, 30), nn.Linear(30, 1)
+        self.scale, self.unused = nn.Parameter(torch.ones(())), nn.Linear(3, 3)
+
+    def forward(self, x):
+        return (self.narrow(self.wide(self.embedding(x)).relu()) * self.scale).mean()
+
+
+def odd_parameters():
+    """The module and its tokens."""
+    return OddParameters(), (torch.randint(0, 50, (4, 6)),)

@@ -224,7 +224,7 @@ Test(train, optimizers_keep_the_state_that_they_are_known_for)
 {
 	struct rules *rules = rules_new();
 	static const double states[OPTIMIZER_COUNT] = { [OPTIMIZER_SGD] = 0, [OPTIMIZER_MOMENTUM] = 1,
-		[OPTIMIZER_ADAM] = 2, [OPTIMIZER_ADAMW] = 2 };
+		[OPTIMIZER_ADAM] = 2, [OPTIMIZER_ADAMW] = 2, [OPTIMIZER_RMSPROP] = 1, [OPTIMIZER_ADAGRAD] = 1 };
 	struct graph *step = captured("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
 	for (enum optimizer optimizer = OPTIMIZER_SGD; optimizer < OPTIMIZER_COUNT; optimizer++) {

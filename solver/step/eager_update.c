@@ -1,0 +1,263 @@
+/* eager_update.c: weight updates op by op as PyTorch's optimizers run them.
+ *
+ * One table of sequences, read off captures of torch.optim (2.13 and 2.15 run the same ones). A row's operands are letters:
+ *
+ *     w  the parameter   g  its gradient   s  its counter of steps   0 1  its state   c  a constant of one number   a b  temporaries
+ *
+ * Python's functions keep a temporary in a variable until they set it anew, for the next parameter or the next list: `drops` names the
+ * variable whose old value goes behind the row.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "eager_update.h"
+
+struct row {
+	const char *type, *reads;
+	char makes;            /* the letter of a new temporary; 0: the first operand is written in place */
+	char drops;            /* 0: none */
+	const char *writes;    /* a fused op's operands that it may write; NULL: as `makes` says */
+};
+
+#define ROWS_MAX 10
+struct sequence {
+	enum optimizer optimizer;
+	const char *state[3];  /* what 0 and 1 are called */
+	bool counts, idle;     /* has a counter; keeps state of parameters without a gradient, too */
+	struct row way[UPDATE_WAYS][ROWS_MAX];
+};
+
+/* Rows: writes its first operand; likewise, and the variable of that letter has its value now; makes a temporary, and lets a variable's old value go (0: none). */
+#define WRITES(type, reads) { type, reads, 0, 0, NULL }
+#define SETS(letter, type, reads) { type, reads, 0, letter, NULL }
+#define MAKES(letter, type, reads, drops) { type, reads, letter, drops, NULL }
+#define FUSED(type, reads, writes) { type, reads, 0, 0, writes }
+
+#define ADAM_EACH WRITES("aten.lerp_.Scalar", "0g"), WRITES("aten.mul_.Tensor", "1"), WRITES("aten.addcmul_.default", "1g"), MAKES('a', "aten.sqrt.default", "1", 0), \
+	MAKES('b', "aten.div.Tensor", "a", 0), SETS('b', "aten.add_.Tensor", "b"), WRITES("aten.addcdiv_.default", "w0b")
+#define ADAM_FOREACH WRITES("aten._foreach_lerp_.Scalar", "0g"), WRITES("aten._foreach_mul_.Scalar", "1"), WRITES("aten._foreach_addcmul_.Scalar", "1g"), \
+	MAKES('a', "aten._foreach_sqrt.default", "1", 'a'), WRITES("aten._foreach_div_.ScalarList", "a"), WRITES("aten._foreach_add_.Scalar", "a"), \
+	WRITES("aten._foreach_addcdiv_.ScalarList", "w0a")
+#define STEP_EACH WRITES("aten.add_.Tensor", "s")
+#define STEP_FOREACH WRITES("aten._foreach_add_.Tensor", "sc")
+#define STEP_FUSED WRITES("aten._foreach_add_.Scalar", "s")
+
+static const struct sequence sequences[] = {
+	{ OPTIMIZER_SGD, { NULL }, false, false, {
+		{ WRITES("aten.add_.Tensor", "wg") },
+		{ WRITES("aten._foreach_add_.List", "wg") },
+		{ FUSED("aten._fused_sgd_.default", "wg", "wg") } } },
+	{ OPTIMIZER_MOMENTUM, { "momentum_buffer" }, false, false, {
+		{ WRITES("aten.mul_.Tensor", "0"), WRITES("aten.add_.Tensor", "0g"), WRITES("aten.add_.Tensor", "w0") },
+		{ WRITES("aten._foreach_mul_.Scalar", "0"), WRITES("aten._foreach_add_.List", "0g"), WRITES("aten._foreach_add_.List", "w0") },
+		{ FUSED("aten._fused_sgd_.default", "wg0", "wg0") } } },
+	{ OPTIMIZER_ADAM, { "exp_avg", "exp_avg_sq" }, true, false, {
+		{ STEP_EACH, ADAM_EACH }, { STEP_FOREACH, ADAM_FOREACH },
+		{ STEP_FUSED, FUSED("aten._fused_adam_.default", "wg01s", "wg01") } } },
+	{ OPTIMIZER_ADAMW, { "exp_avg", "exp_avg_sq" }, true, false, {
+		{ STEP_EACH, WRITES("aten.mul_.Tensor", "w"), ADAM_EACH }, { STEP_FOREACH, WRITES("aten._foreach_mul_.Scalar", "w"), ADAM_FOREACH },
+		{ STEP_FUSED, FUSED("aten._fused_adamw_.default", "wg01s", "wg01") } } },
+	{ OPTIMIZER_RMSPROP, { "square_avg" }, true, false, {
+		{ STEP_EACH, WRITES("aten.mul_.Tensor", "0"), WRITES("aten.addcmul_.default", "0g"), MAKES('a', "aten.sqrt.default", "0", 'a'), WRITES("aten.add_.Tensor", "a"),
+			WRITES("aten.addcdiv_.default", "wga") },
+		{ STEP_FOREACH, WRITES("aten._foreach_mul_.Scalar", "0"), WRITES("aten._foreach_addcmul_.Scalar", "0g"), MAKES('a', "aten._foreach_sqrt.default", "0", 'a'),
+			WRITES("aten._foreach_add_.Scalar", "a"), WRITES("aten._foreach_addcdiv_.Scalar", "wga") },
+		{ WRITES(NULL, NULL) } } },
+	{ OPTIMIZER_ADAGRAD, { "sum" }, true, true, {
+		{ STEP_EACH, WRITES("aten.addcmul_.default", "0g"), MAKES('a', "aten.sqrt.default", "0", 0), SETS('a', "aten.add_.Tensor", "a"), WRITES("aten.addcdiv_.default", "wga") },
+		{ STEP_FOREACH, WRITES("aten._foreach_addcmul_.Scalar", "0g"), MAKES('a', "aten._foreach_sqrt.default", "0", 'a'), WRITES("aten._foreach_add_.Scalar", "a"),
+			MAKES('b', "aten._foreach_mul.ScalarList", "g", 'b'), WRITES("aten._foreach_addcdiv_.Scalar", "wba") },
+		{ STEP_FUSED, FUSED("aten._fused_adagrad_.default", "wg0s", "wg0s") } } },
+};
+
+static const struct sequence *sequence_of(enum optimizer optimizer)
+{
+	for (size_t i = 0; i < sizeof sequences / sizeof *sequences; i++)
+		if (sequences[i].optimizer == optimizer)
+			return &sequences[i];
+	return NULL;
+}
+
+bool eager_update_known(enum optimizer optimizer)
+{
+	return sequence_of(optimizer) != NULL;
+}
+
+const char *const *eager_update_states(enum optimizer optimizer)
+{
+	return sequence_of(optimizer)->state;
+}
+
+bool eager_update_counts(enum optimizer optimizer)
+{
+	return sequence_of(optimizer)->counts;
+}
+
+/* ---- one call: parameters updated by the same ops ------------------------------------------------------------------ */
+
+enum { LETTERS = 128 };
+
+struct call {
+	struct build *build;
+	const struct update_options *options;
+	const struct eager_parameter *parameter;
+	uint32_t count, room;
+	uint32_t *value[LETTERS];     /* [count] of each letter that has one; NULL of the others */
+	uint32_t *held[LETTERS], holds[LETTERS];   /* what the variables of the call before still hold, and how many; room of each: room */
+	struct arena *arena;
+};
+
+static uint32_t *values(struct call *call, char letter)
+{
+	uint32_t **value = &call->value[(unsigned char)letter];
+	if (!*value)
+		*value = arena_alloc(call->arena, call->room, sizeof **value);
+	if (!*value)
+		call->build->status = NO_MEMORY;
+	return *value;
+}
+
+static uint32_t state(struct build *build, uint32_t parameter, const char *word, enum dtype dtype, struct shape shape)
+{
+	char name[512];
+	if (build->status != OK)
+		return NONE;
+	snprintf(name, sizeof name, "%.480s.%s", draft_tensor_at(build->draft, parameter)->name, word);
+	return build_leaf(build, name, KIND_OPTIMIZER, dtype, shape);
+}
+
+static bool has_master(const struct call *call, uint32_t parameter)
+{
+	return call->options->master && dtype_bits[build_dtype(call->build, parameter)] < 32;
+}
+
+/* The state of the call's parameters. */
+static void make_states(struct call *call, const struct sequence *sequence)
+{
+	struct build *build = call->build;
+	uint32_t *weight = values(call, 'w'), *counter = values(call, 's');
+	for (uint32_t i = 0; i < call->count && build->status == OK; i++) {
+		uint32_t parameter = call->parameter[i].parameter;
+		struct shape shape = build_shape(build, parameter);
+		enum dtype dtype = has_master(call, parameter) ? DTYPE_F32 : build_dtype(build, parameter);
+		weight[i] = has_master(call, parameter) ? state(build, parameter, "master", dtype, shape) : parameter;
+		counter[i] = sequence->counts ? state(build, parameter, "step", DTYPE_F32, SCALAR) : NONE;
+		for (int s = 0; sequence->state[s]; s++) {
+			uint32_t *kept = values(call, (char)('0' + s));
+			if (build->status == OK)
+				kept[i] = state(build, parameter, sequence->state[s], call->options->narrow_moments && dtype_bits[dtype] > 16 ? DTYPE_BF16 : dtype, shape);
+		}
+	}
+}
+
+/* The tensors that the rows' letters stand for. */
+static void begin_call(struct call *call, const struct sequence *sequence, enum update_way way)
+{
+	struct build *build = call->build;
+	uint32_t *gradient = values(call, 'g'), *constant = values(call, 'c');
+	make_states(call, sequence);
+	for (uint32_t i = 0; i < call->count && build->status == OK; i++) {
+		gradient[i] = call->parameter[i].gradient;
+		constant[i] = NONE;
+	}
+	if (build->status == OK && sequence->counts && way == UPDATE_FOREACH) {
+		char name[512];
+		snprintf(name, sizeof name, "%.480s.step.one", draft_tensor_at(build->draft, call->parameter->parameter)->name);
+		constant[0] = build_leaf(build, name, KIND_CONSTANT, DTYPE_F32, SCALAR);
+	}
+}
+
+static void read_operands(struct call *call, const struct row *row)
+{
+	for (const char *letter = row->reads; *letter; letter++)
+		for (uint32_t i = 0; i < call->count && call->build->status == OK; i++)
+			if (values(call, *letter)[i] != NONE)
+				build_read(call->build, values(call, *letter)[i]);
+}
+
+static void write_results(struct call *call, const struct row *row, bool list)
+{
+	struct build *build = call->build;
+	const char first[2] = { row->reads[0], '\0' };
+	if (row->makes) {
+		uint32_t *made = values(call, row->makes), *like = values(call, row->reads[0]);
+		for (uint32_t i = 0; i < call->count && build->status == OK; i++)
+			made[i] = build_output(build, build_dtype(build, like[i]), build_shape(build, like[i]));
+		return;
+	}
+	for (const char *letter = row->writes ? row->writes : first; *letter; letter++)
+		for (uint32_t i = 0; i < call->count && build->status == OK; i++)
+			if (list)
+				build_touch(build, values(call, *letter)[i]);
+			else
+				values(call, *letter)[i] = build_inplace(build, values(call, *letter)[i]);
+}
+
+/* A variable gets its new value: the old one goes. */
+static void drop(struct call *call, char letter)
+{
+	unsigned char place = (unsigned char)letter;
+	for (uint32_t i = 0; i < call->holds[place] && call->build->status == OK; i++)
+		build_op(call->build, RELEASE_TYPE, IN(call->held[place][i]));
+	if (!call->held[place])
+		call->held[place] = arena_alloc(call->arena, call->room, sizeof *call->held[place]);
+	if (!call->held[place]) {
+		call->build->status = NO_MEMORY;
+		return;
+	}
+	memcpy(call->held[place], values(call, letter), call->count * sizeof *call->held[place]);
+	call->holds[place] = call->count;
+}
+
+static void run_call(struct call *call, const struct sequence *sequence)
+{
+	struct build *build = call->build;
+	enum update_way way = call->parameter->way;
+	if (!sequence->way[way][0].type)
+		way = UPDATE_FOREACH;
+	begin_call(call, sequence, way);
+	for (const struct row *row = sequence->way[way]; row < sequence->way[way] + ROWS_MAX && row->type && build->status == OK; row++) {
+		build_op(build, row->type, NULL, 0);
+		read_operands(call, row);
+		write_results(call, row, way != UPDATE_EACH);
+		if (row->drops)
+			drop(call, row->drops);
+	}
+	for (uint32_t i = 0; i < call->count && build->status == OK; i++)
+		if (has_master(call, call->parameter[i].parameter))
+			build_map_inplace(build, "aten.copy_.default", IN(call->parameter[i].parameter, values(call, 'w')[i]));
+}
+
+void eager_update_all(struct build *build, const struct update_options *options, const struct eager_parameter *parameter, uint32_t count)
+{
+	struct arena arena = { 0 };
+	struct call call = { .build = build, .options = options, .room = count, .arena = &arena };
+	bool seen[DTYPE_COUNT] = { false };
+	const struct sequence *sequence = sequence_of(options->optimizer);
+	for (uint32_t i = 0; i < count && build->status == OK; i += call.count) {
+		call.parameter = parameter + i;
+		for (call.count = 1; i + call.count < count && parameter[i].way != UPDATE_EACH && parameter[i + call.count].call == parameter[i].call;)
+			call.count++;
+		/* Lists of one function call differ in their dtype: one seen before means another call, whose variables are new. */
+		enum dtype dtype = build_dtype(build, parameter[i].parameter);
+		if (parameter[i].way != UPDATE_EACH && seen[dtype]) {
+			memset(call.holds, 0, sizeof call.holds);
+			memset(seen, 0, sizeof seen);
+		}
+		seen[dtype] = true;
+		build->module = call.count == 1 ? draft_tensor_at(build->draft, parameter[i].parameter)->name : NULL;
+		build->src = NULL;
+		run_call(&call, sequence);
+	}
+	arena_free(&arena);
+}
+
+void eager_update_idle(struct build *build, const struct update_options *options, uint32_t parameter)
+{
+	struct arena arena = { 0 };
+	struct eager_parameter idle = { .parameter = parameter, .gradient = NONE };
+	struct call call = { .build = build, .options = options, .room = 1, .count = 1, .parameter = &idle, .arena = &arena };
+	if (build->status == OK && sequence_of(options->optimizer)->idle)
+		make_states(&call, sequence_of(options->optimizer));
+	arena_free(&arena);
+}

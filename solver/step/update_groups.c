@@ -1,0 +1,357 @@
+/* update_groups.c: which ops of a training step update which parameter, from which gradient.
+ *
+ * An op's rows are the tensors that it combines with each other: one row of all, or, of an op on lists, one for each place of the lists.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "eager_update.h"
+#include "update_groups.h"
+
+struct rows {
+	uint32_t *tensor;      /* [count][width] */
+	uint32_t count, width;
+	bool lists;
+};
+
+bool update_op(const struct graph *graph, uint32_t op)
+{
+	return graph->op[op].phase == PHASE_UPDATE && !op_releases(&graph->op[op]);
+}
+
+static uint32_t leader(const struct update_groups *groups, uint32_t storage)
+{
+	uint32_t *up = groups->leader;
+	while (up[storage] != storage)
+		storage = up[storage] = up[up[storage]];
+	return storage;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static void take_row_of_all(const struct graph *graph, uint32_t op, struct rows *rows)
+{
+	rows->count = 1;
+	rows->width = 0;
+	FOR_ROW(i, &graph->reads, op)
+		rows->tensor[rows->width++] = graph->reads.item[i];
+	FOR_ROW(i, &graph->writes, op)
+		rows->tensor[rows->width++] = graph->writes.item[i];
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		rows->tensor[rows->width++] = graph->inplace[i].in;
+}
+
+/* The room that the rows of an op take at most. */
+static uint32_t rows_room(const struct graph *graph, uint32_t op)
+{
+	return 2 * (csr_length(&graph->reads, op) + csr_length(&graph->writes, op) + graph->inplace_start[op + 1] - graph->inplace_start[op]) + 2;
+}
+
+/* column: as large as rows->tensor. */
+static void take_rows(const struct graph *graph, uint32_t op, struct rows *rows, uint32_t *column)
+{
+	const char *extra = graph->op[op].extra;
+	uint32_t room = rows_room(graph, op), count = arguments_tensors(extra, graph, 0, column, room), columns = 0;
+	rows->lists = count > 0;
+	if (!count) {
+		take_row_of_all(graph, op, rows);
+		return;
+	}
+	bool makes = csr_length(&graph->writes, op) == count;
+	/* First column after column, then turned. */
+	for (int item = 0; arguments_item(extra, item) && (columns + 1) * (uint64_t)count <= room; item++)
+		columns += arguments_tensors(extra, graph, item, column + (size_t)columns * count, count) == count;
+	if (makes && (columns + 1) * (uint64_t)count <= room)
+		memcpy(column + (size_t)columns++ * count, graph->writes.item + graph->writes.start[op], count * sizeof *column);
+	rows->count = count;
+	rows->width = columns;
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t j = 0; j < columns; j++)
+			rows->tensor[i * columns + j] = column[j * count + i];
+}
+
+/* ---- what hangs together ------------------------------------------------------------------------------------------- */
+
+/* "layer.weight.exp_avg" is of the parameter "layer.weight". */
+static bool is_state_of_parameter(const struct graph *graph, uint32_t storage, uint32_t *parameter)
+{
+	const char *name = graph->tensor[graph->storage[storage].root].name, *dot = strrchr(name, '.');
+	char owner[512];
+	if (!dot || dot == name || (size_t)(dot - name) >= sizeof owner)
+		return false;
+	snprintf(owner, sizeof owner, "%.*s", (int)(dot - name), name);
+	uint32_t found = graph_find_tensor(graph, owner);
+	*parameter = found == NONE ? NONE : graph->tensor[found].storage;
+	return found != NONE && graph->storage[*parameter].kind == KIND_PARAMETER;
+}
+
+/* A storage that doesn't tie the ops that touch it together: a gradient, an input, or a scalar that all may share
+ * (step count, learning rate, overflow flag). PyTorch's own optimizers make none that parameters share. */
+static bool is_outside(const struct graph *graph, bool eager, uint32_t storage)
+{
+	const struct storage *record = &graph->storage[storage];
+	uint32_t allocator = graph->tensor[record->root].writer, parameter;
+	if (record->kind == KIND_PARAMETER)
+		return false;
+	if (record->kind == KIND_OPTIMIZER || (allocator != NONE && update_op(graph, allocator)))
+		return record->bytes <= 8 && !(eager && record->kind != KIND_OPTIMIZER) && !(record->kind == KIND_OPTIMIZER && is_state_of_parameter(graph, storage, &parameter));
+	return true;
+}
+
+/* Whether a storage that stays over the step is a parameter's gradient: the backward pass adds to it. */
+static bool backward_adds(const struct graph *graph, uint32_t storage)
+{
+	FOR_ROW(i, &graph->members, storage) {
+		uint32_t writer = graph->tensor[graph->members.item[i]].writer;
+		if (writer != NONE && graph->op[writer].phase == PHASE_BACKWARD)
+			return true;
+	}
+	return false;
+}
+
+static bool is_gradient(const struct update_groups *groups, uint32_t tensor)
+{
+	const struct graph *graph = groups->step;
+	uint32_t storage = graph->tensor[tensor].storage, allocator = graph->tensor[graph->storage[storage].root].writer;
+	return groups->outside[storage] && graph->tensor[tensor].bytes > 8 && (allocator == NONE || !update_op(graph, allocator)) &&
+		(!graph->storage[storage].persistent || backward_adds(graph, storage));
+}
+
+static void join(struct update_groups *groups, uint32_t a, uint32_t b)
+{
+	groups->leader[leader(groups, a)] = leader(groups, b);
+}
+
+static void join_row(struct update_groups *groups, const uint32_t *tensor, uint32_t width)
+{
+	uint32_t first = NONE;
+	for (uint32_t i = 0; i < width; i++) {
+		uint32_t storage = groups->step->tensor[tensor[i]].storage;
+		if (groups->outside[storage])
+			continue;
+		if (first != NONE)
+			join(groups, storage, first);
+		first = storage;
+	}
+}
+
+/* ---- what an op says of its group ------------------------------------------------------------------------------------ */
+
+static bool writes_storage(const struct graph *graph, uint32_t op, uint32_t storage)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->tensor[graph->inplace[i].in].storage == storage)
+			return true;
+	return false;
+}
+
+/* The group that a row belongs to; NULL: none. */
+static struct update_group *group_of_row(const struct update_groups *groups, const uint32_t *tensor, uint32_t width)
+{
+	for (uint32_t i = 0; i < width; i++) {
+		uint32_t storage = groups->step->tensor[tensor[i]].storage;
+		if (!groups->outside[storage]) {
+			uint32_t index = groups->group_of[leader(groups, storage)];
+			return index == NONE ? NULL : &groups->group[index];
+		}
+	}
+	return NULL;
+}
+
+/* Begins the group of a row that writes a parameter. */
+static enum status note_parameter(struct update_groups *groups, uint32_t op, const struct rows *rows, const uint32_t *tensor, struct error *error)
+{
+	const struct graph *graph = groups->step;
+	for (uint32_t i = 0; i < rows->width; i++) {
+		uint32_t storage = graph->tensor[tensor[i]].storage, root = graph->storage[storage].root;
+		if (graph->storage[storage].kind != KIND_PARAMETER || !writes_storage(graph, op, storage))
+			continue;
+		uint32_t *index = &groups->group_of[leader(groups, storage)];
+		if (*index == NONE) {
+			*index = groups->groups++;
+			/* A fused op writes more than its first list. */
+			bool fused = graph->inplace_start[op + 1] - graph->inplace_start[op] > rows->count;
+			groups->group[*index] = (struct update_group){ .parameter = root, .gradient = NONE, .first = NONE,
+				.way = !rows->lists ? UPDATE_EACH : fused ? UPDATE_FUSED : UPDATE_FOREACH, .call = rows->lists ? op : NONE };
+		}
+		struct update_group *group = &groups->group[*index];
+		if (group->parameter != root)
+			return fail(error, BAD_INPUT, "the update can't be replaced: it changes \"%.100s\" and \"%.100s\" together",
+				graph->tensor[group->parameter].name, graph->tensor[root].name);
+		group->weight_writes++;
+		break;
+	}
+	return OK;
+}
+
+/* The tensor as it was before the groups' ops: names that their in-place writes gave it are followed back. */
+static uint32_t before_update(const struct update_groups *groups, uint32_t tensor)
+{
+	const struct graph *graph = groups->step;
+	uint32_t writer = graph->tensor[tensor].writer;
+	while (writer != NONE && groups->updates[writer]) {
+		uint32_t before = NONE;
+		for (uint32_t i = graph->inplace_start[writer]; i < graph->inplace_start[writer + 1]; i++)
+			if (graph->inplace[i].out == tensor)
+				before = graph->inplace[i].in;
+		if (before == NONE)
+			return graph->storage[graph->tensor[tensor].storage].root;
+		tensor = before;
+		writer = graph->tensor[tensor].writer;
+	}
+	return tensor;
+}
+
+static enum status note_gradient(struct update_groups *groups, uint32_t op, const uint32_t *row, uint32_t width, struct error *error)
+{
+	const struct graph *graph = groups->step;
+	struct update_group *group = group_of_row(groups, row, width);
+	if (!group)
+		return OK;
+	group->divides |= (rules_traits(groups->rules, graph->op[op].type) & TRAIT_DIVIDES) != 0;
+	if (group->first == NONE)
+		group->first = op;
+	for (uint32_t i = 0; i < width; i++) {
+		uint32_t storage = graph->tensor[row[i]].storage, writer = graph->tensor[row[i]].writer;
+		/* One of a single element is not told from a scalar by its size: take what there is of the backward pass. */
+		bool small = group->gradient == NONE && graph->tensor[row[i]].bytes <= 8 && groups->outside[storage] && writer != NONE &&
+			graph->op[writer].phase == PHASE_BACKWARD && graph->tensor[row[i]].bytes == graph->tensor[group->parameter].bytes;
+		if (writer == op || !(small || is_gradient(groups, row[i])))
+			continue;
+		uint32_t tensor = before_update(groups, row[i]);
+		if (group->gradient != NONE && group->gradient != tensor && graph->tensor[tensor].storage != graph->tensor[group->gradient].storage)
+			return fail(error, BAD_INPUT, "the update can't be replaced: it reads \"%.100s\" and \"%.100s\", only one of which can be the gradient",
+				graph->tensor[group->gradient].name, graph->tensor[tensor].name);
+		if (group->gradient == NONE)
+			group->gradient = tensor;
+	}
+	return OK;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------------- */
+
+enum pass { PASS_JOIN, PASS_PARAMETERS, PASS_MEMBERS, PASS_GRADIENTS };
+
+static enum status pass_over(struct update_groups *groups, enum pass pass, struct rows *rows, uint32_t *column, struct error *error)
+{
+	enum status status = OK;
+	for (uint32_t op = 0; op < groups->step->ops && status == OK; op++) {
+		if (!update_op(groups->step, op))
+			continue;
+		take_rows(groups->step, op, rows, column);
+		for (uint32_t i = 0; i < rows->count && status == OK; i++) {
+			const uint32_t *row = rows->tensor + (size_t)i * rows->width;
+			if (pass == PASS_JOIN)
+				join_row(groups, row, rows->width);
+			else if (pass == PASS_PARAMETERS)
+				status = note_parameter(groups, op, rows, row, error);
+			else if (pass == PASS_MEMBERS)
+				groups->updates[op] |= group_of_row(groups, row, rows->width) != NULL;
+			else
+				status = note_gradient(groups, op, row, rows->width, error);
+		}
+	}
+	return status;
+}
+
+static bool prepare(struct update_groups *groups, struct rows *rows, uint32_t **column)
+{
+	const struct graph *graph = groups->step;
+	uint32_t room = 1, parameter;
+	groups->outside = arena_alloc(&groups->arena, graph->storages, sizeof *groups->outside);
+	groups->leader = arena_alloc(&groups->arena, graph->storages, sizeof *groups->leader);
+	groups->group_of = arena_alloc(&groups->arena, graph->storages, sizeof *groups->group_of);
+	groups->group = arena_alloc(&groups->arena, graph->storages, sizeof *groups->group);
+	groups->updates = arena_alloc(&groups->arena, graph->ops, sizeof *groups->updates);
+	if (!groups->outside || !groups->leader || !groups->group_of || !groups->group || !groups->updates)
+		return false;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		groups->eager |= op_releases(&graph->op[op]);
+		if (update_op(graph, op) && rows_room(graph, op) > room)
+			room = rows_room(graph, op);
+	}
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		groups->outside[s] = is_outside(graph, groups->eager, s);
+		groups->leader[s] = s;
+		groups->group_of[s] = NONE;
+	}
+	for (uint32_t s = 0; s < graph->storages; s++)
+		if (graph->storage[s].kind == KIND_OPTIMIZER && is_state_of_parameter(graph, s, &parameter))
+			join(groups, s, parameter);
+	rows->tensor = arena_alloc(&groups->arena, room, sizeof *rows->tensor);
+	*column = arena_alloc(&groups->arena, room, sizeof **column);
+	return rows->tensor && *column;
+}
+
+static void count_states(struct update_groups *groups)
+{
+	const struct graph *graph = groups->step;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t index = groups->group_of[leader(groups, s)];
+		if (index == NONE || graph->storage[s].kind != KIND_OPTIMIZER)
+			continue;
+		struct update_group *group = &groups->group[index];
+		bool counter = graph->storage[s].bytes <= 8 && graph->storage[s].bytes != graph->tensor[group->parameter].bytes;
+		group->states += !counter;
+		group->counters += counter;
+		group->state_bytes += counter ? 0 : graph->storage[s].bytes;
+	}
+}
+
+enum status update_groups_find(const struct graph *step, const struct rules *rules, struct update_groups *groups, struct error *error)
+{
+	struct rows rows;
+	uint32_t *column;
+	*groups = (struct update_groups){ .step = step, .rules = rules };
+	if (!prepare(groups, &rows, &column))
+		return fail_memory(error);
+	enum status status = OK;
+	for (enum pass pass = PASS_JOIN; pass <= PASS_GRADIENTS && status == OK; pass++)
+		status = pass_over(groups, pass, &rows, column, error);
+	if (status == OK)
+		count_states(groups);
+	return status;
+}
+
+void update_groups_free(struct update_groups *groups)
+{
+	arena_free(&groups->arena);
+}
+
+/* ---- whose update it is -------------------------------------------------------------------------------------------------- */
+
+/* Whether the parameter has just the state that the optimizer keeps, by its names. */
+static bool has_states_of(const struct graph *step, const struct update_group *group, enum optimizer optimizer)
+{
+	const char *const *word = eager_update_states(optimizer), *parameter = step->tensor[group->parameter].name;
+	uint32_t states = 0;
+	char name[1024];
+	for (; word[states]; states++) {
+		snprintf(name, sizeof name, "%.512s.%s", parameter, word[states]);
+		uint32_t tensor = graph_find_tensor(step, name);
+		if (tensor == NONE || step->tensor[tensor].bytes != step->tensor[group->parameter].bytes)
+			return false;
+	}
+	return states == group->states && group->counters <= eager_update_counts(optimizer);
+}
+
+enum optimizer update_group_optimizer(const struct graph *step, const struct update_group *group)
+{
+	int64_t bytes = step->tensor[group->parameter].bytes;
+	if (has_states_of(step, group, OPTIMIZER_RMSPROP))
+		return OPTIMIZER_RMSPROP;
+	if (has_states_of(step, group, OPTIMIZER_ADAGRAD))
+		return OPTIMIZER_ADAGRAD;
+	if (group->way == UPDATE_FUSED && has_states_of(step, group, OPTIMIZER_ADAM))
+		return OPTIMIZER_ADAM;
+	if (group->divides && group->states >= 2 && group->state_bytes >= 2 * bytes && group->counters <= 1)
+		return group->weight_writes > 1 ? OPTIMIZER_ADAMW : OPTIMIZER_ADAM;
+	if (group->divides)
+		return OPTIMIZER_COUNT;
+	if (group->states == 0)
+		return OPTIMIZER_SGD;
+	if (group->states == 1 && group->state_bytes == bytes)
+		return OPTIMIZER_MOMENTUM;
+	return group->states == 2 && group->state_bytes < bytes ? OPTIMIZER_ADAFACTOR : OPTIMIZER_COUNT;
+}
