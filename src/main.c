@@ -20,45 +20,58 @@
 #include "ui/screen/theme.h"
 #include "ui/app/screenshot.h"
 #include "src/cli/options.h"
+#include "src/cli/help.h"
+#include "src/base/words.h"
 
 static void print_help(void)
 {
 	fputs("usage: tidemark [GRAPH]\n       tidemark COMMAND ...\n\n"
 	      "Explores the memory plan of a training step: in what order its operators run, at which\n"
 	      "offset every tensor lives, and how far that is from a proven minimum.\n\n"
-	      "  tidemark [GRAPH]   explore in the terminal; a report when standard output is none\n", stdout);
-	for (int i = 0; i < SUBCOMMAND_COUNT; i++)
-		printf("  tidemark %s %s\n      %s\n", subcommands[i].name, subcommands[i].operands, subcommands[i].help);
-	fputs("\n  help [COMMAND]     how a command is used, with its options\n\n", stdout);
+	      "  tidemark [GRAPH]\n      explore in the terminal; where standard output is none, print a report\n", stdout);
+	for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
+		printf("  tidemark %s %s\n", subcommands[i].name, subcommands[i].operands);
+		words_print(stdout, "", 6, subcommands[i].help);
+	}
+	fputs("  tidemark help COMMAND|KNOB\n      how a command is used, with its options; what a knob's values mean\n\n"
+	      "Options of the explorer:\n", stdout);
 	command_line_help(SUBCOMMAND_explore);
-	fputs("\nGRAPH is a graph in the native format, DOT, ONNX, XLA HLO as text or proto, or a log of torch.compile; gz\n"
-	      "or not, or - for standard input; a sample where there is none. See tidemark(1) and tidemark(5).\n", stdout);
+	putchar('\n');
+	words_print(stdout, "", 0, "GRAPH is a graph in the native format, DOT, ONNX, XLA HLO as text or proto, a log of torch.compile or its folder, or a PyTorch memory snapshot; gz or not, "
+		"or - for standard input; a sample where there is none. See tidemark(1) and tidemark(5).");
 }
 
 /* "; the nearest is plan" for "plna". */
-static char *nearest_command(const char *word, char *text, size_t size)
+static char *nearest_command(const char *word, bool or_knob, char *text, size_t size)
 {
 	struct nearest nearest = { .wanted = word };
 	for (int i = 0; i < SUBCOMMAND_COUNT; i++)
 		nearest_consider(&nearest, subcommands[i].name);
+	for (int i = 0; or_knob && i < KNOB_COUNT; i++)
+		nearest_consider(&nearest, knobs[i].name);
 	return nearest_text(&nearest, "", text, size);
 }
 
-static int no_command(const char *word)
+static int no_command(const char *word, bool or_knob)
 {
 	char text[120];
-	return usage_error("", "there is no command %s%s", word, nearest_command(word, text, sizeof text));
+	return usage_error("", "there is no command %s%s%s", or_knob ? "or knob " : "", word, nearest_command(word, or_knob, text, sizeof text));
 }
 
-/* "help", and "help COMMAND" for COMMAND --help. */
+/* "help", "help COMMAND" for COMMAND --help, and "help KNOB". */
 static int help(int argc, char **argv)
 {
 	static char option[] = "--help";
 	for (int i = 0; argc == 2 && i < SUBCOMMAND_COUNT; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
+	enum knob_id knob = argc == 2 ? knob_find(argv[1]) : KNOB_COUNT;
+	if (knob != KNOB_COUNT) {
+		help_print_knob(knob);
+		return EXIT_FINE;
+	}
 	if (argc > 1)
-		return no_command(argv[argc - 1]);
+		return no_command(argv[argc - 1], argc == 2);
 	print_help();
 	return EXIT_FINE;
 }
@@ -213,7 +226,7 @@ static int take_option(void *context, int row, const char *value)
 static bool is_misspelt_command(const char *word)
 {
 	char text[120];
-	return strcmp(word, "-") != 0 && access(word, F_OK) != 0 && !strpbrk(word, "./") && *nearest_command(word, text, sizeof text);
+	return strcmp(word, "-") != 0 && access(word, F_OK) != 0 && !strpbrk(word, "./") && *nearest_command(word, false, text, sizeof text);
 }
 
 static int start(struct invocation *invocation, int argc, char **argv)
@@ -223,7 +236,7 @@ static int start(struct invocation *invocation, int argc, char **argv)
 		return code;
 	char **word = invocation->line.operand;
 	if (*word && (word[1] || is_misspelt_command(*word)))
-		return no_command(*word);
+		return no_command(*word, false);
 	return invocation->resume ? resume(invocation) : open_graph(invocation);
 }
 

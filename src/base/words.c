@@ -5,6 +5,8 @@
 
 #include "words.h"
 
+enum { LINE_WIDTH = 80 };
+
 void words_add(struct words *words, const char *format, ...)
 {
 	size_t room = words->size - words->at;
@@ -27,4 +29,26 @@ void words_add_quoted(struct words *words, const char *word)
 	for (const char *at = word; *at; at++)
 		words_add(words, *at == '\'' ? "'\\''" : "%c", *at);
 	words_add(words, "'");
+}
+
+void words_print(FILE *stream, const char *head, int column, const char *text)
+{
+	int at = (int)strlen(head);
+	fputs(head, stream);
+	if (at >= column && at > 0 && *text) {
+		fputc('\n', stream);
+		at = 0;
+	}
+	fprintf(stream, "%*s", at < column ? column - at : 0, "");
+	at = column;
+	for (const char *word = text; *word; ) {
+		int gap = (int)strspn(word, " "), length = (int)strcspn(word + gap, " ");
+		if (at > column && at + gap + length > LINE_WIDTH) {
+			fprintf(stream, "\n%*s", column, "");
+			at = column;
+		}
+		at += fprintf(stream, "%*s%.*s", at > column ? gap : 0, "", length, word + gap);
+		word += gap + length;
+	}
+	fputc('\n', stream);
 }

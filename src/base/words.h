@@ -3,6 +3,7 @@
 #define TIDEMARK_BASE_WORDS_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* Begin with { text, size, 0 }, size at least 1. */
 struct words {
@@ -11,6 +12,8 @@ struct words {
 };
 
 void words_add(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line of help: head, then text from a column on, broken at blanks into as many lines as 80 columns take. A head that is longer has its line alone. */
+void words_print(FILE *stream, const char *head, int column, const char *text);
 /* A word for a shell's command line, in quotes where it has more than letters, digits and ./:=+@%,_- in it. */
 void words_add_quoted(struct words *words, const char *word);
 

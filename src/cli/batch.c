@@ -57,6 +57,13 @@ int batch_pin(struct scenario *scenario, const char *text)
 	return EXIT_USAGE;
 }
 
+void batch_doubt(const struct scenario *scenario, const struct graph *graph)
+{
+	char doubt[160];
+	if (*scenario_doubt(scenario, graph, doubt, sizeof doubt))
+		complain_line("%s", doubt);
+}
+
 int batch_seconds(const char *command, const char *text, double *seconds)
 {
 	char *end;

@@ -14,6 +14,9 @@ int batch_set(struct scenario *scenario, const char *assignment);   /* also @FIL
 int batch_set_lines(const char *path, int (*set)(void *context, const char *assignment), void *context);
 int batch_pin(struct scenario *scenario, const char *text);
 
+/* Asks on standard error whether a memory cap was meant in GiB: see scenario_doubt(). graph NULL: it isn't known. */
+void batch_doubt(const struct scenario *scenario, const struct graph *graph);
+
 /* Seconds of --time: a positive number, else a usage error. */
 int batch_seconds(const char *command, const char *text, double *seconds);
 

@@ -244,6 +244,8 @@ static int serve(const struct request *request)
 	const struct fit_watch watch = { show_planned, &shown };
 	bool terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO) && !request->line.output;
 	struct graph *graph = batch_open(*request->line.operand, &request->line.reading, &code);
+	if (graph)
+		batch_doubt(&request->scenario, graph);
 	batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 	if (!graph)
 		return code;

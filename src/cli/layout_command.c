@@ -15,7 +15,9 @@
 #include "layout_snapshot.h"
 #include "src/read/detect.h"
 #include "src/read/input.h"
+#include "help.h"
 #include "options.h"
+#include "src/base/words.h"
 
 /* Without --time the exact search stops at this effort: some ten seconds. */
 #define COMMAND_EFFORT LAYOUT_EFFORT(5)
@@ -35,31 +37,21 @@ struct request {
 
 static void print_more(void)
 {
-	puts("\nGives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back\n"
-	     "with an offset column. The arena is as small as can be, or, with a capacity, the first that is within it.\n"
-	     "Columns group, inplace, pool and spill_cost: see tidemark(5).\n"
-	     "Of a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) it plans the buffers of the trace, and says what\n"
-	     "they were given and what they need. With --json, and of snapshots, the CSV is written only with -o.");
+	putchar('\n');
+	words_print(stdout, "", 0, "Gives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back with an offset column. "
+		"The arena is as small as can be, or, with a capacity, the first that is within it. Columns group, inplace, pool and spill_cost: see tidemark(5).");
+	words_print(stdout, "", 0, "Of a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) it plans the buffers of the trace, and says what they were given and what "
+		"they need. With --json, and of snapshots, the CSV is written only with -o. Sizes take units: 24GiB, 24GB.");
+	help_print_words("S, for --strategy", layout_strategy_names, layout_strategy_help, LAYOUT_STRATEGY_COUNT);
 }
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
 
-/* A whole number of bytes, with KiB, MiB, GiB or TiB behind it if one likes. */
+/* Bytes, at least one, with the units of knobs. */
 static bool parse_bytes(const char *text, int64_t *bytes)
 {
-	static const char *const units[] = { "", "KiB", "MiB", "GiB", "TiB" };
-	char *end;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (end == text || errno || value < 1)
-		return false;
-	for (int i = 0; i < 5; i++) {
-		if (strcmp(end, units[i]))
-			continue;
-		*bytes = value;
-		return value <= BYTES_MAX >> 10 * i && (*bytes = (int64_t)value << 10 * i) > 0;
-	}
-	return false;
+	struct error error;
+	return knob_parse(K_memory, text, bytes, &error) == OK && *bytes > 0;
 }
 
 static int parse_strategy(const char *text)
@@ -102,7 +94,8 @@ static int take_option(void *context, int row, const char *value)
 		request->options.strategy = (enum layout_strategy)strategy;
 		return strategy < 0 ? EXIT_USAGE : EXIT_FINE;
 	}
-	return fine ? EXIT_FINE : usage_error("layout", "--%s: bad value %s", option_rows[row].name, value);
+	return fine ? EXIT_FINE : usage_error("layout", row == OPTION_pool ? "--%s %s: expected NAME or NAME:BYTES, such as hbm:24GiB, each name once" : "--%s %s: expected bytes, such as 24GiB",
+		option_rows[row].name, value);
 }
 
 static int parse_arguments(struct request *request, int argc, char **argv)

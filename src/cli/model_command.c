@@ -11,6 +11,7 @@
 #include "solver/fit/fit.h"
 #include "src/scenario/devices.h"
 #include "options.h"
+#include "src/base/words.h"
 
 struct request {
 	struct model_config config;
@@ -151,6 +152,8 @@ static void print_names(void)
 	puts("\nNAME:");
 	for (const struct model_preset *preset = model_presets; preset->name; preset++)
 		printf("  %-16s %s\n", preset->name, preset->help);
+	putchar('\n');
+	words_print(stdout, "", 0, "Or a config.json, or the folder of one, of a Hugging Face model: llama, mistral, qwen, gemma, mixtral, deepseek and others.");
 }
 
 /* A preset, or the config.json of a Hugging Face model. */

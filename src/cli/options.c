@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "batch.h"
+#include "help.h"
 #include "options.h"
 #include "src/base/nearest.h"
+#include "src/base/words.h"
 
 const struct option_row option_rows[] = {
 #define X(id, name, letter, value, commands, help) { name, letter, value, commands, help },
@@ -17,7 +19,7 @@ const struct option_row option_rows[] = {
 };
 const int option_row_count = sizeof option_rows / sizeof *option_rows;
 
-enum { ROWS_MOST = sizeof option_rows / sizeof *option_rows, NAME_SIZE = 24, FIRST_VALUE = 256 };
+enum { OPTION_COLUMN = 25, ROWS_MOST = sizeof option_rows / sizeof *option_rows, NAME_SIZE = 24, FIRST_VALUE = 256 };
 
 /* The options of one command, as getopt_long() wants them; an option's value is its row's number behind FIRST_VALUE. */
 struct taken {
@@ -103,7 +105,7 @@ static int say_wrong(const char *command, int letter, const char *word, const st
 
 void command_line_help(enum subcommand_id command)
 {
-	char name[NAME_SIZE], text[2 * NAME_SIZE + 8], letter[8];
+	char name[NAME_SIZE], text[2 * NAME_SIZE + 8], letter[8], head[2 * NAME_SIZE + 20];
 	for (int i = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
 		if (!(row->commands >> command & 1) || !row->help)
@@ -112,51 +114,24 @@ void command_line_help(enum subcommand_id command)
 		bool optional = row->value && *row->value == '=';
 		snprintf(text, sizeof text, "--%s%s%s%s", option_name(row, name, sizeof name), optional ? "[" : row->value ? " " : "", row->value ? row->value : "",
 			optional ? "]" : "");
-		printf("  %s%-18s %s\n", letter, text, row->help);
+		snprintf(head, sizeof head, "  %s%s", letter, text);
+		words_print(stdout, head, OPTION_COLUMN, row->help);
 	}
-}
-
-/* One line to try, of each command. */
-static const char *const examples[SUBCOMMAND_COUNT] = {
-	[SUBCOMMAND_plan] = "tidemark plan step.jsonl.gz --set batch=16 --set recompute=selective --json -o plan.json",
-	[SUBCOMMAND_sweep] = "tidemark sweep step.jsonl.gz --vary batch=1,8,32 --vary recompute=none,full --table",
-	[SUBCOMMAND_export] = "tidemark export step.jsonl.gz --as pdf --view timeline --width 240 -o figure.pdf",
-	[SUBCOMMAND_layout] = "tidemark layout buffers.csv --capacity 1048576",
-	[SUBCOMMAND_shard] = "tidemark shard problem.json --time 60 -o solution.json",
-	[SUBCOMMAND_check] = "tidemark check step.jsonl.gz plan.json",
-	[SUBCOMMAND_search] = "tidemark search llama3-70b --devices 64 --device h100-80gb",
-	[SUBCOMMAND_model] = "tidemark model llama3-8b --layers 4 -o llama.jsonl",
-	[SUBCOMMAND_fit] = "tidemark fit step.jsonl.gz --memory 24GiB --devices 8",
-	[SUBCOMMAND_replay] = "tidemark replay samples/lessons/order.tide",
-};
-
-/* The words of a knob, or what its number counts. */
-static void print_knob(const struct knob *knob)
-{
-	static const char *const units[] = { [KNOB_SWITCH] = "on or off", [KNOB_NUMBER] = "a number", [KNOB_BYTES] = "bytes: 24GiB", [KNOB_RATE] = "a rate: 300GB/s",
-		[KNOB_TIME] = "a time: 2us", [KNOB_PERCENT] = "a percentage" };
-	char words[300];
-	printf("  %-20s %s\n", knob->name, knob->help);
-	snprintf(words, sizeof words, "%s%s%s", knob->type == KNOB_CHOICE ? "" : units[knob->type], knob->type != KNOB_CHOICE && knob->words ? ", or " : "", knob->words ? knob->words : "");
-	size_t length = strlen(words);
-	if (length && words[length - 1] == '|')
-		words[length - 1] = '\0';
-	printf("  %-20s   %s\n", "", words);
 }
 
 static void print_help(const struct command_line *line)
 {
 	const struct subcommand *subcommand = &subcommands[line->command == SUBCOMMAND_screen ? SUBCOMMAND_export : line->command];
-	printf("usage: tidemark %s %s [OPTION]...\n%s\n\n", subcommand->name, subcommand->operands, subcommand->help);
+	printf("usage: tidemark %s %s [OPTION]...\n", subcommand->name, subcommand->operands);
+	words_print(stdout, "", 0, subcommand->help);
+	putchar('\n');
 	command_line_help((enum subcommand_id)(subcommand - subcommands));
 	if (line->help)
 		line->help();
 	bool takes_knobs = option_rows[OPTION_set].commands >> (subcommand - subcommands) & 1;
 	if (takes_knobs)
-		puts("\nKnobs, for --set K=V:");
-	for (int knob = 0; takes_knobs && knob < KNOB_COUNT; knob++)
-		print_knob(&knobs[knob]);
-	printf("\nFor example:\n  %s\n", examples[subcommand - subcommands]);
+		help_print_knobs();
+	help_print_example((enum subcommand_id)(subcommand - subcommands));
 }
 
 /* ---- parsing ------------------------------------------------------------------------------------------------ */
@@ -208,7 +183,14 @@ static int check_operands(struct command_line *line, int count, char **operand)
 	}
 	line->operand = operand;
 	line->operands = count;
-	return count == wanted || (line->several && count > wanted) ? EXIT_FINE : wanted == 1 ? usage_error(command, "more than one %s", names) : usage_error(command, "what is \"%s\"?", operand[wanted]);
+	if (count == wanted || (line->several && count > wanted))
+		return EXIT_FINE;
+	const char *more = operand[wanted], *value = strchr(more, '=');
+	char name[64];
+	snprintf(name, sizeof name, "%.*s", value ? (int)(value - more) : 0, more);
+	if (value && knob_find(name) != KNOB_COUNT)
+		return usage_error(command, "\"%s\" is no %s: a knob is set by --set %s", more, names, more);
+	return wanted == 1 ? usage_error(command, "more than one %s", names) : usage_error(command, "what is \"%s\"?", more);
 }
 
 int command_line_parse(struct command_line *line, int argc, char **argv)

@@ -1,12 +1,13 @@
 /* replay.c: `tidemark replay`: runs a session file without a terminal. */
 #include "batch.h"
+#include "help.h"
 #include "src/read/input.h"
 #include "src/session/session.h"
 #include "options.h"
 
 int replay_command(int argc, char **argv)
 {
-	struct command_line line = { .command = SUBCOMMAND_replay };
+	struct command_line line = { .command = SUBCOMMAND_replay, .help = help_print_session_words };
 	struct error error = { 0 };
 	int code = command_line_parse(&line, argc, argv);
 	if (code != EXIT_FINE || line.helped)

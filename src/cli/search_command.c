@@ -10,7 +10,9 @@
 #include "src/configs/calibrate.h"
 #include "src/configs/planned.h"
 #include "src/scenario/devices.h"
+#include "help.h"
 #include "options.h"
+#include "src/base/words.h"
 
 #define TOP 10
 #define FRONT_STEP 93       /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
@@ -294,19 +296,29 @@ static enum status print_json(const struct search *search, FILE *file, const str
 
 /* ---- options -------------------------------------------------------------------------------------------------------------------- */
 
+static const char *const overhead_words[] = {
+	"context=BYTES", "communication=BYTES", "bucket=BYTES", "workspace=BYTES", "fragmentation=PERCENT", "transient=on|off", "small=on|off", "vectors=on|off",
+	"gathered=on|off", "cached=on|off", "overlap=PERCENT", "inside=PERCENT"
+};
+static const char *const overhead_helps[] = {
+	"the context of each device (0)", "buffers for every degree above 1 (0)", "a bucket of gradients, of which there are two (0)", "what kernels keep (0)",
+	"of activations (0)", "short-lived tensors (on)", "statistics of norms (on)", "parameters of one dim (on)", "ZeRO-3's gathered parameters, two blocks (on)",
+	"a weight gradient for every shape stays allocated, as in Transformer Engine (off)", "of a backward pass hides gradients (80%)",
+	"of the collectives inside layers run behind products: Megatron's tp_comm_overlap, async TP (0)"
+};
+
 static void print_more(void)
 {
-	puts("\nEvaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert\n"
-	     "parallel degrees, sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest that fit and\n"
-	     "those that take less memory, or why none fits and the smallest change that does. Knobs that are set stay as they are.\n"
-	     "A built-in model may have other sizes, and flash and dropout of 0 or 1: llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0.\n\n"
-	     "X is one of: context=BYTES of each device, communication=BYTES of buffers for every degree above 1, bucket=BYTES of gradients (two of\n"
-	     "them), workspace=BYTES that kernels keep, fragmentation=PERCENT of activations (all 0); on or off: transient (short-lived\n"
-	     "tensors; on), small (statistics of norms; on), vectors (parameters of one dim; on), gathered (ZeRO-3's parameters, two blocks;\n"
-	     "on), cached (a weight gradient for every shape stays allocated, as in Transformer Engine; off); overlap=PERCENT of a backward\n"
-	     "pass hides gradients (80%); inside=PERCENT of the collectives inside layers run behind products (0; Megatron's tp_comm_overlap, async TP)\n\n"
-	     "--calibrate reads the columns devices, seconds and, where they are not 1 or none, model, batch, microbatch, dp, tp, pp, cp, ep, sp,\n"
-	     "zero, chunks, schedule, recompute, float8 (0 or 1), hidden (percent of the collectives inside layers that run behind products).");
+	putchar('\n');
+	words_print(stdout, "", 0, "Evaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert parallel degrees, "
+		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest that fit and those that take less memory, or why none fits "
+		"and the smallest change that does. Knobs that are set stay as they are.");
+	words_print(stdout, "", 0, "A built-in model may have other sizes, and flash and dropout of 0 or 1: llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0. "
+		"`tidemark model --help` lists the models.");
+	help_print_words("X, for --overhead", overhead_words, overhead_helps, (int)(sizeof overhead_words / sizeof *overhead_words));
+	putchar('\n');
+	words_print(stdout, "", 0, "--calibrate reads the columns devices, seconds and, where they are not 1 or none, model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, "
+		"chunks, schedule, recompute, float8 (0 or 1), hidden (percent of the collectives inside layers that run behind products).");
 }
 
 /* Unlike a plan's, a search's pipelines can be set. */
@@ -495,6 +507,7 @@ int search_command(int argc, char **argv)
 		batch_limit(0);   /* until here, while files are read, signals end the program at once */
 		fill_request(&search);
 		note_idle(&search);
+		batch_doubt(&search.scenario, NULL);
 		code = search.measurements ? calibrate(&search) : EXIT_FINE;
 		code = code == EXIT_FINE ? run(&search) : code;
 	}

@@ -10,6 +10,7 @@
 #include "src/read/input.h"
 #include "src/read/problem_json.h"
 #include "options.h"
+#include "src/base/words.h"
 #include "src/base/json_memory.h"
 
 #define INPUT_MOST ((size_t)2 << 30)
@@ -28,8 +29,9 @@ static int take_option(void *context, int row, const char *value)
 
 static void print_more(void)
 {
-	puts("\nChooses a strategy for every node of a sharding problem (\"-\": standard input) at the least total cost within its memory\n"
-	     "limit, and proves a lower bound. A file written by --output has the certificate's multipliers and messages, too.");
+	putchar('\n');
+	words_print(stdout, "", 0, "Chooses a strategy for every node of a sharding problem (\"-\": standard input) at the least total cost within its memory limit, and proves a "
+		"lower bound. A file written by --output has the certificate's multipliers and messages, too.");
 }
 
 static enum status read_problem(const char *path, struct shard_problem *problem, struct error *error)

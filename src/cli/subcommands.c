@@ -12,6 +12,7 @@
 #include "src/write/plan_curves.h"
 #include "src/check/check.h"
 #include "src/base/nearest.h"
+#include "src/base/words.h"
 #include "src/base/output.h"
 #include "src/scenario/shard_mesh.h"
 #include "options.h"
@@ -115,13 +116,12 @@ static int serve_files(const struct request *request, enum export_kind_id kind)
 static int serve(const struct request *request, enum export_kind_id kind)
 {
 	int code = EXIT_FINE;
-	char doubt[160];
 	struct error error = { 0 };
 	/* While the graph is read, signals end the program at once: there is nothing yet that could be printed. */
 	struct graph *graph = batch_open(*request->line.operand, &request->line.reading, &code);
 	batch_limit(request->line.seconds);
-	if (graph && *scenario_doubt(&request->scenario, graph, doubt, sizeof doubt))
-		complain_line("%s", doubt);
+	if (graph)
+		batch_doubt(&request->scenario, graph);
 	struct plan *plan = graph ? batch_plan(graph, *request->line.operand, &request->scenario, request->options.rules_file,
 		export_kinds[kind].needs_plan || graph_follows_plan(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
 	graph_release(graph);
@@ -183,6 +183,9 @@ static void print_kinds(void)
 /* Of export --screen all options are the explorer's: see ui/app/screenshot.h. */
 static void print_kinds_and_screens(void)
 {
+	putchar('\n');
+	words_print(stdout, "", 0, "Several plan files in place of GRAPH: --view timeline draws the memory of all. What `tidemark sweep` wrote: --view pareto and --view sweep. "
+		"--screen draws the explorer's screen after some keys.");
 	puts("\nWith --screen:");
 	command_line_help(SUBCOMMAND_screen);
 	print_kinds();

@@ -3,6 +3,7 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     subcommands     the table; plan, export, check
  *     options         the table of options, and the parser of command lines
+ *     help            knobs, words and examples as --help prints them
  *     batch           planning under signals and a time limit
  *     sweep           scenarios by the thousand
  *     sweep_row       one line of it
@@ -23,15 +24,15 @@
 /* X(name, its operands, help). Their options: options.h. */
 #define SUBCOMMANDS(X) \
 	X(plan, "GRAPH", "plan once and print the plan") \
-	X(sweep, "GRAPH", "plan every combination of values of knobs; one line each: JSON, CSV, or a table") \
-	X(export, "GRAPH", "write the graph, the plan or a drawing of it; of several plan files, --view timeline draws the memory of all, of what sweep wrote --view pareto and sweep; --screen: the explorer's screen after some keys") \
-	X(layout, "BUFFERS.csv|SNAPSHOT.pickle", "offsets for the buffers of a MiniMalloc CSV or a PyTorch memory snapshot") \
+	X(sweep, "GRAPH", "plan every combination of values of knobs, and print a line for each: JSON, CSV, or a table") \
+	X(export, "GRAPH", "write the graph, its plan or a picture: of the graph, of a plan, of several plan files, of what sweep wrote, or of the explorer's screen") \
+	X(layout, "BUFFERS.csv|SNAPSHOT.pickle", "find addresses for the buffers of a MiniMalloc CSV or a PyTorch memory snapshot") \
 	X(shard, "PROBLEM.json", "solve a sharding problem of the IOPDDL contest's format, gz or not") \
 	X(check, "GRAPH PLAN.json", "verify everything that a plan file says") \
 	X(search, "MODEL|GRAPH", "rank all ways to train a model on a cluster") \
-	X(model, "NAME|CONFIG.json", "a built-in model's training step, or that of a Hugging Face config.json") \
-	X(fit, "GRAPH", "rank the changes that make a step fit into so much memory, each planned") \
-	X(replay, "SESSION.tide", "run a session file without a terminal")
+	X(model, "NAME|CONFIG.json", "write the training step of a built-in model, or of a Hugging Face config.json") \
+	X(fit, "GRAPH", "plan the changes that make a step fit into so much memory, and rank them by time") \
+	X(replay, "SESSION.tide", "run the lines of a session file without a terminal")
 
 /* Whose options a row of the table of options names: a subcommand's, those of export --screen, of the explorer. */
 #define X(name, operands, help) SUBCOMMAND_##name,

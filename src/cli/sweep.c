@@ -80,6 +80,7 @@ static int vary(struct sweep *sweep, const char *text)
 		if (varied->values == VALUES_MAX)
 			return usage_error("sweep", "--vary %s: more than %d values", name, VALUES_MAX);
 		varied->value[varied->values++] = probe.value[knob];
+		batch_doubt(&probe, NULL);
 		scenario_done(&probe);
 	} while (*at == ',');
 	return EXIT_FINE;
@@ -137,6 +138,7 @@ static int parse(struct sweep *sweep, int argc, char **argv)
 	for (int i = 0; i < sweep->count; i++)
 		if (__builtin_mul_overflow(sweep->total, sweep->varied[i].values, &sweep->total) || sweep->total > UINT32_MAX)
 			return usage_error("sweep", "more than 2^32 scenarios");
+	batch_doubt(&sweep->base, NULL);
 	return EXIT_FINE;
 }
 

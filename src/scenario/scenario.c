@@ -42,10 +42,10 @@ char *scenario_doubt(const struct scenario *scenario, const struct graph *graph,
 {
 	enum { PLAIN = 1024, MANY = 100 };
 	int64_t cap = scenario->value[K_memory], largest = 0;
-	for (uint32_t i = 0; i < graph->storages; i++)
+	for (uint32_t i = 0; graph && i < graph->storages; i++)
 		largest = graph->storage[i].bytes > largest ? graph->storage[i].bytes : largest;
 	*text = '\0';
-	if (cap > 0 && cap <= PLAIN && cap < largest / MANY)
+	if (cap > 0 && cap <= PLAIN && (!graph || cap < largest / MANY))
 		snprintf(text, size, "memory=%" PRId64 " is %" PRId64 " B; for %" PRId64 " GiB write memory=%" PRId64 "GiB", cap, cap, cap, cap);
 	return text;
 }
@@ -139,10 +139,12 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 {
 	char name[64];
 	const char *value = strchr(assignment, '=');
-	if (!value)
-		return fail(error, BAD_INPUT, "\"%.100s\": expected KNOB=VALUE", assignment);
-	snprintf(name, sizeof name, "%.*s", (int)(value - assignment), assignment);
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(assignment, "="), assignment);
 	enum knob_id knob = knob_find(name);
+	if (!value && knob == KNOB_COUNT)
+		return fail(error, BAD_INPUT, "\"%.100s\": expected KNOB=VALUE", assignment);
+	if (!value)
+		return fail(error, BAD_INPUT, "%s: its value is missing: %s=VALUE", name, name);
 	if (knob == KNOB_COUNT)
 		return knob_unknown(name, error);
 	if (knob == K_recompute && strncmp(value + 1, "ops:", 4) == 0) {

@@ -51,7 +51,7 @@ bool knob_matters(enum knob_id knob);
 /* The memory cap, the knob's or the device preset's, less the reserve; -1 where there is none. */
 int64_t scenario_budget(const struct scenario *scenario);
 /* A memory cap that no part of the graph comes near was probably meant in GiB: "memory=24 is 24 B; for 24 GiB write memory=24GiB". "" where there is
- * no such doubt. Returns text. O(storages). */
+ * no such doubt. graph NULL: of any graph. Returns text. O(storages). */
 char *scenario_doubt(const struct scenario *scenario, const struct graph *graph, char *text, size_t size);
 /* The whole memory of a device: the knob, or the preset's; -1: any amount. */
 int64_t scenario_device_memory(const struct scenario *scenario);

@@ -669,6 +669,14 @@ static const struct word {
 	{ "go", do_nothing, false, true },
 };
 
+bool session_knows(const char *word)
+{
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(words[i].word, word) == 0)
+			return true;
+	return false;
+}
+
 static enum status run_line(struct session *session, const char *line, bool execute_exports, struct error *error)
 {
 	line += strspn(line, " \t");

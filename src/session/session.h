@@ -63,6 +63,8 @@ const struct scenario *session_scenario(const struct session *session);
 const char *session_rules_file(const struct session *session);
 void session_status(const struct session *session, struct session_status *status);
 
+/* Whether the session language has a word. */
+bool session_knows(const char *word);
 /* Runs one line of the session language: `set k=v`, `pin ...`, `unpin N`, `undo`, `redo`, `baseline`, `export KIND FILE`, `reload`, ...
  * Changing commands start the worker and return at once. The answer or error stands in the status message too. */
 enum status session_command(struct session *session, const char *line, struct error *error);

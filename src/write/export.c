@@ -14,6 +14,7 @@
 #include "src/base/safe_text.h"
 #include "src/base/text_stream.h"
 #include "src/base/nearest.h"
+#include "src/base/words.h"
 #include "src/read/native.h"
 #include "plan_json.h"
 #include "report.h"
@@ -191,17 +192,21 @@ const struct export_view *export_view_find(enum export_kind_id kind, const char 
 
 void export_help(FILE *stream)
 {
-	char names[300];
+	enum { COLUMN = 19 };
+	char names[300], head[40];
 	fputs("\nKIND:\n", stream);
 	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++) {
-		fprintf(stream, "  %-16s %s\n", export_kinds[kind].name, export_kinds[kind].help);
+		snprintf(head, sizeof head, "  %s", export_kinds[kind].name);
+		words_print(stream, head, COLUMN, export_kinds[kind].help);
 		if (*export_view_names((enum export_kind_id)kind, ", ", names, sizeof names))
-			fprintf(stream, "  %-16s V: %s\n", "", names);
+			words_print(stream, "                   V:", COLUMN + 3, names);
 	}
 	fputs("\nV:\n", stream);
 	for (int i = 0; i < export_view_count; i++)
-		if (export_views[i].help)
-			fprintf(stream, "  %-16s %s\n", export_views[i].name, export_views[i].help);
+		if (export_views[i].help) {
+			snprintf(head, sizeof head, "  %s", export_views[i].name);
+			words_print(stream, head, COLUMN, export_views[i].help);
+		}
 }
 
 enum status export_to(enum export_kind_id kind, const struct plan *plan, const struct export_options *options, const char *path,

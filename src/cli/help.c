@@ -1,0 +1,101 @@
+/* help.c: the tables as lines for people. */
+#include "help.h"
+
+#include <stdio.h>
+
+#include "src/base/words.h"
+#include "src/scenario/devices.h"
+#include "src/session/commands.h"
+#include "src/session/session.h"
+
+enum { NAME_COLUMN = 25, WORD_COLUMN = 18 };
+
+static const char *const examples[SUBCOMMAND_COUNT] = {
+	[SUBCOMMAND_plan] = "tidemark plan step.jsonl.gz --set batch=16 --set recompute=selective --json -o plan.json",
+	[SUBCOMMAND_sweep] = "tidemark sweep step.jsonl.gz --vary batch=1,8,32 --vary recompute=none,full --table",
+	[SUBCOMMAND_export] = "tidemark export step.jsonl.gz --as pdf --view timeline --width 240 -o figure.pdf",
+	[SUBCOMMAND_layout] = "tidemark layout buffers.csv --capacity 1048576",
+	[SUBCOMMAND_shard] = "tidemark shard problem.json --time 60 -o solution.json",
+	[SUBCOMMAND_check] = "tidemark check step.jsonl.gz plan.json",
+	[SUBCOMMAND_search] = "tidemark search llama3-70b --devices 64 --device h100-80gb",
+	[SUBCOMMAND_model] = "tidemark model llama3-8b --layers 4 -o llama.jsonl",
+	[SUBCOMMAND_fit] = "tidemark fit step.jsonl.gz --memory 24GiB --devices 8",
+	[SUBCOMMAND_replay] = "tidemark replay samples/lessons/order.tide",
+};
+
+void help_print_example(enum subcommand_id command)
+{
+	printf("\nFor example:\n  %s\n", examples[command]);
+}
+
+/* "given, or 1 to 16777216", "off or on", "none, data, ...". */
+static void values_text(enum knob_id id, char *text, size_t size)
+{
+	static const char *const units[] = { [KNOB_BYTES] = "bytes, such as 24GiB or 24GB", [KNOB_RATE] = "a rate, such as 300GB/s", [KNOB_TIME] = "a time, such as 2us",
+		[KNOB_PERCENT] = "a percentage, such as 5%" };
+	const struct knob *knob = &knobs[id];
+	struct words words = { text, size, 0 };
+	char word[64], normal[64];
+	*text = '\0';
+	for (int i = 0; knob->type == KNOB_CHOICE && knob_word(knob->words, i, word, sizeof word); i++)
+		words_add(&words, "%s%s", i ? ", " : "", word);
+	if (knob->type == KNOB_SWITCH)
+		words_add(&words, "off, on");
+	else if (knob->type != KNOB_CHOICE && knob->words)
+		words_add(&words, "%s, or ", knob->words);
+	if (knob->type == KNOB_NUMBER)
+		words_add(&words, "%lld to %lld", (long long)knob->minimum, (long long)knob->maximum);
+	else if (knob->type != KNOB_CHOICE && knob->type != KNOB_SWITCH)
+		words_add(&words, "%s", units[knob->type]);
+	words_add(&words, " (%s)", knob_text(id, knob->normal, normal, sizeof normal));
+}
+
+static void print_knob(enum knob_id id)
+{
+	char head[40], values[400];
+	snprintf(head, sizeof head, "  %s", knobs[id].name);
+	words_print(stdout, head, NAME_COLUMN - 2, knobs[id].help);
+	values_text(id, values, sizeof values);
+	words_print(stdout, "", NAME_COLUMN, values);
+}
+
+void help_print_knobs(void)
+{
+	puts("\nKnobs, for --set K=V:");
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		print_knob((enum knob_id)knob);
+	words_print(stdout, "", 0, "In parentheses: what holds where a knob isn't set. `tidemark help KNOB` says what each of its words means.");
+}
+
+void help_print_knob(enum knob_id id)
+{
+	char word[64], head[80], text[300];
+	printf("--set %s=VALUE\n", knobs[id].name);
+	print_knob(id);
+	for (int i = 0; knobs[id].type == KNOB_CHOICE && knob_word(knobs[id].words, i, word, sizeof word); i++) {
+		snprintf(head, sizeof head, "  %s", word);
+		words_print(stdout, head, WORD_COLUMN, id == K_device ? device_text((enum device)i, false, text, sizeof text) : knob_word_help(id, i, text, sizeof text));
+	}
+}
+
+void help_print_words(const char *title, const char *const *names, const char *const *helps, int count)
+{
+	char head[80];
+	printf("\n%s:\n", title);
+	for (int i = 0; i < count; i++) {
+		snprintf(head, sizeof head, "  %s", names[i]);
+		words_print(stdout, head, WORD_COLUMN, helps[i]);
+	}
+}
+
+void help_print_session_words(void)
+{
+	char head[80];
+	puts("\nLines of a session file, which `:save` in the explorer writes:");
+	for (int i = 0; i < COMMAND_COUNT; i++) {
+		if (!session_knows(commands[i].word))
+			continue;
+		snprintf(head, sizeof head, "  %s %s", commands[i].word, commands[i].arguments);
+		words_print(stdout, head, NAME_COLUMN + 4, commands[i].help);
+	}
+}
