@@ -10,6 +10,8 @@
 #define PLAYS 6000         /* of a round of changes at random; of a large step a quarter */
 #define ANNEALINGS 4
 #define SMALL_STEP 1000    /* ops that a replay plays: below, searches cost little */
+#define TINY_STEP 300      /* below, they cost nothing */
+#define HOPELESS 4         /* what is above the cap, as a share of what the cap leaves */
 
 /* ---- what caps share ------------------------------------------------------------------------------------------ */
 
@@ -124,8 +126,15 @@ static bool is_near(const struct solving *solving, double of_bound, double of_st
 
 static bool is_done(const struct solving *solving)
 {
-	bool small = solving->solver->base[0].actives < SMALL_STEP;
-	return is_near(solving, 0.001, small ? 5e-5 : 5e-4);
+	bool tiny = solving->solver->base[0].actives < TINY_STEP;
+	return is_near(solving, 0.001, tiny ? 5e-5 : 4e-4);
+}
+
+/* Nothing fits, and what was tried along all orders is so far above the cap that no change of single storages mends it. */
+static bool is_hopeless(const struct solving *solving)
+{
+	const struct fit_plan *plan = solving->plan;
+	return plan->extra == INT64_MAX && plan->peak - solving->cap > (solving->cap - solving->solver->step.persistent) / HOPELESS;
 }
 
 static void try_all(struct solving *solving, enum fit_state state)
@@ -413,7 +422,7 @@ static enum status search_all(struct solving *solving)
 	}
 	for (uint32_t i = 0; i < OWN_BASES && search->status == OK; i++) {
 		on_base(solving, i, false);
-		if (is_near(solving, 0.01, 1e-4))
+		if (is_near(solving, 0.01, 1e-4) || is_hopeless(solving))
 			break;
 	}
 	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.02, 2e-4); round++) {
@@ -421,17 +430,23 @@ static enum status search_all(struct solving *solving)
 		search->status = order_plan(solving, &added);
 		if (search->status == OK)
 			on_base(solving, solving->solver->bases - 1, false);
-		if (solving->plan->extra == extra && solving->plan->peak == peak)
+		if ((solving->plan->extra == extra && solving->plan->peak == peak) || is_hopeless(solving))
 			break;
 	}
-	for (uint32_t i = solving->solver->bases; i-- > 0 && search->status == OK && !is_done(solving);)
+	if (is_hopeless(solving))
+		return search->status;
+	bool small = solving->solver->base[0].actives < SMALL_STEP, tiny = solving->solver->base[0].actives < TINY_STEP;
+	for (uint32_t i = solving->solver->bases; i-- > 0 && search->status == OK && !is_done(solving);) {
+		int64_t extra = solving->plan->extra;
 		on_base(solving, i, true);
-	bool small = solving->solver->base[0].actives < SMALL_STEP;
+		if (!tiny && extra < INT64_MAX && solving->plan->extra == extra)    /* along other orders the cuts are much the same */
+			break;
+	}
 	begin_part(solving, 2);
 	if (search->status == OK && !is_near(solving, small ? 0.02 : 0.3, small ? 2e-4 : 2e-3))
 		descend(solving);
 	begin_part(solving, 2);
-	if (search->status == OK)
+	if (search->status == OK && !is_done(solving))
 		anneal(solving);
 	begin_part(solving, 1);
 	if (search->status == OK && solving->options->orderer)

@@ -5,6 +5,8 @@
 
 #include "search.h"
 
+#define PATIENCE 4000000   /* ticks that cuts at other prices may bring nothing, and as many as went before the last that did */
+
 /* Time of the ops that write it. */
 static int64_t write_time(const struct fit_step *step, uint32_t storage)
 {
@@ -280,7 +282,8 @@ void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_
 			one = dual->price[m] > 0 ? 0 : one;
 		fit_dual_prices(search->base, dual->moment, one > 0 ? &one : dual->price, one > 0 ? 1 : dual->moments, sum, price);
 	}
-	for (uint32_t i = 0; i < tries && fine && dual->moments > 0 && fit_goes_on(search); i++) {
+	uint64_t begin = search->control->ticks, found = begin;
+	for (uint32_t i = 0; i < tries && fine && dual->moments > 0 && fit_goes_on(search) && search->control->ticks - found < PATIENCE + (found - begin); i++) {
 		perturb_prices(step, price, &random, other);
 		enum status status = fit_cut(search->network, other, step->time, step->saved, FIT_FEWEST, search->control, &value, kept);
 		search->status = status != OK ? status : search->status;
@@ -295,6 +298,7 @@ void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_
 			fit_states_of(step, kept, search->state);
 			fill_from(search, keep);
 		}
+		found = search->extra < before ? search->control->ticks : found;
 	}
 	mem_free(price);
 	mem_free(other);

@@ -143,6 +143,7 @@ enum status order_run_best(struct order_job *job)
 	if (status != OK || order_job_done(job))
 		return status;
 	status = order_cut_init(&cut, job->problem, true);
+	order_job_hurry(job);
 	if (status == OK)
 		status = close_gap(job, &cut);
 	order_cut_free(&cut);

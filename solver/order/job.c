@@ -16,6 +16,30 @@ bool order_job_done(const struct order_job *job)
 	return job->peak <= job->bound;
 }
 
+#define SMALL_OPS 2500         /* problems of fewer ops are often proved by a long search */
+#define WORTH 100              /* what closes less than this part of the gap is no reason to go on */
+
+/* Something better was found: it pays to go on for so many times what that took, and for a part of the effort at least; less where little is left to gain. */
+static void wait_longer(struct order_job *job)
+{
+	int64_t gap = job->peak - job->bound, thousandth = job->peak / 1000;
+	uint64_t patience = gap > 10 * thousandth ? 8 : gap > thousandth ? 4 : 2, least = job->effort / 64 * patience + 1, longer = patience * job->control.ticks;
+	if (job->effort == 0 || job->gap - gap < job->gap / WORTH)
+		return;
+	job->gap = gap;
+	job->control.limit = longer > least ? longer : least;
+	job->control.limit = job->control.limit < job->effort ? job->control.limit : job->effort;
+}
+
+void order_job_hurry(struct order_job *job)
+{
+	if (job->model.ops < SMALL_OPS)
+		return;
+	job->effort = job->control.limit;
+	job->gap = INT64_MAX;
+	wait_longer(job);
+}
+
 static void tell(const struct order_job *job)
 {
 	if (job->options->improved)
@@ -30,6 +54,7 @@ void order_job_offer(struct order_job *job, const uint32_t *order, const char *w
 	memcpy(job->order, order, job->model.ops * sizeof *order);
 	job->peak = peak;
 	job->winner = winner;
+	wait_longer(job);
 	tell(job);
 }
 
@@ -39,6 +64,7 @@ void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proo
 		return;
 	job->bound = bound;
 	job->certificate = (struct order_certificate) { .proof = proof, .op = op };
+	wait_longer(job);
 	if (job->winner)
 		tell(job);
 }
