@@ -73,6 +73,7 @@ struct tensor {
 	const char *extra;     /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL */
 	const struct axis_places *places; /* where it lies on the grid of devices; NULL: whole on each, or nobody says */
 	const int64_t *shape;  /* [dims], or NULL where unknown */
+	int64_t address;       /* of a root, where the file's own layout puts it, if has_address: a byte of one memory */
 	int64_t bytes;         /* of the tensor itself; a storage's bytes are its root's */
 	uint32_t storage;
 	uint32_t alias;        /* the tensor this one is a view of, or NONE for a root */
@@ -80,7 +81,7 @@ struct tensor {
 	unsigned line;         /* where it stands in its file, 0 if nowhere */
 	uint8_t dims, kind, dtype;
 	uint8_t relation;      /* enum relation, to that tensor */
-	bool has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
+	bool has_address, has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
 };
 
 /* What Tidemark adds to a model's step, besides collectives: copies to the host's memory and back, the end of a rank's backward pass,

@@ -611,6 +611,23 @@ static enum status solve_caching(struct solve *solve)
 	return OK;
 }
 
+static enum status solve_given(struct solve *solve)
+{
+	struct layout *layout = solve->layout;
+	enum status status = layout_given(solve->buffers, solve->options->alignment, solve->control, layout->offset, &layout->moved);
+	if (status != OK) {
+		mem_free(layout->offset);
+		layout->offset = NULL;
+		return status;
+	}
+	for (uint32_t i = 0; i < solve->buffers->n; i++) {
+		int64_t end = layout->offset[i] + align_up(solve->buffers->size[i], solve->options->alignment);
+		layout->arena = end > layout->arena && solve->buffers->size[i] > 0 ? end : layout->arena;
+	}
+	layout->strategy = layout->moved ? "the file's addresses, some moved" : "the file's addresses";
+	return OK;
+}
+
 /* Residents, then the parts. */
 static enum status place_all(struct solve *solve)
 {
@@ -636,7 +653,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 	struct layout_options wanted = *options;
 	struct solve solve = { .buffers = buffers, .options = &wanted, .control = control, .layout = layout, .error = error };
 	*layout = (struct layout){ .strategy = "nothing to place", .clash = LAYOUT_NO_CLASH };
-	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE;
+	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE, given = options->strategy == LAYOUT_FILE && !buffers->fixed && !buffers->piece_start;
 	enum status status = layout_model_build(buffers, caching ? 1 : options->alignment, &solve.model, error);
 	if (status != OK)
 		return status;
@@ -652,7 +669,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 		layout->offset = NULL;
 	}
 	if (status == OK)
-		status = caching ? solve_caching(&solve) : place_all(&solve);
+		status = caching ? solve_caching(&solve) : given ? solve_given(&solve) : place_all(&solve);
 	layout->proof = (struct proof){ QUANTITY_ARENA, layout->offset ? layout->arena : -1, layout->proof.bound, layout_proof_names[layout->ground] };
 	if (status == OK && wanted.capacity > 0 && layout->proof.bound > wanted.capacity)
 		status = refuse(&solve);

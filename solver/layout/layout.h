@@ -36,6 +36,7 @@
  *     compounds     what shares an offset becomes one buffer
  *     linked        layouts of these
  *     caching       PyTorch's caching allocator, simulated
+ *     given         the offsets that buffers bring along
  *     clash         why two pins contradict each other
  *     check         checks a layout
  *     check_core    checks a core
@@ -59,7 +60,7 @@ struct buffers {
 	int64_t *size;             /* >= 0; buffers of size 0 get an offset but conflict with nothing */
 	int64_t *alignment;        /* optional: the offset is a multiple of it; >= 1 */
 	int64_t *fixed;            /* optional: the offset it must have, < 0: free */
-	int64_t *hint;             /* optional: an offset to start from, < 0: none */
+	int64_t *hint;             /* optional: an offset to start from, < 0: none; strategy FILE takes it as it is */
 	uint32_t *piece_start;     /* optional [n + 1]: pieces piece_start[i] .. piece_start[i + 1] - 1 of buffer i; */
 	struct piece *piece;       /* none: one piece, the whole rectangle. Pieces lie within life and size. */
 };
@@ -76,7 +77,8 @@ struct buffers {
 	X(BEST, "best", "dives and fits, then exact search while they are above the bound") \
 	X(DIVE, "dive", "lowest offset first in the best of several orders") \
 	X(EXPANDABLE, "expandable", "the caching allocator with expandable segments") \
-	X(WHEEL, "wheel", "dives again and again; each time what stuck out moves forward in the order")
+	X(WHEEL, "wheel", "dives again and again; each time what stuck out moves forward in the order") \
+	X(FILE, "file", "the addresses that the file carries: XLA's buffer assignment, or those of a memory snapshot")
 
 #define X(id, name, help) LAYOUT_##id,
 enum layout_strategy { LAYOUT_STRATEGIES(X) LAYOUT_STRATEGY_COUNT };
@@ -122,6 +124,7 @@ struct layout {
 	bool irreducible;          /* without any one of the core the others would do with less, or fit the capacity */
 	struct layout_clash clash; /* INFEASIBLE because two pins contradict each other */
 	const char *strategy;      /* static: what found the layout, "dive TWA" */
+	uint32_t moved;            /* strategy FILE: buffers that couldn't lie at their hints */
 };
 
 /* Results of components, kept by the caller from one run to the next. Both are called from the solving thread.

@@ -1,4 +1,6 @@
 /* stages.c: the stages between graph and plan. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -276,6 +278,8 @@ static struct key layout_key(const struct ordered *ordered, const struct scenari
 	if (!quick) {
 		key_add(&key, (uint64_t)scenario->value[K_layout]);
 		key_add(&key, (uint64_t)scenario->value[K_layout_effort]);
+		for (uint32_t t = 0; scenario->value[K_layout] == LAYOUT_FILE && t < ordered->graph->tensors; t++)   /* no part of the fingerprint */
+			key_add(&key, ordered->graph->tensor[t].has_address ? (uint64_t)ordered->graph->tensor[t].address : UINT64_MAX);
 	}
 	return key;
 }
@@ -345,10 +349,26 @@ static enum status collect_buffers(const struct ordered *ordered, const struct l
 	return OK;
 }
 
-/* The caching allocator is simulated: it takes no wishes. */
-static bool is_simulated(const struct scenario *scenario)
+/* The caching allocator is simulated, and the file's addresses are as they are: both take no wishes. Why, NULL where they are taken. */
+static const char *takes_no_pins(const struct scenario *scenario)
 {
-	return scenario->value[K_layout] == LAYOUT_CACHING || scenario->value[K_layout] == LAYOUT_EXPANDABLE;
+	int64_t layout = scenario->value[K_layout];
+	return layout == LAYOUT_CACHING || layout == LAYOUT_EXPANDABLE ? "the caching allocator" : layout == LAYOUT_FILE ? "the file's own layout" : NULL;
+}
+
+/* Addresses that the graph's file has, for layout=file. */
+static enum status take_addresses(const struct ordered *ordered, struct layout_input *input, struct error *error)
+{
+	const struct graph *graph = ordered->graph;
+	bool any = false;
+	if (!(input->buffers.hint = arena_alloc(&input->arena, input->buffers.n, sizeof *input->buffers.hint)))
+		return fail_memory(error);
+	for (uint32_t i = 0; i < input->buffers.n; i++) {
+		const struct tensor *root = &graph->tensor[graph->storage[input->storage[i]].root];
+		input->buffers.hint[i] = root->has_address ? root->address : -1;
+		any |= root->has_address;
+	}
+	return any ? OK : fail(error, INFEASIBLE, "the file has no addresses: layout=file takes those of XLA's buffer assignment or of a PyTorch memory snapshot");
 }
 
 static enum status fix_offsets(const struct ordered *ordered, const struct scenario *scenario, struct layout_input *input, struct error *error)
@@ -357,8 +377,8 @@ static enum status fix_offsets(const struct ordered *ordered, const struct scena
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind != PIN_OFFSET)
 			continue;
-		if (is_simulated(scenario))
-			return fail(error, INFEASIBLE, "the caching allocator puts no tensor at a wanted offset: set another layout");
+		if (takes_no_pins(scenario))
+			return fail(error, INFEASIBLE, "%s puts no tensor at a wanted offset: set another layout", takes_no_pins(scenario));
 		struct buffers *buffers = &input->buffers;
 		if (!buffers->fixed) {
 			buffers->fixed = arena_alloc(&input->arena, buffers->n, sizeof *buffers->fixed);
@@ -396,8 +416,8 @@ static enum status link_groups(const struct ordered *ordered, const struct scena
 		}
 	}
 	enum status status = group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->links.behind, error);
-	if (status == OK && input->links.behind && is_simulated(scenario))
-		status = fail(error, INFEASIBLE, "the caching allocator lays no tensor behind another: set another layout");
+	if (status == OK && input->links.behind && takes_no_pins(scenario))
+		status = fail(error, INFEASIBLE, "%s lays no tensor behind another: set another layout", takes_no_pins(scenario));
 	return status;
 }
 
@@ -438,6 +458,14 @@ static enum status lay_out(const struct layout_input *input, const struct layout
 	return flattened == OK ? status : fail(error, flattened, "out of memory");
 }
 
+static const char *moved_text(struct arena *arena, uint32_t moved, uint32_t buffers)
+{
+	char text[100];
+	int length = snprintf(text, sizeof text, "the file's addresses, but for %" PRIu32 " of %" PRIu32 " buffers", moved, buffers);
+	const char *kept = arena_text(arena, text, (size_t)length);
+	return kept ? kept : "the file's addresses, some moved";
+}
+
 static enum status run_layout(struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick,
 	const struct layout_input *input, struct laid_out *laid_out, struct error *error)
 {
@@ -462,6 +490,8 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 		status = OK;
 	if (status == INFEASIBLE && error && laid_out->layout.clash.kind != LAYOUT_CLASH_NONE)
 		status = name_clash(graph, scenario, input, &laid_out->layout, error);
+	if (status == OK && laid_out->layout.moved && options.strategy == LAYOUT_FILE)
+		laid_out->layout.strategy = moved_text(&laid_out->arena, laid_out->layout.moved, input->buffers.n);
 	for (uint32_t i = 0; status == OK && i < input->buffers.n; i++)
 		laid_out->offset[input->storage[i]] = laid_out->layout.offset[i];
 	return status;
@@ -498,6 +528,8 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 		status = fix_offsets(ordered, scenario, &input, error);
 	if (status == OK)
 		status = link_groups(ordered, scenario, &input, error);
+	if (status == OK && !quick && scenario->value[K_layout] == LAYOUT_FILE)
+		status = take_addresses(ordered, &input, error);
 	if (status == OK)
 		status = run_layout(stage, ordered->graph, scenario, quick, &input, laid_out, error);
 	for (int expandable = 0; expandable < 2 && status == OK; expandable++)

@@ -28,6 +28,7 @@ struct hlo_instruction {
 	const char *lhs_contracting;  /* "1", "0,1": of a dot */
 	const char *labels;           /* dim_labels of a convolution */
 	int64_t trips;                /* of a while, where XLA knows it; else 0 */
+	int64_t id;                   /* in a proto */
 	uint32_t index;               /* parameter number, or part of a tuple */
 	uint32_t group;               /* devices that take part in a collective, 0: nobody says */
 	unsigned line;
@@ -43,6 +44,9 @@ struct hlo_computation {
 /* Of the entry's result, a leaf that is written where a leaf of a parameter lies. */
 struct hlo_alias { uint32_t output, parameter, leaf; };
 
+/* Where XLA puts an array of an instruction: a byte in all of its allocations, one behind another. */
+struct hlo_place { const struct hlo_instruction *of; uint32_t leaf; int64_t address; };
+
 struct hlo_module {
 	struct arena arena;
 	const char *name;
@@ -52,9 +56,11 @@ struct hlo_module {
 	uint32_t aliases;
 	uint32_t devices;             /* partitions times replicas */
 	bool scheduled;
-	/* What XLA itself planned, where the file says it: bytes by purpose. */
+	/* What XLA itself planned, where the file says it: bytes by purpose, and addresses: see hlo_assignment.h. */
 	bool assigned;
 	int64_t arguments, temporary, outputs, constants;
+	struct hlo_place *place;      /* [places], in the arena */
+	uint32_t places;
 };
 
 #define HLO_DEPTH 40          /* of nested tuples and calls, at most */

@@ -1,6 +1,7 @@
 /* hlo_flat.c: flattens a computation, and finds what a loop's body allocates. */
 #include <stdio.h>
 
+#include "hlo_assignment.h"
 #include "hlo_flat.h"
 
 #define STEPS_MOST 5000000u    /* instructions visited: calls can repeat computations without end */
@@ -285,19 +286,48 @@ static void find_last(struct flat *flat)
 			flat->tensor[flat->argument[flat->op[i].read + k]].last = i;
 }
 
+/* XLA has put the result where that operand lies: nobody else's rule is needed. */
+static void share_as_assigned(struct flat *flat, uint32_t i)
+{
+	const struct flat_op *op = &flat->op[i];
+	for (uint32_t k = 0; k < op->writes && flat->module->places; k++) {
+		uint32_t id = flat->argument[op->write + k];
+		struct flat_tensor *out = &flat->tensor[id];
+		int64_t address = out->storage == id ? hlo_address(flat->module, out->of, out->leaf) : -1;
+		for (uint32_t r = 0; r < op->reads && address >= 0; r++) {
+			struct flat_tensor *in = &flat->tensor[flat->argument[op->read + r]];
+			if (in->last != i || in->result || in->writer == NONE || in->writer == i || in->shape->bytes != out->shape->bytes
+				|| hlo_address(flat->module, in->of, in->leaf) != address)
+				continue;
+			out->storage = flat->argument[op->read + r];
+			in->last = NONE - 1;
+			break;
+		}
+	}
+}
+
+static bool assigned_elsewhere(const struct flat *flat, const struct flat_tensor *in, const struct flat_tensor *out)
+{
+	int64_t from = hlo_address(flat->module, in->of, in->leaf), to = hlo_address(flat->module, out->of, out->leaf);
+	return from >= 0 && to >= 0 && from != to;
+}
+
 /* Results go where an operand dies, as XLA lets them: one result for one operand. */
 static void share(struct flat *flat, bool inside)
 {
 	for (uint32_t i = 0; i < flat->ops; i++) {
 		const struct flat_op *op = &flat->op[i];
+		if (!inside)
+			share_as_assigned(flat, i);
 		for (uint32_t k = 0; k < op->writes; k++) {
 			uint32_t from = 0, candidate, id = flat->argument[op->write + k];
-			while ((candidate = hlo_shares(flat, op, k, &from)) != NONE) {
+			while (flat->tensor[id].storage == id && (candidate = hlo_shares(flat, op, k, &from)) != NONE) {
 				struct flat_tensor *in = &flat->tensor[flat->argument[op->read + candidate]], *out = &flat->tensor[id];
 				bool dies = in->last == i && !in->result && !in->constant && in->shape->bytes == out->shape->bytes;
 				/* A loop's results lie outside of its body, as do its parameters, which are theirs to write. */
+				bool elsewhere = !inside && assigned_elsewhere(flat, in, out);
 				bool there = inside ? !out->result && (in->writer != NONE || hlo_updates(flat, op, k, candidate)) : in->writer != NONE;
-				if (!dies || !there)
+				if (!dies || !there || elsewhere)
 					continue;
 				out->storage = flat->argument[op->read + candidate];
 				in->last = NONE - 1;   /* taken: no second result can have it */

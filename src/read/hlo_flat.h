@@ -50,6 +50,10 @@ uint32_t hlo_shares(const struct flat *flat, const struct flat_op *op, uint32_t 
 /* Array k is an update of a part of that argument: the rest of it stays as it is. */
 bool hlo_updates(const struct flat *flat, const struct flat_op *op, uint32_t k, uint32_t argument);
 
+/* XLA's addresses: address [tensors], -1 where it gave none; alias_of: the tensor in whose memory one is written beside flat_tensor.storage, or NONE. For those
+ * that have a storage of their own. O(tensors * those in another's memory). */
+enum status hlo_places(const struct flat *flat, const uint32_t *alias_of, int64_t *address);
+
 /* Multiplications and additions; -1 where an instruction in it doesn't tell. memo: [computations], all -2 at first. */
 int64_t hlo_flops(const struct hlo_module *module, const struct hlo_computation *computation, const struct hlo_instruction *instruction, int64_t *memo);
 

@@ -10,6 +10,7 @@ struct making {
 	struct arena arena;
 	uint32_t *tensor;          /* of the flat ones: in the draft */
 	uint32_t *alias_of;        /* of the flat ones: the parameter in whose memory it is written, or NONE */
+	int64_t *address;          /* of the flat ones, where XLA puts them, or -1 */
 	bool *gradient;            /* flat tensors that depend on a gradient */
 	int64_t *memo;
 	uint32_t missing, unknown_trips, copied, joined;
@@ -120,6 +121,8 @@ static enum status add_tensor(struct making *making, uint32_t id)
 	uint32_t in = making->alias_of[id] != NONE ? making->alias_of[id] : flat->storage;
 	if (in != id)
 		tensor.alias = making->tensor[in];
+	tensor.address = in == id ? making->address[id] : -1;
+	tensor.has_address = tensor.address >= 0;
 	making->missing += flat->shape->unsized;
 	if (!(tensor.name = tensor_name(making, flat)))
 		return out_of_memory(making);
@@ -333,11 +336,14 @@ static enum status make(struct making *making, const char *format)
 	making->tensor = arena_alloc(&making->arena, flat->tensors, sizeof *making->tensor);
 	making->alias_of = arena_alloc(&making->arena, flat->tensors, sizeof *making->alias_of);
 	making->gradient = arena_alloc(&making->arena, flat->tensors, sizeof *making->gradient);
-	if (!making->tensor || !making->alias_of || !making->gradient)
+	making->address = arena_alloc(&making->arena, flat->tensors, sizeof *making->address);
+	if (!making->tensor || !making->alias_of || !making->gradient || !making->address)
 		return out_of_memory(making);
 	for (uint32_t i = 0; i < flat->ops; i++)
 		making->differentiates |= flat->op[i].of->op_name && contains(flat->op[i].of->op_name, "transpose(jvp");
 	find_aliases(making);
+	if (hlo_places(flat, making->alias_of, making->address) != OK)
+		return out_of_memory(making);
 	/* Ops say what depends on a gradient, which their results' kinds need: tensors that ops write come with them. */
 	for (uint32_t t = 0; t < flat->tensors && status == OK; t++)
 		if (flat->tensor[t].writer == NONE)

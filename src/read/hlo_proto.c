@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "hlo.h"
-#include "wire.h"
+#include "hlo_assignment.h"
 
 struct numbered { int64_t id; uint32_t index; };
 
@@ -283,7 +282,7 @@ static enum status read_instruction(struct reader *reader, struct wire body, str
 		case 9: case 13: if (field.value < NONE) instruction->index = (uint32_t)field.value; break;
 		case 16: if (bytes) instruction->labels = labels(reader, field.body); break;
 		case 30: if (bytes) instruction->lhs_contracting = contracted(reader, field.body); break;
-		case 35: raw->id = (int64_t)field.value; break;
+		case 35: raw->id = instruction->id = (int64_t)field.value; break;
 		case 36: if (!wire_integers(&field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1)) status = out_of_memory(reader); break;
 		case 38: if (!wire_integers(&field, &raw->call, &raw->calls, &raw->call_room, NONE - 1)) status = out_of_memory(reader); break;
 		case 43: if (bytes) instruction->trips = trip_count(field.body); break;
@@ -501,30 +500,6 @@ static enum status read_aliases(struct reader *reader, struct wire body)
 	return OK;
 }
 
-static int64_t add(int64_t sum, uint64_t more)
-{
-	return more > (uint64_t)BYTES_MAX || sum > BYTES_MAX - (int64_t)more ? BYTES_MAX : sum + (int64_t)more;
-}
-
-/* What XLA allocates, by purpose; memory of single threads, a few bytes in the computations that fusions apply, is not the step's. */
-static void read_assignment(struct hlo_module *module, struct wire body)
-{
-	struct wire_field allocation, field;
-	while (wire_next(&body, &allocation)) {
-		if (allocation.number != 3 || allocation.type != 2)
-			continue;
-		uint64_t value[14] = { 0 };
-		while (wire_next(&allocation.body, &field))
-			if (field.number < 14 && field.type == 0)
-				value[field.number] = field.value;
-		if (value[3])
-			continue;
-		int64_t *sum = value[5] ? &module->arguments : value[12] ? &module->constants : value[7] ? &module->outputs : &module->temporary;
-		*sum = add(*sum, value[2]);
-		module->assigned = true;
-	}
-}
-
 /* Ids of computations, which calls name before they come. */
 static enum status number_computations(struct reader *reader, struct wire body, uint32_t count)
 {
@@ -620,8 +595,8 @@ enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *mod
 			break;
 	}
 	status = is_module(body) ? read_module(&reader, body) : bad(&reader, "there is no module in it");
-	if (status == OK)
-		read_assignment(module, assignment);
+	if (status == OK && wire_size(assignment))
+		status = hlo_assignment_proto(assignment, module, error);
 	mem_free(reader.computation);
 	for (size_t i = 0; i < reader.orders; i++)
 		mem_free(reader.order[i].instruction);

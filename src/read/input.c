@@ -1,6 +1,7 @@
 /* input.c: opens graph files: plain or gz, "-" for standard input. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,7 +12,7 @@
 #include "detect.h"
 #include "dot_child.h"
 #include "fx.h"
-#include "hlo.h"
+#include "hlo_assignment.h"
 #include "inductor.h"
 #include "onnx.h"
 #include "snapshot.h"
@@ -174,7 +175,34 @@ static struct graph *open_whole(struct input *input, struct graph *(*read)(const
 	return graph;
 }
 
-static struct graph *open_hlo(struct input *input, const struct read_options *options, bool proto, struct error *error)
+/* What XLA writes beside the text of a module: X-buffer-assignment.txt of X.txt. X.buffer-assignment.txt will do, too. */
+static enum status read_assignment(const char *path, struct hlo_module *module, struct error *error)
+{
+	static const char *const endings[] = { "-buffer-assignment.txt", ".buffer-assignment.txt", "-buffer-assignment.txt.gz" };
+	char name[4096], why[300];
+	size_t length = strlen(path), size;
+	length -= length > 3 && strcmp(path + length - 3, ".gz") == 0 ? 3 : 0;
+	length -= length > 4 && memcmp(path + length - 4, ".txt", 4) == 0 ? 4 : 0;
+	enum status status = OK;
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+		if (snprintf(name, sizeof name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name || access(name, F_OK) != 0)
+			continue;
+		struct input *input = input_open(name, error);
+		char *text = input ? input_all(input, TEXT_MOST, &size, error) : NULL;
+		status = text ? hlo_assignment_text(text, size, module, error) : error->status;
+		input_close(input);
+		mem_free(text);
+		if (status == BAD_INPUT) {
+			snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
+			status = error->line ? fail(error, BAD_INPUT, "%.300s:%u: %s", name, error->line, why) : fail(error, BAD_INPUT, "%.300s: %s", name, why);
+			error->line = 0;
+		}
+		return error_set(error, status);
+	}
+	return OK;
+}
+
+static struct graph *open_hlo(const char *path, struct input *input, const struct read_options *options, bool proto, struct error *error)
 {
 	struct hlo_module module;
 	struct graph *graph = NULL;
@@ -183,6 +211,8 @@ static struct graph *open_hlo(struct input *input, const struct read_options *op
 	if (!text)
 		return NULL;
 	enum status status = proto ? hlo_proto_read(text, size, &module, error) : hlo_text_read(text, size, &module, error);
+	if (status == OK && !proto && strcmp(path, "-") != 0)
+		status = read_assignment(path, &module, error);
 	if (status == OK)
 		graph = hlo_graph(&module, options->open_fusions, proto ? "XLA HLO proto" : "XLA HLO text", error);
 	hlo_free(&module);
@@ -278,7 +308,7 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 		graph = open_dot(input, error);
 		break;
 	case INPUT_HLO_TEXT: case INPUT_HLO:
-		graph = open_hlo(input, options, kind == INPUT_HLO, error);
+		graph = open_hlo(path, input, options, kind == INPUT_HLO, error);
 		break;
 	case INPUT_ONNX:
 		graph = open_onnx(path, input, options, error);

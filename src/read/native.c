@@ -276,7 +276,7 @@ static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 
 static enum status read_tensor(struct reader *reader, const json_t *record, const char *line, size_t length)
 {
-	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias" }, .count = 7 };
+	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias", "address" }, .count = 8 };
 	struct tensor tensor = { .kind = KIND_ACTIVATION, .dtype = DTYPE_OPAQUE, .alias = NONE, .line = reader->line };
 	int64_t shape[DIMS_MAX];
 	int kind = -1, dtype = -1;
@@ -299,6 +299,8 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 	if (status == OK)
 		status = text_member(reader, record, "alias", &alias);
 	if (status == OK)
+		status = number_member(reader, record, "address", &tensor.address, &tensor.has_address);
+	if (status == OK)
 		status = unknown_members(reader, line, length, &known, &extra);
 	if (status != OK)
 		return status;
@@ -312,6 +314,8 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 		return status;
 	if (tensor.bytes < 0 || tensor.bytes > BYTES_MAX)
 		return bad(reader, "tensor \"%.100s\" has %" PRId64 " bytes: not between 0 and 2^60", tensor.name, tensor.bytes);
+	if (tensor.address < 0 || tensor.address > BYTES_MAX)
+		return bad(reader, "tensor \"%.100s\" lies at address %" PRId64 ": not between 0 and 2^60", tensor.name, tensor.address);
 	if (draft_find_tensor(reader->draft, tensor.name) != NONE)
 		return bad(reader, "there are two tensors named \"%.100s\"", tensor.name);
 	uint32_t id = draft_tensor(reader->draft, &tensor);

@@ -14,7 +14,9 @@
  *     hlo_text      reads their text
  *     wire          fields of protocol buffers
  *     hlo_proto     reads their proto
+ *     hlo_assignment  where XLA puts each array
  *     hlo_flat      a module as a list of ops over arrays
+ *     hlo_places    XLA's addresses for its storages
  *     hlo_cost      what an instruction computes, and in whose memory
  *     hlo_graph     from a flat module to a graph
  *     fx            FX graphs of PyTorch
@@ -37,6 +39,7 @@
  *     stacks        stack traces, each once
  *     snapshot      reads PyTorch's memory snapshots
  *     snapshot_buffers  buffers and lives out of a trace
+ *     snapshot_addresses  real addresses as offsets in one memory
  *     snapshot_graph  a trace as a graph, and what holds its peak
  *     schedule_csv  reads schedules of torch.distributed.pipelining
  *     problem_json  reads IOPDDL problems

@@ -65,6 +65,10 @@ struct snapshot_origin { int64_t address; uint32_t stack; bool before; };
 enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, struct buffers_csv *csv, struct snapshot_facts *facts,
 			     struct error *error);
 
+/* Fills buffers.hint with the real addresses, as offsets in a memory that has what segments and buffers of the trace ever covered and nothing else; -1 where
+ * that is more than 2^60 bytes. OK or NO_MEMORY. O(events log events). snapshot_buffers() calls it. */
+enum status snapshot_addresses(const struct snapshot *snapshot, const struct snapshot_trace *trace, const struct snapshot_facts *facts, struct buffers_csv *csv);
+
 /* A place in the source with what it holds at the peak: frame of stacks, 0 for what has no stack trace. */
 struct snapshot_holder { uint32_t frame, buffers; int64_t bytes; };
 /* The places that hold most at the peak, at most `most`, the largest first; returns how many, NONE when out of memory. O(buffers). */

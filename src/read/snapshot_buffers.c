@@ -266,6 +266,8 @@ enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, st
 		status = find_reserved(snapshot, event, &builder);
 	if (status == OK)
 		status = find_peaks(&builder);
+	if (status == OK && snapshot_addresses(snapshot, trace, facts, csv) != OK)
+		status = fail_memory(error);
 	facts->buffers = csv->buffers.n;
 	return status == OK ? write_rows(&builder) : status;
 }

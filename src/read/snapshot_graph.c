@@ -113,7 +113,7 @@ static enum status add_buffer(struct making *making, uint32_t buffer, uint32_t o
 	bool stays = buffers->upper[buffer] == making->facts->events;
 	snprintf(name, sizeof name, "b%" PRIu32, buffer);
 	struct tensor tensor = { .name = name, .bytes = buffers->size[buffer], .has_bytes = true, .alias = NONE, .dtype = DTYPE_OPAQUE,
-		.kind = stays ? op == NONE ? KIND_BUFFER : KIND_OUTPUT : KIND_TEMPORARY };
+		.address = buffers->hint[buffer], .has_address = buffers->hint[buffer] >= 0, .kind = stays ? op == NONE ? KIND_BUFFER : KIND_OUTPUT : KIND_TEMPORARY };
 	uint32_t id = draft_tensor(making->draft, &tensor), last = stays ? NONE : last_before(making, buffers->upper[buffer]);
 	if (id == NONE || (op != NONE && draft_write(making->draft, op, id) != OK) || (last != NONE && last != op && draft_read(making->draft, last, id) != OK))
 		return out_of_memory(making);

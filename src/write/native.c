@@ -155,6 +155,8 @@ static void write_tensor(const struct graph *graph, const struct tensor *tensor,
 	json_write_text(json, "kind", kind_names[tensor->kind]);
 	if (tensor->alias != NONE)
 		json_write_text(json, "alias", graph->tensor[tensor->alias].name);
+	if (tensor->has_address)
+		json_write_integer(json, "address", tensor->address);
 	native_tensor_members(tensor, json);
 	json_end(json);
 }

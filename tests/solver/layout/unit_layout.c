@@ -157,3 +157,32 @@ Test(layout, hints_that_make_up_a_layout_are_taken)
 	cr_assert_eq(layout.arena, 10);
 	layout_free(&layout);
 }
+
+/* Offsets of a checked layout come back as they are. With some of them moved onto others, or gone, the layout is still one. */
+Test(layout, addresses_of_a_file_are_kept_as_far_as_they_make_up_a_layout)
+{
+	uint64_t seed = test_seed();
+	struct sample sample;
+	for (int round = 0; round < 500; round++) {
+		struct layout best, given;
+		struct error error = { 0 };
+		int64_t hint[30];
+		draw(&sample, 1 + (uint32_t)below(&seed, 29), 20, 12, 0, &seed);
+		cr_assert_eq(solve(&sample.buffers, LAYOUT_BEST_FIT, 1, &best), OK);
+		memcpy(hint, best.offset, sample.buffers.n * sizeof *hint);
+		sample.buffers.hint = hint;
+		cr_assert_eq(solve(&sample.buffers, LAYOUT_FILE, 1, &given), OK);
+		cr_expect_eq(given.moved, 0);
+		for (uint32_t i = 0; i < sample.buffers.n; i++)
+			cr_assert(given.offset[i] == hint[i] || sample.buffers.size[i] == 0, "SEED=%llu round %d", (unsigned long long)test_seed(), round);
+		cr_expect_eq(given.arena, best.arena);
+		layout_free(&given);
+		for (uint32_t i = 0; i < sample.buffers.n; i += 1 + (uint32_t)below(&seed, 4))
+			hint[i] = (int64_t)below(&seed, 20) - 1;
+		cr_assert_eq(solve(&sample.buffers, LAYOUT_FILE, 1 + round % 3, &given), OK);
+		cr_assert_eq(layout_check(&sample.buffers, 1 + round % 3, &given, &error), OK, "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, error.text);
+		layout_free(&given);
+		layout_free(&best);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/read/hlo.h"
+#include "src/read/hlo_assignment.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"
 
@@ -182,5 +182,52 @@ Test(hlo, calls_that_double_come_to_an_end)
 	cr_expect(strstr(error.text, "once calls are inlined"), "%s", error.text);
 	hlo_free(&module);
 	free(text);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* The product takes the place that the sum leaves; the copy of the donated argument lies elsewhere, so that the quotient can lie in the argument. */
+static const char assigned_module[] = "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }\nENTRY %main (w: f32[4,4], x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n"
+	"  %w = f32[4,4]{1,0} parameter(0)\n  %x = f32[4,4]{1,0} parameter(1)\n  %c = f32[4,4]{1,0} copy(%w)\n  %s = f32[4,4]{1,0} dot(%x, %c)\n"
+	"  %q = f32[4,4]{1,0} dot(%s, %x)\n  %y = f32[4,4]{1,0} dot(%x, %q)\n  %n = f32[4,4]{1,0} subtract(%c, %y)\n"
+	"  ROOT %t = (f32[4,4]{1,0}, f32[4,4]{1,0}) tuple(%n, %y)\n}\n";
+static const char assignment[] = "BufferAssignment:\nallocation 0: size 64, parameter 0, shape |f32[4,4]| at ShapeIndex {}, maybe-live-out:\n value: <1 w @0> (size=64,offset=0): f32[4,4]{1,0}\n"
+	" value: <5 q @0> (size=64,offset=0): f32[4,4]{1,0}\n value: <7 n @0> (size=64,offset=0): f32[4,4]{1,0}\n"
+	"allocation 1: size 64, parameter 1, shape |f32[4,4]| at ShapeIndex {}:\n value: <2 x @0> (size=64,offset=0): f32[4,4]{1,0}\n"
+	"allocation 2: size 16, output shape is |(f32[4,4], f32[4,4])|, maybe-live-out:\n value: <8 t{} @0> (size=16,offset=0): (f32[4,4]{1,0}, f32[4,4]{1,0})\n"
+	"allocation 3: size 192, preallocated-temp:\n value: <3 c @0> (size=64,offset=128): f32[4,4]{1,0}\n value: <4 s @0> (size=64,offset=0): f32[4,4]{1,0}\n"
+	" value: <6 y @0> (size=64,offset=64): f32[4,4]{1,0}\nallocation 4: size 4, thread-local:\n value: <9 z @0> (size=4,offset=0): f32[]\n\nTotal bytes used: 400\n";
+
+Test(hlo, xlas_own_assignment_gives_addresses)
+{
+	struct error error = { 0 };
+	struct hlo_module module;
+	cr_assert_eq(hlo_text_read(assigned_module, sizeof assigned_module - 1, &module, &error), OK, "%s", error.text);
+	cr_assert_eq(hlo_assignment_text(assignment, sizeof assignment - 1, &module, &error), OK, "%s", error.text);
+	cr_expect_eq(module.arguments, 128);
+	cr_expect_eq(module.outputs, 16);
+	cr_expect_eq(module.temporary, 192);
+	struct graph *graph = hlo_graph(&module, false, "HLO", &error);
+	cr_assert(graph, "%s", error.text);
+	hlo_free(&module);
+	static const struct { const char *name; int64_t address; } expected[] = { { "w", 0 }, { "x", 64 }, { "s", 144 }, { "y", 208 }, { "q", 272 } };
+	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+		cr_expect_eq(tensor_named(graph, expected[i].name)->address, expected[i].address, "%s: %lld", expected[i].name, (long long)tensor_named(graph, expected[i].name)->address);
+	cr_expect_eq(tensor_named(graph, "c")->storage, tensor_named(graph, "w")->storage, "so what lies in w meanwhile goes where the copy lay");
+	cr_expect_not(tensor_named(graph, "n")->has_address);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(hlo, a_wrong_assignment_is_refused_with_its_line)
+{
+	static const char *const wrong[] = { "BufferAssignment:\nallocation 0: bytes 4\n", "BufferAssignment:\n", "allocation 0: size 9223372036854775808:\n", "",
+		"BufferAssignment:\nallocation 0: size 1152921504606846976, preallocated-temp:\nallocation 1: size 1, preallocated-temp:\n" };
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct error error = { 0 };
+		struct hlo_module module;
+		cr_assert_eq(hlo_text_read(assigned_module, sizeof assigned_module - 1, &module, &error), OK, "%s", error.text);
+		cr_expect_eq(hlo_assignment_text(wrong[i], strlen(wrong[i]), &module, &error), BAD_INPUT, "%zu", i);
+		hlo_free(&module);
+	}
 	cr_assert_eq(memory_blocks(), 0);
 }

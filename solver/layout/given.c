@@ -1,0 +1,169 @@
+/* given.c: the layout that buffers bring along, as their hints. */
+#include "steps.h"
+
+struct given {
+	const struct buffers *buffers;
+	int64_t alignment;
+	int64_t *offset;           /* -1: not yet */
+	uint32_t *alive, *ending;  /* buffers that keep their places: by offset, and by end with the next one last */
+	uint32_t count;
+};
+
+/* A heap of buffers by their ends, to know which one goes next. */
+static void push(struct given *given, uint32_t buffer)
+{
+	const int64_t *upper = given->buffers->upper;
+	uint32_t i = given->count;
+	for (; i > 0 && upper[given->ending[(i - 1) / 2]] > upper[buffer]; i = (i - 1) / 2)
+		given->ending[i] = given->ending[(i - 1) / 2];
+	given->ending[i] = buffer;
+}
+
+/* Takes the first one out; count is what stays. */
+static void pop(struct given *given)
+{
+	const int64_t *upper = given->buffers->upper;
+	uint32_t last = given->ending[given->count], i = 0;
+	for (uint32_t next = 1; next < given->count; next = 2 * i + 1) {
+		next += next + 1 < given->count && upper[given->ending[next + 1]] < upper[given->ending[next]];
+		if (upper[given->ending[next]] >= upper[last])
+			break;
+		given->ending[i] = given->ending[next];
+		i = next;
+	}
+	given->ending[i] = last;
+}
+
+/* The first of alive that doesn't lie below an offset. */
+static uint32_t position(const struct given *given, int64_t offset)
+{
+	uint32_t low = 0, high = given->count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (given->offset[given->alive[middle]] < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int64_t size_of(const struct given *given, uint32_t buffer)
+{
+	return align_up(given->buffers->size[buffer], given->alignment);
+}
+
+static void end_before(struct given *given, int64_t step)
+{
+	while (given->count && given->buffers->upper[given->ending[0]] <= step) {
+		uint32_t at = position(given, given->offset[given->ending[0]]);
+		given->count--;
+		memmove(given->alive + at, given->alive + at + 1, (given->count - at) * sizeof *given->alive);
+		pop(given);
+	}
+}
+
+static int64_t own_alignment(const struct given *given, uint32_t buffer)
+{
+	return given->buffers->alignment ? given->buffers->alignment[buffer] : 1;
+}
+
+/* The lowest aligned offset from one on. */
+static int64_t aligned(const struct given *given, uint32_t buffer, int64_t offset)
+{
+	int64_t own = own_alignment(given, buffer);
+	return align_up(offset, own / common_divisor(own, given->alignment) * given->alignment);
+}
+
+/* What keeps its place: of two that are in each other's way the one that began first. */
+static void keep(struct given *given, uint32_t buffer)
+{
+	int64_t want = given->buffers->hint ? given->buffers->hint[buffer] : -1;
+	if (want < 0 || want % given->alignment || want % own_alignment(given, buffer) || want > BYTES_MAX)
+		return;
+	uint32_t at = position(given, want);
+	bool below = at > 0 && given->offset[given->alive[at - 1]] + size_of(given, given->alive[at - 1]) > want;
+	bool above = at < given->count && want + size_of(given, buffer) > given->offset[given->alive[at]];
+	if (below || above)
+		return;
+	given->offset[buffer] = want;
+	memmove(given->alive + at + 1, given->alive + at, (given->count - at) * sizeof *given->alive);
+	given->alive[at] = buffer;
+	push(given, buffer);
+	given->count++;
+}
+
+struct taken { int64_t from, to; };
+
+static int compare_taken(const void *a, const void *b)
+{
+	const struct taken *left = a, *right = b;
+	return left->from < right->from ? -1 : left->from > right->from;
+}
+
+/* Into the lowest hole among all that have a place. */
+static void place(struct given *given, uint32_t buffer, struct taken *taken)
+{
+	const struct buffers *buffers = given->buffers;
+	uint32_t count = 0;
+	int64_t at = 0;
+	for (uint32_t i = 0; i < buffers->n; i++)
+		if (given->offset[i] >= 0 && buffers->size[i] > 0 && buffers->lower[i] < buffers->upper[buffer] && buffers->lower[buffer] < buffers->upper[i])
+			taken[count++] = (struct taken){ given->offset[i], given->offset[i] + size_of(given, i) };
+	qsort(taken, count, sizeof *taken, compare_taken);
+	for (uint32_t i = 0; i < count && taken[i].from < at + size_of(given, buffer); i++)
+		at = taken[i].to > at ? aligned(given, buffer, taken[i].to) : at;
+	given->offset[buffer] = at;
+}
+
+struct begun { int64_t lower; uint32_t buffer; };
+
+static int compare_begun(const void *a, const void *b)
+{
+	const struct begun *left = a, *right = b;
+	if (left->lower != right->lower)
+		return left->lower < right->lower ? -1 : 1;
+	return left->buffer < right->buffer ? -1 : left->buffer > right->buffer;
+}
+
+static enum status solve(struct given *given, struct begun *begun, struct taken *taken, struct control *control, uint32_t *moved)
+{
+	const struct buffers *buffers = given->buffers;
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		begun[i] = (struct begun){ buffers->lower[i], i };
+		given->offset[i] = -1;
+	}
+	qsort(begun, buffers->n, sizeof *begun, compare_begun);
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		end_before(given, begun[i].lower);
+		if (buffers->size[begun[i].buffer] > 0)
+			keep(given, begun[i].buffer);
+		else
+			given->offset[begun[i].buffer] = 0;
+	}
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		if (given->offset[begun[i].buffer] >= 0)
+			continue;
+		++*moved;
+		place(given, begun[i].buffer, taken);
+		if (control_spend(control, buffers->n))
+			return control_status(control);
+	}
+	return OK;
+}
+
+enum status layout_given(const struct buffers *buffers, int64_t alignment, struct control *control, int64_t *offset, uint32_t *moved)
+{
+	struct given given = { .buffers = buffers, .alignment = alignment, .offset = offset };
+	struct begun *begun = mem_alloc(buffers->n, sizeof *begun);
+	struct taken *taken = mem_alloc(buffers->n, sizeof *taken);
+	given.alive = mem_alloc(buffers->n, sizeof *given.alive);
+	given.ending = mem_alloc(buffers->n, sizeof *given.ending);
+	*moved = 0;
+	enum status status = begun && taken && given.alive && given.ending ? solve(&given, begun, taken, control, moved) : NO_MEMORY;
+	mem_free(begun);
+	mem_free(taken);
+	mem_free(given.alive);
+	mem_free(given.ending);
+	return status;
+}
