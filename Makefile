@@ -119,9 +119,10 @@ $(STRESSES) $(BENCHES): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 
 units: $(UNITS) $(FUZZES)
 
-ASAN := BUILD=build/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' DEV=1 \
+# -Og and line numbers alone: these two take most of a first build, and they are there to find mistakes, not to be fast.
+ASAN := BUILD=build/asan CFLAGS='-Og -g1 -fno-omit-frame-pointer' DEV=1 \
         SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
-TSAN := BUILD=build/tsan CFLAGS='-O1 -g' DEV=1 SANITIZE=-fsanitize=thread
+TSAN := BUILD=build/tsan CFLAGS='-Og -g1' DEV=1 SANITIZE=-fsanitize=thread
 
 test: test-programs ## set up, build and run every test
 	$(Q)tests/run
