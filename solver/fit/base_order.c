@@ -108,9 +108,9 @@ static void add_fixed(struct fit_base *base)
 			change[base->last_read[s] + 1] -= bytes;
 		}
 	}
-	int64_t live = step->persistent;
+	int64_t live = step->persistent + step->copied;
 	for (uint32_t i = 0; i < step->ops; i++) {
-		live += change[i];
+		live += change[i] - (step->copied > 0 && i == base->position[step->flush] + 1 ? step->copied : 0);
 		change[i] = live + step->workspace[base->order[i]];
 	}
 }

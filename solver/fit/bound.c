@@ -59,11 +59,12 @@ static bool stays(const struct fit_step *loose, uint32_t storage, const bool *be
 static void look_at(const struct fit_step *loose, struct fit_turn *turn, const bool *before, const bool *after)
 {
 	const struct graph *graph = loose->graph;
+	bool copies = loose->copies && after[loose->flush];
 	turn->there = loose->persistent + loose->workspace[turn->op];
 	for (uint32_t s = 0; s < loose->storages; s++) {
 		turn->priced[s] = loose->droppable[s];
 		if (!loose->droppable[s] && loose->bytes[s] > 0 && stays(loose, s, before, after))
-			turn->there += loose->bytes[s];
+			turn->there += loose->bytes[s] + (copies ? loose->copies[s] : 0);
 	}
 	FOR_ROW(i, &graph->touches, turn->op) {
 		uint32_t s = graph->touches.item[i];
@@ -74,7 +75,7 @@ static void look_at(const struct fit_step *loose, struct fit_turn *turn, const b
 	for (uint32_t s = 0; s < loose->storages; s++) {
 		FOR_ROW(i, &loose->readers, s)
 			turn->needed[s] |= after[loose->readers.item[i]];
-		turn->wanted += turn->needed[s] && turn->priced[s] ? loose->bytes[s] : 0;
+		turn->wanted += turn->needed[s] && turn->priced[s] ? fit_kept_bytes(loose, s) : 0;
 	}
 	for (uint32_t op = 0; op < loose->ops; op++)
 		turn->time[op] = loose->forward[op] && before[op] ? loose->time[op] : 0;
@@ -183,7 +184,7 @@ static enum status cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int6
 	const struct fit_step *loose = &bounds->loose;
 	int64_t value, paid = 0, bytes = 0;
 	for (uint32_t s = 0; s < loose->storages; s++) {
-		int64_t each = turn->priced[s] ? at_price(price, loose->bytes[s]) : 0;
+		int64_t each = turn->priced[s] ? at_price(price, fit_kept_bytes(loose, s)) : 0;
 		bounds->price[s] = each > loose->total ? loose->total : each;
 	}
 	enum status status = fit_cut(&bounds->network, bounds->price, turn->time, turn->needed, FIT_FEWEST, control, &value, bounds->kept);
@@ -192,7 +193,7 @@ static enum status cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int6
 	for (uint32_t s = 0; s < loose->storages; s++)
 		if (turn->priced[s] && bounds->kept[s]) {
 			paid += bounds->price[s];
-			bytes += loose->bytes[s];
+			bytes += fit_kept_bytes(loose, s);
 		}
 	*line = (struct line){ value - paid, bytes - room };
 	turn->value = value - worth(price, room);
@@ -373,7 +374,7 @@ int64_t fit_bound_peak(const struct fit_bounds *bounds, const bool *kept)
 		int64_t bytes = turn->there;
 		for (uint32_t s = 0; s < loose->storages; s++) {
 			uint32_t maker = loose->graph->storage[s].allocator;
-			bytes += kept[s] && turn->needed[s] && turn->priced[s] && maker != NONE && turn->time[maker] > 0 ? loose->bytes[s] : 0;
+			bytes += kept[s] && turn->needed[s] && turn->priced[s] && maker != NONE && turn->time[maker] > 0 ? fit_kept_bytes(loose, s) : 0;
 		}
 		most = bytes > most ? bytes : most;
 	}

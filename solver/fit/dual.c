@@ -23,7 +23,8 @@ void fit_dual_prices(const struct fit_base *base, const uint32_t *moment, const 
 			continue;
 		bool gap = base->from[s] <= base->until[s] && base->until[s] < step->ops;
 		double each = gap ? sum[base->until[s] + 1] - sum[base->from[s]] : 0;
-		double whole = floor((each > 0 ? each : 0) * (double)step->bytes[s]);
+		double copies = step->copies && step->copies[s] > 0 ? sum[base->position[step->flush] + 1] * (double)step->copies[s] : 0;
+		double whole = floor((each > 0 ? each : 0) * (double)step->bytes[s] + copies);
 		price[s] = base->dominated[s] || whole > (double)step->total ? step->total + 1 : (int64_t)whole;
 	}
 }
@@ -38,9 +39,11 @@ void fit_dual_profile(const struct fit_base *base, const int64_t *fixed, const b
 			if (base->until[s] + 1 < step->ops)
 				profile[base->until[s] + 1] -= step->bytes[s];
 		}
-	int64_t more = 0;
+	int64_t more = 0, copies = 0;
+	for (uint32_t s = 0; s < step->storages && step->copies; s++)
+		copies += step->droppable[s] && kept[s] ? step->copies[s] : 0;
 	for (uint32_t i = 0; i < step->ops; i++) {
-		more += profile[i];
+		more += profile[i] + (copies > 0 && i == 0 ? copies : copies > 0 && i == base->position[step->flush] + 1 ? -copies : 0);
 		profile[i] = fixed[i] + more;
 	}
 }
@@ -219,7 +222,7 @@ enum status fit_dual_solve(const struct fit_base *base, struct fit_network *netw
 	if (dual->fixed[fullest(step, dual->fixed)] > cap)
 		return INFEASIBLE;
 	for (uint32_t s = 0; s < step->storages; s++)
-		all->kept[s] = step->droppable[s] && step->fixed[s] != FIT_DROPPED;
+		all->kept[s] = step->droppable[s] && step->fixed[s] != FIT_DROPPED && (!step->copies || step->saved[s]);
 	finish_column(dual, all);
 	dual->column[0].share = 1;
 	if (all->most <= cap)

@@ -280,7 +280,7 @@ enum status fit_exact(const struct fit_step *step, int64_t cap, int64_t below, u
 	uint32_t *bit = arena_alloc(&exact.arena, step->storages, sizeof *bit);
 	enum status status = bit ? OK : NO_MEMORY;
 	*sequence = (struct fit_sequence){ 0 };
-	if (status == OK && is_simple(step) && number_storages(&exact, bit)) {
+	if (status == OK && !step->copies && is_simple(step) && number_storages(&exact, bit)) {
 		exact.node = arena_alloc(&exact.arena, STATES, sizeof *exact.node);
 		exact.slot = arena_alloc(&exact.arena, 2 * STATES, sizeof *exact.slot);
 		status = exact.node && exact.slot ? order_heap_init(&exact.heap, STATES, &exact.arena) : NO_MEMORY;

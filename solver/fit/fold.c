@@ -43,7 +43,7 @@ static bool find_colours(const struct fit_step *step, uint64_t *storage)
 	if (!op)
 		return false;
 	for (uint32_t s = 0; s < step->storages; s++)
-		storage[s] = hash_join(step->droppable[s] * 2u + step->saved[s], (uint64_t)step->bytes[s]);
+		storage[s] = hash_join(step->droppable[s] * 2u + step->saved[s], (uint64_t)fit_kept_bytes(step, s));
 	for (uint32_t o = 0; o < step->ops; o++)
 		op[o] = hash_join(hash_join(hash_text(step->graph->op[o].type), (uint64_t)step->time[o]), step->graph->op[o].phase);
 	for (int round = 0; round < ROUNDS; round++) {

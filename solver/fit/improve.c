@@ -26,7 +26,7 @@ static uint32_t list_dropped(struct fit_search *search, bool played)
 	for (uint32_t s = 0; s < step->storages && search->status == OK; s++) {
 		if (!step->droppable[s] || search->state[s] == FIT_KEEP || step->fixed[s] == FIT_DROPPED)
 			continue;
-		int64_t extra, peak, bytes = step->bytes[s] > 0 ? step->bytes[s] : 1, gain = write_time(step, s);
+		int64_t extra, peak, bytes = step->bytes[s] > 0 ? fit_kept_bytes(step, s) : 1, gain = write_time(step, s);
 		if (played && (!fit_look(search, search->state, s, FIT_KEEP, &extra, &peak) || peak > search->cap || extra > search->extra))
 			continue;
 		if (played)
@@ -189,7 +189,7 @@ void fit_swap(struct fit_search *search)
 		for (uint32_t s = 0; s < step->storages; s++) {
 			if (!step->saved[s] || step->bytes[s] <= FIT_SMALL || step->fixed[s] == FIT_DROPPED)
 				continue;
-			search->score[s] = (double)write_time(step, s) / (double)step->bytes[s];
+			search->score[s] = (double)write_time(step, s) / (double)fit_kept_bytes(step, s);
 			if (search->best[s] == FIT_KEEP)
 				kept[keeps++] = s;
 			else

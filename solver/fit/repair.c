@@ -32,7 +32,7 @@ static uint32_t list_candidates(struct fit_search *search, const uint8_t *state,
 	for (uint32_t s = 0; s < step->storages; s++) {
 		if (!step->droppable[s] || step->bytes[s] <= FIT_SMALL || step->fixed[s] == FIT_DROPPED)
 			continue;
-		search->score[s] = (double)step->bytes[s] * (in_memory(search, state, s, position) ? 1000 : 1);
+		search->score[s] = (double)fit_kept_bytes(step, s) * (in_memory(search, state, s, position) ? 1000 : 1);
 		search->list[count++] = s;
 	}
 	uint32_t *scratch = mem_alloc(count, sizeof *scratch);

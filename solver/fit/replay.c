@@ -16,9 +16,10 @@ enum status fit_replay_new(const struct fit_step *step, struct fit_replay *repla
 	replay->seed = arena_alloc(arena, step->ops, sizeof *replay->seed);
 	replay->when = arena_alloc(arena, step->ops, sizeof *replay->when);
 	replay->needed = arena_alloc(arena, step->storages, sizeof *replay->needed);
+	replay->late = arena_alloc(arena, step->storages, sizeof *replay->late);
 	replay->loose = arena_alloc(arena, step->storages, sizeof *replay->loose);
 	bool fine = replay->profile && replay->current && replay->version && replay->seed && replay->when && replay->needed
-		&& replay->loose;
+		&& replay->late && replay->loose;
 	return fine ? OK : NO_MEMORY;
 }
 
@@ -132,6 +133,7 @@ static void run(struct play *play, uint32_t op, bool again)
 			replay->current[storage] = new_instance(replay, step->bytes[storage], 0, now);
 		if (replay->current[storage] != NONE)
 			replay->instance[replay->current[storage]].last = now;
+		replay->late[storage] |= (again || !step->forward[op]) && !step->view[op];
 	}
 	if (again) {
 		check_again(play, op);
@@ -268,6 +270,16 @@ static void find_needed(struct play *play)
 	}
 }
 
+/* Copies of what is kept for other microbatches. */
+static int64_t copies_of(const struct play *play)
+{
+	const struct fit_step *step = play->step;
+	int64_t bytes = 0;
+	for (uint32_t s = 0; s < step->storages && step->copies; s++)
+		bytes += step->copied_late[s] || (play->replay->late[s] && !anew(play, s)) ? step->copies[s] : 0;
+	return bytes;
+}
+
 static void note_bytes(struct fit_replay *replay, uint32_t position, int64_t bytes)
 {
 	if (bytes > replay->profile[position])
@@ -294,17 +306,19 @@ static enum status measure(struct play *play)
 		replay->born[replay->instance[i].first] += replay->instance[i].bytes;
 		replay->died[replay->instance[i].last + 1] += replay->instance[i].bytes;
 	}
-	int64_t live = step->persistent;
+	int64_t copies = copies_of(play), live = step->persistent;
+	uint32_t flush = copies > 0 ? base->position[step->flush] : step->ops;
 	replay->peak = length ? -1 : live;
 	for (uint32_t i = 0; i < length; i++) {
 		uint32_t at = replay->at[i], op = replay->run[i] / 2;
 		bool again = replay->run[i] & 1;
 		live += replay->born[i] - replay->died[i];
-		note_bytes(replay, at, live + (again ? base->outer_before[at] + step->workspace[op] : base->outer[at]));
+		int64_t held = at <= flush ? copies : 0;
+		note_bytes(replay, at, live + held + (again ? base->outer_before[at] + step->workspace[op] : base->outer[at]));
 		if (again || play->all)
 			continue;
 		if (base->gap[active] > 0)
-			note_bytes(replay, base->gap_at[active], live - replay->died[i + 1] + base->gap[active]);
+			note_bytes(replay, base->gap_at[active], live - replay->died[i + 1] + base->gap[active] + (base->gap_at[active] <= flush ? copies : 0));
 		active++;
 	}
 	return OK;
@@ -322,6 +336,8 @@ static void reset(struct fit_replay *replay)
 	memset(replay->current, 0xff, step->storages * sizeof *replay->current);
 	memset(replay->version, 0, step->storages * sizeof *replay->version);
 	memset(replay->seed, 0xff, step->ops * sizeof *replay->seed);
+	if (step->copies)
+		memset(replay->late, 0, step->storages * sizeof *replay->late);
 }
 
 static enum status play_states(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state, bool all)

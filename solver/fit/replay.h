@@ -27,6 +27,7 @@ struct fit_replay {
 	uint32_t *version;         /* [storages] writers that ran again in the current instance; 0: it is from the pass, or gone */
 	uint32_t *seed;            /* [ops] instance of a random op's saved state, or NONE */
 	uint32_t *when;            /* [ops] position in the sequence of its first run */
+	bool *late;                /* [storages] something after the pass, or that runs again, touches it: where there are copies */
 	bool *needed;              /* [storages] in the closure of what is read after the pass */
 	uint32_t *loose, looses;   /* storages to be forgotten after this op unless read again soon */
 	struct fit_want { uint32_t storage, version; } *stack;

@@ -212,7 +212,7 @@ static void states_of_cut(struct fit_search *search, const bool *kept)
 static void kept_of(const struct fit_search *search, bool *kept)
 {
 	for (uint32_t s = 0; s < search->step->storages; s++)
-		kept[s] = search->step->droppable[s] && search->best[s] == FIT_KEEP;
+		kept[s] = search->step->droppable[s] && search->best[s] == FIT_KEEP && (!search->step->copies || search->step->saved[s]);
 }
 
 static void mix_columns(struct fit_search *search, const struct fit_dual *dual)

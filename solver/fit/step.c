@@ -96,7 +96,7 @@ static bool allocate(const struct fit_input *input, struct fit_step *step)
 	struct arena *arena = &step->arena;
 	const struct graph *graph = input->graph;
 	*step = (struct fit_step){ .graph = graph, .ops = graph->ops, .storages = graph->storages, .alignment = input->alignment,
-		.layers = FIT_LAYERS };
+		.layers = FIT_LAYERS, .copies = input->copies, .flush = input->flush };
 	step->time = arena_alloc(arena, graph->ops, sizeof *step->time);
 	step->workspace = arena_alloc(arena, graph->ops, sizeof *step->workspace);
 	step->forward = arena_alloc(arena, graph->ops, sizeof *step->forward);
@@ -316,13 +316,33 @@ static bool find_before(struct fit_step *step)
 	return finish(step, &before, step->ops, &step->before);
 }
 
+/* Copies of what is there whatever is kept. */
+static bool count_copied(struct fit_step *step)
+{
+	if (!step->copies)
+		return true;
+	step->copied_late = arena_alloc(&step->arena, step->storages, sizeof *step->copied_late);
+	if (!step->copied_late)
+		return false;
+	for (uint32_t s = 0; s < step->storages; s++) {
+		bool late = false;
+		FOR_ROW(i, &step->graph->users, s) {
+			uint32_t op = step->graph->users.item[i];
+			late |= !step->forward[op] && !step->view[op] && step->graph->storage[s].allocator != op;
+		}
+		step->copied_late[s] = late && !step->droppable[s];
+		step->copied += step->copied_late[s] ? step->copies[s] : 0;
+	}
+	return true;
+}
+
 enum status fit_step_find(const struct fit_input *input, struct fit_step *step)
 {
 	if (!allocate(input, step))
 		return NO_MEMORY;
 	note_ops(input, step);
 	mark_droppable(input, step);
-	if (!settle(step) || !find_touches(step) || !find_reads(step) || !find_before(step))
+	if (!settle(step) || !find_touches(step) || !find_reads(step) || !find_before(step) || !count_copied(step))
 		return NO_MEMORY;
 	for (uint32_t s = 0; s < step->storages; s++)
 		step->fixed[s] = input->fixed && step->droppable[s] ? input->fixed[s] : FIT_FREE;

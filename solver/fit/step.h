@@ -49,6 +49,9 @@ struct fit_input {
 	enum fit_random random;
 	const uint8_t *fixed;      /* [storages] enum fit_fixed; NULL: all free */
 	const bool *forward;       /* [ops] counted to the forward pass; NULL: by their phase */
+	const int64_t *copies;     /* [storages] bytes that keeping it takes beside its own: copies of a pipeline's other microbatches in flight, there until `flush` has run;
+	                            * of all storages that what follows the pass may read. NULL: none. Plans treat all microbatches alike, and reruns follow the pass */
+	uint32_t flush;            /* op, where there are copies */
 	const struct fit_link *link; /* for bounds: over plans that use it, too; NULL: over those that don't */
 };
 
@@ -59,6 +62,10 @@ struct fit_step {
 	int64_t *time;             /* [ops] */
 	int64_t *bytes;            /* [storages] rounded up; 0: persistent, or there is nothing of it */
 	int64_t *workspace;        /* [ops] */
+	const int64_t *copies;     /* [storages] of the input, rounded up by the caller; NULL: none */
+	uint32_t flush;
+	bool *copied_late;         /* [storages] that can't be dropped and that ops after the pass read, where there are copies; NULL */
+	int64_t copied;            /* bytes of their copies: there until the flush whatever is kept */
 	int64_t persistent;        /* bytes that are always there */
 	int64_t total, forward_time; /* picoseconds of all ops, of those of the forward pass */
 	bool *forward, *view, *random; /* [ops] */
@@ -83,6 +90,12 @@ struct fit_step {
 	uint32_t layers;           /* about how many equal ones there are */
 	struct arena arena;
 };
+
+/* Bytes of a storage while it is kept: with its copies. */
+static inline int64_t fit_kept_bytes(const struct fit_step *step, uint32_t storage)
+{
+	return step->bytes[storage] + (step->copies ? step->copies[storage] : 0);
+}
 
 /* OK or NO_MEMORY. O(graph). Free with fit_step_free(), also after NO_MEMORY. */
 enum status fit_step_find(const struct fit_input *input, struct fit_step *step);

@@ -95,18 +95,38 @@ static void place_collective(struct finding *finding, uint32_t op)
 	cut->piece[op] = first != NONE ? cut->piece[first] : finding->follows[op] ? NONE : 0;
 }
 
+/* The op of the whole step that an op is, or runs again. */
+static uint32_t op_of_whole(const struct finding *finding, uint32_t op)
+{
+	const struct op *record = &finding->graph->op[op];
+	uint32_t of = graph_find_op(finding->whole, record->name);
+	return of == NONE && record->recomputed && record->of ? graph_find_op(finding->whole, record->of) : of;
+}
+
+/* States of random numbers are saved where they are drawn. */
+static void place_states(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (graph->op[op].added == ADDED_RANDOM_STATE)
+			FOR_ROW(i, &graph->writes, op)
+				FOR_ROW(j, &finding->cut->readers, graph->writes.item[i])
+					finding->cut->piece[op] = finding->cut->piece[finding->cut->readers.item[j]];
+}
+
 static void place_ops(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t of = is_collective(graph, op) ? NONE : graph_find_op(finding->whole, graph->op[op].name);
+		uint32_t of = is_collective(graph, op) ? NONE : op_of_whole(finding, op);
 		cut->side[op] = side_of(graph->op[op].phase);
 		cut->piece[op] = of == NONE ? 0 : finding->piece_of[finding->blocks->of[of]];
 	}
 	for (uint32_t op = graph->ops; op-- > 0;)
 		if (is_collective(graph, op))
 			place_collective(finding, op);
+	place_states(finding);
 }
 
 /* An op is no earlier than what it reads: in a later pass, or in the same pass not before that piece has had its turn. */
@@ -180,7 +200,7 @@ static void find_anywhere(struct finding *finding)
 			of |= made_of(finding, graph->reads.item[i]);
 		FOR_ROW(i, &graph->writes, op)
 			output |= graph->storage[storage_of(graph, graph->writes.item[i])].live_out && graph->tensor[graph->writes.item[i]].alias == NONE;
-		if (in_place(graph, op) || (finding->traits[op] & TRAIT_RANDOM) || (cut->side[op] == SIDE_UPDATE && of != 0))
+		if (in_place(graph, op) || (finding->traits[op] & TRAIT_RANDOM) || graph->op[op].added == ADDED_RANDOM_STATE || (cut->side[op] == SIDE_UPDATE && of != 0))
 			of |= OF_OTHERS;
 		finding->made_of[op] = of;
 		cut->anywhere[op] = !output && (of == 0 || of == OF_INPUT || of == OF_PARAMETER || is_view(graph, op));
@@ -386,7 +406,7 @@ static void find_tied(struct finding *finding)
 static uint32_t block_of(const struct finding *finding, uint32_t op, const uint32_t *block)
 {
 	const struct graph *graph = finding->graph;
-	uint32_t of = is_collective(graph, op) ? NONE : graph_find_op(finding->whole, graph->op[op].name);
+	uint32_t of = is_collective(graph, op) ? NONE : op_of_whole(finding, op);
 	uint32_t writer = csr_length(&graph->reads, op) > 0 ? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer : NONE;
 	if (of != NONE)
 		return finding->blocks->of[of];

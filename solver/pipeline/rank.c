@@ -198,19 +198,25 @@ static struct op op_here(struct making *making, uint32_t id)
 	return op;
 }
 
-/* An op of the first part of a piece's backward pass, in which nothing follows it here. */
-static bool ends_input(const struct making *making, uint32_t id)
+/* Something else of the first part of its piece's backward pass follows an op here, perhaps behind views. */
+static bool leads_on(const struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
 	const struct pipeline_cut *cut = making->cut;
-	if (making->updating || making->side[id] != SIDE_BACKWARD || cut->weight[id] || cut->anywhere[id])
-		return false;
 	FOR_ROW(i, &graph->succ, id) {
 		uint32_t next = graph->succ.item[i];
-		if (making->runs[next] && making->side[next] == SIDE_BACKWARD && !cut->weight[next] && cut->piece[next] == cut->piece[id])
-			return false;
+		bool same = making->runs[next] && making->side[next] == SIDE_BACKWARD && !cut->weight[next] && cut->piece[next] == cut->piece[id];
+		if (same && (!cut->anywhere[next] || leads_on(making, next)))
+			return true;
 	}
-	return true;
+	return false;
+}
+
+/* An op of the first part of a piece's backward pass, in which nothing follows it here. */
+static bool ends_input(const struct making *making, uint32_t id)
+{
+	const struct pipeline_cut *cut = making->cut;
+	return !making->updating && making->side[id] == SIDE_BACKWARD && !cut->weight[id] && !cut->anywhere[id] && !leads_on(making, id);
 }
 
 /* Gradients of a piece's weights come behind the first part of its backward pass: those that read no others of them say so. */

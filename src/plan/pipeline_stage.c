@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "src/scenario/devices.h"
+#include "pipeline_fit.h"
 #include "pipeline_stage.h"
 #include "pipeline_times.h"
 #include "solver/pipeline/configuration.h"
@@ -27,6 +28,7 @@ void pipelined_release(void *pointer)
 	schedule_csv_free(&pipelined->file);
 	pipeline_cut_free(&pipelined->cut);
 	graph_release(pipelined->device);
+	fitted_release(pipelined->fitted);
 	arena_free(&pipelined->arena);
 	mem_free(pipelined);
 }
@@ -83,6 +85,8 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 		key_add(key, (uint64_t)scenario->value[read[i]]);
 	if (scenario_budget(scenario) >= 0)
 		key_add(key, (uint64_t)margin);
+	if (scenario->value[K_recompute] == RECOMPUTE_AUTO)
+		fit_key_add(key, scenario, margin);
 	if (scenario->value[K_schedule] == SCHEDULE_FILE)
 		add_file(key, schedule_path(scenario));
 }
@@ -91,8 +95,12 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 
 #define STRETCHES 8   /* possible cuts for every piece of a model without layers */
 
+/* Cuts by time alone; so that ranks keep the cap by the model; or that from the second round on. */
+enum limited { CUTS_AS_WISHED, CUTS_ANY, CUTS_CAPPED };
+
 struct piping {
 	struct stage_context *stage;
+	enum limited limited;
 	const struct plan_wish *wish;
 	const struct sharded *sharded;
 	const struct scenario *scenario;
@@ -179,13 +187,13 @@ static enum status cost_blocks(struct piping *piping)
 		status = block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine, axis_named(mesh, "cp"),
 			axis_named(mesh, "ep"), piping->cost);
 	if (status == OK)
-		status = device_times_find(sharded, piping->stage->rules, &piping->machine, &piping->times);
+		status = device_times_find(sharded, sharded->device, piping->stage->rules, &piping->machine, &piping->times);
 	return status == OK ? time_blocks(piping) : status;
 }
 
 static struct config_model model_of(const struct piping *piping)
 {
-	int64_t cap = piping->machine.memory, margin = piping->wish->margin;
+	int64_t cap = piping->limited == CUTS_ANY ? -1 : piping->machine.memory, margin = piping->limited == CUTS_CAPPED ? 1 : piping->wish->margin;
 	return (struct config_model) { .blocks = piping->blocks.blocks, .cost = piping->cost, .machine = &piping->machine,
 		.devices_per_node = (uint32_t)piping->scenario->value[K_devices_per_node], .limit = cap < 0 || margin == 0 ? -1 : cap > margin ? cap - margin : 0 };
 }
@@ -406,6 +414,11 @@ static enum status play(struct piping *piping)
 	int64_t *host = arena_alloc(&piping->arena, 2 * (size_t)pieces_of(piping), sizeof *host);
 	if (!host)
 		return NO_MEMORY;
+	if (pipelined->device != piping->sharded->device) {    /* ops that run again take time, too */
+		device_times_free(&piping->times);
+		if (device_times_find(piping->sharded, pipelined->device, piping->stage->rules, &piping->machine, &piping->times) != OK)
+			return NO_MEMORY;
+	}
 	for (uint32_t op = 0; op < cut->graph->ops; op++) {
 		struct pipeline_piece *piece = &pipelined->piece[cut->piece[op]];
 		const struct op *of = &cut->graph->op[op];
@@ -518,10 +531,12 @@ static enum status run(struct piping *piping)
 	return out_of_memory(piping, status);
 }
 
-static struct pipelined *stage_named(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
+/* Of the sharding's graph of a device, or of that graph with ops that run again. */
+static struct pipelined *stage_device(struct stage_context *stage, const struct sharded *sharded, struct graph *device, enum limited limited, const struct scenario *scenario,
+	const struct plan_wish *wish, struct error *error)
 {
 	struct pipelined *pipelined = mem_alloc(1, sizeof *pipelined);
-	struct piping piping = { .stage = stage, .sharded = sharded, .scenario = scenario, .wish = wish, .pipelined = pipelined, .overheads = overheads_all, .error = error };
+	struct piping piping = { .stage = stage, .limited = limited, .sharded = sharded, .scenario = scenario, .wish = wish, .pipelined = pipelined, .overheads = overheads_all, .error = error };
 	if (!pipelined) {
 		fail_memory(error);
 		return NULL;
@@ -530,7 +545,7 @@ static struct pipelined *stage_named(struct stage_context *stage, const struct s
 	piping.config = (struct config) { .dp = devices, .tp = 1, .pp = degree(scenario, K_pp), .cp = 1, .ep = 1,
 		.microbatches = degree(scenario, K_microbatches), .chunks = scenario_chunks(scenario), .schedule = (uint8_t)scenario->value[K_schedule] };
 	atomic_store(&pipelined->references, 1);
-	pipelined->device = graph_retain(sharded->device);
+	pipelined->device = graph_retain(device);
 	pipelined->ranks = piping.config.pp;
 	pipelined->chunks = piping.config.chunks;
 	pipelined->microbatches = piping.config.microbatches;
@@ -552,6 +567,100 @@ static struct pipelined *stage_named(struct stage_context *stage, const struct s
 	return NULL;
 }
 
+/* ---- recompute=auto ------------------------------------------------------------------------------------------------------------ */
+
+#define FIT_TRIES 3   /* caps of ranks, each less by what the try before was above */
+
+static int64_t cap_of(const struct scenario *scenario, const struct plan_wish *wish)
+{
+	int64_t cap = scenario_budget(scenario), margin = wish->margin > 0 ? wish->margin : 0;
+	return cap > margin ? cap - margin : 0;
+}
+
+/* Cut again with what runs again; lowers the caps of ranks that are above in program order. */
+static struct pipelined *try_fit(struct stage_context *stage, const struct sharded *sharded, enum limited limited, const struct scenario *scenario,
+	const struct plan_wish *wish, struct pipeline_fit *fit, struct error *error)
+{
+	struct graph *device = pipeline_fit_graph(stage, fit, error);
+	struct pipelined *next = device ? stage_device(stage, sharded, device, limited, scenario, wish, error) : NULL;
+	for (uint32_t r = 0; next && r < next->ranks; r++) {
+		int64_t above = next->rank[r].peak - cap_of(scenario, wish);
+		next->replayed = next->rank[r].peak > next->replayed ? next->rank[r].peak : next->replayed;
+		fit->cap[r] -= above > 0 ? above : 0;
+	}
+	graph_release(device);
+	return next;
+}
+
+static bool is_fitter(const struct pipelined *one, const struct pipelined *than, int64_t cap)
+{
+	bool fits = one->replayed <= cap, did = than->replayed <= cap;
+	return fits != did ? fits : fits ? one->time < than->time : one->replayed < than->replayed;
+}
+
+/* What the whole costs: times of the device's graph, where each rank has its share. */
+static void note_fit(struct pipelined *pipelined, const struct pipeline_fit *fit, int64_t cap)
+{
+	struct fitted *fitted = fit->fitted;
+	graph_release(fitted->recomputed);
+	fitted->recomputed = graph_retain(pipelined->device);
+	fitted->extra = fitted_extra(fitted, pipelined->device);
+	fitted->cap = cap;
+	fitted->replayed = pipelined->replayed;
+	pipelined->fitted = fitted_retain(fitted);
+}
+
+/* Every rank computes again what lets it keep the cap, behind cuts of that kind. */
+static struct pipelined *stage_fitted(struct stage_context *stage, const struct sharded *sharded, enum limited limited, const struct scenario *scenario,
+	const struct plan_wish *wish, const struct recompute_options *options, struct error *error)
+{
+	struct pipelined *first = stage_device(stage, sharded, sharded->device, limited, scenario, wish, error);
+	if (!first)
+		return NULL;
+	struct pipeline_fit fit = { .pipelined = first };
+	struct pipelined *best = NULL;
+	int64_t cap = cap_of(scenario, wish);
+	fit.fitted = fitted_of_pinned(stage, first->device, first->device, scenario, sharded, options, error);
+	fit.cap = mem_alloc(2 * (size_t)first->ranks, sizeof *fit.cap);
+	fit.peak = fit.cap ? fit.cap + first->ranks : NULL;
+	if (fit.fitted && !fit.cap)
+		fail_memory(error);
+	for (uint32_t r = 0; fit.cap && r < first->ranks; r++)
+		fit.cap[r] = cap;
+	for (int round = 0; round < FIT_TRIES && fit.fitted && fit.cap && !(best && best->replayed <= cap); round++) {
+		struct pipelined *next = try_fit(stage, sharded, limited, scenario, wish, &fit, error);
+		bool better = next && (!best || is_fitter(next, best, cap));
+		if (better)
+			note_fit(next, &fit, cap);
+		pipelined_release(better ? best : next);
+		best = better ? next : best;
+		if (!next || fit.impossible)
+			break;
+	}
+	if (best)
+		error_set(error, OK);
+	fitted_release(fit.fitted);
+	mem_free(fit.cap);
+	pipelined_release(first);
+	return best;
+}
+
+static struct pipelined *stage_named(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	const struct recompute_options *options, struct error *error)
+{
+	if (!options)
+		return stage_device(stage, sharded, sharded->device, CUTS_AS_WISHED, scenario, wish, error);
+	int64_t cap = cap_of(scenario, wish);
+	struct pipelined *even = stage_fitted(stage, sharded, CUTS_ANY, scenario, wish, options, error), *uneven = NULL;
+	if (!even || (even->replayed <= cap && even->fitted->extra == 0) || even->ranks < 2)
+		return even;
+	uneven = stage_fitted(stage, sharded, CUTS_CAPPED, scenario, wish, options, error);
+	bool better = uneven && is_fitter(uneven, even, cap);
+	pipelined_release(better ? even : uneven);
+	error_set(error, OK);
+	return better ? uneven : even;
+}
+
 /* ---- schedule=auto ------------------------------------------------------------------------------------------------------------ */
 
 /* The most bytes of a rank, in program order. */
@@ -571,7 +680,8 @@ static bool is_better(const struct pipelined *one, const struct pipelined *than,
 }
 
 /* Tries every named schedule; of the interleaved one, chunks from 2 to 4 unless the knob says how many. */
-static struct pipelined *stage_auto(struct stage_context *stage, const struct sharded *sharded, struct scenario *scenario, const struct plan_wish *wish, struct error *error)
+static struct pipelined *stage_auto(struct stage_context *stage, const struct sharded *sharded, struct scenario *scenario, const struct plan_wish *wish,
+	const struct recompute_options *options, struct error *error)
 {
 	enum { CHUNKS_TRIED = 4 };
 	struct pipelined *best = NULL;
@@ -583,7 +693,7 @@ static struct pipelined *stage_auto(struct stage_context *stage, const struct sh
 		for (int64_t count = varies ? 2 : chunks; count <= (varies ? CHUNKS_TRIED : chunks); count++) {
 			scenario->value[K_schedule] = schedule;
 			scenario->value[K_chunks] = count;
-			struct pipelined *next = stage_named(stage, sharded, scenario, wish, error);
+			struct pipelined *next = stage_named(stage, sharded, scenario, wish, options, error);
 			tried += next != NULL;
 			if (!next && error->status != BAD_INPUT && error->status != INFEASIBLE) {
 				pipelined_release(best);
@@ -601,16 +711,17 @@ static struct pipelined *stage_auto(struct stage_context *stage, const struct sh
 	return best;
 }
 
-struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
+struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	const struct recompute_options *options, struct error *error)
 {
 	struct scenario trial;
 	if (scenario->value[K_schedule] != SCHEDULE_AUTO)
-		return stage_named(stage, sharded, scenario, wish, error);
+		return stage_named(stage, sharded, scenario, wish, options, error);
 	if (scenario_copy(&trial, scenario) != OK) {
 		fail_memory(error);
 		return NULL;
 	}
-	struct pipelined *best = stage_auto(stage, sharded, &trial, wish, error);
+	struct pipelined *best = stage_auto(stage, sharded, &trial, wish, options, error);
 	scenario_done(&trial);
 	return best;
 }

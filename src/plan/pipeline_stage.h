@@ -12,8 +12,10 @@ uint32_t scenario_chunks(const struct scenario *scenario);
 void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin);
 
 /* Cuts at the gaps between layers where one activation crosses, so that the slowest piece is as fast as possible among the cuts whose ranks
- * keep the memory cap less wish->margin: what the plan of an earlier round came to beyond the model (0: there was none, any cut will do). A new reference (its key is the caller's to
+ * keep the memory cap less wish->margin: what the plan of an earlier round came to beyond the model (0: there was none, any cut will do). options: of recompute=auto, by which
+ * every rank computes again what lets it keep that cap; NULL: nothing more runs again. A new reference (its key is the caller's to
  * set), or NULL: INFEASIBLE or BAD_INPUT with the reason: fewer gaps than cuts, microbatches that the schedule can't have. */
-struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish, struct error *error);
+struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	const struct recompute_options *options, struct error *error);
 
 #endif

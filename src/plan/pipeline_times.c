@@ -7,9 +7,8 @@
 #include "traffic.h"
 
 /* The tensor of the whole step that a collective moves: what the first of a chain reads. */
-static uint32_t moved_tensor(const struct sharded *sharded, uint32_t op)
+static uint32_t moved_tensor(const struct sharded *sharded, const struct graph *device, uint32_t op)
 {
-	const struct graph *device = sharded->device;
 	for (uint32_t steps = 0; steps < device->ops && csr_length(&device->reads, op) > 0; steps++) {
 		uint32_t tensor = device->reads.item[device->reads.start[op]], whole = sharded_tensor(sharded, device, tensor);
 		if (whole != NONE || device->tensor[tensor].writer == NONE)
@@ -19,9 +18,9 @@ static uint32_t moved_tensor(const struct sharded *sharded, uint32_t op)
 	return NONE;
 }
 
-enum status device_times_find(const struct sharded *sharded, const struct rules *rules, const struct machine *machine, struct device_times *times)
+enum status device_times_find(const struct sharded *sharded, const struct graph *device, const struct rules *rules, const struct machine *machine, struct device_times *times)
 {
-	const struct graph *device = sharded->device, *whole = sharded->shared->graph;
+	const struct graph *whole = sharded->shared->graph;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	struct arena scratch = { 0 };
 	struct csr readers;
@@ -33,7 +32,7 @@ enum status device_times_find(const struct sharded *sharded, const struct rules 
 	bool fine = times->host && times->time && times->hidden && times->link && csr_transpose(&scratch, &whole->reads, whole->ops, whole->tensors, &readers) == OK;
 	for (uint32_t op = 0; fine && op < device->ops; op++) {
 		enum collective_kind collective;
-		uint32_t axis, of = graph_find_op(whole, device->op[op].name);
+		uint32_t axis, of = graph_find_op(whole, device->op[op].recomputed && device->op[op].of ? device->op[op].of : device->op[op].name);
 		enum machine_limit limit;
 		int64_t bytes;
 		if (plan_time_host(device, op, &bytes)) {
@@ -43,7 +42,7 @@ enum status device_times_find(const struct sharded *sharded, const struct rules 
 			fine = op_local_time(device, rules, machine, op, op_on_pieces(&sharded->shared->units, of, sharded->sharding.split[of]), &times->time[op], &limit) == OK;
 			times->time[op] += op_inside_time(&sharded->shared->units, mesh, of, sharded->sharding.split[of], NULL, NULL);
 		} else if (traffic_collective(mesh, device, op, &axis, &collective, &bytes)) {
-			uint32_t tensor = moved_tensor(sharded, op);
+			uint32_t tensor = moved_tensor(sharded, device, op);
 			times->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
 			times->hidden[op] = tensor != NONE && sharding_hides(whole, tensor, &readers);
 			times->link[op] = !times->hidden[op];

@@ -13,8 +13,8 @@ struct device_times {
 	struct arena arena;
 };
 
-/* OK or NO_MEMORY. O(size). */
-enum status device_times_find(const struct sharded *sharded, const struct rules *rules, const struct machine *machine, struct device_times *times);
+/* device: the sharding's graph of a device, or that graph with ops that run again. OK or NO_MEMORY. O(size). */
+enum status device_times_find(const struct sharded *sharded, const struct graph *device, const struct rules *rules, const struct machine *machine, struct device_times *times);
 void device_times_free(struct device_times *times);
 
 #endif

@@ -35,6 +35,8 @@ struct pipeline_rank {
 	uint32_t alike;              /* the first rank whose graph is the same but for names and microbatches in flight; itself */
 };
 
+struct fitted;
+
 struct pipelined {
 	struct graph *device;        /* the whole model's, for one microbatch, on a device of a stage: what is cut */
 	struct pipeline_cut cut;
@@ -52,6 +54,8 @@ struct pipelined {
 	int64_t bubble, exposed, update;
 	int64_t bound;               /* no schedule of these pieces has a step that takes less */
 	uint32_t tried;              /* schedule=auto: schedules that were tried; else 0 */
+	struct fitted *fitted;       /* recompute=auto: what runs again; NULL */
+	int64_t replayed;            /* of it: the most bytes of a rank in program order */
 	int64_t estimate;            /* bytes: the most that a rank takes by the model that cuts were chosen with */
 	bool moved;                  /* the cuts are uneven, so that every rank keeps the memory cap by that model */
 	uint32_t reported;           /* the rank that is planned by default: the highest peak in program order */

@@ -20,6 +20,7 @@
  *     shard_pins      pinned placements
  *     shard_why       what a tensor's other places would cost
  *     pipeline_stage  cuts the step into ranks
+ *     pipeline_fit    what ranks compute again to keep the cap
  *     pipelined       its result
  *     pipeline_times  times of ops, as configurations count them
  *     stages          order and layout

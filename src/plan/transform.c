@@ -263,7 +263,7 @@ static bool wants_fit(const struct job *job)
 
 static bool wants_fit_of_device(const struct job *job)
 {
-	return value(job, K_recompute) == RECOMPUTE_AUTO && job->sharded;
+	return value(job, K_recompute) == RECOMPUTE_AUTO && job->sharded && !scenario_pipelines(job->scenario);
 }
 
 static bool wants_recompute(const struct job *job)
@@ -452,15 +452,51 @@ static bool wants_pipeline(const struct job *job)
 	return scenario_pipelines(job->scenario);
 }
 
-static struct graph *run_pipeline(struct job *job)
+static struct pipelined *pipeline_to_fit(struct job *job)
 {
-	if (value(job, K_recompute) == RECOMPUTE_AUTO) {
-		fail(job->error, BAD_INPUT, "recompute=auto is for a step without a pipeline: choose none, selective, full or products with pp or microbatches");
+	struct recompute_options options = { .mode = RECOMPUTE_AUTO };
+	struct activations activations;
+	struct arena arena = { 0 };
+	struct pipelined *pipelined = NULL;
+	if (scenario_budget(job->scenario) < 0) {
+		fail(job->error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
-	job->pipelined = stage_pipeline(job->stage, job->sharded, job->scenario, job->wish, job->error);
+	if (error_set(job->error, activations_find(job->graph, job->stage->rules, &activations, job->error)) != OK)
+		return NULL;
+	if (error_set(job->error, read_pins(job, &activations, &arena, &options)) == OK) {
+		if (options.offloads > 0 || value(job, K_offload))
+			fail(job->error, BAD_INPUT, "with pp or microbatches recompute=auto sends nothing to the host: set offload=off, or recompute=none or full with pins that offload");
+		else
+			pipelined = stage_pipeline(job->stage, job->sharded, job->scenario, job->wish, &options, job->error);
+	}
+	arena_free(&arena);
+	activations_free(&activations);
+	return pipelined;
+}
+
+static void note_ranks_fit(struct job *job)
+{
+	const struct fitted *fitted = job->fitted;
+	char peak[32];
+	if (fitted->replayed > fitted->cap)
+		note(job->notes, "no recomputation was found with which every pipeline rank keeps the memory cap: one needs %s", bytes_text(fitted->replayed, peak, sizeof peak));
+	if (fitted->extra > 0)
+		note(job->notes, "activations are computed again, on each pipeline rank what lets it keep the cap: %.4g %% of a microbatch's time more over all ranks, %.4g ms",
+			100 * (double)fitted->extra / (double)(fitted->total > 0 ? fitted->total : 1), (double)fitted->extra / 1e9);
+}
+
+static struct graph *run_pipeline(struct job *job)
+{
+	bool fits = value(job, K_recompute) == RECOMPUTE_AUTO;
+	job->pipelined = fits ? pipeline_to_fit(job) : stage_pipeline(job->stage, job->sharded, job->scenario, job->wish, NULL, job->error);
 	if (!job->pipelined)
 		return NULL;
+	if (fits) {
+		fitted_release(job->fitted);
+		job->fitted = fitted_retain(job->pipelined->fitted);
+		note_ranks_fit(job);
+	}
 	int64_t rank = value(job, K_rank);
 	if (rank >= job->pipelined->ranks) {
 		fail(job->error, BAD_INPUT, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank, job->pipelined->ranks);
@@ -471,8 +507,8 @@ static struct graph *run_pipeline(struct job *job)
 		note(job->notes, "%lld of the %lld devices do nothing: strategy=data would share the samples out to them", (long long)idle, (long long)value(job, K_devices));
 	if (job->pipelined->moved)
 		note(job->notes, "the cuts between pipeline ranks are uneven, so that every rank keeps the memory cap");
-	if (job->pipelined->ranks > 1)
-		job->fit_peak = job->pipelined->estimate;
+	if (fits || job->pipelined->ranks > 1)
+		job->fit_peak = fits ? job->pipelined->replayed : job->pipelined->estimate;
 	return graph_retain(job->pipelined->rank[rank == KNOB_GIVEN ? job->pipelined->reported : (uint32_t)rank].graph);
 }
 
@@ -508,7 +544,7 @@ static const struct step {
 	{ "share views", wants_shard, run_share_views, { -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
 	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { READS_PINS, READS_FIT, -1 } },
-	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_rank, -1 } },
+	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_recompute, READS_PINS, K_rank, -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },
 };
 

@@ -6,6 +6,7 @@
 #include "tests/common/random_model.h"
 #include "tests/common/ranks_scheduled.h"
 #include "solver/pipeline/check.h"
+#include "solver/step/recompute.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"
 
@@ -35,8 +36,8 @@ static void check_weights_wait(const struct pipeline_cut *cut, const struct grap
 	mem_free(behind);
 }
 
-/* Cuts a step behind some ops, runs all ranks and compares. chunks: pieces of each rank. */
-static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32_t ranks, uint32_t microbatches, bool split, const struct rules *rules, const char *what,
+/* Cuts a step behind some ops, runs all ranks and compares. whole: the step before ops were copied to run again, which the blocks are of. */
+static void cut_and_run(struct graph *graph, const struct graph *whole, const struct blocks *blocks, uint32_t ranks, uint32_t microbatches, bool split, const struct rules *rules, const char *what,
 	struct tally *tally)
 {
 	uint32_t piece_of[256];
@@ -54,7 +55,7 @@ static void cut_and_run(struct graph *graph, const struct blocks *blocks, uint32
 		piece_of[b] = b;
 		in_flight[b] = (struct in_flight) { 1 + b % 3, 1 + b % 3, 1 };
 	}
-	cr_assert_eq(pipeline_cut_find(graph, graph, rules, NULL, blocks, piece_of, wanted, &cut), OK);
+	cr_assert_eq(pipeline_cut_find(graph, whole, rules, NULL, blocks, piece_of, wanted, &cut), OK);
 	enum status status = pipeline_flow_find(&cut, &flow, &error);
 	for (uint32_t r = 0; r < ranks && status == OK; r++) {
 		rank[r] = pipeline_rank_graph(&cut, &flow, in_flight, microbatches, r, NULL, &error);
@@ -120,7 +121,7 @@ Test(pipeline_plan, ranks_of_random_steps_compute_the_whole_steps_states)
 		cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
 		uint32_t ranks = blocks.blocks % 2 == 0 && round % 3 == 0 ? blocks.blocks / 2 : blocks.blocks;
 		snprintf(what, sizeof what, "SEED=%lu round %u", (unsigned long)seed, round);
-		cut_and_run(graph, &blocks, ranks, 1 + round % 3, round % 2, rules, what, &tally);
+		cut_and_run(graph, graph, &blocks, ranks, 1 + round % 3, round % 2, rules, what, &tally);
 		blocks_free(&blocks);
 		mem_free(gap);
 		graph_release(graph);
@@ -163,13 +164,47 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		for (uint32_t ranks = 2; ranks <= blocks.blocks; ranks++)
 			if (blocks.blocks % ranks == 0 || ranks == blocks.blocks)
 				for (uint32_t way = 0; way < 3; way++)
-					cut_and_run(graph, &blocks, ranks, 2 + way % 2, way > 0, rules, tiny[m].name, &tally);
+					cut_and_run(graph, graph, &blocks, ranks, 2 + way % 2, way > 0, rules, tiny[m].name, &tally);
 		cr_expect_eq(tally.refused, 0, "%s", tiny[m].name);
 		cr_expect_gt(tally.split, 0, "%s", tiny[m].name);
 		cr_expect(tally.tied >= tiny[m].tied * tally.run, "%s: %u tied in %u", tiny[m].name, tally.tied, tally.run);
 		blocks_free(&blocks);
 		graph_release(graph);
 	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Layers that run again on the ranks that ran them: the device's graph has ops that the step that was cut has not. */
+Test(pipeline_plan, ranks_run_again_what_they_ran)
+{
+	struct model_config small = { .family = FAMILY_GPT, .layers = 4, .hidden = 8, .heads = 2, .vocab = 8, .positions = 4, .seq = 4, .batch = 1, .tied = true };
+	struct error error;
+	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_SGD }, &error);
+	struct rules *rules = rules_new();
+	struct activations activations;
+	struct tally tally = { 0 };
+	struct blocks blocks;
+	bool *drop = mem_alloc(graph->storages, sizeof *drop), *gap = mem_alloc(graph->ops, sizeof *gap);
+	uint32_t gaps;
+	cr_assert_eq(activations_find(graph, rules, &activations, &error), OK);
+	recompute_choose(graph, &activations, &(struct recompute_options) { .mode = RECOMPUTE_FULL }, drop);
+	struct graph *again = recompute_apply(graph, &activations, drop, NULL, 0, &error);
+	cr_assert_not_null(again, "%s", error.text);
+	cr_assert_gt(again->ops, graph->ops);
+	cr_assert_eq(blocks_cheap_gaps(graph, 3, gap, &gaps), OK);
+	cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
+	for (uint32_t ranks = 2; ranks <= 4; ranks += 2)
+		for (int split = 0; split < 2 && blocks.blocks == 4; split++)
+			cut_and_run(again, graph, &blocks, ranks, 2, split, rules, "runs again", &tally);
+	cr_expect_eq(tally.run, 4);
+	cr_expect_eq(tally.refused, 0);
+	blocks_free(&blocks);
+	activations_free(&activations);
+	mem_free(drop);
+	mem_free(gap);
+	graph_release(again);
+	graph_release(graph);
 	rules_free(rules);
 	cr_assert_eq(memory_blocks(), 0);
 }
