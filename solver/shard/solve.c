@@ -485,7 +485,8 @@ enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct
 	const struct sharding *start = job->start;
 	job->by_axes = true;   /* the first has the bound */
 	job->start = sharding;
-	for (int round = 0; round < MIXTURES_MAX && sharding->split && went_on(status) && mix(job, &last, &mixing); round++) {
+	/* Where nothing keeps the limit, a mixture of times changes nothing. */
+	for (int round = 0; round < MIXTURES_MAX && sharding->split && (limit < 0 || cost->usage <= limit) && went_on(status) && mix(job, &last, &mixing); round++) {
 		struct sharding other;
 		struct sharding_report before = *job->report;
 		enum status found = sharding_search(job, limit, false, NULL, 0, &other, &last);

@@ -10,11 +10,15 @@
 #include "solver/step/recompute.h"
 
 #define FIT_ROUNDS 4
+#define LIMIT_ROUNDS 6      /* without rivals they are short */
+#define SEEN_MOST 3
 
 /* A run of choosing. */
 struct choosing {
 	const struct planning *planning;
 	uint32_t compared;          /* shardings planned so far */
+	struct sharded *seen[SEEN_MOST]; /* auto: results whose rivals were compared already, each kept alive */
+	uint32_t seens;
 };
 
 /* What is sought: the fastest plan within limit bytes, or the smallest; where nothing is within the limit, the smallest. */
@@ -80,6 +84,52 @@ static bool next_margin(const struct plan *plan, int64_t *margin)
 	return true;
 }
 
+/* Limits of what stays: with the lower one a plan kept the cap, or no sharding keeps it; with the upper one the plan was above the cap. */
+struct bracket { int64_t low, high; };
+
+/* The next limit: what the last plan's arena leaves of the cap, if comings and goings stay as they are; else the middle. < 0: there is none between. */
+static int64_t next_limit(const struct plan *last, const struct bracket *bracket, int64_t budget)
+{
+	int64_t guess = budget - (plan_needs(last) - last->transformed->fit_peak);
+	if (bracket->high - bracket->low <= bracket->high / 64)
+		return -1;
+	return guess > bracket->low && guess < bracket->high ? guess : bracket->low + (bracket->high - bracket->low) / 2;
+}
+
+/* auto, whose first plan needs more than the cap: plans of what a search finds within other limits of what stays, as the arena may be more than that or less.
+ * Keeps neither. The best that keeps the cap, or NULL; *margin is its own, or the last. */
+static struct plan *fit_limits(struct choosing *choosing, struct plan *first, const struct plan *judged, int64_t *margin)
+{
+	const struct planning *planning = choosing->planning;
+	int64_t budget = scenario_budget(&first->scenario);
+	struct goal goal = { GOAL_FASTEST, budget };
+	struct bracket bracket = { 0, first->transformed->fit_peak };
+	struct plan_wish wish = { .rivals = RIVALS_NONE, .first = first->transformed->sharded };
+	struct plan *best = NULL, *last = plan_retain(first);
+	if (plan_needs(judged) <= budget && judged->transformed->fit_peak < bracket.high)
+		bracket.low = judged->transformed->fit_peak;
+	for (int round = 0; round < LIMIT_ROUNDS; round++) {
+		int64_t limit = next_limit(last, &bracket, budget);
+		wish.margin = budget - limit;
+		struct plan *next = limit < 0 ? NULL : plan_once(planning, &wish, false);
+		if (!next)
+			break;
+		choosing->compared++;
+		plan_release(last);
+		last = next;
+		if (plan_needs(next) <= budget || next->transformed->fit_peak > limit)
+			bracket.low = limit;
+		else
+			bracket.high = next->transformed->fit_peak;
+		best = better_of(&goal, best, plan_retain(next));
+		*margin = best->fit_margin;
+		if (last->limited)
+			break;
+	}
+	plan_release(last);
+	return best;
+}
+
 /* A round with a margin that the last plan has shown. Takes over the first plan; returns the best that fits, or that with the smallest arena. A round that
  * is cancelled, or that the pins forbid, leaves the best so far. */
 static struct plan *fit(struct choosing *choosing, struct plan *first)
@@ -111,6 +161,7 @@ static struct plan *fit(struct choosing *choosing, struct plan *first)
 
 #define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
 #define SLOW_PERCENT 1   /* and mostly this near to its time */
+#define FAR_PERCENT 25   /* no order and no layout takes that much off heuristics' arena */
 
 /* Whether heuristics alone leave a rival a chance: minred asks for an arena near the first's, auto for a time near the best's, within the cap. */
 static bool has_chance(const struct plan *best, const struct plan *quick)
@@ -132,6 +183,17 @@ static bool is_slower_in_any_order(const struct planning *planning, const struct
 	return least >= 0 && least > plan_step_time(best);
 }
 
+/* Whether a rival that heuristics planned can't win, whatever its order: by a bound on its step, or as it is far above the cap that the best keeps. */
+static bool is_behind(const struct plan *best, struct plan *quick)
+{
+	int64_t budget = scenario_budget(&best->scenario);
+	if (budget >= 0 && plan_needs(best) > budget)
+		return false;
+	if (budget >= 0 && plan_needs(quick) > budget + budget / 100 * FAR_PERCENT)
+		return true;
+	return quick->time && plan_step_time(quick) > plan_step_time(best) && plan_time_bound(quick->time) == OK && quick->time->bound.bound > plan_step_time(best);
+}
+
 /* The plan of a wish; NULL where it has no chance against the best so far. auto takes the heuristics' own where the complete one, which seeks the least peak,
  * is slower. sure: only what no order can mend rules it out. */
 static struct plan *plan_candidate(const struct planning *planning, const struct plan_wish *wish, const struct plan *best, bool sure)
@@ -139,7 +201,7 @@ static struct plan *plan_candidate(const struct planning *planning, const struct
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
 	bool hopeless = transformed && is_slower_in_any_order(planning, best, transformed), fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
 	struct plan *plan = transformed && !hopeless ? plan_transformed(planning, transformed, wish, true) : NULL;
-	bool near = plan && (sure || has_chance(best, plan));
+	bool near = plan && (sure && fastest ? !is_behind(best, plan) : sure || has_chance(best, plan));
 	struct plan *quick = near && fastest ? plan_retain(plan) : NULL;
 	if (quick)
 		quick->complete = true;    /* as a candidate: nothing better of it follows */
@@ -171,29 +233,65 @@ static int64_t limit_of(const struct plan *first, struct plan *const *plan, uint
 	return budget >= least && budget < limit ? budget : limit;
 }
 
+/* Whether an earlier result had this sharding already, itself or as a rival: it was compared then, and the best so far only gets better. */
+static bool is_seen(const struct choosing *choosing, const struct sharding *sharding)
+{
+	bool seen = false;
+	for (uint32_t i = 0; i < choosing->seens && !seen; i++) {
+		struct sharded *sharded = choosing->seen[i];
+		seen = sharding_equal(&sharded->shared->units, &sharded->sharding, sharding);
+		for (uint32_t k = 0; k < sharded->rivals && !seen; k++)
+			seen = sharding_equal(&sharded->shared->units, &sharded->rival[k], sharding);
+	}
+	return seen;
+}
+
+static void keep_seen(struct choosing *choosing, struct sharded *sharded)
+{
+	if (choosing->seens < SEEN_MOST && scenario_strategy(choosing->planning->scenario) == STRATEGY_AUTO)
+		choosing->seen[choosing->seens++] = sharded_retain(sharded);
+}
+
+/* Rivals in the order in which they are planned: auto begins with the least estimate, as a fast leader rules others out. */
+static void rank_rivals(const struct sharded *sharded, bool by_time, uint32_t rank[SHARD_RIVALS])
+{
+	for (uint32_t i = 0; i < sharded->rivals; i++) {
+		uint32_t at = i;
+		for (; by_time && at > 0 && sharded->rival_time[rank[at - 1]] > sharded->rival_time[i]; at--)
+			rank[at] = rank[at - 1];
+		rank[at] = i;
+	}
+}
+
 /* What search and experts count is what stays; order and layout add what comes and goes. Takes over the first plan. */
 static struct plan *judge(struct choosing *choosing, struct plan *first)
 {
 	const struct planning *planning = choosing->planning;
-	uint32_t rivals = !first->transformed->sharded || first->limited ? 0 : first->transformed->sharded->rivals, plans = 1;
+	struct sharded *sharded = first->transformed->sharded;
+	uint32_t rivals = !sharded || first->limited ? 0 : sharded->rivals, rank[SHARD_RIVALS];
+	bool automatic = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
 	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
 	const struct plan *leader = first;    /* the fastest that keeps the cap, so far */
 	struct goal fastest = { GOAL_FASTEST, scenario_budget(&first->scenario) };
 	enum status status = OK;
 	if (rivals == 0)
 		return first;
-	for (; plans <= rivals && (status == OK || status == INFEASIBLE || status == BAD_INPUT); plans++) {
+	rank_rivals(sharded, automatic, rank);
+	for (uint32_t i = 0; i < rivals && (status == OK || status == INFEASIBLE || status == BAD_INPUT); i++) {
+		uint32_t rival = 1 + rank[i];
+		if (is_seen(choosing, &sharded->rival[rank[i]]))
+			continue;
 		error_set(planning->error, OK);
-		plan[plans] = plan_rival(planning, first->transformed->sharded, first->fit_margin, leader, plans);
-		leader = plan[plans] && plan_better(&fastest, plan[plans], leader) ? plan[plans] : leader;
+		plan[rival] = plan_rival(planning, sharded, first->fit_margin, leader, rival);
+		leader = plan[rival] && plan_better(&fastest, plan[rival], leader) ? plan[rival] : leader;
 		status = planning->error->status;
+		choosing->compared++;
 	}
-	bool cap_alone = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
-	struct goal goal = { GOAL_FASTEST, cap_alone ? scenario_budget(&first->scenario) : limit_of(first, plan, plans) };
-	for (uint32_t k = 0; k < plans; k++)
+	keep_seen(choosing, sharded);
+	struct goal goal = { GOAL_FASTEST, automatic ? scenario_budget(&first->scenario) : limit_of(first, plan, 1 + rivals) };
+	for (uint32_t k = 0; k <= rivals; k++)
 		best = better_of(&goal, best, plan[k]);
 	best->limited |= status == CANCELLED;
-	choosing->compared += plans - 1;
 	if (goes_on(planning)) {
 		error_set(planning->error, OK);
 		return best;
@@ -229,6 +327,8 @@ static struct plan *try_least(struct choosing *choosing, const struct plan *firs
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
 	const struct sharded *least = transformed ? transformed->sharded : NULL;
 	for (uint32_t rival = 0; least && rival <= least->rivals && goes_on(planning) && planning->error->status != CANCELLED; rival++) {
+		if (is_seen(choosing, rival ? &least->rival[rival - 1] : &least->sharding))
+			continue;
 		error_set(planning->error, OK);
 		best = better_of(&goal, best, rival ? plan_rival(planning, least, wish.margin, best, rival) : plan_candidate(planning, &wish, best, true));
 		choosing->compared++;
@@ -243,37 +343,63 @@ static struct plan *try_least(struct choosing *choosing, const struct plan *firs
 	return NULL;
 }
 
+/* The end of a part of the choice that may have been cut short: the best so far, or NULL where no run goes on. Takes it over. */
+static struct plan *end_of(const struct planning *planning, struct plan *best)
+{
+	best->limited |= planning->error->status == CANCELLED;
+	if (goes_on(planning)) {
+		error_set(planning->error, OK);
+		return best;
+	}
+	plan_release(best);
+	return NULL;
+}
+
+/* auto under a cap that the fastest doesn't keep: rivals, other limits of what stays, and the rivals of the best of them. Takes the first plan over. */
+static struct plan *choose_within(struct choosing *choosing, struct plan *first)
+{
+	const struct planning *planning = choosing->planning;
+	struct goal goal = { GOAL_FASTEST, scenario_budget(&first->scenario) };
+	struct plan *best = judge(choosing, plan_retain(first));
+	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .rivals = RIVALS_ALONE, .first = first->transformed->sharded };
+	if (best && !best->limited && first->transformed->fit_peak >= 0 && plan_needs(first) > goal.limit) {
+		best = better_of(&goal, best, fit_limits(choosing, first, best, &wish.margin));
+		best = end_of(planning, best);
+	}
+	if (best && wish.margin != MARGIN_NO_CAP && !best->limited) {
+		struct plan *other = plan_once(planning, &wish, false);
+		choosing->compared += other != NULL;
+		best = better_of(&goal, best, other ? judge(choosing, other) : NULL);
+		best = end_of(planning, best);
+	}
+	plan_release(first);
+	return best;
+}
+
 /* All candidates, of a first plan. */
 static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 {
 	const struct planning *planning = choosing->planning;
-	struct plan *plan = plan_retain(first), *judged = NULL;
-	bool searches = scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO;
-	if (searches && scenario_budget(&plan->scenario) >= 0) {
-		judged = judge(choosing, plan_retain(plan));   /* rounds may leave its rivals behind */
-		if (!judged) {
-			plan_release(plan);
-			return NULL;
-		}
-	}
-	plan = fit(choosing, plan);
-	plan = plan && !(judged && plan == first) ? judge(choosing, plan) : plan;
-	if (plan && judged) {
-		struct goal goal = { GOAL_FASTEST, scenario_budget(&plan->scenario) };
-		plan = better_of(&goal, judged, plan);
+	bool automatic = scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO;
+	struct plan *plan = plan_retain(first);
+	if (automatic && starts_without_cap(planning->scenario)) {
+		plan = choose_within(choosing, plan);
 	} else {
-		plan_release(judged);
+		plan = fit(choosing, plan);
+		plan = plan ? judge(choosing, plan) : NULL;
 	}
 	return plan ? try_least(choosing, first, plan) : NULL;
 }
 
 struct plan *choose_plan(const struct planning *planning)
 {
-	struct choosing choosing = { planning, 1 };
+	struct choosing choosing = { planning, 1, { NULL }, 0 };
 	struct plan_wish wish = { .margin = starts_without_cap(planning->scenario) ? MARGIN_NO_CAP : 0 };
 	struct plan *first = plan_once(planning, &wish, false), *plan = first ? choose_among(&choosing, first) : NULL;
 	if (plan && plan->transformed->sharded && choosing.compared > 1)
 		plan->compared = choosing.compared;
+	for (uint32_t i = 0; i < choosing.seens; i++)
+		sharded_release(choosing.seen[i]);
 	plan_release(first);
 	return plan;
 }

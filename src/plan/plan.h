@@ -15,6 +15,9 @@
  *     strategy_stage  recomputation by published strategies
  *     slowdown        time over memory: bound, plans, published strategies
  *     shard_stage     how the step is split
+ *     shard_job       what its files share
+ *     shard_search    searches of one mesh
+ *     shard_rivals    other shardings that are worth a plan
  *     sharded         its result
  *     sharded_build   from a decision to the graph of a device
  *     shard_pins      pinned placements

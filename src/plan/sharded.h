@@ -58,6 +58,7 @@ struct sharded {
 	uint32_t points;
 	/* minred, auto: other shardings, which may be better once they are planned; the first ones are experts'. None of a rival's own. */
 	struct sharding rival[SHARD_RIVALS];
+	int64_t rival_time[SHARD_RIVALS];       /* their estimates */
 	uint32_t rivals, experts;
 	uint32_t folded;            /* ops that copies of equal layers stand for: decided once for all of them */
 	const char *space;          /* static text: which shardings were looked at; NULL: just this one */

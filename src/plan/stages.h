@@ -18,8 +18,9 @@ typedef enum status shard_decider(void *context, const struct units *units, stru
 struct plan_wish {
 	int64_t margin;             /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0: they come to less */
 	bool least;                 /* auto, where nothing else fits the cap: what minred finds */
+	enum { RIVALS_SOUGHT, RIVALS_NONE, RIVALS_ALONE } rivals;   /* auto: beside what the search finds others to plan; just that; an expert's and others, without the search */
 	uint32_t rival;             /* 0: what the strategy finds; else, from 1, one of the rivals of: */
-	const struct sharded *first;
+	const struct sharded *first; /* also what earlier searches have shown; may be NULL */
 };
 
 /* What a stage runs with. */
