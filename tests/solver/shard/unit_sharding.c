@@ -393,7 +393,7 @@ Test(sharding, plans_over_two_axes_have_a_bound)
 	struct setting setting;
 	open_model(&setting, "gpt", 1, 16, 64, 128, 2, 4);
 	int64_t usage = 0;
-	for (int capped = 0; capped < 2; capped++) {
+	for (int capped = 0; capped < (int)test_rounds(1, 2); capped++) {
 		struct sharding sharding;
 		struct sharding_report report;
 		setting.options.memory = capped ? usage - usage / 20 : -1;
