@@ -31,6 +31,7 @@ struct search {
 	uint32_t *dim_start;           /* [tensors + 1] */
 	uint32_t *dim;                 /* node of each dim, NONE: not seen yet */
 	bool *random;                  /* tensor: random numbers made from nothing */
+	bool *data;                    /* tensor: depends on the inputs' values */
 	bool *gradient;                /* tensor: goes into weight updates only: it can't carry the batch */
 	uint32_t *local;               /* node of each factor of the current binding, NONE: none yet */
 	struct open_link *link;
@@ -142,16 +143,49 @@ static void mark_data(const struct graph *graph, bool *data)
 	}
 }
 
-/* Ops that pass a parameter's gradient on: views, sums, copies, and scattering into a table by indices that
- * are the same for every sample. */
-static bool passes_gradient(const struct search *search, const bool *data, uint32_t op)
+/* The only operand of an op that depends on data; NONE where there is none or several. */
+static uint32_t data_operand(const struct search *search, uint32_t op)
+{
+	uint32_t found = NONE;
+	FOR_ROW(i, &search->graph->reads, op) {
+		uint32_t tensor = search->graph->reads.item[i];
+		if (search->data[tensor] && found != NONE)
+			return NONE;
+		if (search->data[tensor])
+			found = tensor;
+	}
+	return found;
+}
+
+static bool is_reduction(const struct rule *rule)
+{
+	return strncmp(rule->factors, "@reduce", 7) == 0;
+}
+
+/* The derivative of an elementwise op on what was made of parameters alone: one gradient, and nothing else that depends on data. */
+static bool is_derivative_of_parameters(const struct search *search, uint32_t op)
+{
+	const struct graph *graph = search->graph;
+	const struct rule *rule = rules_find(search->rules, graph->op[op].type);
+	if (!rule || rule->cost != COST_ELEMENT || is_reduction(rule) || graph->op[op].phase != PHASE_BACKWARD || csr_length(&graph->writes, op) != 1)
+		return false;
+	uint32_t gradient = data_operand(search, op);
+	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	return gradient != NONE && graph->tensor[gradient].dims == result->dims && graph->tensor[gradient].shape && result->shape &&
+		memcmp(graph->tensor[gradient].shape, result->shape, result->dims * sizeof *result->shape) == 0;
+}
+
+/* Ops that pass a parameter's gradient on: views, sums, copies, derivatives of what was made of parameters (products, too), and scattering into a table by
+ * indices that are the same for every sample. */
+static bool passes_gradient(const struct search *search, uint32_t op)
 {
 	const struct graph *graph = search->graph;
 	const struct rule *rule = rules_find(search->rules, graph->op[op].type);
 	if (!rule || graph->op[op].phase != PHASE_BACKWARD)
 		return false;
-	bool scatters = (rule->traits & TRAIT_SCATTER) && csr_length(&graph->reads, op) > 1 && !data[tensor_of(graph, op, 1)];
-	return scatters || rule->cost == COST_NONE || (rule->traits & (TRAIT_SOURCE | TRAIT_ADDITION | TRAIT_COPY));
+	bool scatters = (rule->traits & TRAIT_SCATTER) && csr_length(&graph->reads, op) > 1 && !search->data[tensor_of(graph, op, 1)];
+	return scatters || is_derivative_of_parameters(search, op) || (rule->cost == COST_CONTRACTION && data_operand(search, op) != NONE) ||
+		rule->cost == COST_NONE || (rule->traits & (TRAIT_SOURCE | TRAIT_ADDITION | TRAIT_COPY));
 }
 
 /* Marks what reaches weight updates through such ops only, from the end of the step backwards. */
@@ -159,13 +193,13 @@ static bool mark_gradients(struct search *search)
 {
 	const struct graph *graph = search->graph;
 	bool *other = mem_alloc(graph->tensors, sizeof *other); /* is read for something else */
-	bool *data = mem_alloc(graph->tensors, sizeof *data);
-	if (data)
-		mark_data(graph, data);
-	for (uint32_t op = graph->ops; op-- > 0 && other && data;) {
+	if (other)
+		mark_data(graph, search->data);
+	for (uint32_t op = graph->ops; op-- > 0 && other;) {
 		if (op_releases(&graph->op[op]))
 			continue;
-		bool passes = passes_gradient(search, data, op);
+		const struct rule *rule = rules_find(search->rules, graph->op[op].type);
+		bool passes = passes_gradient(search, op), reduces = rule && is_reduction(rule);
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t t = graph->writes.item[i];
 			search->gradient[t] &= !other[t];
@@ -173,15 +207,15 @@ static bool mark_gradients(struct search *search)
 		}
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t t = graph->reads.item[i];
-			if (graph->op[op].phase == PHASE_UPDATE || passes)
+			bool derivative = data_operand(search, op) == NONE || search->data[t];
+			if (graph->op[op].phase == PHASE_UPDATE || (passes && derivative))
 				search->gradient[t] = true;
-			else
-				other[t] = true;
+			else if (!reduces || !search->gradient[graph->writes.item[graph->writes.start[op]]])
+				other[t] = true;   /* what is summed into a parameter's gradient may be anything */
 		}
 	}
-	bool fine = other && data;
+	bool fine = other != NULL;
 	mem_free(other);
-	mem_free(data);
 	return fine;
 }
 
@@ -222,7 +256,8 @@ static bool carries_batch_into_gradient(struct search *search, uint32_t dim, uin
 	const struct term_node *node = &search->terms.node[term_find(&search->terms, dim)];
 	return position < csr_length(&graph->reads, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1
 		&& label_scales(node->label) && csr_length(&graph->writes, op) == 1 && search->gradient[tensor_of(graph, op, csr_length(&graph->reads, op))]
-		&& graph->inplace_start[op] == graph->inplace_start[op + 1] && (rules_traits(search->rules, graph->op[op].type) & TRAIT_ADDITION);
+		&& graph->inplace_start[op] == graph->inplace_start[op + 1] && ((rules_traits(search->rules, graph->op[op].type) & TRAIT_ADDITION) 
+		|| (search->data[tensor_of(graph, op, position)] && is_derivative_of_parameters(search, op)));
 }
 
 /* Joins one dim of a tensor with what the rule says of it. */
@@ -634,7 +669,8 @@ static bool begin(struct search *search)
 	search->dim_start = mem_alloc(graph->tensors + (size_t)1, sizeof *search->dim_start);
 	search->random = mem_alloc(graph->tensors, sizeof *search->random);
 	search->gradient = mem_alloc(graph->tensors, sizeof *search->gradient);
-	if (!search->dim_start || !search->random || !search->gradient || !mark_gradients(search))
+	search->data = mem_alloc(graph->tensors, sizeof *search->data);
+	if (!search->dim_start || !search->random || !search->gradient || !search->data || !mark_gradients(search))
 		return false;
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		search->dim_start[t + 1] = search->dim_start[t] + (graph->tensor[t].shape ? graph->tensor[t].dims : 0);
@@ -654,6 +690,7 @@ static void finish(struct search *search)
 	mem_free(search->dim);
 	mem_free(search->random);
 	mem_free(search->gradient);
+	mem_free(search->data);
 	mem_free(search->local);
 	mem_free(search->link);
 	mem_free(search->issue);

@@ -26,7 +26,8 @@ struct scaling {
 	uint32_t *sum;             /* tensor: its sum over the batch, which readers marked in `sums` take; NONE: none */
 	bool *sums;                /* op: reads sums */
 	uint32_t *alias;           /* tensor: its new alias */
-	uint32_t *moved;           /* tensor: the clone it is a view of, NONE: where it was */
+	uint32_t *moved;           /* tensor: the clone or the sum it is a view of, NONE: where it was */
+	uint32_t *clone;           /* op: the clone before it, or NONE */
 	uint32_t *number;          /* op: its new number */
 	uint32_t tensors;          /* given out so far, new ones included */
 	struct draft *draft;
@@ -42,7 +43,8 @@ static bool allocate(struct scaling *scaling)
 	scaling->sum = arena_alloc(&scaling->arena, tensors, sizeof *scaling->sum);
 	scaling->alias = arena_alloc(&scaling->arena, tensors, sizeof *scaling->alias);
 	scaling->moved = arena_alloc(&scaling->arena, tensors, sizeof *scaling->moved);
-	if (!scaling->copied || !scaling->flops || !scaling->sums || !scaling->number || !scaling->sum || !scaling->alias || !scaling->moved)
+	scaling->clone = arena_alloc(&scaling->arena, ops, sizeof *scaling->clone);
+	if (!scaling->clone || !scaling->copied || !scaling->flops || !scaling->sums || !scaling->number || !scaling->sum || !scaling->alias || !scaling->moved)
 		return false;
 	memset(scaling->sum, -1, tensors * sizeof *scaling->sum);
 	memset(scaling->moved, -1, tensors * sizeof *scaling->moved);
@@ -233,6 +235,20 @@ static enum status find_sums(struct scaling *scaling)
 	return OK;
 }
 
+static bool reads_sum(const struct scaling *scaling, uint32_t op, uint32_t tensor)
+{
+	return scaling->sums[op] && scaling->sum[tensor] != NONE;
+}
+
+/* A sum is new memory: what views it needs no copy. */
+static void view_sums(struct scaling *scaling)
+{
+	const struct graph *graph = scaling->graph;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (scaling->copied[op] && reads_sum(scaling, op, graph->reads.item[graph->reads.start[op]]))
+			scaling->copied[op] = false;
+}
+
 static void count_whole_slices(struct scaling *scaling)
 {
 	const struct factors *factors = scaling->factors;
@@ -268,7 +284,7 @@ static void count_copies(struct scaling *scaling)
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
-/* Numbers new tensors and ops, and finds the new aliases: views of a clone are aliases of it. */
+/* Numbers new tensors and ops, and finds the new aliases: views of a clone or a sum are aliases of it. */
 static void plan_tensors(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
@@ -276,7 +292,7 @@ static void plan_tensors(struct scaling *scaling)
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		scaling->alias[t] = graph->tensor[t].alias;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t clone = scaling->copied[op] ? scaling->tensors++ : NONE;
+		uint32_t clone = scaling->clone[op] = scaling->copied[op] ? scaling->tensors++ : NONE;
 		number += scaling->copied[op];
 		scaling->number[op] = number++;
 		FOR_ROW(i, &graph->writes, op) {
@@ -284,7 +300,7 @@ static void plan_tensors(struct scaling *scaling)
 			uint32_t root = clone;
 			FOR_ROW(j, &graph->reads, op)
 				if (root == NONE && graph->tensor[graph->reads.item[j]].storage == graph->tensor[result].storage)
-					root = scaling->moved[graph->reads.item[j]];
+					root = reads_sum(scaling, op, graph->reads.item[j]) ? scaling->sum[graph->reads.item[j]] : scaling->moved[graph->reads.item[j]];
 			if (root != NONE && graph->tensor[result].alias != NONE)
 				scaling->alias[result] = scaling->moved[result] = root;
 			if (scaling->sum[result] != NONE) {
@@ -367,6 +383,22 @@ static bool write_tensors(struct scaling *scaling)
 	return true;
 }
 
+/* What a release reads now: PyTorch keeps for the backward pass what it copied, where all that was read of a storage since is views of the copy. */
+static uint32_t released(const struct scaling *scaling, uint32_t op)
+{
+	const struct graph *graph = scaling->graph;
+	uint32_t tensor = graph->reads.item[graph->reads.start[op]], storage = graph->tensor[tensor].storage, clone = NONE;
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t user = graph->users.item[i];
+		if (user >= op || op_releases(&graph->op[user]))
+			continue;
+		FOR_ROW(j, &graph->reads, user)
+			if (graph->tensor[graph->reads.item[j]].storage == storage && scaling->moved[graph->reads.item[j]] == NONE)
+				clone = scaling->clone[user];
+	}
+	return clone == NONE ? tensor : clone;
+}
+
 static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clone)
 {
 	const struct graph *graph = scaling->graph;
@@ -390,8 +422,10 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 		uint32_t t = graph->reads.item[i];
 		if (scaling->copied[op] && t == first)
 			t = *clone;
-		else if (scaling->sums[op] && scaling->sum[t] != NONE)
+		else if (reads_sum(scaling, op, t))
 			t = scaling->sum[t];
+		else if (op_releases(&copy))
+			t = released(scaling, op);
 		if (status == OK)
 			status = draft_read(draft, id, t);
 	}
@@ -457,6 +491,7 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 		status = strides_find_copies(graph, scaling->rules, scaling->factors->dim_start, scaling->values.shape, scaling->copied);
 	if (status != OK)
 		return status;
+	view_sums(scaling);
 	count_copies(scaling);
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		scaling->report->sums += scaling->sum[t] != NONE;
