@@ -16,6 +16,7 @@
 #define SMALL   8.0
 #define NORMAL  9.0
 #define MARK    2.5
+#define NAMELESS 5.8    /* around a point, where no other name begins */
 #define SAMPLES 240
 #define INK     "#222222"
 #define GREY    "#E4E4E4"
@@ -109,10 +110,18 @@ static void draw_plans(struct scales *scales, const struct slowdown *slowdown)
 		canvas_box(&scales->canvas, point[i].x - MARK / 2, point[i].y - MARK / 2, MARK, MARK, BLUE, NULL, "a plan");
 }
 
-/* Knapsack's points have their share alone for a name. */
-static void draw_strategies(struct scales *scales, const struct slowdown *slowdown)
+static double present_extra(const struct plan *plan)
+{
+	return plan->transformed->fitted ? (double)plan->transformed->fitted->extra : 0;
+}
+
+/* Knapsack's points have their share alone for a name. Names keep off all points and the cross. */
+static void draw_strategies(struct scales *scales, const struct slowdown *slowdown, const struct plan *plan)
 {
 	struct labels names = { .left = LEFT, .right = LEFT + scales->span, .top = TOP, .bottom = TOP + PLOT };
+	label_avoid(&names, x_of(scales, (double)plan_peak(plan)), y_of(scales, present_extra(plan)), NAMELESS);
+	for (uint32_t i = 0; i < slowdown->strategies; i++)
+		label_avoid(&names, x_of(scales, (double)slowdown->strategy[i].bytes), y_of(scales, (double)slowdown->strategy[i].extra), NAMELESS);
 	for (uint32_t i = 0; i < slowdown->strategies; i++) {
 		const struct slowdown_point *point = &slowdown->strategy[i];
 		const char *number = strchr(point->name, ':');
@@ -130,8 +139,7 @@ static void draw_strategies(struct scales *scales, const struct slowdown *slowdo
 static void draw_present(struct scales *scales, const struct plan *plan)
 {
 	const struct canvas_line line = { INK, 1.5, false };
-	const struct fitted *fitted = plan->transformed->fitted;
-	double x = x_of(scales, (double)plan_peak(plan)), y = y_of(scales, fitted ? (double)fitted->extra : 0);
+	double x = x_of(scales, (double)plan_peak(plan)), y = y_of(scales, present_extra(plan));
 	if (x < LEFT || x > LEFT + scales->span)
 		return;
 	canvas_path(&scales->canvas, (struct canvas_point[]){ { x - 4, y - 4 }, { x + 4, y + 4 } }, 2, NULL, &line);
@@ -151,7 +159,7 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 	draw_bound(&scales, slowdown);
 	draw_axes(&scales, plan);
 	draw_plans(&scales, slowdown);
-	draw_strategies(&scales, slowdown);
+	draw_strategies(&scales, slowdown, plan);
 	draw_present(&scales, plan);
 	if (!paper.unexplained)
 		canvas_legend(&scales.canvas, LEFT, TOP + PLOT + LEGEND, scales.span, SMALL, LEADING, INK, key, keys);

@@ -296,8 +296,10 @@ static void draw_panel(struct scene *scene, const struct lines *lines, struct pl
 		plot->most_y = fmax(plot->most_y, 1.06 * height_of(scene, &scene->table->row[i], time));
 	snprintf(label, sizeof label, "%s %s", time ? "time of a" : "memory of a", time ? scene->time : "device");
 	plot_axes(plot, &scene->canvas, label, time ? PLOT_SECONDS : PLOT_BYTES);
-	for (uint32_t k = 0; k < lines->count; k++)
-		draw_line(scene, plot, lines, k, time);
+	/* Dashed lines above the others: where two are equal, both are seen. */
+	for (uint32_t dashed = 0; dashed < 2; dashed++)
+		for (uint32_t k = dashed; k < lines->count; k += 2)
+			draw_line(scene, plot, lines, k, time);
 }
 
 /* Values below the last panel; where they are many, every second one, fourth one ... */

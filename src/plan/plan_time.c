@@ -120,7 +120,7 @@ struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order,
 }
 
 const char *const step_part_names[STEP_PARTS] = { "forward", "backward", "recomputed", "update", "resharding", "waiting" };
-const char *const step_limit_names[STEP_LIMITS] = { "matrix products", "other arithmetic", "memory bandwidth", "launch overhead", "links between devices", "link to the host" };
+const char *const step_limit_names[STEP_LIMITS] = { "matrix products", "other arithmetic", "memory bandwidth", "launch overhead", "links between devices", "link to the host", "other ranks" };
 
 static enum step_part part_of(const struct op *op)
 {
@@ -149,6 +149,48 @@ enum status plan_time_shares(const struct graph *graph, const struct sharded *sh
 		if (timing.costs.stream[op] > 0)
 			shares->ops[STEP_WAITING][timing.costs.stream[op] <= axes ? STEP_LINK : STEP_HOST]++;
 	arena_free(&timing.arena);
+	return fine ? OK : NO_MEMORY;
+}
+
+/* Whether the schedule's passes count an op: sums over microbatches and messages between ranks are none of the model's. */
+static bool in_pass(const struct timing *timing, uint32_t op)
+{
+	enum collective_kind collective;
+	uint32_t axis;
+	int64_t bytes;
+	return sharded_op(timing->sharded, timing->graph, op) != NONE || traffic_collective(&timing->sharded->sharding.mesh, timing->graph, op, &axis, &collective, &bytes);
+}
+
+enum status plan_rank_shares(const struct graph *graph, const struct sharded *sharded, const struct pipelined *pipelined, uint32_t rank, const struct scenario *scenario,
+	const struct rules *rules, struct step_shares *shares)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	int64_t passes = 0, computed = 0;
+	*shares = (struct step_shares) { .total = pipelined->time };
+	scenario_machine(scenario, &timing.machine);
+	bool fine = find_costs(&timing);
+	for (uint32_t op = 0; op < graph->ops && fine; op++) {
+		bool update = graph->op[op].phase == PHASE_UPDATE;
+		uint32_t times = update ? 1 : pipelined->microbatches;
+		enum step_part part = part_of(&graph->op[op]);
+		if (!in_pass(&timing, op) || timing.costs.time[op] == 0)
+			continue;
+		if (timing.costs.stream[op] > 0) {
+			shares->ops[STEP_WAITING][STEP_LINK] += times;
+			continue;
+		}
+		shares->time[part][timing.limit[op]] += times * timing.costs.time[op];
+		shares->ops[part][timing.limit[op]] += times;
+		shares->computed += times * timing.costs.time[op];
+		computed += update ? 0 : times * timing.costs.time[op];
+	}
+	arena_free(&timing.arena);
+	for (uint32_t chunk = 0; chunk < pipelined->chunks; chunk++) {
+		const struct pipeline_piece *piece = &pipelined->piece[rank_piece(rank, chunk, pipelined->ranks, pipelined->folded)];
+		passes += pipelined->microbatches * (piece->forward + piece->backward);
+	}
+	shares->time[STEP_WAITING][STEP_LINK] = pipelined->rank[rank].exposed + (passes > computed ? passes - computed : 0);
+	shares->time[STEP_WAITING][STEP_RANKS] = shares->total - shares->computed - shares->time[STEP_WAITING][STEP_LINK];
 	return fine ? OK : NO_MEMORY;
 }
 

@@ -3,7 +3,7 @@
 #define TIDEMARK_PLAN_PLAN_TIME_H
 
 #include "src/scenario/scenario.h"
-#include "sharded.h"
+#include "pipelined.h"
 #include "solver/rules/rules.h"
 #include "solver/cost/machine.h"
 #include "solver/cost/step_time.h"
@@ -35,9 +35,9 @@ int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded
 enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
 	int64_t *sure);
 /* A step's time by phase and by what sets it. Resharding: a device cuts its share out of what it
- * has. Waiting is what computation waits for: collectives, copies to the host and back. */
+ * has. Waiting is what computation waits for: collectives, copies to the host and back, other ranks of a pipeline. */
 enum step_part { STEP_FORWARD, STEP_BACKWARD, STEP_RECOMPUTED, STEP_UPDATE, STEP_RESHARDING, STEP_WAITING, STEP_PARTS };
-enum { STEP_LINK = LIMIT_COUNT, STEP_HOST, STEP_LIMITS };   /* behind enum machine_limit */
+enum { STEP_LINK = LIMIT_COUNT, STEP_HOST, STEP_RANKS, STEP_LIMITS };   /* behind enum machine_limit */
 extern const char *const step_part_names[STEP_PARTS], *const step_limit_names[STEP_LIMITS];
 struct step_shares {
 	int64_t time[STEP_PARTS][STEP_LIMITS];   /* picoseconds; they add up to total, without waiting to computed */
@@ -47,6 +47,10 @@ struct step_shares {
 /* Of a simulated step: plan_time_of() with the same arguments. OK or NO_MEMORY. O(size). */
 enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules,
 	const struct plan_time *time, struct step_shares *shares);
+/* Of a rank of a pipeline, whose graph is one microbatch and the update: what it computes in all microbatches, what it waits for collectives in its
+ * passes and of its gradients, and for other ranks. O(size). */
+enum status plan_rank_shares(const struct graph *graph, const struct sharded *sharded, const struct pipelined *pipelined, uint32_t rank, const struct scenario *scenario,
+	const struct rules *rules, struct step_shares *shares);
 /* "computation", an axis of the mesh, or "host" and "host back": the two directions of the link over which tensors are offloaded and fetched. */
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream);
 /* The op moves a tensor to the host's memory or back: how many bytes. */

@@ -75,11 +75,11 @@ static enum status add_pipeline(const struct plan *plan, const struct export_opt
 static enum status add_roofline(const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
 {
 	struct step_shares shares;
-	char text[300];
+	char text[300], name[200];
 	enum status status = roofline_shares(plan, options, &shares, error);
 	if (status != OK)
 		return status;
-	roofline_title(&shares, plan->input->name, text, sizeof text);
+	roofline_title(&shares, roofline_name(plan, name, sizeof name), text, sizeof text);
 	words_add(words, "\n%s.", text);
 	for (int limit = 0; limit < STEP_LIMITS; limit++) {
 		int64_t sum = 0;

@@ -9,17 +9,30 @@ enum status roofline_shares(const struct plan *plan, const struct export_options
 {
 	const struct sharded *sharded = plan->transformed->sharded;
 	const uint32_t *order = plan->ordered->result.order;
-	if (plan->transformed->pipelined)
-		return fail(error, BAD_INPUT, "a pipeline's step is a schedule of many ranks: --view pipeline draws it");
 	struct rules *rules = rules_load(options->rules_file, error);
 	if (!rules)
 		return error->status;
+	if (plan->transformed->pipelined) {
+		enum status status = plan_rank_shares(plan->graph, sharded, plan->transformed->pipelined, plan->rank, &plan->scenario, rules, shares);
+		rules_free(rules);
+		return status == OK ? OK : fail_memory(error);
+	}
 	struct plan_time *time = plan->time ? plan->time : plan_time_of(plan->graph, order, sharded, &plan->scenario, rules);
 	enum status status = time ? plan_time_shares(plan->graph, sharded, &plan->scenario, rules, time, shares) : NO_MEMORY;
 	if (!plan->time)
 		plan_time_free(time);
 	rules_free(rules);
 	return status == OK ? OK : fail_memory(error);
+}
+
+char *roofline_name(const struct plan *plan, char *text, size_t size)
+{
+	const struct pipelined *pipelined = plan->transformed->pipelined;
+	if (pipelined)
+		snprintf(text, size, "%.150s, rank %u of %u", plan->input->name, plan->rank, pipelined->ranks);
+	else
+		snprintf(text, size, "%s", plan->input->name);
+	return text;
 }
 
 enum status roofline_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
@@ -32,7 +45,7 @@ enum status roofline_csv(const struct plan *plan, const struct export_options *o
 	fputs("phase,limited_by,ops,seconds\n", stream);
 	for (int part = 0; part < STEP_PARTS; part++)
 		for (int limit = 0; limit < STEP_LIMITS; limit++)
-			if (shares.ops[part][limit] > 0)
+			if (shares.ops[part][limit] > 0 || shares.time[part][limit] > 0)
 				fprintf(stream, "%s,%s,%u,%" PRId64 ".%012" PRId64 "\n", step_part_names[part], step_limit_names[limit], shares.ops[part][limit],
 					shares.time[part][limit] / PICOSECONDS, shares.time[part][limit] % PICOSECONDS);
 	return OK;
@@ -41,6 +54,7 @@ enum status roofline_csv(const struct plan *plan, const struct export_options *o
 enum status roofline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
 {
 	struct step_shares shares;
+	char name[200];
 	enum status status = roofline_shares(plan, options, &shares, error);
-	return status == OK ? figure_roofline(&shares, plan->input->name, export_paper(options, kind), stream, error) : status;
+	return status == OK ? figure_roofline(&shares, roofline_name(plan, name, sizeof name), export_paper(options, kind), stream, error) : status;
 }
