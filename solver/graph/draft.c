@@ -71,7 +71,7 @@ bool about_keep(struct arena *arena, struct about *about)
 		fine = (opaque[i] = arena_text(arena, about->opaque[i], strlen(about->opaque[i]))) != NULL;
 	about->opaque = opaque;
 	return fine && keep(arena, &about->teaches) && keep(arena, &about->synthesised) && keep(arena, &intake->format) && keep(arena, &intake->version) && keep(arena, &intake->assumed)
-		&& keep(arena, &intake->advice) && keep(arena, &intake->peak_by);
+		&& keep(arena, &intake->advice) && keep(arena, &intake->peak_by) && keep(arena, &intake->graphs);
 }
 
 enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about)

@@ -144,6 +144,9 @@ struct intake {
 	const char *advice;           /* what supplies the rest; NULL */
 	int64_t peak;                 /* as the framework itself reports it, 0: it doesn't */
 	const char *peak_by;          /* in what words; NULL */
+	const char *graphs;           /* of a file with several, a line on each: --graph N takes the N-th, from 1 on; NULL: it has one */
+	uint32_t graph;               /* which of them this is */
+	bool graph_asked;             /* somebody asked for that one */
 };
 
 /* What a graph says of itself besides its name. All zero: nothing. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "card.h"
+#include "detect.h"
 #include "src/base/bytes.h"
 #include "src/base/text_stream.h"
 
@@ -50,6 +51,11 @@ static const char *advice_of(const struct intake *intake, const struct card *car
 		return intake->advice;
 	return card->phase[PHASE_FORWARD] && !card->phase[PHASE_BACKWARD] && !card->phase[PHASE_UPDATE] && !card->unphased
 		? "--set train=eager --set optimizer=adam makes a training step of it by rules" : NULL;
+}
+
+bool graph_of_allocations(const struct graph *graph)
+{
+	return graph->about.intake.format && strcmp(graph->about.intake.format, input_kind_name(INPUT_SNAPSHOT)) == 0;
 }
 
 /* ---- text -------------------------------------------------------------------------- */

@@ -7,6 +7,8 @@
 
 /* The card as lines "label: text", the last one ended too; NULL when out of memory. Free with mem_free(). */
 char *card_text(const struct graph *graph);
+/* Whether its ops are the allocations of a memory snapshot, of which nobody says what they compute. */
+bool graph_of_allocations(const struct graph *graph);
 /* As the member "input". */
 void card_json(const struct graph *graph, struct json *json);
 

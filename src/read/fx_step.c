@@ -3,6 +3,7 @@
 
 #include "fx.h"
 #include "solver/rules/rules.h"
+#include "src/base/words.h"
 
 /* A step that a log offers: first the forward, joint or only graph, then its backward graph or NULL. */
 struct offer { const struct fx_graph *first, *backward; };
@@ -282,10 +283,19 @@ static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, 
 
 /* ---- the step -------------------------------------------------------------------------------------- */
 
-static enum status describe(struct making *making, const struct offer *offers, uint32_t count, uint32_t chosen)
+/* A line on each step that the log has; "" for one alone. */
+static void list_offers(const struct offer *offers, uint32_t count, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	*text = '\0';
+	for (uint32_t i = 0; i < count && count > 1; i++)
+		words_add(&words, "%s[%.70s] %s, %u ops", i ? "\n" : "", offers[i].first->id, offer_kind(&offers[i]), offer_nodes(&offers[i]));
+}
+
+static enum status describe(struct making *making, const struct offer *offers, uint32_t count, uint32_t chosen, bool asked)
 {
 	const struct offer *offer = &offers[chosen];
-	char assumed[2000], version[120];
+	char assumed[2000], version[120], graphs[8000];
 	int length = snprintf(assumed, sizeof assumed, "inputs with a gradient are parameters; there is no optimizer in the log");
 	if (making->tangents)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthe gradient of each result comes from one op that stands for what follows the graph");
@@ -296,7 +306,8 @@ static enum status describe(struct making *making, const struct offer *offers, u
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "%s%u: [%.70s] %s, %u ops%s", i ? "; " : "\nthe log has several steps, --graph N chooses: ", i + 1,
 			offers[i].first->id, offer_kind(&offers[i]), offer_nodes(&offers[i]), i == chosen ? " (this)" : "");
 	snprintf(version, sizeof version, "%s%.70s%s%s", *offer->first->id ? "[" : "", offer->first->id, *offer->first->id ? "] " : "", offer_kind(offer));
-	struct about about = { .intake = { .said = true, .format = "PyTorch FX text", .version = version, .missing = making->missing, .assumed = assumed,
+	list_offers(offers, count, graphs, sizeof graphs);
+	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = chosen + 1, .graph_asked = asked, .format = "PyTorch FX text", .version = version, .missing = making->missing, .assumed = assumed,
 		.advice = making->missing ? "give symbolic sizes: --dim s0=8" : NULL } };
 	if (mesh_known(making->log)) {
 		about.axes = making->log->axes;
@@ -352,7 +363,7 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 	if (status == OK)
 		status = make(&making, &offer[chosen]);
 	if (status == OK)
-		status = describe(&making, offer, count, chosen);
+		status = describe(&making, offer, count, chosen, wanted > 0);
 	if (status == OK)
 		graph = graph_build(making.draft, error);
 	else

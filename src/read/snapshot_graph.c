@@ -8,7 +8,9 @@
 #include <stdlib.h>
 
 #include "snapshot.h"
+#include "detect.h"
 #include "src/base/bytes.h"
+#include "src/base/words.h"
 
 /* ---- what holds the peak --------------------------------------------------------------- */
 
@@ -134,17 +136,30 @@ static enum status make(struct making *making)
 	return status;
 }
 
-static enum status describe(struct making *making)
+/* A line on each device that has events; "" for one alone. */
+static void list_devices(const struct snapshot *snapshot, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	*text = '\0';
+	for (uint32_t i = 0; i < snapshot->traces && snapshot->traces > 1; i++)
+		words_add(&words, "%sdevice %" PRIu32 ", %" PRIu32 " events", i ? "\n" : "", snapshot->trace[i].device, snapshot->trace[i].events);
+}
+
+static enum status describe(struct making *making, uint32_t wanted)
 {
 	const struct snapshot_facts *facts = making->facts;
-	char text[2][32], assumed[600], version[120], peak_by[200];
+	char text[2][32], assumed[600], version[120], peak_by[200], graphs[4000];
+	uint32_t trace = 0;
 	int64_t lost = facts->reserved > facts->rounded_peak ? facts->reserved - facts->rounded_peak : 0;
 	snprintf(version, sizeof version, "device %" PRIu32 "%s, %" PRIu32 " events", facts->device, facts->devices > 1 ? " (--graph N takes another)" : "", facts->events);
 	snprintf(assumed, sizeof assumed, "an op is an allocation; the trace's order is the only one\n%" PRIu32 " buffers were there before the first event, %" PRIu32
 		" are behind the last", facts->before, facts->after);
 	snprintf(peak_by, sizeof peak_by, "sizes rounded up to 512; reserved at most %s, %s of it fragmentation", bytes_text(facts->reserved, text[0], sizeof text[0]),
 		bytes_text(lost, text[1], sizeof text[1]));
-	struct about about = { .intake = { .said = true, .format = "PyTorch memory snapshot", .version = version, .assumed = assumed, .peak = facts->rounded_peak,
+	while (trace < making->snapshot->traces && making->snapshot->trace[trace].device != facts->device)
+		trace++;
+	list_devices(making->snapshot, graphs, sizeof graphs);
+	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = trace + 1, .graph_asked = wanted > 0, .format = input_kind_name(INPUT_SNAPSHOT), .version = version, .assumed = assumed, .peak = facts->rounded_peak,
 		.peak_by = peak_by, .advice = "tidemark layout FILE plans the same buffers alone and names the places in the source that hold the peak" } };
 	return draft_describe(making->draft, "snapshot", NULL, NULL, &about) == OK ? OK : out_of_memory(making);
 }
@@ -169,7 +184,7 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, s
 		status = making.draft && making.event ? make(&making) : out_of_memory(&making);
 	}
 	if (status == OK)
-		status = describe(&making);
+		status = describe(&making, wanted);
 	if (status == OK)
 		graph = graph_build(making.draft, error);
 	draft_free(making.draft);

@@ -98,3 +98,17 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 	}
 	return status;
 }
+
+uint32_t pins_drop(struct scenario *scenario, const struct graph *before, const struct graph *next)
+{
+	uint32_t dropped = 0;
+	for (uint32_t i = scenario->pins; i > 0; i--) {
+		struct scenario one = *scenario;
+		struct error error;
+		one.pin = &scenario->pin[i - 1];
+		one.pins = 1;
+		if (check_pins(before, &one, &error) == OK && check_pins(next, &one, &error) != OK && scenario_unpin(scenario, i, &error) == OK)
+			dropped++;
+	}
+	return dropped;
+}

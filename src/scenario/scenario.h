@@ -67,6 +67,8 @@ bool type_is_named(const char *type, const char *name);
 /* The pin's words, as scenario_pin() reads them. Returns text. */
 char *pin_text(const struct pin *pin, char *text, size_t size);
 
+/* Another graph comes: takes away the pins whose names were those of the one before and aren't those of the next. Returns how many. */
+uint32_t pins_drop(struct scenario *scenario, const struct graph *before, const struct graph *next);
 /* Names in pins that the graph doesn't have: BAD_INPUT with the nearest names. */
 enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error);
 

@@ -82,6 +82,7 @@ enum context {
 	X(GO, "go", "", "", IN_ANY, "OP", "go to an op or tensor by name") \
 	X(OPEN, "open", "", "", IN_ANY, "FILE [OPTION]...", "open another graph; the baseline stays, to be compared with; --graph, --dim and --fusions behind it as on the command line") \
 	X(RELOAD, "reload", "R", "", IN_ANY, "", "read the graph's file again, with the same knobs; the baseline stays, to be compared with") \
+	X(GRAPH, "graph", "", "", IN_ANY, "N", "of a file with several graphs: open graph N instead, with the same knobs") \
 	X(COPY, "copy", "Y", "", IN_ANY, "", "copy the name under the cursor to the terminal's clipboard (OSC 52)") \
 	X(EDIT, "edit", "e", "", IN_ANY & ~IN_PANEL, "", "open the op's place in the program's source with $VISUAL or $EDITOR") \
 	X(SHELL, "shell", "!", "", IN_ANY & ~IN_PANEL, "COMMAND", "run a command of the shell: \"$1\" is the op under the cursor, \"$2\" the tensor, \"$3\" the op's place in the program; bind KEY shell COMMAND in the configuration file gives it a key") \

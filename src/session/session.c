@@ -589,8 +589,9 @@ static const char *file_name(const char *argument, char *path, size_t size)
 	return end + (quotes && *end);
 }
 
-/* Reads a graph in the place of the one that is open. The baseline stays, to be compared with. */
-static enum status open_graph(struct session *session, const char *path, const struct read_options *reading, struct error *error)
+/* Reads a graph in the place of the one that is open. The baseline stays, to be compared with. Knobs stay, and of pins, which name ops and tensors of the old
+ * graph, those that the new one has, too: none where another file is opened. The history goes. *dropped: pins that are gone. */
+static enum status open_graph(struct session *session, const char *path, const struct read_options *reading, bool again, uint32_t *dropped, struct error *error)
 {
 	struct scenario scenario;
 	struct opened opened;
@@ -598,12 +599,12 @@ static enum status open_graph(struct session *session, const char *path, const s
 	struct graph *graph = graph_open(path, reading, error);
 	if (!graph)
 		return error->status;
-	/* Knobs stay; pins name ops and tensors of the old graph, and so does the history. */
 	if (scenario_copy(&scenario, present(session)) != OK) {
 		graph_release(graph);
 		return fail_memory(error);
 	}
-	while (scenario.pins)
+	*dropped = again && session->graph ? pins_drop(&scenario, session->graph, graph) : 0;
+	while (!again && scenario.pins)
 		scenario_unpin(&scenario, 1, NULL);
 	session_cancel(session);
 	drop_plans(session);
@@ -624,22 +625,44 @@ static enum status do_open(struct session *session, const char *argument, struct
 	char path[4096];
 	struct read_options reading = { 0 };
 	const char *words = file_name(argument, path, sizeof path);
+	uint32_t dropped;
 	enum status status = read_options_parse(&reading, words, error);
-	return status == OK ? open_graph(session, path, &reading, error) : status;
+	return status == OK ? open_graph(session, path, &reading, false, &dropped, error) : status;
+}
+
+static enum status open_again(struct session *session, struct read_options reading, struct error *error)
+{
+	char path[sizeof session->opened.path];
+	uint32_t dropped;
+	if (!*session->opened.path)
+		return fail(error, BAD_INPUT, session->graph ? "the graph came from standard input: it can't be read again" : "no graph is open");
+	memcpy(path, session->opened.path, sizeof path);
+	enum status status = open_graph(session, path, &reading, true, &dropped, error);
+	if (status == OK && dropped)
+		say(session, "read again: %s; %u pin%s named what is not there any more", path, dropped, dropped == 1 ? "" : "s");
+	else if (status == OK)
+		say(session, "read again: %s", path);
+	return status;
 }
 
 static enum status do_reload(struct session *session, const char *argument, struct error *error)
 {
-	char path[sizeof session->opened.path];
-	struct read_options reading = session->opened.reading;
 	(void)argument;
-	if (!*session->opened.path)
-		return fail(error, BAD_INPUT, session->graph ? "the graph came from standard input: it can't be read again" : "no graph is open");
-	memcpy(path, session->opened.path, sizeof path);
-	enum status status = open_graph(session, path, &reading, error);
-	if (status == OK)
-		say(session, "read again: %s", path);
-	return status;
+	return open_again(session, session->opened.reading, error);
+}
+
+static enum status do_graph(struct session *session, const char *argument, struct error *error)
+{
+	struct read_options reading = session->opened.reading;
+	const struct intake *intake = session->graph ? &session->graph->about.intake : NULL;
+	if (!intake || !intake->graphs)
+		return fail(error, BAD_INPUT, "the file has one graph");
+	if (!*argument) {
+		say(session, "graph %u stays", intake->graph);
+		return OK;
+	}
+	enum status status = read_options_take(&reading, "graph", argument, error);
+	return status == OK ? open_again(session, reading, error) : status;
 }
 
 bool session_file_changed(struct session *session)
@@ -665,7 +688,7 @@ static const struct word {
 	{ "set", do_set, false, true }, { "reset", do_reset, false, true }, { "pin", do_pin, true, true }, { "keep", do_pin, true, true },
 	{ "offload", do_pin, true, true }, { "unpin", do_unpin, false, true }, { "undo", do_undo, false, true },
 	{ "redo", do_redo, false, true }, { "baseline", do_baseline, false, true }, { "export", do_export, false, false },
-	{ "save", do_save, false, false }, { "open", do_open, false, true }, { "reload", do_reload, false, true }, { "view", do_nothing, false, true },
+	{ "save", do_save, false, false }, { "open", do_open, false, true }, { "reload", do_reload, false, true }, { "graph", do_graph, false, true }, { "view", do_nothing, false, true },
 	{ "go", do_nothing, false, true },
 };
 
@@ -677,7 +700,7 @@ bool session_knows(const char *word)
 	return false;
 }
 
-static enum status run_line(struct session *session, const char *line, bool execute_exports, struct error *error)
+enum status session_line(struct session *session, const char *line, bool execute_exports, struct error *error)
 {
 	line += strspn(line, " \t");
 	size_t length = strcspn(line, " \t");
@@ -703,42 +726,8 @@ enum status session_command(struct session *session, const char *line, struct er
 	error = error ? error : &unused;
 	session->message[0] = '\0';
 	*error = (struct error){ 0 };
-	enum status status = run_line(session, line, true, error);
+	enum status status = session_line(session, line, true, error);
 	if (status != OK)
 		say(session, "%s", error->text);
 	return status;
-}
-
-enum status session_replay(struct session *session, struct source *source, bool execute_exports, struct error *error)
-{
-	char line[8192];
-	size_t used = 0;
-	unsigned number = 0;
-	*error = (struct error){ 0 };
-	for (;;) {
-		char byte;
-		ssize_t got = source->read(source->context, &byte, 1, error);
-		if (got < 0)
-			return BAD_INPUT;
-		if (got == 1 && byte != '\n') {
-			if (byte == '\0' || used + 1 >= sizeof line) {
-				error->line = number + 1;
-				return fail(error, BAD_INPUT, byte ? "the line is too long" : "the line contains a NUL byte");
-			}
-			line[used++] = byte;
-			continue;
-		}
-		line[used] = '\0';
-		if (used && line[used - 1] == '\r')
-			line[used - 1] = '\0';
-		number++;
-		enum status status = run_line(session, line, execute_exports, error);
-		if (status != OK) {
-			error->line = number;
-			return status;
-		}
-		used = 0;
-		if (got == 0)
-			return OK;
-	}
 }

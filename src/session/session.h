@@ -9,6 +9,7 @@
  *     worker       the thread that solves
  *     opened       the file that the graph was read from
  *     log          session files
+ *     session_file  their lines, run
  *     export_line  an export's words
  *     config       the user's configuration file
  */
@@ -76,6 +77,8 @@ void session_wait(struct session *session);
 /* True once whenever the graph's file has changed on disk: `reload` reads it again. */
 bool session_file_changed(struct session *session);
 
+/* Runs one line; nothing is noted for the status. Of a session file: execute_exports false leaves out `export` and `save`. */
+enum status session_line(struct session *session, const char *line, bool execute_exports, struct error *error);
 /* Runs a session file, one command a line; stops at the first that fails, with its line in *error. execute_exports false
  * leaves out `export` and `save`: taking up a session that was broken off. */
 struct source;

@@ -55,6 +55,10 @@ static void write_speed(const struct plan *plan, FILE *stream)
 {
 	const struct plan_speed *speed = &plan->speed;
 	double rate = plan_speed_rate(speed);
+	if (graph_of_allocations(plan->input)) {
+		fprintf(stream, "  %-22s not known: a snapshot's ops are allocations, and nobody recorded what they compute\n", "speed");
+		return;
+	}
 	fprintf(stream, "  %-22s %12.3f ms    ", "speed, simulated step", (double)speed->time * 1e-9);
 	if (rate > 0)
 		fprintf(stream, "%.6g %s a second%s", rate * speed->devices, speed->tokens > 0 ? "tokens" : "samples", speed->devices > 1 ? "" : "; ");

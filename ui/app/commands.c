@@ -386,6 +386,14 @@ static void choose_columns(struct app *app, const char *arguments)
 	view_say(model, "%s", columns_command(&app->columns, arguments, said, sizeof said, &error) == OK ? said : error.text);
 }
 
+bool app_ask_graph(struct app *app)
+{
+	if (!app->plan || !app->plan->input->about.intake.graphs)
+		return false;
+	app_open_line(app, MODE_PROMPT, "graph ");
+	return true;
+}
+
 /* Commands of the explorer itself. False for others. */
 static bool run_own(struct app *app, enum command_id command, const char *arguments)
 {
@@ -450,6 +458,12 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		view_say(model, app->mouse ? "the mouse is ours: m gives it back" : "the mouse is the terminal's: select text, m takes it back");
 		return true;
 	case COMMAND_COLOURS: next_theme(app); return true;
+	case COMMAND_GRAPH:
+		if (*arguments || arguments[-1] == ' ')   /* "graph " is the question, with Enter for an answer */
+			return false;
+		if (!app_ask_graph(app))
+			view_say(model, "the file has one graph");
+		return true;
 	case COMMAND_COLUMNS: choose_columns(app, arguments); return true;
 	case COMMAND_COPY: copy_name(app); return true;
 	case COMMAND_EDIT: edit_source(app); return true;

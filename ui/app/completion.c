@@ -186,6 +186,22 @@ static void offer_columns(struct completion *completion, const struct model *mod
 		offer_noted(completion, line, (size_t)(part - line), part, columns[i].word, "", columns[i].help);
 }
 
+/* The graphs of the file that is open, by number. */
+static void offer_graphs(struct completion *completion, const struct model *model, const char *line, const char *part)
+{
+	const struct intake *intake = model->plan ? &model->plan->input->about.intake : NULL;
+	const char *at = intake && intake->graphs ? intake->graphs : "";
+	for (uint32_t i = 1; *at; i++) {
+		char number[16];
+		size_t length = strcspn(at, "\n");
+		snprintf(number, sizeof number, "%u", i);
+		char *note = offer(completion, line, (size_t)(part - line), part, number, "");
+		if (note)
+			snprintf(note, COMPLETION_NOTE, "%.*s%s", (int)length, at, i == intake->graph ? " (this)" : "");
+		at += length + (at[length] == '\n');
+	}
+}
+
 static void offer_kinds(struct completion *completion, const char *line, const char *part)
 {
 	size_t head = (size_t)(part - line);
@@ -237,6 +253,8 @@ void completion_find(const char *line, const struct model *model, struct complet
 		offer_pin(completion, model, line, part);
 	else if (command == COMMAND_GO || command == COMMAND_SEARCH)
 		offer_names(completion, model, line, part, true, true);
+	else if (command == COMMAND_GRAPH)
+		offer_graphs(completion, model, line, part);
 	else if (command == COMMAND_COLUMNS)
 		offer_columns(completion, model, line, part);
 	else if (command == COMMAND_EXPORT && part == command_arguments(line))

@@ -21,6 +21,7 @@ struct loop {
 	struct app *app;
 	struct terminal *terminal;
 	struct timespec drawn, watched;
+	bool typed, asked;       /* a key was; which graph of the file was */
 };
 
 static void draw(struct loop *loop)
@@ -93,6 +94,7 @@ static void handle_keys(struct loop *loop)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	loop->app->model.clock = now.tv_sec;
 	while (loop->app->running && terminal_key(loop->terminal, &key)) {
+		loop->typed = true;
 		app_key(loop->app, &key);
 		grant_wishes(loop);
 		keep_columns(loop->app);
@@ -127,11 +129,22 @@ static bool watch(struct loop *loop)
 	return app_watch(loop->app) || loop->app->model.ticks;
 }
 
+/* A file with several graphs: the largest is open, unless one was named. Once, and not under the hands of who is at work already. */
+static void ask_graph(struct loop *loop)
+{
+	if (!loop->app->plan || loop->asked)
+		return;
+	loop->asked = true;
+	if (!loop->typed && !loop->app->plan->input->about.intake.graph_asked && app_ask_graph(loop->app))
+		draw(loop);
+}
+
 static void run(struct loop *loop)
 {
 	struct app *app = loop->app;
 	bool progress = false;
 	while (app->running) {
+		ask_graph(loop);
 		struct pollfd wait[] = { { .fd = terminal_key_fd(loop->terminal), .events = POLLIN },
 					 { .fd = terminal_signal_fd(loop->terminal), .events = POLLIN },
 					 { .fd = session_wake_fd(app->session), .events = POLLIN } };

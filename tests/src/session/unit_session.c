@@ -352,9 +352,15 @@ Test(session, a_file_that_changes_is_read_again_beside_the_old_baseline)
 	copy_to(path, "tests/corpus/fx/dtensor.py");
 	cr_expect(session_file_changed(session));
 	cr_expect(!session_file_changed(session), "it is said once");
+	copy_to(path, "samples/diamond.jsonl");
+	cr_assert_eq(session_command(session, "pin op left before right", &error), OK, "%s", error.text);
+	cr_assert_eq(session_command(session, "reload", &error), OK, "%s", error.text);
+	cr_expect_eq(session_scenario(session)->pins, 1, "what the file has is pinned on");
+	copy_to(path, "tests/corpus/fx/dtensor.py");
 	cr_assert_eq(session_command(session, "reload", &error), OK, "%s", error.text);
 	cr_assert(settled(session, true));
 	cr_expect_eq(session_plan(session)->graph->ops, 3);
+	cr_expect_eq(session_scenario(session)->pins, 0, "ops that are gone are pinned no more");
 	cr_assert_not_null(session_baseline(session));
 	cr_expect_eq(plan_peak(session_baseline(session)), peak);
 	cr_assert_eq(unlink(path), 0);

@@ -434,6 +434,26 @@ Test(app, columns_are_chosen_named_and_kept)
 	close_app(app);
 }
 
+Test(app, a_file_with_several_graphs_is_asked_about)
+{
+	struct session *session = session_on("tests/corpus/snapshot/two_devices.pickle", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 100, 24, "");
+	cr_assert(app_ask_graph(app));
+	redraw(app);
+	expect(app, " 1  device 0, 8 events");
+	expect(app, " 2  device 1, 14 events (this)");
+	press(app, "1 Enter");
+	cr_assert_eq(session_plan(session)->input->about.intake.graph, 1);
+	press(app, ": graph Enter Enter");
+	expect(app, "graph 1 stays");
+	press(app, ": graph space 3 Enter");
+	expect(app, "it has events of 2 devices");
+	close_app(app);
+	app = app_on_diamond(THEME_ANSI, false, 80, 24, ": graph Enter");
+	expect(app, "the file has one graph");
+	close_app(app);
+}
+
 /* What fits is shown; the rest is counted. Nothing overlaps. */
 Test(app, columns_keep_to_the_width)
 {
