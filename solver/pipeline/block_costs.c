@@ -114,6 +114,7 @@ struct costing {
 	bool *seen;                   /* [2 * tensors] */
 	uint32_t *last;               /* [storages] the last op of the forward or backward pass that touches it */
 	bool *saved, *gradient;       /* [storages] */
+	bool *part;                   /* [storages] of a gradient that several blocks make: it waits for the others, or is added to a sum at once */
 	bool *weight;                 /* [ops] only makes gradients of weights */
 };
 
@@ -227,6 +228,16 @@ static void classify(struct costing *costing)
 	}
 }
 
+/* Gradients of a block's weights are made of a storage. */
+static bool weight_reads(const struct costing *costing, uint32_t storage, uint32_t block)
+{
+	const struct graph *graph = costing->units->graph;
+	bool reads = false;
+	FOR_ROW(i, &graph->users, storage)
+		reads |= costing->weight[graph->users.item[i]] && costing->blocks->of[graph->users.item[i]] == block;
+	return reads;
+}
+
 /* Saved storages count in the block whose backward ops read them, once. */
 static void add_saved(struct costing *costing)
 {
@@ -247,14 +258,15 @@ static void add_saved(struct costing *costing)
 			struct block_cost *cost = &costing->cost[block];
 			int64_t bytes = counted ? 0 : storage_bytes(costing, s);
 			cost->saved += bytes;
+			cost->saved_weight += weight_reads(costing, s, block) ? bytes : 0;
 			if (crossing != NONE && elements_of(graph, graph->storage[s].root) <= elements_of(graph, crossing) / 64)
 				cost->saved_small += bytes;
 		}
 	}
 }
 
-/* What only makes gradients of weights, and the gradients that this reads. */
-static enum status split(struct costing *costing, struct arena *arena)
+/* What only makes gradients of weights. */
+static enum status find_weights(struct costing *costing, struct arena *arena)
 {
 	const struct graph *graph = costing->units->graph;
 	bool *backward = arena_alloc(arena, 2 * (size_t)graph->ops, sizeof *backward), *linear = backward + graph->ops;
@@ -265,31 +277,38 @@ static enum status split(struct costing *costing, struct arena *arena)
 		backward[op] = graph->op[op].phase == PHASE_BACKWARD;
 		linear[op] = costing->work->op[op].linear;
 	}
-	enum status status = weight_ops_find(graph, linear, backward, costing->blocks->of, costing->weight);
-	for (uint32_t s = 0; s < graph->storages && status == OK; s++) {
-		uint32_t maker = graph->storage[s].allocator;
-		bool waits = false;
-		if (maker == NONE || !backward[maker] || costing->weight[maker] || costing->gradient[s])
+	return weight_ops_find(graph, linear, backward, costing->blocks->of, costing->weight);
+}
+
+/* What the first part of a backward pass makes and gradients of weights read counts in the first block, going back, whose weights read it. */
+static void add_between(struct costing *costing)
+{
+	const struct graph *graph = costing->units->graph;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t maker = graph->storage[s].allocator, reader = NONE;
+		if (maker == NONE || graph->op[maker].phase != PHASE_BACKWARD || costing->weight[maker] || costing->gradient[s])
 			continue;
-		FOR_ROW(i, &graph->users, s)
-			waits |= costing->weight[graph->users.item[i]];
-		costing->cost[costing->blocks->of[maker]].between += waits ? storage_bytes(costing, s) : 0;
+		FOR_ROW(i, &graph->users, s) {
+			uint32_t op = graph->users.item[i], block = costing->blocks->of[op];
+			reader = costing->weight[op] && (reader == NONE || block > reader) ? block : reader;
+		}
+		if (reader != NONE)
+			costing->cost[reader].between += storage_bytes(costing, s);
 	}
-	return status;
 }
 
 /* Of an op what is only there while it runs: gradients that it writes, which are reduced or used up next, and parameters that it reads. */
-static int64_t passing(const struct costing *costing, uint32_t op)
+static void passing(const struct costing *costing, uint32_t op, int64_t *written, int64_t *read)
 {
 	const struct graph *graph = costing->units->graph;
-	int64_t sum = 0;
+	*written = *read = 0;
 	FOR_ROW(i, &graph->touches, op) {
 		uint32_t s = graph->touches.item[i];
-		bool written = costing->gradient[s] && graph->storage[s].allocator == op;
-		if (written || (graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE))
-			sum += storage_bytes(costing, s);
+		if (costing->gradient[s] && graph->storage[s].allocator == op)
+			*written += storage_bytes(costing, s);
+		else if (graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE)
+			*read += storage_bytes(costing, s);
 	}
-	return sum;
 }
 
 static uint32_t class_of(const struct costing *costing, uint32_t tensor)
@@ -327,33 +346,82 @@ static void add_reads(struct costing *costing, uint32_t *block_of)
 	}
 }
 
-/* Walks through the forward and backward ops in program order with what is alive but no gradient of parameters, beside all that is saved up to the block. */
-static void add_transient(struct costing *costing, int64_t *saved_until)
+/* Bytes at a moment. */
+struct moment { int64_t live, parts, weights; };   /* of live: parts of gradients, and what is made for gradients of weights */
+
+static void raise_working(struct block_working *working, int64_t live, int64_t parts, int64_t written, int64_t read)
+{
+	for (int summed = 0; summed < 2; summed++)
+		for (int gathered = 0; gathered < 2; gathered++) {
+			int64_t bytes = live - (summed ? parts : 0) + (summed || gathered ? written : 0) + (gathered ? read : 0);
+			working->most[summed][gathered] = larger(working->most[summed][gathered], bytes);
+		}
+}
+
+/* What an op allocates, or what ends with it, of all bytes and of those that are made for gradients of weights. */
+static void change_live(const struct costing *costing, uint32_t op, bool after, struct moment *now)
 {
 	const struct graph *graph = costing->units->graph;
-	int64_t live = 0, saved;
-	for (uint32_t b = 0; b < costing->blocks->blocks; b++)
+	FOR_ROW(i, &graph->touches, op) {
+		uint32_t s = graph->touches.item[i], maker = graph->storage[s].allocator;
+		if (maker == NONE || graph->storage[s].persistent || costing->gradient[s])
+			continue;
+		bool changes = after ? costing->last[s] == op && !graph->storage[s].live_out : maker == op;
+		int64_t bytes = !changes ? 0 : after ? -storage_bytes(costing, s) : storage_bytes(costing, s);
+		now->live += bytes;
+		now->parts += costing->part[s] ? bytes : 0;
+		now->weights += costing->weight[maker] && !costing->part[s] ? bytes : 0;
+	}
+}
+
+/* The parts of gradients: what is added up, perhaps cast or reduced later, to what the update reads. */
+static bool find_parts(struct costing *costing)
+{
+	const struct graph *graph = costing->units->graph;
+	bool *leads = mem_alloc(graph->storages + (size_t)1, sizeof *leads);
+	for (uint32_t op = graph->ops; op-- > 0 && leads;) {
+		bool sums = false;
+		FOR_ROW(i, &graph->writes, op)
+			sums |= costing->gradient[graph->tensor[graph->writes.item[i]].storage] || leads[graph->tensor[graph->writes.item[i]].storage];
+		if (!sums || !costing->weight[op] || !costing->work->op[op].linear)
+			continue;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t s = graph->tensor[graph->reads.item[i]].storage;
+			leads[s] = true;
+			costing->part[s] |= csr_length(&graph->reads, op) == 2 && !costing->gradient[s];
+		}
+	}
+	bool fine = leads != NULL;
+	mem_free(leads);
+	return fine;
+}
+
+/* Walks through the forward and backward ops in program order with what is alive but no gradient of parameters, beside all that is saved up to the block. */
+static void add_working(struct costing *costing, int64_t *saved_until)
+{
+	const struct graph *graph = costing->units->graph;
+	static const struct block_working none = { { { INT64_MIN, INT64_MIN }, { INT64_MIN, INT64_MIN } } };
+	struct moment now = { 0 };
+	for (uint32_t b = 0; b < costing->blocks->blocks; b++) {
 		saved_until[b] = (b > 0 ? saved_until[b - 1] : 0) + costing->cost[b].saved;
-	for (uint32_t b = 0; b < costing->blocks->blocks; b++)
-		costing->cost[b].transient = costing->cost[b].transient_gathered = INT64_MIN;
+		costing->cost[b].both = costing->cost[b].input = none;
+	}
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		struct block_cost *cost = &costing->cost[costing->blocks->of[op]];
+		int64_t written, read, part = now.parts;
 		if (graph->op[op].phase == PHASE_UPDATE)
 			continue;
-		int64_t gathered = passing(costing, op);
-		saved = saved_until[costing->blocks->of[op]];
+		passing(costing, op, &written, &read);
 		for (int after = 0; after < 2; after++) {
-			FOR_ROW(i, &graph->touches, op) {
-				uint32_t s = graph->touches.item[i];
-				if (graph->storage[s].allocator == NONE || graph->storage[s].persistent || costing->gradient[s])
-					continue;
-				if (!after && graph->storage[s].allocator == op)
-					live += storage_bytes(costing, s);
-				if (after && costing->last[s] == op && !graph->storage[s].live_out)
-					live -= storage_bytes(costing, s);
-			}
-			cost->transient = larger(cost->transient, live - saved);
-			cost->transient_gathered = larger(cost->transient_gathered, live - saved + (after ? 0 : gathered));
+			change_live(costing, op, after, &now);
+			if (costing->work->op[op].view)    /* of a parameter, it may stand far from its block */
+				continue;
+			int64_t beside = now.live - saved_until[costing->blocks->of[op]], waiting = part < now.parts ? part : now.parts;   /* its own part is there */
+			raise_working(&cost->both, beside, waiting, after ? 0 : written, after ? 0 : read);
+			if (costing->weight[op])
+				cost->weights = larger(cost->weights, now.weights + now.parts - waiting + (after ? 0 : written));
+			else
+				raise_working(&cost->input, beside, waiting, after ? 0 : written, after ? 0 : read);
 		}
 	}
 }
@@ -367,15 +435,6 @@ static uint32_t other_reader(const struct costing *costing, uint32_t storage)
 		if (graph->op[op].phase == PHASE_FORWARD && !blocks_views_state(graph, op) && costing->blocks->of[op] != costing->blocks->home[storage])
 			return costing->blocks->of[op];
 	}
-	return NONE;
-}
-
-/* The parameter that an update op writes, or NONE. */
-static uint32_t updated_parameter(const struct graph *graph, uint32_t op)
-{
-	FOR_ROW(i, &graph->touches, op)
-		if (graph->storage[graph->touches.item[i]].kind == KIND_PARAMETER && graph->storage[graph->touches.item[i]].allocator == NONE)
-			return graph->touches.item[i];
 	return NONE;
 }
 
@@ -452,33 +511,13 @@ static int64_t *parameter_field(struct block_states *states, uint32_t class) { r
 static int64_t *gradient_field(struct block_states *states, uint32_t class) { return &states->gradient[class]; }
 static int64_t *optimizer_field(struct block_states *states, uint32_t class) { return &states->optimizer[class]; }
 
-/* Optimizer state and gradients belong to the parameter that they update: found from update ops, along shared storages. */
+/* Optimizer state and gradients belong to the parameter that they update. */
 static void add_states(struct costing *costing, uint32_t *owner)
 {
 	const struct graph *graph = costing->units->graph;
-	for (uint32_t s = 0; s < graph->storages; s++)
-		owner[s] = graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE ? s : NONE;
-	/* a moment is read with its gradient before the op that writes the parameter: two walks back */
-	for (int pass = 0; pass < 3; pass++)
-		for (uint32_t op = graph->ops; op-- > 0;) {
-			uint32_t of = NONE;
-			if (graph->op[op].phase != PHASE_UPDATE)
-				continue;
-			of = updated_parameter(graph, op);
-			FOR_ROW(i, &graph->touches, op)
-				of = of == NONE ? owner[graph->touches.item[i]] : of;
-			FOR_ROW(i, &graph->touches, op) {
-				uint32_t s = graph->touches.item[i];
-				if (of != NONE && owner[s] == NONE && elements_of(graph, graph->storage[s].root) > 1)
-					owner[s] = of;
-			}
-		}
+	blocks_owners(graph, owner);
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t of = graph->op[op].phase == PHASE_UPDATE ? updated_parameter(graph, op) : NONE;
-		if (graph->op[op].phase != PHASE_UPDATE)
-			continue;
-		FOR_ROW(i, &graph->touches, op)
-			of = of == NONE ? owner[graph->touches.item[i]] : of;
+		uint32_t of = graph->op[op].phase == PHASE_UPDATE ? blocks_owner(graph, owner, op) : NONE;
 		if (of != NONE)
 			add_update(costing, op, of);
 	}
@@ -504,21 +543,25 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	costing.last = arena_alloc(&arena, graph->storages, sizeof *costing.last);
 	costing.saved = arena_alloc(&arena, graph->storages, 1);
 	costing.gradient = arena_alloc(&arena, graph->storages, 1);
+	costing.part = arena_alloc(&arena, graph->storages, 1);
 	uint32_t *owner = arena_alloc(&arena, graph->storages, sizeof *owner), *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
 	int64_t *saved_until = arena_alloc(&arena, blocks->blocks, sizeof *saved_until);
 	enum status status = NO_MEMORY;
-	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && owner && block_of && saved_until) {
+	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && costing.part && owner && block_of && saved_until) {
 		for (uint32_t b = 0; b < blocks->blocks; b++)
-			cost[b] = (struct block_cost) { .shared_with = NONE, .send = blocks->crossing[b] == NONE ? 0
+			cost[b] = (struct block_cost) { .shared_with = NONE, .joined = blocks->joined[b], .send = blocks->crossing[b] == NONE ? 0
 				: bytes_at(&costing, blocks->crossing[b], sharding->produced[blocks->crossing[b]]) };
 		classify(&costing);
+		status = find_weights(&costing, &arena);
+		status = status == OK && !find_parts(&costing) ? NO_MEMORY : status;
+	}
+	if (status == OK) {
 		add_saved(&costing);
-		add_transient(&costing, saved_until);
+		add_between(&costing);
+		add_working(&costing, saved_until);
 		add_reads(&costing, block_of);
 		add_states(&costing, owner);
-		status = split(&costing, &arena);
-		if (status == OK)
-			status = add_times(&costing);
+		status = add_times(&costing);
 	}
 	arena_free(&arena);
 	return status;

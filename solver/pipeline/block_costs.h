@@ -17,16 +17,22 @@ struct block_reads { int64_t bytes[STATE_CLASSES]; uint32_t count[STATE_CLASSES]
 
 struct block_states { int64_t parameter[STATE_CLASSES], gradient[STATE_CLASSES], optimizer[STATE_CLASSES]; };
 
+/* The most bytes alive in program order beside what is saved up to here, states and gradients; may be below 0. most[s][g]: s: with the gradients that an op
+ * writes, which are added to sums at once; g: with the parameters that it reads and the gradients that it writes, whole over all that share states. */
+struct block_working { int64_t most[2][2]; };
+
 struct block_cost {
 	int64_t forward, backward;       /* picoseconds of ops and collectives; backward includes what is computed again */
 	int64_t forward_link, backward_link; /* of these, collectives */
 	int64_t weight;                  /* of backward, what only makes gradients of weights */
 	int64_t flops;                   /* of forward and backward ops, what is computed again included */
 	int64_t saved;                   /* bytes kept from the forward to the backward pass */
-	int64_t saved_small;             /* of these, statistics: less than 1/64 of the elements that cross to the next block */
+	int64_t saved_weight;            /* of these, what gradients of weights are made of */
+	int64_t saved_small;             /* of saved, statistics: less than 1/64 of the elements that cross to the next block */
 	int64_t between;                 /* bytes of gradients that gradients of weights are made of later, where the backward pass is split */
-	int64_t transient;               /* the most bytes alive in program order beside what is saved up to here, states and gradients; may be below 0 */
-	int64_t transient_gathered;      /* the same with the parameters that an op reads and the gradients that it writes, whole over all that share states */
+	struct block_working both;       /* of the whole backward pass, and the forward pass */
+	struct block_working input;      /* without what only makes gradients of weights */
+	int64_t weights;                 /* the most bytes that making gradients of weights takes beside what it reads */
 	int64_t update_transient;        /* the most bytes that an op of the update takes beside states, its gradient included */
 	int64_t send;                    /* bytes that go to the next block */
 	int64_t matrices;                /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */
@@ -37,6 +43,7 @@ struct block_cost {
 	struct block_states vectors;     /* of these, the ones of parameters of one dim */
 	struct block_states shared;      /* of parameters that are read here too, but first in block shared_with */
 	uint32_t shared_with;            /* NONE */
+	bool joined;                     /* with the block behind it: no cut lies between */
 };
 
 /* What doesn't depend on the sharding. */

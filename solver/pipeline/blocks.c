@@ -16,6 +16,8 @@ struct cutting {
 	uint32_t *crossings;   /* [ops] storages that cross the gap behind an op */
 	bool *anchor;          /* [ops] reads a parameter of more than one dim */
 	bool *shared;          /* [storages] nothing writes it, and forward ops of several blocks read it */
+	bool *told;            /* [ops] activations or parameters tell its block, not just gradients */
+	uint32_t *owner;       /* [storages] blocks_owners() */
 };
 
 static uint32_t storage_of(const struct graph *graph, uint32_t tensor)
@@ -118,6 +120,30 @@ static void cut(struct cutting *cutting)
 	blocks->blocks = block + 1;
 }
 
+/* The forward op that an op runs again, or NONE; see recompute_apply(). */
+static uint32_t original_of(const struct graph *graph, uint32_t op)
+{
+	return graph->op[op].recomputed && graph->op[op].of ? graph_find_op(graph, graph->op[op].of) : NONE;
+}
+
+/* What runs again in one go is not cut: a rank would run the pass of the piece before it again, with the weights of both. */
+static void join_reruns(struct cutting *cutting)
+{
+	const struct graph *graph = cutting->graph;
+	struct blocks *blocks = cutting->blocks;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t original = original_of(graph, op);
+		if (original == NONE)
+			continue;
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t writer = graph->storage[storage_of(graph, graph->reads.item[i])].allocator, first = writer == NONE ? NONE : original_of(graph, writer);
+			bool told = first != NONE && csr_length(&graph->writes, first) > 0 && counts(cutting, storage_of(graph, graph->writes.item[graph->writes.start[first]]));
+			for (uint32_t b = told ? blocks->of[first] : blocks->of[original]; b < blocks->of[original]; b++)
+				blocks->joined[b] = true;
+		}
+	}
+}
+
 /* ---- which block the other phases belong to -------------------------------------------------------------------- */
 
 static void find_crossing(struct cutting *cutting)
@@ -170,19 +196,14 @@ static bool tells(const struct cutting *cutting, uint32_t s)
 	return graph->op[storage->allocator].phase != PHASE_FORWARD || (cutting->made_of[s] & OF_PARAMETER);
 }
 
-/* The forward op that an op runs again, or NONE; see recompute_apply(). */
-static uint32_t original_of(const struct graph *graph, uint32_t op)
-{
-	return graph->op[op].recomputed && graph->op[op].of ? graph_find_op(graph, graph->op[op].of) : NONE;
-}
-
 /* The latest block whose activations or parameters the op reads; else the earliest of its gradients; NONE where neither tells. */
-static uint32_t block_of(const struct cutting *cutting, uint32_t op)
+static uint32_t block_of(struct cutting *cutting, uint32_t op)
 {
 	const struct graph *graph = cutting->graph;
 	const struct blocks *blocks = cutting->blocks;
 	uint32_t latest = NONE, earliest = NONE;
 	uint32_t original = original_of(graph, op);
+	cutting->told[op] = original != NONE;
 	if (original != NONE)
 		return blocks->of[original];
 	FOR_ROW(i, &graph->reads, op) {
@@ -196,6 +217,7 @@ static uint32_t block_of(const struct cutting *cutting, uint32_t op)
 		else
 			latest = latest == NONE || home > latest ? home : latest;
 	}
+	cutting->told[op] = latest != NONE;
 	return latest != NONE ? latest : earliest;
 }
 
@@ -219,6 +241,65 @@ static void place_others(struct cutting *cutting)
 				}
 			}
 		}
+}
+
+static uint32_t updated_parameter(const struct graph *graph, uint32_t op)
+{
+	FOR_ROW(i, &graph->touches, op)
+		if (graph->storage[graph->touches.item[i]].kind == KIND_PARAMETER && graph->storage[graph->touches.item[i]].allocator == NONE)
+			return graph->touches.item[i];
+	return NONE;
+}
+
+uint32_t blocks_owner(const struct graph *graph, const uint32_t *owner, uint32_t op)
+{
+	uint32_t of = updated_parameter(graph, op);
+	FOR_ROW(i, &graph->touches, op)
+		of = of == NONE ? owner[graph->touches.item[i]] : of;
+	return of;
+}
+
+void blocks_owners(const struct graph *graph, uint32_t *owner)
+{
+	for (uint32_t s = 0; s < graph->storages; s++)
+		owner[s] = graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE ? s : NONE;
+	/* a moment is read with its gradient before the op that writes the parameter: two walks back */
+	for (int pass = 0; pass < 3; pass++)
+		for (uint32_t op = graph->ops; op-- > 0;) {
+			uint32_t of = graph->op[op].phase == PHASE_UPDATE ? blocks_owner(graph, owner, op) : NONE;
+			FOR_ROW(i, &graph->touches, op) {
+				uint32_t s = graph->touches.item[i];
+				if (of != NONE && owner[s] == NONE && elements(&graph->tensor[graph->storage[s].root]) > 1)
+					owner[s] = of;
+			}
+		}
+}
+
+/* Gradients of a parameter that are made of gradients alone (a table's, of those of its rows) belong to the parameter, and so does its update. */
+static void place_gradients(struct cutting *cutting)
+{
+	const struct graph *graph = cutting->graph;
+	struct blocks *blocks = cutting->blocks;
+	blocks_owners(graph, cutting->owner);
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		uint32_t of = NONE;
+		bool update = graph->op[op].phase == PHASE_UPDATE;
+		if (graph->op[op].phase == PHASE_FORWARD || (cutting->told[op] && !update))
+			continue;
+		if (update)
+			of = blocks_owner(graph, cutting->owner, op);
+		for (uint32_t i = graph->writes.start[op]; i < graph->writes.start[op + 1] && !update; i++)
+			of = of == NONE ? cutting->owner[storage_of(graph, graph->writes.item[i])] : of;
+		if (of == NONE || blocks->home[of] == NONE)
+			continue;
+		blocks->of[op] = blocks->home[of];
+		for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && !update; i++) {    /* what it casts or adds up, and nobody else reads */
+			uint32_t s = storage_of(graph, graph->reads.item[i]), writer = graph->storage[s].allocator;
+			bool alone = writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && !cutting->told[writer] && csr_length(&graph->users, s) == 2;
+			if (alone && cutting->owner[s] == NONE)
+				cutting->owner[s] = of;
+		}
+	}
 }
 
 static uint64_t tensor_signature(const struct tensor *tensor)
@@ -272,9 +353,11 @@ static enum status find(const struct graph *graph, const bool *gap, struct block
 	cutting.crossings = arena_alloc(&scratch, graph->ops, sizeof *cutting.crossings);
 	cutting.anchor = arena_alloc(&scratch, graph->ops, sizeof *cutting.anchor);
 	cutting.shared = arena_alloc(&scratch, graph->storages, sizeof *cutting.shared);
+	cutting.told = arena_alloc(&scratch, graph->ops, sizeof *cutting.told);
+	cutting.owner = arena_alloc(&scratch, graph->storages, sizeof *cutting.owner);
 	blocks->of = arena_alloc(&blocks->arena, graph->ops, sizeof *blocks->of);
 	blocks->home = arena_alloc(&blocks->arena, graph->storages, sizeof *blocks->home);
-	bool fine = cutting.made_of && cutting.first && cutting.last && cutting.crossings && cutting.anchor && cutting.shared && blocks->of && blocks->home;
+	bool fine = cutting.made_of && cutting.first && cutting.last && cutting.crossings && cutting.anchor && cutting.shared && cutting.told && cutting.owner && blocks->of && blocks->home;
 	if (fine) {
 		find_uses(&cutting);
 		count_crossings(&cutting);
@@ -284,12 +367,18 @@ static enum status find(const struct graph *graph, const bool *gap, struct block
 			cut(&cutting);
 		blocks->crossing = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->crossing);
 		blocks->signature = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->signature);
-		fine = blocks->crossing && blocks->signature;
+		blocks->joined = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->joined);
+		fine = blocks->crossing && blocks->signature && blocks->joined;
 	}
 	if (fine) {
+		if (!gap)
+			join_reruns(&cutting);
+		for (uint32_t b = 0; b < blocks->blocks; b++)
+			blocks->stretches += !blocks->joined[b];
 		find_crossing(&cutting);
 		find_homes(&cutting);
 		place_others(&cutting);
+		place_gradients(&cutting);
 		describe(&cutting);
 	}
 	arena_free(&scratch);

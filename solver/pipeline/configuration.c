@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "configuration.h"
+#include "exposed.h"
 #include "schedules.h"
 
 const struct overheads overheads_all = { .overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true };
@@ -16,12 +17,6 @@ static uint32_t piece_at(const struct config *config, uint32_t rank, uint32_t ch
 	return rank_piece(rank, chunk, config->pp, schedule_folded((enum schedule)config->schedule));
 }
 
-/* Devices that share the states of a class of parameters. */
-static uint32_t group_of(const struct config *config, uint32_t class)
-{
-	return config->dp * (class & WHOLE_ON_CONTEXT ? config->cp : 1) * (class & WHOLE_ON_EXPERTS ? config->ep : 1);
-}
-
 static int64_t share(int64_t bytes, uint32_t devices)
 {
 	return (bytes + devices - 1) / devices;
@@ -32,7 +27,7 @@ static int64_t share(int64_t bytes, uint32_t devices)
 static void add_states(const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
 {
 	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
-		uint32_t group = group_of(config, class);
+		uint32_t group = config_group(config, class);
 		memory->parameters += sign * share(states->parameter[class], config->zero >= 3 ? group : 1);
 		memory->gradients += sign * share(states->gradient[class], config->zero >= 2 ? group : 1);
 		memory->optimizer += sign * share(states->optimizer[class], config->zero >= 1 ? group : 1);
@@ -58,24 +53,45 @@ static bool gathers(const struct config *config)
 	return config->zero >= 3 && config->dp * config->cp * config->ep > 1;
 }
 
-/* Gradients are added up over microbatches, and wait for the pipeline's end. Where neither is, updates may run as soon as they can. */
-static bool sums_gradients(const struct config *config)
+static bool splits(const struct config *config)
 {
-	return config->microbatches > 1 || config->pp > 1;
+	return schedule_split((enum schedule)config->schedule) && config->pp > 1;
 }
 
 static int64_t working_of(const struct block_cost *cost, const struct config *config, const struct overheads *overheads)
 {
-	return !overheads->transient ? 0 : overheads->gathered && gathers(config) ? cost->transient_gathered : cost->transient;
+	const struct block_working *working = splits(config) ? &cost->input : &cost->both;
+	return !overheads->transient ? 0 : working->most[config_sums_gradients(config)][overheads->gathered && gathers(config)];
 }
 
-/* Short-lived tensors beside the activations that are left: a block's come when those of the blocks behind it are freed. */
-static int64_t transient_of(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end)
+/* The backward pass of a piece, block by block from the end: the most that is alive beside all that is saved, where *level was alive before. A block's short-lived
+ * tensors come when what those behind it saved is freed. A split pass makes gradients of weights at its end: what they read stays until then, and those
+ * that take the most are made last. */
+static int64_t backward_most(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end, int64_t *level)
 {
-	int64_t most = 0, freed = 0;
+	int64_t most = 0, waiting = 0, weights = 0;
 	for (uint32_t b = end; b-- > begin && overheads->transient;) {
-		most = larger(most, working_of(&model->cost[b], config, overheads) - freed);
-		freed += model->cost[b].saved;
+		const struct block_cost *cost = &model->cost[b];
+		most = larger(most, working_of(cost, config, overheads) + *level);
+		*level -= cost->saved;
+		if (splits(config)) {
+			waiting += cost->saved_weight + cost->between;
+			*level += cost->saved_weight + cost->between;
+			most = larger(most, *level);
+			weights = larger(weights, cost->saved_weight + cost->between + cost->weights);
+		}
+	}
+	*level -= waiting;
+	return larger(most, *level + weights);
+}
+
+/* Short-lived tensors of a rank's pieces beside the activations of all: a microbatch's pass goes back through the last piece first. */
+static int64_t transient_of(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first, uint32_t rank)
+{
+	int64_t most = 0, level = 0;
+	for (uint32_t chunk = config->chunks; chunk-- > 0;) {
+		uint32_t piece = piece_at(config, rank, chunk);
+		most = larger(most, backward_most(model, config, overheads, first[piece], first[piece + 1], &level));
 	}
 	return most;
 }
@@ -116,8 +132,11 @@ static void add_block(const struct config_model *model, const struct config *con
 		add_states(config, &cost->vectors, -1, memory);
 	if (with_shared)
 		add_states(config, &cost->shared, 1, memory);
-	memory->activations += in_flight.weight * (cost->saved - (overheads->small ? 0 : cost->saved_small)) + in_flight.between * cost->between;
-	if (overheads->gathered && gathers(config) && !sums_gradients(config))
+	memory->activations += in_flight.input * (cost->saved - cost->saved_weight) + in_flight.weight * cost->saved_weight;
+	if (in_flight.between > 1)     /* the gradients of the microbatch at hand come and go */
+		memory->activations += (in_flight.between - 1) * cost->between;
+	memory->activations -= overheads->small ? 0 : in_flight.weight * cost->saved_small;
+	if (overheads->gathered && gathers(config) && !config_sums_gradients(config))
 		memory->gathered = larger(memory->gathered, larger(reads_of(&cost->forward_reads), reads_of(&cost->backward_reads)));
 }
 
@@ -156,14 +175,14 @@ static void add_overheads(const struct config *config, const struct overheads *o
 	memory->overhead = memory->context + memory->communication + memory->buckets + memory->workspace + memory->cached + memory->fragmentation;
 }
 
-void config_rank_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
-	uint32_t rank, struct rank_memory *memory)
+/* at_most[pieces]: as played, or NULL: by the schedule's definition. */
+static void rank_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
+	uint32_t rank, const struct in_flight *at_most, struct rank_memory *memory)
 {
 	*memory = (struct rank_memory) { 0 };
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
 		uint32_t piece = piece_at(config, rank, chunk);
-		struct in_flight in_flight = config_in_flight(config, rank, chunk);
-		memory->transient = larger(memory->transient, transient_of(model, config, overheads, first[piece], first[piece + 1]));
+		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
 		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
 			uint32_t with = model->cost[b].shared_with;
 			bool here = false;
@@ -172,12 +191,19 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 			add_block(model, config, overheads, b, in_flight, with != NONE && !here, memory);
 		}
 	}
+	memory->transient = transient_of(model, config, overheads, first, rank);
 	memory->cached = overheads->cached ? cached_gradients(model, config, first, rank) : 0;
 	add_overheads(config, overheads, memory);
-	if (!sums_gradients(config) && overheads->transient)
+	if (!config_sums_gradients(config) && overheads->transient)
 		fullest_moment(model, config, overheads, first[0], first[1], memory);
 	memory->total = memory->parameters + memory->gradients + memory->optimizer + memory->activations + memory->transient + memory->gathered
 		+ memory->overhead;
+}
+
+void config_rank_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
+	uint32_t rank, struct rank_memory *memory)
+{
+	rank_memory(model, config, overheads, first, rank, NULL, memory);
 }
 
 /* ---- cuts ------------------------------------------------------------------------------------------------------------ */
@@ -190,7 +216,7 @@ static int64_t block_time(const struct block_cost *cost)
 struct cutting {
 	const struct config_model *model;
 	const struct config *config;
-	uint32_t pieces, blocks;
+	uint32_t pieces, blocks;    /* stretches of blocks that are cut as one count as one block here */
 	int64_t fixed;              /* bytes of every rank */
 	int64_t *time, *state, *saved;  /* [blocks + 1] sums */
 	int64_t *best;              /* [(pieces + 1) * (blocks + 1)] the slowest piece of the first k pieces over the first i blocks */
@@ -315,9 +341,8 @@ static bool can_fit(const struct cutting *cutting)
 enum status config_cut(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first)
 {
 	struct arena arena = { 0 };
-	struct cutting cutting = { .model = model, .config = config, .pieces = config->pp * config->chunks, .blocks = model->blocks };
-	size_t width = cutting.blocks + (size_t)1, cells = (cutting.pieces + (size_t)1) * width;
-	if (cutting.pieces > cutting.blocks)
+	struct cutting cutting = { .model = model, .config = config, .pieces = config->pp * config->chunks };
+	if (cutting.pieces > model->blocks)
 		return INFEASIBLE;
 	if (model->even && model->layers > 0) {
 		if (model->layers % cutting.pieces != 0)
@@ -326,9 +351,17 @@ enum status config_cut(const struct config_model *model, const struct config *co
 			first[k] = k == 0 ? 0 : k == cutting.pieces ? model->blocks : model->layer + k * (model->layers / cutting.pieces) * model->period;
 		return OK;
 	}
+	for (uint32_t b = 0; b < model->blocks; b++)
+		cutting.blocks += !model->cost[b].joined;
+	size_t width = cutting.blocks + (size_t)1, cells = (cutting.pieces + (size_t)1) * width;
 	cutting.time = arena_alloc(&arena, 3 * width, sizeof *cutting.time);
 	cutting.from = arena_alloc(&arena, width, sizeof *cutting.from);
-	if (!cutting.time || !cutting.from) {
+	uint32_t *begin = arena_alloc(&arena, width, sizeof *begin), number = 0;    /* begin[stretches]: its first block */
+	if (cutting.pieces > cutting.blocks) {
+		arena_free(&arena);
+		return INFEASIBLE;
+	}
+	if (!cutting.time || !cutting.from || !begin) {
 		arena_free(&arena);
 		return NO_MEMORY;
 	}
@@ -337,11 +370,18 @@ enum status config_cut(const struct config_model *model, const struct config *co
 	for (uint32_t b = 0; b < model->blocks; b++) {
 		struct rank_memory memory = { 0 };
 		add_block(model, config, overheads, b, (struct in_flight) { 1, 1, 1 }, model->cost[b].shared_with != NONE, &memory);
-		cutting.time[b + 1] = cutting.time[b] + block_time(&model->cost[b]);
-		cutting.state[b + 1] = cutting.state[b] + memory.parameters + memory.gradients + memory.optimizer;
-		cutting.saved[b + 1] = cutting.saved[b] + memory.activations;
+		cutting.time[number + 1] += block_time(&model->cost[b]);
+		cutting.state[number + 1] += memory.parameters + memory.gradients + memory.optimizer;
+		cutting.saved[number + 1] += memory.activations;
+		if (!model->cost[b].joined && ++number < cutting.blocks) {
+			begin[number] = b + 1;
+			cutting.time[number + 1] = cutting.time[number];
+			cutting.state[number + 1] = cutting.state[number];
+			cutting.saved[number + 1] = cutting.saved[number];
+		}
+		int64_t level = 0;
 		cutting.fixed = larger(cutting.fixed, overheads->context + overheads->workspace + overheads->communication * groups_of(config)
-			+ memory.gathered + transient_of(model, config, overheads, b, b + 1));
+			+ memory.gathered + backward_most(model, config, overheads, b, b + 1, &level));
 	}
 	cut_evenly(&cutting, first);
 	if (!all_fit(&cutting, first) && can_fit(&cutting)) {
@@ -353,122 +393,13 @@ enum status config_cut(const struct config_model *model, const struct config *co
 		}
 		cut(&cutting, first);
 	}
+	for (uint32_t k = 0; k <= cutting.pieces; k++)
+		first[k] = first[k] < cutting.blocks ? begin[first[k]] : model->blocks;
 	arena_free(&arena);
 	return OK;
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------------- */
-
-/* The devices that share a class's states, as one axis outside those that cut it. */
-static struct mesh_axis group_axis(const struct config_model *model, const struct config *config, uint32_t class)
-{
-	uint32_t group = group_of(config, class), inside = config->tp * config->cp * config->ep * config->dp / group, near = 1;
-	for (uint32_t i = 2; i <= group && (uint64_t)i * inside <= model->devices_per_node; i++)
-		if (group % i == 0)
-			near = i;
-	return (struct mesh_axis) { .size = group, .near_size = near, .near = model->machine->near, .far = model->machine->far };
-}
-
-/* What is left of collectives behind a pass of so much computation. */
-static int64_t beyond(int64_t collectives, int64_t compute, const struct overheads *overheads)
-{
-	return larger(0, collectives - compute / 1000 * overheads->overlap);
-}
-
-/* Each tensor is a collective of its own. */
-static int64_t collectives_time(const struct mesh_axis *axis, enum collective_kind collective, int64_t bytes, uint32_t count)
-{
-	return count > 0 ? count * collective_time(axis, collective, bytes / count) : 0;
-}
-
-/* Of a class of parameters the collectives of one step, and of one microbatch's passes. */
-struct state_traffic { int64_t once, updated, forward, gather, each; };   /* forward, gather: before the passes; each: behind the backward pass */
-
-static void add_traffic(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end, uint32_t class, struct state_traffic *traffic)
-{
-	struct mesh_axis axis = group_axis(model, config, class);
-	int64_t parameters = 0, gradients = 0, forward = 0, backward = 0;
-	uint32_t count = 0, forwards = 0, backwards = 0;
-	for (uint32_t b = begin; b < end; b++) {
-		const struct block_cost *cost = &model->cost[b];
-		parameters += cost->states.parameter[class];
-		gradients += cost->states.gradient[class];
-		count += cost->parameters[class];
-		forward += cost->forward_reads.bytes[class];
-		forwards += cost->forward_reads.count[class];
-		backward += cost->backward_reads.bytes[class];
-		backwards += cost->backward_reads.count[class];
-	}
-	int64_t scatter = collectives_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients, count);
-	traffic->once += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, gradients, count) : config->zero == 1 ? scatter : 0;
-	traffic->updated += config->zero == 1 || config->zero == 2 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, parameters, count) : 0;
-	traffic->forward += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, forward, forwards) : 0;
-	/* nobody has room for whole gradients: every microbatch's are reduced at once */
-	traffic->each += config->zero >= 2 ? scatter : 0;
-	traffic->gather += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, backward, backwards) : 0;
-}
-
-/* Where nothing is repeated, block by block: one stream for these collectives beside the passes. What a block reads is gathered from when the block before begins;
- * gradients of a block are reduced when it ends, after what is waited for. */
-struct streams { int64_t time, begun, free; };   /* of the passes; when the block before began; when the stream is free */
-
-static void run_block(struct streams *streams, int64_t gather, int64_t takes)
-{
-	if (gather > 0)
-		streams->free = larger(streams->free, streams->begun) + gather;
-	streams->time = gather > 0 ? larger(streams->time, streams->free) : streams->time;
-	streams->begun = streams->time;
-	streams->time += takes;
-}
-
-static struct state_traffic block_traffic(const struct config_model *model, const struct config *config, uint32_t block)
-{
-	struct state_traffic traffic = { 0 };
-	for (uint32_t class = 0; class < STATE_CLASSES; class++)
-		if (group_of(config, class) > 1)
-			add_traffic(model, config, block, block + 1, class, &traffic);
-	return traffic;
-}
-
-static int64_t exposed_once(const struct config_model *model, const struct config *config, uint32_t blocks)
-{
-	struct streams streams = { 0 };
-	int64_t passes = 0, updated = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
-	for (uint32_t b = 0; b < blocks; b++) {
-		run_block(&streams, block_traffic(model, config, b).forward, model->cost[b].forward);
-		passes += model->cost[b].forward + model->cost[b].backward;
-	}
-	for (uint32_t b = blocks; b-- > 0;) {
-		struct state_traffic traffic = block_traffic(model, config, b);
-		run_block(&streams, traffic.gather, model->cost[b].backward);
-		streams.free = reduce > 0 ? larger(streams.free, ready) + reduce : streams.free;
-		reduce = traffic.once + traffic.each;
-		ready = streams.time;
-		updated += traffic.updated;
-	}
-	streams.free = reduce > 0 ? larger(streams.free, ready) + reduce : streams.free;
-	return larger(streams.free, streams.time) - passes + updated;
-}
-
-/* What reducing a rank's gradients and gathering its parameters takes beyond what computation hides: gradients once a step behind one backward pass, or
- * behind that of every microbatch; parameters behind the pass that reads them. Those that an update has made are gathered behind nothing. */
-static int64_t exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
-	uint32_t end)
-{
-	struct state_traffic traffic = { 0 };
-	int64_t backward = 0, forward = 0;
-	if (!sums_gradients(config))
-		return exposed_once(model, config, end);
-	for (uint32_t b = begin; b < end; b++) {
-		forward += model->cost[b].forward - model->cost[b].forward_link;
-		backward += model->cost[b].backward - model->cost[b].backward_link;
-	}
-	for (uint32_t class = 0; class < STATE_CLASSES; class++)
-		if (group_of(config, class) > 1)
-			add_traffic(model, config, begin, end, class, &traffic);
-	return beyond(traffic.once, backward, overheads) + traffic.updated
-		+ config->microbatches * (beyond(traffic.forward, forward, overheads) + beyond(traffic.gather + traffic.each, backward, overheads));
-}
 
 /* The update of so many devices together: between powers of two in proportion to a device's share. */
 static int64_t shared_update(const int64_t time[UPDATE_SHARES], uint32_t group)
@@ -485,7 +416,7 @@ static int64_t update_time(const struct config_model *model, const struct config
 	int64_t sum = 0;
 	for (uint32_t b = begin; b < end; b++)
 		for (uint32_t class = 0; class < STATE_CLASSES; class++)
-			sum += shared_update(model->cost[b].update[class], config->zero >= 1 ? group_of(config, class) : 1);
+			sum += shared_update(model->cost[b].update[class], config->zero >= 1 ? config_group(config, class) : 1);
 	return sum;
 }
 
@@ -560,32 +491,37 @@ static int64_t closed_form(const struct config *config, const struct pieces *pie
 		: (config->microbatches - 1) * most + all;
 }
 
-static enum status schedule_time(const struct config *config, const struct pieces *pieces, bool exact, int64_t *time)
+/* The schedule's time, played or by its closed form. at_most[pieces]: of schedules that split the backward pass, played, what is in flight; their
+ * gradients of weights fill gaps, so that it depends on times. *counted: it is filled in. */
+static enum status schedule_time(const struct config *config, const struct pieces *pieces, bool exact, int64_t *time, struct in_flight *at_most, bool *counted)
 {
 	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule, .ranks = config->pp, .chunks = config->chunks,
 		.microbatches = config->microbatches, .forward = pieces->forward, .backward = pieces->backward, .weight = pieces->weight, .send = pieces->send };
 	struct pipeline_plan plan;
 	struct error ignored;
 	*time = closed_form(config, pieces);
+	*counted = false;
 	if (!exact || config->pp == 1)
 		return OK;
 	enum status status = pipeline_run(&pipeline, &plan, &ignored);
 	if (status == OK) {
 		*time = plan.time;
+		*counted = schedule_split(pipeline.schedule);
+		for (uint32_t k = 0; k < pipeline.ranks * pipeline.chunks && *counted; k++)
+			at_most[k] = (struct in_flight) { plan.at_most[k].input > 0 ? plan.at_most[k].input : 1, plan.at_most[k].weight > 0 ? plan.at_most[k].weight : 1,
+				plan.at_most[k].between };
 		pipeline_free(&plan);
 	}
 	return status == NO_MEMORY ? NO_MEMORY : OK;
 }
 
-enum status config_evaluate(const struct config_model *model, const struct config *config, const struct overheads *overheads,
-	const uint32_t *first, bool exact, struct config_result *result)
+/* The ranks' memory: of the first, the last, and the one that needs the most. */
+static void evaluate_memory(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first,
+	const struct in_flight *at_most, struct config_result *result)
 {
-	struct arena arena = { 0 };
-	struct pieces pieces;
-	*result = (struct config_result) { 0 };
 	for (uint32_t rank = 0; rank < config->pp; rank++) {
 		struct rank_memory memory;
-		config_rank_memory(model, config, overheads, first, rank, &memory);
+		rank_memory(model, config, overheads, first, rank, at_most, &memory);
 		if (rank == 0)
 			result->first = memory;
 		result->last = memory;
@@ -594,11 +530,29 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 			result->worst_rank = rank;
 		}
 	}
+}
+
+enum status config_evaluate(const struct config_model *model, const struct config *config, const struct overheads *overheads,
+	const uint32_t *first, bool exact, struct config_result *result)
+{
+	struct arena arena = { 0 };
+	struct pieces pieces;
+	bool counted;
+	struct in_flight *at_most = arena_alloc(&arena, (size_t)config->pp * config->chunks, sizeof *at_most);
+	*result = (struct config_result) { 0 };
+	enum status status = at_most ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
+	if (status == OK)
+		status = schedule_time(config, &pieces, exact, &result->time, at_most, &counted);
+	if (status != OK) {
+		arena_free(&arena);
+		return status;
+	}
+	evaluate_memory(model, config, overheads, first, counted ? at_most : NULL, result);
 	for (uint32_t rank = 0; rank < config->pp; rank++) {
 		int64_t exposed = 0, update = 0, link = 0, flops = 0;
 		for (uint32_t c = 0; c < config->chunks; c++) {
 			uint32_t begin = first[piece_at(config, rank, c)], end = first[piece_at(config, rank, c) + 1];
-			exposed += exposed_time(model, config, overheads, begin, end);
+			exposed += config_exposed_time(model, config, overheads, begin, end);
 			update += update_time(model, config, begin, end);
 			for (uint32_t b = begin; b < end; b++) {
 				link += (model->cost[b].forward_link + model->cost[b].backward_link) * config->microbatches;
@@ -610,15 +564,10 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 		result->link = larger(result->link, link);
 		result->flops = larger(result->flops, flops);
 	}
-	enum status status = pieces_find(model, config, first, &arena, &pieces);
-	if (status == OK)
-		status = schedule_time(config, &pieces, exact, &result->time);
-	if (status == OK) {
-		result->bubble = larger(0, result->time - config->microbatches * busiest(config, &pieces));
-		result->time += result->exposed + result->update;
-	}
+	result->bubble = larger(0, result->time - config->microbatches * busiest(config, &pieces));
+	result->time += result->exposed + result->update;
 	arena_free(&arena);
-	return status;
+	return OK;
 }
 
 /* ---- slot by slot ------------------------------------------------------------------------------------------------------- */
@@ -638,31 +587,43 @@ enum status config_timetable(const struct config_model *model, const struct conf
 	struct pieces pieces;
 	struct config_result result;
 	uint32_t ranks = config->pp, n = ranks * config->chunks;
-	int64_t *fixed = arena_alloc(&arena, 2 * ((size_t)ranks + n), sizeof *fixed);
-	enum status status = fixed ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
+	int64_t *fixed = arena_alloc(&arena, 3 * ((size_t)ranks + n), sizeof *fixed);
+	struct in_flight *at_most = arena_alloc(&arena, n, sizeof *at_most);
+	bool counted = false;
+	int64_t time;
+	enum status status = fixed && at_most ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
 	if (status == OK)
 		status = config_evaluate(model, config, overheads, first, false, &result);
+	if (status == OK)
+		status = schedule_time(config, &pieces, true, &time, at_most, &counted);
 	if (status != OK) {
 		arena_free(&arena);
 		return fail(error, status, "out of memory");
 	}
-	int64_t *working = fixed + ranks, *kept = working + ranks, *between = kept + n;
+	int64_t *working = fixed + ranks, *total = working + ranks, *kept = total + ranks, *between = kept + n, *weight = between + n;
 	for (uint32_t rank = 0; rank < ranks; rank++) {
 		struct rank_memory memory;
-		config_rank_memory(model, config, overheads, first, rank, &memory);
-		int64_t saved = sums_gradients(config) ? memory.activations : kept_of(model, overheads, first[0], first[1]);
-		fixed[rank] = memory.parameters + memory.optimizer + memory.gathered + memory.overhead + (sums_gradients(config) ? memory.gradients : 0);
-		working[rank] = memory.total - fixed[rank] - saved;
+		rank_memory(model, config, overheads, first, rank, counted ? at_most : NULL, &memory);
+		total[rank] = memory.total;
+		int64_t saved = config_sums_gradients(config) ? memory.activations : kept_of(model, overheads, first[0], first[1]);
+		fixed[rank] = memory.parameters + memory.optimizer + memory.gathered + memory.overhead + (config_sums_gradients(config) ? memory.gradients : 0);
+		working[rank] = counted ? 0 : memory.total - fixed[rank] - saved;
 	}
 	for (uint32_t k = 0; k < n; k++) {
 		kept[k] = kept_of(model, overheads, first[k], first[k + 1]);
-		for (uint32_t b = first[k]; b < first[k + 1]; b++)
+		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
 			between[k] += model->cost[b].between;
+			weight[k] += model->cost[b].saved_weight;
+		}
+		weight[k] = weight[k] < kept[k] ? weight[k] : kept[k];
 	}
 	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule, .ranks = ranks, .chunks = config->chunks,
 		.microbatches = config->microbatches, .forward = pieces.forward, .backward = pieces.backward, .weight = pieces.weight, .send = pieces.send };
-	struct timetable_bytes bytes = { .fixed = fixed, .working = working, .kept = kept, .between = between };
+	struct timetable_bytes bytes = { .fixed = fixed, .working = working, .kept = kept, .weight = weight, .between = between };
 	status = timetable_build(&pipeline, &bytes, result.exposed + result.update, timetable, error);
+	/* a slot of a split pass holds what it frees and what it makes: what else it works with is what is missing */
+	for (uint32_t rank = 0; rank < ranks && counted && status == OK; rank++)
+		timetable_add(timetable, rank, 0, larger(0, total[rank] - timetable_peak(timetable, rank)));
 	arena_free(&arena);
 	return status;
 }

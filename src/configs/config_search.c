@@ -383,6 +383,7 @@ static enum status play(struct searching *searching, struct config_entry *entry)
 		status = config_cut(&model, &config, &searching->request->overheads, searching->first);
 	if (status == OK)
 		status = config_evaluate(&model, &config, &searching->request->overheads, searching->first, true, &entry->result);
+	entry->fits = searching->request->machine.memory < 0 || entry->result.worst.total <= searching->request->machine.memory;
 	mem_free(searching->cost);
 	mem_free(searching->first);
 	searching->cost = NULL;
@@ -497,7 +498,8 @@ enum status config_case_timetable(struct config_case *opened, struct config_resu
 	if (status == OK)
 		status = config_cut(&model, &opened->config, overheads, first);
 	if (status == INFEASIBLE)
-		return fail(error, INFEASIBLE, "the step has %u blocks, fewer than the pipeline's %u pieces", model.blocks, opened->config.pp * opened->config.chunks);
+		return fail(error, INFEASIBLE, "the step has %u blocks that cuts may lie between, fewer than the pipeline's %u pieces", opened->searching.step.blocks.stretches,
+			opened->config.pp * opened->config.chunks);
 	if (status == OK)
 		status = config_evaluate(&model, &opened->config, overheads, first, true, result);
 	if (status != OK)

@@ -164,7 +164,7 @@ static enum status find_blocks(struct piping *piping)
 	const struct graph *whole = piping->sharded->shared->graph;
 	uint32_t pieces = pieces_of(piping), gaps;
 	enum status status = blocks_find(whole, &piping->blocks);
-	if (status != OK || piping->blocks.blocks >= pieces)
+	if (status != OK || piping->blocks.stretches >= pieces)
 		return status;
 	bool *gap = arena_alloc(&piping->arena, whole->ops, sizeof *gap);
 	blocks_free(&piping->blocks);
@@ -228,7 +228,7 @@ static enum status cut(struct piping *piping)
 	enum status status = config_cut(&model, &piping->config, &piping->overheads, piping->first);
 	if (status == INFEASIBLE)
 		return fail(piping->error, INFEASIBLE, "%u pipeline ranks x %u pieces need %u cuts, but the step has just %u blocks of forward ops",
-			piping->config.pp, piping->config.chunks, pieces - 1, piping->blocks.blocks);
+			piping->config.pp, piping->config.chunks, pieces - 1, piping->blocks.stretches);
 	for (uint32_t k = 0; k < pieces && status == OK; k++)
 		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
 			piece_of[b] = k;

@@ -133,7 +133,7 @@ Test(configuration, overheads_are_what_they_say)
 	uint32_t first[5];
 	struct rank_memory bare, memory;
 	for (int b = 0; b < 4; b++)
-		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .saved = 50000, .saved_small = 2000, .transient = 70000, .matrices = b % 2 ? 3000 : 9000,
+		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .saved = 50000, .saved_small = 2000, .both.most = { { 0 }, { 70000 } }, .matrices = b % 2 ? 3000 : 9000,
 			.shared_with = NONE, .forward_reads = { .bytes = { [3] = 40000 } }, .backward_reads = { .bytes = { [3] = 90000 } },
 			.states = { .parameter = { [3] = 40000 }, .gradient = { [3] = 80000 }, .optimizer = { [3] = 240000 } },
 			.vectors = { .parameter = { [3] = 400 }, .gradient = { [3] = 800 }, .optimizer = { [3] = 2400 } } };
@@ -342,7 +342,8 @@ static int64_t brute_cut(const int64_t *time, uint32_t blocks, uint32_t pieces)
 	return best;
 }
 
-/* Slot by slot no rank holds more than the closed form says, and with one piece to a rank exactly that. */
+/* Slot by slot no rank holds more than the closed form says, and with one piece to a rank exactly that. Where the backward pass is split, what is in flight
+ * has been played in both; a slot may hold at once what it frees and what it makes. */
 Test(configuration, timetables_hold_what_ranks_hold)
 {
 	static struct layers layers;
@@ -366,10 +367,12 @@ Test(configuration, timetables_hold_what_ranks_hold)
 				struct rank_memory memory;
 				config_rank_memory(&model, &config, &overheads_all, first, rank, &memory);
 				int64_t most = timetable_peak(&timetable, rank);
-				/* in a V the model shares out a rank's pieces between its chunks, whatever these weigh */
-				int64_t apart = schedule_folded((enum schedule)schedule) ? memory.total / 25 : 0;
-				cr_expect(config.chunks > 1 || schedule_split((enum schedule)schedule) ? most <= memory.total + apart : most == memory.total, "%s rank %u: %ld, not %ld", schedule_names[schedule], rank,
-					(long)most, (long)memory.total);
+				if (!schedule_split((enum schedule)schedule))
+					cr_expect(config.chunks > 1 ? most <= memory.total : most == memory.total, "%s rank %u: %ld, not %ld", schedule_names[schedule], rank,
+						(long)most, (long)memory.total);
+				else if (rank == 0 || rank + 1 == config.pp)
+					cr_expect(most >= (rank ? result.last : result.first).total && most <= (rank ? result.last : result.first).total / 4 * 5,
+						"%s rank %u: %ld, not %ld", schedule_names[schedule], rank, (long)most, (long)(rank ? result.last : result.first).total);
 			}
 			timetable_free(&timetable);
 		}
@@ -451,7 +454,7 @@ Test(configuration, the_fullest_moment_is_when_one_block_works)
 	struct block_cost cost[3];
 	uint32_t first[2] = { 0, 3 };
 	for (int b = 0; b < 3; b++)
-		cost[b] = (struct block_cost) { .saved = 1000, .transient = b == 2 ? 50 : 300, .update_transient = 7, .shared_with = NONE,
+		cost[b] = (struct block_cost) { .saved = 1000, .both.most = { { b == 2 ? 50 : 300 }, { b == 2 ? 50 : 300 } }, .update_transient = 7, .shared_with = NONE,
 			.states = { .parameter = { [3] = 400 }, .gradient = { [3] = b == 1 ? 2000 : 100 }, .optimizer = { [3] = 2400 } } };
 	struct config_model model = { .blocks = 3, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	struct config config = { .dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1 };

@@ -167,6 +167,11 @@ Test(pipeline_models, plans_agree_with_the_search)
 			{ .dp = 2, .tp = 2, .pp = 2, .cp = 1, .ep = 1, .sp = 1, .zero = 1, .microbatch = 2, .microbatches = 4, .chunks = 1, .schedule = SCHEDULE_1F1B } },
 		{ { "devices=2", "device=a100-80gb", "pp=2", "batch=4", "microbatches=4", "schedule=interleaved", "chunks=2", NULL },
 			{ .dp = 1, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .microbatch = 1, .microbatches = 4, .chunks = 2, .schedule = SCHEDULE_INTERLEAVED } },
+		/* cuts are between layers that run again, gradients of weights wait with what they read */
+		{ { "devices=2", "device=a100-80gb", "pp=2", "batch=8", "microbatches=8", "schedule=zbv", "chunks=2", NULL },
+			{ .dp = 1, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .microbatch = 1, .microbatches = 8, .chunks = 2, .schedule = SCHEDULE_ZBV, .recompute = RECOMPUTE_FULL } },
+		{ { "devices=4", "device=a100-80gb", "pp=4", "batch=8", "microbatches=8", "schedule=v-half", "chunks=2", NULL },
+			{ .dp = 1, .tp = 1, .pp = 4, .cp = 1, .ep = 1, .microbatch = 1, .microbatches = 8, .chunks = 2, .schedule = SCHEDULE_V_HALF } },
 	};
 	struct asked asked = { "gpt2-medium", 8 };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -184,13 +189,16 @@ Test(pipeline_models, plans_agree_with_the_search)
 		cr_assert_not_null(opened, "%s", error.text);
 		cr_assert_eq(config_case_evaluate(opened, &request.machine, &overheads_all, true, &result), OK);
 		config_case_free(opened);
-		struct graph *graph = model_graph(asked.name, asked.layers, 1, true, RECOMPUTE_NONE);
+		struct graph *graph = model_graph(asked.name, asked.layers, 1, true, (enum recompute)rows[i].config.recompute);
 		struct pipelined *pipelined = pipeline_of(graph, &scenario);
 		const struct pipeline_rank *first = &pipelined->rank[0], *last = &pipelined->rank[pipelined->ranks - 1];
 		snprintf(what, sizeof what, "row %zu, step", i);
 		compare(what, (double)pipelined->time, (double)result.time, 0.02);
 		snprintf(what, sizeof what, "row %zu, the first rank's activations", i);
-		compare(what, (double)first->kept, (double)result.first.activations, 0.02);
+		if (!schedule_split((enum schedule)rows[i].config.schedule))     /* else gradients that wait are partly among what is short-lived */
+			compare(what, (double)first->kept, (double)result.first.activations, 0.02);
+		snprintf(what, sizeof what, "row %zu, the fullest rank", i);
+		compare(what, (double)pipelined->rank[pipelined->reported].peak, (double)result.worst.total, 0.03);
 		snprintf(what, sizeof what, "row %zu, the first rank's states", i);
 		compare(what, (double)(first->parameters + first->optimizer + first->gradients),
 			(double)(result.first.parameters + result.first.optimizer + result.first.gradients), 0.01);

@@ -1,0 +1,126 @@
+/* exposed.c: what of the collectives of states computation doesn't hide. */
+#include "exposed.h"
+
+uint32_t config_group(const struct config *config, uint32_t class)
+{
+	return config->dp * (class & WHOLE_ON_CONTEXT ? config->cp : 1) * (class & WHOLE_ON_EXPERTS ? config->ep : 1);
+}
+
+bool config_sums_gradients(const struct config *config)
+{
+	return config->microbatches > 1 || config->pp > 1;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The devices that share a class's states, as one axis outside those that cut it. */
+static struct mesh_axis group_axis(const struct config_model *model, const struct config *config, uint32_t class)
+{
+	uint32_t group = config_group(config, class), inside = config->tp * config->cp * config->ep * config->dp / group, near = 1;
+	for (uint32_t i = 2; i <= group && (uint64_t)i * inside <= model->devices_per_node; i++)
+		if (group % i == 0)
+			near = i;
+	return (struct mesh_axis) { .size = group, .near_size = near, .near = model->machine->near, .far = model->machine->far };
+}
+
+/* What is left of collectives behind a pass of so much computation. */
+static int64_t beyond(int64_t collectives, int64_t compute, const struct overheads *overheads)
+{
+	return larger(0, collectives - compute / 1000 * overheads->overlap);
+}
+
+/* Each tensor is a collective of its own. */
+static int64_t collectives_time(const struct mesh_axis *axis, enum collective_kind collective, int64_t bytes, uint32_t count)
+{
+	return count > 0 ? count * collective_time(axis, collective, bytes / count) : 0;
+}
+
+/* Of a class of parameters the collectives of one step, and of one microbatch's passes. */
+struct state_traffic { int64_t once, updated, forward, gather, each; };   /* forward, gather: before the passes; each: behind the backward pass */
+
+static void add_traffic(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end, uint32_t class, struct state_traffic *traffic)
+{
+	struct mesh_axis axis = group_axis(model, config, class);
+	int64_t parameters = 0, gradients = 0, forward = 0, backward = 0;
+	uint32_t count = 0, forwards = 0, backwards = 0;
+	for (uint32_t b = begin; b < end; b++) {
+		const struct block_cost *cost = &model->cost[b];
+		parameters += cost->states.parameter[class];
+		gradients += cost->states.gradient[class];
+		count += cost->parameters[class];
+		forward += cost->forward_reads.bytes[class];
+		forwards += cost->forward_reads.count[class];
+		backward += cost->backward_reads.bytes[class];
+		backwards += cost->backward_reads.count[class];
+	}
+	int64_t scatter = collectives_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients, count);
+	traffic->once += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, gradients, count) : config->zero == 1 ? scatter : 0;
+	traffic->updated += config->zero == 1 || config->zero == 2 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, parameters, count) : 0;
+	traffic->forward += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, forward, forwards) : 0;
+	/* nobody has room for whole gradients: every microbatch's are reduced at once */
+	traffic->each += config->zero >= 2 ? scatter : 0;
+	traffic->gather += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, backward, backwards) : 0;
+}
+
+/* Where nothing is repeated, block by block: one stream for these collectives beside the passes. What a block reads is gathered from when the block before begins;
+ * gradients of a block are reduced when it ends, after what is waited for. */
+struct streams { int64_t time, begun, free; };   /* of the passes; when the block before began; when the stream is free */
+
+static void run_block(struct streams *streams, int64_t gather, int64_t takes)
+{
+	if (gather > 0)
+		streams->free = larger(streams->free, streams->begun) + gather;
+	streams->time = gather > 0 ? larger(streams->time, streams->free) : streams->time;
+	streams->begun = streams->time;
+	streams->time += takes;
+}
+
+static struct state_traffic block_traffic(const struct config_model *model, const struct config *config, uint32_t block)
+{
+	struct state_traffic traffic = { 0 };
+	for (uint32_t class = 0; class < STATE_CLASSES; class++)
+		if (config_group(config, class) > 1)
+			add_traffic(model, config, block, block + 1, class, &traffic);
+	return traffic;
+}
+
+static int64_t exposed_once(const struct config_model *model, const struct config *config, uint32_t blocks)
+{
+	struct streams streams = { 0 };
+	int64_t passes = 0, updated = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
+	for (uint32_t b = 0; b < blocks; b++) {
+		run_block(&streams, block_traffic(model, config, b).forward, model->cost[b].forward);
+		passes += model->cost[b].forward + model->cost[b].backward;
+	}
+	for (uint32_t b = blocks; b-- > 0;) {
+		struct state_traffic traffic = block_traffic(model, config, b);
+		run_block(&streams, traffic.gather, model->cost[b].backward);
+		streams.free = reduce > 0 ? larger(streams.free, ready) + reduce : streams.free;
+		reduce = traffic.once + traffic.each;
+		ready = streams.time;
+		updated += traffic.updated;
+	}
+	streams.free = reduce > 0 ? larger(streams.free, ready) + reduce : streams.free;
+	return larger(streams.free, streams.time) - passes + updated;
+}
+
+int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
+	uint32_t end)
+{
+	struct state_traffic traffic = { 0 };
+	int64_t backward = 0, forward = 0;
+	if (!config_sums_gradients(config))
+		return exposed_once(model, config, end);
+	for (uint32_t b = begin; b < end; b++) {
+		forward += model->cost[b].forward - model->cost[b].forward_link;
+		backward += model->cost[b].backward - model->cost[b].backward_link;
+	}
+	for (uint32_t class = 0; class < STATE_CLASSES; class++)
+		if (config_group(config, class) > 1)
+			add_traffic(model, config, begin, end, class, &traffic);
+	return beyond(traffic.once, backward, overheads) + traffic.updated
+		+ config->microbatches * (beyond(traffic.forward, forward, overheads) + beyond(traffic.gather + traffic.each, backward, overheads));
+}

@@ -1,0 +1,21 @@
+/* exposed.h: collectives that bring parameters and reduce gradients, and what of them computation doesn't hide.
+ *
+ * ZeRO (Rajbhandari et al., arXiv 1910.02054) over the devices that share states; buckets reduced beside the backward pass (Li et al., VLDB 2020).
+ */
+#ifndef TIDEMARK_PIPELINE_EXPOSED_H
+#define TIDEMARK_PIPELINE_EXPOSED_H
+
+#include "configuration.h"
+
+/* Devices that share the states of a class of parameters. */
+uint32_t config_group(const struct config *config, uint32_t class);
+
+/* Gradients are added up over microbatches, and wait for the pipeline's end. Where neither is, updates may run as soon as they can. */
+bool config_sums_gradients(const struct config *config);
+
+/* What reducing a rank's gradients and gathering its parameters takes beyond what computation hides: gradients once a step behind one backward pass, or
+ * behind that of every microbatch; parameters behind the pass that reads them. Those that an update has made are gathered behind nothing. */
+int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
+	uint32_t end);
+
+#endif
