@@ -74,11 +74,15 @@ Test(ui_layout, too_small_screens_say_what_they_need)
 			screen_draw_small(&frame);
 			frame_free(&frame);
 		}
-	struct frame frame = { 0 };
-	cr_assert(frame_resize(&frame, 30, 5));
-	screen_draw_small(&frame);
-	char *text = frame_dump(&frame);
-	cr_assert_str_eq(text, "\n\n    needs 40x10, has 30x5\n\n\n");
-	mem_free(text);
-	frame_free(&frame);
+	static const struct { int width; const char *text; } shown[] = {
+		{ 30, "\n\n    needs 40x10, has 30x5\n\n\n" }, { 20, "\n\n    needs 40x10\n\n\n" } };
+	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+		struct frame frame = { 0 };
+		cr_assert(frame_resize(&frame, shown[i].width, 5));
+		screen_draw_small(&frame);
+		char *text = frame_dump(&frame);
+		cr_assert_str_eq(text, shown[i].text);
+		mem_free(text);
+		frame_free(&frame);
+	}
 }
