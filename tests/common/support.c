@@ -29,6 +29,11 @@ void memory_allow(long allocations)
 	atomic_store(&allowed, allocations);
 }
 
+long memory_next(long n)
+{
+	return n + (n < 100 ? 1 : (long)test_rounds((uint32_t)n / 50, 1));
+}
+
 long memory_blocks(void)
 {
 	return atomic_load(&blocks);

@@ -13,9 +13,12 @@ uint64_t test_seed(void);
 uint32_t test_rounds(uint32_t usual, uint32_t all);
 
 /* From now on so many allocations succeed and all later ones fail; -1: all succeed.
- * The brutal test of a call: for (n = 0; ; n++) { memory_allow(n); status = call(); memory_allow(-1);
+ * The brutal test of a call: for (n = 0; ; n = memory_next(n)) { memory_allow(n); status = call(); memory_allow(-1);
  * if (status != NO_MEMORY) break; assert(memory_blocks() == before); } */
 void memory_allow(long allocations);
+
+/* How many allocations to allow after n were: one more in `make test-long`; in `make test` one more up to 100, then about 2 % more. */
+long memory_next(long n);
 
 /* Blocks allocated through mem_alloc and mem_resize and not freed. Compare before and after. */
 long memory_blocks(void);

@@ -208,7 +208,7 @@ static struct graph *random_run(uint64_t *random, struct run *run, bool fails)
 	}
 	struct step_costs costs = { axes, stream, time, inside, layer };
 	enum status status = NO_MEMORY;
-	for (long n = 0; fails && status == NO_MEMORY; n++) {
+	for (long n = 0; fails && status == NO_MEMORY; n = memory_next(n)) {
 		long before = memory_blocks();
 		*run = (struct run) { 0 };
 		memory_allow(n);

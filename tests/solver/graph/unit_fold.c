@@ -324,7 +324,7 @@ Test(fold, layers_that_alternate_are_copies_of_two)
 Test(fold, running_out_of_memory_leaks_nothing)
 {
 	struct graph *graph = model_of("gpt", 3, RECOMPUTE_NONE);
-	for (long n = 0;; n++) {
+	for (long n = 0;; n = memory_next(n)) {
 		struct fold fold;
 		long before = memory_blocks();
 		memory_allow(n);

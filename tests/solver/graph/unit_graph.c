@@ -269,7 +269,7 @@ Test(graph, order_pins_hold_or_are_refused)
 
 Test(graph, every_allocation_may_fail)
 {
-	for (long allowed = 0; ; allowed++) {
+	for (long allowed = 0;; allowed = memory_next(allowed)) {
 		uint64_t random = test_seed();
 		memory_allow(allowed);
 		struct graph *graph = random_graph(&random, 20);

@@ -92,7 +92,7 @@ Test(layout, running_out_of_memory_leaks_nothing)
 	struct sample sample;
 	draw(&sample, 12, 10, 9, ALIGNED | GAPPED | WINDOWED, &seed);
 	for (int strategy = 0; strategy < LAYOUT_STRATEGY_COUNT; strategy++) {
-		for (long n = 0;; n++) {
+		for (long n = 0;; n = memory_next(n)) {
 			struct layout layout = { 0 };
 			long before = memory_blocks();
 			memory_allow(n);

@@ -105,7 +105,7 @@ Test(layout_boxes, running_out_of_memory_leaks_nothing)
 	struct layout_model model;
 	struct error error;
 	cr_assert_eq(layout_model_build(&puzzle.buffers, 1, &model, &error), OK);
-	for (long n = 0;; n++) {
+	for (long n = 0;; n = memory_next(n)) {
 		struct layout_boxes boxes;
 		int64_t offset[MOST] = { 0 }, coarse[MOST] = { 0 };
 		long before = memory_blocks();

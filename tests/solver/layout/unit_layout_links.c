@@ -336,7 +336,7 @@ Test(layout_links, running_out_of_memory_leaks_nothing)
 	uint64_t seed = test_seed();
 	struct linked linked;
 	draw_links(&linked, 8, ALIGNED | GAPPED, true, true, &seed);
-	for (long n = 0;; n++) {
+	for (long n = 0;; n = memory_next(n)) {
 		struct linked_layout result;
 		struct error error;
 		long before = memory_blocks();

@@ -98,7 +98,7 @@ Test(wheel, out_of_memory_leaks_nothing)
 	uint64_t seed = test_seed();
 	struct sample sample;
 	cut_strip(&sample, 24, &seed);
-	for (long n = 0;; n++) {
+	for (long n = 0;; n = memory_next(n)) {
 		struct layout layout = { 0 };
 		long before = memory_blocks();
 		memory_allow(n);

@@ -133,7 +133,7 @@ Test(order, every_failed_allocation_is_reported_and_nothing_leaks)
 			struct order_options options = { .strategy = strategy };
 			long before = memory_blocks();
 			enum status status = NO_MEMORY;
-			for (long n = 0; status == NO_MEMORY; n++) {
+			for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 				struct control control = { 0 };
 				struct order_result result;
 				memory_allow(n);

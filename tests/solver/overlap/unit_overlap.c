@@ -206,7 +206,7 @@ Test(overlap, allocation_failures)
 	struct overlap_request request = { step.graph, &step.problem, &step.costs, INT64_MAX, start, 2, 0 };
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		struct overlap_result result;
 		struct step_model model;
 		struct step_bound bound = { 0 };

@@ -540,7 +540,7 @@ Test(configuration, failing_allocations_leave_nothing)
 	struct config_result result;
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		memory_allow(n);
 		status = config_cut(&model, &config, &none, first);
 		if (status == OK)
@@ -555,7 +555,7 @@ Test(configuration, failing_allocations_leave_nothing)
 	struct blocks blocks;
 	before = memory_blocks();
 	status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		memory_allow(n);
 		status = blocks_find(graph, &blocks);
 		memory_allow(-1);
@@ -574,7 +574,7 @@ Test(configuration, failing_allocations_leave_nothing)
 	struct block_cost *costs = mem_alloc(blocks.blocks, sizeof *costs);
 	before = memory_blocks();
 	status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		struct arena arena = { 0 };
 		struct block_work work;
 		memory_allow(n);

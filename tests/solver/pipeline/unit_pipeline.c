@@ -158,7 +158,7 @@ Test(pipeline, bad_input_and_allocation_failures)
 	cr_expect_eq(pipeline_run(&pipeline, &plan, &error), BAD_INPUT);
 	pipeline.chunks = 1;
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		memory_allow(n);
 		status = pipeline_run(&pipeline, &plan, &error);
 		memory_allow(-1);

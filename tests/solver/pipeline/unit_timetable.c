@@ -169,7 +169,7 @@ Test(timetable, bad_input_and_allocation_failures)
 	cr_assert_eq(timetable_build(&example.pipeline, &example.bytes, 0, &timetable, &error), BAD_INPUT);
 	example.pipeline.microbatches = 6;
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		memory_allow(n);
 		status = timetable_build(&example.pipeline, &example.bytes, 0, &timetable, &error);
 		memory_allow(-1);

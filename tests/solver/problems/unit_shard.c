@@ -252,7 +252,7 @@ Test(shard, running_out_of_memory_leaks_nothing)
 	struct sample sample;
 	for (int round = 0; round < 12; round++) {
 		draw(&sample, round % 5, &seed);
-		for (long n = 0;; n++) {
+		for (long n = 0;; n = memory_next(n)) {
 			struct shard_plan plan;
 			long before = memory_blocks();
 			memory_allow(n);
@@ -328,7 +328,7 @@ Test(shard, the_reader_survives_every_cut_and_every_failed_allocation)
 		cr_assert_eq(problem_json_read(whole, size, &problem, &error), BAD_INPUT, "%zu", size);
 		shard_problem_free(&problem);
 	}
-	for (long n = 0;; n++) {
+	for (long n = 0;; n = memory_next(n)) {
 		long before = memory_blocks();
 		memory_allow(n);
 		enum status status = read_text(whole, &error);

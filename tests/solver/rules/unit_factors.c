@@ -123,7 +123,7 @@ Test(factors, every_failed_allocation_is_reported_and_nothing_leaks)
 	struct graph *graph = open_sample("alexnet_b1_adam");
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n += n < 20 ? 1 : 5) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		struct factors factors = { 0 };
 		memory_allow(n);
 		struct rules *rules = rules_new();

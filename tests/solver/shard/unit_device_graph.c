@@ -89,7 +89,7 @@ Test(device_graph, nothing_leaks_where_memory_ends)
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
 	long before = memory_blocks();
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		memory_allow(n);
 		struct error error = { .status = BAD_INPUT };
 		struct graph *local = device_graph_build(&units, &sharding, 0, &error);

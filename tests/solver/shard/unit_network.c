@@ -288,7 +288,7 @@ Test(network, failed_allocations_are_reported_and_nothing_leaks)
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		struct network network;
 		struct error error;
 		memory_allow(n);

@@ -102,7 +102,7 @@ Test(float8, failing_allocations_leave_nothing)
 	struct rules *rules = rules_new();
 	struct graph *graph = tiny("gpt", false, RECOMPUTE_NONE), *result = NULL;
 	long before = memory_blocks();
-	for (long n = 0; !result; n += n < 200 ? 1 : 5) {
+	for (long n = 0; !result; n = memory_next(n)) {
 		struct error error = { 0 };
 		uint32_t changed;
 		memory_allow(n);

@@ -374,7 +374,7 @@ Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 	struct recompute_options options = { .mode = RECOMPUTE_FULL };
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n += n < 200 ? 1 : 5) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		struct activations activations;
 		struct graph *again = NULL;
 		memory_allow(n);

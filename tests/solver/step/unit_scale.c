@@ -187,7 +187,7 @@ Test(scale, every_failed_allocation_is_reported_and_nothing_leaks)
 	struct graph *graph = open_sample("alexnet_b1_adam");
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n += n < 20 ? 1 : 7) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		struct graph *scaled;
 		struct scale_report report;
 		struct error error = { 0 };

@@ -347,7 +347,7 @@ Test(train, every_failed_allocation_is_reported_and_nothing_leaks)
 		.update = { .master = true, .loss_scaling = true, .accumulate = true } };
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		struct error error = { 0 };
 		memory_allow(n);
 		struct graph *step = train_step(forward, &options, &error);

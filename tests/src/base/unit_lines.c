@@ -93,7 +93,7 @@ Test(lines, memory_that_ends_inside_jansson_is_said)
 	long before = memory_blocks();
 	struct graph *whole = graph_open("samples/diamond.jsonl", NULL, &error);
 	cr_assert_not_null(whole, "%s", error.text);
-	for (long n = 0;; n++) {
+	for (long n = 0;; n = memory_next(n)) {
 		error = (struct error){ 0 };
 		memory_allow(n);
 		struct graph *graph = graph_open("samples/diamond.jsonl", NULL, &error);

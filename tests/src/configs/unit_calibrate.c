@@ -124,7 +124,7 @@ Test(calibrate, failing_allocations_leave_nothing)
 	struct fit fit = { .row = row, .rows = ROWS, .factors = 3, .predict = sum_of_parts, .context = &parts };
 	measure(&parts, truth, 0, &random, row);
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		memory_allow(n);
 		status = fit_rows(&fit);
 		memory_allow(-1);

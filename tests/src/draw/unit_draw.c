@@ -208,7 +208,7 @@ Test(draw, running_out_of_memory_leaks_nothing)
 	FILE *stream = fopen("/dev/null", "w");
 	struct error error;
 	long before = memory_blocks();
-	for (long allowed = 0; ; allowed++) {
+	for (long allowed = 0;; allowed = memory_next(allowed)) {
 		memory_allow(allowed);
 		enum status status = write_all(plan, stream, &error);
 		memory_allow(-1);

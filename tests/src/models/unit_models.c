@@ -129,8 +129,7 @@ Test(models, every_failed_allocation_is_reported_and_nothing_leaks)
 		.recompute = RECOMPUTE_FULL };
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
-	/* every allocation of the beginning, then one in seven: a run takes thousands */
-	for (long n = 0; status == NO_MEMORY; n += n < 300 ? 1 : 7) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		struct error error = { 0 };
 		memory_allow(n);
 		struct graph *step = model_step("moe", &config, &training, &error);

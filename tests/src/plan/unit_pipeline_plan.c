@@ -297,7 +297,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 	cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		struct pipeline_cut cut = { 0 };
 		struct pipeline_flow flow = { 0 };
 		struct graph *rank = NULL;

@@ -612,7 +612,7 @@ Test(sharded, every_allocation_may_fail)
 {
 	struct graph *graph = model("gpt", 4);
 	long before = memory_blocks();
-	for (long allowed = 0; ; allowed += 1 + allowed / 12) {
+	for (long allowed = 0;; allowed = memory_next(allowed)) {
 		struct planner planner = { .store = store_new() };
 		struct scenario scenario;
 		struct error error;

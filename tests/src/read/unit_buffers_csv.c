@@ -153,7 +153,7 @@ Test(buffers_csv, what_is_wrong_is_said_with_its_line)
 
 Test(buffers_csv, running_out_of_memory_leaks_nothing)
 {
-	for (long n = 0;; n++) {
+	for (long n = 0;; n = memory_next(n)) {
 		struct buffers_csv csv;
 		struct error error;
 		long before = memory_blocks();

@@ -68,7 +68,7 @@ Test(schedule_csv, failing_allocations_leave_nothing)
 	struct schedule_csv csv;
 	struct error error;
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		memory_allow(n);
 		status = read_text("0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1B1\n", &csv, &error);
 		memory_allow(-1);

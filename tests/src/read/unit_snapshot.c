@@ -304,7 +304,7 @@ Test(snapshot, memory_may_end_anywhere)
 		put_event(&pickle, i % 2 ? "free_completed" : "alloc", 1 << 22, 512);
 	end(&pickle);
 	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n++) {
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
 		struct buffers_csv csv;
 		struct snapshot_facts facts;
 		struct error error;

@@ -793,7 +793,7 @@ Test(views, failed_allocations_leave_nothing_behind)
 	struct fixture fixture;
 	open_fixture(&fixture, diamond(), 80, 24);
 	for (int view = 0; view < VIEWS; view++)
-		for (long n = 0; n < 40; n++) {
+		for (long n = 0; n < 40; n = memory_next(n)) {
 			long before = memory_blocks();
 			void *state = mem_alloc(1, views[view]->state_size);
 			frame_clear(&fixture.frame);

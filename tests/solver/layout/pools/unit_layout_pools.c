@@ -245,7 +245,7 @@ Test(layout_pools, running_out_of_memory_leaks_nothing)
 	draw_pooled(&pooled, 10, 2, ALIGNED | GAPPED, true, &seed);
 	pooled.capacity[0] = 12;
 	pooled.capacity[1] = 0;
-	for (long n = 0;; n++) {
+	for (long n = 0;; n = memory_next(n)) {
 		struct pooled_layout result = { 0 };
 		struct error error;
 		long before = memory_blocks();
