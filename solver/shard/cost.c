@@ -341,12 +341,26 @@ static enum status sum_moved(struct sharding_sum *sum)
 	return status;
 }
 
+/* Where it stays: of several microbatches the sum of a gradient as it is written, but over axes where every microbatch scatters its own. */
+static struct placement place_of_staying(const struct sharding_sum *sum, const struct staying *of)
+{
+	const struct sharding *sharding = sum->sharding;
+	struct placement at = of->read == NONE ? sharding->produced[of->tensor] : sharding->needed[of->read];
+	if (of->as != GRADIENT || sum->microbatches < 2)
+		return at;
+	struct placement written = sharding->produced[of->tensor];
+	for (uint32_t a = 0; a < sharding->mesh.axes; a++)
+		if (!(sharding->each_axes >> a & 1))
+			at.on[a] = written.on[a];
+	return at;
+}
+
 static void sum_staying(struct sharding_sum *sum)
 {
 	int64_t total[TOTALS] = { 0 };
 	for (uint32_t i = 0; i < sum->stayings; i++) {
 		const struct staying *of = &sum->staying[i];
-		total[of->as] += stay(sum, of->tensor, of->read == NONE ? sum->sharding->produced[of->tensor] : sum->sharding->needed[of->read]);
+		total[of->as] += stay(sum, of->tensor, place_of_staying(sum, of));
 	}
 	sum->cost->kept += total[KEPT];
 	sum->cost->saved += total[SAVED];

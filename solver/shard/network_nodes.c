@@ -93,9 +93,18 @@ static bool first_of_update(const struct graph *graph, uint32_t tensor, uint32_t
 	return false;
 }
 
+/* Of several microbatches: a gradient's sum, which stays as it is written until the update reduces it. */
+static bool summed(const struct graph *graph, uint32_t tensor)
+{
+	const struct storage *storage = storage_of(graph, tensor);
+	return !storage->persistent && storage->root == tensor && storage->allocator != NONE && storage->phase == PHASE_BACKWARD
+		&& used_in(graph, graph->tensor[tensor].storage, PHASE_UPDATE);
+}
+
 static int64_t usage_of(const struct building *building, uint32_t op, struct split split, int64_t *ties)
 {
 	const struct graph *graph = building->graph;
+	bool sums = building->options->microbatches > 1;
 	uint32_t reads = csr_length(&graph->reads, op);
 	int64_t bytes = 0;
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
@@ -103,7 +112,7 @@ static int64_t usage_of(const struct building *building, uint32_t op, struct spl
 		bool twice = false;
 		for (uint32_t j = 0; j < k && j < reads && k < reads; j++)
 			twice = twice || graph->tensor[argument_of(graph, op, j)].storage == graph->tensor[tensor].storage;
-		if (k < reads ? !twice && first_of_update(graph, tensor, op) : saved(graph, tensor)) {
+		if (k < reads ? !sums && !twice && first_of_update(graph, tensor, op) : saved(graph, tensor) || (sums && summed(graph, tensor))) {
 			int64_t more = placement_bytes(building->units, building->mesh, tensor, split_place(building->units, op, split, k));
 			bytes += more;
 			*ties += sharding_tie(more);

@@ -314,6 +314,28 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+static int64_t gradients_of(struct planner *planner, struct graph *graph, const char *words)
+{
+	struct plan *plan = plan_of(planner, graph, words);
+	int64_t bytes = plan->transformed->sharded->cost.gradients;
+	plan_release(plan);
+	return bytes;
+}
+
+/* Of several microbatches gradients are summed up as they are written: whole with ZeRO-1, which reduces them once a step, in pieces with ZeRO-2. */
+Test(sharded, sums_of_gradients_are_counted_until_they_are_reduced)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model("resnet18", 8);
+	int64_t once = gradients_of(&planner, graph, "devices=2 strategy=data zero=1"), whole = gradients_of(&planner, graph, "devices=2 strategy=data zero=1 microbatches=2"),
+		pieces = gradients_of(&planner, graph, "devices=2 strategy=data zero=2 microbatches=2");
+	cr_assert_eq(pieces, once, "%lld and %lld", (long long)pieces, (long long)once);
+	cr_assert_geq(whole, once + once / 10 * 9, "%lld and %lld", (long long)whole, (long long)once);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* Gradients and what is saved are not all there at once: what stays may be more than the arena, which alone the cap is about. */
 Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 {
