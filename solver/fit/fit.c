@@ -113,6 +113,7 @@ struct solving {
 	int64_t cap;
 	uint64_t ticks;
 	uint32_t best;             /* base of the best states, or NONE */
+	uint64_t ordered;          /* the last states that the orderer had, hashed: it would give the same base again */
 };
 
 /* A plan so near the bound, as a share of it and as a share of the step, that no search makes it noticeably faster. */
@@ -130,11 +131,11 @@ static bool is_done(const struct solving *solving)
 	return is_near(solving, 0.001, tiny ? 5e-5 : 4e-4);
 }
 
-/* Nothing fits, and what was tried along all orders is so far above the cap that no change of single storages mends it. */
+/* Nothing fits, and what was tried is so far above the cap that no change of single storages mends it; of small steps more is tried, for the lowest peak. */
 static bool is_hopeless(const struct solving *solving)
 {
 	const struct fit_plan *plan = solving->plan;
-	return plan->extra == INT64_MAX && plan->peak - solving->cap > (solving->cap - solving->solver->step.persistent) / HOPELESS;
+	return solving->solver->base[0].actives >= SMALL_STEP && plan->extra == INT64_MAX && plan->peak - solving->cap > (solving->cap - solving->solver->step.persistent) / HOPELESS;
 }
 
 static void try_all(struct solving *solving, enum fit_state state)
@@ -286,8 +287,25 @@ static enum status order_states(struct solving *solving, const uint8_t *state, c
 	return status;
 }
 
+static uint64_t hash_plan(const struct solving *solving)
+{
+	const struct fit_step *step = &solving->solver->step;
+	uint64_t hash = 1;
+	for (uint32_t s = 0; s < step->storages; s++)
+		hash = hash_join(hash, solving->plan->state[s]);
+	for (uint32_t op = 0; op < step->ops; op++)
+		hash = hash_join(hash, solving->plan->order[op]);
+	return hash;
+}
+
+/* The same of the plan so far, once. */
 static enum status order_plan(struct solving *solving, bool *added)
 {
+	uint64_t hash = hash_plan(solving);
+	*added = false;
+	if (hash == solving->ordered)
+		return OK;
+	solving->ordered = hash;
 	return order_states(solving, solving->plan->state, solving->plan->order, added);
 }
 
@@ -428,7 +446,7 @@ static enum status search_all(struct solving *solving)
 	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.02, 2e-4); round++) {
 		int64_t extra = solving->plan->extra, peak = solving->plan->peak;
 		search->status = order_plan(solving, &added);
-		if (search->status == OK)
+		if (search->status == OK && added)
 			on_base(solving, solving->solver->bases - 1, false);
 		if ((solving->plan->extra == extra && solving->plan->peak == peak) || is_hopeless(solving))
 			break;
@@ -454,7 +472,7 @@ static enum status search_all(struct solving *solving)
 	for (int round = 0; round < 3 && small && search->status == OK && solving->options->orderer && !is_done(solving); round++) {
 		int64_t extra = solving->plan->extra;
 		search->status = order_plan(solving, &added);
-		if (search->status == OK)
+		if (search->status == OK && added)
 			on_base(solving, solving->solver->bases - 1, true);
 		if (solving->plan->extra == extra)
 			break;
@@ -496,7 +514,7 @@ static enum status try_exactly(struct solving *solving)
 
 enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options, struct control *control, struct fit_plan *plan)
 {
-	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE };
+	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0 };
 	if (!allocate_plan(solver, plan))
 		return NO_MEMORY;
 	forget_orders(solver);
@@ -536,7 +554,7 @@ static enum status consider_along(struct solving *solving, const uint8_t *state,
 enum status fit_consider(struct fit_solver *solver, int64_t cap, const uint8_t *state, uint32_t count, const struct fit_options *options, struct control *control,
 	struct fit_plan *plan)
 {
-	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE };
+	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0 };
 	enum status status = OK;
 	solver->search.control = control;
 	solver->search.status = OK;

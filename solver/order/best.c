@@ -114,19 +114,20 @@ static enum status search_both_ways(struct order_job *job, uint32_t states)
 	return status != OK || order_job_done(job) ? status : search(job, true, states / 4);
 }
 
+/* Repair, windows and search with growing limits, as long as the one before brought something. */
 static enum status close_gap(struct order_job *job, struct order_cut *cut)
 {
-	enum status status = improve_seeds(job, cut, 2, 6, 300);
-	if (status == OK)
-		status = search_both_ways(job, 4000);
-	if (status == OK)
-		status = improve_seeds(job, cut, SEEDS, 40, 1000);
-	if (status == OK)
-		status = search_both_ways(job, 60000);
-	if (status == OK)
-		status = improve_seeds(job, cut, SEEDS, 40, 20000);
-	if (status == OK)
-		status = search_both_ways(job, SEARCH_STATES);
+	static const struct { int seeds; uint32_t failures, window, states; } pass[] = { { 2, 6, 300, 4000 }, { SEEDS, 40, 1000, 60000 }, { SEEDS, 40, 20000, SEARCH_STATES } };
+	enum status status = OK;
+	int64_t gap = INT64_MAX;
+	for (size_t i = 0; i < sizeof pass / sizeof *pass && status == OK && !order_job_done(job); i++) {
+		if (i > 1 && !order_job_gained(job, gap))
+			break;
+		gap = job->peak - job->bound;
+		status = improve_seeds(job, cut, pass[i].seeds, pass[i].failures, pass[i].window);
+		if (status == OK)
+			status = search_both_ways(job, pass[i].states);
+	}
 	return status == OK && !order_job_done(job) ? LIMIT : status;
 }
 

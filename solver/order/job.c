@@ -19,12 +19,17 @@ bool order_job_done(const struct order_job *job)
 #define SMALL_OPS 2500         /* problems of fewer ops are often proved by a long search */
 #define WORTH 100              /* what closes less than this part of the gap is no reason to go on */
 
+bool order_job_gained(const struct order_job *job, int64_t gap)
+{
+	return gap - (job->peak - job->bound) >= gap / WORTH;
+}
+
 /* Something better was found: it pays to go on for so many times what that took, and for a part of the effort at least; less where little is left to gain. */
 static void wait_longer(struct order_job *job)
 {
 	int64_t gap = job->peak - job->bound, thousandth = job->peak / 1000;
 	uint64_t patience = gap > 10 * thousandth ? 8 : gap > thousandth ? 4 : 2, least = job->effort / 64 * patience + 1, longer = patience * job->control.ticks;
-	if (job->effort == 0 || job->gap - gap < job->gap / WORTH)
+	if (job->effort == 0 || !order_job_gained(job, job->gap))
 		return;
 	job->gap = gap;
 	job->control.limit = longer > least ? longer : least;

@@ -169,12 +169,19 @@ static enum status check_order(struct check *check)
 /* The step simulated in the file's order. */
 static enum status check_time(struct check *check)
 {
-	if (!check->sharded || check->pipelined)
+	if (check->pipelined)
+		return check_waits(check, 0);
+	if (!check->sharded && !check->copies)
 		return OK;
 	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
 	if (!time)
 		return fail_memory(check->error);
-	enum status status = shard_check_time(json_object_get(check->plan, "shard"), time, check->error);
+	enum status status = check_waits(check, plan_time_host_waits(time, check->sharded));
+	if (!check->sharded || status != OK) {
+		plan_time_free(time);
+		return status;
+	}
+	status = shard_check_time(json_object_get(check->plan, "shard"), time, check->error);
 	const json_t *bound = json_object_get(json_object_get(check->plan, "shard"), "step_bound");
 	check->ahead = time->model.ahead;
 	if (status == OK)

@@ -201,7 +201,8 @@ static enum status check_bound(struct check *check, const struct fitted *fitted)
 	if (json_is_null(claim) != certificate.impossible)
 		return check_wrong(check, "recompute.bound_seconds contradicts its certificate");
 	const char *by = json_string_value(json_object_get(check_member(check, "recompute", "certificate"), "by"));
-	if (json_is_true(check_member(check, "recompute", "proved")) && (certificate.impossible || bound < fitted->extra))
+	int64_t extra = llround(json_number_value(check_member(check, "recompute", "extra_seconds")) * 1e12);
+	if (json_is_true(check_member(check, "recompute", "proved")) && (certificate.impossible || bound < extra))
 		return check_wrong(check, "recompute.proved contradicts the bound");
 	if (strcmp(by, "search") == 0)
 		return check_search(check, fitted, cap, bound);
@@ -219,7 +220,20 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	for (uint32_t op = 0; op < fitted->step->ops; op++)
 		total += fitted->time[op];
 	enum status status = expect_time(check, "step_seconds", total);
-	status = status == OK ? expect_time(check, "extra_seconds", fitted_extra(fitted, recomputed)) : status;
+	check->copies = fitted->away > 0;
+	check->reruns = fitted_extra(fitted, recomputed) - fitted->stall;
+	check->pinned_stall = fitted->pinned_stall;
+	if (!check->copies && status == OK)
+		status = expect_time(check, "extra_seconds", check->reruns);
 	status = status == OK ? check_values(check, fitted->step, recomputed) : status;
 	return status == OK && fitted->capped ? check_bound(check, fitted) : status;
+}
+
+enum status check_waits(struct check *check, int64_t waits)
+{
+	int64_t stall = waits > check->pinned_stall ? waits - check->pinned_stall : 0;
+	if (!check->copies)
+		return OK;
+	enum status status = expect_time(check, "stall_seconds", stall);
+	return status == OK ? expect_time(check, "extra_seconds", check->reruns + stall) : status;
 }

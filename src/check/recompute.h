@@ -7,5 +7,7 @@
 /* The times of the step and of what runs again, summed anew; that every op reads what it read before anything ran again; and the bound from its certificate. fitted: NULL where the
  * scenario computes nothing again. */
 enum status check_recompute(struct check *check, const struct fitted *fitted, const struct graph *recomputed);
+/* Where copies to the host were chosen: the extra time with the waits for them, which are so many picoseconds in the file's order. */
+enum status check_waits(struct check *check, int64_t waits);
 
 #endif

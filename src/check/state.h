@@ -30,6 +30,8 @@ struct check {
 	uint32_t peak_position;
 	int64_t reserved[2];          /* bytes of the caching allocator, without and with expandable segments */
 	int64_t ahead;                /* bytes of parameters gathered a layer ahead; -1: not known */
+	bool copies;                  /* offload=on has chosen copies to the host: */
+	int64_t reruns, pinned_stall; /* picoseconds of what runs again; of waits for other copies, in the program's order */
 	int64_t over;                 /* bytes that the plan needs above its cap; < 0: it fits, or there is no cap */
 	const char *notes;            /* what the stages say of the planned graph, in the arena; NULL: not known */
 	struct arena arena;

@@ -110,16 +110,11 @@ static void draw_plans(struct scales *scales, const struct slowdown *slowdown)
 		canvas_box(&scales->canvas, point[i].x - MARK / 2, point[i].y - MARK / 2, MARK, MARK, BLUE, NULL, "a plan");
 }
 
-static double present_extra(const struct plan *plan)
-{
-	return plan->transformed->fitted ? (double)plan->transformed->fitted->extra : 0;
-}
-
 /* Knapsack's points have their share alone for a name. Names keep off all points and the cross. */
 static void draw_strategies(struct scales *scales, const struct slowdown *slowdown, const struct plan *plan)
 {
 	struct labels names = { .left = LEFT, .right = LEFT + scales->span, .top = TOP, .bottom = TOP + PLOT };
-	label_avoid(&names, x_of(scales, (double)plan_peak(plan)), y_of(scales, present_extra(plan)), NAMELESS);
+	label_avoid(&names, x_of(scales, (double)plan_peak(plan)), y_of(scales, (double)plan_extra_time(plan)), NAMELESS);
 	for (uint32_t i = 0; i < slowdown->strategies; i++)
 		label_avoid(&names, x_of(scales, (double)slowdown->strategy[i].bytes), y_of(scales, (double)slowdown->strategy[i].extra), NAMELESS);
 	for (uint32_t i = 0; i < slowdown->strategies; i++) {
@@ -139,7 +134,7 @@ static void draw_strategies(struct scales *scales, const struct slowdown *slowdo
 static void draw_present(struct scales *scales, const struct plan *plan)
 {
 	const struct canvas_line line = { INK, 1.5, false };
-	double x = x_of(scales, (double)plan_peak(plan)), y = y_of(scales, present_extra(plan));
+	double x = x_of(scales, (double)plan_peak(plan)), y = y_of(scales, (double)plan_extra_time(plan));
 	if (x < LEFT || x > LEFT + scales->span)
 		return;
 	canvas_path(&scales->canvas, (struct canvas_point[]){ { x - 4, y - 4 }, { x + 4, y + 4 } }, 2, NULL, &line);

@@ -17,6 +17,13 @@ static uint64_t plan_fingerprint(const struct graph *graph, const struct scenari
 	return key.half[0];
 }
 
+/* time: of the plan, or NULL. */
+static void find_stall(struct plan *plan, const struct plan_time *time)
+{
+	const struct fitted *fitted = plan->transformed->fitted;
+	plan->stall = fitted && time ? fitted_stall(fitted, plan_time_host_waits(time, plan->transformed->sharded)) : 0;
+}
+
 /* The step's time: simulated, a pipeline's, or that of one device. With accumulation it is one pass and an update. False: out of memory. */
 static bool find_speed(struct plan *plan, const struct rules *rules)
 {
@@ -27,7 +34,10 @@ static bool find_speed(struct plan *plan, const struct rules *rules)
 	if (!sharded) {
 		struct plan_time *alone = plan_time_of(plan->graph, plan->ordered->result.order, NULL, &plan->scenario, rules);
 		time = alone ? alone->time.total : -1;
+		find_stall(plan, alone);
 		plan_time_free(alone);
+	} else {
+		find_stall(plan, plan->time);
 	}
 	plan->speed = plan_speed_of(sharded ? sharded->shared->graph : plan->graph, rules, &plan->scenario, passes, devices, time);
 	return time >= 0;

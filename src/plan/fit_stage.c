@@ -10,7 +10,8 @@
 #include "src/scenario/devices.h"
 
 #define AGAIN 2            /* tries of windows for copies to the host */
-#define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along */
+#define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along: at most, */
+#define ORDER_OP_TICKS UINT64_C(5000)       /* and for each op */
 
 /* ---- life ---------------------------------------------------------------------------------------------- */
 
@@ -79,7 +80,8 @@ struct ordering { const struct scenario *scenario; };
 static enum status order_step(void *context, struct graph *graph, struct control *control, uint32_t *order, int64_t *peak)
 {
 	const struct ordering *ordering = context;
-	struct order_options options = { .strategy = ORDER_BEST, .ticks = ORDER_TICKS };
+	uint64_t ticks = ORDER_OP_TICKS * (graph->ops + 1u);
+	struct order_options options = { .strategy = ORDER_BEST, .ticks = ticks < ORDER_TICKS ? ticks : ORDER_TICKS };
 	struct control own = { .cancel = control->cancel };
 	struct order_result result = { 0 };
 	struct problem problem;
@@ -213,13 +215,14 @@ static enum status note_away(struct stage_context *stage, const struct scenario 
 {
 	fitted->away = 0;
 	fitted->moved = 0;
-	int64_t bytes, stall = host_stall(graph, scenario, sharded, stage->rules), before = stall > 0 ? host_stall(fitted->step, scenario, sharded, stage->rules) : 0;
+	int64_t bytes, stall = host_stall(graph, scenario, sharded, stage->rules), before = host_stall(fitted->step, scenario, sharded, stage->rules);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (graph->op[op].added == ADDED_OFFLOAD && graph_find_op(fitted->step, graph->op[op].name) == NONE && plan_time_host(graph, op, &bytes)) {
 			fitted->away++;
 			fitted->moved += bytes;
 		}
 	fitted->stall = stall > before ? stall - before : 0;
+	fitted->pinned_stall = before > 0 ? before : 0;
 	return stall < 0 || before < 0 ? NO_MEMORY : OK;
 }
 

@@ -14,7 +14,8 @@ struct fitted {
 	uint32_t *traits;              /* [ops] */
 	int64_t total, extra;          /* picoseconds of the step, and of what runs again, with waits for the host */
 	struct fit_link link;          /* offload=on: input.link is this */
-	int64_t stall;                 /* picoseconds of extra that computation waits for the host */
+	int64_t stall;                 /* picoseconds of extra that computation waits for the host, in the program's order */
+	int64_t pinned_stall;          /* picoseconds that it waits for what pins send there, not in stall */
 	uint32_t away;                 /* storages that wait in the host */
 	int64_t moved;                 /* bytes of them */
 	bool capped;                   /* recompute=auto: the rest is known */
@@ -35,8 +36,14 @@ struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step,
 struct fitted *fitted_retain(struct fitted *fitted);
 void fitted_release(void *fitted);
 
-/* A step's ops that run again in a graph made from it, in picoseconds. O(ops). */
+/* A step's ops that run again in a graph made from it, in picoseconds, with waits for the host in the program's order. O(ops). */
 int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph);
+
+/* Of these waits in a plan's order, where copies to the host were chosen: extra becomes what the plan takes. waits: plan_time_host_waits() of the plan. */
+static inline int64_t fitted_stall(const struct fitted *fitted, int64_t waits)
+{
+	return fitted->away > 0 && waits > fitted->pinned_stall ? waits - fitted->pinned_stall : 0;
+}
 
 /* The step with what the options ask for computed again: by recompute_apply(), or, where their mode is auto, what fits the cap less the margin. sharded: NULL
  * where the graph is not of a device. A new reference, *fitted too; or NULL with *error. */

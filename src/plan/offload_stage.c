@@ -46,13 +46,11 @@ enum status host_link_of(const struct graph *step, const struct scenario *scenar
 
 int64_t host_stall(const struct graph *graph, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
 {
-	uint32_t *order = mem_alloc(graph->ops, sizeof *order), first = 1 + (sharded ? sharded->sharding.mesh.axes : 0);
+	uint32_t *order = mem_alloc(graph->ops, sizeof *order);
 	for (uint32_t op = 0; op < graph->ops && order; op++)
 		order[op] = op;
 	struct plan_time *time = order ? plan_time_of(graph, order, sharded, scenario, rules) : NULL;
-	int64_t stall = time ? 0 : -1;
-	for (uint32_t s = first; time && s < time->model.streams; s++)
-		stall += time->time.exposed[s];
+	int64_t stall = time ? plan_time_host_waits(time, sharded) : -1;
 	plan_time_free(time);
 	mem_free(order);
 	return stall;

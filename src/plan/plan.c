@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "fit_stage.h"
 #include "plan.h"
 #include "transform.h"
 
@@ -44,6 +45,12 @@ int64_t plan_flops(const struct plan *plan)
 int64_t plan_step_time(const struct plan *plan)
 {
 	return plan->transformed->pipelined ? plan->transformed->pipelined->time : plan->time ? plan->time->time.total : -1;
+}
+
+int64_t plan_extra_time(const struct plan *plan)
+{
+	const struct fitted *fitted = plan->transformed->fitted;
+	return fitted ? fitted->extra - fitted->stall + plan->stall : 0;
 }
 
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size)

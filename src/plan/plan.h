@@ -70,6 +70,7 @@ struct plan {
 	struct traffic_sum traffic;   /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not counting what goes between these */
 	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
 	struct plan_speed speed;
+	int64_t stall;                /* picoseconds that computation waits in this order for copies to the host that offload=on has chosen */
 	uint32_t compared;            /* shardings whose plans were compared by memory and simulated time, this one included; 0: there was just one */
 	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */
 	struct stage_run run[STAGE_COUNT];
@@ -97,6 +98,8 @@ static inline int64_t plan_arena(const struct plan *plan)
 int64_t plan_flops(const struct plan *plan);
 /* Picoseconds of a step, as simulated, or a pipeline's; -1: the step is not split over devices. */
 int64_t plan_step_time(const struct plan *plan);
+/* Picoseconds of a step that go to what runs again, and to waits in the plan's order for copies to the host that offload=on has chosen. */
+int64_t plan_extra_time(const struct plan *plan);
 /* What the bounds rest on: "the cheapest state in which head can run (a minimum cut)", "what is alive at op 3". An op is named if its name
  * has at most so many bytes, else numbered. Return text. */
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size);

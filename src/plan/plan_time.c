@@ -258,6 +258,14 @@ void plan_time_free(struct plan_time *time)
 	mem_free(time);
 }
 
+int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded)
+{
+	int64_t waits = 0;
+	for (uint32_t s = 1 + (sharded ? sharded->sharding.mesh.axes : 0); s < time->model.streams; s++)
+		waits += time->time.exposed[s];
+	return waits;
+}
+
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream)
 {
 	const struct mesh *mesh = sharded ? &sharded->sharding.mesh : &no_mesh;

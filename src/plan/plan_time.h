@@ -22,6 +22,8 @@ struct plan_time {
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules);
 void plan_time_free(struct plan_time *time);
+/* Picoseconds that computation waits for copies to the host and back. */
+int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded);
 /* Fills in the bound. OK or NO_MEMORY. */
 enum status plan_time_bound(struct plan_time *time);
 /* An order of a shorter step with a peak of at most limit bytes (overlap.h), from the order given and the program's. Statuses as overlap_schedule(). */

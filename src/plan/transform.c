@@ -306,6 +306,14 @@ static enum status read_pins(struct job *job, const struct activations *activati
 	return OK;
 }
 
+static bool goes_back(const struct graph *step)
+{
+	uint32_t op = 0;
+	while (op < step->ops && step->op[op].phase != PHASE_BACKWARD)
+		op++;
+	return op < step->ops;
+}
+
 /* "9.32 % more time, 13.5 ms". */
 static void note_fitted(struct job *job)
 {
@@ -314,16 +322,16 @@ static void note_fitted(struct job *job)
 	char margin[32];
 	if (fitted->impossible)
 		note(job->notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap", fitted->step->op[fitted->certificate.op].name);
+	else if (fitted->replayed > fitted->cap && !goes_back(fitted->step))
+		note(job->notes, "recompute=auto changes nothing: the graph has no backward pass, for which something could run again");
 	else if (fitted->replayed > fitted->cap)
 		note(job->notes, "no recomputation was found that meets the memory cap");
 	if (fitted->away > 0)
-		note(job->notes, "%u tensor%s, %s, wait%s in the host's memory between the passes; in the program's order computation waits for %s of the copies",
-			fitted->away, fitted->away == 1 ? "" : "s", bytes_text(fitted->moved, margin, sizeof margin), fitted->away == 1 ? "s" : "", fitted->stall > 0 ? "some" : "none");
-	if (fitted->stall > 0)
-		note(job->notes, "waits for copies, in the program's order: %.4g %% of the step's time more, %.4g ms", 100 * (double)fitted->stall / step, (double)fitted->stall / 1e9);
+		note(job->notes, "%u tensor%s, %s, wait%s in the host's memory between the passes", fitted->away, fitted->away == 1 ? "" : "s",
+			bytes_text(fitted->moved, margin, sizeof margin), fitted->away == 1 ? "s" : "");
 	if (fitted->extra > fitted->stall)
 		note(job->notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)(fitted->extra - fitted->stall) / step,
-			(double)(fitted->extra - fitted->stall) / 1e9, fitted->proved ? ", proved least" : "");
+			(double)(fitted->extra - fitted->stall) / 1e9, fitted->proved && fitted->away == 0 ? ", proved least" : "");
 	if (fitted->bound > 0 && !fitted->proved)
 		note(job->notes, "any order with any recomputation takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms", 100 * (double)fitted->bound / step, giga);
 	if (job->wish->margin && fitted->replayed <= fitted->cap)

@@ -52,9 +52,10 @@ void recompute_write_json(const struct plan *plan, struct json *json)
 	json_open_object(json, "recompute");
 	json_write_text(json, "strategy", knob_text(K_recompute, plan->scenario.value[K_recompute], word, sizeof word));
 	json_write_decimal(json, "step_seconds", fitted->total, 12);
-	json_write_decimal(json, "extra_seconds", fitted->extra, 12);
+	int64_t extra = plan_extra_time(plan);
+	json_write_decimal(json, "extra_seconds", extra, 12);
 	if (fitted->away > 0) {
-		json_write_decimal(json, "stall_seconds", fitted->stall, 12);
+		json_write_decimal(json, "stall_seconds", plan->stall, 12);
 		json_write_integer(json, "offloaded", fitted->away);
 		json_write_integer(json, "offloaded_bytes", fitted->moved);
 	}
@@ -64,7 +65,7 @@ void recompute_write_json(const struct plan *plan, struct json *json)
 			json_write_null(json, "bound_seconds");
 		else
 			json_write_decimal(json, "bound_seconds", fitted->bound, 12);
-		json_write_bool(json, "proved", fitted->proved);
+		json_write_bool(json, "proved", fitted->proved && extra <= fitted->bound);
 		write_certificate(fitted, json);
 	}
 	json_close(json);

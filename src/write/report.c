@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "src/plan/fit_stage.h"
 #include "src/plan/host_pool.h"
 #include "src/read/card.h"
 #include "src/plan/verdict.h"
@@ -186,6 +187,8 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	line(stream, "caching allocator", plan_caching(plan), remark);
 	write_verdict(plan, stream);
 	write_speed(plan, stream);
+	if (plan->transformed->fitted && plan->transformed->fitted->away > 0)
+		fprintf(stream, "  %-22s %12.3f ms    computation waits so long for copies to and from the host, in this order\n", "waits for the host", (double)plan->stall * 1e-9);
 	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1)
 		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
 	write_idle_knobs(&plan->scenario, stream);

@@ -193,10 +193,9 @@ void slowdown_draw(struct frame *frame, struct rect rect, struct slowdown_pane *
 	for (int y = scales.rect.y; y < scales.rect.y + scales.rect.height && inside(&scales, x); y++)
 		frame_glyph(frame, x, y, GLYPH_VERTICAL, ROLE_BUDGET);
 	draw_points(frame, &scales, curve);
-	const struct fitted *fitted = model->plan->transformed->fitted;
 	x = column_of(&scales, (double)plan_peak(model->plan));
 	if (inside(&scales, x))
-		frame_text(frame, x, row_of(&scales, fitted ? (double)fitted->extra : 0), 1, ROLE_PEAK, "x");
+		frame_text(frame, x, row_of(&scales, (double)plan_extra_time(model->plan)), 1, ROLE_PEAK, "x");
 	draw_scales(frame, &scales);
 	draw_answer(frame, rect, curve, cap);
 	draw_legend(frame, rect, slowdowns);
