@@ -8,6 +8,7 @@
 #include "src/read/plan_file.h"
 #include "check.h"
 #include "layout.h"
+#include "made.h"
 #include "pipeline.h"
 #include "recompute.h"
 #include "savings.h"
@@ -78,7 +79,7 @@ static enum status transform_graph(struct check *check)
 		return fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
 	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules,
-		.shard_decider = shard_decision, .shard_context = &claim };
+		.shard_decider = shard_decision, .shard_context = &claim, .witness = made_check, .witness_context = check };
 	struct plan_wish wish = { .margin = margin };
 	struct transformed *transformed = NULL;
 	if (stage.store)
@@ -101,6 +102,8 @@ static enum status transform_graph(struct check *check)
 		if (status == OK && check->pipelined)
 			check_passed(check, "every pipeline rank's graph; the schedule played anew, and the step's time; what ranks hold");
 	}
+	if (status == OK)
+		made_report(check);
 	if (transformed && status == OK)
 		status = check_recompute(check, transformed->fitted, transformed->fitted ? transformed->fitted->recomputed : NULL);
 	transformed_release(transformed);

@@ -9,6 +9,10 @@
  *     savings   what the plan is compared with; the peak by kinds
  *     verdict   whether the plan fits its device
  *     allocator PyTorch's caching allocator once more
+ *     made      what each stage made of the graph
+ *     values    two graphs, run on symbols
+ *     sizes     another batch or sequence
+ *     chunks    a loss in chunks
  *     recompute what runs again, its time and the bound
  *     shard     placements, costs and bounds
  *     shard_sums  collectives by kind, words of frameworks
@@ -35,8 +39,9 @@ struct check_options {
  *
  * Independent of the solvers, by other and slower code: graph and scenario, the order's dependencies and pins, lifetimes and peaks, overlaps and pins of
  * the layout, the simulated allocator, the host's buffers, what collectives add up to, bounds by their certificates in integers. The graph that is
- * planned is made by the same stages as the planner's (src/plan/transform.h), with the file's own sharding in the place of the search; that graph is
- * then held against the sharding by device_check and pipeline check. Not independent: bounds without a certificate are searched again, and at the
+ * planned is made by the same stages as the planner's (src/plan/transform.h), with the file's own sharding in the place of the search; what each stage made is
+ * then held against what it was given, op by op, by code that shares nothing with the stage (made.h, device_check, pipeline check). What that can't show is told as taken on
+ * trust. Not independent: bounds without a certificate are searched again, and at the
  * end the scenario is planned again, which binds what only the search explains (again.h).
  *
  * OK; INFEASIBLE: something in the plan is wrong, or it is above its memory cap: error says what; BAD_INPUT: not a plan file of this graph. */

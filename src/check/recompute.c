@@ -1,120 +1,11 @@
-/* recompute.c: verifies what a plan file says of recomputation.
- *
- * That copies compute what they stand for is shown by running both steps on symbols: a storage holds a symbol, an op's results are symbols of the op and of what it
- * reads and through which views, a copy counts as the op it repeats. Every op of the step must then read the same symbols in both.
- */
+/* recompute.c: verifies what a plan file says of recomputation. That copies compute what they stand for: values.c. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "recompute.h"
+#include "values.h"
 #include "solver/fit/check.h"
-
-/* ---- symbols ------------------------------------------------------------------------------------------------ */
-
-static uint64_t text_symbol(const char *text)
-{
-	uint64_t hash = 7;
-	for (size_t i = 0; text[i]; i++)
-		hash = hash_join(hash, (uint64_t)(unsigned char)text[i]);
-	return hash;
-}
-
-static bool renames(const struct graph *graph, uint32_t op, uint32_t tensor)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->inplace[i].out == tensor)
-			return false;
-	return graph->tensor[tensor].alias != NONE;
-}
-
-/* The op that a copy repeats, by name; else the op itself. */
-static const char *op_repeated(const struct graph *graph, uint32_t op)
-{
-	return graph->op[op].recomputed && graph->op[op].of ? graph->op[op].of : graph->op[op].name;
-}
-
-/* Which part of its storage a tensor is: the views on the way to it. */
-static uint64_t view_symbol(const struct graph *graph, uint32_t tensor)
-{
-	uint64_t symbol = 3;
-	for (; graph->tensor[tensor].alias != NONE; tensor = graph->tensor[tensor].alias) {
-		uint32_t writer = graph->tensor[tensor].writer;
-		if (writer == NONE || !renames(graph, writer, tensor))
-			continue;
-		symbol = hash_join(symbol, text_symbol(op_repeated(graph, writer)));
-		for (uint32_t i = graph->writes.start[writer]; graph->writes.item[i] != tensor; i++)
-			symbol = hash_join(symbol, 1);
-	}
-	return symbol;
-}
-
-/* What an op reads. Running statistics don't change what a norm computes, nor does a saved state what a random op draws from it. */
-static uint64_t read_symbols(const struct graph *graph, uint32_t op, const uint64_t *content)
-{
-	uint64_t read = 1;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
-		bool state = writer != NONE && graph->op[writer].added == ADDED_RANDOM_STATE;
-		if (graph->storage[graph->tensor[tensor].storage].kind != KIND_BUFFER && !state)
-			read = hash_join(read, hash_join(content[graph->tensor[tensor].storage], view_symbol(graph, tensor)));
-	}
-	return read;
-}
-
-static void run_op(const struct graph *graph, uint32_t op, uint64_t *content, uint64_t read)
-{
-	const struct op *record = &graph->op[op];
-	bool moves = (record->added == ADDED_OFFLOAD || record->added == ADDED_FETCH) && csr_length(&graph->reads, op) > 0;
-	uint64_t result = moves ? content[graph->tensor[graph->reads.item[graph->reads.start[op]]].storage]
-		: hash_join(read, text_symbol(op_repeated(graph, op))), position = 0;
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i];
-		if (!renames(graph, op, tensor))
-			content[graph->tensor[tensor].storage] = moves ? result : hash_join(result, position);
-		position++;
-	}
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->inplace[i].out == NONE)
-			content[graph->tensor[graph->inplace[i].in].storage] = result;
-}
-
-/* What each op reads, value [ops], in program order. */
-static bool run_symbols(const struct graph *graph, uint64_t *value)
-{
-	uint64_t *content = mem_alloc(graph->storages, sizeof *content);
-	for (uint32_t s = 0; s < graph->storages && content; s++) {
-		const char *name = graph->tensor[graph->storage[s].root].name;
-		content[s] = text_symbol(name);
-	}
-	for (uint32_t op = 0; op < graph->ops && content; op++) {
-		value[op] = read_symbols(graph, op, content);
-		run_op(graph, op, content, value[op]);
-	}
-	mem_free(content);
-	return content != NULL;
-}
-
-static enum status check_values(struct check *check, const struct graph *step, const struct graph *recomputed)
-{
-	uint64_t *before = mem_alloc(step->ops, sizeof *before), *after = mem_alloc(recomputed->ops, sizeof *after);
-	enum status status = before && after && run_symbols(step, before) && run_symbols(recomputed, after) ? OK : fail_memory(check->error);
-	for (uint32_t op = 0; op < step->ops && status == OK; op++) {
-		uint32_t other = graph_find_op(recomputed, step->op[op].name);
-		if (other == NONE || before[op] != after[other])
-			status = check_wrong(check, "with what is computed again, op \"%.100s\" %s", step->op[op].name, other == NONE ? "is gone" : "reads other values");
-	}
-	for (uint32_t op = 0; op < recomputed->ops && status == OK; op++) {
-		uint32_t of = recomputed->op[op].recomputed && recomputed->op[op].of ? graph_find_op(step, recomputed->op[op].of) : NONE;
-		if (of != NONE && after[op] != before[of])
-			status = check_wrong(check, "op \"%.100s\" reads other values than \"%.100s\", which it repeats", recomputed->op[op].name, step->op[of].name);
-	}
-	mem_free(before);
-	mem_free(after);
-	if (status == OK)
-		check_passed(check, "what is computed again: every op reads the values that it reads without, every copy those of the op that it repeats");
-	return status;
-}
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */
 
@@ -225,7 +116,9 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	check->pinned_stall = fitted->pinned_stall;
 	if (!check->copies && status == OK)
 		status = expect_time(check, "extra_seconds", check->reruns);
-	status = status == OK ? check_values(check, fitted->step, recomputed) : status;
+	status = status == OK ? values_check(check, check->rules, fitted->step, recomputed, 0) : status;
+	if (status == OK)
+		check_passed(check, "what is computed again: every op reads the values that it reads without, every copy those of the op that it repeats");
 	return status == OK && fitted->capped ? check_bound(check, fitted) : status;
 }
 

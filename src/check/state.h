@@ -17,6 +17,7 @@ struct check {
 	bool above_cap;
 	bool numbers;                 /* nothing is planned again */
 	struct rules *rules;
+	uint32_t made;                /* bits: the stages that made the planned graph, in the order of made.c's table */
 	const json_t *plan;
 	struct scenario scenario;     /* with the pipeline rank that the plan is of */
 	struct scenario asked;        /* as the file has it */
@@ -39,9 +40,10 @@ struct check {
 
 /* INFEASIBLE, with what is wrong. */
 enum status check_wrong(struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Reports what holds; what was not looked at. */
+/* Reports what holds; what was not looked at; what is believed without a proof. */
 void check_passed(const struct check *check, const char *what);
 void check_skipped(const struct check *check, const char *what);
+void check_trusted(const struct check *check, const char *what);
 /* The member at a path of two keys, or NULL; an integer there, else BAD_INPUT; compared with what it must be. */
 const json_t *check_member(const struct check *check, const char *part, const char *key);
 enum status check_integer(struct check *check, const char *part, const char *key, int64_t *value);

@@ -170,7 +170,7 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	if (graph) {
 		take_plan(fitted, &plan, cap);
 		fitted->extra = fitted_extra(fitted, graph);
-		fitted->proved = fitted->extra <= fitted->bound;
+		fitted->proved = !fitted->impossible && fitted->extra <= fitted->bound;
 	}
 	fit_plan_free(&plan);
 	fit_solver_free(&solver);
@@ -317,7 +317,7 @@ static struct graph *solve_both(struct both *both)
 	}
 	fitted->capped = true;
 	fitted->cap = both->cap;
-	fitted->proved = fitted->extra <= fitted->bound;
+	fitted->proved = !fitted->impossible && fitted->extra <= fitted->bound;
 	return both->graph;
 }
 

@@ -12,6 +12,9 @@ typedef enum status order_solver(const struct problem *, const struct order_opti
 /* Decides how a step is split: the plan checker puts a plan's own decision in the place of the strategies. */
 typedef enum status shard_decider(void *context, const struct units *units, struct sharding *sharding, struct error *error);
 
+/* Sees what each step of stage_transform() made of what; anything but OK ends it. */
+typedef enum status transform_witness(void *context, const char *step, const struct graph *before, const struct graph *after);
+
 #define MARGIN_NO_CAP (-BYTES_MAX)      /* a margin that leaves no cap */
 
 /* What choices are asked for besides what the scenario says, by whoever compares plans (choose.h). Nothing changes it on its way down; all 0: nothing. */
@@ -32,6 +35,8 @@ struct stage_context {
 	order_solver *order_solver;         /* NULL: order_solve() */
 	shard_decider *shard_decider;       /* NULL: what the strategy says */
 	void *shard_context;
+	transform_witness *witness;         /* NULL: nobody looks */
+	void *witness_context;
 	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
 	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
 };

@@ -633,6 +633,11 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 		if (!steps[i].wanted(&job))
 			continue;
 		struct transformed *next = step_result(&steps[i], &job);
+		enum status seen = next && stage->witness ? stage->witness(stage->witness_context, steps[i].name, job.graph, next->graph) : OK;
+		if (seen != OK) {
+			transformed_release(next);
+			next = NULL;
+		}
 		transformed_release(result);
 		result = next;
 		if (!next)

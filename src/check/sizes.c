@@ -1,0 +1,100 @@
+/* sizes.c: shapes, bytes and FLOPs of a scaled step. */
+#include "sizes.h"
+
+struct comparison {
+	struct check *check;
+	const struct rules *rules;
+	const struct graph *before, *after;
+	int64_t batch, sequence;
+	bool flat;                 /* shapes don't tell samples from the rest */
+	struct binding old, new;
+};
+
+static bool same_shape(const struct tensor *a, const struct tensor *b)
+{
+	bool known = a->shape && b->shape;
+	return known ? a->dims == b->dims && memcmp(a->shape, b->shape, a->dims * sizeof *a->shape) == 0 : a->shape == b->shape;
+}
+
+/* Bytes that a shape comes to; -1: not known. */
+static int64_t bytes_of(const struct tensor *tensor)
+{
+	int64_t elements = 1, bits;
+	for (uint32_t d = 0; d < tensor->dims && tensor->shape; d++)
+		if (__builtin_mul_overflow(elements, tensor->shape[d], &elements))
+			return -1;
+	return !tensor->shape || __builtin_mul_overflow(elements, (int64_t)dtype_bits[tensor->dtype], &bits) ? -1 : (bits + 7) / 8;
+}
+
+/* An extent may be one that was asked for, or stay, or follow from these: an input's other dims stay. */
+static bool is_asked(const struct comparison *comparison, int64_t old, int64_t new)
+{
+	const struct about *about = &comparison->before->about;
+	int64_t from[2] = { about->batch, about->sequence }, to[2] = { comparison->batch, comparison->sequence };
+	if (old == new || new == to[0] || new == to[1])
+		return true;
+	for (int i = 0; i < 2; i++)   /* a multiple of it, or a few more or less: tokens, positions, labels */
+		if (from[i] > 0 && to[i] > 0 && (old % from[i] == 0 ? old / from[i] * to[i] == new : old - from[i] == new - to[i]))
+			return true;
+	return from[0] <= 0 || from[1] <= 0 || (to[0] && to[1] && old * to[0] / from[0] * to[1] / from[1] == new);
+}
+
+static enum status compare_tensor(struct comparison *comparison, uint32_t t)
+{
+	const struct tensor *old = &comparison->before->tensor[t];
+	uint32_t other = graph_find_tensor(comparison->after, old->name);
+	if (other == NONE)
+		return check_wrong(comparison->check, "tensor \"%.100s\" is gone", old->name);
+	const struct tensor *new = &comparison->after->tensor[other];
+	bool same = same_shape(old, new), fixed = old->alias == NONE && (old->kind == KIND_PARAMETER || old->kind == KIND_OPTIMIZER);
+	if (old->dtype != new->dtype || old->kind != new->kind || old->dims != new->dims)
+		return check_wrong(comparison->check, "tensor \"%.100s\" has another type", old->name);
+	if (fixed && (!same || old->bytes != new->bytes))
+		return check_wrong(comparison->check, "\"%.100s\" depends on the batch", old->name);
+	if (!same && bytes_of(old) == old->bytes && bytes_of(new) != new->bytes)
+		return check_wrong(comparison->check, "tensor \"%.100s\" has other bytes than its shape", old->name);
+	for (uint32_t d = 0; d < old->dims && !same && old->kind == KIND_INPUT; d++)
+		if (!is_asked(comparison, old->shape[d], new->shape[d]))
+			return check_wrong(comparison->check, "input \"%.100s\" has neither the samples nor the length that was asked for", old->name);
+	return OK;
+}
+
+/* An op among its new shapes. Of flat ones it is enough that each is a multiple. */
+static enum status compare_op(struct comparison *comparison, uint32_t op)
+{
+	const struct graph *before = comparison->before, *after = comparison->after;
+	uint32_t other = graph_find_op(after, before->op[op].name);
+	struct error why = { 0 };
+	bool changed = false;
+	FOR_ROW(i, &before->writes, op)
+		changed |= !same_shape(&before->tensor[before->writes.item[i]], &after->tensor[graph_find_tensor(after, before->tensor[before->writes.item[i]].name)]);
+	const struct rule *rule = changed && other != NONE ? rules_find(comparison->rules, after->op[other].type) : NULL;
+	if (!rule || comparison->flat)
+		return !changed || comparison->flat ? OK : check_wrong(comparison->check, "op \"%.100s\" has other sizes, but no rule", before->op[op].name);
+	enum status status = rule_bind_op(rule, after, other, &comparison->new, &why);
+	if (status == BAD_INPUT)
+		return check_wrong(comparison->check, "op \"%.100s\" can't have its new sizes: %.200s", before->op[op].name, why.text);
+	int64_t flops = before->op[op].flops;
+	if (status != OK || flops < 0 || rule_bind_op(rule, before, op, &comparison->old, &why) != OK || rule_flops(rule, &comparison->old) != flops)
+		return status;
+	if (rule_flops(rule, &comparison->new) != after->op[other].flops)
+		return check_wrong(comparison->check, "op \"%.100s\" has other FLOPs than its shapes", before->op[op].name);
+	return OK;
+}
+
+enum status sizes_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, int64_t batch, int64_t sequence)
+{
+	struct comparison comparison = { .check = check, .rules = rules, .before = before, .after = after, .batch = batch, .sequence = sequence, .flat = true };
+	enum status status = OK;
+	for (uint32_t t = 0; t < before->tensors; t++)
+		comparison.flat &= before->tensor[t].dims <= 1;
+	for (uint32_t t = 0; t < before->tensors && status == OK; t++)
+		status = compare_tensor(&comparison, t);
+	for (uint32_t op = 0; op < before->ops && status == OK; op++)
+		status = compare_op(&comparison, op);
+	if (status == OK && ((batch > 0 && before->about.batch > 0 && after->about.batch != batch) || (sequence > 0 && before->about.sequence > 0 && after->about.sequence != sequence)))
+		status = check_wrong(check, "the step is of another batch or length than was asked for");
+	binding_free(&comparison.old);
+	binding_free(&comparison.new);
+	return status == NO_MEMORY ? fail_memory(check->error) : status;
+}

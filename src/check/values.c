@@ -1,0 +1,229 @@
+/* values.c: graphs run on symbols of 64 bits. */
+#include <string.h>
+
+#include "values.h"
+
+struct run {
+	const struct graph *graph, *other;   /* other: an op whose name stands there isn't new */
+	const struct rules *rules;
+	unsigned allowed;
+	uint64_t *content;                   /* [storages] what it holds at the moment */
+	uint64_t *path;                      /* [tensors] which part of it a tensor is: the views on the way to it */
+	uint64_t *read;                      /* [ops] what it read */
+};
+
+static uint64_t text_symbol(const char *text)
+{
+	uint64_t hash = 7;
+	for (size_t i = 0; text[i]; i++)
+		hash = hash_join(hash, (uint64_t)(unsigned char)text[i]);
+	return hash;
+}
+
+/* The name in memory that an in-place op gave a new name; NONE: the tensor isn't one. */
+static uint32_t written_over(const struct graph *graph, uint32_t op, uint32_t tensor)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].out == tensor)
+			return graph->inplace[i].in;
+	return NONE;
+}
+
+/* The op that a copy repeats, by name; else the op itself. */
+static const char *op_repeated(const struct graph *graph, uint32_t op)
+{
+	return graph->op[op].recomputed && graph->op[op].of ? graph->op[op].of : graph->op[op].name;
+}
+
+/* ---- views ------------------------------------------------------------------------------------------------------ */
+
+static bool extents_differ(const struct tensor *tensor)
+{
+	for (uint32_t a = 0; a < tensor->dims; a++)
+		for (uint32_t b = 0; b < a; b++)
+			if (tensor->shape[a] == tensor->shape[b])
+				return false;
+	return true;
+}
+
+/* A view of which operator, operand and shape say all: any other one of these is the same. */
+static bool is_plain_view(const struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	const struct rule *rule = csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 ? rules_find(run->rules, graph->op[op].type) : NULL;
+	const struct tensor *result = rule ? &graph->tensor[graph->writes.item[graph->writes.start[op]]] : NULL;
+	if (!rule || rule->cost != COST_NONE || result->alias == NONE || !result->shape)
+		return false;
+	return strcmp(rule->factors, "@reshape") == 0 || ((rule->traits & TRAIT_SHAPED) && extents_differ(result));
+}
+
+static uint64_t view_symbol(const struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	if (!(run->allowed & VALUES_TWINS) || !is_plain_view(run, op))
+		return text_symbol(op_repeated(graph, op));
+	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	uint64_t symbol = hash_join(text_symbol(graph->op[op].type), result->dtype);
+	for (uint32_t d = 0; d < result->dims; d++)
+		symbol = hash_join(symbol, (uint64_t)result->shape[d]);
+	return symbol;
+}
+
+/* Where a view begins: the operand of its storage. */
+static uint32_t viewed(const struct graph *graph, uint32_t op, uint32_t tensor)
+{
+	FOR_ROW(i, &graph->reads, op)
+		if (graph->tensor[graph->reads.item[i]].storage == graph->tensor[tensor].storage)
+			return graph->reads.item[i];
+	return graph->tensor[tensor].alias;
+}
+
+/* ---- ops -------------------------------------------------------------------------------------------------------- */
+
+/* A new op whose result counts as its operand; and copies to the host and back. */
+static bool is_transparent(const struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	if (graph->op[op].added == ADDED_OFFLOAD || graph->op[op].added == ADDED_FETCH)
+		return csr_length(&graph->reads, op) > 0;
+	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || graph_find_op(run->other, graph->op[op].name) != NONE || graph->op[op].recomputed)
+		return false;
+	const struct rule *rule = rules_find(run->rules, graph->op[op].type);
+	uint32_t traits = rule ? rule->traits : 0;
+	return ((run->allowed & VALUES_CASTS) && (traits & TRAIT_CAST)) || ((run->allowed & VALUES_COPIES) && ((traits & TRAIT_COPY) || (rule && strcmp(rule->factors, "@reduce+") == 0)));
+}
+
+/* What an op reads. Running statistics don't change what a norm computes, nor does a saved state what a random op draws from it. */
+static uint64_t read_symbols(const struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	uint64_t read = 1;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer, storage = graph->tensor[tensor].storage;
+		bool state = writer != NONE && graph->op[writer].added == ADDED_RANDOM_STATE;
+		if (graph->storage[storage].kind != KIND_BUFFER && !state)
+			read = hash_join(read, hash_join(run->content[storage], run->path[tensor]));
+	}
+	return read;
+}
+
+static void run_op(struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	bool same = is_transparent(run, op);
+	uint32_t from = same ? graph->reads.item[graph->reads.start[op]] : NONE;
+	uint64_t read = run->read[op] = read_symbols(run, op);
+	uint64_t result = hash_join(read, text_symbol(op_repeated(graph, op))), position = 0;
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t tensor = graph->writes.item[i], storage = graph->tensor[tensor].storage, over = written_over(graph, op, tensor);
+		bool view = over == NONE && graph->tensor[tensor].alias != NONE;
+		if (same) {
+			run->content[storage] = run->content[graph->tensor[from].storage];
+			run->path[tensor] = run->path[from];
+		} else if (view) {
+			run->path[tensor] = hash_join(run->path[viewed(graph, op, tensor)], hash_join(view_symbol(run, op), position));
+		} else {
+			run->content[storage] = hash_join(result, position);
+			run->path[tensor] = over == NONE ? 0 : run->path[over];
+		}
+		position++;
+	}
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].out == NONE)
+			run->content[graph->tensor[graph->inplace[i].in].storage] = result;
+}
+
+/* Every op in program order. */
+static bool run_graph(struct run *run)
+{
+	const struct graph *graph = run->graph;
+	run->content = mem_alloc(graph->storages, sizeof *run->content);
+	run->path = mem_alloc(graph->tensors, sizeof *run->path);
+	run->read = mem_alloc(graph->ops, sizeof *run->read);
+	if (!run->content || !run->path || !run->read)
+		return false;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		run->content[s] = text_symbol(graph->tensor[graph->storage[s].root].name);
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		run->path[t] = graph->tensor[t].alias == NONE ? 0 : text_symbol(graph->tensor[t].name);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		run_op(run, op);
+	return true;
+}
+
+static void run_free(struct run *run)
+{
+	mem_free(run->content);
+	mem_free(run->path);
+	mem_free(run->read);
+}
+
+/* ---- comparing ----------------------------------------------------------------------------------------------------- */
+
+/* Whether ops of this phase may be others. */
+static bool is_replaced(const struct op *op, unsigned allowed)
+{
+	bool gradient = op->phase == PHASE_BACKWARD || (op->phase == PHASE_COMMUNICATION && (allowed & VALUES_GRADIENTS));
+	return (op->phase == PHASE_UPDATE && (allowed & VALUES_UPDATES)) || (gradient && (allowed & VALUES_GRADIENTS));
+}
+
+static bool is_reshape(const struct run *run, const struct op *op)
+{
+	const struct rule *rule = rules_find(run->rules, op->type);
+	return rule && strcmp(rule->factors, "@reshape") == 0;
+}
+
+static enum status compare_op(struct check *check, const struct run *before, const struct run *after, uint32_t op)
+{
+	const struct op *from = &before->graph->op[op];
+	uint32_t other = graph_find_op(after->graph, from->name);
+	bool twin = (after->allowed & VALUES_TWINS) && is_plain_view(before, op);
+	bool saved = (after->allowed & VALUES_GRADIENTS) && (rules_traits(after->rules, from->type) & TRAIT_COPY);
+	if (is_replaced(from, after->allowed) || (other == NONE && (twin || saved)))   /* whoever read it would read something else now */
+		return OK;
+	if (other == NONE)
+		return check_wrong(check, "op \"%.100s\" is gone", from->name);
+	const struct op *made = &after->graph->op[other];
+	if (strcmp(from->type, made->type) != 0 && !(is_reshape(after, from) && is_reshape(after, made)))
+		return check_wrong(check, "op \"%.100s\" has become %.100s", from->name, made->type);
+	if (before->read[op] != after->read[other])
+		return check_wrong(check, "op \"%.100s\" reads other values", from->name);
+	return OK;
+}
+
+/* An addition to what is there. */
+static bool is_sum(const struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	return csr_length(&graph->reads, op) == 2 && (rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) && graph->inplace_start[op] < graph->inplace_start[op + 1];
+}
+
+/* An op of the step that was made: a copy, or a new one. */
+static enum status compare_made(struct check *check, const struct run *before, const struct run *after, uint32_t op)
+{
+	const struct op *made = &after->graph->op[op];
+	uint32_t of = made->recomputed && made->of ? graph_find_op(before->graph, made->of) : NONE;
+	if (graph_find_op(before->graph, made->name) != NONE)
+		return OK;
+	if (of != NONE && after->read[op] != before->read[of])
+		return check_wrong(check, "op \"%.100s\" reads other values than \"%.100s\", which it repeats", made->name, made->of);
+	if (of != NONE && strcmp(made->type, before->graph->op[of].type) != 0)
+		return check_wrong(check, "op \"%.100s\" is not of the type of \"%.100s\", which it repeats", made->name, made->of);
+	if (of == NONE && made->added == ADDED_NOTHING && !is_transparent(after, op) && !is_replaced(made, after->allowed) && !((after->allowed & VALUES_SUMS) && is_sum(after, op)))
+		return check_wrong(check, "op \"%.100s\" is new, and nothing asks for it", made->name);
+	return OK;
+}
+
+enum status values_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, unsigned allowed)
+{
+	struct run first = { .graph = before, .other = after, .rules = rules, .allowed = allowed & VALUES_TWINS };
+	struct run second = { .graph = after, .other = before, .rules = rules, .allowed = allowed };
+	enum status status = run_graph(&first) && run_graph(&second) ? OK : fail_memory(check->error);
+	for (uint32_t op = 0; op < before->ops && status == OK; op++)
+		status = compare_op(check, &first, &second, op);
+	for (uint32_t op = 0; op < after->ops && status == OK; op++)
+		status = compare_made(check, &first, &second, op);
+	run_free(&first);
+	run_free(&second);
+	return status;
+}
