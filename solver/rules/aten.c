@@ -151,7 +151,7 @@ const struct rule rules_aten[] = {
 	VIEW("slice", "@slice"), VIEW("narrow", "@slice"), VIEW("select", "@select"), VIEW("split", "@split"),
 	VIEW("split_with_sizes", "@split"), VIEW("chunk", "@split"), VIEW("unsafe_split", "@split"), VIEW("unbind", "@unbind"),
 	 VIEW_WITH("detach", "... -> ...", TRAIT_VERBATIM), VIEW("alias", "... -> ..."),
-	VIEW("lift_fresh", "... -> ..."),
+	VIEW("lift_fresh", "... -> ..."), VIEW("_conj", "... -> ..."), VIEW("view_as_complex", "@opaque"), VIEW("view_as_real", "@opaque"),
 
 	/* movers: a new buffer, nothing saved */
 	MOVE_WITH("clone", "... -> ...", TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY), MOVE_WITH("contiguous", "... -> ...", TRAIT_LINEAR), MOVE_WITH("_to_copy", "... -> ...", TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY | TRAIT_CAST), MOVE("copy", ANY),
@@ -203,6 +203,7 @@ const struct rule rules_aten[] = {
 	{ "tidemark.offload", ANY, COST_ELEMENT, "", "", NULL, 0 }, /* every device moves its own piece */
 	{ "tidemark.fetch", ANY, COST_ELEMENT, "", "", NULL, 0 },
 	{ "tidemark.offload_wait", ANY, COST_NONE, "", "", NULL, 0 },
+	{ "prims.convert_element_type", "... -> ...", COST_ELEMENT, "*", "", NULL, TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY | TRAIT_CAST },
 	{ "tidemark.fetch_buffer", "@source", COST_NONE, "", "", NULL, 0 },
 	{ "tidemark.random_state", "@source", COST_NONE, "", "", NULL, 0 }, /* the generator's seed and offset, for an op that runs again */
 	{ "tidemark.dispatch", "t^ h, t^ e^ -> e c h", COST_ELEMENT, "0 1", "i1", NULL, TRAIT_DISPATCH | TRAIT_ROUTES },

@@ -66,10 +66,13 @@ static enum status take_mesh(struct reading *reading, const json_t *file)
 	return OK;
 }
 
-/* Of several results the first: "(S(0)R, R)". False where it is something else. */
+/* Of several results the first that there is: "(None, S(0)R, R)". False where it is something else. */
 static bool take_places(const struct reading *reading, const char *text, struct axis_places *places)
 {
-	bool all = places_read(text ? text + (*text == '(') : "", reading->about.axes, places) == reading->about.axes;
+	text = text && *text == '(' ? text + 1 : text;
+	while (text && strncmp(text, "None, ", 6) == 0)
+		text += 6;
+	bool all = places_read(text ? text : "", reading->about.axes, places) == reading->about.axes;
 	places->axes = all ? places->axes : 0;
 	return all;
 }
@@ -190,47 +193,56 @@ static uint32_t add_op(struct reading *reading, const struct value *value, const
 	return id;
 }
 
-/* What turns one placement into another: on the first axis where they differ by communication; NULL where every device cuts its own piece. */
-static const char *move_of(const struct axis_places *from, const struct axis_places *to, uint32_t *axis)
+/* One axis of an operand, of which *tensor has the placement *at, goes where `to` has it. name: of the op and of its result. */
+static enum status add_move(struct reading *reading, const struct value *reader, const struct value *from, const char *name, uint32_t axis, const struct axis_places *to,
+	struct axis_places *at, uint32_t *tensor)
 {
-	for (uint32_t a = 0; a < from->axes; a++) {
-		int one = from->on[a].dim, two = to->on[a].dim;
-		*axis = a;
-		if (one == two || one == PLACE_WHOLE || two == PLACE_PARTIAL)
-			continue;
-		if (one == PLACE_PARTIAL)
-			return two == PLACE_WHOLE ? "comm.all_reduce" : "comm.reduce_scatter";
-		return two == PLACE_WHOLE ? "comm.all_gather" : "comm.all_to_all";
-	}
-	return NULL;
-}
-
-/* An operand in the placement that its reader needs. */
-static enum status add_moved(struct reading *reading, const struct value *reader, struct value *from, const char *wanted, uint32_t *tensor)
-{
-	struct axis_places to;
-	char name[200];
-	uint32_t axis = 0;
-	*tensor = from->tensor;
-	if (!from->places.axes || !take_places(reading, wanted, &to) || axis_places_equal(&from->places, &to))
-		return OK;
-	snprintf(name, sizeof name, "%.120s as %.60s", from->name, wanted);
-	if ((*tensor = draft_find_tensor(reading->draft, name)) != NONE)
-		return OK;
-	const char *type = move_of(&from->places, &to, &axis);
+	const char *type = place_move(at->on[axis], to->on[axis]);
 	struct collective said = collective_unsaid();
+	uint32_t before = *tensor;
 	snprintf(said.axis, sizeof said.axis, "%s", reading->about.axis[axis].name);
 	said.size = reading->about.axis[axis].size;
-	said.from = from->places;
-	said.to = to;
+	said.from = *at;
+	at->on[axis] = to->on[axis];
+	said.to = *at;
+	if ((*tensor = draft_find_tensor(reading->draft, name)) != NONE)
+		return OK;
 	uint32_t op = add_op(reading, reader, name, type ? type : "aten.slice.Tensor", type ? &said : NULL);
 	if (op == NONE)
 		return NO_MEMORY;
-	*tensor = add_tensor(reading, from, name, &to, phase_of(reader->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, type ? NONE : from->tensor);
+	*tensor = add_tensor(reading, from, name, at, phase_of(reader->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, type ? NONE : before);
 	reading->moved += type != NULL;
 	if (*tensor == NONE)
 		return reading->error->status;
-	return draft_read(reading->draft, op, from->tensor) == OK && draft_write(reading->draft, op, *tensor) == OK ? OK : out_of_memory(reading);
+	return draft_read(reading->draft, op, before) == OK && draft_write(reading->draft, op, *tensor) == OK ? OK : out_of_memory(reading);
+}
+
+static bool place_differs(const struct axis_places *a, const struct axis_places *b, uint32_t axis)
+{
+	return a->on[axis].dim != b->on[axis].dim || (a->on[axis].dim >= 0 && a->on[axis].blocks != b->on[axis].blocks);
+}
+
+/* An operand in the placement that its reader needs: an op for each axis of the mesh where it differs. What only cuts comes first, then from the last axis, which
+ * has the smallest pieces, to the first. */
+static enum status add_moved(struct reading *reading, const struct value *reader, struct value *from, const char *wanted, uint32_t *tensor)
+{
+	struct axis_places to, at = from->places;
+	enum status status = OK;
+	*tensor = from->tensor;
+	if (!from->places.axes || !take_places(reading, wanted, &to))
+		return OK;
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t axis = at.axes; axis-- > 0 && status == OK;) {
+			char name[300];
+			if (!place_differs(&at, &to, axis) || (pass == 0 && place_move(at.on[axis], to.on[axis])))
+				continue;
+			struct axis_places next = at;
+			next.on[axis] = to.on[axis];
+			bool last = axis_places_equal(&next, &to);
+			snprintf(name, sizeof name, "%.120s as %.60s%s%s", from->name, wanted, last ? "" : " along ", last ? "" : reading->about.axis[axis].name);
+			status = add_move(reading, reader, from, name, axis, &to, &at, tensor);
+		}
+	return status;
 }
 
 static enum status add_leaf(struct reading *reading, struct value *value)

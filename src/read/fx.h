@@ -26,7 +26,9 @@ struct fx_value {
 struct fx_node {
 	const char *name, *type, *src;   /* type: "aten.mm.default" */
 	uint32_t read, reads;            /* range of fx_graph.argument: values */
+	const char *text;                /* the last quoted text among the arguments, which is the name of a collective's group; NULL: none */
 	int64_t group;                   /* the first integer among the arguments, which is a collective's size; 0: none */
+	uint32_t listed;                 /* entries of the first list among them */
 	unsigned line;
 };
 

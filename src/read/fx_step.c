@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "fx.h"
+#include "places.h"
 #include "solver/rules/rules.h"
 #include "src/base/words.h"
 
@@ -17,6 +18,7 @@ struct making {
 	const struct fx_graph *forward;   /* with a backward graph: the forward one */
 	uint32_t *of_forward;             /* [its values]: tensors */
 	uint32_t missing, unknown, tangents;
+	struct names groups;              /* of collectives: sizes by name */
 	enum phase phase;
 };
 
@@ -140,8 +142,60 @@ static const struct { const char *word, *type; } collectives[] = {
 	{ "all_to_all_single", "comm.all_to_all" },
 };
 
+/* How many devices take part: as the op says it, or another one of the same group. */
+static enum status find_groups(struct making *making)
+{
+	const struct fx_log *log = making->log;
+	for (uint32_t g = 0; g < log->graphs; g++)
+		for (uint32_t n = 0; n < log->graph[g].nodes; n++) {
+			const struct fx_node *node = &log->graph[g].node[n];
+			bool lists = prefixed(node->type, "_c10d_functional.all_to_all_single");
+			int64_t size = lists ? node->listed : node->group;
+			if (!node->text || !prefixed(node->type, "_c10d_functional.") || size < 1 || size >= NONE || names_find(&making->groups, node->text) != NONE)
+				continue;
+			if (names_add(&making->groups, node->text, (uint32_t)size) == NONE)
+				return out_of_memory(making);
+		}
+	return OK;
+}
+
+static uint32_t group_size(const struct making *making, const struct fx_node *node)
+{
+	uint32_t size = node->text ? names_find(&making->groups, node->text) : NONE;
+	return size != NONE ? size : prefixed(node->type, "_c10d_functional.") && node->group > 0 && node->group < NONE ? (uint32_t)node->group : 0;
+}
+
+/* "prim.redistribute.default", under whichever namespace a version has it. */
+static bool redistributes(const char *called)
+{
+	return strstr(called, "redistribute") != NULL;
+}
+
+/* A DTensor that is given another placement: the collective that does it, NULL where each device cuts its own piece. */
+static const char *redistribution(const struct making *making, const struct fx_graph *graph, uint32_t n, struct collective *said)
+{
+	const struct fx_node *node = &graph->node[n];
+	const struct fx_value *from = node->reads ? &graph->value[graph->argument[node->read]] : NULL, *to = NULL;
+	for (uint32_t v = 0; v < graph->values && !to; v++)
+		to = graph->value[v].node == n ? &graph->value[v] : NULL;
+	uint32_t axes = from && to && from->places.axes == to->places.axes ? to->places.axes : 0;
+	for (uint32_t a = 0; a < axes; a++) {
+		const char *type = place_move(from->places.on[a], to->places.on[a]);
+		if (!type)
+			continue;
+		said->from = from->places;
+		said->to = to->places;
+		said->size = making->log->mesh[a];
+		snprintf(said->axis, sizeof said->axis, "mesh%u", a % 10);
+		return type;
+	}
+	return axes ? "aten.slice.Tensor" : NULL;
+}
+
 static const char *op_type(const struct fx_node *node)
 {
+	if (prefixed(node->type, "_dtensor.shard_dim_alltoall"))
+		return "comm.all_to_all";
 	if (prefixed(node->type, "_c10d_functional."))
 		for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
 			if (prefixed(node->type + strlen("_c10d_functional."), collectives[i].word))
@@ -171,11 +225,13 @@ static enum status add_op(struct making *making, const struct fx_graph *graph, u
 		.phase = (uint8_t)making->phase, .line = node->line };
 	if (!op.name)
 		return out_of_memory(making);
+	const char *moved = redistributes(node->type) ? redistribution(making, graph, n, &said) : NULL;
+	op.type = moved ? moved : op.type;
 	if (collective_of_type(op.type) != COLLECTIVE_KINDS) {
-		said.size = node->group > 0 && node->group < NONE ? (uint32_t)node->group : 0;
+		said.size = moved ? said.size : group_size(making, node);
 		op.collective = &said;
 	}
-	making->unknown += rules_find(making->rules, op.type) == NULL && !op.collective;
+	making->unknown += rules_find(making->rules, op.type) == NULL && !op.collective && !prefixed(op.type, "_c10d_functional.wait_tensor");
 	uint32_t id = draft_op(making->draft, &op), source = NONE;
 	enum status status = id == NONE ? NO_MEMORY : OK;
 	for (uint32_t k = 0; k < node->reads && status == OK; k++) {
@@ -184,7 +240,7 @@ static enum status add_op(struct making *making, const struct fx_graph *graph, u
 		if (read != NONE)
 			status = draft_read(making->draft, id, read);
 	}
-	bool view = is_view(making, node->type), inplace = writes_argument(node->type);
+	bool view = is_view(making, moved ? moved : node->type), inplace = writes_argument(node->type);
 	for (; *first_value < graph->values && (graph->value[*first_value].input || graph->value[*first_value].node <= n || graph->value[*first_value].node == NONE)
 		&& status == OK; ++*first_value) {
 		const struct fx_value *value = &graph->value[*first_value];
@@ -361,6 +417,8 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 	else if (status == OK && chosen >= count)
 		status = fail(error, BAD_INPUT, "--graph %u: it has %u step%s", wanted, count, count == 1 ? "" : "s");
 	if (status == OK)
+		status = find_groups(&making);
+	if (status == OK)
 		status = make(&making, &offer[chosen]);
 	if (status == OK)
 		status = describe(&making, offer, count, chosen, wanted > 0);
@@ -370,6 +428,7 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 		error_set(error, status);
 	draft_free(making.draft);
 	rules_free(making.rules);
+	names_free(&making.groups);
 	arena_free(&making.arena);
 	return graph;
 }

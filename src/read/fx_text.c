@@ -300,18 +300,28 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 {
 	struct fx_graph *graph = reader->graph;
 	node->read = graph->arguments;
-	bool member = false;
+	bool member = false, listed = false;
+	int depth = 0;             /* of lists */
 	while (text.at < text.end) {
-		if (quoted(&text))
-			continue;
-		if (!letter(*text.at)) {
-			member = *text.at++ == '.';
+		struct span quote = { text.at + 1, text.at };
+		if (quoted(&text)) {
+			quote.end = text.at - (text.at > quote.at);
+			if (length_of(quote) < 100 && !(node->text = keep(reader, quote)))
+				return out_of_memory(reader);
 			continue;
 		}
+		if (!letter(*text.at)) {
+			member = *text.at == '.';
+			depth += (*text.at == '[') - (*text.at == ']' && depth > 0);
+			listed |= *text.at == ']';
+			text.at++;
+			continue;
+		}
+		node->listed += depth == 1 && !listed && !member;
 		struct span word = identifier(&text);
 		struct span rest = trim(text);
 		bool keyword = starts(rest, "=") && !starts(rest, "==");
-		if (!member && digits(word, length_of(word)) && node->group == 0 && length_of(word) < 9)
+		if (!member && digits(word, length_of(word)) && node->group == 0 && depth == 0 && length_of(word) < 9)
 			node->group = strtol(word.at, NULL, 10);
 		if (member || keyword || length_of(word) > 300)
 			continue;

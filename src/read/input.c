@@ -180,12 +180,13 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 {
 	static const char *const endings[] = { "-buffer-assignment.txt", ".buffer-assignment.txt", "-buffer-assignment.txt.gz" };
 	char name[4096], why[300];
+	struct stat state;
 	size_t length = strlen(path), size;
 	length -= length > 3 && strcmp(path + length - 3, ".gz") == 0 ? 3 : 0;
 	length -= length > 4 && memcmp(path + length - 4, ".txt", 4) == 0 ? 4 : 0;
 	enum status status = OK;
 	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-		if (snprintf(name, sizeof name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name || access(name, F_OK) != 0)
+		if (snprintf(name, sizeof name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name || stat(name, &state) != 0 || !S_ISREG(state.st_mode))
 			continue;
 		struct input *input = input_open(name, error);
 		char *text = input ? input_all(input, TEXT_MOST, &size, error) : NULL;

@@ -123,6 +123,35 @@ static enum status read_value(struct reader *reader, struct wire body, struct on
 	return status;
 }
 
+/* ".." as a part of a path, or one from the root. */
+static bool leads_out(struct wire path)
+{
+	const unsigned char *at = path.at;
+	bool root = at < path.end && (*at == '/' || *at == '\\'), drive = wire_size(path) > 1 && at[1] == ':';
+	for (bool begins = true; at < path.end && !root && !drive; at++) {
+		bool dots = begins && path.end - at >= 2 && at[0] == '.' && at[1] == '.' && (path.end - at == 2 || at[2] == '/' || at[2] == '\\');
+		if (dots)
+			return true;
+		begins = *at == '/' || *at == '\\';
+	}
+	return root || drive;
+}
+
+/* Where a weight lies in another file (external_data 13: key 1, value 2), that must lie beside the model. It isn't opened in any case. */
+static bool lies_beside(struct wire tensor)
+{
+	struct wire_field field, part;
+	while (wire_next(&tensor, &field)) {
+		struct wire key = { 0 }, value = { 0 };
+		while (field.number == 13 && field.type == 2 && wire_next(&field.body, &part))
+			if (part.type == 2 && (part.number == 1 || part.number == 2))
+				*(part.number == 1 ? &key : &value) = part.body;
+		if (key.at && wire_size(key) == 8 && memcmp(key.at, "location", 8) == 0 && value.at && leads_out(value))
+			return false;
+	}
+	return true;
+}
+
 /* A TensorProto: of small ones the numbers are looked at, of all others none, here or in another file. */
 static enum status read_weight(struct reader *reader, struct wire body)
 {
@@ -132,6 +161,11 @@ static enum status read_weight(struct reader *reader, struct wire body)
 	if (status != OK)
 		return status == NO_MEMORY ? out_of_memory(reader) : bad(reader, "a weight has too many dims");
 	const char *name = named.at ? text_of(reader, named) : "";
+	if (name && !lies_beside(body)) {
+		char text[160];
+		snprintf(text, sizeof text, "the data of weight \"%.80s\" is said to lie outside of the model's folder", name);
+		return bad(reader, text);
+	}
 	struct onnx_shape *shape = name ? shape_of(reader, name) : NULL;
 	if (!shape)
 		return out_of_memory(reader);

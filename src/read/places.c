@@ -33,3 +33,14 @@ uint32_t places_read(const char *text, uint32_t most, struct axis_places *places
 	}
 	return places->axes;
 }
+
+const char *place_move(struct axis_place from, struct axis_place to)
+{
+	if (from.dim == to.dim && (from.dim < 0 || from.blocks == to.blocks))
+		return NULL;
+	if (from.dim == PLACE_PARTIAL)
+		return to.dim == PLACE_WHOLE ? "comm.all_reduce" : "comm.reduce_scatter";
+	if (from.dim == PLACE_WHOLE || to.dim == PLACE_PARTIAL)
+		return NULL;
+	return to.dim == PLACE_WHOLE ? "comm.all_gather" : "comm.all_to_all";
+}

@@ -8,4 +8,7 @@
  * of several cuts of a dim is left out. Returns how many there were. O(length). */
 uint32_t places_read(const char *text, uint32_t most, struct axis_places *places);
 
+/* The type of the op that turns one place on an axis into another, "comm.all_gather"; NULL where every device cuts its own piece, or nothing changes. O(1). */
+const char *place_move(struct axis_place from, struct axis_place to);
+
 #endif

@@ -62,3 +62,23 @@ Test(autoparallel, what_is_wrong_is_said)
 	}
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+/* Of several results some may not be there. What is cut along both axes is gathered along one after the other. */
+Test(autoparallel, every_axis_that_differs_has_an_op)
+{
+	static const char text[] = "{\"mesh\": {\"shape\": [2, 4], \"dim_names\": [\"dp\", \"tp\"]}, \"nodes\": ["
+		"{\"name\": \"x\", \"op\": \"placeholder\", \"placement\": \"S(0)S(1)\", \"dtype\": \"float32\", \"shape\": [8, 16], \"inputs\": []},"
+		"{\"name\": \"n\", \"op\": \"aten.native_layer_norm_backward.default\", \"placement\": \"(None, RR, RR)\", \"dtype\": \"float32\", \"shape\": [16],"
+		" \"inputs\": [{\"name\": \"x\", \"src_placement\": \"S(0)S(1)\", \"dst_placement\": \"RR\"}]}]}";
+	struct error error = { 0 };
+	struct graph *graph = autoparallel_read(text, sizeof text - 1, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->ops, 3);
+	cr_expect_eq(bytes_of(graph, "x as RR along tp"), 4 * 16 * 4);
+	cr_expect_eq(bytes_of(graph, "x as RR"), 8 * 16 * 4);
+	cr_expect_eq(op_named(graph, "x as RR along tp")->collective->size, 4);
+	cr_expect_str_eq(op_named(graph, "x as RR")->collective->axis, "dp");
+	cr_expect_null(strstr(graph->about.intake.assumed, "without a placement"));
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}

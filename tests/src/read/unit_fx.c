@@ -141,3 +141,32 @@ Test(fx, placements_of_dtensors_need_the_mesh)
 	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+/* As PyTorch writes them: the size of a group stands in all-gathers, as a list in all-to-alls, and nowhere in all-reduces. */
+Test(fx, collectives_have_the_size_of_their_group)
+{
+	static const char text[] = "TRACED GRAPH\n ===== Forward graph 0 =====\n class GraphModule(torch.nn.Module):\n"
+		"    def forward(self, primals_1: \"f32[64, 32][32, 1]cpu\", primals_2: \"DTensor(f32[64, 32][32, 1]cpu, S(0)R)\"):\n"
+		"        a2a: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_to_all_single.default(primals_1, [16, 16, 16, 16], [16, 16, 16, 16], '521')\n"
+		"        w: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.wait_tensor.default(a2a);  a2a = None\n"
+		"        ar: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_reduce.default(w, 'sum', '521');  w = None\n"
+		"        ag: \"f32[512, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_gather_into_tensor.default(ar, 8, '0')\n"
+		"        rd: \"DTensor(f32[64, 32][32, 1]cpu, RR)\" = torch.ops.prim.redistribute.default(primals_2)\n        return (ag, rd)\n";
+	static const char *const dim[] = { "mesh0=8", "mesh1=2" };
+	static const struct { const char *op, *type; uint32_t size; } expected[] = { { "a2a", "comm.all_to_all", 4 }, { "ar", "comm.all_reduce", 4 }, { "ag", "comm.all_gather", 8 },
+		{ "rd", "comm.all_gather", 8 } };
+	struct error error = { 0 };
+	struct fx_log log;
+	cr_assert_eq(fx_read(text, sizeof text - 1, dim, 2, &log, &error), OK, "%s", error.text);
+	struct graph *graph = fx_step(&log, 0, &error);
+	cr_assert(graph, "%s", error.text);
+	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+		const struct op *op = op_named(graph, expected[i].op);
+		cr_expect_str_eq(op->type, expected[i].type);
+		cr_expect(op->collective && op->collective->size == expected[i].size, "%s", expected[i].op);
+	}
+	cr_expect_eq(tensor_named(graph, "w")->storage, tensor_named(graph, "a2a")->storage);
+	graph_release(graph);
+	fx_free(&log);
+	cr_assert_eq(memory_blocks(), 0);
+}

@@ -103,3 +103,37 @@ Test(onnx, sizes_follow_by_operator)
 	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+/* One weight, whose data lies in another file. No such file is opened, but a path out of the folder is a sign of nothing good. */
+static enum status read_located(const char *location, struct error *error)
+{
+	unsigned char data[300], entry[200], tensor[250], model[300];
+	size_t length = strlen(location), n = 0, t = 0, m = 0;
+	n += (size_t)snprintf((char *)entry, sizeof entry, "\x0a\x08location\x12%c%s", (char)length, location);
+	memcpy(tensor, "\x08\x04\x10\x01\x42\x01w\x6a", t = 8);
+	tensor[t++] = (unsigned char)n;
+	memcpy(tensor + t, entry, n);
+	t += n;
+	memcpy(data, "\x2a", 1);
+	data[1] = (unsigned char)t;
+	memcpy(data + 2, tensor, t);
+	memcpy(model, "\x08\x0e\x3a", m = 3);
+	model[m++] = (unsigned char)(t + 2);
+	memcpy(model + m, data, t + 2);
+	struct graph *graph = onnx_read((const char *)model, m + t + 2, NULL, 0, error);
+	enum status status = graph ? OK : error->status;
+	graph_release(graph);
+	return status;
+}
+
+Test(onnx, weights_lie_beside_the_model)
+{
+	static const struct { const char *location; bool fine; } cases[] = { { "w.bin", true }, { "data/w..bin", true }, { "..w", true }, { "../w", false }, { "a/../../w", false },
+		{ "/etc/passwd", false }, { "a/..", false }, { "C:\\w", false }, { "..\\w", false } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct error error = { 0 };
+		enum status status = read_located(cases[i].location, &error);
+		cr_expect_eq(status == BAD_INPUT && strstr(error.text, "outside of the model"), !cases[i].fine, "%s: %s", cases[i].location, error.text);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
