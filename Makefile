@@ -120,7 +120,7 @@ $(STRESSES) $(BENCHES): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 units: $(UNITS) $(FUZZES)
 
 # -Og and line numbers alone: these two take most of a first build, and they are there to find mistakes, not to be fast.
-ASAN := BUILD=build/asan CFLAGS='-Og -g1 -fno-omit-frame-pointer' DEV=1 \
+ASAN := BUILD=build/asan CFLAGS='-Og -g1 -fno-omit-frame-pointer' DEV=1 LDFLAGS=$(if $(shell command -v ld.gold),-fuse-ld=gold) \
         SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
 TSAN := BUILD=build/tsan CFLAGS='-Og -g1' DEV=1 SANITIZE=-fsanitize=thread
 
