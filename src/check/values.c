@@ -124,7 +124,8 @@ static void run_op(struct run *run, uint32_t op)
 			run->path[tensor] = hash_join(run->path[viewed(graph, op, tensor)], hash_join(view_symbol(run, op), position));
 		} else {
 			run->content[storage] = hash_join(result, position);
-			run->path[tensor] = over == NONE ? 0 : run->path[over];
+			bool whole = over == NONE || graph->tensor[tensor].bytes == graph->storage[storage].bytes;   /* all that is there, whatever view it was written through */
+			run->path[tensor] = whole ? 0 : run->path[over];
 		}
 		position++;
 	}
