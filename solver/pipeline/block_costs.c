@@ -400,7 +400,8 @@ static bool find_parts(struct costing *costing)
 static void add_working(struct costing *costing, int64_t *saved_until)
 {
 	const struct graph *graph = costing->units->graph;
-	static const struct block_working none = { { { INT64_MIN, INT64_MIN }, { INT64_MIN, INT64_MIN } } };
+	static const int64_t never = INT64_MIN / 4;   /* of a block in which nothing works: below all that is, and may be added to */
+	const struct block_working none = { { { never, never }, { never, never } } };
 	struct moment now = { 0 };
 	for (uint32_t b = 0; b < costing->blocks->blocks; b++) {
 		saved_until[b] = (b > 0 ? saved_until[b - 1] : 0) + costing->cost[b].saved;

@@ -30,9 +30,9 @@ static enum status check_chunks(struct check *check, const struct graph *before,
 	return before == after ? OK : chunks_check(check, check->rules, before, after);
 }
 
-static enum status check_again(struct check *check, const struct graph *before, const struct graph *after)
+static enum status check_separate(struct check *check, const struct graph *before, const struct graph *after)
 {
-	return values_check(check, check->rules, before, after, 0);
+	return values_check(check, check->rules, before, after, VALUES_SEPARATE);
 }
 
 static enum status check_float8(struct check *check, const struct graph *before, const struct graph *after)
@@ -67,7 +67,8 @@ static const struct {
 	{ "share views", check_twins, "views that are left out: each has a twin that is the same", NULL },
 	{ "shard", NULL, NULL, NULL },       /* device_graph_check() */
 	{ "pipeline", NULL, NULL, NULL },    /* pipeline_check_ranks() */
-	{ "in_place", check_again, "without writes in place: every op reads the values that it read", NULL },
+	{ "in_place", check_separate, "without writes in place: every op reads the values that it read",
+		"without writes in place: that nothing is read under an older name once its memory was written over" },
 };
 
 enum { STAGES = sizeof made / sizeof *made };

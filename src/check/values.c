@@ -7,6 +7,7 @@ struct run {
 	const struct graph *graph, *other;   /* other: an op whose name stands there isn't new */
 	const struct rules *rules;
 	unsigned allowed;
+	bool separate;                       /* every name counts as memory of its own: its symbol stands in its path */
 	uint64_t *content;                   /* [storages] what it holds at the moment */
 	uint64_t *path;                      /* [tensors] which part of it a tensor is: the views on the way to it */
 	uint64_t *read;                      /* [ops] what it read */
@@ -102,7 +103,7 @@ static uint64_t read_symbols(const struct run *run, uint32_t op)
 		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer, storage = graph->tensor[tensor].storage;
 		bool state = writer != NONE && graph->op[writer].added == ADDED_RANDOM_STATE;
 		if (graph->storage[storage].kind != KIND_BUFFER && !state)
-			read = hash_join(read, hash_join(run->content[storage], run->path[tensor]));
+			read = hash_join(read, hash_join(run->separate ? 0 : run->content[storage], run->path[tensor]));
 	}
 	return read;
 }
@@ -124,14 +125,15 @@ static void run_op(struct run *run, uint32_t op)
 			run->path[tensor] = hash_join(run->path[viewed(graph, op, tensor)], hash_join(view_symbol(run, op), position));
 		} else {
 			run->content[storage] = hash_join(result, position);
-			bool whole = over == NONE || graph->tensor[tensor].bytes == graph->storage[storage].bytes;   /* all that is there, whatever view it was written through */
-			run->path[tensor] = whole ? 0 : run->path[over];
+			run->path[tensor] = run->separate ? run->content[storage] : over == NONE ? 0 : run->path[over];
 		}
 		position++;
 	}
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->inplace[i].out == NONE)
+		if (graph->inplace[i].out == NONE) {
 			run->content[graph->tensor[graph->inplace[i].in].storage] = result;
+			run->path[graph->inplace[i].in] = run->separate ? result : run->path[graph->inplace[i].in];
+		}
 }
 
 /* Every op in program order. */
@@ -146,7 +148,7 @@ static bool run_graph(struct run *run)
 	for (uint32_t s = 0; s < graph->storages; s++)
 		run->content[s] = text_symbol(graph->tensor[graph->storage[s].root].name);
 	for (uint32_t t = 0; t < graph->tensors; t++)
-		run->path[t] = graph->tensor[t].alias == NONE ? 0 : text_symbol(graph->tensor[t].name);
+		run->path[t] = graph->tensor[t].alias == NONE && !run->separate ? 0 : text_symbol(graph->tensor[t].name);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		run_op(run, op);
 	return true;
@@ -217,8 +219,9 @@ static enum status compare_made(struct check *check, const struct run *before, c
 
 enum status values_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, unsigned allowed)
 {
-	struct run first = { .graph = before, .other = after, .rules = rules, .allowed = allowed & VALUES_TWINS };
-	struct run second = { .graph = after, .other = before, .rules = rules, .allowed = allowed };
+	bool separate = allowed & VALUES_SEPARATE;
+	struct run first = { .graph = before, .other = after, .rules = rules, .allowed = allowed & VALUES_TWINS, .separate = separate };
+	struct run second = { .graph = after, .other = before, .rules = rules, .allowed = allowed, .separate = separate };
 	enum status status = run_graph(&first) && run_graph(&second) ? OK : fail_memory(check->error);
 	for (uint32_t op = 0; op < before->ops && status == OK; op++)
 		status = compare_op(check, &first, &second, op);

@@ -12,7 +12,8 @@ enum values_allowed {
 	VALUES_TWINS = 4,       /* a view that another one equals is left out */
 	VALUES_UPDATES = 8,     /* other ops of the update phase */
 	VALUES_GRADIENTS = 16,  /* ... and of the backward pass; copies that only it read may be gone */
-	VALUES_SUMS = 32        /* new additions in place: gradients of several microbatches */
+	VALUES_SUMS = 32,       /* new additions in place: gradients of several microbatches */
+	VALUES_SEPARATE = 64    /* what was written in place is memory of its own, and older names hold what they held */
 };
 
 /* A storage holds a symbol. What an op makes are symbols of the op, by its name, and of what it reads, in which version and through which views. Every op of `before`
