@@ -546,16 +546,19 @@ static inline bool is_random(const char *name)
 static inline void run_elementwise(const struct call *call)
 {
 	const char *name = strchr(call->rule->type, '.') + 1;
+	bool random = is_random(name), constant = strstr(name, "_like") || strcmp(name, "zero") == 0 || strcmp(name, "fill") == 0;
+	bool by_number = strcmp(name, "div") == 0 && call->operands == 2 && call->in[1].dims == 0;
 	for (int r = 0; r < call->results; r++)
 		for (int64_t i = 0; i < call->out[r].count; i++) {
 			double x[8] = { 0 };
 			for (int t = 0; t < call->operands && t < 8; t++)
 				x[t] = call->in[t].value[broadcast_place(&call->out[r], i, &call->in[t])];
-			double mask = is_random(name) ? random_at(call, r, i) > 0.3 : 1;
-			bool quotient = strcmp(name, "div") == 0 && call->operands == 2 && call->in[1].dims == 0 && fabs(x[1]) > 0.5;   /* by a number */
-			call->out[r].value[i] = quotient ? x[0] / x[1] : is_random(name) && r == 1 ? random_at(call, 0, i) > 0.3
-				: is_random(name) ? x[0] * mask : strstr(name, "_like") || strcmp(name, "zero") == 0 || strcmp(name, "fill") == 0 ? name[0] == 'o'
-				: element(name, r, x, call->operands);
+			if (random)
+				call->out[r].value[i] = r == 1 ? random_at(call, 0, i) > 0.3 : x[0] * (random_at(call, r, i) > 0.3);
+			else if (by_number && fabs(x[1]) > 0.5)
+				call->out[r].value[i] = x[0] / x[1];
+			else
+				call->out[r].value[i] = constant ? name[0] == 'o' : element(name, r, x, call->operands);
 		}
 }
 

@@ -136,7 +136,7 @@ Test(sharded, what_is_offloaded_is_not_gathered_first)
 	static const char *const words[] = { "strategy=data", "strategy=zero", "strategy=megatron tp=2", "strategy=auto tp=2", "strategy=auto", "strategy=tap" };
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
-	for (size_t i = 0; i < test_rounds(4, sizeof words / sizeof *words); i++) {
+	for (size_t i = 0; i < test_rounds(3, sizeof words / sizeof *words); i++) {
 		struct scenario scenario;
 		struct error error = { 0 };
 		char text[200];
@@ -227,7 +227,7 @@ Test(sharded, minred_never_takes_more_memory_than_an_expert)
 		{ "moe", "devices=4 dp=1 tp=4", "0" }, { "bert", "devices=4 dp=2 tp=2 zero=1", "0" } };
 	struct planner planner = { .store = store_new() };
 	uint32_t less = 0;
-	for (size_t i = 0; i < test_rounds(2, sizeof cases / sizeof *cases); i++) {
+	for (size_t i = 0; i < test_rounds(1, sizeof cases / sizeof *cases); i++) {
 		struct graph *graph = model(cases[i].model, 8);
 		char words[200];
 		snprintf(words, sizeof words, "%s strategy=megatron sp=on", cases[i].mesh);
