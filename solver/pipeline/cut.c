@@ -1,6 +1,7 @@
 /* cut.c: ops of a device's graph shared out to pipeline pieces. */
 #include <string.h>
 
+#include "blocks.h"
 #include "cut.h"
 #include "weights.h"
 
@@ -209,22 +210,9 @@ static void find_anywhere(struct finding *finding)
 
 /* ---- updates --------------------------------------------------------------------------------------------------------- */
 
-static uint32_t updated_parameter(const struct graph *graph, uint32_t op)
-{
-	FOR_ROW(i, &graph->touches, op)
-		if (graph->storage[graph->touches.item[i]].kind == KIND_PARAMETER && graph->storage[graph->touches.item[i]].allocator == NONE)
-			return graph->touches.item[i];
-	return NONE;
-}
-
-/* The parameter that an op of the update works for, or NONE. */
 static uint32_t parameter_of(const struct finding *finding, uint32_t op)
 {
-	const struct graph *graph = finding->graph;
-	uint32_t of = updated_parameter(graph, op);
-	FOR_ROW(i, &graph->touches, op)
-		of = of == NONE ? finding->owner[graph->touches.item[i]] : of;
-	return of;
+	return blocks_owner(finding->graph, finding->owner, op);
 }
 
 /* Gradients and states belong to the parameter that they update, found along shared storages; numbers belong to all. */

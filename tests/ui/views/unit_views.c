@@ -1,53 +1,10 @@
 /* Tests of the views as text: a hand-made graph, planned in program order, drawn into cells. */
 #include "src/read/input.h"
 #include "tests/common/support.h"
-#include "ui/app/chrome.h"
-#include "ui/app/completion.h"
-#include "ui/app/help.h"
-#include "ui/app/panel.h"
 #include "ui/views/row_filter.h"
 #include "ui/views/schedule.h"
 #include "ui/views/segment_rows.h"
 #include "views_fixture.h"
-
-#define MIB (INT64_C(1) << 20)
-
-static uint32_t add_tensor(struct draft *draft, const char *name, int64_t mib, enum kind kind)
-{
-	return draft_tensor(draft, &(struct tensor){ .name = name, .bytes = mib * MIB, .alias = NONE, .kind = (uint8_t)kind, .has_bytes = true });
-}
-
-static uint32_t add_op(struct draft *draft, const char *name, const char *module, uint32_t in, uint32_t more, uint32_t out)
-{
-	uint32_t op = draft_op(draft, &(struct op){ .name = name, .type = "f", .module = module, .flops = -1, .has_module = true });
-	if (in != NONE)
-		draft_read(draft, op, in);
-	if (more != NONE)
-		draft_read(draft, op, more);
-	draft_write(draft, op, out);
-	return op;
-}
-
-/* stem -> left, right -> join: program order is 16, +64, +48 -> 128 at `right`, finishing one branch first needs 93. */
-static struct graph *diamond(void)
-{
-	struct draft *draft = draft_new();
-	uint32_t weight = add_tensor(draft, "weight", 4, KIND_PARAMETER);
-	uint32_t stem = add_tensor(draft, "stem.out", 16, KIND_ACTIVATION), left = add_tensor(draft, "left.out", 64, KIND_ACTIVATION);
-	uint32_t right = add_tensor(draft, "right.out", 48, KIND_ACTIVATION), small = add_tensor(draft, "left.small", 4, KIND_ACTIVATION);
-	uint32_t less = add_tensor(draft, "right.small", 8, KIND_ACTIVATION), result = add_tensor(draft, "result", 1, KIND_OUTPUT);
-	add_op(draft, "stem", "net", weight, NONE, stem);
-	add_op(draft, "left", "net.left", stem, NONE, left);
-	add_op(draft, "right", "net.right", stem, NONE, right);
-	add_op(draft, "left_pool", "net.left", left, NONE, small);
-	add_op(draft, "right_pool", "net.right", right, NONE, less);
-	add_op(draft, "join", "net", small, less, result);
-	struct error error;
-	struct graph *graph = graph_build(draft, &error);
-	draft_free(draft);
-	cr_assert(graph, "%s", error.text);
-	return graph;
-}
 
 /* A chain of small tensors with one that is large, in the middle of so many ops. */
 static struct graph *spike(uint32_t ops)
@@ -69,11 +26,6 @@ static struct graph *spike(uint32_t ops)
 	return graph;
 }
 
-static void open_fixture(struct fixture *fixture, struct graph *graph, int width, int height)
-{
-	open_fixture_with(fixture, graph, (const char *const[]){ "order=program", NULL }, PLAN_COMPLETE, width, height);
-}
-
 static void expect_not(struct fixture *fixture, int view, const char *unwanted)
 {
 	char *text = screen_of(fixture, view);
@@ -84,7 +36,7 @@ static void expect_not(struct fixture *fixture, int view, const char *unwanted)
 Test(views, the_overview_opens_at_the_peak_and_lists_what_is_alive)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 60, 20);
+	open_program_order(&fixture, diamond(), 60, 20);
 	expect(&fixture, OVERVIEW, "op 2 of 6 right  f  forward");
 	expect(&fixture, OVERVIEW, "132 MiB = peak");
 	expect(&fixture, OVERVIEW, "alive here: 4, largest first");
@@ -101,7 +53,7 @@ Test(views, the_overview_opens_at_the_peak_and_lists_what_is_alive)
 Test(views, the_curve_stacks_categories_from_the_bottom)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 40, 20);
+	open_program_order(&fixture, diamond(), 40, 20);
 	fixture.frame.mono = true;
 	char *text = screen_of(&fixture, OVERVIEW);
 	/* 132 MiB over 9 rows: only the peak's columns reach the top one. */
@@ -113,7 +65,7 @@ Test(views, the_curve_stacks_categories_from_the_bottom)
 Test(views, a_short_peak_never_vanishes_from_the_curve)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, spike(3000), 41, 20);
+	open_program_order(&fixture, spike(3000), 41, 20);
 	fixture.frame.mono = true;
 	press(&fixture, OVERVIEW, COMMAND_FIRST);
 	char *text = screen_of(&fixture, OVERVIEW);
@@ -127,7 +79,7 @@ Test(views, a_short_peak_never_vanishes_from_the_curve)
 Test(views, every_column_shows_positions_and_every_position_a_column)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, spike(700), 40, 20);
+	open_program_order(&fixture, spike(700), 40, 20);
 	for (uint32_t count = 8; count <= 700; count += 13)
 		for (int width = 1; width < 300; width += 7) {
 			fixture.model.zoom_first = 700 - count;
@@ -151,7 +103,7 @@ Test(views, every_column_shows_positions_and_every_position_a_column)
 Test(views, zooming_keeps_the_cursor_on_the_screen)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, spike(3000), 80, 20);
+	open_program_order(&fixture, spike(3000), 80, 20);
 	uint64_t state = test_seed();
 	static const enum command_id moves[] = { COMMAND_LEFT, COMMAND_RIGHT, COMMAND_ZOOM_IN, COMMAND_ZOOM_OUT, COMMAND_PAGE_UP, COMMAND_PAGE_DOWN,
 						 COMMAND_COLUMN_LEFT, COMMAND_COLUMN_RIGHT, COMMAND_FIRST, COMMAND_LAST, COMMAND_PEAK };
@@ -167,7 +119,7 @@ Test(views, zooming_keeps_the_cursor_on_the_screen)
 Test(views, categories_add_up_to_the_live_bytes)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 80, 24);
+	open_program_order(&fixture, diamond(), 80, 24);
 	for (uint32_t i = 0; i < fixture.plan->graph->ops; i++) {
 		int64_t sum = 0;
 		for (int category = 0; category < CATEGORIES; category++)
@@ -180,7 +132,7 @@ Test(views, categories_add_up_to_the_live_bytes)
 Test(views, the_map_shows_each_storage_at_its_address)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 60, 38);
+	open_program_order(&fixture, diamond(), 60, 38);
 	fixture.frame.mono = true;
 	const struct plan *plan = fixture.plan;
 	int rows = 33, columns = 51;
@@ -206,7 +158,7 @@ Test(views, the_map_shows_each_storage_at_its_address)
 Test(views, the_map_names_the_neighbours_in_address_and_the_holes_between)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 120, 24);
+	open_program_order(&fixture, diamond(), 120, 24);
 	const struct plan *plan = fixture.plan;
 	for (uint32_t position = 0; position < plan->graph->ops; position++)
 		for (uint32_t s = 0; s < plan->graph->storages; s++) {
@@ -230,7 +182,7 @@ Test(views, the_map_names_the_neighbours_in_address_and_the_holes_between)
 Test(views, holes_are_what_no_storage_covers)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 80, 24);
+	open_program_order(&fixture, diamond(), 80, 24);
 	for (uint32_t i = 0; i < fixture.plan->graph->ops; i++)
 		cr_assert_eq(plan_holes(&fixture.index, i).total, plan_arena(fixture.plan) - fixture.plan->ordered->live[i]);
 	close_fixture(&fixture);
@@ -239,7 +191,7 @@ Test(views, holes_are_what_no_storage_covers)
 Test(views, the_table_of_tensors_sorts_and_filters)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 76, 12);
+	open_program_order(&fixture, diamond(), 76, 12);
 	char *text = screen_of(&fixture, TENSORS);
 	cr_assert(strstr(text, "left.out") < strstr(text, "right.out"), "%s", text);
 	mem_free(text);
@@ -258,7 +210,7 @@ Test(views, the_table_of_tensors_sorts_and_filters)
 Test(views, stepping_tells_what_could_run_and_what_it_needs)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 80, 24);
+	open_program_order(&fixture, diamond(), 80, 24);
 	press(&fixture, ORDER, COMMAND_STEP);
 	expect(&fixture, ORDER, "2 ops could run here");
 	expect(&fixture, ORDER, "88.0 MiB  -60.0 MiB  left_pool");
@@ -272,7 +224,7 @@ Test(views, stepping_tells_what_could_run_and_what_it_needs)
 Test(views, an_order_changed_by_hand_shows_what_it_costs)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 80, 24);
+	open_program_order(&fixture, diamond(), 80, 24);
 	press(&fixture, ORDER, COMMAND_RIGHT);            /* left_pool */
 	press(&fixture, ORDER, COMMAND_EARLIER);          /* before right */
 	expect(&fixture, ORDER, "by hand, 1 move: peak 88.0 MiB");
@@ -341,7 +293,7 @@ static struct graph *training_step(void)
 Test(views, the_order_view_shows_segments_waists_and_where_branches_went)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, training_step(), 100, 60);
+	open_program_order(&fixture, training_step(), 100, 60);
 	expect_not(&fixture, ORDER, "segment");
 	fixture.scenario.value[K_order] = ORDER_ROAM;
 	plan_again(&fixture);
@@ -370,7 +322,7 @@ Test(views, the_order_view_shows_segments_waists_and_where_branches_went)
 Test(views, rows_of_rules_and_ops_number_the_order_without_gaps)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, training_step(), 80, 24);
+	open_program_order(&fixture, training_step(), 80, 24);
 	fixture.scenario.value[K_order] = ORDER_ROAM;
 	plan_again(&fixture);
 	const struct order_roam *roam = &fixture.plan->ordered->result.roam;
@@ -395,7 +347,7 @@ Test(views, lanes_of_items_alive_together_differ)
 	struct fixture fixture;
 	struct order_schedule schedule;
 	char text[200];
-	open_fixture(&fixture, spike(500), 80, 24);
+	open_program_order(&fixture, spike(500), 80, 24);
 	cr_assert_eq(schedule_new(fixture.plan, &schedule), OK);
 	uint32_t items = schedule.problem->items;
 	for (uint32_t i = 0; i < items; i++)
@@ -412,7 +364,7 @@ Test(views, lanes_of_items_alive_together_differ)
 Test(views, modules_fold_and_sum_their_bytes)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 80, 24);
+	open_program_order(&fixture, diamond(), 80, 24);
 	expect(&fixture, GRAPH, "6 ops");
 	expect_not(&fixture, GRAPH, "left_pool  f");
 	press(&fixture, GRAPH, COMMAND_FOLD_ALL);
@@ -430,7 +382,7 @@ Test(views, the_neighbours_of_an_op_show_what_every_dim_carries)
 	struct graph *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", NULL, &error);
 	cr_assert(graph, "%s", error.text);
 	long blocks = memory_blocks();
-	open_fixture(&fixture, graph_retain(graph), 140, 30);
+	open_program_order(&fixture, graph_retain(graph), 140, 30);
 	struct graph_factors kept = { 0 };
 	fixture.model.op = graph_find_op(graph, "addmm_0#8");
 	cr_assert_neq(fixture.model.op, NONE);
@@ -450,7 +402,7 @@ Test(views, the_neighbours_of_an_op_show_what_every_dim_carries)
 Test(views, every_view_draws_at_every_size_and_stays_in_its_window)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 40, 10);
+	open_program_order(&fixture, diamond(), 40, 10);
 	fixture.model.baseline = fixture.plan;
 	for (int view = 0; view < VIEWS; view++)
 		for (int width = 1; width < 140; width += width < 60 ? 1 : 9)
@@ -472,7 +424,7 @@ Test(views, every_view_draws_at_every_size_and_stays_in_its_window)
 Test(views, ascii_drawing_is_ascii)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 100, 30);
+	open_program_order(&fixture, diamond(), 100, 30);
 	fixture.frame.ascii = true;
 	for (int view = 0; view < VIEWS; view++) {
 		char *text = screen_of(&fixture, view);
@@ -491,7 +443,7 @@ Test(views, a_graph_without_ops_can_be_shown)
 	struct graph *graph = graph_build(draft, &error);
 	draft_free(draft);
 	struct fixture fixture;
-	open_fixture(&fixture, graph, 80, 24);
+	open_program_order(&fixture, graph, 80, 24);
 	for (int view = 0; view < VIEWS; view++)
 		for (int command = 0; command < COMMAND_COUNT; command++) {
 			mem_free(screen_of(&fixture, view));
@@ -500,244 +452,7 @@ Test(views, a_graph_without_ops_can_be_shown)
 	close_fixture(&fixture);
 }
 
-/* ---- around the views --------------------------------------------------------------------- */
-
-Test(views, the_panel_shows_every_knob_once)
-{
-	struct fixture fixture;
-	struct panel panel = { .open = ~0u };
-	open_fixture(&fixture, diamond(), 40, 200);
-	panel_draw(&panel, &fixture.model, true, &fixture.frame);
-	char *text = frame_dump(&fixture.frame);
-	for (int i = 0; i < KNOB_COUNT; i++) {
-		char line[100];
-		snprintf(line, sizeof line, " %s ", knobs[i].name);
-		int found = 0;
-		for (const char *at = text; (at = strstr(at, line)); at++)
-			found++;
-		cr_assert(found == 1, "%s %d times in\n%s", knobs[i].name, found, text);
-	}
-	mem_free(text);
-	close_fixture(&fixture);
-}
-
-static void select_knob(struct panel *panel, const char *name)
-{
-	panel_narrow(panel, name);
-	panel_narrow(panel, "");
-}
-
-static bool panel_says(struct fixture *fixture, struct panel *panel, const char *wanted)
-{
-	frame_clear(&fixture->frame);
-	panel_draw(panel, &fixture->model, true, &fixture->frame);
-	char *text = frame_dump(&fixture->frame);
-	bool found = strstr(text, wanted);
-	mem_free(text);
-	return found;
-}
-
-/* Rows that begin with a name, below the view's edge. */
-static bool panel_has_row(struct fixture *fixture, struct panel *panel, const char *name)
-{
-	char line[100];
-	frame_clear(&fixture->frame);
-	panel_draw(panel, &fixture->model, true, &fixture->frame);
-	char *text = frame_dump(&fixture->frame);
-	snprintf(line, sizeof line, " %s ", name);
-	bool found = strstr(text, line);
-	mem_free(text);
-	return found;
-}
-
-Test(views, what_is_turned_most_is_in_a_small_panel_and_the_rest_is_folded)
-{
-	static const char *const wanted[] = { "recompute", "batch", "devices", "strategy", "memory" };
-	struct fixture fixture;
-	struct panel panel = { 0 };
-	open_fixture(&fixture, diamond(), 28, 20);   /* beside a view of 80x24 */
-	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-		cr_assert(panel_has_row(&fixture, &panel, wanted[i]), "%s", wanted[i]);
-	cr_assert_not(panel_has_row(&fixture, &panel, "in_place"));
-	fixture.scenario.value[K_train] = 1;         /* what was changed is shown though its group is folded */
-	cr_assert(panel_has_row(&fixture, &panel, "train"));
-	panel_narrow(&panel, "in_pl");
-	cr_assert(panel_has_row(&fixture, &panel, "in_place"));
-	cr_assert_not(panel_has_row(&fixture, &panel, "recompute"));
-	panel_narrow(&panel, "");
-	cr_assert(panel_has_row(&fixture, &panel, "in_place"));
-	cr_assert(panel_find(&panel, "micro", 1));
-	panel_command(&panel, &fixture.model, COMMAND_RIGHT);
-	cr_assert_str_eq(fixture.model.request, "set microbatches=2");
-	close_fixture(&fixture);
-}
-
-Test(views, a_step_from_given_changes_something)
-{
-	struct fixture fixture;
-	struct panel panel = { 0 };
-	open_fixture(&fixture, diamond(), 40, 30);
-	fixture.model.given = (struct given){ .batch = 8, .precision = "fp32", .optimizer = "", .train = "a step" };
-	cr_assert(panel_says(&fixture, &panel, "given (8)"));
-	cr_assert(panel_says(&fixture, &panel, "given (fp32)"));
-	select_knob(&panel, "batch");
-	panel_command(&panel, &fixture.model, COMMAND_RIGHT);
-	cr_assert_str_eq(fixture.model.request, "set batch=16");
-	select_knob(&panel, "precision");
-	panel_command(&panel, &fixture.model, COMMAND_RIGHT);
-	cr_assert_str_eq(fixture.model.request, "set precision=bf16");
-	fixture.scenario.value[K_strategy] = 1 + STRATEGY_ZERO;
-	select_knob(&panel, "zero");
-	cr_assert(panel_says(&fixture, &panel, "3 (strategy)"));
-	panel_command(&panel, &fixture.model, COMMAND_LEFT);
-	cr_assert_str_eq(fixture.model.request, "set zero=2");
-	close_fixture(&fixture);
-}
-
-Test(views, the_panel_asks_for_the_next_value_or_says_why_not)
-{
-	struct fixture fixture;
-	struct panel panel = { 0 };
-	open_fixture(&fixture, diamond(), 40, 30);
-	for (uint32_t i = 0; i < KNOB_COUNT; i++) {
-		fixture.model.request[0] = fixture.model.message[0] = '\0';
-		select_knob(&panel, knobs[i].name);
-		panel_command(&panel, &fixture.model, COMMAND_RIGHT);
-		cr_assert((strncmp(fixture.model.request, "set ", 4) == 0) != (*fixture.model.message != '\0'));
-	}
-	close_fixture(&fixture);
-}
-
-Test(views, the_panel_tells_what_a_step_gave_when_a_run_has_it)
-{
-	struct fixture fixture;
-	struct panel panel = { 0 };
-	open_fixture(&fixture, diamond(), 60, 40);
-	select_knob(&panel, "order");
-	cr_assert_not(panel_says(&fixture, &panel, "the same"));
-	fixture.scenario.value[K_order] = ORDER_UPDATES_LAST;   /* a step to the left is the fixture's run */
-	cr_assert(panel_says(&fixture, &panel, "the same"));
-	fixture.model.status.stale = true;
-	cr_assert_not(panel_says(&fixture, &panel, "the same"));
-	fixture.model.status.stale = false;
-	fixture.scenario.value[K_alignment] = 512;              /* now the run differs in two knobs */
-	cr_assert_not(panel_says(&fixture, &panel, "the same"));
-	close_fixture(&fixture);
-}
-
-Test(views, the_footer_never_exceeds_its_row_and_always_offers_help)
-{
-	struct frame frame = { 0 };
-	static const int widths[] = { 40, 80, 200 };
-	for (int i = 0; i < 3; i++)
-		for (unsigned context = 1; context < IN_ANY; context <<= 1) {
-			cr_assert(frame_resize(&frame, widths[i], 1));
-			chrome_footer(&frame, context);
-			char *text = frame_dump(&frame);
-			size_t length = strlen(text);
-			cr_assert(length == (size_t)widths[i] + 1 && strcmp(text + length - 7, "? help\n") == 0, "%s", text);
-			mem_free(text);
-		}
-	frame_free(&frame);
-}
-
-Test(views, every_command_is_in_some_overlay_and_can_be_found_by_its_word)
-{
-	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 100, 40);
-	for (int i = 0; i < COMMAND_COUNT; i++) {
-		unsigned context = commands[i].context & (~commands[i].context + 1);
-		struct help help;
-		int x, y;
-		bool close;
-		help_open(&help);
-		for (const char *at = commands[i].word; *at; at++) {
-			struct key_press key = { .code = (uint32_t)*at };
-			snprintf(key.name, sizeof key.name, "%c", *at);
-			if (at == commands[i].word && *at == 'q')
-				line_key(&help.filter, &key, NULL);
-			else
-				help_key(&help, &fixture.model, context, &key, &close);
-		}
-		frame_clear(&fixture.frame);
-		help_draw(&help, &fixture.model, context, &fixture.frame, &x, &y);
-		char *text = frame_dump(&fixture.frame);
-		cr_assert(strstr(text, commands[i].word), "%s\n%s", commands[i].word, text);
-		mem_free(text);
-	}
-	close_fixture(&fixture);
-}
-
-Test(views, no_key_means_two_things_in_one_context)
-{
-	for (unsigned context = 1; context < IN_ANY; context <<= 1)
-		for (int i = 0; i < COMMAND_COUNT; i++) {
-			if (!(commands[i].context & context))
-				continue;
-			char keys[64], *rest = keys;
-			snprintf(keys, sizeof keys, "%s", commands[i].keys);
-			for (char *key; (key = strsep(&rest, " ")) && *key; )
-				cr_assert_eq(command_of_key(key, context), (enum command_id)i, "%s of %s", key, commands[i].word);
-		}
-}
-
-Test(views, a_gap_is_never_rounded_to_nothing)
-{
-	char text[32];
-	cr_assert_str_eq(gap_text(1025, 1000, text, sizeof text), "2.50 %");
-	cr_assert_str_eq(gap_text(1000001, 1000000, text, sizeof text), "<0.01 %");
-	cr_assert_str_eq(gap_text(1000, 1000, text, sizeof text), "0.00 %");
-	cr_assert_str_eq(gap_text(5, 0, text, sizeof text), "unknown");
-}
-
-Test(views, the_status_line_says_stale_and_keeps_its_numbers_whole)
-{
-	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 80, 1);
-	fixture.model.status = (struct session_status){ .solving = true, .stale = true, .stage = "order: cuts", .fraction = 0.5 };
-	for (int width = 40; width < 200; width++) {
-		cr_assert(frame_resize(&fixture.frame, width, 1));
-		chrome_status(&fixture.frame, &fixture.model);
-		char *text = frame_dump(&fixture.frame);
-		cr_assert(strncmp(text, "peak 132 MiB", 12) == 0 && strstr(text, " 50 %\n"), "%s", text);
-		cr_assert(strstr(text, " stale "), "%s", text);
-		cr_assert(fixture.frame.cell[0].marks & MARK_DIM);
-		mem_free(text);
-	}
-	close_fixture(&fixture);
-}
-
-Test(views, the_prompt_completes_commands_knobs_values_and_names)
-{
-	struct fixture fixture;
-	static struct completion completion;
-	open_fixture(&fixture, diamond(), 80, 24);
-	static const struct { const char *typed, *wanted; } cases[] = {
-		{ "base", "baseline" }, { "set ord", "set order=" }, { "set order=rev", "set order=reverse-lpmf" }, { "set in_place=o", "set in_place=off" },
-		{ "go left_", "go left_pool" }, { "pin o", "pin op" }, { "pin op left_", "pin op left_pool" },
-		{ "pin op left b", "pin op left before " }, { "pin op left before ri", "pin op left before right" },
-		{ "pin tensor stem", "pin tensor stem.out" }, { "export tik", "export tikz" }, { "export svg a.svg --v", "export svg a.svg --view " },
-		{ "export svg a.svg --view seg", "export svg a.svg --view segments" }, { "export dot a.dot --stage i", "export dot a.dot --stage input" }, { "reset align", "reset alignment" },
-	};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		completion_find(cases[i].typed, &fixture.model, &completion);
-		cr_assert_geq(completion.count, 1, "%s", cases[i].typed);
-		cr_assert_str_eq(completion.offer[0].line, cases[i].wanted);
-	}
-	/* Parts of names, then letters in their order; every offer says what it is. */
-	static const struct { const char *typed, *wanted, *note; } finds[] = {
-		{ "set device=a100-8", "set device=a100-80gb", "80 GiB  312 TFLOP/s bf16  2039 GB/s" }, { "set recompute=sel", "set recompute=selective", "scores of attentions" },
-		{ "go igh", "go right", "op 2, f" }, { "go lft", "go left", "op 1" }, { "go stem.o", "go stem.out", "tensor, 16.0 MiB" },
-		{ "export svg", "export svg", "a drawing" }, { "baseln", "baseline", "make this plan" }, { "set order=be", "set order=best", "min-cut" },
-	};
-	for (size_t i = 0; i < sizeof finds / sizeof *finds; i++) {
-		completion_find(finds[i].typed, &fixture.model, &completion);
-		cr_assert_geq(completion.count, 1, "%s", finds[i].typed);
-		cr_assert_str_eq(completion.offer[0].line, finds[i].wanted);
-		cr_assert(strstr(completion.offer[0].note, finds[i].note), "%s", completion.offer[0].note);
-	}
-	close_fixture(&fixture);
-}
+/* ---- filters, counts, memory that ends ---------------------------------------------------- */
 
 static bool filtered(const char *text, const char *name, const char *kind, const char *module)
 {
@@ -768,7 +483,7 @@ Test(views, filters_have_parts_letters_expressions_fields_and_their_opposite)
 Test(views, tensors_are_counted_and_marked)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 100, 24);
+	open_program_order(&fixture, diamond(), 100, 24);
 	press(&fixture, TENSORS, COMMAND_GROUP);
 	expect(&fixture, TENSORS, "128 MiB  97.0 %");        /* activations at the peak */
 	press(&fixture, TENSORS, COMMAND_ACTIVATE);
@@ -791,7 +506,7 @@ Test(views, tensors_are_counted_and_marked)
 Test(views, failed_allocations_leave_nothing_behind)
 {
 	struct fixture fixture;
-	open_fixture(&fixture, diamond(), 80, 24);
+	open_program_order(&fixture, diamond(), 80, 24);
 	for (int view = 0; view < VIEWS; view++)
 		for (long n = 0; n < 40; n = memory_next(n)) {
 			long before = memory_blocks();

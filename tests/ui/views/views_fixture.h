@@ -11,6 +11,45 @@
 
 enum { OVERVIEW, MAP, ORDER, TENSORS, GRAPH, DEVICES, RUNS };
 
+#define MIB (INT64_C(1) << 20)
+
+static inline uint32_t add_tensor(struct draft *draft, const char *name, int64_t mib, enum kind kind)
+{
+	return draft_tensor(draft, &(struct tensor){ .name = name, .bytes = mib * MIB, .alias = NONE, .kind = (uint8_t)kind, .has_bytes = true });
+}
+
+static inline uint32_t add_op(struct draft *draft, const char *name, const char *module, uint32_t in, uint32_t more, uint32_t out)
+{
+	uint32_t op = draft_op(draft, &(struct op){ .name = name, .type = "f", .module = module, .flops = -1, .has_module = true });
+	if (in != NONE)
+		draft_read(draft, op, in);
+	if (more != NONE)
+		draft_read(draft, op, more);
+	draft_write(draft, op, out);
+	return op;
+}
+
+/* stem -> left, right -> join: program order is 16, +64, +48 -> 128 at `right`, finishing one branch first needs 93. */
+static inline struct graph *diamond(void)
+{
+	struct draft *draft = draft_new();
+	uint32_t weight = add_tensor(draft, "weight", 4, KIND_PARAMETER);
+	uint32_t stem = add_tensor(draft, "stem.out", 16, KIND_ACTIVATION), left = add_tensor(draft, "left.out", 64, KIND_ACTIVATION);
+	uint32_t right = add_tensor(draft, "right.out", 48, KIND_ACTIVATION), small = add_tensor(draft, "left.small", 4, KIND_ACTIVATION);
+	uint32_t less = add_tensor(draft, "right.small", 8, KIND_ACTIVATION), result = add_tensor(draft, "result", 1, KIND_OUTPUT);
+	add_op(draft, "stem", "net", weight, NONE, stem);
+	add_op(draft, "left", "net.left", stem, NONE, left);
+	add_op(draft, "right", "net.right", stem, NONE, right);
+	add_op(draft, "left_pool", "net.left", left, NONE, small);
+	add_op(draft, "right_pool", "net.right", right, NONE, less);
+	add_op(draft, "join", "net", small, less, result);
+	struct error error;
+	struct graph *graph = graph_build(draft, &error);
+	draft_free(draft);
+	cr_assert(graph, "%s", error.text);
+	return graph;
+}
+
 /* What a test looks at. */
 struct fixture {
 	struct planner planner;
@@ -42,6 +81,12 @@ static inline void open_fixture_with(struct fixture *fixture, struct graph *grap
 	for (int i = 0; i < VIEWS; i++)
 		fixture->state[i] = mem_alloc(1, views[i]->state_size);
 	cr_assert(frame_resize(&fixture->frame, width, height));
+}
+
+/* ... in program order, to the end. */
+static inline void open_program_order(struct fixture *fixture, struct graph *graph, int width, int height)
+{
+	open_fixture_with(fixture, graph, (const char *const[]){ "order=program", NULL }, PLAN_COMPLETE, width, height);
 }
 
 static inline void close_fixture(struct fixture *fixture)
