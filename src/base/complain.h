@@ -7,6 +7,8 @@
  *     json         JSON, member by member
  *     json_memory  memory that ends inside jansson
  *     lines        short text files, line by line
+ *     source       a file as a stream of bytes, plain or gzip
+ *     wire         fields of protocol buffers
  *     output       a file is written whole or not at all
  *     picture_file whether a picture is not cut short
  *     text_stream  a stream into memory

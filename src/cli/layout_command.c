@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "batch.h"
-#include "src/read/buffers_csv.h"
+#include "src/read/problems/buffers_csv.h"
 #include "src/base/json_memory.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "solver/layout/layout.h"
-#include "src/read/snapshot.h"
+#include "src/read/snapshot/snapshot.h"
 
 /* What is said of a snapshot: its facts, and the places in the source that hold most at its peak. */
 #define SNAPSHOT_PLACES 10

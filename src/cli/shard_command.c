@@ -8,7 +8,7 @@
 #include "batch.h"
 #include "src/base/output.h"
 #include "src/read/input.h"
-#include "src/read/problem_json.h"
+#include "src/read/problems/problem_json.h"
 #include "options.h"
 #include "src/base/words.h"
 #include "src/base/json_memory.h"

@@ -19,6 +19,7 @@
 #include "src/write/dot.h"
 #include "src/draw/draw.h"
 #include "src/read/input.h"
+#include "src/read/native.h"
 
 #define OUTPUTS(X) X(NATIVE, "native") X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
 #define X(id, name) OUTPUT_##id,

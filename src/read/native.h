@@ -3,18 +3,12 @@
 #define TIDEMARK_READ_NATIVE_H
 
 #include <stdio.h>
-#include <sys/types.h>
 
 #include "solver/graph/graph.h"
 #include "src/base/json.h"
+#include "src/base/source.h"
 
 #define NATIVE_LINE_MAX (16u << 20)   /* bytes in a line */
-
-/* Where bytes come from: like read(2), but -1 sets error->text. */
-struct source {
-	ssize_t (*read)(void *context, void *buffer, size_t size, struct error *error);
-	void *context;
-};
 
 /* Reads a graph to its `end` record; what follows is an error. NULL with *status and *error (line included):
  * BAD_INPUT for anything that tidemark(5) forbids, truncation included; NO_MEMORY. O(file). */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "solver/layout/pools/pools.h"
-#include "src/read/buffers_csv.h"
+#include "src/read/problems/buffers_csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

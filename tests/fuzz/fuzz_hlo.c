@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/read/hlo.h"
+#include "src/read/hlo/hlo.h"
 #include "tests/common/order_valid.h"
 #include "solver/graph/problem.h"
 

@@ -1,7 +1,7 @@
 /* fuzz_shard.c: the reader of sharding problems takes anything: a problem or an error; what it takes the solver solves. */
 #include <stdlib.h>
 
-#include "src/read/problem_json.h"
+#include "src/read/problems/problem_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "solver/layout/layout.h"
-#include "src/read/snapshot.h"
+#include "src/read/snapshot/snapshot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "solver/problems/primal.h"
-#include "src/read/problem_json.h"
+#include "src/read/problems/problem_json.h"
 #include "tests/common/support.h"
 
 enum { NODES = 7, STRATEGIES = 4, EDGES = 12 };

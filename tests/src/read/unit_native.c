@@ -5,6 +5,7 @@
 
 #include "tests/common/random_graph.h"
 #include "src/read/input.h"
+#include "src/read/native.h"
 #include "tests/common/support.h"
 
 static struct graph *parse_bytes(const char *text, size_t size, struct error *error)

@@ -1,0 +1,147 @@
+/* source.c: a file as a stream of bytes: plain or gz, "-" for standard input. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "source.h"
+
+#define PEEK_BYTES (64u << 10)
+
+struct input {
+	gzFile file;
+	size_t have, taken;      /* of peek: filled, and given out by the source */
+	char peek[PEEK_BYTES];
+};
+
+static ssize_t read_file(struct input *input, void *buffer, size_t size, struct error *error)
+{
+	int got = gzread(input->file, buffer, size > 1u << 30 ? 1u << 30 : (unsigned)size);
+	int number;
+	const char *text = gzerror(input->file, &number);
+	if (got >= 0 && (number == Z_OK || number == Z_STREAM_END))
+		return got;
+	if (number == Z_MEM_ERROR)
+		fail_memory(error);
+	else if (number == Z_BUF_ERROR)
+		fail(error, BAD_INPUT, "the compressed file is truncated");
+	else
+		fail(error, BAD_INPUT, "%s", number == Z_ERRNO ? strerror(errno) : text);
+	return -1;
+}
+
+static int open_path(const char *path, struct error *error)
+{
+	bool standard = strcmp(path, "-") == 0;
+	int descriptor = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	struct stat state;
+	if (descriptor < 0) {
+		fail(error, BAD_INPUT, "%s", errno == ENOENT ? "no such file" : strerror(errno));
+	} else if (fstat(descriptor, &state) == 0 && S_ISDIR(state.st_mode)) {
+		close(descriptor);
+		fail(error, BAD_INPUT, "is a directory");
+		return -1;
+	}
+	return descriptor;
+}
+
+struct input *input_open(const char *path, struct error *error)
+{
+	*error = (struct error){ 0 };
+	int descriptor = open_path(path, error);
+	if (descriptor < 0)
+		return NULL;
+	struct input *input = mem_alloc(1, sizeof *input);
+	if (!input || !(input->file = gzdopen(descriptor, "rb"))) {
+		close(descriptor);
+		mem_free(input);
+		fail_memory(error);
+		return NULL;
+	}
+	gzbuffer(input->file, 128u << 10);
+	while (input->have < PEEK_BYTES) {
+		ssize_t got = read_file(input, input->peek + input->have, PEEK_BYTES - input->have, error);
+		if (got < 0) {
+			input_close(input);
+			return NULL;
+		}
+		if (got == 0)
+			break;
+		input->have += (size_t)got;
+	}
+	/* A byte order mark says nothing that isn't known: text is UTF-8. */
+	if (input->have >= 3 && memcmp(input->peek, "\xef\xbb\xbf", 3) == 0) {
+		input->have -= 3;
+		memmove(input->peek, input->peek + 3, input->have);
+	}
+	return input;
+}
+
+void input_close(struct input *input)
+{
+	if (!input)
+		return;
+	gzclose(input->file);
+	mem_free(input);
+}
+
+const char *input_peek(const struct input *input, size_t *size)
+{
+	*size = input->have;
+	return input->peek;
+}
+
+static ssize_t read_input(void *context, void *buffer, size_t size, struct error *error)
+{
+	struct input *input = context;
+	size_t left = input->have - input->taken;
+	if (left == 0)
+		return read_file(input, buffer, size, error);
+	if (size > left)
+		size = left;
+	memcpy(buffer, input->peek + input->taken, size);
+	input->taken += size;
+	return (ssize_t)size;
+}
+
+struct source input_source(struct input *input)
+{
+	return (struct source){ read_input, input };
+}
+
+char *input_all(struct input *input, size_t limit, size_t *size, struct error *error)
+{
+	size_t capacity = PEEK_BYTES * 2;
+	char *content = mem_alloc(capacity + 1, 1);
+	*size = 0;
+	while (content) {
+		ssize_t got = read_input(input, content + *size, capacity - *size, error);
+		if (got < 0)
+			break;
+		if (got == 0) {
+			content[*size] = '\0';
+			return content;
+		}
+		*size += (size_t)got;
+		if (*size > limit) {
+			fail(error, BAD_INPUT, "larger than %zu MiB", limit >> 20);
+			break;
+		}
+		if (*size < capacity)
+			continue;
+		char *moved = mem_resize(content, capacity * 2 + 1, 1);
+		if (!moved) {
+			fail_memory(error);
+			break;
+		}
+		content = moved;
+		capacity *= 2;
+	}
+	if (!content)
+		fail_memory(error);
+	mem_free(content);
+	return NULL;
+}

@@ -1,0 +1,29 @@
+/* source.h: where a reader's bytes come from: a file, plain or gz, or whatever else can be read piece by piece. */
+#ifndef TIDEMARK_BASE_SOURCE_H
+#define TIDEMARK_BASE_SOURCE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "solver/base/base.h"
+
+/* Where bytes come from: like read(2), but -1 sets error->text. */
+struct source {
+	ssize_t (*read)(void *context, void *buffer, size_t size, struct error *error);
+	void *context;
+};
+
+/* A file being read, decompressed on the way. The first bytes can be looked at without taking them. */
+struct input;
+
+/* NULL and *error when there is no such file, it is a directory, or can't be read. path "-" is standard input. */
+struct input *input_open(const char *path, struct error *error);
+void input_close(struct input *input);
+/* Bytes at the beginning (at most 64 KiB, fewer in a short file); *size says how many. */
+const char *input_peek(const struct input *input, size_t *size);
+/* The whole content from its beginning; at most limit bytes, else BAD_INPUT. Free with mem_free(). */
+char *input_all(struct input *input, size_t limit, size_t *size, struct error *error);
+/* As a source for the readers: everything from the beginning. */
+struct source input_source(struct input *input);
+
+#endif

@@ -1,0 +1,338 @@
+/* assignment.c: reads a BufferAssignmentProto, or the text of one as XLA dumps it: allocations, and in each of them values at offsets. */
+#include <stdlib.h>
+
+#include "assignment.h"
+#include "scan.h"
+
+#define PATH_MOST 8            /* of a value in nested tuples */
+
+/* The order in which they are put one behind another: temporaries last, because nothing needs their end. */
+enum purpose { ARGUMENT, CONSTANT, RESULT, TEMPORARY, PURPOSES, OF_A_THREAD };
+
+struct allocation { enum purpose purpose; int64_t bytes, base; };
+/* An array that lies in one. */
+struct value { const struct hlo_instruction *of; uint32_t allocation, leaf; int64_t offset; };
+/* What the proto calls it: an id of its own. */
+struct logical { int64_t id; const struct hlo_instruction *of; uint32_t leaf; };
+
+struct assignment {
+	struct hlo_module *module;
+	struct error *error;
+	const struct hlo_instruction **instruction;   /* all, by name or by id */
+	size_t instructions;
+	struct allocation *allocation;
+	struct value *value;
+	struct logical *logical;
+	size_t allocations, values, logicals, allocation_room, value_room, logical_room;
+};
+
+static enum status out_of_memory(struct assignment *assignment)
+{
+	return fail_memory(assignment->error);
+}
+
+/* ---- instructions -------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct hlo_instruction *const *)a)->name, (*(const struct hlo_instruction *const *)b)->name);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	int64_t left = (*(const struct hlo_instruction *const *)a)->id, right = (*(const struct hlo_instruction *const *)b)->id;
+	return left < right ? -1 : left > right;
+}
+
+static enum status list_instructions(struct assignment *assignment, int (*compare)(const void *, const void *))
+{
+	const struct hlo_module *module = assignment->module;
+	size_t count = 0;
+	for (uint32_t c = 0; c < module->computations; c++)
+		count += module->computation[c].instructions;
+	if (!(assignment->instruction = mem_alloc(count, sizeof *assignment->instruction)))
+		return out_of_memory(assignment);
+	for (uint32_t c = 0; c < module->computations; c++)
+		for (uint32_t i = 0; i < module->computation[c].instructions; i++)
+			assignment->instruction[assignment->instructions++] = &module->computation[c].instruction[i];
+	qsort(assignment->instruction, count, sizeof *assignment->instruction, compare);
+	return OK;
+}
+
+static const struct hlo_instruction *find(const struct assignment *assignment, const struct hlo_instruction *like, int (*compare)(const void *, const void *))
+{
+	const struct hlo_instruction **found = assignment->instructions
+		? bsearch(&like, assignment->instruction, assignment->instructions, sizeof *assignment->instruction, compare) : NULL;
+	return found ? *found : NULL;
+}
+
+/* The array at a path into a shape, counted among all of its arrays; NONE where a tuple lies there, or nothing. */
+static uint32_t leaf_at(const struct hlo_shape *shape, const int64_t *path, size_t length)
+{
+	uint32_t leaf = 0;
+	for (size_t i = 0; i < length; i++) {
+		if (path[i] < 0 || path[i] >= shape->parts)
+			return NONE;
+		for (int64_t k = 0; k < path[i]; k++)
+			leaf += shape->part[k].leaves;
+		shape = &shape->part[path[i]];
+	}
+	return shape->tuple ? NONE : leaf;
+}
+
+/* ---- what both forms come to --------------------------------------------------------------- */
+
+static enum status add_allocation(struct assignment *assignment, enum purpose purpose, uint64_t bytes)
+{
+	if (!mem_reserve(&assignment->allocation, &assignment->allocation_room, assignment->allocations + 1, sizeof *assignment->allocation))
+		return out_of_memory(assignment);
+	assignment->allocation[assignment->allocations++] = (struct allocation){ purpose, bytes > (uint64_t)BYTES_MAX ? BYTES_MAX : (int64_t)bytes, 0 };
+	return OK;
+}
+
+static enum status add_value(struct assignment *assignment, const struct hlo_instruction *of, uint32_t leaf, uint64_t offset)
+{
+	if (!of || leaf == NONE || offset > (uint64_t)BYTES_MAX)
+		return OK;
+	if (!mem_reserve(&assignment->value, &assignment->value_room, assignment->values + 1, sizeof *assignment->value))
+		return out_of_memory(assignment);
+	assignment->value[assignment->values++] = (struct value){ of, (uint32_t)assignment->allocations - 1, leaf, (int64_t)offset };
+	return OK;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct hlo_place *left = a, *right = b;
+	if (left->of != right->of)
+		return (uintptr_t)left->of < (uintptr_t)right->of ? -1 : 1;
+	return left->leaf < right->leaf ? -1 : left->leaf > right->leaf;
+}
+
+static enum status finish(struct assignment *assignment)
+{
+	struct hlo_module *module = assignment->module;
+	int64_t *sum[PURPOSES] = { &module->arguments, &module->constants, &module->outputs, &module->temporary }, base = 0;
+	for (int purpose = 0; purpose < PURPOSES; purpose++)
+		for (size_t i = 0; i < assignment->allocations; i++) {
+			struct allocation *allocation = &assignment->allocation[i];
+			if ((int)allocation->purpose != purpose)
+				continue;
+			if (allocation->bytes > BYTES_MAX - base)
+				return fail(assignment->error, BAD_INPUT, "the sizes of XLA's buffer assignment add up to more than 2^60 bytes");
+			allocation->base = base;
+			base += allocation->bytes;
+			*sum[purpose] += allocation->bytes;
+			module->assigned = true;
+		}
+	if (!(module->place = arena_alloc(&module->arena, assignment->values, sizeof *module->place)))
+		return out_of_memory(assignment);
+	for (size_t i = 0; i < assignment->values; i++) {
+		const struct value *value = &assignment->value[i];
+		const struct allocation *allocation = &assignment->allocation[value->allocation];
+		if (allocation->purpose < PURPOSES && value->offset <= allocation->bytes)
+			module->place[module->places++] = (struct hlo_place){ value->of, value->leaf, allocation->base + value->offset };
+	}
+	qsort(module->place, module->places, sizeof *module->place, by_place);
+	return OK;
+}
+
+static enum status done(struct assignment *assignment, enum status status)
+{
+	if (status == OK)
+		status = finish(assignment);
+	mem_free(assignment->instruction);
+	mem_free(assignment->allocation);
+	mem_free(assignment->value);
+	mem_free(assignment->logical);
+	return error_set(assignment->error, status);
+}
+
+int64_t hlo_address(const struct hlo_module *module, const struct hlo_instruction *instruction, uint32_t leaf)
+{
+	struct hlo_place wanted = { instruction, leaf, 0 };
+	const struct hlo_place *found = module->places ? bsearch(&wanted, module->place, module->places, sizeof wanted, by_place) : NULL;
+	return found ? found->address : -1;
+}
+
+/* ---- the proto ---------------------------------------------------------------------------------- */
+
+/* LogicalBufferProto: id 1, size 2, defined_at 3; of that shape_index 3, instruction_id 4. */
+static enum status read_logical(struct assignment *assignment, struct wire body)
+{
+	struct wire_field field, inner;
+	struct hlo_instruction like = { .id = -1 };
+	struct logical logical = { 0 };
+	int64_t *path = NULL;
+	size_t length = 0, room = 0;
+	while (wire_next(&body, &field)) {
+		if (field.number == 1)
+			logical.id = (int64_t)field.value;
+		while (field.number == 3 && field.type == 2 && wire_next(&field.body, &inner)) {
+			if (inner.number == 4)
+				like.id = (int64_t)inner.value;
+			else if (inner.number == 3 && !wire_integers(&inner, &path, &length, &room, PATH_MOST))
+				length = PATH_MOST + 1;
+		}
+	}
+	logical.of = find(assignment, &like, by_id);
+	logical.leaf = logical.of && length <= PATH_MOST ? leaf_at(logical.of->shape, path, length) : NONE;
+	mem_free(path);
+	if (!mem_reserve(&assignment->logical, &assignment->logical_room, assignment->logicals + 1, sizeof logical))
+		return out_of_memory(assignment);
+	assignment->logical[assignment->logicals++] = logical;
+	return OK;
+}
+
+static int compare_logical(const void *a, const void *b)
+{
+	const struct logical *left = a, *right = b;
+	return left->id < right->id ? -1 : left->id > right->id;
+}
+
+/* Of BufferAllocationProto.assigned: logical_buffer_id 1, offset 2. */
+static enum status read_assigned(struct assignment *assignment, struct wire body)
+{
+	struct wire_field field;
+	struct logical wanted = { 0 };
+	uint64_t offset = 0;
+	while (wire_next(&body, &field)) {
+		if (field.number == 1)
+			wanted.id = (int64_t)field.value;
+		else if (field.number == 2)
+			offset = field.value;
+	}
+	const struct logical *found = assignment->logicals ? bsearch(&wanted, assignment->logical, assignment->logicals, sizeof wanted, compare_logical) : NULL;
+	return found ? add_value(assignment, found->of, found->leaf, offset) : OK;
+}
+
+/* BufferAllocationProto: size 2, is_thread_local 3, is_entry_computation_parameter 5, maybe_live_out 7, assigned 9, is_constant 12. */
+static enum status read_allocation(struct assignment *assignment, struct wire body)
+{
+	struct wire again = body;
+	struct wire_field field;
+	uint64_t value[13] = { 0 };
+	while (wire_next(&again, &field))
+		if (field.number < 13 && field.type == 0)
+			value[field.number] = field.value;
+	enum status status = add_allocation(assignment, value[3] ? OF_A_THREAD : value[5] ? ARGUMENT : value[12] ? CONSTANT : value[7] ? RESULT : TEMPORARY, value[2]);
+	while (status == OK && wire_next(&body, &field))
+		if (field.number == 9 && field.type == 2)
+			status = read_assigned(assignment, field.body);
+	return status;
+}
+
+enum status hlo_assignment_proto(struct wire body, struct hlo_module *module, struct error *error)
+{
+	struct assignment assignment = { .module = module, .error = error };
+	struct wire again = body;
+	struct wire_field field;
+	enum status status = list_instructions(&assignment, by_id);
+	while (status == OK && wire_next(&again, &field))
+		if (field.number == 1 && field.type == 2)
+			status = read_logical(&assignment, field.body);
+	if (status == OK && assignment.logicals)
+		qsort(assignment.logical, assignment.logicals, sizeof *assignment.logical, compare_logical);
+	while (status == OK && wire_next(&body, &field))
+		if (field.number == 3 && field.type == 2)
+			status = read_allocation(&assignment, field.body);
+	return done(&assignment, status);
+}
+
+/* ---- the text --------------------------------------------------------------------------------------- */
+
+/* The rest of the line behind a word; at NULL: it isn't there. */
+static struct span behind(struct span line, const char *word)
+{
+	struct span rest = scan_find(line, word, '\0');
+	return rest.at == line.at ? (struct span){ NULL, NULL } : (struct span){ rest.at, line.end };
+}
+
+static bool has(struct span line, const char *word)
+{
+	return behind(line, word).at != NULL;
+}
+
+/* The digits behind a word: "size=1605632" has 1605632; -1 where there are none. */
+static int64_t number_behind(struct span line, const char *word)
+{
+	struct span rest = behind(line, word);
+	struct span digits = { rest.at, rest.at };
+	int64_t number;
+	while (rest.at && digits.end < rest.end && *digits.end >= '0' && *digits.end <= '9')
+		digits.end++;
+	return rest.at && scan_number(digits, &number) ? number : -1;
+}
+
+/* "allocation 13: size 4, parameter 1, shape |f32[2]| at ShapeIndex {}, maybe-live-out:" */
+static enum status allocation_line(struct assignment *assignment, struct span line)
+{
+	int64_t bytes = number_behind(line, ": size ");
+	enum purpose purpose = has(line, ", thread-local") ? OF_A_THREAD : has(line, ", parameter ") ? ARGUMENT : has(line, ", constant") ? CONSTANT
+		: has(line, ", maybe-live-out") ? RESULT : TEMPORARY;
+	return bytes < 0 ? fail(assignment->error, BAD_INPUT, "an allocation without a size") : add_allocation(assignment, purpose, (uint64_t)bytes);
+}
+
+/* "{0,1}" or nothing; false where it is longer than any. */
+static bool path_of(struct span text, int64_t *path, size_t *length)
+{
+	*length = 0;
+	if (text.at == text.end || *text.at != '{')
+		return true;
+	for (const char *at = text.at + 1; at < text.end && *at != '}'; at++) {
+		if (*at == ',')
+			continue;
+		if (*at < '0' || *at > '9' || *length == PATH_MOST)
+			return false;
+		for (path[*length] = 0; at < text.end && *at >= '0' && *at <= '9' && path[*length] < (int64_t)NONE; at++)
+			path[*length] = path[*length] * 10 + (*at - '0');
+		++*length;
+		at--;
+	}
+	return true;
+}
+
+/* " value: <305 while.3{1} (phi) @0> (size=1048576,offset=462288064): f32[4,256,256]{2,1,0}" */
+static enum status value_line(struct assignment *assignment, struct span line)
+{
+	struct span rest = behind(line, "value: <"), name;
+	int64_t path[PATH_MOST], offset = number_behind(line, ",offset=");
+	size_t length;
+	while (rest.at && rest.at < rest.end && *rest.at != ' ')
+		rest.at++;
+	if (!rest.at || rest.at == rest.end || offset < 0 || assignment->allocations == 0)
+		return OK;
+	name = (struct span){ rest.at + 1, rest.at + 1 };
+	while (name.end < line.end && *name.end != ' ' && *name.end != '{' && *name.end != '>')
+		name.end++;
+	char *text = mem_alloc(scan_length(name) + 1, 1);
+	if (!text)
+		return out_of_memory(assignment);
+	memcpy(text, name.at, scan_length(name));
+	struct hlo_instruction like = { .name = text };
+	const struct hlo_instruction *of = path_of((struct span){ name.end, line.end }, path, &length) ? find(assignment, &like, by_name) : NULL;
+	mem_free(text);
+	return of ? add_value(assignment, of, leaf_at(of->shape, path, length), (uint64_t)offset) : OK;
+}
+
+enum status hlo_assignment_text(const char *text, size_t size, struct hlo_module *module, struct error *error)
+{
+	struct assignment assignment = { .module = module, .error = error };
+	unsigned number = 0;
+	*error = (struct error){ 0 };
+	enum status status = list_instructions(&assignment, by_name);
+	for (const char *at = text, *end = text + size; status == OK && at < end; number++) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		struct span line = { at, newline ? newline : end };
+		if (scan_length(line) > 11 && memcmp(line.at, "allocation ", 11) == 0)
+			status = allocation_line(&assignment, line);
+		else if (scan_length(line) > 8 && memcmp(line.at, " value: <", 9) == 0)
+			status = value_line(&assignment, line);
+		else if (number > 0 && scan_length(line) > 0 && *line.at != ' ')
+			break;             /* what follows says the same in other words */
+		error->line = status == BAD_INPUT ? number + 1 : 0;
+		at = line.end + 1;
+	}
+	if (status == OK && assignment.allocations == 0)
+		status = fail(error, BAD_INPUT, "it has no allocations");
+	return done(&assignment, status);
+}

@@ -1,0 +1,425 @@
+/* flat.c: flattens a computation, and finds what a loop's body allocates. */
+#include <stdio.h>
+
+#include "assignment.h"
+#include "flat.h"
+
+#define STEPS_MOST 5000000u    /* instructions visited: calls can repeat computations without end */
+
+struct value { uint32_t *leaf, count; };
+
+static enum status too_deep(struct flat *flat, const struct hlo_instruction *instruction)
+{
+	flat->error->line = instruction->line;
+	return fail(flat->error, BAD_INPUT, "calls are nested more than %d deep, or call themselves, at \"%.60s\"", HLO_DEPTH, instruction->name);
+}
+
+static bool opcode(const struct hlo_instruction *instruction, const char *text)
+{
+	return strcmp(instruction->opcode, text) == 0;
+}
+
+static bool ends(const char *text, const char *ending)
+{
+	size_t length = strlen(text), tail = strlen(ending);
+	return length >= tail && strcmp(text + length - tail, ending) == 0;
+}
+
+/* ---- values ----------------------------------------------------------------------- */
+
+static uint32_t add_tensor(struct flat *flat, const struct flat_tensor *tensor)
+{
+	if (flat->tensors == NONE - 1 || !mem_reserve(&flat->tensor, &flat->tensor_room, flat->tensors + 1, sizeof *tensor))
+		return NONE;
+	flat->tensor[flat->tensors] = *tensor;
+	flat->tensor[flat->tensors].storage = flat->tensors;
+	return flat->tensors++;
+}
+
+static bool add_argument(struct flat *flat, uint32_t tensor)
+{
+	if (!mem_reserve(&flat->argument, &flat->argument_room, flat->arguments + 1, sizeof *flat->argument))
+		return false;
+	flat->argument[flat->arguments++] = tensor;
+	return true;
+}
+
+/* The arrays of a shape in their order. */
+static const struct hlo_shape **leaves(struct flat *flat, const struct hlo_shape *shape, const struct hlo_shape **at)
+{
+	if (!shape->tuple)
+		*at++ = shape;
+	for (uint32_t i = 0; i < shape->parts; i++)
+		at = leaves(flat, &shape->part[i], at);
+	return at;
+}
+
+static enum status out_of_memory(struct flat *flat)
+{
+	return fail_memory(flat->error);
+}
+
+/* New tensors for all arrays of an instruction. */
+static enum status new_value(struct flat *flat, const struct hlo_instruction *instruction, const struct flat_tensor *like, struct value *value)
+{
+	uint32_t count = instruction->shape->leaves;
+	const struct hlo_shape **shape = arena_alloc(flat->arena, count, sizeof *shape);
+	*value = (struct value){ arena_alloc(flat->arena, count, sizeof *value->leaf), count };
+	if (!shape || !value->leaf)
+		return out_of_memory(flat);
+	leaves(flat, instruction->shape, shape);
+	for (uint32_t i = 0; i < count; i++) {
+		struct flat_tensor tensor = *like;
+		tensor.of = instruction;
+		tensor.shape = shape[i];
+		tensor.leaf = i;
+		tensor.leaves = count;
+		tensor.last = NONE;
+		if ((value->leaf[i] = add_tensor(flat, &tensor)) == NONE)
+			return out_of_memory(flat);
+	}
+	return OK;
+}
+
+/* ---- instructions -------------------------------------------------------------------- */
+
+struct scope {
+	const struct hlo_computation *computation;
+	const struct value *argument;      /* [arguments] of the call */
+	uint32_t arguments;
+	struct value *value;               /* [instructions] */
+	const char *prefix;
+	int depth;
+};
+
+static enum status flatten(struct flat *flat, struct scope *scope, struct value *result);
+
+static enum status bad(struct flat *flat, const struct hlo_instruction *instruction, const char *what)
+{
+	flat->error->line = instruction->line;
+	return fail(flat->error, BAD_INPUT, "\"%.60s\" (%.40s) %s", instruction->name, instruction->opcode, what);
+}
+
+static enum status concatenate(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < instruction->operands; i++)
+		count += scope->value[instruction->operand[i]].count;
+	if (count > NONE - 1)
+		return bad(flat, instruction, "has too many arrays");
+	*value = (struct value){ arena_alloc(flat->arena, (size_t)count, sizeof *value->leaf), 0 };
+	if (!value->leaf)
+		return out_of_memory(flat);
+	for (uint32_t i = 0; i < instruction->operands; i++) {
+		const struct value *operand = &scope->value[instruction->operand[i]];
+		for (uint32_t k = 0; k < operand->count; k++)
+			value->leaf[value->count++] = operand->leaf[k];
+	}
+	return OK;
+}
+
+/* Part `index` of a tuple. */
+static enum status part(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, uint32_t index, struct value *value)
+{
+	const struct hlo_shape *shape = scope->computation->instruction[instruction->operand[0]].shape;
+	const struct value *tuple = &scope->value[instruction->operand[0]];
+	uint32_t first = 0;
+	if (index >= shape->parts || tuple->count != shape->leaves)
+		return bad(flat, instruction, "takes a part that its operand doesn't have");
+	for (uint32_t i = 0; i < index; i++)
+		first += shape->part[i].leaves;
+	*value = (struct value){ tuple->leaf + first, shape->part[index].leaves };
+	return OK;
+}
+
+static enum status call_scope(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+{
+	if (instruction->calls < 1 || instruction->call[0] == NONE)
+		return bad(flat, instruction, "names no computation");
+	struct value *argument = arena_alloc(flat->arena, instruction->operands, sizeof *argument);
+	size_t length = strlen(scope->prefix) + strlen(instruction->name) + 2;
+	char *prefix = arena_alloc(flat->arena, length, 1);
+	if (!argument || !prefix)
+		return out_of_memory(flat);
+	snprintf(prefix, length, "%s%s/", scope->prefix, instruction->name);
+	for (uint32_t i = 0; i < instruction->operands; i++)
+		argument[i] = scope->value[instruction->operand[i]];
+	if (scope->depth >= HLO_DEPTH)
+		return too_deep(flat, instruction);
+	struct scope inner = { &flat->module->computation[instruction->call[0]], argument, instruction->operands, NULL, prefix, scope->depth + 1 };
+	return flatten(flat, &inner, value);
+}
+
+static enum status add_parameter(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+{
+	if (!scope->argument)
+		return new_value(flat, instruction, &(struct flat_tensor){ .writer = NONE, .parameter = instruction->index, .prefix = scope->prefix }, value);
+	if (instruction->index >= scope->arguments)
+		return bad(flat, instruction, "is a parameter that the call doesn't pass");
+	*value = scope->argument[instruction->index];
+	return value->count == instruction->shape->leaves ? OK : bad(flat, instruction, "gets a value of another shape");
+}
+
+static enum status body_peak(struct flat *flat, uint32_t computation, int depth, int64_t *peak);
+
+/* What the computations that an op runs allocate at most, beside its operands and results. */
+static enum status find_workspace(struct flat *flat, const struct hlo_instruction *instruction, int depth, int64_t *workspace)
+{
+	bool runs = opcode(instruction, "while") || opcode(instruction, "conditional") || opcode(instruction, "async-start");
+	for (uint32_t i = 0; runs && i < instruction->calls; i++) {
+		int64_t peak = 0;
+		if (instruction->call[i] == NONE)
+			return bad(flat, instruction, "names no computation");
+		if (depth >= HLO_DEPTH)
+			return too_deep(flat, instruction);
+		enum status status = body_peak(flat, instruction->call[i], depth + 1, &peak);
+		if (status != OK)
+			return status;
+		*workspace = peak > *workspace ? peak : *workspace;
+	}
+	return OK;
+}
+
+/* Of a loop, array k is passed through its body untouched. */
+static bool invariant(const struct hlo_module *module, const struct hlo_instruction *loop, uint32_t k)
+{
+	if (loop->call[0] == NONE)
+		return false;
+	const struct hlo_computation *body = &module->computation[loop->call[0]];
+	const struct hlo_instruction *root = &body->instruction[body->root];
+	if (!opcode(root, "tuple") || k >= root->operands || root->operands != root->shape->leaves)
+		return false;
+	const struct hlo_instruction *taken = &body->instruction[root->operand[k]];
+	return opcode(taken, "get-tuple-element") && taken->index == k && opcode(&body->instruction[taken->operand[0]], "parameter");
+}
+
+static enum status add_op(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+{
+	struct flat_op op = { .of = instruction, .in = scope->computation, .prefix = scope->prefix, .read = flat->arguments };
+	struct value in;
+	bool loop = opcode(instruction, "while");
+	enum status status = concatenate(flat, scope, instruction, &in);
+	if (status == OK && loop && (instruction->calls < 1 || in.count != instruction->shape->leaves))
+		status = bad(flat, instruction, "doesn't give back what it takes");
+	if (status == OK)
+		status = find_workspace(flat, instruction, scope->depth, &op.workspace);
+	if (status == OK)
+		status = new_value(flat, instruction, &(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value);
+	if (status != OK)
+		return status;
+	for (uint32_t i = 0; i < in.count; i++, op.reads++)
+		if (!add_argument(flat, in.leaf[i]))
+			return out_of_memory(flat);
+	op.write = flat->arguments;
+	/* What a start gives back besides the result are its operands; what a loop leaves alone is no result. */
+	bool start = ends(instruction->opcode, "-start") && instruction->shape->parts > 1 && !opcode(instruction, "all-reduce-start");
+	uint32_t skip_from = start && !opcode(instruction, "copy-start") ? 0 : 1;
+	for (uint32_t i = 0, p = 0, end = start ? instruction->shape->part[0].leaves : 0; i < value->count; i++) {
+		while (start && i >= end && p + 1 < instruction->shape->parts)
+			end += instruction->shape->part[++p].leaves;
+		uint32_t same = start && p == skip_from ? i - (end - instruction->shape->part[p].leaves) : NONE;
+		if (loop && invariant(flat->module, instruction, i))
+			same = i;
+		if (same < in.count) {
+			flat->tensor[value->leaf[i]].unused = true;
+			value->leaf[i] = in.leaf[same];
+		} else if (!add_argument(flat, value->leaf[i]))
+			return out_of_memory(flat);
+		else
+			op.writes++;
+	}
+	if (!mem_reserve(&flat->op, &flat->op_room, flat->ops + 1, sizeof op))
+		return out_of_memory(flat);
+	flat->op[flat->ops++] = op;
+	return OK;
+}
+
+static enum status add_instruction(struct flat *flat, struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+{
+	bool one = instruction->operands >= 1;
+	if (opcode(instruction, "parameter"))
+		return add_parameter(flat, scope, instruction, value);
+	if (opcode(instruction, "constant"))
+		return new_value(flat, instruction, &(struct flat_tensor){ .writer = NONE, .parameter = NONE, .constant = true, .prefix = scope->prefix }, value);
+	if (opcode(instruction, "tuple"))
+		return concatenate(flat, scope, instruction, value);
+	if (opcode(instruction, "get-tuple-element"))
+		return one ? part(flat, scope, instruction, instruction->index, value) : bad(flat, instruction, "has no operand");
+	if ((opcode(instruction, "bitcast") || opcode(instruction, "add-dependency") || opcode(instruction, "optimization-barrier")
+		|| opcode(instruction, "all-reduce-done") || opcode(instruction, "async-update")) && one
+		&& scope->value[instruction->operand[0]].count == instruction->shape->leaves) {
+		*value = scope->value[instruction->operand[0]];
+		return OK;
+	}
+	if (opcode(instruction, "copy-done") && one)
+		return part(flat, scope, instruction, 0, value);
+	if (ends(instruction->opcode, "-done") && one && scope->computation->instruction[instruction->operand[0]].shape->parts > 1)
+		return part(flat, scope, instruction, 1, value);
+	if (opcode(instruction, "call") || (opcode(instruction, "fusion") && flat->open))
+		return call_scope(flat, scope, instruction, value);
+	return add_op(flat, scope, instruction, value);
+}
+
+static enum status flatten(struct flat *flat, struct scope *scope, struct value *result)
+{
+	const struct hlo_computation *computation = scope->computation;
+	scope->value = arena_alloc(flat->arena, computation->instructions, sizeof *scope->value);
+	if (!scope->value)
+		return out_of_memory(flat);
+	for (uint32_t i = 0; i < computation->instructions; i++) {
+		if (++flat->steps > STEPS_MOST)
+			return fail(flat->error, BAD_INPUT, "more than %u instructions once calls are inlined", STEPS_MOST);
+		enum status status = add_instruction(flat, scope, &computation->instruction[i], &scope->value[i]);
+		if (status != OK)
+			return status;
+	}
+	*result = scope->value[computation->root];
+	return OK;
+}
+
+/* ---- memory that is written again ------------------------------------------------------- */
+
+static void find_last(struct flat *flat)
+{
+	for (uint32_t i = 0; i < flat->ops; i++)
+		for (uint32_t k = 0; k < flat->op[i].reads; k++)
+			flat->tensor[flat->argument[flat->op[i].read + k]].last = i;
+}
+
+/* XLA has put the result where that operand lies: nobody else's rule is needed. */
+static void share_as_assigned(struct flat *flat, uint32_t i)
+{
+	const struct flat_op *op = &flat->op[i];
+	for (uint32_t k = 0; k < op->writes && flat->module->places; k++) {
+		uint32_t id = flat->argument[op->write + k];
+		struct flat_tensor *out = &flat->tensor[id];
+		int64_t address = out->storage == id ? hlo_address(flat->module, out->of, out->leaf) : -1;
+		for (uint32_t r = 0; r < op->reads && address >= 0; r++) {
+			struct flat_tensor *in = &flat->tensor[flat->argument[op->read + r]];
+			if (in->last != i || in->result || in->writer == NONE || in->writer == i || in->shape->bytes != out->shape->bytes
+				|| hlo_address(flat->module, in->of, in->leaf) != address)
+				continue;
+			out->storage = flat->argument[op->read + r];
+			in->last = NONE - 1;
+			break;
+		}
+	}
+}
+
+static bool assigned_elsewhere(const struct flat *flat, const struct flat_tensor *in, const struct flat_tensor *out)
+{
+	int64_t from = hlo_address(flat->module, in->of, in->leaf), to = hlo_address(flat->module, out->of, out->leaf);
+	return from >= 0 && to >= 0 && from != to;
+}
+
+/* Results go where an operand dies, as XLA lets them: one result for one operand. */
+static void share(struct flat *flat, bool inside)
+{
+	for (uint32_t i = 0; i < flat->ops; i++) {
+		const struct flat_op *op = &flat->op[i];
+		if (!inside)
+			share_as_assigned(flat, i);
+		for (uint32_t k = 0; k < op->writes; k++) {
+			uint32_t from = 0, candidate, id = flat->argument[op->write + k];
+			while (flat->tensor[id].storage == id && (candidate = hlo_shares(flat, op, k, &from)) != NONE) {
+				struct flat_tensor *in = &flat->tensor[flat->argument[op->read + candidate]], *out = &flat->tensor[id];
+				bool dies = in->last == i && !in->result && !in->constant && in->shape->bytes == out->shape->bytes;
+				/* A loop's results lie outside of its body, as do its parameters, which are theirs to write. */
+				bool elsewhere = !inside && assigned_elsewhere(flat, in, out);
+				bool there = inside ? !out->result && (in->writer != NONE || hlo_updates(flat, op, k, candidate)) : in->writer != NONE;
+				if (!dies || !there || elsewhere)
+					continue;
+				out->storage = flat->argument[op->read + candidate];
+				in->last = NONE - 1;   /* taken: no second result can have it */
+				break;
+			}
+		}
+	}
+	find_last(flat);
+}
+
+enum status hlo_flatten(struct flat *flat, uint32_t computation)
+{
+	struct scope scope = { .computation = &flat->module->computation[computation], .prefix = "" };
+	struct value result = { 0 };
+	uint32_t longest = 0;
+	for (uint32_t i = 0; i < flat->module->computations; i++)
+		longest = flat->module->computation[i].instructions > longest ? flat->module->computation[i].instructions : longest;
+	flat->apart = mem_alloc(longest, sizeof *flat->apart);
+	enum status status = flat->apart ? flatten(flat, &scope, &result) : fail_memory(flat->error);
+	if (status != OK)
+		return status;
+	flat->result = result.leaf;
+	flat->results = result.count;
+	for (uint32_t i = 0; i < result.count; i++)
+		flat->tensor[result.leaf[i]].result = true;
+	find_last(flat);
+	share(flat, false);
+	return OK;
+}
+
+/* Bytes that live at most, besides parameters and results: those lie outside. O(flat). */
+static enum status simulate(struct flat *flat, int64_t *peak)
+{
+	/* A storage dies with the last of the tensors written into it. */
+	uint32_t *last = arena_alloc(flat->arena, flat->tensors, sizeof *last), *root = arena_alloc(flat->arena, flat->tensors, sizeof *root);
+	int64_t *dying = arena_alloc(flat->arena, (size_t)flat->ops + 1, sizeof *dying), live = 0;
+	bool *outside = arena_alloc(flat->arena, flat->tensors, sizeof *outside);
+	if (!last || !root || !dying || !outside)
+		return out_of_memory(flat);
+	for (uint32_t t = 0; t < flat->tensors; t++) {
+		const struct flat_tensor *tensor = &flat->tensor[t];
+		root[t] = tensor->storage == t ? t : root[tensor->storage];   /* written earlier */
+		uint32_t end = tensor->last != NONE ? tensor->last : tensor->writer;
+		if (end != NONE && end > last[root[t]])
+			last[root[t]] = end;
+		outside[root[t]] |= tensor->result || tensor->writer == NONE || tensor->unused;
+	}
+	for (uint32_t t = 0; t < flat->tensors; t++)
+		if (root[t] == t && !outside[t])
+			dying[last[t]] += flat->tensor[t].shape->bytes;
+	*peak = 0;
+	for (uint32_t i = 0; i < flat->ops; i++) {
+		for (uint32_t k = 0; k < flat->op[i].writes; k++) {
+			uint32_t t = flat->argument[flat->op[i].write + k];
+			live += root[t] == t && !outside[t] ? flat->tensor[t].shape->bytes : 0;
+		}
+		if (live > BYTES_MAX)
+			return fail(flat->error, BAD_INPUT, "the sizes of a loop's buffers overflow");
+		*peak = live + flat->op[i].workspace > *peak ? live + flat->op[i].workspace : *peak;
+		live -= dying[i];
+	}
+	return *peak > BYTES_MAX ? fail(flat->error, BAD_INPUT, "the sizes of a loop's buffers overflow") : OK;
+}
+
+static enum status body_peak(struct flat *flat, uint32_t computation, int depth, int64_t *peak)
+{
+	*peak = flat->body[computation];
+	if (*peak >= 0)
+		return OK;
+	struct flat body = { .module = flat->module, .error = flat->error, .arena = flat->arena, .body = flat->body, .steps = flat->steps, .apart = flat->apart };
+	struct scope scope = { .computation = &flat->module->computation[computation], .prefix = "", .depth = depth };
+	struct value result = { 0 };
+	enum status status = flatten(&body, &scope, &result);
+	for (uint32_t i = 0; status == OK && i < result.count; i++)
+		body.tensor[result.leaf[i]].result = true;
+	if (status == OK) {
+		find_last(&body);
+		share(&body, true);
+		status = simulate(&body, peak);
+	}
+	if (status == OK)
+		flat->body[computation] = *peak;
+	flat->steps = body.steps;
+	body.apart = NULL;   /* lent */
+	hlo_flat_done(&body);
+	return status;
+}
+
+void hlo_flat_done(struct flat *flat)
+{
+	mem_free(flat->tensor);
+	mem_free(flat->op);
+	mem_free(flat->argument);
+	mem_free(flat->apart);
+}

@@ -1,0 +1,386 @@
+/* graph.c: from a flat HLO module to a graph: kinds, phases, names, what is written in place. */
+#include <stdio.h>
+
+#include "flat.h"
+
+struct making {
+	struct flat flat;
+	struct draft *draft;
+	struct error *error;
+	struct arena arena;
+	uint32_t *tensor;          /* of the flat ones: in the draft */
+	uint32_t *alias_of;        /* of the flat ones: the parameter in whose memory it is written, or NONE */
+	int64_t *address;          /* of the flat ones, where XLA puts them, or -1 */
+	bool *gradient;            /* flat tensors that depend on a gradient */
+	int64_t *memo;
+	uint32_t missing, unknown_trips, copied, joined;
+	bool differentiates;
+};
+
+static enum status out_of_memory(struct making *making)
+{
+	return fail_memory(making->error);
+}
+
+/* ---- names ------------------------------------------------------------------------- */
+
+static const char *unique(struct making *making, const char *text, size_t length, uint32_t (*find)(const struct draft *, const char *))
+{
+	char *name = arena_alloc(&making->arena, length + 24, 1);
+	if (!name)
+		return NULL;
+	memcpy(name, text, length);
+	for (unsigned i = 2; find(making->draft, name) != NONE; i++)
+		snprintf(name + length, 24, "'%u", i);
+	return name;
+}
+
+/* "params['h']['kernel']" and so on: the framework's name of an argument, where it has one. */
+static const char *argument_name(const struct hlo_instruction *instruction)
+{
+	return instruction->op_name && *instruction->op_name ? instruction->op_name : instruction->name;
+}
+
+static const char *tensor_name(struct making *making, const struct flat_tensor *tensor)
+{
+	char text[1200], number[16] = "";
+	const char *name = tensor->parameter != NONE ? argument_name(tensor->of) : tensor->of->name;
+	if (tensor->leaves > 1)
+		snprintf(number, sizeof number, "#%u", tensor->leaf);
+	int length = snprintf(text, sizeof text, "%.400s%.600s%s", tensor->prefix, name, number);
+	return unique(making, text, (size_t)length, draft_find_tensor);
+}
+
+/* The part of a path between slashes with its wrappers off: "transpose(jvp(MLP))" is MLP. */
+static void add_part(char *module, size_t size, const char *part, size_t length)
+{
+	static const char *const dull[] = { "while", "body", "cond", "closed_call", "rematted_computation", "checkpoint", "shard_map", "" };
+	const char *open;
+	if (length > 4 && memcmp(part, "jit(", 4) == 0)
+		return;
+	while ((open = memchr(part, '(', length)) && part[length - 1] == ')') {
+		length -= (size_t)(open + 1 - part) + 1;
+		part = open + 1;
+	}
+	for (size_t i = 0; i < sizeof dull / sizeof *dull; i++)
+		if (strlen(dull[i]) == length && memcmp(dull[i], part, length) == 0)
+			return;
+	size_t used = strlen(module);
+	snprintf(module + used, size - used, "%s%.*s", used ? "." : "", (int)length, part);
+}
+
+/* "jit(step)/transpose(jvp(MLP))/Dense_0/dot_general" is MLP.Dense_0: the last part says what it does. */
+static void module_of(const char *op_name, char *module, size_t size)
+{
+	*module = '\0';
+	for (const char *at = op_name, *slash; at && (slash = strchr(at, '/')); at = slash + 1)
+		add_part(module, size, at, (size_t)(slash - at));
+}
+
+/* ---- tensors ------------------------------------------------------------------------ */
+
+static bool contains(const char *text, const char *part)
+{
+	return strstr(text, part) != NULL;
+}
+
+/* By the names that JAX gives arguments, and by what the step gives back in their place. */
+static enum kind argument_kind(const char *name, bool donated)
+{
+	bool state = contains(name, ".mu[") || contains(name, ".nu[") || contains(name, ".trace[") || contains(name, ".count") || contains(name, ".m[")
+		|| contains(name, ".v[") || contains(name, ".v_row[") || contains(name, ".v_col[") || contains(name, ".sum_of_squares[") || strncmp(name, "opt", 3) == 0
+		|| contains(name, "opt_state");
+	if (state)
+		return KIND_OPTIMIZER;
+	if (donated || strncmp(name, "param", 5) == 0 || strncmp(name, "weight", 6) == 0 || strncmp(name, "variables", 9) == 0 || contains(name, ".params["))
+		return KIND_PARAMETER;
+	return KIND_INPUT;
+}
+
+static bool donated(const struct hlo_module *module, uint32_t parameter)
+{
+	for (uint32_t i = 0; i < module->aliases; i++)
+		if (module->alias[i].parameter == parameter)
+			return true;
+	return false;
+}
+
+static enum status add_tensor(struct making *making, uint32_t id)
+{
+	const struct flat_tensor *flat = &making->flat.tensor[id];
+	struct tensor tensor = { .alias = NONE, .kind = KIND_ACTIVATION, .dtype = flat->shape->dtype, .line = flat->of->line, .dims = flat->shape->rank, .shape = flat->shape->dim,
+		.bytes = flat->shape->bytes, .has_shape = true, .has_dtype = true, .has_bytes = true };
+	if (flat->parameter != NONE)
+		tensor.kind = (uint8_t)argument_kind(argument_name(flat->of), donated(making->flat.module, flat->parameter));
+	else if (flat->constant)
+		tensor.kind = KIND_CONSTANT;
+	else if (flat->result && making->alias_of[id] == NONE)
+		tensor.kind = KIND_OUTPUT;
+	else if (making->gradient[id])
+		tensor.kind = KIND_GRADIENT;
+	uint32_t in = making->alias_of[id] != NONE ? making->alias_of[id] : flat->storage;
+	if (in != id)
+		tensor.alias = making->tensor[in];
+	tensor.address = in == id ? making->address[id] : -1;
+	tensor.has_address = tensor.address >= 0;
+	making->missing += flat->shape->unsized;
+	if (!(tensor.name = tensor_name(making, flat)))
+		return out_of_memory(making);
+	making->tensor[id] = draft_tensor(making->draft, &tensor);
+	return making->tensor[id] == NONE ? out_of_memory(making) : OK;
+}
+
+/* ---- in place ---------------------------------------------------------------------------- */
+
+/* The tensor of leaf `leaf` of a parameter, NONE where there is none. */
+static uint32_t parameter_tensor(const struct flat *flat, const struct hlo_alias *alias)
+{
+	for (uint32_t t = 0; t < flat->tensors; t++)
+		if (flat->tensor[t].parameter == alias->parameter && flat->tensor[t].leaf == alias->leaf)
+			return t;
+	return NONE;
+}
+
+static bool same_array(const struct hlo_shape *a, const struct hlo_shape *b)
+{
+	return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) == 0 && a->layout == b->layout;
+}
+
+static bool holds_another(const struct flat *flat, uint32_t storage, uint32_t result)
+{
+	for (uint32_t t = 0; t < flat->tensors; t++)
+		if (t != storage && t != result && flat->tensor[t].storage == storage)
+			return true;
+	return false;
+}
+
+/* XLA copies a donated argument at the start of the step and reads the copy, up to the op that writes the new value, which leaves the argument's
+ * memory to others meanwhile. One of the two is as good as free all the time: here the copy lies where the argument does, and the op, which reads
+ * it place by place, writes there. */
+static void join_copy(struct making *making, uint32_t in, uint32_t out)
+{
+	struct flat *flat = &making->flat;
+	uint32_t writer = flat->tensor[out].writer, k = 0, from = 0, read;
+	const struct flat_op *op = &flat->op[writer];
+	while (k < op->writes && flat->argument[op->write + k] != out)
+		k++;
+	while (k < op->writes && (read = hlo_shares(flat, op, k, &from)) != NONE) {
+		uint32_t id = flat->argument[op->read + read];
+		struct flat_tensor *copy = &flat->tensor[id];
+		if (copy->writer == NONE || copy->last != writer || copy->storage != id || copy->result || strcmp(copy->of->opcode, "copy") != 0)
+			continue;
+		const struct flat_op *copies = &flat->op[copy->writer];
+		if (copies->reads != 1 || flat->argument[copies->read] != in || flat->tensor[in].last == writer
+			|| !same_array(copy->shape, flat->tensor[in].shape) || !same_array(copy->shape, flat->tensor[out].shape) || holds_another(flat, id, out))
+			continue;
+		copy->storage = in;
+		making->joined++;
+		return;
+	}
+}
+
+/* Results that go where a parameter lay, if nothing reads that later. */
+static void find_aliases(struct making *making)
+{
+	struct flat *flat = &making->flat;
+	for (uint32_t t = 0; t < flat->tensors; t++)
+		making->alias_of[t] = NONE;
+	for (uint32_t i = 0; i < flat->module->aliases; i++) {
+		const struct hlo_alias *alias = &flat->module->alias[i];
+		uint32_t in = parameter_tensor(flat, alias), out = alias->output < flat->results ? flat->result[alias->output] : NONE;
+		if (in == NONE || out == NONE || in == out)
+			continue;
+		struct flat_tensor *result = &flat->tensor[out], *parameter = &flat->tensor[in];
+		bool late = parameter->last != NONE && result->writer != NONE && parameter->last > result->writer;
+		if (result->writer == NONE || late || making->alias_of[out] != NONE || parameter->unused || result->shape->bytes != parameter->shape->bytes) {
+			making->copied += in != out;
+			continue;
+		}
+		join_copy(making, in, out);
+		making->alias_of[out] = in;
+		parameter->unused = true;   /* for a second result */
+		result->storage = out;
+	}
+}
+
+/* ---- ops ------------------------------------------------------------------------------------ */
+
+static const struct { const char *opcode, *type; } collectives[] = {
+	{ "all-reduce", "comm.all_reduce" }, { "all-reduce-start", "comm.all_reduce" }, { "all-gather", "comm.all_gather" }, { "all-gather-start", "comm.all_gather" },
+	{ "reduce-scatter", "comm.reduce_scatter" }, { "all-to-all", "comm.all_to_all" }, { "ragged-all-to-all", "comm.all_to_all" },
+	{ "collective-permute", "comm.collective_permute" }, { "collective-permute-start", "comm.collective_permute" },
+};
+
+static const char *op_type(const struct hlo_instruction *instruction, char *text, size_t size)
+{
+	for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
+		if (strcmp(collectives[i].opcode, instruction->opcode) == 0)
+			return collectives[i].type;
+	snprintf(text, size, "xla.%.100s", instruction->opcode);
+	return text;
+}
+
+static bool reads_gradient(const struct making *making, const struct flat_op *op)
+{
+	for (uint32_t k = 0; k < op->reads; k++)
+		if (making->gradient[making->flat.argument[op->read + k]])
+			return true;
+	return false;
+}
+
+/* JAX wraps what it differentiates: jvp() forward, transpose(jvp()) backward. What stands outside of it and needs a gradient updates. */
+static enum phase phase_of(const struct making *making, const struct flat_op *op, bool gradient)
+{
+	const char *name = op->of->op_name ? op->of->op_name : "";
+	if (!making->differentiates)
+		return PHASE_FORWARD;
+	if (contains(name, "transpose("))
+		return PHASE_BACKWARD;
+	if (contains(name, "jvp("))
+		return PHASE_FORWARD;
+	if (gradient)
+		return *name ? PHASE_UPDATE : PHASE_BACKWARD;
+	return PHASE_FORWARD;
+}
+
+static enum status add_arguments(struct making *making, uint32_t id, const struct flat_op *op)
+{
+	const struct flat *flat = &making->flat;
+	enum status status = OK;
+	for (uint32_t k = 0; k < op->reads && status == OK; k++)
+		status = draft_read(making->draft, id, making->tensor[flat->argument[op->read + k]]);
+	for (uint32_t k = 0; k < op->writes && status == OK; k++) {
+		uint32_t out = flat->argument[op->write + k], in = making->alias_of[out];
+		status = draft_write(making->draft, id, making->tensor[out]);
+		bool reads = false;
+		if (in == NONE && flat->tensor[out].storage != out)
+			in = flat->tensor[out].storage;
+		if (in == NONE || status != OK || (making->alias_of[out] == NONE && flat->tensor[in].parameter != NONE))   /* the last: a copy that is joined is a view */
+			continue;
+		for (uint32_t r = 0; r < op->reads; r++)
+			reads |= flat->argument[op->read + r] == in;
+		if (!reads)
+			status = draft_read(making->draft, id, making->tensor[in]);
+		if (status == OK)
+			status = draft_inplace(making->draft, id, making->tensor[out], making->tensor[in]);
+	}
+	return status == OK ? OK : out_of_memory(making);
+}
+
+static enum status add_op(struct making *making, const struct flat_op *flat)
+{
+	const struct hlo_instruction *of = flat->of;
+	char type[128], module[600], name[1200];
+	struct collective said = collective_unsaid();
+	bool gradient = reads_gradient(making, flat);
+	struct op op = { .type = op_type(of, type, sizeof type), .module = module, .src = of->src, .flops = hlo_flops(making->flat.module, flat->in, of, making->memo),
+		.workspace = flat->workspace, .has_workspace = flat->workspace > 0, .line = of->line, .has_phase = true };
+	op.phase = (uint8_t)phase_of(making, flat, gradient);
+	module_of(of->op_name, module, sizeof module);
+	op.has_module = *module != '\0';
+	if (collective_of_type(op.type) != COLLECTIVE_KINDS) {
+		said.size = of->group ? of->group : making->flat.module->devices;
+		op.collective = &said;
+	}
+	making->unknown_trips += strcmp(of->opcode, "while") == 0 && of->trips == 0;
+	int length = snprintf(name, sizeof name, "%.400s%.600s", flat->prefix, of->name);
+	if (!(op.name = unique(making, name, (size_t)length, draft_find_op)))
+		return out_of_memory(making);
+	for (uint32_t k = 0; k < flat->writes; k++)
+		making->gradient[making->flat.argument[flat->write + k]] = gradient || op.phase == PHASE_BACKWARD;
+	uint32_t id = draft_op(making->draft, &op);
+	return id == NONE ? out_of_memory(making) : add_arguments(making, id, flat);
+}
+
+/* ---- what is said of it ------------------------------------------------------------------------ */
+
+static enum status describe(struct making *making, const char *format, bool open)
+{
+	const struct hlo_module *module = making->flat.module;
+	char assumed[900], by[300], version[100];
+	int length = snprintf(assumed, sizeof assumed, "what is a parameter, optimizer state or input is told by the names of arguments, and by what the step gives back "
+		"in their place\n%s", open ? "fusions are open: each op in them has a result of its own" : "fusions are one op each: nothing inside them is stored");
+	if (making->unknown_trips)
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u loop%s count%s as one trip for the time: XLA doesn't say how many", making->unknown_trips,
+			making->unknown_trips == 1 ? "" : "s", making->unknown_trips == 1 ? "s" : "");
+	if (making->joined)
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u cop%s of donated arguments take no memory: XLA gives that of the argument to others meanwhile",
+			making->joined, making->joined == 1 ? "y" : "ies");
+	if (making->copied)
+		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u result%s of donated arguments get memory of their own: the argument is read later", making->copied,
+			making->copied == 1 ? "" : "s");
+	snprintf(version, sizeof version, "%s%s", module->scheduled ? "scheduled" : "not scheduled", module->devices > 1 ? ", one program for all devices" : "");
+	struct about about = { .intake = { .said = true, .format = format, .version = version, .missing = making->missing, .derived = !module->scheduled, .assumed = assumed,
+		.advice = module->scheduled ? NULL : "jax.jit(step).lower(...).compile().as_text() has XLA's own order" } };
+	if (module->devices > 1) {
+		about.axes = 1;
+		about.axis[0].size = module->devices;
+		memcpy(about.axis[0].name, "spmd", 5);
+	}
+	if (module->assigned) {
+		int64_t total = module->arguments + module->temporary + module->outputs + module->constants;
+		snprintf(by, sizeof by, "XLA's buffer assignment: arguments %lld, temporaries %lld, results beside them %lld, constants %lld B", (long long)module->arguments,
+			(long long)module->temporary, (long long)module->outputs, (long long)module->constants);
+		about.intake.peak = total;
+		about.intake.peak_by = by;
+	}
+	return draft_describe(making->draft, module->name, NULL, NULL, &about) == OK ? OK : out_of_memory(making);
+}
+
+static enum status make(struct making *making, const char *format)
+{
+	struct flat *flat = &making->flat;
+	enum status status = hlo_flatten(flat, flat->module->entry);
+	if (status != OK)
+		return status;
+	making->tensor = arena_alloc(&making->arena, flat->tensors, sizeof *making->tensor);
+	making->alias_of = arena_alloc(&making->arena, flat->tensors, sizeof *making->alias_of);
+	making->gradient = arena_alloc(&making->arena, flat->tensors, sizeof *making->gradient);
+	making->address = arena_alloc(&making->arena, flat->tensors, sizeof *making->address);
+	if (!making->tensor || !making->alias_of || !making->gradient || !making->address)
+		return out_of_memory(making);
+	for (uint32_t i = 0; i < flat->ops; i++)
+		making->differentiates |= flat->op[i].of->op_name && contains(flat->op[i].of->op_name, "transpose(jvp");
+	find_aliases(making);
+	if (hlo_places(flat, making->alias_of, making->address) != OK)
+		return out_of_memory(making);
+	/* Ops say what depends on a gradient, which their results' kinds need: tensors that ops write come with them. */
+	for (uint32_t t = 0; t < flat->tensors && status == OK; t++)
+		if (flat->tensor[t].writer == NONE)
+			status = add_tensor(making, t);
+	for (uint32_t i = 0; i < flat->ops && status == OK; i++) {
+		const struct flat_op *op = &flat->op[i];
+		bool gradient = reads_gradient(making, op);
+		gradient |= making->differentiates && phase_of(making, op, gradient) == PHASE_BACKWARD;
+		for (uint32_t k = 0; k < op->writes && status == OK; k++) {
+			making->gradient[flat->argument[op->write + k]] = gradient;
+			status = add_tensor(making, flat->argument[op->write + k]);
+		}
+		if (status == OK)
+			status = add_op(making, op);
+	}
+	return status == OK ? describe(making, format, flat->open) : status;
+}
+
+struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, const char *format, struct error *error)
+{
+	struct making making = { .error = error };
+	making.flat = (struct flat){ .module = module, .error = error, .arena = &making.arena, .open = open_fusions };
+	making.draft = draft_new();
+	making.flat.body = arena_alloc(&making.arena, module->computations, sizeof *making.flat.body);
+	making.memo = arena_alloc(&making.arena, module->computations, sizeof *making.memo);
+	enum status status = making.draft && making.flat.body && making.memo ? OK : out_of_memory(&making);
+	for (uint32_t c = 0; status == OK && c < module->computations; c++) {
+		making.flat.body[c] = -1;
+		making.memo[c] = -2;
+	}
+	if (status == OK)
+		status = make(&making, format);
+	struct graph *graph = status == OK ? graph_build(making.draft, error) : NULL;
+	if (status != OK)
+		error_set(error, status);
+	draft_free(making.draft);
+	hlo_flat_done(&making.flat);
+	arena_free(&making.arena);
+	return graph;
+}

@@ -1,0 +1,95 @@
+/* hlo.h: an XLA HLO module as its text or its proto gives it: computations of instructions. graph.c makes a graph of it.
+ *
+ * Everything lies in the module's arena. Indices are checked by the readers: an operand stands before its user, a called computation exists.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     hlo         modules; shapes
+ *     scan        words and shapes of their text
+ *     text        reads their text
+ *     proto       reads their proto
+ *     assignment  where XLA puts each array
+ *     flat        a module as a list of ops over arrays
+ *     places      XLA's addresses for its storages
+ *     cost        what an instruction computes, and in whose memory
+ *     graph       from a flat module to a graph
+ */
+#ifndef TIDEMARK_READ_HLO_H
+#define TIDEMARK_READ_HLO_H
+
+#include "solver/graph/graph.h"
+
+/* An array, or a tuple of parts. Tokens are tuples of nothing. */
+struct hlo_shape {
+	bool tuple;
+	uint8_t rank, dtype;
+	bool unsized;             /* of a dtype without a size, or with unbounded dims */
+	uint32_t parts, leaves;   /* leaves: arrays in it, 1 for an array */
+	struct hlo_shape *part;
+	uint32_t layout;          /* equal for equal orders of dims, tiles and memories of one file; 0: the file says none */
+	int64_t dim[DIMS_MAX];
+	int64_t bytes;
+};
+
+struct hlo_instruction {
+	const char *name, *opcode;
+	struct hlo_shape *shape;
+	uint32_t *operand, operands;  /* instructions of the same computation */
+	uint32_t *call, calls;        /* computations: of a while the body, then the condition */
+	const char *op_name, *src;    /* NULL: nobody says */
+	const char *lhs_contracting;  /* "1", "0,1": of a dot */
+	const char *labels;           /* dim_labels of a convolution */
+	int64_t trips;                /* of a while, where XLA knows it; else 0 */
+	int64_t id;                   /* in a proto */
+	uint32_t index;               /* parameter number, or part of a tuple */
+	uint32_t group;               /* devices that take part in a collective, 0: nobody says */
+	unsigned line;
+	bool inlined;                 /* a fusion's insides are its own: workspace of none */
+};
+
+struct hlo_computation {
+	const char *name;
+	struct hlo_instruction *instruction;
+	uint32_t instructions, root;
+};
+
+/* Of the entry's result, a leaf that is written where a leaf of a parameter lies. */
+struct hlo_alias { uint32_t output, parameter, leaf; };
+
+/* Where XLA puts an array of an instruction: a byte in all of its allocations, one behind another. */
+struct hlo_place { const struct hlo_instruction *of; uint32_t leaf; int64_t address; };
+
+struct hlo_module {
+	struct arena arena;
+	const char *name;
+	struct hlo_computation *computation;
+	uint32_t computations, entry;
+	struct hlo_alias *alias;
+	uint32_t aliases;
+	uint32_t devices;             /* partitions times replicas */
+	bool scheduled;
+	/* What XLA itself planned, where the file says it: bytes by purpose, and addresses: see assignment.h. */
+	bool assigned;
+	int64_t arguments, temporary, outputs, constants;
+	struct hlo_place *place;      /* [places], in the arena */
+	uint32_t places;
+};
+
+#define HLO_DEPTH 40          /* of nested tuples and calls, at most */
+
+/* Reads the text of a module. Errors say the line. The module is valid only on OK; hlo_free() in any case. O(size). */
+enum status hlo_text_read(const char *text, size_t size, struct hlo_module *module, struct error *error);
+/* Reads an HloProto or HloModuleProto. */
+enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *module, struct error *error);
+void hlo_free(struct hlo_module *module);
+
+/* The dtype of an XLA type's name, DTYPE_COUNT where it has no size of its own ("token", "opaque"). */
+int hlo_dtype(const char *name, size_t length);
+/* Adds a part of a layout, as the file writes it, to hlo_shape.layout. */
+uint32_t hlo_layout(uint32_t layout, const char *text, size_t size);
+/* Fills leaves and bytes from the rest; false where the size overflows. */
+bool hlo_shape_finish(struct hlo_shape *shape);
+
+/* The step: fusions closed (one op each) or open (an op for each instruction in it). NULL with *error. */
+struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, const char *format, struct error *error);
+
+#endif

@@ -1,0 +1,607 @@
+/* proto.c: reads an HloProto (module and buffer assignment) or an HloModuleProto; field numbers are those of xla/service/hlo.proto and
+ * xla/xla_data.proto. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "assignment.h"
+
+struct numbered { int64_t id; uint32_t index; };
+
+struct order { int64_t computation; int64_t *instruction; size_t count, room; };   /* of a schedule */
+
+struct reader {
+	struct hlo_module *module;
+	struct error *error;
+	struct arena *arena;
+	struct numbered *computation;   /* ids of the module's computations, sorted */
+	struct order *order;            /* of computations */
+	size_t orders, order_room;
+	size_t alias_room;
+	struct table { struct wire *row; size_t rows, room; } table[4];       /* of source locations: rows by number */
+	int64_t entry;
+};
+
+static enum status bad(struct reader *reader, const char *what)
+{
+	return fail(reader->error, BAD_INPUT, "not an HLO proto: %s", what);
+}
+
+static enum status out_of_memory(struct reader *reader)
+{
+	return fail_memory(reader->error);
+}
+
+static const char *text_of(struct reader *reader, struct wire body)
+{
+	size_t size = wire_size(body);
+	const void *nul = memchr(body.at, '\0', size);
+	return arena_text(reader->arena, (const char *)body.at, nul ? (size_t)((const unsigned char *)nul - body.at) : size);
+}
+
+/* ---- shapes ------------------------------------------------------------------------- */
+
+static const char *const primitive_types[] = { NULL, "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "f32", "f64", NULL, "opaque", "c64", "bf16",
+	"token", "c128", "f8e5m2", "f8e4m3fn", "s4", "u4", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "s2", "u2", "f8e4m3", "f8e3m4", "s1", "u1", "f4e2m1fn",
+	"f8e8m0fnu" };
+
+static enum status read_dims(struct reader *reader, const struct wire_field *field, struct hlo_shape *shape)
+{
+	int64_t *dim = NULL;
+	size_t count = 0, room = 0;
+	enum status status = OK;
+	if (!wire_integers(field, &dim, &count, &room, DIMS_MAX) || count + shape->rank > DIMS_MAX)
+		status = bad(reader, "a shape has too many dims");
+	for (size_t i = 0; status == OK && i < count; i++) {
+		shape->unsized |= dim[i] < 0;
+		shape->dim[shape->rank++] = dim[i] < 0 ? 0 : dim[i];
+	}
+	mem_free(dim);
+	return status;
+}
+
+static enum status read_shape(struct reader *reader, struct wire body, int depth, struct hlo_shape *shape)
+{
+	struct wire_field field;
+	struct wire again = body;
+	uint32_t parts = 0;
+	uint64_t type = 0;
+	enum status status = OK;
+	if (depth > HLO_DEPTH)
+		return bad(reader, "tuples are nested too deep");
+	while (wire_next(&again, &field))
+		parts += field.number == 4 && field.type == 2;
+	if (!(shape->part = arena_alloc(reader->arena, parts, sizeof *shape->part)))
+		return out_of_memory(reader);
+	while (status == OK && wire_next(&body, &field)) {
+		if (field.number == 2)
+			type = field.value;
+		else if (field.number == 3)
+			status = read_dims(reader, &field, shape);
+		else if (field.number == 4 && field.type == 2)
+			status = read_shape(reader, field.body, depth + 1, &shape->part[shape->parts++]);
+		else if (field.number == 5 && field.type == 2)
+			shape->layout = hlo_layout(0, (const char *)field.body.at, wire_size(field.body));
+	}
+	if (status != OK)
+		return status;
+	shape->tuple = type == 13 || type == 17;
+	const char *name = type < sizeof primitive_types / sizeof *primitive_types ? primitive_types[type] : NULL;
+	int dtype = name ? hlo_dtype(name, strlen(name)) : DTYPE_COUNT;
+	shape->dtype = dtype < 0 || dtype == DTYPE_COUNT ? DTYPE_OPAQUE : (uint8_t)dtype;
+	if (!shape->tuple && shape->parts)
+		return bad(reader, "a shape that is no tuple has parts");
+	return hlo_shape_finish(shape) ? OK : bad(reader, "a shape's size overflows");
+}
+
+/* ---- source locations ------------------------------------------------------------------ */
+
+enum { FILES, FUNCTIONS, LOCATIONS, FRAMES };
+
+static enum status read_tables(struct reader *reader, struct wire body)
+{
+	struct wire_field field;
+	while (wire_next(&body, &field)) {
+		if (field.number < 1 || field.number > 4 || field.type != 2)
+			continue;
+		struct table *table = &reader->table[field.number - 1];
+		if (!mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row))
+			return out_of_memory(reader);
+		table->row[table->rows++] = field.body;
+	}
+	return OK;
+}
+
+/* The integer fields 1, 2, 3 of row id, counted from 1; zeros where there is none. */
+static void row_of(const struct reader *reader, int which, uint64_t id, uint64_t number[4])
+{
+	const struct table *table = &reader->table[which];
+	struct wire_field field;
+	memset(number, 0, 4 * sizeof *number);
+	if (id < 1 || id > table->rows)
+		return;
+	struct wire body = table->row[id - 1];
+	while (wire_next(&body, &field))
+		if (field.number <= 3 && field.type == 0)
+			number[field.number] = field.value;
+}
+
+static struct wire name_of(const struct reader *reader, int which, uint64_t id)
+{
+	const struct table *table = &reader->table[which];
+	return id >= 1 && id <= table->rows ? table->row[id - 1] : (struct wire){ 0 };
+}
+
+static bool installed(struct wire file)
+{
+	static const char part[] = "-packages/";
+	for (const unsigned char *at = file.at; at && (size_t)(file.end - at) >= sizeof part - 1; at++)
+		if (memcmp(at, part, sizeof part - 1) == 0)
+			return true;
+	return false;
+}
+
+/* As in text.c: the innermost frame that is not in an installed package. */
+static const char *frame_text(struct reader *reader, uint64_t id)
+{
+	uint64_t frame[4], location[4], best[4] = { 0 };
+	for (int steps = 0; steps < 200; steps++) {
+		row_of(reader, FRAMES, id, frame);
+		row_of(reader, LOCATIONS, frame[1], location);
+		struct wire file = name_of(reader, FILES, location[1]);
+		if (!file.at)
+			break;
+		if (best[1] == 0 || !installed(file))
+			memcpy(best, location, sizeof best);
+		if (!installed(file) || frame[2] == 0 || frame[2] >= id + 1)
+			break;
+		if (frame[2] - 1 == 0 || frame[2] - 1 >= id)
+			break;
+		id = frame[2] - 1;
+	}
+	struct wire file = name_of(reader, FILES, best[1]), function = name_of(reader, FUNCTIONS, best[2]);
+	if (!file.at)
+		return NULL;
+	char text[1200];
+	snprintf(text, sizeof text, "%.*s:%llu%s%.*s", (int)(wire_size(file) > 700 ? 700 : wire_size(file)), (const char *)file.at, (unsigned long long)best[3],
+		function.at ? " in " : "", (int)(wire_size(function) > 300 ? 300 : wire_size(function)), function.at ? (const char *)function.at : "");
+	return arena_text(reader->arena, text, strlen(text));
+}
+
+static enum status read_metadata(struct reader *reader, struct wire body, struct hlo_instruction *instruction)
+{
+	struct wire_field field;
+	struct wire file = { 0 };
+	uint64_t line = 0, frame = 0;
+	while (wire_next(&body, &field)) {
+		if (field.number == 2 && field.type == 2 && wire_size(field.body) && !(instruction->op_name = text_of(reader, field.body)))
+			return out_of_memory(reader);
+		if (field.number == 3 && field.type == 2)
+			file = field.body;
+		if (field.number == 4)
+			line = field.value;
+		if (field.number == 15 && field.type == 0)
+			frame = field.value;
+	}
+	if (frame)
+		instruction->src = frame_text(reader, frame);
+	else if (wire_size(file)) {
+		char text[800];
+		snprintf(text, sizeof text, "%.*s:%llu", (int)(wire_size(file) > 700 ? 700 : wire_size(file)), (const char *)file.at, (unsigned long long)line);
+		instruction->src = arena_text(reader->arena, text, strlen(text));
+	}
+	return OK;
+}
+
+/* ---- instructions ------------------------------------------------------------------------ */
+
+static uint32_t group_size(struct wire body)
+{
+	struct wire_field field;
+	uint32_t count = 0;
+	while (wire_next(&body, &field)) {
+		if (field.number != 1)
+			continue;
+		uint64_t value;
+		if (field.type != 2)
+			count++;
+		while (field.type == 2 && field.body.at < field.body.end && wire_integer(&field.body, &value))
+			count++;
+	}
+	return count;
+}
+
+/* "1,2" of the dims in field 1. */
+static const char *contracted(struct reader *reader, struct wire body)
+{
+	struct wire_field field;
+	char text[100] = "";
+	size_t used = 0, count = 0, room = 0;
+	int64_t *dim = NULL;
+	while (wire_next(&body, &field))
+		if (field.number == 1 && !wire_integers(&field, &dim, &count, &room, DIMS_MAX))
+			break;
+	for (size_t i = 0; i < count && used + 24 < sizeof text; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", used ? "," : "", (long long)dim[i]);
+	mem_free(dim);
+	return arena_text(reader->arena, text, used);
+}
+
+/* Of a kernel: "_..o..->" with the outputs' dim in its place, which is all that is asked of labels. */
+static const char *labels(struct reader *reader, struct wire body)
+{
+	struct wire_field field;
+	char text[DIMS_MAX + 2] = "_";
+	uint64_t output = 0;
+	while (wire_next(&body, &field))
+		if (field.number == 4 && field.type == 0)
+			output = field.value;
+	memset(text + 1, '.', DIMS_MAX);
+	if (output < DIMS_MAX)
+		text[1 + output] = 'o';
+	return arena_text(reader->arena, text, strlen(text));
+}
+
+static int64_t trip_count(struct wire body)
+{
+	static const char key[] = "known_trip_count\":{\"n\":\"";
+	for (const unsigned char *at = body.at; at && (size_t)(body.end - at) > sizeof key; at++)
+		if (memcmp(at, key, sizeof key - 1) == 0) {
+			int64_t number = 0;
+			for (at += sizeof key - 1; at < body.end && *at >= '0' && *at <= '9' && number < INT64_MAX / 20; at++)
+				number = number * 10 + (*at - '0');
+			return number;
+		}
+	return 0;
+}
+
+/* What is read of an instruction before ids are known. */
+struct raw {
+	struct hlo_instruction instruction;
+	int64_t id, *operand, *call;
+	size_t operands, operand_room, calls, call_room;
+	uint32_t placed;           /* in the computation's order, NONE: not yet */
+	size_t seen;               /* operands that are placed, or next to be */
+	bool waiting;
+};
+
+static enum status read_instruction(struct reader *reader, struct wire body, struct raw *raw)
+{
+	struct hlo_instruction *instruction = &raw->instruction;
+	struct wire_field field;
+	enum status status = OK;
+	instruction->name = instruction->opcode = "";
+	if (!(instruction->shape = arena_alloc(reader->arena, 1, sizeof *instruction->shape)))
+		return out_of_memory(reader);
+	while (status == OK && wire_next(&body, &field)) {
+		bool bytes = field.type == 2;
+		switch (field.number) {
+		case 1: if (bytes && !(instruction->name = text_of(reader, field.body))) status = out_of_memory(reader); break;
+		case 2: if (bytes && !(instruction->opcode = text_of(reader, field.body))) status = out_of_memory(reader); break;
+		case 3: if (bytes && !instruction->shape->parts && !instruction->shape->rank) status = read_shape(reader, field.body, 0, instruction->shape); break;
+		case 7: if (bytes) status = read_metadata(reader, field.body, instruction); break;
+		case 9: case 13: if (field.value < NONE) instruction->index = (uint32_t)field.value; break;
+		case 16: if (bytes) instruction->labels = labels(reader, field.body); break;
+		case 30: if (bytes) instruction->lhs_contracting = contracted(reader, field.body); break;
+		case 35: raw->id = instruction->id = (int64_t)field.value; break;
+		case 36: if (!wire_integers(&field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1)) status = out_of_memory(reader); break;
+		case 38: if (!wire_integers(&field, &raw->call, &raw->calls, &raw->call_room, NONE - 1)) status = out_of_memory(reader); break;
+		case 43: if (bytes) instruction->trips = trip_count(field.body); break;
+		case 49: if (bytes && !instruction->group) instruction->group = group_size(field.body); break;
+		case 52: if (bytes) instruction->group = 2; break;   /* source_target_pairs */
+		default: break;
+		}
+	}
+	if (status == OK && (body.broken || !*instruction->name || !*instruction->opcode))
+		status = bad(reader, "an instruction without a name or opcode");
+	return status;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct numbered *one = a, *two = b;
+	return one->id < two->id ? -1 : one->id > two->id;
+}
+
+static uint32_t find_id(const struct numbered *list, size_t count, int64_t id)
+{
+	const struct numbered *found = count ? bsearch(&(struct numbered){ .id = id }, list, count, sizeof *list, by_id) : NULL;
+	return found ? found->index : NONE;
+}
+
+/* One computation while it is read. */
+struct body {
+	struct raw *raw;
+	size_t raws, room;
+	struct numbered *number;
+	uint32_t *order, placed;
+	uint32_t *stack;
+};
+
+/* Puts an instruction behind all that it reads. */
+static enum status place(struct reader *reader, struct body *body, uint32_t first)
+{
+	uint32_t depth = 0;
+	body->stack[depth++] = first;
+	while (depth > 0) {
+		struct raw *raw = &body->raw[body->stack[depth - 1]];
+		uint32_t next = NONE;
+		for (; raw->placed == NONE && next == NONE && raw->seen < raw->operands; raw->seen++) {
+			uint32_t operand = find_id(body->number, body->raws, raw->operand[raw->seen]);
+			if (operand == NONE)
+				return bad(reader, "an operand that its computation doesn't have");
+			if (body->raw[operand].placed == NONE)
+				next = operand;
+		}
+		if (next == NONE) {
+			if (raw->placed == NONE) {
+				raw->placed = body->placed;
+				body->order[body->placed++] = body->stack[depth - 1];
+			}
+			raw->waiting = false;
+			depth--;
+			continue;
+		}
+		raw->waiting = true;
+		if (body->raw[next].waiting)
+			return bad(reader, "instructions that wait for each other");
+		body->stack[depth++] = next;
+	}
+	return OK;
+}
+
+static enum status finish(struct reader *reader, struct body *body, int64_t id, struct hlo_computation *computation, int64_t root)
+{
+	const struct order *order = NULL;
+	enum status status = OK;
+	computation->instructions = (uint32_t)body->raws;
+	computation->instruction = arena_alloc(reader->arena, body->raws, sizeof *computation->instruction);
+	body->number = mem_alloc(body->raws, sizeof *body->number);
+	body->order = mem_alloc(body->raws, sizeof *body->order);
+	body->stack = mem_alloc(body->raws + 1, sizeof *body->stack);
+	if (!computation->instruction || !body->number || !body->order || !body->stack)
+		return out_of_memory(reader);
+	for (uint32_t i = 0; i < body->raws; i++) {
+		body->number[i] = (struct numbered){ body->raw[i].id, i };
+		body->raw[i].placed = NONE;
+	}
+	qsort(body->number, body->raws, sizeof *body->number, by_id);
+	for (size_t i = 0; i < reader->orders; i++)
+		if (reader->order[i].computation == id)
+			order = &reader->order[i];
+	for (size_t i = 0; order && i < order->count && status == OK; i++) {
+		uint32_t next = find_id(body->number, body->raws, order->instruction[i]);
+		if (next != NONE)
+			status = place(reader, body, next);
+	}
+	for (uint32_t i = 0; i < body->raws && status == OK; i++)
+		status = place(reader, body, i);
+	computation->root = NONE;
+	for (uint32_t i = 0; i < body->placed && status == OK; i++) {
+		struct raw *raw = &body->raw[body->order[i]];
+		struct hlo_instruction *instruction = &raw->instruction;
+		instruction->operands = (uint32_t)raw->operands;
+		instruction->calls = (uint32_t)raw->calls;
+		instruction->operand = arena_alloc(reader->arena, raw->operands, sizeof *instruction->operand);
+		instruction->call = arena_alloc(reader->arena, raw->calls, sizeof *instruction->call);
+		if (!instruction->operand || !instruction->call)
+			return out_of_memory(reader);
+		for (size_t k = 0; k < raw->operands; k++)
+			instruction->operand[k] = body->raw[find_id(body->number, body->raws, raw->operand[k])].placed;
+		for (size_t k = 0; k < raw->calls && status == OK; k++)
+			if ((instruction->call[k] = find_id(reader->computation, reader->module->computations, raw->call[k])) == NONE)
+				status = bad(reader, "a call of a computation that isn't there");
+		computation->instruction[i] = *instruction;
+		if (raw->id == root)
+			computation->root = i;
+	}
+	if (status == OK && computation->root == NONE)
+		computation->root = computation->instructions - 1;
+	return status;
+}
+
+static void body_free(struct body *body)
+{
+	for (size_t i = 0; i < body->raws; i++) {
+		mem_free(body->raw[i].operand);
+		mem_free(body->raw[i].call);
+	}
+	mem_free(body->raw);
+	mem_free(body->number);
+	mem_free(body->order);
+	mem_free(body->stack);
+}
+
+static enum status read_computation(struct reader *reader, struct wire body, struct hlo_computation *computation)
+{
+	struct wire_field field;
+	struct body inner = { 0 };
+	int64_t id = 0, root = 0;
+	enum status status = OK;
+	computation->name = "";
+	while (status == OK && wire_next(&body, &field)) {
+		if (field.number == 1 && field.type == 2 && !(computation->name = text_of(reader, field.body)))
+			status = out_of_memory(reader);
+		else if (field.number == 5)
+			id = (int64_t)field.value;
+		else if (field.number == 6)
+			root = (int64_t)field.value;
+		else if (field.number == 2 && field.type == 2) {
+			if (!mem_reserve(&inner.raw, &inner.room, inner.raws + 1, sizeof *inner.raw)) {
+				status = out_of_memory(reader);
+				break;
+			}
+			inner.raw[inner.raws] = (struct raw){ 0 };
+			status = read_instruction(reader, field.body, &inner.raw[inner.raws++]);
+		}
+	}
+	if (status == OK && (body.broken || inner.raws == 0))
+		status = bad(reader, "an empty or broken computation");
+	if (status == OK)
+		status = finish(reader, &inner, id, computation, root);
+	body_free(&inner);
+	return status;
+}
+
+/* ---- the module ---------------------------------------------------------------------------- */
+
+/* A map from a computation's id to a sequence of instruction ids. */
+static enum status read_schedule(struct reader *reader, struct wire body)
+{
+	struct wire_field entry, field, id;
+	while (wire_next(&body, &entry)) {
+		if (entry.number != 1 || entry.type != 2)
+			continue;
+		if (!mem_reserve(&reader->order, &reader->order_room, reader->orders + 1, sizeof *reader->order))
+			return out_of_memory(reader);
+		struct order *order = &reader->order[reader->orders++];
+		*order = (struct order){ 0 };
+		while (wire_next(&entry.body, &field)) {
+			if (field.number == 1)
+				order->computation = (int64_t)field.value;
+			while (field.number == 2 && field.type == 2 && wire_next(&field.body, &id))
+				if (id.number == 1 && !wire_integers(&id, &order->instruction, &order->count, &order->room, NONE - 1))
+					return out_of_memory(reader);
+		}
+		reader->module->scheduled = true;
+	}
+	return OK;
+}
+
+static enum status read_aliases(struct reader *reader, struct wire body)
+{
+	struct wire_field entry, field;
+	while (wire_next(&body, &entry)) {
+		if (entry.number != 1 || entry.type != 2)
+			continue;
+		struct hlo_alias alias = { 0 };
+		int64_t *index = NULL;
+		size_t count[2] = { 0 }, room = 0;
+		uint64_t parameter = 0;
+		bool fine = true;
+		while (wire_next(&entry.body, &field)) {
+			size_t *of = field.number == 1 ? &count[0] : &count[1];
+			if (field.number == 2)
+				parameter = field.value;
+			if (field.number != 1 && field.number != 3)
+				continue;
+			fine = fine && wire_integers(&field, &index, of, &room, 8);
+			if (fine && *of == 1 && index[0] >= 0 && index[0] < NONE)
+				*(field.number == 1 ? &alias.output : &alias.leaf) = (uint32_t)index[0];
+			fine = fine && *of <= 1;   /* of nested tuples: no alias is told */
+		}
+		mem_free(index);
+		if (!fine || parameter >= NONE)
+			continue;
+		alias.parameter = (uint32_t)parameter;
+		if (!mem_reserve(&reader->module->alias, &reader->alias_room, reader->module->aliases + 1, sizeof alias))
+			return out_of_memory(reader);
+		reader->module->alias[reader->module->aliases++] = alias;
+	}
+	return OK;
+}
+
+/* Ids of computations, which calls name before they come. */
+static enum status number_computations(struct reader *reader, struct wire body, uint32_t count)
+{
+	struct wire_field field, inner;
+	uint32_t n = 0;
+	reader->computation = mem_alloc(count, sizeof *reader->computation);
+	reader->module->computation = mem_alloc(count, sizeof *reader->module->computation);
+	if (!reader->computation || !reader->module->computation)
+		return out_of_memory(reader);
+	while (wire_next(&body, &field)) {
+		if (field.number != 3 || field.type != 2)
+			continue;
+		reader->computation[n] = (struct numbered){ 0, n };
+		while (wire_next(&field.body, &inner))
+			if (inner.number == 5)
+				reader->computation[n].id = (int64_t)inner.value;
+		n++;
+	}
+	reader->module->computations = n;
+	qsort(reader->computation, n, sizeof *reader->computation, by_id);
+	return OK;
+}
+
+static enum status read_module(struct reader *reader, struct wire body)
+{
+	struct wire_field field;
+	struct wire again = body;
+	uint32_t count = 0, next = 0;
+	enum status status = OK;
+	reader->module->name = "module";
+	while (status == OK && wire_next(&again, &field)) {
+		bool bytes = field.type == 2;
+		count += bytes && field.number == 3;
+		if (bytes && field.number == 1 && !(reader->module->name = text_of(reader, field.body)))
+			status = out_of_memory(reader);
+		else if (field.number == 6)
+			reader->entry = (int64_t)field.value;
+		else if (bytes && field.number == 7)
+			status = read_schedule(reader, field.body);
+		else if (bytes && field.number == 8)
+			status = read_aliases(reader, field.body);
+		else if (bytes && field.number == 17)
+			status = read_tables(reader, field.body);
+	}
+	if (status == OK && (again.broken || count == 0))
+		return bad(reader, "the module is broken or has no computations");
+	if (status == OK)
+		status = number_computations(reader, body, count);
+	for (again = body; status == OK && wire_next(&again, &field);)
+		if (field.number == 3 && field.type == 2)
+			status = read_computation(reader, field.body, &reader->module->computation[next++]);
+	if (status == OK && (reader->module->entry = find_id(reader->computation, reader->module->computations, reader->entry)) == NONE)
+		return bad(reader, "the entry computation isn't there");
+	return status;
+}
+
+/* A module's first field is a text, its name; an HloProto's is a message. A snapshot holds an HloProto in field 1. */
+static bool is_module(struct wire body)
+{
+	struct wire_field field;
+	bool entry = false, computations = false;
+	while (wire_next(&body, &field)) {
+		entry |= field.number == 2 && field.type == 2;
+		computations |= field.number == 3 && field.type == 2;
+		if (field.number == 2 || field.number == 3)
+			for (const unsigned char *at = field.body.at; field.number == 2 && at < field.body.end; at++)
+				if (*at < ' ' || *at > '~')
+					return false;
+	}
+	return !body.broken && entry && computations;
+}
+
+enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *module, struct error *error)
+{
+	*module = (struct hlo_module){ .devices = 1 };
+	*error = (struct error){ 0 };
+	struct reader reader = { .module = module, .error = error, .arena = &module->arena };
+	struct wire body = wire_of(data, size), assignment = { 0 };
+	enum status status = OK;
+	for (int level = 0; level < 3 && !is_module(body); level++) {
+		struct wire outer = body;
+		struct wire_field field;
+		bool found = false;
+		while (wire_next(&outer, &field)) {
+			if (field.number == 1 && field.type == 2 && !found) {
+				body = field.body;
+				found = true;
+			}
+			if (field.number == 3 && field.type == 2)
+				assignment = field.body;
+		}
+		if (!found || outer.broken)
+			break;
+	}
+	status = is_module(body) ? read_module(&reader, body) : bad(&reader, "there is no module in it");
+	if (status == OK && wire_size(assignment))
+		status = hlo_assignment_proto(assignment, module, error);
+	mem_free(reader.computation);
+	for (size_t i = 0; i < reader.orders; i++)
+		mem_free(reader.order[i].instruction);
+	mem_free(reader.order);
+	for (int i = 0; i < 4; i++)
+		mem_free(reader.table[i].row);
+	return error_set(error, status);
+}

@@ -1,0 +1,523 @@
+/* text.c: reads the text of an HLO module: "HloModule name, ...", tables of source locations, then computations. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "scan.h"
+
+struct location { uint32_t file, function, line; };
+struct frame { uint32_t location, parent; };
+
+struct parser {
+	struct scanner scan;
+	struct hlo_module *module;
+	/* growing lists */
+	size_t computation_room, instruction_room, alias_room;
+	struct hlo_instruction *instruction;   /* of the computation being read */
+	uint32_t instructions;
+	struct names computations, names;      /* names: of that computation's instructions */
+	struct reference { uint32_t computation, instruction, slot; const char *name; unsigned line; } *reference;
+	uint32_t references;
+	size_t reference_room;
+	/* tables of source locations, by id */
+	const char **file, **function;
+	uint32_t files, functions, locations, frames;
+	size_t file_room, function_room, location_room, frame_room;
+	struct location *location;
+	struct frame *frame;
+};
+
+/* ---- source locations ------------------------------------------------------------------ */
+
+/* "1 ..." : the id, which must be the next. */
+static bool row(struct parser *parser, struct span *rest, uint32_t next)
+{
+	int64_t id;
+	const char *at = parser->scan.at;
+	struct span digits = { at, at };
+	while (digits.end < parser->scan.end && *digits.end >= '0' && *digits.end <= '9')
+		digits.end++;
+	if (!scan_number(digits, &id) || id != (int64_t)next)
+		return false;
+	rest->at = digits.end + (digits.end < parser->scan.end && *digits.end == ' ');
+	const char *newline = memchr(rest->at, '\n', (size_t)(parser->scan.end - rest->at));
+	rest->end = newline ? newline : parser->scan.end;
+	parser->scan.at = rest->end;
+	scan_skip(&parser->scan);
+	return true;
+}
+
+static uint32_t field(struct span row, const char *key)
+{
+	struct span digits = scan_find(row, key, ' ');
+	if (digits.at < digits.end && digits.end[-1] == '}')
+		digits.end--;
+	int64_t number;
+	return scan_number(digits, &number) && number < NONE ? (uint32_t)number : 0;
+}
+
+static enum status read_texts(struct parser *parser, const char ***list, uint32_t *count, size_t *room)
+{
+	struct span rest;
+	while (row(parser, &rest, *count + 1)) {
+		if (scan_length(rest) >= 2 && *rest.at == '"')
+			rest = (struct span){ rest.at + 1, rest.end - 1 };
+		if (!mem_reserve(list, room, *count + 1, sizeof **list) || !((*list)[*count] = scan_keep(&parser->scan, rest)))
+			return scan_no_memory(&parser->scan);
+		++*count;
+	}
+	return OK;
+}
+
+static enum status read_locations(struct parser *parser)
+{
+	struct span rest;
+	while (row(parser, &rest, parser->locations + 1)) {
+		if (!mem_reserve(&parser->location, &parser->location_room, parser->locations + 1, sizeof *parser->location))
+			return scan_no_memory(&parser->scan);
+		parser->location[parser->locations++] = (struct location){ field(rest, "file_name_id="), field(rest, "function_name_id="), field(rest, " line=") };
+	}
+	return OK;
+}
+
+static enum status read_frames(struct parser *parser)
+{
+	struct span rest;
+	while (row(parser, &rest, parser->frames + 1)) {
+		if (!mem_reserve(&parser->frame, &parser->frame_room, parser->frames + 1, sizeof *parser->frame))
+			return scan_no_memory(&parser->scan);
+		parser->frame[parser->frames++] = (struct frame){ field(rest, "file_location_id="), field(rest, "parent_frame_id=") };
+	}
+	return OK;
+}
+
+/* Frames count from 1; the parent of a frame is one less than what stands there, 0 and itself end the chain. The innermost that is not in an
+ * installed package says most. */
+static const char *frame_text(struct parser *parser, uint32_t id)
+{
+	const struct location *best = NULL;
+	for (int steps = 0; id >= 1 && id <= parser->frames && steps < 200; steps++) {
+		const struct frame *frame = &parser->frame[id - 1];
+		if (frame->location < 1 || frame->location > parser->locations)
+			break;
+		const struct location *location = &parser->location[frame->location - 1];
+		const char *file = location->file >= 1 && location->file <= parser->files ? parser->file[location->file - 1] : "";
+		if (!best)
+			best = location;
+		if (!strstr(file, "-packages/")) {
+			best = location;
+			break;
+		}
+		if (frame->parent == 0 || frame->parent - 1 >= id)
+			break;
+		id = frame->parent - 1;
+	}
+	if (!best || best->file < 1 || best->file > parser->files)
+		return NULL;
+	char text[1200];
+	bool named = best->function >= 1 && best->function <= parser->functions;
+	int length = snprintf(text, sizeof text, "%.700s:%u%s%.300s", parser->file[best->file - 1], best->line, named ? " in " : "",
+		named ? parser->function[best->function - 1] : "");
+	return arena_text(parser->scan.arena, text, (size_t)length);
+}
+
+/* ---- attributes ------------------------------------------------------------------------ */
+
+/* A C string's escapes undone. */
+static const char *plain(struct parser *parser, struct span span)
+{
+	char *text = arena_text(parser->scan.arena, span.at, scan_length(span));
+	char *to = text;
+	for (const char *from = text; from && *from; from++) {
+		from += *from == '\\' && from[1];
+		*to++ = *from;
+	}
+	if (to)
+		*to = '\0';
+	return text;
+}
+
+static enum status read_metadata(struct parser *parser, struct span value, struct hlo_instruction *instruction)
+{
+	struct span name = scan_find(value, "op_name=\"", '"'), file = scan_find(value, "source_file=\"", '"');
+	if (scan_length(name) && !(instruction->op_name = plain(parser, name)))
+		return scan_no_memory(&parser->scan);
+	uint32_t frame = field(value, "stack_frame_id=");
+	if (frame)
+		instruction->src = frame_text(parser, frame);
+	else if (scan_length(file)) {
+		char text[800];
+		int length = snprintf(text, sizeof text, "%.*s:%u", (int)(scan_length(file) > 700 ? 700 : scan_length(file)), file.at, field(value, "source_line="));
+		if (!(instruction->src = arena_text(parser->scan.arena, text, (size_t)length)))
+			return scan_no_memory(&parser->scan);
+	}
+	return OK;
+}
+
+static enum status refer(struct parser *parser, struct span name, uint32_t slot)
+{
+	if (!mem_reserve(&parser->reference, &parser->reference_room, parser->references + 1, sizeof *parser->reference))
+		return scan_no_memory(&parser->scan);
+	const char *text = scan_keep(&parser->scan, name);
+	if (!text)
+		return scan_no_memory(&parser->scan);
+	parser->reference[parser->references++] = (struct reference){ parser->module->computations, parser->instructions, slot, text, parser->scan.line };
+	return OK;
+}
+
+/* One name, or a list of them in braces. */
+static enum status read_calls(struct parser *parser, struct span value, struct hlo_instruction *instruction, uint32_t slot)
+{
+	enum status status = OK;
+	if (scan_length(value) && *value.at == '{')
+		value = scan_inside(value);
+	for (const char *at = value.at; at < value.end && status == OK;) {
+		while (at < value.end && strchr(" ,%\n", *at))
+			at++;
+		struct span name = { at, at };
+		while (at < value.end && *at && scan_name_character(*at))
+			at++;
+		name.end = at;
+		if (name.at == name.end)
+			return scan_bad(&parser->scan, "the name of a computation was expected");
+		status = refer(parser, name, slot == NONE ? instruction->calls : slot);
+		if (slot == NONE || slot >= instruction->calls)
+			instruction->calls = (slot == NONE ? instruction->calls : slot) + 1;
+	}
+	return status;
+}
+
+/* "{{0,1,2,3}}" or "[2,4]<=[8]": how many take part. */
+static uint32_t group_size(struct span value)
+{
+	int64_t size = 0;
+	if (scan_length(value) > 1 && *value.at == '[') {
+		struct span second = scan_find(value, ",", ']');
+		return scan_number(second, &size) && size < NONE ? (uint32_t)size : 0;
+	}
+	for (const char *at = value.at; at < value.end && !(at > value.at + 1 && *at == '}'); at++)
+		size += *at >= '0' && *at <= '9' && (at[1] < '0' || at[1] > '9');
+	return size < NONE ? (uint32_t)size : 0;
+}
+
+static enum status read_attribute(struct parser *parser, struct span key, struct span value, struct hlo_instruction *instruction)
+{
+	int64_t number;
+	if (scan_is(key, "calls") || scan_is(key, "to_apply") || scan_is(key, "called_computations") || scan_is(key, "branch_computations") || scan_is(key, "true_computation")
+		|| scan_is(key, "false_computation"))
+		return read_calls(parser, value, instruction, NONE);
+	if (scan_is(key, "body"))
+		return read_calls(parser, value, instruction, 0);
+	if (scan_is(key, "condition"))
+		return read_calls(parser, value, instruction, 1);
+	if (scan_is(key, "metadata"))
+		return read_metadata(parser, value, instruction);
+	if (scan_is(key, "index") && scan_number(value, &number) && number < NONE)
+		instruction->index = (uint32_t)number;
+	else if (scan_is(key, "replica_groups"))
+		instruction->group = group_size(value);
+	else if (scan_is(key, "source_target_pairs"))
+		instruction->group = 2;
+	else if (scan_is(key, "lhs_contracting_dims"))
+		instruction->lhs_contracting = scan_keep(&parser->scan, scan_inside(value));
+	else if (scan_is(key, "dim_labels"))
+		instruction->labels = scan_keep(&parser->scan, value);
+	else if (scan_is(key, "backend_config")) {
+		struct span trips = scan_find(value, "known_trip_count\":{\"n\":\"", '"');
+		if (scan_number(trips, &number))
+			instruction->trips = number;
+	}
+	return OK;
+}
+
+/* ---- instructions ------------------------------------------------------------------------ */
+
+static enum status read_operands(struct parser *parser, struct hlo_instruction *instruction)
+{
+	uint32_t *operand = NULL;
+	size_t room = 0;
+	enum status status = OK;
+	bool literal = strcmp(instruction->opcode, "constant") == 0 || strcmp(instruction->opcode, "parameter") == 0;
+	for (;;) {
+		scan_skip(&parser->scan);
+		struct span span = scan_balanced(&parser->scan);
+		while (span.end > span.at && strchr(" \r\n\t", span.end[-1]))
+			span.end--;
+		const char *from = span.end;
+		while (from > span.at && from[-1] && scan_name_character(from[-1]))
+			from--;
+		struct span name = { from + (from < span.end && *from == '%'), span.end };
+		if (literal) {
+			int64_t number = 0;
+			if (*instruction->opcode == 'p' && (!scan_number(name, &number) || number >= NONE - 1))
+				status = scan_bad(&parser->scan, "a parameter's number was expected");
+			instruction->index = (uint32_t)number;
+		} else if (scan_length(name)) {
+			const char *text = scan_keep(&parser->scan, name);
+			uint32_t id = text ? names_find(&parser->names, text) : NONE;
+			if (!text || !mem_reserve(&operand, &room, instruction->operands + 1, sizeof *operand))
+				status = scan_no_memory(&parser->scan);
+			else if (id == NONE)
+				status = scan_bad(&parser->scan, "operand \"%.60s\" of \"%.60s\" is not known before it", text, instruction->name);
+			else
+				operand[instruction->operands++] = id;
+		}
+		if (status != OK || !scan_take(&parser->scan, ','))
+			break;
+	}
+	if (status == OK && !scan_take(&parser->scan, ')'))
+		status = scan_bad(&parser->scan, "a ) was expected after the operands of \"%.60s\"", instruction->name);
+	if (status == OK && !(instruction->operand = arena_alloc(parser->scan.arena, instruction->operands, sizeof *operand)))
+		status = scan_no_memory(&parser->scan);
+	if (status == OK && instruction->operands)
+		memcpy(instruction->operand, operand, instruction->operands * sizeof *operand);
+	mem_free(operand);
+	return status;
+}
+
+static enum status read_attributes(struct parser *parser, struct hlo_instruction *instruction)
+{
+	enum status status = OK;
+	while (status == OK && parser->scan.at < parser->scan.end && *parser->scan.at == ',') {
+		parser->scan.at++;
+		struct span key = scan_word(&parser->scan);
+		if (!scan_take(&parser->scan, '='))
+			continue;
+		struct span value = scan_balanced(&parser->scan);
+		status = read_attribute(parser, key, value, instruction);
+		while (parser->scan.at < parser->scan.end && *parser->scan.at == ' ')
+			parser->scan.at++;
+	}
+	return status;
+}
+
+static enum status read_instruction(struct parser *parser, struct hlo_computation *computation)
+{
+	struct hlo_instruction instruction = { .line = parser->scan.line };
+	struct span name = scan_word(&parser->scan);
+	bool root = scan_is(name, "ROOT");
+	if (root)
+		name = scan_word(&parser->scan);
+	if (scan_length(name) == 0 || !scan_take(&parser->scan, '='))
+		return scan_bad(&parser->scan, "an instruction was expected: NAME = SHAPE OPCODE(...)");
+	instruction.name = scan_keep(&parser->scan, name);
+	instruction.shape = arena_alloc(parser->scan.arena, 1, sizeof *instruction.shape);
+	if (!instruction.name || !instruction.shape)
+		return scan_no_memory(&parser->scan);
+	enum status status = scan_shape(&parser->scan, 0, instruction.shape);
+	if (status != OK)
+		return status;
+	struct span opcode = scan_word(&parser->scan);
+	if (scan_length(opcode) == 0 || !scan_take(&parser->scan, '('))
+		return scan_bad(&parser->scan, "the opcode of \"%.60s\" was expected", instruction.name);
+	if (!(instruction.opcode = scan_keep(&parser->scan, opcode)))
+		return scan_no_memory(&parser->scan);
+	status = read_operands(parser, &instruction);
+	if (status == OK)
+		status = read_attributes(parser, &instruction);
+	if (status != OK)
+		return status;
+	uint32_t id = parser->instructions;
+	uint32_t first = names_add(&parser->names, instruction.name, id);
+	if (first == NONE || !mem_reserve(&parser->instruction, &parser->instruction_room, id + 1, sizeof instruction))
+		return scan_no_memory(&parser->scan);
+	if (first != id)
+		return scan_bad(&parser->scan, "there are two instructions named \"%.60s\"", instruction.name);
+	parser->instruction[parser->instructions++] = instruction;
+	if (root)
+		computation->root = id;
+	return OK;
+}
+
+/* "%name (a: f32[]) -> f32[] {", "ENTRY %name {", then instructions and "}". */
+static enum status read_computation(struct parser *parser)
+{
+	struct hlo_computation computation = { .root = NONE };
+	struct span name = scan_word(&parser->scan);
+	bool entry = scan_is(name, "ENTRY");
+	if (entry)
+		name = scan_word(&parser->scan);
+	if (scan_length(name) == 0)
+		return scan_bad(&parser->scan, "a computation was expected");
+	if (!(computation.name = scan_keep(&parser->scan, name)))
+		return scan_no_memory(&parser->scan);
+	/* The signature says nothing new; its layouts hold braces, so the one that opens the body stands at the line's end. */
+	const char *newline = memchr(parser->scan.at, '\n', (size_t)(parser->scan.end - parser->scan.at));
+	const char *end = newline ? newline : parser->scan.end;
+	while (end > parser->scan.at && strchr(" \r", end[-1]))
+		end--;
+	if (end == parser->scan.at || end[-1] != '{')
+		return scan_bad(&parser->scan, "computation \"%.60s\" has no body", computation.name);
+	parser->scan.at = end;
+	parser->instructions = 0;
+	names_free(&parser->names);
+	parser->names = (struct names){ 0 };
+	enum status status = OK;
+	while (status == OK && !scan_take(&parser->scan, '}')) {
+		if (parser->scan.at >= parser->scan.end)
+			return scan_bad(&parser->scan, "the file is truncated in computation \"%.60s\"", computation.name);
+		status = read_instruction(parser, &computation);
+	}
+	if (status != OK)
+		return status;
+	scan_skip(&parser->scan);
+	if (parser->scan.at < parser->scan.end && *parser->scan.at == ',') {   /* ", execution_thread=..." */
+		const char *next = memchr(parser->scan.at, '\n', (size_t)(parser->scan.end - parser->scan.at));
+		parser->scan.at = next ? next : parser->scan.end;
+	}
+	computation.instructions = parser->instructions;
+	if (computation.root == NONE)
+		computation.root = computation.instructions - 1;
+	if (computation.instructions == 0)
+		return scan_bad(&parser->scan, "computation \"%.60s\" is empty", computation.name);
+	computation.instruction = arena_alloc(parser->scan.arena, computation.instructions, sizeof *computation.instruction);
+	uint32_t id = parser->module->computations;
+	if (!computation.instruction || !mem_reserve(&parser->module->computation, &parser->computation_room, id + 1, sizeof computation)
+		|| names_add(&parser->computations, computation.name, id) == NONE)
+		return scan_no_memory(&parser->scan);
+	memcpy(computation.instruction, parser->instruction, computation.instructions * sizeof *computation.instruction);
+	parser->module->computation[parser->module->computations++] = computation;
+	if (entry)
+		parser->module->entry = id;
+	return OK;
+}
+
+/* ---- the module ---------------------------------------------------------------------------- */
+
+/* The leaf that a path "{1, 0}" leads to comes later, when shapes are known; only the first two levels occur. */
+static enum status read_aliases(struct parser *parser, struct span value)
+{
+	/* { {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) } */
+	for (const char *at = value.at; at < value.end;) {
+		struct span output = scan_find((struct span){ at + 1, value.end }, "{", '}');
+		struct span parameter = scan_find((struct span){ output.end, value.end }, "(", ',');
+		struct span leaf = scan_find((struct span){ parameter.end, value.end }, "{", '}');
+		int64_t numbers[3] = { 0 };
+		if (scan_length(parameter) == 0)
+			break;
+		if ((scan_length(output) && !scan_number(output, &numbers[0])) || !scan_number(parameter, &numbers[1]) || (scan_length(leaf) && !scan_number(leaf, &numbers[2])))
+			return OK;   /* of nested tuples: no alias is told */
+		if (numbers[0] >= NONE || numbers[1] >= NONE || numbers[2] >= NONE)
+			return scan_bad(&parser->scan, "an index in input_output_alias is too large");
+		if (!mem_reserve(&parser->module->alias, &parser->alias_room, parser->module->aliases + 1, sizeof *parser->module->alias))
+			return scan_no_memory(&parser->scan);
+		parser->module->alias[parser->module->aliases++] = (struct hlo_alias){ (uint32_t)numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2] };
+		const char *close = memchr(leaf.end, ')', (size_t)(value.end - leaf.end));
+		if (!close)
+			break;
+		at = close;
+		while (at < value.end && *at != '{')
+			at++;
+		at -= at < value.end;
+		if (at + 1 >= value.end)
+			break;
+	}
+	return OK;
+}
+
+static enum status read_header(struct parser *parser)
+{
+	struct span name;
+	scan_word(&parser->scan);
+	name = scan_word(&parser->scan);
+	if (scan_length(name) == 0)
+		return scan_bad(&parser->scan, "the module's name was expected");
+	if (!(parser->module->name = scan_keep(&parser->scan, name)))
+		return scan_no_memory(&parser->scan);
+	int64_t partitions = 1, replicas = 1, number;
+	enum status status = OK;
+	while (status == OK && parser->scan.at < parser->scan.end && *parser->scan.at == ',') {
+		parser->scan.at++;
+		struct span key = scan_word(&parser->scan);
+		if (!scan_take(&parser->scan, '='))
+			continue;
+		struct span value = scan_balanced(&parser->scan);
+		if (scan_is(key, "is_scheduled"))
+			parser->module->scheduled = scan_is(value, "true");
+		else if (scan_is(key, "input_output_alias"))
+			status = read_aliases(parser, value);
+		else if (scan_is(key, "num_partitions") && scan_number(value, &number) && number < 1 << 20)
+			partitions = number;
+		else if (scan_is(key, "replica_count") && scan_number(value, &number) && number < 1 << 10)
+			replicas = number;
+	}
+	parser->module->devices = (uint32_t)(partitions * replicas > 0 ? partitions * replicas : 1);
+	return status;
+}
+
+static enum status read_tables(struct parser *parser)
+{
+	enum status status = OK;
+	for (scan_skip(&parser->scan); status == OK; scan_skip(&parser->scan)) {
+		if (scan_starts(&parser->scan, "FileNames\n"))
+			parser->scan.at += 9, scan_skip(&parser->scan), status = read_texts(parser, &parser->file, &parser->files, &parser->file_room);
+		else if (scan_starts(&parser->scan, "FunctionNames\n"))
+			parser->scan.at += 13, scan_skip(&parser->scan), status = read_texts(parser, &parser->function, &parser->functions, &parser->function_room);
+		else if (scan_starts(&parser->scan, "FileLocations\n"))
+			parser->scan.at += 13, scan_skip(&parser->scan), status = read_locations(parser);
+		else if (scan_starts(&parser->scan, "StackFrames\n"))
+			parser->scan.at += 11, scan_skip(&parser->scan), status = read_frames(parser);
+		else
+			break;
+	}
+	return status;
+}
+
+/* Names of computations become numbers. */
+static enum status resolve(struct parser *parser)
+{
+	struct hlo_module *module = parser->module;
+	for (uint32_t c = 0; c < module->computations; c++)
+		for (uint32_t i = 0; i < module->computation[c].instructions; i++) {
+			struct hlo_instruction *instruction = &module->computation[c].instruction[i];
+			if (!(instruction->call = arena_alloc(parser->scan.arena, instruction->calls, sizeof *instruction->call)))
+				return scan_no_memory(&parser->scan);
+			for (uint32_t k = 0; k < instruction->calls; k++)
+				instruction->call[k] = NONE;
+		}
+	for (uint32_t r = 0; r < parser->references; r++) {
+		const struct reference *reference = &parser->reference[r];
+		struct hlo_instruction *instruction = &module->computation[reference->computation].instruction[reference->instruction];
+		uint32_t id = names_find(&parser->computations, reference->name);
+		parser->scan.line = reference->line;
+		if (id == NONE)
+			return scan_bad(&parser->scan, "there is no computation \"%.60s\"", reference->name);
+		instruction->call[reference->slot] = id;
+	}
+	return OK;
+}
+
+static enum status read_module(struct parser *parser)
+{
+	scan_skip(&parser->scan);
+	if (!scan_starts(&parser->scan, "HloModule"))
+		return scan_bad(&parser->scan, "\"HloModule\" was expected");
+	enum status status = read_header(parser);
+	if (status == OK)
+		status = read_tables(parser);
+	parser->module->entry = NONE;
+	for (scan_skip(&parser->scan); status == OK && parser->scan.at < parser->scan.end; scan_skip(&parser->scan))
+		status = read_computation(parser);
+	if (status == OK && parser->module->computations == 0)
+		return scan_bad(&parser->scan, "the module has no computation");
+	if (status == OK && parser->module->entry == NONE)
+		parser->module->entry = parser->module->computations - 1;
+	return status == OK ? resolve(parser) : status;
+}
+
+enum status hlo_text_read(const char *text, size_t size, struct hlo_module *module, struct error *error)
+{
+	*module = (struct hlo_module){ .devices = 1 };
+	*error = (struct error){ 0 };
+	struct parser parser = { .scan = { text, text + size, 1, error, &module->arena }, .module = module };
+	enum status status = memchr(text, '\0', size) ? scan_bad(&parser.scan, "the text contains a NUL byte") : read_module(&parser);
+	mem_free(parser.instruction);
+	mem_free(parser.reference);
+	mem_free(parser.file);
+	mem_free(parser.function);
+	mem_free(parser.location);
+	mem_free(parser.frame);
+	names_free(&parser.computations);
+	names_free(&parser.names);
+	return error_set(error, status);
+}

@@ -1,0 +1,461 @@
+/* onnx.c: from an ONNX ModelProto to a graph; field numbers are those of onnx.proto. Lengths are checked by wire.c. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "onnx.h"
+#include "shapes.h"
+#include "solver/rules/rules.h"
+
+struct reader {
+	struct error *error;
+	struct draft *draft;
+	struct rules *rules;
+	struct arena arena;
+	const char *const *dim;
+	uint32_t dims;
+	struct names names;           /* tensors to shapes */
+	struct onnx_shape *shape;
+	uint32_t shapes;
+	size_t room;
+	uint32_t inferred, missing, subgraphs;
+	char symbol[64];              /* of a missing size, to be asked for */
+	struct wire producer, version;
+	uint64_t ir;
+};
+
+static enum status bad(struct reader *reader, const char *what)
+{
+	return fail(reader->error, BAD_INPUT, "not an ONNX model: %s", what);
+}
+
+static enum status out_of_memory(struct reader *reader)
+{
+	return fail_memory(reader->error);
+}
+
+static const char *text_of(struct reader *reader, struct wire body)
+{
+	const unsigned char *nul = memchr(body.at, '\0', wire_size(body));
+	return arena_text(&reader->arena, (const char *)body.at, nul ? (size_t)(nul - body.at) : wire_size(body));
+}
+
+/* The shape of a name, made where there is none; NULL when out of memory. */
+static struct onnx_shape *shape_of(struct reader *reader, const char *name)
+{
+	uint32_t id = name ? names_add(&reader->names, name, reader->shapes) : NONE;
+	if (id == NONE)
+		return NULL;
+	if (id < reader->shapes)
+		return &reader->shape[id];
+	if (!mem_reserve(&reader->shape, &reader->room, reader->shapes + 1, sizeof *reader->shape))
+		return NULL;
+	reader->shape[reader->shapes] = (struct onnx_shape){ .tensor = NONE };
+	return &reader->shape[reader->shapes++];
+}
+
+/* ---- what the file says of tensors ------------------------------------------------------ */
+
+/* TensorShapeProto.Dimension: dim_value 1, dim_param 2. */
+static bool read_dim(struct reader *reader, struct wire body, int64_t *size)
+{
+	struct wire_field field;
+	bool known = false;
+	while (wire_next(&body, &field)) {
+		if (field.number == 1 && field.type == 0 && (int64_t)field.value >= 0) {
+			*size = (int64_t)field.value;
+			known = true;
+		}
+		for (uint32_t i = 0; i < reader->dims && field.number == 2 && field.type == 2; i++) {
+			size_t length = strcspn(reader->dim[i], "=");
+			if (length == wire_size(field.body) && memcmp(reader->dim[i], field.body.at, length) == 0) {
+				*size = strtoll(reader->dim[i] + length + 1, NULL, 10);
+				known = true;
+			}
+		}
+		if (field.number == 2 && field.type == 2 && !known && !*reader->symbol && wire_size(field.body) < 60)
+			snprintf(reader->symbol, sizeof reader->symbol, "%.*s", (int)wire_size(field.body), (const char *)field.body.at);
+	}
+	return known;
+}
+
+/* TypeProto.Tensor: elem_type 1, shape 2. */
+static enum status read_type(struct reader *reader, struct wire body, struct onnx_shape *shape)
+{
+	struct wire_field field, dim;
+	while (wire_next(&body, &field)) {
+		int dtype = field.number == 1 && field.type == 0 ? onnx_dtype(field.value) : -1;
+		if (dtype >= 0) {
+			shape->dtype = (uint8_t)dtype;
+			shape->typed = true;
+		}
+		if (field.number != 2 || field.type != 2)
+			continue;
+		shape->known = true;
+		shape->dims = 0;
+		while (wire_next(&field.body, &dim)) {
+			if (dim.number != 1 || dim.type != 2)
+				continue;
+			if (shape->dims == DIMS_MAX)
+				return bad(reader, "a shape has too many dims");
+			shape->known &= read_dim(reader, dim.body, &shape->dim[shape->dims++]);
+		}
+	}
+	return OK;
+}
+
+/* ValueInfoProto: name 1, type 2, in which tensor_type is 1. */
+static enum status read_value(struct reader *reader, struct wire body, struct onnx_shape **found)
+{
+	struct wire_field field, type;
+	struct wire again = body;
+	const char *name = NULL;
+	while (wire_next(&again, &field))
+		if (field.number == 1 && field.type == 2 && !(name = text_of(reader, field.body)))
+			return out_of_memory(reader);
+	*found = shape_of(reader, name ? name : "");
+	if (!*found)
+		return out_of_memory(reader);
+	enum status status = OK;
+	while (status == OK && wire_next(&body, &field))
+		while (field.number == 2 && field.type == 2 && status == OK && wire_next(&field.body, &type))
+			if (type.number == 1 && type.type == 2)
+				status = read_type(reader, type.body, *found);
+	return status;
+}
+
+/* ".." as a part of a path, or one from the root. */
+static bool leads_out(struct wire path)
+{
+	const unsigned char *at = path.at;
+	bool root = at < path.end && (*at == '/' || *at == '\\'), drive = wire_size(path) > 1 && at[1] == ':';
+	for (bool begins = true; at < path.end && !root && !drive; at++) {
+		bool dots = begins && path.end - at >= 2 && at[0] == '.' && at[1] == '.' && (path.end - at == 2 || at[2] == '/' || at[2] == '\\');
+		if (dots)
+			return true;
+		begins = *at == '/' || *at == '\\';
+	}
+	return root || drive;
+}
+
+/* Where a weight lies in another file (external_data 13: key 1, value 2), that must lie beside the model. It isn't opened in any case. */
+static bool lies_beside(struct wire tensor)
+{
+	struct wire_field field, part;
+	while (wire_next(&tensor, &field)) {
+		struct wire key = { 0 }, value = { 0 };
+		while (field.number == 13 && field.type == 2 && wire_next(&field.body, &part))
+			if (part.type == 2 && (part.number == 1 || part.number == 2))
+				*(part.number == 1 ? &key : &value) = part.body;
+		if (key.at && wire_size(key) == 8 && memcmp(key.at, "location", 8) == 0 && value.at && leads_out(value))
+			return false;
+	}
+	return true;
+}
+
+/* A TensorProto: of small ones the numbers are looked at, of all others none, here or in another file. */
+static enum status read_weight(struct reader *reader, struct wire body)
+{
+	struct onnx_shape read = { 0 };
+	struct wire named = { 0 };
+	enum status status = onnx_tensor(body, &read, &named, &reader->arena);
+	if (status != OK)
+		return status == NO_MEMORY ? out_of_memory(reader) : bad(reader, "a weight has too many dims");
+	const char *name = named.at ? text_of(reader, named) : "";
+	if (name && !lies_beside(body)) {
+		char text[160];
+		snprintf(text, sizeof text, "the data of weight \"%.80s\" is said to lie outside of the model's folder", name);
+		return bad(reader, text);
+	}
+	struct onnx_shape *shape = name ? shape_of(reader, name) : NULL;
+	if (!shape)
+		return out_of_memory(reader);
+	read.input = shape->input;
+	read.output = shape->output;
+	read.weight = true;
+	read.tensor = shape->tensor;
+	*shape = read;
+	return OK;
+}
+
+static enum status read_tensors(struct reader *reader, struct wire graph)
+{
+	struct wire_field field;
+	enum status status = OK;
+	while (status == OK && wire_next(&graph, &field)) {
+		struct onnx_shape *shape;
+		if (field.type != 2)
+			continue;
+		if (field.number == 5)
+			status = read_weight(reader, field.body);
+		else if ((field.number == 11 || field.number == 12 || field.number == 13) && (status = read_value(reader, field.body, &shape)) == OK) {
+			shape->input |= field.number == 11;
+			shape->output |= field.number == 12;
+		}
+	}
+	return status == OK && graph.broken ? bad(reader, "its graph is broken") : status;
+}
+
+/* ---- what follows from operands ------------------------------------------------------------ */
+
+/* Element by element, with broadcasting: false where a dim is unknown or they don't agree. */
+static bool broadcast(const struct onnx_shape *a, const struct onnx_shape *b, uint8_t leave, struct onnx_shape *out)
+{
+	uint8_t dims = a->dims > b->dims ? a->dims : b->dims;
+	for (uint8_t i = 0; i + leave < dims; i++) {
+		uint8_t from_end = (uint8_t)(dims - i);
+		int64_t one = from_end <= a->dims ? a->dim[a->dims - from_end] : 1, two = from_end <= b->dims ? b->dim[b->dims - from_end] : 1;
+		if (one != two && one != 1 && two != 1)
+			return false;
+		out->dim[i] = one == 1 ? two : one;
+	}
+	out->dims = dims;
+	return true;
+}
+
+/* The next dim's letters of a rule's operand, without the mark that it is needed whole; at its end one of ",-" or nothing. */
+static char next_letter(const char **at)
+{
+	while (**at == '^' || **at == ' ')
+		++*at;
+	return **at ? *(*at)++ : '\0';
+}
+
+/* The first result is of the first operand's shape: "... v^, v -> ... v". Not where windows, groups or sums are named. */
+static bool keeps_shape(const char *factors)
+{
+	const char *arrow = strstr(factors, "->"), *from = factors, *to = arrow ? arrow + 2 : NULL;
+	if (!to)
+		return false;
+	for (;;) {
+		char a = next_letter(&from), b = next_letter(&to);
+		bool end_a = a == ',' || a == '-' || a == '\0', end_b = b == ',' || b == '\0';
+		if (end_a || end_b)
+			return end_a && end_b;
+		if (a != b || strchr("@|(~+*?&!", a))
+			return false;
+	}
+}
+
+static void infer(struct reader *reader, const char *type, const uint32_t *in, uint32_t ins, uint32_t out)
+{
+	const struct rule *rule = rules_find(reader->rules, type);
+	struct onnx_shape *result = &reader->shape[out];
+	struct onnx_shape made = { 0 };
+	bool known = rule && ins > 0 && !result->known, keeps = known && keeps_shape(rule->factors);
+	for (uint32_t i = 0; known && i < (keeps ? 1 : ins); i++)
+		known = in[i] != NONE && reader->shape[in[i]].known && reader->shape[in[i]].typed;
+	if (!known)
+		return;
+	const struct onnx_shape *a = &reader->shape[in[0]], *b = ins > 1 ? &reader->shape[in[1]] : a;
+	if (keeps) {
+		made = *a;
+	} else if (strcmp(rule->factors, "...* -> ...*") == 0) {
+		made = *a;
+		for (uint32_t i = 1; known && i < ins; i++) {
+			struct onnx_shape wider = made;
+			known = broadcast(&made, &reader->shape[in[i]], 0, &wider);
+			made = wider;
+		}
+	} else if (rule->traits & TRAIT_PRODUCT && ins == 2 && a->dims >= 2 && b->dims >= 2 && broadcast(a, b, 2, &made)) {
+		made.dim[made.dims - 2] = a->dim[a->dims - 2];
+		made.dim[made.dims - 1] = b->dim[b->dims - 1];
+	} else {
+		known = false;
+	}
+	if (!known)
+		return;
+	memcpy(result->dim, made.dim, sizeof made.dim);
+	result->dims = made.dims;
+	if (!result->typed)
+		result->dtype = a->dtype;
+	result->typed = result->known = result->inferred = true;
+}
+
+/* ---- the graph -------------------------------------------------------------------------------- */
+
+static enum status add_tensor(struct reader *reader, uint32_t id, const char *name, enum kind kind, uint32_t alias)
+{
+	struct onnx_shape *shape = &reader->shape[id];
+	bool sized = shape->known && shape->typed;
+	int64_t bits = sized ? dtype_bits[shape->dtype] : 0;
+	for (uint8_t i = 0; i < shape->dims && sized; i++)
+		if (shape->dim[i] < 0 || __builtin_mul_overflow(bits, shape->dim[i], &bits) || bits > BYTES_MAX)
+			return fail(reader->error, BAD_INPUT, "the size of \"%.60s\" overflows", name);
+	struct tensor tensor = { .name = name, .alias = alias, .kind = (uint8_t)kind, .dtype = shape->typed ? shape->dtype : DTYPE_OPAQUE, .dims = shape->known ? shape->dims : 0,
+		.shape = shape->known ? shape->dim : NULL, .has_shape = shape->known, .has_dtype = shape->typed, .has_bytes = true, .bytes = (bits + 7) / 8 };
+	reader->missing += !sized;
+	reader->inferred += sized && shape->inferred;
+	shape->tensor = draft_tensor(reader->draft, &tensor);
+	return shape->tensor == NONE ? out_of_memory(reader) : OK;
+}
+
+/* What nothing in the graph makes: floating-point weights are parameters, others constants. */
+static enum status add_leaf(struct reader *reader, uint32_t id, const char *name)
+{
+	const struct onnx_shape *shape = &reader->shape[id];
+	bool floating = shape->typed && (shape->dtype <= DTYPE_BF16);
+	return add_tensor(reader, id, name, shape->weight ? floating ? KIND_PARAMETER : KIND_CONSTANT : KIND_INPUT, NONE);
+}
+
+/* Names of a node's inputs or outputs as shapes; NONE for one that is left out. */
+static enum status read_names(struct reader *reader, struct wire node, uint32_t number, uint32_t **list, const char ***name, uint32_t *count)
+{
+	struct wire_field field;
+	struct wire again = node;
+	uint32_t most = 0;
+	while (wire_next(&again, &field))
+		most += field.number == number && field.type == 2;
+	*list = arena_alloc(&reader->arena, most, sizeof **list);
+	*name = arena_alloc(&reader->arena, most, sizeof **name);
+	if (!*list || !*name)
+		return out_of_memory(reader);
+	while (wire_next(&node, &field)) {
+		if (field.number != number || field.type != 2)
+			continue;
+		const char *text = text_of(reader, field.body);
+		struct onnx_shape *shape = text && *text ? shape_of(reader, text) : NULL;
+		if (!text || (*text && !shape))
+			return out_of_memory(reader);
+		(*name)[*count] = text;
+		(*list)[(*count)++] = shape ? (uint32_t)(shape - reader->shape) : NONE;
+	}
+	return OK;
+}
+
+/* Of a node: its type "onnx.Conv" ("com.microsoft.Gelu" of another domain), of ONNX's own domain the op in it, its name, and how many graphs its attributes hold. */
+static enum status read_words(struct reader *reader, struct wire node, const char **type, const char **own, const char **name)
+{
+	struct wire_field field, attribute;
+	struct wire words[3] = { { 0 } };
+	while (wire_next(&node, &field)) {
+		if (field.type == 2 && (field.number == 3 || field.number == 4 || field.number == 7))
+			words[field.number == 3 ? 0 : field.number == 4 ? 1 : 2] = field.body;
+		while (field.number == 5 && field.type == 2 && wire_next(&field.body, &attribute))
+			reader->subgraphs += attribute.type == 2 && (attribute.number == 6 || attribute.number == 11);
+	}
+	char text[300];
+	snprintf(text, sizeof text, "%.*s.%.*s", words[2].at && wire_size(words[2]) ? (int)(wire_size(words[2]) % 100) : 4,
+		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx", (int)(words[1].at ? wire_size(words[1]) % 150 : 0), words[1].at ? (const char *)words[1].at : "");
+	*type = arena_text(&reader->arena, text, strlen(text));
+	bool other = words[2].at && wire_size(words[2]) > 0 && !(wire_size(words[2]) == strlen("ai.onnx") && memcmp(words[2].at, "ai.onnx", strlen("ai.onnx")) == 0);
+	*own = *type && !other ? strrchr(*type, '.') + 1 : NULL;
+	*name = words[0].at ? text_of(reader, words[0]) : "";
+	return *type && *name ? OK : out_of_memory(reader);
+}
+
+static bool is_view(const struct reader *reader, const char *type)
+{
+	const struct rule *rule = rules_find(reader->rules, type);
+	return rule && rule->cost == COST_NONE;
+}
+
+static enum status add_node(struct reader *reader, struct wire node)
+{
+	const char *type, *own, *name, **in_name, **out_name;
+	uint32_t *in, *out, ins = 0, outs = 0;
+	enum status status = read_words(reader, node, &type, &own, &name);
+	if (status == OK)
+		status = read_names(reader, node, 1, &in, &in_name, &ins);
+	if (status == OK)
+		status = read_names(reader, node, 2, &out, &out_name, &outs);
+	if (status != OK)
+		return status;
+	char unique[400];
+	snprintf(unique, sizeof unique, "%.300s", *name ? name : outs ? out_name[0] : type);
+	for (unsigned i = 2; draft_find_op(reader->draft, unique) != NONE; i++)
+		snprintf(unique, sizeof unique, "%.300s'%u", *name ? name : outs ? out_name[0] : type, i);
+	struct op op = { .name = unique, .type = type, .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true };
+	uint32_t id = draft_op(reader->draft, &op), source = NONE;
+	status = id == NONE ? out_of_memory(reader) : OK;
+	for (uint32_t i = 0; i < ins && status == OK; i++) {
+		if (in[i] == NONE)
+			continue;
+		if (reader->shape[in[i]].tensor == NONE)
+			status = add_leaf(reader, in[i], in_name[i]);
+		if (status == OK && draft_read(reader->draft, id, reader->shape[in[i]].tensor) != OK)
+			status = out_of_memory(reader);
+		if (i == 0)
+			source = reader->shape[in[0]].tensor;
+	}
+	struct onnx_node known = { .op = own, .body = node, .in = in, .ins = ins, .out = out, .outs = outs };
+	if (status == OK && own && onnx_infer(&known, reader->shape, &reader->arena) != OK)
+		status = out_of_memory(reader);
+	for (uint32_t i = 0; i < outs && status == OK; i++) {
+		if (out[i] == NONE)
+			continue;
+		if (reader->shape[out[i]].tensor != NONE)
+			return fail(reader->error, BAD_INPUT, "\"%.60s\" is made twice, or after it is read", out_name[i]);
+		if (i == 0)
+			infer(reader, type, in, ins, out[i]);
+		status = add_tensor(reader, out[i], out_name[i], reader->shape[out[i]].output ? KIND_OUTPUT : KIND_ACTIVATION, is_view(reader, type) ? source : NONE);
+		if (status == OK && draft_write(reader->draft, id, reader->shape[out[i]].tensor) != OK)
+			status = out_of_memory(reader);
+	}
+	return status;
+}
+
+static enum status describe(struct reader *reader, struct wire graph)
+{
+	struct wire_field field;
+	const char *name = NULL;
+	char version[200], advice[160], assumed[300] = "weights are parameters, their values are not looked at; views share memory with what they are of";
+	while (wire_next(&graph, &field))
+		if (field.number == 2 && field.type == 2)
+			name = text_of(reader, field.body);
+	size_t used = strlen(assumed);
+	if (reader->subgraphs)
+		snprintf(assumed + used, sizeof assumed - used, "\n%u graph%s inside of ops (loops, branches) %s not opened: their memory is not counted", reader->subgraphs,
+			reader->subgraphs == 1 ? "" : "s", reader->subgraphs == 1 ? "is" : "are");
+	snprintf(version, sizeof version, "IR %llu, by %.*s %.*s", (unsigned long long)reader->ir, (int)(wire_size(reader->producer) % 80),
+		reader->producer.at ? (const char *)reader->producer.at : "", (int)(wire_size(reader->version) % 40), reader->version.at ? (const char *)reader->version.at : "");
+	if (*reader->symbol && strncmp(reader->symbol, "unk__", 5) != 0)   /* those stand for what shape inference gave up */
+		snprintf(advice, sizeof advice, "--dim %s=SIZE gives a symbolic size", reader->symbol);
+	else
+		snprintf(advice, sizeof advice, "python -m onnx.shape_inference IN OUT (onnx.shape_inference.infer_shapes) writes shapes into the file");
+	struct about about = { .intake = { .said = true, .format = "ONNX model", .version = version, .inferred = reader->inferred, .missing = reader->missing, .assumed = assumed,
+		.advice = reader->missing ? advice : NULL } };
+	return draft_describe(reader->draft, name && *name ? name : "model", NULL, NULL, &about) == OK ? OK : out_of_memory(reader);
+}
+
+static enum status read_model(struct reader *reader, struct wire model)
+{
+	struct wire_field field;
+	struct wire graph = { 0 };
+	enum status status = OK;
+	while (wire_next(&model, &field)) {
+		if (field.number == 1 && field.type == 0)
+			reader->ir = field.value;
+		else if (field.number == 2 && field.type == 2)
+			reader->producer = field.body;
+		else if (field.number == 3 && field.type == 2)
+			reader->version = field.body;
+		else if (field.number == 7 && field.type == 2)
+			graph = field.body;
+	}
+	if (model.broken || !graph.at)
+		return bad(reader, model.broken ? "it is truncated or broken" : "there is no graph in it");
+	status = read_tensors(reader, graph);
+	struct wire nodes = graph;
+	while (status == OK && wire_next(&nodes, &field))
+		if (field.number == 1 && field.type == 2)
+			status = add_node(reader, field.body);
+	return status == OK ? describe(reader, graph) : status;
+}
+
+struct graph *onnx_read(const void *data, size_t size, const char *const *dim, uint32_t dims, struct error *error)
+{
+	struct reader reader = { .error = error, .draft = draft_new(), .rules = rules_new(), .dim = dim, .dims = dims };
+	struct graph *graph = NULL;
+	*error = (struct error){ 0 };
+	enum status status = reader.draft && reader.rules ? read_model(&reader, wire_of(data, size)) : out_of_memory(&reader);
+	if (status == OK)
+		graph = graph_build(reader.draft, error);
+	else
+		error_set(error, status);
+	draft_free(reader.draft);
+	rules_free(reader.rules);
+	names_free(&reader.names);
+	mem_free(reader.shape);
+	arena_free(&reader.arena);
+	return graph;
+}

@@ -1,0 +1,273 @@
+/* buffers.c: from the events of a device to buffers with lives. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "snapshot.h"
+
+#define ROW_MOST 96            /* bytes of "id,lower,upper,size" with numbers of 64 bits */
+
+/* Open addressing: address -> the buffer that lies there now, NONE where it is free again. */
+struct live {
+	int64_t *address;
+	uint32_t *buffer;          /* NONE where none; slots are taken for ever, used tells them from empty ones */
+	bool *used;
+	size_t mask;
+};
+
+struct builder {
+	struct buffers_csv *csv;
+	struct snapshot_facts *facts;
+	struct error *error;
+	struct live live;
+	int64_t end;               /* the step behind the last event */
+	int64_t sum;               /* of all sizes */
+};
+
+static size_t live_slot(const struct live *live, int64_t address)
+{
+	size_t slot = (size_t)hash_mix((uint64_t)address) & live->mask;
+	while (live->used[slot] && live->address[slot] != address)
+		slot = (slot + 1) & live->mask;
+	return slot;
+}
+
+/* Room for so many different addresses. */
+static enum status live_init(struct live *live, size_t addresses, struct arena *arena, struct error *error)
+{
+	size_t slots = 16;
+	while (slots < addresses * 2)
+		slots *= 2;
+	live->mask = slots - 1;
+	live->address = arena_alloc(arena, slots, sizeof *live->address);
+	live->buffer = arena_alloc(arena, slots, sizeof *live->buffer);
+	live->used = arena_alloc(arena, slots, sizeof *live->used);
+	return live->address && live->buffer && live->used ? OK : fail_memory(error);
+}
+
+static enum status add(struct builder *builder, int64_t lower, int64_t upper, int64_t size, struct snapshot_origin origin, uint32_t *buffer)
+{
+	struct buffers *buffers = &builder->csv->buffers;
+	int64_t rounded = align_up(size, SNAPSHOT_ALIGNMENT);
+	if (__builtin_add_overflow(builder->sum, rounded, &builder->sum) || builder->sum > BYTES_MAX)
+		return fail(builder->error, BAD_INPUT, "the sizes of the events add up to more than 2^60 bytes");
+	*buffer = buffers->n++;
+	buffers->lower[*buffer] = lower;
+	buffers->upper[*buffer] = upper;
+	buffers->size[*buffer] = size;
+	builder->facts->origin[*buffer] = origin;
+	return OK;
+}
+
+static enum status on_alloc(struct builder *builder, const struct snapshot_event *event, int64_t step)
+{
+	struct live *live = &builder->live;
+	size_t slot = live_slot(live, event->address);
+	/* Its free is not in the trace, but the address is used again. */
+	if (live->used[slot] && live->buffer[slot] != NONE)
+		builder->csv->buffers.upper[live->buffer[slot]] = step;
+	live->used[slot] = true;
+	live->address[slot] = event->address;
+	return add(builder, step, builder->end, event->size, (struct snapshot_origin){ event->address, event->stack, false }, &live->buffer[slot]);
+}
+
+static enum status on_free(struct builder *builder, const struct snapshot_event *event, int64_t step)
+{
+	struct live *live = &builder->live;
+	size_t slot = live_slot(live, event->address);
+	if (live->used[slot] && live->buffer[slot] != NONE) {
+		builder->csv->buffers.upper[live->buffer[slot]] = step;
+		live->buffer[slot] = NONE;
+		return OK;
+	}
+	/* Nothing was allocated there since the trace began, and nothing freed: it was there before. */
+	bool before = !live->used[slot] && step > 0;
+	live->used[slot] = true;
+	live->address[slot] = event->address;
+	live->buffer[slot] = NONE;
+	builder->facts->before += before;
+	uint32_t buffer;
+	return before ? add(builder, 0, step, event->size, (struct snapshot_origin){ event->address, 0, true }, &buffer) : OK;
+}
+
+/* Blocks in use at the end of which the trace says nothing were there all the time. */
+static enum status add_blocks(struct builder *builder, const struct snapshot *snapshot)
+{
+	struct live *live = &builder->live;
+	enum status status = OK;
+	for (uint32_t i = 0; i < snapshot->segments; i++) {
+		const struct snapshot_segment *segment = &snapshot->segment[i];
+		uint64_t address = (uint64_t)segment->address;
+		for (uint32_t k = 0; k < segment->blocks && status == OK && segment->device == builder->facts->device; k++) {
+			const struct snapshot_block *block = &snapshot->block[segment->first_block + k];
+			int64_t at = block->placed ? block->address : (int64_t)address;
+			size_t slot = live_slot(live, at);
+			uint32_t buffer;
+			address += (uint64_t)block->size;
+			if (!block->active || live->used[slot])
+				continue;
+			builder->facts->before++;
+			status = add(builder, 0, builder->end, block->size, (struct snapshot_origin){ at, block->stack, true }, &buffer);
+		}
+	}
+	return status;
+}
+
+/* The event that gives memory back: free_completed, or free_requested in a trace that has nothing else. */
+static enum snapshot_action free_action(const struct snapshot_event *event, uint32_t events)
+{
+	for (uint32_t i = 0; i < events; i++)
+		if (event[i].action == SNAPSHOT_FREE_COMPLETED)
+			return SNAPSHOT_FREE_COMPLETED;
+	return SNAPSHOT_FREE_REQUESTED;
+}
+
+static enum status follow(struct builder *builder, const struct snapshot_event *event, uint32_t events)
+{
+	enum snapshot_action freeing = free_action(event, events);
+	enum status status = OK;
+	for (uint32_t i = 0; i < events && status == OK; i++) {
+		if (event[i].action == SNAPSHOT_ALLOC)
+			status = on_alloc(builder, &event[i], i);
+		else if (event[i].action == freeing)
+			status = on_free(builder, &event[i], i);
+	}
+	return status;
+}
+
+/* ---- what the trace says itself --------------------------------------------------------------------- */
+
+/* The largest sum of segments: those of the end, less and more what the events before did. */
+static enum status find_reserved(const struct snapshot *snapshot, const struct snapshot_event *event, struct builder *builder)
+{
+	int64_t now = 0, most = 0, least = 0, end = 0;
+	bool known = false, wide = false;
+	for (uint32_t i = 0; i < builder->facts->events && !wide; i++) {
+		bool more = event[i].action == SNAPSHOT_SEGMENT_ALLOC || event[i].action == SNAPSHOT_SEGMENT_MAP;
+		bool less = event[i].action == SNAPSHOT_SEGMENT_FREE || event[i].action == SNAPSHOT_SEGMENT_UNMAP;
+		now += more ? event[i].size : less ? -event[i].size : 0;
+		most = now > most ? now : most;
+		least = now < least ? now : least;
+		wide = now > BYTES_MAX || now < -BYTES_MAX;
+	}
+	for (uint32_t i = 0; i < snapshot->segments && !wide; i++)
+		if (snapshot->segment[i].device == builder->facts->device) {
+			end += snapshot->segment[i].bytes;
+			known = true;
+			wide = end > BYTES_MAX;
+		}
+	if (wide)
+		return fail(builder->error, BAD_INPUT, "the sizes of the segments add up to more than 2^60 bytes");
+	/* Nothing reserved can have been negative. */
+	int64_t start = known && end - now > -least ? end - now : -least;
+	builder->facts->reserved = start + most;
+	return OK;
+}
+
+/* Sums of sizes over the steps, from changes at each. */
+static enum status find_peaks(struct builder *builder)
+{
+	const struct buffers *buffers = &builder->csv->buffers;
+	int64_t *change = mem_alloc(((size_t)builder->end + 1) * 2, sizeof *change), now[2] = { 0, 0 };
+	if (!change)
+		return fail_memory(builder->error);
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		int64_t size[2] = { buffers->size[i], align_up(buffers->size[i], SNAPSHOT_ALIGNMENT) };
+		for (int k = 0; k < 2; k++) {
+			change[2 * buffers->lower[i] + k] += size[k];
+			change[2 * buffers->upper[i] + k] -= size[k];
+		}
+		builder->facts->after += buffers->upper[i] == builder->end;
+	}
+	int64_t *peak[2] = { &builder->facts->peak, &builder->facts->rounded_peak };
+	for (int64_t step = 0; step < builder->end; step++)
+		for (int k = 0; k < 2; k++) {
+			now[k] += change[2 * step + k];
+			if (k == 0 && now[k] > *peak[k])
+				builder->facts->peak_event = step;
+			*peak[k] = now[k] > *peak[k] ? now[k] : *peak[k];
+		}
+	mem_free(change);
+	return OK;
+}
+
+/* ---- as a CSV --------------------------------------------------------------------------------------- */
+
+/* Rows as they would stand in a file. */
+static enum status write_rows(struct builder *builder)
+{
+	static const char header[] = "id,lower,upper,size";
+	struct buffers_csv *csv = builder->csv;
+	const struct buffers *buffers = &csv->buffers;
+	csv->row = arena_alloc(&csv->arena, (size_t)buffers->n + 1, sizeof *csv->row);
+	csv->id = arena_alloc(&csv->arena, (size_t)buffers->n + 1, sizeof *csv->id);
+	if (!csv->row || !csv->id)
+		return fail_memory(builder->error);
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		char text[ROW_MOST];
+		int id = snprintf(text, sizeof text, "%" PRIu32, i);
+		int length = id + snprintf(text + id, sizeof text - (size_t)id, ",%" PRId64 ",%" PRId64 ",%" PRId64, buffers->lower[i], buffers->upper[i],
+					   buffers->size[i]);
+		char *row = arena_text(&csv->arena, text, (size_t)length);
+		if (!row)
+			return fail_memory(builder->error);
+		csv->row[i] = (struct slice){ row, (size_t)length };
+		csv->id[i] = (struct slice){ row, (size_t)id };
+	}
+	csv->header = (struct slice){ header, sizeof header - 1 };
+	csv->columns = csv->offset_column = 4;
+	csv->inplace_column = csv->pool_column = -1;
+	return OK;
+}
+
+static enum status allocate(struct builder *builder, size_t most)
+{
+	struct buffers *buffers = &builder->csv->buffers;
+	struct arena *arena = &builder->csv->arena;
+	buffers->lower = arena_alloc(arena, most, sizeof *buffers->lower);
+	buffers->upper = arena_alloc(arena, most, sizeof *buffers->upper);
+	buffers->size = arena_alloc(arena, most, sizeof *buffers->size);
+	builder->facts->origin = arena_alloc(arena, most, sizeof *builder->facts->origin);
+	return buffers->lower && buffers->upper && buffers->size && builder->facts->origin ? OK : fail_memory(builder->error);
+}
+
+static const struct snapshot_trace *find_trace(const struct snapshot *snapshot, int64_t device)
+{
+	const struct snapshot_trace *found = NULL;
+	for (uint32_t i = 0; i < snapshot->traces; i++) {
+		const struct snapshot_trace *trace = &snapshot->trace[i];
+		if (device < 0 ? !found || trace->events > found->events : trace->device == device)
+			found = trace;
+	}
+	return found;
+}
+
+enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, struct buffers_csv *csv, struct snapshot_facts *facts,
+			     struct error *error)
+{
+	*csv = (struct buffers_csv){ 0 };
+	*facts = (struct snapshot_facts){ 0 };
+	const struct snapshot_trace *trace = find_trace(snapshot, device);
+	if (!trace)
+		return fail(error, BAD_INPUT, "the snapshot has no events of device %" PRId64, device);
+	*facts = (struct snapshot_facts){ .device = trace->device, .devices = snapshot->traces, .events = trace->events };
+	const struct snapshot_event *event = snapshot->event + trace->first;
+	struct builder builder = { .csv = csv, .facts = facts, .error = error, .end = trace->events };
+	struct arena scratch = { 0 };
+	enum status status = allocate(&builder, (size_t)trace->events + snapshot->blocks + 1);
+	if (status == OK)
+		status = live_init(&builder.live, trace->events, &scratch, error);
+	if (status == OK)
+		status = follow(&builder, event, trace->events);
+	if (status == OK)
+		status = add_blocks(&builder, snapshot);
+	arena_free(&scratch);
+	if (status == OK)
+		status = find_reserved(snapshot, event, &builder);
+	if (status == OK)
+		status = find_peaks(&builder);
+	if (status == OK && snapshot_addresses(snapshot, trace, facts, csv) != OK)
+		status = fail_memory(error);
+	facts->buffers = csv->buffers.n;
+	return status == OK ? write_rows(&builder) : status;
+}

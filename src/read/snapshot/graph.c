@@ -1,0 +1,193 @@
+/* graph.c: a memory snapshot as a graph, and what holds its peak.
+ *
+ * Memory only grows where something is allocated. So an op for each allocation is enough: a buffer lives from its own op to the last one before the event
+ * that gives it back. The ops' order is the trace's, which control dependencies fix.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "snapshot.h"
+#include "src/base/bytes.h"
+#include "src/base/words.h"
+
+/* ---- what holds the peak --------------------------------------------------------------- */
+
+static int larger(const void *a, const void *b)
+{
+	const struct snapshot_holder *left = a, *right = b;
+	if (left->bytes != right->bytes)
+		return left->bytes > right->bytes ? -1 : 1;
+	return left->frame < right->frame ? -1 : left->frame > right->frame;
+}
+
+uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_csv *csv, const struct snapshot_facts *facts, struct snapshot_holder *holder, uint32_t most)
+{
+	const struct stacks *stacks = &snapshot->stacks;
+	struct snapshot_holder *all = mem_alloc((size_t)stacks->frames + 1, sizeof *all);
+	uint32_t count = 0;
+	if (!all)
+		return NONE;
+	for (uint32_t i = 0; i < csv->buffers.n; i++)
+		if (csv->buffers.lower[i] <= facts->peak_event && facts->peak_event < csv->buffers.upper[i]) {
+			uint32_t frame = stacks_place(stacks, facts->origin[i].stack);
+			all[frame].bytes += csv->buffers.size[i];
+			all[frame].buffers++;
+		}
+	for (uint32_t i = 0; i <= stacks->frames; i++)
+		if (all[i].bytes) {
+			all[count] = all[i];
+			all[count++].frame = i;
+		}
+	qsort(all, count, sizeof *all, larger);
+	count = count < most ? count : most;
+	memcpy(holder, all, count * sizeof *all);
+	mem_free(all);
+	return count;
+}
+
+/* ---- the graph ---------------------------------------------------------------------------- */
+
+struct making {
+	const struct snapshot *snapshot;
+	const struct buffers_csv *csv;
+	const struct snapshot_facts *facts;
+	struct draft *draft;
+	struct error *error;
+	int64_t *event;              /* of each op */
+	uint32_t ops;
+};
+
+/* What a stack trace says of the phase; false where it says nothing. */
+static bool phase_of(const struct stacks *stacks, uint32_t stack, uint8_t *phase)
+{
+	*phase = stacks_within(stacks, stack, "torch/optim/") ? PHASE_UPDATE
+		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "torch/_tensor.py") ? PHASE_BACKWARD : PHASE_FORWARD;
+	return stack != 0;
+}
+
+static enum status out_of_memory(struct making *making)
+{
+	return fail_memory(making->error);
+}
+
+/* The op that asks for a buffer. */
+static uint32_t add_op(struct making *making, uint32_t buffer)
+{
+	const struct stacks *stacks = &making->snapshot->stacks;
+	uint32_t stack = making->facts->origin[buffer].stack, place = stacks_place(stacks, stack);
+	char name[120], src[600], module[400];
+	const char *function = stacks_function(stacks, place);
+	snprintf(name, sizeof name, "%.80s.%" PRIu32, *function ? function : "alloc", buffer);
+	struct op op = { .name = name, .type = "alloc", .module = stacks_path(stacks, stack, module, sizeof module), .has_module = *module, .flops = -1,
+		.src = place ? stacks_frame_text(stacks, place, src, sizeof src) : NULL };
+	op.has_phase = phase_of(stacks, stack, &op.phase);
+	uint32_t id = draft_op(making->draft, &op);
+	if (id == NONE || (id > 0 && draft_after(making->draft, id, id - 1) != OK))
+		return NONE;
+	return id;
+}
+
+/* One that stands for what came before: it holds what is given back before anything is allocated. */
+static enum status add_start(struct making *making)
+{
+	struct op op = { .name = "before", .type = "alloc", .module = "", .flops = -1 };
+	making->event[making->ops++] = -1;
+	return draft_op(making->draft, &op) == NONE ? out_of_memory(making) : OK;
+}
+
+/* The last op before an event. */
+static uint32_t last_before(const struct making *making, int64_t event)
+{
+	uint32_t low = 0, high = making->ops;
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+		*(making->event[middle] < event ? &low : &high) = middle;
+	}
+	return low;
+}
+
+static enum status add_buffer(struct making *making, uint32_t buffer, uint32_t op)
+{
+	const struct buffers *buffers = &making->csv->buffers;
+	char name[20];
+	bool stays = buffers->upper[buffer] == making->facts->events;
+	snprintf(name, sizeof name, "b%" PRIu32, buffer);
+	struct tensor tensor = { .name = name, .bytes = buffers->size[buffer], .has_bytes = true, .alias = NONE, .dtype = DTYPE_OPAQUE,
+		.address = buffers->hint[buffer], .has_address = buffers->hint[buffer] >= 0, .kind = stays ? op == NONE ? KIND_BUFFER : KIND_OUTPUT : KIND_TEMPORARY };
+	uint32_t id = draft_tensor(making->draft, &tensor), last = stays ? NONE : last_before(making, buffers->upper[buffer]);
+	if (id == NONE || (op != NONE && draft_write(making->draft, op, id) != OK) || (last != NONE && last != op && draft_read(making->draft, last, id) != OK))
+		return out_of_memory(making);
+	return OK;
+}
+
+static enum status make(struct making *making)
+{
+	const struct buffers *buffers = &making->csv->buffers;
+	enum status status = add_start(making);
+	for (uint32_t i = 0; i < buffers->n && status == OK; i++)
+		if (!making->facts->origin[i].before) {
+			making->event[making->ops++] = buffers->lower[i];
+			status = add_op(making, i) == NONE ? out_of_memory(making) : OK;
+		}
+	for (uint32_t i = 0, op = 1; i < buffers->n && status == OK; i++)
+		status = add_buffer(making, i, making->facts->origin[i].before ? NONE : op++);
+	return status;
+}
+
+/* A line on each device that has events; "" for one alone. */
+static void list_devices(const struct snapshot *snapshot, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	*text = '\0';
+	for (uint32_t i = 0; i < snapshot->traces && snapshot->traces > 1; i++)
+		words_add(&words, "%sdevice %" PRIu32 ", %" PRIu32 " events", i ? "\n" : "", snapshot->trace[i].device, snapshot->trace[i].events);
+}
+
+static enum status describe(struct making *making, uint32_t wanted)
+{
+	const struct snapshot_facts *facts = making->facts;
+	char text[2][32], assumed[600], version[120], peak_by[200], graphs[4000];
+	uint32_t trace = 0;
+	int64_t lost = facts->reserved > facts->rounded_peak ? facts->reserved - facts->rounded_peak : 0;
+	snprintf(version, sizeof version, "device %" PRIu32 "%s, %" PRIu32 " events", facts->device, facts->devices > 1 ? " (--graph N takes another)" : "", facts->events);
+	snprintf(assumed, sizeof assumed, "an op is an allocation; the trace's order is the only one\n%" PRIu32 " buffers were there before the first event, %" PRIu32
+		" are behind the last", facts->before, facts->after);
+	snprintf(peak_by, sizeof peak_by, "sizes rounded up to 512; reserved at most %s, %s of it fragmentation", bytes_text(facts->reserved, text[0], sizeof text[0]),
+		bytes_text(lost, text[1], sizeof text[1]));
+	while (trace < making->snapshot->traces && making->snapshot->trace[trace].device != facts->device)
+		trace++;
+	list_devices(making->snapshot, graphs, sizeof graphs);
+	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = trace + 1, .graph_asked = wanted > 0, .version = version, .assumed = assumed, .peak = facts->rounded_peak,
+		.peak_by = peak_by, .advice = "tidemark layout FILE plans the same buffers alone and names the places in the source that hold the peak" } };
+	return draft_describe(making->draft, "snapshot", NULL, NULL, &about) == OK ? OK : out_of_memory(making);
+}
+
+static int64_t device_of(const struct snapshot *snapshot, uint32_t wanted)
+{
+	return wanted == 0 ? -1 : wanted <= snapshot->traces ? (int64_t)snapshot->trace[wanted - 1].device : INT64_MAX;
+}
+
+struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, struct error *error)
+{
+	struct buffers_csv csv;
+	struct snapshot_facts facts;
+	struct graph *graph = NULL;
+	struct making making = { .snapshot = snapshot, .csv = &csv, .facts = &facts, .error = error };
+	enum status status = snapshot_buffers(snapshot, device_of(snapshot, wanted), &csv, &facts, error);
+	if (status == BAD_INPUT && wanted > snapshot->traces)
+		status = fail(error, BAD_INPUT, "--graph %" PRIu32 ": it has events of %" PRIu32 " device%s", wanted, snapshot->traces, snapshot->traces == 1 ? "" : "s");
+	if (status == OK) {
+		making.draft = draft_new();
+		making.event = mem_alloc((size_t)csv.buffers.n + 1, sizeof *making.event);
+		status = making.draft && making.event ? make(&making) : out_of_memory(&making);
+	}
+	if (status == OK)
+		status = describe(&making, wanted);
+	if (status == OK)
+		graph = graph_build(making.draft, error);
+	draft_free(making.draft);
+	mem_free(making.event);
+	buffers_csv_free(&csv);
+	return graph;
+}

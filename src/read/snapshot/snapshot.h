@@ -1,0 +1,89 @@
+/* snapshot.h: PyTorch memory snapshots (torch.cuda.memory._dump_snapshot): what the allocator did, as buffers to be planned.
+ *
+ * A snapshot is a pickled dict. `device_traces` has a list of events for each device: alloc, free_requested, free_completed, segment_alloc,
+ * segment_free, segment_map, segment_unmap and others, with addr and size; sizes of allocations are those asked for. `segments` is
+ * what is reserved at the end, with its blocks (active_allocated, inactive, ...). Events may be missing at the beginning: the recorder keeps
+ * the latest ones only. What was there before is known from its free, or from the blocks at the end.
+ *
+ * A buffer's life is counted in events: from that of its alloc to that of its free_completed, which gives the memory back.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     pickle     walks over a Python pickle, builds nothing
+ *     stacks     stack traces, each once
+ *     snapshot   reads snapshots
+ *     buffers    buffers and lives out of a trace
+ *     addresses  real addresses as offsets in one memory
+ *     graph      a trace as a graph, and what holds its peak
+ */
+#ifndef TIDEMARK_READ_SNAPSHOT_H
+#define TIDEMARK_READ_SNAPSHOT_H
+
+#include "src/read/problems/buffers_csv.h"
+#include "src/base/source.h"
+#include "solver/graph/graph.h"
+#include "stacks.h"
+
+/* What PyTorch's allocator rounds sizes to and aligns addresses at. */
+#define SNAPSHOT_ALIGNMENT 512
+
+enum snapshot_action {
+	SNAPSHOT_OTHER, SNAPSHOT_ALLOC, SNAPSHOT_FREE_REQUESTED, SNAPSHOT_FREE_COMPLETED, SNAPSHOT_SEGMENT_ALLOC, SNAPSHOT_SEGMENT_FREE,
+	SNAPSHOT_SEGMENT_MAP, SNAPSHOT_SEGMENT_UNMAP
+};
+
+struct snapshot_event { int64_t address, size; enum snapshot_action action; uint32_t stack; };   /* of stacks */
+struct snapshot_block { int64_t address, size; uint32_t stack; bool active, placed; };   /* placed: the file says its address */
+struct snapshot_segment { int64_t address, bytes; uint32_t first_block, blocks, device; };
+struct snapshot_trace { uint32_t first, events, device; };
+
+struct snapshot {
+	struct snapshot_event *event;
+	struct snapshot_block *block;
+	struct snapshot_segment *segment;
+	struct snapshot_trace *trace;   /* of devices that have events, in their order */
+	uint32_t events, blocks, segments, traces;
+	size_t event_room, block_room, segment_room, trace_room;
+	struct stacks stacks;
+};
+
+/* Reads a snapshot as a stream. BAD_INPUT: no pickle that pickle.h reads, no snapshot, no events in it, sizes out of range. Free with
+ * snapshot_free(), after an error too. O(bytes); 24 bytes of memory for an event, four for an entry of the memo, and each stack trace once. */
+enum status snapshot_read(struct source source, struct snapshot *snapshot, struct error *error);
+void snapshot_free(struct snapshot *snapshot);
+
+/* What a device's trace says itself. */
+struct snapshot_facts {
+	uint32_t device, devices;       /* the device taken; devices with events */
+	uint32_t events, buffers;
+	uint32_t before;                /* buffers that were there before the first event */
+	uint32_t after;                 /* buffers still there behind the last one */
+	int64_t peak;                   /* the largest sum of sizes asked for at once */
+	int64_t rounded_peak;           /* the same with sizes rounded up to SNAPSHOT_ALIGNMENT: as torch.cuda.memory_allocated() counts */
+	int64_t reserved;               /* the largest sum of segments at once */
+	int64_t peak_event;             /* the first with that peak */
+	struct snapshot_origin *origin; /* [buffers], as long as the CSV lives */
+};
+
+/* Where a buffer comes from. before: it was there before the first event. */
+struct snapshot_origin { int64_t address; uint32_t stack; bool before; };
+
+/* The buffers of a device (-1: of the one with the most events), as if read from a CSV with columns id, lower, upper and size; ids count from 0 in
+ * the order of allocation, those before the trace first. BAD_INPUT: there is no such device, or sizes add up to too much. Free the CSV with
+ * buffers_csv_free(), after an error too. Expected O(events). */
+enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, struct buffers_csv *csv, struct snapshot_facts *facts,
+			     struct error *error);
+
+/* Fills buffers.hint with the real addresses, as offsets in a memory that has what segments and buffers of the trace ever covered and nothing else; -1 where
+ * that is more than 2^60 bytes. OK or NO_MEMORY. O(events log events). snapshot_buffers() calls it. */
+enum status snapshot_addresses(const struct snapshot *snapshot, const struct snapshot_trace *trace, const struct snapshot_facts *facts, struct buffers_csv *csv);
+
+/* A place in the source with what it holds at the peak: frame of stacks, 0 for what has no stack trace. */
+struct snapshot_holder { uint32_t frame, buffers; int64_t bytes; };
+/* The places that hold most at the peak, at most `most`, the largest first; returns how many, NONE when out of memory. O(buffers). */
+uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_csv *csv, const struct snapshot_facts *facts, struct snapshot_holder *holder, uint32_t most);
+
+/* The trace as a graph: an op for each allocation, in the trace's order and no other, named by the place in the source that asks for it, and the buffers
+ * as tensors. wanted: the device, from 1 on, of those that have events; 0: the one with the most. NULL with *error. O(events log events). */
+struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, struct error *error);
+
+#endif

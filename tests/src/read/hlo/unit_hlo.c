@@ -1,0 +1,233 @@
+/* unit_hlo.c: modules of XLA HLO: what is read of their text and their proto, and what becomes of loops, fusions and donated arguments. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/read/hlo/assignment.h"
+#include "tests/common/named.h"
+#include "tests/common/support.h"
+
+static char *load(const char *path, size_t *size)
+{
+	FILE *stream = fopen(path, "rb");
+	cr_assert(stream, "%s", path);
+	char *text = malloc(1 << 20);
+	*size = fread(text, 1, 1 << 20, stream);
+	fclose(stream);
+	return text;
+}
+
+static struct graph *read_file(const char *path, bool open, struct error *error)
+{
+	struct hlo_module module;
+	struct graph *graph = NULL;
+	size_t size;
+	char *text = load(path, &size);
+	bool is_text = size > 9 && memcmp(text, "HloModule", 9) == 0;
+	if ((is_text ? hlo_text_read(text, size, &module, error) : hlo_proto_read(text, size, &module, error)) == OK)
+		graph = hlo_graph(&module, open, "HLO", error);
+	hlo_free(&module);
+	free(text);
+	return graph;
+}
+
+#define SMALL "tests/corpus/hlo/small.txt"
+
+Test(hlo, a_step_has_phases_kinds_modules_and_places_in_the_source)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_file(SMALL, false, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->ops, 7);
+	cr_expect_eq(tensor_named(graph, "params['w']")->kind, KIND_PARAMETER);
+	cr_expect_eq(tensor_named(graph, "x")->kind, KIND_INPUT);
+	cr_expect_eq(tensor_named(graph, "loss")->kind, KIND_OUTPUT);
+	cr_expect_eq(op_named(graph, "y")->phase, PHASE_FORWARD);
+	cr_expect_eq(op_named(graph, "g")->phase, PHASE_BACKWARD);
+	cr_expect_eq(op_named(graph, "new")->phase, PHASE_UPDATE);
+	cr_expect_str_eq(op_named(graph, "y")->module, "MLP.Dense_0");
+	cr_expect_str_eq(op_named(graph, "y")->src, "model.py:6 in step", "of the user's own frame, not the library's");
+	cr_expect_str_eq(op_named(graph, "g")->src, "other.py:3");
+	cr_expect_eq(op_named(graph, "y")->flops, 2 * 2 * 8 * 4);
+	cr_expect_eq(op_named(graph, "ar")->collective->size, 2);
+	cr_expect_not(graph->about.intake.derived);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(hlo, a_donated_argument_is_written_in_place)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_file(SMALL, false, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(tensor_named(graph, "new")->storage, tensor_named(graph, "params['w']")->storage);
+	graph_release(graph);
+}
+
+static struct graph *read_text(const char *text, struct error *error)
+{
+	struct hlo_module module;
+	struct graph *graph = hlo_text_read(text, strlen(text), &module, error) == OK ? hlo_graph(&module, false, "HLO", error) : NULL;
+	hlo_free(&module);
+	return graph;
+}
+
+/* layout: of the copy; read: how the new value reads it. */
+static bool copy_is_joined(const char *layout, const char *read)
+{
+	struct error error = { 0 };
+	char text[1500];
+	snprintf(text, sizeof text, "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }\nENTRY %%main (w: f32[4,4], x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n"
+		"  %%w = f32[4,4]{1,0} parameter(0)\n  %%x = f32[4,4]{1,0} parameter(1)\n  %%c = f32[4,4]%s copy(%%w)\n  %%y = f32[4,4]{1,0} dot(%%x, %%c)\n"
+		"  %%n = f32[4,4]{1,0} %s(%%c, %%y)\n  ROOT %%t = (f32[4,4]{1,0}, f32[4,4]{1,0}) tuple(%%n, %%y)\n}\n", layout, read);
+	struct graph *graph = read_text(text, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->repaired, 0);
+	cr_expect_eq(tensor_named(graph, "n")->storage, tensor_named(graph, "w")->storage);
+	bool joined = tensor_named(graph, "c")->storage == tensor_named(graph, "w")->storage;
+	cr_expect_eq(strstr(graph->about.intake.assumed, "1 copy of donated arguments") != NULL, joined);
+	graph_release(graph);
+	return joined;
+}
+
+Test(hlo, a_copy_of_a_donated_argument_lies_where_the_argument_does)
+{
+	cr_expect(copy_is_joined("{1,0}", "subtract"));
+	cr_expect_not(copy_is_joined("{0,1}", "subtract"), "it has another order of dims");
+	cr_expect_not(copy_is_joined("{1,0:S(1)}", "subtract"), "it lies in another memory");
+	cr_expect_not(copy_is_joined("{1,0}", "dot"), "the new value reads it all over");
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* The body holds the product and its reverse at once; the sum and the counter go where the loop's state lies. */
+Test(hlo, a_loop_is_one_op_with_its_bodys_peak)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_file(SMALL, false, &error);
+	cr_assert(graph, "%s", error.text);
+	const struct op *loop = op_named(graph, "loop");
+	cr_expect_eq(loop->workspace, 2 * 4 * 8 * 4);
+	cr_expect_eq(loop->flops, 3 * (1 + 32 + 32));
+	cr_expect_eq(graph_find_tensor(graph, "loop#2"), NONE, "what the loop doesn't change is no result of it");
+	cr_expect_eq(tensor_named(graph, "loop#1")->storage, tensor_named(graph, "ar")->storage);
+	graph_release(graph);
+}
+
+Test(hlo, open_fusions_have_an_op_for_each_instruction)
+{
+	struct error error = { 0 };
+	struct graph *closed = read_file(SMALL, false, &error), *open = read_file(SMALL, true, &error);
+	cr_assert(closed && open, "%s", error.text);
+	cr_expect_eq(open->ops, closed->ops + 1);
+	cr_expect_neq(graph_find_op(open, "fusion/wide"), NONE);
+	cr_expect_neq(graph_find_op(open, "fusion/scaled"), NONE);
+	graph_release(closed);
+	graph_release(open);
+}
+
+/* The same module, as XLA writes it in both forms. */
+Test(hlo, text_and_proto_give_one_graph)
+{
+	struct error error = { 0 };
+	struct graph *text = read_file("tests/corpus/hlo/scan.txt", false, &error), *proto = read_file("tests/corpus/hlo/scan.hlo.pb", false, &error);
+	cr_assert(text && proto, "%s", error.text);
+	cr_expect_eq(text->ops, proto->ops);
+	cr_expect_eq(text->fingerprint, proto->fingerprint);
+	for (uint32_t i = 0; i < text->ops; i++) {
+		cr_expect_str_eq(text->op[i].name, proto->op[i].name);
+		cr_expect_eq(text->op[i].workspace, proto->op[i].workspace);
+		cr_expect_eq(text->op[i].flops, proto->op[i].flops, "%s", text->op[i].name);
+	}
+	cr_expect_eq(text->about.intake.peak, 0);
+	cr_expect_gt(proto->about.intake.peak, proto->persistent_bytes, "the proto has XLA's own assignment");
+	graph_release(text);
+	graph_release(proto);
+}
+
+Test(hlo, what_is_wrong_is_said_with_its_line)
+{
+	static const struct { const char *path, *text; unsigned line; } cases[] = {
+		{ "cyclic", "call themselves", 4 }, { "deep", "nested more than", 3 }, { "index", "takes a part", 4 },
+		{ "size_2_63", "overflows", 3 }, { "truncated", "truncated", 61 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char path[100];
+		struct error error = { 0 };
+		snprintf(path, sizeof path, "tests/corpus/hlo/%s.txt", cases[i].path);
+		struct graph *graph = read_file(path, false, &error);
+		cr_expect_null(graph, "%s", path);
+		cr_expect_eq(error.status, BAD_INPUT);
+		cr_expect(strstr(error.text, cases[i].text), "%s: %s", path, error.text);
+		cr_expect_eq(error.line, cases[i].line, "%s: line %u", path, error.line);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Each computation calls the one before it twice. */
+Test(hlo, calls_that_double_come_to_an_end)
+{
+	struct hlo_module module;
+	struct error error = { 0 };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+	fputs("HloModule bomb\n%c0 (p: f32[2]) -> f32[2] {\n  ROOT %p = f32[2] parameter(0)\n}\n", stream);
+	for (int i = 1; i < 38; i++)
+		fprintf(stream, "%%c%d (p: f32[2]) -> f32[2] {\n  %%p = f32[2] parameter(0)\n  %%x = f32[2] call(%%p), to_apply=%%c%d\n  ROOT %%y = f32[2] call(%%x), to_apply=%%c%d\n}\n",
+			i, i - 1, i - 1);
+	fclose(stream);
+	cr_assert_eq(hlo_text_read(text, size, &module, &error), OK, "%s", error.text);
+	cr_expect_null(hlo_graph(&module, false, "HLO", &error));
+	cr_expect(strstr(error.text, "once calls are inlined"), "%s", error.text);
+	hlo_free(&module);
+	free(text);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* The product takes the place that the sum leaves; the copy of the donated argument lies elsewhere, so that the quotient can lie in the argument. */
+static const char assigned_module[] = "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }\nENTRY %main (w: f32[4,4], x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n"
+	"  %w = f32[4,4]{1,0} parameter(0)\n  %x = f32[4,4]{1,0} parameter(1)\n  %c = f32[4,4]{1,0} copy(%w)\n  %s = f32[4,4]{1,0} dot(%x, %c)\n"
+	"  %q = f32[4,4]{1,0} dot(%s, %x)\n  %y = f32[4,4]{1,0} dot(%x, %q)\n  %n = f32[4,4]{1,0} subtract(%c, %y)\n"
+	"  ROOT %t = (f32[4,4]{1,0}, f32[4,4]{1,0}) tuple(%n, %y)\n}\n";
+static const char assignment[] = "BufferAssignment:\nallocation 0: size 64, parameter 0, shape |f32[4,4]| at ShapeIndex {}, maybe-live-out:\n value: <1 w @0> (size=64,offset=0): f32[4,4]{1,0}\n"
+	" value: <5 q @0> (size=64,offset=0): f32[4,4]{1,0}\n value: <7 n @0> (size=64,offset=0): f32[4,4]{1,0}\n"
+	"allocation 1: size 64, parameter 1, shape |f32[4,4]| at ShapeIndex {}:\n value: <2 x @0> (size=64,offset=0): f32[4,4]{1,0}\n"
+	"allocation 2: size 16, output shape is |(f32[4,4], f32[4,4])|, maybe-live-out:\n value: <8 t{} @0> (size=16,offset=0): (f32[4,4]{1,0}, f32[4,4]{1,0})\n"
+	"allocation 3: size 192, preallocated-temp:\n value: <3 c @0> (size=64,offset=128): f32[4,4]{1,0}\n value: <4 s @0> (size=64,offset=0): f32[4,4]{1,0}\n"
+	" value: <6 y @0> (size=64,offset=64): f32[4,4]{1,0}\nallocation 4: size 4, thread-local:\n value: <9 z @0> (size=4,offset=0): f32[]\n\nTotal bytes used: 400\n";
+
+Test(hlo, xlas_own_assignment_gives_addresses)
+{
+	struct error error = { 0 };
+	struct hlo_module module;
+	cr_assert_eq(hlo_text_read(assigned_module, sizeof assigned_module - 1, &module, &error), OK, "%s", error.text);
+	cr_assert_eq(hlo_assignment_text(assignment, sizeof assignment - 1, &module, &error), OK, "%s", error.text);
+	cr_expect_eq(module.arguments, 128);
+	cr_expect_eq(module.outputs, 16);
+	cr_expect_eq(module.temporary, 192);
+	struct graph *graph = hlo_graph(&module, false, "HLO", &error);
+	cr_assert(graph, "%s", error.text);
+	hlo_free(&module);
+	static const struct { const char *name; int64_t address; } expected[] = { { "w", 0 }, { "x", 64 }, { "s", 144 }, { "y", 208 }, { "q", 272 } };
+	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+		cr_expect_eq(tensor_named(graph, expected[i].name)->address, expected[i].address, "%s: %lld", expected[i].name, (long long)tensor_named(graph, expected[i].name)->address);
+	cr_expect_eq(tensor_named(graph, "c")->storage, tensor_named(graph, "w")->storage, "so what lies in w meanwhile goes where the copy lay");
+	cr_expect_not(tensor_named(graph, "n")->has_address);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(hlo, a_wrong_assignment_is_refused_with_its_line)
+{
+	static const char *const wrong[] = { "BufferAssignment:\nallocation 0: bytes 4\n", "BufferAssignment:\n", "allocation 0: size 9223372036854775808:\n", "",
+		"BufferAssignment:\nallocation 0: size 1152921504606846976, preallocated-temp:\nallocation 1: size 1, preallocated-temp:\n" };
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct error error = { 0 };
+		struct hlo_module module;
+		cr_assert_eq(hlo_text_read(assigned_module, sizeof assigned_module - 1, &module, &error), OK, "%s", error.text);
+		cr_expect_eq(hlo_assignment_text(wrong[i], strlen(wrong[i]), &module, &error), BAD_INPUT, "%zu", i);
+		hlo_free(&module);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}

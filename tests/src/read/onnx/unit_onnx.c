@@ -1,0 +1,139 @@
+/* unit_onnx.c: ONNX models: sizes known, inferred and missing; what is refused. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/read/onnx/onnx.h"
+#include "tests/common/named.h"
+#include "tests/common/support.h"
+
+static struct graph *read_model(const char *name, const char *dim, struct error *error)
+{
+	static char data[1 << 16];
+	char path[100];
+	snprintf(path, sizeof path, "tests/corpus/onnx/%s.onnx", name);
+	FILE *stream = fopen(path, "rb");
+	cr_assert(stream, "%s", path);
+	size_t size = fread(data, 1, sizeof data, stream);
+	fclose(stream);
+	return onnx_read(data, size, &dim, dim ? 1 : 0, error);
+}
+
+Test(onnx, a_symbolic_size_is_missing_until_it_is_given)
+{
+	struct error error = { 0 };
+	struct graph *without = read_model("mlp", NULL, &error), *with = read_model("mlp", "batch=2", &error);
+	cr_assert(without && with, "%s", error.text);
+	cr_expect_eq(without->ops, 5);
+	cr_expect_eq(without->about.intake.missing, 4, "x and what follows from it, but y, which follows from f");
+	cr_expect(strstr(without->about.intake.advice, "--dim batch="), "%s", without->about.intake.advice);
+	cr_expect_eq(with->about.intake.inferred, 4, "the product, the sum, Relu and Softmax");
+	cr_expect_eq(tensor_named(with, "s")->bytes, 2 * 8 * 4);
+	cr_expect_eq(with->about.intake.missing, 0);
+	cr_expect_eq(tensor_named(with, "y")->bytes, 16 * 4);
+	graph_release(without);
+	graph_release(with);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(onnx, weights_are_parameters_and_views_share_memory)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_model("mlp", "batch=2", &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(tensor_named(graph, "w")->kind, KIND_PARAMETER);
+	cr_expect_eq(tensor_named(graph, "w")->bytes, 4 * 8 * 4);
+	cr_expect_eq(tensor_named(graph, "b")->bytes, 8 * 4, "of a weight in another file, which is not opened");
+	cr_expect_eq(tensor_named(graph, "to")->kind, KIND_CONSTANT);
+	cr_expect_eq(tensor_named(graph, "x")->kind, KIND_INPUT);
+	cr_expect_eq(tensor_named(graph, "y")->kind, KIND_OUTPUT);
+	cr_expect_eq(tensor_named(graph, "f")->storage, tensor_named(graph, "r")->storage);
+	graph_release(graph);
+}
+
+Test(onnx, graphs_inside_of_ops_are_said)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_model("loop", NULL, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect(strstr(graph->about.intake.assumed, "not opened"), "%s", graph->about.intake.assumed);
+	graph_release(graph);
+}
+
+Test(onnx, what_is_wrong_is_said)
+{
+	static const struct { const char *name, *text; } cases[] = { { "twice", "made twice" }, { "huge", "overflows" }, { "truncated", "truncated" }, { "cycle", "after it is read" },
+		{ "varint", "truncated or broken" } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct error error = { 0 };
+		struct graph *graph = read_model(cases[i].name, NULL, &error);
+		cr_expect_null(graph, "%s", cases[i].name);
+		cr_expect_eq(error.status, BAD_INPUT);
+		cr_expect(strstr(error.text, cases[i].text), "%s: %s", cases[i].name, error.text);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* What onnx.shape_inference with data_prop says of this model, and of `exp` what a run gives: windows, layers, parts, sizes that are computed in the graph. */
+Test(onnx, sizes_follow_by_operator)
+{
+	static const struct { const char *name, *dims; } known[] = {
+		{ "conv", "2 8 17 15" }, { "bn", "2 8 17 15" }, { "pool", "2 8 8 7" }, { "at", "2 8 8 7" }, { "avg", "2 8 6 5" }, { "gap", "2 8 1 1" }, { "flat", "2 8" },
+		{ "gemm", "2 5" }, { "deconv", "2 4 16 14" }, { "s", "4" }, { "b", "" }, { "b1", "1" }, { "ch", "1" }, { "hw", "2" }, { "unused", "1" }, { "rs", "3" },
+		{ "tok", "2 8 56" }, { "tr", "2 56 8" }, { "mm", "2 56 24" }, { "q", "2 56 8" }, { "vv", "2 56 8" }, { "ein", "2 56 56" }, { "sm", "2 56 56" }, { "att", "2 56 8" },
+		{ "hwi", "2" }, { "sizes", "4" }, { "up", "2 8 16 14" }, { "up2", "2 8 12 17" }, { "pad", "2 8 12 13" }, { "cos", "2 8 8 7" }, { "rs2", "3" }, { "exp", "2 8 1" },
+		{ "tile", "4 15" }, { "sqz", "2 8" }, { "top", "2 3" }, { "topi", "2 3" }, { "am", "2" }, { "rm", "2 8" }, { "eq", "2" }, { "wh", "2" }, { "oh", "2 7" },
+		{ "rng", "4" }, { "gnd", "2 5" }, { "gel", "2 2" }, { "d2s", "2 2 16 14" }, { "ln", "2 56 8" }, { "lnm", "2 56 1" }, { "lni", "2 56 1" }, { "drop", "2 56 8" },
+		{ "mask", "2 56 8" }, { "ly", "7 2 2 10" }, { "lh", "2 2 10" }, { "lc", "2 2 10" }, { "rev", "4 2 6" }, { "tri", "2 56 56" }, { "nt", "2" },
+	};
+	struct error error = { 0 };
+	struct graph *graph = read_model("shapes", "batch=2", &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->about.intake.missing, 0);
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		const struct tensor *tensor = tensor_named(graph, known[i].name);
+		char text[100] = "";
+		for (int k = 0; k < tensor->dims; k++)
+			snprintf(text + strlen(text), sizeof text - strlen(text), "%s%ld", k ? " " : "", (long)tensor->shape[k]);
+		cr_expect_str_eq(text, known[i].dims, "%s", known[i].name);
+	}
+	cr_expect_eq(tensor_named(graph, "mask")->dtype, DTYPE_BOOL);
+	cr_expect_eq(tensor_named(graph, "at")->dtype, DTYPE_I64);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* One weight, whose data lies in another file. No such file is opened, but a path out of the folder is a sign of nothing good. */
+static enum status read_located(const char *location, struct error *error)
+{
+	unsigned char data[300], entry[200], tensor[250], model[300];
+	size_t length = strlen(location), n = 0, t = 0, m = 0;
+	n += (size_t)snprintf((char *)entry, sizeof entry, "\x0a\x08location\x12%c%s", (char)length, location);
+	memcpy(tensor, "\x08\x04\x10\x01\x42\x01w\x6a", t = 8);
+	tensor[t++] = (unsigned char)n;
+	memcpy(tensor + t, entry, n);
+	t += n;
+	memcpy(data, "\x2a", 1);
+	data[1] = (unsigned char)t;
+	memcpy(data + 2, tensor, t);
+	memcpy(model, "\x08\x0e\x3a", m = 3);
+	model[m++] = (unsigned char)(t + 2);
+	memcpy(model + m, data, t + 2);
+	struct graph *graph = onnx_read((const char *)model, m + t + 2, NULL, 0, error);
+	enum status status = graph ? OK : error->status;
+	graph_release(graph);
+	return status;
+}
+
+Test(onnx, weights_lie_beside_the_model)
+{
+	static const struct { const char *location; bool fine; } cases[] = { { "w.bin", true }, { "data/w..bin", true }, { "..w", true }, { "../w", false }, { "a/../../w", false },
+		{ "/etc/passwd", false }, { "a/..", false }, { "C:\\w", false }, { "..\\w", false } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct error error = { 0 };
+		enum status status = read_located(cases[i].location, &error);
+		cr_expect_eq(status == BAD_INPUT && strstr(error.text, "outside of the model"), !cases[i].fine, "%s: %s", cases[i].location, error.text);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}

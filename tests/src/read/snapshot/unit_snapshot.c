@@ -1,0 +1,318 @@
+/* unit_snapshot.c: PyTorch's memory snapshots: what is read out of them, and what is refused. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/read/input.h"
+#include "src/read/snapshot/snapshot.h"
+#include "tests/common/named.h"
+#include "tests/common/support.h"
+
+/* ---- pickles made here --------------------------------------------------------------------------------- */
+
+struct pickle { unsigned char data[(1 << 20) + 16]; size_t size, read; };
+
+static void put(struct pickle *pickle, const void *data, size_t size)
+{
+	cr_assert(pickle->size + size <= sizeof pickle->data);
+	memcpy(pickle->data + pickle->size, data, size);
+	pickle->size += size;
+}
+
+#define PUT(pickle, text) put(pickle, text, sizeof text - 1)
+
+static void put_text(struct pickle *pickle, const char *text)
+{
+	unsigned char head[2] = { 0x8c, (unsigned char)strlen(text) };
+	put(pickle, head, 2);
+	put(pickle, text, strlen(text));
+}
+
+static void put_number(struct pickle *pickle, const char *key, int64_t number)
+{
+	unsigned char long1[10] = { 0x8a, 8 };
+	for (int i = 0; i < 8; i++)
+		long1[i + 2] = (unsigned char)((uint64_t)number >> 8 * i);
+	put_text(pickle, key);
+	put(pickle, long1, 10);
+}
+
+static void put_event(struct pickle *pickle, const char *action, int64_t address, int64_t size)
+{
+	PUT(pickle, "}\x94(");
+	put_text(pickle, "action");
+	put_text(pickle, action);
+	put_number(pickle, "addr", address);
+	put_number(pickle, "size", size);
+	PUT(pickle, "u");
+}
+
+static void begin(struct pickle *pickle)
+{
+	*pickle = (struct pickle){ 0 };
+	PUT(pickle, "\x80\x04}\x94(");
+}
+
+/* One segment of that many bytes, with a block in use at its beginning. */
+static void put_segments(struct pickle *pickle, int64_t address, int64_t bytes, int64_t used)
+{
+	put_text(pickle, "segments");
+	PUT(pickle, "](}(");
+	put_number(pickle, "address", address);
+	put_number(pickle, "total_size", bytes);
+	put_text(pickle, "blocks");
+	PUT(pickle, "](}(");
+	put_number(pickle, "size", used);
+	put_text(pickle, "state");
+	put_text(pickle, "active_allocated");
+	PUT(pickle, "u}(");
+	put_number(pickle, "size", bytes - used);
+	put_text(pickle, "state");
+	put_text(pickle, "inactive");
+	PUT(pickle, "ueue");
+}
+
+static void begin_trace(struct pickle *pickle)
+{
+	put_text(pickle, "device_traces");
+	PUT(pickle, "](](");
+}
+
+static void end(struct pickle *pickle)
+{
+	PUT(pickle, "eeu.");
+}
+
+static ssize_t read_pickle(void *context, void *buffer, size_t size, struct error *error)
+{
+	struct pickle *pickle = context;
+	size_t part = pickle->size - pickle->read;
+	(void)error;
+	part = part < size ? part : size;
+	memcpy(buffer, pickle->data + pickle->read, part);
+	pickle->read += part;
+	return (ssize_t)part;
+}
+
+static enum status read_all(struct pickle *pickle, struct buffers_csv *csv, struct snapshot_facts *facts, struct error *error)
+{
+	struct snapshot snapshot;
+	*csv = (struct buffers_csv){ 0 };
+	*error = (struct error){ 0 };
+	pickle->read = 0;
+	enum status status = snapshot_read((struct source){ read_pickle, pickle }, &snapshot, error);
+	if (status == OK)
+		status = snapshot_buffers(&snapshot, -1, csv, facts, error);
+	snapshot_free(&snapshot);
+	return status;
+}
+
+/* ---- what is read ----------------------------------------------------------------------------------------- */
+
+static struct pickle pickle;
+
+Test(snapshot, lives_last_from_alloc_to_free_completed_and_beyond_the_trace_on_both_sides)
+{
+	struct buffers_csv csv;
+	struct snapshot_facts facts;
+	struct error error;
+	begin(&pickle);
+	put_segments(&pickle, 4096, 1 << 20, 700);
+	begin_trace(&pickle);
+	put_event(&pickle, "segment_alloc", 1 << 21, 1 << 20);
+	put_event(&pickle, "alloc", 8192, 1000);
+	put_event(&pickle, "free_completed", 65536, 300);    /* allocated before the trace */
+	put_event(&pickle, "free_requested", 8192, 1000);
+	put_event(&pickle, "snapshot", 0, 0);
+	put_event(&pickle, "free_completed", 8192, 1000);
+	put_event(&pickle, "segment_free", 1 << 21, 1 << 20);
+	put_event(&pickle, "alloc", 8192, 10);
+	end(&pickle);
+	cr_assert_eq(read_all(&pickle, &csv, &facts, &error), OK, "%s", error.text);
+	static const int64_t expected[][3] = { { 1, 5, 1000 }, { 0, 2, 300 }, { 7, 8, 10 }, { 0, 8, 700 } };
+	cr_assert_eq(csv.buffers.n, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		cr_expect_eq(csv.buffers.lower[i], expected[i][0]);
+		cr_expect_eq(csv.buffers.upper[i], expected[i][1]);
+		cr_expect_eq(csv.buffers.size[i], expected[i][2]);
+	}
+	cr_expect_eq(facts.peak, 2000);
+	cr_expect_eq(facts.rounded_peak, 1024 + 512 + 1024);
+	cr_expect_eq(facts.reserved, 2 << 20);
+	cr_expect_eq(facts.before, 2);
+	cr_expect_eq(facts.after, 2);
+	cr_expect_eq(csv.row[0].length, strlen("0,1,5,1000"));
+	cr_expect(memcmp(csv.row[0].text, "0,1,5,1000", csv.row[0].length) == 0);
+	buffers_csv_free(&csv);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* The peak of random traces, counted beside the reader. */
+Test(snapshot, peaks_are_those_of_the_trace)
+{
+	uint64_t seed = test_seed();
+	for (int round = 0; round < 50; round++) {
+		int64_t size[64] = { 0 }, now = 0, peak = 0;
+		struct buffers_csv csv;
+		struct snapshot_facts facts;
+		struct snapshot snapshot;
+		struct error error;
+		uint32_t allocated = 0;
+		begin(&pickle);
+		begin_trace(&pickle);
+		for (int i = 0; i < 500; i++) {
+			int slot = (int)(random_next(&seed) % 64);
+			bool alloc = size[slot] == 0;
+			size[slot] = alloc ? (int64_t)(random_next(&seed) % 100000) + 1 : size[slot];
+			put_event(&pickle, alloc ? "alloc" : "free_completed", 1 + slot * INT64_C(1048576), size[slot]);
+			now += alloc ? size[slot] : -size[slot];
+			peak = now > peak ? now : peak;
+			allocated += alloc;
+			size[slot] = alloc ? size[slot] : 0;
+		}
+		end(&pickle);
+		cr_assert_eq(read_all(&pickle, &csv, &facts, &error), OK, "%s", error.text);
+		cr_assert_eq(facts.peak, peak, "round %d, seed %llu", round, (unsigned long long)test_seed());
+		cr_assert_eq(csv.buffers.n, allocated, "round %d", round);
+		cr_assert_eq(facts.before, 0);
+		buffers_csv_free(&csv);
+		pickle.read = 0;
+		cr_assert_eq(snapshot_read((struct source){ read_pickle, &pickle }, &snapshot, &error), OK);
+		struct graph *graph = snapshot_graph(&snapshot, 0, &error);
+		snapshot_free(&snapshot);
+		cr_assert(graph, "%s", error.text);
+		cr_assert_eq(graph->ops, allocated + 1);
+		cr_assert_eq(program_peak(graph), peak, "round %d, seed %llu: as a graph", round, (unsigned long long)test_seed());
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Frames and lists of them are shared through the memo, as PyTorch writes them. */
+Test(snapshot, stack_traces_say_who_asked)
+{
+	static const char *const path[] = { "tests/corpus/snapshot/stacks_2.pickle", "tests/corpus/snapshot/stacks_5.pickle" };
+	for (int i = 0; i < 2; i++) {
+		struct error error = { 0 };
+		struct graph *graph = graph_open(path[i], NULL, &error);
+		cr_assert(graph, "%s: %s", path[i], error.text);
+		cr_expect_eq(graph->ops, 5, "an op for each allocation, and one for what came before");
+		cr_expect_str_eq(op_named(graph, "forward.1")->src, "/home/u/model.py:6 in forward", "the innermost frame of one's own");
+		cr_expect_str_eq(op_named(graph, "forward.1")->module, "main.forward");
+		cr_expect_eq(op_named(graph, "main.3")->phase, PHASE_BACKWARD);
+		cr_expect_eq(op_named(graph, "main.4")->phase, PHASE_UPDATE);
+		cr_expect_eq(tensor_named(graph, "b4")->kind, KIND_OUTPUT, "never given back");
+		cr_expect_eq(tensor_named(graph, "b5")->kind, KIND_BUFFER, "there all the time");
+		cr_expect_eq(program_peak(graph), 9608);
+		graph_release(graph);
+		cr_expect_null(graph_open(path[i], &(struct read_options){ .graph = 2 }, &error), "there is one device");
+		cr_expect_eq(error.status, BAD_INPUT);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* ---- what is refused -------------------------------------------------------------------------------------- */
+
+static void expect_refused(struct pickle *bad, const char *reason)
+{
+	struct buffers_csv csv;
+	struct snapshot_facts facts;
+	struct error error;
+	cr_expect_eq(read_all(bad, &csv, &facts, &error), BAD_INPUT, "%s", reason);
+	cr_expect(strstr(error.text, reason), "%s, not: %s", reason, error.text);
+	buffers_csv_free(&csv);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+#define REFUSED(text, reason) do { pickle = (struct pickle){ 0 }; PUT(&pickle, text); expect_refused(&pickle, reason); } while (0)
+
+Test(snapshot, nothing_is_called)
+{
+	REFUSED("\x80\x02" "cos\nsystem\n(X\4\0\0\0truetR.", "(GLOBAL)");
+	REFUSED("\x80\x04\x8c\2os\x8c\6system\x93.", "(STACK_GLOBAL)");
+	REFUSED("\x80\x02)R.", "(REDUCE)");
+	REFUSED("\x80\x02)\x81.", "(NEWOBJ)");
+	REFUSED("\x80\x02}}b.", "(BUILD)");
+	REFUSED("\x80\x02(ios\nsystem\n.", "(INST)");
+	REFUSED("\x80\x02\x82\1.", "(EXT1)");
+	REFUSED("\x80\x02P1\n.", "(PERSID)");
+	REFUSED("\x80\x05\x97.", "(NEXT_BUFFER)");
+}
+
+Test(snapshot, broken_pickles_are_refused)
+{
+	REFUSED("", "truncated");
+	REFUSED("\x80\x02", "truncated");
+	REFUSED("\x80\x06.", "no pickle of protocols");
+	REFUSED("\x80\x02\xff.", "0xff is no opcode");
+	REFUSED("\x80\x02.", "more than one value, or none");
+	REFUSED("\x80\x02" "0", "empty stack");
+	REFUSED("\x80\x02u", "misses a mark");
+	REFUSED("\x80\x02(u", "sets a key in what is no dict");
+	REFUSED("\x80\x02}(Nu", "without a value");
+	REFUSED("\x80\x02NNa", "appends to what is no list");
+	REFUSED("\x80\x02](N\x86", "empty stack");
+	REFUSED("\x80\x02]r\xff\xff\xff\xff.", "memo skips");
+	REFUSED("\x80\x02h\1.", "what isn't there");
+	REFUSED("\x80\x02]q\0h\0Na.", "out of its memo");
+	REFUSED("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff" "abc", "truncated");
+	REFUSED("\x80\x04\x8e\0\0\0\0\0\0\0\x80" "abc", "truncated");
+	REFUSED("\x80\x02\x8b\xff\xff\xff\xff" "abc", "truncated");
+	REFUSED("\x80\x02}.", "no memory snapshot");
+	REFUSED("\x80\x04}\x8c\x0d" "device_traces]s.", "no events");
+	REFUSED("\x80\x04}\x8c\x0d" "device_traces]Nas.", "no events");
+	REFUSED("\x80\x04}\x8c\x0d" "device_tracesNs.", "no list of lists");
+}
+
+Test(snapshot, a_stack_has_an_end)
+{
+	pickle = (struct pickle){ .data = "\x80\x02", .size = sizeof pickle.data };
+	memset(pickle.data + 2, 'N', sizeof pickle.data - 2);
+	expect_refused(&pickle, "stack of more than a million");
+	memset(pickle.data + 2, '(', sizeof pickle.data - 2);
+	expect_refused(&pickle, "nested too deeply");
+}
+
+Test(snapshot, sizes_have_limits)
+{
+	begin(&pickle);
+	begin_trace(&pickle);
+	put_event(&pickle, "alloc", 0, INT64_MIN);
+	end(&pickle);
+	expect_refused(&pickle, "an event's size");
+	begin(&pickle);
+	begin_trace(&pickle);
+	for (int i = 0; i < 3; i++)
+		put_event(&pickle, "alloc", i, BYTES_MAX / 2);
+	end(&pickle);
+	expect_refused(&pickle, "add up to more than 2^60");
+	begin(&pickle);
+	begin_trace(&pickle);
+	put_event(&pickle, "segment_alloc", 0, BYTES_MAX);
+	put_event(&pickle, "segment_map", 0, BYTES_MAX);
+	end(&pickle);
+	expect_refused(&pickle, "segments add up");
+}
+
+Test(snapshot, memory_may_end_anywhere)
+{
+	begin(&pickle);
+	put_segments(&pickle, 4096, 1 << 20, 700);
+	begin_trace(&pickle);
+	for (int i = 0; i < 40; i++)
+		put_event(&pickle, i % 2 ? "free_completed" : "alloc", 1 << 22, 512);
+	end(&pickle);
+	enum status status = NO_MEMORY;
+	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
+		struct buffers_csv csv;
+		struct snapshot_facts facts;
+		struct error error;
+		memory_allow(n);
+		status = read_all(&pickle, &csv, &facts, &error);
+		memory_allow(-1);
+		buffers_csv_free(&csv);
+		cr_assert_eq(memory_blocks(), 0, "allocation %ld", n);
+		cr_assert(status == OK || status == NO_MEMORY);
+	}
+}

@@ -1,0 +1,172 @@
+/* unit_fx.c: graphs that torch.compile logs: what is found, and how forward and backward become one step. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/read/torch/fx.h"
+#include "src/read/input.h"
+#include "tests/common/named.h"
+#include "tests/common/support.h"
+
+static struct graph *step_of(const char *path, uint32_t wanted, const char *dim, struct error *error)
+{
+	static char text[1 << 17];
+	struct fx_log log;
+	struct graph *graph = NULL;
+	FILE *stream = fopen(path, "rb");
+	cr_assert(stream, "%s", path);
+	size_t size = fread(text, 1, sizeof text - 1, stream);
+	text[size] = '\0';
+	fclose(stream);
+	if (fx_read(text, size, &dim, dim ? 1 : 0, &log, error) == OK)
+		graph = fx_step(&log, wanted, error);
+	fx_free(&log);
+	return graph;
+}
+
+static void check_step(const char *path)
+{
+	struct error error = { 0 };
+	struct graph *graph = step_of(path, 0, NULL, &error);
+	cr_assert(graph, "%s: %s", path, error.text);
+	cr_expect_eq(graph->ops, 6 + 1 + 5, "%s: the forward graph, the gradient of its result, the backward graph", path);
+	cr_expect_eq(graph->repaired, 0);
+	cr_expect_eq(tensor_named(graph, "primals_1")->kind, KIND_PARAMETER);
+	cr_expect_eq(tensor_named(graph, "primals_2")->kind, KIND_INPUT);
+	cr_expect_eq(tensor_named(graph, "relu")->bytes, 2 * 8 * 4);
+	cr_expect_eq(tensor_named(graph, "permute")->storage, tensor_named(graph, "primals_1")->storage, "a view");
+	cr_expect_eq(tensor_named(graph, "getitem_1")->storage, tensor_named(graph, "mm")->storage, "a view of one of several results");
+	cr_expect_eq(op_named(graph, "mm")->phase, PHASE_FORWARD);
+	cr_expect_str_eq(op_named(graph, "mm")->src, "model.py:6 in forward");
+	cr_expect_eq(op_named(graph, "mm.bw")->phase, PHASE_BACKWARD, "a name that both graphs have");
+	cr_expect_eq(tensor_named(graph, "mm.bw")->kind, KIND_OUTPUT, "the parameter's gradient");
+	cr_expect_eq(tensor_named(graph, "relu")->kind, KIND_ACTIVATION, "what is saved is not kept to the end");
+	cr_assert(op_named(graph, "all_reduce")->collective);
+	cr_expect_eq(op_named(graph, "all_reduce")->collective->kind, COLLECTIVE_ALL_GATHER);
+	cr_expect_eq(op_named(graph, "all_reduce")->collective->size, 4);
+	cr_expect_eq(tensor_named(graph, "wait")->storage, tensor_named(graph, "all_reduce")->storage);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fx, logs_and_traces_give_the_same_step)
+{
+	check_step("tests/corpus/fx/step.log");
+	check_step("tests/corpus/fx/step.trace");
+}
+
+Test(fx, a_file_of_one_graph_is_a_step)
+{
+	struct error error = { 0 };
+	struct graph *graph = step_of("tests/corpus/fx/readable.py", 0, NULL, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->ops, 1 + 5);
+	cr_expect_eq(op_named(graph, "mm")->phase, PHASE_BACKWARD);
+	graph_release(graph);
+}
+
+Test(fx, symbolic_sizes_are_missing_until_they_are_given)
+{
+	struct error error = { 0 };
+	struct graph *without = step_of("tests/corpus/fx/symbols.py", 0, NULL, &error), *with = step_of("tests/corpus/fx/symbols.py", 0, "s0=8", &error);
+	cr_assert(without && with, "%s", error.text);
+	cr_expect_gt(without->about.intake.missing, 0);
+	cr_expect_eq(tensor_named(without, "relu")->bytes, 0);
+	cr_expect_eq(with->about.intake.missing, 0);
+	cr_expect_eq(tensor_named(with, "relu")->bytes, 8 * 8 * 4);
+	graph_release(without);
+	graph_release(with);
+}
+
+Test(fx, what_is_wrong_is_said)
+{
+	static const struct { const char *path; uint32_t wanted; const char *text; } cases[] = {
+		{ "truncated.log", 0, "truncated" }, { "huge.py", 0, "overflows" }, { "twice.py", 0, "a second value" }, { "step.log", 2, "it has 1 step" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char path[100];
+		struct error error = { 0 };
+		snprintf(path, sizeof path, "tests/corpus/fx/%s", cases[i].path);
+		struct graph *graph = step_of(path, cases[i].wanted, NULL, &error);
+		cr_expect_null(graph, "%s", path);
+		cr_expect_eq(error.status, BAD_INPUT);
+		cr_expect(strstr(error.text, cases[i].text), "%s: %s", path, error.text);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fx, a_folder_says_by_its_names_what_belongs_together)
+{
+	struct error error = { 0 };
+	struct read_options options = { 0 };
+	struct graph *graph = graph_open("tests/corpus/fx_folder", &options, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->ops, 3 + 1 + 4, "the forward graph, the gradient of its result, the backward graph; no branch");
+	cr_expect_str_eq(graph->about.intake.version, "[model__0] forward and backward");
+	cr_expect_eq(tensor_named(graph, "primals_1")->kind, KIND_PARAMETER);
+	cr_expect_str_eq(op_named(graph, "mm")->src, "model.py:6 in forward");
+	graph_release(graph);
+	options.graph = 2;
+	graph = graph_open("tests/corpus/fx_folder/", &options, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->ops, 1);
+	graph_release(graph);
+	options.graph = 3;
+	cr_expect_null(graph_open("tests/corpus/fx_folder", &options, &error));
+	cr_expect_eq(error.status, BAD_INPUT);
+	cr_expect_null(graph_open("tests/corpus/onnx", NULL, &error), "a folder without graphs");
+	cr_expect_eq(error.status, BAD_INPUT);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fx, placements_of_dtensors_need_the_mesh)
+{
+	struct error error = { 0 };
+	struct graph *graph = graph_open("tests/corpus/fx/dtensor.py", NULL, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(tensor_named(graph, "mm")->bytes, 6 * 8 * 4, "whole, as long as nobody says the mesh");
+	cr_expect_null(tensor_named(graph, "mm")->places);
+	cr_expect(strstr(graph->about.intake.advice, "--dim mesh0"));
+	graph_release(graph);
+	graph = graph_open("tests/corpus/fx/dtensor.py", &(struct read_options){ .dims = 2, .dim = { "mesh0=4", "mesh1=2" } }, &error);
+	cr_assert(graph, "%s", error.text);
+	const struct tensor *mm = tensor_named(graph, "mm"), *sum = tensor_named(graph, "sum_1");
+	cr_expect_eq(mm->bytes, 2 * 4 * 4, "6 rows over 4 devices are 2");
+	cr_assert(mm->places && sum->places);
+	cr_expect(mm->places->on[0].dim == 0 && mm->places->on[1].dim == 1);
+	cr_expect(sum->places->on[0].dim == PLACE_PARTIAL && sum->places->on[1].dim == PLACE_PARTIAL);
+	cr_expect_eq(tensor_named(graph, "primals_1")->places->on[0].dim, PLACE_WHOLE);
+	cr_expect_eq(graph->about.axis[0].size, 4);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* As PyTorch writes them: the size of a group stands in all-gathers, as a list in all-to-alls, and nowhere in all-reduces. */
+Test(fx, collectives_have_the_size_of_their_group)
+{
+	static const char text[] = "TRACED GRAPH\n ===== Forward graph 0 =====\n class GraphModule(torch.nn.Module):\n"
+		"    def forward(self, primals_1: \"f32[64, 32][32, 1]cpu\", primals_2: \"DTensor(f32[64, 32][32, 1]cpu, S(0)R)\"):\n"
+		"        a2a: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_to_all_single.default(primals_1, [16, 16, 16, 16], [16, 16, 16, 16], '521')\n"
+		"        w: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.wait_tensor.default(a2a);  a2a = None\n"
+		"        ar: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_reduce.default(w, 'sum', '521');  w = None\n"
+		"        ag: \"f32[512, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_gather_into_tensor.default(ar, 8, '0')\n"
+		"        rd: \"DTensor(f32[64, 32][32, 1]cpu, RR)\" = torch.ops.prim.redistribute.default(primals_2)\n        return (ag, rd)\n";
+	static const char *const dim[] = { "mesh0=8", "mesh1=2" };
+	static const struct { const char *op, *type; uint32_t size; } expected[] = { { "a2a", "comm.all_to_all", 4 }, { "ar", "comm.all_reduce", 4 }, { "ag", "comm.all_gather", 8 },
+		{ "rd", "comm.all_gather", 8 } };
+	struct error error = { 0 };
+	struct fx_log log;
+	cr_assert_eq(fx_read(text, sizeof text - 1, dim, 2, &log, &error), OK, "%s", error.text);
+	struct graph *graph = fx_step(&log, 0, &error);
+	cr_assert(graph, "%s", error.text);
+	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+		const struct op *op = op_named(graph, expected[i].op);
+		cr_expect_str_eq(op->type, expected[i].type);
+		cr_expect(op->collective && op->collective->size == expected[i].size, "%s", expected[i].op);
+	}
+	cr_expect_eq(tensor_named(graph, "w")->storage, tensor_named(graph, "a2a")->storage);
+	graph_release(graph);
+	fx_free(&log);
+	cr_assert_eq(memory_blocks(), 0);
+}
