@@ -260,7 +260,8 @@ static enum status check_flops(struct build *build)
 	for (uint32_t id = 0; id < build->draft->ops; id++) {
 		const struct op *op = &build->draft->op[id];
 		if (op->flops > 0 && (__builtin_add_overflow(sum, op->flops, &sum) || sum > INT64_MAX / 2))
-			return bad(build, op->line, fail(build->error, BAD_INPUT, "FLOPs add up to more than 2^62 at \"%.100s\"", op->name));
+			return bad(build, op->line, fail(build->error, BAD_INPUT, "FLOPs add up to more than 2^62 at \"%.100s\", too many to count; a smaller batch has "
+				"fewer, and microbatches=N cuts one", op->name));
 	}
 	return OK;
 }

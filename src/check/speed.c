@@ -72,8 +72,8 @@ enum status check_speed(struct check *check)
 	const struct plan_speed speed = plan_speed_of(check->sharded ? check->sharded->shared->graph : check->graph, check->rules, &check->scenario, passes, devices,
 		time);
 	int64_t amount = speed.tokens > 0 ? speed.tokens : speed.samples;
-	double rate = amount > 0 && time > 0 ? (double)amount / ((double)time * 1e-12) : -1;
-	const struct { const char *key; double value; } reals[] = { { "step_seconds", (double)time * 1e-12 }, { "per_second", rate },
+	double rate = amount > 0 && speed.time > 0 ? (double)amount / ((double)time * 1e-12) : -1;
+	const struct { const char *key; double value; } reals[] = { { "step_seconds", speed.time < 0 ? -1 : (double)speed.time * 1e-12 }, { "per_second", rate },
 		{ "per_second_and_device", rate < 0 ? -1 : rate / devices }, { "mfu", speed.mfu } };
 	const struct { const char *key; int64_t value; } amounts[] = { { "samples", speed.samples }, { "tokens", speed.tokens }, { "model_flops", speed.model_flops } };
 	enum status status = OK;

@@ -429,6 +429,8 @@ static void note_idle(const struct search *search)
 	for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
 		if (search->set[idle[i]] && search->scenario.value[idle[i]] != knobs[idle[i]].normal)
 			fprintf(stderr, "note: %s has no effect in a search\n", knobs[idle[i]].name);
+	if (search->overheads.inside > 0 && search->planned > 0)
+		fprintf(stderr, "note: inside=%u%% shortens estimated steps alone; planned ones wait for the whole of each collective inside a layer\n", search->overheads.inside / 10);
 }
 
 /* Fits the machine to measurements, and says how well that goes. */

@@ -1,5 +1,6 @@
 /* speed.c: sums over a step's products and inputs. */
 #include "speed.h"
+#include "src/read/card.h"
 #include "src/scenario/devices.h"
 
 static bool is_integer(const struct tensor *tensor)
@@ -55,7 +56,7 @@ static int64_t samples_of(const struct graph *graph, const struct tensor *input)
 struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *rules, const struct scenario *scenario, int64_t passes, uint32_t devices,
 	int64_t time)
 {
-	struct plan_speed speed = { .time = time, .devices = devices };
+	struct plan_speed speed = { .time = graph_of_allocations(graph) ? -1 : time, .devices = devices };
 	struct machine machine;
 	bool tokens;
 	const struct tensor *input = telling_input(graph, &tokens);

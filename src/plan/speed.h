@@ -6,7 +6,7 @@
 #include "src/scenario/scenario.h"
 
 struct plan_speed {
-	int64_t time;               /* picoseconds of a step */
+	int64_t time;               /* picoseconds of a step; < 0: unknown, as of a memory snapshot, whose ops are allocations */
 	int64_t samples, tokens;    /* of a step, of all devices; 0: no input says so */
 	int64_t model_flops;        /* of matrix products of a step, of all devices, without what runs again; attention counts whole, also where a mask hides half. -1: some product doesn't know its own */
 	uint32_t devices;

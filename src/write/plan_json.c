@@ -295,7 +295,10 @@ static void write_speed(const struct plan *plan, struct json *json)
 	int64_t flops = plan_flops(plan);
 	json_new_line(json, 1);
 	json_open_object(json, "speed");
-	json_write_decimal(json, "step_seconds", speed->time, 12);
+	if (speed->time >= 0)
+		json_write_decimal(json, "step_seconds", speed->time, 12);
+	else
+		json_write_null(json, "step_seconds");
 	write_amount(json, "samples", speed->samples);
 	write_amount(json, "tokens", speed->tokens);
 	if (rate > 0) {

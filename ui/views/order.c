@@ -134,8 +134,10 @@ static void go(struct order_view *view, struct model *model, int64_t position)
 static void move_by_hand(struct order_view *view, struct model *model, int direction)
 {
 	uint32_t position = view->schedule.position[model->op];
-	if (direction < 0 && position == 0)
+	if (position == (direction < 0 ? 0 : view->schedule.problem->ops - 1)) {
+		view_say(model, "%s is the %s op: it can't run %s", model->plan->graph->op[model->op].name, direction < 0 ? "first" : "last", direction < 0 ? "earlier" : "later");
 		return;
+	}
 	char text[sizeof model->message - 60];
 	if (schedule_swap(&view->schedule, direction < 0 ? position - 1 : position, model->plan, text, sizeof text) != OK)
 		view_say(model, "can't move: %s", direction < 0 ? "it needs the op before it" : "the op after it needs it");

@@ -98,7 +98,7 @@ static void draw_run(struct frame *frame, int y, const struct model *model, uint
 			    proof_closed(&plan->ordered->result.proof) ? "proved" : gap_text(plan_peak(plan), plan->ordered->result.proof.bound, text, sizeof text));
 	if (timed)
 		frame_right(frame, step_column(frame), y, plan->speed.time > 0 ? ROLE_TEXT : ROLE_FAINT,
-			    time_text(plan->speed.time, text, sizeof text));
+			    plan->speed.time < 0 ? "-" : time_text(plan->speed.time, text, sizeof text));
 	int knobs_at = knobs_column(frame, timed);
 	if (knobs_at > ARENA)
 		frame_right(frame, ARENA, y, proof_closed(&plan->laid_out->layout.proof) ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan_arena(plan), text, sizeof text));

@@ -196,10 +196,16 @@ static void tell_move(const struct order_schedule *schedule, const struct plan *
 	uint32_t at = rose ? schedule->peak_position : was->peak_position, other = at == position ? position + 1 : at == position + 1 ? position : at;
 	uint32_t op = rose ? schedule->order[at] : schedule->order[other];
 	uint32_t item = rose ? largest_gained(problem, after, at, before, other) : largest_gained(problem, before, at, after, other);
-	if (item == NONE)
-		snprintf(text, size, "peak %s -> %s, at %s", from, to, graph->op[op].name);
+	char change[120], by[32];
+	int64_t difference = schedule->peak - was->peak;
+	if (strcmp(from, to) != 0)
+		snprintf(change, sizeof change, "peak %s -> %s", from, to);
 	else
-		snprintf(text, size, "peak %s -> %s: %s is %s alive while %s runs", from, to, graph->tensor[graph->storage[problem->storage[item]].root].name,
+		snprintf(change, sizeof change, "the peak %s by %s, rounded it stays %s", rose ? "rises" : "falls", bytes_text(rose ? difference : -difference, by, sizeof by), to);
+	if (item == NONE)
+		snprintf(text, size, "%s, at %s", change, graph->op[op].name);
+	else
+		snprintf(text, size, "%s: %s is %s alive while %s runs", change, graph->tensor[graph->storage[problem->storage[item]].root].name,
 			 rose ? "now" : "no longer", graph->op[op].name);
 }
 

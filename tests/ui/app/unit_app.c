@@ -507,6 +507,13 @@ Test(app, a_move_by_hand_is_answered_in_a_sentence)
 	expect(app, "your choice: another op needs less here");   /* and not: all stay within the peak */
 	press(app, "J");
 	expect(app, "peak 137 MiB -> 93.0 MiB: left.out is no longer alive while right runs");
+	press(app, "P g K");
+	expect(app, "stem is the first op: it can't run earlier");
+	press(app, "G J");
+	expect(app, "is the last op: it can't run later");
+	close_app(app);
+	app = app_on(session_on("samples/lessons/updates.jsonl", (const char *const[]){ "order=program", NULL }), THEME_ANSI, false, 100, 24, "3 G K");
+	expect(app, "the peak stays 32.8 MiB: ");   /* and not: 32.8 MiB -> 32.8 MiB */
 	close_app(app);
 }
 
