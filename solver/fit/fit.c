@@ -5,6 +5,7 @@
 #include "fit.h"
 
 #define MOMENTS 10         /* most moments of either kind that the bound looks at */
+#define OTHER_MOMENTS 4    /* most that are not of the backward pass: near a floor the update decides */
 #define FEW_OPS 200        /* of the backward pass: then every third is looked at as well */
 #define OWN_BASES 2
 #define PLAYS 6000         /* of a round of changes at random; of a large step a quarter */
@@ -31,14 +32,15 @@ static bool add_own_bases(struct fit_solver *solver)
 	return add_base(solver, solver->order);
 }
 
-/* The ops after the pass at which a profile is fullest, into list; each once. */
-static uint32_t add_fullest(const struct fit_solver *solver, const int64_t *profile, uint32_t most, uint32_t *list, uint32_t count)
+/* The ops after the pass at which a profile is fullest, into list; each once: of the backward pass, or of what else there is (updates, collectives). */
+static uint32_t add_fullest(const struct fit_solver *solver, const int64_t *profile, bool backward, uint32_t most, uint32_t *list, uint32_t count)
 {
 	const struct fit_base *base = &solver->base[0];
 	for (uint32_t k = 0; k < most; k++) {
 		uint32_t best = NONE;
 		for (uint32_t i = 0; i < solver->step.ops; i++) {
-			bool listed = solver->step.graph->op[base->order[i]].phase != PHASE_BACKWARD || solver->step.view[base->order[i]];
+			enum phase phase = solver->step.graph->op[base->order[i]].phase;
+			bool listed = phase == PHASE_FORWARD || (phase == PHASE_BACKWARD) != backward || solver->step.view[base->order[i]];
 			for (uint32_t j = 0; j < count && !listed; j++)
 				listed = list[j] == base->order[i];
 			if (!listed && (best == NONE || profile[i] > profile[best]))
@@ -54,12 +56,13 @@ static uint32_t add_fullest(const struct fit_solver *solver, const int64_t *prof
 static enum status find_bounds(const struct fit_input *input, struct fit_solver *solver)
 {
 	const struct fit_step *step = &solver->step;
-	uint32_t *list = mem_alloc(step->ops + 2u * MOMENTS, sizeof *list), count = 0, late = 0;
+	uint32_t *list = mem_alloc(step->ops + 2u * MOMENTS + OTHER_MOMENTS, sizeof *list), count = 0, late = 0;
 	uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
 	enum status status = list && keep ? fit_play(&solver->replay, &solver->base[0], keep) : NO_MEMORY;
 	if (status == OK) {
-		count = add_fullest(solver, solver->replay.profile, MOMENTS, list, 0);
-		count = add_fullest(solver, solver->base[0].fixed, MOMENTS, list, count);
+		count = add_fullest(solver, solver->replay.profile, true, MOMENTS, list, 0);
+		count = add_fullest(solver, solver->base[0].fixed, true, MOMENTS, list, count);
+		count = add_fullest(solver, solver->base[0].fixed, false, OTHER_MOMENTS, list, count);
 		for (uint32_t op = 0; op < step->ops; op++)
 			late += step->graph->op[op].phase == PHASE_BACKWARD && !step->view[op];
 		for (uint32_t op = 0, n = 0; op < step->ops && late < FEW_OPS; op++) {
@@ -258,8 +261,8 @@ static void on_base(struct solving *solving, uint32_t number, bool hard)
 }
 
 /* The orderer's order of states along an order is one more base. Where their graph fits in that order though it didn't fit as played, and nothing is
- * faster, they are the plan: the cap is on what a planner makes of it. */
-static enum status order_states(struct solving *solving, const uint8_t *state, const uint32_t *along, bool *added)
+ * faster, they are the plan: the cap is on what a planner makes of it. ceiling: as fit_orderer. */
+static enum status order_states(struct solving *solving, const uint8_t *state, const uint32_t *along, int64_t ceiling, bool *added)
 {
 	struct fit_solver *solver = solving->solver;
 	struct fit_plan plan = { .state = (uint8_t *)(uintptr_t)state, .order = (uint32_t *)(uintptr_t)along };
@@ -271,7 +274,7 @@ static enum status order_states(struct solving *solving, const uint8_t *state, c
 	*added = false;
 	status = graph && !order ? NO_MEMORY : status;
 	if (status == OK)
-		status = solving->options->orderer(solving->options->context, graph, solving->control, order, &peak);
+		status = solving->options->orderer(solving->options->context, graph, ceiling, solving->control, order, &peak);
 	if (status == OK && peak <= solving->cap && extra < solving->plan->extra) {
 		take(solving, state, along, extra, peak);
 		solving->best = 0;
@@ -306,7 +309,7 @@ static enum status order_plan(struct solving *solving, bool *added)
 	if (hash == solving->ordered)
 		return OK;
 	solving->ordered = hash;
-	return order_states(solving, solving->plan->state, solving->plan->order, added);
+	return order_states(solving, solving->plan->state, solving->plan->order, 0, added);
 }
 
 /* Whether any order might fit what the states keep. */
@@ -332,7 +335,7 @@ static enum status order_starts(struct solving *solving)
 		status = fit_play(&solver->replay, &solver->base[0], start);
 		if (status == OK && solver->replay.valid && solver->replay.extra < solving->plan->extra && solver->replay.extra >= solving->plan->bound
 		    && may_fit(solving, start))
-			status = order_states(solving, start, solver->base[0].order, &added);
+			status = order_states(solving, start, solver->base[0].order, solving->cap, &added);
 	}
 	return status;
 }
@@ -545,7 +548,7 @@ static enum status consider_along(struct solving *solving, const uint8_t *state,
 	if (status != OK || !replay->valid || replay->extra >= plan->extra || replay->extra < plan->bound)
 		return status;
 	if (replay->peak > solving->cap)
-		return solving->options->orderer && may_fit(solving, state) ? order_states(solving, state, solver->base[number].order, &added) : OK;
+		return solving->options->orderer && may_fit(solving, state) ? order_states(solving, state, solver->base[number].order, solving->cap, &added) : OK;
 	take(solving, state, solver->base[number].order, replay->extra, replay->peak);
 	solving->best = number;
 	return OK;

@@ -35,8 +35,8 @@
 
 struct fit_plan;
 
-/* An order for a recomputed step's graph, and its planned peak: order [graph->ops]. What is not OK ends the search. */
-typedef enum status fit_orderer(void *context, struct graph *graph, struct control *control, uint32_t *order, int64_t *peak);
+/* An order for a recomputed step's graph, and its planned peak: order [graph->ops]. ceiling > 0: orders with a higher peak are of no use. What is not OK ends the search. */
+typedef enum status fit_orderer(void *context, struct graph *graph, int64_t ceiling, struct control *control, uint32_t *order, int64_t *peak);
 
 struct fit_options {
 	fit_orderer *orderer;      /* NULL: only the engine's own orders */

@@ -280,19 +280,30 @@ static bool peak_helps(const struct attempt *attempt)
 	return !part->pins && !part->gapped && !part->windowed && part->n >= WHEEL_LEAST && attempt->height > attempt->enough;
 }
 
+#define TRIFLE 10000000   /* so small a part of the arena is worth little effort: some bytes of gigabytes, */
+#define TRIFLE_SHARE 16   /* this share of it */
+
+static bool is_trifle(const struct attempt *attempt)
+{
+	return attempt->height > attempt->enough && attempt->height - attempt->enough <= attempt->enough / TRIFLE;
+}
+
 /* Windows, wheel and search in turns, with twice the effort each time: which of them is quick differs from instance to
  * instance. So does the order from which the wheel gets there: every other time it is the best dive's, else one after another. */
 static enum status take_turns(struct attempt *attempt, const struct layout_options *options, uint64_t end, struct control *control)
 {
 	enum status status = OK;
-	uint64_t slice = SLICE_EFFORT;
-	for (size_t turn = 0; status == OK && control->ticks < end && wheel_helps(attempt); turn++, slice += turn % 2 ? 0 : slice) {
-		uint64_t share = (end - control->ticks) / 4 + 1, effort = slice < share ? slice : share, more = slice + peak_effort(attempt);
+	uint64_t slice = SLICE_EFFORT, trifles = control->ticks + (end - control->ticks) / TRIFLE_SHARE;
+	for (size_t turn = 0; status == OK && wheel_helps(attempt); turn++, slice += turn % 2 ? 0 : slice) {
+		uint64_t last = is_trifle(attempt) ? trifles : end;
+		if (control->ticks >= last)
+			break;
+		uint64_t share = (last - control->ticks) / 4 + 1, effort = slice < share ? slice : share, more = slice + peak_effort(attempt);
 		more = turn == 0 && attempt->part.n > SEARCH_MOST ? first_peak_effort(attempt, options) : more < share ? more : share;
 		status = try_wheel(attempt, turn % 2 ? attempt->dive : &layout_dives[(turn / 2 + 1) % LAYOUT_DIVES], effort, control);
 		if (status == OK && search_helps(attempt))
 			status = try_search(attempt, options, effort, control);
-		if (status == OK && peak_helps(attempt))
+		if (status == OK && peak_helps(attempt) && !is_trifle(attempt))
 			status = try_peak(attempt, turn % 2, more, control);
 	}
 	return status;
@@ -309,6 +320,7 @@ static enum status try_everything(struct attempt *attempt, const struct layout_o
 	if (status == OK)
 		status = take_turns(attempt, options, end, control);
 	left = control->ticks < end ? end - control->ticks : 0;
+	left = is_trifle(attempt) ? left / TRIFLE_SHARE : left;
 	return status == OK && left > 0 && search_helps(attempt) ? try_search(attempt, options, left, control) : status;
 }
 

@@ -13,7 +13,7 @@ const char *const order_branch_reasons[4] = {
 
 bool order_job_done(const struct order_job *job)
 {
-	return job->peak <= job->bound;
+	return job->peak <= job->bound || (job->options->ceiling > 0 && job->bound > job->options->ceiling);
 }
 
 #define SMALL_OPS 2500         /* problems of fewer ops are often proved by a long search */

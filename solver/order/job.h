@@ -40,7 +40,7 @@ void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proo
 void order_job_hurry(struct order_job *job);
 /* Best order and bound have come noticeably nearer to each other than so many bytes. */
 bool order_job_gained(const struct order_job *job, int64_t gap);
-/* Nothing is left to gain: proved. */
+/* Nothing is left to gain: proved, or the bound is above the ceiling that was asked for. */
 bool order_job_done(const struct order_job *job);
 
 /* Answers to sub-problems, from this run or from the caller's store. An answer begins with the ticks it took, which

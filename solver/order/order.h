@@ -132,6 +132,7 @@ struct order_store {
 struct order_options {
 	enum order_strategy strategy;
 	uint64_t ticks;        /* effort for this call; 0: ORDER_EFFORT_DEFAULT */
+	int64_t ceiling;       /* > 0: a bound above it ends the run with the best order so far */
 	uint32_t node_limit;   /* ROAM's largest leaf in ops; 0: 20 */
 	const struct order_store *store; /* may be NULL */
 	/* Called with every better order or bound, from the solving thread, with the ticks spent so far; may be NULL. */

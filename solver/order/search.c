@@ -321,6 +321,16 @@ static void go_to(struct search *search, uint32_t target)
 
 /* ---- expanding -------------------------------------------------------------------------- */
 
+/* Tells the control what was spent, now and then: what one state leads to may take as long as all the rest. */
+static enum status look_up(struct search *search)
+{
+	if (search->spent <= 4096)
+		return OK;
+	bool stop = control_spend(search->control, search->spent / 2);
+	search->spent = 0;
+	return stop ? control_status(search->control) : OK;
+}
+
 /* Tries one ready op from the state where the walk stands. */
 static enum status try_op(struct search *search, uint32_t op)
 {
@@ -375,8 +385,8 @@ static enum status expand(struct search *search, uint32_t id)
 		int64_t live = search->walk.live + order_walk_need(&search->walk, op);
 		if (live > search->threshold)
 			blocked = live < blocked ? live : blocked;
-		else
-			status = try_op(search, op);
+		else if ((status = try_op(search, op)) == OK)
+			status = look_up(search);
 	}
 	search->state[id].blocked = blocked;
 	push_children(search);
@@ -388,14 +398,9 @@ static enum status expand_all(struct search *search)
 {
 	while (search->depth > 0 && search->found == NO_STATE) {
 		enum status status = expand(search, search->stack[--search->depth]);
-		if (status == LIMIT || status == NO_MEMORY)
+		status = status == OK ? look_up(search) : status;
+		if (status != OK)
 			return status;
-		if (search->spent > 4096) {
-			bool stop = control_spend(search->control, search->spent / 2);
-			search->spent = 0;
-			if (stop)
-				return control_status(search->control);
-		}
 	}
 	return search->found == NO_STATE ? INFEASIBLE : OK;
 }

@@ -99,6 +99,18 @@ static int64_t for_same_work(const struct fit_way *way, int64_t time)
 	return time / way->done * way->whole + time % way->done * way->whole / way->done;
 }
 
+/* The loss, or what reads the same scores. */
+static bool is_of_loss(const struct rules *rules, const struct graph *graph, uint32_t op)
+{
+	bool loss = rules_traits(rules, graph->op[op].type) & (TRAIT_CLASSES | TRAIT_WIDE);
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t storage = graph->tensor[graph->reads.item[i]].storage;
+		FOR_ROW(k, &graph->users, storage)
+			loss |= (rules_traits(rules, graph->op[graph->users.item[k]].type) & TRAIT_CLASSES) != 0;
+	}
+	return loss;
+}
+
 /* What makes an op need less at a time, by what it is. */
 static const char *advice_for(const struct rules *rules, const struct graph *graph, uint32_t op)
 {
@@ -107,7 +119,7 @@ static const char *advice_for(const struct rules *rules, const struct graph *gra
 	uint32_t traits = rules_traits(rules, record->type);
 	if (record->phase == PHASE_UPDATE)
 		return "It is the weight update's: an update in slices or in one kernel, an optimizer with less state, or ZeRO helps.";
-	if (traits & (TRAIT_CLASSES | TRAIT_WIDE))
+	if (is_of_loss(rules, graph, op))
 		return "It is the loss's: a loss taken in chunks of the tokens helps, and a smaller batch or sequence.";
 	if (traits & (TRAIT_SOFTMAX | TRAIT_MAXIMA_OF_ROWS | TRAIT_SUMS_OF_ROWS))
 		return "It holds an attention's scores: attention in one kernel helps, and a shorter sequence.";

@@ -77,11 +77,11 @@ int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph)
 struct ordering { const struct scenario *scenario; };
 
 /* The orders that a planner would take, at less effort. */
-static enum status order_step(void *context, struct graph *graph, struct control *control, uint32_t *order, int64_t *peak)
+static enum status order_step(void *context, struct graph *graph, int64_t ceiling, struct control *control, uint32_t *order, int64_t *peak)
 {
 	const struct ordering *ordering = context;
 	uint64_t ticks = ORDER_OP_TICKS * (graph->ops + 1u);
-	struct order_options options = { .strategy = ORDER_BEST, .ticks = ticks < ORDER_TICKS ? ticks : ORDER_TICKS };
+	struct order_options options = { .strategy = ORDER_BEST, .ticks = ticks < ORDER_TICKS ? ticks : ORDER_TICKS, .ceiling = ceiling };
 	struct control own = { .cancel = control->cancel };
 	struct order_result result = { 0 };
 	struct problem problem;

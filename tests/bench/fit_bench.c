@@ -22,10 +22,10 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static enum status order_graph(void *context, struct graph *graph, struct control *control, uint32_t *order, int64_t *peak)
+static enum status order_graph(void *context, struct graph *graph, int64_t ceiling, struct control *control, uint32_t *order, int64_t *peak)
 {
 	const struct memory_rules rules = { .alignment = 1, .workspace = true };
-	struct order_options options = { .strategy = ORDER_BEST, .ticks = 20000000 };
+	struct order_options options = { .strategy = ORDER_BEST, .ticks = 20000000, .ceiling = ceiling };
 	struct problem problem;
 	struct order_result result;
 	struct error error;
@@ -61,7 +61,7 @@ static void row(struct fit_solver *solver, const struct fit_input *input, int64_
 		const struct memory_rules rules = { .alignment = 1, .workspace = true };
 		uint32_t *order = malloc(graph->ops * sizeof *order);
 		struct problem problem;
-		order_graph(NULL, graph, &control, order, &planned);
+		order_graph(NULL, graph, 0, &control, order, &planned);
 		if (problem_of_graph(graph, &rules, &problem, &error) == OK) {
 			program = problem_peak(&problem, problem.program, NULL, NULL);
 			problem_free(&problem);
