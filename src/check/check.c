@@ -18,7 +18,7 @@
 #include "src/read/rules_file.h"
 #include "src/scenario/scenario.h"
 #include "solver/shard/device_graph.h"
-#include "src/plan/transform.h"
+#include "src/plan/choose_schedule.h"
 
 /* ---- the graph ----------------------------------------------------------------------------- */
 
@@ -56,6 +56,27 @@ static enum status read_rank(struct check *check)
 	return OK;
 }
 
+/* The schedule that schedule=auto has chosen: any named one will do, as what it comes to is computed anew. */
+static enum status read_schedule(struct check *check)
+{
+	const json_t *pipeline = json_object_get(json_object_get(check->plan, "shard"), "pipeline"), *chunks = json_object_get(pipeline, "chunks");
+	const char *name = json_string_value(json_object_get(pipeline, "schedule"));
+	int64_t *value = check->scenario.value;
+	if (!has_free_schedule(&check->scenario))
+		return OK;
+	for (int schedule = 0; name && schedule < SCHEDULE_COUNT; schedule++)
+		if (strcmp(name, schedule_names[schedule]) == 0)
+			value[K_schedule] = schedule;
+	if (value[K_schedule] == SCHEDULE_AUTO || !json_is_integer(chunks) || json_integer_value(chunks) < 1 || json_integer_value(chunks) > knobs[K_chunks].maximum)
+		return fail(check->error, BAD_INPUT, "not a plan file: shard.pipeline must name its schedule and the number of chunks");
+	if (value[K_schedule] != SCHEDULE_INTERLEAVED)
+		return OK;
+	if (value[K_chunks] != KNOB_GIVEN && value[K_chunks] != json_integer_value(chunks))
+		return check_wrong(check, "the plan has another number of chunks than the scenario asks for");
+	value[K_chunks] = json_integer_value(chunks);
+	return OK;
+}
+
 /* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */
 static enum status transform_graph(struct check *check)
 {
@@ -68,9 +89,11 @@ static enum status transform_graph(struct check *check)
 	check->rules = rules_load(check->rules_file, check->error);
 	if (!check->rules)
 		return check->error->status;
-	enum status rank = read_rank(check);
-	if (rank != OK)
-		return rank;
+	enum status given = read_rank(check);
+	if (given == OK)
+		given = read_schedule(check);
+	if (given != OK)
+		return given;
 	const json_t *member = check_member(check, "memory", "fit_margin_bytes");
 	int64_t margin = json_is_null(member) ? MARGIN_NO_CAP : json_integer_value(member);
 	if (!json_is_null(member) && !json_is_integer(member))

@@ -5,7 +5,7 @@
 #include "fit_stage.h"
 #include "verdict.h"
 
-static uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
+uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
 {
 	struct key key = key_of("plan");
 	char text[512];

@@ -12,6 +12,9 @@ struct planning {
 	struct error *error;
 };
 
+/* Of graph and scenario. */
+uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario);
+
 /* Order and layout of a transformed graph; of a pipeline those of all ranks that differ. quick: by heuristics alone. A new reference or NULL. */
 struct plan *plan_transformed(const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish, bool quick);
 /* All stages. A new reference or NULL. */

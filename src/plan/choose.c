@@ -16,19 +16,13 @@
 /* A run of choosing. */
 struct choosing {
 	const struct planning *planning;
+	const struct plan *rival;   /* of another schedule, which only a better plan is worth planning against; or NULL */
 	uint32_t compared;          /* shardings planned so far */
 	struct sharded *seen[SEEN_MOST]; /* auto: results whose rivals were compared already, each kept alive */
 	uint32_t seens;
 };
 
-/* What is sought: the fastest plan within limit bytes, or the smallest; where nothing is within the limit, the smallest. */
-struct goal {
-	enum { GOAL_SMALLEST, GOAL_FASTEST } of;
-	int64_t limit;              /* of what a plan needs (verdict.h); < 0: none */
-};
-
-/* Whether plan a is to be preferred: by planned memory and by the time of the step as planned, nothing else. Of equals neither is. */
-static bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
+bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
 {
 	bool fits_a = goal->limit < 0 || plan_needs(a) <= goal->limit, fits_b = goal->limit < 0 || plan_needs(b) <= goal->limit;
 	int64_t ours = plan_step_time(a), theirs = plan_step_time(b);
@@ -39,8 +33,7 @@ static bool plan_better(const struct goal *goal, const struct plan *a, const str
 	return plan_needs(a) < plan_needs(b);
 }
 
-/* Gives back the worse of two plans, returns the better one, the first where they are equal. Either may be NULL. */
-static struct plan *better_of(const struct goal *goal, struct plan *first, struct plan *second)
+struct plan *better_of(const struct goal *goal, struct plan *first, struct plan *second)
 {
 	bool turn = second && (!first || plan_better(goal, second, first));
 	plan_release(turn ? first : second);
@@ -132,14 +125,14 @@ static struct plan *fit_limits(struct choosing *choosing, struct plan *first, co
 
 /* A round with a margin that the last plan has shown. Takes over the first plan; returns the best that fits, or that with the smallest arena. A round that
  * is cancelled, or that the pins forbid, leaves the best so far. */
-static struct plan *fit(struct choosing *choosing, struct plan *first)
+static struct plan *fit(struct choosing *choosing, struct plan *first, bool quick)
 {
 	const struct planning *planning = choosing->planning;
 	struct goal goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST, scenario_budget(&first->scenario) };
 	struct plan *best = plan_retain(first), *last = first;
 	struct plan_wish wish = { .margin = first->fit_margin };
 	for (int round = 0; round < FIT_ROUNDS && next_margin(last, &wish.margin); round++) {
-		struct plan *next = plan_once(planning, &wish, false);
+		struct plan *next = plan_once(planning, &wish, quick);
 		if (!next)
 			break;
 		choosing->compared++;
@@ -252,6 +245,13 @@ static void keep_seen(struct choosing *choosing, struct sharded *sharded)
 		choosing->seen[choosing->seens++] = sharded_retain(sharded);
 }
 
+/* The better one of a plan and of the one that another schedule has shown, lent. */
+static const struct plan *leader_of(const struct choosing *choosing, const struct plan *plan)
+{
+	struct goal fastest = { GOAL_FASTEST, scenario_budget(&plan->scenario) };
+	return choosing->rival && plan_better(&fastest, choosing->rival, plan) ? choosing->rival : plan;
+}
+
 /* Rivals in the order in which they are planned: auto begins with the least estimate, as a fast leader rules others out. */
 static void rank_rivals(const struct sharded *sharded, bool by_time, uint32_t rank[SHARD_RIVALS])
 {
@@ -271,7 +271,7 @@ static struct plan *judge(struct choosing *choosing, struct plan *first)
 	uint32_t rivals = !sharded || first->limited ? 0 : sharded->rivals, rank[SHARD_RIVALS];
 	bool automatic = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
 	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
-	const struct plan *leader = first;    /* the fastest that keeps the cap, so far */
+	const struct plan *leader = leader_of(choosing, first);    /* the fastest that keeps the cap, so far */
 	struct goal fastest = { GOAL_FASTEST, scenario_budget(&first->scenario) };
 	enum status status = OK;
 	if (rivals == 0)
@@ -330,7 +330,8 @@ static struct plan *try_least(struct choosing *choosing, const struct plan *firs
 		if (is_seen(choosing, rival ? &least->rival[rival - 1] : &least->sharding))
 			continue;
 		error_set(planning->error, OK);
-		best = better_of(&goal, best, rival ? plan_rival(planning, least, wish.margin, best, rival) : plan_candidate(planning, &wish, best, true));
+		best = better_of(&goal, best, rival ? plan_rival(planning, least, wish.margin, leader_of(choosing, best), rival)
+			: plan_candidate(planning, &wish, leader_of(choosing, best), true));
 		choosing->compared++;
 	}
 	best->limited |= planning->error->status == CANCELLED;
@@ -385,16 +386,21 @@ static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 	if (automatic && starts_without_cap(planning->scenario)) {
 		plan = choose_within(choosing, plan);
 	} else {
-		plan = fit(choosing, plan);
+		plan = fit(choosing, plan, false);
 		plan = plan ? judge(choosing, plan) : NULL;
 	}
 	return plan ? try_least(choosing, first, plan) : NULL;
 }
 
-struct plan *choose_plan(const struct planning *planning)
+struct plan_wish first_wish(const struct scenario *scenario)
 {
-	struct choosing choosing = { planning, 1, { NULL }, 0 };
-	struct plan_wish wish = { .margin = starts_without_cap(planning->scenario) ? MARGIN_NO_CAP : 0 };
+	return (struct plan_wish) { .margin = starts_without_cap(scenario) ? MARGIN_NO_CAP : 0 };
+}
+
+struct plan *choose_plan(const struct planning *planning, const struct plan *rival)
+{
+	struct choosing choosing = { .planning = planning, .rival = rival, .compared = 1 };
+	struct plan_wish wish = first_wish(planning->scenario);
 	struct plan *first = plan_once(planning, &wish, false), *plan = first ? choose_among(&choosing, first) : NULL;
 	if (plan && plan->transformed->sharded && choosing.compared > 1)
 		plan->compared = choosing.compared;
@@ -402,4 +408,12 @@ struct plan *choose_plan(const struct planning *planning)
 		sharded_release(choosing.seen[i]);
 	plan_release(first);
 	return plan;
+}
+
+struct plan *choose_quickly(const struct planning *planning)
+{
+	struct choosing choosing = { .planning = planning, .compared = 1 };
+	struct plan_wish wish = first_wish(planning->scenario);
+	struct plan *first = plan_once(planning, &wish, true);
+	return first ? fit(&choosing, first, true) : NULL;
 }

@@ -645,7 +645,7 @@ static struct pipelined *stage_fitted(struct stage_context *stage, const struct 
 	return best;
 }
 
-static struct pipelined *stage_named(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
 	const struct recompute_options *options, struct error *error)
 {
 	if (!options)
@@ -659,69 +659,4 @@ static struct pipelined *stage_named(struct stage_context *stage, const struct s
 	pipelined_release(better ? even : uneven);
 	error_set(error, OK);
 	return better ? uneven : even;
-}
-
-/* ---- schedule=auto ------------------------------------------------------------------------------------------------------------ */
-
-/* The most bytes of a rank, in program order. */
-static int64_t highest_peak(const struct pipelined *pipelined)
-{
-	return pipelined->rank[pipelined->reported].peak;
-}
-
-/* Within the cap the shorter step; else the one that needs less. */
-static bool is_better(const struct pipelined *one, const struct pipelined *than, int64_t cap)
-{
-	int64_t mine = highest_peak(one), theirs = highest_peak(than);
-	bool fits = cap < 0 || mine <= cap, their_fits = cap < 0 || theirs <= cap;
-	if (fits != their_fits)
-		return fits;
-	return fits ? one->time < than->time || (one->time == than->time && mine < theirs) : mine < theirs;
-}
-
-/* Tries every named schedule; of the interleaved one, chunks from 2 to 4 unless the knob says how many. */
-static struct pipelined *stage_auto(struct stage_context *stage, const struct sharded *sharded, struct scenario *scenario, const struct plan_wish *wish,
-	const struct recompute_options *options, struct error *error)
-{
-	enum { CHUNKS_TRIED = 4 };
-	struct pipelined *best = NULL;
-	int64_t cap = scenario_budget(scenario), chunks = scenario->value[K_chunks];
-	uint32_t tried = 0;
-	cap = cap < 0 || wish->margin <= 0 ? cap : cap > wish->margin ? cap - wish->margin : 0;
-	for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++) {
-		bool varies = schedule == SCHEDULE_INTERLEAVED && chunks == KNOB_GIVEN;
-		for (int64_t count = varies ? 2 : chunks; count <= (varies ? CHUNKS_TRIED : chunks); count++) {
-			scenario->value[K_schedule] = schedule;
-			scenario->value[K_chunks] = count;
-			struct pipelined *next = stage_named(stage, sharded, scenario, wish, options, error);
-			tried += next != NULL;
-			if (!next && error->status != BAD_INPUT && error->status != INFEASIBLE) {
-				pipelined_release(best);
-				return NULL;
-			}
-			bool better = next && (!best || is_better(next, best, cap));
-			pipelined_release(better ? best : next);
-			best = better ? next : best;
-		}
-	}
-	if (best) {
-		best->tried = tried;
-		error_set(error, OK);
-	}
-	return best;
-}
-
-struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const struct recompute_options *options, struct error *error)
-{
-	struct scenario trial;
-	if (scenario->value[K_schedule] != SCHEDULE_AUTO)
-		return stage_named(stage, sharded, scenario, wish, options, error);
-	if (scenario_copy(&trial, scenario) != OK) {
-		fail_memory(error);
-		return NULL;
-	}
-	struct pipelined *best = stage_auto(stage, sharded, &trial, wish, options, error);
-	scenario_done(&trial);
-	return best;
 }

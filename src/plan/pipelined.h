@@ -53,7 +53,6 @@ struct pipelined {
 	int64_t time;                /* picoseconds of a step: the pipeline's, exposed collectives and update of the slowest rank */
 	int64_t bubble, exposed, update;
 	int64_t bound;               /* no schedule of these pieces has a step that takes less */
-	uint32_t tried;              /* schedule=auto: schedules that were tried; else 0 */
 	struct fitted *fitted;       /* recompute=auto: what runs again; NULL */
 	int64_t replayed;            /* of it: the most bytes of a rank in program order */
 	int64_t estimate;            /* bytes: the most that a rank takes by the model that cuts were chosen with */

@@ -5,6 +5,7 @@
  *     verdict         whether it fits its device
  *     results         what transforming, ordering and laying out a graph return
  *     planner         a run: rules and store
+ *     choose_schedule schedule=auto: a plan of every schedule that may be the best
  *     choose          which of several plans is better; the candidates that are asked for
  *     assemble        one pass through the stages
  *     store           results by fingerprint
@@ -72,6 +73,7 @@ struct plan {
 	struct plan_speed speed;
 	int64_t stall;                /* picoseconds that computation waits in this order for copies to the host that offload=on has chosen */
 	uint32_t compared;            /* shardings whose plans were compared by memory and simulated time, this one included; 0: there was just one */
+	uint32_t schedules;           /* schedule=auto: how many can be played and were compared; else 0 */
 	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */
 	struct stage_run run[STAGE_COUNT];
 	bool limited;                 /* cut short by --time, a cancel or a signal */

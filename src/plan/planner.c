@@ -1,5 +1,5 @@
 /* planner.c: a run: rules and store, then one pass or a choice of plans. */
-#include "choose.h"
+#include "choose_schedule.h"
 #include "planner.h"
 #include "src/read/rules_file.h"
 
@@ -14,7 +14,9 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 	struct planning planning = { &stage, input, scenario, error };
 	if (error_set(error, check_pins(input, scenario, error)) != OK)
 		return NULL;
-	return depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_plan(&planning);
+	if (has_free_schedule(scenario))
+		return choose_schedule(&planning, depth == PLAN_QUICK);
+	return depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_plan(&planning, NULL);
 }
 
 void planner_done(struct planner *planner)

@@ -75,12 +75,23 @@ static struct link host_link(enum device device)
  * (NVIDIA/nccl issue 1685). Sends to all peers at once (all-to-all) take more. */
 #define CHANNEL_BYTES (INT64_C(12) << 20)
 
+/* What has no unit of its own is computed in the next wider format: 8 bits in 16, bf16 as PyTorch does without such units, in f32. */
+static void fill_rates(int64_t rate[FORMAT_COUNT])
+{
+	int64_t half = rate[FORMAT_BF16] > 0 ? rate[FORMAT_BF16] : rate[FORMAT_F16];
+	if (rate[FORMAT_BF16] == 0)
+		rate[FORMAT_BF16] = rate[FORMAT_F32];
+	if (rate[FORMAT_F8] == 0)
+		rate[FORMAT_F8] = half;
+}
+
 struct device_preset device_preset(enum device device)
 {
 	const struct row *row = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device];
 	const struct profile *profile = row->profile;
 	struct device_preset preset = { .name = device == DEVICE_NONE ? "none" : row->name, .source = row->source, .efficiency_source = profile->source,
 		.machine = row->machine };
+	fill_rates(preset.machine.matrix_rate);
 	preset.machine.matrix = profile->matrix;
 	preset.machine.vector = profile->vector;
 	preset.machine.traffic = profile->traffic;
@@ -108,8 +119,9 @@ char *device_text(enum device device, bool sources, char *text, size_t size)
 	const struct machine *peak = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].machine;
 	char memory[32];
 	snprintf(memory, sizeof memory, device == DEVICE_NONE ? "any memory" : "%lld GiB", (long long)(peak->memory >> 30));
-	int used = snprintf(text, size, "%s  %.4g TFLOP/s bf16  %.4g GB/s  links %.4g and %.4g GB/s", memory, (double)peak->matrix_rate[3] / 1e12,
-		(double)peak->memory_rate / 1e9, (double)peak->near.rate / 1e9, (double)peak->far.rate / 1e9);
+	bool bf16 = peak->matrix_rate[FORMAT_BF16] > 0;
+	int used = snprintf(text, size, "%s  %.4g TFLOP/s %s  %.4g GB/s  links %.4g and %.4g GB/s", memory,
+		(double)peak->matrix_rate[bf16 ? FORMAT_BF16 : FORMAT_F16] / 1e12, bf16 ? "bf16" : "fp16 (no bf16)", (double)peak->memory_rate / 1e9, (double)peak->near.rate / 1e9, (double)peak->far.rate / 1e9);
 	if (sources && used > 0 && (size_t)used < size)
 		snprintf(text + used, size - (size_t)used, ". %s", rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].source);
 	return text;

@@ -69,8 +69,8 @@ static void write_pipeline(const struct plan *plan, struct json *json)
 	json_write_integer(json, "rank", plan->rank);
 	write_seconds(json, "bubble_seconds", pipelined->bubble);
 	write_seconds(json, "bound_seconds", pipelined->bound);
-	if (pipelined->tried > 0)
-		json_write_integer(json, "schedules_tried", pipelined->tried);
+	if (plan->schedules > 0)
+		json_write_integer(json, "schedules_tried", plan->schedules);
 	if (pipelined->split)
 		write_seconds(json, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
 	write_seconds(json, "exposed_seconds", pipelined->exposed);
@@ -170,8 +170,8 @@ void pipeline_write_text(const struct plan *plan, FILE *stream)
 	fprintf(stream, "\n  step %.3f ms: idle in the pipeline %.3f, gradients not hidden %.3f, update %.3f\n", milliseconds(pipelined->time),
 		milliseconds(pipelined->bubble), milliseconds(pipelined->exposed), milliseconds(pipelined->update));
 	fprintf(stream, "  no order of these pieces' passes takes less than %.3f ms", milliseconds(pipelined->bound));
-	if (pipelined->tried > 0)
-		fprintf(stream, "; the best of %u schedules", pipelined->tried);
+	if (plan->schedules > 0)
+		fprintf(stream, "; the best of %u schedules", plan->schedules);
 	fputs("\n", stream);
 	fputs("  rank          peak        arena       states    in flight forward ms  backward\n", stream);
 	for (uint32_t r = 0; r < pipelined->ranks; r++) {

@@ -1,4 +1,4 @@
-/* unit_auto.c: strategy=auto against every other strategy, and against all placements of small steps. */
+/* unit_auto.c: strategy=auto against every other strategy, and against all placements of small steps; schedule=auto against every named schedule. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,8 +38,10 @@ static struct plan *plan_of(struct planner *planner, struct graph *graph, const 
 
 /* ---- against the other strategies --------------------------------------------------------------------------------------- */
 
-static const char *const others[] = { "data", "megatron", "zero", "tap", "minred" };
-#define OTHERS (sizeof others / sizeof *others)
+/* A knob with auto among its words, and what auto is held against. */
+static const struct rivals { const char *knob; uint32_t others; const char *other[12]; } strategies = { "strategy", 5, { "data", "megatron", "zero", "tap", "minred" } },
+	schedules = { "schedule", 11, { "gpipe", "1f1b", "interleaved chunks=2", "interleaved chunks=3", "interleaved chunks=4", "zb1p", "zb2p", "zbv", "v-half", "v-min", "dualpipev" } };
+#define OTHERS 12
 
 struct tally { uint32_t cases, beaten, caps, broken; double worst; };
 
@@ -59,33 +61,33 @@ static void compare(const char *what, const char *words, const struct plan *best
 		best ? (long long)plan_step_time(best) : -1, other_words, (long long)needs, (long long)time, 100 * slower);
 }
 
-/* caps: every strategy's memory as auto's cap, too. */
-static void sweep(struct graph *graph, const char *what, const char *base, bool caps, struct tally *tally)
+/* caps: every other's memory as auto's cap, too. */
+static void sweep(const struct rivals *rivals, struct graph *graph, const char *what, const char *base, bool caps, struct tally *tally)
 {
 	struct planner planner = { .store = store_new() };
 	int64_t needs[OTHERS], time[OTHERS];
 	char words[300];
-	for (size_t o = 0; o < OTHERS; o++) {
-		snprintf(words, sizeof words, "%s strategy=%s", base, others[o]);
+	for (size_t o = 0; o < rivals->others; o++) {
+		snprintf(words, sizeof words, "%s %s=%s", base, rivals->knob, rivals->other[o]);
 		struct plan *other = plan_of(&planner, graph, words);
 		needs[o] = other ? plan_needs(other) : -1;
 		time[o] = other ? plan_step_time(other) : -1;
 		plan_release(other);
 	}
-	snprintf(words, sizeof words, "%s strategy=auto", base);
+	snprintf(words, sizeof words, "%s %s=auto", base, rivals->knob);
 	struct plan *best = plan_of(&planner, graph, words);
-	for (size_t o = 0; o < OTHERS; o++)
+	for (size_t o = 0; o < rivals->others; o++)
 		if (needs[o] >= 0)
-			compare(what, words, best, others[o], needs[o], time[o], false, tally);
+			compare(what, words, best, rivals->other[o], needs[o], time[o], false, tally);
 	plan_release(best);
-	for (size_t o = 0; o < OTHERS && caps; o++) {
+	for (size_t o = 0; o < rivals->others && caps; o++) {
 		if (needs[o] < 0)
 			continue;
-		snprintf(words, sizeof words, "%s strategy=auto memory=%lld", base, (long long)needs[o]);
+		snprintf(words, sizeof words, "%s %s=auto memory=%lld", base, rivals->knob, (long long)needs[o]);
 		best = plan_of(&planner, graph, words);
-		for (size_t k = 0; k < OTHERS; k++)
+		for (size_t k = 0; k < rivals->others; k++)
 			if (needs[k] >= 0 && needs[k] <= needs[o])
-				compare(what, words, best, others[k], needs[o], time[k], true, tally);
+				compare(what, words, best, rivals->other[k], needs[o], time[k], true, tally);
 		plan_release(best);
 	}
 	planner_done(&planner);
@@ -107,7 +109,7 @@ Test(auto_strategy, no_other_is_faster_on_random_steps)
 			continue;
 		snprintf(what, sizeof what, "SEED=%lu", (unsigned long)(seed + round));
 		snprintf(base, sizeof base, "%s %s %s", devices[random_next(&random) % 4], links[random_next(&random) % 4], pieces[random_next(&random) % 3]);
-		sweep(graph, what, base, round % 2, &tally);
+		sweep(&strategies, graph, what, base, round % 2, &tally);
 		graph_release(graph);
 	}
 	printf("%u comparisons, %u with caps: %u beaten, %u above the cap, %.2f %% at most\n", tally.cases, tally.caps, tally.beaten, tally.broken, 100 * tally.worst);
@@ -140,11 +142,32 @@ Test(auto_strategy, no_other_is_faster_on_models)
 		char base[200];
 		struct graph *graph = model(models[round % 8], 8, 1 + round / 8 % 2);
 		snprintf(base, sizeof base, "%s %s %s", devices[random_next(&random) % 4], links[random_next(&random) % 4], pieces[random_next(&random) % 3]);
-		sweep(graph, models[round % 8], base, round % 2 == 0, &tally);
+		sweep(&strategies, graph, models[round % 8], base, round % 2 == 0, &tally);
 		graph_release(graph);
 	}
 	printf("%u comparisons, %u with caps: %u beaten, %u above the cap, %.2f %% at most\n", tally.cases, tally.caps, tally.beaten, tally.broken, 100 * tally.worst);
 	cr_assert_eq(tally.beaten, 0);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* ---- schedule=auto against every named schedule ---------------------------------------------------------------------------- */
+
+Test(auto_schedule, no_named_schedule_is_faster)
+{
+	static const char *const ranks[] = { "pp=2 devices=2", "pp=4 devices=4", "pp=2 devices=4 strategy=data", "pp=3 devices=3" },
+		*const how[] = { "order=list layout=bestfit", "order=program", "order=list recompute=full" };
+	struct tally tally = { 0 };
+	uint64_t random = test_seed();
+	for (uint32_t round = 0; round < test_rounds(1, 60); round++) {
+		char base[200];
+		struct graph *graph = model(round % 2 ? "llama" : "gpt", 8, 4 + random_next(&random) % 3);
+		snprintf(base, sizeof base, "device=a100-80gb %s microbatches=%u %s", ranks[random_next(&random) % 4], 2u << random_next(&random) % 2, how[random_next(&random) % 3]);
+		sweep(&schedules, graph, "layers", base, round % 5 == 1, &tally);
+		graph_release(graph);
+	}
+	printf("%u comparisons, %u with caps: %u beaten, %u above the cap, %.2f %% at most\n", tally.cases, tally.caps, tally.beaten, tally.broken, 100 * tally.worst);
+	cr_assert_eq(tally.beaten, 0);
+	cr_assert_gt(tally.cases, 0);
 	cr_assert_eq(memory_blocks(), 0);
 }
 

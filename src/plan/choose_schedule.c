@@ -1,0 +1,129 @@
+/* choose_schedule.c: schedule=auto: the best of the plans of the named schedules.
+ *
+ * Which schedule keeps a cap shows in planned arenas alone: the peak of a program order may be above it where another order isn't. So every schedule that
+ * may be the best gets a plan of its own, by the same choice as by name.
+ */
+#include "choose_schedule.h"
+#include "src/scenario/shard_mesh.h"
+#include "verdict.h"
+
+#define CHUNKS_TRIED 4   /* of the interleaved schedule */
+#define TRIALS (SCHEDULE_COUNT + CHUNKS_TRIED - 2)
+#define FAR_PERCENT 25   /* no order and no layout takes that much off heuristics' arena */
+
+struct trial {
+	int64_t schedule, chunks;
+	int64_t time;            /* picoseconds of a step of the first cuts, which are the fastest */
+};
+
+struct trials {
+	struct planning planning;  /* with a scenario of its own */
+	const struct scenario *asked;
+	struct scenario scenario;
+	struct trial trial[TRIALS];
+	uint32_t count;
+	bool searches;             /* for shardings, so that the first isn't the only one */
+};
+
+bool has_free_schedule(const struct scenario *scenario)
+{
+	return scenario_cuts(scenario) && scenario->value[K_schedule] == SCHEDULE_AUTO;
+}
+
+static void name_schedule(struct trials *trials, const struct trial *trial)
+{
+	trials->scenario.value[K_schedule] = trial->schedule;
+	trials->scenario.value[K_chunks] = trial->chunks;
+}
+
+/* A candidate that can't be played says why and is no reason to stop. */
+static bool goes_on(const struct planning *planning)
+{
+	enum status status = planning->error->status;
+	return status == OK || status == BAD_INPUT || status == INFEASIBLE;
+}
+
+/* Takes a schedule in, by the time of its step, if it can be played. */
+static void add_trial(struct trials *trials, struct trial trial, bool quick)
+{
+	struct planning *planning = &trials->planning;
+	struct plan_wish wish = first_wish(&trials->scenario);
+	name_schedule(trials, &trial);
+	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, quick, planning->error);
+	if (!transformed)
+		return;
+	uint32_t at = trials->count++;
+	trial.time = transformed->pipelined ? transformed->pipelined->time : 0;
+	for (; at > 0 && trials->trial[at - 1].time > trial.time; at--)
+		trials->trial[at] = trials->trial[at - 1];
+	trials->trial[at] = trial;
+	transformed_release(transformed);
+}
+
+static void find_trials(struct trials *trials, bool quick)
+{
+	int64_t chunks = trials->asked->value[K_chunks];
+	for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++) {
+		bool varies = schedule == SCHEDULE_INTERLEAVED && chunks == KNOB_GIVEN;
+		for (int64_t count = varies ? 2 : chunks; count <= (varies ? CHUNKS_TRIED : chunks) && goes_on(&trials->planning); count++)
+			add_trial(trials, (struct trial) { .schedule = schedule, .chunks = count }, quick);
+	}
+}
+
+/* Whether a schedule's plans can't be better than the best so far: see the header. May plan it by heuristics. */
+static bool is_hopeless(struct trials *trials, const struct trial *trial, const struct plan *best)
+{
+	int64_t budget = scenario_budget(trials->asked), needs = best ? plan_needs(best) : -1;
+	bool fits = best && (budget < 0 || needs <= budget);
+	if (!best || trials->searches)
+		return false;
+	if (fits && trial->time >= plan_step_time(best))
+		return true;
+	if (budget < 0)
+		return false;
+	struct plan *quick = choose_quickly(&trials->planning);
+	int64_t limit = fits || needs < budget ? budget : needs;
+	bool hopeless = quick && plan_needs(quick) > limit + limit / 100 * FAR_PERCENT;
+	plan_release(quick);
+	return hopeless;
+}
+
+/* A plan as that of the scenario that was asked for. */
+static struct plan *finish(const struct trials *trials, struct plan *best, bool limited)
+{
+	static const enum knob_id changed[] = { K_schedule, K_chunks };
+	for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
+		best->scenario.value[changed[i]] = trials->asked->value[changed[i]];
+	best->fingerprint = plan_fingerprint(best->input, &best->scenario);
+	best->schedules = trials->count;
+	best->limited |= limited;
+	return best;
+}
+
+struct plan *choose_schedule(const struct planning *planning, bool quick)
+{
+	struct trials trials = { .planning = *planning, .asked = planning->scenario, .searches = scenario_searches(planning->scenario) };
+	struct goal goal = { GOAL_FASTEST, scenario_budget(planning->scenario) };
+	struct plan *best = NULL;
+	if (scenario_copy(&trials.scenario, planning->scenario) != OK) {
+		fail_memory(planning->error);
+		return NULL;
+	}
+	trials.planning.scenario = &trials.scenario;
+	find_trials(&trials, quick);
+	for (uint32_t i = 0; i < trials.count && goes_on(planning); i++) {
+		name_schedule(&trials, &trials.trial[i]);
+		if (is_hopeless(&trials, &trials.trial[i], best))
+			continue;
+		error_set(planning->error, OK);
+		best = better_of(&goal, best, quick ? choose_quickly(&trials.planning) : choose_plan(&trials.planning, best));
+	}
+	bool cancelled = planning->error->status == CANCELLED, fine = goes_on(planning) || cancelled;
+	scenario_done(&trials.scenario);
+	if (best && fine) {
+		error_set(planning->error, OK);
+		return finish(&trials, best, cancelled);
+	}
+	plan_release(best);
+	return NULL;
+}
