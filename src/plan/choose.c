@@ -22,7 +22,8 @@ struct choosing {
 	uint32_t seens;
 };
 
-bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
+/* Whether plan a is to be preferred: by planned memory and by the time of the step as planned, nothing else. Of equals neither is. */
+static bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
 {
 	bool fits_a = goal->limit < 0 || plan_needs(a) <= goal->limit, fits_b = goal->limit < 0 || plan_needs(b) <= goal->limit;
 	int64_t ours = plan_step_time(a), theirs = plan_step_time(b);

@@ -10,9 +10,7 @@ struct goal {
 	int64_t limit;              /* of what a plan needs (verdict.h); < 0: none */
 };
 
-/* Whether plan a is to be preferred: by planned memory and by the time of the step as planned, nothing else. Of equals neither is. */
-bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b);
-/* Gives back the worse of two plans, returns the better one, the first where they are equal. Either may be NULL. */
+/* Compares by planned memory and by the time of the step as planned, nothing else. Gives back the worse of two plans, returns the better one, the first where they are equal. Either may be NULL. */
 struct plan *better_of(const struct goal *goal, struct plan *first, struct plan *second);
 
 /* What the first pass of choose_plan() wishes. */
