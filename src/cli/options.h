@@ -8,7 +8,7 @@
 #include "subcommands.h"
 
 #define BY(name) (1u << SUBCOMMAND_##name)
-#define BY_PLANNERS (BY(plan) | BY(export) | BY(screen) | BY(sweep) | BY(fit))
+#define BY_PLANNERS (BY(plan) | BY(export) | BY(screen) | BY(sweep) | BY(fit) | BY(compare))
 #define BY_READERS (BY_PLANNERS | BY(check) | BY(search) | BY(explore))
 #define BY_ALL (~0u)
 
@@ -25,14 +25,14 @@
 	X(graph, "graph", 0, "N", BY_READERS, "of a log: which of its graphs, from 1 on; else the largest step") \
 	X(dim, "dim", 0, "NAME=SIZE", BY_READERS, "the size of a symbolic dim") \
 	X(rules, "rules", 'r', "F", BY_PLANNERS | BY(check) | BY(explore), "rules of your own operators, one a line") \
-	X(as, "as", 'a', "KIND", BY(plan) | BY(export), "what to write, see the list of kinds") \
-	X(json, "json", 'j', NULL, BY(plan) | BY(layout) | BY(shard) | BY(search) | BY(fit), "write a JSON object") \
+	X(as, "as", 'a', "KIND", BY(plan) | BY(export) | BY(compare), "what to write, see the list of kinds; of compare: text, json, csv, svg, pdf, png or tikz") \
+	X(json, "json", 'j', NULL, BY(plan) | BY(layout) | BY(shard) | BY(search) | BY(fit) | BY(compare), "write a JSON object") \
 	X(csv, "csv", 0, NULL, BY(plan), "as --as csv") \
 	X(sweep_csv, "csv", 0, NULL, BY(sweep), "write CSV, with a line of names; --resume takes it up, too") \
 	X(table, "table", 0, NULL, BY(sweep), "write a table for people") \
 	X(text, "text", 0, NULL, BY(plan), "as --as text") \
 	X(view, "view", 'v', "V", BY(plan) | BY(export), "which drawing or figure, see the list of views") \
-	X(width, "width", 'w', "POINTS", BY(plan) | BY(export), "width of a figure") \
+	X(width, "width", 'w', "POINTS", BY(plan) | BY(export) | BY(compare), "width of a figure") \
 	X(no_title, "no-title", 0, NULL, BY(plan) | BY(export), "a figure without its title") \
 	X(no_legend, "no-legend", 0, NULL, BY(plan) | BY(export), "a figure without the legend and notes below it") \
 	X(caption, "caption", 0, "F", BY(plan) | BY(export), "of a figure: write to a text file what it shows, under which knobs, and the command that draws it again") \
@@ -78,7 +78,7 @@
 	X(accumulate, "accumulate", 0, NULL, BY(model), "add gradients to buffers that live from step to step") \
 	X(forward, "forward", 0, NULL, BY(model), "the forward pass alone") \
 	X(curve, "curve", 0, "N", BY(model), "print N points of peak memory against the least time of what runs again, as CSV") \
-	X(time, "time", 't', "S", BY(plan) | BY(export) | BY(layout) | BY(shard), "stop after S seconds with the best so far; a plan that was cut short says so") \
+	X(time, "time", 't', "S", BY(plan) | BY(export) | BY(compare) | BY(layout) | BY(shard), "stop after S seconds with the best so far; a plan that was cut short says so") \
 	X(output, "output", 'o', "F", BY_ALL & ~(BY(explore) | BY(check) | BY(replay)), "write to a file, which appears whole or not at all; -: standard output") \
 	X(version, "version", 'V', NULL, BY(explore), "version of the program and its libraries") \
 	X(tables, "tables", 0, "NAME", BY(explore), NULL) \

@@ -8,6 +8,7 @@
  *     sweep           scenarios by the thousand
  *     sweep_row       one line of it
  *     sweep_merge     the pieces of one, put together
+ *     compare_command  tidemark compare
  *     layout_command  tidemark layout
  *     layout_snapshot  what it says of a memory snapshot
  *     shard_command   tidemark shard
@@ -26,6 +27,7 @@
 	X(plan, "GRAPH", "plan once and print the plan") \
 	X(sweep, "GRAPH", "plan every combination of values of knobs, and print a line for each: JSON, CSV, or a table") \
 	X(export, "GRAPH", "write the graph, its plan or a picture: of the graph, of a plan, of several plan files, of what sweep wrote, or of the explorer's screen") \
+	X(compare, "FIRST SECOND", "lay a step as it ran, such as a memory snapshot, over another one as planned: peaks, timelines, and who holds the difference") \
 	X(layout, "BUFFERS.csv|SNAPSHOT.pickle", "find addresses for the buffers of a MiniMalloc CSV or a PyTorch memory snapshot") \
 	X(shard, "PROBLEM.json", "solve a sharding problem of the IOPDDL contest's format, gz or not") \
 	X(check, "GRAPH PLAN.json", "verify everything that a plan file says") \

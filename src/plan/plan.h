@@ -36,6 +36,7 @@
  *     timeline        live bytes over the order
  *     traffic         what each device sends
  *     changes         two plans, op by op
+ *     beside          two plans of different graphs, laid over each other
  *     came_to         what "given" and "auto" stand for
  */
 #ifndef TIDEMARK_PLAN_PLAN_H

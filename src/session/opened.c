@@ -31,6 +31,17 @@ void opened_note(struct opened *opened, const char *path, const struct read_opti
 	free(whole);
 }
 
+enum status opened_words(const char *argument, char *path, size_t size, struct read_options *reading, struct error *error)
+{
+	bool quotes = *argument == '"';
+	const char *begin = argument + quotes, *end = quotes ? strrchr(begin, '"') : strstr(begin, " --");
+	if (!end)
+		end = begin + strlen(begin);
+	snprintf(path, size, "%.*s", (int)(end - begin), begin);
+	*reading = (struct read_options){ 0 };
+	return read_options_parse(reading, end + (quotes && *end), error);
+}
+
 bool opened_changed(struct opened *opened)
 {
 	struct file_state now = state_of(opened->path);

@@ -8,11 +8,13 @@
 #include "export_line.h"
 #include "src/read/input.h"
 #include "src/plan/planner.h"
+#include "src/plan/beside.h"
 #include "src/plan/weigh.h"
 #include "session.h"
 #include "commands.h"
 #include "log.h"
 #include "opened.h"
+#include "scenario_lines.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/plan/stages.h"
 #include "worker.h"
@@ -44,6 +46,7 @@ struct session {
 	struct plan *plan;          /* the newest published, perhaps of an older request */
 	uint64_t plan_request;
 	struct plan *baseline;
+	uint64_t foreign;           /* baselines from other files so far */
 	struct plan *run[RUNS_MAX];
 	uint32_t runs;
 	struct session_log *log;
@@ -62,8 +65,7 @@ static struct scenario *present(const struct session *session)
 	return &session->moment[session->now].scenario;
 }
 
-static void say(struct session *session, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
+__attribute__((format(printf, 2, 3)))
 static void say(struct session *session, const char *format, ...)
 {
 	va_list arguments;
@@ -411,53 +413,10 @@ static enum status change(struct session *session, enum status (*edit)(struct sc
 	return OK;
 }
 
-static enum status edit_unpin(struct scenario *scenario, const char *argument, struct error *error)
-{
-	char *end;
-	unsigned long n = strtoul(argument, &end, 10);
-	return end == argument || *end ? fail(error, BAD_INPUT, "unpin N: which pin?") : scenario_unpin(scenario, (uint32_t)n, error);
-}
-
-static enum status edit_reset(struct scenario *scenario, const char *argument, struct error *error)
-{
-	if (!*argument) {
-		scenario_done(scenario);
-		scenario_init(scenario);
-		return OK;
-	}
-	enum knob_id knob = knob_find(argument);
-	if (knob == KNOB_COUNT)
-		return knob_unknown(argument, error);
-	scenario->value[knob] = knobs[knob].normal;
-	return OK;
-}
-
-/* "k=v l=w ...": an assignment reaches to the word with the next '='. */
-static enum status edit_set(struct scenario *scenario, const char *argument, struct error *error)
-{
-	char assignment[200];
-	enum status status = OK;
-	do {
-		const char *end = argument;
-		size_t length;
-		do
-			end += strcspn(end, " \t") + strspn(end + strcspn(end, " \t"), " \t");
-		while (*end && strcspn(end, "=") > strcspn(end, " \t"));
-		for (length = (size_t)(end - argument); length > 0 && strchr(" \t", argument[length - 1]); length--)
-			;
-		if (length >= sizeof assignment)
-			return fail(error, BAD_INPUT, "set KNOB=VALUE: the value is too long");
-		snprintf(assignment, sizeof assignment, "%.*s", (int)length, argument);
-		status = scenario_set(scenario, assignment, error);
-		argument = end;
-	} while (status == OK && *argument);
-	return status;
-}
-
 static enum status do_set(struct session *session, const char *argument, struct error *error)
 {
 	char doubt[160];
-	enum status status = change(session, edit_set, argument, error);
+	enum status status = change(session, scenario_line_set, argument, error);
 	if (status == OK && session->graph && *scenario_doubt(present(session), session->graph, doubt, sizeof doubt))
 		say(session, "%s", doubt);
 	return status;
@@ -465,7 +424,7 @@ static enum status do_set(struct session *session, const char *argument, struct 
 
 static enum status do_reset(struct session *session, const char *argument, struct error *error)
 {
-	return change(session, edit_reset, argument, error);
+	return change(session, scenario_line_reset, argument, error);
 }
 
 /* Pins are checked against the graph at once, so that a typing error changes nothing. */
@@ -484,7 +443,7 @@ static enum status do_pin(struct session *session, const char *line, struct erro
 
 static enum status do_unpin(struct session *session, const char *argument, struct error *error)
 {
-	return change(session, edit_unpin, argument, error);
+	return change(session, scenario_line_unpin, argument, error);
 }
 
 static enum status do_undo(struct session *session, const char *argument, struct error *error)
@@ -522,6 +481,27 @@ static enum status do_baseline(struct session *session, const char *argument, st
 	plan_release(session->baseline);
 	session->baseline = plan_retain(session->plan);
 	say(session, "this plan is the baseline now");
+	return OK;
+}
+
+/* The step of another file, as it ran, for the baseline. Planned here and now: its order is given. */
+static enum status do_against(struct session *session, const char *argument, struct error *error)
+{
+	char path[4096];
+	struct read_options reading;
+	if (!*argument)
+		return fail(error, BAD_INPUT, "against FILE: which file?");
+	if (opened_words(argument, path, sizeof path, &reading, error) != OK)
+		return error->status;
+	struct graph *graph = graph_open(path, &reading, error);
+	struct plan *plan = graph ? plan_as_read(graph, session->rules_file, NULL, error) : NULL;
+	graph_release(graph);
+	if (!plan)
+		return error->status;
+	plan_release(session->baseline);
+	session->baseline = plan;
+	plan->serial = UINT64_C(1) << 63 | ++session->foreign;   /* no plan of the worker has such a one */
+	say(session, "the baseline is %s, as it ran", path);
 	return OK;
 }
 
@@ -578,17 +558,6 @@ static enum status do_save(struct session *session, const char *argument, struct
 	return status;
 }
 
-/* The file that `open` names, in quotes or as it is, up to the words of its options, which are returned. */
-static const char *file_name(const char *argument, char *path, size_t size)
-{
-	bool quotes = *argument == '"';
-	const char *begin = argument + quotes, *end = quotes ? strrchr(begin, '"') : strstr(begin, " --");
-	if (!end)
-		end = begin + strlen(begin);
-	snprintf(path, size, "%.*s", (int)(end - begin), begin);
-	return end + (quotes && *end);
-}
-
 /* Reads a graph in the place of the one that is open. The baseline stays, to be compared with. Knobs stay, and of pins, which name ops and tensors of the old
  * graph, those that the new one has, too: none where another file is opened. The history goes. *dropped: pins that are gone. */
 static enum status open_graph(struct session *session, const char *path, const struct read_options *reading, bool again, uint32_t *dropped, struct error *error)
@@ -623,10 +592,9 @@ static enum status open_graph(struct session *session, const char *path, const s
 static enum status do_open(struct session *session, const char *argument, struct error *error)
 {
 	char path[4096];
-	struct read_options reading = { 0 };
-	const char *words = file_name(argument, path, sizeof path);
+	struct read_options reading;
 	uint32_t dropped;
-	enum status status = read_options_parse(&reading, words, error);
+	enum status status = opened_words(argument, path, sizeof path, &reading, error);
 	return status == OK ? open_graph(session, path, &reading, false, &dropped, error) : status;
 }
 
@@ -687,9 +655,9 @@ static const struct word {
 } words[] = {
 	{ "set", do_set, false, true }, { "reset", do_reset, false, true }, { "pin", do_pin, true, true }, { "keep", do_pin, true, true },
 	{ "offload", do_pin, true, true }, { "unpin", do_unpin, false, true }, { "undo", do_undo, false, true },
-	{ "redo", do_redo, false, true }, { "baseline", do_baseline, false, true }, { "export", do_export, false, false },
-	{ "save", do_save, false, false }, { "open", do_open, false, true }, { "reload", do_reload, false, true }, { "graph", do_graph, false, true }, { "view", do_nothing, false, true },
-	{ "go", do_nothing, false, true },
+	{ "redo", do_redo, false, true }, { "baseline", do_baseline, false, true }, { "against", do_against, false, true },
+	{ "export", do_export, false, false }, { "save", do_save, false, false }, { "open", do_open, false, true }, { "reload", do_reload, false, true },
+	{ "graph", do_graph, false, true }, { "view", do_nothing, false, true }, { "go", do_nothing, false, true },
 };
 
 bool session_knows(const char *word)

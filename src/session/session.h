@@ -11,6 +11,7 @@
  *     log          session files
  *     session_file  their lines, run
  *     export_line  an export's words
+ *     scenario_lines  words that change the scenario
  *     config       the user's configuration file
  */
 #ifndef TIDEMARK_SESSION_SESSION_H

@@ -20,6 +20,7 @@
  *     mesh            tables and sources of the mesh
  *     segments        ROAM's segments
  *     plan_curves     several plan files over each other
+ *     beside_report   two plans of different graphs
  *     sweep_figures   a sweep's lines as figures
  *     caption         a figure's caption
  *     data            formats of other programs, as follow

@@ -59,11 +59,26 @@ static void take_runs(struct app *app)
 	app->model.runs = runs;
 }
 
+/* The baseline laid over the plan, where it is of another graph. Without memory it isn't. */
+static void take_beside(struct app *app)
+{
+	const struct plan *baseline = app->model.baseline, *plan = app->plan;
+	uint64_t of[2] = { baseline ? baseline->serial : 0, plan ? plan->serial : 0 };
+	if (of[0] == app->beside_of[0] && of[1] == app->beside_of[1])
+		return;
+	memcpy(app->beside_of, of, sizeof of);
+	beside_free(&app->beside);
+	app->model.beside = NULL;
+	if (baseline && plan && baseline->input->fingerprint != plan->input->fingerprint && beside_make(baseline, plan, &app->beside) == OK)
+		app->model.beside = &app->beside;
+}
+
 bool app_look(struct app *app)
 {
 	bool changed = session_poll(app->session);
 	take_plan(app);
 	take_runs(app);
+	take_beside(app);
 	app->model.scenario = session_scenario(app->session);
 	session_status(app->session, &app->model.status);
 	return changed;
@@ -449,6 +464,7 @@ void app_free(struct app *app)
 		mem_free(app->state[i]);
 	}
 	plan_index_free(&app->index);
+	beside_free(&app->beside);
 	graph_factors_free(&app->factors);
 	graph_factors_free(&app->given);
 	configurations_free(&app->configurations);

@@ -44,6 +44,8 @@ struct app {
 	struct model model;
 	struct plan *plan;               /* model.plan, retained */
 	struct plan_index index;
+	struct beside beside;         /* of the serials beside_of: baseline and plan */
+	uint64_t beside_of[2];
 	struct graph_factors factors;
 	struct graph_factors given;      /* of the graph as read, which knobs mean by "given" */
 	uint64_t given_of;               /* fingerprint of the graph that model.given was found for */

@@ -261,7 +261,7 @@ void completion_find(const char *line, const struct model *model, struct complet
 		offer_kinds(completion, line, part);
 	else if (command == COMMAND_EXPORT && offer_export(completion, line, part))
 		;
-	else if (command == COMMAND_OPEN || command == COMMAND_SAVE || command == COMMAND_EXPORT)
+	else if (command == COMMAND_OPEN || command == COMMAND_AGAINST || command == COMMAND_SAVE || command == COMMAND_EXPORT)
 		offer_files(completion, line, part);
 	else if (strncmp(line, "keep ", 5) == 0 || strncmp(line, "offload ", 8) == 0)
 		offer_names(completion, model, line, part, false, true);

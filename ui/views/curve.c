@@ -103,17 +103,26 @@ static void draw_columns(struct frame *frame, const struct scale *scale, const s
 	}
 }
 
-/* The baseline's curve as dots: its steps are matched by their share of the step when the graphs differ. */
+/* The baseline's positions that stand where [*first, *last] do: of another file's step the same phase's, else by their share of the step. */
+static void baseline_positions(const struct model *model, uint32_t *first, uint32_t *last)
+{
+	uint64_t ops = model->plan->graph->ops, theirs = model->baseline->graph->ops;
+	uint32_t from = *first, to = *last;
+	*first = model->beside ? beside_position(model->beside, 1, from) : (uint32_t)(from * theirs / ops);
+	*last = !model->beside ? (uint32_t)(to * theirs / ops) : to + 1 < ops ? beside_position(model->beside, 1, to + 1) : beside_position(model->beside, 1, to);
+}
+
+/* The baseline's curve as dots. */
 static void draw_baseline(struct frame *frame, const struct scale *scale, const struct model *model)
 {
 	const struct plan *baseline = model->baseline;
-	uint64_t ops = model->plan->graph->ops, theirs = baseline->graph->ops;
-	if (theirs == 0 || baseline->fingerprint == model->plan->fingerprint)
+	if (baseline->graph->ops == 0 || baseline->fingerprint == model->plan->fingerprint)
 		return;
 	for (int x = 0; x < scale->plot.width; x++) {
 		uint32_t first, last;
 		model_column(model, x, scale->plot.width, &first, &last);
-		uint32_t position = plan_highest(baseline, (uint32_t)(first * theirs / ops), (uint32_t)(last * theirs / ops));
+		baseline_positions(model, &first, &last);
+		uint32_t position = plan_highest(baseline, first, last);
 		int y = row_of(scale, baseline->ordered->live[position]);
 		if (y >= 0 && y < scale->plot.height)
 			frame_overlay(frame, scale->plot.x + x, scale->plot.y + y, GLYPH_DOT, ROLE_BASELINE);

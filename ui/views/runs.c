@@ -145,6 +145,24 @@ static void draw_knob_changes(struct frame *frame, int x, int y, int end, const 
 	}
 }
 
+/* What at its peak only the baseline has, and only the plan, by what asked for it: the largest of each. */
+static void draw_holders(struct frame *frame, struct rect rect, const struct beside *beside)
+{
+	static const char *const heads[2] = { "at its peak only the baseline has", "at its peak only this plan has" };
+	int y = rect.y;
+	char text[32];
+	for (int side = 0; side < 2; side++) {
+		int64_t sum = 0;
+		for (uint32_t i = 0; i < beside->holders[side]; i++)
+			sum += beside->holder[side][i].bytes;
+		frame_print(frame, rect.x, y++, side == 0 ? ROLE_BASELINE : ROLE_LABEL, "%s %s", heads[side], bytes_text(sum, text, sizeof text));
+		for (uint32_t i = 0; i < beside->holders[side] && i + 1 < (uint32_t)rect.height / 2; i++) {
+			frame_right(frame, rect.x + 10, y, ROLE_TEXT, bytes_text(beside->holder[side][i].bytes, text, sizeof text));
+			frame_name(frame, rect.x + 12, y++, rect.width - 12, ROLE_TEXT, beside->holder[side][i].place);
+		}
+	}
+}
+
 /* Baseline against the selected plan, or what to do to have one. */
 static void draw_differences(struct frame *frame, int y, const struct model *model, uint32_t selected)
 {
@@ -166,6 +184,11 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	draw_amount(frame, y + 6, "caching", plan_caching(theirs), plan_caching(ours));
 	draw_times(frame, y + 7, theirs, ours);
 	bool beside = frame->window.width >= 84, timed = theirs->transformed->sharded && ours->transformed->sharded;
+	if (model->beside && ours->serial == model->plan->serial) {
+		if (beside)
+			draw_holders(frame, (struct rect){ 56, y + 1, frame->window.width - 56, DIFFERENCE_ROWS - 1 }, model->beside);
+		return;
+	}
 	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7 + timed, y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
 }
 

@@ -197,14 +197,6 @@ char *gap_text(int64_t value, int64_t bound, char *text, size_t size)
 	return text;
 }
 
-char *change_text(int64_t bytes, char *text, size_t size)
-{
-	char amount[32];
-	bytes_text(bytes < 0 ? -bytes : bytes, amount, sizeof amount);
-	snprintf(text, size, "%s%s", bytes > 0 ? "+" : bytes < 0 ? "-" : "", amount);
-	return text;
-}
-
 uint32_t scroll_to(uint32_t top, uint32_t row, uint32_t rows, int visible)
 {
 	uint32_t page = visible > 0 ? (uint32_t)visible : 1;

@@ -47,6 +47,7 @@
 #include "configurations.h"
 #include "graph_factors.h"
 #include "plan_index.h"
+#include "src/plan/beside.h"
 #include "src/plan/came_to.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
@@ -62,6 +63,7 @@ struct model {
 	const struct plan_index *index;   /* of plan */
 	const struct factors *factors;    /* of plan's graph, while a view shows them; else NULL */
 	const struct plan *baseline;      /* or NULL */
+	const struct beside *beside;      /* baseline and plan, [0] and [1], where they are of different graphs as read; else NULL */
 	const struct plan *const *run;    /* [runs] every plan so far, oldest first */
 	uint32_t runs;
 	const struct scenario *scenario;  /* what is asked for; plan->scenario is what the plan answers */
@@ -130,8 +132,6 @@ enum role storage_role(const struct plan *plan, uint32_t storage);
 bool text_contains(const char *text, const char *part);
 /* "11,737" */
 char *count_text(uint64_t count, char text[32]);
-/* "+1.50 GiB", "-12 KiB", "0 B" */
-char *change_text(int64_t bytes, char *text, size_t size);
 /* How far a value is above its bound: "1.25 %", and not 0.00 % where it is above; "unknown" without a bound. */
 char *gap_text(int64_t value, int64_t bound, char *text, size_t size);
 /* First row to show so that row stays inside a list of so many visible rows, moving as little as possible. */

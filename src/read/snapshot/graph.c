@@ -62,8 +62,27 @@ struct making {
 static bool phase_of(const struct stacks *stacks, uint32_t stack, uint8_t *phase)
 {
 	*phase = stacks_within(stacks, stack, "torch/optim/") ? PHASE_UPDATE
-		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "torch/_tensor.py") ? PHASE_BACKWARD : PHASE_FORWARD;
+		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "torch/_tensor.py") || stacks_within(stacks, stack, "torch::autograd::Engine")
+		? PHASE_BACKWARD : PHASE_FORWARD;
 	return stack != 0;
+}
+
+/* Autograd's thread on a GPU has no Python frames: what comes without a trace behind a forward pass and before an update is the backward pass. */
+static void guess_backward(struct draft *draft, uint32_t ops)
+{
+	uint8_t next = PHASE_FORWARD;
+	bool before = false;
+	for (uint32_t op = 0; op < ops; op++)
+		before |= draft_op_at(draft, op)->has_phase;
+	for (uint32_t op = ops; op-- > 1 && before; ) {
+		struct op *it = draft_op_at(draft, op);
+		if (it->has_phase)
+			next = it->phase;
+		else if (next == PHASE_UPDATE || next == PHASE_BACKWARD) {
+			it->has_phase = true;
+			it->phase = PHASE_BACKWARD;
+		}
+	}
 }
 
 static enum status out_of_memory(struct making *making)
@@ -130,6 +149,7 @@ static enum status make(struct making *making)
 			making->event[making->ops++] = buffers->lower[i];
 			status = add_op(making, i) == NONE ? out_of_memory(making) : OK;
 		}
+	guess_backward(making->draft, making->ops);
 	for (uint32_t i = 0, op = 1; i < buffers->n && status == OK; i++)
 		status = add_buffer(making, i, making->facts->origin[i].before ? NONE : op++);
 	return status;

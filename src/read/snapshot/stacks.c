@@ -192,10 +192,12 @@ char *stacks_path(const struct stacks *stacks, uint32_t stack, char *text, size_
 	return text;
 }
 
-bool stacks_within(const struct stacks *stacks, uint32_t stack, const char *file)
+bool stacks_within(const struct stacks *stacks, uint32_t stack, const char *word)
 {
-	for (uint32_t i = 0; stack && i < stacks->stack[stack - 1].count; i++)
-		if (strstr(text_of(stacks, stacks->frame[stacks->item[stacks->stack[stack - 1].first + i] - 1].file), file))
+	for (uint32_t i = 0; stack && i < stacks->stack[stack - 1].count; i++) {
+		const struct stack_frame *frame = &stacks->frame[stacks->item[stacks->stack[stack - 1].first + i] - 1];
+		if (strstr(text_of(stacks, frame->file), word) || strstr(text_of(stacks, frame->name), word))
 			return true;
+	}
 	return false;
 }

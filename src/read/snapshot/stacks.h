@@ -43,7 +43,7 @@ char *stacks_frame_text(const struct stacks *stacks, uint32_t frame, char *text,
 char *stacks_path(const struct stacks *stacks, uint32_t stack, char *text, size_t size);
 /* A frame's function, or "". */
 const char *stacks_function(const struct stacks *stacks, uint32_t frame);
-/* Whether a frame's file has that text in its name. */
-bool stacks_within(const struct stacks *stacks, uint32_t stack, const char *file);
+/* Whether a frame's file, or its function, has that word in its name. */
+bool stacks_within(const struct stacks *stacks, uint32_t stack, const char *word);
 
 #endif

@@ -5,6 +5,7 @@
 #include "tests/common/random_graph.h"
 #include "src/models/models.h"
 #include "src/read/input.h"
+#include "src/plan/beside.h"
 #include "src/plan/planner.h"
 #include "tests/common/support.h"
 
@@ -278,4 +279,61 @@ Test(planner, every_allocation_may_fail)
 		if (error.status == OK)
 			allowed = 20000;
 	}
+}
+
+/* ---- two plans laid over each other ------------------------------------------------------------------------ */
+
+static int64_t holders_sum(const struct beside *beside, int side)
+{
+	int64_t sum = 0;
+	for (uint32_t i = 0; i < beside->holders[side]; i++)
+		sum += beside->holder[side][i].bytes;
+	return sum;
+}
+
+/* What is told of both peaks adds up to them, positions keep their order and end within the other step. */
+static void expect_beside(const struct plan *one, const struct plan *other, struct beside *beside)
+{
+	cr_assert_eq(beside_make(one, other, beside), OK);
+	for (int side = 0; side < 2; side++) {
+		const struct plan *ours = side == 0 ? one : other, *theirs = side == 0 ? other : one;
+		cr_expect_eq(beside->peak[side], holders_sum(beside, side) + beside->paired[side] + beside->workspace[side] + beside->rest[side]);
+		cr_expect_eq(beside->peak[side], plan_peak(ours));
+		for (uint32_t at = 0, before = 0; at < ours->graph->ops; at++) {
+			uint32_t there = beside_position(beside, side, at);
+			cr_assert(there >= before && there < theirs->graph->ops, "position %u stands at %u", at, there);
+			before = there;
+		}
+		for (int i = 0; i < BESIDE_PARTS; i++)
+			cr_expect(beside->part[i].peak[side] <= beside->peak[side]);
+	}
+}
+
+Test(beside, peaks_add_up_and_a_step_beside_itself_has_nothing_of_its_own)
+{
+	struct error error = { 0 };
+	struct beside beside;
+	struct graph *graph = small_resnet(), *other = sample("samples/mobilenet_v2_b1_adam.jsonl.gz"), *trace = sample("tests/corpus/snapshot/stacks_2.pickle");
+	struct plan *read = plan_as_read(graph, NULL, NULL, &error), *foreign = plan_as_read(other, NULL, NULL, &error), *ran = plan_as_read(trace, NULL, NULL, &error);
+	cr_assert(read && foreign && ran, "%s", error.text);
+	cr_expect_eq(plan_peak(read), read->ordered->program_peak, "its own order");
+	expect_beside(read, read, &beside);
+	cr_expect(beside.phases && beside.steps[0] == 1);
+	cr_expect(beside.holders[0] == 0 && beside.holders[1] == 0 && beside.paired[0] == beside.paired[1]);
+	for (uint32_t at = 0; at < graph->ops; at++)
+		cr_assert_eq(beside_position(&beside, 0, at), at);
+	beside_free(&beside);
+	expect_beside(read, foreign, &beside);
+	cr_expect(beside.holders[0] > 0 && beside.holders[1] > 0 && beside.rest[0] == 0);
+	beside_free(&beside);
+	expect_beside(ran, foreign, &beside);
+	cr_expect_str_eq(beside.holder[0][0].place, "/home/u/train.py:20 in main");
+	beside_free(&beside);
+	plan_release(read);
+	plan_release(foreign);
+	plan_release(ran);
+	graph_release(graph);
+	graph_release(other);
+	graph_release(trace);
+	cr_assert_eq(memory_blocks(), 0);
 }

@@ -1,0 +1,128 @@
+/* compare_command.c: `tidemark compare FIRST SECOND`: a step as it ran beside another one as planned, of any formats. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "batch.h"
+#include "src/base/output.h"
+#include "src/base/words.h"
+#include "src/write/beside_report.h"
+#include "options.h"
+
+struct request {
+	struct command_line line;
+	struct scenario scenario;
+	struct export_options options;
+	enum export_kind_id kind;   /* EXPORT_text: the report */
+};
+
+static int take_kind(struct request *request, const char *value)
+{
+	static const char *const words[] = { "text", "json", "csv", "svg", "pdf", "png", "tikz" };
+	int word = 0, code = option_word(&request->line, OPTION_as, value, words, (int)(sizeof words / sizeof *words), &word);
+	request->kind = export_find(words[word]);
+	return code;
+}
+
+static int take_option(void *context, int row, const char *value)
+{
+	struct request *request = context;
+	char *end;
+	if (row == OPTION_as)
+		return take_kind(request, value);
+	request->options.width = strtod(value, &end);
+	return *value && !*end && request->options.width >= CANVAS_LEAST && request->options.width <= CANVAS_MOST ? EXIT_FINE
+		: usage_error("compare", "--width %s: expected points, %.0f to %.0f", value, CANVAS_LEAST, CANVAS_MOST);
+}
+
+static void help(void)
+{
+	putchar('\n');
+	words_print(stdout, "", 0, "FIRST is taken as it ran: a memory snapshot, a compiler's plan, or any graph in its own order, at its own addresses where it has some. SECOND is "
+		"planned, with --set and the other knobs; --graph and --dim are of it. Said are both peaks, the highest points of forward pass, backward pass and update, "
+		"and what at its peak only one of them holds: buffers alive at both peaks are paired by size, and by the place in the source where both name it. "
+		"--as csv, svg, pdf, png or tikz writes both timelines, matched by phases.");
+}
+
+static enum status write_it(const struct request *request, const struct beside_report *report, FILE *stream, struct error *error)
+{
+	if (request->kind == EXPORT_json)
+		beside_json(report, stream);
+	else if (request->kind == EXPORT_text)
+		beside_text(report, stream);
+	else
+		return beside_timeline(report, &request->options, request->kind, stream, error);
+	return OK;
+}
+
+static int compare(const struct request *request, const struct plan *first, const struct plan *second)
+{
+	struct beside beside;
+	struct error error = { 0 };
+	struct output output;
+	struct beside_report report = { .plan = { first, second }, .beside = &beside };
+	for (int side = 0; side < 2; side++) {
+		const char *name = strrchr(request->line.operand[side], '/');
+		report.name[side] = name ? name + 1 : request->line.operand[side];
+	}
+	enum status status = beside_make(first, second, &beside);
+	if (status != OK)
+		fail_memory(&error);
+	if (status == OK)
+		status = output_open(&output, request->line.output, true, &error);
+	if (status == OK)
+		status = output_close(&output, write_it(request, &report, output.stream, &error), &error);
+	beside_free(&beside);
+	return status == OK ? plan_exit(second) : complain(NULL, &error, status);
+}
+
+static struct plan *first_plan(const struct request *request, int *code)
+{
+	const char *path = request->line.operand[0];
+	struct error error = { 0 };
+	struct graph *graph = batch_open(path, NULL, code);
+	if (!graph)
+		return NULL;
+	struct plan *plan = plan_as_read(graph, request->line.rules_file, batch_cancel(), &error);
+	graph_release(graph);
+	if (!plan)
+		*code = batch_signal() && error.status == CANCELLED ? batch_signal() : complain(path, &error, error.status);
+	return plan;
+}
+
+static int serve(const struct request *request)
+{
+	int code = EXIT_FINE;
+	bool binary = request->kind == EXPORT_pdf || request->kind == EXPORT_png;
+	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
+		return usage_error("compare", "this is binary and standard output is a terminal: give -o FILE");
+	struct plan *first = first_plan(request, &code);
+	struct graph *graph = first ? batch_open(request->line.operand[1], &request->line.reading, &code) : NULL;
+	batch_limit(request->line.seconds);
+	if (graph)
+		batch_doubt(&request->scenario, graph);
+	struct plan *second = graph ? batch_plan(graph, request->line.operand[1], &request->scenario, request->line.rules_file, PLAN_COMPLETE, &code) : NULL;
+	if (second) {
+		batch_limit_signals_end();
+		code = compare(request, first, second);
+	}
+	graph_release(graph);
+	plan_release(first);
+	plan_release(second);
+	return code;
+}
+
+int compare_command(int argc, char **argv)
+{
+	struct request request = { .line = { .command = SUBCOMMAND_compare, .take = take_option, .help = help }, .kind = EXPORT_text };
+	scenario_init(&request.scenario);
+	request.line.scenario = &request.scenario;
+	request.line.context = &request;
+	int code = command_line_parse(&request.line, argc, argv);
+	if (code == EXIT_FINE && !request.line.helped) {
+		request.kind = request.line.json ? EXPORT_json : request.kind;
+		code = serve(&request);
+	}
+	scenario_done(&request.scenario);
+	return code;
+}

@@ -1,0 +1,48 @@
+/* scenario_lines.c: edits of a scenario as the prompt and session files have them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario_lines.h"
+
+enum status scenario_line_unpin(struct scenario *scenario, const char *argument, struct error *error)
+{
+	char *end;
+	unsigned long n = strtoul(argument, &end, 10);
+	return end == argument || *end ? fail(error, BAD_INPUT, "unpin N: which pin?") : scenario_unpin(scenario, (uint32_t)n, error);
+}
+
+enum status scenario_line_reset(struct scenario *scenario, const char *argument, struct error *error)
+{
+	if (!*argument) {
+		scenario_done(scenario);
+		scenario_init(scenario);
+		return OK;
+	}
+	enum knob_id knob = knob_find(argument);
+	if (knob == KNOB_COUNT)
+		return knob_unknown(argument, error);
+	scenario->value[knob] = knobs[knob].normal;
+	return OK;
+}
+
+enum status scenario_line_set(struct scenario *scenario, const char *argument, struct error *error)
+{
+	char assignment[200];
+	enum status status = OK;
+	do {
+		const char *end = argument;
+		size_t length;
+		do
+			end += strcspn(end, " \t") + strspn(end + strcspn(end, " \t"), " \t");
+		while (*end && strcspn(end, "=") > strcspn(end, " \t"));
+		for (length = (size_t)(end - argument); length > 0 && strchr(" \t", argument[length - 1]); length--)
+			;
+		if (length >= sizeof assignment)
+			return fail(error, BAD_INPUT, "set KNOB=VALUE: the value is too long");
+		snprintf(assignment, sizeof assignment, "%.*s", (int)length, argument);
+		status = scenario_set(scenario, assignment, error);
+		argument = end;
+	} while (status == OK && *argument);
+	return status;
+}

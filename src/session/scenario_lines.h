@@ -1,0 +1,14 @@
+/* scenario_lines.h: what follows `set`, `reset` and `unpin` at the prompt and in session files. */
+#ifndef TIDEMARK_SESSION_SCENARIO_LINES_H
+#define TIDEMARK_SESSION_SCENARIO_LINES_H
+
+#include "src/scenario/scenario.h"
+
+/* "k=v l=w ...": an assignment reaches to the word with the next '='. */
+enum status scenario_line_set(struct scenario *scenario, const char *argument, struct error *error);
+/* A knob's name, or nothing: all of them. */
+enum status scenario_line_reset(struct scenario *scenario, const char *argument, struct error *error);
+/* A pin's number, from 1 on. */
+enum status scenario_line_unpin(struct scenario *scenario, const char *argument, struct error *error);
+
+#endif
