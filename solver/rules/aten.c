@@ -1,6 +1,6 @@
 /* aten.c: the rules of PyTorch's operators.
  *
- * Saved tensors are those that PyTorch 1.13 keeps (measured on 101 operators). In-place variants ("relu_")
+ * Saved tensors are those that PyTorch keeps (measured on 101 operators of 1.13; of others as its derivatives say). In-place variants ("relu_")
  * have their plain operator's rule. Scalars are no operands.
  */
 #include "rules.h"
@@ -27,21 +27,46 @@ const struct rule rules_aten[] = {
 	{ "aten.linear", "... k+, n k+, ?&n -> ... n", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, 0 },
 	{ "aten.mv", "m k+, k+ -> m", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, 0 },
 	{ "aten.dot", "k+, k+ -> ", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, 0 },
+	{ "aten.vdot", "k+, k+ -> ", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, 0 },
+	{ "aten.addmv", "&m?, m k+, k+ -> m", COST_CONTRACTION, "0 1 2", "i1|2 i2|1", NULL, 0 },
+	{ "aten._grouped_mm", "t^ k+, e^ k+ n, e^ -> t n | e m k+, e k+ n, ?e -> e m n | m t^, t^ n, e^ -> e m n", COST_CONTRACTION, "0 1", "i0|1 i1|0 i2", NULL, 0 },
+	{ "aten._scaled_mm", "m k+, k+ n, ?, ?, ?&n -> m n | m k+, k+ n, m 1, 1 n, ?&n -> m n", COST_CONTRACTION, "", "", NULL, TRAIT_PRODUCT },
+	{ "aten._cdist_forward", "... n k^, ... m k^ -> ... n m", COST_CONTRACTION, "0 1", "i0 i1 o0", NULL, 0 },
+	{ "aten._cdist_backward", "... n^ m^, ... n^ k^, ... m^ k^, ... n^ m^ -> ... n k", COST_CONTRACTION, "", "", NULL, 0 },
 	{ "aten.convolution", "b (g c+) y~k.., (g o) c+ k.., ?&(g o) -> b (g o) y..", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, TRAIT_CONVOLUTION },
 	{ "aten.convolution_backward", "b+ (g o+) y+.., b+ (g c) y~k.., ?(g o+) c k.. -> ?b (g c) y~k.., ?(g o) c k.., ?(g o)",
 		COST_CONTRACTION, "", "", NULL, 0 },
 
 	/* attention in one kernel: queries, keys, values; the result and the log-sum-exp; groups of queries may share a head of keys,
 	 * values may have a width of their own */
-	{ "aten._scaled_dot_product_flash_attention", "b h q d^, b h t^ d^, b h t^ d^ -> b h q d, ?b h q"
-		" | b (k g) q d^, b k t^ d^, b k t^ d^ -> b (k g) q d, ?b (k g) q"
-		" | b h q d^, b h t^ d^, b h t^ v^ -> b h q v, ?b h q", COST_ATTENTION,
+	{ "aten._scaled_dot_product_flash_attention", "b h q d^, b h t^ d^, b h t^ d^ -> b h q d, ?b h q, ?r!, ?, ?z!"
+		" | b (k g) q d^, b k t^ d^, b k t^ d^ -> b (k g) q d, ?b (k g) q, ?r!, ?, ?z!"
+		" | b h q d^, b h t^ d^, b h t^ v^ -> b h q v, ?b h q, ?r!, ?, ?z!", COST_ATTENTION,
 		"0 1 2", "i0 i1 i2 o0 o1", NULL, TRAIT_STATISTICS },
 	{ "aten._scaled_dot_product_flash_attention_backward",
-		"b h q+ d^, b h q+ d^, b h t^ d^, b h t^ d^, b h q+ d^, ?b h q+ -> b h q d, b h t d, b h t d"
-		" | b (k g+) q+ d^, b (k g+) q+ d^, b k t^ d^, b k t^ d^, b (k g+) q+ d^, ?b (k g+) q+ -> b (k g) q d, b k t d, b k t d"
-		" | b h q+ v^, b h q+ d^, b h t^ d^, b h t^ v^, b h q+ v^, ?b h q+ -> b h q d, b h t d, b h t v",
+		"b h q+ d^, b h q+ d^, b h t^ d^, b h t^ d^, b h q+ d^, ?b h q+, ?r!, ? -> b h q d, b h t d, b h t d"
+		" | b (k g+) q+ d^, b (k g+) q+ d^, b k t^ d^, b k t^ d^, b (k g+) q+ d^, ?b (k g+) q+, ?r!, ? -> b (k g) q d, b k t d, b k t d"
+		" | b h q+ v^, b h q+ d^, b h t^ d^, b h t^ v^, b h q+ v^, ?b h q+, ?r!, ? -> b h q d, b h t d, b h t v",
 		COST_ATTENTION_BACKWARD, "", "", NULL, 0 },
+
+	/* on GPUs, with a mask that is added; the efficient kernel rounds the rows of its statistics up */
+#define MASKED(rows) \
+	"b h q d^, b h t^ d^, b h t^ d^, ?b? h? q? t^ -> b h q d, ?" rows ", ?, ?, ?z!" \
+	" | b (k g) q d^, b k t^ d^, b k t^ d^ -> b (k g) q d, ?b (k g) q, ?, ?, ?z!" \
+	" | b h q d^, b h t^ d^, b h t^ v^, ?b? h? q? t^ -> b h q v, ?" rows ", ?, ?, ?z!"
+#define MASKED_BACKWARD(rows, before, behind) \
+	"b h q+ d^, b h q+ d^, b h t^ d^, b h t^ d^, " before "b h q+ d^, ?" rows ", ?, ?" behind " -> b h q d, b h t d, b h t d, ?b? h? q? t" \
+	" | b h q+ v^, b h q+ d^, b h t^ d^, b h t^ v^, " before "b h q+ v^, ?" rows ", ?, ?" behind " -> b h q d, b h t d, b h t v, ?b? h? q? t"
+	{ "aten._scaled_dot_product_efficient_attention", MASKED("b h q") " | b h q^ d^, b h t^ d^, b h t^ v^, ?b? h? q? t^ -> b h q v, ?b h l!, ?, ?", COST_ATTENTION,
+		"0 1 2 3", "i0 i1 i2 i3 o0 o1", NULL, TRAIT_STATISTICS },
+	{ "aten._scaled_dot_product_efficient_attention_backward",
+		MASKED_BACKWARD("b h q+", "?b? h? q? t^, ", "")
+		" | b h q^ v^, b h q^ d^, b h t^ d^, b h t^ v^, ?b? h? q? t^, b h q^ v^, ?b h l!, ?, ? -> b h q d, b h t d, b h t v, ?b? h? q? t",
+		COST_ATTENTION_BACKWARD, "", "", NULL, 0 },
+	{ "aten._scaled_dot_product_cudnn_attention", MASKED("b h q 1"), COST_ATTENTION, "0 1 2", "i0 i1 i2 i3 o0 o1", NULL, TRAIT_STATISTICS },
+	{ "aten._scaled_dot_product_cudnn_attention_backward", MASKED_BACKWARD("b h q+ 1", "", ", ?b? h? q? t^"), COST_ATTENTION_BACKWARD, "", "", NULL, 0 },
+	{ "aten._scaled_dot_product_fused_attention_overrideable", MASKED("b h q"), COST_ATTENTION, "0 1 2 3", "i0 i1 i2 i3 o0 o1", NULL, TRAIT_STATISTICS },
+	{ "aten._scaled_dot_product_fused_attention_overrideable_backward", MASKED_BACKWARD("b h q+", "?b? h? q? t^, ", ""), COST_ATTENTION_BACKWARD, "", "", NULL, 0 },
 
 	/* on CPUs; the mask is added */
 	{ "aten._scaled_dot_product_flash_attention_for_cpu", "b h q d^, b h t^ d^, b h t^ d^ -> b h q d, ?b h q"
@@ -59,9 +84,23 @@ const struct rule rules_aten[] = {
 	{ "aten.native_layer_norm_backward", "...+ h^, ...+ h^, ...+ 1, ...+ 1, ?h, ?h -> ?... h, ?h, ?h", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten._fused_rms_norm", "... h^, ?h -> ... h, ... 1", COST_ELEMENT, "0 1", "i0 i1 o1", NULL, TRAIT_STATISTICS },
 	{ "aten._fused_rms_norm_backward", "...+ h^, ...+ h^, ...+ 1, ?h -> ?... h, ?h", COST_ELEMENT, "", "", NULL, 0 },
-	{ "aten.native_batch_norm", "b^ c x^.., c* -> b c x.., c*", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL, TRAIT_STATISTICS | TRAIT_SUMS_OF_CHANNELS },
-	{ "aten.native_batch_norm_backward", "b^ c x^.., b^ c x^.., c* -> ?b c x.., ?c, ?c", COST_ELEMENT, "", "", NULL, TRAIT_SUMS_OF_CHANNELS },
+	/* in training; with statistics of its own the result is an affine function, and nothing is kept. cuDNN keeps bytes of its own */
+#define BATCH_NORM "b^ c x^.., c* -> b c x.., ?c, ?c, ?z! | b c x.., c* -> b c x.., ?z!, ?z!, ?z!"
+#define BATCH_NORM_BACKWARD "b^ c x^.., b^ c x^.., c* -> ?b c x.., ?c, ?c | b^ c x^.., b^ c x^.., c*, ?z!, ?z!, ?z! -> ?b c x.., ?c, ?c"
+	{ "aten.native_batch_norm", BATCH_NORM, COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL, TRAIT_STATISTICS | TRAIT_SUMS_OF_CHANNELS },
+	{ "aten.native_batch_norm_backward", BATCH_NORM_BACKWARD, COST_ELEMENT, "", "", NULL, TRAIT_SUMS_OF_CHANNELS },
 	{ "aten._native_batch_norm_legit", "b^ c x^.., c* -> b c x.., c*", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL, TRAIT_STATISTICS | TRAIT_SUMS_OF_CHANNELS },
+	{ "aten._native_batch_norm_legit_functional", "b^ c x^.., c* -> b c x.., c*", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", "aten.native_batch_norm_backward", TRAIT_STATISTICS | TRAIT_SUMS_OF_CHANNELS },
+	{ "aten._native_batch_norm_legit_no_training", BATCH_NORM, COST_ELEMENT, "0 1 2", "i0 i1", "aten.native_batch_norm_backward", TRAIT_STATISTICS },
+	{ "aten._batch_norm_with_update", BATCH_NORM, COST_ELEMENT, "0 1 2", "i0 i1 o1 o2 o3", "aten.batch_norm_backward", TRAIT_STATISTICS | TRAIT_SUMS_OF_CHANNELS },
+	{ "aten.batch_norm_backward", BATCH_NORM_BACKWARD, COST_ELEMENT, "", "", NULL, TRAIT_SUMS_OF_CHANNELS },
+	{ "aten.cudnn_batch_norm", BATCH_NORM, COST_ELEMENT, "0 1 2", "i0 i1 o1 o2 o3", NULL, TRAIT_STATISTICS | TRAIT_SUMS_OF_CHANNELS },
+	{ "aten.cudnn_batch_norm_backward", BATCH_NORM_BACKWARD, COST_ELEMENT, "", "", NULL, TRAIT_SUMS_OF_CHANNELS },
+	{ "aten.miopen_batch_norm", BATCH_NORM, COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL, TRAIT_STATISTICS | TRAIT_SUMS_OF_CHANNELS },
+	{ "aten.miopen_batch_norm_backward", BATCH_NORM_BACKWARD, COST_ELEMENT, "", "", NULL, TRAIT_SUMS_OF_CHANNELS },
+	{ "aten._weight_norm_interface", "o i^, o 1 -> o i, o 1 | o i^ x^, o 1 1 -> o i x, o 1 1 | o i^ x^ y^, o 1 1 1 -> o i x y, o 1 1 1", COST_ELEMENT, "0 1", "i0 i1 o1", NULL, 0 },
+	{ "aten._weight_norm_interface_backward", "o i^, o i^, o 1, o 1 -> o i, o 1 | o i^ x^, o i^ x^, o 1 1, o 1 1 -> o i x, o 1 1"
+		" | o i^ x^ y^, o i^ x^ y^, o 1 1 1, o 1 1 1 -> o i x y, o 1 1 1", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.native_group_norm", "b (g c^) x^.., ?(g c), ?(g c) -> b (g c) x.., b g, b g", COST_ELEMENT, "0 1 2", "i0 i1 o1 o2", NULL, TRAIT_STATISTICS },
 	{ "aten.native_group_norm_backward", "b+ (g c^) x^.., b+ (g c^) x^.., b+ g, b+ g, ?(g c) -> ?b (g c) x.., ?(g c), ?(g c)",
 		COST_ELEMENT, "", "", NULL, 0 },
@@ -85,6 +124,14 @@ const struct rule rules_aten[] = {
 	{ "aten.smooth_l1_loss_backward", ", x.., x.. -> x.. | x.., x.., x.. -> x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
 	{ "aten.binary_cross_entropy_with_logits", "x+.., x+.. ->  | x.., x.. -> x..", COST_ELEMENT, "0", "i0 i1", NULL, TRAIT_WIDE },
 	{ "aten.binary_cross_entropy_with_logits_backward", ", x.., x.. -> x.. | x.., x.., x.. -> x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
+	{ "aten.huber_loss", "x+.., x+.. ->  | x.., x.. -> x..", COST_ELEMENT, "0 1", "i0 i1", NULL, TRAIT_WIDE },
+	{ "aten.huber_loss_backward", ", x.., x.. -> x.. | x.., x.., x.. -> x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
+	{ "aten.soft_margin_loss", "x+.., x+.. ->  | x.., x.. -> x..", COST_ELEMENT, "0 1", "i0 i1", NULL, TRAIT_WIDE },
+	{ "aten.soft_margin_loss_backward", ", x.., x.. -> x.. | x.., x.., x.. -> x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
+	{ "aten.binary_cross_entropy", "x+.., x+.., ?x+.. ->  | x.., x.., ?x.. -> x..", COST_ELEMENT, "0 1", "i0 i1 i2", NULL, TRAIT_WIDE },
+	{ "aten.binary_cross_entropy_backward", ", x.., x.., ?x.. -> x.. | x.., x.., x.., ?x.. -> x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
+	{ "aten._ctc_loss", "t^ n c^, n s^ -> n, n t y! | t^ n c^, s^ -> n, n t y!", COST_ELEMENT, "0", "i0 i1 o0 o1", NULL, TRAIT_WIDE },
+	{ "aten._ctc_loss_backward", "n, t^ n c^, n s^, n, n t^ y^ -> t n c | n, t^ n c^, s^, n, n t^ y^ -> t n c", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
 	{ "aten.cross_entropy_loss", "n+ v^, n+ -> ", COST_ELEMENT, "0", "x:f32(n v) i1", NULL, 0 },
 
 	/* tables */
@@ -92,6 +139,16 @@ const struct rule rules_aten[] = {
 	{ "aten.embedding_dense_backward", "...+ h, ...+ -> v h", COST_ELEMENT, "", "", NULL, TRAIT_SCATTER | TRAIT_ROWS },
 	{ "aten.gather", "... v^, ... k -> ... k", COST_ELEMENT, "0", "i0* i1", NULL, 0 },
 	{ "aten.scatter", "... v^, ... k^, ?... k^ -> ... v", COST_ELEMENT, "0 2", "i1", NULL, 0 },
+	{ "aten.scatter_add", "... v^, ... k^, ?... k^ -> ... v", COST_ELEMENT, "0 2", "i1", NULL, 0 },
+	{ "aten.scatter_reduce", "... v^, ... k^, ?... k^ -> ... v", COST_ELEMENT, "0 2", "i0 i1 i2 o0", NULL, 0 },
+	{ "aten.searchsorted", "... v^, ... k -> ... k", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.bucketize", "..., v^ -> ...", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.isin", "..., v^ -> ...", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._embedding_bag", "v^ h, n^, b^ -> b h, ?n, ?b, ?b | v^ h, n^, b^ -> b h, ?o!, ?p!, ?r!", COST_ELEMENT, "0", "i1 i2 o1 o2 o3", "aten._embedding_bag_dense_backward", 0 },
+	{ "aten._embedding_bag_dense_backward", "b^ h, n^, n^, ?b^, ?b^ -> v! h | b^ h, n^, o!, p!, r! -> v! h", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.index_add", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
+	{ "aten.masked_scatter", "b^ n^.., b^ n^.., k^ e^ -> b n..", COST_ELEMENT, "0 2", "i1", NULL, 0 },
+	{ "aten.slice_scatter", "b n^.., b m^.. -> b n.. | n^.., m^.. -> n..", COST_ELEMENT, "0 1", "", NULL, 0 },
 	{ "aten.index_select", "@gather", COST_ELEMENT, "0", "i1", NULL, 0 },
 	{ "aten.index", "@gather", COST_ELEMENT, "0", "i1", NULL, 0 },
 	{ "aten.index_put", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
@@ -118,6 +175,53 @@ const struct rule rules_aten[] = {
 	{ "aten.upsample_nearest1d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.upsample_linear1d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
 	{ "aten.upsample_linear1d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.max_pool3d_with_indices", "b c y~.. -> b c y.., b c y..", COST_ELEMENT, "0", "i0 o1", NULL, 0 },
+	{ "aten.max_pool3d_with_indices_backward", "b c y.., b c y~.., b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.adaptive_max_pool2d", "b c y~.. -> b c y.., b c y..", COST_ELEMENT, "0", "i0 o1", NULL, 0 },
+	{ "aten.adaptive_max_pool2d_backward", "b c y.., b c y~.., b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.adaptive_max_pool3d", "b c y~.. -> b c y.., b c y..", COST_ELEMENT, "0", "i0 o1", NULL, 0 },
+	{ "aten.adaptive_max_pool3d_backward", "b c y.., b c y~.., b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.avg_pool3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "i0*", NULL, 0 },
+	{ "aten.avg_pool3d_backward", "b c y.., b c y~.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._adaptive_avg_pool3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "i0*", NULL, 0 },
+	{ "aten._adaptive_avg_pool3d_backward", "b c y.., b c y~.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.reflection_pad1d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "i0*", NULL, 0 },
+	{ "aten.reflection_pad1d_backward", "b c y.., b c y~.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.reflection_pad2d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "i0*", NULL, 0 },
+	{ "aten.reflection_pad2d_backward", "b c y.., b c y~.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.reflection_pad3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "i0*", NULL, 0 },
+	{ "aten.reflection_pad3d_backward", "b c y.., b c y~.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.replication_pad1d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "i0*", NULL, 0 },
+	{ "aten.replication_pad1d_backward", "b c y.., b c y~.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.replication_pad2d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "i0*", NULL, 0 },
+	{ "aten.replication_pad2d_backward", "b c y.., b c y~.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.replication_pad3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "i0*", NULL, 0 },
+	{ "aten.replication_pad3d_backward", "b c y.., b c y~.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._upsample_bicubic2d_aa", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._upsample_bicubic2d_aa_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._upsample_nearest_exact1d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._upsample_nearest_exact1d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._upsample_nearest_exact3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._upsample_nearest_exact3d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.upsample_nearest3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten.upsample_nearest3d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.upsample_trilinear3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten.upsample_trilinear3d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.max_unpool2d", "b c y~.., b c y~.. -> b c y..", COST_ELEMENT, "0", "i1", NULL, 0 },
+	{ "aten.im2col", "b c y~k 1 -> b (c k^) y | b c h^ w^ -> b (c k^) l!", COST_ELEMENT, "0", "", "aten.col2im", 0 },
+	{ "aten.col2im", "b (c k^) y -> b c y~k 1 | b (c k^) l^ -> b c h! w!", COST_ELEMENT, "0", "", "aten.im2col", 0 },
+	{ "aten.pixel_shuffle", "b (c k^) h^ w^ -> b c y! x!", COST_ELEMENT, "0", "", "aten.pixel_unshuffle", 0 },
+	{ "aten.pixel_unshuffle", "b c y^ x^ -> b (c k^) h! w!", COST_ELEMENT, "0", "", "aten.pixel_shuffle", 0 },
+	{ "aten.channel_shuffle", "b c^ x^.. -> b c x..", COST_ELEMENT, "0", "", "aten.channel_shuffle", 0 },
+	{ "aten.native_channel_shuffle", "b c^ x^.. -> b c x..", COST_ELEMENT, "0", "", "aten.native_channel_shuffle", 0 },
+	{ "aten.grid_sampler_2d", "b c h^ w^, b y x e^ -> b c y x", COST_ELEMENT, "0 1", "i0 i1", NULL, 0 },
+	{ "aten.grid_sampler_2d_backward", "b c+ y+ x+, b c+ h^ w^, b y+ x+ e^ -> ?b c h w, b y x e", COST_ELEMENT, "", "", NULL, 0 },
+
+	/* cells of recurrent networks */
+	{ "aten._thnn_fused_lstm_cell", "b (g^ h^), b (g^ h^), b h^, ?(g^ h^), ?(g^ h^) -> b h, b h, b (g h)", COST_ELEMENT, "0 1 2 3 4", "i2 o1 o2", "aten._thnn_fused_lstm_cell_backward_impl", 0 },
+	{ "aten._thnn_fused_lstm_cell_backward_impl", "?b+ h^, ?b+ h^, b+ h^, b+ h^, b+ (g^ h^) -> b (g h), b h, ?(g h)", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._thnn_fused_gru_cell", "b (g^ h^), b (g^ h^), b h^, ?(g^ h^), ?(g^ h^) -> b h, b (s! h)", COST_ELEMENT, "0 1 2 3 4", "o1", NULL, 0 },
+	{ "aten._thnn_fused_gru_cell_backward", "b+ h^, b+ (s^ h^) -> b (g! h), b (g! h), b h, ?(g! h), ?(g! h)", COST_ELEMENT, "", "", NULL, 0 },
 
 	/* reductions */
 	{ "aten.sum", "@reduce+", COST_ELEMENT, "0", "", NULL, TRAIT_LINEAR },
@@ -132,15 +236,41 @@ const struct rule rules_aten[] = {
 	{ "aten.all", "@reduce^", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.any", "@reduce^", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.var", "@reduce^", COST_ELEMENT, "0", "i0", NULL, 0 },
+	{ "aten.std", "@reduce^", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
+	{ "aten.var_mean", "@reduce^", COST_ELEMENT, "0", "i0 o1", NULL, 0 },
+	{ "aten.std_mean", "@reduce^", COST_ELEMENT, "0", "i0 o0 o1", NULL, 0 },
+	{ "aten.nansum", "@reduce^", COST_ELEMENT, "0", "i0", NULL, 0 },
+	{ "aten.median", "@reduce^", COST_ELEMENT, "0", "o1", NULL, 0 },
+	{ "aten.mode", "@reduce^", COST_ELEMENT, "0", "o1", NULL, 0 },
+	{ "aten.kthvalue", "@reduce^", COST_ELEMENT, "0", "o1", NULL, 0 },
+	{ "aten.argmin", "@reduce^", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.count_nonzero", "@reduce^", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.aminmax", "@reduce^", COST_ELEMENT, "0", "i0 o0 o1", NULL, 0 },
 	{ "aten.argmax", "@reduce^", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.topk", "... n^ -> ... k, ... k", COST_ELEMENT, "0", "o1", NULL, TRAIT_CHOICE },
+	{ "aten.multinomial", "... n^ -> ... k", COST_ELEMENT, "", "", NULL, TRAIT_RANDOM },
 	{ "aten.sort", "... n^ -> ... n, ... n", COST_ELEMENT, "0", "o1", NULL, 0 },
 	{ "aten.cumsum", "... n^ -> ... n", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten.cumprod", "... n^ -> ... n", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
+	{ "aten.logcumsumexp", "... n^ -> ... n", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
+	{ "aten.cummax", "... n^ -> ... n, ... n", COST_ELEMENT, "0", "o1", NULL, 0 },
+	{ "aten.cummin", "... n^ -> ... n, ... n", COST_ELEMENT, "0", "o1", NULL, 0 },
 
-	/* spectra: of the last dim */
-	{ "aten._fft_r2c", "... n^ -> ... m!", COST_ELEMENT, "0", "", NULL, 0 },
-	{ "aten._fft_c2r", "... m^ -> ... n!", COST_ELEMENT, "0", "", NULL, 0 },
-	{ "aten._fft_c2c", "... n^ -> ... n", COST_ELEMENT, "0", "", NULL, 0 },
+	/* matrices, each on its own */
+	{ "aten.linalg_inv_ex", "... n^ n^ -> ... n n, ...", COST_ELEMENT, "0", "o0", NULL, 0 },
+	{ "aten.linalg_cholesky_ex", "... n^ n^ -> ... n n, ...", COST_ELEMENT, "0", "o0", NULL, 0 },
+	{ "aten.linalg_qr", "... n^ m^ -> ... n k!, ... k! m", COST_ELEMENT, "0", "o0 o1", NULL, 0 },
+	{ "aten._linalg_svd", "... n^ m^ -> ... n k!, ... k!, ... k! m", COST_ELEMENT, "0", "o0 o1 o2", NULL, 0 },
+	{ "aten._linalg_eigh", "... n^ n^ -> ... n, ... n n", COST_ELEMENT, "0", "o0 o1", NULL, 0 },
+	{ "aten._linalg_det", "... n^ n^ -> ..., ... n n, ... n", COST_ELEMENT, "0", "i0 o0 o1 o2", NULL, 0 },
+	{ "aten._linalg_slogdet", "... n^ n^ -> ..., ..., ... n n, ... n", COST_ELEMENT, "0", "i0 o0 o2 o3", NULL, 0 },
+	{ "aten._linalg_solve_ex", "... n^ n^, ... n^ k^ -> ... n k, ... n n, ... n, ...", COST_ELEMENT, "0 1", "i0 o0 o1 o2", NULL, 0 },
+	{ "aten.linalg_solve_triangular", "... n^ n^, ... n^ k^ -> ... n k | ... n^ n^, ... k^ n^ -> ... k n", COST_ELEMENT, "0 1", "i0 o0", NULL, 0 },
+
+	/* spectra: of any dims but the first */
+	{ "aten._fft_r2c", "b n^.. l^ -> b n.. m! | l^ -> m!", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._fft_c2r", "b n^.. m^ -> b n.. l! | m^ -> l!", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten._fft_c2c", "b n^.. -> b n..", COST_ELEMENT, "0", "", NULL, 0 },
 
 	/* views */
 	{ "tidemark.release", ANY, COST_NONE, "", "", NULL, 0 }, /* no work: a framework lets go of a storage here */
@@ -151,11 +281,13 @@ const struct rule rules_aten[] = {
 	VIEW("slice", "@slice"), VIEW("narrow", "@slice"), VIEW("select", "@select"), VIEW("split", "@split"),
 	VIEW("split_with_sizes", "@split"), VIEW("chunk", "@split"), VIEW("unsafe_split", "@split"), VIEW("unbind", "@unbind"),
 	 VIEW_WITH("detach", "... -> ...", TRAIT_VERBATIM), VIEW("alias", "... -> ..."),
-	VIEW("lift_fresh", "... -> ..."), VIEW("_conj", "... -> ..."), VIEW("view_as_complex", "@opaque"), VIEW("view_as_real", "@opaque"),
+	VIEW("lift_fresh", "... -> ..."), VIEW("_conj", "... -> ..."), VIEW("view_as_complex", "... e! -> ..."), VIEW("view_as_real", "... -> ... e!"),
+	VIEW("diagonal", "n! n! -> n | b n! n! -> b n | b c n! n! -> b c n"), VIEW("unfold", "... n^ -> ... l! k! | b n^ x.. -> b l! x.. k!"),
 
 	/* movers: a new buffer, nothing saved */
 	MOVE_WITH("clone", "... -> ...", TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY), MOVE_WITH("contiguous", "... -> ...", TRAIT_LINEAR), MOVE_WITH("_to_copy", "... -> ...", TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY | TRAIT_CAST), MOVE("copy", ANY),
 	MOVE_WITH("cat", "@cat", TRAIT_JOINTLY_LINEAR), MOVE_WITH("stack", "@stack", TRAIT_JOINTLY_LINEAR), MOVE_WITH("constant_pad_nd", "@pad", TRAIT_LINEAR), MOVE_WITH("repeat", "@expand", TRAIT_LINEAR),
+	MOVE("diagonal_backward", "n! -> n! n! | b n! -> b n! n! | b c n! -> b c n! n!"), MOVE("unfold_backward", "... l^ k^ -> ... n! | b l^ x.. k^ -> b n! x.."),
 	MOVE_WITH("slice_backward", "@pad", TRAIT_LINEAR), MOVE_WITH("select_backward", "@place", TRAIT_LINEAR), MOVE_WITH("roll", "... -> ...", TRAIT_LINEAR), MOVE_WITH("flip", "... -> ...", TRAIT_LINEAR),
 	MOVE_WITH("tril", "... -> ...", TRAIT_LINEAR), MOVE_WITH("triu", "... -> ...", TRAIT_LINEAR),
 
@@ -187,11 +319,29 @@ const struct rule rules_aten[] = {
 	CONSTANT("sign"), CONSTANT_WITH("bernoulli", TRAIT_RANDOM | TRAIT_NOISE), CONSTANT("fill"), CONSTANT("zero"), CONSTANT_WITH("uniform", TRAIT_RANDOM | TRAIT_NOISE), CONSTANT_WITH("normal", TRAIT_RANDOM | TRAIT_NOISE),
 	CONSTANT_WITH("_amp_foreach_non_finite_check_and_unscale", TRAIT_UNSCALES), /* of one gradient; devices that share it combine the flag, one number a step */
 	CONSTANT_WITH("ones_like", TRAIT_WIDE), CONSTANT("zeros_like"), CONSTANT("empty_like"), CONSTANT_WITH("rand_like", TRAIT_RANDOM), CONSTANT("full_like"),
+	ELEMENTWISE("tan", "0", "o0"), ELEMENTWISE("sinh", "0", "i0"), ELEMENTWISE("cosh", "0", "i0"), ELEMENTWISE("asin", "0", "i0"), ELEMENTWISE("acos", "0", "i0"),
+	ELEMENTWISE("atan", "0", "i0"), ELEMENTWISE("asinh", "0", "i0"), ELEMENTWISE("acosh", "0", "i0"), ELEMENTWISE("atanh", "0", "i0"),
+	ELEMENTWISE("erfc", "0", "i0"), ELEMENTWISE("exp2", "0", "o0"), ELEMENTWISE("log2", "0", "i0"), ELEMENTWISE("log10", "0", "i0"),
+	ELEMENTWISE("logit", "0", "i0"), ELEMENTWISE("celu", "0", "i0"), ELEMENTWISE("softshrink", "0", "i0"), ELEMENTWISE("hardshrink", "0", "i0"),
+	ELEMENTWISE("threshold", "0", "i0"), ELEMENTWISE("frac", "0", ""), ELEMENTWISE("nan_to_num", "0", "i0"), ELEMENTWISE("clamp_max", "0", "i0"),
+	ELEMENTWISE("lgamma", "0", "i0"), ELEMENTWISE("digamma", "0", "i0"), ELEMENTWISE("sinc", "0", "i0"), ELEMENTWISE("conj_physical", "0", ""),
+	ELEMENTWISE("angle", "0", "i0"), ELEMENTWISE("special_entr", "0", "i0"), ELEMENTWISE("special_i0e", "0", "i0"), ELEMENTWISE("special_i1e", "0", "i0"),
+	ELEMENTWISE("logaddexp", "0 1", "i0 i1 o0"), ELEMENTWISE("logaddexp2", "0 1", "i0 i1 o0"), ELEMENTWISE("xlogy", "0 1", "i0 i1"),
+	ELEMENTWISE("fmax", "0 1", "i0 i1"), ELEMENTWISE("fmin", "0 1", "i0 i1"), ELEMENTWISE("copysign", "0 1", "i0 o0"), ELEMENTWISE("complex", "0 1", "i0 i1"),
+	ELEMENTWISE("polar", "0 1", "i0 i1"), ELEMENTWISE("_prelu_kernel", "0 1", "i0 i1"), ELEMENTWISE("special_xlog1py", "0 1", "i0 i1"),
+	ELEMENTWISE_WITH("rrelu_with_noise", "0", "i0 i1", TRAIT_RANDOM), ELEMENTWISE_WITH("_fused_dropout", "0", "o1", TRAIT_RANDOM),
+	CONSTANT("_prelu_kernel_backward"), CONSTANT("rrelu_with_noise_backward"), CONSTANT("logit_backward"), CONSTANT("softshrink_backward"),
+	CONSTANT("hardshrink_backward"), CONSTANT("isneginf"), CONSTANT("isposinf"), CONSTANT("signbit"), CONSTANT("heaviside"), CONSTANT("bitwise_left_shift"),
+	CONSTANT("bitwise_right_shift"), CONSTANT("nextafter"), CONSTANT("_masked_scale"), CONSTANT_WITH("exponential", TRAIT_RANDOM | TRAIT_NOISE),
+	CONSTANT_WITH("geometric", TRAIT_RANDOM | TRAIT_NOISE), CONSTANT_WITH("cauchy", TRAIT_RANDOM | TRAIT_NOISE),
+	CONSTANT_WITH("log_normal", TRAIT_RANDOM | TRAIT_NOISE), CONSTANT_WITH("random", TRAIT_RANDOM | TRAIT_NOISE),
+	CONSTANT_WITH("randn_like", TRAIT_RANDOM | TRAIT_NOISE), CONSTANT_WITH("randint_like", TRAIT_RANDOM | TRAIT_NOISE),
 
 	/* from nothing */
 	SOURCE("arange"), SOURCE("empty"), SOURCE("zeros"), SOURCE("ones"), SOURCE("full"), SOURCE("scalar_tensor"),
 	SOURCE("empty_strided"), SOURCE("new_empty_strided"), SOURCE("eye"), SOURCE("linspace"), SOURCE_WITH("randint", TRAIT_RANDOM | TRAIT_NOISE), SOURCE_WITH("randperm", TRAIT_RANDOM | TRAIT_NOISE),
 	SOURCE_WITH("rand", TRAIT_RANDOM | TRAIT_NOISE), SOURCE_WITH("randn", TRAIT_RANDOM | TRAIT_NOISE), SOURCE("new_zeros"), SOURCE("new_ones"), SOURCE("new_empty"), SOURCE("new_full"),
+	SOURCE("empty_permuted"), SOURCE("logspace"), SOURCE("range"), SOURCE("tril_indices"), SOURCE("triu_indices"), SOURCE("hann_window"), SOURCE("hamming_window"), SOURCE("blackman_window"),
 
 	/* mixture of experts: one op per layer routes tokens to experts' slots and back */
 	{ "tidemark.swiglu", ANY, COST_ELEMENT, "0 1", "i0 i1", NULL, 0 }, /* silu(gate) * up in one kernel */

@@ -12,6 +12,7 @@
 #include "binding.h"
 #include "factor_roles.h"
 #include "form.h"
+#include "gradient_flow.h"
 #include "terms.h"
 
 const char *const factor_role_names[ROLE_COUNT] = {
@@ -30,9 +31,8 @@ struct search {
 	struct binding binding;
 	uint32_t *dim_start;           /* [tensors + 1] */
 	uint32_t *dim;                 /* node of each dim, NONE: not seen yet */
-	bool *random;                  /* tensor: random numbers made from nothing */
-	bool *data;                    /* tensor: depends on the inputs' values */
-	bool *gradient;                /* tensor: goes into weight updates only: it can't carry the batch */
+	bool *made;                    /* tensor: made from nothing for each sample, it seems */
+	struct gradient_flow flow;     /* what goes into weight updates only can't carry the batch */
 	uint32_t *local;               /* node of each factor of the current binding, NONE: none yet */
 	struct open_link *link;
 	uint32_t links, issues;
@@ -71,12 +71,6 @@ static uint32_t tensor_of(const struct graph *graph, uint32_t op, uint32_t posit
 
 /* ---- the inputs ----------------------------------------------------------------------------------------- */
 
-static bool is_input(const struct graph *graph, uint32_t tensor)
-{
-	const struct tensor *at = &graph->tensor[tensor];
-	return at->kind == KIND_INPUT && at->writer == NONE && at->shape && at->dims > 0;
-}
-
 static bool is_index(const struct tensor *tensor)
 {
 	return tensor->dtype == DTYPE_I64 || tensor->dtype == DTYPE_I32;
@@ -89,7 +83,7 @@ static bool label_inputs(struct search *search)
 	const struct graph *graph = search->graph;
 	uint32_t batch = NONE, sequence = NONE;
 	for (uint32_t t = 0; t < graph->tensors && sequence == NONE; t++)
-		if (is_input(graph, t)) {
+		if (graph_is_input(graph, t)) {
 			const struct tensor *tensor = &graph->tensor[t];
 			if (batch == NONE && (batch = term_new(&search->terms, tensor->shape[0], LABEL_BATCH)) == NONE)
 				return false;
@@ -98,7 +92,7 @@ static bool label_inputs(struct search *search)
 		}
 	for (uint32_t t = 0; t < graph->tensors; t++) {
 		const struct tensor *tensor = &graph->tensor[t];
-		if (!is_input(graph, t))
+		if (!graph_is_input(graph, t))
 			continue;
 		if (tensor->shape[0] == search->terms.node[batch].size)
 			search->dim[search->dim_start[t]] = batch;
@@ -127,96 +121,6 @@ static bool label_sources(struct search *search)
 		}
 	}
 	return true;
-}
-
-/* Tensors that depend on the inputs' values. */
-static void mark_data(const struct graph *graph, bool *data)
-{
-	for (uint32_t t = 0; t < graph->tensors; t++)
-		data[t] = is_input(graph, graph->tensor[t].alias == NONE ? t : graph->tensor[t].alias);
-	for (uint32_t op = 0; op < graph->ops; op++) {
-		bool depends = false;
-		FOR_ROW(i, &graph->reads, op)
-			depends |= data[graph->reads.item[i]];
-		FOR_ROW(i, &graph->writes, op)
-			data[graph->writes.item[i]] |= depends;
-	}
-}
-
-/* The only operand of an op that depends on data; NONE where there is none or several. */
-static uint32_t data_operand(const struct search *search, uint32_t op)
-{
-	uint32_t found = NONE;
-	FOR_ROW(i, &search->graph->reads, op) {
-		uint32_t tensor = search->graph->reads.item[i];
-		if (search->data[tensor] && found != NONE)
-			return NONE;
-		if (search->data[tensor])
-			found = tensor;
-	}
-	return found;
-}
-
-static bool is_reduction(const struct rule *rule)
-{
-	return strncmp(rule->factors, "@reduce", 7) == 0;
-}
-
-/* The derivative of an elementwise op on what was made of parameters alone: one gradient, and nothing else that depends on data. */
-static bool is_derivative_of_parameters(const struct search *search, uint32_t op)
-{
-	const struct graph *graph = search->graph;
-	const struct rule *rule = rules_find(search->rules, graph->op[op].type);
-	if (!rule || rule->cost != COST_ELEMENT || is_reduction(rule) || graph->op[op].phase != PHASE_BACKWARD || csr_length(&graph->writes, op) != 1)
-		return false;
-	uint32_t gradient = data_operand(search, op);
-	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
-	return gradient != NONE && graph->tensor[gradient].dims == result->dims && graph->tensor[gradient].shape && result->shape &&
-		memcmp(graph->tensor[gradient].shape, result->shape, result->dims * sizeof *result->shape) == 0;
-}
-
-/* Ops that pass a parameter's gradient on: views, sums, copies, derivatives of what was made of parameters (products, too), and scattering into a table by
- * indices that are the same for every sample. */
-static bool passes_gradient(const struct search *search, uint32_t op)
-{
-	const struct graph *graph = search->graph;
-	const struct rule *rule = rules_find(search->rules, graph->op[op].type);
-	if (!rule || graph->op[op].phase != PHASE_BACKWARD)
-		return false;
-	bool scatters = (rule->traits & TRAIT_SCATTER) && csr_length(&graph->reads, op) > 1 && !search->data[tensor_of(graph, op, 1)];
-	return scatters || is_derivative_of_parameters(search, op) || (rule->cost == COST_CONTRACTION && data_operand(search, op) != NONE) ||
-		rule->cost == COST_NONE || (rule->traits & (TRAIT_SOURCE | TRAIT_ADDITION | TRAIT_COPY));
-}
-
-/* Marks what reaches weight updates through such ops only, from the end of the step backwards. */
-static bool mark_gradients(struct search *search)
-{
-	const struct graph *graph = search->graph;
-	bool *other = mem_alloc(graph->tensors, sizeof *other); /* is read for something else */
-	if (other)
-		mark_data(graph, search->data);
-	for (uint32_t op = graph->ops; op-- > 0 && other;) {
-		if (op_releases(&graph->op[op]))
-			continue;
-		const struct rule *rule = rules_find(search->rules, graph->op[op].type);
-		bool passes = passes_gradient(search, op), reduces = rule && is_reduction(rule);
-		FOR_ROW(i, &graph->writes, op) {
-			uint32_t t = graph->writes.item[i];
-			search->gradient[t] &= !other[t];
-			passes &= search->gradient[t];
-		}
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t t = graph->reads.item[i];
-			bool derivative = data_operand(search, op) == NONE || search->data[t];
-			if (graph->op[op].phase == PHASE_UPDATE || (passes && derivative))
-				search->gradient[t] = true;
-			else if (!reduces || !search->gradient[graph->writes.item[graph->writes.start[op]]])
-				other[t] = true;   /* what is summed into a parameter's gradient may be anything */
-		}
-	}
-	bool fine = other != NULL;
-	mem_free(other);
-	return fine;
 }
 
 /* ---- one op ------------------------------------------------------------------------------------------------ */
@@ -255,9 +159,9 @@ static bool carries_batch_into_gradient(struct search *search, uint32_t dim, uin
 	const struct graph *graph = search->graph;
 	const struct term_node *node = &search->terms.node[term_find(&search->terms, dim)];
 	return position < csr_length(&graph->reads, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1
-		&& label_scales(node->label) && csr_length(&graph->writes, op) == 1 && search->gradient[tensor_of(graph, op, csr_length(&graph->reads, op))]
+		&& label_scales(node->label) && csr_length(&graph->writes, op) == 1 && search->flow.gradient[tensor_of(graph, op, csr_length(&graph->reads, op))]
 		&& graph->inplace_start[op] == graph->inplace_start[op + 1] && ((rules_traits(search->rules, graph->op[op].type) & TRAIT_ADDITION) 
-		|| (search->data[tensor_of(graph, op, position)] && is_derivative_of_parameters(search, op)));
+		|| (search->flow.data[tensor_of(graph, op, position)] && gradient_flow_is_derivative(&search->flow, op)));
 }
 
 /* Joins one dim of a tensor with what the rule says of it. */
@@ -442,7 +346,7 @@ static bool view_op(struct search *search, uint32_t op)
 			view.atom[view.atoms++] = atom[i];
 		}
 	}
-	if (search->gradient[out] && !sum_first(search, &view, op))
+	if (search->flow.gradient[out] && !sum_first(search, &view, op))
 		return false;
 	bool fine = spread(&view);
 	if (search->terms.failed || (!fine && !add_issue(search, ISSUE_MISFIT, op, 0)))
@@ -473,15 +377,28 @@ static bool finish_tensor(struct search *search, uint32_t tensor)
 	return true;
 }
 
-/* Numbers that come out of a generator, and what ops of one operand make of them. */
-static void mark_random(struct search *search, const struct rule *rule, uint32_t op)
+/* A mask or a first state, [1, n, ..]: programs write the batch there. What is the same for all samples is written with dims of its own,
+ * and gets its 1 by a view. */
+static bool is_made_for_batch(const struct graph *graph, const struct rule *rule, uint32_t op)
+{
+	if (!(rule->traits & TRAIT_SOURCE) || csr_length(&graph->writes, op) != 1 || graph->op[op].phase != PHASE_FORWARD)
+		return false;
+	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	return result->shape && result->dims > 1 && result->shape[0] == 1 && result->shape[1] > 1;
+}
+
+/* Numbers that come out of a generator, what is_made_for_batch(), and what ops make of them alone or with parameters. */
+static void mark_made(struct search *search, const struct rule *rule, uint32_t op)
 {
 	const struct graph *graph = search->graph;
-	bool random = rule->traits & TRAIT_NOISE;
-	if (csr_length(&graph->reads, op) == 1)
-		random |= search->random[tensor_of(graph, op, 0)];
+	bool made = rule->traits & TRAIT_NOISE || is_made_for_batch(graph, rule, op), all = true, any = false;
+	FOR_ROW(i, &graph->reads, op) {
+		const struct tensor *operand = &graph->tensor[graph->reads.item[i]];
+		any |= search->made[graph->reads.item[i]];
+		all &= search->made[graph->reads.item[i]] || operand->kind == KIND_PARAMETER;
+	}
 	FOR_ROW(i, &graph->writes, op)
-		search->random[graph->writes.item[i]] = random;
+		search->made[graph->writes.item[i]] = made || (any && all);
 }
 
 /* A reduction whose result is a parameter's gradient was over the batch as well, though its extent 1 hides it. */
@@ -490,7 +407,7 @@ static bool reduce_ones(struct search *search, uint32_t op)
 	struct binding *binding = &search->binding;
 	for (uint32_t t = binding->operands; t < binding->tensors; t++)
 		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++) {
-			if (binding->dim[d].size != 1 || !search->gradient[tensor_of(search->graph, op, t)])
+			if (binding->dim[d].size != 1 || !search->flow.gradient[tensor_of(search->graph, op, t)])
 				continue;
 			uint32_t unit = binding_new_factor(binding, 1, FACTOR_UNIT);
 			binding->dim[d].count = 0;
@@ -542,15 +459,15 @@ static enum status visit(struct search *search, uint32_t op)
 			fine = apply(search, op);
 		if (search->binding.ambiguous && status == OK)
 			fine = fine && add_issue(search, ISSUE_AMBIGUOUS, op, 0);
-		mark_random(search, rule, op);
+		mark_made(search, rule, op);
 	}
 	FOR_ROW(i, &graph->writes, op)
 		fine = fine && finish_tensor(search, graph->writes.item[i]);
 	return fine ? OK : NO_MEMORY;
 }
 
-/* Broadcasts whose operand got the batch only later; per-sample noise, which nothing but its use connects with the
- * batch, gets it in dim 0. */
+/* Broadcasts whose operand got the batch only later; what is made for each sample and nothing but its use connects with
+ * the batch gets it in dim 0. */
 static bool settle_all(struct search *search)
 {
 	struct terms *terms = &search->terms;
@@ -564,13 +481,13 @@ static bool settle_all(struct search *search)
 			if (from == to || terms->node[to].label == LABEL_FIXED)
 				continue;
 			uint32_t tensor = tensor_of(search->graph, link->op, link->operand);
-			bool noise = terms->node[to].label == LABEL_BATCH && terms->node[from].label == LABEL_FREE && search->random[tensor]
+			bool made = terms->node[to].label == LABEL_BATCH && terms->node[from].label == LABEL_FREE && search->made[tensor]
 				&& term_find(terms, search->dim[search->dim_start[tensor]]) == from;
-			if (!noise && (!label_scales(terms->node[from].label) || label_scales(terms->node[to].label)))
+			if (!made && (!label_scales(terms->node[from].label) || label_scales(terms->node[to].label)))
 				continue;
 			if (!term_join(terms, to, from))
 				return add_issue(search, ISSUE_CLASH, link->op, link->operand);
-			if (noise && !add_issue(search, ISSUE_AMBIGUOUS, link->op, link->operand))
+			if (made && !add_issue(search, ISSUE_AMBIGUOUS, link->op, link->operand))
 				return false;
 			changed = true;
 		}
@@ -667,10 +584,8 @@ static bool begin(struct search *search)
 {
 	const struct graph *graph = search->graph;
 	search->dim_start = mem_alloc(graph->tensors + (size_t)1, sizeof *search->dim_start);
-	search->random = mem_alloc(graph->tensors, sizeof *search->random);
-	search->gradient = mem_alloc(graph->tensors, sizeof *search->gradient);
-	search->data = mem_alloc(graph->tensors, sizeof *search->data);
-	if (!search->dim_start || !search->random || !search->gradient || !search->data || !mark_gradients(search))
+	search->made = mem_alloc(graph->tensors, sizeof *search->made);
+	if (!search->dim_start || !search->made || gradient_flow_find(graph, search->rules, &search->flow) != OK)
 		return false;
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		search->dim_start[t + 1] = search->dim_start[t] + (graph->tensor[t].shape ? graph->tensor[t].dims : 0);
@@ -688,9 +603,8 @@ static void finish(struct search *search)
 	binding_free(&search->binding);
 	mem_free(search->dim_start);
 	mem_free(search->dim);
-	mem_free(search->random);
-	mem_free(search->gradient);
-	mem_free(search->data);
+	mem_free(search->made);
+	gradient_flow_free(&search->flow);
 	mem_free(search->local);
 	mem_free(search->link);
 	mem_free(search->issue);

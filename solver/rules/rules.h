@@ -43,6 +43,7 @@
  *     views         the same for views, slices and joins, from shapes alone
  *     cost          FLOPs and bytes moved of an op
  *     terms         products of factors under unification
+ *     gradient_flow what depends on data, and what flows into weight updates only
  *     factors       factors of all dims of a graph
  *     factor_roles  which factor is batch, heads, vocabulary, ...
  *     strides       which views need a copy

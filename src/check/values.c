@@ -99,11 +99,12 @@ static uint64_t read_symbols(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	uint64_t read = 1;
+	bool whole = op_releases(&graph->op[op]) && !run->separate;   /* lets go of a storage, whichever view of it is named */
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer, storage = graph->tensor[tensor].storage;
 		bool state = writer != NONE && graph->op[writer].added == ADDED_RANDOM_STATE;
 		if (graph->storage[storage].kind != KIND_BUFFER && !state)
-			read = hash_join(read, hash_join(run->separate ? 0 : run->content[storage], run->path[tensor]));
+			read = hash_join(read, hash_join(run->separate ? 0 : run->content[storage], whole ? 0 : run->path[tensor]));
 	}
 	return read;
 }

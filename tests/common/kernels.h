@@ -86,7 +86,9 @@ static void linear(const struct call *call)
 
 static void vector_product(const struct call *call)
 {
-	const struct array *a = call->tensor, *b = a + 1;
+	const struct array *a = &call->tensor[call->operands - 2], *b = a + 1;
+	for (int64_t i = 0; call->operands == 3 && i < count(result(call, 0)); i++)
+		result(call, 0)->value[i] = call->tensor[0].value[i % count(&call->tensor[0])];
 	product(call, a->value, b->value, result(call, 0)->value, a->dims == 2 ? a->shape[0] : 1, b->shape[0], 1);
 }
 
@@ -328,7 +330,7 @@ static void attention(const struct call *call)
 		for (int64_t j = 0; j < keys; j++)
 			for (int64_t d = 0; d < wide; d++)
 				result(call, 0)->value[row * wide + d] += weight[j] / sum * values[j * wide + d];
-		result(call, 1)->value[row] = log(sum);
+		result(call, 1)->value[row / queries * result(call, 1)->shape[2] + row % queries] = log(sum);
 	}
 }
 
@@ -572,6 +574,150 @@ static void gather_rows(const struct call *call)
 	int64_t width = data->shape[1];
 	for (int64_t i = 0; i < count(index) * width; i++)
 		result(call, 0)->value[i] = data->value[(int64_t)index->value[i / width] % data->shape[0] * width + i % width];
+}
+
+/* ---- whole samples ----------------------------------------------------------------------------------------------------------- */
+
+/* Any function of all that lies under one index of dim 0, as of operand 0; what lacks that dim is added up over it. */
+static void by_first(const struct call *call)
+{
+	int64_t first = call->tensor[0].shape[0], whole_first = call->whole[0].shape[0];
+	for (int r = 0; r < call->results; r++) {
+		struct array *y = result(call, r);
+		bool sums = y->dims == 0 || call->whole[call->operands + r].shape[0] != whole_first;
+		int64_t size = count(y) / (sums ? 1 : first);
+		for (int64_t i = 0; i < first * size; i++)
+			for (int t = 0; t < call->operands; t++) {
+				const struct array *x = &call->tensor[t];
+				bool has = x->dims > 0 && call->whole[t].shape[0] == whole_first;
+				int64_t under = count(x) / (has ? first : 1);
+				for (int64_t j = 0; j < under; j++)
+					y->value[sums ? i % size : i] += sin(x->value[(has ? i / size * under : 0) + j] * (double)(i % size + t + 1));
+			}
+	}
+}
+
+/* Any function of all that lies under one (sample, channel); of two tensors, the one of fewer channels says which. */
+static void by_channel_of_fewer(const struct call *call)
+{
+	const struct array *x = call->tensor;
+	struct array *y = result(call, 0);
+	int64_t groups = x->shape[0] * (x->shape[1] < y->shape[1] ? x->shape[1] : y->shape[1]), from = count(x) / groups, to = count(y) / groups;
+	for (int64_t i = 0; i < count(y); i++)
+		for (int64_t j = 0; j < from; j++)
+			y->value[i] += sin(x->value[i / to * from + j] * (double)(i % to + 1));
+}
+
+/* The input [b, c, h, w] is looked up at b's places [b, y, x, 2]. */
+static void grid_sample(const struct call *call)
+{
+	const struct array *x = call->tensor, *grid = x + 1;
+	struct array *y = result(call, 0);
+	int64_t size = x->shape[2] * x->shape[3], places = y->shape[2] * y->shape[3];
+	for (int64_t i = 0; i < count(y); i++)
+		for (int64_t j = 0; j < size; j++)
+			y->value[i] += x->value[i / places * size + j] * cos(grid->value[(i / places / x->shape[1] * places + i % places) * 2] + (double)j);
+}
+
+static void grid_sample_backward(const struct call *call)
+{
+	const struct array *g = call->tensor, *x = g + 1, *grid = g + 2;
+	int64_t size = x->shape[2] * x->shape[3], places = g->shape[2] * g->shape[3];
+	for (int64_t i = 0; i < count(g); i++)
+		for (int64_t j = 0; j < size; j++) {
+			int64_t place = (i / places / x->shape[1] * places + i % places) * 2;
+			result(call, 0)->value[i / places * size + j] += g->value[i] * cos(grid->value[place] + (double)j);
+			for (int e = 0; e < 2; e++)
+				result(call, 1)->value[place + e] += g->value[i] * x->value[i / places * size + j] * sin(grid->value[place + e] + (double)j);
+		}
+}
+
+/* Each row has an expert by its number: [t, k] of [e, k, n]; the first and the last operand aren't split by rows or experts. */
+static void grouped_product(const struct call *call)
+{
+	const struct array *x = call->tensor, *w = x + 1;
+	struct array *y = result(call, 0);
+	int64_t k = x->shape[1], n = w->shape[2];
+	for (int64_t i = 0; i < count(y); i++)
+		for (int64_t j = 0; j < k; j++)
+			y->value[i] += x->value[i / n * k + j] * w->value[(i / n % w->shape[0] * k + j) * n + i % n];
+}
+
+/* Sample n of [t, n, c]: any function of all its times and classes, of its own labels and of numbers [n]. */
+static void by_second(const struct call *call)
+{
+	const struct array *times = &call->tensor[call->operands == 2 ? 0 : 1];
+	int64_t samples = times->shape[1], classes = times->shape[2];
+	for (int64_t n = 0; n < samples; n++) {
+		double all = 0;
+		for (int64_t i = 0; i < times->shape[0] * classes; i++)
+			all += sin(times->value[(i / classes * samples + n) * classes + i % classes] * (double)(i + 1));
+		for (int t = 0; t < call->operands; t++)
+			for (int64_t i = 0; &call->tensor[t] != times && i < count(&call->tensor[t]) / samples; i++)
+				all += cos(call->tensor[t].value[n * (count(&call->tensor[t]) / samples) + i] + (double)i);
+		for (int r = 0; r < call->results; r++) {
+			struct array *y = result(call, r);
+			int64_t size = count(y) / samples;
+			bool second = call->operands > 2;   /* the gradient: [t, n, c] again */
+			for (int64_t i = 0; i < size; i++)
+				y->value[second ? (i / classes * samples + n) * classes + i % classes : n * size + i] = all * (double)(i + 1);
+		}
+	}
+}
+
+/* Any function of equal blocks of operand 0 and the result, the smaller of them in blocks of one element. */
+static void by_blocks(const struct call *call)
+{
+	const struct array *x = call->tensor;
+	struct array *y = result(call, 0);
+	int64_t blocks = count(x) < count(y) ? count(x) : count(y), from = count(x) / blocks, to = count(y) / blocks;
+	for (int64_t i = 0; i < count(y); i++)
+		for (int64_t j = 0; j < from; j++)
+			y->value[i] += sin(x->value[i / to * from + j] * (double)(i % to + 1));
+}
+
+/* The same, in as many blocks as the tensor of fewer dims has rows. */
+static void by_lead(const struct call *call)
+{
+	const struct array *x = call->tensor, *flat = x->dims < result(call, 0)->dims ? x : result(call, 0);
+	struct array *y = result(call, 0);
+	int64_t blocks = count(flat) / flat->shape[flat->dims - 1], from = count(x) / blocks, to = count(y) / blocks;
+	for (int64_t i = 0; i < count(y); i++)
+		for (int64_t j = 0; j < from; j++)
+			y->value[i] += sin(x->value[i / to * from + j] * (double)(i % to + 1));
+}
+
+/* Any function of one column of operand 0; results of one dim come from the operands of one dim. */
+static void by_column(const struct call *call)
+{
+	const struct array *x = call->tensor;
+	int64_t width = x->shape[1];
+	for (int r = 0; r < call->results; r++)
+		for (int64_t i = 0; i < count(result(call, r)); i++) {
+			for (int64_t j = 0; j < x->shape[0] && result(call, r)->dims == 2; j++)
+				result(call, r)->value[i] += sin(x->value[j * width + i % width] * (double)(i / width + 1));
+			for (int t = 1; t < call->operands; t++)
+				result(call, r)->value[i] += cos(call->tensor[t].value[0]);
+		}
+}
+
+/* Each channel times what its numbers say. */
+static void by_affine(const struct call *call)
+{
+	const struct array *x = call->tensor;
+	int64_t space = count(x) / x->shape[0] / x->shape[1];
+	for (int64_t i = 0; i < count(x); i++)
+		for (int t = 1; t < call->operands; t++)
+			result(call, 0)->value[i] += x->value[i] * cos(call->tensor[t].value[i / space % x->shape[1]]);
+}
+
+static void distances(const struct call *call)
+{
+	const struct array *a = call->tensor, *b = a + 1;
+	int64_t n = a->shape[1], m = b->shape[1], k = a->shape[2];
+	for (int64_t i = 0; i < count(result(call, 0)); i++)
+		for (int64_t j = 0; j < k; j++)
+			result(call, 0)->value[i] += fabs(a->value[(i / m) * k + j] - b->value[(i / m / n * m + i % m) * k + j]);
 }
 
 /* ---- pooling, reductions, elementwise ------------------------------------------------------------------------------------ */

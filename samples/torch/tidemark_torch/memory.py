@@ -29,11 +29,12 @@ def is_plain(shape, stride):
 
 
 class Storage:
-    """The memory behind a tensor: `record` is the tensor record that names it; `names`: geometry -> newest name."""
-    __slots__ = ("record", "names", "address", "weak", "gradient", "updates", "hint", "last", "died", "from_start")
+    """The memory behind a tensor: `record` is the tensor record that names it; `names`: geometry -> newest name; `written`: the
+    same, but of what was made or written, not of views."""
+    __slots__ = ("record", "names", "written", "address", "weak", "gradient", "updates", "hint", "last", "died", "from_start")
 
     def __init__(self, record, from_start):
-        self.record, self.names = record, {}
+        self.record, self.names, self.written = record, {}, {}
         self.address = self.weak = None
         self.gradient = self.updates = False  # a parameter's gradient; something made of one by the update
         self.hint = None                      # what reading a number from it gives
@@ -78,7 +79,7 @@ class Memory:
         record = self.record(tensor, name, kind)
         record["bytes"] = tensor.untyped_storage().nbytes()
         storage = Storage(record, from_start)
-        storage.names[geometry(tensor)] = record["id"]
+        storage.names[geometry(tensor)] = storage.written[geometry(tensor)] = record["id"]
         self.storages.append(storage)
         self.watch(tensor, storage)
         return storage

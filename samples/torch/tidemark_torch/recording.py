@@ -186,6 +186,7 @@ class Recorder(TorchDispatchMode):
                 storage.record["shape"] = [size // tensor.element_size()]
                 storage.record.pop("stride", None)
                 storage.names.clear()
+                storage.written.clear()
         return storage
 
     def note_original(self, original, fake):
@@ -208,9 +209,9 @@ class Recorder(TorchDispatchMode):
         return storage
 
     def name(self, tensor):
-        """A tensor's newest name."""
+        """A tensor's newest name; a parameter's own is not that of a view of it which lies alike."""
         storage = self.storage_of(tensor)
-        found = storage.names.get(geometry(tensor))
+        found = (storage.written.get(geometry(tensor)) if id(tensor) in self.known else None) or storage.names.get(geometry(tensor))
         return found if found is not None else self.view(tensor, storage)
 
     def view(self, tensor, storage):
@@ -393,6 +394,10 @@ class Recorder(TorchDispatchMode):
         is_view = bool(results) and not writes and all(self.memory.find(tensor) for tensor in results)
         fresh = len(self.memory.storages)
         slots = self.name_results(result, name, phase)
+        if writes:
+            for tensor in results:
+                storage = self.memory.find(tensor)
+                storage.written[geometry(tensor)] = storage.names[geometry(tensor)]
         made = list(dict.fromkeys(self.name(tensor) for tensor in results if self.name(tensor) not in reads))
         op = {"id": name, "op": str(function), "phase": phase, "mod": module, "in": list(dict.fromkeys(reads)), "out": made,
               "flops": 0 if is_view else int(flops.count(function, *arguments, result))}

@@ -171,6 +171,46 @@ Test(scale, an_op_without_a_rule_is_never_guessed)
 	graph_release(graph);
 }
 
+/* A mask [1, 4] made from nothing that meets the batch, and one [1, 1, 4] that got its 1 by a view. */
+Test(scale, a_mask_that_is_made_for_the_batch_grows_with_it)
+{
+	const int64_t two[] = { 1, 4 }, one[] = { 4 };
+	struct draft *draft = draft_new();
+	struct tensor tensor = { .name = "x", .bytes = 16, .dtype = DTYPE_F32, .shape = two, .dims = 2, .kind = KIND_INPUT, .alias = NONE, .category = NONE };
+	uint32_t id[6];
+	const char *names[] = { "x", "mask", "same", "view", "masked", "out" };
+	for (int i = 0; i < 6; i++) {
+		tensor.name = names[i];
+		tensor.kind = i == 0 ? KIND_INPUT : i == 5 ? KIND_OUTPUT : KIND_TEMPORARY;
+		tensor.shape = i == 2 ? one : two;
+		tensor.dims = i == 2 ? 1 : 2;
+		tensor.alias = i == 3 ? id[2] : NONE;
+		id[i] = draft_tensor(draft, &tensor);
+	}
+	const struct { const char *type; int in[2], out; } ops[] = { { "aten.ones.default", { -1, -1 }, 1 }, { "aten.ones.default", { -1, -1 }, 2 }, { "aten.view.default", { 2, -1 }, 3 },
+		{ "aten.mul.Tensor", { 0, 1 }, 4 }, { "aten.mul.Tensor", { 4, 3 }, 5 } };
+	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+		struct op op = { .name = names[ops[i].out], .type = ops[i].type, .module = "", .phase = PHASE_FORWARD, .has_phase = true };
+		uint32_t made = draft_op(draft, &op);
+		for (int j = 0; j < 2; j++)
+			if (ops[i].in[j] >= 0)
+				draft_read(draft, made, id[ops[i].in[j]]);
+		draft_write(draft, made, id[ops[i].out]);
+	}
+	struct error error = { 0 };
+	struct graph *graph = graph_build(draft, &error);
+	cr_assert(graph, "%s", error.text);
+	draft_free(draft);
+	struct scale_report report;
+	struct graph *scaled = scale(graph, 8, 0, &report);
+	cr_assert_eq(scaled->tensor[id[1]].bytes, 128);
+	cr_assert_eq(scaled->tensor[id[2]].bytes, 16);
+	cr_assert_eq(scaled->tensor[id[3]].bytes, 16);
+	cr_assert_eq(scaled->tensor[id[5]].bytes, 128);
+	graph_release(graph);
+	graph_release(scaled);
+}
+
 Test(scale, workspace_grows_with_the_operand_and_is_reported_as_an_estimate)
 {
 	struct scale_report report;

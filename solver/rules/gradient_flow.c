@@ -1,0 +1,114 @@
+/* gradient_flow.c: what depends on data, and what flows into weight updates only. */
+#include <string.h>
+
+#include "gradient_flow.h"
+
+bool graph_is_input(const struct graph *graph, uint32_t tensor)
+{
+	const struct tensor *at = &graph->tensor[tensor];
+	return at->kind == KIND_INPUT && at->writer == NONE && at->shape && at->dims > 0;
+}
+
+/* Tensors that depend on the inputs' values. */
+static void mark_data(const struct graph *graph, bool *data)
+{
+	for (uint32_t t = 0; t < graph->tensors; t++)
+		data[t] = graph_is_input(graph, graph->tensor[t].alias == NONE ? t : graph->tensor[t].alias);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool depends = false;
+		FOR_ROW(i, &graph->reads, op)
+			depends |= data[graph->reads.item[i]];
+		FOR_ROW(i, &graph->writes, op)
+			data[graph->writes.item[i]] |= depends;
+	}
+}
+
+/* The only operand of an op that depends on data; NONE where there is none or several. */
+static uint32_t data_operand(const struct gradient_flow *flow, uint32_t op)
+{
+	uint32_t found = NONE;
+	FOR_ROW(i, &flow->graph->reads, op) {
+		uint32_t tensor = flow->graph->reads.item[i];
+		if (flow->data[tensor] && found != NONE)
+			return NONE;
+		if (flow->data[tensor])
+			found = tensor;
+	}
+	return found;
+}
+
+static bool is_reduction(const struct rule *rule)
+{
+	return strncmp(rule->factors, "@reduce", 7) == 0;
+}
+
+bool gradient_flow_is_derivative(const struct gradient_flow *flow, uint32_t op)
+{
+	const struct graph *graph = flow->graph;
+	const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
+	if (!rule || rule->cost != COST_ELEMENT || is_reduction(rule) || graph->op[op].phase != PHASE_BACKWARD || csr_length(&graph->writes, op) != 1)
+		return false;
+	uint32_t gradient = data_operand(flow, op);
+	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	return gradient != NONE && graph->tensor[gradient].dims == result->dims && graph->tensor[gradient].shape && result->shape &&
+		memcmp(graph->tensor[gradient].shape, result->shape, result->dims * sizeof *result->shape) == 0;
+}
+
+/* Ops that pass a parameter's gradient on: views, sums, copies, derivatives of what was made of parameters (products, too), and scattering into a table by
+ * indices that are the same for every sample. */
+static bool passes_gradient(const struct gradient_flow *flow, uint32_t op)
+{
+	const struct graph *graph = flow->graph;
+	const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
+	if (!rule || graph->op[op].phase != PHASE_BACKWARD)
+		return false;
+	bool scatters = (rule->traits & TRAIT_SCATTER) && csr_length(&graph->reads, op) > 1 && !flow->data[graph->reads.item[graph->reads.start[op] + 1]];
+	return scatters || gradient_flow_is_derivative(flow, op) || (rule->cost == COST_CONTRACTION && data_operand(flow, op) != NONE) ||
+		rule->cost == COST_NONE || (rule->traits & (TRAIT_SOURCE | TRAIT_ADDITION | TRAIT_COPY));
+}
+
+/* Marks what reaches weight updates through such ops only, from the end of the step backwards. */
+static bool mark_gradients(struct gradient_flow *flow)
+{
+	const struct graph *graph = flow->graph;
+	bool *other = mem_alloc(graph->tensors, sizeof *other); /* is read for something else */
+	if (other)
+		mark_data(graph, flow->data);
+	for (uint32_t op = graph->ops; op-- > 0 && other;) {
+		if (op_releases(&graph->op[op]))
+			continue;
+		const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
+		bool passes = passes_gradient(flow, op), reduces = rule && is_reduction(rule);
+		FOR_ROW(i, &graph->writes, op) {
+			uint32_t t = graph->writes.item[i];
+			flow->gradient[t] &= !other[t];
+			passes &= flow->gradient[t];
+		}
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t t = graph->reads.item[i];
+			bool derivative = data_operand(flow, op) == NONE || flow->data[t];
+			if (graph->op[op].phase == PHASE_UPDATE || (passes && derivative))
+				flow->gradient[t] = true;
+			else if (!reduces || !flow->gradient[graph->writes.item[graph->writes.start[op]]])
+				other[t] = true;   /* what is summed into a parameter's gradient may be anything */
+		}
+	}
+	bool fine = other != NULL;
+	mem_free(other);
+	return fine;
+}
+
+enum status gradient_flow_find(const struct graph *graph, const struct rules *rules, struct gradient_flow *flow)
+{
+	*flow = (struct gradient_flow) { .graph = graph, .rules = rules };
+	flow->gradient = mem_alloc(graph->tensors, sizeof *flow->gradient);
+	flow->data = mem_alloc(graph->tensors, sizeof *flow->data);
+	return flow->gradient && flow->data && mark_gradients(flow) ? OK : NO_MEMORY;
+}
+
+void gradient_flow_free(struct gradient_flow *flow)
+{
+	mem_free(flow->gradient);
+	mem_free(flow->data);
+	*flow = (struct gradient_flow) { 0 };
+}
