@@ -176,7 +176,7 @@ Test(scale, a_mask_that_is_made_for_the_batch_grows_with_it)
 {
 	const int64_t two[] = { 1, 4 }, one[] = { 4 };
 	struct draft *draft = draft_new();
-	struct tensor tensor = { .name = "x", .bytes = 16, .dtype = DTYPE_F32, .shape = two, .dims = 2, .kind = KIND_INPUT, .alias = NONE, .category = NONE };
+	struct tensor tensor = { .name = "x", .bytes = 16, .dtype = DTYPE_F32, .shape = two, .dims = 2, .kind = KIND_INPUT, .alias = NONE };
 	uint32_t id[6];
 	const char *names[] = { "x", "mask", "same", "view", "masked", "out" };
 	for (int i = 0; i < 6; i++) {
