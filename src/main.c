@@ -33,7 +33,7 @@ static void print_help(void)
 		printf("  tidemark %s %s\n", subcommands[i].name, subcommands[i].operands);
 		words_print(stdout, "", 6, subcommands[i].help);
 	}
-	fputs("  tidemark help COMMAND|KNOB\n      how a command is used, with its options; what a knob's values mean\n\n"
+	fputs("  tidemark help COMMAND|KNOB|DEVICE\n      how a command is used, with its options; what a knob's values mean; a device's\n      figures with their sources\n\n"
 	      "Options of the explorer:\n", stdout);
 	command_line_help(SUBCOMMAND_explore);
 	putchar('\n');
@@ -49,16 +49,19 @@ static char *nearest_command(const char *word, bool or_knob, char *text, size_t 
 		nearest_consider(&nearest, subcommands[i].name);
 	for (int i = 0; or_knob && i < KNOB_COUNT; i++)
 		nearest_consider(&nearest, knobs[i].name);
+	char device[64];
+	for (int i = 0; or_knob && knob_word(knobs[K_device].words, i, device, sizeof device); i++)
+		nearest_consider(&nearest, device);
 	return nearest_text(&nearest, "", text, size);
 }
 
 static int no_command(const char *word, bool or_knob)
 {
 	char text[120];
-	return usage_error("", "there is no command %s%s%s", or_knob ? "or knob " : "", word, nearest_command(word, or_knob, text, sizeof text));
+	return usage_error("", "there is no %s %s%s", or_knob ? "command, knob or device" : "command", word, nearest_command(word, or_knob, text, sizeof text));
 }
 
-/* "help", "help COMMAND" for COMMAND --help, and "help KNOB". */
+/* "help", "help COMMAND" for COMMAND --help, "help KNOB" and "help DEVICE". */
 static int help(int argc, char **argv)
 {
 	static char option[] = "--help";
@@ -70,6 +73,8 @@ static int help(int argc, char **argv)
 		help_print_knob(knob);
 		return EXIT_FINE;
 	}
+	if (argc == 2 && help_print_device(argv[1]))
+		return EXIT_FINE;
 	if (argc > 1)
 		return no_command(argv[argc - 1], argc == 2);
 	print_help();

@@ -2,8 +2,10 @@
 #include "help.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "src/base/words.h"
+#include "src/scenario/device_figures.h"
 #include "src/scenario/devices.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
@@ -76,6 +78,30 @@ void help_print_knob(enum knob_id id)
 		snprintf(head, sizeof head, "  %s", word);
 		words_print(stdout, head, WORD_COLUMN, id == K_device ? device_text((enum device)i, false, text, sizeof text) : knob_word_help(id, i, text, sizeof text));
 	}
+}
+
+bool help_print_device(const char *name)
+{
+	struct device_figure figure[DEVICE_FIGURES];
+	struct scenario scenario;
+	int64_t device;
+	struct error error;
+	char head[120];
+	if (strcmp(name, "none") == 0 || knob_parse(K_device, name, &device, &error) != OK)
+		return false;
+	scenario_init(&scenario);
+	scenario.value[K_device] = device;
+	int figures = device_figures(&scenario, figure);
+	printf("--set device=%s\n  %-24s%13s%22s\n", name, "", "data sheet", "counted with");
+	for (int i = 0; i < figures; i++) {
+		snprintf(head, sizeof head, "  %-24s%13s%22s", figure[i].name, figure[i].sheet, figure[i].counted);
+		puts(head);
+		words_print(stdout, "", 6, figure[i].why);
+	}
+	words_print(stdout, "data sheet:", 6, device_sheet_source((enum device)device));
+	words_print(stdout, "what is reached of it:", 6, device_reached_source((enum device)device));
+	scenario_done(&scenario);
+	return true;
 }
 
 void help_print_words(const char *title, const char *const *names, const char *const *helps, int count)

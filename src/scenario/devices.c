@@ -1,5 +1,6 @@
 /* devices.c: device presets; the machine and the mesh of a scenario. */
 #include <stdio.h>
+#include <string.h>
 
 #include "devices.h"
 #include "scenario.h"
@@ -57,17 +58,28 @@ static const struct row {
 } rows[DEVICE_COUNT] = { DEVICES(X) };
 #undef X
 
-/* To the host: PCI Express of the device's generation, 16 lanes, less a fifth for packets and set-up; a processor's memory is its own. */
-static struct link host_link(enum device device)
+/* To the host, one direction: PCI Express of the device's generation with 16 lanes; a processor's memory is its own. */
+static const struct host_link {
+	struct link sheet;
+	uint32_t reached;       /* thousandths */
+	const char *source;
+} host_links[] = {
+	{ { 5000000, RATE(15.75, 1e9) }, 800, "PCI Express 3, 16 lanes, less a fifth for packets and set-up" },
+	{ { 5000000, RATE(31.5, 1e9) }, 800, "PCI Express 4, 16 lanes, less a fifth for packets and set-up" },
+	{ { 5000000, RATE(63, 1e9) }, 800, "PCI Express 5, 16 lanes, less a fifth for packets and set-up" },
+	{ { 2000000, RATE(225, 1e9) }, 800, "NVLink-C2C, 900 GB/s both ways for two devices, less a fifth for packets and set-up" },
+	{ { 0, 0 }, 1000, "a processor's memory is its own: nothing is copied" },
+};
+
+static const struct host_link *host_link(enum device device)
 {
 	switch (device) {
-	case DEVICE_V100_16: case DEVICE_V100_32: return (struct link) { 5000000, RATE(12.6, 1e9) };   /* PCIe 3: 15.75 GB/s */
+	case DEVICE_V100_16: case DEVICE_V100_32: return &host_links[0];
 	case DEVICE_H100_PCIE: case DEVICE_H100_80: case DEVICE_H100_96: case DEVICE_H800_80: case DEVICE_H20_96:
-	case DEVICE_H200_141: case DEVICE_B200_180: case DEVICE_MI300X_192: case DEVICE_MI325X_256:
-		return (struct link) { 5000000, RATE(50.4, 1e9) };                                          /* PCIe 5: 63 GB/s */
-	case DEVICE_GB200_186: return (struct link) { 2000000, RATE(180, 1e9) };   /* NVLink-C2C: 900 GB/s both ways for two devices */
-	case DEVICE_CPU: return (struct link) { 0, 0 };
-	default: return (struct link) { 5000000, RATE(25.2, 1e9) };                                     /* PCIe 4: 31.5 GB/s */
+	case DEVICE_H200_141: case DEVICE_B200_180: case DEVICE_MI300X_192: case DEVICE_MI325X_256: return &host_links[2];
+	case DEVICE_GB200_186: return &host_links[3];
+	case DEVICE_CPU: return &host_links[4];
+	default: return &host_links[1];
 	}
 }
 
@@ -101,7 +113,14 @@ struct device_preset device_preset(enum device device)
 	preset.machine.eager = profile->eager;
 	preset.machine.narrow = profile->narrow;
 	preset.machine.launch = profile->launch * INT64_C(1000);
-	preset.machine.host = host_link(device);
+	const struct host_link *host = host_link(device);
+	preset.host_sheet = preset.machine.host = host->sheet;
+	preset.machine.host.rate = host->sheet.rate / 1000 * host->reached;
+	preset.host_source = host->source;
+	memcpy(preset.matrix_sheet, row->machine.matrix_rate, sizeof preset.matrix_sheet);
+	preset.near_sheet = row->machine.near;
+	preset.far_sheet = row->machine.far;
+	preset.channels = row->channels;
 	preset.machine.near.rate = preset.machine.near.rate / 1000 * profile->near_share;
 	preset.machine.far.rate = preset.machine.far.rate / 1000 * profile->far_share;
 	preset.context = (int64_t)row->context << 20;

@@ -12,6 +12,10 @@ struct device_preset {
 	const char *source;             /* of the peaks */
 	const char *efficiency_source;  /* of the shares of the peaks that are reached */
 	struct machine machine;         /* links as reached */
+	struct link near_sheet, far_sheet, host_sheet;  /* the data sheet's */
+	int64_t matrix_sheet[FORMAT_COUNT];             /* 0: no unit for that format */
+	const char *host_source;
+	uint32_t channels;              /* of a communicator */
 	int64_t context;                /* bytes beside all tensors: the driver's, loaded kernels */
 	int64_t group_buffers;          /* bytes of buffers for each group of devices that a device talks with */
 };

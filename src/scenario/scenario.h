@@ -6,6 +6,7 @@
  *     pins          checks the names in pins
  *     device_table  the table of device presets
  *     devices       machine and mesh of a scenario
+ *     device_figures its figures as a table for people
  *     shard_mesh    from knobs to the degrees of the mesh
  *     idle_knobs    knobs that are set and change nothing
  */

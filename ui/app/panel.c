@@ -260,8 +260,11 @@ static int draw_effect(struct frame *frame, struct rect rect, const struct model
 static const char *value_help(const struct model *model, enum knob_id knob, char *text, size_t size)
 {
 	const struct scenario *scenario = model->scenario;
-	if (knob == K_device)
-		return device_text((enum device)scenario->value[K_device], true, text, size);
+	char figures[400];
+	if (knob == K_device) {
+		snprintf(text, size, "%s. Every figure: view 6, part device", device_text((enum device)scenario->value[K_device], true, figures, sizeof figures));
+		return text;
+	}
 	if (knob == K_intra_bandwidth || knob == K_inter_bandwidth)
 		return scenario->value[knob] == KNOB_GIVEN ? device_link_text((enum device)scenario->value[K_device], knob == K_inter_bandwidth, text, size) : "";
 	return knob_word_help(knob, scenario->value[knob], text, size);

@@ -14,6 +14,7 @@ struct devices {
 	struct gantt gantt;
 	struct config_rows configs;
 	struct way_rows ways;
+	struct figure_rows figures;
 	int tabs, width;             /* their row, and the window's width, when it was drawn last */
 	uint32_t device;             /* under the mesh's cursor */
 };
@@ -171,21 +172,32 @@ static void draw_outlook(struct frame *frame, struct devices *view, const struct
 		gantt_draw_memory(frame, all, &view->gantt, &outlook->timetable, outlook->machine.memory);
 }
 
+static void draw_memory(struct frame *frame, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	struct rect window = frame->window;
+	frame_window(frame, (struct rect){ window.x, window.y, devices_draw_beside(frame, model), window.height });
+	int rows = devices_draw_memory(frame, model);
+	if (*plan->transformed->notes)
+		rows = devices_draw_notes(frame, rows + 1, plan);
+	if (!plan->transformed->sharded)
+		frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 6 }, ROLE_FAINT, plan->scenario.value[K_devices] == 1
+			? "the whole step runs on this device: nothing is communicated; :set devices=8 and :set strategy=auto split it"
+			: "every device runs the whole step: nothing is communicated; :set strategy=auto splits it");
+	frame_window(frame, window);
+}
+
 static void draw_part(struct frame *frame, struct devices *view, struct model *model, enum device_part part)
 {
 	const struct plan *plan = model->plan;
 	if (part == PART_MEMORY) {
-		int rows = devices_draw_memory(frame, model);
-		if (*plan->transformed->notes)
-			rows = devices_draw_notes(frame, rows + 1, plan);
-		if (!plan->transformed->sharded)
-			frame_wrapped(frame, (struct rect){ 1, rows + 1, frame->window.width - 1, 3 }, ROLE_FAINT, plan->scenario.value[K_devices] == 1
-				? "the whole step runs on this device: nothing is communicated; :set devices=8 and :set strategy=auto split it"
-				: "every device runs the whole step: nothing is communicated; :set strategy=auto splits it");
+		draw_memory(frame, model);
 	} else if (part == PART_SCHEDULE || part == PART_RANKS) {
 		draw_outlook(frame, view, model, part);
 	} else if (part == PART_MESH) {
 		mesh_draw(frame, &view->device, model);
+	} else if (part == PART_FIGURES) {
+		figures_draw(frame, &view->figures, model);
 	} else if (part == PART_CONFIGS) {
 		configs_draw(frame, &view->configs, model);
 	} else if (part == PART_FIT) {
@@ -236,6 +248,8 @@ static void click(struct devices *view, const struct model *model)
 		configs_click(&view->configs, y);
 	else if (y >= 0 && view->part == PART_FIT)
 		ways_click(&view->ways, model, y);
+	else if (y >= 0 && view->part == PART_FIGURES)
+		figures_click(&view->figures, model, y);
 }
 
 static bool devices_command(void *state, struct model *model, enum command_id command)
@@ -263,6 +277,8 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 	if (view->part == PART_FIT && ways_command(&view->ways, model, command))
 		return true;
 	if (view->part == PART_CONFIGS && configs_command(&view->configs, model, command))
+		return true;
+	if (view->part == PART_FIGURES && figures_command(&view->figures, model, command))
 		return true;
 	if (view->part == PART_MESH && mesh_command(&view->device, model, command))
 		return true;

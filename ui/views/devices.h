@@ -5,7 +5,7 @@
 #include "view.h"
 
 /* Parts that share the room below the bars: one at a time, or all on a high screen. */
-#define DEVICE_PARTS(X) X(MEMORY, "memory") X(SCHEDULE, "schedule") X(RANKS, "ranks") X(MESH, "mesh") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CONFIGS, "configurations") X(FIT, "fit") X(CHANGES, "differences")
+#define DEVICE_PARTS(X) X(MEMORY, "memory") X(SCHEDULE, "schedule") X(RANKS, "ranks") X(MESH, "mesh") X(FIGURES, "device") X(TRAFFIC, "collectives") X(PLACES, "placements") X(SEARCH, "search") X(CONFIGS, "configurations") X(FIT, "fit") X(CHANGES, "differences")
 #define X(id, name) PART_##id,
 enum device_part { DEVICE_PARTS(X) PART_COUNT };
 #undef X
@@ -29,10 +29,20 @@ struct place_list {
 
 /* Draw into the frame's window from its row 0 on; return the rows that they took. The candidates of the search are a list that scrolls. */
 int devices_draw_memory(struct frame *frame, const struct model *model);
+/* Where there is room to the right of that: the largest storages at the peak, and the device's figures. Returns the width that is left. */
+int devices_draw_beside(struct frame *frame, const struct model *model);
 /* What was assumed on the way to the plan, from row y on. Returns the next row. */
 int devices_draw_notes(struct frame *frame, int y, const struct plan *plan);
 int devices_draw_traffic(struct frame *frame, const struct model *model);
 void devices_draw_search(struct frame *frame, const struct model *model, uint32_t *top);
+/* Every figure of the device: the data sheet's, what is counted with, and why. */
+struct figure_rows { uint32_t selected, top; int page; };
+void figures_draw(struct frame *frame, struct figure_rows *rows, const struct model *model);
+bool figures_command(struct figure_rows *rows, const struct model *model, enum command_id command);
+void figures_click(struct figure_rows *rows, const struct model *model, int y);
+/* The same as a list in a rectangle that is FIGURES_WIDE wide or more; what doesn't fit is left out. */
+#define FIGURES_WIDE 59
+void figures_draw_list(struct frame *frame, struct rect rect, const struct model *model);
 /* The devices by node, coloured by how full they are; device: under the cursor. */
 void mesh_draw(struct frame *frame, uint32_t *device, const struct model *model);
 bool mesh_command(uint32_t *device, const struct model *model, enum command_id command);

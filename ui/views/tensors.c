@@ -131,15 +131,6 @@ static bool make_rows(struct tensors *tensors, const struct model *model)
 
 /* ---- drawing -------------------------------------------------------------------------- */
 
-static void shape_text(const struct tensor *tensor, char *text, size_t size)
-{
-	size_t used = (size_t)snprintf(text, size, "%s%s", tensor->has_dtype ? dtype_names[tensor->dtype] : "", tensor->shape ? "[" : "");
-	for (int i = 0; tensor->shape && i < tensor->dims && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%lld", i ? "," : "", (long long)tensor->shape[i]);
-	if (tensor->shape && used < size)
-		snprintf(text + used, size - used, "]");
-}
-
 static void value_text(const struct plan *plan, uint32_t id, enum column column, char *text, size_t size)
 {
 	const struct tensor *tensor = &plan->graph->tensor[id];
@@ -155,7 +146,7 @@ static void value_text(const struct plan *plan, uint32_t id, enum column column,
 		break;
 	case COLUMN_KIND: snprintf(text, size, "%s", kind_names[plan->graph->storage[tensor->storage].kind]); break;
 	case COLUMN_NAME: snprintf(text, size, "%s", tensor->name); break;
-	case COLUMN_SHAPE: shape_text(tensor, text, size); break;
+	case COLUMN_SHAPE: tensor_shape_text(tensor, text, size); break;
 	case COLUMN_MAKER: snprintf(text, size, "%s", tensor->writer == NONE ? "-" : plan->graph->op[tensor->writer].type); break;
 	case COLUMN_MODULE: snprintf(text, size, "%s", tensor->writer == NONE ? "-" : plan->graph->op[tensor->writer].module); break;
 	case COLUMN_SOURCE: snprintf(text, size, "%s", tensor->writer == NONE || !plan->graph->op[tensor->writer].src ? "-" : plan->graph->op[tensor->writer].src); break;

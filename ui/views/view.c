@@ -156,6 +156,16 @@ enum role storage_role(const struct plan *plan, uint32_t storage)
 	return role_of_category(plan->graph->storage[storage].kind, 0);
 }
 
+char *tensor_shape_text(const struct tensor *tensor, char *text, size_t size)
+{
+	size_t used = (size_t)snprintf(text, size, "%s%s", tensor->has_dtype ? dtype_names[tensor->dtype] : "", tensor->shape ? "[" : "");
+	for (int i = 0; tensor->shape && i < tensor->dims && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%lld", i ? "," : "", (long long)tensor->shape[i]);
+	if (tensor->shape && used < size)
+		snprintf(text + used, size - used, "]");
+	return text;
+}
+
 bool text_contains(const char *text, const char *part)
 {
 	size_t length = strlen(part);

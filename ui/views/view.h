@@ -28,6 +28,7 @@
  *     gantt            schedule
  *     gantt_memory     memory of ranks
  *     devices_mesh     mesh
+ *     devices_figures  what is counted with of a device, and where from
  *     devices_places   placements
  *     devices_search   search
  *     devices_configs  configurations
@@ -128,6 +129,8 @@ void view_say(struct model *model, const char *format, ...) __attribute__((forma
 /* The name of the storage's root tensor. */
 const char *storage_name(const struct plan *plan, uint32_t storage);
 enum role storage_role(const struct plan *plan, uint32_t storage);
+/* "f32[1024,768]": type of number and dims, as far as they are known. Returns text. */
+char *tensor_shape_text(const struct tensor *tensor, char *text, size_t size);
 /* True when text contains part, letters of either case alike; an empty part is contained. */
 bool text_contains(const char *text, const char *part);
 /* "11,737" */

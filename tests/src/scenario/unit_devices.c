@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/scenario/device_figures.h"
 #include "src/scenario/devices.h"
 #include "src/scenario/shard_mesh.h"
 
@@ -51,6 +52,40 @@ Test(devices, a_preset_has_a_reserve_and_a_cap_that_is_set_has_none)
 		cr_expect_eq(scenario_reserve(&scenario) + scenario_group_buffers(&scenario), 0, "%s", preset.name);
 		scenario.value[K_reserve] = 5;
 		cr_expect_eq(scenario_budget(&scenario), (INT64_C(1) << 30) - 5);
+		scenario_done(&scenario);
+	}
+}
+
+/* Each with why it is so; a knob that is set is said to be the reason. */
+Test(devices, every_figure_says_where_it_comes_from)
+{
+	struct device_figure figure[DEVICE_FIGURES];
+	struct scenario scenario;
+	struct error error;
+	for (int i = DEVICE_NONE; i < DEVICE_COUNT; i++) {
+		scenario_init(&scenario);
+		scenario.value[K_device] = i;
+		int figures = device_figures(&scenario, figure);
+		cr_assert(figures > 15 && figures <= DEVICE_FIGURES);
+		for (int f = 0; f < figures; f++) {
+			cr_expect(*figure[f].name && *figure[f].counted && *figure[f].why, "%d: %s", i, figure[f].name);
+			cr_expect(strlen(figure[f].name) < 25 && strlen(figure[f].counted) < 22 && strlen(figure[f].sheet) < 14, "%d: %s is %s", i, figure[f].name, figure[f].counted);
+		}
+		cr_expect(*device_sheet_source((enum device)i) && *device_reached_source((enum device)i));
+		static const struct { const char *set, *name, *counted, *why; } cases[] = {
+			{ "intra_bandwidth=100GB/s", "link within a node", "100 GB/s", "the knob intra_bandwidth, taken as reached" },
+			{ "inter_latency=7us", "a hop between nodes", "7 us", "the knob inter_latency" },
+			{ "memory=24GiB", "memory for the plan", "24.0 GiB", "the knob memory, less the knob reserve (0 B)" },
+			{ "host_bandwidth=9GB/s", "link to the host", "9 GB/s", "the knob host_bandwidth" },
+		};
+		for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+			bool found = false;
+			cr_assert_eq(scenario_set(&scenario, cases[c].set, &error), OK, "%s", error.text);
+			figures = device_figures(&scenario, figure);
+			for (int f = 0; f < figures; f++)
+				found |= strcmp(figure[f].name, cases[c].name) == 0 && strcmp(figure[f].counted, cases[c].counted) == 0 && strcmp(figure[f].why, cases[c].why) == 0;
+			cr_expect(found, "%d: %s", i, cases[c].set);
+		}
 		scenario_done(&scenario);
 	}
 }

@@ -40,6 +40,12 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	press(&fixture, DEVICES, COMMAND_LAST);
 	expect(&fixture, DEVICES, "device 7: dp 1 tp 3, node 0");
 	press(&fixture, DEVICES, COMMAND_PART);
+	expect(&fixture, DEVICES, "link within a node");
+	expect(&fixture, DEVICES, "data sheet: NVIDIA A100 data sheet");
+	for (int i = 0; i < 12; i++)
+		press(&fixture, DEVICES, COMMAND_DOWN);
+	expect(&fixture, DEVICES, "link within a node: 300 GB/s on the data sheet; 43 % of the data sheet's");
+	press(&fixture, DEVICES, COMMAND_PART);
 	expect(&fixture, DEVICES, "dp   all_reduce");
 	expect(&fixture, DEVICES, "tp   all_gather");
 	press(&fixture, DEVICES, COMMAND_PART);
@@ -54,6 +60,23 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	snprintf(fixture.model.filter, sizeof fixture.model.filter, "no such tensor");
 	expect(&fixture, DEVICES, "no tensor's name or kind contains");
 	close_fixture(&fixture);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Wide screens use their width: every part has something on the right of column 150. */
+Test(view_devices, wide_screens_use_their_width)
+{
+	static const struct { enum device_part part; const char *wanted; } cases[] = {
+		{ PART_MEMORY, "largest of these" }, { PART_MEMORY, "counted with" }, { PART_FIGURES, "what collectives reach" }, { PART_TRAFFIC, "the longest, one by one" },
+		{ PART_PLACES, "made by, in module" },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct fixture fixture;
+		open_fixture(&fixture, eight, 210, 60);
+		show_part(&fixture, cases[i].part);
+		expect(&fixture, DEVICES, cases[i].wanted);
+		close_fixture(&fixture);
+	}
 	cr_assert_eq(memory_blocks(), 0);
 }
 
@@ -126,7 +149,7 @@ Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
 {
 	static const char *const fastest[] = { "devices=4", "strategy=auto", NULL };
 	struct fixture fixture;
-	open_fixture(&fixture, eight, 100, 40);
+	open_fixture(&fixture, eight, 80, 40);
 	expect(&fixture, DEVICES, "vocabulary 50257 is not divisible by tp 4");
 	close_fixture(&fixture);
 	open_fixture(&fixture, fastest, 100, 40);

@@ -1,0 +1,176 @@
+/* device_figures.c: the figures of a device as a table. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "src/base/bytes.h"
+#include "device_figures.h"
+#include "devices.h"
+
+struct listing {
+	const struct scenario *scenario;
+	struct device_preset preset;
+	struct machine machine;         /* as counted with */
+	struct device_figure *figure;
+	int count;
+};
+
+__attribute__((format(printf, 5, 6)))
+static void add(struct listing *listing, const char *name, const char *sheet, const char *counted, const char *why, ...)
+{
+	struct device_figure *figure = &listing->figure[listing->count++];
+	va_list arguments;
+	figure->name = name;
+	snprintf(figure->sheet, sizeof figure->sheet, "%s", sheet);
+	snprintf(figure->counted, sizeof figure->counted, "%s", counted);
+	va_start(arguments, why);
+	vsnprintf(figure->why, sizeof figure->why, why, arguments);
+	va_end(arguments);
+}
+
+static bool is_set(const struct listing *listing, enum knob_id knob)
+{
+	return listing->scenario->value[knob] != KNOB_GIVEN;
+}
+
+static void add_memory(struct listing *listing)
+{
+	char sheet[32] = "", counted[40] = "any", reserve[32];
+	int64_t left = scenario_reserve(listing->scenario), preset = listing->preset.machine.memory;
+	if (preset >= 0)
+		bytes_text(preset, sheet, sizeof sheet);
+	if (listing->machine.memory >= 0)
+		bytes_text(listing->machine.memory, counted, sizeof counted);
+	bytes_text(left, reserve, sizeof reserve);
+	if (is_set(listing, K_memory))
+		add(listing, "memory for the plan", sheet, counted, "the knob memory, less the knob reserve (%s)", reserve);
+	else if (preset < 0)
+		add(listing, "memory for the plan", sheet, counted, "no device is set: the knob memory gives a cap");
+	else
+		add(listing, "memory for the plan", sheet, counted, "less %s: %s", reserve,
+			is_set(listing, K_reserve) ? "the knob reserve" : "the driver's context and loaded kernels (the knob reserve)");
+}
+
+/* "257", "1835": three digits, or all before the point. */
+static char *number_text(double number, char *text, size_t size)
+{
+	snprintf(text, size, number >= 1000 ? "%.0f" : number < 1 ? "%.2g" : "%.3g", number);
+	return text;
+}
+
+/* A rate that ops reach by their size. times: thousandths that multiply the shares; unit: what a rate is divided by. */
+static void add_curve(struct listing *listing, const char *name, const struct efficiency *curve, int64_t rate, uint32_t times, double unit, const char *unit_name, const char *by)
+{
+	char sheet[32], counted[48], number[16], other[16];
+	double low = curve->point[0].share / 1e3, high = low;
+	for (int i = 1; i < EFFICIENCY_POINTS; i++) {
+		double share = curve->point[i].share / 1e3;
+		low = share < low ? share : low;
+		high = share > high ? share : high;
+	}
+	low *= times / 1e3;
+	high *= times / 1e3;
+	snprintf(sheet, sizeof sheet, "%.4g %s", (double)rate / unit, unit_name);
+	if (high - low < 1e-6)
+		snprintf(counted, sizeof counted, "%s %s", number_text((double)rate * high / unit, number, sizeof number), unit_name);
+	else
+		snprintf(counted, sizeof counted, "%s to %s %s", number_text((double)rate * low / unit, number, sizeof number), number_text((double)rate * high / unit, other, sizeof other), unit_name);
+	add(listing, name, sheet, counted, "%.3g to %.3g %% of the data sheet's, by %s", 100 * low, 100 * high, by);
+}
+
+/* A format without units of its own takes another one's rate. */
+static void note_unit(const struct listing *listing, struct device_figure *figure, const char *const names[FORMAT_COUNT])
+{
+	for (int i = 0; i < FORMAT_COUNT; i++)
+		if (figure->name == names[i] && listing->preset.matrix_sheet[i] == 0) {
+			figure->sheet[0] = '\0';
+			snprintf(figure->why, sizeof figure->why, "no units for that format: computed in %s", i == FORMAT_F8 ? "16 bits" : "fp32");
+		}
+}
+
+static void add_rates(struct listing *listing)
+{
+	static const char *const names[FORMAT_COUNT] = { "products, 64 bits", "products, fp32", "products, fp16", "products, bf16", "products, 8 bits" };
+	const struct machine *machine = &listing->machine;
+	const int64_t *value = listing->scenario->value;
+	const char *by = value[K_matrix_efficiency] == knobs[K_matrix_efficiency].normal ? "the FLOPs of the product" : "the FLOPs of the product, times the knob matrix_efficiency";
+	add_curve(listing, "memory bandwidth", &machine->traffic, machine->memory_rate, 1000, 1e9, "GB/s", "the bytes that an op moves");
+	for (int i = FORMAT_COUNT - 1; i >= 0; i--)
+		add_curve(listing, names[i], &machine->matrix, machine->matrix_rate[i], i == FORMAT_F8 ? machine->narrow : 1000, 1e12, "TFLOP/s", by);
+	for (int i = 0; i < listing->count; i++)
+		note_unit(listing, &listing->figure[i], names);
+	add_curve(listing, "other arithmetic", &machine->vector, machine->vector_rate, 1000, 1e12, "TFLOP/s", "the FLOPs of the op");
+}
+
+static void add_share(struct listing *listing, const char *name, uint32_t thousandths, const char *why)
+{
+	char counted[40];
+	snprintf(counted, sizeof counted, "%.4g %%", thousandths / 10.0);
+	add(listing, name, "", counted, "%s", why);
+}
+
+static void add_kernels(struct listing *listing)
+{
+	const struct machine *machine = &listing->machine;
+	char counted[40];
+	snprintf(counted, sizeof counted, "%.3g us", (double)machine->launch / 1e6);
+	add(listing, "a kernel, at least", "", counted, "launching one takes as long");
+	if (machine->attention)
+		add_share(listing, "attention in one kernel", machine->attention, "of the rate of products of its size");
+	add_share(listing, "traffic of eager ops", machine->eager, "of the bytes of what they read and write, for ops other than products");
+	add_share(listing, "traffic of fused ops", machine->fused, "of these bytes where a compiler fuses kernels");
+}
+
+static void add_link(struct listing *listing, const char *name, const char *hop, const struct link *counted, const struct link *sheet, enum knob_id rate, enum knob_id latency)
+{
+	char theirs[32], ours[40];
+	snprintf(theirs, sizeof theirs, "%.4g GB/s", (double)sheet->rate / 1e9);
+	snprintf(ours, sizeof ours, "%.3g GB/s", (double)counted->rate / 1e9);
+	if (is_set(listing, rate))
+		add(listing, name, theirs, ours, "the knob %s, taken as reached", knobs[rate].name);
+	else
+		add(listing, name, theirs, ours, "%.3g %% of the data sheet's, one direction: what collectives reach", sheet->rate > 0 ? 100.0 * (double)counted->rate / (double)sheet->rate : 0);
+	snprintf(ours, sizeof ours, "%.3g us", (double)counted->latency / 1e6);
+	if (is_set(listing, latency))
+		add(listing, hop, "", ours, "the knob %s", knobs[latency].name);
+	else
+		add(listing, hop, "", ours, "each step of a ring takes that beside its bytes");
+}
+
+static void add_links(struct listing *listing)
+{
+	const struct device_preset *preset = &listing->preset;
+	char sheet[32], counted[40];
+	add_link(listing, "link within a node", "a hop within a node", &listing->machine.near, &preset->near_sheet, K_intra_bandwidth, K_intra_latency);
+	add_link(listing, "link between nodes", "a hop between nodes", &listing->machine.far, &preset->far_sheet, K_inter_bandwidth, K_inter_latency);
+	snprintf(sheet, sizeof sheet, preset->host_sheet.rate ? "%.4g GB/s" : "", (double)preset->host_sheet.rate / 1e9);
+	snprintf(counted, sizeof counted, preset->host_sheet.rate || is_set(listing, K_host_bandwidth) ? "%.3g GB/s" : "none", (double)listing->machine.host.rate / 1e9);
+	add(listing, "link to the host", sheet, counted, "%s", is_set(listing, K_host_bandwidth) ? "the knob host_bandwidth" : preset->host_source);
+	bytes_text(scenario_group_buffers(listing->scenario), counted, sizeof counted);
+	if (is_set(listing, K_group_buffers))
+		add(listing, "buffers of a group", "", counted, "the knob group_buffers, for each group of devices that a device talks with");
+	else if (is_set(listing, K_memory) || preset->channels == 0 || scenario_group_buffers(listing->scenario) == 0)
+		add(listing, "buffers of a group", "", counted, "%s", is_set(listing, K_memory) ? "where the knob memory is the cap, what it counts is yours" : "no such buffers are known there");
+	else
+		add(listing, "buffers of a group", "", counted, "%u channels of 12 MiB (NVIDIA/nccl issues 1041 and 1685), for each group of devices that a device talks with", preset->channels);
+}
+
+int device_figures(const struct scenario *scenario, struct device_figure *figure)
+{
+	struct listing listing = { .scenario = scenario, .preset = device_preset((enum device)scenario->value[K_device]), .figure = figure };
+	scenario_machine(scenario, &listing.machine);
+	add_memory(&listing);
+	add_rates(&listing);
+	add_kernels(&listing);
+	add_links(&listing);
+	return listing.count;
+}
+
+const char *device_sheet_source(enum device device)
+{
+	return device_preset(device).source;
+}
+
+const char *device_reached_source(enum device device)
+{
+	return device_preset(device).efficiency_source;
+}

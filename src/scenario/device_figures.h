@@ -1,0 +1,22 @@
+/* device_figures.h: everything that is counted with of a device, beside what its data sheet says and why the two differ, for people. */
+#ifndef TIDEMARK_SCENARIO_DEVICE_FIGURES_H
+#define TIDEMARK_SCENARIO_DEVICE_FIGURES_H
+
+#include "scenario.h"
+
+#define DEVICE_FIGURES 20
+
+struct device_figure {
+	const char *name;       /* "link within a node" */
+	char sheet[24];         /* "300 GB/s", "" where no data sheet has it */
+	char counted[40];       /* "129 GB/s", "27 to 257 TFLOP/s" */
+	char why[260];          /* "43 % of the data sheet's", "the knob intra_bandwidth" */
+};
+
+/* The figures of a scenario's device: its preset, and the knobs that override it. Returns how many; at most DEVICE_FIGURES. */
+int device_figures(const struct scenario *scenario, struct device_figure *figure);
+/* Where the data sheet's figures come from, and what was measured. */
+const char *device_sheet_source(enum device device);
+const char *device_reached_source(enum device device);
+
+#endif

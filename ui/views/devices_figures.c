@@ -1,0 +1,126 @@
+/* devices_figures.c: what is counted with of a device: the data sheet's figure, the figure that is counted with, and why they differ. */
+#include "devices.h"
+#include "src/scenario/device_figures.h"
+
+enum { NAME = 25, SHEET_END = 37, COUNTED_END = 59, WHY = 62, WHY_FROM = 105, NARROW_COUNTED = 20 };
+
+/* Where the figures' columns end in so much room. */
+static int counted_end(int width)
+{
+	return width < COUNTED_END ? width : COUNTED_END;
+}
+
+static void draw_figure(struct frame *frame, int x, int y, int width, const struct device_figure *figure)
+{
+	bool sheet = width >= COUNTED_END, differs = *figure->sheet && strcmp(figure->sheet, figure->counted) != 0;
+	frame_text(frame, x + 1, y, (width < COUNTED_END ? width - NARROW_COUNTED : NAME) - 1, ROLE_TEXT, figure->name);
+	if (sheet)
+		frame_right(frame, x + SHEET_END, y, ROLE_FAINT, figure->sheet);
+	frame_right(frame, x + counted_end(width), y, differs ? ROLE_TITLE : ROLE_TEXT, figure->counted);
+	if (width >= WHY_FROM)
+		frame_words(frame, x + WHY, y, width - WHY, ROLE_FAINT, figure->why);
+}
+
+static void draw_header(struct frame *frame, int x, int y, int width, const struct model *model)
+{
+	char word[40], title[60];
+	snprintf(title, sizeof title, "%s", model->scenario->value[K_device] == 0 ? "no device: as an A100" : knob_text(K_device, model->scenario->value[K_device], word, sizeof word));
+	frame_text(frame, x + 1, y, NAME - 1, ROLE_TITLE, title);
+	if (width >= COUNTED_END)
+		frame_right(frame, x + SHEET_END, y, ROLE_LABEL, "data sheet");
+	frame_right(frame, x + counted_end(width), y, ROLE_LABEL, "counted with");
+	if (width >= WHY_FROM)
+		frame_text(frame, x + WHY, y, width - WHY, ROLE_LABEL, "why");
+}
+
+/* Of the selected figure: what the table may have no room for. */
+static const char *selected_text(const struct device_figure *figure, char *text, size_t size)
+{
+	snprintf(text, size, "%s: %s%s%s", figure->name, figure->sheet, *figure->sheet ? " on the data sheet; " : "", figure->why);
+	return text;
+}
+
+/* A text behind its label, wrapped. Returns the next row. */
+static int draw_source(struct frame *frame, struct rect rect, const char *label, const char *source)
+{
+	char text[700];
+	snprintf(text, sizeof text, "%s: %s", label, source);
+	if (rect.height > 0)
+		frame_wrapped(frame, rect, ROLE_FAINT, text);
+	return rect.y + text_rows(text, rect.width);
+}
+
+/* Both sources. Returns the next row. */
+static int draw_sources(struct frame *frame, struct rect rect, const struct model *model)
+{
+	enum device device = (enum device)model->scenario->value[K_device];
+	int end = rect.y + rect.height;
+	rect.y = draw_source(frame, rect, "data sheet", device_sheet_source(device));
+	rect.height = end - rect.y;
+	return draw_source(frame, rect, "what is reached of it", device_reached_source(device));
+}
+
+static int source_rows(int width, const struct model *model)
+{
+	struct frame nowhere = { 0 };
+	return draw_sources(&nowhere, (struct rect){ 0, 0, width, 0 }, model);
+}
+
+void figures_draw_list(struct frame *frame, struct rect rect, const struct model *model)
+{
+	struct device_figure figure[DEVICE_FIGURES];
+	int figures = device_figures(model->scenario, figure), rows = rect.height - 1;
+	if (rows < 1)
+		return;
+	draw_header(frame, rect.x, rect.y, rect.width, model);
+	for (int i = 0; i < figures && i < rows; i++)
+		draw_figure(frame, rect.x, rect.y + 1 + i, rect.width, &figure[i]);
+	struct rect below = { rect.x + 1, rect.y + figures + 2, rect.width - 1, rect.height - figures - 2 };
+	if (below.height >= source_rows(below.width, model))
+		draw_sources(frame, below, model);
+}
+
+void figures_draw(struct frame *frame, struct figure_rows *rows, const struct model *model)
+{
+	struct device_figure figure[DEVICE_FIGURES];
+	int figures = device_figures(model->scenario, figure), width = frame->window.width, height = frame->window.height;
+	char text[400];
+	int sources = source_rows(width - 2, model), why = text_rows(selected_text(&figure[rows->selected], text, sizeof text), width - 2);
+	rows->page = height - 2 - why - sources;
+	if (rows->page < 6)
+		rows->page = height - 2 - why;   /* the selected figure's reason goes before the sources */
+	if (rows->page < 1)
+		rows->page = height - 1;
+	if (rows->page > figures)
+		rows->page = figures;
+	rows->top = scroll_to(rows->top, rows->selected, (uint32_t)figures, rows->page);
+	draw_header(frame, 0, 0, width, model);
+	for (int i = 0; i < rows->page && rows->top + (uint32_t)i < (uint32_t)figures; i++) {
+		draw_figure(frame, 0, 1 + i, width, &figure[rows->top + (uint32_t)i]);
+		if (rows->top + (uint32_t)i == rows->selected)
+			frame_mark(frame, (struct rect){ 0, 1 + i, width, 1 }, MARK_REVERSE);
+	}
+	struct rect below = { 1, rows->page + 2, width - 2, height - rows->page - 2 };
+	if (below.height < 1)
+		return;
+	frame_repeat(frame, 0, below.y - 1, width, GLYPH_HORIZONTAL, ROLE_LINE);
+	frame_wrapped(frame, below, ROLE_TEXT, text);
+	below.y += why;
+	below.height -= why;
+	if (below.height > 0)
+		draw_sources(frame, below, model);
+}
+
+bool figures_command(struct figure_rows *rows, const struct model *model, enum command_id command)
+{
+	struct device_figure figure[DEVICE_FIGURES];
+	return row_command(command, &rows->selected, (uint32_t)device_figures(model->scenario, figure), rows->page);
+}
+
+void figures_click(struct figure_rows *rows, const struct model *model, int y)
+{
+	struct device_figure figure[DEVICE_FIGURES];
+	uint32_t row = rows->top + (uint32_t)(y - 1);
+	if (y >= 1 && y <= rows->page && row < (uint32_t)device_figures(model->scenario, figure))
+		rows->selected = row;
+}
