@@ -19,6 +19,8 @@
  *     pipeline  ranks, schedule and memory
  *     speed     how fast the step is
  *     again     the scenario is planned anew, and compared
+ *     compare   two files, member by member
+ *     buffers   results of `tidemark layout`: places of any buffers, pair by pair
  */
 #ifndef TIDEMARK_CHECK_CHECK_H
 #define TIDEMARK_CHECK_CHECK_H

@@ -53,13 +53,14 @@
 	X(resume, "resume", 0, NULL, BY(sweep), "go on with what --output holds") \
 	X(merge, "merge", 0, NULL, BY(sweep), "GRAPH and what follows are pieces of one sweep: put them together; with its --vary, says what is missing at the end, too") \
 	X(capacity, "capacity", 'c', "N", BY(layout), "stop at the first layout within N bytes; exit status 1 where there is none") \
-	X(pool, "pool", 'p', "NAME[:N]", BY(layout), "a memory of N bytes, or of any size; of several, what doesn't fit in the first goes to the next") \
+	X(check_capacity, "capacity", 'c', "N", BY(check), "of buffers: the layout must be within N bytes") \
+	X(pool, "pool", 'p', "NAME[:N]", BY(layout) | BY(check), "a memory of N bytes, or of any size; of several, what doesn't fit in the first goes to the next") \
 	X(strategy, "strategy", 's', "S", BY(layout), "how offsets are chosen (best; \"help\" lists them)") \
-	X(alignment, "alignment", 'a', "N", BY(layout), "round sizes and offsets up to multiples of N (1; of snapshots 512)") \
+	X(alignment, "alignment", 'a', "N", BY(layout) | BY(check), "round sizes and offsets up to multiples of N (1; of snapshots 512)") \
 	X(device_number, "device", 'd', "N", BY(layout), "the device of a snapshot (the one with the most events)") \
 	X(verify, "verify", 0, "F", BY(shard), "re-sum the solution of such a file and re-verify its bound, in integers, without the solver") \
 	X(planned, "planned", 0, NULL, BY(check), "GRAPH may be the graph as planned") \
-	X(numbers, "numbers", 0, NULL, BY(check), "don't plan again") \
+	X(numbers, "numbers", 0, NULL, BY(check), "don't plan, lay out or solve again") \
 	X(max, "max", 0, "WHAT", BY(fit), "batch or sequence: the largest that fits, instead of changes") \
 	X(smallest_device, "smallest-device", 0, NULL, BY(fit), "the preset with the least memory on which the step fits, instead of changes") \
 	X(best, "plan", 0, "N", BY(search), "how many of the best to plan, 0 for none (3); where nothing fits by the estimates, those that need the least are planned") \

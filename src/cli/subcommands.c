@@ -1,4 +1,4 @@
-/* subcommands.c: the table, and plan, export and check. */
+/* subcommands.c: the table, and plan and export. */
 #include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 #include "src/write/export.h"
 #include "src/write/sweep_figures.h"
 #include "src/write/plan_curves.h"
-#include "src/check/check.h"
 #include "src/base/nearest.h"
 #include "src/base/words.h"
 #include "src/base/output.h"
@@ -234,29 +233,4 @@ int export_command(int argc, char **argv)
 {
 	struct request request = { .line = { .command = SUBCOMMAND_export, .several = true, .help = print_kinds_and_screens } };
 	return run(&request, argc, argv);
-}
-
-static int take_check(void *context, int row, const char *value)
-{
-	struct check_options *wanted = context;
-	(void)value;
-	*(row == OPTION_planned ? &wanted->planned : &wanted->numbers) = true;
-	return EXIT_FINE;
-}
-
-int check_command(int argc, char **argv)
-{
-	struct check_options wanted = { .report = stdout };
-	struct command_line line = { .command = SUBCOMMAND_check, .take = take_check, .context = &wanted };
-	struct error error = { 0 };
-	int code = command_line_parse(&line, argc, argv);
-	if (code != EXIT_FINE || line.helped)
-		return code;
-	wanted.rules_file = line.rules_file;
-	struct graph *graph = batch_open(line.operand[0], &line.reading, &code);
-	if (!graph)
-		return code;
-	enum status status = plan_check(graph, line.operand[1], &wanted, &error);
-	graph_release(graph);
-	return status == OK ? EXIT_FINE : complain(line.operand[1], &error, status);
 }

@@ -1,7 +1,7 @@
 /* subcommands.h: the table of `tidemark COMMAND ...`. Each takes argv from its own name on and returns an exit status.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
- *     subcommands     the table; plan, export, check
+ *     subcommands     the table; plan, export
  *     options         the table of options, and the parser of command lines
  *     help            knobs, words and examples as --help prints them
  *     batch           planning under signals and a time limit
@@ -10,8 +10,12 @@
  *     sweep_merge     the pieces of one, put together
  *     compare_command  tidemark compare
  *     layout_command  tidemark layout
+ *     layout_result   buffers read and laid out, and the object that says so
  *     layout_snapshot  what it says of a memory snapshot
  *     shard_command   tidemark shard
+ *     shard_check     its files, written and verified
+ *     layout_check    files of tidemark layout verified
+ *     check_command   tidemark check
  *     search_command  tidemark search
  *     model_command   tidemark model
  *     fit_command     tidemark fit
@@ -30,7 +34,7 @@
 	X(compare, "FIRST SECOND", "lay a step as it ran, such as a memory snapshot, over another one as planned: peaks, timelines, and who holds the difference") \
 	X(layout, "BUFFERS.csv|SNAPSHOT.pickle", "find addresses for the buffers of a MiniMalloc CSV or a PyTorch memory snapshot") \
 	X(shard, "PROBLEM.json", "solve a sharding problem of the IOPDDL contest's format, gz or not") \
-	X(check, "GRAPH PLAN.json", "verify everything that a plan file says") \
+	X(check, "GRAPH|BUFFERS.csv|PROBLEM.json PLAN", "verify everything that a plan file says, or a file of tidemark layout or shard") \
 	X(search, "MODEL|GRAPH", "rank all ways to train a model on a cluster") \
 	X(model, "NAME|CONFIG.json", "write the training step of a built-in model, or of a Hugging Face config.json") \
 	X(fit, "GRAPH", "plan the changes that make a step fit into so much memory, and rank them by time") \

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include ""
+#include "src/read/hlo/assignment.h"
 #include "tests/common/order_valid.h"
 #include "solver/graph/problem.h"
 

@@ -580,7 +580,7 @@ bool buffers_csv_write(const struct buffers_csv *csv, const struct buffers_resul
 	int pool_column = csv->pool_column >= 0 ? csv->pool_column : csv->columns + (csv->offset_column == csv->columns);
 	struct cell cells[3] = { { csv->offset_column, text_slice("offset") } };
 	size_t count = 1, inplace = 0, pool = 0;
-	if (result->donor && csv->inplace_column >= 0)
+	if (csv->inplace_column >= 0)
 		cells[inplace = count++] = (struct cell){ csv->inplace_column, text_slice("inplace") };
 	if (result->pool)
 		cells[pool = count++] = (struct cell){ pool_column, text_slice("pool") };
@@ -589,7 +589,7 @@ bool buffers_csv_write(const struct buffers_csv *csv, const struct buffers_resul
 		char text[24];
 		snprintf(text, sizeof text, "%" PRId64, result->offset[i]);
 		if (inplace)
-			cells[inplace].text = result->donor[i] != NONE ? csv->id[result->donor[i]] : NOWHERE;
+			cells[inplace].text = result->donor && result->donor[i] != NONE ? csv->id[result->donor[i]] : NOWHERE;
 		if (pool)
 			cells[pool].text = csv->pool[result->pool[i]];
 		cells[0].text = text_slice(text);

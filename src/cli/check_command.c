@@ -1,0 +1,100 @@
+/* check_command.c: `tidemark check`: a plan of a graph, a layout of buffers, a choice for a sharding problem. What the first file is decides. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "batch.h"
+#include "src/check/check.h"
+#include "src/read/detect.h"
+#include "src/read/input.h"
+#include "layout_check.h"
+#include "options.h"
+#include "shard_check.h"
+
+struct check_request {
+	struct command_line line;
+	struct check_options options;
+	struct layout_request wanted;
+};
+
+static int take_option(void *context, int row, const char *value)
+{
+	struct check_request *request = context;
+	bool fine = true;
+	switch (row) {
+	case OPTION_planned: request->options.planned = true; break;
+	case OPTION_numbers: request->options.numbers = true; break;
+	case OPTION_pool: fine = layout_parse_pool(&request->wanted, value); break;
+	case OPTION_check_capacity: fine = layout_parse_bytes(value, &request->wanted.options.capacity); break;
+	default: fine = layout_parse_bytes(value, &request->wanted.options.alignment);
+	}
+	return fine ? EXIT_FINE : usage_error("check", row == OPTION_pool ? "--%s %s: expected NAME or NAME:BYTES, such as hbm:24GiB, each name once" : "--%s %s: expected bytes, such as 24GiB",
+		option_rows[row].name, value);
+}
+
+/* The kind of a file; INPUT_UNKNOWN of what can be read only once. */
+static enum input_kind kind_of(const char *path)
+{
+	struct stat state;
+	struct error ignored = { 0 };
+	size_t size;
+	struct input *input = stat(path, &state) == 0 && S_ISREG(state.st_mode) ? input_open(path, &ignored) : NULL;
+	if (!input)
+		return INPUT_UNKNOWN;
+	const char *text = input_peek(input, &size);
+	enum input_kind kind = input_detect(text, size);
+	input_close(input);
+	return kind;
+}
+
+static int check_buffers(const struct check_request *request)
+{
+	struct error error = { 0 };
+	enum status status = layout_check_file(request->line.operand[0], request->line.operand[1], &request->wanted, request->options.numbers, stdout, &error);
+	return status == OK ? EXIT_FINE : complain(request->line.operand[1], &error, status);
+}
+
+static int check_problem(const struct check_request *request)
+{
+	struct error error = { 0 };
+	struct shard_problem problem;
+	const char *path = request->line.operand[0];
+	enum status status = shard_problem_open(path, &problem, &error);
+	if (status == OK) {
+		path = request->line.operand[1];
+		status = shard_check_file(&problem, path, request->options.numbers, stdout, &error);
+	}
+	shard_problem_free(&problem);
+	return status == OK ? EXIT_FINE : complain(path, &error, status);
+}
+
+static int check_graph(struct check_request *request)
+{
+	struct error error = { 0 };
+	int code = EXIT_FINE;
+	if (request->wanted.pools || request->wanted.options.capacity || request->wanted.options.alignment)
+		return usage_error("check", "--pool, --capacity and --alignment are of buffers, not of a graph");
+	request->options.report = stdout;
+	request->options.rules_file = request->line.rules_file;
+	struct graph *graph = batch_open(request->line.operand[0], &request->line.reading, &code);
+	if (!graph)
+		return code;
+	enum status status = plan_check(graph, request->line.operand[1], &request->options, &error);
+	graph_release(graph);
+	return status == OK ? EXIT_FINE : complain(request->line.operand[1], &error, status);
+}
+
+int check_command(int argc, char **argv)
+{
+	struct check_request request = { .line = { .command = SUBCOMMAND_check, .take = take_option, .context = &request }, .wanted = { .device = -1 } };
+	int code = command_line_parse(&request.line, argc, argv);
+	if (code != EXIT_FINE || request.line.helped)
+		return code;
+	enum input_kind kind = kind_of(request.line.operand[0]);
+	if (kind == INPUT_IOPDDL)
+		return check_problem(&request);
+	/* Of a memory snapshot there are plans of its graph and layouts of its buffers. */
+	if (kind == INPUT_MINIMALLOC || ((kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE) && kind_of(request.line.operand[1]) != INPUT_PLAN))
+		return check_buffers(&request);
+	return check_graph(&request);
+}

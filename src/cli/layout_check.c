@@ -1,0 +1,409 @@
+/* layout_check.c: results of `tidemark layout` against the buffers that they are of.
+ *
+ * Places and sums are looked at by code that shares nothing with the solvers. What only a search can say (a bound above what is alive, who won) is laid out
+ * again and compared. */
+#include "layout_check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/check/buffers.h"
+#include "src/check/compare.h"
+#include "layout_result.h"
+#include "src/read/input.h"
+#include "src/read/plan_file.h"
+
+/* Members that say nothing of the layout, and why. */
+static const struct free_member FREE[] = {
+	{ "seconds", "how long it took differs from run to run" },
+	{ NULL, NULL },
+};
+
+struct result_check {
+	const struct layout_request *wanted;  /* by the options of the check; zero: whatever the file says */
+	struct layout_request request;
+	struct buffers_csv csv;
+	const json_t *file;          /* NULL: the result is a CSV */
+	int64_t *offset;
+	uint32_t *pool, *donor;      /* NULL: none */
+	struct buffers_sums sums;
+	struct arena arena;
+	FILE *report;
+	struct error *error;
+};
+
+static enum status bad(struct result_check *check, const char *what)
+{
+	return fail(check->error, BAD_INPUT, "not a result of tidemark layout: %s", what);
+}
+
+static enum status differs(struct result_check *check, const char *what, int64_t said, int64_t is)
+{
+	return fail(check->error, INFEASIBLE, "%s is %" PRId64 ", but it must be %" PRId64, what, said, is);
+}
+
+static void passed(const struct result_check *check, const char *what)
+{
+	fprintf(check->report, "ok  %s\n", what);
+}
+
+/* ---- what was asked ------------------------------------------------------------------------------------------------------- */
+
+static bool take_bytes(const json_t *object, const char *key, int64_t *bytes)
+{
+	const json_t *value = json_object_get(object, key);
+	if (!value)
+		return true;
+	*bytes = json_integer_value(value);
+	return json_is_integer(value) && *bytes > 0 && *bytes <= BYTES_MAX;
+}
+
+static bool take_pool(struct result_check *check, const json_t *pool)
+{
+	struct layout_request *request = &check->request;
+	const json_t *name = json_object_get(pool, "name");
+	if (request->pools == POOLS_MOST || !json_is_string(name))
+		return false;
+	request->pool[request->pools] = (struct slice){ json_string_value(name), json_string_length(name) };
+	for (uint32_t p = 0; p < request->pools; p++)
+		if (request->pool[p].length == json_string_length(name) && memcmp(request->pool[p].text, json_string_value(name), json_string_length(name)) == 0)
+			return false;
+	return take_bytes(pool, "capacity_bytes", &request->room[request->pools++]);
+}
+
+static enum status take_asked(struct result_check *check)
+{
+	struct layout_request *request = &check->request;
+	const json_t *asked = json_object_get(check->file, "asked"), *device = json_object_get(asked, "device"), *seconds = json_object_get(asked, "seconds"), *pool;
+	const char *strategy = json_string_value(json_object_get(asked, "strategy"));
+	int index = strategy ? name_index(layout_strategy_names, LAYOUT_STRATEGY_COUNT, strategy) : -1;
+	bool fine = index >= 0 && json_object_get(asked, "alignment_bytes") && take_bytes(asked, "alignment_bytes", &request->options.alignment)
+		&& take_bytes(asked, "capacity_bytes", &request->options.capacity);
+	request->options.strategy = (enum layout_strategy)index;
+	request->options.effort = COMMAND_EFFORT;
+	request->device = device ? json_integer_value(device) : -1;
+	request->seconds = seconds ? json_number_value(seconds) : 0;
+	fine = fine && (!device || (json_is_integer(device) && request->device >= 0 && request->device < UINT32_MAX)) && (!seconds || request->seconds > 0);
+	size_t i;
+	json_array_foreach(json_object_get(asked, "pools"), i, pool)
+		fine = fine && take_pool(check, pool);
+	return fine ? OK : bad(check, "\"asked\" is missing or wrong");
+}
+
+static bool same_slice(struct slice a, struct slice b)
+{
+	return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
+}
+
+/* What the options of the check say, too, must be what the file is of. */
+static enum status take_wanted(struct result_check *check)
+{
+	const struct layout_request *wanted = check->wanted;
+	struct layout_request *request = &check->request;
+	if (!check->file) {
+		*request = *wanted;
+		request->options.strategy = LAYOUT_BEST;
+		return OK;
+	}
+	if (wanted->options.alignment && wanted->options.alignment != request->options.alignment)
+		return differs(check, "the alignment", request->options.alignment, wanted->options.alignment);
+	bool same = wanted->pools == 0 || wanted->pools == request->pools;
+	for (uint32_t p = 0; same && p < wanted->pools; p++)
+		same = same_slice(wanted->pool[p], request->pool[p]) && wanted->room[p] == request->room[p];
+	return same ? OK : fail(check->error, INFEASIBLE, "it is of other pools than --pool says");
+}
+
+/* ---- places of a JSON object ------------------------------------------------------------------------------------------------ */
+
+static uint32_t find_slice(const struct slice *list, uint32_t count, const json_t *name)
+{
+	for (uint32_t i = 0; json_is_string(name) && i < count; i++)
+		if (list[i].length == json_string_length(name) && memcmp(list[i].text, json_string_value(name), list[i].length) == 0)
+			return i;
+	return NONE;
+}
+
+static enum status take_donors(struct result_check *check)
+{
+	const struct buffers_csv *csv = &check->csv;
+	const json_t *taken = json_object_get(check->file, "inplace");
+	size_t found = 0;
+	if (!json_is_object(taken))
+		return taken ? bad(check, "\"inplace\" is no object") : OK;
+	check->donor = arena_alloc(&check->arena, csv->buffers.n, sizeof *check->donor);
+	if (!check->donor)
+		return fail_memory(check->error);
+	for (uint32_t i = 0; i < csv->buffers.n; i++) {
+		const json_t *donor = json_object_getn(taken, csv->id[i].text, csv->id[i].length);
+		check->donor[i] = find_slice(csv->id, csv->buffers.n, donor);
+		found += donor != NULL;
+		if (donor && check->donor[i] == NONE)
+			return bad(check, "\"inplace\" names a buffer that there isn't");
+	}
+	return found == json_object_size(taken) ? OK : bad(check, "\"inplace\" names a buffer that there isn't");
+}
+
+static enum status take_places(struct result_check *check)
+{
+	const json_t *offsets = json_object_get(check->file, "offsets"), *pools = json_object_get(check->file, "pool");
+	uint32_t n = check->csv.buffers.n;
+	if (json_array_size(offsets) != n || (check->csv.pools > 0 && json_array_size(pools) != n))
+		return bad(check, "it has places for another number of buffers");
+	for (uint32_t i = 0; i < n; i++) {
+		const json_t *offset = json_array_get(offsets, i);
+		if (!json_is_integer(offset))
+			return bad(check, "an offset is no integer");
+		check->offset[i] = json_integer_value(offset);
+		if (check->pool && (check->pool[i] = find_slice(check->csv.pool, check->csv.pools, json_array_get(pools, i))) == NONE)
+			return bad(check, "a pool is none of those that there are");
+	}
+	return take_donors(check);
+}
+
+/* ---- places of a CSV ----------------------------------------------------------------------------------------------------------- */
+
+/* Whether a row of the result is of the same buffer as the input's. */
+static bool same_buffer(const struct buffers_csv *a, const struct buffers_csv *b, uint32_t i)
+{
+	const struct buffers *x = &a->buffers, *y = &b->buffers;
+	uint32_t pieces = x->piece_start ? x->piece_start[i + 1] - x->piece_start[i] : 0;
+	bool same = same_slice(a->id[i], b->id[i]) && x->lower[i] == y->lower[i] && x->upper[i] == y->upper[i] && x->size[i] == y->size[i]
+		&& (x->alignment ? x->alignment[i] : 1) == (y->alignment ? y->alignment[i] : 1) && pieces == (y->piece_start ? y->piece_start[i + 1] - y->piece_start[i] : 0);
+	return same && (pieces == 0 || memcmp(x->piece + x->piece_start[i], y->piece + y->piece_start[i], pieces * sizeof *x->piece) == 0)
+		&& (a->links.behind ? a->links.behind[i] : NONE) == (b->links.behind ? b->links.behind[i] : NONE);
+}
+
+static enum status take_row(struct result_check *check, const struct buffers_csv *result, uint32_t i)
+{
+	const struct csr *pools = &result->candidates, *donors = &result->links.donors;
+	if (!same_buffer(&check->csv, result, i))
+		return fail(check->error, INFEASIBLE, "line %u is not of the same buffer as line %u of the input", result->line[i], check->csv.line[i]);
+	if (!result->buffers.fixed || result->buffers.fixed[i] < 0)
+		return fail(check->error, INFEASIBLE, "line %u has no offset", result->line[i]);
+	check->offset[i] = result->buffers.fixed[i];
+	if (check->pool) {
+		struct slice *name = pools->start && csr_length(pools, i) == 1 ? &result->pool[pools->item[pools->start[i]]] : NULL;
+		for (check->pool[i] = 0; name && check->pool[i] < check->csv.pools && !same_slice(check->csv.pool[check->pool[i]], *name);)
+			check->pool[i]++;
+		if (!name || check->pool[i] == check->csv.pools)
+			return fail(check->error, INFEASIBLE, "line %u doesn't say in which of the pools the buffer lies", result->line[i]);
+	}
+	check->donor[i] = donors->start && csr_length(donors, i) > 0 ? donors->item[donors->start[i]] : NONE;
+	if (donors->start && csr_length(donors, i) > 1)
+		return fail(check->error, INFEASIBLE, "line %u names several buffers whose place is taken", result->line[i]);
+	return OK;
+}
+
+static enum status take_csv(struct result_check *check, struct input *input)
+{
+	struct layout_request request = { .device = -1 };
+	struct buffers_csv result = { 0 };
+	enum status status = layout_read_input(&request, input, &result, check->error);
+	check->donor = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->donor);
+	if (status == OK && !check->donor)
+		status = fail_memory(check->error);
+	if (status == OK && result.buffers.n != check->csv.buffers.n)
+		status = fail(check->error, INFEASIBLE, "it has %u buffers, the input %u", result.buffers.n, check->csv.buffers.n);
+	for (uint32_t i = 0; status == OK && i < result.buffers.n; i++)
+		status = take_row(check, &result, i);
+	buffers_csv_free(&result);
+	return status;
+}
+
+/* ---- claims ---------------------------------------------------------------------------------------------------------------------- */
+
+static enum status expect(struct result_check *check, const json_t *object, const char *key, int64_t is)
+{
+	const json_t *value = json_object_get(object, key);
+	if (!json_is_integer(value))
+		return fail(check->error, BAD_INPUT, "not a result of tidemark layout: \"%s\" is no integer", key);
+	return json_integer_value(value) == is ? OK : differs(check, key, json_integer_value(value), is);
+}
+
+/* A bound: not above what was reached, and what is proved is reached. above: it says more than what is alive does, so a search has to show it. */
+static enum status check_bound(struct result_check *check, const json_t *object, const char *key, int64_t reached, int64_t alive, bool *above)
+{
+	const json_t *bound = json_object_get(object, key), *proved = json_object_get(object, "proved");
+	if (!json_is_integer(bound) || !json_is_boolean(proved))
+		return bad(check, "a bound is missing");
+	if (json_integer_value(bound) < 0 || json_integer_value(bound) > reached || json_is_true(proved) != (json_integer_value(bound) == reached))
+		return fail(check->error, INFEASIBLE, "%s %" PRId64 " or \"proved\" contradicts what was reached, %" PRId64, key, (int64_t)json_integer_value(bound), reached);
+	*above |= json_integer_value(bound) > alive;
+	return OK;
+}
+
+/* The simulated allocator reserves more than the highest byte; how much, and what it counts as alive, it has to say again. */
+static bool simulated(const struct result_check *check)
+{
+	return check->request.options.strategy == LAYOUT_CACHING || check->request.options.strategy == LAYOUT_EXPANDABLE;
+}
+
+/* One memory: a pool, or all there is. */
+static enum status check_memory(struct result_check *check, const json_t *memory, uint32_t p, bool *above)
+{
+	int64_t arena = check->sums.pool[p].arena, said = json_integer_value(json_object_get(memory, "arena_bytes")), reached = simulated(check) ? said : arena;
+	enum status status = expect(check, memory, "arena_bytes", reached);
+	if (status == OK && reached < arena)
+		status = differs(check, "arena_bytes", reached, arena);
+	if (status == OK && !simulated(check))
+		status = expect(check, memory, "load_bytes", check->sums.pool[p].load);
+	return status != OK ? status : check_bound(check, memory, "bound_bytes", reached, check->sums.pool[p].load, above);
+}
+
+static enum status check_pool_claims(struct result_check *check, bool *above)
+{
+	const struct layout_request *request = &check->request;
+	const json_t *pools = json_object_get(check->file, "pools"), *spill = json_object_get(check->file, "spill");
+	enum status status = json_array_size(pools) == check->csv.pools ? OK : bad(check, "it has another number of pools");
+	for (uint32_t p = 0; p < check->csv.pools && status == OK; p++) {
+		const json_t *pool = json_array_get(pools, p);
+		if (find_slice(check->csv.pool, check->csv.pools, json_object_get(pool, "name")) != p)
+			return bad(check, "its pools are others");
+		status = expect(check, pool, "buffers", check->sums.pool[p].buffers);
+		if (status == OK)
+			status = check_memory(check, pool, p, above);
+		if (status == OK && request->room[p])
+			status = expect(check, pool, "capacity_bytes", request->room[p]);
+		if (status == OK && request->room[p] && check->sums.pool[p].arena > request->room[p])
+			status = fail(check->error, INFEASIBLE, "pool %.*s has %" PRId64 " bytes, but room for only %" PRId64, (int)check->csv.pool[p].length, check->csv.pool[p].text,
+				check->sums.pool[p].arena, request->room[p]);
+	}
+	if (status == OK)
+		status = expect(check, spill, "cost", check->sums.spill_cost);
+	if (status == OK)
+		status = expect(check, spill, "bytes", check->sums.spilled);
+	return status != OK ? status : check_bound(check, spill, "bound", check->sums.spill_cost, INT64_MAX, above);
+}
+
+static enum status check_spill(struct result_check *check, bool *above)
+{
+	int64_t bound = json_integer_value(json_object_get(json_object_get(check->file, "spill"), "bound"));
+	enum status status = buffers_check_spill_bound(&check->csv, check->request.room, check->request.options.alignment, bound);
+	if (status == OK)
+		passed(check, "what must be spilled at least: no choice of pools costs less");
+	*above |= status == LIMIT;
+	return status == LIMIT ? OK : status == NO_MEMORY ? fail_memory(check->error) : status;
+}
+
+/* ---- once more --------------------------------------------------------------------------------------------------------------------- */
+
+static enum status compare_again(struct result_check *check, json_t *again)
+{
+	/* As a file has it: reals are rounded there. */
+	char *text = again ? json_dumps(again, JSON_REAL_PRECISION(6)) : NULL;
+	json_t *read = text ? json_loads(text, 0, NULL) : NULL;
+	enum status status = read ? compare_files(check->file, read, FREE, check->error) : fail_memory(check->error);
+	free(text);
+	json_decref(read);
+	json_decref(again);
+	return status;
+}
+
+static enum status lay_out_again(struct result_check *check)
+{
+	struct control control = { 0 };
+	struct linked_layout one = { 0 };
+	struct pooled_layout pooled = { 0 };
+	bool pools = check->csv.pools > 0;
+	enum status status = pools ? layout_solve_all_pools(&check->request, &check->csv, &control, &pooled, check->error) : layout_solve_one(&check->request, &check->csv, &control, &one, check->error);
+	if (status == NO_MEMORY)
+		fail_memory(check->error);
+	else if (status == BAD_INPUT || (pools ? pooled.offset == NULL : layout_offsets(&one) == NULL))
+		status = fail(check->error, INFEASIBLE, "what was asked leads to no layout");
+	else
+		status = compare_again(check, pools ? layout_pools_json(&check->request, &check->csv, &pooled, status == CANCELLED, 0)
+			: layout_json(&check->request, &check->csv, &one, status == CANCELLED || status == LIMIT, 0));
+	if (pools)
+		pooled_layout_free(&pooled);
+	else
+		linked_layout_free(&one);
+	if (status == OK)
+		passed(check, "laid out again: what was asked leads to just this result (not independent: this asks the solver)");
+	return status;
+}
+
+static enum status check_claims(struct result_check *check, bool numbers)
+{
+	bool above = false;
+	enum status status = check->csv.pools ? check_pool_claims(check, &above) : check_memory(check, check->file, 0, &above);
+	if (status != OK)
+		return status;
+	passed(check, check->csv.pools ? "arenas, loads and capacities of all pools; what is spilled and what that costs" : "arena and load, summed anew");
+	if (check->csv.pools && (status = check_spill(check, &above)) != OK)
+		return status;
+	if (!above)
+		passed(check, "bounds: so much is alive together");
+	if (!numbers && check->request.seconds == 0)
+		return lay_out_again(check);
+	fprintf(check->report, "--  not looked at: %swhich strategy led to it\n", above ? "bounds above what is alive together, " : "");
+	return OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------------------------ */
+
+/* What --capacity or --pool of the check allow. */
+static enum status check_room(struct result_check *check)
+{
+	const struct layout_request *wanted = check->wanted;
+	for (uint32_t p = 0; p < (check->csv.pools ? check->csv.pools : 1); p++) {
+		int64_t room = check->csv.pools ? wanted->room[p] : wanted->options.capacity;
+		if (room > 0 && check->sums.pool[p].arena > room)
+			return fail(check->error, INFEASIBLE, "the arena has %" PRId64 " bytes, but room for only %" PRId64, check->sums.pool[p].arena, room);
+	}
+	return OK;
+}
+
+static enum status check_places(struct result_check *check)
+{
+	struct buffers_places places = { check->offset, check->pool, check->donor, check->request.options.alignment, simulated(check) };
+	enum status status = buffers_check(&check->csv, &places, &check->sums, check->error);
+	if (status != OK)
+		return status;
+	passed(check, "every buffer lies where it may: no two that are alive together overlap; pins, groups, places taken, alignments");
+	for (uint32_t p = 0; !check->file && p < (check->csv.pools ? check->csv.pools : 1); p++)
+		fprintf(check->report, "    %.*s%sarena %" PRId64 " bytes\n", check->csv.pools ? (int)check->csv.pool[p].length : 0, check->csv.pools ? check->csv.pool[p].text : "",
+			check->csv.pools ? ": " : "", check->sums.pool[p].arena);
+	return check_room(check);
+}
+
+static enum status check_all(struct result_check *check, const char *buffers_path, struct input *result, bool numbers)
+{
+	enum status status = check->file ? take_asked(check) : OK;
+	if (status == OK)
+		status = take_wanted(check);
+	if (status == OK)
+		status = layout_read(&check->request, buffers_path, &check->csv, check->error);
+	if (status != OK)
+		return status;
+	check->offset = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->offset);
+	check->pool = check->csv.pools ? arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->pool) : NULL;
+	if (!check->offset || (check->csv.pools && !check->pool))
+		return fail_memory(check->error);
+	status = check->file ? take_places(check) : take_csv(check, result);
+	if (status == OK)
+		status = check_places(check);
+	return status == OK && check->file ? check_claims(check, numbers) : status;
+}
+
+enum status layout_check_file(const char *buffers_path, const char *result_path, const struct layout_request *wanted, bool numbers, FILE *report, struct error *error)
+{
+	struct result_check check = { .wanted = wanted, .request = { .device = -1 }, .report = report, .error = error };
+	struct input *result = input_open(result_path, error);
+	if (!result)
+		return error->status;
+	size_t size, at = 0;
+	const char *text = input_peek(result, &size);
+	while (at < size && strchr(" \t\r\n", text[at]))
+		at++;
+	bool object = at < size && text[at] == '{';
+	json_t *file = object ? plan_file_take(result, error) : NULL;
+	enum status status = object && !file ? error->status : OK;
+	check.file = file;
+	if (status == OK)
+		status = check_all(&check, buffers_path, result, numbers);
+	input_close(result);
+	buffers_csv_free(&check.csv);
+	json_decref(file);
+	arena_free(&check.arena);
+	return status;
+}
