@@ -1,8 +1,6 @@
 /* json_memory.c: jansson's allocations are mem_alloc()'s, so that tests can make them fail as they do all others. */
 #include "json_memory.h"
 
-#include <jansson.h>
-
 #include "solver/base/base.h"
 
 static _Thread_local bool failed;
@@ -52,4 +50,22 @@ bool json_memory_failed(void)
 	bool was = failed;
 	failed = false;
 	return was;
+}
+
+json_t *json_read_text(const char *text, size_t size, const char *what, struct error *error)
+{
+	json_error_t problem;
+	json_memory_failed();
+	json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
+	if (json_memory_failed()) {
+		json_decref(value);
+		fail_memory(error);
+		return NULL;
+	}
+	if (!value) {
+		fail(error, BAD_INPUT, "not %s: %s", what, problem.text);
+		if (error)
+			error->line = problem.line > 0 ? (unsigned)problem.line : 0;
+	}
+	return value;
 }

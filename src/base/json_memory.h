@@ -3,11 +3,17 @@
 #ifndef TIDEMARK_BASE_JSON_MEMORY_H
 #define TIDEMARK_BASE_JSON_MEMORY_H
 
+#include <jansson.h>
 #include <stdbool.h>
+
+#include "solver/base/base.h"
 
 /* Once, before any other call of jansson: its memory is ours (mem_alloc) from then on. */
 void json_memory_watch(void);
 /* Whether an allocation of jansson's failed on this thread since the last call. */
 bool json_memory_failed(void);
+
+/* The text as one JSON value, or NULL with its line in error: BAD_INPUT "not WHAT: ..." or OUT_OF_MEMORY. No object has a key twice. */
+json_t *json_read_text(const char *text, size_t size, const char *what, struct error *error);
 
 #endif

@@ -432,21 +432,15 @@ static enum status take_file(json_t *file, struct hugging_face *model, struct er
 
 enum status hugging_face_read(const char *text, size_t size, struct hugging_face *model, struct error *error)
 {
-	json_error_t problem;
-	json_memory_failed();
-	json_t *file = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
-	enum status status = OK;
-	if (json_memory_failed()) {
-		status = fail_memory(error);
-	} else if (!file) {
-		status = fail(error, BAD_INPUT, "not JSON: %s", problem.text);
-		if (error)
-			error->line = problem.line > 0 ? (unsigned)problem.line : 0;
-	} else if (!json_is_object(file)) {
+	struct error why = { 0 };
+	json_t *file = json_read_text(text, size, "JSON", &why);
+	enum status status = why.status;
+	if (!file && error)
+		*error = why;
+	else if (file && !json_is_object(file))
 		status = fail(error, BAD_INPUT, "not the config.json of a Hugging Face model: expected an object");
-	} else {
+	else if (file)
 		status = take_file(file, model, error);
-	}
 	json_decref(file);
 	return status;
 }

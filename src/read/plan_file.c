@@ -9,20 +9,10 @@ json_t *plan_file_take(struct input *input, struct error *error)
 {
 	size_t size;
 	char *text = input_all(input, PLAN_BYTES_MAX, &size, error);
-	json_error_t problem;
 	if (!text)
 		return NULL;
-	json_t *plan = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
+	json_t *plan = json_read_text(text, size, "a plan file", error);
 	mem_free(text);
-	if (json_memory_failed()) {
-		json_decref(plan);
-		fail_memory(error);
-		return NULL;
-	}
-	if (!plan) {
-		error->line = problem.line > 0 ? (unsigned)problem.line : 0;
-		fail(error, BAD_INPUT, "not a plan file: %s", problem.text);
-	}
 	return plan;
 }
 

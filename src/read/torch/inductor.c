@@ -263,20 +263,10 @@ static enum status read_graph(struct reading *reading, const json_t *file)
 struct graph *inductor_read(const char *text, size_t size, struct error *error)
 {
 	struct reading reading = { .error = error, .draft = draft_new() };
-	json_error_t problem;
 	struct graph *graph = NULL;
 	*error = (struct error){ 0 };
-	json_memory_failed();
-	json_t *file = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
-	enum status status = OK;
-	if (json_memory_failed() || !reading.draft) {
-		status = out_of_memory(&reading);
-	} else if (!file) {
-		status = fail(error, BAD_INPUT, "not JSON: %s", problem.text);
-		error->line = problem.line > 0 ? (unsigned)problem.line : 0;
-	} else {
-		status = read_graph(&reading, file);
-	}
+	json_t *file = json_read_text(text, size, "JSON", error);
+	enum status status = !reading.draft ? out_of_memory(&reading) : file ? read_graph(&reading, file) : error->status;
 	if (status == OK)
 		graph = graph_build(reading.draft, error);
 	else
