@@ -1,4 +1,4 @@
-/* check_command.c: `tidemark check`: a plan of a graph, a layout of buffers, a choice for a sharding problem. What the first file is decides. */
+/* check_command.c: `tidemark check`: a plan of a graph, a layout of buffers, a choice for a sharding problem, changes that fit. What the first file is decides. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,6 +7,8 @@
 #include "src/check/check.h"
 #include "src/read/detect.h"
 #include "src/read/input.h"
+#include "src/read/plan_file.h"
+#include "fit_check.h"
 #include "layout_check.h"
 #include "options.h"
 #include "shard_check.h"
@@ -79,7 +81,10 @@ static int check_graph(struct check_request *request)
 	struct graph *graph = batch_open(request->line.operand[0], &request->line.reading, &code);
 	if (!graph)
 		return code;
-	enum status status = plan_check(graph, request->line.operand[1], &request->options, &error);
+	json_t *file = kind_of(request->line.operand[1]) == INPUT_JSON ? plan_file_read(request->line.operand[1], &error) : NULL;
+	enum status status = file && fit_is_file(file) ? fit_check_file(graph, file, request->line.rules_file, request->options.numbers, stdout, &error)
+		: plan_check(graph, request->line.operand[1], &request->options, &error);
+	json_decref(file);
 	graph_release(graph);
 	return status == OK ? EXIT_FINE : complain(request->line.operand[1], &error, status);
 }

@@ -13,9 +13,7 @@
 struct request {
 	struct command_line line;
 	struct scenario scenario;
-	int64_t devices;
-	bool smallest;
-	enum knob_id most;          /* --max; KNOB_COUNT: not asked for */
+	struct fit_asked asked;
 };
 
 /* ---- options ------------------------------------------------------------------------------------------------------------------ */
@@ -31,14 +29,14 @@ static int set_memory(struct request *request, const char *text)
 static int set_devices(struct request *request, const char *text)
 {
 	struct error error = { 0 };
-	return knob_parse(K_devices, text, &request->devices, &error) == OK ? EXIT_FINE : usage_error("fit", "--devices %s: %s", text, error.text);
+	return knob_parse(K_devices, text, &request->asked.devices, &error) == OK ? EXIT_FINE : usage_error("fit", "--devices %s: %s", text, error.text);
 }
 
 static int set_most(struct request *request, int row, const char *value)
 {
 	static const char *const words[] = { "batch", "sequence" };
 	int word = 0, code = option_word(&request->line, row, strcmp(value, "seq") == 0 ? "sequence" : value, words, 2, &word);
-	request->most = word == 0 ? K_batch : K_seq;
+	request->asked.most = word == 0 ? K_batch : K_seq;
 	return code;
 }
 
@@ -49,7 +47,7 @@ static int take_option(void *context, int row, const char *value)
 	case OPTION_memory: return set_memory(request, value);
 	case OPTION_devices: return set_devices(request, value);
 	case OPTION_max: return set_most(request, row, value);
-	default: request->smallest = true; return EXIT_FINE;
+	default: request->asked.smallest = true; return EXIT_FINE;
 	}
 }
 
@@ -59,9 +57,9 @@ static int parse(struct request *request, int argc, char **argv)
 	int code = command_line_parse(&request->line, argc, argv);
 	if (code != EXIT_FINE || request->line.helped)
 		return code;
-	if (request->smallest && request->most != KNOB_COUNT)
+	if (request->asked.smallest && request->asked.most != KNOB_COUNT)
 		return usage_error("fit", "--max and --smallest-device are two questions");
-	if (scenario_budget(&request->scenario) < 0 && !request->smallest)
+	if (scenario_budget(&request->scenario) < 0 && !request->asked.smallest)
 		return usage_error("fit", "into how much? --memory 24GiB, or --set device=PRESET");
 	return EXIT_FINE;
 }
@@ -180,10 +178,11 @@ static void write_ways(struct json *json, const struct fit_list *list, const cha
 	json_close(json);
 }
 
-static void write_json(FILE *file, const struct fit_list *list)
+void fit_write_json(FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_list *list)
 {
 	struct json json = { .stream = file };
 	json_open_object(&json, NULL);
+	fit_write_asked(&json, scenario, asked);
 	json_write_integer(&json, "memory_bytes", list->budget);
 	json_write_bool(&json, "fits", list->fits);
 	json_write_integer(&json, "arena_bytes", list->arena);
@@ -205,7 +204,7 @@ static int write_list(const struct request *request, const struct fit_list *list
 	enum status status = output_open(&output, request->line.output, true, &error);
 	if (status == OK) {
 		if (request->line.json)
-			write_json(output.stream, list);
+			fit_write_json(output.stream, &request->scenario, &request->asked, list);
 		else
 			print_text(output.stream, list);
 		status = output_close(&output, OK, &error);
@@ -251,14 +250,14 @@ static int serve(const struct request *request)
 		return code;
 	struct planner planner = { .store = store_new(), .rules_file = request->line.rules_file, .control = { .cancel = batch_cancel() } };
 	batch_progress(&planner.control);
-	if (request->smallest || request->most != KNOB_COUNT) {
-		struct most_request most = { request->smallest ? KNOB_COUNT : request->most, request->line.json, *request->line.operand, request->line.output };
+	if (request->asked.smallest || request->asked.most != KNOB_COUNT) {
+		struct most_request most = { request->asked, request->line.json, *request->line.operand, request->line.output };
 		code = planner.store ? fit_most_serve(&most, &planner, graph, &request->scenario) : complain(NULL, &error, fail_memory(&error));
 		planner_done(&planner);
 		graph_release(graph);
 		return code;
 	}
-	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario, (uint32_t)request->devices, terminal ? &watch : NULL, &list, &error) : fail_memory(&error);
+	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario, (uint32_t)request->asked.devices, terminal ? &watch : NULL, &list, &error) : fail_memory(&error);
 	batch_progress_done();
 	if (status == OK)
 		code = write_list(request, &list);
@@ -272,7 +271,7 @@ static int serve(const struct request *request)
 
 int fit_command(int argc, char **argv)
 {
-	struct request request = { .devices = 1, .most = KNOB_COUNT };
+	struct request request = { .asked = { .devices = 1, .most = KNOB_COUNT } };
 	scenario_init(&request.scenario);
 	int code = parse(&request, argc, argv);
 	if (code == EXIT_FINE && !request.line.helped)

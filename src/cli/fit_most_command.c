@@ -26,12 +26,13 @@ static void print_most(FILE *file, enum knob_id knob, const struct fit_most *mos
 		fprintf(file, "--set %s=%" PRId64 " can't be planned: %s\n", knobs[knob].name, most->next, text_clean(most->reason, safe, sizeof safe));
 }
 
-static void write_most(FILE *file, enum knob_id knob, const struct fit_most *most)
+static void write_most(FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_most *most)
 {
 	struct json json = { .stream = file };
 	json_open_object(&json, NULL);
+	fit_write_asked(&json, scenario, asked);
 	json_write_integer(&json, "memory_bytes", most->budget);
-	json_write_text(&json, "knob", knobs[knob].name);
+	json_write_text(&json, "knob", knobs[asked->most].name);
 	json_write_integer(&json, "most", most->most);
 	if (most->most > 0) {
 		json_write_integer(&json, "arena_bytes", most->arena);
@@ -80,12 +81,13 @@ static void print_devices(FILE *file, const struct fit_device *device, uint32_t 
 	}
 }
 
-static void write_devices(FILE *file, const struct fit_device *device, uint32_t devices)
+static void write_devices(FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_device *device, uint32_t devices)
 {
 	const struct fit_device *first = smallest(device, devices);
 	struct json json = { .stream = file };
 	char name[64];
 	json_open_object(&json, NULL);
+	fit_write_asked(&json, scenario, asked);
 	json_write_text(&json, "smallest", first ? knob_text(K_device, first->device, name, sizeof name) : NULL);
 	json_open_array(&json, "devices");
 	for (uint32_t i = 0; i < devices; i++) {
@@ -113,16 +115,43 @@ struct answer {
 	uint32_t devices;
 };
 
-static enum status write_answer(const struct most_request *request, const struct answer *answer, struct error *error)
+static enum status find_answer(const struct fit_asked *asked, struct planner *planner, struct graph *graph, const struct scenario *scenario, struct answer *answer, struct error *error)
+{
+	const int64_t *value = scenario->value;
+	int64_t parts = value[K_microbatches] * (value[K_strategy] != 0 ? value[K_devices] : 1), by = asked->most == K_batch ? parts : 1;
+	return asked->most == KNOB_COUNT ? fit_devices_find(planner, graph, scenario, answer->device, &answer->devices, error)
+		: fit_most_find(planner, graph, scenario, asked->most, by, &answer->most, error);
+}
+
+static void write_json(FILE *stream, const struct fit_asked *asked, const struct scenario *scenario, const struct answer *answer)
+{
+	if (asked->most == KNOB_COUNT)
+		write_devices(stream, scenario, asked, answer->device, answer->devices);
+	else
+		write_most(stream, scenario, asked, &answer->most);
+}
+
+enum status fit_most_write_json(const struct fit_asked *asked, struct planner *planner, struct graph *graph, const struct scenario *scenario, FILE *stream, struct error *error)
+{
+	struct answer answer = { 0 };
+	enum status status = find_answer(asked, planner, graph, scenario, &answer, error);
+	if (status == OK || (status == INFEASIBLE && asked->most != KNOB_COUNT))
+		write_json(stream, asked, scenario, &answer);
+	return status;
+}
+
+static enum status write_answer(const struct most_request *request, const struct scenario *scenario, const struct answer *answer, struct error *error)
 {
 	struct output output;
 	enum status status = output_open(&output, request->output, true, error);
 	if (status != OK)
 		return status;
-	if (request->knob == KNOB_COUNT)
-		(request->json ? write_devices : print_devices)(output.stream, answer->device, answer->devices);
+	if (request->json)
+		write_json(output.stream, &request->asked, scenario, answer);
+	else if (request->asked.most == KNOB_COUNT)
+		print_devices(output.stream, answer->device, answer->devices);
 	else
-		(request->json ? write_most : print_most)(output.stream, request->knob, &answer->most);
+		print_most(output.stream, request->asked.most, &answer->most);
 	return output_close(&output, OK, error);
 }
 
@@ -130,16 +159,14 @@ int fit_most_serve(const struct most_request *request, struct planner *planner, 
 {
 	struct answer answer = { 0 };
 	struct error error = { 0 };
-	const int64_t *value = scenario->value;
-	int64_t parts = value[K_microbatches] * (value[K_strategy] != 0 ? value[K_devices] : 1), by = request->knob == K_batch ? parts : 1;
-	enum status status = request->knob == KNOB_COUNT ? fit_devices_find(planner, graph, scenario, answer.device, &answer.devices, &error)
-		: fit_most_find(planner, graph, scenario, request->knob, by, &answer.most, &error);
-	bool fits = status == OK && (request->knob != KNOB_COUNT || smallest(answer.device, answer.devices));
-	if (status == INFEASIBLE && request->knob != KNOB_COUNT)
+	enum knob_id knob = request->asked.most;
+	enum status status = find_answer(&request->asked, planner, graph, scenario, &answer, &error);
+	bool fits = status == OK && (knob != KNOB_COUNT || smallest(answer.device, answer.devices));
+	if (status == INFEASIBLE && knob != KNOB_COUNT)
 		status = OK;
 	batch_progress_done();
 	if (status == OK)
-		status = write_answer(request, &answer, &error);
+		status = write_answer(request, scenario, &answer, &error);
 	if (status != OK)
 		return batch_signal() && status == CANCELLED ? batch_signal() : complain(request->path, &error, status);
 	return fits ? EXIT_FINE : EXIT_CONSTRAINT;

@@ -20,6 +20,7 @@
  *     model_command   tidemark model
  *     fit_command     tidemark fit
  *     fit_most_command  its --max and --smallest-device
+ *     fit_check       what was asked of it, and its files verified
  *     replay          tidemark replay
  *     tables          tables for the manual page
  */
@@ -34,7 +35,7 @@
 	X(compare, "FIRST SECOND", "lay a step as it ran, such as a memory snapshot, over another one as planned: peaks, timelines, and who holds the difference") \
 	X(layout, "BUFFERS.csv|SNAPSHOT.pickle", "find addresses for the buffers of a MiniMalloc CSV or a PyTorch memory snapshot") \
 	X(shard, "PROBLEM.json", "solve a sharding problem of the IOPDDL contest's format, gz or not") \
-	X(check, "GRAPH|BUFFERS.csv|PROBLEM.json PLAN", "verify everything that a plan file says, or a file of tidemark layout or shard") \
+	X(check, "GRAPH|BUFFERS.csv|PROBLEM.json PLAN", "verify everything that a plan file says, or a file of tidemark layout, shard or fit") \
 	X(search, "MODEL|GRAPH", "rank all ways to train a model on a cluster") \
 	X(model, "NAME|CONFIG.json", "write the training step of a built-in model, or of a Hugging Face config.json") \
 	X(fit, "GRAPH", "plan the changes that make a step fit into so much memory, and rank them by time") \

@@ -1,0 +1,192 @@
+/* fit_check.c: `tidemark check GRAPH FIT.json`: the changes that `tidemark fit` has planned.
+ *
+ * A row has no order and no layout, so its bytes can only be planned again. Its plan is verified by `tidemark plan` with the row's knobs, and `tidemark check` of that. */
+#include "fit_check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/text_stream.h"
+#include "src/check/compare.h"
+#include "fit_most_command.h"
+
+static const struct free_member FREE[] = { { NULL, NULL } };   /* none: all follows again */
+
+/* ---- what was asked ----------------------------------------------------------------------------------------------------- */
+
+void fit_write_asked(struct json *json, const struct scenario *scenario, const struct fit_asked *asked)
+{
+	char text[512], word[600];
+	struct scenario usual;
+	scenario_init(&usual);
+	json_open_object(json, "asked");
+	json_open_array(json, "set");
+	for (int id = 0; id < KNOB_COUNT; id++)
+		if (scenario->value[id] != usual.value[id]) {
+			snprintf(word, sizeof word, "%s=%s", knobs[id].name, knob_text(id, scenario->value[id], text, sizeof text));
+			json_write_text(json, NULL, word);
+		}
+	json_close(json);
+	json_open_array(json, "pins");
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		json_write_text(json, NULL, pin_text(&scenario->pin[i], text, sizeof text));
+	json_close(json);
+	json_write_integer(json, "devices", asked->devices);
+	if (asked->most != KNOB_COUNT)
+		json_write_text(json, "max", knobs[asked->most].name);
+	if (asked->smallest)
+		json_write_bool(json, "smallest_device", true);
+	json_close(json);
+	scenario_done(&usual);
+}
+
+static enum status bad(struct error *error, const char *what)
+{
+	return fail(error, BAD_INPUT, "not a file of tidemark fit: %s", what);
+}
+
+static enum status take_words(const json_t *words, enum status (*take)(struct scenario *, const char *, struct error *), struct scenario *scenario, struct error *error)
+{
+	size_t i;
+	const json_t *word;
+	if (!json_is_array(words))
+		return bad(error, "\"asked\" is missing or wrong");
+	json_array_foreach(words, i, word)
+		if (!json_is_string(word) || take(scenario, json_string_value(word), error) != OK)
+			return error->status == NO_MEMORY ? NO_MEMORY : bad(error, "a knob or pin in \"asked\" is wrong");
+	return OK;
+}
+
+static enum status take_asked(const json_t *object, struct scenario *scenario, struct fit_asked *asked, struct error *error)
+{
+	const json_t *devices = json_object_get(object, "devices"), *most = json_object_get(object, "max"), *smallest = json_object_get(object, "smallest_device");
+	enum status status = take_words(json_object_get(object, "set"), scenario_set, scenario, error);
+	if (status == OK)
+		status = take_words(json_object_get(object, "pins"), scenario_pin, scenario, error);
+	if (status != OK)
+		return status;
+	const char *knob = json_string_value(most);
+	*asked = (struct fit_asked){ json_integer_value(devices), json_is_true(smallest), knob ? knob_find(knob) : KNOB_COUNT };
+	bool fine = json_is_integer(devices) && asked->devices >= 1 && asked->devices <= knobs[K_devices].maximum && (!smallest || asked->smallest) && !(asked->smallest && most)
+		&& (!most || asked->most == K_batch || asked->most == K_seq) && (asked->smallest || scenario_budget(scenario) >= 0);
+	return fine ? OK : bad(error, "\"asked\" is missing or wrong");
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------------------------ */
+
+/* A way fits if its bytes are within the cap, and is over by what they are above it. */
+static enum status check_way(const json_t *way, int64_t cap, struct error *error)
+{
+	const json_t *arena = json_object_get(way, "arena_bytes"), *over = json_object_get(way, "over_bytes"), *fits = json_object_get(way, "fits");
+	if (!json_is_integer(arena) || !json_is_integer(over) || !json_is_boolean(fits))
+		return bad(error, "a change has no bytes");
+	int64_t bytes = json_integer_value(arena), is = bytes > cap ? bytes - cap : 0;
+	if (json_is_true(fits) != (bytes <= cap) || json_integer_value(over) != is)
+		return fail(error, INFEASIBLE, "a change needs %" PRId64 " bytes of %" PRId64 ", but fits or over_bytes says otherwise", bytes, cap);
+	return OK;
+}
+
+/* A preset fits what is within its own memory. */
+static enum status check_device(const json_t *device, struct error *error)
+{
+	const json_t *arena = json_object_get(device, "arena_bytes"), *memory = json_object_get(device, "memory_bytes"), *fits = json_object_get(device, "fits");
+	if (json_is_false(json_object_get(device, "planned")))
+		return OK;
+	if (!json_is_integer(arena) || !json_is_integer(memory) || !json_is_boolean(fits) || json_is_true(fits) != (json_integer_value(arena) <= json_integer_value(memory)))
+		return fail(error, INFEASIBLE, "a device's memory, the step's bytes on it and \"fits\" contradict each other");
+	return OK;
+}
+
+/* The largest fits, the next one doesn't. */
+static enum status check_most(const json_t *file, int64_t cap, struct error *error)
+{
+	const json_t *arena = json_object_get(file, "arena_bytes"), *next = json_object_get(file, "next_arena_bytes");
+	if ((arena && json_integer_value(arena) > cap) || (next && json_integer_value(next) <= cap))
+		return fail(error, INFEASIBLE, "the largest doesn't fit, or the next one does");
+	return OK;
+}
+
+static enum status check_sums(const json_t *file, const struct fit_asked *asked, struct error *error)
+{
+	const json_t *rows = json_object_get(file, asked->smallest ? "devices" : "ways"), *row, *memory = json_object_get(file, "memory_bytes"), *arena = json_object_get(file, "arena_bytes");
+	int64_t cap = json_integer_value(memory);
+	enum status status = OK;
+	size_t i;
+	if (!asked->smallest && !json_is_integer(memory))
+		return bad(error, "it has no cap");
+	if (asked->most != KNOB_COUNT)
+		return check_most(file, cap, error);
+	if (!json_is_array(rows))
+		return bad(error, "it has no rows");
+	if (!asked->smallest && (!json_is_integer(arena) || json_is_true(json_object_get(file, "fits")) != (json_integer_value(arena) <= cap)))
+		return fail(error, INFEASIBLE, "the step's bytes, the cap and \"fits\" contradict each other");
+	json_array_foreach(rows, i, row)
+		if (status == OK)
+			status = asked->smallest ? check_device(row, error) : check_way(row, cap, error);
+	return status;
+}
+
+/* ---- once more -------------------------------------------------------------------------------------------------------------- */
+
+static enum status write_again(struct graph *graph, const struct scenario *scenario, const struct fit_asked *asked, const char *rules_file, FILE *stream, struct error *error)
+{
+	struct planner planner = { .store = store_new(), .rules_file = rules_file };
+	struct fit_list list = { 0 };
+	enum status status = planner.store ? OK : fail_memory(error);
+	if (status == OK && (asked->smallest || asked->most != KNOB_COUNT)) {
+		status = fit_most_write_json(asked, &planner, graph, scenario, stream, error);
+		status = status == INFEASIBLE && asked->most != KNOB_COUNT ? OK : status;
+	} else if (status == OK) {
+		status = fit_list_find(&planner, graph, scenario, (uint32_t)asked->devices, NULL, &list, error);
+		if (status == OK)
+			fit_write_json(stream, scenario, asked, &list);
+		fit_list_free(&list);
+	}
+	planner_done(&planner);
+	return status;
+}
+
+static enum status plan_again(struct graph *graph, const json_t *file, const struct scenario *scenario, const struct fit_asked *asked, const char *rules_file, struct error *error)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = text_stream(&text, &size);
+	if (!stream)
+		return fail_memory(error);
+	enum status status = write_again(graph, scenario, asked, rules_file, stream, error);
+	bool written = fclose(stream) == 0;
+	json_t *again = status == OK && written ? json_loadb(text, size, 0, NULL) : NULL;
+	if (status == OK)
+		status = again ? compare_files(file, again, FREE, error) : fail_memory(error);
+	else if (status != NO_MEMORY)
+		status = fail(error, INFEASIBLE, "what was asked leads to no such file");
+	free(text);
+	json_decref(again);
+	return status;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------------------- */
+
+bool fit_is_file(const json_t *file)
+{
+	return !json_object_get(file, "tidemark") && (json_object_get(file, "ways") || json_object_get(file, "most") || json_object_get(file, "smallest") || json_object_get(file, "asked"));
+}
+
+enum status fit_check_file(struct graph *graph, const json_t *file, const char *rules_file, bool numbers, FILE *report, struct error *error)
+{
+	struct scenario scenario;
+	struct fit_asked asked;
+	scenario_init(&scenario);
+	enum status status = take_asked(json_object_get(file, "asked"), &scenario, &asked, error);
+	if (status == OK)
+		status = check_sums(file, &asked, error);
+	if (status == OK)
+		fputs("ok  what fits, and by how much the rest is over\n", report);
+	if (status == OK && numbers)
+		fputs("--  not looked at: bytes and times of the changes; each is planned and checked by itself with its knobs\n", report);
+	else if (status == OK && (status = plan_again(graph, file, &scenario, &asked, rules_file, error)) == OK)
+		fputs("ok  planned again: what was asked leads to just this file (not independent: this asks the planner; check a change by a plan of it)\n", report);
+	scenario_done(&scenario);
+	return status;
+}
