@@ -22,6 +22,7 @@ static const struct { const char *line, *area; } phase_colour[PHASE_COUNT] = {
 #define NODES_QUICK 150u /* of more nodes dot's best positions take too long */
 #define BOX_LEAST    4u  /* nodes of a layer that get a box */
 #define EDGE_THICK 5.0   /* points, of the most bytes */
+#define BLANK 2.2      /* points of a blank in an edge label */
 #define EDGE_THIN  0.5
 
 struct writer {
@@ -276,6 +277,13 @@ static double width_of(const struct writer *writer, int64_t bytes)
 	return writer->most > 0 ? EDGE_THIN + (EDGE_THICK - EDGE_THIN) * sqrt((double)bytes / (double)writer->most) : 1;
 }
 
+/* Clear of the edge, which Graphviz takes for a line of no width, and of the one that may run to its right. */
+static void write_edge_label(const struct writer *writer, const char *text, double width)
+{
+	int blanks = 1 + (int)(width / 2 / BLANK + 0.5);
+	fprintf(writer->stream, ", label=\"%*s%s  \"", blanks, "", text);
+}
+
 static void write_edge(const struct writer *writer, const struct draw_edge *edge)
 {
 	const struct drawing *drawing = writer->drawing;
@@ -291,7 +299,7 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 			edge->alive ? ALARM : phase_colour[from].line);
 		clean_name(writer->stream, drawing->graph->tensor[edge->tensor].name);
 		if (drawing->ops && drawing->selected <= 60)
-			fprintf(writer->stream, ", label=\" %s\"", bytes_of(edge->bytes, text));
+			write_edge_label(writer, bytes_of(edge->bytes, text), width_of(writer, edge->bytes));
 		if (saved)
 			fputs(", style=dashed", writer->stream);
 		else if (from == to)

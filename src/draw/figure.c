@@ -12,7 +12,7 @@
 #define LEGEND      40.0    /* from the plot to the first row of its legend */
 #define BARE        28.0    /* from the plot to the paper's end, without a legend */
 #define LEADING     11.0
-#define TICK        50.0    /* between numbers of the lower axis, at least */
+#define TICK        32.0    /* between numbers of the lower axis, at least */
 #define SMALL       8.0     /* font sizes */
 #define NORMAL      9.0
 #define BOLD        9.8     /* as wide as bold letters of the normal size */

@@ -164,8 +164,8 @@ static void draw_list(struct frame *frame, struct rect rect, struct overview *ov
 		draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], overview->reason[overview->top + (uint32_t)i]);
 }
 
-/* A note at the curve's upper right: what a column stands for, and what is cut off. */
-static void draw_note(struct frame *frame, const struct overview *overview, const struct model *model, int width)
+/* A note at the curve's upper right: what a column stands for, and what is cut off. False where there is nothing to note. */
+static bool draw_note(struct frame *frame, int y, const struct overview *overview, const struct model *model, int width)
 {
 	uint32_t first, last;
 	char text[100] = "", amount[32];
@@ -178,7 +178,22 @@ static void draw_note(struct frame *frame, const struct overview *overview, cons
 			 bytes_text(model->plan->ordered->problem.base, amount, sizeof amount));
 	}
 	if (text_cells(text) < width)
-		frame_right(frame, width, 0, ROLE_FAINT, text);
+		frame_right(frame, width, y, ROLE_FAINT, text);
+	return *text;
+}
+
+/* What a graph that is made to teach is about, above the curve. Returns the rows that it takes. */
+static int draw_lesson(struct frame *frame, const char *teaches, int width, int height)
+{
+	char text[400];
+	if (!teaches)
+		return 0;
+	snprintf(text, sizeof text, "lesson: %s", teaches);
+	int rows = text_rows(text, width);
+	if (rows > height / 6)
+		return 0;
+	frame_wrapped(frame, (struct rect){ 0, 0, width, rows }, ROLE_TITLE, text);
+	return rows;
 }
 
 static void overview_draw(void *state, struct model *model, struct frame *frame)
@@ -193,9 +208,10 @@ static void overview_draw(void *state, struct model *model, struct frame *frame)
 		frame_text(frame, 0, 0, width, ROLE_BAD, "out of memory");
 		return;
 	}
-	int plot = height < 12 ? height / 2 : height * 5 / 10;
-	draw_note(frame, overview, model, width);
-	curve_draw(frame, (struct rect){ 0, 1, width, plot }, model, overview->floor_hidden);
+	int plot = height < 12 ? height / 2 : height * 5 / 10, lesson = draw_lesson(frame, model->plan->input->about.teaches, width, height);
+	bool noted = draw_note(frame, lesson, overview, model, width);
+	int top = lesson + (noted || lesson == 0);
+	curve_draw(frame, (struct rect){ 0, top, width, plot + 1 - top }, model, overview->floor_hidden);
 	draw_cursor_line(frame, plot + 1, model);
 	struct rect below = { 0, plot + 2, width, height - plot - 2 };
 	if (width >= LEGEND_FROM) {
