@@ -12,6 +12,8 @@
 #include "search.h"
 #include "window.h"
 
+#define LARGE 2500                 /* ops */
+#define CUTS 2                     /* where the best seed is highest */
 #define SEARCH_MOVES 50000000      /* ops kept by one search: 200 MB */
 #define SEARCH_STATES 1000000      /* states kept by one search: 100 MB */
 
@@ -137,6 +139,8 @@ enum status order_run_best(struct order_job *job)
 	enum status status = order_run_seeds(job);
 	if (status == OK)
 		status = order_run_alive(job);
+	if (status == OK && !order_job_done(job) && job->model.ops >= LARGE)     /* a cut may prove a seed at a tenth of what merging takes */
+		status = order_run_cuts(job, CUTS);
 	if (status == OK && !order_job_done(job))
 		status = seed_by_roam(job);
 	if (status == OK && !order_job_done(job))
