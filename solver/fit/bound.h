@@ -20,19 +20,20 @@
 #define FIT_PRICE_UNIT (INT64_C(1) << 20)      /* prices are so many parts of a picosecond a byte */
 
 #define FIT_ARCS(X) \
-	X(START, "start") X(KEEP, "keep") X(WRITE, "write") X(READ, "read") X(BEFORE, "before") X(RUN, "run")
+	X(START, "start") X(KEEP, "keep") X(WRITE, "write") X(READ, "read") X(BEFORE, "before") X(RUN, "run") X(STATE, "state")
 #define X(id, name) FIT_ARC_##id,
 enum fit_arc_kind { FIT_ARCS(X) FIT_ARC_COUNT };
 #undef X
 extern const char *const fit_arc_names[FIT_ARC_COUNT];
 
 /* Flow on one arc. START: into need(storage). KEEP: need -> redo of the storage. WRITE: redo(storage) -> run(op). READ: run(op) -> need(storage).
- * BEFORE: run(op) -> run(other). RUN: run(op) -> sink. What a kind doesn't use is NONE. */
+ * BEFORE: run(op) -> run(other). RUN: run(op) -> sink. STATE: bytes of the storage, or NONE for a dependency and then from `op`, the later one, into `other`; NONE: the
+ * end (floor.h). What a kind doesn't use is NONE. */
 struct fit_arc { uint32_t kind, storage, op, other; int64_t flow; };
 
 struct fit_certificate {
 	uint32_t op;               /* z; NONE: the bound is 0 and needs no proof */
-	bool impossible;           /* room < 0: nothing fits */
+	bool impossible;           /* nothing fits: room < 0, or with arcs of kind STATE, z's cheapest state is above the cap */
 	int64_t price;             /* lambda * FIT_PRICE_UNIT */
 	uint32_t arcs;
 	struct fit_arc *arc;       /* the caller frees it with mem_free() */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "check_floor.h"
 #include "solver/cost/mesh.h"
 
 __extension__ typedef __int128 wide;
@@ -204,6 +205,8 @@ static enum status check_run(const struct proof *proof, const struct fit_arc *ar
 
 static bool in_range(const struct proof *proof, const struct fit_arc *arc)
 {
+	if (arc->kind == FIT_ARC_STATE)
+		return false;
 	bool storage = arc->kind == FIT_ARC_START || arc->kind == FIT_ARC_KEEP || arc->kind == FIT_ARC_WRITE || arc->kind == FIT_ARC_READ;
 	bool op = arc->kind != FIT_ARC_START && arc->kind != FIT_ARC_KEEP;
 	return arc->kind < FIT_ARC_COUNT && arc->flow > 0 && arc->flow <= BYTES_MAX && (!storage || arc->storage < proof->graph->storages)
@@ -308,8 +311,10 @@ enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
 	if (certificate->op >= input->graph->ops || certificate->price < 0 || certificate->price > BYTES_MAX / 16)
 		return wrong(&proof, "its op or price is out of range");
 	enum status status = set_up(&proof);
-	status = status == OK ? check_flow(&proof, &value) : status;
-	if (status == OK) {
+	bool state = certificate->impossible && certificate->arcs > 0;
+	if (status == OK)
+		status = state ? fit_check_floor(input, proof.for_good, cap, certificate, error) : check_flow(&proof, &value);
+	if (status == OK && !state) {
 		int64_t room = cap - bytes_there(&proof), away = bytes_away(&proof);
 		wide worth = (wide)certificate->price * ((wide)room + away);
 		wide proved = (wide)value - (worth + (worth > 0 ? FIT_PRICE_UNIT - 1 : 0)) / FIT_PRICE_UNIT;

@@ -3,6 +3,7 @@
 
 #include "apply.h"
 #include "fit.h"
+#include "floor.h"
 
 #define MOMENTS 10         /* most moments of either kind that the bound looks at */
 #define OTHER_MOMENTS 4    /* most that are not of the backward pass: near a floor the update decides */
@@ -12,6 +13,7 @@
 #define ANNEALINGS 4
 #define SMALL_STEP 1000    /* ops that a replay plays: below, searches cost little */
 #define TINY_STEP 300      /* below, they cost nothing */
+#define FLOORS 3           /* ops whose cheapest state is looked at where nothing was found */
 #define HOPELESS 4         /* what is above the cap, as a share of what the cap leaves */
 
 /* ---- what caps share ------------------------------------------------------------------------------------------ */
@@ -425,6 +427,30 @@ static void anneal(struct solving *solving)
 	}
 }
 
+/* Nothing was found: an op where the lowest plan is highest may be above the cap in any order, whatever is computed again. */
+static enum status prove_impossible(struct solving *solving)
+{
+	struct fit_solver *solver = solving->solver;
+	const struct fit_base *base = &solver->base[solving->best == NONE ? 0 : solving->best];
+	struct fit_plan *plan = solving->plan;
+	enum status status = fit_play(&solver->replay, base, plan->state);
+	for (int n = 0; n < FLOORS && status == OK && !plan->impossible; n++) {
+		struct fit_certificate floor = { .op = NONE };
+		uint32_t most = 0;
+		for (uint32_t i = 1; i < solver->step.ops; i++)
+			most = solver->replay.profile[i] > solver->replay.profile[most] ? i : most;
+		solver->replay.profile[most] = 0;
+		status = fit_floor(&solver->bounds.loose, base->order[most], solving->cap, solving->control, &plan->impossible, &floor);
+		if (!plan->impossible)
+			continue;
+		mem_free(plan->certificate.arc);
+		plan->certificate = floor;
+		plan->bound = 0;
+		plan->slope = 0;
+	}
+	return status;
+}
+
 /* What follows may take so much of the effort, in halves. */
 static void begin_part(struct solving *solving, uint64_t halves)
 {
@@ -446,6 +472,10 @@ static enum status search_all(struct solving *solving)
 		if (is_near(solving, 0.01, 1e-4) || is_hopeless(solving))
 			break;
 	}
+	if (search->status == OK && solving->plan->extra == INT64_MAX && !solving->solver->step.copies)
+		search->status = prove_impossible(solving);
+	if (solving->plan->impossible)
+		return search->status;
 	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.02, 2e-4); round++) {
 		int64_t extra = solving->plan->extra, peak = solving->plan->peak;
 		search->status = order_plan(solving, &added);

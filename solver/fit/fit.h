@@ -22,8 +22,10 @@
  *     strategies  what published strategies keep
  *     joint       the two passes as PyTorch's partitioner sees them
  *     offload     what waits in the host's memory, and when
+ *     floor       what must be there while an op runs, whatever is computed again
  *     bound       the bound under every plan, and its certificate
  *     check       checks a certificate without the solver
+ *     check_floor the same of what must be there while an op runs
  *     apply       the step as a graph in which ops run again
  */
 #ifndef TIDEMARK_FIT_FIT_H

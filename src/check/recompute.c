@@ -41,7 +41,7 @@ static enum status read_certificate(struct check *check, const struct fitted *fi
 	const char *by = json_string_value(json_object_get(json, "by"));
 	size_t i;
 	uint32_t op = op_of(fitted, json_object_get(json, "op"));
-	bool impossible = by && strcmp(by, "room") == 0, known = by && (op == NONE ? strcmp(by, "none") == 0 || strcmp(by, "search") == 0 : impossible || strcmp(by, "cut") == 0);
+	bool impossible = by && (strcmp(by, "room") == 0 || strcmp(by, "state") == 0), known = by && (op == NONE ? strcmp(by, "none") == 0 || strcmp(by, "search") == 0 : impossible || strcmp(by, "cut") == 0);
 	if (!known || !json_is_integer(price) || json_integer_value(unit) != FIT_PRICE_UNIT)
 		return fail(check->error, BAD_INPUT, "not a plan file: recomputation has no certificate");
 	*certificate = (struct fit_certificate){ .op = op, .impossible = impossible,

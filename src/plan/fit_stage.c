@@ -298,6 +298,8 @@ static enum status find_both(struct both *both, struct fit_solver *solver)
 		if (fitted->away == 0 || fitted->extra - fitted->bound <= fitted->total / 2000)
 			break;
 	}
+	if (status == OK && fitted->away > 0 && fitted->replayed > both->cap && !fitted->impossible)    /* near a floor what comes back early is in the way */
+		status = try_away(both, fitted->step);
 	return status;
 }
 

@@ -29,7 +29,7 @@ static void write_certificate(const struct fitted *fitted, struct json *json)
 	const struct fit_certificate *certificate = &fitted->certificate;
 	json_new_line(json, 2);
 	json_open_object(json, "certificate");
-	json_write_text(json, "by", fitted->searched ? "search" : certificate->op == NONE ? "none" : certificate->impossible ? "room" : "cut");
+	json_write_text(json, "by", fitted->searched ? "search" : certificate->op == NONE ? "none" : !certificate->impossible ? "cut" : certificate->arcs ? "state" : "room");
 	json_write_text(json, "op", op_name(fitted, certificate->op));
 	json_open_array(json, "price");
 	json_write_integer(json, NULL, certificate->price);

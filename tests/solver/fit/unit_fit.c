@@ -247,6 +247,92 @@ Test(fit, a_cap_below_an_op_s_own_operands_is_proved_impossible)
 	graph_release(graph);
 }
 
+/* ---- the cheapest state --------------------------------------------------------------------------------------- */
+
+#define WAITING 4
+
+static uint32_t new_tensor(struct draft *draft, const char *kind, int number, int64_t bytes, enum kind of)
+{
+	char name[20];
+	snprintf(name, sizeof name, "%s%d", kind, number);
+	return draft_tensor(draft, &(struct tensor){ .name = name, .bytes = bytes, .alias = NONE, .kind = (uint8_t)of, .dtype = DTYPE_F32, .has_bytes = true });
+}
+
+static uint32_t new_op(struct draft *draft, const char *kind, int number, enum phase phase, uint32_t read, uint32_t other, uint32_t made)
+{
+	char name[20];
+	snprintf(name, sizeof name, "%s%d", kind, number);
+	uint32_t op = draft_op(draft, &(struct op){ .name = name, .type = "aten.mm.default", .module = "", .phase = (uint8_t)phase, .has_phase = true });
+	draft_read(draft, op, read);
+	if (other != NONE)
+		draft_read(draft, op, other);
+	draft_write(draft, op, made);
+	return op;
+}
+
+/* A chain of layers whose updates wait for a sum over all gradients. So each gradient is there while the last one, the largest, is made, or what it is made of is. */
+static struct graph *waiting_gradients(void)
+{
+	struct draft *draft = draft_new();
+	struct error error = { 0 };
+	uint32_t made[WAITING + 1], gradient[WAITING], part[WAITING], back = NONE;
+	made[0] = new_tensor(draft, "x", 0, 10, KIND_INPUT);
+	for (int i = 0; i < WAITING; i++)
+		new_op(draft, "f", i, PHASE_FORWARD, made[i], NONE, made[i + 1] = new_tensor(draft, "a", i, 10, KIND_ACTIVATION));
+	for (int i = WAITING; i-- > 0;) {
+		uint32_t next = new_tensor(draft, "d", i, i ? 150 : 300, KIND_GRADIENT);
+		new_op(draft, "b", i, PHASE_BACKWARD, back == NONE ? made[WAITING] : back, made[i], next);
+		new_op(draft, "w", i, PHASE_BACKWARD, next, made[i], gradient[i] = new_tensor(draft, "g", i, 100, KIND_GRADIENT));
+		new_op(draft, "c", i, PHASE_UPDATE, gradient[i], NONE, part[i] = new_tensor(draft, "c", i, 1, KIND_TEMPORARY));
+		back = next;
+	}
+	uint32_t all = new_tensor(draft, "n", 0, 1, KIND_TEMPORARY), sum = new_op(draft, "n", 0, PHASE_UPDATE, part[0], part[1], all);
+	for (int i = 2; i < WAITING; i++)
+		draft_read(draft, sum, part[i]);
+	for (int i = 0; i < WAITING; i++)
+		new_op(draft, "u", i, PHASE_UPDATE, gradient[i], all, new_tensor(draft, "u", i, 1, KIND_OUTPUT));
+	struct graph *graph = graph_build(draft, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	draft_free(draft);
+	return graph;
+}
+
+Test(fit, a_cap_below_an_op_s_cheapest_state_is_proved_impossible)
+{
+	struct graph *graph = waiting_gradients();
+	struct fit_input input = fit_input_of(graph);
+	struct fit_options options = { 0 };
+	struct control control = { 0 };
+	struct fit_solver solver;
+	struct fit_plan plan;
+	struct error error = { 0 };
+	cr_assert_eq(fit_solver_new(&input, &solver), OK);
+	cr_assert_eq(fit_solve(&solver, 600, &options, &control, &plan), OK);
+	cr_assert(plan.impossible);
+	cr_assert_gt(plan.certificate.arcs, 0, "%s alone is above the cap", graph->op[plan.certificate.op].name);
+	cr_assert_eq(fit_check(&input, 600, 0, &plan.certificate, &error), OK, "%s", error.text);
+	cr_assert_neq(fit_check(&input, 700, 0, &plan.certificate, &error), OK, "another cap");
+	for (uint32_t i = 0; i < plan.certificate.arcs; i++) {
+		struct fit_arc *arc = &plan.certificate.arc[i], was = *arc;
+		arc->flow += 1000;
+		cr_assert_neq(fit_check(&input, 600, 0, &plan.certificate, &error), OK, "more flow on arc %u", i);
+		*arc = was;
+		arc->kind = FIT_ARC_RUN;
+		cr_assert_neq(fit_check(&input, 600, 0, &plan.certificate, &error), OK, "another kind of arc %u", i);
+		*arc = was;
+	}
+	plan.certificate.impossible = false;
+	cr_assert_neq(fit_check(&input, 600, 1, &plan.certificate, &error), OK, "a bound on time");
+	fit_plan_free(&plan);
+	cr_assert_eq(fit_solve(&solver, 900, &options, &control, &plan), OK);
+	cr_assert(plan.extra < INT64_MAX);
+	fit_plan_free(&plan);
+	fit_solver_free(&solver);
+	fit_input_free(&input);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(fit, pins_are_kept)
 {
 	struct graph *graph = some_step(0);
