@@ -71,26 +71,45 @@ static int64_t result_bytes(const struct graph *graph, uint32_t op)
 	return bytes;
 }
 
-/* Collectives of what is there from the start, by their first use: a layer's may run when the layer before begins to compute. */
+/* Layers that are gathered, the last ones seen: where their first use is, and what was gathered ahead of it. */
+struct window { uint32_t layers, first[PREFETCH_MOST + 1]; int64_t bytes[PREFETCH_MOST + 1]; };
+
+static void next_layer(struct window *window, uint32_t use)
+{
+	uint32_t at = window->layers++ % (PREFETCH_MOST + 1);
+	window->first[at] = use;
+	window->bytes[at] = 0;
+}
+
+/* What the last layers, as many as are gathered ahead, take together. */
+static int64_t window_bytes(const struct window *window, uint32_t prefetch)
+{
+	int64_t sum = 0;
+	for (uint32_t back = 1; back <= prefetch && back <= window->layers; back++)
+		sum += window->bytes[(window->layers - back) % (PREFETCH_MOST + 1)];
+	return sum;
+}
+
+/* Collectives of what is there from the start, by their first use: a layer's may run when the layer so many before begins to compute. */
 static void run_ahead(struct modelling *modelling, const uint32_t *gather, uint32_t gathers)
 {
 	const struct graph *graph = modelling->graph;
-	uint32_t before = NONE, first = NONE, layer = NONE;   /* positions of the first use of the layer before, and of this one */
-	int64_t bytes = 0;
-	for (uint32_t i = 0; i < gathers; i++) {
+	uint32_t first = NONE, layer = NONE, prefetch = modelling->costs->prefetch;   /* first: position of this layer's first use */
+	struct window window = { 0 };
+	for (uint32_t i = 0; i < gathers && prefetch > 0; i++) {
 		uint32_t op = gather[i], use = modelling->use[op], of = modelling->costs->layer[modelling->order[use]];
 		if (first == NONE || (use != first && (of == NONE || of != layer))) {
-			before = first;
-			first = use;
+			next_layer(&window, first = use);
 			layer = of;
-			bytes = 0;
 		}
-		if (before == NONE || modelling->model->release[op] == NONE)
+		if (window.layers <= prefetch || modelling->model->release[op] == NONE)
 			continue;
+		uint32_t before = window.first[(window.layers - 1 - prefetch) % (PREFETCH_MOST + 1)];
 		if (before > modelling->position[modelling->model->release[op]])
 			continue;
 		modelling->model->release[op] = modelling->order[before];
-		bytes += result_bytes(graph, op);
+		window.bytes[(window.layers - 1) % (PREFETCH_MOST + 1)] += result_bytes(graph, op);
+		int64_t bytes = window_bytes(&window, prefetch);
 		modelling->model->ahead = bytes > modelling->model->ahead ? bytes : modelling->model->ahead;
 	}
 }

@@ -12,6 +12,7 @@
 #include "solver/graph/graph.h"
 #include "mesh.h"
 
+#define PREFETCH_MOST 16
 #define STREAMS_MAX (3 + MESH_AXES)
 
 struct step_model {
@@ -24,7 +25,7 @@ struct step_model {
 	int64_t *time;             /* [ops] picoseconds; an op of 0 (a view) occupies no stream */
 	uint32_t *release;         /* [ops] of a collective: begins no earlier than that op, which computes; NONE */
 	uint32_t *of;              /* [ops] the graph's op; collectives inside an op are ops of their own here, behind the graph's */
-	int64_t ahead;             /* bytes: the most that one layer's parameters take that are gathered ahead of their place in the order */
+	int64_t ahead;             /* bytes: the most that parameters take that are gathered ahead of their place in the order */
 	struct arena arena;
 };
 
@@ -35,11 +36,12 @@ struct step_costs {
 	int64_t *time;             /* [ops] picoseconds, without what is inside */
 	int64_t *inside;           /* [ops * axes] picoseconds of collectives that the op makes itself, after its computation */
 	uint32_t *layer;           /* [ops] gathers of parameters run ahead by layers; NONE: a layer of its own */
+	uint32_t prefetch;         /* by so many of them; at most PREFETCH_MOST */
 };
 
 /* The model of a graph in an order. A collective has its place there: it begins no earlier than the last op that computes before it, so
  * that the plan's memory holds but for one op. Those whose operands are there from the start of the step (gathers of parameters, ZeRO 3)
- * run one layer ahead, as FSDP's do: they may begin when the first op that reads the layer before begins. A copy to the host that a wait reads may begin
+ * run prefetch layers ahead, one as FSDP's do: they may begin when the first op that reads the layer so many before begins. A copy to the host that a wait reads may begin
  * when its operand is there, since the wait lets go of the memory. What computes behind the wait begins when the copy is out; so it is behind a copy that no
  * wait reads, which lets go of the memory itself. A copy back begins when all that is before the memory that it fills is done. So in any order no byte counts
  * as free that a copy still reads or writes. OK or NO_MEMORY; free it in any case. O(size). */

@@ -238,4 +238,14 @@ uint32_t graph_find_tensor(const struct graph *graph, const char *name);
 /* A tensor of no bytes that an offload wrote: what it stands for waits in the host's memory to be fetched. O(1). */
 bool graph_in_host(const struct graph *graph, uint32_t tensor);
 
+/* Whether an op casts a gradient to a wider format, as mixed precision does in front of the update. */
+static inline bool graph_widens_gradient(const struct graph *graph, uint32_t op)
+{
+	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || graph->op[op].phase == PHASE_FORWARD)
+		return false;
+	const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]], *to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	return from->has_dtype && to->has_dtype && dtype_bits[to->dtype] > dtype_bits[from->dtype] && graph->storage[to->storage].kind == KIND_GRADIENT
+		&& to->alias == NONE;
+}
+
 #endif

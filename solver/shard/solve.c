@@ -306,6 +306,8 @@ static enum status descend_twice(struct sharding_job *job, int64_t limit, bool m
 	struct axis_roles data[MESH_AXES];
 	for (uint32_t a = 0; a < job->mesh->axes; a++) {
 		data[a] = roles_data;
+		data[a].stays = job->options->roles[a].stays;
+		data[a].narrow = job->options->roles[a].narrow;
 		data[a].zero = 3;
 	}
 	enum status status = descend_from(job, job->options->roles, limit, memory, pin, pins, sharding, cost);

@@ -238,14 +238,20 @@ static int8_t as_it_lies(const struct units *units, const struct sharding *shard
 	return UNIT_NONE;
 }
 
+/* A gradient's cast to a wider format, of partial sums. */
+static bool widens_partial(const struct graph *graph, const struct sharding *sharding, uint32_t op, uint32_t axis)
+{
+	return graph_widens_gradient(graph, op) && sharding->produced[operand(graph, op, 0)].on[axis] == PLACE_PARTIAL;
+}
+
 static int8_t choose(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
 	if (csr_length(&graph->reads, op) == 1 && graph_in_host(graph, operand(graph, op, 0)))
 		return as_it_lies(units, sharding, op, axis);
-	if (roles->zero >= 1 && graph->op[op].phase == PHASE_UPDATE)
-		return state_unit(units, sharding, op, axis);
-	if (roles->zero == 3 && views_parameter(graph, op))
+	if ((roles->zero >= 1 && graph->op[op].phase == PHASE_UPDATE) || (roles->narrow && widens_partial(graph, sharding, op, axis)))
+		return roles->zero == 0 ? UNIT_NONE : state_unit(units, sharding, op, axis);
+	if (roles->zero == 3 && !roles->stays && views_parameter(graph, op))    /* what stays is gathered once, for all views of it */
 		return state_unit(units, sharding, op, axis);
 	int8_t unit = all_partial(units, sharding, op, axis) ? UNIT_PARTIAL : by_role(units, sharding, roles, op, axis);
 	return unit == UNIT_NONE && roles->follows ? keep_cut(units, sharding, op, axis) : unit;
@@ -298,7 +304,7 @@ enum status split_by_roles(const struct units *units, const struct mesh *mesh, c
 			zero[a] = roles[a].zero;
 			sharding->late_axes |= (uint8_t)((zero[a] == 1) << a);
 			sharding->each_axes |= (uint8_t)((zero[a] >= 2) << a);
-			sharding->regather_axes |= (uint8_t)((zero[a] == 3) << a);
+			sharding->regather_axes |= (uint8_t)((zero[a] == 3 && !roles[a].stays) << a);
 			memset(chosen, 0, units->op_classes * sizeof *chosen);
 			for (uint32_t op = 0; op < units->graph->ops; op++) {
 				struct split split = sharding->split[op];

@@ -10,6 +10,8 @@ struct axis_roles {
 	uint32_t roles;
 	/* States of parameters over this axis, as ZeRO (arXiv 1910.02054): 1 optimizer state, 2 gradients too, 3 parameters too; 0 none. */
 	uint8_t zero;
+	bool stays;                   /* ZeRO stage 3: what is gathered for the forward pass stays for the backward pass (FSDP2's reshard_after_forward=False) */
+	bool narrow;                  /* gradients are summed before they are cast to a wider format */
 	bool follows;                 /* an op without such a role that would gather what is cut is cut elsewhere */
 };
 

@@ -15,6 +15,7 @@
  *     activations     what the backward pass needs of a layer
  *     arguments       what a captured op is called with, by new names
  *     recompute       computes again in the backward pass; offloads
+ *     late_casts      gradients cast where they are read
  *     float8          matrix products with 8-bit operands
  *     loss_region     the ops that touch tensors as large as a loss's logits
  *     loss_chunks     ... in chunks of the tokens

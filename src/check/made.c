@@ -64,6 +64,7 @@ static const struct {
 	{ "recompute a device's to fit", NULL, NULL, NULL },
 	{ "float8", check_float8, "8-bit products: every op reads the values that it read, through casts alone", NULL },
 	{ "group heads", NULL, NULL, "attention that reads keys and values by groups, without copies of their heads" },
+	{ "late casts", check_twins, "gradients summed before they are cast: every op reads the values that it read", NULL },
 	{ "share views", check_twins, "views that are left out: each has a twin that is the same", NULL },
 	{ "shard", NULL, NULL, NULL },       /* device_graph_check() */
 	{ "pipeline", NULL, NULL, NULL },    /* pipeline_check_ranks() */

@@ -4,6 +4,7 @@
 
 #include "src/scenario/devices.h"
 #include "device_grid.h"
+#include "src/scenario/shard_mesh.h"
 #include "figure.h"
 
 const char *const grid_level_names[GRID_LEVELS] = { "below 80 %", "80 to 100 %", "over the budget" };
@@ -34,7 +35,7 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 	const struct mesh *mesh = plan->transformed->sharded ? &plan->transformed->sharded->sharding.mesh : NULL;
 	struct machine machine;
 	scenario_machine(&plan->scenario, &machine);
-	uint32_t size[GRID_AXES] = { 1, degree(mesh, "dp"), degree(mesh, "ep"), degree(mesh, "cp"), degree(mesh, "tp") }, inside = 1;
+	uint32_t size[GRID_AXES] = { 1, degree(mesh, "dp") * degree(mesh, MESH_REPLICATE), degree(mesh, "ep"), degree(mesh, "cp"), degree(mesh, "tp") }, inside = 1;
 	if (outlook) {
 		const struct config *config = &outlook->config;
 		memcpy(size, (const uint32_t[]){ config->pp, config->dp, config->ep, config->cp, config->tp }, sizeof size);

@@ -107,7 +107,7 @@ static bool find_costs(struct timing *timing)
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules)
 {
-	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	struct plan_time *time = mem_alloc(1, sizeof *time);
 	scenario_machine(scenario, &timing.machine);
 	bool fine = time && find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
@@ -132,7 +132,7 @@ static enum step_part part_of(const struct op *op)
 enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules,
 	const struct plan_time *time, struct step_shares *shares)
 {
-	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	uint32_t axes = sharded ? sharded->sharding.mesh.axes : 0;
 	*shares = (struct step_shares) { .total = time->time.total, .computed = time->time.busy[0] };
 	scenario_machine(scenario, &timing.machine);
@@ -164,7 +164,7 @@ static bool in_pass(const struct timing *timing, uint32_t op)
 enum status plan_rank_shares(const struct graph *graph, const struct sharded *sharded, const struct pipelined *pipelined, uint32_t rank, const struct scenario *scenario,
 	const struct rules *rules, struct step_shares *shares)
 {
-	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	int64_t passes = 0, computed = 0;
 	*shares = (struct step_shares) { .total = pipelined->time };
 	scenario_machine(scenario, &timing.machine);
@@ -211,7 +211,7 @@ static int64_t longest_way(const struct graph *graph, const struct step_costs *c
 
 int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules)
 {
-	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	int64_t busy[STREAMS_MAX] = { 0 }, least = -1;
 	scenario_machine(scenario, &timing.machine);
 	int64_t *end = arena_alloc(&timing.arena, graph->ops, sizeof *end);
@@ -238,7 +238,7 @@ enum status plan_time_bound(struct plan_time *time)
 enum status plan_time_order(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules, int64_t limit, struct control *control, struct overlap_result *result)
 {
-	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules };
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	const uint32_t *const start[] = { order, problem->program };
 	struct overlap_request request = { graph, problem, &timing.costs, limit, start, 2, 0 };
 	*result = (struct overlap_result) { 0 };

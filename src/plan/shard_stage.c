@@ -49,7 +49,7 @@ static void note_unsplit(const struct units *units, const struct sharding *shard
 void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick)
 {
 	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
-		K_inter_latency, K_host_bandwidth, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches };
+		K_inter_latency, K_host_bandwidth, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_kernels, K_strategy, K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches };
 	static const enum knob_id searched[] = { K_slack, K_curve, K_memory, K_reserve };
 	size_t capped = wish->margin == MARGIN_NO_CAP ? 2 : 0;
 	key_add(key, quick && scenario_searches(scenario));

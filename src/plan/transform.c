@@ -10,6 +10,7 @@
 #include "shard_stage.h"
 #include "solver/step/float8.h"
 #include "solver/step/grouped_heads.h"
+#include "solver/step/late_casts.h"
 #include "solver/step/loss_chunks.h"
 #include "solver/step/optimizer.h"
 #include "solver/step/scale_flat.h"
@@ -437,6 +438,22 @@ static struct graph *run_groups(struct job *job)
 	return graph_group_heads(job->graph, job->stage->rules, job->error);
 }
 
+static bool wants_late_casts(const struct job *job)
+{
+	return wants_shard(job) && value(job, K_reduce_dtype) == 1;
+}
+
+static struct graph *run_late_casts(struct job *job)
+{
+	uint32_t moved = 0;
+	struct graph *graph = late_casts(job->graph, &moved, job->error);
+	if (graph && moved > 0)
+		note(job->notes, "%u gradient%s summed over devices before the cast to a wider format", moved, moved == 1 ? " is" : "s are");
+	else if (graph)
+		note(job->notes, "reduce_dtype=param changes nothing: no gradient is cast to a wider format");
+	return graph;
+}
+
 /* What is gathered for one view of a tensor is there for its twins. */
 static struct graph *run_share_views(struct job *job)
 {
@@ -549,6 +566,7 @@ static const struct step {
 	{ "recompute to fit", wants_fit, run_recompute, { READS_PINS, READS_FIT, -1 } },
 	{ "float8", wants_float8, run_float8, { -1 } },
 	{ "group heads", wants_groups, run_groups, { -1 } },
+	{ "late casts", wants_late_casts, run_late_casts, { -1 } },
 	{ "share views", wants_shard, run_share_views, { -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
 	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { READS_PINS, READS_FIT, -1 } },

@@ -62,6 +62,11 @@ static bool has_ranks(const struct scenario *scenario)
 	return scenario->value[K_order] == ORDER_FAST && scenario_pipelines(scenario);
 }
 
+static bool cuts_no_parameters(const struct scenario *scenario)
+{
+	return !scenario_searches(scenario) && scenario->value[K_zero] < 3 && (scenario->value[K_zero] > 0 || scenario_strategy(scenario) != STRATEGY_ZERO);
+}
+
 static const struct row {
 	enum knob_id knob;
 	bool (*holds)(const struct scenario *scenario);
@@ -84,6 +89,15 @@ static const struct row {
 	{ K_zero, is_not_split, "strategy=none splits nothing" },
 	{ K_padding, is_not_split, "strategy=none splits nothing" },
 	{ K_sp, has_no_tensor_axis, "there is no tensor parallelism (tp=1)" },
+	{ K_replicate, has_one_device, "the step runs on one device" },
+	{ K_reshard_after_forward, has_one_device, "the step runs on one device" },
+	{ K_prefetch, has_one_device, "the step runs on one device" },
+	{ K_replicate, is_not_split, "strategy=none splits nothing" },
+	{ K_reduce_dtype, has_one_device, "the step runs on one device" },
+	{ K_reduce_dtype, is_not_split, "strategy=none splits nothing" },
+	{ K_reshard_after_forward, is_not_split, "strategy=none splits nothing" },
+	{ K_prefetch, is_not_split, "strategy=none splits nothing" },
+	{ K_reshard_after_forward, cuts_no_parameters, "no parameters are gathered: zero=3 cuts them" },
 	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
 	{ K_curve, is_not_minred, "only strategy=minred has this curve" },
 	{ K_reserve, has_no_cap, "there is no memory cap" },

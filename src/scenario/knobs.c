@@ -65,6 +65,8 @@ static const char *const word_help[KNOB_COUNT] = {
 		"two pieces on each rank in a V, no bubble, the memory of 1f1b\nin a V: half the bubble and half the memory of 1f1b\n"
 		"in a V: two thirds of the bubble and a third of the memory of 1f1b\nin a V, forward passes beside backward ones (DeepSeek-V3)\n"
 		"what a CSV says: schedule=@FILE\nthe shortest step whose ranks keep the memory cap, of all of these\n",
+	[K_kernels] = "chains of small ops in one kernel, as torch.compile makes them\neach op a kernel, which reads and writes all its operands\n",
+	[K_reduce_dtype] = "as the step casts gradients before the update reads them\nthat in which the backward pass makes them\n",
 	[K_train] = "the step as the file has it\nsaves what PyTorch's operators save\nsaves just what derivatives need\n",
 	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less range than bf16\n"
 		"fp32 parameters, computing in bf16\n",

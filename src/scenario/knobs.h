@@ -58,6 +58,7 @@ enum knob_type {
 	X(host_memory, "devices", BYTES, "any", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory of the node's processors that a device may fill, with offload=on") \
 	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop within a node") \
 	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop between nodes") \
+	X(kernels, "devices", CHOICE, "compiled|eager", 0, 1, 0, SHARD, "how ops other than matrix products run: as a compiler fuses them, or one kernel each, with the memory traffic that the device's preset has for it") \
 	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in thousandths of the preset's; tidemark search --calibrate finds it") \
 	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of attention in one kernel, in thousandths of the preset's") \
 	X(other_traffic, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "memory traffic of all other ops, in thousandths of the preset's") \
@@ -70,6 +71,10 @@ enum knob_type {
 	X(sp, "parallelism", CHOICE, "off|on|auto", 0, 2, 2, SHARD, "sequence parallelism: splits what tensor parallelism leaves whole") \
 	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut dims that an axis doesn't divide, such as 25 heads by 8; the last pieces are smaller, and every device counts the largest") \
 	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage; 1 shards optimizer state, 2 also gradients, 3 also parameters") \
+	X(replicate, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "hybrid sharding (HSDP): groups of dp devices; ZeRO cuts states within a group, and groups hold copies whose gradients are summed") \
+	X(reshard_after_forward, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "ZeRO stage 3: free gathered parameters after the forward pass and gather them again for the backward pass; off keeps them, as in FSDP2") \
+	X(reduce_dtype, "parallelism", CHOICE, "given|param", 0, 1, 0, SHARD, "number format in which gradients are summed over devices: as the step casts them, fp32 in mixed precision; param is that of parameters, half the bytes on the links") \
+	X(prefetch, "parallelism", NUMBER, NULL, 0, 16, 1, ORDER, "layers whose parameters are gathered ahead of their use, with ZeRO stage 3; 0: a layer's are gathered when the layer before has been computed") \
 	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of microbatches that the batch is cut into") \
 	X(schedule, "parallelism", CHOICE, SCHEDULES(SCHEDULE_WORD) "file|auto", 0, SCHEDULE_AUTO, SCHEDULE_1F1B, SHARD, "pipeline schedule; auto is the one with the shortest step whose ranks keep the memory cap; schedule=@FILE reads a CSV of torch.distributed.pipelining; zb1p, zb2p, zbv, v-half, v-min and dualpipev split backward passes into gradients of inputs and of weights, those after zb2p put two pieces on a rank, in a V") \
 	X(chunks, "parallelism", NUMBER, "auto", 1, 1 << 10, KNOB_GIVEN, SHARD, "pieces of the model on each pipeline rank, for the interleaved schedule; auto is 2") \

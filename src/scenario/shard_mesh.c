@@ -51,6 +51,14 @@ static enum status mismatch(const struct degrees *degrees, int64_t devices, bool
 		": leave one of them auto", degrees->dp, degrees->pp, degrees->cp, degrees->ep, degrees->tp, devices);
 }
 
+/* As many groups as are asked for, and a mesh that has room for their axis. */
+static bool can_replicate(const struct scenario *scenario, const struct degrees *degrees)
+{
+	int64_t copies = scenario->value[K_replicate], dp = degrees->dp;
+	int axes = 1 + (dp > copies) + (degrees->ep > 1) + (degrees->cp > 1) + (degrees->tp > 1);
+	return copies == 1 || (dp % copies == 0 && axes <= MESH_AXES);
+}
+
 enum status degrees_of_scenario(const struct scenario *scenario, const struct units *units, struct degrees *degrees, struct error *error)
 {
 	static const enum knob_id knob[] = { K_pp, K_cp, K_ep, K_tp, K_dp };
@@ -78,7 +86,8 @@ enum status degrees_of_scenario(const struct scenario *scenario, const struct un
 		degrees->tp = tensor_degree(scenario, units, left);
 	if (!given[4])
 		degrees->dp = left / (given[3] ? 1 : degrees->tp);
-	return OK;
+	return can_replicate(scenario, degrees) ? OK : fail(error, BAD_INPUT, "replicate %" PRId64 " needs a dp that it divides, and no more than two of ep, cp, tp; dp is %" PRId64,
+		scenario->value[K_replicate], degrees->dp);
 }
 
 /* How far an inner axis is from filling a node. */
@@ -106,7 +115,8 @@ uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degre
 				&& ((tp > 1 && scenario->value[K_tp] == KNOB_GIVEN) || scenario_strategy(scenario) == STRATEGY_TAP))
 				break;
 			struct degrees next = { devices / (tp * cp * ep), tp, cp, ep, pp };
-			bool fits = next.dp * tp * cp * ep * pp == scenario->value[K_devices] && allowed(scenario, K_dp, next.dp) && allowed(scenario, K_tp, tp) && allowed(scenario, K_cp, cp);
+			bool fits = next.dp * tp * cp * ep * pp == scenario->value[K_devices] && allowed(scenario, K_dp, next.dp) && allowed(scenario, K_tp, tp) && allowed(scenario, K_cp, cp)
+				&& can_replicate(scenario, &next);
 			uint32_t i;
 			if (!fits || (count == DEGREES_MAX && misfit(scenario, &next) >= misfit(scenario, &degrees[count - 1])))
 				continue;
@@ -124,6 +134,10 @@ uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degre
 static struct axis_roles roles_of_axis(const struct scenario *scenario, const char *name)
 {
 	struct axis_roles data = roles_data;
+	data.narrow = scenario->value[K_reduce_dtype] == 1;
+	data.stays = scenario->value[K_reshard_after_forward] == 0;
+	if (strcmp(name, MESH_REPLICATE) == 0)    /* copies of what the groups cut */
+		return data;
 	if (scenario->value[K_zero] > 0 || scenario_strategy(scenario) == STRATEGY_ZERO)
 		data.zero = (uint8_t)(scenario->value[K_zero] > 0 ? scenario->value[K_zero] : 3);
 	return strcmp(name, "ep") == 0 ? roles_experts : strcmp(name, "cp") == 0 ? roles_context : strcmp(name, "tp") != 0 ? data
@@ -138,12 +152,13 @@ void roles_of_mesh(const struct scenario *scenario, const struct mesh *mesh, str
 
 void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES])
 {
-	struct { const char *name; int64_t size; } axis[] = { { "dp", degrees->dp }, { "ep", degrees->ep }, { "cp", degrees->cp }, { "tp", degrees->tp } };
+	int64_t copies = scenario->value[K_replicate];
+	struct { const char *name; int64_t size; } axis[] = { { MESH_REPLICATE, copies }, { "dp", degrees->dp / copies }, { "ep", degrees->ep }, { "cp", degrees->cp }, { "tp", degrees->tp } };
 	struct machine machine;
 	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;
 	scenario_machine(scenario, &machine);
 	*mesh = (struct mesh){ .padding = scenario->value[K_padding] };
-	for (int i = 0; i < 4; i++) {
+	for (size_t i = 0; i < sizeof axis / sizeof *axis; i++) {
 		inner /= axis[i].size;
 		if (axis[i].size < 2)
 			continue;

@@ -6,6 +6,9 @@
 #include "solver/cost/mesh.h"
 #include "solver/shard/split_roles.h"
 
+/* The axis of the knob replicate: dp is its size times that of the axis "dp". */
+#define MESH_REPLICATE "copies"
+
 /* Degrees of parallelism, all at least 1; their product is the number of devices. */
 struct degrees { int64_t dp, tp, cp, ep, pp; };
 

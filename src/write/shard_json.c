@@ -361,15 +361,21 @@ static enum status read_mesh(const json_t *json, const struct scenario *scenario
 	struct degrees degrees = { 1, 1, 1, 1, 1 };
 	int64_t *const degree[] = { &degrees.dp, &degrees.cp, &degrees.ep, &degrees.tp };
 	struct axis_roles roles[MESH_AXES];
-	int64_t devices = 1;
-	size_t found = 0;
+	int64_t devices = 1, copies = scenario->value[K_replicate];
+	const json_t *said = json_object_get(json, MESH_REPLICATE);
+	size_t found = said != NULL;
+	if (said ? json_integer_value(said) != copies : copies > 1)
+		return fail(error, INFEASIBLE, "shard.mesh." MESH_REPLICATE " is not what the scenario asks for");
 	for (int i = 0; i < 4; i++) {
 		const json_t *size = json_object_get(json, knobs[knob[i]].name);
-		if (!size)
+		int64_t times = knob[i] == K_dp ? copies : 1;
+		if (!size && times == 1)
 			continue;
-		found++;
-		*degree[i] = json_integer_value(size);
-		if (*degree[i] < 2 || *degree[i] > scenario->value[K_devices] || __builtin_mul_overflow(devices, *degree[i], &devices))
+		found += size != NULL;
+		if (size && (json_integer_value(size) < 2 || json_integer_value(size) > scenario->value[K_devices]))
+			return fail(error, INFEASIBLE, "shard.mesh.%s has an impossible size", knobs[knob[i]].name);
+		*degree[i] = (size ? json_integer_value(size) : 1) * times;
+		if (*degree[i] > scenario->value[K_devices] || __builtin_mul_overflow(devices, *degree[i], &devices))
 			return fail(error, INFEASIBLE, "shard.mesh.%s has an impossible size", knobs[knob[i]].name);
 		if (scenario->value[knob[i]] != KNOB_GIVEN && scenario->value[knob[i]] != *degree[i])
 			return fail(error, INFEASIBLE, "shard.mesh.%s is not what the scenario asks for", knobs[knob[i]].name);

@@ -1,0 +1,69 @@
+/* late_casts.c: the same ops in another program order. */
+#include "build.h"
+#include "late_casts.h"
+
+struct moving {
+	const struct graph *graph;
+	struct build build;
+	struct arena arena;
+	uint32_t *tensor;          /* [tensors] the draft's tensor */
+	uint32_t *op;              /* [ops] the draft's op; NONE: not there yet */
+};
+
+/* Behind what it waits for, as far as that was put off; casts alone are, and none waits for another. */
+static void add(struct moving *moving, uint32_t op)
+{
+	const struct graph *graph = moving->graph;
+	FOR_ROW(i, &graph->pred, op) {
+		uint32_t before = graph->pred.item[i];
+		if (moving->op[before] == NONE && moving->build.status == OK)
+			moving->op[before] = build_copy_op(&moving->build, graph, before, moving->tensor);
+	}
+	if (moving->op[op] == NONE && moving->build.status == OK)
+		moving->op[op] = build_copy_op(&moving->build, graph, op, moving->tensor);
+}
+
+static enum status move(struct moving *moving, const bool *late)
+{
+	const struct graph *graph = moving->graph;
+	struct build *build = &moving->build;
+	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++) {
+		struct tensor copy = graph->tensor[t];
+		if ((moving->tensor[t] = draft_tensor(build->draft, &copy)) == NONE)
+			build->status = NO_MEMORY;
+	}
+	for (uint32_t op = 0; op < graph->ops; op++)
+		moving->op[op] = NONE;
+	for (int rest = 0; rest < 2; rest++)    /* what nothing waits for comes last */
+		for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
+			if (!late[op] || rest)
+				add(moving, op);
+	build_copy_control(build, graph, moving->op);
+	return build->status == OK ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : build->status;
+}
+
+struct graph *late_casts(struct graph *graph, uint32_t *moved, struct error *error)
+{
+	struct moving moving = { .graph = graph, .build = { .source = graph, .op = NONE } };
+	struct graph *result = NULL;
+	bool *late = arena_alloc(&moving.arena, graph->ops, sizeof *late);
+	*moved = 0;
+	for (uint32_t op = 0; late && op < graph->ops; op++) {
+		bool after_cast = false;
+		FOR_ROW(i, &graph->pred, op)
+			after_cast |= late[graph->pred.item[i]];
+		*moved += late[op] = graph_widens_gradient(graph, op) && !after_cast;
+	}
+	if (late && *moved == 0)
+		result = graph_retain(graph);
+	moving.build.draft = *moved > 0 ? draft_new() : NULL;
+	moving.tensor = arena_alloc(&moving.arena, graph->tensors, sizeof *moving.tensor);
+	moving.op = arena_alloc(&moving.arena, graph->ops, sizeof *moving.op);
+	if (!result && moving.build.draft && moving.tensor && moving.op && move(&moving, late) == OK)
+		result = graph_build(moving.build.draft, error);
+	else if (!result)
+		fail_memory(error);
+	draft_free(moving.build.draft);
+	arena_free(&moving.arena);
+	return result;
+}

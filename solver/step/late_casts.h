@@ -1,0 +1,11 @@
+/* late_casts.h: casts of gradients to a wider format, put off until something reads them. */
+#ifndef TIDEMARK_STEP_LATE_CASTS_H
+#define TIDEMARK_STEP_LATE_CASTS_H
+
+#include "solver/graph/graph.h"
+
+/* The graph with casts that graph_widens_gradient() knows right before the first op that reads them, so that a gradient is summed over devices in its narrow format while the backward pass
+ * goes on. moved: how many; 0: the graph itself. A new reference, or NULL: NO_MEMORY. O(size). */
+struct graph *late_casts(struct graph *graph, uint32_t *moved, struct error *error);
+
+#endif
