@@ -5,7 +5,8 @@
 #define ELEMENTWISE(name, gradients, saved, backward) { name, ANY, COST_ELEMENT, gradients, saved, backward, 0 }
 #define PLAIN(name, factors) { name, factors, COST_ELEMENT, "", "", NULL, 0 }
 #define WINDOW(name, saved) { name, "b c y~.. -> b c y..", COST_ELEMENT, "0", saved, NULL, 0 }
-#define CONVOLUTION(name) { name, "b (g c+) y~k.., (g o) c+ k.., ?&(g o) -> b (g o) y..", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, TRAIT_CONVOLUTION }
+/* The second form: a sketch that leaves weights out. */
+#define CONVOLUTION(name) { name, "b (g c+) y~k.., (g o) c+ k.., ?&(g o) -> b (g o) y.. | b c+ y~.. -> b o y..", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, TRAIT_CONVOLUTION }
 
 const struct rule rules_plain[] = {
 	{ "matmul", "... m k+, ... k+ n -> ... m n", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, TRAIT_PRODUCT },
@@ -16,6 +17,7 @@ const struct rule rules_plain[] = {
 	ELEMENTWISE("add", "*", "", NULL), ELEMENTWISE("sub", "*", "", NULL), ELEMENTWISE("mul", "0 1", "i0|1 i1|0", NULL), ELEMENTWISE("div", "0 1", "i0|1 i1", NULL),
 	{ "softmax", "... v^ -> ... v", COST_ELEMENT, "0", "o0", NULL, TRAIT_SOFTMAX | TRAIT_MAXIMA_OF_ROWS },
 	{ "mse_loss", "x+.., x+.. -> ", COST_ELEMENT, "0", "i0 i1", NULL, TRAIT_WIDE },
+	{ "loss", "b+ x^.. -> | b+ x^.., b+ y^.. -> ", COST_ELEMENT, "*", "", NULL, TRAIT_WIDE },
 	{ "cat", "@cat", COST_ELEMENT, "*", "", NULL, 0 }, { "concat", "@cat", COST_ELEMENT, "*", "", NULL, 0 },
 	/* what backward passes and updates are called in lessons */
 	{ "conv_backward_input", "b (g o+) y.., b (g c) y~k.., (g o+) c k.. -> b (g c) y~k..", COST_CONTRACTION, "", "", NULL, 0 },

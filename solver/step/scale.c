@@ -184,7 +184,7 @@ static enum status check_op(struct scaling *scaling, uint32_t op)
 		return OK;
 	}
 	if (!rule || (rule->traits & TRAIT_OPAQUE))
-		return fail(scaling->error, BAD_INPUT, "op %s: there is no rule for %s", from->name, from->type);
+		return fail(scaling->error, BAD_INPUT, "op %s: there is no rule for %s; --rules FILE gives it one", from->name, from->type);
 	struct error reason = { 0 };
 	enum status status = rule_bind_op(rule, scaling->graph, op, &scaling->binding, &reason);
 	if (status == BAD_INPUT)

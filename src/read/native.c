@@ -7,6 +7,8 @@
 #include "device_members.h"
 #include "native.h"
 #include "src/base/json_memory.h"
+#include "src/base/nearest.h"
+#include "src/base/words.h"
 
 /* A name in an op record: resolved when all records are known, since tensors may stand after the ops. */
 struct reference {
@@ -218,6 +220,19 @@ static enum status name_member(struct reader *reader, const json_t *record, cons
 	return status;
 }
 
+/* unknown dtype "float": expected f64, f32 ...; the nearest is f32 */
+static enum status bad_word(struct reader *reader, const char *key, const char *word, const char *const *words, int count)
+{
+	struct nearest nearest = { .wanted = word };
+	char list[240], near[120];
+	struct words expected = { list, sizeof list, 0 };
+	for (int i = 0; i < count; i++) {
+		nearest_consider(&nearest, words[i]);
+		words_add(&expected, "%s%s", i ? ", " : "", words[i]);
+	}
+	return bad(reader, "unknown %s \"%.60s\": expected %s%s", key, word, list, nearest_text(&nearest, "", near, sizeof near));
+}
+
 static enum status word_member(struct reader *reader, const json_t *record, const char *key, const char *const *words, int count, int *index)
 {
 	const char *word = NULL;
@@ -225,7 +240,7 @@ static enum status word_member(struct reader *reader, const json_t *record, cons
 	if (status != OK || !word)
 		return status;
 	*index = name_index(words, count, word);
-	return *index >= 0 ? OK : bad(reader, "unknown %s \"%.60s\"", key, word);
+	return *index >= 0 ? OK : bad_word(reader, key, word, words, count);
 }
 
 /* ---- records ---------------------------------------------------------------------------- */

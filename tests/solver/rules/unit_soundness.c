@@ -68,6 +68,7 @@ static const struct soundness_case cases[] = {
 	{ "conv_backward_input", "2633 2444 6422 > 2444", convolution_to_input }, { "conv_backward_weight", "2633 2444 > 6422", convolution_to_weight },
 	{ "matmul_backward_input", "46 86 > 48", product_to_left }, { "matmul_backward_input", "246 86 > 248", product_to_left },
 	{ "matmul_backward_weight", "46 48 > 68", product_to_right }, { "pool_backward upsample_backward interpolate_backward", "2444 > 2422", by_plane },
+	{ "loss", "46 46 > -", mean_loss },
 	{ "conv conv2d", "2444 6422 6 > 2633", convolution }, { "pool avg_pool max_pool max_pool2d upsample interpolate", "2444 > 2422", by_plane },
 	{ "aten.max_pool2d_with_indices", "2444 > 2422 2422", by_plane }, { "onnx.MaxPool onnx.AveragePool aten.avg_pool2d aten._adaptive_avg_pool2d", "2444 > 2422", by_plane },
 	{ "aten.max_pool2d_with_indices_backward", "2422 2444 2422 > 2444", by_plane },

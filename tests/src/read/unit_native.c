@@ -139,7 +139,7 @@ static const struct { const char *text; unsigned line; const char *expected; } w
 	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":1.5}\n" END(1, 0), 2, "must be an integer" },
 	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"shape\":[1000000000,1000000000,1000000000],\"dtype\":\"f32\"}\n" END(1, 0), 2, "overflows" },
 	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\"}\n" END(1, 0), 2, "neither \"bytes\"" },
-	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"dtype\":\"f33\"}\n" END(1, 0), 2, "unknown dtype \"f33\"" },
+	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"dtype\":\"f33\"}\n" END(1, 0), 2, "unknown dtype \"f33\": expected f64, f32," },
 	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"kind\":\"thing\"}\n" END(1, 0), 2, "unknown kind" },
 	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"alias\":\"b\"}\n" END(1, 0), 2, "no tensor named \"b\"" },
 	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\\u0000b\",\"bytes\":4}\n" END(1, 0), 2, "" },
