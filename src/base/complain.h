@@ -7,6 +7,7 @@
  *     json         JSON, member by member
  *     json_memory  memory that ends inside jansson
  *     lines        short text files, line by line
+ *     folder_walk  the files below a folder
  *     source       a file as a stream of bytes, plain or gzip
  *     wire         fields of protocol buffers
  *     output       a file is written whole or not at all

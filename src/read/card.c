@@ -82,6 +82,17 @@ static void write_phases(const struct card *card, FILE *stream)
 	putc('\n', stream);
 }
 
+/* Which of the file's graphs this is. */
+static void write_choice(const struct intake *intake, FILE *stream)
+{
+	const char *at = intake->graphs, *this = at;
+	uint32_t count = 0;
+	for (; *at; at += strcspn(at, "\n"), at += *at == '\n')
+		if (++count == intake->graph)
+			this = at;
+	fprintf(stream, "graph: %u of %u: %.*s; --graph N takes another\n", intake->graph, count, (int)strcspn(this, "\n"), this);
+}
+
 static void write_card(const struct graph *graph, FILE *stream)
 {
 	const struct intake *intake = &graph->about.intake;
@@ -99,6 +110,8 @@ static void write_card(const struct graph *graph, FILE *stream)
 		fprintf(stream, "; %u of %u ops with their place in the source", card.located, graph->ops);
 	putc('\n', stream);
 	write_phases(&card, stream);
+	if (intake->graphs)
+		write_choice(intake, stream);
 	if (graph->about.teaches)
 		fprintf(stream, "lesson: %s\n", graph->about.teaches);
 	if (graph->about.synthesised)

@@ -10,6 +10,7 @@
 #include "dot_child.h"
 #include "native.h"
 #include "src/read/hlo/assignment.h"
+#include "src/read/hlo/folder.h"
 #include "src/read/onnx/onnx.h"
 #include "src/read/snapshot/snapshot.h"
 #include "src/read/torch/autoparallel.h"
@@ -139,9 +140,32 @@ static struct graph *open_snapshot(struct input *input, const struct read_option
 	return graph;
 }
 
-/* A folder that the compiler left. */
+/* The module of a folder of XLA dumps. */
+static struct graph *open_module(const struct hlo_folder *folder, const struct read_options *options, struct error *error)
+{
+	struct graph *graph = graph_open(folder->path, options, error);
+	if (!graph)
+		return NULL;
+	struct intake *intake = &graph->about.intake;
+	intake->graph = folder->number;
+	intake->graph_asked = options->graph > 0;
+	intake->graphs = *folder->list ? arena_text(&graph->arena, folder->list, strlen(folder->list)) : NULL;
+	if (!*folder->list || intake->graphs)
+		return graph;
+	fail_memory(error);
+	graph_release(graph);
+	return NULL;
+}
+
+/* A folder that a compiler left. */
 static struct graph *open_folder(const char *path, const struct read_options *options, struct error *error)
 {
+	struct hlo_folder folder;
+	enum status status = hlo_folder_find(path, options->graph, &folder, error);
+	struct graph *module = status == OK && folder.modules ? open_module(&folder, options, error) : NULL;
+	hlo_folder_free(&folder);
+	if (status != OK || folder.modules)
+		return module;
 	const char *dim[READ_DIMS_MOST];
 	struct fx_log log;
 	struct graph *graph = NULL;

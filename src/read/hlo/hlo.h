@@ -12,6 +12,7 @@
  *     places      XLA's addresses for its storages
  *     cost        what an instruction computes, and in whose memory
  *     graph       from a flat module to a graph
+ *     folder      which file of a folder of dumps is the step
  */
 #ifndef TIDEMARK_READ_HLO_H
 #define TIDEMARK_READ_HLO_H

@@ -5,6 +5,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     fx            FX graphs of PyTorch
+ *     fx_size       symbolic sizes
  *     fx_text       finds them in logs
  *     fx_folder     collects them from a folder
  *     fx_step       joins forward and backward
@@ -52,11 +53,15 @@ struct fx_graph {
 	unsigned line;
 };
 
+#define FX_SYMBOLS 4
+
 struct fx_log {
 	struct arena arena;
 	struct fx_graph *graph;
 	uint32_t graphs;
 	size_t room;
+	char symbol[FX_SYMBOLS][24];     /* the first ones without a number */
+	uint32_t symbols;
 	uint32_t axes, mesh[MESH_AXES];  /* of the DTensors: the sizes "mesh0=8" of dim; 0: nobody says */
 };
 

@@ -1,15 +1,12 @@
 /* fx_folder.c: the graphs that torch.compile leaves in a folder: which files, and in which order. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "fx.h"
+#include "src/base/folder_walk.h"
 #include "src/base/source.h"
 
-#define DEPTH_MOST   8
-#define ENTRIES_MOST 200000
-#define BYTES_ALL    ((size_t)1 << 30)   /* of all files */
+#define BYTES_ALL ((size_t)1 << 30)   /* of all files */
 
 struct file {
 	const char *name;        /* below the folder */
@@ -20,56 +17,32 @@ struct file {
 struct folder {
 	struct arena arena;
 	struct file *file;
-	size_t files, room, entries;
+	size_t files, room;
 	struct error *error;
 };
 
 /* ---- which files ------------------------------------------------------------------ */
 
-static enum status add_file(struct folder *folder, const char *name, const char *base, bool readable)
+static bool is_readable(const char *base)
 {
-	const char *dot = NULL;
+	return strcmp(base, "fx_graph_readable.py") == 0;
+}
+
+static bool is_graph(const char *base)
+{
+	return is_readable(base) || strncmp(base, "dedicated_log_torch_trace", 25) == 0;
+}
+
+static enum status add_file(struct folder *folder, const char *name)
+{
+	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *dot = NULL;
 	for (const char *at = name; at < base; at++)
 		dot = *at == '.' ? at : dot;
-	struct file file = { .name = arena_text(&folder->arena, name, strlen(name)), .readable = readable, .number = dot ? strtol(dot + 1, NULL, 10) : 0 };
-	if (!file.name || !mem_reserve(&folder->file, &folder->room, folder->files + 1, sizeof file))
+	struct file file = { .name = name, .readable = is_readable(base), .number = dot ? strtol(dot + 1, NULL, 10) : 0 };
+	if (!mem_reserve(&folder->file, &folder->room, folder->files + 1, sizeof file))
 		return fail_memory(folder->error);
 	folder->file[folder->files++] = file;
 	return OK;
-}
-
-static enum status walk(struct folder *folder, const char *top, const char *below, int depth);
-
-/* An entry of the folder top/below: name, with below in front, is what it is called in messages. */
-static enum status take(struct folder *folder, const char *top, const char *name, const char *base, int depth)
-{
-	char path[4096];
-	struct stat state;
-	if (++folder->entries > ENTRIES_MOST)
-		return fail(folder->error, BAD_INPUT, "the folder has more than %d files", ENTRIES_MOST);
-	if (snprintf(path, sizeof path, "%s/%s", top, name) >= (int)sizeof path || lstat(path, &state) != 0)
-		return OK;
-	if (S_ISDIR(state.st_mode))
-		return depth < DEPTH_MOST ? walk(folder, top, name, depth + 1) : OK;
-	bool readable = strcmp(base, "fx_graph_readable.py") == 0, log = strncmp(base, "dedicated_log_torch_trace", 25) == 0;
-	return S_ISREG(state.st_mode) && (readable || log) ? add_file(folder, name, base, readable) : OK;
-}
-
-static enum status walk(struct folder *folder, const char *top, const char *below, int depth)
-{
-	char path[4096], name[4096];
-	enum status status = OK;
-	if (snprintf(path, sizeof path, "%s/%s", top, below) >= (int)sizeof path)
-		return OK;
-	DIR *list = opendir(path);
-	for (struct dirent *entry; list && status == OK && (entry = readdir(list));) {
-		int length = snprintf(name, sizeof name, "%s%s%s", below, *below ? "/" : "", entry->d_name);
-		if (*entry->d_name != '.' && length < (int)sizeof name)
-			status = take(folder, top, name, name + length - strlen(entry->d_name), depth);
-	}
-	if (list)
-		closedir(list);
-	return status;
 }
 
 /* ---- what their folders say ----------------------------------------------------------- */
@@ -165,7 +138,7 @@ static enum status read_files(struct folder *folder, const char *top, const char
 		if (folder->file[i].readable == readable)
 			folder->file[kept++] = folder->file[i];
 	if (kept == 0)
-		return fail(folder->error, BAD_INPUT, "is a directory, without graphs of torch.compile: TORCH_COMPILE_DEBUG=1 leaves fx_graph_readable.py, TORCH_TRACE=FOLDER logs");
+		return fail(folder->error, BAD_INPUT, "is a directory without graphs: TORCH_COMPILE_DEBUG=1 leaves fx_graph_readable.py in one, TORCH_TRACE=FOLDER logs, XLA_FLAGS=--xla_dump_to=FOLDER modules");
 	qsort(folder->file, kept, sizeof *folder->file, compare);
 	for (size_t i = 1; i < kept; i++) {
 		size_t length = parent_of(folder->file[i].name);
@@ -180,12 +153,16 @@ static enum status read_files(struct folder *folder, const char *top, const char
 enum status fx_folder_read(const char *path, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error)
 {
 	struct folder folder = { .error = error };
+	struct folder_files list;
 	*log = (struct fx_log){ 0 };
 	*error = (struct error){ 0 };
-	enum status status = walk(&folder, path, "", 0);
+	enum status status = folder_walk(path, is_graph, &list, error);
+	for (size_t i = 0; i < list.files && status == OK; i++)
+		status = add_file(&folder, list.file[i].name);
 	if (status == OK)
 		status = read_files(&folder, path, dim, dims, log);
 	mem_free(folder.file);
+	folder_files_free(&list);
 	arena_free(&folder.arena);
 	return error_set(error, status);
 }

@@ -348,23 +348,33 @@ static void list_offers(const struct offer *offers, uint32_t count, char *text, 
 		words_add(&words, "%s[%.70s] %s, %u ops", i ? "\n" : "", offers[i].first->id, offer_kind(&offers[i]), offer_nodes(&offers[i]));
 }
 
+/* Of many symbols, as a mixture of experts has them, one option gives all whose names begin alike. */
+static char *advice_on_sizes(const struct fx_log *log, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	words_add(&words, "give symbolic sizes:");
+	if (log->symbols == FX_SYMBOLS)
+		words_add(&words, " --dim '%c*=64' (of all that begin so), or", *log->symbol[0]);
+	for (uint32_t i = 0; i < log->symbols && i + 1 < FX_SYMBOLS; i++)
+		words_add(&words, " --dim %s=64", log->symbol[i]);
+	words_add(&words, "%s", log->symbols == FX_SYMBOLS ? " ..." : "");
+	return text;
+}
+
 static enum status describe(struct making *making, const struct offer *offers, uint32_t count, uint32_t chosen, bool asked)
 {
 	const struct offer *offer = &offers[chosen];
-	char assumed[2000], version[120], graphs[8000];
+	char assumed[2000], version[120], graphs[8000], advice[300];
 	int length = snprintf(assumed, sizeof assumed, "inputs with a gradient are parameters; there is no optimizer in the log");
 	if (making->tangents)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthe gradient of each result comes from one op that stands for what follows the graph");
 	if (making->unknown)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u op%s of a type without a rule: results are taken as new memory", making->unknown,
 			making->unknown == 1 ? " is" : "s are");
-	for (uint32_t i = 0; i < count && i < 8 && count > 1; i++)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "%s%u: [%.70s] %s, %u ops%s", i ? "; " : "\nthe log has several steps, --graph N chooses: ", i + 1,
-			offers[i].first->id, offer_kind(&offers[i]), offer_nodes(&offers[i]), i == chosen ? " (this)" : "");
 	snprintf(version, sizeof version, "%s%.70s%s%s", *offer->first->id ? "[" : "", offer->first->id, *offer->first->id ? "] " : "", offer_kind(offer));
 	list_offers(offers, count, graphs, sizeof graphs);
 	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = chosen + 1, .graph_asked = asked, .format = "PyTorch FX text", .version = version, .missing = making->missing, .assumed = assumed,
-		.advice = making->missing ? "give symbolic sizes: --dim s0=8" : NULL } };
+		.advice = making->missing && making->log->symbols ? advice_on_sizes(making->log, advice, sizeof advice) : NULL } };
 	if (mesh_known(making->log)) {
 		about.axes = making->log->axes;
 		for (uint32_t a = 0; a < about.axes; a++) {

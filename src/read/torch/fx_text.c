@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fx.h"
+#include "fx_size.h"
 #include "places.h"
 
 struct span { const char *at, *end; };
@@ -163,22 +164,23 @@ static int dtype_of(struct span span)
 	return name_index(dtype_names, DTYPE_COUNT, name);
 }
 
-/* A size: a number, or a symbol that the caller gave a number. */
+/* A size: a number, or an expression of symbols that the caller gave numbers. The first symbols without are noted. */
 static bool size_of(const struct reader *reader, struct span text, int64_t *size)
 {
-	*size = 0;
+	const struct fx_sizes sizes = { reader->dim, reader->dims };
+	struct fx_log *log = reader->log;
+	const char *symbol;
+	size_t length;
 	if (digits(text, length_of(text)) && length_of(text) > 0 && length_of(text) < 20) {
-		*size = strtoll(text.at, NULL, 10);
+		*size = strtoll(text.at, NULL, 10);   /* one that is too large is refused later, with its line */
 		return true;
 	}
-	for (uint32_t i = 0; i < reader->dims; i++) {
-		size_t length = strcspn(reader->dim[i], "=");
-		if (length == length_of(text) && memcmp(reader->dim[i], text.at, length) == 0) {
-			*size = strtoll(reader->dim[i] + length + 1, NULL, 10);
-			return *size >= 0;
-		}
-	}
-	return false;
+	bool known = fx_size(&sizes, text.at, text.end, size, &symbol, &length);
+	for (uint32_t i = 0; symbol && i < log->symbols; i++)
+		symbol = strlen(log->symbol[i]) == length && memcmp(log->symbol[i], symbol, length) == 0 ? NULL : symbol;
+	if (symbol && length < sizeof *log->symbol && log->symbols < FX_SYMBOLS)
+		snprintf(log->symbol[log->symbols++], sizeof *log->symbol, "%.*s", (int)length, symbol);
+	return known;
 }
 
 /* The sizes of one device's piece. */
@@ -204,8 +206,8 @@ static bool read_plain_type(const struct reader *reader, struct span type, struc
 	value->dtype = (uint8_t)index;
 	for (type.at++; type.at < type.end && *type.at != ']';) {
 		struct span dim = { type.at, type.at };
-		while (dim.end < type.end && *dim.end != ',' && *dim.end != ']')
-			dim.end++;
+		for (int open = 0; dim.end < type.end && *dim.end != ']' && (*dim.end != ',' || open > 0); dim.end++)
+			open += *dim.end == '(' ? 1 : *dim.end == ')' ? -1 : 0;
 		type.at = dim.end + (dim.end < type.end && *dim.end == ',');
 		dim = trim(dim);
 		if (length_of(dim) == 0)
@@ -577,7 +579,9 @@ enum status fx_add(struct fx_log *log, const char *text, size_t size, const stru
 		int64_t devices;
 		char name[16];
 		int length = snprintf(name, sizeof name, "mesh%u", a);
-		log->mesh[a] = size_of(&reader, (struct span){ name, name + length }, &devices) && devices < 1 << 20 ? (uint32_t)devices : 0;
+		const char *symbol;
+		size_t letters;
+		log->mesh[a] = fx_size(&(struct fx_sizes){ dim, dims }, name, name + length, &devices, &symbol, &letters) && devices < 1 << 20 ? (uint32_t)devices : 0;
 	}
 	enum status status = OK;
 	while (reader.at < reader.end && status == OK) {

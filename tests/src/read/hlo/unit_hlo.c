@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "src/read/hlo/assignment.h"
+#include "src/read/input.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"
 
@@ -229,5 +230,25 @@ Test(hlo, a_wrong_assignment_is_refused_with_its_line)
 		cr_expect_eq(hlo_assignment_text(wrong[i], strlen(wrong[i]), &module, &error), BAD_INPUT, "%zu", i);
 		hlo_free(&module);
 	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(hlo, of_a_folder_of_dumps_the_largest_module_is_the_step)
+{
+	struct error error = { 0 };
+	struct graph *step = graph_open("tests/corpus/hlo_folder", NULL, &error), *same = read_file("tests/corpus/hlo/scan.hlo.pb", false, &error);
+	cr_assert(step && same, "%s", error.text);
+	cr_expect_eq(step->ops, same->ops);
+	cr_expect_str_eq(step->about.intake.format, "XLA HLO proto", "it has the buffer assignment");
+	cr_expect(step->about.intake.graph == 2 && strstr(step->about.intake.graphs, "module_0000.jit_init, ") && strstr(step->about.intake.graphs, "\nmodule_0001.jit_step, "));
+	cr_expect_null(strchr(strchr(step->about.intake.graphs, '\n') + 1, '\n'), "two modules, each once: %s", step->about.intake.graphs);
+	graph_release(step);
+	graph_release(same);
+	step = graph_open("tests/corpus/hlo_folder", &(struct read_options){ .graph = 1 }, &error);
+	cr_assert(step, "%s", error.text);
+	cr_expect_str_eq(step->about.intake.format, "XLA HLO text");
+	graph_release(step);
+	cr_expect_null(graph_open("tests/corpus/hlo_folder", &(struct read_options){ .graph = 3 }, &error));
+	cr_expect(error.status == BAD_INPUT && strstr(error.text, "the folder has 2 modules of XLA"), "%s", error.text);
 	cr_assert_eq(memory_blocks(), 0);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "src/read/torch/fx.h"
+#include "src/read/torch/fx_size.h"
 #include "src/read/input.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"
@@ -63,6 +64,33 @@ Test(fx, a_file_of_one_graph_is_a_step)
 	cr_expect_eq(graph->ops, 1 + 5);
 	cr_expect_eq(op_named(graph, "mm")->phase, PHASE_BACKWARD);
 	graph_release(graph);
+}
+
+/* As sympy prints them; the values were worked out by hand. */
+Test(fx, symbolic_sizes_are_expressions)
+{
+	static const char *const dim[] = { "s0=8", "s77=3", "u*=5" };
+	static const struct { const char *text; int64_t value; } fine[] = {
+		{ "12", 12 }, { "s0", 8 }, { "2*s0", 16 }, { "s0*s77 + 1", 25 }, { "s0 - s77", 5 }, { "8*(((u8 + u11 + 71)//8))", 80 }, { "((s0 - 1)//2) + 1", 4 },
+		{ "s77**2", 9 }, { "Max(1, s77 - 7)", 1 }, { "Min(s0, 4, s77)", 3 }, { "Mod(s0, s77)", 2 }, { "CeilDiv(s0, 3)", 3 }, { "floor(s0/3)", 2 }, { "s0 % 3", 2 },
+		{ "-s77 + s0", 5 }, { "(-s77)//2 + 4", 2 }, { "ModularIndexing(s0*4, 8, 3)", 1 }, { "0", 0 },
+	};
+	static const char *const wrong[] = { "", "s1", "s0 -", "2*s0)", "(s0", "s77 - s0", "s0//0", "Max(s0", "99999999999999999999", "s0**70", "nothing(s0)", "s0 s0", "Max(", "4611686018427387904*s0" };
+	const struct fx_sizes sizes = { dim, 3 };
+	char deep[400];
+	const char *symbol;
+	size_t length;
+	int64_t value;
+	for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
+		cr_expect(fx_size(&sizes, fine[i].text, fine[i].text + strlen(fine[i].text), &value, &symbol, &length), "%s", fine[i].text);
+		cr_expect_eq(value, fine[i].value, "%s is %lld", fine[i].text, (long long)value);
+	}
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		cr_expect(!fx_size(&sizes, wrong[i], wrong[i] + strlen(wrong[i]), &value, &symbol, &length) && value == 0, "%s", wrong[i]);
+	static const char unknown[] = "2*s0 + zz9*s77";
+	cr_expect(!fx_size(&sizes, unknown, unknown + strlen(unknown), &value, &symbol, &length) && symbol == unknown + 7 && length == 3, "the first symbol without a number is said");
+	memset(deep, '(', sizeof deep);
+	cr_expect(!fx_size(&sizes, deep, deep + sizeof deep, &value, &symbol, &length), "a depth has an end");
 }
 
 Test(fx, symbolic_sizes_are_missing_until_they_are_given)

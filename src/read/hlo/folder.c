@@ -1,0 +1,118 @@
+/* folder.c: the modules in a folder of XLA dumps.
+ *
+ * module_0042.jit_step.cpu_after_optimizations.hlo.pb, and .txt, lie beside those of many small modules, of what was before optimization, of each pass where
+ * those were asked for, and beside reports.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "folder.h"
+#include "src/base/bytes.h"
+#include "src/base/folder_walk.h"
+#include "src/base/words.h"
+
+/* Endings, the better ones of one module first. */
+static const char *const endings[] = { "after_optimizations.hlo.pb", "after_optimizations.txt", "before_optimizations.hlo.pb", "before_optimizations.txt" };
+enum { ENDINGS = sizeof endings / sizeof *endings, BEFORE = 2 };
+
+/* Which ending a name has, gzip or not; ENDINGS for none. *length: of what stands before it. */
+static int ending_of(const char *name, size_t *length)
+{
+	size_t size = strlen(name);
+	size -= size > 3 && strcmp(name + size - 3, ".gz") == 0 ? 3 : 0;
+	for (int i = 0; i < ENDINGS; i++) {
+		size_t end = strlen(endings[i]);
+		if (size >= end && memcmp(name + size - end, endings[i], end) == 0) {
+			*length = size - end;
+			return i;
+		}
+	}
+	return ENDINGS;
+}
+
+static bool is_module(const char *base)
+{
+	size_t length;
+	return strncmp(base, "module_", 7) == 0 && ending_of(base, &length) < ENDINGS;
+}
+
+/* Length of "module_0042.jit_step" in "module_0042.jit_step.cpu_after_optimizations.txt": without the platform. */
+static size_t stem_of(const char *name, size_t length)
+{
+	size_t end = length;
+	while (end > 0 && name[end - 1] != '.' && name[end - 1] != '/')
+		end--;
+	return end > 0 && name[end - 1] == '.' ? end - 1 : length;
+}
+
+/* Leaves one file of each module, those after optimization alone where there are such. Returns how many. */
+static size_t choose_files(struct folder_files *list)
+{
+	size_t kept = 0, length;
+	int best = ENDINGS;
+	for (size_t i = 0; i < list->files; i++)
+		best = ending_of(list->file[i].name, &length) < best ? ending_of(list->file[i].name, &length) : best;
+	for (size_t i = 0; i < list->files; i++) {
+		const char *name = list->file[i].name;
+		int ending = ending_of(name, &length);
+		if (best < BEFORE && ending >= BEFORE)
+			continue;
+		size_t stem = stem_of(name, length), before;
+		if (kept && ending_of(list->file[kept - 1].name, &before) > ending && stem_of(list->file[kept - 1].name, before) == stem && memcmp(list->file[kept - 1].name, name, stem) == 0)
+			list->file[kept - 1] = list->file[i];
+		else if (!kept || stem_of(list->file[kept - 1].name, (ending_of(list->file[kept - 1].name, &before), before)) != stem || memcmp(list->file[kept - 1].name, name, stem) != 0)
+			list->file[kept++] = list->file[i];
+	}
+	return kept;
+}
+
+static enum status list_modules(const struct folder_files *files, struct hlo_folder *found, struct error *error)
+{
+	size_t size = 1, length;
+	char bytes[32];
+	for (size_t i = 0; i < files->files; i++)
+		size += strlen(files->file[i].name) + 32;
+	found->list = mem_alloc(size, 1);
+	if (!found->list)
+		return fail_memory(error);
+	struct words words = { found->list, size, 0 };
+	for (size_t i = 0; i < files->files && files->files > 1; i++) {
+		ending_of(files->file[i].name, &length);
+		words_add(&words, "%s%.*s, %s", i ? "\n" : "", (int)stem_of(files->file[i].name, length), files->file[i].name, bytes_text(files->file[i].bytes, bytes, sizeof bytes));
+	}
+	return OK;
+}
+
+static enum status choose(const struct folder_files *files, const char *path, uint32_t wanted, struct hlo_folder *found, struct error *error)
+{
+	size_t at = 0;
+	for (size_t i = 1; i < files->files; i++)
+		at = files->file[i].bytes > files->file[at].bytes ? i : at;
+	if (wanted > files->files)
+		return fail(error, BAD_INPUT, "--graph %" PRIu32 ": the folder has %zu module%s of XLA", wanted, files->files, files->files == 1 ? "" : "s");
+	at = wanted ? wanted - 1 : at;
+	found->modules = (uint32_t)files->files;
+	found->number = (uint32_t)at + 1;
+	if (snprintf(found->path, sizeof found->path, "%s/%s", path, files->file[at].name) >= (int)sizeof found->path)
+		return fail(error, BAD_INPUT, "the file's name is too long");
+	return list_modules(files, found, error);
+}
+
+enum status hlo_folder_find(const char *path, uint32_t wanted, struct hlo_folder *found, struct error *error)
+{
+	struct folder_files files;
+	*found = (struct hlo_folder){ .list = NULL };
+	enum status status = folder_walk(path, is_module, &files, error);
+	files.files = choose_files(&files);
+	if (status == OK && files.files)
+		status = choose(&files, path, wanted, found, error);
+	folder_files_free(&files);
+	return status;
+}
+
+void hlo_folder_free(struct hlo_folder *found)
+{
+	mem_free(found->list);
+	found->list = NULL;
+}
