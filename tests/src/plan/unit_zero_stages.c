@@ -1,5 +1,7 @@
 /* unit_zero_stages.c: what plans of each ZeRO stage hold of gradients, and how often they send them. */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "src/models/models.h"
 #include "src/plan/planner.h"
@@ -67,6 +69,53 @@ Test(zero_stages, sums_over_microbatches_are_whole_in_stage_1_and_shards_from_st
 		cr_expect_eq(stage == 1 ? held.once : held.each, parameters / DEVICES * (DEVICES - 1), "stage %ld", (long)stage);
 		cr_expect_eq(stage == 1 ? held.each : held.once, 0, "stage %ld", (long)stage);
 	}
+	graph_release(graph);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* ---- hybrid sharding, what stays gathered, the format of sums --------------------------------------------------------------- */
+
+/* Bytes that a device sends of a kind over an axis, but for what is no parameter's or gradient's. */
+static int64_t sent(struct planner *planner, struct graph *graph, const char *words, const char *axis, enum collective_kind kind)
+{
+	struct scenario scenario;
+	struct error error = { 0 };
+	char text[200], *save;
+	int64_t bytes = 0;
+	scenario_init(&scenario);
+	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
+	scenario.value[K_devices] = DEVICES;
+	scenario.value[K_strategy] = 1 + STRATEGY_ZERO;
+	snprintf(text, sizeof text, "%s", words);
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		cr_assert_eq(scenario_set(&scenario, word, &error), OK, "%s", error.text);
+	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
+	cr_assert_not_null(plan, "%s: %s", words, error.text);
+	const struct graph *device = plan->transformed->graph;
+	for (uint32_t op = 0; op < device->ops; op++) {
+		const struct collective *said = device->op[op].collective;
+		if (said && said->kind == kind && strcmp(said->axis, axis) == 0 && said->moved > 64)
+			bytes += said->moved;
+	}
+	plan_release(plan);
+	scenario_done(&scenario);
+	return bytes;
+}
+
+/* PyTorch FSDP2: HSDP reduce-scatters gradients within a group and sums the shards over groups; reshard_after_forward=False gathers once. */
+Test(zero_stages, groups_hold_copies_and_what_stays_is_gathered_once)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model();
+	int64_t parameters = 0, group = DEVICES / 2;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		parameters += graph->storage[s].kind == KIND_PARAMETER ? graph->storage[s].bytes : 0;
+	cr_expect_eq(sent(&planner, graph, "zero=3 replicate=2", "dp", COLLECTIVE_REDUCE_SCATTER), parameters / group * (group - 1));
+	cr_expect_eq(sent(&planner, graph, "zero=3 replicate=2", "copies", COLLECTIVE_ALL_REDUCE), parameters / group);
+	cr_expect_eq(sent(&planner, graph, "zero=3 replicate=2", "copies", COLLECTIVE_ALL_GATHER), 0);
+	cr_expect_eq(sent(&planner, graph, "zero=3 reshard_after_forward=off", "dp", COLLECTIVE_ALL_GATHER), parameters / DEVICES * (DEVICES - 1));
+	cr_expect_gt(sent(&planner, graph, "zero=3", "dp", COLLECTIVE_ALL_GATHER), parameters / DEVICES * (DEVICES - 1));
 	graph_release(graph);
 	planner_done(&planner);
 	cr_assert_eq(memory_blocks(), 0);
