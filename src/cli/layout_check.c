@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "src/base/safe_text.h"
 #include "src/check/buffers.h"
 #include "src/check/compare.h"
 #include "layout_result.h"
@@ -360,9 +361,13 @@ static enum status check_places(struct result_check *check)
 	if (status != OK)
 		return status;
 	passed(check, "every buffer lies where it may: no two that are alive together overlap; pins, groups, places taken, alignments");
-	for (uint32_t p = 0; !check->file && p < (check->csv.pools ? check->csv.pools : 1); p++)
-		fprintf(check->report, "    %.*s%sarena %" PRId64 " bytes\n", check->csv.pools ? (int)check->csv.pool[p].length : 0, check->csv.pools ? check->csv.pool[p].text : "",
-			check->csv.pools ? ": " : "", check->sums.pool[p].arena);
+	for (uint32_t p = 0; !check->file && p < (check->csv.pools ? check->csv.pools : 1); p++) {
+		char line[300];
+		struct slice name = check->csv.pools ? check->csv.pool[p] : (struct slice){ "", 0 };
+		snprintf(line, sizeof line, "    %.*s%sarena %" PRId64 " bytes", (int)(name.length < 200 ? name.length : 200), name.text, name.length ? ": " : "", check->sums.pool[p].arena);
+		text_write_clean(check->report, line, "");
+		putc('\n', check->report);
+	}
 	return check_room(check);
 }
 
