@@ -562,6 +562,55 @@ Test(forged, a_stage_that_makes_something_else_is_refused)
 	cr_assert_eq(break_stages("llama", "optimizer=sgd accumulation=2 devices=2 strategy=data"), 2);
 }
 
+/* ---- lies that agree with each other ---------------------------------------------------------------------------------------------- */
+
+static void scale(json_t *plan, const char *part, const char *key, double by)
+{
+	json_t *object = json_object_get(plan, part), *value = json_object_get(object, key);
+	if (json_is_integer(value))
+		json_object_set_new(object, key, json_integer((json_int_t)((double)json_integer_value(value) * by)));
+	else if (json_is_real(value))
+		json_object_set_new(object, key, json_real(json_real_value(value) * by));
+}
+
+/* The bound is claimed to be what was reached. */
+static void prove(json_t *plan, const char *part, const char *reached, const char *bound)
+{
+	json_t *object = json_object_get(plan, part), *value = json_object_get(object, reached);
+	if (!json_is_number(value) || json_equal(value, json_object_get(object, bound)))
+		return;
+	json_object_set(object, bound, value);
+	json_object_set_new(object, "proved", json_true());
+}
+
+static void lie(json_t *plan, int which)
+{
+	switch (which) {
+	case 0: scale(plan, "memory", "peak_bytes", 0.9), scale(plan, "order", "peak_bytes", 0.9); break;
+	case 1: scale(plan, "layout", "arena_bytes", 0.9), scale(plan, "layout", "bound_bytes", 0.9); break;
+	case 2: prove(plan, "layout", "arena_bytes", "bound_bytes"); break;
+	case 3: prove(plan, "order", "peak_bytes", "bound_bytes"); break;
+	case 4: scale(plan, "shard", "step_seconds", 0.9), scale(plan, "shard", "computation_seconds", 0.9), scale(plan, "shard", "exposed_seconds", 0.9), scale(plan, "shard", "bound_seconds", 0.9); break;
+	case 5: scale(plan, "recompute", "extra_seconds", 0.5), scale(plan, "recompute", "bound_seconds", 0.5); break;
+	case 6: prove(plan, "recompute", "extra_seconds", "bound_seconds"); break;
+	default: scale(plan, "memory", "persistent_bytes", 0.5), scale(plan, "memory", "peak_bytes", 0.5), scale(plan, "order", "peak_bytes", 0.5), scale(plan, "order", "bound_bytes", 0.5);
+	}
+}
+
+static void try_together(struct forgery *forgery)
+{
+	json_t *honest = forgery->plan;
+	struct error error;
+	for (int which = 0; which < 8; which++) {
+		forgery->plan = json_deep_copy(honest);
+		lie(forgery->plan, which);
+		if (!json_equal(forgery->plan, honest))
+			cr_expect_neq(check(forgery, false, &error), OK, "%s: lies %d that agree with each other are accepted", forgery->name, which);
+		json_decref(forgery->plan);
+	}
+	forgery->plan = honest;
+}
+
 /* ---- the tests ------------------------------------------------------------------------------------------------------------------ */
 
 /* A cap that a step keeps only if something runs again: of what is alive at its peak beside what is always there, 92 %. */
@@ -593,6 +642,7 @@ static void forge(const char *name, const char *words, uint32_t part)
 		cr_assert_gt(json_number_value(json_object_get(json_object_get(forgery.plan, "recompute"), "extra_seconds")), 0, "%s recomputes nothing", title);
 	json_t *before = json_deep_copy(forgery.plan);
 	try_all(&forgery, "", NULL);
+	try_together(&forgery);
 	cr_assert(json_equal(before, forgery.plan), "the file was not put right after a change");
 	printf("%s: %u changes tried, %u left out; %u found by planning again alone, %u accepted\n", title, forgery.tried, forgery.left_out,
 		forgery.searched - forgery.accepted, forgery.accepted);
@@ -618,3 +668,19 @@ Test(forged, searched_under_a_cap) { forge("gpt1", "devices=2 strategy=auto memo
 Test(forged, offloaded) { forge("chain.jsonl", "layout=bestfit;offload conv1.out", test_rounds(40, 1)); }
 Test(forged, pipelined_with_a_split_schedule) { forge("gpt", "devices=2 pp=2 microbatches=2 strategy=data schedule=zbv order=list layout=bestfit", test_rounds(100, 3)); }
 Test(forged, pipelined) { forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(100, 3)); }
+
+/* More kinds, with LONG=1 alone. */
+Test(forged, more_kinds)
+{
+	static const struct { const char *name, *words; } more[] = {
+		{ "fragmentation.jsonl", "layout=roam" }, { "gpt1", "recompute=sqrt" }, { "llama", "recompute=knapsack" }, { "gpt", "loss_chunks=4" }, { "llama", "loss_chunks=2 recompute=selective" },
+		{ "gpt", "optimizer=sgd accumulation=4" }, { "llama", "seq=64 moments=bf16" }, { "gpt", "layout=expandable alignment=512" }, { "gpt", "float8=on" },
+		{ "gpt1", "offload=on recompute=auto host_bandwidth=1GB/s" }, { "gpt", "devices=4 strategy=zero device=h100-80gb" }, { "gpt", "devices=4 strategy=tap curve=on" },
+		{ "gpt1", "devices=4 strategy=auto order=fast" }, { "llama", "devices=4 cp=2 strategy=megatron" }, { "gpt", "devices=2 pp=2 microbatches=4 strategy=data schedule=zb1p" },
+		{ "gpt", "devices=2 pp=2 microbatches=4 strategy=data schedule=v-half" }, { "gpt", "devices=2 pp=2 microbatches=4 strategy=data schedule=dualpipev" },
+		{ "gpt", "devices=4 pp=2 microbatches=4 strategy=megatron schedule=gpipe rank=1" }, { "llama", "devices=2 pp=2 microbatches=2 strategy=data schedule=interleaved recompute=full" },
+		{ "gpt", "devices=2 strategy=data microbatches=2 zero=2" }, { "gpt", "recompute=full devices=2 strategy=zero precision=mixed" }, { "gpt", "order=list layout=llfb workspace=off" },
+	};
+	for (size_t i = 0; test_rounds(0, 1) && i < sizeof more / sizeof *more; i++)
+		forge(more[i].name, more[i].words, 200);
+}
