@@ -67,6 +67,8 @@ static void draw_verdict(struct frame *frame, int x, int y, const struct plan *p
 	frame_text(frame, x < room ? x : room > 1 ? room : 1, y, width, verdict.fits == FITS_YES ? ROLE_GOOD : ROLE_BAD, text);
 }
 
+static const char no_cap[] = "no cap; :set memory=80GiB gives one";
+
 /* One bar stands for all devices: they run the same graph. */
 static int draw_devices(struct frame *frame, int y, const struct model *model)
 {
@@ -87,7 +89,7 @@ static int draw_devices(struct frame *frame, int y, const struct model *model)
 	if (plan_budget(plan) >= 0)
 		draw_verdict(frame, x, y + 1, plan);
 	else
-		frame_text(frame, x, y + 1, width - x, ROLE_FAINT, "no cap; :set memory=80GiB gives one");
+		frame_words(frame, width - x < text_cells(no_cap) ? 1 : x, y + 1, width - 1, ROLE_FAINT, no_cap);
 	return y + 2;
 }
 
