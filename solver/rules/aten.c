@@ -115,9 +115,9 @@ const struct rule rules_aten[] = {
 
 	/* losses */
 	{ "aten.nll_loss_forward", "n+ v+ x+.., n+ x+.., ?v -> , ", COST_ELEMENT, "0", "i0* i1 o1", "aten.nll_loss_backward", TRAIT_CLASSES | TRAIT_WIDE },
-	{ "aten.nll_loss_backward", ", n v x.., n x.., ?v, -> n v x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
+	{ "aten.nll_loss_backward", ", ?n v x.., n x.., ?v, -> n v x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
 	{ "aten.nll_loss2d_forward", "n+ v+ x+.., n+ x+.., ?v -> , ", COST_ELEMENT, "0", "i0* i1 o1", "aten.nll_loss2d_backward", TRAIT_CLASSES | TRAIT_WIDE },
-	{ "aten.nll_loss2d_backward", ", n v x.., n x.., ?v, -> n v x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
+	{ "aten.nll_loss2d_backward", ", ?n v x.., n x.., ?v, -> n v x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
 	{ "aten.mse_loss", "x+.., x+.. ->  | x.., x.. -> x..", COST_ELEMENT, "0 1", "i0 i1", NULL, TRAIT_WIDE },
 	{ "aten.mse_loss_backward", ", x.., x.. -> x.. | x.., x.., x.. -> x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
 	{ "aten.smooth_l1_loss", "x+.., x+.. ->  | x.., x.. -> x..", COST_ELEMENT, "0 1", "i0 i1", NULL, TRAIT_WIDE },
