@@ -156,6 +156,8 @@ uint32_t update_gradient(struct build *build, const struct update_options *optio
 	if (options->accumulate) {
 		char name[512];
 		snprintf(name, sizeof name, "%.480s.grad", draft_tensor_at(build->draft, parameter)->name);
+		if (draft_find_tensor(build->draft, name) != NONE)   /* the gradient itself has that name */
+			snprintf(name, sizeof name, "%.480s.grad.sum", draft_tensor_at(build->draft, parameter)->name);
 		uint32_t sum = build_leaf(build, name, KIND_GRADIENT, dtype, build_shape(build, parameter));
 		return build_map_inplace(build, "aten.add_.Tensor", IN(sum, gradient));
 	}
