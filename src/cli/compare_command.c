@@ -20,7 +20,8 @@ static int take_kind(struct request *request, const char *value)
 {
 	static const char *const words[] = { "text", "json", "csv", "svg", "pdf", "png", "tikz" };
 	int word = 0, code = option_word(&request->line, OPTION_as, value, words, (int)(sizeof words / sizeof *words), &word);
-	request->kind = export_find(words[word]);
+	if (code == EXIT_FINE)
+		request->kind = export_find(words[word]);
 	return code;
 }
 
