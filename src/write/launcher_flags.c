@@ -11,7 +11,7 @@ const char *const launcher_names[LAUNCHER_COUNT] = { LAUNCHERS(X) };
 #undef X
 
 /* What a launcher's flags can ask for: an expert's sharding. */
-struct asked { uint32_t dp, tp, cp, ep; int64_t pp, microbatches; uint8_t zero; bool sequence; };
+struct asked { uint32_t dp, tp, cp, ep; int64_t pp, microbatches; uint8_t zero; bool sequence; uint32_t copies; };
 
 static uint32_t degree(const struct mesh *mesh, const char *name)
 {
@@ -77,7 +77,7 @@ static bool find_asked(const struct units *units, const struct sharding *shardin
 {
 	const struct mesh *mesh = &sharding->mesh;
 	*asked = (struct asked) { degree(mesh, "dp"), degree(mesh, "tp"), degree(mesh, "cp"), degree(mesh, "ep"),
-		at_least_one(scenario->value[K_pp]), at_least_one(scenario->value[K_microbatches]), 0, false };
+		at_least_one(scenario->value[K_pp]), at_least_one(scenario->value[K_microbatches]), 0, false, degree(mesh, MESH_REPLICATE) };
 	*at = NULL;
 	for (uint8_t zero = 0; zero <= (asked->dp > 1 ? 3 : 0); zero++)
 		for (int sequence = asked->tp > 1; sequence >= 0; sequence--) {
@@ -105,6 +105,8 @@ static const char *say_megatron(struct words *words, const struct units *units, 
 {
 	const int64_t *value = scenario->value;
 	int64_t heads = least_extent(units, ROLE_HEADS);
+	if (asked->copies > 1)
+		return "hybrid sharding isn't written as Megatron-LM's flags here";
 	if (heads == 0)
 		return "Megatron-LM has transformers alone, and no attention heads are found here";
 	if (heads % asked->tp != 0)
@@ -142,6 +144,8 @@ static const char *say_deepspeed(struct words *words, const struct units *units,
 	const int64_t *value = scenario->value;
 	int64_t heads = least_extent(units, ROLE_HEADS);
 	char word[16];
+	if (asked->copies > 1)
+		return "hybrid sharding isn't written as DeepSpeed's configuration here";
 	if (asked->pp > 1)
 		return "DeepSpeed's pipeline is in a model's code, not in its configuration";
 	if (asked->cp > 1 || asked->ep > 1)
@@ -171,7 +175,13 @@ static const char *say_fsdp(struct words *words, const struct asked *asked)
 		return "FSDP splits data and states alone: other axes need parallelize_module() and the like, in code";
 	if (!strategy[asked->zero])
 		return "FSDP has no stage that cuts optimizer state alone: ZeroRedundancyOptimizer does, beside DistributedDataParallel";
-	words_add(words, "sharding_strategy=ShardingStrategy.%s, device_mesh=init_device_mesh(\"cuda\", (%u,), mesh_dim_names=(\"dp\",))", strategy[asked->zero], asked->dp);
+	if (asked->copies > 1 && asked->zero != 3)
+		return "HSDP cuts all states within a group: zero=3";
+	if (asked->copies > 1)
+		words_add(words, "sharding_strategy=ShardingStrategy.HYBRID_SHARD, device_mesh=init_device_mesh(\"cuda\", (%u, %u), mesh_dim_names=(\"replicate\", \"shard\"))",
+			asked->copies, asked->dp);
+	else
+		words_add(words, "sharding_strategy=ShardingStrategy.%s, device_mesh=init_device_mesh(\"cuda\", (%u,), mesh_dim_names=(\"dp\",))", strategy[asked->zero], asked->dp);
 	return NULL;
 }
 
