@@ -144,6 +144,13 @@ static struct graph *open_snapshot(struct input *input, const struct read_option
 static struct graph *open_module(const struct hlo_folder *folder, const struct read_options *options, struct error *error)
 {
 	struct graph *graph = graph_open(folder->path, options, error);
+	char why[300];
+	if (!graph && error->status == BAD_INPUT) {
+		unsigned line = error->line;
+		snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
+		error->line = 0;
+		line ? fail(error, BAD_INPUT, "%.180s:%u: %s", strrchr(folder->path, '/') + 1, line, why) : fail(error, BAD_INPUT, "%.180s: %s", strrchr(folder->path, '/') + 1, why);
+	}
 	if (!graph)
 		return NULL;
 	struct intake *intake = &graph->about.intake;
