@@ -124,6 +124,14 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 	return draft->ops++;
 }
 
+enum status draft_op_extra(struct draft *draft, uint32_t op, const char *extra)
+{
+	if (!keep_text(draft, &extra))
+		return NO_MEMORY;
+	draft_op_at(draft, op)->extra = extra;
+	return OK;
+}
+
 enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor)
 {
 	return pairs_add(&draft->reads, op, tensor);

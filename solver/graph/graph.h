@@ -208,6 +208,8 @@ enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor);
 enum status draft_write(struct draft *draft, uint32_t op, uint32_t tensor);
 enum status draft_inplace(struct draft *draft, uint32_t op, uint32_t out, uint32_t in);
 enum status draft_after(struct draft *draft, uint32_t op, uint32_t before);
+/* Sets an op's extra members; copies them. */
+enum status draft_op_extra(struct draft *draft, uint32_t op, const char *extra);
 /* ids by name among the records so far, NONE where there is none. Names are unique: adding a
  * second record of a name is found by graph_build. */
 uint32_t draft_find_op(const struct draft *draft, const char *name);

@@ -144,3 +144,79 @@ uint32_t arguments_tensors(const char *extra, const struct graph *graph, int ite
 	}
 	return count;
 }
+
+/* ---- new ones --------------------------------------------------------------------------------------- */
+
+static char *finish(struct text *text)
+{
+	put(text, "", 1);
+	if (!text->failed)
+		return text->at;
+	mem_free(text->at);
+	return NULL;
+}
+
+static void put_list(struct text *text, char letter, const struct argument_names *names)
+{
+	uint32_t put_so_far = 0;
+	put(text, "[", names->lists);
+	for (uint32_t i = 0; i < names->count; i++) {
+		const char *name = names->name(names->context, letter, i);
+		if (!name)
+			continue;
+		put(text, ",", put_so_far++ > 0);
+		put_name(text, name, true);
+	}
+	put(text, "]", names->lists);
+}
+
+/* The number behind '#', which a blank ends: its length. */
+static size_t put_numbers(struct text *text, const char *number, const struct argument_names *names)
+{
+	size_t length = strcspn(number, " ");
+	put(text, "[", names->lists);
+	for (uint32_t i = 0; i < (names->lists ? names->count : 1); i++) {
+		put(text, ",", i > 0);
+		put(text, number, length);
+	}
+	put(text, "]", names->lists);
+	return length + 1;
+}
+
+char *arguments_make(const char *form, const struct argument_names *names)
+{
+	struct text text = { 0 };
+	put(&text, "\"args\":[", 8);
+	for (const char *at = form; *at; at++)
+		if (*at == '@' && at[1] >= 'A' && at[1] <= 'Z')
+			put_name(&text, names->name(names->context, (char)(*++at - 'A' + 'a'), 0), true);
+		else if (*at == '@')
+			put_list(&text, *++at, names);
+		else if (*at == '#')
+			at += put_numbers(&text, at + 1, names);
+		else if (*at == '|')
+			put(&text, "],\"kwargs\":{", 12);
+		else
+			put(&text, *at == '\'' ? "\"" : at, 1);
+	put(&text, "}", 1);
+	return finish(&text);
+}
+
+char *arguments_with_result(char *members, const char *const *name, uint32_t names, bool list)
+{
+	struct text text = { 0 };
+	if (!members)
+		return NULL;
+	put(&text, members, strlen(members));
+	put(&text, ",\"result\":", 10);
+	put(&text, "[", list && names > 0);
+	for (uint32_t i = 0; i < names; i++) {
+		put(&text, ",", i > 0);
+		put_name(&text, name[i], false);
+	}
+	if (!names)
+		put_name(&text, NULL, false);
+	put(&text, "]", list && names > 0);
+	mem_free(members);
+	return finish(&text);
+}

@@ -22,4 +22,19 @@ const char *arguments_item(const char *extra, int item);
  * tensor[]. 0 for everything else. O(length). */
 uint32_t arguments_tensors(const char *extra, const struct graph *graph, int item, uint32_t *tensor, uint32_t room);
 
+/* What the letters of a form stand for: the i-th of `count` tensors of a letter, NULL where there is none. lists: the op works on lists. */
+struct argument_names {
+	const char *(*name)(const void *context, char letter, uint32_t i);
+	const void *context;
+	bool lists;
+	uint32_t count;
+};
+
+/* The members `args` and `kwargs` that a form says: positional arguments, '|', keywords (' for "). "@x" is the tensor of the letter x, with lists the list
+ * of its tensors (of one alone in capitals), "#v " the number v, with lists as often as there are tensors. Free with mem_free(); NULL when out of memory. */
+char *arguments_make(const char *form, const struct argument_names *names);
+
+/* The members with `result`: the name, a list of names, or null where there are none. Takes the members (NULL is fine); as above. */
+char *arguments_with_result(char *members, const char *const *name, uint32_t names, bool list);
+
 #endif

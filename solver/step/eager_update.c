@@ -4,12 +4,14 @@
  *
  *     w  the parameter   g  its gradient   s  its counter of steps   0 1  its state   c  a constant of one number   a b  temporaries
  *
+ * Arguments (arguments.h) have the numbers of PyTorch's defaults at the eleventh step: who runs the ops with an optimizer takes its own.
  * Python's functions keep a temporary in a variable until they set it anew, for the next parameter or the next list: `drops` names the
  * variable whose old value goes behind the row.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "arguments.h"
 #include "eager_update.h"
 
 struct row {
@@ -17,6 +19,7 @@ struct row {
 	char makes;            /* the letter of a new temporary; 0: the first operand is written in place */
 	char drops;            /* 0: none */
 	const char *writes;    /* a fused op's operands that it may write; NULL: as `makes` says */
+	const char *form;      /* of its arguments */
 };
 
 #define ROWS_MAX 10
@@ -28,46 +31,54 @@ struct sequence {
 };
 
 /* Rows: writes its first operand; likewise, and the variable of that letter has its value now; makes a temporary, and lets a variable's old value go (0: none). */
-#define WRITES(type, reads) { type, reads, 0, 0, NULL }
-#define SETS(letter, type, reads) { type, reads, 0, letter, NULL }
-#define MAKES(letter, type, reads, drops) { type, reads, letter, drops, NULL }
-#define FUSED(type, reads, writes) { type, reads, 0, 0, writes }
+#define WRITES(type, reads, form) { type, reads, 0, 0, NULL, form }
+#define SETS(letter, type, reads, form) { type, reads, 0, letter, NULL, form }
+#define MAKES(letter, type, reads, drops, form) { type, reads, letter, drops, NULL, form }
+#define FUSED(type, reads, writes, form) { type, reads, 0, 0, writes, form }
 
-#define ADAM_EACH WRITES("aten.lerp_.Scalar", "0g"), WRITES("aten.mul_.Tensor", "1"), WRITES("aten.addcmul_.default", "1g"), MAKES('a', "aten.sqrt.default", "1", 0), \
-	MAKES('b', "aten.div.Tensor", "a", 0), SETS('b', "aten.add_.Tensor", "b"), WRITES("aten.addcdiv_.default", "w0b")
-#define ADAM_FOREACH WRITES("aten._foreach_lerp_.Scalar", "0g"), WRITES("aten._foreach_mul_.Scalar", "1"), WRITES("aten._foreach_addcmul_.Scalar", "1g"), \
-	MAKES('a', "aten._foreach_sqrt.default", "1", 'a'), WRITES("aten._foreach_div_.ScalarList", "a"), WRITES("aten._foreach_add_.Scalar", "a"), \
-	WRITES("aten._foreach_addcdiv_.ScalarList", "w0a")
-#define STEP_EACH WRITES("aten.add_.Tensor", "s")
-#define STEP_FOREACH WRITES("aten._foreach_add_.Tensor", "sc")
-#define STEP_FUSED WRITES("aten._foreach_add_.Scalar", "s")
+#define ADAM_EACH WRITES("aten.lerp_.Scalar", "0g", "@0,@g,0.1|"), WRITES("aten.mul_.Tensor", "1", "@1,0.999|"), \
+	WRITES("aten.addcmul_.default", "1g", "@1,@g,@g|'value':0.001"), MAKES('a', "aten.sqrt.default", "1", 0, "@1|"), \
+	MAKES('b', "aten.div.Tensor", "a", 0, "@a,0.104616|"), SETS('b', "aten.add_.Tensor", "b", "@b,1e-08|"), \
+	WRITES("aten.addcdiv_.default", "w0b", "@w,@0,@b|'value':-0.001457")
+#define ADAM_FOREACH WRITES("aten._foreach_lerp_.Scalar", "0g", "@0,@g,0.1|"), WRITES("aten._foreach_mul_.Scalar", "1", "@1,0.999|"), \
+	WRITES("aten._foreach_addcmul_.Scalar", "1g", "@1,@g,@g,0.001|"), MAKES('a', "aten._foreach_sqrt.default", "1", 'a', "@1|"), \
+	WRITES("aten._foreach_div_.ScalarList", "a", "@a,#0.104616 |"), WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-08|"), \
+	WRITES("aten._foreach_addcdiv_.ScalarList", "w0a", "@w,@0,@a,#-0.001457 |")
+#define ADAM_FUSED(decay) "@w,@g,@0,@1,[],@s|'lr':0.001,'beta1':0.9,'beta2':0.999,'weight_decay':" decay ",'eps':1e-08,'amsgrad':false,'maximize':false"
+#define SGD_FUSED(state, momentum) "@w,@g," state "|'weight_decay':0.0,'momentum':" momentum ",'lr':0.01,'dampening':0.0,'nesterov':false,'maximize':false,'is_first_step':false"
+#define STEP_EACH WRITES("aten.add_.Tensor", "s", "@s,1|")
+#define STEP_FOREACH WRITES("aten._foreach_add_.Tensor", "sc", "@s,@C|'alpha':1.0")
+#define STEP_FUSED WRITES("aten._foreach_add_.Scalar", "s", "@s,1|")
 
 static const struct sequence sequences[] = {
 	{ OPTIMIZER_SGD, { NULL }, false, false, {
-		{ WRITES("aten.add_.Tensor", "wg") },
-		{ WRITES("aten._foreach_add_.List", "wg") },
-		{ FUSED("aten._fused_sgd_.default", "wg", "wg") } } },
+		{ WRITES("aten.add_.Tensor", "wg", "@w,@g|'alpha':-0.01") },
+		{ WRITES("aten._foreach_add_.List", "wg", "@w,@g|'alpha':-0.01") },
+		{ FUSED("aten._fused_sgd_.default", "wg", "wg", SGD_FUSED("[]", "0.0")) } } },
 	{ OPTIMIZER_MOMENTUM, { "momentum_buffer" }, false, false, {
-		{ WRITES("aten.mul_.Tensor", "0"), WRITES("aten.add_.Tensor", "0g"), WRITES("aten.add_.Tensor", "w0") },
-		{ WRITES("aten._foreach_mul_.Scalar", "0"), WRITES("aten._foreach_add_.List", "0g"), WRITES("aten._foreach_add_.List", "w0") },
-		{ FUSED("aten._fused_sgd_.default", "wg0", "wg0") } } },
+		{ WRITES("aten.mul_.Tensor", "0", "@0,0.9|"), WRITES("aten.add_.Tensor", "0g", "@0,@g|"), WRITES("aten.add_.Tensor", "w0", "@w,@0|'alpha':-0.01") },
+		{ WRITES("aten._foreach_mul_.Scalar", "0", "@0,0.9|"), WRITES("aten._foreach_add_.List", "0g", "@0,@g|"), WRITES("aten._foreach_add_.List", "w0", "@w,@0|'alpha':-0.01") },
+		{ FUSED("aten._fused_sgd_.default", "wg0", "wg0", SGD_FUSED("@0", "0.9")) } } },
 	{ OPTIMIZER_ADAM, { "exp_avg", "exp_avg_sq" }, true, false, {
 		{ STEP_EACH, ADAM_EACH }, { STEP_FOREACH, ADAM_FOREACH },
-		{ STEP_FUSED, FUSED("aten._fused_adam_.default", "wg01s", "wg01") } } },
+		{ STEP_FUSED, FUSED("aten._fused_adam_.default", "wg01s", "wg01", ADAM_FUSED("0.0")) } } },
 	{ OPTIMIZER_ADAMW, { "exp_avg", "exp_avg_sq" }, true, false, {
-		{ STEP_EACH, WRITES("aten.mul_.Tensor", "w"), ADAM_EACH }, { STEP_FOREACH, WRITES("aten._foreach_mul_.Scalar", "w"), ADAM_FOREACH },
-		{ STEP_FUSED, FUSED("aten._fused_adamw_.default", "wg01s", "wg01") } } },
+		{ STEP_EACH, WRITES("aten.mul_.Tensor", "w", "@w,0.99999|"), ADAM_EACH }, { STEP_FOREACH, WRITES("aten._foreach_mul_.Scalar", "w", "@w,0.99999|"), ADAM_FOREACH },
+		{ STEP_FUSED, FUSED("aten._fused_adamw_.default", "wg01s", "wg01", ADAM_FUSED("0.01")) } } },
 	{ OPTIMIZER_RMSPROP, { "square_avg" }, true, false, {
-		{ STEP_EACH, WRITES("aten.mul_.Tensor", "0"), WRITES("aten.addcmul_.default", "0g"), MAKES('a', "aten.sqrt.default", "0", 'a'), WRITES("aten.add_.Tensor", "a"),
-			WRITES("aten.addcdiv_.default", "wga") },
-		{ STEP_FOREACH, WRITES("aten._foreach_mul_.Scalar", "0"), WRITES("aten._foreach_addcmul_.Scalar", "0g"), MAKES('a', "aten._foreach_sqrt.default", "0", 'a'),
-			WRITES("aten._foreach_add_.Scalar", "a"), WRITES("aten._foreach_addcdiv_.Scalar", "wga") },
-		{ WRITES(NULL, NULL) } } },
+		{ STEP_EACH, WRITES("aten.mul_.Tensor", "0", "@0,0.99|"), WRITES("aten.addcmul_.default", "0g", "@0,@g,@g|'value':0.01"), MAKES('a', "aten.sqrt.default", "0", 'a', "@0|"),
+			WRITES("aten.add_.Tensor", "a", "@a,1e-08|"), WRITES("aten.addcdiv_.default", "wga", "@w,@g,@a|'value':-0.01") },
+		{ STEP_FOREACH, WRITES("aten._foreach_mul_.Scalar", "0", "@0,0.99|"), WRITES("aten._foreach_addcmul_.Scalar", "0g", "@0,@g,@g,0.01|"),
+			MAKES('a', "aten._foreach_sqrt.default", "0", 'a', "@0|"), WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-08|"),
+			WRITES("aten._foreach_addcdiv_.Scalar", "wga", "@w,@g,@a,-0.01|") },
+		{ WRITES(NULL, NULL, NULL) } } },
 	{ OPTIMIZER_ADAGRAD, { "sum" }, true, true, {
-		{ STEP_EACH, WRITES("aten.addcmul_.default", "0g"), MAKES('a', "aten.sqrt.default", "0", 0), SETS('a', "aten.add_.Tensor", "a"), WRITES("aten.addcdiv_.default", "wga") },
-		{ STEP_FOREACH, WRITES("aten._foreach_addcmul_.Scalar", "0g"), MAKES('a', "aten._foreach_sqrt.default", "0", 'a'), WRITES("aten._foreach_add_.Scalar", "a"),
-			MAKES('b', "aten._foreach_mul.ScalarList", "g", 'b'), WRITES("aten._foreach_addcdiv_.Scalar", "wba") },
-		{ STEP_FUSED, FUSED("aten._fused_adagrad_.default", "wg0s", "wg0s") } } },
+		{ STEP_EACH, WRITES("aten.addcmul_.default", "0g", "@0,@g,@g|"), MAKES('a', "aten.sqrt.default", "0", 0, "@0|"), SETS('a', "aten.add_.Tensor", "a", "@a,1e-10|"),
+			WRITES("aten.addcdiv_.default", "wga", "@w,@g,@a|'value':-0.01") },
+		{ STEP_FOREACH, WRITES("aten._foreach_addcmul_.Scalar", "0g", "@0,@g,@g|"), MAKES('a', "aten._foreach_sqrt.default", "0", 'a', "@0|"),
+			WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-10|"), MAKES('b', "aten._foreach_mul.ScalarList", "g", 'b', "@g,#-0.01 |"),
+			WRITES("aten._foreach_addcdiv_.Scalar", "wba", "@w,@b,@a|") },
+		{ STEP_FUSED, FUSED("aten._fused_adagrad_.default", "wg0s", "wg0s", "@w,@g,@0,@s|'lr':0.01,'lr_decay':0.0,'weight_decay':0.0,'eps':1e-10,'maximize':false") } } },
 };
 
 static const struct sequence *sequence_of(enum optimizer optimizer)
@@ -117,13 +128,22 @@ static uint32_t *values(struct call *call, char letter)
 	return *value;
 }
 
-static uint32_t state(struct build *build, uint32_t parameter, const char *word, enum dtype dtype, struct shape shape)
+/* init: what it begins with where the step is run without an optimizer. */
+static uint32_t state(struct build *build, uint32_t parameter, const char *word, enum dtype dtype, struct shape shape, const char *init)
 {
 	char name[512];
 	if (build->status != OK)
 		return NONE;
 	snprintf(name, sizeof name, "%.480s.%s", draft_tensor_at(build->draft, parameter)->name, word);
-	return build_leaf(build, name, KIND_OPTIMIZER, dtype, shape);
+	uint32_t made = build_leaf(build, name, KIND_OPTIMIZER, dtype, shape);
+	if (made != NONE)
+		draft_tensor_at(build->draft, made)->extra = init;
+	return made;
+}
+
+static const char *initial_state(const char *word)
+{
+	return strstr(word, "sq") || strcmp(word, "sum") == 0 ? "\"init\":[\"fill\",0.0001]" : "\"init\":[\"fill\",0.0]";
 }
 
 static bool has_master(const struct call *call, uint32_t parameter)
@@ -140,12 +160,13 @@ static void make_states(struct call *call, const struct sequence *sequence)
 		uint32_t parameter = call->parameter[i].parameter;
 		struct shape shape = build_shape(build, parameter);
 		enum dtype dtype = has_master(call, parameter) ? DTYPE_F32 : build_dtype(build, parameter);
-		weight[i] = has_master(call, parameter) ? state(build, parameter, "master", dtype, shape) : parameter;
-		counter[i] = sequence->counts ? state(build, parameter, "step", DTYPE_F32, SCALAR) : NONE;
+		weight[i] = has_master(call, parameter) ? state(build, parameter, "master", dtype, shape, NULL) : parameter;
+		counter[i] = sequence->counts ? state(build, parameter, "step", DTYPE_F32, SCALAR, "\"init\":[\"fill\",10.0]") : NONE;
 		for (int s = 0; sequence->state[s]; s++) {
 			uint32_t *kept = values(call, (char)('0' + s));
 			if (build->status == OK)
-				kept[i] = state(build, parameter, sequence->state[s], call->options->narrow_moments && dtype_bits[dtype] > 16 ? DTYPE_BF16 : dtype, shape);
+				kept[i] = state(build, parameter, sequence->state[s], call->options->narrow_moments && dtype_bits[dtype] > 16 ? DTYPE_BF16 : dtype, shape,
+					initial_state(sequence->state[s]));
 		}
 	}
 }
@@ -164,6 +185,8 @@ static void begin_call(struct call *call, const struct sequence *sequence, enum 
 		char name[512];
 		snprintf(name, sizeof name, "%.480s.step.one", draft_tensor_at(build->draft, call->parameter->parameter)->name);
 		constant[0] = build_leaf(build, name, KIND_CONSTANT, DTYPE_F32, SCALAR);
+		if (constant[0] != NONE)
+			draft_tensor_at(build->draft, constant[0])->extra = "\"data\":[1.0]";
 	}
 }
 
@@ -193,6 +216,32 @@ static void write_results(struct call *call, const struct row *row, bool list)
 				values(call, *letter)[i] = build_inplace(build, values(call, *letter)[i]);
 }
 
+static const char *name_of(const void *context, char letter, uint32_t i)
+{
+	const struct call *call = context;
+	const uint32_t *value = call->value[(unsigned char)letter];
+	return value && value[i] != NONE ? draft_tensor_at(call->build->draft, value[i])->name : NULL;
+}
+
+/* The row's op, with its arguments for those who run it. */
+static void run_row(struct call *call, const struct row *row, bool list)
+{
+	struct build *build = call->build;
+	struct argument_names names = { name_of, call, list, call->count };
+	uint32_t op = build_op(build, row->type, NULL, 0), made = row->makes ? call->count : list ? 0 : 1;
+	read_operands(call, row);
+	char *members = build->status == OK ? arguments_make(row->form, &names) : NULL;
+	write_results(call, row, list);
+	const char **result = build->status == OK ? mem_alloc(call->count, sizeof *result) : NULL;
+	for (uint32_t i = 0; i < made && result; i++)
+		result[i] = name_of(call, row->makes ? row->makes : row->reads[0], i);
+	members = result ? arguments_with_result(members, result, made, list) : members;
+	if (build->status == OK && (!result || !members || draft_op_extra(build->draft, op, members) != OK))
+		build->status = NO_MEMORY;
+	mem_free(members);
+	mem_free(result);
+}
+
 /* A variable gets its new value: the old one goes. */
 static void drop(struct call *call, char letter)
 {
@@ -217,9 +266,7 @@ static void run_call(struct call *call, const struct sequence *sequence)
 		way = UPDATE_FOREACH;
 	begin_call(call, sequence, way);
 	for (const struct row *row = sequence->way[way]; row < sequence->way[way] + ROWS_MAX && row->type && build->status == OK; row++) {
-		build_op(build, row->type, NULL, 0);
-		read_operands(call, row);
-		write_results(call, row, way != UPDATE_EACH);
+		run_row(call, row, way != UPDATE_EACH);
 		if (row->drops)
 			drop(call, row->drops);
 	}

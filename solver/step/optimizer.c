@@ -16,7 +16,7 @@ static enum optimizer known_optimizer(const struct update_groups *groups)
 		if (!largest || groups->step->tensor[group->parameter].bytes > groups->step->tensor[largest->parameter].bytes)
 			largest = group;
 	}
-	return largest ? update_group_optimizer(groups->step, largest) : OPTIMIZER_NONE;
+	return largest && !groups->marked ? update_group_optimizer(groups->step, largest) : OPTIMIZER_NONE;
 }
 
 enum optimizer optimizer_of(const struct graph *step, const struct rules *rules)
@@ -80,6 +80,8 @@ static bool prepare_replacement(struct replacement *replacement)
 		return false;
 	for (uint32_t i = 0; i < groups->groups; i++)
 		replacement->gradient[groups->step->tensor[groups->group[i].gradient].storage] = true;
+	for (; group > 0 && groups->group[group - 1].first == NONE; group--)
+		replacement->anchor[group - 1] = NONE;
 	for (uint32_t op = ops; op-- > 0;) {
 		replacement->dropped[op] = op_goes(replacement, op);
 		next = replacement->dropped[op] ? next : op;
@@ -129,9 +131,12 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 		tensor[t] = stays ? draft_tensor(build.draft, &step->tensor[t]) : NONE;
 		status = !stays || tensor[t] != NONE ? OK : NO_MEMORY;
 	}
-	for (uint32_t t = 0; t < step->tensors && status == OK; t++)
+	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
 		if (tensor[t] != NONE && step->tensor[t].alias != NONE)
 			draft_tensor_at(build.draft, tensor[t])->alias = tensor[step->storage[step->tensor[t].storage].root];
+		if (replacement->groups->marked && replacement->gradient[step->tensor[t].storage] && replacement->options->optimizer != OPTIMIZER_NONE)
+			draft_tensor_at(build.draft, tensor[t])->kind = KIND_GRADIENT;   /* the update takes what the step left */
+	}
 	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
 		uint32_t kept = tensor[t] == NONE ? kept_tensor(replacement, t) : NONE;
 		tensor[t] = kept != NONE ? tensor[kept] : tensor[t];
@@ -173,6 +178,8 @@ static bool is_kept(const struct replacement *replacement, uint32_t group)
 {
 	const struct graph *step = replacement->groups->step;
 	uint32_t storage = step->tensor[replacement->groups->group[group].gradient].storage;
+	if (replacement->groups->marked)
+		return replacement->options->optimizer != OPTIMIZER_NONE;
 	if (step->storage[storage].live_out)
 		return false;
 	FOR_ROW(i, &step->users, storage)

@@ -299,6 +299,40 @@ static void count_states(struct update_groups *groups)
 	}
 }
 
+/* The parameter whose gradient a tensor says it is, or NONE. */
+static uint32_t said_gradient_of(const struct graph *step, const struct tensor *tensor)
+{
+	const char *at = tensor->extra ? strstr(tensor->extra, "\"gradient_of\":") : NULL;
+	char name[1024];
+	if (!at)
+		return NONE;
+	at += 14 + strspn(at + 14, " ");
+	size_t length = *at == '"' ? strcspn(at + 1, "\"\\") : sizeof name;
+	if (length >= sizeof name || at[1 + length] != '"')
+		return NONE;
+	memcpy(name, at + 1, length);
+	name[length] = '\0';
+	uint32_t found = graph_find_tensor(step, name);
+	return found != NONE && step->storage[step->tensor[found].storage].kind == KIND_PARAMETER ? step->storage[step->tensor[found].storage].root : NONE;
+}
+
+/* Gradients that the step leaves, in the order of their parameters. */
+static void take_marked(struct update_groups *groups)
+{
+	const struct graph *step = groups->step;
+	uint32_t *gradient = groups->group_of;   /* by storage: no group has used it */
+	for (uint32_t t = 0; t < step->tensors; t++) {
+		uint32_t parameter = said_gradient_of(step, &step->tensor[t]);
+		if (parameter != NONE)
+			gradient[step->tensor[parameter].storage] = t;
+	}
+	for (uint32_t s = 0; s < step->storages; s++)
+		if (gradient[s] != NONE)
+			groups->group[groups->groups++] = (struct update_group){ .parameter = step->storage[s].root, .gradient = gradient[s], .first = NONE, .way = UPDATE_EACH, .call = NONE };
+	groups->marked = groups->groups > 0;
+	groups->eager |= groups->marked;
+}
+
 enum status update_groups_find(const struct graph *step, const struct rules *rules, struct update_groups *groups, struct error *error)
 {
 	struct rows rows;
@@ -309,7 +343,9 @@ enum status update_groups_find(const struct graph *step, const struct rules *rul
 	enum status status = OK;
 	for (enum pass pass = PASS_JOIN; pass <= PASS_GRADIENTS && status == OK; pass++)
 		status = pass_over(groups, pass, &rows, column, error);
-	if (status == OK)
+	if (status == OK && !groups->groups)
+		take_marked(groups);
+	if (status == OK && !groups->marked)
 		count_states(groups);
 	return status;
 }

@@ -24,6 +24,7 @@ from .eager import Eager
 from .errors import CaptureError, check_version, explain
 from .graph import StepGraph, write_graph
 from .hints import Hints
+from .initial import set_values
 from .memory import PERSISTENT, Memory, geometry
 from .modules import Modules, Optimizers
 from .values import ANSWERS, Values
@@ -119,6 +120,7 @@ class Recorder(TorchDispatchMode):
         self.ops, self.counts = [], collections.Counter()
         self.hints, self.values = Hints(hints, self.memory), Values()
         self.modules, self.optimizers = Modules(self.found), Optimizers(self, prime=not real)
+        self.gradients = {}                    # id of a parameter -> the name of its gradient
         self.known, self.parameters = {}, {}   # id(tensor) -> (tensor, name, kind); id -> (parameter, its .grad before)
         self.twins = {}                        # id of a real tensor -> (it, the fake tensor that stands for it)
         self.paused, self.after_backward, self.in_backward = False, False, False
@@ -264,6 +266,8 @@ class Recorder(TorchDispatchMode):
         """The phase of an op that touches these storages."""
         self.in_backward = torch._C._current_graph_task_id() != -1
         if self.in_backward:
+            if not self.after_backward:   # at its end, while .grad is there
+                torch.autograd.Variable._execution_engine.queue_callback(self.note_gradients)
             self.after_backward = True
             return "backward"
         if self.optimizers.running:
@@ -279,6 +283,8 @@ class Recorder(TorchDispatchMode):
             gradient = None if parameter.grad is None else local(parameter.grad)
             storage = None if gradient is None or gradient.layout is not torch.strided or \
                 is_traceable_wrapper_subclass(gradient) else self.memory.find(gradient)
+            if storage is not None:
+                self.gradients[id(parameter)] = storage.names.get(geometry(gradient))
             if storage is not None and not storage.gradient:
                 storage.gradient = True
                 if not storage.from_start:
@@ -470,11 +476,20 @@ class Recorder(TorchDispatchMode):
                     storage.died = len(self.ops)
                 else:
                     self.memory.set_kind(storage, "output")
+        if not has_update:
+            self.mark_gradients()
         kinds = {storage.record["id"]: storage.record["kind"] for storage in self.memory.storages}
         for record in self.memory.tensors:
             if "alias" in record:
                 record["kind"] = kinds[record["alias"]]
         return self.with_releases()
+
+    def mark_gradients(self):
+        """Says of which parameters the step made gradients."""
+        records = {record["id"]: record for record in self.memory.tensors}
+        for parameter, name in self.gradients.items():
+            if name in records and parameter in self.known:
+                records[name]["gradient_of"] = self.known[parameter][1]
 
     def with_releases(self):
         """The ops, and releases where PyTorch lets go of a storage only after something else was allocated."""
@@ -665,69 +680,3 @@ def capture_step(path, step, *args, warm=True, **options):
         kept = step(*args)
     del kept
     return session.graph
-
-
-# ---- values for replay ----
-
-def initial_value(record):
-    """An `init` that lets a tensor of this name and shape take part in a finite training step."""
-    last, shape = record["id"].rsplit(".", 1)[-1], record["shape"]
-    if record["dtype"] == "bool":
-        return ["fill", 1]
-    if record["dtype"][0] in "iu":
-        return ["fill", 0]
-    if record["kind"] == "optimizer":
-        return ["fill", 10.0 if last == "step" else 1e-4 if "sq" in last else 0.0]
-    if record["kind"] == "input":
-        return ["normal", 1.0]
-    if "bias" in last or last == "running_mean":
-        return ["fill", 0.0]
-    if len(shape) <= 1 or last == "running_var":
-        return ["fill", 1.0]
-    elements = math.prod(shape)
-    is_embedding = len(shape) == 2 and shape[0] > 5000
-    return ["normal", min(0.02 if is_embedding else 1.0, (2.0 * shape[0] / max(1, elements)) ** 0.5)]
-
-
-def limits(ops, shape):
-    """(tensor, extent) of the indices that ops read, for names in `shape`."""
-    for op in ops:
-        packet, args = op["op"].rsplit(".", 1)[0], op.get("args") or []
-        extents = []
-        if packet == "aten.embedding":
-            extents = [(args[1], shape[args[0]["t"]][0])]
-        elif packet in ("aten.embedding_bag", "aten._embedding_bag", "aten._embedding_bag_forward_only"):
-            extents = [(args[1], shape[args[0]["t"]][0])]
-        elif packet in ("aten.nll_loss_forward", "aten.nll_loss2d_forward"):
-            extents = [(args[1], shape[args[0]["t"]][1 if len(shape[args[0]["t"]]) > 1 else 0])]
-        elif packet in ("aten.gather", "aten.scatter", "aten.scatter_add", "aten.index_select", "aten.index_add",
-                        "aten.scatter_", "aten.scatter_add_", "aten.index_add_"):
-            index = args[1] if packet == "aten.index_select" and isinstance(args[1], dict) else args[2]
-            extents = [(index, (shape[args[0]["t"]] or [1])[args[1]])] if isinstance(args[1], int) else []
-        elif packet in ("aten.index", "aten.index_put", "aten._index_put_impl_", "aten.index_put_"):
-            extents = [(index, shape[args[0]["t"]][min(i, len(shape[args[0]["t"]]) - 1)]) for i, index in enumerate(args[1])]
-        for index, extent in extents:
-            if isinstance(index, dict) and "t" in index:
-                yield index["t"], extent
-
-
-def set_values(tensors, ops):
-    """Gives every tensor that is there from the start an `init`, such that indices stay in range."""
-    by_name = {record["id"]: record for record in tensors}
-    shape = {name: record["shape"] for name, record in by_name.items()}
-    least = {}
-    for name, extent in limits(ops, shape):
-        least[name] = min(extent, least.get(name, extent))
-    for op in reversed(ops):  # through views and copies of indices to where they come from
-        known = [least[out] for out in op["out"] if out in least]
-        if known:
-            for name in op["in"]:
-                if by_name[name]["dtype"][0] in "iu":
-                    least[name] = min(min(known), least.get(name, min(known)))
-    written = {out for op in ops for out in op["out"]}
-    for name, record in by_name.items():
-        if name in written or "data" in record:
-            continue
-        record["init"] = initial_value(record)
-        if name in least and record["dtype"][0] in "iu":
-            record["init"] = ["below", max(1, least[name])]
