@@ -145,6 +145,14 @@ uint32_t arguments_tensors(const char *extra, const struct graph *graph, int ite
 	return count;
 }
 
+uint32_t arguments_gradient_of(const struct graph *graph, uint32_t tensor)
+{
+	const char *at = graph->tensor[tensor].extra;
+	at = at ? strstr(at, "\"gradient_of\":") : NULL;
+	at = at ? at + 14 + strspn(at + 14, " ") : NULL;
+	return at && *at == '"' ? find_tensor(graph, at, string_length(at)) : NONE;
+}
+
 /* ---- new ones --------------------------------------------------------------------------------------- */
 
 static char *finish(struct text *text)

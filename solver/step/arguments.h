@@ -22,6 +22,9 @@ const char *arguments_item(const char *extra, int item);
  * tensor[]. 0 for everything else. O(length). */
 uint32_t arguments_tensors(const char *extra, const struct graph *graph, int item, uint32_t *tensor, uint32_t room);
 
+/* The tensor whose gradient a captured tensor says it is (its member `gradient_of`), or NONE. O(length). */
+uint32_t arguments_gradient_of(const struct graph *graph, uint32_t tensor);
+
 /* What the letters of a form stand for: the i-th of `count` tensors of a letter, NULL where there is none. lists: the op works on lists. */
 struct argument_names {
 	const char *(*name)(const void *context, char letter, uint32_t i);

@@ -300,19 +300,9 @@ static void count_states(struct update_groups *groups)
 }
 
 /* The parameter whose gradient a tensor says it is, or NONE. */
-static uint32_t said_gradient_of(const struct graph *step, const struct tensor *tensor)
+static uint32_t said_gradient_of(const struct graph *step, uint32_t tensor)
 {
-	const char *at = tensor->extra ? strstr(tensor->extra, "\"gradient_of\":") : NULL;
-	char name[1024];
-	if (!at)
-		return NONE;
-	at += 14 + strspn(at + 14, " ");
-	size_t length = *at == '"' ? strcspn(at + 1, "\"\\") : sizeof name;
-	if (length >= sizeof name || at[1 + length] != '"')
-		return NONE;
-	memcpy(name, at + 1, length);
-	name[length] = '\0';
-	uint32_t found = graph_find_tensor(step, name);
+	uint32_t found = arguments_gradient_of(step, tensor);
 	return found != NONE && step->storage[step->tensor[found].storage].kind == KIND_PARAMETER ? step->storage[step->tensor[found].storage].root : NONE;
 }
 
@@ -322,7 +312,7 @@ static void take_marked(struct update_groups *groups)
 	const struct graph *step = groups->step;
 	uint32_t *gradient = groups->group_of;   /* by storage: no group has used it */
 	for (uint32_t t = 0; t < step->tensors; t++) {
-		uint32_t parameter = said_gradient_of(step, &step->tensor[t]);
+		uint32_t parameter = said_gradient_of(step, t);
 		if (parameter != NONE)
 			gradient[step->tensor[parameter].storage] = t;
 	}
