@@ -55,7 +55,9 @@ static bool is_plain_view(const struct run *run, uint32_t op)
 	const struct tensor *result = rule ? &graph->tensor[graph->writes.item[graph->writes.start[op]]] : NULL;
 	if (!rule || rule->cost != COST_NONE || result->alias == NONE || !result->shape)
 		return false;
-	return strcmp(rule->factors, "@reshape") == 0 || ((rule->traits & TRAIT_SHAPED) && extents_differ(result));
+	/* A rule that names its factors is one permutation, whatever the extents. */
+	bool certain = extents_differ(result) || !strchr(rule->factors, '@');
+	return strcmp(rule->factors, "@reshape") == 0 || ((rule->traits & TRAIT_SHAPED) && certain);
 }
 
 static uint64_t view_symbol(const struct run *run, uint32_t op)
