@@ -121,7 +121,6 @@ static enum status travel(struct session *session, int direction, struct error *
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
-
 static void drop_plans(struct session *session)
 {
 	plan_release(session->plan);
@@ -654,10 +653,10 @@ static const struct word {
 	bool logged;                /* `export` logs itself */
 } words[] = {
 	{ "set", do_set, false, true }, { "reset", do_reset, false, true }, { "pin", do_pin, true, true }, { "keep", do_pin, true, true },
-	{ "offload", do_pin, true, true }, { "unpin", do_unpin, false, true }, { "undo", do_undo, false, true },
-	{ "redo", do_redo, false, true }, { "baseline", do_baseline, false, true }, { "against", do_against, false, true },
-	{ "export", do_export, false, false }, { "save", do_save, false, false }, { "open", do_open, false, true }, { "reload", do_reload, false, true },
-	{ "graph", do_graph, false, true }, { "view", do_nothing, false, true }, { "go", do_nothing, false, true },
+	{ "offload", do_pin, true, true }, { "unpin", do_unpin, false, true }, { "undo", do_undo, false, true }, { "redo", do_redo, false, true },
+	{ "baseline", do_baseline, false, true }, { "against", do_against, false, true }, { "export", do_export, false, false },
+	{ "save", do_save, false, false }, { "open", do_open, false, true }, { "reload", do_reload, false, true }, { "graph", do_graph, false, true },
+	{ "view", do_nothing, false, true }, { "go", do_nothing, false, true },
 };
 
 bool session_knows(const char *word)
