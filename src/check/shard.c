@@ -82,18 +82,18 @@ enum status shard_check_time(const json_t *shard, const struct plan_time *time, 
 	enum status status = step_time_check(&time->model, &time->time, error);
 	const json_t *streams = json_object_get(shard, "streams");
 	if (status == OK)
-		status = check_seconds(shard, "step_seconds", time->time.total, error);
+		status = check_seconds(shard, "step_seconds", time->whole.total, error);
 	if (status == OK)
 		status = expect(shard, "gathered_ahead_bytes", time->model.ahead, error);
 	if (status == OK && json_array_size(streams) != time->model.streams)
 		return fail(error, INFEASIBLE, "shard.streams must have %u entries", time->model.streams);
 	for (uint32_t s = 0; s < time->model.streams && status == OK; s++) {
 		const json_t *stream = json_array_get(streams, s);
-		status = check_seconds(stream, "busy_seconds", time->time.busy[s], error);
+		status = check_seconds(stream, "busy_seconds", time->whole.busy[s], error);
 		if (status == OK)
-			status = check_seconds(stream, "exposed_seconds", time->time.exposed[s], error);
+			status = check_seconds(stream, "exposed_seconds", time->whole.exposed[s], error);
 		if (status == OK)
-			status = check_seconds(stream, "idle_seconds", time->time.total - time->time.busy[s], error);
+			status = check_seconds(stream, "idle_seconds", time->whole.total - time->whole.busy[s], error);
 	}
 	return status;
 }

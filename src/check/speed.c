@@ -22,6 +22,78 @@ static enum status expect_amount(struct check *check, const char *key, int64_t e
 	return json_is_null(check_member(check, "speed", key)) ? OK : check_wrong(check, "speed.%s must be null", key);
 }
 
+/* ---- passes whose gradients are added up ------------------------------------------------------------------------------ */
+
+static bool is_pass(const struct graph *graph, uint32_t op)
+{
+	return graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD;
+}
+
+/* Two operands: a gradient buffer as the step found it, and a result of this pass. */
+static bool adds_up(const struct graph *graph, uint32_t op)
+{
+	bool found = false, made = false;
+	if (csr_length(&graph->writes, op) != 1)
+		return false;
+	uint32_t to = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t from = graph->reads.item[i], writer = graph->tensor[from].writer;
+		if (graph->tensor[from].storage == to)
+			found |= writer == NONE;
+		else
+			made |= writer != NONE && graph->op[writer].phase != PHASE_UPDATE;
+	}
+	return found && made && graph->storage[to].kind == KIND_GRADIENT && graph->storage[to].allocator == NONE;
+}
+
+/* What no pass but the last one runs, found by going round until nothing is added. */
+static void find_once(const struct graph *graph, bool *once)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		once[op] = graph->op[op].phase == PHASE_UPDATE && !adds_up(graph, op);
+	for (bool more = true; more;) {
+		more = false;
+		for (uint32_t op = 0; op < graph->ops; op++) {
+			if (once[op] || is_pass(graph, op) || graph->op[op].phase == PHASE_UPDATE)
+				continue;
+			FOR_ROW(i, &graph->pred, op)
+				once[op] |= once[graph->pred.item[i]] || adds_up(graph, graph->pred.item[i]);
+			more |= once[op];
+		}
+	}
+}
+
+static void times_by_op(const struct step_model *model, int64_t *sum)
+{
+	for (uint32_t i = 0; i < model->ops; i++)
+		sum[model->of[i]] += model->time[i];
+}
+
+/* The pass that no update follows takes what the ops of a pass take, and the whole step adds up. */
+static enum status check_passes(struct check *check, const struct plan_time *time)
+{
+	const struct graph *graph = check->graph;
+	int64_t passes = check->scenario.value[K_accumulation], sum = 0;
+	struct arena arena = { 0 };
+	bool *once = arena_alloc(&arena, graph->ops, sizeof *once);
+	int64_t *full = arena_alloc(&arena, graph->ops, sizeof *full), *part = arena_alloc(&arena, graph->ops, sizeof *part);
+	enum status status = once && full && part ? step_time_check(&time->pass_model, &time->pass, check->error) : fail_memory(check->error);
+	if (status == OK) {
+		find_once(graph, once);
+		times_by_op(&time->model, full);
+		times_by_op(&time->pass_model, part);
+	}
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+		if (part[op] != (once[op] ? 0 : full[op]))
+			status = check_wrong(check, "one pass: %.100s must take %lld ps", graph->op[op].name, (long long)(once[op] ? 0 : full[op]));
+	if (status == OK && (__builtin_mul_overflow(passes - 1, time->pass.total, &sum) || __builtin_add_overflow(sum, time->time.total, &sum)))
+		sum = INT64_MAX;
+	if (status == OK && sum != time->whole.total)
+		status = check_wrong(check, "the step must take %lld ps", (long long)sum);
+	arena_free(&arena);
+	return status;
+}
+
 /* Floating-point operations of what one device runs in a step; -1 where an op doesn't know its own. Forward and backward passes run once for each
  * microbatch and each part of the batch that accumulates. */
 static int64_t work_of(const struct check *check, int64_t microbatches)
@@ -32,7 +104,7 @@ static int64_t work_of(const struct check *check, int64_t microbatches)
 		const struct op *op = &check->graph->op[i];
 		if (op->flops < 0)
 			return -1;
-		int64_t *to = op->phase == PHASE_FORWARD || op->phase == PHASE_BACKWARD ? &often : &once;
+		int64_t *to = is_pass(check->graph, i) || (!check->pipelined && adds_up(check->graph, i)) ? &often : &once;
 		over |= __builtin_add_overflow(*to, op->flops, to);
 	}
 	over |= __builtin_mul_overflow(often, microbatches, &often) || __builtin_mul_overflow(often, check->scenario.value[K_accumulation], &often) ||
@@ -47,28 +119,38 @@ static enum status expect_work(struct check *check, int64_t work)
 	return json_is_null(check_member(check, "speed", "flops")) ? OK : check_wrong(check, "speed.flops must be null");
 }
 
-/* Of a step that isn't split: simulated in the file's order. Else as the file has it, which was verified. */
-static int64_t step_time(const struct check *check)
+/* Of a step that isn't split: simulated in the file's order. Else as the file has it, which was verified; but for passes. */
+static enum status step_time(struct check *check, int64_t *total)
 {
+	bool passes = check->scenario.value[K_accumulation] > 1 && !check->pipelined;
+	enum status status = OK;
 	if (check->sharded)
-		return llround(json_number_value(check_member(check, "shard", "step_seconds")) * 1e12);
-	struct plan_time *time = plan_time_of(check->graph, check->order, NULL, &check->scenario, check->rules);
-	int64_t total = time ? time->time.total : -1;
+		*total = llround(json_number_value(check_member(check, "shard", "step_seconds")) * 1e12);
+	if (check->sharded && !passes)
+		return OK;
+	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
+	if (!time)
+		return fail_memory(check->error);
+	if (!check->sharded)
+		*total = time->whole.total;
+	if (passes)
+		status = check_passes(check, time);
 	plan_time_free(time);
-	return total;
+	return status;
 }
 
 enum status check_speed(struct check *check)
 {
 	uint32_t devices = check->sharded ? mesh_devices(&check->sharded->sharding.mesh) * (check->pipelined ? check->pipelined->ranks : 1) : 1;
-	int64_t passes = check->pipelined ? (int64_t)check->pipelined->microbatches : 1;
+	int64_t microbatches = check->pipelined ? (int64_t)check->pipelined->microbatches : 1, time = -1;
+	int64_t passes = check->pipelined ? microbatches : check->scenario.value[K_accumulation];
 	if (!check->sharded && scenario_shards(&check->scenario)) {
 		check_skipped(check, "speed: the whole step is not at hand");
 		return OK;
 	}
-	int64_t time = step_time(check);
-	if (time < 0)
-		return fail_memory(check->error);
+	enum status status = step_time(check, &time);
+	if (status != OK)
+		return status;
 	const struct plan_speed speed = plan_speed_of(check->sharded ? check->sharded->shared->graph : check->graph, check->rules, &check->scenario, passes, devices,
 		time);
 	int64_t amount = speed.tokens > 0 ? speed.tokens : speed.samples;
@@ -76,13 +158,12 @@ enum status check_speed(struct check *check)
 	const struct { const char *key; double value; } reals[] = { { "step_seconds", speed.time < 0 ? -1 : (double)speed.time * 1e-12 }, { "per_second", rate },
 		{ "per_second_and_device", rate < 0 ? -1 : rate / devices }, { "mfu", speed.mfu } };
 	const struct { const char *key; int64_t value; } amounts[] = { { "samples", speed.samples }, { "tokens", speed.tokens }, { "model_flops", speed.model_flops } };
-	enum status status = OK;
 	for (size_t i = 0; i < sizeof reals / sizeof *reals && status == OK; i++)
 		status = expect_real(check, reals[i].key, reals[i].value);
 	for (size_t i = 0; i < sizeof amounts / sizeof *amounts && status == OK; i++)
 		status = expect_amount(check, amounts[i].key, amounts[i].value);
 	if (status == OK)
-		status = expect_work(check, work_of(check, passes));
+		status = expect_work(check, work_of(check, microbatches));
 	if (status == OK)
 		check_passed(check, "how fast the step is: its products and inputs, summed anew");
 	return status;

@@ -88,7 +88,7 @@ static int64_t step_of(const struct finding *finding, const struct plan *plan)
 	struct plan_time *simulated = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, finding->planner->rules);
 	if (!simulated)
 		return fail_memory(finding->error), -1;
-	time = simulated->time.total;
+	time = simulated->whole.total;
 	plan_time_free(simulated);
 	return time;
 }

@@ -19,7 +19,7 @@ static enum status plan_it(struct planner *planner, struct graph *graph, const s
 	*planned = (struct planned){ plan_arena(plan), plan_step_time(plan) };
 	if (status == OK && planned->step < 0) {
 		struct plan_time *time = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, planner->rules);
-		planned->step = time ? time->time.total : 0;
+		planned->step = time ? time->whole.total : 0;
 		status = time ? OK : fail_memory(error);
 		plan_time_free(time);
 	}

@@ -24,16 +24,16 @@ static void find_stall(struct plan *plan, const struct plan_time *time)
 	plan->stall = fitted && time ? fitted_stall(fitted, plan_time_host_waits(time, plan->transformed->sharded)) : 0;
 }
 
-/* The step's time: simulated, a pipeline's, or that of one device. With accumulation it is one pass and an update. False: out of memory. */
+/* The step's time: simulated, a pipeline's, or that of one device: with accumulation all passes and the update. A pipeline counts its microbatches alone. False: out of memory. */
 static bool find_speed(struct plan *plan, const struct rules *rules)
 {
 	const struct sharded *sharded = plan->transformed->sharded;
 	const struct pipelined *pipelined = plan->transformed->pipelined;
-	int64_t time = plan_step_time(plan), passes = pipelined ? (int64_t)pipelined->microbatches : 1;
+	int64_t time = plan_step_time(plan), passes = pipelined ? (int64_t)pipelined->microbatches : plan->scenario.value[K_accumulation];
 	uint32_t devices = sharded ? mesh_devices(&sharded->sharding.mesh) * (pipelined ? pipelined->ranks : 1) : 1;
 	if (!sharded) {
 		struct plan_time *alone = plan_time_of(plan->graph, plan->ordered->result.order, NULL, &plan->scenario, rules);
-		time = alone ? alone->time.total : -1;
+		time = alone ? alone->whole.total : -1;
 		find_stall(plan, alone);
 		plan_time_free(alone);
 	} else {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fit_stage.h"
+#include "passes.h"
 #include "plan.h"
 #include "transform.h"
 
@@ -35,7 +36,7 @@ int64_t plan_flops(const struct plan *plan)
 	const struct pipelined *pipelined = plan->transformed->pipelined;
 	int64_t passes = plan->scenario.value[K_accumulation] * (pipelined ? (int64_t)pipelined->microbatches : 1), sum = 0, of_op;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		bool each = graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD;
+		bool each = graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD || (passes > 1 && !pipelined && passes_sums(graph, op));
 		if (graph->op[op].flops < 0 || __builtin_mul_overflow(graph->op[op].flops, each ? passes : 1, &of_op) || __builtin_add_overflow(sum, of_op, &sum))
 			return -1;
 	}
@@ -44,7 +45,7 @@ int64_t plan_flops(const struct plan *plan)
 
 int64_t plan_step_time(const struct plan *plan)
 {
-	return plan->transformed->pipelined ? plan->transformed->pipelined->time : plan->time ? plan->time->time.total : -1;
+	return plan->transformed->pipelined ? plan->transformed->pipelined->time : plan->time ? plan->time->whole.total : -1;
 }
 
 int64_t plan_extra_time(const struct plan *plan)

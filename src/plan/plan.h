@@ -31,6 +31,7 @@
  *     group_pins      tensors kept next to each other
  *     offload_stage   what recomputation leaves to the host
  *     host_pool       host memory of offloaded tensors
+ *     passes          what runs in each pass of a step that accumulates
  *     plan_time       the simulated time of a step
  *     speed           samples and tokens a second, and what is reached of the peak
  *     timeline        live bytes over the order
@@ -99,7 +100,7 @@ static inline int64_t plan_arena(const struct plan *plan)
 
 /* Floating-point operations of a step on a device: backward passes that are added up, and microbatches, count each; -1: some op doesn't know its own. O(ops). */
 int64_t plan_flops(const struct plan *plan);
-/* Picoseconds of a step, as simulated, or a pipeline's; -1: the step is not split over devices. */
+/* Picoseconds of a step with all its passes, as simulated, or a pipeline's, whose microbatches alone count; -1: the step is not split over devices. */
 int64_t plan_step_time(const struct plan *plan);
 /* Picoseconds of a step that go to what runs again, and to waits in the plan's order for copies to the host that offload=on has chosen. */
 int64_t plan_extra_time(const struct plan *plan);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "src/scenario/devices.h"
+#include "passes.h"
 #include "plan_time.h"
 #include "solver/pipeline/blocks.h"
 #include "solver/cost/op_time.h"
@@ -15,6 +16,8 @@ struct timing {
 	struct blocks blocks;            /* of the whole step's graph */
 	struct step_costs costs;
 	uint8_t *limit;                  /* [ops] enum machine_limit, of what is computed */
+	int64_t passes;                  /* of a step */
+	bool *once;                      /* [ops] runs in the last pass alone; NULL where there is one */
 	struct arena arena;
 };
 
@@ -104,14 +107,68 @@ static bool find_costs(struct timing *timing)
 	return status == OK;
 }
 
+/* Tells what runs once a step from what runs in every pass. False: out of memory. */
+static bool find_passes(struct timing *timing, const struct scenario *scenario)
+{
+	timing->passes = scenario->value[K_accumulation];
+	if (timing->passes == 1)
+		return true;
+	timing->once = arena_alloc(&timing->arena, timing->graph->ops, sizeof *timing->once);
+	if (timing->once)
+		passes_find(timing->graph, timing->once);
+	return timing->once;
+}
+
+/* How often an op runs in a step. */
+static int64_t runs_of(const struct timing *timing, uint32_t op)
+{
+	return timing->once && !timing->once[op] ? timing->passes : 1;
+}
+
+/* sum + times * time, INT64_MAX at the most. */
+static int64_t added(int64_t sum, int64_t times, int64_t time)
+{
+	return __builtin_mul_overflow(times, time, &time) || __builtin_add_overflow(sum, time, &sum) ? INT64_MAX : sum;
+}
+
+/* Without what runs once a step. */
+static void leave_pass(struct timing *timing)
+{
+	struct step_costs *costs = &timing->costs;
+	for (uint32_t op = 0; op < timing->graph->ops; op++) {
+		if (!timing->once[op])
+			continue;
+		costs->time[op] = 0;
+		for (uint32_t a = 0; a < costs->axes; a++)
+			costs->inside[(size_t)op * costs->axes + a] = 0;
+	}
+}
+
+/* A pass that no update follows, and the whole step. Changes the costs. False: out of memory. */
+static bool find_whole(struct timing *timing, const uint32_t *order, struct plan_time *time)
+{
+	time->passes = timing->passes;
+	if (timing->passes > 1) {
+		leave_pass(timing);
+		if (step_model_build(timing->graph, order, &timing->costs, &time->pass_model) != OK || step_time_find(&time->pass_model, &time->pass) != OK)
+			return false;
+	}
+	time->whole.total = added(time->time.total, time->passes - 1, time->pass.total);
+	for (int s = 0; s < STREAMS_MAX; s++) {
+		time->whole.busy[s] = added(time->time.busy[s], time->passes - 1, time->pass.busy[s]);
+		time->whole.exposed[s] = added(time->time.exposed[s], time->passes - 1, time->pass.exposed[s]);
+	}
+	return true;
+}
+
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules)
 {
 	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	struct plan_time *time = mem_alloc(1, sizeof *time);
 	scenario_machine(scenario, &timing.machine);
-	bool fine = time && find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
-		&& step_time_find(&time->model, &time->time) == OK;
+	bool fine = time && find_passes(&timing, scenario) && find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
+		&& step_time_find(&time->model, &time->time) == OK && find_whole(&timing, order, time);
 	arena_free(&timing.arena);
 	if (fine)
 		return time;
@@ -134,20 +191,20 @@ enum status plan_time_shares(const struct graph *graph, const struct sharded *sh
 {
 	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	uint32_t axes = sharded ? sharded->sharding.mesh.axes : 0;
-	*shares = (struct step_shares) { .total = time->time.total, .computed = time->time.busy[0] };
+	*shares = (struct step_shares) { .total = time->whole.total, .computed = time->whole.busy[0] };
 	scenario_machine(scenario, &timing.machine);
-	bool fine = find_costs(&timing);
+	bool fine = find_passes(&timing, scenario) && find_costs(&timing);
 	for (uint32_t op = 0; op < graph->ops && fine; op++)
 		if (timing.costs.stream[op] == 0 && timing.costs.time[op] > 0) {
 			enum step_part part = part_of(&graph->op[op]);
-			shares->time[part][timing.limit[op]] += timing.costs.time[op];
-			shares->ops[part][timing.limit[op]]++;
+			shares->time[part][timing.limit[op]] = added(shares->time[part][timing.limit[op]], runs_of(&timing, op), timing.costs.time[op]);
+			shares->ops[part][timing.limit[op]] += (uint32_t)runs_of(&timing, op);
 		}
 	for (uint32_t s = 1; s < time->model.streams && fine; s++)
-		shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST] += time->time.exposed[s];
+		shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST] = added(shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST], 1, time->whole.exposed[s]);
 	for (uint32_t op = 0; op < graph->ops && fine; op++)
 		if (timing.costs.stream[op] > 0)
-			shares->ops[STEP_WAITING][timing.costs.stream[op] <= axes ? STEP_LINK : STEP_HOST]++;
+			shares->ops[STEP_WAITING][timing.costs.stream[op] <= axes ? STEP_LINK : STEP_HOST] += (uint32_t)runs_of(&timing, op);
 	arena_free(&timing.arena);
 	return fine ? OK : NO_MEMORY;
 }
@@ -215,12 +272,17 @@ int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded
 	int64_t busy[STREAMS_MAX] = { 0 }, least = -1;
 	scenario_machine(scenario, &timing.machine);
 	int64_t *end = arena_alloc(&timing.arena, graph->ops, sizeof *end);
-	if (end && find_costs(&timing)) {
-		least = longest_way(graph, &timing.costs, end);
+	if (end && find_passes(&timing, scenario) && find_costs(&timing)) {
 		for (uint32_t op = 0; op < graph->ops; op++) {
-			busy[timing.costs.stream[op]] += timing.costs.time[op];
+			int64_t runs = runs_of(&timing, op), *of = &busy[timing.costs.stream[op]];
+			*of = added(*of, runs, timing.costs.time[op]);
 			for (uint32_t a = 0; a < timing.costs.axes; a++)
-				busy[1 + a] += timing.costs.inside[(size_t)op * timing.costs.axes + a];
+				busy[1 + a] = added(busy[1 + a], runs, timing.costs.inside[(size_t)op * timing.costs.axes + a]);
+		}
+		least = longest_way(graph, &timing.costs, end);
+		if (timing.passes > 1) {
+			leave_pass(&timing);
+			least = added(least, timing.passes - 1, longest_way(graph, &timing.costs, end));
 		}
 		for (uint32_t s = 0; s < 1 + timing.costs.axes; s++)
 			least = busy[s] > least ? busy[s] : least;
@@ -253,6 +315,8 @@ void plan_time_free(struct plan_time *time)
 	if (!time)
 		return;
 	step_bound_free(&time->bound);
+	step_time_free(&time->pass);
+	step_model_free(&time->pass_model);
 	step_time_free(&time->time);
 	step_model_free(&time->model);
 	mem_free(time);

@@ -11,9 +11,14 @@
 #include "solver/overlap/step_bound.h"
 
 struct plan_time {
-	struct step_model model;
+	struct step_model model;       /* one pass and the update */
 	struct step_time time;
-	struct step_bound bound;   /* of every order of the graph; no station where it was not asked for */
+	struct step_bound bound;       /* of every order of the graph; no station where it was not asked for */
+	int64_t passes;                /* accumulation: how often forward and backward pass run in a step */
+	struct step_model pass_model;  /* of passes > 1: a pass that no update follows; what runs once a step takes no time */
+	struct step_time pass;
+	/* Of the whole step, picoseconds as in step_time: passes - 1 without an update, then one with it. INT64_MAX: more than can be said. */
+	struct step_whole { int64_t total, busy[STREAMS_MAX], exposed[STREAMS_MAX]; } whole;
 };
 
 /* The planned graph of a device in an order: ops by the roofline of their local tensors, collectives by the mesh's links. What is
@@ -22,14 +27,14 @@ struct plan_time {
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules);
 void plan_time_free(struct plan_time *time);
-/* Picoseconds that computation waits for copies to the host and back. */
+/* Picoseconds that computation waits for copies to the host and back, in one pass and the update. */
 int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded);
-/* Fills in the bound. OK or NO_MEMORY. */
+/* Fills in the bound, of one pass and the update. OK or NO_MEMORY. */
 enum status plan_time_bound(struct plan_time *time);
 /* An order of a shorter step with a peak of at most limit bytes (overlap.h), from the order given and the program's. Statuses as overlap_schedule(). */
 enum status plan_time_order(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
 	const struct rules *rules, int64_t limit, struct control *control, struct overlap_result *result);
-/* Picoseconds that no order of the graph goes below: what the busiest stream has to do, or the longest way through dependencies. -1 when out of memory.
+/* Picoseconds that no order of the graph goes below in a whole step: what the busiest stream has to do, or the longest way through dependencies. -1 when out of memory.
  * O(arguments). */
 int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules);
 /* Picoseconds of every op of a graph, full [ops], and of what can't hide behind computation alone, sure [ops]. sharded as above. OK or NO_MEMORY.

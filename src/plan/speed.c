@@ -56,7 +56,7 @@ static int64_t samples_of(const struct graph *graph, const struct tensor *input)
 struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *rules, const struct scenario *scenario, int64_t passes, uint32_t devices,
 	int64_t time)
 {
-	struct plan_speed speed = { .time = graph_of_allocations(graph) ? -1 : time, .devices = devices };
+	struct plan_speed speed = { .time = graph_of_allocations(graph) || time == INT64_MAX ? -1 : time, .devices = devices };
 	struct machine machine;
 	bool tokens;
 	const struct tensor *input = telling_input(graph, &tokens);
@@ -64,7 +64,7 @@ struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *r
 	double ideal = ideal_time(graph, rules, &machine, passes, &speed.model_flops);
 	speed.samples = samples_of(graph, input) * passes;
 	speed.tokens = tokens ? input->shape[0] * input->shape[1] * passes : 0;
-	speed.mfu = ideal > 0 && time > 0 ? ideal / ((double)time * devices) : -1;
+	speed.mfu = ideal > 0 && time > 0 && time < INT64_MAX ? ideal / ((double)time * devices) : -1;
 	return speed;
 }
 

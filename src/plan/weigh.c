@@ -70,7 +70,7 @@ static void add_plan(struct scale *scale, const struct plan *plan)
 	add_graph(scale, ordered->graph, plan->input);
 	add(scale, laid_out, sizeof *laid_out + laid_out->arena.bytes + plan->graph->storages * sizeof(int64_t));
 	/* A simulated step has some numbers of each op. */
-	add(scale, plan->time, plan->time ? sizeof *plan->time + plan->graph->ops * 8 * sizeof(int64_t) : 0);
+	add(scale, plan->time, plan->time ? sizeof *plan->time + plan->graph->ops * (plan->time->passes > 1 ? 16 : 8) * sizeof(int64_t) : 0);
 }
 
 uint32_t plans_within(struct plan *const *plan, uint32_t plans, size_t limit)

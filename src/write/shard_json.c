@@ -152,7 +152,7 @@ static void write_step_bound(const struct step_bound *bound, struct json *json)
 /* What each stream of a device does in the simulated step. */
 static void write_streams(const struct plan *plan, struct json *json)
 {
-	const struct step_time *time = &plan->time->time;
+	const struct step_whole *time = &plan->time->whole;
 	open_array(json, "streams");
 	for (uint32_t s = 0; s < plan->time->model.streams; s++) {
 		open_item(json);

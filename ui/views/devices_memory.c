@@ -134,7 +134,7 @@ static void draw_line(struct frame *frame, int y, enum role role, const char *ax
 /* What each stream of a device does in the simulated step. Returns the next row. */
 static int draw_streams(struct frame *frame, int y, const struct plan *plan)
 {
-	const struct step_time *time = &plan->time->time;
+	const struct step_whole *time = &plan->time->whole;
 	char text[32];
 	frame_text(frame, 1, y, COUNT_END - 10, ROLE_LABEL, "stream");
 	frame_right(frame, COUNT_END, y, ROLE_LABEL, "busy");

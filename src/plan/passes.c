@@ -1,0 +1,32 @@
+/* passes.c: ops of every pass and of the step, by their phases and what they wait for. */
+#include "passes.h"
+
+bool passes_sums(const struct graph *graph, uint32_t op)
+{
+	bool sum = false, gradient = false;
+	uint8_t phase = graph->op[op].phase;
+	if ((phase != PHASE_BACKWARD && phase != PHASE_UPDATE) || csr_length(&graph->writes, op) != 1)
+		return false;
+	uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
+	if (graph->storage[storage].kind != KIND_GRADIENT || graph->storage[storage].allocator != NONE)
+		return false;
+	FOR_ROW(i, &graph->reads, op) {
+		const struct tensor *tensor = &graph->tensor[graph->reads.item[i]];
+		/* Unscaling writes into the sum, too, but reads it as an op left it. */
+		sum |= tensor->storage == storage && tensor->writer == NONE;
+		gradient |= tensor->storage != storage && tensor->writer != NONE && graph->op[tensor->writer].phase != PHASE_UPDATE;
+	}
+	return sum && gradient;
+}
+
+void passes_find(const struct graph *graph, bool *once)
+{
+	for (uint32_t op = 0; op < graph->ops; op++) {   /* in a topological order */
+		uint8_t phase = graph->op[op].phase;
+		once[op] = phase == PHASE_UPDATE && !passes_sums(graph, op);
+		if (phase == PHASE_FORWARD || phase == PHASE_BACKWARD || phase == PHASE_UPDATE)
+			continue;
+		FOR_ROW(i, &graph->pred, op)
+			once[op] |= once[graph->pred.item[i]] || passes_sums(graph, graph->pred.item[i]);
+	}
+}
