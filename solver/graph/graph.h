@@ -214,6 +214,9 @@ enum status draft_op_extra(struct draft *draft, uint32_t op, const char *extra);
  * second record of a name is found by graph_build. */
 uint32_t draft_find_op(const struct draft *draft, const char *name);
 uint32_t draft_find_tensor(const struct draft *draft, const char *name);
+/* Makes a name that is taken (by `find`: draft_find_op or draft_find_tensor) a new one: its first `stem` bytes with "'2", "'3", ...; there must be 24 bytes of room
+ * after them. O(log n) look-ups where n names of this stem are taken. */
+void draft_unique(const struct draft *draft, char *name, size_t stem, uint32_t (*find)(const struct draft *, const char *));
 /* The records so far, to change in place (names and shapes must outlive graph_build). */
 struct tensor *draft_tensor_at(struct draft *draft, uint32_t tensor);
 struct op *draft_op_at(struct draft *draft, uint32_t op);

@@ -19,11 +19,12 @@
 #include "input.h"
 
 #define TEXT_MOST ((size_t)1 << 30)   /* bytes of a format that is not read as a stream */
+#define DOT_MOST ((size_t)1 << 27)    /* bytes of DOT: libcgraph takes 8 s and more for each 100 MB */
 
 static struct graph *open_dot(struct input *input, struct error *error)
 {
 	size_t size;
-	char *text = input_all(input, TEXT_MOST, &size, error);
+	char *text = input_all(input, DOT_MOST, &size, error);
 	struct graph *graph = text ? dot_child_read(text, size, NULL, error) : NULL;
 	mem_free(text);
 	return graph;

@@ -10,6 +10,8 @@
 #include "src/base/nearest.h"
 #include "src/base/words.h"
 
+#define EMPTY_MOST 1000000   /* empty lines: a small compressed file can hold any number of them */
+
 /* A name in an op record: resolved when all records are known, since tensors may stand after the ops. */
 struct reference {
 	const char *name;
@@ -502,6 +504,7 @@ static enum status read_record(struct reader *reader, const char *line, size_t l
 static enum status read_records(struct reader *reader)
 {
 	struct counts counts = { 0 };
+	unsigned empty = 0;
 	for (;;) {
 		char *line;
 		size_t length;
@@ -514,6 +517,8 @@ static enum status read_records(struct reader *reader)
 			return bad(reader, "the line contains a NUL byte");
 		while (length && strchr(" \t\r", line[length - 1]))
 			length--;
+		if (length == 0 && ++empty > EMPTY_MOST)
+			return bad(reader, "more than %u empty lines", EMPTY_MOST);
 		if (length == 0)
 			continue;
 		/* The byte after the line is its newline, white space or the buffer's spare one: end it for the scanner. */

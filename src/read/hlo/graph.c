@@ -30,8 +30,7 @@ static const char *unique(struct making *making, const char *text, size_t length
 	if (!name)
 		return NULL;
 	memcpy(name, text, length);
-	for (unsigned i = 2; find(making->draft, name) != NONE; i++)
-		snprintf(name + length, 24, "'%u", i);
+	draft_unique(making->draft, name, length, find);
 	return name;
 }
 

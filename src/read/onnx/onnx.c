@@ -6,6 +6,8 @@
 #include "shapes.h"
 #include "solver/rules/rules.h"
 
+#define DEPTH_MOST 64   /* graphs in graphs: protocol buffers themselves end at a hundred messages in one another */
+
 struct reader {
 	struct error *error;
 	struct draft *draft;
@@ -31,6 +33,11 @@ static enum status bad(struct reader *reader, const char *what)
 static enum status out_of_memory(struct reader *reader)
 {
 	return fail_memory(reader->error);
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
 }
 
 static const char *text_of(struct reader *reader, struct wire body)
@@ -137,8 +144,26 @@ static bool leads_out(struct wire path)
 	return root || drive;
 }
 
-/* Where a weight lies in another file (external_data 13: key 1, value 2), that must lie beside the model. It isn't opened in any case. */
-static bool lies_beside(struct wire tensor)
+static bool spells(struct wire text, const char *word)
+{
+	return text.at && wire_size(text) == strlen(word) && memcmp(text.at, word, strlen(word)) == 0;
+}
+
+/* Bytes from 0 to 2^60, in digits. */
+static bool is_place(struct wire text)
+{
+	uint64_t value = 0;
+	bool fine = text.at < text.end;
+	for (; text.at < text.end && fine; text.at++) {
+		fine = *text.at >= '0' && *text.at <= '9' && value <= BYTES_MAX / 10;
+		value = value * 10 + (uint64_t)(*text.at - '0');
+	}
+	return fine && value <= BYTES_MAX;
+}
+
+/* What is wrong with where a weight lies in another file (external_data 13: key 1, value 2), which must lie beside the model. NULL: nothing. The file isn't opened in
+ * any case, be it there or a link to elsewhere. */
+static const char *place_wrong(struct wire tensor)
 {
 	struct wire_field field, part;
 	while (wire_next(&tensor, &field)) {
@@ -146,10 +171,15 @@ static bool lies_beside(struct wire tensor)
 		while (field.number == 13 && field.type == 2 && wire_next(&field.body, &part))
 			if (part.type == 2 && (part.number == 1 || part.number == 2))
 				*(part.number == 1 ? &key : &value) = part.body;
-		if (key.at && wire_size(key) == 8 && memcmp(key.at, "location", 8) == 0 && value.at && leads_out(value))
-			return false;
+		bool location = spells(key, "location");
+		if (location && (!value.at || wire_size(value) == 0 || memchr(value.at, '\0', wire_size(value))))
+			return "is said to lie in a file without a name";
+		if (location && leads_out(value))
+			return "is said to lie outside of the model's folder";
+		if ((spells(key, "offset") || spells(key, "length")) && !is_place(value))
+			return "has an offset or a length that is no number of bytes";
 	}
-	return true;
+	return NULL;
 }
 
 /* A TensorProto: of small ones the numbers are looked at, of all others none, here or in another file. */
@@ -161,9 +191,10 @@ static enum status read_weight(struct reader *reader, struct wire body)
 	if (status != OK)
 		return status == NO_MEMORY ? out_of_memory(reader) : bad(reader, "a weight has too many dims");
 	const char *name = named.at ? text_of(reader, named) : "";
-	if (name && !lies_beside(body)) {
+	const char *wrong = place_wrong(body);
+	if (name && wrong) {
 		char text[160];
-		snprintf(text, sizeof text, "the data of weight \"%.80s\" is said to lie outside of the model's folder", name);
+		snprintf(text, sizeof text, "the data of weight \"%.80s\" %s", name, wrong);
 		return bad(reader, text);
 	}
 	struct onnx_shape *shape = name ? shape_of(reader, name) : NULL;
@@ -334,14 +365,63 @@ static enum status read_words(struct reader *reader, struct wire node, const cha
 			reader->subgraphs += attribute.type == 2 && (attribute.number == 6 || attribute.number == 11);
 	}
 	char text[300];
-	snprintf(text, sizeof text, "%.*s.%.*s", words[2].at && wire_size(words[2]) ? (int)(wire_size(words[2]) % 100) : 4,
-		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx", (int)(words[1].at ? wire_size(words[1]) % 150 : 0), words[1].at ? (const char *)words[1].at : "");
+	snprintf(text, sizeof text, "%.*s.%.*s", words[2].at && wire_size(words[2]) ? (int)least(wire_size(words[2]), 100) : 4,
+		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx", (int)(words[1].at ? least(wire_size(words[1]), 150) : 0), words[1].at ? (const char *)words[1].at : "");
 	*type = arena_text(&reader->arena, text, strlen(text));
 	bool other = words[2].at && wire_size(words[2]) > 0 && !(wire_size(words[2]) == strlen("ai.onnx") && memcmp(words[2].at, "ai.onnx", strlen("ai.onnx")) == 0);
 	*own = *type && !other ? strrchr(*type, '.') + 1 : NULL;
 	*name = words[0].at ? text_of(reader, words[0]) : "";
 	return *type && *name ? OK : out_of_memory(reader);
 }
+
+/* ---- graphs inside of ops: what they read of outside ---------------------------------------------- */
+
+/* A name that an op's graph reads. Names are given once in a model, its inner graphs included: one that is known here so far comes from here. */
+static enum status read_captured(struct reader *reader, uint32_t op, struct wire named)
+{
+	const char *name = text_of(reader, named);
+	uint32_t id = name && *name ? names_find(&reader->names, name) : NONE;
+	if (!name)
+		return out_of_memory(reader);
+	if (id == NONE || (reader->shape[id].tensor == NONE && !reader->shape[id].weight && !reader->shape[id].input))
+		return OK;
+	enum status status = reader->shape[id].tensor == NONE ? add_leaf(reader, id, name) : OK;
+	return status != OK || draft_read(reader->draft, op, reader->shape[id].tensor) == OK ? status : out_of_memory(reader);
+}
+
+static enum status read_inner_graphs(struct reader *reader, uint32_t op, struct wire node, unsigned depth);
+
+/* GraphProto: node 1 with input 1; output 12 with name 1, which may be a tensor of outside as well. */
+static enum status read_inner_graph(struct reader *reader, uint32_t op, struct wire graph, unsigned depth)
+{
+	struct wire_field field, part;
+	enum status status = depth > DEPTH_MOST ? bad(reader, "graphs are nested more than 64 deep") : OK;
+	while (status == OK && wire_next(&graph, &field)) {
+		if (field.type != 2 || (field.number != 1 && field.number != 12))
+			continue;
+		struct wire inside = field.body;
+		while (status == OK && wire_next(&inside, &part))
+			if (part.number == 1 && part.type == 2)
+				status = read_captured(reader, op, part.body);
+		if (status == OK && field.number == 1)
+			status = read_inner_graphs(reader, op, field.body, depth + 1);
+	}
+	return status;
+}
+
+/* The graphs of a node: AttributeProto (5): g 6, graphs 11. O(bytes of the node). */
+static enum status read_inner_graphs(struct reader *reader, uint32_t op, struct wire node, unsigned depth)
+{
+	struct wire_field field, attribute;
+	enum status status = OK;
+	while (status == OK && wire_next(&node, &field))
+		while (status == OK && field.number == 5 && field.type == 2 && wire_next(&field.body, &attribute))
+			if (attribute.type == 2 && (attribute.number == 6 || attribute.number == 11))
+				status = read_inner_graph(reader, op, attribute.body, depth);
+	return status;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------ */
 
 static bool is_view(const struct reader *reader, const char *type)
 {
@@ -362,8 +442,7 @@ static enum status add_node(struct reader *reader, struct wire node)
 		return status;
 	char unique[400];
 	snprintf(unique, sizeof unique, "%.300s", *name ? name : outs ? out_name[0] : type);
-	for (unsigned i = 2; draft_find_op(reader->draft, unique) != NONE; i++)
-		snprintf(unique, sizeof unique, "%.300s'%u", *name ? name : outs ? out_name[0] : type, i);
+	draft_unique(reader->draft, unique, strlen(unique), draft_find_op);
 	struct op op = { .name = unique, .type = type, .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true };
 	uint32_t id = draft_op(reader->draft, &op), source = NONE;
 	status = id == NONE ? out_of_memory(reader) : OK;
@@ -377,6 +456,8 @@ static enum status add_node(struct reader *reader, struct wire node)
 		if (i == 0)
 			source = reader->shape[in[0]].tensor;
 	}
+	if (status == OK)
+		status = read_inner_graphs(reader, id, node, 1);
 	struct onnx_node known = { .op = own, .body = node, .in = in, .ins = ins, .out = out, .outs = outs };
 	if (status == OK && own && onnx_infer(&known, reader->shape, &reader->arena) != OK)
 		status = out_of_memory(reader);
@@ -406,8 +487,8 @@ static enum status describe(struct reader *reader, struct wire graph)
 	if (reader->subgraphs)
 		snprintf(assumed + used, sizeof assumed - used, "\n%u graph%s inside of ops (loops, branches) %s not opened: their memory is not counted", reader->subgraphs,
 			reader->subgraphs == 1 ? "" : "s", reader->subgraphs == 1 ? "is" : "are");
-	snprintf(version, sizeof version, "IR %llu, by %.*s %.*s", (unsigned long long)reader->ir, (int)(wire_size(reader->producer) % 80),
-		reader->producer.at ? (const char *)reader->producer.at : "", (int)(wire_size(reader->version) % 40), reader->version.at ? (const char *)reader->version.at : "");
+	snprintf(version, sizeof version, "IR %llu, by %.*s %.*s", (unsigned long long)reader->ir, (int)least(wire_size(reader->producer), 80),
+		reader->producer.at ? (const char *)reader->producer.at : "", (int)least(wire_size(reader->version), 40), reader->version.at ? (const char *)reader->version.at : "");
 	if (*reader->symbol && strncmp(reader->symbol, "unk__", 5) != 0)   /* those stand for what shape inference gave up */
 		snprintf(advice, sizeof advice, "--dim %s=SIZE gives a symbolic size", reader->symbol);
 	else

@@ -66,8 +66,7 @@ static const char *unique(struct making *making, const char *text, uint32_t (*fi
 {
 	char name[400];
 	snprintf(name, sizeof name, "%.300s%s", text, making->phase == PHASE_BACKWARD && find(making->draft, text) != NONE ? ".bw" : "");
-	for (unsigned i = 2; find(making->draft, name) != NONE; i++)
-		snprintf(name, sizeof name, "%.300s'%u", text, i);
+	draft_unique(making->draft, name, strnlen(text, 300), find);
 	return arena_text(&making->arena, name, strlen(name));
 }
 

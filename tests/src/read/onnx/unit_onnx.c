@@ -60,10 +60,32 @@ Test(onnx, graphs_inside_of_ops_are_said)
 	graph_release(graph);
 }
 
+/* r and the weight w are read in one branch, s in a branch of the other; nothing reads t. Three ops bear one name. */
+Test(onnx, an_op_reads_what_its_graphs_read_of_outside)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_model("captured", NULL, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_assert_eq(graph->ops, 4);
+	cr_expect_str_eq(graph->op[1].name, "same'2");
+	cr_expect_str_eq(graph->op[2].name, "same'3");
+	static const struct { const char *name; uint32_t last; } read[] = { { "r", 3 }, { "s", 3 }, { "w", 3 }, { "t", NONE } };
+	for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
+		uint32_t tensor = (uint32_t)(tensor_named(graph, read[i].name) - graph->tensor), last = NONE;
+		for (uint32_t op = 0; op < graph->ops; op++)
+			for (uint32_t k = graph->reads.start[op]; k < graph->reads.start[op + 1]; k++)
+				if (graph->reads.item[k] == tensor)
+					last = op;
+		cr_expect_eq(last, read[i].last, "%s", read[i].name);
+	}
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(onnx, what_is_wrong_is_said)
 {
 	static const struct { const char *name, *text; } cases[] = { { "twice", "made twice" }, { "huge", "overflows" }, { "truncated", "truncated" }, { "cycle", "after it is read" },
-		{ "varint", "truncated or broken" } };
+		{ "varint", "truncated or broken" }, { "nested", "more than 64 deep" } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct error error = { 0 };
 		struct graph *graph = read_model(cases[i].name, NULL, &error);
@@ -135,5 +157,8 @@ Test(onnx, weights_lie_beside_the_model)
 		enum status status = read_located(cases[i].location, &error);
 		cr_expect_eq(status == BAD_INPUT && strstr(error.text, "outside of the model"), !cases[i].fine, "%s: %s", cases[i].location, error.text);
 	}
+	struct error error = { 0 };
+	cr_expect_eq(read_located("", &error), BAD_INPUT);
+	cr_expect(strstr(error.text, "without a name"), "%s", error.text);
 	cr_assert_eq(memory_blocks(), 0);
 }
