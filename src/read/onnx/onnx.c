@@ -492,7 +492,7 @@ static enum status describe(struct reader *reader, struct wire graph)
 	if (*reader->symbol && strncmp(reader->symbol, "unk__", 5) != 0)   /* those stand for what shape inference gave up */
 		snprintf(advice, sizeof advice, "--dim %s=SIZE gives a symbolic size", reader->symbol);
 	else
-		snprintf(advice, sizeof advice, "python -m onnx.shape_inference IN OUT (onnx.shape_inference.infer_shapes) writes shapes into the file");
+		snprintf(advice, sizeof advice, "python -c \"import onnx; onnx.shape_inference.infer_shapes_path('IN', 'OUT', data_prop=True)\" writes shapes into the file");
 	struct about about = { .intake = { .said = true, .format = "ONNX model", .version = version, .inferred = reader->inferred, .missing = reader->missing, .assumed = assumed,
 		.advice = reader->missing ? advice : NULL } };
 	return draft_describe(reader->draft, name && *name ? name : "model", NULL, NULL, &about) == OK ? OK : out_of_memory(reader);
