@@ -474,7 +474,7 @@ static enum status search_all(struct solving *solving)
 	}
 	if (search->status == OK && solving->plan->extra == INT64_MAX && !solving->solver->step.copies)
 		search->status = prove_impossible(solving);
-	if (solving->plan->impossible)
+	if (solving->plan->impossible && !solving->options->lowest)
 		return search->status;
 	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.02, 2e-4); round++) {
 		int64_t extra = solving->plan->extra, peak = solving->plan->peak;

@@ -46,6 +46,7 @@ struct fit_options {
 	const uint8_t *start;      /* [starts * storages] states to begin with, of simple strategies */
 	uint32_t starts;
 	uint64_t ticks;            /* effort for a cap; 0: FIT_EFFORT_DEFAULT */
+	bool lowest;               /* where nothing fits the cap, the least memory is searched for all the same */
 	/* Of fit_curve() alone. */
 	const uint8_t *candidate;  /* [candidates * storages] for fit_consider() at every cap */
 	uint32_t candidates;

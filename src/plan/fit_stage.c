@@ -151,7 +151,8 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	struct fitted *fitted, struct error *error)
 {
 	struct ordering ordering = { scenario };
-	struct fit_options options = { .orderer = order_step, .context = &ordering };
+	/* A cap less a margin is a guess at what the layout adds: what doesn't fit it may fit the cap. */
+	struct fit_options options = { .orderer = order_step, .context = &ordering, .lowest = cap < scenario_budget(scenario) };
 	struct fit_solver solver;
 	struct fit_plan plan = { 0 };
 	struct graph *graph = NULL;

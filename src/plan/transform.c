@@ -321,12 +321,14 @@ static void note_fitted(struct job *job)
 	const struct fitted *fitted = job->fitted;
 	double step = (double)(fitted->total > 0 ? fitted->total : 1), giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
 	char margin[32];
+	const char *less = job->wish->margin ? " less what the layout may add" : "";
 	if (fitted->impossible)
-		note(job->notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap", fitted->step->op[fitted->certificate.op].name);
+		note(job->notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s",
+			fitted->step->op[fitted->certificate.op].name, less);
 	else if (fitted->replayed > fitted->cap && !goes_back(fitted->step))
 		note(job->notes, "recompute=auto changes nothing: the graph has no backward pass, for which something could run again");
 	else if (fitted->replayed > fitted->cap)
-		note(job->notes, "no recomputation was found that meets the memory cap");
+		note(job->notes, "no recomputation was found that meets the memory cap%s", less);
 	if (fitted->away > 0)
 		note(job->notes, "%u tensor%s, %s, wait%s in the host's memory between the passes", fitted->away, fitted->away == 1 ? "" : "s",
 			bytes_text(fitted->moved, margin, sizeof margin), fitted->away == 1 ? "s" : "");

@@ -312,11 +312,11 @@ static inline void run_nll_loss(const struct call *call)
 
 static inline void run_nll_loss_backward(const struct call *call)
 {
-	const struct array *x = &call->in[1], *label = &call->in[2];
-	for (int64_t i = 0; i < x->shape[0]; i++) {
-		int64_t at = local_index(call->out, 1, (int64_t)label->value[i] % x->whole[1]);
+	const struct array *out = call->out, *label = &call->in[call->operands - 2];   /* before it the logits, which it needn't read, behind it the weights' sum */
+	for (int64_t i = 0; i < out->shape[0]; i++) {
+		int64_t at = local_index(out, 1, (int64_t)label->value[i] % out->whole[1]);
 		if (at >= 0)
-			call->out->value[i * x->shape[1] + at] = -call->in[0].value[0] / call->in[call->operands - 1].value[0];
+			out->value[i * out->shape[1] + at] = -call->in[0].value[0] / call->in[call->operands - 1].value[0];
 	}
 }
 
