@@ -40,8 +40,8 @@ static void help(void)
 {
 	putchar('\n');
 	words_print(stdout, "", 0, "FIRST is taken as it ran: a memory snapshot, a compiler's plan, or any graph in its own order, at its own addresses where it has some. SECOND is "
-		"planned, with --set and the other knobs; --graph and --dim are of it. Said are both peaks, the highest points of forward pass, backward pass and update, "
-		"and what at its peak only one of them holds: buffers alive at both peaks are paired by size, and by the place in the source where both name it. "
+		"planned, with --set and the other knobs; --graph and --dim are of it. The report has both peaks, the highest points of the forward pass, the backward pass and the update, "
+		"and what only one of them holds at its peak: buffers alive at both peaks are paired by size, and by the place in the source where both name it. "
 		"--as csv, svg, pdf, png or tikz writes both timelines, matched by phases.");
 }
 

@@ -516,6 +516,10 @@ static void note_ranks_fit(struct job *job)
 static struct graph *run_pipeline(struct job *job)
 {
 	bool fits = value(job, K_recompute) == RECOMPUTE_AUTO;
+	if (value(job, K_accumulation) > 1) {
+		fail(job->error, BAD_INPUT, "with pp or microbatches, microbatches are what adds up gradients: set accumulation=1, and batch and microbatches that many times larger");
+		return NULL;
+	}
 	job->pipelined = fits ? pipeline_to_fit(job) : stage_pipeline(job->stage, job->sharded, job->scenario, job->wish, NULL, job->error);
 	if (!job->pipelined)
 		return NULL;
@@ -572,7 +576,7 @@ static const struct step {
 	{ "share views", wants_shard, run_share_views, { -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
 	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { READS_PINS, READS_FIT, -1 } },
-	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_recompute, READS_PINS, K_rank, -1 } },
+	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_recompute, K_accumulation, READS_PINS, K_rank, -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },
 };
 
