@@ -12,6 +12,7 @@
 struct request {
 	struct command_line line;
 	struct scenario scenario;
+	struct read_options first;  /* how FIRST is read; line.reading is of SECOND */
 	struct export_options options;
 	enum export_kind_id kind;   /* EXPORT_text: the report */
 };
@@ -25,12 +26,23 @@ static int take_kind(struct request *request, const char *value)
 	return code;
 }
 
+/* --first-graph, --first-dim, --first-fusions: as those without "first-", which are of SECOND. */
+static int take_first(struct request *request, int row, const char *value)
+{
+	char name[80];
+	struct error error = { 0 };
+	option_name(&option_rows[row], name, sizeof name);
+	return read_options_take(&request->first, name + strlen("first-"), value, &error) == OK ? EXIT_FINE : usage_error("compare", "of the first file: %s", error.text);
+}
+
 static int take_option(void *context, int row, const char *value)
 {
 	struct request *request = context;
 	char *end;
 	if (row == OPTION_as)
 		return take_kind(request, value);
+	if (row == OPTION_first_graph || row == OPTION_first_dim || row == OPTION_first_fusions)
+		return take_first(request, row, value);
 	request->options.width = strtod(value, &end);
 	return *value && !*end && request->options.width >= CANVAS_LEAST && request->options.width <= CANVAS_MOST ? EXIT_FINE
 		: usage_error("compare", "--width %s: expected points, %.0f to %.0f", value, CANVAS_LEAST, CANVAS_MOST);
@@ -40,7 +52,7 @@ static void help(void)
 {
 	putchar('\n');
 	words_print(stdout, "", 0, "FIRST is taken as it ran: a memory snapshot, a compiler's plan, or any graph in its own order, at its own addresses where it has some. SECOND is "
-		"planned, with --set and the other knobs; --graph and --dim are of it. The report has both peaks, the highest points of the forward pass, the backward pass and the update, "
+		"planned, with --set and the other knobs; --graph, --dim and --fusions are of it, --first-graph, --first-dim and --first-fusions of FIRST. The report has both peaks, the highest points of the forward pass, the backward pass and the update, "
 		"and what only one of them holds at its peak: buffers alive at both peaks are paired by size, and by the place in the source where both name it. "
 		"--as csv, svg, pdf, png or tikz writes both timelines, matched by phases.");
 }
@@ -81,7 +93,7 @@ static struct plan *first_plan(const struct request *request, int *code)
 {
 	const char *path = request->line.operand[0];
 	struct error error = { 0 };
-	struct graph *graph = batch_open(path, NULL, code);
+	struct graph *graph = batch_open(path, &request->first, code);
 	if (!graph)
 		return NULL;
 	struct plan *plan = plan_as_read(graph, request->line.rules_file, batch_cancel(), &error);

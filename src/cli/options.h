@@ -24,6 +24,9 @@
 	X(fusions, "fusions", 0, "HOW", BY_READERS, "of XLA HLO: open, each instruction in a fusion is an op with a result; closed (the default), the fusion is one op") \
 	X(graph, "graph", 0, "N", BY_READERS, "of a log: which of its graphs, from 1 on; else the largest step") \
 	X(dim, "dim", 0, "NAME=SIZE", BY_READERS, "the size of a symbolic dim") \
+	X(first_graph, "first-graph", 0, "N", BY(compare), "as --graph, of the first file") \
+	X(first_dim, "first-dim", 0, "NAME=SIZE", BY(compare), "as --dim, of the first file") \
+	X(first_fusions, "first-fusions", 0, "HOW", BY(compare), "as --fusions, of the first file") \
 	X(rules, "rules", 'r', "F", BY_PLANNERS | BY(check) | BY(explore), "rules of your own operators, one a line") \
 	X(as, "as", 'a', "KIND", BY(plan) | BY(export) | BY(compare), "what to write, see the list of kinds; of compare: text, json, csv, svg, pdf, png or tikz") \
 	X(json, "json", 'j', NULL, BY(plan) | BY(layout) | BY(shard) | BY(search) | BY(fit) | BY(compare), "write a JSON object") \

@@ -94,7 +94,9 @@ static enum input_kind json_kind(const struct view *view)
 		return INPUT_INDUCTOR;
 	if (contains(view, "\"mesh\"") && contains(view, "\"placement\"") && contains(view, "\"nodes\""))
 		return INPUT_AUTOPARALLEL;
-	return contains(view, "\"tidemark\"") ? INPUT_PLAN : INPUT_JSON;
+	if (contains(view, "\"tidemark\""))
+		return INPUT_PLAN;
+	return contains(view, "\"model_type\"") ? INPUT_CONFIG : INPUT_JSON;
 }
 
 /* Some column is called lower and some other upper. */
@@ -102,6 +104,22 @@ static bool is_minimalloc(const struct view *view)
 {
 	struct view line = first_line(view);
 	return contains(&line, ",") && contains(&line, "lower") && contains(&line, "upper");
+}
+
+/* The first cell that isn't empty is a stage, an action and a microbatch: 0F0; or a pair of these: (0F4;1B2)OVERLAP_F_B. */
+static bool is_schedule(struct view view)
+{
+	while (view.at < view.end && strchr(", \t\r\n(", *view.at) && *view.at)
+		view.at++;
+	const char *stage = view.at;
+	while (view.at < view.end && *view.at >= '0' && *view.at <= '9')
+		view.at++;
+	if (view.at == stage || view.at == view.end || !strchr("FBIW", *view.at) || !*view.at++)
+		return false;
+	const char *batch = view.at;
+	while (view.at < view.end && *view.at >= '0' && *view.at <= '9')
+		view.at++;
+	return view.at > batch && (view.at == view.end || strchr(",; \r\n", *view.at));
 }
 
 /* A log of torch.compile: its graphs may begin later than what is seen here. */
@@ -229,5 +247,7 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_MLIR;
 	if (is_fx(&view))
 		return INPUT_FX;
+	if (is_schedule(view))
+		return INPUT_SCHEDULE;
 	return is_minimalloc(&view) ? INPUT_MINIMALLOC : INPUT_UNKNOWN;
 }

@@ -21,9 +21,12 @@
 	X(SNAPSHOT, "PyTorch memory snapshot", NULL) \
 	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \
+	X(CONFIG, "config.json of a Hugging Face model", "it holds the sizes of a model: tidemark model FILE -o step.jsonl writes its training step, tidemark search FILE ranks configurations") \
+	X(SCHEDULE, "pipeline schedule", "it says what ranks do in turn: tidemark plan GRAPH --set pp=RANKS --set microbatches=N --set schedule=@FILE") \
 	X(JSON, "JSON file of an unknown kind", "tidemark(5) describes the graph format") \
 	X(EMPTY, "empty file", "there is nothing in it") \
-	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX, XLA HLO protos, MiniMalloc CSV, IOPDDL JSON, PyTorch memory snapshots")
+	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX models, XLA HLO (text, proto, folders of dumps), logs and folders of torch.compile, " \
+		"PyTorch memory snapshots, JSON of Inductor and AutoParallel, config.json of Hugging Face models, pipeline schedules, MiniMalloc CSV, IOPDDL JSON")
 
 #define X(id, name, advice) INPUT_##id,
 enum input_kind { INPUT_KINDS(X) INPUT_KIND_COUNT };

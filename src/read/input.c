@@ -165,6 +165,15 @@ static struct graph *open_module(const struct hlo_folder *folder, const struct r
 	return NULL;
 }
 
+/* A model's folder holds no graph: says what does with it. */
+static void folder_of_model(const char *path, struct error *error)
+{
+	char name[4096];
+	struct stat state;
+	if (snprintf(name, sizeof name, "%s/config.json", path) < (int)sizeof name && stat(name, &state) == 0 && S_ISREG(state.st_mode))
+		fail(error, BAD_INPUT, "not a graph, but a folder with the %s; %s", input_kind_name(INPUT_CONFIG), input_kind_advice(INPUT_CONFIG));
+}
+
 /* A folder that a compiler left. */
 static struct graph *open_folder(const char *path, const struct read_options *options, struct error *error)
 {
@@ -179,6 +188,8 @@ static struct graph *open_folder(const char *path, const struct read_options *op
 	struct graph *graph = NULL;
 	if (fx_folder_read(path, dim, read_options_dims(options, dim), &log, error) == OK)
 		graph = fx_step(&log, options->graph, error);
+	else if (error->status == BAD_INPUT && !log.graphs)
+		folder_of_model(path, error);
 	fx_free(&log);
 	return graph;
 }

@@ -11,15 +11,18 @@
 
 struct swap { int64_t from, to, bytes; uint32_t first, last, storage; };
 
-static uint32_t root_of(const struct flat *flat, const uint32_t *alias_of, uint32_t tensor)
+/* next[t]: the tensor whose memory t is written in, itself where it has its own. The end of t's chain, which all tensors on the way then lead to at once. */
+static uint32_t root_of(uint32_t *next, uint32_t tensors, uint32_t tensor)
 {
-	for (uint32_t steps = 0; steps < flat->tensors; steps++) {
-		uint32_t next = alias_of[tensor] != NONE ? alias_of[tensor] : flat->tensor[tensor].storage;
-		if (next == tensor)
-			break;
-		tensor = next;
+	uint32_t root = tensor;
+	for (uint32_t steps = 0; steps < tensors && next[root] != root; steps++)
+		root = next[root];
+	while (tensor != root && next[tensor] != root) {
+		uint32_t after = next[tensor];
+		next[tensor] = root;
+		tensor = after;
 	}
-	return tensor;
+	return root;
 }
 
 /* The last op of a tensor's life. */
@@ -43,23 +46,32 @@ static int64_t follow(const struct flat *flat, const struct swap *swap, uint32_t
 	return address;
 }
 
-enum status hlo_places(const struct flat *flat, const uint32_t *alias_of, int64_t *address)
+static uint32_t find_swaps(const struct flat *flat, uint32_t *next, int64_t *address, struct swap *swap)
 {
-	struct swap *swap = mem_alloc(flat->tensors, sizeof *swap);
 	uint32_t swaps = 0;
-	if (!swap)
-		return NO_MEMORY;
 	for (uint32_t t = 0; t < flat->tensors; t++) {
 		const struct flat_tensor *tensor = &flat->tensor[t];
-		uint32_t root = root_of(flat, alias_of, t);
+		uint32_t root = root_of(next, flat->tensors, t);
 		address[t] = hlo_address(flat->module, tensor->of, tensor->leaf);
 		int64_t place = root == t ? address[t] : hlo_address(flat->module, flat->tensor[root].of, flat->tensor[root].leaf);
 		if (address[t] >= 0 && place >= 0 && address[t] != place && tensor->writer != NONE)
 			swap[swaps++] = (struct swap){ place, address[t], tensor->shape->bytes, tensor->writer, end_of(flat, tensor), root };
 	}
-	for (uint32_t t = 0; t < flat->tensors && (uint64_t)swaps * flat->tensors < PAIRS_MOST; t++)
-		if (address[t] >= 0 && flat->tensor[t].writer != NONE && root_of(flat, alias_of, t) == t)
+	return swaps;
+}
+
+enum status hlo_places(const struct flat *flat, const uint32_t *alias_of, int64_t *address)
+{
+	struct swap *swap = mem_alloc(flat->tensors, sizeof *swap);
+	uint32_t *next = mem_alloc(flat->tensors, sizeof *next);
+	for (uint32_t t = 0; t < flat->tensors && next; t++)
+		next[t] = alias_of[t] != NONE ? alias_of[t] : flat->tensor[t].storage;
+	uint32_t swaps = swap && next ? find_swaps(flat, next, address, swap) : 0;
+	for (uint32_t t = 0; t < flat->tensors && swap && next && (uint64_t)swaps * flat->tensors < PAIRS_MOST; t++)
+		if (address[t] >= 0 && flat->tensor[t].writer != NONE && root_of(next, flat->tensors, t) == t)
 			address[t] = follow(flat, swap, swaps, t, address[t]);
+	enum status status = swap && next ? OK : NO_MEMORY;
 	mem_free(swap);
-	return OK;
+	mem_free(next);
+	return status;
 }

@@ -14,6 +14,11 @@ Test(detect, knows_texts_by_their_first_words)
 	EXPECT("{\"problem\":{\"edges\":{", INPUT_IOPDDL);
 	EXPECT("{\"tidemark\": 1, \"graph\": {", INPUT_PLAN);
 	EXPECT("{\"schema\":3}", INPUT_JSON);
+	EXPECT("{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\"}", INPUT_CONFIG);
+	EXPECT("0F0,0F1,,0B0\n,1F0,1B0,1F1\n", INPUT_SCHEDULE);
+	EXPECT(",,,(0F4;1B2)OVERLAP_F_B\n", INPUT_SCHEDULE);
+	EXPECT("0F", INPUT_UNKNOWN);
+	EXPECT("0F0x", INPUT_UNKNOWN);
 	EXPECT("digraph{a->b}", INPUT_DOT);
 	EXPECT("\xef\xbb\xbfStrict DiGraph \"x\" {", INPUT_DOT);
 	EXPECT("/* a\n * b */ // c\n# d\ngraph {}", INPUT_DOT);
