@@ -24,6 +24,9 @@ const struct rule rules_plain[] = {
 	{ "conv_backward_weight", "b+ (g o) y+.., b+ (g c) y~k.. -> (g o) c k!..", COST_CONTRACTION, "", "", NULL, 0 },
 	{ "matmul_backward_input", "... m n+, ... k n+ -> ... m k", COST_CONTRACTION, "", "", NULL, 0 },
 	{ "matmul_backward_weight", "m+ k, m+ n -> k n", COST_CONTRACTION, "", "", NULL, 0 },
+	/* as train=eager writes them: of both operands, of the right one, of the left one */
+	{ "matmul_backward", "...+ m+ n+, ...+ m+ k, k n+ -> ... m k, k n | ... m+ n+, ... m+ k, ... k n+ -> ... m k, ... k n | m+ n, m+ k -> k n | m n+, k n+ -> m k",
+		COST_CONTRACTION, "", "", NULL, 0 },
 	PLAIN("pool_backward", "b c y.. -> b c y~.."), PLAIN("upsample_backward", "b c y.. -> b c y~.."), PLAIN("interpolate_backward", "b c y.. -> b c y~.."),
 	PLAIN("relu_backward", ANY), PLAIN("gelu_backward", ANY), PLAIN("loss_gradient", ANY), PLAIN("mse_loss_backward", ANY), PLAIN("sgd", ANY),
 	{ NULL, NULL, COST_NONE, NULL, NULL, NULL, 0 }

@@ -469,7 +469,7 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 	if (rule && rule->backward)
 		snprintf(type, sizeof type, "%s.default", rule->backward);
 	else
-		snprintf(type, sizeof type, "%.*s%.*s_backward.default", (int)(word - g->type), g->type, length > 100 ? 100 : length, word);
+		snprintf(type, sizeof type, "%.*s%.*s_backward%s", (int)(word - g->type), g->type, length > 100 ? 100 : length, word, word > g->type ? ".default" : "");
 	build_op(g->build, type, g->from, g->outs);
 	if (rule)
 		read_saved(g, rule->saved);

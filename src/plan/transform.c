@@ -61,6 +61,7 @@ static struct transformed *transformed_new(struct graph *graph, const char *note
 struct job {
 	struct stage_context *stage;
 	const struct plan_wish *wish;
+	const struct graph *given;          /* the graph as read */
 	struct graph *graph;                /* the step's input */
 	const struct scenario *scenario;
 	char notes[NOTES_BYTES];
@@ -119,9 +120,20 @@ static struct graph *run_train(struct job *job)
 	return step;
 }
 
-static bool wants_scale(const struct job *job)
+static bool other_sizes(const struct job *job)
 {
 	return value(job, K_batch) != KNOB_GIVEN || value(job, K_seq) != KNOB_GIVEN || value(job, K_microbatches) > 1;
+}
+
+/* A forward graph gets its sizes before its backward pass: what rules make of that needs no rules then. */
+static bool wants_scale_first(const struct job *job)
+{
+	return other_sizes(job) && wants_train(job) && !train_has_step(job->given);
+}
+
+static bool wants_scale(const struct job *job)
+{
+	return other_sizes(job) && !wants_scale_first(job);
 }
 
 static void note_scale(struct job *job, const struct scale_report *report)
@@ -133,11 +145,9 @@ static void note_scale(struct job *job, const struct scale_report *report)
 		note(job->notes, "%u linear layer%s a copied operand: PyTorch runs a product and an addition there, not one fused op", report->unfused,
 			report->unfused == 1 ? " has" : "s have");
 	if (report->capacities)
-		note(job->notes, "%u number%s of slots per expert taken to grow with the tokens", report->capacities,
-			report->capacities == 1 ? " is" : "s are");
+		note(job->notes, "%u number%s of slots per expert taken to grow with the tokens", report->capacities, report->capacities == 1 ? " is" : "s are");
 	if (report->sums)
-		note(job->notes, "%u gradient%s summed over the batch by an op of %s own now", report->sums, report->sums == 1 ? " is" : "s are",
-			report->sums == 1 ? "its" : "their");
+		note(job->notes, "%u gradient%s summed over the batch by an op of %s own now", report->sums, report->sums == 1 ? " is" : "s are", report->sums == 1 ? "its" : "their");
 	if (report->whole_slices)
 		note(job->notes, "%u slice%s now the whole tensor; a tracer would leave %s out, they cost nothing", report->whole_slices,
 			report->whole_slices == 1 ? " is" : "s are", report->whole_slices == 1 ? "it" : "them");
@@ -158,7 +168,7 @@ static void release_factors(void *pointer)
 }
 
 /* The factors of the job's graph, found once and kept in the store; *owned where the store would not have them. NULL when
- * out of memory. */
+ * out of memory, which is said. */
 static struct factors *find_factors(struct job *job, bool *owned)
 {
 	struct key key = key_of("factors");
@@ -170,12 +180,15 @@ static struct factors *find_factors(struct job *job, bool *owned)
 	factors = mem_alloc(1, sizeof *factors);
 	if (!factors || factors_find(job->graph, job->stage->rules, factors) != OK) {
 		mem_free(factors);
+		fail_memory(job->error);
 		return NULL;
 	}
 	size_t bytes = factors->arena.bytes;
 	*owned = bytes > (size_t)value(job, K_store) / 8;   /* a small store has better uses */
-	if (!*owned && !store_keep(job->stage->store, &key, factors, bytes, release_factors))
+	if (!*owned && !store_keep(job->stage->store, &key, factors, bytes, release_factors)) {
+		fail_memory(job->error);
 		return NULL;
+	}
 	return factors;
 }
 
@@ -199,10 +212,8 @@ static struct graph *run_scale(struct job *job)
 {
 	bool owned;
 	struct factors *factors = find_factors(job, &owned);
-	if (!factors) {
-		fail_memory(job->error);
+	if (!factors)
 		return NULL;
-	}
 	struct scale_request request = { microbatch(job, factors), value(job, K_seq) == KNOB_GIVEN ? 0 : value(job, K_seq) };
 	struct scale_report report;
 	struct graph *scaled = NULL;
@@ -243,10 +254,8 @@ static struct graph *run_loss_chunks(struct job *job)
 	bool owned;
 	struct factors *factors = find_factors(job, &owned);
 	struct loss_chunks_report report;
-	if (!factors) {
-		fail_memory(job->error);
+	if (!factors)
 		return NULL;
-	}
 	struct graph *graph = loss_chunks_apply(job->graph, job->stage->rules, factors, (uint32_t)value(job, K_loss_chunks), &report, job->error);
 	if (graph && report.chunks > 0)
 		note(job->notes, "%s, the loss and their gradients in %u chunks: %u ops run on a part of the tokens at a time", report.logits, report.chunks, report.ops);
@@ -323,8 +332,7 @@ static void note_fitted(struct job *job)
 	char margin[32];
 	const char *less = job->wish->margin ? " less what the layout may add" : "";
 	if (fitted->impossible)
-		note(job->notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s",
-			fitted->step->op[fitted->certificate.op].name, less);
+		note(job->notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s", fitted->step->op[fitted->certificate.op].name, less);
 	else if (fitted->replayed > fitted->cap && !goes_back(fitted->step))
 		note(job->notes, "recompute=auto changes nothing: the graph has no backward pass, for which something could run again");
 	else if (fitted->replayed > fitted->cap)
@@ -349,8 +357,7 @@ static void note_cost(struct job *job, const struct activations *activations, co
 	if (recompute_cost(job->graph, activations, drop, &cost, NULL, job->error) != OK)
 		return;
 	if (cost.bytes)
-		note(job->notes, "%s of activations are computed again, for %s more", bytes_text(cost.bytes, saved, sizeof saved),
-			flops_text((double)cost.flops, work, sizeof work));
+		note(job->notes, "%s of activations are computed again, for %s more", bytes_text(cost.bytes, saved, sizeof saved), flops_text((double)cost.flops, work, sizeof work));
 	else if (options->mode == RECOMPUTE_FULL || options->mode == RECOMPUTE_PRODUCTS)
 		note(job->notes, activations->layers ? "recompute=%s changes nothing: all that the layers save crosses between them or can't be run again"
 			: "recompute=%s changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known", recompute_names[options->mode]);
@@ -564,6 +571,7 @@ static const struct step {
 	struct graph *(*run)(struct job *job);
 	int knobs[7];               /* what the result depends on besides the graph; ends with -1 */
 } steps[] = {
+	{ "scale", wants_scale_first, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
 	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_moments, K_accumulation, -1 } },
 	{ "scale", wants_scale, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_moments, K_accumulation, -1 } },
@@ -649,7 +657,7 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
 	struct error *error)
 {
-	struct job job = { .stage = stage, .graph = input, .scenario = scenario, .wish = wish, .fit_peak = -1, .quick = quick, .error = error };
+	struct job job = { .stage = stage, .given = input, .graph = input, .scenario = scenario, .wish = wish, .fit_peak = -1, .quick = quick, .error = error };
 	struct transformed *result = transformed_new(graph_retain(input), "", NULL, NULL, NULL, -1);
 	if (!result)
 		fail_memory(error);

@@ -6,10 +6,10 @@
 
 #include "solver/base/base.h"
 
-/* Where a command is valid: a set of views, or everywhere. */
+/* Where a command is valid: a set of views, or everywhere. While the challenge is played it has the keys of its view. */
 enum context {
 	IN_OVERVIEW = 1 << 0, IN_MAP = 1 << 1, IN_ORDER = 1 << 2, IN_TENSORS = 1 << 3, IN_GRAPH = 1 << 4, IN_DEVICES = 1 << 5,
-	IN_RUNS = 1 << 6, IN_PANEL = 1 << 7, IN_ANY = (1 << 8) - 1
+	IN_RUNS = 1 << 6, IN_PANEL = 1 << 7, IN_CHALLENGE = 1 << 8, IN_ANY = (1 << 9) - 1
 };
 
 /* X(id, word, keys, footer, context, arguments, help)
@@ -31,14 +31,15 @@ enum context {
 	X(GROUP, "group", "o", "count", IN_TENSORS, "", "count the tensors by kind, type of number, module, operator and phase, in turn; Enter lists those of a row") \
 	X(GROUP_OPS, "group-ops", "O", "", IN_TENSORS, "", "count ops instead of tensors: by type of number, module, operator and phase (o), with what they make; Enter lists that") \
 	X(MARK, "mark", "space", "mark", IN_TENSORS, "", "mark the tensor under the cursor, or unmark it; the last line has the sum of what is marked") \
-	X(STEP, "step", ".", "step", IN_ORDER, "", "run the next op; see what it allocates, what it frees and why it comes next") \
-	X(STEP_BACK, "step-back", ",", "", IN_ORDER, "", "take the last op back") \
+	X(STEP, "step", ".", "step", IN_ORDER | IN_CHALLENGE, "", "run the next op; see what it allocates, what it frees and why it comes next") \
+	X(STEP_BACK, "step-back", ",", "", IN_ORDER | IN_CHALLENGE, "", "take the last op back") \
 	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, and see the peak") \
 	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, and see the peak") \
 	X(PLANNED, "planned", "P", "", IN_ORDER, "", "forget the moves by hand") \
 	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose an op that can run, Enter runs it, comma takes it back") \
-	X(HINT, "hint", "i", "", IN_ORDER, "", "in the challenge: which op to run next, and why") \
-	X(SCORE, "score", "T", "", IN_ORDER, "", "in the challenge: show time and score, or hide them") \
+	X(HINT, "hint", "i", "hint", IN_CHALLENGE, "", "in the challenge: which op to run next, and why") \
+	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "in the challenge: show time and score, or hide them") \
+	X(END, "end", "y", "end", IN_CHALLENGE, "", "in the challenge: end it; the plan is shown again") \
 	X(PANE, "pane", "v", "pane", IN_RUNS, "", "choose what stands below the runs: differences, the plot of memory against work, the solver's log, or time over memory") \
 	X(AXIS, "axis", "s", "axis", IN_RUNS, "", "draw the plot over the next axis: work, or a knob that differs between runs") \
 	X(FOLD, "fold", "space", "fold", IN_GRAPH | IN_PANEL, "", "fold or unfold the module, or the group of knobs, under the cursor") \

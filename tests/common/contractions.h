@@ -173,6 +173,30 @@ static void product_to_right(const struct call *call)
 			y->value[i] += x->value[j * k + i / n] * g->value[j * n + i % n];
 }
 
+/* g[.. m, n] x[.. m, k] w[.. k, n]: to x, then to w. */
+static void product_backward(const struct call *call)
+{
+	const struct array *g = call->tensor, *x = g + 1, *w = g + 2;
+	struct array *dx = result(call, 0), *dw = result(call, 1);
+	int64_t m = x->shape[x->dims - 2], k = x->shape[x->dims - 1], n = g->shape[g->dims - 1], whole = w->dims == 2 ? 0 : k * n;
+	for (int64_t at = 0; at < count(g) / n * k * n; at++) {
+		int64_t row = at / (k * n), of_w = row / m * whole + at % (k * n), of_g = row * n + at % n, of_x = row * k + at / n % k;
+		dx->value[of_x] += g->value[of_g] * w->value[of_w];
+		dw->value[of_w] += g->value[of_g] * x->value[of_x];
+	}
+}
+
+/* g[m, n] x[m, k] */
+static void product_to_weight(const struct call *call)
+{
+	const struct array *g = call->tensor, *x = g + 1;
+	struct array *y = result(call, 0);
+	int64_t n = g->shape[1], k = x->shape[1];
+	for (int64_t i = 0; i < count(y); i++)
+		for (int64_t j = 0; j < x->shape[0]; j++)
+			y->value[i] += x->value[j * k + i / n] * g->value[j * n + i % n];
+}
+
 static void transposed_convolution(const struct call *call)
 {
 	struct array *y = result(call, 0);

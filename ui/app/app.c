@@ -96,7 +96,8 @@ bool app_watch(struct app *app)
 
 unsigned app_context(const struct app *app)
 {
-	return app->panel_has_keys ? IN_PANEL : views[app->view]->context;
+	const struct view_ops *view = views[app->view];
+	return app->panel_has_keys ? IN_PANEL : view->context_now ? view->context_now(app->state[app->view], &app->model) : view->context;
 }
 
 static const char *label_of(enum mode mode)

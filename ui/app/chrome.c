@@ -123,12 +123,14 @@ enum footer_part { FOOTER_OWN, FOOTER_VIEWS, FOOTER_GENERAL, FOOTER_NOWHERE };
 static enum footer_part part_of(enum command_id id, unsigned context)
 {
 	unsigned valid = commands[id].context;
+	if (valid != IN_CHALLENGE)
+		valid &= ~(unsigned)IN_CHALLENGE;
 	switch (id) {
 	case COMMAND_CONFIGURE:
 	case COMMAND_FIT: return context == IN_DEVICES ? FOOTER_OWN : FOOTER_NOWHERE;
 	case COMMAND_SLOWDOWN: return context == IN_RUNS ? FOOTER_OWN : FOOTER_NOWHERE;
 	case COMMAND_HELP: return FOOTER_NOWHERE;   /* it has its place at the end */
-	default: return valid == IN_ANY ? FOOTER_GENERAL : (valid & (valid - 1)) == 0 ? FOOTER_OWN : FOOTER_VIEWS;
+	default: return valid == (IN_ANY & ~(unsigned)IN_CHALLENGE) ? FOOTER_GENERAL : (valid & (valid - 1)) == 0 ? FOOTER_OWN : FOOTER_VIEWS;
 	}
 }
 

@@ -14,17 +14,21 @@ void challenge_end(struct challenge *challenge)
 	*challenge = (struct challenge){ 0 };
 }
 
-bool challenge_on(struct challenge *challenge, const struct model *model)
+bool challenge_played(const struct challenge *challenge, const struct model *model)
 {
 	static const enum knob_id used[] = { K_alignment, K_workspace, K_in_place };
-	if (!challenge->on)
-		return false;
-	bool same = challenge->graph == model->plan->graph->fingerprint && challenge->scenario.pins == model->plan->scenario.pins;
+	bool same = challenge->on && challenge->graph == model->plan->graph->fingerprint && challenge->scenario.pins == model->plan->scenario.pins;
 	for (size_t i = 0; i < sizeof used / sizeof *used; i++)
 		same = same && challenge->scenario.value[used[i]] == model->plan->scenario.value[used[i]];
-	if (!same)
-		challenge_end(challenge);
 	return same;
+}
+
+bool challenge_on(struct challenge *challenge, const struct model *model)
+{
+	bool played = challenge_played(challenge, model);
+	if (challenge->on && !played)
+		challenge_end(challenge);
+	return played;
 }
 
 /* ---- what can still be reached --------------------------------------------------------- */
@@ -175,6 +179,7 @@ static void hint(struct challenge *challenge)
 bool challenge_command(struct challenge *challenge, struct model *model, enum command_id command)
 {
 	switch (command) {
+	case COMMAND_END:
 	case COMMAND_CHALLENGE:
 		if (challenge->on) {
 			challenge_end(challenge);
@@ -272,12 +277,13 @@ static void draw_choice(struct frame *frame, struct rect rect, struct challenge 
 	bool best = challenge->hinted && selected->op == schedule->order[challenge->done];
 	frame_print(frame, 0, rect.y + 1, best ? ROLE_GOOD : ROLE_FAINT, "%s%s", best ? "hint: take it, " : "this op: ",
 		    schedule_why(schedule, challenge->candidate, challenge->candidates, challenge->selected, best));
-	order_candidates_title(frame, rect.y + 2, challenge->candidates);
+	struct details details;
+	order_candidates_title(frame, rect.y + 2, model, challenge->candidates, &details);
 	int64_t before = schedule_before(schedule, challenge->done);
 	uint32_t top = scroll_to(0, challenge->selected, challenge->candidates, rows);
 	challenge->first_row = rect.y + 3 - (int)top;
 	for (int i = 0; i < rows && top + (uint32_t)i < challenge->candidates; i++)
-		order_candidate_draw(frame, rect.y + 3 + i, model, &challenge->candidate[top + (uint32_t)i], before, top + (uint32_t)i == challenge->selected);
+		order_candidate_draw(frame, rect.y + 3 + i, model, &challenge->candidate[top + (uint32_t)i], before, top + (uint32_t)i == challenge->selected, &details);
 }
 
 void challenge_draw(struct challenge *challenge, const struct model *model, struct frame *frame)

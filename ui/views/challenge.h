@@ -26,7 +26,9 @@ struct challenge {
 	struct order_rows rows;
 };
 
-/* True while a challenge is being played on the model's graph; one on another graph ends here. */
+/* True while a challenge is being played on the model's graph. */
+bool challenge_played(const struct challenge *challenge, const struct model *model);
+/* The same; one on another graph ends here. */
 bool challenge_on(struct challenge *challenge, const struct model *model);
 /* COMMAND_CHALLENGE begins or ends it; others play. False for commands that it doesn't know. */
 bool challenge_command(struct challenge *challenge, struct model *model, enum command_id command);

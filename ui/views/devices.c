@@ -300,4 +300,4 @@ static void devices_free(void *state)
 	configs_free(&((struct devices *)state)->configs);
 }
 
-const struct view_ops view_devices = { "Devices", IN_DEVICES, sizeof(struct devices), devices_draw, devices_command, devices_free };
+const struct view_ops view_devices = { "Devices", IN_DEVICES, sizeof(struct devices), devices_draw, devices_command, devices_free, NULL };

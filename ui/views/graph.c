@@ -1,4 +1,5 @@
 /* graph.c: the module tree with the bytes of every subtree, and the neighbours of the op at the cursor. */
+#include "details.h"
 #include "module_tree.h"
 #include "view.h"
 
@@ -15,7 +16,8 @@ struct graph_view {
 	bool all;                    /* fold-all unfolds at first */
 };
 
-enum { AMOUNT = 11, NEIGHBOURS = 8, NEIGHBOURS_HIGH = 12, HIGH = 28, NAME_AT = 22, SHAPE_AT = 10 };
+enum { AMOUNT = 11, NEIGHBOURS = 8, NEIGHBOURS_HIGH = 12, HIGH = 28, NAME_AT = 22, SHAPE_AT = 10, NAME_AND_TYPE = 64 };
+static const enum column wanted[] = { COLUMN_SHAPE, COLUMN_SOURCE };
 
 static void forget(struct graph_view *view)
 {
@@ -111,10 +113,10 @@ static bool prepare(struct graph_view *view, const struct model *model)
 static void draw_module(struct frame *frame, int y, const struct graph_view *view, const struct model *model, const struct line *line)
 {
 	const struct module *module = &view->tree.module[line->id];
-	int right = frame->window.width, x = 2 * (int)line->depth, columns = right >= 64 ? 3 : right >= 46 ? 2 : 1;
+	int right = frame->window.width, x = 2 * (int)line->depth, shown = right >= 64 ? 3 : right >= 46 ? 2 : 1;
 	const int64_t amount[] = { module->at_peak, module->persistent, module->made };
 	char text[48];
-	for (int i = columns - 1; i >= 0; i--, right -= AMOUNT)
+	for (int i = shown - 1; i >= 0; i--, right -= AMOUNT)
 		frame_right(frame, right, y, amount[i] ? ROLE_TEXT : ROLE_FAINT, bytes_text(amount[i], text, sizeof text));
 	bool leaf = module->first_child == NONE && csr_length(&view->tree.own, line->id) == 0;
 	frame_glyph(frame, x, y, leaf ? GLYPH_DOT : view->unfolded[line->id] ? GLYPH_UNFOLDED : GLYPH_FOLDED, ROLE_KEY);
@@ -134,6 +136,10 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 	snprintf(text, sizeof text, "live %s", bytes_text(model->plan->ordered->live[model->plan->ordered->position[line->id]], bytes, sizeof bytes));
 	frame_right(frame, right, y, ROLE_FAINT, text);
 	right -= AMOUNT + 5;
+	struct details details;
+	details_arrange(wanted, sizeof wanted / sizeof *wanted, model->index, x + NAME_AND_TYPE, right, &details);
+	details_of_op(frame, y, &details, model->plan, line->id);
+	right = details.from;
 	x += frame_name(frame, x, y, right - x, ROLE_TEXT, op->name) + 2;
 	if (right - x > text_cells(op->type) + 1)
 		frame_text(frame, x, y, right - x, ROLE_FAINT, op->type);
@@ -142,8 +148,8 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 static void draw_header(struct frame *frame)
 {
 	static const char *const titles[] = { "at peak", "persistent", "made" };
-	int right = frame->window.width, columns = right >= 64 ? 3 : right >= 46 ? 2 : 1;
-	for (int i = columns - 1; i >= 0; i--, right -= AMOUNT)
+	int right = frame->window.width, shown = right >= 64 ? 3 : right >= 46 ? 2 : 1;
+	for (int i = shown - 1; i >= 0; i--, right -= AMOUNT)
 		frame_right(frame, right, 0, ROLE_LABEL, titles[i]);
 	frame_text(frame, 0, 0, right, ROLE_LABEL, "modules");
 }
@@ -300,4 +306,4 @@ static bool graph_command(void *state, struct model *model, enum command_id comm
 	}
 }
 
-const struct view_ops view_graph = { "Graph", IN_GRAPH, sizeof(struct graph_view), graph_draw, graph_command, graph_free };
+const struct view_ops view_graph = { "Graph", IN_GRAPH, sizeof(struct graph_view), graph_draw, graph_command, graph_free, NULL };

@@ -377,4 +377,4 @@ static bool map_command(void *state, struct model *model, enum command_id comman
 	}
 }
 
-const struct view_ops view_map = { "Map", IN_MAP, sizeof(struct map), map_draw, map_command, map_free };
+const struct view_ops view_map = { "Map", IN_MAP, sizeof(struct map), map_draw, map_command, map_free, NULL };

@@ -73,11 +73,12 @@ static void draw_pane(struct frame *frame, struct rect rect, struct order_view *
 		chosen++;
 	frame_text(frame, 0, y + 3, rect.width, ROLE_LABEL, "why");
 	frame_text(frame, 7, y + 3, rect.width - 7, ROLE_TEXT, schedule_why(schedule, view->candidate, count, chosen, schedule->moves == 0));
-	order_candidates_title(frame, y + 4, count);
+	struct details details;
+	order_candidates_title(frame, y + 4, model, count, &details);
 	uint32_t top = scroll_to(0, chosen, count, rows);
 	int64_t before = schedule_before(schedule, position);
 	for (int i = 0; i < rows && top + (uint32_t)i < count; i++)
-		order_candidate_draw(frame, y + 5 + i, model, &view->candidate[top + (uint32_t)i], before, top + (uint32_t)i == chosen);
+		order_candidate_draw(frame, y + 5 + i, model, &view->candidate[top + (uint32_t)i], before, top + (uint32_t)i == chosen, &details);
 }
 
 /* What moving by hand costs. */
@@ -117,6 +118,7 @@ static void order_draw(void *state, struct model *model, struct frame *frame)
 	view->rows.ran = view->stepping ? view->schedule.position[model->op] + 1 : view->rows.listed;
 	draw_hand(frame, 0, view, model);
 	order_rows_draw(frame, (struct rect){ 0, 1, width, height - 1 - pane }, &view->rows, model);
+	details_titles(frame, 0, &view->rows.details, true);
 	if (pane)
 		draw_pane(frame, (struct rect){ 0, height - pane, width, pane }, view, model);
 }
@@ -173,6 +175,7 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 	case COMMAND_LATER: move_by_hand(view, model, 1); return true;
 	case COMMAND_PLANNED: forget(view); return true;
 	case COMMAND_SCORE:
+	case COMMAND_END:
 	case COMMAND_HINT: view_say(model, "y begins the challenge: order the ops yourself"); return true;
 	case COMMAND_PEAK: go(view, model, view->schedule.peak_position); return true;
 	case COMMAND_LEFT: go(view, model, (int64_t)position - 1); return true;
@@ -185,4 +188,10 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 	}
 }
 
-const struct view_ops view_order = { "Order", IN_ORDER, sizeof(struct order_view), order_draw, order_command, order_free };
+static enum context order_context(const void *state, const struct model *model)
+{
+	const struct order_view *view = state;
+	return model->plan && challenge_played(&view->challenge, model) ? IN_CHALLENGE : IN_ORDER;
+}
+
+const struct view_ops view_order = { "Order", IN_ORDER, sizeof(struct order_view), order_draw, order_command, order_free, order_context };

@@ -3,7 +3,9 @@
 
 #include "segment_rows.h"
 
-enum { NUMBER = 8, AMOUNT = ORDER_AMOUNT, BAR = 10 };
+enum { NUMBER = 8, AMOUNT = ORDER_AMOUNT, BAR = 10, CANDIDATE = 24, CANDIDATE_NAME = 40, WIDE = 70 /* from here on lanes leave room */ };
+static const enum column wanted[] = { COLUMN_MAKER, COLUMN_SHAPE, COLUMN_MODULE, COLUMN_SOURCE };
+enum { WANTED = sizeof wanted / sizeof *wanted };
 
 /* ---- lanes ---------------------------------------------------------------------------- */
 
@@ -80,6 +82,7 @@ static int draw_row(struct frame *frame, int y, const struct order_rows *rows, c
 		x += BAR + 1;
 	}
 	frame_name(frame, x, y, name_width, role, op->name);
+	details_of_op(frame, y, &rows->details, model->plan, schedule->order[position]);
 	return x + name_width + 1;
 }
 
@@ -88,12 +91,16 @@ void order_rows_draw(struct frame *frame, struct rect rect, struct order_rows *r
 	const struct order_roam *roam = rows->roam;
 	uint32_t count = rows->listed + roam->segments, cursor = segment_row(roam, rows->schedule->position[model->op]), position;
 	int name_width = rect.width >= 110 ? 36 : rect.width >= 70 ? 22 : 16, lanes = 0;
+	int left = NUMBER + AMOUNT + (rect.width >= 70 ? BAR + 1 : 0) + name_width + 1;
+	int free = rect.width - left, room = free >= WIDE ? 2 * free / 5 : free;
+	room = rows->schedule->lanes < room ? rows->schedule->lanes : room;
+	details_arrange(wanted, WANTED, model->index, left + room + 1, rect.width, &rows->details);
 	rows->page = rect.height;
 	rows->top = scroll_to(rows->top, cursor, count, rect.height);
 	for (int i = 0; i < rect.height && rows->top + (uint32_t)i < count; i++)
 		if (segment_row_of_rule(roam, rows->top + (uint32_t)i, &position) == NONE)
 			lanes = draw_row(frame, rect.y + i, rows, model, position, name_width);
-	draw_lanes(frame, (struct rect){ lanes, rect.y, rect.width - lanes, rect.height }, rows, model);
+	draw_lanes(frame, (struct rect){ lanes, rect.y, rows->details.count ? rows->details.from - lanes : rect.width - lanes, rect.height }, rows, model);
 	for (int i = 0; i < rect.height && rows->top + (uint32_t)i < count; i++) {
 		uint32_t segment = segment_row_of_rule(roam, rows->top + (uint32_t)i, &position);
 		if (segment != NONE)
@@ -134,7 +141,17 @@ void order_items_draw(struct frame *frame, int y, const struct model *model, con
 	}
 }
 
-void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate, int64_t before, bool chosen)
+void order_candidates_title(struct frame *frame, int y, const struct model *model, uint32_t count, struct details *details)
+{
+	frame_right(frame, 11, y, ROLE_LABEL, "needs");
+	frame_right(frame, 22, y, ROLE_LABEL, "leaves");
+	details_arrange(wanted, WANTED, model->index, CANDIDATE + CANDIDATE_NAME, frame->window.width, details);
+	details_titles(frame, y, details, true);
+	frame_print(frame, CANDIDATE, y, ROLE_LABEL, "%u op%s could run here", count, count == 1 ? "" : "s");
+}
+
+void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate, int64_t before, bool chosen,
+	const struct details *details)
 {
 	char during[32], after[32];
 	if (chosen)
@@ -143,13 +160,9 @@ void order_candidate_draw(struct frame *frame, int y, const struct model *model,
 	frame_right(frame, 22, y, candidate->after < before ? ROLE_GOOD : candidate->after > before ? ROLE_WARN : ROLE_FAINT,
 		    change_text(candidate->after - before, after, sizeof after));
 	const struct op *op = &model->plan->graph->op[candidate->op];
-	int x = 24 + frame_name(frame, 24, y, frame->window.width - 24, chosen ? ROLE_TITLE : ROLE_TEXT, op->name);
-	frame_text(frame, x + 2, y, frame->window.width - x - 2, ROLE_FAINT, op->type);
-}
-
-void order_candidates_title(struct frame *frame, int y, uint32_t count)
-{
-	frame_right(frame, 11, y, ROLE_LABEL, "needs");
-	frame_right(frame, 22, y, ROLE_LABEL, "leaves");
-	frame_print(frame, 24, y, ROLE_LABEL, "%u op%s could run here", count, count == 1 ? "" : "s");
+	int end = details->count ? details->from : frame->window.width;
+	int x = CANDIDATE + frame_name(frame, CANDIDATE, y, end - CANDIDATE, chosen ? ROLE_TITLE : ROLE_TEXT, op->name);
+	if (!details->count)
+		frame_text(frame, x + 2, y, end - x - 2, ROLE_FAINT, op->type);
+	details_of_op(frame, y, details, model->plan, candidate->op);
 }

@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_VIEWS_ORDER_ROWS_H
 #define TIDEMARK_VIEWS_ORDER_ROWS_H
 
+#include "details.h"
 #include "schedule.h"
 #include "view.h"
 
@@ -14,6 +15,7 @@ struct order_rows {
 	uint32_t listed;                 /* ops with a row */
 	uint32_t top;                    /* first row shown: of an op or of a segment's rule */
 	int page;                        /* rows of a page, set by drawing */
+	struct details details;          /* what stands behind the lanes, set by drawing */
 };
 
 /* Draws the rows around the shared cursor, which scrolls them. */
@@ -23,9 +25,10 @@ uint32_t order_rows_at(const struct order_rows *rows, int y);
 /* "makes 64.0 MiB  left.out, ...": the sum of some items, and as many names as fit. */
 void order_items_draw(struct frame *frame, int y, const struct model *model, const struct problem *problem, const char *verb, enum role role,
 	const uint32_t *item, uint32_t count);
+/* The line above candidates; says which details of them fit. */
+void order_candidates_title(struct frame *frame, int y, const struct model *model, uint32_t count, struct details *details);
 /* An op that could run: what it needs, and what it leaves behind against the bytes before it. */
-void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate, int64_t before, bool chosen);
-/* The line above candidates. */
-void order_candidates_title(struct frame *frame, int y, uint32_t count);
+void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate, int64_t before, bool chosen,
+	const struct details *details);
 
 #endif

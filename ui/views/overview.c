@@ -1,5 +1,6 @@
 /* overview.c: the timeline, and below it what is alive at the cursor, largest first, and why. */
 #include "curve.h"
+#include "details.h"
 
 struct overview {
 	bool floor_hidden;
@@ -14,7 +15,8 @@ struct overview {
 	int list_x;
 };
 
-enum { LEGEND = 34, LEGEND_FROM = 86, AMOUNT = 8, KIND = 11, WHY = 15, WHY_FROM = 52, KIND_FROM = 36 };
+enum { LEGEND = 34, LEGEND_FROM = 86, AMOUNT = 8, KIND = 11, WHY = 15, WHY_FROM = 52, KIND_FROM = 36, NAME = 32 };
+static const enum column wanted[] = { COLUMN_SHAPE, COLUMN_FIRST, COLUMN_LAST, COLUMN_MAKER, COLUMN_MODULE, COLUMN_SOURCE };
 
 static void forget_list(struct overview *overview)
 {
@@ -115,7 +117,8 @@ static void draw_legend(struct frame *frame, struct rect rect, const struct mode
 	draw_bound(frame, (struct rect){ rect.x, y + 1, LEGEND - 2, rect.y + rect.height - y - 1 }, model->plan);
 }
 
-static void draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage, enum alive_reason reason)
+static void draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage, enum alive_reason reason,
+	const struct details *details)
 {
 	const struct plan *plan = model->plan;
 	char text[32];
@@ -127,7 +130,10 @@ static void draw_row(struct frame *frame, struct rect rect, int y, const struct 
 	}
 	if (rect.width >= WHY_FROM)
 		frame_text(frame, right -= WHY, y, WHY, reason == ALIVE_CHOICE ? ROLE_WARN : ROLE_FAINT, alive_reason_text[reason]);
+	if (details->count)
+		right = details->from + 1;
 	frame_name(frame, x, y, right - x - 1, ROLE_TEXT, storage_name(plan, storage));
+	details_of_tensor(frame, y, details, plan, plan->graph->storage[storage].root);
 	if (storage == model->storage)
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
@@ -154,6 +160,9 @@ static void draw_list(struct frame *frame, struct rect rect, struct overview *ov
 	int x = frame_print(frame, rect.x, rect.y, ROLE_LABEL, "alive here: %s, largest first", count_text(overview->count, count));
 	if (rect.width >= WHY_FROM && x < rect.width - WHY)
 		frame_text(frame, rect.x + rect.width - WHY, rect.y, WHY, ROLE_LABEL, "why");
+	struct details details;
+	details_arrange(wanted, sizeof wanted / sizeof *wanted, model->index, rect.x + AMOUNT + 1 + KIND + NAME, rect.x + rect.width - WHY - 1, &details);
+	details_titles(frame, rect.y, &details, false);
 	int rows = rect.height - 1;
 	overview->top = scroll_to(overview->top, selected_row(overview, model), overview->count, rows);
 	if (overview->count - overview->top < (uint32_t)(rows > 0 ? rows : 0))
@@ -161,7 +170,8 @@ static void draw_list(struct frame *frame, struct rect rect, struct overview *ov
 	if (rows <= 0 || !find_reasons(overview, model))
 		return;
 	for (int i = 0; i < rows; i++)
-		draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], overview->reason[overview->top + (uint32_t)i]);
+		draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], overview->reason[overview->top + (uint32_t)i],
+			 &details);
 }
 
 /* A note at the curve's upper right: what a column stands for, and what is cut off. False where there is nothing to note. */
@@ -269,5 +279,5 @@ static bool overview_command(void *state, struct model *model, enum command_id c
 }
 
 const struct view_ops view_overview = {
-	"Overview", IN_OVERVIEW, sizeof(struct overview), overview_draw, overview_command, overview_free
+	"Overview", IN_OVERVIEW, sizeof(struct overview), overview_draw, overview_command, overview_free, NULL
 };

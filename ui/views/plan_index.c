@@ -54,6 +54,17 @@ static void sum_categories(struct plan_index *index)
 	}
 }
 
+static void note_what_is_known(struct plan_index *index)
+{
+	const struct graph *graph = index->plan->graph;
+	for (uint32_t i = 0; i < graph->ops; i++) {
+		index->modules |= *graph->op[i].module != '\0';
+		index->sources |= graph->op[i].src != NULL;
+	}
+	for (uint32_t i = 0; i < graph->tensors && !index->shapes; i++)
+		index->shapes = graph->tensor[i].shape != NULL;
+}
+
 enum status plan_index_build(const struct plan *plan, struct plan_index *index)
 {
 	*index = (struct plan_index){ .plan = plan };
@@ -67,6 +78,7 @@ enum status plan_index_build(const struct plan *plan, struct plan_index *index)
 		return NO_MEMORY;
 	}
 	sum_categories(index);
+	note_what_is_known(index);
 	return OK;
 }
 

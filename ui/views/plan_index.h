@@ -11,6 +11,7 @@ struct plan_index {
 	uint32_t present;        /* storages that are there at some time */
 	uint32_t *by_bytes;      /* [present] largest first */
 	uint32_t *by_offset;     /* [present] lowest first */
+	bool shapes, modules, sources;   /* some tensor has dims, some op a module, a place in the program */
 	struct arena arena;
 };
 

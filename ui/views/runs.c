@@ -21,6 +21,7 @@ struct runs {
 };
 
 /* On high screens the plot stands between the runs and the other panes. */
+enum { CACHING = 12, WORK = 14, RATE = 14, KNOBS_LEAST = 48 };   /* widths of columns of wide windows; what they leave to the knobs */
 enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, GAP = 23, ARENA = 33, STEP = 44, STEP_FROM = 64 };
 
 static void runs_free(void *state)
@@ -53,6 +54,18 @@ static int knobs_column(const struct frame *frame, bool timed)
 	return frame->window.width < 48 ? GAP + 2 : timed && frame->window.width >= STEP_FROM ? STEP + 2 : ARENA + 2;
 }
 
+/* In wide windows more columns stand before the knobs: how many of the caching allocator, the work of a device and samples a second. */
+static int more_columns(const struct frame *frame, bool timed)
+{
+	int room = frame->window.width - knobs_column(frame, timed) - KNOBS_LEAST;
+	return room < CACHING ? 0 : room < CACHING + WORK ? 1 : room < CACHING + WORK + RATE || !timed ? 2 : 3;
+}
+
+static int more_width(int columns)
+{
+	return (columns > 0 ? CACHING : 0) + (columns > 1 ? WORK : 0) + (columns > 2 ? RATE : 0);
+}
+
 /* Where the step's time ends: a column of its own, or in narrow windows that of the gap. */
 static int step_column(const struct frame *frame)
 {
@@ -77,10 +90,27 @@ static void draw_header(struct frame *frame, int y, const struct model *model)
 	int knobs_at = knobs_column(frame, timed);
 	if (knobs_at > ARENA)
 		frame_right(frame, ARENA, y, ROLE_LABEL, "arena");
+	static const char *const more[] = { "caching", "work", "samples/s" };
+	for (int i = 0; i < more_columns(frame, timed); i++)
+		frame_right(frame, knobs_at - 2 + more_width(i + 1), y, ROLE_LABEL, more[i]);
+	knobs_at += more_width(more_columns(frame, timed));
 	frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_LABEL, model->baseline ? "knobs (* baseline)" : "knobs");
 }
 
-static void draw_run(struct frame *frame, int y, const struct model *model, uint32_t i, bool selected)
+static void draw_more(struct frame *frame, int x, int y, const struct runs *runs, const struct plan *plan, uint32_t i, int columns)
+{
+	char text[32] = "-";
+	if (columns > 0)
+		frame_right(frame, x + more_width(1), y, ROLE_FAINT, plan_caching(plan) > 0 ? bytes_text(plan_caching(plan), text, sizeof text) : "-");
+	if (columns > 1 && runs->works > i && runs->flops)
+		frame_right(frame, x + more_width(2), y, ROLE_FAINT, flops_text(runs->work[i], text, sizeof text));
+	else if (columns > 1 && runs->works > i)
+		frame_right(frame, x + more_width(2), y, ROLE_FAINT, (snprintf(text, sizeof text, "%.0f ops", runs->work[i]), text));
+	if (columns > 2 && plan->speed.time > 0 && plan->speed.samples > 0)
+		frame_right(frame, x + more_width(3), y, ROLE_FAINT, (snprintf(text, sizeof text, "%.4g", 1e12 * (double)plan->speed.samples / (double)plan->speed.time), text));
+}
+
+static void draw_run(struct frame *frame, int y, const struct runs *runs, const struct model *model, uint32_t i, bool selected)
 {
 	const struct plan *plan = model->run[i];
 	char text[300];
@@ -102,6 +132,9 @@ static void draw_run(struct frame *frame, int y, const struct model *model, uint
 	int knobs_at = knobs_column(frame, timed);
 	if (knobs_at > ARENA)
 		frame_right(frame, ARENA, y, proof_closed(&plan->laid_out->layout.proof) ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan_arena(plan), text, sizeof text));
+	int more = more_columns(frame, timed);
+	draw_more(frame, knobs_at - 2, y, runs, plan, i, more);
+	knobs_at += more_width(more);
 	scenario_text(&plan->scenario, text, sizeof text);
 	frame_name(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_TEXT, text);
 	if (selected)
@@ -240,10 +273,12 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 			runs->selected = i;   /* undo and redo go back to a run that is there */
 	runs->seen = model->runs;
 	runs->shown = model->plan->fingerprint;
+	if (more_columns(frame, runs_plot_first_axis(model) == AXIS_TIME) > 1)
+		find_work(runs, model);
 	draw_header(frame, 0, model);
 	runs->top = scroll_to(runs->top, runs->selected, model->runs, runs->page);
 	for (int i = 0; i < runs->page && runs->top + (uint32_t)i < model->runs; i++)
-		draw_run(frame, 1 + i, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
+		draw_run(frame, 1 + i, runs, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
 	if (!model->runs)
 		return;
 	if (plot)
@@ -308,4 +343,4 @@ static bool runs_command(void *state, struct model *model, enum command_id comma
 	return row_command(command, &runs->selected, model->runs, runs->page) || view_command(model, command);
 }
 
-const struct view_ops view_runs = { "Runs", IN_RUNS, sizeof(struct runs), runs_draw, runs_command, runs_free };
+const struct view_ops view_runs = { "Runs", IN_RUNS, sizeof(struct runs), runs_draw, runs_command, runs_free, NULL };

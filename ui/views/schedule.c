@@ -62,6 +62,7 @@ static enum status assign_lanes(struct order_schedule *schedule)
 	taken.some = arena_alloc(&scratch, 2 * (size_t)taken.size, sizeof *taken.some);
 	struct sized *list = arena_alloc(&scratch, problem->items, sizeof *list);
 	bool enough = taken.whole && taken.some && list;
+	schedule->lanes = 0;
 	for (uint32_t i = 0; enough && i < problem->items; i++)
 		list[i] = (struct sized){ problem->size[i], i };
 	if (enough)
@@ -75,6 +76,8 @@ static enum status assign_lanes(struct order_schedule *schedule)
 		if (~used == 0)
 			continue;
 		schedule->lane[item] = (uint8_t)__builtin_ctzll(~used);
+		if (schedule->lane[item] >= schedule->lanes)
+			schedule->lanes = schedule->lane[item] + 1;
 		visit(&taken, schedule->first[item], schedule->last[item], UINT64_C(1) << schedule->lane[item]);
 	}
 	arena_free(&scratch);

@@ -19,6 +19,7 @@ struct order_schedule {
 	int64_t *live;                   /* [ops] by position */
 	uint32_t *first, *last;          /* [items] positions */
 	uint8_t *lane;                   /* [items] column in drawings, the largest items leftmost; LANES: none was free */
+	int lanes;                       /* that are taken at some time */
 	int64_t peak;
 	uint32_t peak_position, moves;   /* moves by hand */
 	struct arena arena;

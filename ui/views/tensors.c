@@ -2,6 +2,7 @@
  * (tensors that share another's memory) are hidden until asked for. */
 #include "columns_chooser.h"
 #include "frequency.h"
+#include "tensor_values.h"
 
 struct tensors {
 	enum column sort;
@@ -45,27 +46,6 @@ static int compare(const void *left, const void *right)
 	if (order == 0)
 		order = a->key < b->key ? -1 : a->key > b->key;
 	return order ? order : a->id < b->id ? -1 : a->id > b->id;
-}
-
-static int64_t sort_key(const struct plan *plan, uint32_t id, enum column column)
-{
-	const struct tensor *tensor = &plan->graph->tensor[id];
-	uint32_t storage = tensor->storage;
-	bool present = plan->laid_out->first[storage] != NONE;
-	switch (column) {
-	case COLUMN_BYTES: return present ? plan->laid_out->bytes[storage] : tensor->bytes;
-	case COLUMN_KIND: return plan->graph->storage[storage].kind;
-	case COLUMN_FIRST: return present ? (int64_t)plan->laid_out->first[storage] : -1;
-	case COLUMN_LAST: return present ? (int64_t)plan->laid_out->last[storage] : -1;
-	case COLUMN_LIFE: return present ? (int64_t)plan->laid_out->last[storage] - plan->laid_out->first[storage] + 1 : 0;
-	case COLUMN_OFFSET: return present ? plan->laid_out->offset[storage] : -1;
-	case COLUMN_READERS: return csr_length(&plan->graph->users, storage);
-	case COLUMN_SHAPE: return tensor->dims;
-	case COLUMN_SHARE: return present && plan->ordered->peak_position != NONE && alive_at(plan, storage, plan->ordered->peak_position) ? plan->laid_out->bytes[storage] : 0;
-	case COLUMN_DTYPE: return tensor->has_dtype ? tensor->dtype : -1;
-	case COLUMN_PHASE: return tensor->writer == NONE ? -1 : plan->graph->op[tensor->writer].phase;
-	default: return 0;
-	}
 }
 
 static bool passes(const struct tensors *tensors, const struct row_filter *filter, const struct plan *plan, uint32_t id)
@@ -113,13 +93,12 @@ static bool make_rows(struct tensors *tensors, const struct model *model)
 	bool descending = columns[tensors->sort].descending != tensors->reversed;
 	for (uint32_t i = 0; i < n; i++)
 		if (passes(tensors, &filter, plan, i))
-			list[rows++] = (struct sortable){ sort_key(plan, i, tensors->sort),
-							  tensors->sort == COLUMN_NAME ? plan->graph->tensor[i].name : NULL, i };
+			list[rows++] = (struct sortable){ tensor_value(plan, i, tensors->sort), tensor_words(plan, i, tensors->sort), i };
 	row_filter_free(&filter);
 	for (uint32_t i = 0; descending && i < rows; i++)
 		list[i].key = -list[i].key;
 	qsort(list, rows, sizeof *list, compare);
-	bool backwards = tensors->sort == COLUMN_NAME && descending;
+	bool backwards = rows > 0 && list[0].text && descending;
 	for (uint32_t i = 0; i < rows; i++)
 		tensors->row[i] = list[backwards ? rows - 1 - i : i].id;
 	mem_free(list);
@@ -130,44 +109,6 @@ static bool make_rows(struct tensors *tensors, const struct model *model)
 }
 
 /* ---- drawing -------------------------------------------------------------------------- */
-
-static void value_text(const struct plan *plan, uint32_t id, enum column column, char *text, size_t size)
-{
-	const struct tensor *tensor = &plan->graph->tensor[id];
-	bool present = plan->laid_out->first[tensor->storage] != NONE;
-	int64_t value = sort_key(plan, id, column);
-	switch (column) {
-	case COLUMN_OFFSET:
-	case COLUMN_BYTES:
-		if (present || column == COLUMN_BYTES)
-			bytes_text(value, text, size);
-		else
-			snprintf(text, size, "-");
-		break;
-	case COLUMN_KIND: snprintf(text, size, "%s", kind_names[plan->graph->storage[tensor->storage].kind]); break;
-	case COLUMN_NAME: snprintf(text, size, "%s", tensor->name); break;
-	case COLUMN_SHAPE: tensor_shape_text(tensor, text, size); break;
-	case COLUMN_MAKER: snprintf(text, size, "%s", tensor->writer == NONE ? "-" : plan->graph->op[tensor->writer].type); break;
-	case COLUMN_MODULE: snprintf(text, size, "%s", tensor->writer == NONE ? "-" : plan->graph->op[tensor->writer].module); break;
-	case COLUMN_SOURCE: snprintf(text, size, "%s", tensor->writer == NONE || !plan->graph->op[tensor->writer].src ? "-" : plan->graph->op[tensor->writer].src); break;
-	case COLUMN_DTYPE: snprintf(text, size, "%s", value < 0 ? "-" : dtype_names[value]); break;
-	case COLUMN_PHASE: snprintf(text, size, "%s", value < 0 ? "-" : phase_names[value]); break;
-	case COLUMN_SHARE:
-		if (value > 0)
-			snprintf(text, size, "%.1f %%", 100.0 * (double)value / (double)plan_peak(plan));
-		else
-			text[0] = '\0';
-		break;
-	case COLUMN_FIRST:
-	case COLUMN_LAST:
-		if (present)
-			snprintf(text, size, "%lld", (long long)value);
-		else
-			snprintf(text, size, "-");
-		break;
-	default: snprintf(text, size, "%lld", (long long)value);
-	}
-}
 
 /* The user's choice; the usual columns where there is nobody to choose. */
 static const struct column_sets *sets_of(const struct model *model)
@@ -203,7 +144,7 @@ static void draw_row(struct frame *frame, int y, const struct model *model, uint
 	for (int i = 0; i < layout->count; i++) {
 		enum column column = layout->column[i];
 		char text[300];
-		value_text(model->plan, id, column, text, sizeof text);
+		tensor_value_text(model->plan, id, column, text, sizeof text);
 		if (columns[column].right)
 			frame_right(frame, layout->x[i] + layout->width[i], y, role, text);
 		else
@@ -448,5 +389,5 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 }
 
 const struct view_ops view_tensors = {
-	"Tensors", IN_TENSORS, sizeof(struct tensors), tensors_draw, tensors_command, tensors_free
+	"Tensors", IN_TENSORS, sizeof(struct tensors), tensors_draw, tensors_command, tensors_free, NULL
 };

@@ -18,6 +18,8 @@
  *     tensors          view 4
  *     columns          its columns
  *     columns_chooser  where they are chosen
+ *     tensor_values    what stands in them
+ *     details          such columns in other views
  *     row_filter       which of its rows are shown
  *     frequency        its rows counted
  *     graph            view 5
@@ -102,6 +104,8 @@ struct view_ops {
 	/* Runs a command; false when the view doesn't know it. */
 	bool (*command)(void *state, struct model *model, enum command_id command);
 	void (*free)(void *state);        /* NULL where the state owns nothing */
+	/* Whose commands are valid, where that depends on the state; NULL: always those of `context`. */
+	enum context (*context_now)(const void *state, const struct model *model);
 };
 
 extern const struct view_ops view_overview, view_map, view_order, view_tensors, view_graph, view_devices, view_runs;

@@ -1,0 +1,24 @@
+/* details.h: columns behind a name, of an op or a tensor, where a view has width to spare: dims, life, operator, module, place in the program. */
+#ifndef TIDEMARK_VIEWS_DETAILS_H
+#define TIDEMARK_VIEWS_DETAILS_H
+
+#include "columns.h"
+#include "view.h"
+
+enum { DETAILS = 6 };
+
+struct details {
+	enum column column[DETAILS];
+	int x[DETAILS], width[DETAILS], count;
+	int from;              /* the column at which they begin; where there are none, the end */
+};
+
+/* Of the columns that are wanted, the most wanted first, those that fit between from and end, which they end at. What nothing in the graph has is left out. */
+void details_arrange(const enum column *wanted, int count, const struct plan_index *index, int from, int end, struct details *details);
+/* of_ops: rows are ops, not tensors. */
+void details_titles(struct frame *frame, int y, const struct details *details, bool of_ops);
+void details_of_tensor(struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t tensor);
+/* Dims are those of the op's first result. */
+void details_of_op(struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t op);
+
+#endif
