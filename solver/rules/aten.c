@@ -145,13 +145,16 @@ const struct rule rules_aten[] = {
 	{ "aten.bucketize", "..., v^ -> ...", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.isin", "..., v^ -> ...", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten._embedding_bag", "v^ h, n^, b^ -> b h, ?n, ?b, ?b | v^ h, n^, b^ -> b h, ?o!, ?p!, ?r!", COST_ELEMENT, "0", "i1 i2 o1 o2 o3", "aten._embedding_bag_dense_backward", 0 },
+	{ "aten._embedding_bag_backward", "b^ h, n^, o!, p!, r!, ?q!, ?s! -> v! h", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten._embedding_bag_dense_backward", "b^ h, n^, n^, ?b^, ?b^ -> v! h | b^ h, n^, o!, p!, r! -> v! h", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.index_add", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
 	{ "aten.masked_scatter", "b^ n^.., b^ n^.., k^ e^ -> b n..", COST_ELEMENT, "0 2", "i1", NULL, 0 },
 	{ "aten.slice_scatter", "b n^.., b m^.. -> b n.. | n^.., m^.. -> n..", COST_ELEMENT, "0 1", "", NULL, 0 },
 	{ "aten.index_select", "@gather", COST_ELEMENT, "0", "i1", NULL, 0 },
 	{ "aten.index", "@gather", COST_ELEMENT, "0", "i1", NULL, 0 },
+	{ "aten._unsafe_index", "@gather", COST_ELEMENT, "0", "i1", NULL, 0 },
 	{ "aten.index_put", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
+	{ "aten._unsafe_index_put", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
 	{ "aten._index_put_impl", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
 
 	/* pooling */
@@ -354,6 +357,16 @@ const struct rule rules_aten[] = {
 	{ "tidemark.fetch", ANY, COST_ELEMENT, "", "", NULL, 0 },
 	{ "tidemark.offload_wait", ANY, COST_NONE, "", "", NULL, 0 },
 	{ "prims.convert_element_type", "... -> ...", COST_ELEMENT, "*", "", NULL, TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY | TRAIT_CAST },
+	{ "prims.device_put", "... -> ...", COST_ELEMENT, "*", "", NULL, TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY },
+	{ "prims.fma", ANY, COST_ELEMENT, "0 1 2", "i0|1 i1|0", NULL, 0 },
+	{ "prims.iota", "@source", COST_ELEMENT, "", "", NULL, 0 },
+	{ "prims.inductor_seeds", "@source", COST_NONE, "", "", NULL, TRAIT_RANDOM | TRAIT_NOISE },
+	{ "prims.inductor_lookup_seed", "n^ -> ", COST_ELEMENT, "", "", NULL, 0 },
+	{ "prims.inductor_random", "@source", COST_ELEMENT, "", "", NULL, TRAIT_RANDOM | TRAIT_NOISE },
+	{ "aten.histc", "n^.. -> c!", COST_ELEMENT, "", "", NULL, 0 },
+	/* they make no tensors: a number for the program, a size, a check */
+	CONSTANT("_local_scalar_dense"), CONSTANT("_assert_scalar"), CONSTANT("_assert_async"), CONSTANT("sym_size"), CONSTANT("sym_numel"), { "torch.sym_sum", ANY, COST_NONE, "", "", NULL, 0 },
+	CONSTANT("_assert_tensor_metadata"),
 	{ "tidemark.fetch_buffer", "@source", COST_NONE, "", "", NULL, 0 },
 	{ "tidemark.random_state", "@source", COST_NONE, "", "", NULL, 0 }, /* the generator's seed and offset, for an op that runs again */
 	{ "tidemark.dispatch", "t^ h, t^ e^ -> e c h", COST_ELEMENT, "0 1", "i1", NULL, TRAIT_DISPATCH | TRAIT_ROUTES },

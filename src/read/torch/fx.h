@@ -62,6 +62,7 @@ struct fx_log {
 	size_t room;
 	char symbol[FX_SYMBOLS][24];     /* the first ones without a number */
 	uint32_t symbols;
+	bool fused;                      /* Inductor ran behind these graphs */
 	uint32_t axes, mesh[MESH_AXES];  /* of the DTensors: the sizes "mesh0=8" of dim; 0: nobody says */
 };
 

@@ -139,6 +139,7 @@ static enum status read_files(struct folder *folder, const char *top, const char
 			folder->file[kept++] = folder->file[i];
 	if (kept == 0)
 		return fail(folder->error, BAD_INPUT, "is a directory without graphs: TORCH_COMPILE_DEBUG=1 leaves fx_graph_readable.py in one, TORCH_TRACE=FOLDER logs, XLA_FLAGS=--xla_dump_to=FOLDER modules");
+	log->fused = readable;
 	qsort(folder->file, kept, sizeof *folder->file, compare);
 	for (size_t i = 1; i < kept; i++) {
 		size_t length = parent_of(folder->file[i].name);

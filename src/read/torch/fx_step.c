@@ -9,6 +9,8 @@
 /* A step that a log offers: first the forward, joint or only graph, then its backward graph or NULL. */
 struct offer { const struct fx_graph *first, *backward; };
 
+#define STRANGERS 6    /* types without a rule that are named */
+
 struct making {
 	struct draft *draft;
 	struct rules *rules;
@@ -17,7 +19,8 @@ struct making {
 	const struct fx_log *log;
 	const struct fx_graph *forward;   /* with a backward graph: the forward one */
 	uint32_t *of_forward;             /* [its values]: tensors */
-	uint32_t missing, unknown, tangents;
+	uint32_t missing, unknown, tangents, convolutions;
+	struct { const char *type; uint32_t ops; } stranger[STRANGERS];
 	struct names groups;              /* of collectives: sizes by name */
 	enum phase phase;
 };
@@ -215,6 +218,23 @@ static bool is_view(const struct making *making, const char *type)
 	return (rule && rule->cost == COST_NONE) || prefixed(type, "_c10d_functional.wait_tensor");
 }
 
+/* Of types without a rule the first ones are kept, to be named. */
+static void count_type(struct making *making, const struct op *op)
+{
+	const struct rule *rule = rules_find(making->rules, op->type);
+	making->convolutions += rule && rules_traits(making->rules, op->type) & TRAIT_CONVOLUTION;
+	if (rule || op->collective || prefixed(op->type, "_c10d_functional.wait_tensor"))
+		return;
+	making->unknown++;
+	for (uint32_t i = 0; i < STRANGERS; i++) {
+		if (making->stranger[i].ops && strcmp(making->stranger[i].type, op->type) != 0)
+			continue;
+		making->stranger[i].type = op->type;
+		making->stranger[i].ops++;
+		return;
+	}
+}
+
 /* The op of a node with its values, which follow it in the list; *tensor is of the graph's values. */
 static enum status add_op(struct making *making, const struct fx_graph *graph, uint32_t n, uint32_t *first_value, uint32_t *tensor, const bool *late)
 {
@@ -230,7 +250,7 @@ static enum status add_op(struct making *making, const struct fx_graph *graph, u
 		said.size = moved ? said.size : group_size(making, node);
 		op.collective = &said;
 	}
-	making->unknown += rules_find(making->rules, op.type) == NULL && !op.collective && !prefixed(op.type, "_c10d_functional.wait_tensor");
+	count_type(making, &op);
 	uint32_t id = draft_op(making->draft, &op), source = NONE;
 	enum status status = id == NONE ? NO_MEMORY : OK;
 	for (uint32_t k = 0; k < node->reads && status == OK; k++) {
@@ -360,16 +380,36 @@ static char *advice_on_sizes(const struct fx_log *log, char *text, size_t size)
 	return text;
 }
 
+/* What is assumed of the graph that the log doesn't say, a line each. */
+static void list_assumptions(const struct making *making, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	uint32_t named = 0;
+	words_add(&words, "inputs with a gradient are parameters; there is no optimizer in the log");
+	if (making->tangents)
+		words_add(&words, "\nthe gradient of each result comes from one op that stands for what follows the graph");
+	if (making->convolutions)
+		words_add(&words, "\nwhat kernels take for themselves isn't in the log: on a CPU up to three times its result in each of %u convolution%s and its gradient", making->convolutions,
+			making->convolutions == 1 ? "" : "s");
+	if (making->log->fused)
+		words_add(&words, "\nInductor fuses these ops: results inside of a kernel of its own take no memory then, so that its peak may be lower");
+	if (!making->unknown)
+		return;
+	words_add(&words, "\n%u op%s of a type without a rule (", making->unknown, making->unknown == 1 ? " is" : "s are");
+	for (uint32_t i = 0; i < STRANGERS && making->stranger[i].ops; i++) {
+		named += making->stranger[i].ops;
+		words_add(&words, "%s%.60s %u", i ? ", " : "", making->stranger[i].type, making->stranger[i].ops);
+	}
+	if (named < making->unknown)
+		words_add(&words, ", %u of others", making->unknown - named);
+	words_add(&words, "): results are taken as new memory; --rules FILE gives rules");
+}
+
 static enum status describe(struct making *making, const struct offer *offers, uint32_t count, uint32_t chosen, bool asked)
 {
 	const struct offer *offer = &offers[chosen];
 	char assumed[2000], version[120], graphs[8000], advice[300];
-	int length = snprintf(assumed, sizeof assumed, "inputs with a gradient are parameters; there is no optimizer in the log");
-	if (making->tangents)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthe gradient of each result comes from one op that stands for what follows the graph");
-	if (making->unknown)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u op%s of a type without a rule: results are taken as new memory", making->unknown,
-			making->unknown == 1 ? " is" : "s are");
+	list_assumptions(making, assumed, sizeof assumed);
 	snprintf(version, sizeof version, "%s%.70s%s%s", *offer->first->id ? "[" : "", offer->first->id, *offer->first->id ? "] " : "", offer_kind(offer));
 	list_offers(offers, count, graphs, sizeof graphs);
 	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = chosen + 1, .graph_asked = asked, .format = "PyTorch FX text", .version = version, .missing = making->missing, .assumed = assumed,

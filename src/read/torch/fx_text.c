@@ -142,6 +142,7 @@ static void note(struct reader *reader, struct span line)
 		/* Other artifacts hold graphs too: dynamo's own, Inductor's. They repeat these. */
 		reader->kind = FX_OTHER;
 		reader->kind_said = true;
+		reader->log->fused |= find(line, "\"inductor_output_code\"") != NULL;
 	}
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
 		if (find(line, marks[i].mark)) {

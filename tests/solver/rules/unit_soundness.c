@@ -103,6 +103,8 @@ static const struct soundness_case cases[] = {
 	{ "aten.scatter_add aten.scatter_reduce", "246 243 243 > 246", by_row }, { "aten.searchsorted", "46 43 > 43", by_row },
 	{ "..., v^ -> ...", "246 3 > 246", by_blocks }, { "aten._embedding_bag", "86 4 2 > 26 4 2 2", by_column }, { "aten._embedding_bag_dense_backward", "26 4 4 2 2 > 86", by_column },
 	{ "aten.index_add", "86 4 46 > 86", scatter_rows }, { "aten.masked_scatter", "246 246 36 > 246", by_first }, { "aten.slice_scatter", "246 242 > 246", by_first },
+	{ "aten._embedding_bag_backward", "26 4 2 4 2 2 > 86", by_column }, { "aten.histc", "46 > 8", by_first }, { "prims.inductor_lookup_seed", "4 > -", by_first },
+	{ "aten._unsafe_index_put", "86 4 46 > 86", scatter_rows }, { "aten._unsafe_index", "86 24 > 246", gather_rows },
 	{ "b c y~.. -> b c y..", "2422 > 2444", by_plane }, { "b c y.. -> b c y~..", "2422 > 2444", by_plane }, { "b c y~.. -> b c y.., b c y..", "2444 > 2422 2422", by_plane },
 	{ "b c y.., b c y~.. -> b c y~..", "2422 2444 > 2444", by_plane }, { "b c y.., b c y~.., b c y.. -> b c y~..", "2422 2444 2422 > 2444", by_plane },
 	{ "aten.max_unpool2d", "2422 2422 > 2444", by_plane }, { "aten.im2col", "2246 > 283", by_channel_of_fewer }, { "aten.im2col", "2251 > 244", by_channel_of_fewer }, { "aten.col2im", "283 > 2246", by_channel_of_fewer },
