@@ -3,13 +3,29 @@
 
 uint32_t decoder_norm(struct model *model, const char *name, uint32_t x)
 {
-	return model->config.layer_norms ? layer_norm(model, name, x) : layer_rms_norm(model, name, x);
+	const struct model_config *config = &model->config;
+	if (config->layer_norms && (config->norms_without_bias || config->norms_without_weight))
+		return layer_norm_without(model, name, x, !config->norms_without_weight);
+	return config->layer_norms ? layer_norm(model, name, x) : layer_rms_norm(model, name, x);
+}
+
+/* A sink takes part of every softmax of its head: its share is a sigmoid of the sink less the row's log-sum-exp. Here one number a head weighs the results. */
+static uint32_t sunk(struct model *model, uint32_t context)
+{
+	const struct model_config *config = &model->config;
+	struct shape shape = build_shape(&model->build, context);
+	int64_t width = shape.dim[2] / config->heads;
+	uint32_t sinks = layer_view(model, layer_parameter(model, "sinks", SHAPE(config->heads)), SHAPE(1, 1, config->heads, 1));
+	uint32_t heads = layer_view(model, context, SHAPE(shape.dim[0], shape.dim[1], config->heads, width));
+	return layer_view(model, layer_multiply(model, heads, layer_map(model, "aten.sigmoid.default", sinks)), shape);
 }
 
 uint32_t decoder_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v)
 {
 	const struct model_config *config = &model->config;
 	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v, true) : layer_attention(model, q, k, v, NONE, true);
+	if (config->sinks)
+		context = sunk(model, context);
 	return layer_linear(model, "o_proj", context, config->hidden, config->o_bias);
 }
 
@@ -63,6 +79,12 @@ static uint32_t sandwich_layer(struct model *model, const struct halves *halves,
 	return layer_add(model, x, decoder_norm(model, "post_feedforward_layernorm", worked));
 }
 
+static uint32_t behind_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer)
+{
+	x = layer_add(model, x, decoder_norm(model, "post_attention_layernorm", attended(model, halves, x)));
+	return layer_add(model, x, decoder_norm(model, "post_feedforward_layernorm", fed(model, halves, x, layer)));
+}
+
 static uint32_t plain_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer)
 {
 	x = layer_add(model, x, attended(model, halves, decoder_norm(model, "input_layernorm", x)));
@@ -73,7 +95,7 @@ void decoder_rotary(struct model *model, int64_t width, decoder_attends *attenti
 {
 	static uint32_t (*const layers[])(struct model *model, const struct halves *halves, uint32_t x, int64_t layer) = {
 		[RESIDUAL_ONE_AFTER_THE_OTHER] = plain_layer, [RESIDUAL_PARALLEL] = parallel_layer, [RESIDUAL_PARALLEL_NORM] = parallel_layer,
-		[RESIDUAL_SANDWICH] = sandwich_layer,
+		[RESIDUAL_BEHIND] = behind_layer, [RESIDUAL_SANDWICH] = sandwich_layer,
 	};
 	const struct model_config *config = &model->config;
 	uint32_t ids = layer_input(model, "ids", DTYPE_I64, SHAPE(config->batch, config->seq)), table;

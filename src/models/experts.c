@@ -1,6 +1,13 @@
 /* experts.c: mixtures of experts: a router, products of all experts at once, scores that weigh the experts' inner activations. */
 #include "layers.h"
 
+/* Every expert's own bias, where they have one. */
+static uint32_t biased(struct model *model, const char *name, uint32_t stack)
+{
+	struct shape shape = build_shape(&model->build, stack);
+	return model->config.expert_bias ? layer_add(model, stack, layer_parameter(model, name, SHAPE(shape.dim[0], 1, shape.dim[2]))) : stack;
+}
+
 /* stack [experts, slots, in] by experts' weights [experts, in, out]. */
 static uint32_t grouped_linear(struct model *model, const char *name, uint32_t stack, int64_t out)
 {
@@ -19,15 +26,16 @@ uint32_t experts_routed(struct model *model, uint32_t x)
 	int64_t tokens = config->batch * config->seq, count = config->experts;
 	int64_t slots = config->batch * ((config->seq * config->top_k + count - 1) / count);
 	uint32_t flat = layer_view(model, x, SHAPE(tokens, config->hidden));
-	uint32_t scores = layer_linear(model, "gate", flat, count, false);
+	uint32_t scores = layer_linear(model, "gate", flat, count, config->expert_bias);
 	scores = layer_map(model, config->sigmoid_scores ? "aten.sigmoid.default" : "aten._softmax.default", scores);
 	build_op(build, "tidemark.dispatch_scored", IN(flat, scores));
 	uint32_t stack = build_output(build, build_dtype(build, x), SHAPE(count, slots, config->hidden));
 	uint32_t weights = build_output(build, build_dtype(build, x), SHAPE(count, slots, 1));
 	size_t length = layer_enter(model, "experts");
-	uint32_t gate = grouped_linear(model, "gate_proj", stack, config->expert_ffn);
-	uint32_t up = grouped_linear(model, "up_proj", stack, config->expert_ffn);
+	uint32_t gate = biased(model, "gate_proj_bias", grouped_linear(model, "gate_proj", stack, config->expert_ffn));
+	uint32_t up = biased(model, "up_proj_bias", grouped_linear(model, "up_proj", stack, config->expert_ffn));
 	stack = grouped_linear(model, "down_proj", build_map(build, "tidemark.swiglu_scaled", IN(gate, up, weights)), config->hidden);
+	stack = biased(model, "down_proj_bias", stack);
 	layer_leave(model, length);
 	build_op(build, "tidemark.combine_plain", IN(stack, scores));
 	uint32_t result = build_output(build, build_dtype(build, x), SHAPE(tokens, config->hidden));

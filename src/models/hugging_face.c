@@ -134,7 +134,7 @@ static enum status take_dropout(const json_t *file, const struct hf_type *type, 
 {
 	for (int i = 0; i < 4 && type->dropouts[i]; i++) {
 		const json_t *value = json_object_get(file, type->dropouts[i]);
-		double share = value ? json_number_value(value) : 0.1;
+		double share = value ? json_number_value(value) : type->dropped ? 0.1 : 0;
 		char text[80];
 		if (value && (!json_is_number(value) || share < 0 || share >= 1))
 			return fail(error, BAD_INPUT, "%s is %s: expected a number from 0 to below 1", type->dropouts[i], describe(value, text, sizeof text));
@@ -184,9 +184,12 @@ static enum status take_activation(const json_t *file, const struct hf_type *typ
 		gated ? "silu, gelu and gelu_pytorch_tanh" : "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh and relu");
 }
 
-static enum status take_tied(const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
+/* Of a model of several parts the whole may say it: it does where it says true. */
+static enum status take_tied(const json_t *file, const json_t *whole, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
-	const json_t *value = json_object_get(file, "tie_word_embeddings");
+	const json_t *value = json_object_get(whole, "tie_word_embeddings");
+	if (!value || json_is_false(value))
+		value = json_object_get(file, "tie_word_embeddings") ? json_object_get(file, "tie_word_embeddings") : value;
 	struct model_config *config = &model->config;
 	char text[80];
 	if (value && !json_is_boolean(value))
@@ -310,6 +313,9 @@ static enum status take_others(const json_t *file, const struct hf_type *type, s
 	}
 	if (config->family == FAMILY_T5)
 		status = take_projection(file, config, error);
+	int64_t every = json_integer_value(json_object_get(file, "moe_layer_freq"));
+	if (config->family == FAMILY_DEEPSEEK && every > 1)
+		note(model, "moe_layer_freq is %lld: as in transformers, which doesn't read it, every layer behind the first dense ones has experts", (long long)every);
 	if (config->decoder_layers > LAYERS_MOST)
 		return fail(error, BAD_INPUT, "num_decoder_layers: at most %d", LAYERS_MOST);
 	if (config->residual == RESIDUAL_PARALLEL && json_is_false(json_object_get(file, "use_parallel_residual")))
@@ -370,27 +376,50 @@ static void note_unknown(json_t *file, const struct hf_type *type, struct huggin
 
 /* ---- one file ------------------------------------------------------------------------------------------------ */
 
-static const struct hf_type *type_of(const json_t *file, struct error *error)
+static const struct hf_type *type_named(const char *name)
+{
+	/* text models that are others with positions in three parts, which change no size */
+	static const struct { const char *name, *as; } kin[] = { { "qwen2_vl_text", "qwen2" }, { "qwen2_5_vl_text", "qwen2" }, { "qwen3_vl_text", "qwen3" },
+		{ "qwen2_vl", "qwen2" }, { "qwen2_5_vl", "qwen2" } };
+	for (size_t i = 0; name && i < sizeof kin / sizeof *kin; i++)
+		if (strcmp(name, kin[i].name) == 0)
+			name = kin[i].as;
+	for (const struct hf_type *type = hf_types; name && type->name; type++)
+		if (strcmp(name, type->name) == 0)
+			return type;
+	return NULL;
+}
+
+/* The model's type and *keys, the object that has its sizes: of a model of several parts the text model's. */
+static const struct hf_type *type_of(json_t *file, json_t **keys, struct error *error)
 {
 	const json_t *value = json_object_get(file, "model_type");
-	const char *name = json_string_value(value);
-	char text[80], names[300] = "", hint[120];
+	const char *name = json_string_value(value), *inner;
+	char text[80], names[900] = "", hint[120];
+	json_t *part = json_object_get(file, "text_config");
+	const struct hf_type *type = NULL;
+	*keys = file;
 	if (!value) {
 		fail(error, BAD_INPUT, "model_type is missing: not the config.json of a Hugging Face model");
 		return NULL;
 	}
+	if (json_is_object(part) && (inner = json_string_value(json_object_get(part, "model_type"))) && (type = type_named(inner)))
+		*keys = part;
+	else if ((type = type_named(name)) && type->inner)
+		*keys = json_object_get(file, type->inner);
+	if (type)
+		return type;
 	struct nearest nearest = { .wanted = name ? name : "" };
-	for (const struct hf_type *type = hf_types; type->name; type++) {
-		if (name && strcmp(name, type->name) == 0)
-			return type;
+	for (type = hf_types; type->name; type++) {
 		nearest_consider(&nearest, type->name);
 		snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", type->name);
 	}
-	fail(error, BAD_INPUT, "model_type is %s%s; %s are covered", describe(value, text, sizeof text), name ? nearest_text(&nearest, "", hint, sizeof hint) : "", names);
+	fail(error, BAD_INPUT, "model_type is %s%s; covered are these, and models with one of them as text_config: %s", describe(value, text, sizeof text),
+		name ? nearest_text(&nearest, "", hint, sizeof hint) : "", names);
 	return NULL;
 }
 
-static enum status take_keys(json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
+static enum status take_keys(json_t *file, const json_t *whole, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
 	struct model_config *config = &model->config;
 	enum status status = check_settings(file, type, error);
@@ -403,7 +432,7 @@ static enum status take_keys(json_t *file, const struct hf_type *type, struct hu
 	if (status == OK)
 		status = take_dropout(file, type, config, error);
 	if (status == OK)
-		status = take_tied(file, type, model, error);
+		status = take_tied(file, whole, type, model, error);
 	if (status == OK)
 		status = take_others(file, type, model, error);
 	if (status == OK && config->family != FAMILY_VIT)
@@ -415,19 +444,24 @@ static enum status take_keys(json_t *file, const struct hf_type *type, struct hu
 
 static enum status take_file(json_t *file, struct hugging_face *model, struct error *error)
 {
-	const struct hf_type *type = type_of(file, error);
+	json_t *keys;
+	const struct hf_type *type = type_of(file, &keys, error);
 	if (!type)
 		return BAD_INPUT;
 	*model = (struct hugging_face) { .name = type->name, .config = type->base };
 	model->config.batch = 1;
 	model->config.dropout = type->dropped;
-	enum status status = check_architecture(file, type, error);
-	json_t *keys = type->inner ? json_object_get(file, type->inner) : file;
+	bool part = keys != file && !type->inner;
+	enum status status = part ? OK : check_architecture(file, type, error);
+	if (part)
+		note(model, "the text model alone (%s): what makes tokens of images or sound is left out", type->name);
 	if (type->assumed)
 		note(model, "%s", type->assumed);
+	if (json_is_object(json_object_get(file, "quantization_config")))
+		note(model, "weights are counted as --precision has them, not as quantization_config stores them");
 	if (status == OK && !json_is_object(keys))
 		return fail(error, BAD_INPUT, "%s is missing: expected an object", type->inner);
-	return status == OK ? take_keys(keys, type, model, error) : status;
+	return status == OK ? take_keys(keys, file, type, model, error) : status;
 }
 
 enum status hugging_face_read(const char *text, size_t size, struct hugging_face *model, struct error *error)

@@ -71,6 +71,40 @@ static const struct hf_switch gemma2_switches[] = { BIASES(false), CAP("attn_log
 static const struct hf_switch gemma3_switches[] = { BIASES(false), CAP("attn_logit_softcapping", score_cap, false), CAP("final_logit_softcapping", final_cap, false),
 	{ 0 } };
 
+/* ---- kin of Llama ------------------------------------------------------------------------------------------ */
+
+static const struct hf_size olmo_sizes[] = { DECODER_SIZES(32, 4096, 32, 11008, 50304), GROUPED(HF_FOLLOWS, HF_FOLLOWS), { 0 } };
+static const struct hf_size olmoe_sizes[] = { DECODER_SIZES(16, 2048, 16, 2048, 50304), GROUPED(HF_FOLLOWS, HF_FOLLOWS),
+	ROUTED(64, 8, SIZE("intermediate_size", expert_ffn, 2048)), { 0 } };
+static const struct hf_size granitemoe_sizes[] = { DECODER_SIZES(32, 4096, 32, 11008, 32000), GROUPED(HF_FOLLOWS, HF_FOLLOWS),
+	ROUTED(8, 2, SIZE("intermediate_size", expert_ffn, 11008)), { 0 } };
+static const struct hf_size phimoe_sizes[] = { DECODER_SIZES(32, 4096, 32, 6400, 32064), GROUPED(8, HF_FOLLOWS), ROUTED(16, 2, SIZE("intermediate_size", expert_ffn, 6400)), { 0 } };
+static const struct hf_size gpt_oss_sizes[] = { DECODER_SIZES(36, 2880, 64, 2880, 201088), GROUPED(8, 64), ROUTED(128, 4, SIZE("intermediate_size", expert_ffn, 2880)), { 0 } };
+static const struct hf_size cohere_sizes[] = { DECODER_SIZES(40, 8192, 64, 22528, 256000), GROUPED(HF_FOLLOWS, HF_FOLLOWS), { 0 } };
+static const struct hf_size cohere2_sizes[] = { DECODER_SIZES(40, 8192, 64, 22528, 256000), GROUPED(HF_FOLLOWS, 128), { 0 } };
+static const struct hf_size starcoder2_sizes[] = { DECODER_SIZES(30, 3072, 24, 12288, 49152), GROUPED(2, HF_FOLLOWS), { 0 } };
+static const struct hf_size stablelm_sizes[] = { DECODER_SIZES(32, 2560, 32, 6912, 50304), GROUPED(HF_FOLLOWS, HF_FOLLOWS), { 0 } };
+static const struct hf_size glm_sizes[] = { DECODER_SIZES(40, 4096, 32, 13696, 151552), GROUPED(2, 128), { 0 } };
+static const struct hf_size smollm3_sizes[] = { DECODER_SIZES(36, 2048, 16, 11008, 128256), GROUPED(4, HF_FOLLOWS), { 0 } };
+static const struct hf_size ministral3_sizes[] = { DECODER_SIZES(34, 4096, 32, 14336, 131072), GROUPED(8, 128), { 0 } };
+static const struct hf_size seed_oss_sizes[] = { DECODER_SIZES(64, 4096, 80, 27648, 155136), GROUPED(8, 128), { 0 } };
+static const struct hf_size helium_sizes[] = { DECODER_SIZES(24, 2560, 20, 7040, 48000), GROUPED(20, 128), { 0 } };
+static const struct hf_size ernie_sizes[] = { DECODER_SIZES(18, 1024, 16, 3072, 103424), GROUPED(2, 128), { 0 } };
+static const struct hf_size hunyuan_sizes[] = { DECODER_SIZES(32, 4096, 32, 11008, 290943), GROUPED(HF_FOLLOWS, HF_FOLLOWS), { 0 } };
+static const struct hf_size exaone4_sizes[] = { DECODER_SIZES(32, 4096, 32, 16384, 102400), GROUPED(32, HF_FOLLOWS), { 0 } };
+static const struct hf_switch use_bias_switches[] = { SWITCH("use_bias", qkv_bias, false), SWITCH("use_bias", o_bias, false), SWITCH("use_bias", mlp_bias, false), { 0 } };
+static const struct hf_switch starcoder2_switches[] = { SWITCH("use_bias", qkv_bias, true), SWITCH("use_bias", o_bias, true), SWITCH("use_bias", mlp_bias, true), { 0 } };
+static const struct hf_switch stablelm_switches[] = { SWITCH("use_qkv_bias", qkv_bias, false), { 0 } };
+static const struct hf_switch glm_switches[] = { SWITCH("attention_bias", qkv_bias, true), { 0 } };
+static const struct hf_switch helium_switches[] = { SWITCH("attention_bias", qkv_bias, false), SWITCH("mlp_bias", mlp_bias, false), { 0 } };
+static const struct hf_switch seed_oss_switches[] = { SWITCH("attention_bias", qkv_bias, true), SWITCH("attention_out_bias", o_bias, false), SWITCH("mlp_bias", mlp_bias, false), { 0 } };
+static const struct hf_switch phimoe_switches[] = { BIASES(false), SWITCH("lm_head_bias", head_bias, false), { 0 } };
+static const struct hf_switch gpt_oss_switches[] = { BIASES(true), { 0 } };
+static const struct hf_setting part_rotary_settings[] = { NO_DROPOUT, { 0 } };
+static const struct hf_setting cohere_settings[] = { NO_DROPOUT, ALL_ROTARY, { "use_qk_norm", "false" }, { 0 } };
+static const struct hf_setting stablelm_settings[] = { { "qk_layernorm", "false" }, { "use_parallel_residual", "false" }, { 0 } };
+static const struct hf_setting olmo_settings[] = { NO_DROPOUT, ALL_ROTARY, { "clip_qkv", "null" }, { 0 } };
+
 /* ---- DeepSeek ---------------------------------------------------------------------------------------------- */
 
 #define LATENT_SIZES SIZE("kv_lora_rank", kv_rank, 512), SIZE_OR_NULL("q_lora_rank", q_rank, 1536), SIZE("qk_nope_head_dim", head_width, 128), \
@@ -85,10 +119,9 @@ static const struct hf_size deepseek_v3_sizes[] = {
 	SIZE("n_routed_experts", experts, 256), SIZE("num_experts_per_tok", top_k, 8), SIZE("n_shared_experts", shared_experts, 1),
 	SIZE("moe_intermediate_size", expert_ffn, 2048), { 0 },
 };
-static const struct hf_setting deepseek_v2_settings[] = { { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "pretraining_tp", "1" }, { "moe_layer_freq", "1" },
+static const struct hf_setting deepseek_v2_settings[] = { { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "pretraining_tp", "1" }, 
 	{ "mlp_bias", "false" }, { "scoring_func", "\"softmax\"" }, { 0 } };
-static const struct hf_setting deepseek_v3_settings[] = { { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "pretraining_tp", "1" }, { "moe_layer_freq", "1" },
-	{ "scoring_func", "\"sigmoid\"" }, { 0 } };
+static const struct hf_setting deepseek_v3_settings[] = { { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "pretraining_tp", "1" }, { "scoring_func", "\"sigmoid\"" }, { 0 } };
 
 /* ---- encoders -------------------------------------------------------------------------------------------------- */
 
@@ -99,6 +132,10 @@ static const struct hf_size bert_sizes[] = {
 static const struct hf_setting bert_settings[] = {
 	{ "is_decoder", "false" }, { "add_cross_attention", "false" }, { "tie_word_embeddings", "true" }, { "position_embedding_type", "\"absolute\"" },
 	{ "pruned_heads", "{}" }, { 0 },
+};
+static const struct hf_size roberta_sizes[] = {
+	SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768), SIZE("num_attention_heads", heads, 12), SIZE("intermediate_size", ffn, 3072),
+	SIZE("vocab_size", vocab, 50265), SIZE("max_position_embeddings", positions, 512), SIZE("type_vocab_size", types, 2), { 0 },
 };
 static const struct hf_size vit_sizes[] = {
 	SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768), SIZE("num_attention_heads", heads, 12), SIZE("intermediate_size", ffn, 3072),
@@ -125,6 +162,11 @@ static const struct hf_setting t5_settings[] = { { "is_encoder_decoder", "true" 
 	LLAMA(.gelu_gate = true, .scaled_embedding = true, .residual = RESIDUAL_SANDWICH, .qk_norms = true)
 #define CAPACITY "every expert gets its fair share of the tokens (a capacity factor of 1); the load-balancing loss is left out"
 #define PACKED "queries, keys and values are three products where the library writes one"
+
+#define BERT_LIKE(rows) .base = { .family = FAMILY_BERT }, .tied = true, .activation = "hidden_act", .activation_normal = "gelu", .sizes = rows, \
+	.switches = no_switches, .settings = bert_settings, .dropped = true, .dropouts = { "hidden_dropout_prob", "attention_probs_dropout_prob" }
+#define MULTIPLIED "products of residuals, scores and logits by a constant are left out"
+#define TURNED "every layer turns its queries and keys, also those that the library leaves without positions"
 
 const struct hf_type hf_types[] = {
 	{ .name = "gpt2", .architecture = "GPT2LMHeadModel", .base = { .family = FAMILY_GPT }, .tied = true, .activation = "activation_function",
@@ -158,6 +200,50 @@ const struct hf_type hf_types[] = {
 	{ .name = "gpt_neox", .architecture = "GPTNeoXForCausalLM", LLAMA(.mlp_bias = true, .layer_norms = true, .plain = true, .residual = RESIDUAL_PARALLEL), TO(2048),
 		.activation = "hidden_act", .activation_normal = "gelu", .rotary_normal = 0.25, .sizes = neox_sizes, .switches = neox_switches, .settings = neox_settings,
 		.dropouts = { "hidden_dropout", "attention_dropout" }, .assumed = PACKED },
+	{ .name = "olmo", .architecture = "OlmoForCausalLM", LLAMA(.layer_norms = true, .norms_without_weight = true), TO(2048), SILU, .sizes = olmo_sizes,
+		.switches = attention_switches, .settings = olmo_settings },
+	{ .name = "olmo2", .architecture = "Olmo2ForCausalLM", LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), SILU, .sizes = olmo_sizes,
+		.switches = attention_switches, .settings = rotary_settings },
+	{ .name = "olmo3", .architecture = "Olmo3ForCausalLM", LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), WINDOW(4096), SILU, .sizes = olmo_sizes,
+		.switches = attention_switches, .settings = rotary_settings },
+	{ .name = "olmoe", .architecture = "OlmoeForCausalLM", LLAMA(.whole_qk_norms = true), TO(4096), .sizes = olmoe_sizes, .switches = attention_switches,
+		.settings = mixture_settings, .assumed = CAPACITY },
+	{ .name = "granite", .architecture = "GraniteForCausalLM", LLAMA(.scaled_embedding = true), TO(2048), SILU, .sizes = llama_sizes, .switches = llama_switches,
+		.settings = rotary_settings, .assumed = MULTIPLIED },
+	{ .name = "granitemoe", .architecture = "GraniteMoeForCausalLM", LLAMA(.scaled_embedding = true), TO(2048), .sizes = granitemoe_sizes,
+		.switches = attention_switches, .settings = mixture_settings, .assumed = CAPACITY "; " MULTIPLIED },
+	{ .name = "cohere", .architecture = "CohereForCausalLM", LLAMA(.layer_norms = true, .norms_without_bias = true, .residual = RESIDUAL_PARALLEL_NORM), TO(8192), SILU,
+		.tied = true, .sizes = cohere_sizes, .switches = attention_switches, .settings = cohere_settings, .assumed = MULTIPLIED },
+	{ .name = "cohere2", .architecture = "Cohere2ForCausalLM", LLAMA(.layer_norms = true, .norms_without_bias = true, .residual = RESIDUAL_PARALLEL_NORM), TO(8192),
+		WINDOW(4096), SILU, .tied = true, .sizes = cohere2_sizes, .switches = attention_switches, .settings = cohere_settings, .assumed = MULTIPLIED "; " TURNED },
+	{ .name = "starcoder2", .architecture = "Starcoder2ForCausalLM", LLAMA(.layer_norms = true, .plain = true), TO(4096), WINDOW(HF_FOLLOWS), GELU("hidden_act"),
+		.tied = true, .sizes = starcoder2_sizes, .switches = starcoder2_switches, .settings = no_settings,
+		.dropouts = { "residual_dropout", "embedding_dropout", "attention_dropout" } },
+	{ .name = "stablelm", .architecture = "StableLmForCausalLM", LLAMA(.layer_norms = true), TO(4096), SILU, .rotary_normal = 0.25, .sizes = stablelm_sizes,
+		.switches = stablelm_switches, .settings = stablelm_settings, .dropouts = { "hidden_dropout", "attention_dropout" } },
+	{ .name = "glm", .architecture = "GlmForCausalLM", LLAMA(.qkv_bias = true), TO(131072), SILU, .rotary_normal = 0.5, .sizes = glm_sizes, .switches = glm_switches,
+		.settings = part_rotary_settings, .assumed = "gate and up are two products where the library writes one" },
+	{ .name = "glm4", .architecture = "Glm4ForCausalLM", LLAMA(.qkv_bias = true, .residual = RESIDUAL_SANDWICH), TO(131072), SILU, .rotary_normal = 0.5,
+		.sizes = glm_sizes, .switches = glm_switches, .settings = part_rotary_settings, .assumed = "gate and up are two products where the library writes one" },
+	{ .name = "smollm3", .architecture = "SmolLM3ForCausalLM", LLAMA(), TO(32768), WINDOW(HF_FOLLOWS), .window_asked = true, SILU, .tied = true, .sizes = smollm3_sizes,
+		.switches = llama_switches, .settings = rotary_settings, .assumed = TURNED },
+	{ .name = "ministral", .architecture = "MinistralForCausalLM", LLAMA(), TO(131072), WINDOW(4096), SILU, .sizes = mistral_sizes, .switches = no_switches,
+		.settings = mistral_settings },
+	{ .name = "ministral3", .architecture = "Ministral3ForCausalLM", LLAMA(), TO(262144), WINDOW(HF_FOLLOWS), SILU, .sizes = ministral3_sizes, .switches = no_switches,
+		.settings = mistral_settings },
+	{ .name = "seed_oss", .architecture = "SeedOssForCausalLM", LLAMA(), TO(524288), SILU, .sizes = seed_oss_sizes, .switches = seed_oss_switches,
+		.settings = no_settings, .dropped = true, .dropouts = { "residual_dropout", "attention_dropout" } },
+	{ .name = "helium", .architecture = "HeliumForCausalLM", LLAMA(), TO(4096), SILU, .sizes = helium_sizes, .switches = helium_switches, .settings = rotary_settings },
+	{ .name = "ernie4_5", .architecture = "Ernie4_5ForCausalLM", LLAMA(), TO(131072), SILU, .tied = true, .sizes = ernie_sizes, .switches = use_bias_switches,
+		.settings = rotary_settings },
+	{ .name = "hunyuan_v1_dense", .architecture = "HunYuanDenseV1ForCausalLM", LLAMA(.qk_norms = true), TO(2048), SILU, .sizes = hunyuan_sizes,
+		.switches = attention_switches, .settings = rotary_settings },
+	{ .name = "exaone4", .architecture = "Exaone4ForCausalLM", LLAMA(.qk_norms = true, .residual = RESIDUAL_BEHIND), TO(2048), WINDOW(4096), SILU, .sizes = exaone4_sizes,
+		.switches = no_switches, .settings = rotary_settings, .assumed = TURNED },
+	{ .name = "phimoe", .architecture = "PhimoeForCausalLM", LLAMA(.layer_norms = true), TO(131072), WINDOW(HF_FOLLOWS), .sizes = phimoe_sizes, .switches = phimoe_switches,
+		.settings = rotary_settings, .assumed = CAPACITY },
+	{ .name = "gpt_oss", .architecture = "GptOssForCausalLM", LLAMA(.expert_bias = true, .sinks = true), TO(131072), WINDOW(128), .sizes = gpt_oss_sizes,
+		.switches = gpt_oss_switches, .settings = rotary_settings, .assumed = CAPACITY "; a head's sink is one number that its results are multiplied by, a kernel of its own" },
 	{ .name = "deepseek_v2", .architecture = "DeepseekV2ForCausalLM", LATENT(false), TO(2048), .sizes = deepseek_v2_sizes, .switches = attention_switches,
 		.settings = deepseek_v2_settings, .assumed = CAPACITY },
 	{ .name = "deepseek_v3", .architecture = "DeepseekV3ForCausalLM", LATENT(true), TO(4096), .sizes = deepseek_v3_sizes, .switches = attention_switches,
@@ -165,6 +251,9 @@ const struct hf_type hf_types[] = {
 	{ .name = "bert", .architecture = "BertForMaskedLM", .base = { .family = FAMILY_BERT }, .tied = true, .activation = "hidden_act",
 		.activation_normal = "gelu", .sizes = bert_sizes, .switches = no_switches, .settings = bert_settings, .dropped = true,
 		.dropouts = { "hidden_dropout_prob", "attention_probs_dropout_prob" } },
+	{ .name = "roberta", .architecture = "RobertaForMaskedLM", BERT_LIKE(roberta_sizes) },
+	{ .name = "xlm-roberta", .architecture = "XLMRobertaForMaskedLM", BERT_LIKE(bert_sizes) },
+	{ .name = "camembert", .architecture = "CamembertForMaskedLM", BERT_LIKE(bert_sizes) },
 	{ .name = "vit", .architecture = "ViTForImageClassification", .base = { .family = FAMILY_VIT }, .activation = "hidden_act",
 		.activation_normal = "gelu", .sizes = vit_sizes, .switches = vit_switches, .settings = vit_settings },
 	{ .name = "t5", .architecture = "T5ForConditionalGeneration", .base = { .family = FAMILY_T5, .activation = ACTIVATION_RELU }, .tied = true,
@@ -183,7 +272,7 @@ bool hf_harmless(const char *key)
 		"n_ctx", "n_positions", "tie_word_embeddings", "relative_attention_max_distance", "gradient_checkpointing", "pooler_*", "encoder_stride", "dense_act_fn",
 		"is_gated_act", "scale_decoder_outputs", "feed_forward_proj", "decoder_start_token_id", "mm_tokens_per_image", "vision_config", "cache_implementation",
 		"num_nextn_predict_layers", "n_group", "topk_group", "topk_method", "routed_scaling_factor", "scoring_func", "aux_loss_alpha", "seq_aux", "ep_size",
-		"num_key_value_heads", "head_dim", "qk_head_dim", "num_labels", "finetuning_task", "rotary_emb_base", "use_bidirectional_attention", "mlp_only_layers",
+		"num_key_value_heads", "head_dim", "qk_head_dim", "moe_layer_freq", "no_rope_*", "*_multiplier", "logits_scaling", "logit_scale", "clip_qkv", "swiglu_*", "mtp_*", "use_mtp", "num_labels", "finetuning_task", "rotary_emb_base", "use_bidirectional_attention", "mlp_only_layers", "quantization_config", "text_config",
 		"use_parallel_residual", "rotary_pct", "partial_rotary_factor", "hidden_act", "hidden_activation", "directionality", "position_embedding_type", "prefix", "bos_token",
 		"eos_token", "unk_token", "pad_token", "torchscript", "use_bfloat16", "pruned_heads", "attn_implementation", "max_length", "min_length" };
 	size_t length = strlen(key);

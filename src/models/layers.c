@@ -144,19 +144,35 @@ uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, in
 	return result;
 }
 
-uint32_t layer_norm(struct model *model, const char *name, uint32_t x)
+/* Three operands: x, and where they are there a weight and a bias. */
+static uint32_t normed(struct model *model, const char *name, uint32_t x, bool weight, bool bias)
 {
 	size_t length = layer_enter(model, "%s", name);
 	struct shape shape = build_shape(&model->build, x), statistics = shape;
 	int64_t width = shape.dims ? shape.dim[shape.dims - 1] : 1;
-	uint32_t weight = layer_parameter(model, "weight", SHAPE(width)), bias = layer_parameter(model, "bias", SHAPE(width));
+	uint32_t scale = weight ? layer_parameter(model, "weight", SHAPE(width)) : NONE, shift = bias ? layer_parameter(model, "bias", SHAPE(width)) : NONE, result;
 	if (shape.dims)
 		statistics.dim[shape.dims - 1] = 1;
-	uint32_t result = build_map(&model->build, "aten.native_layer_norm.default", IN(x, weight, bias));
+	if (bias)
+		result = build_map(&model->build, "aten.native_layer_norm.default", IN(x, scale, shift));
+	else if (weight)
+		result = build_map(&model->build, "aten.native_layer_norm.default", IN(x, scale));
+	else
+		result = build_map(&model->build, "aten.native_layer_norm.default", IN(x));
 	build_output(&model->build, DTYPE_F32, statistics);
 	build_output(&model->build, DTYPE_F32, statistics);
 	layer_leave(model, length);
 	return result;
+}
+
+uint32_t layer_norm(struct model *model, const char *name, uint32_t x)
+{
+	return normed(model, name, x, true, true);
+}
+
+uint32_t layer_norm_without(struct model *model, const char *name, uint32_t x, bool weight)
+{
+	return normed(model, name, x, weight, false);
 }
 
 uint32_t layer_rms_norm(struct model *model, const char *name, uint32_t x)

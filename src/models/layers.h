@@ -34,6 +34,8 @@ uint32_t layer_multiply(struct model *model, uint32_t a, uint32_t b);
 uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, int64_t width, uint32_t ids,
 	uint32_t *weight);
 uint32_t layer_norm(struct model *model, const char *name, uint32_t x);
+/* LayerNorm without a bias, or without either. */
+uint32_t layer_norm_without(struct model *model, const char *name, uint32_t x, bool weight);
 uint32_t layer_rms_norm(struct model *model, const char *name, uint32_t x);
 uint32_t layer_dropout(struct model *model, uint32_t x);
 uint32_t layer_add(struct model *model, uint32_t a, uint32_t b);

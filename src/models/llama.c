@@ -1,5 +1,5 @@
 /* llama.c: decoder-only transformers with rotary positions as Llama has them, and those that differ from it in a few places: Mistral, Qwen2 and 3 and
- * their mixtures, Mixtral, Gemma 1 to 3, Phi, Phi-3, GPT-NeoX. What differs are switches of the configuration.
+ * their mixtures, Mixtral, Gemma 1 to 3, Phi, Phi-3, GPT-NeoX, OLMo, Granite, Cohere, StarCoder 2, GLM, GPT-OSS. What differs are switches of the configuration.
  *
  * Where a library writes queries, keys and values (or gate and up) as one product, they are written apart here: the same parameters and FLOPs,
  * and heads can be split over devices.
@@ -34,7 +34,10 @@ static uint32_t turned(struct model *model, uint32_t x, uint32_t cosine, uint32_
 static uint32_t heads_of(struct model *model, const char *name, const char *norm, uint32_t x, int64_t heads)
 {
 	const struct model_config *config = &model->config;
-	x = layer_split_heads(model, layer_linear(model, name, x, heads * config->head_width, config->qkv_bias), heads);
+	x = layer_linear(model, name, x, heads * config->head_width, config->qkv_bias);
+	if (norm && config->whole_qk_norms)
+		x = decoder_norm(model, norm, x);
+	x = layer_split_heads(model, x, heads);
 	return norm && config->qk_norms ? decoder_norm(model, norm, x) : x;
 }
 

@@ -80,6 +80,7 @@ enum model_residual {
 	RESIDUAL_ONE_AFTER_THE_OTHER,
 	RESIDUAL_PARALLEL,         /* both halves read the layer's input, each through a norm of its own (GPT-NeoX) */
 	RESIDUAL_PARALLEL_NORM,    /* both read one norm of it (Phi) */
+	RESIDUAL_BEHIND,           /* one after the other, each half read as it is, with a norm behind it (OLMo 2) */
 	RESIDUAL_SANDWICH,         /* one after the other, with a norm behind each half, too (Gemma 2 and 3) */
 };
 
@@ -93,7 +94,10 @@ struct model_config {
 	bool qkv_bias;                  /* llama, vit, deepseek: queries, keys and values have biases, as in Qwen2 */
 	bool o_bias, mlp_bias, head_bias;  /* llama: so have the output of attention, the feed-forward layer, the projection to the vocabulary; deepseek: o_bias */
 	bool layer_norms;               /* llama: LayerNorm, else RMSNorm */
+	bool norms_without_bias, norms_without_weight; /* llama: LayerNorms without a bias (Cohere), or without either (OLMo) */
 	bool qk_norms;                  /* llama: norms of every head's queries and keys, as in Qwen3 */
+	bool whole_qk_norms;            /* llama: ... of all heads at once, as in OLMo 2 */
+	bool expert_bias, sinks;        /* llama: experts and their router have biases, heads of attention a sink, as in GPT-OSS */
 	bool plain;                     /* llama: the feed-forward layer has no gate */
 	bool gated, unscaled;           /* t5: it has one; the decoder's result goes to the vocabulary as it is */
 	bool gelu_gate;                 /* llama: the gate is a gelu, else a silu */

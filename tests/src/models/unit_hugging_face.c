@@ -55,6 +55,16 @@ Test(hugging_face, missing_keys_have_the_library_s_defaults)
 		{ "{\"model_type\": \"gemma\"}", INT64_C(8537680896) }, { "{\"model_type\": \"gemma2\"}", INT64_C(2614341888) },
 		{ "{\"model_type\": \"gemma3_text\"}", INT64_C(2628658432) }, { "{\"model_type\": \"gemma3\", \"text_config\": {}}", INT64_C(2628658432) },
 		{ "{\"model_type\": \"phi\"}", INT64_C(1418270720) }, { "{\"model_type\": \"phi3\"}", INT64_C(3821079552) }, { "{\"model_type\": \"gpt_neox\"}", INT64_C(20554567680) },
+		{ "{\"model_type\": \"olmo\"}", INT64_C(6888095744) }, { "{\"model_type\": \"olmo2\"}", INT64_C(6888624128) },
+		{ "{\"model_type\": \"olmoe\"}", INT64_C(13361612800) }, { "{\"model_type\": \"granite\"}", INT64_C(6738415616) },
+		{ "{\"model_type\": \"granitemoe\"}", INT64_C(37039116288) }, { "{\"model_type\": \"cohere\"}", INT64_C(34980831232) },
+		{ "{\"model_type\": \"cohere2\"}", INT64_C(34980831232) }, { "{\"model_type\": \"starcoder2\"}", INT64_C(3030371328) },
+		{ "{\"model_type\": \"stablelm\"}", INT64_C(2795443200) }, { "{\"model_type\": \"glm\"}", INT64_C(9399951360) },
+		{ "{\"model_type\": \"smollm3\"}", INT64_C(3075098624) }, { "{\"model_type\": \"ministral3\"}", INT64_C(8489553920) },
+		{ "{\"model_type\": \"seed_oss\"}", INT64_C(28921040896) }, { "{\"model_type\": \"helium\"}", INT64_C(2172643840) },
+		{ "{\"model_type\": \"phimoe\"}", INT64_C(41872793600) }, { "{\"model_type\": \"ernie4_5\"}", 360748032 },
+		{ "{\"model_type\": \"exaone4\"}", INT64_C(9429069824) }, { "{\"model_type\": \"gpt_oss\", \"num_hidden_layers\": 4}", INT64_C(14010590528) },
+		{ "{\"model_type\": \"roberta\"}", 124696665 },
 		{ "{\"model_type\": \"bert\"}", 109514298 }, { "{\"model_type\": \"vit\"}", 85800194 }, { "{\"model_type\": \"t5\"}", 60506624 },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -64,6 +74,25 @@ Test(hugging_face, missing_keys_have_the_library_s_defaults)
 		cr_assert_eq(parameters_of(model.name, &model.config), known[i].parameters, "%s", known[i].text);
 	}
 	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Of a model for images and text, the text model; its embedding is tied where the whole model says so. */
+Test(hugging_face, the_text_part_of_a_model_of_several)
+{
+#define PART(type) "\"text_config\": {\"model_type\": \"" type "\", \"hidden_size\": 48, \"num_hidden_layers\": 3, \"num_attention_heads\": 6, " \
+	"\"num_key_value_heads\": 2, \"intermediate_size\": 112, \"vocab_size\": 311, \"tie_word_embeddings\": false}"
+	static const struct { const char *text; int64_t parameters; } known[] = {
+		{ "{\"model_type\": \"llava\", \"architectures\": [\"LlavaForConditionalGeneration\"], " PART("llama") "}", 97008 },
+		{ "{\"model_type\": \"internvl\", \"tie_word_embeddings\": true, " PART("qwen2") "}", 82320 },
+		{ "{\"model_type\": \"qwen2_5_vl\", " PART("qwen2_5_vl_text") "}", 97248 },
+	};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		struct hugging_face model;
+		struct error error = { 0 };
+		cr_assert_eq(hugging_face_read(known[i].text, strlen(known[i].text), &model, &error), OK, "%s: %s", known[i].text, error.text);
+		cr_assert_eq(parameters_of(model.name, &model.config), known[i].parameters, "%s", known[i].text);
+		cr_assert(strstr(model.notes, "the text model alone"));
+	}
 }
 
 /* Every refusal names the key. */
@@ -130,7 +159,7 @@ Test(hugging_face, keys_that_are_not_understood_are_named)
 	static const char gemma[] = "{\"model_type\": \"gemma2\", \"sliding_window\": 512, \"num_hidden_layers\": 2, \"layer_types\": [\"full_attention\", \"sliding_attention\"]}";
 	struct hugging_face model;
 	cr_assert_eq(hugging_face_read(text, sizeof text - 1, &model, NULL), OK);
-	cr_assert_str_eq(model.notes, "keys that are not understood, and may change the model: sinks, quantization_config");
+	cr_assert_str_eq(model.notes, "weights are counted as --precision has them, not as quantization_config stores them\nkeys that are not understood, and may change the model: sinks");
 	cr_assert_eq(hugging_face_read(gemma, sizeof gemma - 1, &model, NULL), OK);
 	cr_assert_not_null(strstr(model.notes, "windows of 512 tokens"), "%s", model.notes);
 	cr_assert(model.config.seq == HUGGING_FACE_SEQ && hugging_face_fits(&model, 9000, NULL) == OK);
