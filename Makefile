@@ -7,7 +7,7 @@
 BUILD   ?= build
 PREFIX  ?= /usr/local
 CC      ?= cc
-CFLAGS  ?= -O2 -g
+CFLAGS  ?= -O2 -g1
 VERSION := $(shell cat VERSION)
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
