@@ -160,7 +160,7 @@ static enum status add_parameter(struct flat *flat, const struct scope *scope, c
 	return value->count == instruction->shape->leaves ? OK : bad(flat, instruction, "gets a value of another shape");
 }
 
-static enum status body_peak(struct flat *flat, uint32_t computation, int depth, int64_t *peak);
+static enum status body_peak(struct flat *flat, uint32_t computation, bool branch, int depth, int64_t *peak);
 
 /* What the computations that an op runs allocate at most, beside its operands and results. */
 static enum status find_workspace(struct flat *flat, const struct hlo_instruction *instruction, int depth, int64_t *workspace)
@@ -172,7 +172,7 @@ static enum status find_workspace(struct flat *flat, const struct hlo_instructio
 			return bad(flat, instruction, "names no computation");
 		if (depth >= HLO_DEPTH)
 			return too_deep(flat, instruction);
-		enum status status = body_peak(flat, instruction->call[i], depth + 1, &peak);
+		enum status status = body_peak(flat, instruction->call[i], opcode(instruction, "conditional"), depth + 1, &peak);
 		if (status != OK)
 			return status;
 		*workspace = peak > *workspace ? peak : *workspace;
@@ -191,6 +191,26 @@ static bool invariant(const struct hlo_module *module, const struct hlo_instruct
 		return false;
 	const struct hlo_instruction *taken = &body->instruction[root->operand[k]];
 	return opcode(taken, "get-tuple-element") && taken->index == k && opcode(&body->instruction[taken->operand[0]], "parameter");
+}
+
+/* The operand's array that every branch of a conditional gives back untouched as array k; NONE where they don't. in: the operands' arrays, one after another. */
+static uint32_t passed_through(const struct flat *flat, const struct scope *scope, const struct hlo_instruction *conditional, uint32_t k, const struct value *in)
+{
+	uint32_t found = NONE, before = conditional->operands ? scope->computation->instruction[conditional->operand[0]].shape->leaves : 0;
+	for (uint32_t b = 0; b < conditional->calls; b++) {
+		const struct hlo_computation *branch = conditional->call[b] == NONE ? NULL : &flat->module->computation[conditional->call[b]];
+		const struct hlo_instruction *root = branch ? &branch->instruction[branch->root] : NULL;
+		if (!root || b + 1 >= conditional->operands || !opcode(root, "tuple") || k >= root->operands || root->operands != root->shape->leaves)
+			return NONE;
+		const struct hlo_shape *given = scope->computation->instruction[conditional->operand[b + 1]].shape;
+		const struct hlo_instruction *taken = &branch->instruction[root->operand[k]];
+		if (!opcode(taken, "get-tuple-element") || !opcode(&branch->instruction[taken->operand[0]], "parameter") || taken->index >= given->leaves
+			|| given->parts != given->leaves || before + taken->index >= in->count || (found != NONE && in->leaf[before + taken->index] != in->leaf[found]))
+			return NONE;
+		found = before + taken->index;
+		before += given->leaves;
+	}
+	return found;
 }
 
 static enum status add_op(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
@@ -220,6 +240,8 @@ static enum status add_op(struct flat *flat, const struct scope *scope, const st
 		uint32_t same = start && p == skip_from ? i - (end - instruction->shape->part[p].leaves) : NONE;
 		if (loop && invariant(flat->module, instruction, i))
 			same = i;
+		if (opcode(instruction, "conditional"))
+			same = passed_through(flat, scope, instruction, i, &in);
 		if (same < in.count) {
 			flat->tensor[value->leaf[i]].unused = true;
 			value->leaf[i] = in.leaf[same];
@@ -358,12 +380,13 @@ enum status hlo_flatten(struct flat *flat, uint32_t computation)
 	return OK;
 }
 
-/* Bytes that live at most, besides parameters and results: those lie outside. O(flat). */
-static enum status simulate(struct flat *flat, int64_t *peak)
+/* Bytes that live at most, besides parameters and results: those lie outside. Into the memory of a branch's results other things may go before these are
+ * written; a loop's results are its state. O(flat). */
+static enum status simulate(struct flat *flat, bool branch, int64_t *peak)
 {
 	/* A storage dies with the last of the tensors written into it. */
 	uint32_t *last = arena_alloc(flat->arena, flat->tensors, sizeof *last), *root = arena_alloc(flat->arena, flat->tensors, sizeof *root);
-	int64_t *dying = arena_alloc(flat->arena, (size_t)flat->ops + 1, sizeof *dying), live = 0;
+	int64_t *dying = arena_alloc(flat->arena, (size_t)flat->ops + 1, sizeof *dying), live = 0, results = 0;
 	bool *outside = arena_alloc(flat->arena, flat->tensors, sizeof *outside);
 	if (!last || !root || !dying || !outside)
 		return out_of_memory(flat);
@@ -371,13 +394,18 @@ static enum status simulate(struct flat *flat, int64_t *peak)
 		const struct flat_tensor *tensor = &flat->tensor[t];
 		root[t] = tensor->storage == t ? t : root[tensor->storage];   /* written earlier */
 		uint32_t end = tensor->last != NONE ? tensor->last : tensor->writer;
+		end = branch && tensor->result ? flat->ops : end;
 		if (end != NONE && end > last[root[t]])
 			last[root[t]] = end;
-		outside[root[t]] |= tensor->result || tensor->writer == NONE || tensor->unused;
+		outside[root[t]] |= (tensor->result && !branch) || tensor->writer == NONE || tensor->unused;
 	}
 	for (uint32_t t = 0; t < flat->tensors; t++)
-		if (root[t] == t && !outside[t])
+		if (root[t] == t && !outside[t]) {
 			dying[last[t]] += flat->tensor[t].shape->bytes;
+			results += last[t] == flat->ops ? flat->tensor[t].shape->bytes : 0;
+			if (results > BYTES_MAX)
+				return fail(flat->error, BAD_INPUT, "the sizes of a branch's results overflow");
+		}
 	*peak = 0;
 	for (uint32_t i = 0; i < flat->ops; i++) {
 		for (uint32_t k = 0; k < flat->op[i].writes; k++) {
@@ -389,10 +417,11 @@ static enum status simulate(struct flat *flat, int64_t *peak)
 		*peak = live + flat->op[i].workspace > *peak ? live + flat->op[i].workspace : *peak;
 		live -= dying[i];
 	}
+	*peak -= *peak < results ? *peak : results;
 	return *peak > BYTES_MAX ? fail(flat->error, BAD_INPUT, "the sizes of a loop's buffers overflow") : OK;
 }
 
-static enum status body_peak(struct flat *flat, uint32_t computation, int depth, int64_t *peak)
+static enum status body_peak(struct flat *flat, uint32_t computation, bool branch, int depth, int64_t *peak)
 {
 	*peak = flat->body[computation];
 	if (*peak >= 0)
@@ -406,7 +435,7 @@ static enum status body_peak(struct flat *flat, uint32_t computation, int depth,
 	if (status == OK) {
 		find_last(&body);
 		share(&body, true);
-		status = simulate(&body, peak);
+		status = simulate(&body, branch, peak);
 	}
 	if (status == OK)
 		flat->body[computation] = *peak;

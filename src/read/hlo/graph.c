@@ -318,7 +318,7 @@ static enum status describe(struct making *making, const char *format, bool open
 	}
 	if (module->assigned) {
 		int64_t total = module->arguments + module->temporary + module->outputs + module->constants;
-		snprintf(by, sizeof by, "XLA's buffer assignment: arguments %lld, temporaries %lld, results beside them %lld, constants %lld B", (long long)module->arguments,
+		snprintf(by, sizeof by, "XLA's buffer assignment: arguments %lld, temporaries %lld, results beside them %lld, constants %lld B; with the holes in its layout, which layout=file shows", (long long)module->arguments,
 			(long long)module->temporary, (long long)module->outputs, (long long)module->constants);
 		about.intake.peak = total;
 		about.intake.peak_by = by;

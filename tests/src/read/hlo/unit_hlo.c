@@ -56,6 +56,41 @@ Test(hlo, a_step_has_phases_kinds_modules_and_places_in_the_source)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* What all branches give back untouched is no result; what lies in the memory of the others before they are written takes none. */
+Test(hlo, a_conditional_has_its_dearest_branch_beside_its_results)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_file("tests/corpus/hlo/conditional.txt", false, &error);
+	cr_assert(graph, "%s", error.text);
+	const struct op *op = op_named(graph, "cond");
+	cr_expect_eq(graph->tensors, 4);
+	cr_expect_eq(op->workspace, 2 * 64 * 64 * 4 - 256 * 4, "the product and its transpose, but for the result's kilobyte: %ld", (long)op->workspace);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* A hundred thousand results in one place: once this took seconds. */
+Test(hlo, what_is_written_in_place_again_and_again_is_found_at_once)
+{
+	struct hlo_module module;
+	struct error error = { 0 };
+	size_t size = 0;
+	char *text = NULL;
+	FILE *stream = open_memstream(&text, &size);
+	fprintf(stream, "HloModule m, is_scheduled=true\n\nENTRY main {\n  a.0 = f32[4]{0} parameter(0)\n");
+	for (int i = 1; i <= 20000; i++)
+		fprintf(stream, "  a.%d = f32[4]{0} add(a.%d, a.%d)\n", i, i - 1, i - 1);
+	fprintf(stream, "  ROOT r = f32[4]{0} negate(a.20000)\n}\n");
+	fclose(stream);
+	struct graph *graph = hlo_text_read(text, size, &module, &error) == OK ? hlo_graph(&module, false, "HLO", &error) : NULL;
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->storages, 2);
+	hlo_free(&module);
+	graph_release(graph);
+	free(text);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(hlo, a_donated_argument_is_written_in_place)
 {
 	struct error error = { 0 };
