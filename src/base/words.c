@@ -52,3 +52,11 @@ void words_print(FILE *stream, const char *head, int column, const char *text)
 	}
 	fputc('\n', stream);
 }
+
+const char *words_of_place(const char *place)
+{
+	size_t length = strcspn(place, ":");
+	while (length > 0 && place[length - 1] != '/')
+		length--;
+	return place + length;
+}

@@ -16,5 +16,7 @@ void words_add(struct words *words, const char *format, ...) __attribute__((form
 void words_print(FILE *stream, const char *head, int column, const char *text);
 /* A word for a shell's command line, in quotes where it has more than letters, digits and ./:=+@%,_- in it. */
 void words_add_quoted(struct words *words, const char *word);
+/* Of a place in a program's source, "/home/me/model.py:6 in forward", the part behind the folders: a pointer into it. */
+const char *words_of_place(const char *place);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "src/base/dot_text.h"
 #include "src/base/safe_text.h"
+#include "src/base/words.h"
 #include "draw.h"
 #include "groups.h"
 #include "place.h"
@@ -168,7 +169,10 @@ static void write_node(const struct writer *writer, uint32_t id)
 	else if (node->bytes == 0)
 		fputs(", style=\"filled,rounded,dashed\"", writer->stream);
 	fputs(", tooltip=", writer->stream);
-	clean_name(writer->stream, drawing->graph->op[node->main].name);
+	const struct op *main = &drawing->graph->op[node->main];
+	char tip[400];
+	snprintf(tip, sizeof tip, "%.200s%s%.150s", main->name, main->src ? " at " : "", main->src ? words_of_place(main->src) : "");
+	clean_name(writer->stream, tip);
 	if (writer->place)
 		fprintf(writer->stream, ", pos=\"%.0f,%.0f\"", writer->place[id].x, writer->place[id].y);
 	fputs("];\n", writer->stream);

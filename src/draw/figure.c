@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "src/base/words.h"
 #include "figure.h"
 #include "src/plan/timeline.h"
 
@@ -179,7 +180,8 @@ void timeline_note(const struct plan *plan, char *note, size_t size)
 	char text[32];
 	if (ordered->peak_position == NONE)
 		return;
-	int used = snprintf(note, size, "peak at position %u: %.60s", ordered->peak_position, plan->graph->op[ordered->result.order[ordered->peak_position]].name);
+	const struct op *peak = &plan->graph->op[ordered->result.order[ordered->peak_position]];
+	int used = snprintf(note, size, "peak at position %u: %.60s%s%.60s", ordered->peak_position, peak->name, peak->src ? " at " : "", peak->src ? words_of_place(peak->src) : "");
 	if (ordered->result.proof.bound > 0 && used > 0 && (size_t)used < size)
 		snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s", bytes_text(ordered->result.proof.bound, text, sizeof text),
 			proof_closed(&ordered->result.proof) ? " (reached)" : "");

@@ -217,7 +217,8 @@ static void draw_neighbours(struct frame *frame, int y, const struct model *mode
 	int height = frame->window.height;
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	int x = 1 + frame_name(frame, 1, y + 1, frame->window.width - 1, ROLE_TITLE, op->name);
-	x += frame_print(frame, x + 2, y + 1, ROLE_FAINT, "%s  %s", op->type, phase_names[op->phase]);
+	x += 2 + frame_print(frame, x + 2, y + 1, ROLE_FAINT, "%s  %s", op->type, phase_names[op->phase]);
+	view_source(frame, x + 2, y + 1, frame->window.width - x - 2, op);
 	y = draw_tensors(frame, y + 2, height - 2, model, &model->plan->graph->reads, true);
 	draw_tensors(frame, y, height, model, &model->plan->graph->writes, false);
 }

@@ -283,6 +283,8 @@ static void draw_info(struct frame *frame, int y, const struct model *model)
 	snprintf(text, sizeof text, "largest %s at %s", bytes_text(holes.largest, a, sizeof a), bytes_text(holes.largest_offset, b, sizeof b));
 	if (holes.count > 0)
 		frame_part(frame, &x, y, width, ROLE_TEXT, text);
+	if (x > 0)
+		view_source(frame, x + 2, y, width - x - 2, &plan->graph->op[model->op]);
 	x = 0;
 	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), a, sizeof a), proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");
 	frame_part(frame, &x, y + 1, width, ROLE_TEXT, text);

@@ -72,7 +72,8 @@ static void draw_pane(struct frame *frame, struct rect rect, struct order_view *
 	while (chosen + 1 < count && view->candidate[chosen].op != model->op)
 		chosen++;
 	frame_text(frame, 0, y + 3, rect.width, ROLE_LABEL, "why");
-	frame_text(frame, 7, y + 3, rect.width - 7, ROLE_TEXT, schedule_why(schedule, view->candidate, count, chosen, schedule->moves == 0));
+	int x = 7 + frame_text(frame, 7, y + 3, rect.width - 7, ROLE_TEXT, schedule_why(schedule, view->candidate, count, chosen, schedule->moves == 0));
+	view_source(frame, x + 2, y + 3, rect.width - x - 2, &model->plan->graph->op[model->op]);
 	struct details details;
 	order_candidates_title(frame, y + 4, model, count, &details);
 	uint32_t top = scroll_to(0, chosen, count, rows);

@@ -84,8 +84,7 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 	snprintf(text, sizeof text, "  %s  %s", op->type, phase_names[op->phase]);
 	if (x + text_cells(text) <= room)
 		x += frame_text(frame, x, y, room - x, ROLE_FAINT, text);
-	if (op->src && x + 2 < room)
-		frame_name(frame, x + 2, y, room - x - 2, ROLE_LABEL, op->src);
+	view_source(frame, x + 2, y, room - x - 2, op);
 }
 
 /* How low any order could be, and why not lower. */

@@ -184,7 +184,9 @@ static void draw_detail(struct frame *frame, int y, const struct model *model, u
 	FOR_ROW(i, &graph->users, tensor->storage)
 		if (model->plan->ordered->position[graph->users.item[i]] > model->plan->ordered->position[last])
 			last = graph->users.item[i];
-	frame_name(frame, x, y, width - x, ROLE_TEXT, graph->op[last].name);
+	x += frame_name(frame, x, y, width - x, ROLE_TEXT, graph->op[last].name);
+	if (tensor->writer != NONE)
+		view_source(frame, x + 2, y, width - x - 2, &graph->op[tensor->writer]);
 }
 
 /* The marked tensors' sum, in all and at the peak. */

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <stdarg.h>
 
+#include "src/base/words.h"
+
 const struct view_ops *const views[VIEWS] = {
 	&view_overview, &view_map, &view_order, &view_tensors, &view_graph, &view_devices, &view_runs
 };
@@ -237,4 +239,17 @@ bool row_command(enum command_id command, uint32_t *row, uint32_t rows, int page
 		target = (int64_t)rows - 1;
 	*row = target < 0 ? 0 : (uint32_t)target;
 	return true;
+}
+
+int view_source(struct frame *frame, int x, int y, int width, const struct op *op)
+{
+	char text[200];
+	const char *place = op->src ? op->src : "";
+	if (text_cells(place) <= width)
+		return frame_text(frame, x, y, width, ROLE_LABEL, place);
+	place = words_of_place(place);
+	if (text_cells(place) <= width)
+		return frame_text(frame, x, y, width, ROLE_LABEL, place);
+	snprintf(text, sizeof text, "%.*s", (int)strcspn(place, " "), place);
+	return text_cells(text) <= width ? frame_text(frame, x, y, width, ROLE_LABEL, text) : 0;
 }

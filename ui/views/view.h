@@ -141,6 +141,9 @@ bool text_contains(const char *text, const char *part);
 char *count_text(uint64_t count, char text[32]);
 /* How far a value is above its bound: "1.25 %", and not 0.00 % where it is above; "unknown" without a bound. */
 char *gap_text(int64_t value, int64_t bound, char *text, size_t size);
+/* Where an op stands in the program's source, as much of it as fits: all, without the folders, without the function. Nothing of one that nobody knows.
+ * Returns the cells. */
+int view_source(struct frame *frame, int x, int y, int width, const struct op *op);
 /* First row to show so that row stays inside a list of so many visible rows, moving as little as possible. */
 uint32_t scroll_to(uint32_t top, uint32_t row, uint32_t rows, int visible);
 /* Moves a row number by a movement command within rows; false for other commands. page: rows of a page. */
