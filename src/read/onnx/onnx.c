@@ -5,7 +5,9 @@
 #include "onnx.h"
 #include "shapes.h"
 #include "solver/rules/rules.h"
+#include "src/base/words.h"
 
+#define SYMBOLS 3       /* that are asked for at once */
 #define DEPTH_MOST 64   /* graphs in graphs: protocol buffers themselves end at a hundred messages in one another */
 
 struct reader {
@@ -20,7 +22,7 @@ struct reader {
 	uint32_t shapes;
 	size_t room;
 	uint32_t inferred, missing, subgraphs;
-	char symbol[64];              /* of a missing size, to be asked for */
+	char symbol[SYMBOLS][64];     /* of missing sizes, to be asked for: the first ones */
 	struct wire producer, version;
 	uint64_t ir;
 };
@@ -62,6 +64,18 @@ static struct onnx_shape *shape_of(struct reader *reader, const char *name)
 
 /* ---- what the file says of tensors ------------------------------------------------------ */
 
+/* The name of a size that nobody gave; "unk__" stands for what shape inference gave up. */
+static void keep_symbol(struct reader *reader, struct wire name)
+{
+	char text[64];
+	snprintf(text, sizeof text, "%.*s", (int)wire_size(name), (const char *)name.at);
+	for (size_t i = 0; i < SYMBOLS && strncmp(text, "unk__", 5) != 0 && strcmp(reader->symbol[i], text) != 0; i++)
+		if (!*reader->symbol[i]) {
+			snprintf(reader->symbol[i], sizeof *reader->symbol, "%s", text);
+			return;
+		}
+}
+
 /* TensorShapeProto.Dimension: dim_value 1, dim_param 2. */
 static bool read_dim(struct reader *reader, struct wire body, int64_t *size)
 {
@@ -79,8 +93,8 @@ static bool read_dim(struct reader *reader, struct wire body, int64_t *size)
 				known = true;
 			}
 		}
-		if (field.number == 2 && field.type == 2 && !known && !*reader->symbol && wire_size(field.body) < 60)
-			snprintf(reader->symbol, sizeof reader->symbol, "%.*s", (int)wire_size(field.body), (const char *)field.body.at);
+		if (field.number == 2 && field.type == 2 && !known && wire_size(field.body) > 0 && wire_size(field.body) < 60)
+			keep_symbol(reader, field.body);
 	}
 	return known;
 }
@@ -479,7 +493,7 @@ static enum status describe(struct reader *reader, struct wire graph)
 {
 	struct wire_field field;
 	const char *name = NULL;
-	char version[200], advice[160], assumed[300] = "weights are parameters, their values are not looked at; views share memory with what they are of";
+	char version[200], advice[300], assumed[300] = "weights are parameters, their values are not looked at; views share memory with what they are of";
 	while (wire_next(&graph, &field))
 		if (field.number == 2 && field.type == 2)
 			name = text_of(reader, field.body);
@@ -489,8 +503,11 @@ static enum status describe(struct reader *reader, struct wire graph)
 			reader->subgraphs == 1 ? "" : "s", reader->subgraphs == 1 ? "is" : "are");
 	snprintf(version, sizeof version, "IR %llu, by %.*s %.*s", (unsigned long long)reader->ir, (int)least(wire_size(reader->producer), 80),
 		reader->producer.at ? (const char *)reader->producer.at : "", (int)least(wire_size(reader->version), 40), reader->version.at ? (const char *)reader->version.at : "");
-	if (*reader->symbol && strncmp(reader->symbol, "unk__", 5) != 0)   /* those stand for what shape inference gave up */
-		snprintf(advice, sizeof advice, "--dim %s=SIZE gives a symbolic size", reader->symbol);
+	struct words words = { advice, sizeof advice, 0 };
+	for (size_t i = 0; i < SYMBOLS && *reader->symbol[i]; i++)
+		words_add(&words, "--dim %s=SIZE ", reader->symbol[i]);
+	if (**reader->symbol)
+		words_add(&words, "give%s symbolic size%s", *reader->symbol[1] ? "" : "s a", *reader->symbol[1] ? "s" : "");
 	else
 		snprintf(advice, sizeof advice, "python -c \"import onnx; onnx.shape_inference.infer_shapes_path('IN', 'OUT', data_prop=True)\" writes shapes into the file");
 	struct about about = { .intake = { .said = true, .format = "ONNX model", .version = version, .inferred = reader->inferred, .missing = reader->missing, .assumed = assumed,
