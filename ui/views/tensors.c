@@ -4,6 +4,8 @@
 #include "frequency.h"
 #include "tensor_values.h"
 
+#define BEHIND_SOURCE 40   /* cells kept for what stands behind the place in the source */
+
 struct tensors {
 	enum column sort;
 	bool reversed, aliases;
@@ -170,6 +172,8 @@ static void draw_detail(struct frame *frame, int y, const struct model *model, u
 	else {
 		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "written by ");
 		x += frame_name(frame, x, y, width / 3, ROLE_TEXT, graph->op[tensor->writer].name);
+		int source = view_source(frame, x + 2, y, width - x - BEHIND_SOURCE, &graph->op[tensor->writer]);
+		x += source > 0 ? source + 2 : 0;
 	}
 	uint32_t users = csr_length(&graph->users, tensor->storage);
 	char text[48];
@@ -185,8 +189,8 @@ static void draw_detail(struct frame *frame, int y, const struct model *model, u
 		if (model->plan->ordered->position[graph->users.item[i]] > model->plan->ordered->position[last])
 			last = graph->users.item[i];
 	x += frame_name(frame, x, y, width - x, ROLE_TEXT, graph->op[last].name);
-	if (tensor->writer != NONE)
-		view_source(frame, x + 2, y, width - x - 2, &graph->op[tensor->writer]);
+	if (tensor->writer == NONE)
+		view_source(frame, x + 2, y, width - x - 2, &graph->op[last]);
 }
 
 /* The marked tensors' sum, in all and at the peak. */
