@@ -114,12 +114,16 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 		}
 }
 
-/* The card: what was got of the file. */
-static void write_input(const struct graph *graph, FILE *stream)
+/* The card: what was got of the file. What it advises is left out where it is done. */
+static void write_input(const struct plan *plan, FILE *stream)
 {
-	char *text = card_text(graph);
+	char *text = card_text(plan->input);
 	for (const char *at = text ? text : ""; *at; at += strcspn(at, "\n") + 1) {
 		size_t label = strcspn(at, ":");
+		if (plan->scenario.value[K_train] && strncmp(at, "to get the rest: --set train", 28) == 0) {
+			at += strcspn(at, "\n");
+			continue;
+		}
 		fprintf(stream, "  %-22.*s ", (int)label, at);
 		at += label + 2;
 		fprintf(stream, "%.*s\n", (int)strcspn(at, "\n"), at);
@@ -160,7 +164,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	char gap[80], ground[300], remark[400];
 	const struct graph *graph = plan->graph;
 	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n", plan->input->name, graph->ops, graph->tensors, graph->storages);
-	write_input(plan->input, stream);
+	write_input(plan, stream);
 	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");
 	line(stream, "peak, program order", plan->ordered->program_peak, "");
 	snprintf(remark, sizeof remark, "by %s; %s", plan->ordered->result.winner,
