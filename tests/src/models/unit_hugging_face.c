@@ -27,7 +27,7 @@ Test(hugging_face, small_files_have_the_parameters_of_the_library)
 		{ "gpt2", 72960 }, { "llama", 153408 }, { "mistral", 104256 }, { "qwen2", 100352 }, { "deepseek_v2", 172104 }, { "deepseek_v3", 144322 },
 		{ "bert", 57956 }, { "vit", 51371 }, { "t5", 99712 }, { "mixtral_tied", 145296 }, { "qwen2_moe_dense_layers", 123360 }, { "qwen3_head", 82152 },
 		{ "qwen3_moe_dense_layers", 143808 }, { "gemma_untied", 82656 }, { "gemma2", 76032 }, { "gemma3_text", 76152 }, { "phi_norms", 57827 }, { "phi3", 68208 },
-		{ "gpt_neox", 98736 }, { "gpt_neox_one_after_the_other", 89584 },
+		{ "gpt_neox", 98736 }, { "gpt_neox_one_after_the_other", 89584 }, { "gpt_oss", 246414 },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		char path[200];
