@@ -168,6 +168,8 @@ static void draw_outlook(struct frame *frame, struct devices *view, const struct
 		return;
 	}
 	gantt_take(&view->gantt, &outlook->timetable, outlook->fingerprint);
+	view->gantt.passes = model->plan->scenario.value[K_accumulation];
+	view->gantt.step = model->plan->speed.time;
 	if (part == PART_SCHEDULE)
 		gantt_draw(frame, all, &view->gantt, &outlook->timetable, outlook->machine.memory);
 	else

@@ -249,7 +249,11 @@ static void draw_totals(struct frame *frame, int y, int end, const struct gantt 
 	frame_part(frame, &x, y, end, ROLE_TITLE, text);
 	snprintf(text, sizeof text, "bubble %.1f %%", timetable_bubble(timetable) / 10.0);
 	frame_part(frame, &x, y, end, ROLE_TITLE, text);
-	snprintf(text, sizeof text, "step %s", time_text(timetable->time, word, sizeof word));
+	if (gantt->passes > 1) {
+		snprintf(text, sizeof text, "one of %lld passes %s", (long long)gantt->passes, time_text(timetable->time, word, sizeof word));
+		frame_part(frame, &x, y, end, ROLE_WARN, text);
+	}
+	snprintf(text, sizeof text, "step %s", time_text(gantt->passes > 1 ? gantt->step : timetable->time, word, sizeof word));
 	frame_part(frame, &x, y, end, ROLE_TEXT, text);
 	snprintf(text, sizeof text, "%u a row", gantt->group);
 	if (gantt->group > 1)
