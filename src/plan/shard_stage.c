@@ -26,7 +26,9 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 			note(notes, "no op has a batch to split: the batch is 1, or shapes are not known; %s %u cuts only the states of parameters",
 				mesh->axis[a].name, mesh->axis[a].size);
 		else if (!any)
-			note(notes, "nothing in the graph is for %s to split", mesh->axis[a].name);
+			note(notes, "nothing in the graph is for %s to split: the %u devices along it hold and run the same", mesh->axis[a].name, mesh->axis[a].size);
+		else if (roles[a].role[0] == ROLE_EXPERTS && least_extent(units, ROLE_EXPERTS) == 0)
+			note(notes, "the graph has no experts for %s %u: it splits the batch, and cuts no parameter", mesh->axis[a].name, mesh->axis[a].size);
 	}
 }
 

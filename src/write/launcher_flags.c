@@ -97,6 +97,23 @@ static bool find_asked(const struct units *units, const struct sharding *shardin
 	return false;
 }
 
+/* What no launcher does: axes that have nothing of their own to split. Without experts a split of the batch is data parallelism, whatever the axis is called;
+ * but launchers cut states over all devices of that. */
+static const char *nothing_to_split(const struct units *units, struct asked *asked)
+{
+	if (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) == 0)
+		return "nothing has a sequence for context parallelism";
+	if (asked->tp > 1 && least_extent(units, ROLE_HEADS) + least_extent(units, ROLE_FFN) + least_extent(units, ROLE_VOCABULARY) == 0)
+		return "no weights are found for tensor parallelism";
+	if (asked->ep > 1 && least_extent(units, ROLE_EXPERTS) == 0) {
+		if (asked->zero > 0)
+			return "there are no experts: launchers cut states over all devices that split the batch, ep among them";
+		asked->dp *= asked->ep;
+		asked->ep = 1;
+	}
+	return NULL;
+}
+
 /* ZeRO stages as Megatron's own FSDP has them. */
 static const char *const megatron_zero[] = { "", " --use-distributed-optimizer",
 	" --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads", " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params" };
@@ -111,8 +128,6 @@ static const char *say_megatron(struct words *words, const struct units *units, 
 		return "Megatron-LM has transformers alone, and no attention heads are found here";
 	if (heads % asked->tp != 0)
 		return "Megatron-LM cuts heads into equal numbers alone";
-	if (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) == 0)
-		return "nothing has a sequence for context parallelism";
 	if (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) % (2 * asked->cp) != 0)
 		return "Megatron-LM cuts sequences into twice as many equal pieces as context parallel ranks";
 	words_add(words, "--tensor-model-parallel-size %u --pipeline-model-parallel-size %lld", asked->tp, (long long)asked->pp);
@@ -190,13 +205,14 @@ void launcher_flags_find(const struct units *units, const struct sharding *shard
 	struct asked asked;
 	const char *at, *refused[LAUNCHER_COUNT] = { NULL };
 	bool known = find_asked(units, sharding, scenario, &asked, &at);
+	const char *idle = known ? nothing_to_split(units, &asked) : NULL;
 	for (int i = 0; i < LAUNCHER_COUNT; i++) {
 		struct words words = { flags[i].text, sizeof flags[i].text, 0 };
 		flags[i].text[0] = '\0';
 		if (!known)
 			words_add(&words, "no flags place or split \"%.100s\" as this plan does", at ? at : "");
 		else
-			refused[i] = i == LAUNCHER_MEGATRON ? say_megatron(&words, units, &asked, scenario)
+			refused[i] = idle ? idle : i == LAUNCHER_MEGATRON ? say_megatron(&words, units, &asked, scenario)
 				: i == LAUNCHER_DEEPSPEED ? say_deepspeed(&words, units, &asked, scenario) : say_fsdp(&words, &asked);
 		if (refused[i])
 			words_add(&words, "%s", refused[i]);

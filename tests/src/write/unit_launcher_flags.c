@@ -97,9 +97,19 @@ Test(launcher_flags, what_no_flags_say_is_said)
 	for (int i = 0; i < LAUNCHER_COUNT; i++)
 		expect(&flags[i], false, "no flags place");
 	close_setting(&setting);
+	open_setting(&setting, "gpt");    /* no experts: ep is data parallelism */
+	find(&setting, (struct degrees) { 4, 1, 1, 2, 1 }, 0, false, flags);
+	cr_expect_null(strstr(flags[LAUNCHER_MEGATRON].text, "expert"), "%s", flags[LAUNCHER_MEGATRON].text);
+	expect(&flags[LAUNCHER_MEGATRON], true, "--micro-batch-size 8");
+	expect(&flags[LAUNCHER_FSDP], true, "(8,)");
+	find(&setting, (struct degrees) { 4, 1, 1, 2, 1 }, 3, false, flags);
+	for (int i = 0; i < LAUNCHER_COUNT; i++)
+		expect(&flags[i], false, "no experts");
+	close_setting(&setting);
 	open_setting(&setting, "resnet18");
 	find(&setting, (struct degrees) { 2, 1, 4, 1, 1 }, 0, false, flags);
-	expect(&flags[LAUNCHER_MEGATRON], false, "no attention heads");
+	for (int i = 0; i < LAUNCHER_COUNT; i++)
+		expect(&flags[i], false, "nothing has a sequence");
 	find(&setting, (struct degrees) { 8, 1, 1, 1, 1 }, 0, false, flags);
 	expect(&flags[LAUNCHER_FSDP], true, "NO_SHARD");
 	close_setting(&setting);
