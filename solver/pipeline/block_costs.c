@@ -115,6 +115,7 @@ struct costing {
 	uint32_t *last;               /* [storages] the last op of the forward or backward pass that touches it */
 	bool *saved, *gradient;       /* [storages] */
 	bool *part;                   /* [storages] of a gradient that several blocks make: it waits for the others, or is added to a sum at once */
+	int64_t *waits;               /* [storages] of a parameter: bytes of gradients that wait for all of them */
 	bool *weight;                 /* [ops] only makes gradients of weights */
 };
 
@@ -485,6 +486,32 @@ static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, i
 	}
 }
 
+/* Bytes of a gradient while it waits for an update: a cast that makes it larger can wait too. */
+static int64_t waiting_bytes(const struct costing *costing, uint32_t s)
+{
+	const struct graph *graph = costing->units->graph;
+	uint32_t op = graph->storage[s].allocator, root = graph->storage[s].root;
+	int64_t bytes = graph->storage[s].bytes;
+	if (op == NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+		return bytes;
+	uint32_t from = graph->reads.item[graph->reads.start[op]];
+	const struct storage *storage = &graph->storage[graph->tensor[from].storage];
+	bool same = !storage->persistent && elements_of(graph, from) == elements_of(graph, root);
+	return same && storage->bytes < bytes ? storage->bytes : bytes;
+}
+
+/* joint: what waits isn't counted again where its own update runs. */
+static void add_waiting(struct costing *costing, uint32_t s, uint32_t parameter)
+{
+	const struct graph *graph = costing->units->graph;
+	uint32_t home = costing->blocks->home[parameter];
+	int64_t whole = graph->storage[parameter].bytes, bytes = waiting_bytes(costing, s);
+	costing->waits[parameter] += costing->work->joint ? bytes : 0;
+	if (home != NONE && whole > 0)
+		costing->cost[home].waiting[class_of(costing, graph->storage[parameter].root)]
+			+= (int64_t)((double)bytes * ((double)storage_bytes(costing, parameter) / (double)whole));
+}
+
 /* Every op of the update on 1, 1/2, 1/4, ... of what it touches: states lie as their parameter does. */
 static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 {
@@ -502,6 +529,7 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 	int64_t beside = 0;
 	FOR_ROW(i, &graph->touches, op)
 		beside += graph->storage[graph->touches.item[i]].persistent ? 0 : graph->storage[graph->touches.item[i]].bytes;
+	beside -= beside < costing->waits[parameter] ? beside : costing->waits[parameter];
 	costing->cost[home].update_transient = larger(costing->cost[home].update_transient, (int64_t)((double)beside * share));
 	int64_t *time = costing->cost[home].update[class_of(costing, graph->storage[parameter].root)];
 	for (int i = 0; i < UPDATE_SHARES; i++, share /= 2)
@@ -517,6 +545,9 @@ static void add_states(struct costing *costing, uint32_t *owner)
 {
 	const struct graph *graph = costing->units->graph;
 	blocks_owners(graph, owner);
+	for (uint32_t s = 0; s < graph->storages; s++)
+		if (owner[s] != NONE && owner[s] != s && costing->gradient[s])
+			add_waiting(costing, s, owner[s]);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t of = graph->op[op].phase == PHASE_UPDATE ? blocks_owner(graph, owner, op) : NONE;
 		if (of != NONE)
@@ -545,10 +576,11 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	costing.saved = arena_alloc(&arena, graph->storages, 1);
 	costing.gradient = arena_alloc(&arena, graph->storages, 1);
 	costing.part = arena_alloc(&arena, graph->storages, 1);
+	costing.waits = arena_alloc(&arena, graph->storages, sizeof *costing.waits);
 	uint32_t *owner = arena_alloc(&arena, graph->storages, sizeof *owner), *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
 	int64_t *saved_until = arena_alloc(&arena, blocks->blocks, sizeof *saved_until);
 	enum status status = NO_MEMORY;
-	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && costing.part && owner && block_of && saved_until) {
+	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && costing.part && costing.waits && owner && block_of && saved_until) {
 		for (uint32_t b = 0; b < blocks->blocks; b++)
 			cost[b] = (struct block_cost) { .shared_with = NONE, .joined = blocks->joined[b], .send = blocks->crossing[b] == NONE ? 0
 				: bytes_at(&costing, blocks->crossing[b], sharding->produced[blocks->crossing[b]]) };

@@ -33,7 +33,8 @@ struct block_cost {
 	struct block_working both;       /* of the whole backward pass, and the forward pass */
 	struct block_working input;      /* without what only makes gradients of weights */
 	int64_t weights;                 /* the most bytes that making gradients of weights takes beside what it reads */
-	int64_t update_transient;        /* the most bytes that an op of the update takes beside states, its gradient included */
+	int64_t update_transient;        /* the most bytes that an op of the update takes beside states, its gradient included; joint: beside gradients that wait */
+	int64_t waiting[STATE_CLASSES];  /* bytes of the gradients of states as they wait for an update: before a cast that makes them larger */
 	int64_t send;                    /* bytes that go to the next block */
 	int64_t matrices;                /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */
 	int64_t update[STATE_CLASSES][UPDATE_SHARES]; /* picoseconds of the update of parameters that are read here first */

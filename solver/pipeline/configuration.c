@@ -96,6 +96,17 @@ static int64_t transient_of(const struct config_model *model, const struct confi
 	return most;
 }
 
+/* A block's gradients while they wait for an update: reduced, or not cast yet. */
+static int64_t waiting_of(const struct config *config, const struct block_cost *cost)
+{
+	int64_t sum = 0;
+	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+		int64_t reduced = share(cost->states.gradient[class], config->zero >= 2 ? config_group(config, class) : 1);
+		sum += reduced < cost->waiting[class] ? reduced : cost->waiting[class];
+	}
+	return sum;
+}
+
 /* Where gradients aren't added up: of the moments when a block works, and of the update, the fullest. Gradients of the blocks behind are there if all updates
  * wait for all of them. Sets activations, transient and gradients to what they are then. */
 static void fullest_moment(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end,
@@ -103,7 +114,6 @@ static void fullest_moment(const struct config_model *model, const struct config
 {
 	int64_t most = -1, left = memory->activations, gradients = 0, update = 0;
 	for (uint32_t b = end; b-- > begin;) {
-		struct rank_memory of = { 0 };
 		int64_t working = working_of(&model->cost[b], config, overheads);
 		if (left + working + gradients > most) {
 			most = left + working + gradients;
@@ -111,8 +121,7 @@ static void fullest_moment(const struct config_model *model, const struct config
 			memory->transient = working;
 			memory->gradients = gradients;
 		}
-		add_states(config, &model->cost[b].states, 1, &of);
-		gradients += model->joint ? of.gradients : 0;
+		gradients += model->joint ? waiting_of(config, &model->cost[b]) : 0;
 		left -= model->cost[b].saved - (overheads->small ? 0 : model->cost[b].saved_small);
 		update = larger(update, share(model->cost[b].update_transient, config->zero >= 1 ? config->dp * config->cp * config->ep : 1));
 	}
