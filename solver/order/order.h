@@ -51,15 +51,16 @@ enum order_strategy { ORDER_STRATEGIES(X) ORDER_STRATEGY_COUNT };
 #undef X
 extern const char *const order_strategy_names[ORDER_STRATEGY_COUNT];
 
-/* What proves a bound. */
-enum order_proof {
-	ORDER_PROOF_NONE,      /* only base and the largest working set, which needs no proof */
-	ORDER_PROOF_ALIVE,     /* LB2: the items certainly alive while `op` runs */
-	ORDER_PROOF_CUT,       /* a flow below the minimum cut at `op` */
-	ORDER_PROOF_SEARCH,    /* an exhausted search: re-run it to check it */
-	ORDER_PROOF_COUNT
-};
-extern const char *const order_proof_names[ORDER_PROOF_COUNT]; /* "none", "alive", "cut", "search" */
+/* What proves a bound, and its name in plan files. */
+#define ORDER_PROOFS(X) \
+	X(NONE, "none")        /* only base and the largest working set, which needs no proof */ \
+	X(ALIVE, "alive")      /* LB2: the items certainly alive while `op` runs */ \
+	X(CUT, "cut")          /* a flow below the minimum cut at `op` */ \
+	X(SEARCH, "search")    /* an exhausted search: re-run it to check it */
+#define X(id, name) ORDER_PROOF_##id,
+enum order_proof { ORDER_PROOFS(X) ORDER_PROOF_COUNT };
+#undef X
+extern const char *const order_proof_names[ORDER_PROOF_COUNT];
 
 /* One arc of the certificate's flow network (the network is described at order_check_certificate). */
 struct order_arc {

@@ -5,11 +5,11 @@
 
 #include "detect.h"
 
-#define X(id, name, advice) name,
-static const char *const kind_name[INPUT_KIND_COUNT] = { INPUT_KINDS(X) };
+#define X(id, name, what) name,
+static const char *const kind_name[INPUT_KIND_COUNT] = { GRAPH_KINDS(X) OTHER_KINDS(X) };
 #undef X
-#define X(id, name, advice) advice,
-static const char *const kind_advice[INPUT_KIND_COUNT] = { INPUT_KINDS(X) };
+#define X(id, name, advice) [INPUT_##id] = advice,
+static const char *const kind_advice[INPUT_KIND_COUNT] = { OTHER_KINDS(X) };
 #undef X
 
 const char *input_kind_name(enum input_kind kind)

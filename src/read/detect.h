@@ -4,21 +4,25 @@
 
 #include <stddef.h>
 
-#define INPUT_KINDS(X) /* name for people; what to do with one that is no graph to open */ \
-	X(NATIVE, "native graph", NULL) \
-	X(DOT, "DOT graph", NULL) \
-	X(ONNX, "ONNX model", NULL) \
-	X(HLO, "XLA HLO proto", NULL) \
+/* Graphs: name for people; the function of input.c that opens it. */
+#define GRAPH_KINDS(X) \
+	X(NATIVE, "native graph", open_native) \
+	X(DOT, "DOT graph", open_dot) \
+	X(ONNX, "ONNX model", open_onnx) \
+	X(HLO, "XLA HLO proto", open_hlo_proto) \
+	X(HLO_TEXT, "XLA HLO text", open_hlo_text) \
+	X(FX, "PyTorch FX text", open_fx) \
+	X(INDUCTOR, "Inductor memory graph", open_inductor) \
+	X(AUTOPARALLEL, "AutoParallel JSON", open_autoparallel) \
+	X(SNAPSHOT, "PyTorch memory snapshot", open_snapshot)
+
+/* What is no graph to open: name; what to do with it. */
+#define OTHER_KINDS(X) \
 	X(MINIMALLOC, "MiniMalloc CSV", "it holds buffers, not ops: tidemark layout FILE") \
 	X(IOPDDL, "IOPDDL problem", "it holds a sharding problem: tidemark shard FILE") \
 	X(PLAN, "Tidemark plan", "open the graph it was made from, or run: tidemark check GRAPH PLAN") \
-	X(HLO_TEXT, "XLA HLO text", NULL) \
-	X(FX, "PyTorch FX text", NULL) \
-	X(INDUCTOR, "Inductor memory graph", NULL) \
-	X(AUTOPARALLEL, "AutoParallel JSON", NULL) \
 	X(MLIR, "MLIR text", "dump an HLO proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
-	X(SNAPSHOT, "PyTorch memory snapshot", NULL) \
 	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \
 	X(CONFIG, "config.json of a Hugging Face model", "it holds the sizes of a model: tidemark model FILE -o step.jsonl writes its training step, tidemark search FILE ranks configurations") \
@@ -28,8 +32,8 @@
 	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX models, XLA HLO (text, proto, folders of dumps), logs and folders of torch.compile, " \
 		"PyTorch memory snapshots, JSON of Inductor and AutoParallel, config.json of Hugging Face models, pipeline schedules, MiniMalloc CSV, IOPDDL JSON")
 
-#define X(id, name, advice) INPUT_##id,
-enum input_kind { INPUT_KINDS(X) INPUT_KIND_COUNT };
+#define X(id, name, what) INPUT_##id,
+enum input_kind { GRAPH_KINDS(X) OTHER_KINDS(X) INPUT_KIND_COUNT };
 #undef X
 
 /* The kind of an input from its first bytes, uncompressed (64 KiB are enough). O(size). */

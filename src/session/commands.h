@@ -6,11 +6,18 @@
 
 #include "solver/base/base.h"
 
+/* The views: id, name of the file in ui/views and of its view_NAME, key. */
+#define VIEW_TABLE(X) \
+	X(OVERVIEW, overview, 1) X(MAP, map, 2) X(ORDER, order, 3) X(TENSORS, tensors, 4) X(GRAPH, graph, 5) X(DEVICES, devices, 6) X(RUNS, runs, 7)
+#define VIEW_KEY(id, name, digit) " " #digit
+
 /* Where a command is valid: a set of views, or everywhere. While the challenge is played it has the keys of its view. */
-enum context {
-	IN_OVERVIEW = 1 << 0, IN_MAP = 1 << 1, IN_ORDER = 1 << 2, IN_TENSORS = 1 << 3, IN_GRAPH = 1 << 4, IN_DEVICES = 1 << 5,
-	IN_RUNS = 1 << 6, IN_PANEL = 1 << 7, IN_CHALLENGE = 1 << 8, IN_ANY = (1 << 9) - 1
-};
+#define X(id, name, digit) VIEW_BIT_##id,
+enum view_bit { VIEW_TABLE(X) VIEWS };
+#undef X
+#define X(id, name, digit) IN_##id = 1 << VIEW_BIT_##id,
+enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS + 1), IN_ANY = (1 << (VIEWS + 2)) - 1 };
+#undef X
 
 /* X(id, word, keys, footer, context, arguments, help)
  * keys: space-separated names as curses prints them ("q", "^L", "F1", "left"), "" for none; footer: "" keeps it out of the footer.
@@ -55,7 +62,7 @@ enum context {
 	X(FILTER, "filter", "\\", "filter", IN_TENSORS | IN_DEVICES, "TEXT", "show only rows with all of these words; ~word: its letters in order, /word/: a regular expression, kind:word (dtype, module, type, phase): of that field, !word: not") \
 	X(COLUMNS, "columns", "|", "columns", IN_TENSORS, "[NAME]", "choose the columns of the table: space shows or hides one, left and right move it; save NAME keeps the choice, NAME (or usual, or a list such as bytes,name,life) shows one, drop NAME forgets one") \
 	X(PANEL, "panel", "c", "knobs", IN_ANY, "", "go to the control panel and back") \
-	X(VIEW, "view", "1 2 3 4 5 6 7", "", IN_ANY, "N", "go to view N") \
+	X(VIEW, "view", &(VIEW_TABLE(VIEW_KEY))[1], "", IN_ANY, "N", "go to view N") \
 	X(NEXT_VIEW, "next-view", "Tab", "view", IN_ANY, "", "go to the next view") \
 	X(PREVIOUS_VIEW, "previous-view", "S-Tab", "", IN_ANY, "", "go to the previous view") \
 	X(UP, "up", "k up wheel-up", "", IN_ANY, "", "move up") \

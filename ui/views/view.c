@@ -6,9 +6,9 @@
 
 #include "src/base/words.h"
 
-const struct view_ops *const views[VIEWS] = {
-	&view_overview, &view_map, &view_order, &view_tensors, &view_graph, &view_devices, &view_runs
-};
+#define X(id, name, digit) &view_##name,
+const struct view_ops *const views[VIEWS] = { VIEW_TABLE(X) };
+#undef X
 
 uint32_t model_position(const struct model *model)
 {

@@ -57,8 +57,6 @@
 #include "slowdowns.h"
 #include "ways.h"
 
-#define VIEWS 7
-
 struct column_sets;
 
 struct model {
@@ -108,7 +106,9 @@ struct view_ops {
 	enum context (*context_now)(const void *state, const struct model *model);
 };
 
-extern const struct view_ops view_overview, view_map, view_order, view_tensors, view_graph, view_devices, view_runs;
+#define X(id, name, digit) extern const struct view_ops view_##name;
+VIEW_TABLE(X)
+#undef X
 extern const struct view_ops *const views[VIEWS];
 
 /* ---- the shared cursor ----------------------------------------------------------- */
