@@ -9,6 +9,7 @@
 #include "src/base/output.h"
 #include "src/configs/calibrate.h"
 #include "src/configs/planned.h"
+#include "src/configs/ranking.h"
 #include "src/scenario/devices.h"
 #include "help.h"
 #include "options.h"
@@ -116,6 +117,8 @@ static void print_entry(const struct search *search, FILE *file, uint32_t number
 		planned_text(&entry->planned, planned, sizeof planned), gib(result->first.total), gib(result->last.total),
 		100.0 * (double)result->bubble / (double)(result->time ? result->time : 1), entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text),
 		plan_line(search, &entry->config, batch, line, sizeof line));
+	if (entry->variants > 0)
+		fprintf(file, "      %u more with these degrees fit\n", entry->variants);
 	if (*entry->planned.reason)
 		fprintf(file, "      can't be planned: %s\n", entry->planned.reason);
 	else if (entry->planned.known && !entry->planned.fits)
@@ -157,7 +160,8 @@ static void print_text(const struct search *search, FILE *file, const struct con
 	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s", device_preset((enum device)search->scenario.value[K_device]).name);
 	if (request->machine.memory >= 0)
 		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
-	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit\n", request->batch, list->fitting, list->entries);
+	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit, of %u sets of degrees; the fastest of each set first\n", request->batch, list->fitting,
+		list->entries, list->leading);
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
 	if (shown > 0)
 		fprintf(file, "            estimated                    planned               estimated ranks:\nrow        time     worst rank         time     worst rank"
@@ -165,15 +169,17 @@ static void print_text(const struct search *search, FILE *file, const struct con
 	for (uint32_t i = 0; i < shown; i++)
 		print_entry(search, file, i + 1, &list->entry[i], request->batch);
 	int64_t least = INT64_MAX;
-	for (uint32_t i = 0, more = 0; i < list->fitting; i++) {
+	for (uint32_t i = 0; i < shown; i++)
+		least = list->entry[i].result.worst.total < least ? list->entry[i].result.worst.total : least;
+	uint32_t at[2] = { 0 }, more = 0;
+	for (uint32_t i; shown > 0 && (i = config_next_by_time(list, shown, at)) != NONE;) {
 		int64_t total = list->entry[i].result.worst.total;
-		if (i >= shown && list->entry[i].front && total < least / 100 * FRONT_STEP) {
+		if (list->entry[i].front && total < least / 100 * FRONT_STEP) {
 			if (more++ == 0)
 				fprintf(file, "less memory, more time:\n");
 			print_entry(search, file, i + 1, &list->entry[i], request->batch);
 			least = total;
 		}
-		least = i < shown && total < least ? total : least;
 	}
 	if (shown > 0) {
 		const struct config_result *best = &list->entry[0].result;
@@ -264,12 +270,13 @@ static json_t *entry_json(const struct search *search, const struct config_entry
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
 	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) / search->request.devices;
-	return json_pack("{si si si si si sb si ss si ss si si sf sf sf sf sf sb sb so so so si so so ss}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
+	return json_pack("{si si si si si sb si ss si ss si si sf sf sf sf sf sb sb sb si so so so si so so ss}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
 		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
 		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "microbatch",
 		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
 		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
-		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "front", entry->front, "first_rank", memory_json(&result->first),
+		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "front", entry->front, "leads", entry->leads,
+		"variants", (int)entry->variants, "first_rank", memory_json(&result->first),
 		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank,
 		"planned", planned_json(&entry->planned), "tokens_per_second_and_device", tokens > 0 ? json_real(tokens) : json_null(), "plan", plan_line(search, config, search->request.batch, line, sizeof line));
 }
@@ -281,12 +288,14 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	json_t *entries = json_array();
 	for (uint32_t i = 0; i < list->entries && i < search->top; i++)
 		json_array_append_new(entries, entry_json(search, &list->entry[i]));
-	for (uint32_t i = search->top; i < list->fitting; i++)
+	uint32_t at[2] = { 0 };
+	for (uint32_t i; search->top < list->fitting && (i = config_next_by_time(list, search->top, at)) != NONE;)
 		if (list->entry[i].front)
 			json_array_append_new(entries, entry_json(search, &list->entry[i]));
-	json_t *root = json_pack("{ss ss si si sI sI si si so}", "model", search->name, "assumptions", model_source_assumptions(&search->source, assumed, sizeof assumed), "devices", (int)request->devices, "devices_per_node",
+	json_t *root = json_pack("{ss ss si si sI sI si si si so}", "model", search->name, "assumptions",
+		model_source_assumptions(&search->source, assumed, sizeof assumed), "devices", (int)request->devices, "devices_per_node",
 		(int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory", (json_int_t)request->machine.memory, "evaluated",
-		(int)list->entries, "fitting", (int)list->fitting, "configurations", entries);
+		(int)list->entries, "fitting", (int)list->fitting, "fitting_degrees", (int)list->leading, "configurations", entries);
 	/* What was left out for want of memory makes a wrong object, not none. */
 	bool fine = root && !json_memory_failed() && json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
 	fputc('\n', file);
@@ -311,7 +320,7 @@ static void print_more(void)
 {
 	putchar('\n');
 	words_print(stdout, "", 0, "Evaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert parallel degrees, "
-		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest that fit and those that take less memory, or why none fits "
+		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest of each set of degrees that fit and those that take less memory, or why none fits "
 		"and the smallest change that does. Knobs that are set stay as they are.");
 	words_print(stdout, "", 0, "A built-in model may have other sizes, and flash and dropout of 0 or 1: llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0. "
 		"`tidemark model --help` lists the models.");

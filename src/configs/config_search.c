@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config_search.h"
+#include "ranking.h"
 #include "src/scenario/devices.h"
 #include "solver/shard/split_roles.h"
 
@@ -341,35 +342,7 @@ static enum status vary_all(struct searching *searching)
 	return status;
 }
 
-/* ---- ranking -------------------------------------------------------------------------------------------------------------- */
-
-static int by_rank(const void *left, const void *right)
-{
-	const struct config_entry *a = left, *b = right;
-	if (a->fits != b->fits)
-		return a->fits ? -1 : 1;
-	if (a->fits && a->result.time != b->result.time)
-		return a->result.time < b->result.time ? -1 : 1;
-	if (a->result.worst.total != b->result.worst.total)
-		return a->result.worst.total < b->result.worst.total ? -1 : 1;
-	if (a->result.time != b->result.time)
-		return a->result.time < b->result.time ? -1 : 1;
-	return memcmp(&a->config, &b->config, sizeof a->config);
-}
-
-void config_rank(struct config_list *list)
-{
-	int64_t least = INT64_MAX;
-	if (list->entries > 0)
-		qsort(list->entry, list->entries, sizeof *list->entry, by_rank);
-	list->fitting = 0;
-	while (list->fitting < list->entries && list->entry[list->fitting].fits)
-		list->fitting++;
-	for (uint32_t i = 0; i < list->fitting; i++) {
-		list->entry[i].front = list->entry[i].result.worst.total < least;
-		least = list->entry[i].front ? list->entry[i].result.worst.total : least;
-	}
-}
+/* ---- the fastest, played ------------------------------------------------------------------------------------------------------ */
 
 /* Evaluates an entry anew, its schedule played slot by slot. The step is open. */
 static enum status play(struct searching *searching, struct config_entry *entry)
@@ -538,9 +511,9 @@ enum status config_search(const struct config_request *request, struct control *
 		return fail_memory(error);
 	enum status status = vary_all(&searching);
 	if (status == OK) {
-		config_rank(list);
+		config_rank_by_time(list);
 		status = refine(&searching);
-		config_rank(list);
+		status = status == OK ? config_rank(list) : status;
 	}
 	rules_free(searching.rules);
 	if (status == OK && list->entries == 0)

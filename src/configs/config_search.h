@@ -2,6 +2,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     config_search  all configurations, ranked
+ *     ranking        the order in which they are shown
  *     model_source   steps of any batch and recomputation
  *     planned        rows as plans
  *     outlook        one scenario as a configuration
@@ -51,11 +52,14 @@ struct config_entry {
 	struct config_planned planned;
 	bool fits;
 	bool front;                  /* no other that fits is faster and takes no more memory */
+	bool leads;                  /* the fastest of its degrees (dp, tp, pp, cp, ep) that fits */
+	uint32_t variants;           /* where it leads: how many others of these degrees fit */
 };
 
 struct config_list {
-	struct config_entry *entry;  /* those that fit first, by time, then memory; then the others by memory */
-	uint32_t entries, fitting;
+	/* Those that fit first: the fastest of each set of degrees, then their variants, each by time, then memory. Then those that don't fit, by memory. */
+	struct config_entry *entry;
+	uint32_t entries, fitting, leading;  /* leading: sets of degrees that fit */
 	uint32_t graphs, splits;     /* steps built, shardings evaluated */
 };
 
@@ -63,8 +67,6 @@ struct config_list {
  * 1, 2, 4, ... samples, ZeRO stages, schedules, recomputation, sequence parallelism. Deterministic. Free with config_list_free().
  * OK, NO_MEMORY, CANCELLED, or BAD_INPUT where nothing can be evaluated: the error says why. */
 enum status config_search(const struct config_request *request, struct control *control, struct config_list *list, struct error *error);
-/* Ranks entries anew, after what fits was changed. */
-void config_rank(struct config_list *list);
 /* OK or NO_MEMORY. */
 enum status config_list_copy(struct config_list *to, const struct config_list *from);
 void config_list_free(struct config_list *list);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "planned.h"
+#include "ranking.h"
 #include "src/plan/verdict.h"
 
 void config_knobs(const struct config *config, struct scenario *scenario)
@@ -86,20 +87,24 @@ enum status config_plan_best(struct planner *planner, struct graph *graph, const
 {
 	bool near = list->fitting == 0;
 	uint32_t fitting = 0, most = 2 * wanted < list->entries ? 2 * wanted : list->entries;
+	int64_t cap = scenario_budget(base);
+	bool second = false;            /* one more variant is tried where a set's first doesn't fit; then it's the turn of other degrees */
 	enum status status = OK;
-	for (uint32_t i = 0; i < most && fitting < wanted && status == OK; i++) {
+	for (uint32_t i = 0, tries = 0; tries < most && i < list->entries && fitting < wanted && status == OK; tries++) {
 		struct config_entry *entry = &list->entry[i];
 		if (!near && !entry->fits)
 			break;
 		status = config_plan(planner, graph, base, batch, entry, error);
-		fitting += entry->planned.known && entry->planned.fits;
-		if (near && entry->planned.known && entry->planned.fits)
-			entry->fits = true;
+		bool fits = entry->planned.known && entry->planned.fits;
+		fitting += fits;
+		entry->fits |= near && fits;
+		second = !second && !fits && !near && config_pass_lead(list, i, cap);
+		i += !second;
 		if (watch && status == OK)
 			watch->found(watch->context, list);
 	}
-	if (near && fitting > 0)
-		config_rank(list);
+	if (near && fitting > 0 && status == OK && config_rank(list) != OK)
+		status = fail_memory(error);
 	sort_planned(list, most < list->fitting ? most : list->fitting);
 	return status;
 }

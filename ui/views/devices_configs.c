@@ -87,8 +87,10 @@ static void draw_row(struct frame *frame, int y, const struct model *model, uint
 		frame_right(frame, BUBBLE, y, ROLE_FAINT, text);
 	if (entry->front)
 		frame_glyph(frame, at - 2, y, GLYPH_BULLET, ROLE_GOOD);
-	frame_name(frame, at, y, width - at, entry->front ? ROLE_GOOD : entry->fits ? ROLE_TEXT : ROLE_FAINT,
-		config_text(&entry->config, text, sizeof text));
+	size_t used = strlen(config_text(&entry->config, text, sizeof text));
+	if (entry->variants > 0)
+		snprintf(text + used, sizeof text - used, "  +%u", entry->variants);
+	frame_name(frame, at, y, width - at, entry->front ? ROLE_GOOD : entry->fits ? ROLE_TEXT : ROLE_FAINT, text);
 	if (selected)
 		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
 }
@@ -104,7 +106,7 @@ static void draw_header(struct frame *frame, int y)
 	}
 	if (width >= BUBBLE_FROM)
 		frame_right(frame, BUBBLE, y, ROLE_LABEL, "bubble");
-	frame_text(frame, names_at(width), y, width, ROLE_LABEL, "configuration (> on the screen)");
+	frame_text(frame, names_at(width), y, width, ROLE_LABEL, "configuration (> shown, +N more of its degrees)");
 }
 
 /* ---- why ------------------------------------------------------------------------------------------------------------------ */
@@ -172,11 +174,11 @@ static struct scales scales_of(const struct config_list *list, struct rect rect)
 	for (uint32_t i = 0; i < list->fitting; i++) {
 		double bytes = (double)list->entry[i].result.worst.total, time = (double)list->entry[i].result.time;
 		if (i > 0 && time > 3 * scales.fast)
-			break;
+			continue;
 		scales.low = i == 0 || bytes < scales.low ? bytes : scales.low;
 		scales.high = i == 0 || bytes > scales.high ? bytes : scales.high;
-		scales.fast = i == 0 ? time : scales.fast;
-		scales.slow = time;
+		scales.fast = i == 0 || time < scales.fast ? time : scales.fast;
+		scales.slow = time > scales.slow ? time : scales.slow;
 	}
 	return scales;
 }

@@ -1,0 +1,113 @@
+/* ranking.c: configurations in the order in which they are shown. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranking.h"
+
+static int by_rank(const void *left, const void *right)
+{
+	const struct config_entry *a = left, *b = right;
+	if (a->fits != b->fits)
+		return a->fits ? -1 : 1;
+	if (a->leads != b->leads)
+		return a->leads ? -1 : 1;
+	if (a->fits && a->result.time != b->result.time)
+		return a->result.time < b->result.time ? -1 : 1;
+	if (a->result.worst.total != b->result.worst.total)
+		return a->result.worst.total < b->result.worst.total ? -1 : 1;
+	if (a->result.time != b->result.time)
+		return a->result.time < b->result.time ? -1 : 1;
+	return memcmp(&a->config, &b->config, sizeof a->config);
+}
+
+static bool same_degrees(const struct config *a, const struct config *b)
+{
+	return a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && a->cp == b->cp && a->ep == b->ep;
+}
+
+/* Who wants another way to train on a cluster wants other degrees first: a set of degrees has dozens of variants (schedules, ZeRO stages, microbatches) within a
+ * percent of each other. Entries that fit lie by time. O(fitting * sets of degrees). */
+static enum status find_leaders(struct config_list *list)
+{
+	uint32_t *leader = mem_alloc(list->fitting, sizeof *leader);
+	if (!leader && list->fitting > 0)
+		return NO_MEMORY;
+	list->leading = 0;
+	for (uint32_t i = 0; i < list->fitting; i++) {
+		struct config_entry *entry = &list->entry[i];
+		uint32_t set = 0;
+		while (set < list->leading && !same_degrees(&list->entry[leader[set]].config, &entry->config))
+			set++;
+		entry->leads = set == list->leading;
+		entry->variants = 0;
+		if (entry->leads)
+			leader[list->leading++] = i;
+		else
+			list->entry[leader[set]].variants++;
+	}
+	mem_free(leader);
+	return OK;
+}
+
+void config_rank_by_time(struct config_list *list)
+{
+	int64_t least = INT64_MAX;
+	for (uint32_t i = 0; i < list->entries; i++)
+		list->entry[i].leads = false;
+	if (list->entries > 0)
+		qsort(list->entry, list->entries, sizeof *list->entry, by_rank);
+	list->fitting = 0;
+	while (list->fitting < list->entries && list->entry[list->fitting].fits)
+		list->fitting++;
+	for (uint32_t i = 0; i < list->fitting; i++) {
+		list->entry[i].front = list->entry[i].result.worst.total < least;
+		least = list->entry[i].front ? list->entry[i].result.worst.total : least;
+	}
+}
+
+enum status config_rank(struct config_list *list)
+{
+	config_rank_by_time(list);
+	enum status status = find_leaders(list);
+	if (status == OK && list->fitting > 0)
+		qsort(list->entry, list->fitting, sizeof *list->entry, by_rank);
+	return status;
+}
+
+uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uint32_t at[2])
+{
+	uint32_t leader = begin + at[0], variant = (begin > list->leading ? begin : list->leading) + at[1];
+	bool leaders = leader < list->leading, variants = variant < list->fitting;
+	if (!leaders && !variants)
+		return NONE;
+	if (leaders && (!variants || list->entry[leader].result.time <= list->entry[variant].result.time)) {
+		at[0]++;
+		return leader;
+	}
+	at[1]++;
+	return variant;
+}
+
+bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap)
+{
+	struct config_entry *leader = &list->entry[number], *next = NULL;
+	double most = (double)leader->result.worst.total;
+	if (cap >= 0 && leader->planned.known && leader->planned.needs > cap)
+		most *= (double)cap / (double)leader->planned.needs;
+	for (uint32_t i = list->leading; i < list->fitting && leader->leads; i++) {
+		struct config_entry *entry = &list->entry[i];
+		bool other = !entry->planned.tried && same_degrees(&entry->config, &leader->config);
+		if (other && (double)entry->result.worst.total <= most && (!next || entry->result.time < next->result.time))
+			next = entry;
+	}
+	if (!next)
+		return false;
+	next->leads = true;
+	next->variants = leader->variants;
+	leader->leads = false;
+	leader->variants = 0;
+	struct config_entry swapped = *leader;
+	*leader = *next;
+	*next = swapped;
+	return true;
+}
