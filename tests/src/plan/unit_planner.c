@@ -143,6 +143,35 @@ Test(planner, incremental_plans_equal_those_from_scratch)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* A knob that a stage reads and doesn't have in its key changes nothing once the stage has run. */
+Test(planner, every_knob_is_in_the_key_of_the_stage_that_reads_it)
+{
+	static const char *const bases[] = { "devices=4 strategy=megatron tp=2 zero=1", "", "devices=4 strategy=data pp=2 microbatches=2 memory=250MiB",
+		"devices=2 strategy=minred device=a100-40gb" };
+	struct graph *graph = sample("samples/lessons/split_matmul.jsonl");
+	for (uint32_t base = 0; base < test_rounds(1, sizeof bases / sizeof *bases); base++) {
+		struct planner planner = { .store = store_new() };
+		struct scenario scenario;
+		char words[120], *next = words;
+		scenario_init(&scenario);
+		snprintf(words, sizeof words, "train=eager optimizer=adam layout=bestfit order_effort=0 %s", bases[base]);
+		for (char *word; (word = strsep(&next, " ")) != NULL;)
+			if (*word)
+				set(&scenario, word);
+		compare(&planner, graph, &scenario, base);
+		for (int knob = 0; knob < KNOB_COUNT; knob++) {
+			int64_t before = scenario.value[knob], up = knob_step((enum knob_id)knob, before, 1);
+			scenario.value[knob] = up != before ? up : knob_step((enum knob_id)knob, before, -1);
+			compare(&planner, graph, &scenario, (uint64_t)knob);
+			scenario.value[knob] = before;
+		}
+		scenario_done(&scenario);
+		planner_done(&planner);
+	}
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* The independent check accepts the plan's file. */
 static void check_with_file(const struct graph *graph, const struct plan *plan, uint64_t seed)
 {
