@@ -44,6 +44,12 @@ static uint32_t named(struct making *making, uint32_t tensor)
 	return making->local[tensor];
 }
 
+/* What an op that works in place writes over on this rank: of a tied gradient's sum the part that is made here. */
+static uint32_t written_over(struct making *making, uint32_t tensor)
+{
+	return named(making, making->stands[tensor] == NONE ? tensor : making->stands[tensor]);
+}
+
 /* The local tensor that a result shares its memory with. */
 static uint32_t alias_here(struct making *making, uint32_t op, uint32_t tensor)
 {
@@ -51,7 +57,7 @@ static uint32_t alias_here(struct making *making, uint32_t op, uint32_t tensor)
 	uint32_t s = storage_of(making, tensor);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].out == tensor)
-			return named(making, graph->inplace[i].in);
+			return written_over(making, graph->inplace[i].in);
 	FOR_ROW(i, &graph->reads, op)
 		if (graph->tensor[graph->reads.item[i]].storage == s && making->stands[graph->reads.item[i]] != NONE)
 			return named(making, making->stands[graph->reads.item[i]]);
@@ -261,7 +267,7 @@ static void copy_op(struct making *making, uint32_t id)
 			stop(making, draft_write(making->draft, op, making->local[graph->writes.item[i]]));
 	for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1] && making->status == OK; i++) {
 		const struct inplace *pair = &graph->inplace[i];
-		uint32_t into = named(making, making->stands[pair->in] == NONE ? pair->in : making->stands[pair->in]);
+		uint32_t into = written_over(making, pair->in);
 		if (into == NONE)
 			stop(making, fail(making->error, BAD_INPUT, "\"%.100s\" writes into what another pipeline rank holds", graph->op[id].name));
 		else

@@ -458,7 +458,9 @@ static struct graph *run_late_casts(struct job *job)
 	struct graph *graph = late_casts(job->graph, &moved, job->error);
 	if (graph && moved > 0)
 		note(job->notes, "%u gradient%s summed over devices before the cast to a wider format", moved, moved == 1 ? " is" : "s are");
-	else if (graph)
+	if (graph && moved > 0 && value(job, K_microbatches) > 1)
+		note(job->notes, "reduce_dtype=param sums gradients over devices in each of %lld microbatches: they are added up after the cast", (long long)value(job, K_microbatches));
+	if (graph && moved == 0)
 		note(job->notes, "reduce_dtype=param changes nothing: no gradient is cast to a wider format");
 	return graph;
 }
