@@ -49,7 +49,7 @@ static void take_mesh(const struct scenario *scenario, const struct mesh *mesh, 
 		return;
 	for (size_t i = 0; i < sizeof axis / sizeof *axis; i++) {
 		uint32_t at = mesh_axis_named(mesh, axis[i].name);
-		*axis[i].degree = (at == NONE ? 1 : mesh->axis[at].size) * (axis[i].knob == K_dp ? (uint32_t)scenario->value[K_replicate] : 1);
+		*axis[i].degree = (at == NONE ? 1 : mesh->axis[at].size) * (axis[i].knob == K_dp ? (uint32_t)scenario_copies(scenario) : 1);
 	}
 }
 

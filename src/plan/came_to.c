@@ -80,7 +80,7 @@ static int64_t degree_of(enum knob_id knob, const struct scenario *scenario, con
 	if (knob == K_pp || !sharded)
 		return knob == K_pp ? 1 : KNOB_GIVEN;
 	uint32_t axis = mesh_axis_named(&sharded->sharding.mesh, knobs[knob].name);
-	return (axis == NONE ? 1 : (int64_t)sharded->sharding.mesh.axis[axis].size) * (knob == K_dp ? scenario->value[K_replicate] : 1);
+	return (axis == NONE ? 1 : (int64_t)sharded->sharding.mesh.axis[axis].size) * (knob == K_dp ? scenario_copies(scenario) : 1);
 }
 
 static int64_t machine_value(enum knob_id knob, const struct scenario *scenario)

@@ -51,10 +51,15 @@ static enum status mismatch(const struct degrees *degrees, int64_t devices, bool
 		": leave one of them auto", degrees->dp, degrees->pp, degrees->cp, degrees->ep, degrees->tp, devices);
 }
 
+int64_t scenario_copies(const struct scenario *scenario)
+{
+	return scenario->value[K_strategy] == 0 ? 1 : scenario->value[K_replicate];
+}
+
 /* As many groups as are asked for, and a mesh that has room for their axis. */
 static bool can_replicate(const struct scenario *scenario, const struct degrees *degrees)
 {
-	int64_t copies = scenario->value[K_replicate], dp = degrees->dp;
+	int64_t copies = scenario_copies(scenario), dp = degrees->dp;
 	int axes = 1 + (dp > copies) + (degrees->ep > 1) + (degrees->cp > 1) + (degrees->tp > 1);
 	return copies == 1 || (dp % copies == 0 && axes <= MESH_AXES);
 }
@@ -152,7 +157,7 @@ void roles_of_mesh(const struct scenario *scenario, const struct mesh *mesh, str
 
 void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES])
 {
-	int64_t copies = scenario->value[K_replicate];
+	int64_t copies = scenario_copies(scenario);
 	struct { const char *name; int64_t size; } axis[] = { { MESH_REPLICATE, copies }, { "dp", degrees->dp / copies }, { "ep", degrees->ep }, { "cp", degrees->cp }, { "tp", degrees->tp } };
 	struct machine machine;
 	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;

@@ -22,6 +22,9 @@ enum status degrees_of_scenario(const struct scenario *scenario, const struct un
  * node come first. At most `most` of them; returns how many. */
 uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degrees[DEGREES_MAX], uint32_t most);
 
+/* Groups of devices that hold the same (HSDP): what replicate asks for, 1 where no strategy splits anything. */
+int64_t scenario_copies(const struct scenario *scenario);
+
 /* The mesh: axes of more than one member, dp outermost, then ep, cp, tp; the innermost fill a node first. Links as the knobs and the
  * device's preset have them. roles[i] is what an expert splits on axis i. */
 void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degrees, struct mesh *mesh, struct axis_roles roles[MESH_AXES]);

@@ -361,7 +361,7 @@ static enum status read_mesh(const json_t *json, const struct scenario *scenario
 	struct degrees degrees = { 1, 1, 1, 1, 1 };
 	int64_t *const degree[] = { &degrees.dp, &degrees.cp, &degrees.ep, &degrees.tp };
 	struct axis_roles roles[MESH_AXES];
-	int64_t devices = 1, copies = scenario->value[K_replicate];
+	int64_t devices = 1, copies = scenario_copies(scenario);
 	const json_t *said = json_object_get(json, MESH_REPLICATE);
 	size_t found = said != NULL;
 	if (said ? json_integer_value(said) != copies : copies > 1)
