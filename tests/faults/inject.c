@@ -1,7 +1,7 @@
 /* inject.c: makes the n-th allocation or system call of a program fail, for n = 1, 2, 3 ... until it succeeds, and looks at what the program makes
  * of it.
  *
- *     inject [-a] [-r ROUNDS] [-s SEED] [-w END] [-k KIND -n N] LIBRARY NAME STATUS FOLDER COMMAND...
+ *     inject [-r ROUNDS] [-s SEED] [-w END] [-k KIND -n N] LIBRARY NAME STATUS FOLDER COMMAND...
  *
  * The command runs in the empty FOLDER, where it may write the file `out`, of which there is an old one, and has to end with STATUS when nothing
  * fails. A run with a fault has to
@@ -9,7 +9,8 @@
  *     libraries take another font then; they have to be whole, with END in their last bytes; or
  *   - end with status 4 (a read or an open that fails: 3 or 4) and a line on standard error; the old file, or the new one whole, is there and nothing else.
  * It may not crash, hang or leave blocks of its own code. Once the n-th call alone fails, once all from it on.
- * ROUNDS: of each kind at most so many n, spread at random. -a: all of them. -k, -n: this one alone, and where it is.
+ * ROUNDS: of each kind at most so many runs, spread over all n at random; 0: every n. Every ten seconds it tells how far it is, at the end how many of
+ * the possible runs it made. -k, -n: this one alone, and where it is.
  * Allocations are refused by refuse.c; system calls by the kernel's filter (seccomp), so those that libraries make count, too. Where the
  * kernel has none, they are left out. Exit status 1: a run that was wrong. */
 #include <dirent.h>
@@ -64,7 +65,7 @@ static char **command;
 static const char *name, *folder, *whole_end;
 static int expected;
 static struct refuse_state *state;
-static long runs, wrong, unharmed, told;
+static long runs, wrong, unharmed, told, possible;
 
 /* What a run came to. */
 struct outcome {
@@ -439,18 +440,39 @@ static long chance(uint64_t *random, long most)
 	return most > 0 ? (long)((*random >> 33) % (uint64_t)most) : 0;
 }
 
-/* All n, or so many of them, one from each of equal stretches. */
-static void try_all(int kind, long count, long rounds, uint64_t *random, const struct outcome *fine)
+/* How far all of it is, from time to time. */
+static void tell(int kind, long n, long count)
 {
-	if (rounds <= 0 || rounds >= 2 * count) {
-		for (long n = 1; n <= count; n++)
-			for (int later = 0; later < 2; later++)
-				try(kind, n, later, false, fine);
+	static double last;
+	if (now() < last + 10)
 		return;
-	}
+	if (last > 0)
+		printf("\n   ... %ld of %ld %s, %ld runs, %ld wrong", n, count, kinds[kind].name, runs, wrong), fflush(stdout);
+	last = now();
+}
+
+/* So many n, one from each of equal stretches, alternately alone and with all behind it. */
+static void try_some(int kind, long count, long rounds, uint64_t *random, const struct outcome *fine)
+{
 	for (long i = 0; i < rounds; i++) {
 		long begin = i * count / rounds, end = (i + 1) * count / rounds;
 		try(kind, begin + 1 + chance(random, end - begin), i % 2, false, fine);
+		tell(kind, begin, count);
+	}
+}
+
+/* All n both ways, or `rounds` runs. */
+static void try_all(int kind, long count, long rounds, uint64_t *random, const struct outcome *fine)
+{
+	possible += 2 * count;
+	if (rounds > 0 && rounds < 2 * count) {
+		try_some(kind, count, rounds, random, fine);
+		return;
+	}
+	for (long n = 1; n <= count; n++) {
+		for (int later = 0; later < 2; later++)
+			try(kind, n, later, false, fine);
+		tell(kind, n, count);
 	}
 }
 
@@ -475,9 +497,8 @@ int main(int argc, char **argv)
 	int option, only = -1;
 	bool later = false;
 	uint64_t random = 1;
-	while ((option = getopt(argc, argv, "+alr:s:k:n:w:")) != -1)
+	while ((option = getopt(argc, argv, "+lr:s:k:n:w:")) != -1)
 		switch (option) {
-		case 'a': rounds = 0; break;
 		case 'l': later = true; break;
 		case 'r': rounds = strtol(optarg, NULL, 10); break;
 		case 'w': whole_end = optarg; break;
@@ -491,7 +512,7 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	if (argc - optind < 5)
-		return fprintf(stderr, "usage: inject [-a] [-l] [-r ROUNDS] [-s SEED] [-w END] [-k KIND -n N] LIBRARY NAME STATUS FOLDER COMMAND...\n"), 2;
+		return fprintf(stderr, "usage: inject [-l] [-r ROUNDS] [-s SEED] [-w END] [-k KIND -n N] LIBRARY NAME STATUS FOLDER COMMAND...\n"), 2;
 	name = argv[optind + 1];
 	expected = (int)strtol(argv[optind + 2], NULL, 10);
 	folder = argv[optind + 3];
@@ -522,7 +543,7 @@ int main(int argc, char **argv)
 	}
 	struct rusage used;
 	getrusage(RUSAGE_CHILDREN, &used);
-	printf("; %ld runs: %ld unharmed, %ld told, %ld wrong; %.1f s\n", runs, unharmed, told, wrong,
+	printf("; %ld runs of %ld: %ld unharmed, %ld told, %ld wrong; %.1f s\n", runs, possible, unharmed, told, wrong,
 		(double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
 	return wrong > 0;
 }

@@ -1,6 +1,6 @@
 /* fuzz_check.c: `check` takes anything: right, wrong, or no plan file.
  *
- * An input that begins with '{' is a plan file. Any other is a list of edits, ten bytes each, of a plan that is made at the start, so that edits reach
+ * An input that begins with '{' is a plan file. Any other is a list of edits, ten bytes each, of a plan that is made once, so that edits reach
  * every part of the checker: which plan (first byte of the input), which value, what becomes of it, eight bytes of it. */
 #include <jansson.h>
 #include <string.h>
@@ -14,42 +14,51 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define PLANS 8
+/* Small steps: a plan takes milliseconds, so that runs are spent on the checker. */
+static const struct { const char *graph, *words[6]; } plans[] = {
+	{ "samples/diamond.jsonl", { "order=program" } },
+	{ "samples/chain.jsonl", { "devices=4", "strategy=zero" } },
+	{ "samples/chain.jsonl", { "devices=4", "strategy=data", "pp=2", "microbatches=4", "batch=8" } },
+	{ "samples/chain.jsonl", { "recompute=full", "batch=16" } },
+	{ "samples/chain.jsonl", { "recompute=auto", "memory=120MiB", "order=list" } },
+	{ "gpt", { "devices=2", "strategy=data", "pp=2", "microbatches=4", "schedule=zbv" } },
+	{ "samples/chain.jsonl", { "devices=4", "strategy=auto", "order=fast", "curve=on" } },
+	{ "samples/chain.jsonl", { "offload conv1.out", "in_place=off" } },
+	{ "gpt", { "loss_chunks=2", "float8=on", "layout=caching" } },
+	{ "gpt", { "devices=4", "strategy=zero", "zero=3", "replicate=2", "reshard_after_forward=off", "prefetch=2" } },
+	{ "gpt", { "devices=4", "strategy=tap", "tp=2", "reduce_dtype=param", "precision=mixed", "kernels=eager" } },
+	{ "gpt", { "accumulation=2", "optimizer=sgd", "precision=bf16", "layout=llfb" } },
+};
+enum { PLANS = sizeof plans / sizeof *plans };
 static struct { struct graph *graph; char *text; size_t size; } base[PLANS];
 
-static struct graph *tiny_model(void)
+static struct graph *tiny_model(struct error *error)
 {
 	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
-	struct error error = { 0 };
 	struct model_config config = model_find("gpt")->config;
-	config.layers = 2, config.hidden = 24, config.batch = 8, config.seq = 16, config.vocab = 64;
-	return model_step("gpt", &config, &adam, &error);
+	config.layers = 2, config.hidden = config.heads = 4, config.batch = 4, config.seq = 4, config.vocab = 8;
+	return model_step("gpt", &config, &adam, error);
 }
 
-static void make_plans(void)
+/* The plan of that number, made when it is asked for first. */
+static void make_plan(int i)
 {
-	static const char *const words[PLANS][5] = { { "order=program" }, { "devices=4", "strategy=zero" },
-		{ "devices=4", "strategy=data", "pp=2", "microbatches=4" }, { "recompute=full", "batch=16" },
-		{ "recompute=auto", "memory=200KiB", "order=list" }, { "devices=2", "strategy=data", "pp=2", "microbatches=4", "schedule=zbv" },
-		{ "devices=4", "strategy=auto", "order=fast", "curve=on" }, { "offload conv1.out", "in_place=off" } };
 	struct error error = { 0 };
-	for (int i = 0; i < PLANS; i++) {
-		struct planner planner = { .store = store_new() };
-		struct scenario scenario;
-		scenario_init(&scenario);
-		for (int k = 0; k < 5 && words[i][k]; k++)
-			must((strchr(words[i][k], ' ') ? scenario_pin : scenario_set)(&scenario, words[i][k], &error) == OK);
-		base[i].graph = i == 0 || i == 7 ? graph_open(i ? "samples/chain.jsonl" : "samples/diamond.jsonl", NULL, &error) : tiny_model();
-		struct plan *plan = base[i].graph ? planner_run(&planner, base[i].graph, &scenario, PLAN_COMPLETE, &error) : NULL;
-		if (!plan)
-			fprintf(stderr, "%s\n", error.text);
-		must(plan != NULL);
-		FILE *stream = open_memstream(&base[i].text, &base[i].size);
-		must(stream && plan_write_json(plan, NULL, false, stream) && fclose(stream) == 0);
-		plan_release(plan);
-		planner_done(&planner);
-		scenario_done(&scenario);
-	}
+	struct planner planner = { .store = store_new() };
+	struct scenario scenario;
+	scenario_init(&scenario);
+	for (int k = 0; k < 6 && plans[i].words[k]; k++)
+		must((strchr(plans[i].words[k], ' ') ? scenario_pin : scenario_set)(&scenario, plans[i].words[k], &error) == OK);
+	base[i].graph = strcmp(plans[i].graph, "gpt") == 0 ? tiny_model(&error) : graph_open(plans[i].graph, NULL, &error);
+	struct plan *plan = base[i].graph ? planner_run(&planner, base[i].graph, &scenario, PLAN_COMPLETE, &error) : NULL;
+	if (!plan)
+		fprintf(stderr, "%s\n", error.text);
+	must(plan != NULL);
+	FILE *stream = open_memstream(&base[i].text, &base[i].size);
+	must(stream && plan_write_json(plan, NULL, false, stream) && fclose(stream) == 0);
+	plan_release(plan);
+	planner_done(&planner);
+	scenario_done(&scenario);
 }
 
 /* The value number n (counting down) in a tree, with its place. */
@@ -115,13 +124,14 @@ static void check(const struct graph *graph, const void *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (!base[0].text)
-		make_plans();
-	if (size > 0 && *data == '{') {
+	bool is_file = size > 0 && *data == '{';
+	int which = size && !is_file ? *data % PLANS : 0;
+	if (!base[which].text)
+		make_plan(which);
+	if (is_file) {
 		check(base[0].graph, data, size);
 		return 0;
 	}
-	int which = size ? *data % PLANS : 0;
 	json_t *plan = json_loadb(base[which].text, base[which].size, 0, NULL);
 	for (size_t at = 1; at + 10 <= size && at < 200; at += 10)
 		edit(plan, data + at);
