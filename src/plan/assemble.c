@@ -3,6 +3,7 @@
 
 #include "assemble.h"
 #include "fit_stage.h"
+#include "room_order.h"
 #include "verdict.h"
 
 uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
@@ -172,6 +173,32 @@ static struct plan *plan_for_copies(const struct planning *planning, struct plan
 	return better ? next : plan;
 }
 
+/* Whether the order keeps the cap and the layout doesn't. */
+static bool lacks_room(const struct planning *planning, const struct plan *plan)
+{
+	int64_t budget = scenario_budget(planning->scenario), needs = plan_needs(plan);
+	return budget >= 0 && needs > budget && needs - plan_arena(plan) + plan_peak(plan) <= budget && !plan->limited
+		&& planning->scenario->value[K_order] == ORDER_BEST && !plan->transformed->pipelined;
+}
+
+/* The layout chosen adds to the peak: then an order whose layout keeps the cap, where one is found. Takes the plan over. */
+static struct plan *plan_for_room(const struct planning *planning, struct plan *plan)
+{
+	int64_t limit = scenario_budget(planning->scenario) - (plan_needs(plan) - plan_arena(plan));
+	struct ordered *ordered = room_order(planning->stage, plan->ordered, plan_arena(plan), planning->scenario, limit, planning->error);
+	struct plan *next = ordered ? plan_ordered(planning, plan->transformed, ordered, false) : NULL;
+	bool fine = planning->error->status == OK;
+	if (next) {
+		next->run[STAGE_ORDER] = plan->run[STAGE_ORDER];
+		next->fit_margin = plan->fit_margin;
+		next->complete = plan->complete;
+	}
+	ordered_release(ordered);
+	if (next || !fine)
+		plan_release(plan);
+	return next || !fine ? next : plan;
+}
+
 /* Order and layout of a transformed graph, or of another pipeline rank's. */
 static struct plan *plan_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph, const struct plan_wish *wish, bool quick)
 {
@@ -187,6 +214,8 @@ static struct plan *plan_graph(const struct planning *planning, struct transform
 	}
 	ordered_release(ordered);
 	const struct fitted *fitted = transformed->fitted;
+	if (plan && !quick && lacks_room(planning, plan) && !(plan = plan_for_room(planning, plan)))
+		return NULL;
 	if (plan && !quick && fitted && fitted->away > 0 && !transformed->pipelined && scenario->value[K_order] == ORDER_BEST)
 		return plan_for_copies(planning, plan);
 	return plan && !quick && plan->time && scenario->value[K_order] == ORDER_FAST ? plan_fast(planning, plan) : plan;

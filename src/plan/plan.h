@@ -28,6 +28,7 @@
  *     pipelined       its result
  *     pipeline_times  times of ops, as configurations count them
  *     stages          order and layout
+ *     room_order      another order, for a layout that is above the cap
  *     group_pins      tensors kept next to each other
  *     offload_stage   what recomputation leaves to the host
  *     host_pool       host memory of offloaded tensors

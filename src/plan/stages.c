@@ -497,6 +497,40 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 	return status;
 }
 
+/* Buffers of an order, laid out; input: for what else is asked of them. */
+static enum status lay_out_order(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick, struct layout_input *input,
+	struct laid_out *laid_out, struct error *error)
+{
+	enum status status = lifetimes(ordered, scenario->value[K_alignment], laid_out);
+	if (status == OK)
+		status = collect_buffers(ordered, laid_out, input);
+	if (status != OK)
+		fail(error, status, "out of memory");
+	if (status == OK)
+		status = fix_offsets(ordered, scenario, input, error);
+	if (status == OK)
+		status = link_groups(ordered, scenario, input, error);
+	if (status == OK && !quick && scenario->value[K_layout] == LAYOUT_FILE)
+		status = take_addresses(ordered, input, error);
+	if (status == OK)
+		status = run_layout(stage, ordered->graph, scenario, quick, input, laid_out, error);
+	return status;
+}
+
+enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, uint32_t *order, int64_t *arena, struct error *error)
+{
+	struct ordered other = *ordered;
+	struct laid_out laid_out = { 0 };
+	struct layout_input input = { 0 };
+	other.result.order = order;
+	enum status status = lay_out_order(stage, &other, scenario, false, &input, &laid_out, error);
+	*arena = laid_out.layout.arena;
+	arena_free(&input.arena);
+	layout_free(&laid_out.layout);
+	arena_free(&laid_out.arena);
+	return status == OK && laid_out.cut_short ? CANCELLED : status;
+}
+
 struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
 	struct error *error)
 {
@@ -519,19 +553,7 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 	}
 	atomic_store(&laid_out->references, 1);
 	struct layout_input input = { 0 };
-	enum status status = lifetimes(ordered, scenario->value[K_alignment], laid_out);
-	if (status == OK)
-		status = collect_buffers(ordered, laid_out, &input);
-	if (status != OK)
-		fail(error, status, "out of memory");
-	if (status == OK)
-		status = fix_offsets(ordered, scenario, &input, error);
-	if (status == OK)
-		status = link_groups(ordered, scenario, &input, error);
-	if (status == OK && !quick && scenario->value[K_layout] == LAYOUT_FILE)
-		status = take_addresses(ordered, &input, error);
-	if (status == OK)
-		status = run_layout(stage, ordered->graph, scenario, quick, &input, laid_out, error);
+	enum status status = lay_out_order(stage, ordered, scenario, quick, &input, laid_out, error);
 	for (int expandable = 0; expandable < 2 && status == OK; expandable++)
 		if ((laid_out->caching[expandable] = layout_caching(&input.buffers, expandable, NULL)) < 0)
 			status = fail_memory(error);

@@ -51,5 +51,7 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 struct ordered *ordered_again(const struct ordered *from, const struct scenario *scenario, const uint32_t *order, const char *winner, struct error *error);
 struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
 	struct error *error);
+/* The arena that another order of the same ops comes to, in bytes; nothing is kept. order [ops]: valid. */
+enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, uint32_t *order, int64_t *arena, struct error *error);
 
 #endif
