@@ -84,8 +84,7 @@ static struct update_options update_options(const struct job *job, enum optimize
 	/* The knob's words are "given" and then the optimizers after OPTIMIZER_NONE, in the same order. */
 	return (struct update_options){
 		.optimizer = value(job, K_optimizer) ? (enum optimizer)value(job, K_optimizer) : given,
-		.master = mixed,
-		.loss_scaling = mixed,
+		.master = mixed, .loss_scaling = mixed,
 		.narrow_moments = value(job, K_moments) != 0,
 		.accumulate = value(job, K_accumulation) > 1,
 	};
@@ -330,7 +329,7 @@ static void note_fitted(struct job *job)
 	const struct fitted *fitted = job->fitted;
 	double step = (double)(fitted->total > 0 ? fitted->total : 1), giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
 	char margin[32];
-	const char *less = job->wish->margin ? " less what the layout may add" : "";
+	const char *less = job->wish->margin ? " less what the layout may add" : "", *among = job->wish->margin ? " that leaves the layout as much" : "";
 	if (fitted->impossible)
 		note(job->notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s", fitted->step->op[fitted->certificate.op].name, less);
 	else if (fitted->replayed > fitted->cap && !goes_back(fitted->step))
@@ -342,11 +341,11 @@ static void note_fitted(struct job *job)
 			bytes_text(fitted->moved, margin, sizeof margin), fitted->away == 1 ? "s" : "");
 	if (fitted->extra > fitted->stall)
 		note(job->notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)(fitted->extra - fitted->stall) / step,
-			(double)(fitted->extra - fitted->stall) / 1e9, fitted->proved && fitted->away == 0 ? ", proved least" : "");
-	if (fitted->bound > 0 && !fitted->proved)
-		note(job->notes, "any order with any recomputation takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms", 100 * (double)fitted->bound / step, giga);
+			(double)(fitted->extra - fitted->stall) / 1e9, !fitted->proved || fitted->away > 0 ? "" : *among ? ", proved least of what leaves the layout as much" : ", proved least");
 	if (job->wish->margin && fitted->replayed <= fitted->cap)
 		note(job->notes, "that leaves %s of the memory cap to what the layout adds", bytes_text(job->wish->margin, margin, sizeof margin));
+	if (fitted->bound > 0 && !fitted->proved)
+		note(job->notes, "any order with any recomputation%s takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms", among, 100 * (double)fitted->bound / step, giga);
 }
 
 static void note_cost(struct job *job, const struct activations *activations, const struct recompute_options *options, bool *drop)
