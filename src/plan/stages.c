@@ -475,7 +475,7 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 		.alignment = scenario->value[K_alignment],
 		.effort = quick || scenario->value[K_layout_effort] == 0 ? 0
 			: effort_ticks(scenario->value[K_layout_effort], LAYOUT_EFFORT_DEFAULT),
-		.cache = &cache,
+		.cache = stage->store ? &cache : NULL,
 	};
 	enum status status = lay_out(input, &options, stage->control, &laid_out->layout, error);
 	laid_out->cut_short = status == CANCELLED;
@@ -520,10 +520,12 @@ static enum status lay_out_order(struct stage_context *stage, const struct order
 enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, uint32_t *order, int64_t *arena, struct error *error)
 {
 	struct ordered other = *ordered;
+	struct stage_context once = *stage;    /* a layout of many that are tried: the store keeps none */
 	struct laid_out laid_out = { 0 };
 	struct layout_input input = { 0 };
 	other.result.order = order;
-	enum status status = lay_out_order(stage, &other, scenario, false, &input, &laid_out, error);
+	once.store = NULL;
+	enum status status = lay_out_order(&once, &other, scenario, false, &input, &laid_out, error);
 	*arena = laid_out.layout.arena;
 	arena_free(&input.arena);
 	layout_free(&laid_out.layout);
