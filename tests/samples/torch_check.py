@@ -447,6 +447,52 @@ class Capture(unittest.TestCase):
         F.cross_entropy(model(x), y).backward()  # and goes on for real
         optimizer.step()
 
+    def test_training_goes_on_after_captures(self):
+        class Masked(nn.Linear):
+            def forward(self, x):
+                if not getattr(self, "ready", False):
+                    self.mask, self.ready = torch.ones(self.in_features), True
+                    self.register_buffer("seen", torch.zeros(1))
+                return super().forward(x * self.mask + self.seen)
+
+        for foreach in (False, True):
+            model, scaler = nn.Sequential(Masked(32, 64), nn.ReLU(), nn.Linear(64, 10)), torch.amp.GradScaler("cpu")
+            optimizer, (x, y) = torch.optim.Adam(model.parameters(), foreach=foreach), torch_steps.batch()
+            x = x[:, :32]
+
+            def step():
+                scaler.scale(F.cross_entropy(model(x), y)).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+
+            with tidemark_torch.capture(None):
+                step()
+            self.assertFalse(hasattr(model[0], "mask") or hasattr(model[0], "seen") or scaler._scale is not None)
+            for _ in range(3):   # real steps and captures take turns; the count of steps is known in each
+                step()
+                capture_step(None, step)
+            self.assertEqual({float(state["step"]) for state in optimizer.state.values()}, {3.0})
+            self.assertIs(type(model[0].mask), torch.Tensor)
+
+    def test_gradients_of_samples_by_torch_func(self):
+        from torch.func import functional_call, grad, vmap
+        model, (x, y) = torch_steps.network(), torch_steps.batch()
+
+        def one(parameters, sample, label):
+            return F.cross_entropy(functional_call(model, parameters, (sample[None],)), label[None])
+        with tidemark_torch.capture(None) as session:
+            vmap(grad(one), (None, 0, 0))(dict(model.named_parameters()), x, y)
+        self.assertIn("0.weight", session.graph.tensors)
+
+    def test_sparse_tensors_are_refused_in_a_line(self):
+        table = nn.Embedding(100, 16, sparse=True)
+
+        def step():
+            with tidemark_torch.capture(None):
+                table(torch.zeros(4, dtype=torch.int64)).sum().backward()
+        self.assertRaisesRegex(tidemark_torch.CaptureError, "sparse=False", step)
+
     def test_gradients_live_until_zero_grad(self):
         model, (x, y) = torch_steps.network(), torch_steps.batch()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -29,9 +29,11 @@ def explain(error):
         return f"{error.func} has no shape function: register one (torch.library.register_fake), or capture with real=True"
     if isinstance(error, (fake_tensor.DataDependentOutputException, fake_tensor.DynamicOutputShapeException)):
         return f"{error.func} depends on data, which fake tensors don't have: capture with real=True"
+    if isinstance(error, NotImplementedError) and "SparseTensorImpl" in said:
+        return "a sparse tensor takes part: only dense ones can be captured (an embedding's sparse=False)"
     if "Mixing fake modes" in said:
         return "the model was made under another FakeTensorMode: make it outside, or under tidemark_torch.fake()"
-    if isinstance(error, RuntimeError) and "data pointer" in said.lower():
+    if isinstance(error, RuntimeError) and ("data pointer" in said.lower() or ".numpy() is not supported" in said):
         return "the step reads a tensor's memory (numpy, data_ptr), which fake tensors don't have: capture with real=True"
     if isinstance(error, torch.cuda.OutOfMemoryError):
         return "the GPU's memory is full: capture on fake tensors (without real=True)"

@@ -14,7 +14,8 @@ class Modules:
     was made, hence in which module.
     """
 
-    def __init__(self, found):
+    def __init__(self, found, kept):
+        self.kept = kept              # what modules hold before they run
         self.found = found            # called with (name, tensor, kind) for each parameter and buffer of a new root
         self.path, self.stack = {}, []
         self.roots = 0
@@ -32,6 +33,7 @@ class Modules:
         self.roots += has_state
         for name, child in module.named_modules(remove_duplicate=True):
             self.path.setdefault(id(child), ".".join(part for part in (prefix, name) if part))
+            self.kept.note_module(child)
         for kind, named in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
             for name, tensor in named:
                 self.found(".".join(part for part in (prefix, name) if part), tensor, kind)

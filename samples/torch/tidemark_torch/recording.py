@@ -25,9 +25,10 @@ from .errors import CaptureError, check_version, explain
 from .graph import StepGraph, write_graph
 from .hints import Hints
 from .initial import set_values
+from .kept import Kept
 from .memory import PERSISTENT, Memory, geometry
 from .modules import Modules, Optimizers
-from .values import ANSWERS, Values
+from .values import ANSWERS, UNKNOWN, Values
 from .workspace import Meter
 
 check_version()
@@ -73,7 +74,9 @@ def overwritten(function, args, kwargs):
 
 
 def local(tensor):
-    """The piece of a DTensor that is on this device; any other tensor itself."""
+    """The piece of a DTensor that is on this device, what torch.func has wrapped; any other tensor itself."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
     return getattr(tensor, "_local_tensor", tensor) if is_traceable_wrapper_subclass(tensor) else tensor
 
 
@@ -118,8 +121,8 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.real, self.memory = real, Memory()
         self.ops, self.counts = [], collections.Counter()
-        self.hints, self.values = Hints(hints, self.memory), Values()
-        self.modules, self.optimizers = Modules(self.found), Optimizers(self, prime=not real)
+        self.hints, self.values, self.kept = Hints(hints, self.memory), Values(), Kept()
+        self.modules, self.optimizers = Modules(self.found, self.kept), Optimizers(self, prime=not real)
         self.gradients = {}                    # id of a parameter -> the name of its gradient
         self.known, self.parameters = {}, {}   # id(tensor) -> (tensor, name, kind); id -> (parameter, its .grad before)
         self.twins = {}                        # id of a real tensor -> (it, the fake tensor that stands for it)
@@ -135,6 +138,7 @@ class Recorder(TorchDispatchMode):
 
     def found(self, name, tensor, kind, hint=None):
         """A tensor that is there from the start is known by name."""
+        tensor = tensor if is_traceable_wrapper_subclass(tensor) else local(tensor)
         if id(tensor) in self.known:
             return
         stand_in = self.here(local(tensor))
@@ -353,11 +357,11 @@ class Recorder(TorchDispatchMode):
         if self.real:
             return function(*args, **kwargs)
         known = self.values.known(function, args, kwargs)
-        if function in ANSWERS and known is not None:
+        if function in ANSWERS and known is not UNKNOWN:
             result = tree_map_only(torch.Tensor, lambda value: value_like(value, args[0]), known)
         else:
             result = self.assume(function, args, kwargs)
-        self.values.follow(result, known, overwritten(function, args, kwargs) if known is None else [])
+        self.values.follow(result, known, overwritten(function, args, kwargs) if known is UNKNOWN else [])
         return result
 
     def assume(self, function, args, kwargs):
@@ -601,8 +605,8 @@ class capture:
     hints      what to assume of data that fake tensors don't have: see tidemark_torch.hints.
     name       of the graph; the file's name if it is None.
 
-    On fake tensors, parameters, gradients and optimizers are left as they were; other Python state of the step, a
-    scheduler's say, isn't.
+    On fake tensors, parameters, gradients, optimizers, scalers and what modules hold are left as they were; other Python
+    state of the step, a scheduler's say, isn't.
     """
 
     def __init__(self, path, real=False, hints=None, name=None):
@@ -627,6 +631,7 @@ class capture:
             self.stack.callback(handle.remove)
         self.stack.enter_context(quiet_propagation(recorder))
         self.stack.enter_context(patched(torch.UntypedStorage, "resize_", follow_resizes(recorder)))
+        self.stack.enter_context(patched(torch.amp.GradScaler, "_lazy_init_scale_growth_tracker", recorder.kept.scaler_hook()))
         recorder.memory.bury(0)
         self.stack.enter_context(recorder)
         return self
@@ -662,6 +667,8 @@ class capture:
     def restore(self):
         """Takes fake gradients and optimizer state off the user's own tensors."""
         self.recorder.optimizers.restore()
+        if not self.real:
+            self.recorder.kept.restore()
         for parameter, before in self.recorder.parameters.values():
             if not self.real and not isinstance(parameter, FakeTensor) and parameter.grad is not None and \
                     isinstance(local(parameter.grad), FakeTensor):

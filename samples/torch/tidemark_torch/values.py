@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 aten = torch.ops.aten
 LARGEST = 16384  # elements
+UNKNOWN = object()
 ANSWERS = {aten._local_scalar_dense.default, aten.nonzero.default, aten.masked_select.default, aten._unique2.default,
            aten.unique_consecutive.default, aten.equal.default, aten.repeat_interleave.Tensor}
 
@@ -18,7 +19,7 @@ class Values:
     """Values are attributes of the fake tensors. Real storages that an unknown value was written to are spoiled."""
 
     def __init__(self):
-        self.spoiled = set()
+        self.spoiled = {}  # address of a storage -> a value in it, which keeps the address from being used again
 
     def get(self, tensor):
         """The value of a fake tensor, or None."""
@@ -31,11 +32,11 @@ class Values:
             tensor._tidemark_value = value
 
     def known(self, function, args, kwargs):
-        """The op's result for real, or None where that isn't known or worth it."""
+        """The op's result for real, or UNKNOWN where that isn't known or worth it."""
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         if any(leaf.numel() > LARGEST for leaf in tensors) or torch.Tag.nondeterministic_seeded in function.tags or \
                 any(self.get(leaf) is None for leaf in tensors) or (not tensors and not _is_small_source(args)):
-            return None
+            return UNKNOWN
         real_args, real_kwargs = tree_map_only(torch.Tensor, self.get, (args, kwargs))
         if "device" in real_kwargs:
             real_kwargs = dict(real_kwargs, device=torch.device("cpu"))
@@ -43,15 +44,15 @@ class Values:
             try:
                 return function(*real_args, **real_kwargs)
             except Exception:  # what the fake tensors allow and the values don't
-                return None
+                return UNKNOWN
 
     def follow(self, result, known, written):
         """After an op: its results have the values `known`; what it wrote without them has none any more."""
-        if known is None:
+        if known is UNKNOWN:
             for tensor in written:
                 value = getattr(tensor, "_tidemark_value", None)
                 if value is not None:
-                    self.spoiled.add(value.untyped_storage()._cdata)
+                    self.spoiled[value.untyped_storage()._cdata] = value
                     tensor._tidemark_value = None
             return
         for fake, value in zip(tree_leaves(result), tree_leaves(known)):
