@@ -12,6 +12,7 @@
 #include "made.h"
 #include "pipeline.h"
 #include "recompute.h"
+#include "run.h"
 #include "savings.h"
 #include "speed.h"
 #include "shard.h"
@@ -208,7 +209,7 @@ static enum status check_time(struct check *check)
 		plan_time_free(time);
 		return status;
 	}
-	status = shard_check_time(json_object_get(check->plan, "shard"), time, check->error);
+	status = shard_check_time(json_object_get(check->plan, "shard"), check->sharded, time, check->error);
 	const json_t *bound = json_object_get(json_object_get(check->plan, "shard"), "step_bound");
 	check->ahead = time->model.ahead;
 	if (status == OK)
@@ -389,7 +390,7 @@ enum status plan_check(const struct graph *graph, const char *path, const struct
 {
 	static enum status (*const steps[])(struct check *) = {
 		check_version, check_scenario, prepare_graph, check_order, check_time, check_speed, check_memory, check_streams, check_layout, check_host, check_savings, check_order_bound, check_fit,
-		check_again, check_cap,
+		check_run, check_again, check_cap,
 	};
 	json_t *plan = plan_file_read(path, error);
 	if (!plan)

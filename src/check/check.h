@@ -18,6 +18,7 @@
  *     shard_sums  collectives by kind, words of frameworks
  *     pipeline  ranks, schedule and memory
  *     speed     how fast the step is
+ *     run       how it was made
  *     again     the scenario is planned anew, and compared
  *     compare   two files, member by member
  *     buffers   results of `tidemark layout`: places of any buffers, pair by pair

@@ -45,6 +45,19 @@ static bool alike(int64_t a, int64_t b)
 	return apart <= 2 + (a > b ? a : b) / 1000000000;
 }
 
+static enum status same_text(const struct checking *checking, const json_t *object, const char *key, const char *expected)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	expected = expected ? expected : "";
+	return text && strcmp(text, expected) == 0 ? OK : fail(checking->error, INFEASIBLE, "a pipeline's %s is \"%.80s\", but it must be \"%.80s\"", key, text ? text : "", expected);
+}
+
+static enum status same_time(const struct checking *checking, const json_t *object, const char *key, int64_t expected)
+{
+	int64_t time = picoseconds(object, key);
+	return time >= 0 && alike(time, expected) ? OK : fail(checking->error, INFEASIBLE, "a pipeline's %s is %.12f, but it must be %.12f", key, (double)time * 1e-12, (double)expected * 1e-12);
+}
+
 /* What is there through the whole step, and what the flush finds there. */
 static int64_t graph_floor(const struct graph *graph)
 {
@@ -97,6 +110,31 @@ static enum status read_order(struct checking *checking)
 	return status == OK ? OK : fail_memory(checking->error);
 }
 
+/* What is said of the whole. */
+static enum status check_head(const struct checking *checking)
+{
+	const struct pipelined *pipelined = checking->pipelined;
+	const json_t *pipeline = checking->pipeline;
+	enum status status = number(checking, pipeline, "ranks", pipelined->ranks);
+	if (status == OK)
+		status = number(checking, pipeline, "chunks", pipelined->chunks);
+	if (status == OK)
+		status = number(checking, pipeline, "microbatches", pipelined->microbatches);
+	if (status == OK)
+		status = same_text(checking, pipeline, "schedule", schedule_names[pipelined->schedule]);
+	if (status == OK)
+		status = same_time(checking, pipeline, "bubble_seconds", pipelined->bubble);
+	if (status == OK)
+		status = same_time(checking, pipeline, "bound_seconds", pipelined->bound);
+	if (status == OK)
+		status = same_time(checking, pipeline, "exposed_seconds", pipelined->exposed);
+	if (status == OK)
+		status = same_time(checking, pipeline, "update_seconds", pipelined->update);
+	if (status == OK && pipelined->split)
+		status = same_time(checking, pipeline, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
+	return status;
+}
+
 /* In flight when a rank holds the most pieces, counted anew. */
 static enum status check_counts(const struct checking *checking)
 {
@@ -126,7 +164,15 @@ static enum status read_pieces(struct checking *checking)
 		checking->backward[k] = picoseconds(piece, "backward_seconds");
 		checking->send[k] = picoseconds(piece, "send_seconds");
 		checking->weight[k] = pipelined->split ? picoseconds(piece, "weight_seconds") : 0;
-		status = number(checking, piece, "kept_bytes", of->kept);
+		status = number(checking, piece, "rank", piece_rank(k, pipelined->ranks, pipelined->folded));
+		if (status == OK)
+			status = same_text(checking, piece, "first", of->first);
+		if (status == OK)
+			status = same_text(checking, piece, "last", of->last);
+		if (status == OK)
+			status = number(checking, piece, "ops", of->ops);
+		if (status == OK)
+			status = number(checking, piece, "kept_bytes", of->kept);
 		if (status == OK)
 			status = number(checking, piece, "in_flight", of->in_flight.weight);
 		if (status == OK)
@@ -185,6 +231,12 @@ static enum status check_stages(struct checking *checking)
 		enum status status = number(checking, stage, "rank", (int64_t)r);
 		if (status == OK)
 			status = number(checking, stage, "in_flight_bytes", rank->kept);
+		if (status == OK)
+			status = number(checking, stage, "alike", rank->alike);
+		if (status == OK)
+			status = same_time(checking, stage, "exposed_seconds", rank->exposed);
+		if (status == OK)
+			status = same_time(checking, stage, "update_seconds", rank->update);
 		for (int kind = 0; kind < KIND_COUNT; kind++)
 			sum += bytes_in(stage, kind_names[kind]);
 		if (status == OK && sum != peak)
@@ -210,8 +262,10 @@ enum status pipeline_check_claims(const json_t *shard, const struct pipelined *p
 		checking.backward = checking.forward + pieces;
 		checking.weight = checking.backward + pieces;
 		checking.send = checking.weight + pieces;
-		status = read_pieces(&checking);
+		status = check_head(&checking);
 	}
+	if (status == OK)
+		status = read_pieces(&checking);
 	bool ordered = pipelined->split || pipelined->schedule == SCHEDULE_FILE;
 	if (status == OK && ordered)
 		status = read_order(&checking);

@@ -77,7 +77,7 @@ static int64_t picoseconds_of(const json_t *seconds)
 	return fabs(value) < 9e18 ? llround(value) : -1;
 }
 
-enum status shard_check_time(const json_t *shard, const struct plan_time *time, struct error *error)
+enum status shard_check_time(const json_t *shard, const struct sharded *sharded, const struct plan_time *time, struct error *error)
 {
 	enum status status = step_time_check(&time->model, &time->time, error);
 	const json_t *streams = json_object_get(shard, "streams");
@@ -89,6 +89,9 @@ enum status shard_check_time(const json_t *shard, const struct plan_time *time, 
 		return fail(error, INFEASIBLE, "shard.streams must have %u entries", time->model.streams);
 	for (uint32_t s = 0; s < time->model.streams && status == OK; s++) {
 		const json_t *stream = json_array_get(streams, s);
+		const char *name = json_string_value(json_object_get(stream, "stream"));
+		if (!name || strcmp(name, plan_time_stream(sharded, s)) != 0)
+			return fail(error, INFEASIBLE, "shard.streams[%u] is not called \"%.60s\"", s, plan_time_stream(sharded, s));
 		status = check_seconds(stream, "busy_seconds", time->whole.busy[s], error);
 		if (status == OK)
 			status = check_seconds(stream, "exposed_seconds", time->whole.exposed[s], error);

@@ -21,7 +21,7 @@ enum status shard_check_sums(const json_t *shard, const struct sharded *sharded,
 /* A step that is not split says so. */
 enum status shard_check_unsplit(const json_t *shard, struct error *error);
 /* Runs the simulated step event by event, and compares a file's times with it. */
-enum status shard_check_time(const json_t *shard, const struct plan_time *time, struct error *error);
+enum status shard_check_time(const json_t *shard, const struct sharded *sharded, const struct plan_time *time, struct error *error);
 /* shard.step_bound: what no order of the graph goes below, from its stations. */
 enum status shard_check_step_bound(const json_t *bound, const struct plan_time *time, struct error *error);
 /* Verifies a bound that the file claims: by the multiplier of its certificate where that shows it, else by searching again. *how: text that says

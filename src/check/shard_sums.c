@@ -1,5 +1,6 @@
 /* shard_sums.c: what a plan file's sharding adds up to: collectives by kind, words of frameworks, launchers' flags; and a step that is not split. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "shard.h"
@@ -8,7 +9,15 @@
 
 /* ---- collectives ------------------------------------------------------------------------------------------------------- */
 
-struct sums { int64_t count[MESH_AXES][COLLECTIVE_COUNT], bytes[MESH_AXES][COLLECTIVE_COUNT]; };
+struct sums { int64_t count[MESH_AXES][COLLECTIVE_COUNT], bytes[MESH_AXES][COLLECTIVE_COUNT], time[MESH_AXES][COLLECTIVE_COUNT]; };   /* time: picoseconds */
+
+static int64_t bytes_in_row(const struct graph *graph, const struct csr *tensors, uint32_t op)
+{
+	int64_t bytes = 0;
+	FOR_ROW(i, tensors, op)
+		bytes += graph->tensor[tensors->item[i]].bytes;
+	return bytes;
+}
 
 /* Counts the ops of the device's graph by their own words, and what ops send themselves. */
 static void sum_up(const struct sharded *sharded, const struct graph *graph, struct sums *sums)
@@ -22,6 +31,8 @@ static void sum_up(const struct sharded *sharded, const struct graph *graph, str
 		if (axis != NONE) {
 			sums->count[axis][kind]++;
 			sums->bytes[axis][kind] += collective->moved > 0 ? collective->moved : 0;
+			int64_t whole = collective_of(&mesh->axis[axis], collective->kind, bytes_in_row(graph, &graph->reads, run), bytes_in_row(graph, &graph->writes, run));
+			sums->time[axis][kind] += collective_time(&mesh->axis[axis], collective->kind, whole);
 		}
 		uint32_t op = collective ? NONE : sharded_op(sharded, graph, run);
 		for (uint32_t a = 0; op != NONE && a < mesh->axes; a++) {
@@ -29,8 +40,10 @@ static void sum_up(const struct sharded *sharded, const struct graph *graph, str
 			int64_t times = split.on[a] < 0 ? 0 : units->unit[units->unit_start[op] + (uint32_t)split.on[a]].inside;
 			if (times == 0)
 				continue;
+			int64_t bytes = unit_inside_bytes(units, mesh, op, split, a);
 			sums->count[a][COLLECTIVE_ALL_REDUCE] += times;
-			sums->bytes[a][COLLECTIVE_ALL_REDUCE] += times * collective_bytes(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, unit_inside_bytes(units, mesh, op, split, a));
+			sums->bytes[a][COLLECTIVE_ALL_REDUCE] += times * collective_bytes(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, bytes);
+			sums->time[a][COLLECTIVE_ALL_REDUCE] += times * collective_time(&mesh->axis[a], COLLECTIVE_ALL_REDUCE, bytes);
 		}
 	}
 }
@@ -39,6 +52,13 @@ static bool is_number(const json_t *object, const char *key, int64_t expected)
 {
 	const json_t *value = json_object_get(object, key);
 	return json_is_integer(value) && json_integer_value(value) == expected;
+}
+
+/* Seconds with all digits of a picosecond. */
+static bool is_time(const json_t *object, const char *key, int64_t picoseconds)
+{
+	const json_t *value = json_object_get(object, key);
+	return json_is_number(value) && fabs(json_number_value(value) - (double)picoseconds * 1e-12) <= 1e-12 + (double)picoseconds * 1e-21;
 }
 
 static bool is_text(const json_t *object, const char *key, const char *expected)
@@ -62,9 +82,9 @@ static enum status check_rows(const json_t *shard, const struct sharded *sharded
 				continue;
 			next++;
 			if (!is_text(row, "axis", mesh->axis[a].name) || !is_text(row, "collective", collective_names[kind])
-			    || !is_number(row, "count", sums.count[a][kind]) || !is_number(row, "bytes", sums.bytes[a][kind]))
-				return fail(error, INFEASIBLE, "shard.collectives[%zu] must be %" PRId64 " x %s over %s, %" PRId64 " bytes", next - 1, sums.count[a][kind],
-					collective_names[kind], mesh->axis[a].name, sums.bytes[a][kind]);
+			    || !is_number(row, "count", sums.count[a][kind]) || !is_number(row, "bytes", sums.bytes[a][kind]) || !is_time(row, "seconds", sums.time[a][kind]))
+				return fail(error, INFEASIBLE, "shard.collectives[%zu] must be %" PRId64 " x %s over %s, %" PRId64 " bytes, %.12f s", next - 1, sums.count[a][kind],
+					collective_names[kind], mesh->axis[a].name, sums.bytes[a][kind], (double)sums.time[a][kind] * 1e-12);
 		}
 	return json_array_size(rows) == next ? OK : fail(error, INFEASIBLE, "shard.collectives must have %zu rows", next);
 }

@@ -34,19 +34,20 @@ static int take_option(void *context, int row, const char *value)
 		option_rows[row].name, value);
 }
 
-/* The kind of a file; INPUT_UNKNOWN of what can be read only once. */
-static enum input_kind kind_of(const char *path)
+/* The kind of a file; INPUT_UNKNOWN of what can be read only once, or not at all: who reads it says why. False: memory ends. */
+static bool kind_of(const char *path, enum input_kind *kind)
 {
 	struct stat state;
-	struct error ignored = { 0 };
+	struct error error = { 0 };
 	size_t size;
-	struct input *input = stat(path, &state) == 0 && S_ISREG(state.st_mode) ? input_open(path, &ignored) : NULL;
+	*kind = INPUT_UNKNOWN;
+	struct input *input = stat(path, &state) == 0 && S_ISREG(state.st_mode) ? input_open(path, &error) : NULL;
 	if (!input)
-		return INPUT_UNKNOWN;
+		return error.status != NO_MEMORY;
 	const char *text = input_peek(input, &size);
-	enum input_kind kind = input_detect(text, size);
+	*kind = input_detect(text, size);
 	input_close(input);
-	return kind;
+	return true;
 }
 
 static int check_buffers(const struct check_request *request)
@@ -70,7 +71,7 @@ static int check_problem(const struct check_request *request)
 	return status == OK ? EXIT_FINE : complain(path, &error, status);
 }
 
-static int check_graph(struct check_request *request)
+static int check_graph(struct check_request *request, enum input_kind second)
 {
 	struct error error = { 0 };
 	int code = EXIT_FINE;
@@ -81,7 +82,7 @@ static int check_graph(struct check_request *request)
 	struct graph *graph = batch_open(request->line.operand[0], &request->line.reading, &code);
 	if (!graph)
 		return code;
-	json_t *file = kind_of(request->line.operand[1]) == INPUT_JSON ? plan_file_read(request->line.operand[1], &error) : NULL;
+	json_t *file = second == INPUT_JSON ? plan_file_read(request->line.operand[1], &error) : NULL;
 	enum status status = file && fit_is_file(file) ? fit_check_file(graph, file, request->line.rules_file, request->options.numbers, stdout, &error)
 		: plan_check(graph, request->line.operand[1], &request->options, &error);
 	json_decref(file);
@@ -95,11 +96,14 @@ int check_command(int argc, char **argv)
 	int code = command_line_parse(&request.line, argc, argv);
 	if (code != EXIT_FINE || request.line.helped)
 		return code;
-	enum input_kind kind = kind_of(request.line.operand[0]);
+	enum input_kind kind, second;
+	for (int i = 0; i < 2; i++)
+		if (!kind_of(request.line.operand[i], i ? &second : &kind))
+			return complain(request.line.operand[i], &(struct error){ .status = NO_MEMORY }, NO_MEMORY);
 	if (kind == INPUT_IOPDDL)
 		return check_problem(&request);
 	/* Of a memory snapshot there are plans of its graph and layouts of its buffers. */
-	if (kind == INPUT_MINIMALLOC || ((kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE) && kind_of(request.line.operand[1]) != INPUT_PLAN))
+	if (kind == INPUT_MINIMALLOC || ((kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE) && second != INPUT_PLAN))
 		return check_buffers(&request);
-	return check_graph(&request);
+	return check_graph(&request, second);
 }

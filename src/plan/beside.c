@@ -169,6 +169,11 @@ static struct alive *list_alive(const struct plan *plan, uint32_t *count)
 		return NULL;
 	}
 	*count = plan->ordered->peak_position == NONE ? 0 : plan_alive(plan, plan->ordered->peak_position, storage);
+	if (*count == NONE) {
+		mem_free(storage);
+		mem_free(alive);
+		return NULL;
+	}
 	for (uint32_t i = 0; i < *count; i++) {
 		int64_t bytes = graph->storage[storage[i]].bytes;
 		alive[i] = (struct alive){ place_of(graph, storage[i]), bytes, align_up(bytes, BESIDE_ALIGNMENT) };

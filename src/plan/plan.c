@@ -130,7 +130,7 @@ uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list)
 	uint32_t count = 0;
 	struct sized *sized = mem_alloc(plan->graph->storages, sizeof *sized);
 	if (!sized)
-		return 0;
+		return NONE;
 	for (uint32_t s = 0; s < plan->graph->storages; s++)
 		if (alive(plan, s, position))
 			sized[count++] = (struct sized){ plan->laid_out->bytes[s], s };

@@ -129,7 +129,7 @@ extern const char *const fits_text[];
 /* The storage behind an item of the order's problem (certificates speak of items). */
 uint32_t plan_item_storage(const struct plan *plan, uint32_t item);
 
-/* The storages alive at a position, largest first. list has room for graph->storages ids. Returns how many. */
+/* The storages alive at a position, largest first. list has room for graph->storages ids. Returns how many; NONE: out of memory. */
 uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list);
 
 /* Why a storage is alive at a position. */

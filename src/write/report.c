@@ -256,6 +256,7 @@ static void write_blame(const struct plan *plan, FILE *stream)
 	uint32_t *list = mem_alloc(graph->storages, sizeof *list);
 	enum alive_reason *reason = mem_alloc(graph->storages, sizeof *reason);
 	uint32_t count = list && reason ? plan_alive(plan, plan->ordered->peak_position, list) : 0, shown = 0;
+	count = count == NONE ? 0 : count;   /* export_write() tells that memory ended */
 	if (count)
 		plan_reasons(plan, plan->ordered->peak_position, list, count, NULL, reason);
 	if (count)

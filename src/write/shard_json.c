@@ -413,7 +413,10 @@ static enum status read_split(struct reading *reading, uint32_t op, const json_t
 		return fail(reading->error, BAD_INPUT, "not a plan file: the split of \"%.100s\" needs one word for each axis", name);
 	for (uint32_t a = 0; a < mesh->axes; a++) {
 		const json_t *word = json_array_get(list, a);
-		json_int_t unit = json_is_integer(word) ? json_integer_value(word) : json_is_string(word) ? UNIT_PARTIAL : UNIT_NONE;
+		bool partial = json_is_string(word) && strcmp(json_string_value(word), "P") == 0;
+		json_int_t unit = json_is_integer(word) ? json_integer_value(word) : partial ? UNIT_PARTIAL : UNIT_NONE;
+		if (!partial && !json_is_integer(word) && !json_is_null(word))
+			return fail(reading->error, BAD_INPUT, "not a plan file: the split of \"%.100s\" has a word that is no unit, \"P\" or null", name);
 		if (unit >= unit_count(units, op) || unit > INT8_MAX || (json_is_integer(word) && unit < 0))
 			return fail(reading->error, INFEASIBLE, "op \"%.100s\" has no unit %lld to split", name, (long long)unit);
 		if (unit == UNIT_PARTIAL && !units->linear[op])

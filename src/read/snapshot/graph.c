@@ -149,7 +149,8 @@ static enum status make(struct making *making)
 			making->event[making->ops++] = buffers->lower[i];
 			status = add_op(making, i) == NONE ? out_of_memory(making) : OK;
 		}
-	guess_backward(making->draft, making->ops);
+	if (status == OK)
+		guess_backward(making->draft, making->ops);
 	for (uint32_t i = 0, op = 1; i < buffers->n && status == OK; i++)
 		status = add_buffer(making, i, making->facts->origin[i].before ? NONE : op++);
 	return status;

@@ -251,6 +251,8 @@ enum status snapshot_read(struct source source, struct snapshot *snapshot, struc
 	struct pickle_visitor visitor = { words, visit_pairs, visit_items, visit_text, &reader };
 	struct pickle_value root;
 	enum status status = pickle_walk(source, &visitor, &root, error);
+	if (status == OK && snapshot->stacks.no_memory)
+		return fail_memory(error);
 	return status == OK ? check_root(&reader, &root, error) : status;
 }
 

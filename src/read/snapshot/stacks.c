@@ -38,23 +38,33 @@ static bool grow(struct stack_table *table)
 
 /* ---- adding ------------------------------------------------------------------------------ */
 
+static uint32_t no_memory(struct stacks *stacks)
+{
+	stacks->no_memory = true;
+	return 0;
+}
+
 uint32_t stacks_text(struct stacks *stacks, const char *text, size_t length)
 {
-	if (stacks->texts >= NUMBERS_MOST || !mem_reserve(&stacks->text, &stacks->text_room, (size_t)stacks->texts + 1, sizeof *stacks->text))
+	if (stacks->texts >= NUMBERS_MOST)
 		return 0;
+	if (!mem_reserve(&stacks->text, &stacks->text_room, (size_t)stacks->texts + 1, sizeof *stacks->text))
+		return no_memory(stacks);
 	char *copy = arena_text(&stacks->arena, text, length);
 	uint32_t id = copy ? names_add(&stacks->text_names, copy, stacks->texts) : NONE;
 	if (id == stacks->texts)
 		stacks->text[stacks->texts++] = copy;
-	return id == NONE ? 0 : id + 1;
+	return id == NONE ? no_memory(stacks) : id + 1;
 }
 
 /* Two things of one hash get hashes one apart. */
 uint32_t stacks_frame(struct stacks *stacks, uint32_t file, uint32_t name, int64_t line)
 {
 	struct stack_table *table = &stacks->by_frame;
-	if (!grow(table) || stacks->frames >= NUMBERS_MOST || !mem_reserve(&stacks->frame, &stacks->frame_room, (size_t)stacks->frames + 1, sizeof *stacks->frame))
+	if (stacks->frames >= NUMBERS_MOST)
 		return 0;
+	if (!grow(table) || !mem_reserve(&stacks->frame, &stacks->frame_room, (size_t)stacks->frames + 1, sizeof *stacks->frame))
+		return no_memory(stacks);
 	for (uint64_t hash = hash_join(hash_join(hash_join(1, file), name), (uint64_t)line);; hash++) {
 		size_t at = slot_of(table, hash);
 		uint32_t id = table->slot[at].id;
@@ -100,10 +110,11 @@ uint32_t stacks_add(struct stacks *stacks, uint32_t inner, const uint32_t *frame
 	if (before == STACK_FRAMES_MOST || (before >= STACK_FRAMES_SINGLE && count == 1))
 		return inner;
 	count = count > STACK_FRAMES_MOST - before ? STACK_FRAMES_MOST - before : count;
-	if (!grow(&stacks->by_stack) || stacks->stack_count >= NUMBERS_MOST || stacks->items >= ITEMS_MOST
-		|| !mem_reserve(&stacks->stack, &stacks->stack_room, (size_t)stacks->stack_count + 1, sizeof *stacks->stack)
-		|| !mem_reserve(&stacks->item, &stacks->item_room, (size_t)stacks->items + before + count, sizeof *stacks->item))
+	if (stacks->stack_count >= NUMBERS_MOST || stacks->items >= ITEMS_MOST)
 		return 0;
+	if (!grow(&stacks->by_stack) || !mem_reserve(&stacks->stack, &stacks->stack_room, (size_t)stacks->stack_count + 1, sizeof *stacks->stack)
+		|| !mem_reserve(&stacks->item, &stacks->item_room, (size_t)stacks->items + before + count, sizeof *stacks->item))
+		return no_memory(stacks);
 	if (before)
 		memcpy(stacks->item + stacks->items, stacks->item + stacks->stack[inner - 1].first, before * sizeof *frame);
 	memcpy(stacks->item + stacks->items + before, frame, count * sizeof *frame);

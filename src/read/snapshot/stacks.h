@@ -1,4 +1,4 @@
-/* stacks.h: the stack traces of a snapshot, each once. Numbers count from 1; 0 is none, and what there was no memory for. */
+/* stacks.h: the stack traces of a snapshot, each once. Numbers count from 1; 0 is none, what is above a limit, and what there was no memory for, which is noted. */
 #ifndef TIDEMARK_READ_STACKS_H
 #define TIDEMARK_READ_STACKS_H
 
@@ -24,6 +24,7 @@ struct stacks {
 	struct stack_table by_frame, by_stack;
 	size_t text_room, frame_room, item_room, stack_room;
 	uint32_t texts, frames, items, stack_count;
+	bool no_memory;                 /* something is missing because memory ended */
 };
 
 #define STACK_FRAMES_MOST 1000          /* of one stack; what is further out is left away */
