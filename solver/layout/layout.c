@@ -3,7 +3,7 @@
  * Buffers that live through everything are stacked at the bottom, the rest falls apart into components in time, and each
  * is solved by itself: a part's arena depends on nothing else, and equal parts are solved once.
  */
-#include "steps.h"
+#include "attempt.h"
 
 #define X(id, name, help) name,
 const char *const layout_strategy_names[LAYOUT_STRATEGY_COUNT] = { LAYOUT_STRATEGIES(X) };
@@ -82,268 +82,6 @@ static enum status lift_residents(struct solve *solve)
 }
 
 /* ---- one part ------------------------------------------------------------------------------------------ */
-
-struct attempt {
-	struct layout_model part;
-	int64_t *offset, *trial;
-	uint32_t *order;
-	int64_t height;          /* of offset; INT64_MAX: none yet */
-	int64_t enough;          /* a layout this high will do */
-	int64_t bound;           /* none is lower */
-	struct layout_core core; /* why it is above the load */
-	const char *strategy;
-	const struct layout_recipe *dive; /* the best dive so far, or NULL */
-};
-
-/* Keeps the trial if it is better. */
-static void keep(struct attempt *attempt, int64_t height, const char *strategy)
-{
-	if (height >= attempt->height)
-		return;
-	int64_t *swap = attempt->offset;
-	attempt->offset = attempt->trial;
-	attempt->trial = swap;
-	attempt->height = height;
-	attempt->strategy = strategy;
-}
-
-static enum status try_dive(struct attempt *attempt, const struct layout_recipe *recipe, struct control *control)
-{
-	int64_t height;
-	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
-	if (status == OK)
-		status = layout_dive(&attempt->part, attempt->order, recipe->critical, attempt->height, attempt->trial, &height, control);
-	if (status == OK && height < attempt->height)
-		attempt->dive = recipe;
-	if (status == OK)
-		keep(attempt, height, recipe->name);
-	return status;
-}
-
-static enum status try_fit(struct attempt *attempt, const struct layout_recipe *recipe, bool tightest, struct control *control)
-{
-	int64_t height;
-	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
-	if (status == OK)
-		status = layout_fit(&attempt->part, attempt->order, tightest, attempt->height, attempt->trial, &height, control);
-	if (status == OK)
-		keep(attempt, height, recipe->name);
-	return status;
-}
-
-/* A dive where it can be done, else first fit in the same order. */
-static enum status try_skyline(struct attempt *attempt, const struct layout_recipe *recipe, struct control *control)
-{
-	return layout_has_skyline(&attempt->part) ? try_dive(attempt, recipe, control) : try_fit(attempt, recipe, false, control);
-}
-
-struct hinted { int64_t offset; uint32_t buffer; };
-
-static int compare_hinted(const void *left, const void *right)
-{
-	const struct hinted *a = left, *b = right;
-	if (a->offset != b->offset)
-		return a->offset < b->offset ? -1 : 1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
-}
-
-#define HINTED_MOST 20000  /* buffers, for a quadratic fit */
-
-/* A warm start: first fit in order of the hinted offsets. Hints that make up a layout give one that is no higher. */
-static enum status try_hints(struct attempt *attempt, struct control *control)
-{
-	const struct layout_model *part = &attempt->part;
-	struct hinted *hinted = mem_alloc(part->n, sizeof *hinted);
-	bool any = false;
-	int64_t height;
-	if (!hinted)
-		return NO_MEMORY;
-	for (uint32_t b = 0; b < part->n; b++) {
-		any |= part->hint[b] >= 0;
-		hinted[b] = (struct hinted){ part->hint[b] >= 0 ? part->hint[b] : INT64_MAX, b };
-	}
-	qsort(hinted, part->n, sizeof *hinted, compare_hinted);
-	for (uint32_t i = 0; i < part->n; i++)
-		attempt->order[i] = hinted[i].buffer;
-	mem_free(hinted);
-	if (!any)
-		return OK;
-	enum status status = layout_fit(part, attempt->order, false, attempt->height, attempt->trial, &height, control);
-	if (status == OK)
-		keep(attempt, height, "hints");
-	return status;
-}
-
-static enum status try_cheap(struct attempt *attempt, struct control *control)
-{
-	enum status status = attempt->part.n <= HINTED_MOST ? try_hints(attempt, control) : OK;
-	if (status != OK || attempt->height <= attempt->enough)
-		return status;
-	return layout_cheap(&attempt->part, attempt->enough, attempt->offset, &attempt->height, &attempt->dive, &attempt->strategy, control);
-}
-
-/* One layout, whatever control says. */
-static enum status try_first(struct attempt *attempt)
-{
-	struct control none = { 0 };
-	return try_skyline(attempt, &layout_dives[0], &none);
-}
-
-/* The tree knows neither pins nor holes; models that have them are dived through, long-lived buffers first, too. */
-static enum status try_tree(struct attempt *attempt, struct control *control)
-{
-	static const struct layout_recipe long_lived_first = { "WZ", "long-lived first", false };
-	if (attempt->part.pins || attempt->part.gapped || attempt->part.windowed)
-		return try_skyline(attempt, &long_lived_first, control);
-	int64_t height;
-	enum status status = layout_tree(&attempt->part, attempt->trial, &height, control);
-	if (status == OK)
-		keep(attempt, height, "roam tree");
-	return status;
-}
-
-#define WHEEL_LEAST 100    /* buffers, for the squeaky wheel: fewer are a matter for the exact search */
-#define WHEEL_GAP 20       /* and within 1/20 of what is wanted, */
-#define WHEEL_GAP_ALIGNED 8 /* or 1/8 where alignment leaves waste in every layout and the bound knows little of it */
-
-static bool wheel_helps(const struct attempt *attempt)
-{
-	return attempt->dive && attempt->part.n >= WHEEL_LEAST && attempt->height > attempt->enough
-		&& attempt->height - attempt->enough <= attempt->enough / (attempt->part.aligned ? WHEEL_GAP_ALIGNED : WHEEL_GAP);
-}
-
-static enum status try_wheel(struct attempt *attempt, const struct layout_recipe *dive, uint64_t effort, struct control *control)
-{
-	int64_t height = attempt->height;
-	enum status status = layout_sort(&attempt->part, dive->keys, attempt->order);
-	if (status == OK)
-		status = layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort, attempt->offset,
-				      &attempt->height, control);
-	if (attempt->height < height)
-		attempt->strategy = "repeated dives";
-	return status;
-}
-
-#define SEARCH_MOST 4096   /* buffers, for the exact search */
-#define WINDOWS_MOST 300   /* the same where they have windows */
-
-static bool search_helps(const struct attempt *attempt)
-{
-	return attempt->height > attempt->enough && attempt->height > attempt->bound
-		&& attempt->part.n <= (attempt->part.windowed ? WINDOWS_MOST : SEARCH_MOST);
-}
-
-static enum status try_search(struct attempt *attempt, const struct layout_options *options, uint64_t effort, struct control *control)
-{
-	int64_t height = attempt->height;
-	enum status status;
-	if (attempt->part.windowed)
-		status = layout_windows(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height, &attempt->bound, control);
-	else
-		status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, effort, attempt->offset, &attempt->height,
-				      &attempt->bound, &attempt->core, control);
-	if (attempt->height < height)
-		attempt->strategy = "exact search";
-	return status;
-}
-
-/* Windows around the peak, or, `around`, what sticks out and what is around it. */
-static enum status try_peak(struct attempt *attempt, bool around, uint64_t effort, struct control *control)
-{
-	int64_t height = attempt->height;
-	enum status status = (around ? layout_region : layout_peak)(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height, control);
-	if (attempt->height < height)
-		attempt->strategy = around ? "windows anew" : "peak first";
-	return status;
-}
-
-#define SLICE_EFFORT UINT64_C(6000000)
-#define PEAK_EFFORT 1500   /* more for each buffer, */
-#define PEAK_MOST UINT64_C(250000000) /* up to so much */
-
-static uint64_t peak_effort(const struct attempt *attempt)
-{
-	uint64_t effort = (uint64_t)attempt->part.n * PEAK_EFFORT;
-	return SLICE_EFFORT + (effort < PEAK_MOST ? effort : PEAK_MOST);
-}
-
-/* Of many buffers for the first time. */
-static uint64_t first_peak_effort(const struct attempt *attempt, const struct layout_options *options)
-{
-	uint64_t least = peak_effort(attempt), effort = options->effort / 4;
-	return effort < least ? least : effort < 16 * least ? effort : 16 * least;
-}
-
-static bool peak_helps(const struct attempt *attempt)
-{
-	const struct layout_model *part = &attempt->part;
-	return !part->pins && !part->gapped && !part->windowed && part->n >= WHEEL_LEAST && attempt->height > attempt->enough;
-}
-
-#define TRIFLE 10000000   /* so small a part of the arena is worth little effort: some bytes of gigabytes, */
-#define TRIFLE_SHARE 16   /* this share of it */
-
-static bool is_trifle(const struct attempt *attempt)
-{
-	return attempt->height > attempt->enough && attempt->height - attempt->enough <= attempt->enough / TRIFLE;
-}
-
-/* Windows, wheel and search in turns, with twice the effort each time: which of them is quick differs from instance to
- * instance. So does the order from which the wheel gets there: every other time it is the best dive's, else one after another. */
-static enum status take_turns(struct attempt *attempt, const struct layout_options *options, uint64_t end, struct control *control)
-{
-	enum status status = OK;
-	uint64_t slice = SLICE_EFFORT, trifles = control->ticks + (end - control->ticks) / TRIFLE_SHARE;
-	for (size_t turn = 0; status == OK && wheel_helps(attempt); turn++, slice += turn % 2 ? 0 : slice) {
-		uint64_t last = is_trifle(attempt) ? trifles : end;
-		if (control->ticks >= last)
-			break;
-		uint64_t share = (last - control->ticks) / 4 + 1, effort = slice < share ? slice : share, more = slice + peak_effort(attempt);
-		more = turn == 0 && attempt->part.n > SEARCH_MOST ? first_peak_effort(attempt, options) : more < share ? more : share;
-		status = try_wheel(attempt, turn % 2 ? attempt->dive : &layout_dives[(turn / 2 + 1) % LAYOUT_DIVES], effort, control);
-		if (status == OK && search_helps(attempt))
-			status = try_search(attempt, options, effort, control);
-		if (status == OK && peak_helps(attempt) && !is_trifle(attempt))
-			status = try_peak(attempt, turn % 2, more, control);
-	}
-	return status;
-}
-
-static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
-{
-	enum status status = try_cheap(attempt, control);
-	uint64_t left = UINT64_MAX - control->ticks;
-	uint64_t end = control->ticks + (options->effort < left ? options->effort : left);
-	/* Too far for the wheel, and too many for the exact search. */
-	if (status == OK && options->effort > 0 && attempt->part.n > SEARCH_MOST && peak_helps(attempt) && !wheel_helps(attempt))
-		status = try_peak(attempt, false, first_peak_effort(attempt, options), control);
-	if (status == OK)
-		status = take_turns(attempt, options, end, control);
-	left = control->ticks < end ? end - control->ticks : 0;
-	left = is_trifle(attempt) ? left / TRIFLE_SHARE : left;
-	return status == OK && left > 0 && search_helps(attempt) ? try_search(attempt, options, left, control) : status;
-}
-
-static enum status try_strategy(struct attempt *attempt, const struct layout_options *options, struct control *control)
-{
-	static const struct layout_recipe best_fit = { "WZ", "best fit", false }, first_fit = { "EWZ", "first fit", false },
-				   by_size = { "ZW", "greedy by size", false }, llfb = { "WZ", "llfb", false }, skyline = { "AZ", "skyline", false };
-	enum status status;
-	switch (options->strategy) {
-	case LAYOUT_BEST_FIT:       return try_fit(attempt, &best_fit, true, control);
-	case LAYOUT_FIRST_FIT:      return try_fit(attempt, &first_fit, false, control);
-	case LAYOUT_GREEDY_BY_SIZE: return try_fit(attempt, &by_size, true, control);
-	case LAYOUT_LLFB:           return try_skyline(attempt, &llfb, control);
-	case LAYOUT_SKYLINE:        return try_skyline(attempt, &skyline, control);
-	case LAYOUT_ROAM:           return try_tree(attempt, control);
-	case LAYOUT_DIVE:           return try_cheap(attempt, control);
-	case LAYOUT_WHEEL:
-		status = try_cheap(attempt, control);
-		return status == OK && attempt->dive && options->effort > 0 && attempt->height > attempt->enough
-			? try_wheel(attempt, attempt->dive, options->effort, control) : status;
-	default:                    return try_everything(attempt, options, control);
-	}
-}
 
 static int compare_numbers(const void *left, const void *right)
 {
@@ -430,13 +168,13 @@ static enum status solve_or_reuse(struct solve *solve, struct attempt *attempt)
 	uint64_t key[2] = { 0, 0 };
 	struct kept *kept = cache ? mem_alloc(1, bytes) : NULL;
 	if (!kept)
-		return cache ? NO_MEMORY : try_strategy(attempt, solve->options, solve->control);
+		return cache ? NO_MEMORY : layout_attempt(attempt, solve->options, solve->control);
 	enum status status = OK;
 	fingerprint(attempt, solve->options, key);
 	if (cache->lookup(cache->context, key, kept, bytes)) {
 		reuse_result(attempt, kept);
 	} else {
-		status = try_strategy(attempt, solve->options, solve->control);
+		status = layout_attempt(attempt, solve->options, solve->control);
 		if (status == OK) {
 			keep_result(attempt, kept);
 			cache->store(cache->context, key, kept, bytes);
@@ -462,7 +200,7 @@ static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, u
 	attempt.bound = attempt.part.max_load;
 	attempt.enough = ((solve->enough > solve->bound ? solve->enough : solve->bound) - solve->base) / scale;
 	if (status == OK)
-		status = solve->late ? try_first(&attempt) : solve_or_reuse(solve, &attempt);
+		status = solve->late ? layout_attempt_first(&attempt) : solve_or_reuse(solve, &attempt);
 	if (solve->base + attempt.bound * scale > solve->bound)
 		status = raise_bound(solve, &attempt, scale, status);
 	solve->complete &= attempt.height < INT64_MAX;

@@ -11,6 +11,7 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     layout        buffers, strategies, results; from buffers to offsets
  *     model         sections of time, and units that share an offset
+ *     attempt       one part by one strategy, or by all in turns
  *     steps         the algorithms, one function each
  *     sort          orders in which buffers are tried
  *     dive          lowest offset first

@@ -14,6 +14,8 @@
  *     scale_flat      another batch where shapes are flat
  *     activations     what the backward pass needs of a layer
  *     arguments       what a captured op is called with, by new names
+ *     replayable      what can be computed again, and what that costs
+ *     replay          a step while it is written with copies
  *     recompute       computes again in the backward pass; offloads
  *     late_casts      gradients cast where they are read
  *     float8          matrix products with 8-bit operands

@@ -1,0 +1,167 @@
+/* replayable.c: what to write anew in the backward pass, what of it can be, and what that costs. */
+#include "replay.h"
+
+/* ---- choosing --------------------------------------------------------------------------------------- */
+
+void recompute_choose(const struct graph *step, const struct activations *activations,
+	const struct recompute_options *options, bool *drop)
+{
+	for (uint32_t s = 0; s < step->storages; s++) {
+		uint32_t allocator = allocator_of(step, s), layer = allocator == NONE ? NONE : activations->layer[allocator];
+		bool held = options->mode == RECOMPUTE_PRODUCTS && allocator != NONE && activations->kept_product[allocator];
+		bool full = options->mode == RECOMPUTE_FULL || (options->mode == RECOMPUTE_PRODUCTS && !held);
+		activations->held[s] = held;
+		for (uint32_t i = 0; i < options->layers; i++)
+			full |= layer == options->layer[i];
+		drop[s] = activations->saved[s] && ((full && layer != NONE && !activations->anchor[s]) ||
+			(options->mode == RECOMPUTE_SELECTIVE && activations->attention[s]));
+	}
+	for (uint32_t i = 0; i < options->residents; i++)
+		drop[storage_of(step, options->resident[i])] = false;
+	for (uint32_t i = 0; i < options->offloads; i++)
+		drop[storage_of(step, options->offload[i])] = false;
+}
+
+/* ---- what can be run again --------------------------------------------------------------------------- */
+
+static void find_overwrites(struct replay *replay)
+{
+	const struct graph *graph = replay->graph;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		replay->overwrite[s] = NONE;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+			if (is_forward(graph, op))
+				replay->overwrite[storage_of(graph, graph->inplace[i].in)] = op;
+}
+
+/* An op can run again when everything it reads still has the value it had, or is written anew as well. */
+static bool op_replayable(const struct replay *replay, uint32_t op)
+{
+	const struct graph *graph = replay->graph;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t storage = storage_of(graph, graph->reads.item[i]), over = replay->overwrite[storage];
+		if (over != NONE && over >= op && !replay->anew[storage] && !graph->storage[storage].persistent)
+			return false;
+	}
+	return true;
+}
+
+/* An op that reads what is overwritten later runs again at its turn only where its own results are saved
+ * (push_before_overwrite): else it might run after the overwriting. */
+static bool reads_in_time(const struct replay *replay, uint32_t op, uint32_t storage)
+{
+	const struct graph *graph = replay->graph;
+	FOR_ROW(i, &graph->writes, op) {
+		uint32_t written = storage_of(graph, graph->writes.item[i]);
+		if (written != storage && replay->anew[written] && !replay->activations->saved[written])
+			return false;
+	}
+	return true;
+}
+
+/* All that fills a storage can run again. */
+static bool storage_replayable(const struct replay *replay, uint32_t storage)
+{
+	const struct graph *graph = replay->graph;
+	FOR_ROW(i, &graph->members, storage) {
+		uint32_t writer = graph->tensor[graph->members.item[i]].writer;
+		if (is_forward(graph, writer) && !op_replayable(replay, writer))
+			return false;
+	}
+	if (replay->overwrite[storage] == NONE)
+		return true;
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t user = graph->users.item[i];
+		if (user > replay->overwrite[storage] || !is_forward(graph, user))
+			continue;
+		if (writes_in_place(graph, user, storage) ? !op_replayable(replay, user) : !reads_in_time(replay, user, storage))
+			return false;
+	}
+	return true;
+}
+
+/* Storages that are not kept, less those that can't be written anew. Each round only shrinks the set. */
+static void settle(struct replay *replay, const bool *drop)
+{
+	const struct graph *graph = replay->graph;
+	const struct activations *activations = replay->activations;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		replay->anew[s] = is_forward(graph, allocator_of(graph, s)) && !graph->storage[s].live_out && !activations->anchor[s] && !activations->held[s] &&
+			(activations->saved[s] ? drop && drop[s] : true);
+	for (uint32_t s = 0; drop && s < graph->storages; s++)
+		replay->anew[s] |= drop[s] && activations->saved[s];
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t s = 0; s < graph->storages; s++) {
+			bool fine = replay->anew[s] && storage_replayable(replay, s);
+			changed |= fine != replay->anew[s];
+			replay->anew[s] = fine;
+		}
+	}
+}
+
+bool replay_sets(struct replay *replay, const bool *drop)
+{
+	const struct graph *graph = replay->graph;
+	replay->anew = arena_alloc(&replay->arena, graph->storages, sizeof *replay->anew);
+	replay->overwrite = arena_alloc(&replay->arena, graph->storages, sizeof *replay->overwrite);
+	if (!replay->anew || !replay->overwrite)
+		return false;
+	find_overwrites(replay);
+	settle(replay, drop);
+	return true;
+}
+
+static void charge(const struct replay *replay, struct recompute_cost *cost, struct recompute_cost *by_layer, uint32_t op,
+	int64_t flops, int64_t bytes)
+{
+	uint32_t layer = replay->activations->layer[op];
+	cost->flops += flops;
+	cost->bytes += bytes;
+	if (by_layer && layer != NONE) {
+		by_layer[layer].flops += flops;
+		by_layer[layer].bytes += bytes;
+	}
+}
+
+/* From the last op to the first: an op runs again when something it writes is read after the pass or by an op
+ * that runs again. */
+static void charge_flops(const struct replay *replay, bool *demanded, bool *demanded_storage, struct recompute_cost *cost,
+	struct recompute_cost *by_layer)
+{
+	const struct graph *graph = replay->graph;
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		bool again = !is_forward(graph, op) && !op_releases(&graph->op[op]);
+		FOR_ROW(i, &graph->writes, op)
+			again |= demanded[graph->writes.item[i]];
+		for (uint32_t i = graph->inplace_start[op]; is_forward(graph, op) && i < graph->inplace_start[op + 1]; i++)
+			again |= demanded_storage[storage_of(graph, graph->inplace[i].in)];
+		if (again && is_forward(graph, op))
+			charge(replay, cost, by_layer, op, replay->activations->flops[op], 0);
+		FOR_ROW(i, &graph->reads, op)
+			if (again && replay->anew[storage_of(graph, graph->reads.item[i])])
+				demanded[graph->reads.item[i]] = demanded_storage[storage_of(graph, graph->reads.item[i])] = true;
+	}
+}
+
+enum status recompute_cost(const struct graph *step, const struct activations *activations, const bool *drop,
+	struct recompute_cost *cost, struct recompute_cost *by_layer, struct error *error)
+{
+	struct replay replay = { .graph = step, .activations = activations };
+	bool *demanded = arena_alloc(&replay.arena, step->tensors, sizeof *demanded);
+	bool *demanded_storage = arena_alloc(&replay.arena, step->storages, sizeof *demanded_storage);
+	*cost = (struct recompute_cost){ 0 };
+	for (uint32_t i = 0; by_layer && i < activations->layers; i++)
+		by_layer[i] = (struct recompute_cost){ 0 };
+	if (!demanded || !demanded_storage || !replay_sets(&replay, drop)) {
+		arena_free(&replay.arena);
+		return fail_memory(error);
+	}
+	charge_flops(&replay, demanded, demanded_storage, cost, by_layer);
+	for (uint32_t s = 0; s < step->storages; s++)
+		if (drop[s] && activations->saved[s] && replay.anew[s])
+			charge(&replay, cost, by_layer, allocator_of(step, s), 0, step->storage[s].bytes);
+	arena_free(&replay.arena);
+	return OK;
+}
