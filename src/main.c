@@ -11,7 +11,6 @@
 #include "src/write/export.h"
 #include "src/read/input.h"
 #include "solver/base/milp.h"
-#include "src/base/nearest.h"
 #include "src/base/output.h"
 #include "src/session/log.h"
 #include "src/cli/tables.h"
@@ -20,66 +19,7 @@
 #include "ui/screen/theme.h"
 #include "ui/app/screenshot.h"
 #include "src/cli/options.h"
-#include "src/cli/help.h"
-#include "src/base/words.h"
-
-static void print_help(void)
-{
-	fputs("usage: tidemark [GRAPH]\n       tidemark COMMAND ...\n\n"
-	      "Explores the memory plan of a training step: in what order its operators run, at which\n"
-	      "offset every tensor lives, and how far that is from a proven minimum.\n\n"
-	      "  tidemark [GRAPH]\n      explore in the terminal; where standard output is none, print a report\n", stdout);
-	for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
-		printf("  tidemark %s %s\n", subcommands[i].name, subcommands[i].operands);
-		words_print(stdout, "", 6, subcommands[i].help);
-	}
-	fputs("  tidemark help COMMAND|KNOB|DEVICE\n      how a command is used, with its options; what a knob's values mean; a device's\n      figures with their sources\n\n"
-	      "Options of the explorer:\n", stdout);
-	command_line_help(SUBCOMMAND_explore);
-	putchar('\n');
-	words_print(stdout, "", 0, "GRAPH is a graph in the native format, DOT, ONNX, XLA HLO as text or proto, a log of torch.compile or its folder, or a PyTorch memory snapshot; gz or not, "
-		"or - for standard input; a sample where there is none. See tidemark(1) and tidemark(5).");
-}
-
-/* "; the nearest is plan" for "plna". */
-static char *nearest_command(const char *word, bool or_knob, char *text, size_t size)
-{
-	struct nearest nearest = { .wanted = word };
-	for (int i = 0; i < SUBCOMMAND_COUNT; i++)
-		nearest_consider(&nearest, subcommands[i].name);
-	for (int i = 0; or_knob && i < KNOB_COUNT; i++)
-		nearest_consider(&nearest, knobs[i].name);
-	char device[64];
-	for (int i = 0; or_knob && knob_word(knobs[K_device].words, i, device, sizeof device); i++)
-		nearest_consider(&nearest, device);
-	return nearest_text(&nearest, "", text, size);
-}
-
-static int no_command(const char *word, bool or_knob)
-{
-	char text[120];
-	return usage_error("", "there is no %s %s%s", or_knob ? "command, knob or device" : "command", word, nearest_command(word, or_knob, text, sizeof text));
-}
-
-/* "help", "help COMMAND" for COMMAND --help, "help KNOB" and "help DEVICE". */
-static int help(int argc, char **argv)
-{
-	static char option[] = "--help";
-	for (int i = 0; argc == 2 && i < SUBCOMMAND_COUNT; i++)
-		if (strcmp(argv[1], subcommands[i].name) == 0)
-			return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
-	enum knob_id knob = argc == 2 ? knob_find(argv[1]) : KNOB_COUNT;
-	if (knob != KNOB_COUNT) {
-		help_print_knob(knob);
-		return EXIT_FINE;
-	}
-	if (argc == 2 && help_print_device(argv[1]))
-		return EXIT_FINE;
-	if (argc > 1)
-		return no_command(argv[argc - 1], argc == 2);
-	print_help();
-	return EXIT_FINE;
-}
+#include "src/cli/help_command.h"
 
 static int print_version(void)
 {
@@ -227,34 +167,30 @@ static int take_option(void *context, int row, const char *value)
 	return tables_write(value, stdout) ? EXIT_FINE : usage_error("", "there is no such table");
 }
 
-/* A single word that is no file and looks like a command. */
-static bool is_misspelt_command(const char *word)
-{
-	char text[120];
-	return strcmp(word, "-") != 0 && access(word, F_OK) != 0 && !strpbrk(word, "./") && *nearest_command(word, false, text, sizeof text);
-}
-
 static int start(struct invocation *invocation, int argc, char **argv)
 {
 	int code = command_line_parse(&invocation->line, argc, argv);
 	if (code != EXIT_FINE || invocation->line.helped)
 		return code;
 	char **word = invocation->line.operand;
-	if (*word && (word[1] || is_misspelt_command(*word)))
-		return no_command(*word, false);
+	if (*word && (word[1] || help_misspelt(*word, false)))
+		return help_no_command(*word);
 	return invocation->resume ? resume(invocation) : open_graph(invocation);
 }
 
 static int run(int argc, char **argv)
 {
-	struct invocation invocation = { .line = { .command = SUBCOMMAND_explore, .take = take_option, .context = &invocation, .help = print_help } };
+	struct invocation invocation = { .line = { .command = SUBCOMMAND_explore, .take = take_option, .context = &invocation, .help = help_print } };
 	if (argc > 1 && strcmp(argv[1], "export") == 0 && screenshot_wanted(argc - 1, argv + 1))
 		return screenshot_command(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "help") == 0)
-		return help(argc - 1, argv + 1);
+		return help_command(argc - 1, argv + 1);
 	for (int i = 0; argc > 1 && i < SUBCOMMAND_COUNT; i++)
 		if (strcmp(argv[1], subcommands[i].name) == 0)
 			return subcommands[i].run(argc - 1, argv + 1);
+	for (int i = 2; i < argc; i++)
+		if ((strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) && help_misspelt(argv[1], true))
+			return help_no_command(argv[1]);
 	invocation.asked = mem_alloc((size_t)argc, sizeof *invocation.asked);     /* no more options than words */
 	int code = invocation.asked ? start(&invocation, argc, argv) : complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
 	mem_free(invocation.asked);

@@ -20,7 +20,7 @@ struct request {
 static int take_kind(struct request *request, const char *value)
 {
 	static const char *const words[] = { "text", "json", "csv", "svg", "pdf", "png", "tikz" };
-	int word = 0, code = option_word(&request->line, OPTION_as, value, words, (int)(sizeof words / sizeof *words), &word);
+	int word = 0, code = option_word(&request->line, OPTION_compare_as, value, words, (int)(sizeof words / sizeof *words), &word);
 	if (code == EXIT_FINE)
 		request->kind = export_find(words[word]);
 	return code;
@@ -39,7 +39,7 @@ static int take_option(void *context, int row, const char *value)
 {
 	struct request *request = context;
 	char *end;
-	if (row == OPTION_as)
+	if (row == OPTION_compare_as)
 		return take_kind(request, value);
 	if (row == OPTION_first_graph || row == OPTION_first_dim || row == OPTION_first_fusions)
 		return take_first(request, row, value);

@@ -45,7 +45,7 @@ static int take_option(void *context, int row, const char *value)
 	struct request *request = context;
 	switch (row) {
 	case OPTION_memory: return set_memory(request, value);
-	case OPTION_devices: return set_devices(request, value);
+	case OPTION_most_devices: return set_devices(request, value);
 	case OPTION_max: return set_most(request, row, value);
 	default: request->asked.smallest = true; return EXIT_FINE;
 	}

@@ -7,6 +7,7 @@
 #include "src/base/words.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/devices.h"
+#include "src/scenario/scenario.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
 
@@ -16,6 +17,7 @@ static const char *const examples[SUBCOMMAND_COUNT] = {
 	[SUBCOMMAND_plan] = "tidemark plan step.jsonl.gz --set batch=16 --set recompute=selective --json -o plan.json",
 	[SUBCOMMAND_sweep] = "tidemark sweep step.jsonl.gz --vary batch=1,8,32 --vary recompute=none,full --table",
 	[SUBCOMMAND_export] = "tidemark export step.jsonl.gz --as pdf --view timeline --width 240 -o figure.pdf",
+	[SUBCOMMAND_compare] = "tidemark compare snapshot.pickle step.jsonl.gz",
 	[SUBCOMMAND_layout] = "tidemark layout buffers.csv --capacity 1048576",
 	[SUBCOMMAND_shard] = "tidemark shard problem.json --time 60 -o solution.json",
 	[SUBCOMMAND_check] = "tidemark check step.jsonl.gz plan.json",
@@ -102,6 +104,21 @@ bool help_print_device(const char *name)
 	words_print(stdout, "what is reached of it:", 6, device_reached_source((enum device)device));
 	scenario_done(&scenario);
 	return true;
+}
+
+void help_print_pins(void)
+{
+	static const struct { const char *syntax, *help; } pins[] = {
+#define X(id, syntax, help) { syntax, help },
+		PINS(X)
+#undef X
+	};
+	char head[80];
+	puts("\nPIN:");
+	for (int i = 0; i < PIN_KINDS; i++) {
+		snprintf(head, sizeof head, "  %s", pins[i].syntax);
+		words_print(stdout, head, NAME_COLUMN + 8, pins[i].help);
+	}
 }
 
 void help_print_words(const char *title, const char *const *names, const char *const *helps, int count)

@@ -11,6 +11,8 @@ void help_print_knobs(void);
 void help_print_knob(enum knob_id knob);
 /* Every figure of a device preset, with where it comes from. False where the name is none's. */
 bool help_print_device(const char *name);
+/* What may follow --pin. */
+void help_print_pins(void);
 /* A table of words, each with a line. */
 void help_print_words(const char *title, const char *const *names, const char *const *helps, int count);
 /* The words of a session file. */

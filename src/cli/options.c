@@ -129,6 +129,8 @@ static void print_help(const struct command_line *line)
 	if (line->help)
 		line->help();
 	bool takes_knobs = option_rows[OPTION_set].commands >> (subcommand - subcommands) & 1;
+	if (option_rows[OPTION_pin].commands >> (subcommand - subcommands) & 1)
+		help_print_pins();
 	if (takes_knobs)
 		help_print_knobs();
 	help_print_example((enum subcommand_id)(subcommand - subcommands));

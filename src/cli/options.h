@@ -18,7 +18,8 @@
 	X(pin, "pin", 'p', "PIN", BY_PLANNERS | BY(explore), "add a constraint: \"pin op A before B\"") \
 	X(vary, "vary", 0, "K=V1,V2,...", BY(sweep), "try these values of a knob, with all values of the others that vary") \
 	X(device, "device", 'd', "PRESET", BY(search), "as --set device=PRESET") \
-	X(devices, "devices", 'n', "N", BY(search) | BY(fit), "as --set devices=N; of fit: the most that changes may use") \
+	X(devices, "devices", 'n', "N", BY(search), "as --set devices=N") \
+	X(most_devices, "devices", 'n', "N", BY(fit), "the most devices that changes may use") \
 	X(memory, "memory", 'm', "BYTES", BY(search) | BY(fit), "as --set memory=BYTES") \
 	X(batch, "batch", 'b', "SAMPLES", BY(search), "as --set batch=SAMPLES") \
 	X(fusions, "fusions", 0, "HOW", BY_READERS, "of XLA HLO: open, each instruction in a fusion is an op with a result; closed (the default), the fusion is one op") \
@@ -28,7 +29,8 @@
 	X(first_dim, "first-dim", 0, "NAME=SIZE", BY(compare), "as --dim, of the first file") \
 	X(first_fusions, "first-fusions", 0, "HOW", BY(compare), "as --fusions, of the first file") \
 	X(rules, "rules", 'r', "F", BY_PLANNERS | BY(check) | BY(explore), "rules of your own operators, one a line") \
-	X(as, "as", 'a', "KIND", BY(plan) | BY(export) | BY(compare), "what to write, see the list of kinds; of compare: text, json, csv, svg, pdf, png or tikz") \
+	X(as, "as", 'a', "KIND", BY(plan) | BY(export), "what to write, see the list of kinds") \
+	X(compare_as, "as", 'a', "KIND", BY(compare), "text, json, csv, svg, pdf, png or tikz") \
 	X(json, "json", 'j', NULL, BY(plan) | BY(layout) | BY(shard) | BY(search) | BY(fit) | BY(compare), "write a JSON object") \
 	X(csv, "csv", 0, NULL, BY(plan), "as --as csv") \
 	X(sweep_csv, "csv", 0, NULL, BY(sweep), "write CSV, with a line of names; --resume takes it up, too") \

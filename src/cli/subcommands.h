@@ -4,6 +4,7 @@
  *     subcommands     the table; plan, export
  *     options         the table of options, and the parser of command lines
  *     help            knobs, words and examples as --help prints them
+ *     help_command    tidemark help, and a word looked up in every table
  *     batch           planning under signals and a time limit
  *     sweep           scenarios by the thousand
  *     sweep_row       one line of it

@@ -40,6 +40,7 @@
  *     changes         two plans, op by op
  *     beside          two plans of different graphs, laid over each other
  *     came_to         what "given" and "auto" stand for
+ *     idle            knobs that change nothing in a plan
  */
 #ifndef TIDEMARK_PLAN_PLAN_H
 #define TIDEMARK_PLAN_PLAN_H

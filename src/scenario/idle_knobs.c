@@ -52,6 +52,44 @@ static bool offloads_nothing(const struct scenario *scenario)
 	return is_not_fitted(scenario) || !scenario->value[K_offload];
 }
 
+static bool moves_nothing_to_host(const struct scenario *scenario)
+{
+	bool moves = !offloads_nothing(scenario);
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		moves |= scenario->pin[i].kind == PIN_OFFLOAD;
+	return !moves;
+}
+
+static bool is_in_one_node(const struct scenario *scenario)
+{
+	return scenario->value[K_devices] <= scenario->value[K_devices_per_node];
+}
+
+/* Data parallelism alone, with or without ZeRO: what is left over is dp's. */
+static bool splits_samples_alone(const struct scenario *scenario)
+{
+	bool data = scenario_strategy(scenario) == STRATEGY_DATA || scenario_strategy(scenario) == STRATEGY_ZERO;
+	return scenario->value[K_strategy] != 0 && data && scenario->value[K_tp] == KNOB_GIVEN && scenario->value[K_dp] == KNOB_GIVEN;
+}
+
+/* Other plans than the one that is asked for are made, with effort of their own. */
+static bool compares_plans(const struct scenario *scenario)
+{
+	return !is_not_fitted(scenario) || scenario_searches(scenario) || scenario->value[K_schedule] == SCHEDULE_AUTO;
+}
+
+static bool orders_by_rule(const struct scenario *scenario)
+{
+	int64_t order = scenario->value[K_order];
+	return order != ORDER_BEST && order != ORDER_FAST && order != ORDER_ROAM && !compares_plans(scenario);
+}
+
+static bool lays_out_by_rule(const struct scenario *scenario)
+{
+	int64_t layout = scenario->value[K_layout];
+	return layout != LAYOUT_BEST && layout != LAYOUT_ROAM && layout != LAYOUT_DIVE && layout != LAYOUT_WHEEL && !compares_plans(scenario);
+}
+
 static bool has_no_time(const struct scenario *scenario)
 {
 	return scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario));
@@ -98,6 +136,26 @@ static const struct row {
 	{ K_reshard_after_forward, is_not_split, "strategy=none splits nothing" },
 	{ K_prefetch, is_not_split, "strategy=none splits nothing" },
 	{ K_reshard_after_forward, cuts_no_parameters, "no parameters are gathered: zero=3 cuts them" },
+	{ K_prefetch, cuts_no_parameters, "no parameters are gathered: zero=3 cuts them" },
+	{ K_dp, has_one_device, "the step runs on one device" },
+	{ K_tp, has_one_device, "the step runs on one device" },
+	{ K_cp, has_one_device, "the step runs on one device" },
+	{ K_ep, has_one_device, "the step runs on one device" },
+	{ K_dp, is_not_split, "strategy=none splits nothing" },
+	{ K_tp, is_not_split, "strategy=none splits nothing" },
+	{ K_cp, is_not_split, "strategy=none splits nothing" },
+	{ K_ep, is_not_split, "strategy=none splits nothing" },
+	{ K_sp, splits_samples_alone, "strategy=data and zero split samples alone (tp=1)" },
+	{ K_devices_per_node, is_not_split, "strategy=none splits nothing" },
+	{ K_intra_bandwidth, is_not_split, "strategy=none splits nothing" },
+	{ K_inter_bandwidth, is_not_split, "strategy=none splits nothing" },
+	{ K_intra_latency, is_not_split, "strategy=none splits nothing" },
+	{ K_inter_latency, is_not_split, "strategy=none splits nothing" },
+	{ K_inter_bandwidth, is_in_one_node, "all devices are in one node" },
+	{ K_inter_latency, is_in_one_node, "all devices are in one node" },
+	{ K_host_bandwidth, moves_nothing_to_host, "nothing waits in the host's memory: recompute=auto with offload=on puts tensors there" },
+	{ K_order_effort, orders_by_rule, "this order is a rule: only best, fast and roam search" },
+	{ K_layout_effort, lays_out_by_rule, "this layout is a rule: only best, dive, wheel and roam search" },
 	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
 	{ K_curve, is_not_minred, "only strategy=minred has this curve" },
 	{ K_reserve, has_no_cap, "there is no memory cap" },
@@ -112,7 +170,7 @@ static const struct row {
 const char *knob_idle(const struct scenario *scenario, enum knob_id knob)
 {
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		if (rows[i].knob == knob && scenario->value[knob] != knobs[knob].normal && rows[i].holds(scenario))
+		if (rows[i].knob == knob && rows[i].holds(scenario))
 			return rows[i].why;
 	return NULL;
 }

@@ -1,10 +1,10 @@
-/* idle_knobs.h: knobs that are set and change nothing in their scenario. */
+/* idle_knobs.h: knobs that change nothing in their scenario. */
 #ifndef TIDEMARK_SCENARIO_IDLE_KNOBS_H
 #define TIDEMARK_SCENARIO_IDLE_KNOBS_H
 
 #include "scenario.h"
 
-/* Why the knob's value, which is not its default, has no effect: "there is no pipeline"; NULL where it has one, may have one, or is the default. Static text. */
+/* Why it doesn't matter what the knob is set to: "there is no pipeline"; NULL where it does, or may. Where the knob's own value is the reason, of that value. Static text. */
 const char *knob_idle(const struct scenario *scenario, enum knob_id knob);
 
 #endif

@@ -43,7 +43,7 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, and see the peak") \
 	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, and see the peak") \
 	X(PLANNED, "planned", "P", "", IN_ORDER, "", "forget the moves by hand") \
-	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose an op that can run, Enter runs it, comma takes it back") \
+	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose an op that can run, Enter runs it, u takes it back") \
 	X(HINT, "hint", "i", "hint", IN_CHALLENGE, "", "in the challenge: which op to run next, and why") \
 	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "in the challenge: show time and score, or hide them") \
 	X(END, "end", "y", "end", IN_CHALLENGE, "", "in the challenge: end it; the plan is shown again") \
@@ -88,7 +88,7 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \
 	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A behind B; ...") \
 	X(UNPIN, "unpin", "", "", IN_ANY, "N", "remove constraint N") \
-	X(GO, "go", "", "", IN_ANY, "OP", "go to an op or tensor by name") \
+	X(GO, "go", "", "", IN_ANY, "NAME", "go to an op or tensor by name") \
 	X(OPEN, "open", "", "", IN_ANY, "FILE [OPTION]...", "open another graph; the baseline stays, to be compared with; --graph, --dim and --fusions behind it as on the command line") \
 	X(RELOAD, "reload", "R", "", IN_ANY, "", "read the graph's file again, with the same knobs; the baseline stays, to be compared with") \
 	X(GRAPH, "graph", "", "", IN_ANY, "N", "of a file with several graphs: open graph N instead, with the same knobs") \

@@ -6,6 +6,7 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     session      graph, scenario, history, worker
  *     commands     the table of commands
+ *     glossary     the words of the screen
  *     worker       the thread that solves
  *     opened       the file that the graph was read from
  *     log          session files

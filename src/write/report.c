@@ -6,7 +6,7 @@
 #include "src/plan/host_pool.h"
 #include "src/read/card.h"
 #include "src/plan/verdict.h"
-#include "src/scenario/idle_knobs.h"
+#include "src/plan/idle.h"
 #include "pipeline_json.h"
 #include "report.h"
 
@@ -149,11 +149,12 @@ static void write_verdict(const struct plan *plan, FILE *stream)
 }
 
 /* Knobs that are set in vain. */
-static void write_idle_knobs(const struct scenario *scenario, FILE *stream)
+static void write_idle_knobs(const struct plan *plan, FILE *stream)
 {
 	char value[300];
+	const struct scenario *scenario = &plan->scenario;
 	for (int knob = 0; knob < KNOB_COUNT; knob++) {
-		const char *why = knob_idle(scenario, (enum knob_id)knob);
+		const char *why = scenario->value[knob] != knobs[knob].normal ? plan_knob_idle(plan, (enum knob_id)knob) : NULL;
 		if (why)
 			fprintf(stream, "  note: %s=%s has no effect: %s\n", knobs[knob].name, knob_text((enum knob_id)knob, scenario->value[knob], value, sizeof value), why);
 	}
@@ -197,7 +198,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 		fprintf(stream, "  %-22s %12.3f ms    computation waits so long for copies to and from the host, in this order\n", "waits for the host", (double)plan->stall * 1e-9);
 	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1)
 		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);
-	write_idle_knobs(&plan->scenario, stream);
+	write_idle_knobs(plan, stream);
 	if (plan->limited)
 		fputs("  (cut short: a better plan may exist)\n", stream);
 }

@@ -1,11 +1,13 @@
 /* trace.c: Chrome's trace events: complete events (X) for ops, counters (C) for bytes, asynchronous ones
- * (b, e) for storages, which may overlap freely. A step over several devices has its simulated times, too: a thread for each stream. */
+ * (b, e) for storages, which may overlap freely. A step over several devices has its simulated times, too, of all its passes: a thread for each stream. */
 #include "data.h"
 #include "trace.h"
 #include "src/read/native.h"
 #include "src/plan/timeline.h"
 
 enum { PROCESS_OPS = 1, PROCESS_STORAGES = 2, PROCESS_STEP = 3 };
+/* More events of a step than this take a viewer minutes. */
+#define EVENTS_MOST INT64_C(200000)
 
 void trace_begin(struct json *json, const char *graph, FILE *stream)
 {
@@ -97,33 +99,62 @@ static void write_storage(const struct plan *plan, uint32_t storage, struct json
 	json_close(json);
 }
 
-/* An op of the simulated step. Times are in microseconds with the picoseconds behind the point. */
-static void write_step_op(const struct plan *plan, uint32_t op, struct json *json)
+static void begin_step_event(struct json *json, const char *name, uint32_t stream, int64_t start, int64_t time)
 {
-	const struct step_model *model = &plan->time->model;
-	const struct op *of = &plan->graph->op[model->of[op]];
-	trace_event(json, of->name, "X", PROCESS_STEP);
-	json_write_integer(json, "tid", model->stream[op] + 1);
-	json_write_decimal(json, "ts", plan->time->time.start[op], 6);
-	json_write_decimal(json, "dur", model->time[op], 6);
-	json_write_text(json, "cat", phase_names[of->phase]);
-	json_open_object(json, "args");
-	json_write_text(json, "type", of->type);
-	json_write_integer(json, "position", plan->ordered->position[model->of[op]]);
-	json_close(json);
+	trace_event(json, name, "X", PROCESS_STEP);
+	json_write_integer(json, "tid", stream + 1);
+	json_write_decimal(json, "ts", start, 6);
+	json_write_decimal(json, "dur", time, 6);
+}
+
+/* The ops of a pass, counted from 0, that begins at a time. Times are in microseconds with the picoseconds behind the point. */
+static void write_pass(const struct plan *plan, int64_t pass, int64_t begin, struct json *json)
+{
+	bool last = pass + 1 == plan->time->passes;
+	const struct step_model *model = last ? &plan->time->model : &plan->time->pass_model;
+	const struct step_time *time = last ? &plan->time->time : &plan->time->pass;
+	for (uint32_t i = 0; i < model->ops; i++) {
+		uint32_t op = model->sequence[i];
+		const struct op *of = &plan->graph->op[model->of[op]];
+		if (model->time[op] == 0)
+			continue;
+		begin_step_event(json, of->name, model->stream[op], begin + time->start[op], model->time[op]);
+		json_write_text(json, "cat", phase_names[of->phase]);
+		json_open_object(json, "args");
+		json_write_text(json, "type", of->type);
+		json_write_integer(json, "position", plan->ordered->position[model->of[op]]);
+		if (plan->time->passes > 1)
+			json_write_integer(json, "pass", pass);
+		json_close(json);
+		json_close(json);
+	}
+}
+
+/* One event for passes that are as the first one, from the second to the last but one. */
+static void write_equal_passes(const struct plan_time *time, struct json *json)
+{
+	char name[80];
+	snprintf(name, sizeof name, "passes 1 to %lld, each as pass 0", (long long)time->passes - 2);
+	begin_step_event(json, name, 0, time->pass.total, (time->passes - 2) * time->pass.total);
 	json_close(json);
 }
 
-/* The step as simulated: a thread for each stream. */
+/* The step as simulated: a thread for each stream. Gradients that are added up take several passes; many equal ones are one event. */
 static void write_step(const struct plan *plan, struct json *json)
 {
-	const struct step_model *model = &plan->time->model;
+	const struct plan_time *time = plan->time;
+	int64_t passes = time->passes;
 	trace_name(json, "process_name", PROCESS_STEP, 0, "simulated step");
-	for (uint32_t s = 0; s < model->streams; s++)
+	for (uint32_t s = 0; s < time->model.streams; s++)
 		trace_name(json, "thread_name", PROCESS_STEP, (int)s + 1, plan_time_stream(plan->transformed->sharded, s));
-	for (uint32_t i = 0; i < model->ops; i++)
-		if (model->time[model->sequence[i]] != 0)
-			write_step_op(plan, model->sequence[i], json);
+	bool all = passes <= EVENTS_MOST / (1 + (int64_t)time->model.ops);
+	for (int64_t pass = 0; pass < passes; pass++) {
+		if (!all && pass == 1 && passes > 2) {
+			write_equal_passes(time, json);
+			pass = passes - 1;
+		}
+		write_pass(plan, pass, pass * time->pass.total, json);
+	}
 }
 
 static void write_bytes(struct json *json, const char *key, int64_t bytes)
@@ -146,7 +177,7 @@ enum status export_trace(const struct plan *plan, const struct export_options *o
 	write_bytes(&json, "peak_bytes", plan_peak(plan));
 	write_bytes(&json, "arena_bytes", plan_arena(plan));
 	trace_events(&json);
-	trace_name(&json, "process_name", PROCESS_OPS, -1, "ops");
+	trace_name(&json, "process_name", PROCESS_OPS, -1, plan->scenario.value[K_accumulation] > 1 ? "ops of one pass" : "ops");
 	trace_name(&json, "process_name", PROCESS_STORAGES, -1, "storages");
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
 		write_op(plan, i, &json);

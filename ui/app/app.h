@@ -14,7 +14,6 @@
  *     history_file  the prompt's lines, kept
  *     columns_file  sets of columns, kept
  *     help          the list of commands and words
- *     words         the words of the screen
  *     tour          the guided tour
  *     key_script    keys written as text
  *     screenshot    a screen as a file

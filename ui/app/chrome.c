@@ -119,6 +119,7 @@ static int item_width(enum command_id command)
 
 /* Whose footer a command is in first: what is valid in one view alone, and what shows its answer there. */
 enum footer_part { FOOTER_OWN, FOOTER_VIEWS, FOOTER_GENERAL, FOOTER_NOWHERE };
+enum { OWN_FIRST = 2 };
 
 static enum footer_part part_of(enum command_id id, unsigned context)
 {
@@ -130,30 +131,46 @@ static enum footer_part part_of(enum command_id id, unsigned context)
 	case COMMAND_FIT: return context == IN_DEVICES ? FOOTER_OWN : FOOTER_NOWHERE;
 	case COMMAND_SLOWDOWN: return context == IN_RUNS ? FOOTER_OWN : FOOTER_NOWHERE;
 	case COMMAND_HELP: return FOOTER_NOWHERE;   /* it has its place at the end */
+	case COMMAND_UNDO: return context == IN_CHALLENGE ? FOOTER_OWN : FOOTER_GENERAL;
 	default: return valid == (IN_ANY & ~(unsigned)IN_CHALLENGE) ? FOOTER_GENERAL : (valid & (valid - 1)) == 0 ? FOOTER_OWN : FOOTER_VIEWS;
 	}
 }
 
-/* Adds those of a part that fit before end. */
-static void add_items(struct footer_item *item, int *items, int *x, int end, unsigned context, enum footer_part part)
+/* Chooses what fits into the room of those that are in a part, `most` at the most. */
+static void choose_items(bool chosen[COMMAND_COUNT], int *room, unsigned context, enum footer_part part, int most)
 {
-	for (int i = 0; i < COMMAND_COUNT; i++) {
+	for (int i = 0; i < COMMAND_COUNT && most > 0; i++) {
 		const struct command *command = &commands[i];
-		if (!(command->context & context) || !*command->footer || part_of((enum command_id)i, context) != part)
-			continue;
 		int width = item_width((enum command_id)i);
-		if (*x + width > end)
+		if (!(command->context & context) || !*command->footer || chosen[i] || part_of((enum command_id)i, context) != part || width > *room)
 			continue;
-		item[(*items)++] = (struct footer_item){ (enum command_id)i, *x, width };
-		*x += width;
+		chosen[i] = true;
+		*room -= width;
+		most--;
 	}
 }
 
+/* What belongs to the view goes first, but the way to the knobs and the way back have their room before the rest of it. */
 int chrome_footer_items(int width, unsigned context, struct footer_item item[COMMAND_COUNT])
 {
-	int items = 0, x = 0, help = item_width(COMMAND_HELP), end = width - help + 2;
+	static const enum command_id always[] = { COMMAND_PANEL, COMMAND_UNDO };
+	bool chosen[COMMAND_COUNT] = { false };
+	int items = 0, x = 0, help = item_width(COMMAND_HELP), end = width - help + 2, room = end;
+	choose_items(chosen, &room, context, FOOTER_OWN, OWN_FIRST);
+	for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+		if ((commands[always[i]].context & context) && !chosen[always[i]] && item_width(always[i]) <= room) {
+			chosen[always[i]] = true;
+			room -= item_width(always[i]);
+		}
 	for (enum footer_part part = FOOTER_OWN; part <= FOOTER_GENERAL; part++)
-		add_items(item, &items, &x, end, context, part);
+		choose_items(chosen, &room, context, part, COMMAND_COUNT);
+	for (enum footer_part part = FOOTER_OWN; part <= FOOTER_GENERAL; part++)
+		for (int i = 0; i < COMMAND_COUNT; i++) {
+			if (!chosen[i] || part_of((enum command_id)i, context) != part)
+				continue;
+			item[items] = (struct footer_item){ (enum command_id)i, x, item_width((enum command_id)i) };
+			x += item[items++].width;
+		}
 	item[items++] = (struct footer_item){ COMMAND_HELP, end, help };
 	return items;
 }

@@ -2,7 +2,7 @@
 #include "help.h"
 
 #include "chrome.h"
-#include "words.h"
+#include "src/session/glossary.h"
 
 /* The selected command's whole sentence stands below the list. */
 enum { SENTENCE_ROWS = 2 };

@@ -3,6 +3,7 @@
 #include "panel.h"
 
 #include "src/scenario/devices.h"
+#include "src/plan/idle.h"
 #include "src/scenario/idle_knobs.h"
 #include "src/session/worker.h"
 
@@ -289,7 +290,7 @@ static void draw_help(struct frame *frame, struct rect rect, const struct model 
 	}
 	const char *more = value_help(model, knob, words, sizeof words);
 	knob_text(knob, now, value, sizeof value);
-	const char *idle = knob_idle(model->scenario, knob);
+	const char *idle = model->plan && !model->status.stale ? plan_knob_idle(model->plan, knob) : knob_idle(model->scenario, knob);
 	snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s", idle ? "No effect now: " : "", idle ? idle : "", idle ? ". " : "", knobs[knob].help, *more ? ". " : "", *more ? value : "", *more ? ": " : "", more);
 	frame_wrapped(frame, inside, ROLE_FAINT, text);
 }

@@ -132,7 +132,7 @@ static void begin(struct challenge *challenge, struct model *model)
 	bool plan_wins = plan_peak(plan) < challenge->reachable;
 	challenge->optimum = plan_wins ? plan_peak(plan) : challenge->reachable;
 	challenge->optimum_proved = challenge->optimum <= challenge->bound || (plan_wins && proof_closed(&plan->ordered->result.proof));
-	view_say(model, "arrows choose, Enter runs, comma takes back, i hints, y ends");
+	view_say(model, "arrows choose, Enter runs, u takes back, i hints, y ends");
 }
 
 static void run_selected(struct challenge *challenge, struct model *model)
@@ -204,7 +204,7 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 		return true;
 	case COMMAND_PLANNED: challenge_end(challenge); return true;
 	case COMMAND_EARLIER:
-	case COMMAND_LATER: view_say(model, "comma takes the last op back; y ends the challenge"); return true;
+	case COMMAND_LATER: view_say(model, "u takes the last op back; y ends the challenge"); return true;
 	default: return row_command(command, &challenge->selected, challenge->candidates, 5);
 	}
 }
@@ -253,7 +253,7 @@ static void draw_result(struct frame *frame, struct rect rect, const struct chal
 	int used = text_cells(text) > rect.width ? 2 : 1;
 	frame_wrapped(frame, (struct rect){ 0, rect.y, rect.width, used }, ROLE_TITLE, text);
 	if (difference > 0)
-		snprintf(text, sizeof text, "%s, %.1f %% more, with %s. comma goes back, y ends", change_text(difference, more, sizeof more),
+		snprintf(text, sizeof text, "%s, %.1f %% more, with %s. u goes back, y ends", change_text(difference, more, sizeof more),
 			 challenge->optimum > 0 ? 100.0 * (double)difference / (double)challenge->optimum : 0.0, hints);
 	else
 		snprintf(text, sizeof text, "%s, with %s. y ends", difference < 0 ? "better than any known" :

@@ -3,6 +3,7 @@
  * Each half of a cell (a whole one in ASCII and without colours) shows the storage that covers most of its
  * bytes x ops, and nothing where most of it is free. The grid is kept until plan, zoom or size change.
  */
+#include "map_list.h"
 #include "map_marks.h"
 
 struct map {
@@ -12,6 +13,7 @@ struct map {
 	uint8_t *shade;        /* [storages] */
 	int left, width;       /* of the plot, when it was drawn last */
 	uint64_t key;          /* fingerprint of everything the grid depends on */
+	struct map_list list;  /* on wide screens */
 };
 
 enum { LABELS = 9, LABELS_FROM = 44, INFO_ROWS = 4, NEIGHBOURS_FROM = 14, LEGEND_FROM = 18 };
@@ -242,15 +244,32 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 	frame_text(frame, x, y, width - x, ROLE_TEXT, text);
 }
 
-/* One side of the selected storage: "below 12 MiB free, then left.out"; returns the column after it. */
-static int draw_neighbour(struct frame *frame, int x, int y, int end, const struct model *model, bool above, uint32_t storage, int64_t hole)
+/* One side of the selected storage: "below 12 MiB free, then left.out". */
+struct flank {
+	char text[64];
+	const char *name;
+	enum role role, of_name;
+	int cells;
+};
+
+static struct flank flank_of(const struct model *model, bool above, uint32_t storage, int64_t hole)
 {
-	char bytes[32], text[64];
-	snprintf(text, sizeof text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below", bytes_text(hole, bytes, sizeof bytes));
-	x += frame_text(frame, x, y, end - x, hole > 0 ? ROLE_WARN : ROLE_LABEL, text);
-	if (storage == NONE)
-		return x + frame_text(frame, x, y, end - x, ROLE_FAINT, above ? "the arena's end" : "address 0");
-	return x + frame_name(frame, x, y, end - x, storage_role(model->plan, storage), storage_name(model->plan, storage));
+	char bytes[32];
+	struct flank flank = { .role = hole > 0 ? ROLE_WARN : ROLE_LABEL, .of_name = ROLE_FAINT, .name = above ? "the arena's end" : "address 0" };
+	snprintf(flank.text, sizeof flank.text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below", bytes_text(hole, bytes, sizeof bytes));
+	if (storage != NONE) {
+		flank.of_name = storage_role(model->plan, storage);
+		flank.name = storage_name(model->plan, storage);
+	}
+	flank.cells = text_cells(flank.text) + text_cells(flank.name);
+	return flank;
+}
+
+/* Returns the column behind it. */
+static int draw_flank(struct frame *frame, int x, int y, int end, const struct flank *flank)
+{
+	x += frame_text(frame, x, y, end - x, flank->role, flank->text);
+	return x + frame_name(frame, x, y, end - x, flank->of_name, flank->name);
 }
 
 /* What lies next to the selected storage at the cursor's op, or at the nearest op at which it is alive. */
@@ -264,8 +283,9 @@ static void draw_neighbours(struct frame *frame, int y, const struct model *mode
 	uint32_t first = plan->laid_out->first[storage], last = plan->laid_out->last[storage];
 	position = position < first ? first : position > last ? last : position;
 	struct neighbours next = plan_neighbours(model->index, storage, position);
-	int x = draw_neighbour(frame, 0, y, width / 2 - 1, model, true, next.above, next.hole_above);
-	draw_neighbour(frame, x + 2, y, width, model, false, next.below, next.hole_below);
+	struct flank above = flank_of(model, true, next.above, next.hole_above), below = flank_of(model, false, next.below, next.hole_below);
+	int kept = below.cells < width / 2 ? below.cells + 2 : width / 2 + 1;
+	draw_flank(frame, draw_flank(frame, 0, y, width - kept, &above) + 2, y, width, &below);
 }
 
 /* The holes at the cursor's op, and how far the arena is from the peak. */
@@ -296,9 +316,9 @@ static void draw_info(struct frame *frame, int y, const struct model *model)
 		frame_part(frame, &x, y + 1, width, ROLE_FAINT, text);
 }
 
-static void map_draw(void *state, struct model *model, struct frame *frame)
+/* The map and the lines below it, in the frame's window. */
+static void draw_plot(struct map *map, const struct model *model, struct frame *frame)
 {
-	struct map *map = state;
 	int left = frame->window.width >= LABELS_FROM ? LABELS : 0;
 	bool neighbours = frame->window.height >= NEIGHBOURS_FROM, legend = frame->window.height >= LEGEND_FROM;
 	int width = frame->window.width - left, height = frame->window.height - INFO_ROWS - neighbours - legend;
@@ -329,6 +349,21 @@ static void map_draw(void *state, struct model *model, struct frame *frame)
 	draw_info(frame, height + 2 + legend + neighbours, model);
 }
 
+static void map_draw(void *state, struct model *model, struct frame *frame)
+{
+	struct map *map = state;
+	struct rect whole = frame->window;
+	int list = model->plan->graph->ops ? map_list_width(whole.width) : 0;
+	map->list.rows = 0;
+	frame->window.width -= list ? list + 1 : 0;
+	draw_plot(map, model, frame);
+	frame->window = whole;
+	for (int y = 0; list && y < whole.height; y++)
+		frame_glyph(frame, whole.width - list - 1, y, GLYPH_VERTICAL, ROLE_LINE);
+	if (list)
+		map_list_draw(frame, (struct rect){ whole.width - list, 0, list, whole.height }, &map->list, model, map->persistent_hidden);
+}
+
 /* ---- commands --------------------------------------------------------------------------- */
 
 /* The next storage alive at the cursor above (1) or below (-1) the selected one. */
@@ -349,8 +384,13 @@ static void select_next(const struct map *map, struct model *model, int directio
 
 static void click(const struct map *map, struct model *model)
 {
-	uint32_t first, last;
+	uint32_t first, last, storage;
 	int x = model->click_x - map->left;
+	if (map->list.rows && model->click_x >= map->list.x) {
+		storage = map_list_at(&map->list, model, map->persistent_hidden, model->click_y);
+		model->storage = storage != NONE ? storage : model->storage;
+		return;
+	}
 	if (x < 0 || x >= map->width || map->width < 1)
 		return;
 	model_column(model, x, map->width, &first, &last);

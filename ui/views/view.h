@@ -10,6 +10,7 @@
  *     curve            memory over the order
  *     map              view 2
  *     map_marks        its shades, names and legend
+ *     map_list         what lies at an op, beside a wide map
  *     order            view 3
  *     order_rows       its rows
  *     segment_rows     ROAM's segments among them

@@ -1,8 +1,8 @@
-/* words.h: the words of the screen, each in one line: `?` lists them behind the commands. */
-#ifndef TIDEMARK_APP_WORDS_H
-#define TIDEMARK_APP_WORDS_H
+/* glossary.h: the words of the screen, each in one line: `?` lists them behind the commands, `tidemark help WORD` says them. */
+#ifndef TIDEMARK_SESSION_GLOSSARY_H
+#define TIDEMARK_SESSION_GLOSSARY_H
 
-/* X(word, what it means) */
+/* X(word, or several with commas between, what it means) */
 #define WORDS(X) \
 	X("peak", "the most bytes alive at any op of the order; the arena can't be smaller") \
 	X("arena", "the memory that all buffers span at their addresses") \

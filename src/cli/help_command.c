@@ -1,0 +1,271 @@
+/* help_command.c: one word, looked up in every table that has words. */
+#include "help_command.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "help.h"
+#include "options.h"
+#include "src/base/complain.h"
+#include "src/base/nearest.h"
+#include "src/base/words.h"
+#include "src/session/commands.h"
+#include "src/session/glossary.h"
+#include "src/write/export.h"
+
+enum { TEXT_COLUMN = 6 };
+
+static const struct { const char *word, *meaning; } glossary[] = {
+#define X(word, meaning) { word, meaning },
+	WORDS(X)
+#undef X
+};
+enum { GLOSSARY_COUNT = sizeof glossary / sizeof *glossary };
+
+void help_print(void)
+{
+	fputs("usage: tidemark [GRAPH]\n       tidemark COMMAND ...\n\n"
+	      "Explores the memory plan of a training step: in what order its operators run, at which\n"
+	      "offset every tensor lives, and how far that is from a proven minimum.\n\n"
+	      "  tidemark [GRAPH]\n      explore in the terminal; where standard output is none, print a report\n", stdout);
+	for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
+		printf("  tidemark %s %s\n", subcommands[i].name, subcommands[i].operands);
+		words_print(stdout, "", TEXT_COLUMN, subcommands[i].help);
+	}
+	fputs("  tidemark help COMMAND|KNOB|DEVICE|WORD\n", stdout);
+	words_print(stdout, "", TEXT_COLUMN, "how a command is used, with its options; what a knob's values mean; a device's figures with their sources; what a word of the screen means");
+	fputs("\nOptions of the explorer:\n", stdout);
+	command_line_help(SUBCOMMAND_explore);
+	putchar('\n');
+	words_print(stdout, "", 0, "GRAPH is a graph in the native format, DOT, ONNX, XLA HLO as text or proto, a log of torch.compile or its folder, or a PyTorch memory snapshot; gz or not, "
+		"or - for standard input; a sample where there is none. See tidemark(1) and tidemark(5).");
+}
+
+static void print_names(const char *title, const char *(*name)(int i), int count)
+{
+	char text[4000];
+	struct words words = { text, sizeof text, 0 };
+	*text = '\0';
+	for (int i = 0; i < count; i++)
+		words_add(&words, "%s%s", i ? ", " : "", name(i));
+	words_print(stdout, title, TEXT_COLUMN, text);
+}
+
+static const char *command_name(int i) { return subcommands[i].name; }
+static const char *knob_name(int i) { return knobs[i].name; }
+static const char *glossary_name(int i) { return glossary[i].word; }
+
+static const char *device_name(int i)
+{
+	static char word[64];
+	return knob_word(knobs[K_device].words, i + 1, word, sizeof word) ? word : "";
+}
+
+/* Of help itself. */
+static void print_usage(void)
+{
+	puts("usage: tidemark help [COMMAND|KNOB|DEVICE|WORD]");
+	puts("How a command is used, and what a word means:");
+	print_names("  commands:", command_name, SUBCOMMAND_COUNT);
+	print_names("  knobs:", knob_name, KNOB_COUNT);
+	print_names("  devices, with the source of every figure:", device_name, DEVICE_COUNT - 1);
+	print_names("  words of the screen:", glossary_name, GLOSSARY_COUNT);
+	words_print(stdout, "", 0, "Values of knobs, options, kinds and views of exports, and the explorer's commands are words, too.");
+	puts("\nFor example:\n  tidemark help recompute\n  tidemark help a100-80gb\n  tidemark help bubble");
+}
+
+/* ---- one word -------------------------------------------------------------------------------------------- */
+
+/* Whether a word is one of those with ", " between. */
+static bool among(const char *words, const char *word)
+{
+	size_t length = strlen(word);
+	for (const char *at = words; *at; at += strspn(at, ", ")) {
+		size_t end = strcspn(at, ",");
+		if (end == length && strncmp(at, word, length) == 0)
+			return true;
+		at += end;
+	}
+	return strcmp(words, word) == 0;
+}
+
+static bool print_glossary(const char *word)
+{
+	for (int i = 0; i < GLOSSARY_COUNT; i++)
+		if (among(glossary[i].word, word)) {
+			puts(glossary[i].word);
+			words_print(stdout, "", TEXT_COLUMN, glossary[i].meaning);
+			return true;
+		}
+	return false;
+}
+
+static bool print_key(const char *word)
+{
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		if (strcmp(commands[i].word, word) == 0) {
+			printf("in the explorer :%s%s%s%s%s\n", word, *commands[i].arguments ? " " : "", commands[i].arguments, *commands[i].keys ? ", keys " : "", commands[i].keys);
+			words_print(stdout, "", TEXT_COLUMN, commands[i].help);
+			return true;
+		}
+	return false;
+}
+
+/* "schedule=1f1b", of every knob that has the word; devices are told elsewhere. */
+static bool print_values(const char *word)
+{
+	char value[64], text[300];
+	bool found = false;
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		for (int i = 0; knobs[knob].type == KNOB_CHOICE && knob != K_device && knob_word(knobs[knob].words, i, value, sizeof value); i++) {
+			if (strcmp(value, word) != 0)
+				continue;
+			printf("--set %s=%s\n", knobs[knob].name, word);
+			words_print(stdout, "", TEXT_COLUMN, *knob_word_help((enum knob_id)knob, i, text, sizeof text) ? text : knobs[knob].help);
+			found = true;
+		}
+	return found;
+}
+
+static bool print_exports(const char *word)
+{
+	bool found = false;
+	for (int i = 0; i < EXPORT_KIND_COUNT; i++)
+		if (strcmp(export_kinds[i].name, word) == 0) {
+			printf("tidemark export GRAPH --as %s\n", word);
+			words_print(stdout, "", TEXT_COLUMN, export_kinds[i].help);
+			found = true;
+		}
+	for (int i = 0; i < export_view_count; i++)
+		if (export_views[i].help && strcmp(export_views[i].name, word) == 0) {
+			printf("tidemark export GRAPH --view %s\n", word);
+			words_print(stdout, "", TEXT_COLUMN, export_views[i].help);
+			found = true;
+		}
+	return found;
+}
+
+/* "tidemark search --calibrate F", of each command that has the option. */
+static bool print_options(const char *word)
+{
+	char name[64];
+	bool found = false;
+	for (int i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		bool optional = row->value && *row->value == '=';
+		if (!row->help || strcmp(option_name(row, name, sizeof name), word + 2 * (strncmp(word, "--", 2) == 0)) != 0)
+			continue;
+		for (int command = 0; command < SUBCOMMAND_COUNT; command++)
+			if (row->commands >> command & 1)
+				printf("tidemark %s --%s%s%s\n", subcommands[command].name, name, row->value ? optional ? "=" : " " : "", row->value ? row->value + optional : "");
+		words_print(stdout, "", TEXT_COLUMN, row->help);
+		found = true;
+	}
+	return found;
+}
+
+static bool print_knob(const char *word)
+{
+	enum knob_id knob = knob_find(word);
+	if (knob != KNOB_COUNT)
+		help_print_knob(knob);
+	return knob != KNOB_COUNT;
+}
+
+/* Everything that the word means. False: nothing. */
+static bool print_word(const char *word)
+{
+	static bool (*const print[])(const char *word) = { print_knob, help_print_device, print_glossary, print_values, print_exports, print_key, print_options };
+	bool found = false;
+	for (size_t i = 0; i < sizeof print / sizeof *print; i++)
+		found |= print[i](word);
+	return found;
+}
+
+/* ---- what there isn't ---------------------------------------------------------------------------------------- */
+
+static void consider_all(struct nearest *nearest)
+{
+	char word[84];
+	for (int i = 0; i < KNOB_COUNT; i++)
+		nearest_consider(nearest, knobs[i].name);
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		for (int i = 0; knobs[knob].type == KNOB_CHOICE && knob_word(knobs[knob].words, i, word, sizeof word); i++)
+			nearest_consider(nearest, word);
+	for (int i = 0; i < GLOSSARY_COUNT; i++)
+		for (const char *at = glossary[i].word; *at; at += strspn(at, ", ")) {
+			snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
+			nearest_consider(nearest, word);
+			at += strcspn(at, ",");
+		}
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		nearest_consider(nearest, commands[i].word);
+	for (int i = 0; i < EXPORT_KIND_COUNT; i++)
+		nearest_consider(nearest, export_kinds[i].name);
+	for (int i = 0; i < export_view_count; i++)
+		nearest_consider(nearest, export_views[i].help ? export_views[i].name : "");
+}
+
+/* "; the nearest is plan" for "plna". */
+static char *nearest_word(const char *word, bool any, char *text, size_t size)
+{
+	struct nearest nearest = { .wanted = word };
+	for (int i = 0; i < SUBCOMMAND_COUNT; i++)
+		nearest_consider(&nearest, subcommands[i].name);
+	if (any)
+		consider_all(&nearest);
+	return nearest_text(&nearest, "", text, size);
+}
+
+/* "; --calibrate is an option of search". */
+static char *option_text(const char *word, char *text, size_t size)
+{
+	char name[64];
+	for (int i = 0; i < option_row_count; i++)
+		for (int command = 0; option_rows[i].help && command < SUBCOMMAND_COUNT && strcmp(option_name(&option_rows[i], name, sizeof name), word) == 0; command++)
+			if (option_rows[i].commands >> command & 1) {
+				snprintf(text, size, "; --%s is an option of tidemark %s", name, subcommands[command].name);
+				return text;
+			}
+	*text = '\0';
+	return text;
+}
+
+int help_no_command(const char *word)
+{
+	char text[120];
+	if (!*option_text(word, text, sizeof text))
+		nearest_word(word, false, text, sizeof text);
+	return usage_error("", "there is no command %s%s", word, text);
+}
+
+bool help_misspelt(const char *word, bool help)
+{
+	char text[120];
+	if (*word == '-' || access(word, F_OK) == 0 || strpbrk(word, "./"))
+		return false;
+	return help || *nearest_word(word, false, text, sizeof text) || *option_text(word, text, sizeof text);
+}
+
+int help_command(int argc, char **argv)
+{
+	static char option[] = "--help";
+	char text[200], near[120];
+	struct words words = { text, sizeof text, 0 };
+	*text = '\0';
+	for (int i = 1; i < argc; i++)
+		words_add(&words, "%s%s", i > 1 ? " " : "", argv[i]);
+	if (argc == 1)
+		help_print();
+	else if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0 || strcmp(text, "help") == 0)
+		print_usage();
+	else {
+		for (int i = 0; i < SUBCOMMAND_COUNT; i++)
+			if (strcmp(text, subcommands[i].name) == 0)
+				return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
+		if (!print_word(text))
+			return usage_error("help", "there is no command, knob, device or word %s%s", text, nearest_word(text, true, near, sizeof near));
+	}
+	return EXIT_FINE;
+}

@@ -1,0 +1,67 @@
+/* idle.c: what the scenario alone can't tell. A row must be sure: unit_idle_knobs plans with and without. */
+#include "idle.h"
+
+#include <string.h>
+
+#include "src/scenario/idle_knobs.h"
+#include "src/scenario/shard_mesh.h"
+
+static bool has_axis(const struct plan *plan, const char *name)
+{
+	const struct mesh *mesh = &plan->transformed->sharded->sharding.mesh;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (strcmp(mesh->axis[a].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Placements follow from the mesh, and another value of these knobs finds no other mesh. */
+static bool mesh_is_given(const struct plan *plan)
+{
+	return plan->transformed->sharded && !scenario_searches(&plan->scenario);
+}
+
+static bool has_no_workspace(const struct plan *plan)
+{
+	for (uint32_t op = 0; op < plan->graph->ops; op++)
+		if (plan->graph->op[op].workspace > 0)
+			return false;
+	return true;
+}
+
+static bool has_no_data_axis(const struct plan *plan)
+{
+	return mesh_is_given(plan) && !has_axis(plan, "dp");
+}
+
+static bool sums_no_gradients(const struct plan *plan)
+{
+	return has_no_data_axis(plan) && !has_axis(plan, MESH_REPLICATE);
+}
+
+static bool has_no_tensor_axis(const struct plan *plan)
+{
+	return mesh_is_given(plan) && !has_axis(plan, "tp");
+}
+
+static const struct row {
+	enum knob_id knob;
+	bool (*holds)(const struct plan *plan);
+	const char *why;
+} rows[] = {
+	{ K_workspace, has_no_workspace, "no op of this graph has scratch memory that is known" },
+	{ K_zero, has_no_data_axis, "there is no data parallelism here (dp=1)" },
+	{ K_reshard_after_forward, has_no_data_axis, "there is no data parallelism here (dp=1)" },
+	{ K_prefetch, has_no_data_axis, "there is no data parallelism here (dp=1)" },
+	{ K_reduce_dtype, sums_no_gradients, "there is no data parallelism here (dp=1)" },
+	{ K_sp, has_no_tensor_axis, "there is no tensor parallelism here (tp=1)" },
+};
+
+const char *plan_knob_idle(const struct plan *plan, enum knob_id knob)
+{
+	const char *why = knob_idle(&plan->scenario, knob);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows && !why; i++)
+		if (rows[i].knob == knob && rows[i].holds(plan))
+			why = rows[i].why;
+	return why;
+}
