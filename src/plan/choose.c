@@ -4,6 +4,7 @@
  * plan_better() alone, and the stages are asked again with another wish: another share of the memory cap, a rival sharding, the least memory.
  */
 #include "choose.h"
+#include "shard_moves.h"
 #include "shard_stage.h"
 #include "verdict.h"
 #include "src/scenario/shard_mesh.h"
@@ -378,6 +379,33 @@ static struct plan *choose_within(struct choosing *choosing, struct plan *first)
 	return best;
 }
 
+static bool has_placement_pins(const struct scenario *scenario)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		any |= scenario->pin[i].kind == PIN_PLACEMENT;
+	return any;
+}
+
+/* auto under a cap on a small graph: what moves from the fastest and from the best so far lead to. Takes over the best so far. */
+static struct plan *try_moves(struct choosing *choosing, const struct plan *first, struct plan *best)
+{
+	const struct planning *planning = choosing->planning;
+	struct goal goal = { GOAL_FASTEST, scenario_budget(&best->scenario) };
+	const struct plan *start[] = { first, best };
+	struct shard_moves moves;
+	if (best->limited || plan_needs(first) <= goal.limit)
+		return best;
+	enum status status = shard_moves_find(planning, start, 2, best, &moves);
+	choosing->compared += moves.plans;
+	if (status == OK && moves.found.split) {
+		struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = moves.from->transformed->sharded, .told = &moves.found };
+		best = better_of(&goal, best, plan_candidate(planning, &wish, best, true));
+	}
+	sharding_free(&moves.found);
+	return end_of(planning, best);
+}
+
 /* All candidates, of a first plan. */
 static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 {
@@ -390,7 +418,9 @@ static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 		plan = fit(choosing, plan, false);
 		plan = plan ? judge(choosing, plan) : NULL;
 	}
-	return plan ? try_least(choosing, first, plan) : NULL;
+	plan = plan ? try_least(choosing, first, plan) : NULL;
+	bool movable = plan && automatic && starts_without_cap(planning->scenario) && !has_placement_pins(planning->scenario);
+	return movable ? try_moves(choosing, first, plan) : plan;
 }
 
 struct plan_wish first_wish(const struct scenario *scenario)

@@ -19,6 +19,7 @@
  *     shard_job       what its files share
  *     shard_search    searches of one mesh
  *     shard_rivals    other shardings that are worth a plan
+ *     shard_moves     shardings of small graphs, judged by plans alone
  *     sharded         its result
  *     sharded_build   from a decision to the graph of a device
  *     shard_pins      pinned placements

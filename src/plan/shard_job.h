@@ -63,7 +63,7 @@ enum status shard_job_improve(struct shard_job *job, const struct axis_roles *ro
 
 /* What experts write and what the search passed by, for the planner to compare with. */
 enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report, struct sharded *sharded);
-/* The plan of a rival: what was looked at is as with the first one. NULL with the job's error. */
-struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *first, uint32_t rival);
+/* The plan of one of first's rivals, or of what moves have led to: what was looked at is as with the first one. NULL with the job's error. */
+struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *first, const struct sharding *rival);
 
 #endif

@@ -172,11 +172,11 @@ enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *c
 }
 
 /* The plan of a rival: what was looked at is as with the first one. */
-struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *first, uint32_t rival)
+struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *first, const struct sharding *rival)
 {
 	struct sharding sharding;
 	struct sharded *sharded = NULL;
-	if (sharding_copy(&job->shared->units, &first->rival[rival], &sharding) != OK)
+	if (sharding_copy(&job->shared->units, rival, &sharding) != OK)
 		fail_memory(job->error);
 	else
 		sharded = shard_job_build(job, &sharding);
@@ -184,7 +184,8 @@ struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *fir
 		return NULL;
 	list_again(job, first, sharded);
 	snprintf(job->notes, sizeof job->notes, "%s", first->notes);
-	note(job->notes, rival < first->experts ? "planned, this expert's sharding is better than what the search found"
+	note(job->notes, job->wish->told ? "planned, this sharding is better than what searches found: ops were split otherwise, one or two at a time, and each sharding planned"
+		: rival < first->rival + first->experts ? "planned, this expert's sharding is better than what the search found"
 		: scenario_strategy(job->scenario) == STRATEGY_AUTO ? "planned, this sharding is better than the one of the least estimate"
 		: "planned, this sharding is better than the one of the least time within the slack");
 	memcpy(sharded->curve, first->curve, sizeof sharded->curve);

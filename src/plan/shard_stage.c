@@ -48,6 +48,19 @@ static void note_unsplit(const struct units *units, const struct sharding *shard
 
 /* ---- deciding ------------------------------------------------------------------------------------------------------------ */
 
+static void add_sharding(struct key *key, const struct graph *graph, const struct sharding *sharding)
+{
+	key_add(key, sharding->mesh.axes);
+	for (uint32_t a = 0; a < sharding->mesh.axes; a++) {
+		key_add(key, sharding->mesh.axis[a].size);
+		key_add_bytes(key, sharding->mesh.axis[a].name, strlen(sharding->mesh.axis[a].name));
+	}
+	key_add_bytes(key, sharding->split, graph->ops * sizeof *sharding->split);
+	key_add_bytes(key, sharding->produced, graph->tensors * sizeof *sharding->produced);
+	key_add_bytes(key, sharding->needed, graph->reads.start[graph->ops] * sizeof *sharding->needed);
+	key_add(key, (uint64_t)sharding->late_axes << 16 | (uint64_t)sharding->each_axes << 8 | sharding->regather_axes);
+}
+
 void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick)
 {
 	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
@@ -61,8 +74,10 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 		key_add(key, (uint64_t)wish->margin);
 	if (scenario_searches(scenario))
 		key_add(key, 6 * wish->rival + 2 * (uint32_t)wish->rivals + wish->least);
-	if (wish->rival > 0 || wish->rivals != RIVALS_SOUGHT)
+	if (wish->rival > 0 || wish->rivals != RIVALS_SOUGHT || wish->told)
 		key_add_key(key, &wish->first->key);
+	if (wish->told)
+		add_sharding(key, wish->first->shared->graph, wish->told);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
@@ -338,8 +353,8 @@ struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, co
 		status = stage->shard_decider(stage->shard_context, &job.shared->units, &sharding, error);
 		if (error_set(error, status) == OK)
 			sharded = shard_job_build(&job, &sharding);
-	} else if (wish->rival > 0) {
-		sharded = shard_job_rival(&job, wish->first, wish->rival - 1);
+	} else if (wish->rival > 0 || wish->told) {
+		sharded = shard_job_rival(&job, wish->first, wish->told ? wish->told : &wish->first->rival[wish->rival - 1]);
 	} else {
 		sharded = decide(&job, quick);
 	}

@@ -24,6 +24,7 @@ struct plan_wish {
 	enum { RIVALS_SOUGHT, RIVALS_NONE, RIVALS_ALONE } rivals;   /* auto: beside what the search finds others to plan; just that; an expert's and others, without the search */
 	uint32_t rival;             /* 0: what the strategy finds; else, from 1, one of the rivals of: */
 	const struct sharded *first; /* also what earlier searches have shown; may be NULL */
+	const struct sharding *told; /* auto: this one of first's graph, which moves have led to; else NULL */
 };
 
 /* What a stage runs with. */
