@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "src/plan/verdict.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 #include "verdict.h"
 
@@ -60,7 +60,7 @@ static enum status check_fits(struct check *check, struct verdict *verdict)
 enum status check_verdict(struct check *check)
 {
 	int64_t arena = json_integer_value(check_member(check, "layout", "arena_bytes")), groups = count_groups(check);
-	struct device_preset preset = device_preset((enum device)check->asked.value[K_device]);
+	struct device_preset preset = scenario_preset(&check->asked);
 	struct verdict verdict = { .plan = arena > check->peak ? arena : check->peak, .reserve = beside(check, K_reserve, preset.context),
 		.buffers = groups * beside(check, K_group_buffers, preset.group_buffers) };
 	if (check->as_planned)   /* the step isn't simulated */

@@ -44,8 +44,8 @@ int batch_set(struct scenario *scenario, const char *assignment)
 	struct error error = { 0 };
 	if (scenario_set(scenario, assignment, &error) == OK)
 		return EXIT_FINE;
-	complain(NULL, &error, BAD_INPUT);
-	return EXIT_USAGE;
+	int code = complain(NULL, &error, error.status);
+	return error.status == BAD_INPUT && error.line == 0 ? EXIT_USAGE : code;     /* a line of a file is not the command line's fault */
 }
 
 int batch_pin(struct scenario *scenario, const char *text)

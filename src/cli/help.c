@@ -22,6 +22,7 @@ static const char *const examples[SUBCOMMAND_COUNT] = {
 	[SUBCOMMAND_shard] = "tidemark shard problem.json --time 60 -o solution.json",
 	[SUBCOMMAND_check] = "tidemark check step.jsonl.gz plan.json",
 	[SUBCOMMAND_search] = "tidemark search llama3-70b --devices 64 --device h100-80gb",
+	[SUBCOMMAND_calibrate] = "tidemark calibrate trace.json.gz -o my.preset",
 	[SUBCOMMAND_model] = "tidemark model llama3-8b --layers 4 -o llama.jsonl",
 	[SUBCOMMAND_fit] = "tidemark fit step.jsonl.gz --memory 24GiB --devices 8",
 	[SUBCOMMAND_replay] = "tidemark replay samples/lessons/order.tide",
@@ -88,7 +89,7 @@ bool help_print_device(const char *name)
 	struct scenario scenario;
 	int64_t device;
 	struct error error;
-	char head[120];
+	char head[120], text[700];
 	if (strcmp(name, "none") == 0 || knob_parse(K_device, name, &device, &error) != OK)
 		return false;
 	scenario_init(&scenario);
@@ -101,7 +102,7 @@ bool help_print_device(const char *name)
 		words_print(stdout, "", 6, figure[i].why);
 	}
 	words_print(stdout, "data sheet:", 6, device_sheet_source((enum device)device));
-	words_print(stdout, "what is reached of it:", 6, device_reached_source((enum device)device));
+	words_print(stdout, "what is reached of it:", 6, device_reached_text(&scenario, text, sizeof text));
 	scenario_done(&scenario);
 	return true;
 }

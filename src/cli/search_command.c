@@ -10,7 +10,7 @@
 #include "src/configs/calibrate.h"
 #include "src/configs/planned.h"
 #include "src/configs/ranking.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "help.h"
 #include "options.h"
 #include "src/base/words.h"
@@ -157,7 +157,7 @@ static void print_text(const struct search *search, FILE *file, const struct con
 	const struct config_request *request = &search->request;
 	uint32_t shown = list->fitting < search->top ? list->fitting : search->top;
 	char assumed[2000];
-	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s", device_preset((enum device)search->scenario.value[K_device]).name);
+	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s", scenario_device_name(&search->scenario));
 	if (request->machine.memory >= 0)
 		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
 	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit, of %u sets of degrees; the fastest of each set first\n", request->batch, list->fitting,
@@ -348,6 +348,12 @@ static int set_knob(struct search *search, const char *name, const char *value)
 	enum knob_id knob = knob_find(text);
 	if (!name && (knob == KNOB_COUNT || !strchr(value, '=')))
 		return batch_set(&search->scenario, value);
+	if (knob == K_device) {
+		char assignment[400];
+		snprintf(assignment, sizeof assignment, "%s%s", name ? "device=" : "", value);
+		search->set[knob] = true;
+		return batch_set(&search->scenario, assignment);
+	}
 	if (!name)
 		value = strchr(value, '=');
 	enum status status = knob_parse(knob, name ? value : value + 1, &search->scenario.value[knob], &error);

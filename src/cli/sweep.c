@@ -77,6 +77,11 @@ static int vary(struct sweep *sweep, const char *text)
 		scenario_init(&probe);
 		if (scenario_set(&probe, word, &error) != OK)
 			return usage_error("sweep", "%s", error.text);
+		bool pinned = probe.pins > 0;
+		if (pinned)
+			scenario_done(&probe);
+		if (pinned)
+			return usage_error("sweep", "--vary %s: a file is no value to vary: set it for the whole sweep with --set", word);
 		if (varied->values == VALUES_MAX)
 			return usage_error("sweep", "--vary %s: more than %d values", name, VALUES_MAX);
 		varied->value[varied->values++] = probe.value[knob];

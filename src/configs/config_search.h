@@ -10,6 +10,8 @@
  *     fit_list       the changes that make a step fit, planned
  *     fit_most       the largest batch or sequence that fits; the devices on which a step does
  *     calibrate      a machine fitted to measured steps
+ *     op_samples     times of ops by what they do, from a trace
+ *     device_fit     a device's figures from these
  *     fit            least squares for that
  */
 #ifndef TIDEMARK_CONFIGS_CONFIG_SEARCH_H

@@ -91,6 +91,7 @@ enum status fit_devices_find(struct planner *planner, struct graph *graph, const
 	if (scenario_copy(&scenario, given) != OK)
 		return fail_memory(error);
 	scenario.value[K_memory] = KNOB_GIVEN;
+	scenario_drop_figures(&scenario);
 	for (int preset = 0; preset < DEVICE_COUNT; preset++) {
 		struct planned plan;
 		scenario.value[K_device] = preset;

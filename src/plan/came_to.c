@@ -8,7 +8,7 @@
 #include "solver/step/scale_flat.h"
 #include "solver/step/train.h"
 #include "src/read/rules_file.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 
 /* ---- what a graph is ----------------------------------------------------------------- */
@@ -85,7 +85,7 @@ static int64_t degree_of(enum knob_id knob, const struct scenario *scenario, con
 
 static int64_t machine_value(enum knob_id knob, const struct scenario *scenario)
 {
-	struct machine machine = device_preset((enum device)scenario->value[K_device]).machine;
+	struct machine machine = scenario_preset(scenario).machine;
 	switch (knob) {
 	case K_memory: return machine.memory;
 	case K_intra_bandwidth: return machine.near.rate;

@@ -7,7 +7,7 @@
 #include "strategy_stage.h"
 #include "solver/fit/baselines.h"
 #include "solver/fit/strategies.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 
 #define AGAIN 2            /* tries of windows for copies to the host */
 #define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along: at most, */
@@ -404,6 +404,7 @@ void fit_times_key_add(struct key *key, const struct scenario *scenario)
 	static const enum knob_id read[] = { K_device, K_matrix_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
 		K_inter_latency, K_host_bandwidth };
 	add_knobs(key, scenario, read, sizeof read / sizeof *read);
+	key_add(key, scenario_figures_hash(scenario));
 }
 
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "pipeline_fit.h"
 #include "pipeline_stage.h"
 #include "pipeline_times.h"
@@ -83,6 +83,7 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, K_alignment, K_workspace };
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
+	key_add(key, scenario_figures_hash(scenario));
 	if (scenario_budget(scenario) >= 0)
 		key_add(key, (uint64_t)margin);
 	if (scenario->value[K_recompute] == RECOMPUTE_AUTO)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shard_job.h"
+#include "src/scenario/own_device.h"
 
 /* ---- notes ------------------------------------------------------------------------------------------------------------ */
 
@@ -80,6 +81,7 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 		add_sharding(key, wish->first->shared->graph, wish->told);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		key_add(key, (uint64_t)scenario->value[read[i]]);
+	key_add(key, scenario_figures_hash(scenario));
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind != PIN_PLACEMENT)

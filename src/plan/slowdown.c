@@ -7,6 +7,7 @@
 #include "solver/fit/baselines.h"
 #include "solver/fit/strategies.h"
 #include "src/read/rules_file.h"
+#include "src/scenario/own_device.h"
 #include "strategy_stage.h"
 
 #define PRICE_LEAST 0.01       /* picoseconds a byte */
@@ -233,5 +234,5 @@ uint64_t slowdown_fingerprint(const struct plan *plan)
 	uint64_t fingerprint = hash_join(transformed->pipelined != NULL, transformed->fitted ? transformed->fitted->step->fingerprint : plan->graph->fingerprint);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		fingerprint = hash_join(fingerprint, (uint64_t)plan->scenario.value[read[i]]);
-	return fingerprint;
+	return hash_join(fingerprint, scenario_figures_hash(&plan->scenario));
 }

@@ -3,8 +3,9 @@
 #include <stdio.h>
 
 #include "src/base/bytes.h"
+#include "src/base/words.h"
 #include "device_figures.h"
-#include "devices.h"
+#include "own_device.h"
 
 struct listing {
 	const struct scenario *scenario;
@@ -156,7 +157,7 @@ static void add_links(struct listing *listing)
 
 int device_figures(const struct scenario *scenario, struct device_figure *figure)
 {
-	struct listing listing = { .scenario = scenario, .preset = device_preset((enum device)scenario->value[K_device]), .figure = figure };
+	struct listing listing = { .scenario = scenario, .preset = scenario_preset(scenario), .figure = figure };
 	scenario_machine(scenario, &listing.machine);
 	add_memory(&listing);
 	add_rates(&listing);
@@ -170,7 +171,13 @@ const char *device_sheet_source(enum device device)
 	return device_preset(device).source;
 }
 
-const char *device_reached_source(enum device device)
+char *device_reached_text(const struct scenario *scenario, char *text, size_t size)
 {
-	return device_preset(device).efficiency_source;
+	struct words words = { text, size, 0 };
+	int given = 0;
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) != FIGURE_NAME)
+			words_add(&words, "%s%s", given++ ? ", " : "your own: ", scenario->pin[i].a);
+	words_add(&words, "%s%s", given ? "; the others: " : "", device_preset((enum device)scenario->value[K_device]).efficiency_source);
+	return text;
 }

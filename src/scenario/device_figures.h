@@ -15,8 +15,8 @@ struct device_figure {
 
 /* The figures of a scenario's device: its preset, and the knobs that override it. Returns how many; at most DEVICE_FIGURES. */
 int device_figures(const struct scenario *scenario, struct device_figure *figure);
-/* Where the data sheet's figures come from, and what was measured. */
+/* Where the data sheet's figures come from, and what was measured; of a device of the user's own, which figures are. */
 const char *device_sheet_source(enum device device);
-const char *device_reached_source(enum device device);
+char *device_reached_text(const struct scenario *scenario, char *text, size_t size);
 
 #endif

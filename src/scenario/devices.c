@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "devices.h"
-#include "scenario.h"
+#include "own_device.h"
 
 /* ---- what is reached of the peaks ------------------------------------------------------------------------------ */
 
@@ -163,12 +162,12 @@ static int64_t whole_device(const struct scenario *scenario, enum knob_id knob, 
 
 int64_t scenario_reserve(const struct scenario *scenario)
 {
-	return whole_device(scenario, K_reserve, device_preset((enum device)scenario->value[K_device]).context);
+	return whole_device(scenario, K_reserve, scenario_preset(scenario).context);
 }
 
 int64_t scenario_group_buffers(const struct scenario *scenario)
 {
-	return whole_device(scenario, K_group_buffers, device_preset((enum device)scenario->value[K_device]).group_buffers);
+	return whole_device(scenario, K_group_buffers, scenario_preset(scenario).group_buffers);
 }
 
 /* ---- from a scenario --------------------------------------------------------------------------------------------- */
@@ -182,7 +181,7 @@ static uint16_t scaled(uint16_t share, int64_t thousandths, int64_t most)
 void scenario_machine(const struct scenario *scenario, struct machine *machine)
 {
 	const int64_t *value = scenario->value;
-	*machine = device_preset((enum device)value[K_device]).machine;
+	*machine = scenario_preset(scenario).machine;
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
 		machine->matrix.point[i].share = scaled(machine->matrix.point[i].share, value[K_matrix_efficiency], 1000);
 	if (value[K_kernels])

@@ -90,6 +90,7 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 			status = check_type(graph, pin->a, error);
 			break;
 		case PIN_SCHEDULE:    /* the stage that reads the file says what is wrong */
+		case PIN_FIGURE:      /* of the device, whatever the graph */
 		case PIN_RECOMPUTE:
 			break;   /* layers are counted when they are found */
 		default:

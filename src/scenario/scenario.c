@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "devices.h"
+#include "src/base/lines.h"
+#include "src/base/nearest.h"
+#include "own_device.h"
 #include "scenario.h"
 
 void scenario_init(struct scenario *scenario)
@@ -28,7 +30,7 @@ void scenario_done(struct scenario *scenario)
 
 int64_t scenario_device_memory(const struct scenario *scenario)
 {
-	return scenario->value[K_memory] != KNOB_GIVEN ? scenario->value[K_memory] : device_preset((enum device)scenario->value[K_device]).machine.memory;
+	return scenario->value[K_memory] != KNOB_GIVEN ? scenario->value[K_memory] : scenario_preset(scenario).machine.memory;
 }
 
 int64_t scenario_budget(const struct scenario *scenario)
@@ -117,6 +119,11 @@ static void drop_pins(struct scenario *scenario, enum pin_kind kind)
 	scenario->pins = left;
 }
 
+void scenario_drop_figures(struct scenario *scenario)
+{
+	drop_pins(scenario, PIN_FIGURE);
+}
+
 /* The types of "ops:T+U" as pins. */
 static enum status set_types(struct scenario *scenario, const char *list, struct error *error)
 {
@@ -133,6 +140,87 @@ static enum status set_types(struct scenario *scenario, const char *list, struct
 		at += length;
 	}
 	return OK;
+}
+
+/* A figure by its name, in place of one that is there; its value is kept as figures are written. */
+static enum status set_figure(struct scenario *scenario, const char *name, const char *value, struct error *error)
+{
+	char text[200], hint[120];
+	enum figure_id figure = figure_find(name);
+	struct device_preset preset = device_preset(DEVICE_NONE);
+	struct nearest nearest = { .wanted = name };
+	for (int i = 0; i < FIGURE_COUNT; i++)
+		nearest_consider(&nearest, figure_name((enum figure_id)i));
+	if (figure == FIGURE_COUNT)
+		return fail(error, BAD_INPUT, "a device has no figure \"%.60s\"%s", name, nearest_text(&nearest, "", hint, sizeof hint));
+	enum status status = figure_parse(figure, value, &preset, error);
+	if (status != OK)
+		return status;
+	if (figure != FIGURE_NAME)
+		value = figure_text(figure, &preset, text, sizeof text);
+	struct pin pin = { .kind = PIN_FIGURE, .a = (char *)(uintptr_t)name, .b = (char *)(uintptr_t)value };
+	for (uint32_t i = scenario->pins; i > 0; i--)
+		if (scenario->pin[i - 1].kind == PIN_FIGURE && strcmp(scenario->pin[i - 1].a, name) == 0)
+			scenario_unpin(scenario, i, error);
+	return add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
+}
+
+/* A line of a device's file, "NAME=VALUE", blanks around both. */
+static enum status take_line(struct scenario *scenario, char *line, struct error *error)
+{
+	char *value = strchr(line, '='), *end;
+	int64_t device;
+	line[strcspn(line, "#\r")] = '\0';
+	line += strspn(line, " \t");
+	if (!*line)
+		return OK;
+	if (!value || !*value)
+		return fail(error, BAD_INPUT, "\"%.60s\": expected NAME=VALUE", line);
+	for (end = value; end > line && strchr(" \t", end[-1]);)
+		end--;
+	*end = '\0';
+	value += 1 + strspn(value + 1, " \t");
+	for (end = value + strlen(value); end > value && strchr(" \t", end[-1]);)
+		*--end = '\0';
+	if (strcmp(line, "base") != 0)
+		return set_figure(scenario, line, value, error);
+	enum status status = knob_parse(K_device, value, &device, error);
+	if (status == OK)
+		scenario->value[K_device] = device;
+	return status;
+}
+
+/* A device's file. All of it counts or, where a line is wrong, nothing. */
+static enum status set_device(struct scenario *scenario, const char *path, struct error *error)
+{
+	struct scenario changed;
+	struct lines lines;
+	struct error why = { 0 };
+	int got = 0;
+	enum status status = lines_open(&lines, path, &why);
+	if (status != OK)
+		return fail(error, status, "device=@%.200s: %.200s", path, why.text);
+	if (scenario_copy(&changed, scenario) != OK)
+		status = fail_memory(&why);
+	else
+		scenario_drop_figures(&changed);
+	while (status == OK && (got = lines_next(&lines, &why)) > 0)
+		status = take_line(&changed, lines.text, &why);
+	if (status == OK && got < 0)
+		status = why.status;
+	if (status == OK && changed.value[K_device] == DEVICE_NONE)
+		status = fail(&why, BAD_INPUT, "no line says on which preset the device is based: base=h100-80gb, say");
+	lines_close(&lines);
+	if (status == OK) {
+		scenario_done(scenario);
+		*scenario = changed;
+		return OK;
+	}
+	scenario_done(&changed);
+	fail(error, status, "%.200s:%u: %.250s", path, lines.number, why.text);
+	if (error)
+		error->line = lines.number;
+	return status;
 }
 
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error)
@@ -159,8 +247,12 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 		drop_pins(scenario, PIN_SCHEDULE);
 		return add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
 	}
+	if (knob == K_device && value[1] == '@')
+		return value[2] ? set_device(scenario, value + 2, error) : fail(error, BAD_INPUT, "device=@: expected a file that tidemark calibrate wrote, such as device=@my.preset");
 	int64_t number;
 	enum status status = knob_parse(knob, value + 1, &number, error);
+	if (status == OK && knob == K_device)
+		scenario_drop_figures(scenario);
 	if (status == OK)
 		scenario->value[knob] = number;
 	return status;
@@ -227,6 +319,8 @@ static bool parse_words(char **words, int count, struct pin *pin)
 		*pin = (struct pin){ PIN_RERUN, words[1], NULL, 0 };
 	else if (count == 3 && is(words, 0, "schedule") && is(words, 1, "from"))
 		*pin = (struct pin){ PIN_SCHEDULE, words[2], NULL, 0 };
+	else if (count == 3 && is(words, 0, "figure"))
+		*pin = (struct pin){ PIN_FIGURE, words[1], words[2], 0 };
 	else if (count == 3 && is(words, 0, "keep") && is(words, 2, "resident"))
 		*pin = (struct pin){ PIN_RESIDENT, words[1], NULL, 0 };
 	else if (count == 2 && is(words, 0, "offload"))
@@ -248,6 +342,8 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 #define X(id, syntax, help) "\"" syntax "\", "
 		status = fail(error, BAD_INPUT, "\"%.100s\" is not a pin: expected one of " PINS(X) "names with blanks in double quotes", text);
 #undef X
+	} else if (pin.kind == PIN_FIGURE) {
+		status = set_figure(scenario, pin.a, pin.b, error);
 	} else if (add_pin(scenario, &pin) != OK) {
 		status = fail_memory(error);
 	} else {
@@ -285,6 +381,7 @@ char *pin_text(const struct pin *pin, char *text, size_t size)
 	case PIN_RECOMPUTE: snprintf(text, size, "pin layer %s recompute", pin->a); break;
 	case PIN_RERUN: snprintf(text, size, "pin type %s%s%s recompute", a, pin->a, a); break;
 	case PIN_SCHEDULE: snprintf(text, size, "pin schedule from %s%s%s", a, pin->a, a); break;
+	case PIN_FIGURE: snprintf(text, size, "figure %s %s", pin->a, pin->b); break;
 	case PIN_RESIDENT: snprintf(text, size, "keep %s%s%s resident", a, pin->a, a); break;
 	default: snprintf(text, size, "offload %s%s%s", a, pin->a, a); break;
 	}

@@ -6,6 +6,7 @@
  *     pins          checks the names in pins
  *     device_table  the table of device presets
  *     devices       machine and mesh of a scenario
+ *     own_device    figures of a device that a user gives, and files of them
  *     device_figures its figures as a table for people
  *     shard_mesh    from knobs to the degrees of the mesh
  *     idle_knobs    knobs that are set and change nothing
@@ -24,6 +25,7 @@
 	X(RECOMPUTE, "pin layer N recompute", "layer N's activations are computed again") \
 	X(RERUN, "pin type T recompute", "with recompute=ops, ops of type T run again: aten.gelu, or gelu") \
 	X(SCHEDULE, "pin schedule from FILE", "with schedule=file, what pipeline ranks do is in that CSV of torch.distributed.pipelining") \
+	X(FIGURE, "figure NAME VALUE", "the device's figure of that name has this value in place of the preset's: figure launch 2us") \
 	X(RESIDENT, "keep T resident", "tensor T is never recomputed or offloaded") \
 	X(OFFLOAD, "offload T", "tensor T waits in host memory between uses")
 #define X(id, syntax, help) PIN_##id,
@@ -32,7 +34,7 @@ enum pin_kind { PINS(X) PIN_KINDS };
 
 struct pin {
 	enum pin_kind kind;
-	char *a, *b;           /* names: op A, op B; tensor T, axis; tensors A, B; layer N; type T */
+	char *a, *b;           /* names: op A, op B; tensor T, axis; tensors A, B; layer N; type T; figure, value */
 	int64_t number;        /* offset or dim */
 };
 
@@ -57,10 +59,13 @@ char *scenario_doubt(const struct scenario *scenario, const struct graph *graph,
 /* The whole memory of a device: the knob, or the preset's; -1: any amount. */
 int64_t scenario_device_memory(const struct scenario *scenario);
 /* "knob=value". "recompute=ops:T+U" sets the knob and puts "pin type T recompute" and so on in place of what pins of this kind were there; "schedule=@FILE"
- * sets schedule=file and "pin schedule from FILE". BAD_INPUT for an unknown knob (the nearest named), a bad value, or a knob that can't be turned yet. */
+ * sets schedule=file and "pin schedule from FILE"; "device=@FILE" sets the preset and the figures that the file has, device=PRESET no figures. BAD_INPUT for an
+ * unknown knob (the nearest named), a bad value, or a knob that can't be turned yet; with a line in the error where a file is wrong. */
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error);
 /* Parses a pin's words and appends it. BAD_INPUT says what was expected. Names are not looked up here. */
 enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error);
+/* The device is its preset again: pins of figures go. */
+void scenario_drop_figures(struct scenario *scenario);
 /* Removes pin number n (from 1, as the list shows them). */
 enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *error);
 /* Whether an op's type is meant by that name of a type: whole, or without overload, the mark of ops in place, or what comes before the name. */

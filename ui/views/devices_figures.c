@@ -1,6 +1,7 @@
 /* devices_figures.c: what is counted with of a device: the data sheet's figure, the figure that is counted with, and why they differ. */
 #include "devices.h"
 #include "src/scenario/device_figures.h"
+#include "src/scenario/own_device.h"
 
 enum { NAME = 25, SHEET_END = 37, COUNTED_END = 59, WHY = 62, WHY_FROM = 105, NARROW_COUNTED = 20 };
 
@@ -23,8 +24,8 @@ static void draw_figure(struct frame *frame, int x, int y, int width, const stru
 
 static void draw_header(struct frame *frame, int x, int y, int width, const struct model *model)
 {
-	char word[40], title[60];
-	snprintf(title, sizeof title, "%s", model->scenario->value[K_device] == 0 ? "no device: as an A100" : knob_text(K_device, model->scenario->value[K_device], word, sizeof word));
+	const char *name = scenario_device_name(model->scenario);
+	const char *title = strcmp(name, "none") == 0 ? "no device: as an A100" : name;
 	frame_text(frame, x + 1, y, NAME - 1, ROLE_TITLE, title);
 	if (width >= COUNTED_END)
 		frame_right(frame, x + SHEET_END, y, ROLE_LABEL, "data sheet");
@@ -43,7 +44,7 @@ static const char *selected_text(const struct device_figure *figure, char *text,
 /* A text behind its label, wrapped. Returns the next row. */
 static int draw_source(struct frame *frame, struct rect rect, const char *label, const char *source)
 {
-	char text[700];
+	char text[800];
 	snprintf(text, sizeof text, "%s: %s", label, source);
 	if (rect.height > 0)
 		frame_wrapped(frame, rect, ROLE_FAINT, text);
@@ -55,9 +56,10 @@ static int draw_sources(struct frame *frame, struct rect rect, const struct mode
 {
 	enum device device = (enum device)model->scenario->value[K_device];
 	int end = rect.y + rect.height;
+	char text[700];
 	rect.y = draw_source(frame, rect, "data sheet", device_sheet_source(device));
 	rect.height = end - rect.y;
-	return draw_source(frame, rect, "what is reached of it", device_reached_source(device));
+	return draw_source(frame, rect, "what is reached of it", device_reached_text(model->scenario, text, sizeof text));
 }
 
 static int source_rows(int width, const struct model *model)

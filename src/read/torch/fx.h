@@ -12,6 +12,7 @@
  *     places        placements as DTensor writes them
  *     autoparallel  reads what AutoParallel writes of a sharded step
  *     inductor      reads Inductor's memory graphs
+ *     trace         reads what the profiler saw
  */
 #ifndef TIDEMARK_READ_FX_H
 #define TIDEMARK_READ_FX_H

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "src/configs/calibrate.h"
+#include "src/configs/device_fit.h"
 #include "src/scenario/devices.h"
 #include "tests/common/support.h"
 
@@ -265,6 +266,159 @@ Test(calibrate, a_bad_file_is_refused_with_its_line)
 		cr_expect_eq(read_text(bad[i].text, &calibration, &error), BAD_INPUT, "%s", bad[i].text);
 		cr_expect(!bad[i].line || error.line == bad[i].line, "\"%s\": line %u", bad[i].text, error.line);
 		calibration_free(&calibration);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* ---- traces of the profiler -------------------------------------------------------------------------------------------- */
+
+struct made_trace { FILE *stream; char *text; size_t size; const struct machine *truth; int64_t ids; };
+
+static void begin_trace(struct made_trace *made, const struct machine *truth)
+{
+	*made = (struct made_trace){ .truth = truth };
+	made->stream = open_memstream(&made->text, &made->size);
+	fputs("{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H100 80GB HBM3\", \"totalGlobalMem\": 85017493504}], \"traceEvents\": [\n"
+		"{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 1, \"args\": {\"name\": \"python\"}}", made->stream);
+}
+
+/* An op that lies in another one, and its kernel, as long as the true machine takes. dims and types: as the profiler writes them. */
+static void add_made(struct made_trace *made, const char *name, const char *dims, const char *types, struct op_sample sample)
+{
+	struct op_work work = sample_work(&sample);
+	struct machine eager = *made->truth;
+	eager.fused = eager.eager;
+	double us = (double)op_work_time(&eager, &work, sample.flops, sample.bytes) / 1e6;
+	int64_t at = 100 * ++made->ids;
+	fprintf(made->stream, ",\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"autograd::engine::evaluate_function: X\", \"pid\": 1, \"tid\": 1, \"ts\": %ld, \"dur\": 50, \"args\": {\"External id\": %ld}}",
+		(long)at, (long)(1000000 + made->ids));
+	fprintf(made->stream, ",\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"%s\", \"pid\": 1, \"tid\": 1, \"ts\": %ld, \"dur\": 9.5, \"args\": {\"External id\": %ld, \"Input Dims\": [%s], \"Input type\": [%s]}}",
+		name, (long)at + 1, (long)made->ids, dims, types);
+	fprintf(made->stream, ",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": %ld, \"dur\": %.6f, \"args\": {\"External id\": %ld, \"stream\": 7}}", (long)at, us, (long)made->ids);
+}
+
+static void add_made_collective(struct made_trace *made, const char *name, enum collective_kind kind, int64_t in, int64_t out, const char *ranks, uint32_t near)
+{
+	struct mesh_axis axis = { .size = 8, .near_size = near, .near = made->truth->near, .far = made->truth->far };
+	fprintf(made->stream, ",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel\", \"ts\": 1, \"dur\": %.6f, \"args\": {\"Collective name\": \"%s\", \"In msg nelems\": %ld, \"Out msg nelems\": %ld, "
+		"\"Group size\": 8, \"dtype\": \"BFloat16\", \"Process Group Ranks\": %s}}", (double)collective_time(&axis, kind, collective_of(&axis, kind, 2 * in, 2 * out)) / 1e6, name, (long)in, (long)out, ranks);
+}
+
+static void add_made_ops(struct made_trace *made)
+{
+	char dims[200];
+	for (int64_t m = 256; m <= 16384; m *= 4)
+		for (int64_t n = 1024; n <= 16384; n *= 2) {
+			snprintf(dims, sizeof dims, "[%ld, 4096], [4096, %ld]", (long)m, (long)n);
+			add_made(made, "aten::mm", dims, "\"c10::BFloat16\", \"c10::BFloat16\"", (struct op_sample){ SAMPLE_PRODUCT, FORMAT_BF16, 2 * m * n * 4096, 2 * (m * 4096 + 4096 * n + m * n), 0, 1 });
+		}
+	for (int64_t s = 1024; s <= 8192; s *= 2) {
+		snprintf(dims, sizeof dims, "[1, 32, %ld, 128], [1, 32, %ld, 128], [1, 32, %ld, 128], [], []", (long)s, (long)s, (long)s);
+		add_made(made, "aten::_scaled_dot_product_flash_attention", dims, "\"c10::BFloat16\", \"c10::BFloat16\", \"c10::BFloat16\", \"Scalar\", \"Scalar\"",
+			(struct op_sample){ SAMPLE_ATTENTION, FORMAT_BF16, 4 * 32 * s * s * 128, 4 * 2 * 32 * s * 128, 0, 1 });
+	}
+	for (int64_t e = 1 << 16; e <= 1 << 27; e *= 2) {
+		snprintf(dims, sizeof dims, "[%ld], [%ld], []", (long)e, (long)e);
+		add_made(made, "aten::copy_", dims, "\"float\", \"c10::BFloat16\", \"Scalar\"", (struct op_sample){ SAMPLE_COPY, FORMAT_F32, 0, 6 * e, 0, 1 });
+		add_made(made, "aten::add", dims, "\"c10::BFloat16\", \"c10::BFloat16\", \"Scalar\"", (struct op_sample){ SAMPLE_EAGER, FORMAT_BF16, e, 6 * e, 0, 1 });
+	}
+	for (int i = 0; i < 9; i++)
+		add_made(made, "aten::neg", "[64]", "\"float\"", (struct op_sample){ SAMPLE_EAGER, FORMAT_F32, 64, 512, 0, 1 });
+}
+
+static void add_made_messages(struct made_trace *made)
+{
+	for (int64_t n = 1 << 10; n <= 1 << 26; n *= 16) {
+		add_made_collective(made, "allreduce", COLLECTIVE_ALL_REDUCE, n, n, "\"[0, 1, 2, 3, 4, 5, 6, 7]\"", 8);
+		add_made_collective(made, "_allgather_base", COLLECTIVE_ALL_GATHER, n, 8 * n, "[8, 9, 10, 11, 12, 13, 14, 15]", 8);
+		add_made_collective(made, "_reduce_scatter_base", COLLECTIVE_REDUCE_SCATTER, 8 * n, n, "\"[0, 8, 16, 24, 32, 40, 48, 56]\"", 1);
+		add_made_collective(made, "allreduce", COLLECTIVE_ALL_REDUCE, n, n, "\"[0, 8, 16, 24, 32, 40, 48, 56]\"", 1);
+	}
+}
+
+/* What is read and fitted of a text. */
+static enum status fit_text(const char *text, size_t size, struct device_fit *fit, struct samples *samples, struct error *error)
+{
+	struct rules *rules = rules_new();
+	*samples = (struct samples){ 0 };
+	*error = (struct error){ 0 };
+	enum status status = samples_read(samples, text, size, rules, 8, error);
+	samples_join(samples);
+	if (status == OK)
+		status = device_fit_find(fit, samples->gpu ? device_called(samples->device, samples->memory) : DEVICE_CPU, samples->memory, samples);
+	rules_free(rules);
+	return status;
+}
+
+#define CLOSE(is, truth, part) cr_expect_float_eq((double)(is), (double)(truth), (part) * (double)(truth), #is ": %g, not %g", (double)(is), (double)(truth))
+
+Test(calibrate, a_trace_gives_back_the_machine_that_made_it)
+{
+	struct machine truth = device_preset(DEVICE_H100_80).machine;
+	struct made_trace made;
+	struct device_fit fit;
+	struct samples samples;
+	struct error error;
+	const struct machine *found = &fit.preset.machine;
+	for (int i = 0; i < EFFICIENCY_POINTS; i++) {
+		truth.matrix.point[i].share = (uint16_t)(truth.matrix.point[i].share * (70 + 5 * i) / 100);
+		truth.traffic.point[i].share = (uint16_t)(truth.traffic.point[i].share * (95 - 5 * i) / 100);
+	}
+	truth.attention = 600;
+	truth.eager = 1500;
+	truth.launch = 2500000;
+	truth.near = (struct link){ 3000000, INT64_C(300000000000) };
+	truth.far = (struct link){ 9000000, INT64_C(20000000000) };
+	begin_trace(&made, &truth);
+	add_made_ops(&made);
+	add_made_messages(&made);
+	fputs("\n]}\n", made.stream);
+	fclose(made.stream);
+	cr_assert_eq(fit_text(made.text, made.size, &fit, &samples, &error), OK, "line %u: %s", error.line, error.text);
+	cr_expect_eq(fit.base, DEVICE_H100_80);
+	cr_expect_eq(samples.unowned, 0);
+	cr_expect_eq(samples.others, 0);
+	CLOSE(found->launch, truth.launch, 0.01);
+	CLOSE(found->attention, truth.attention, 0.03);
+	CLOSE(found->eager, truth.eager, 0.05);
+	for (int i = 2; i < EFFICIENCY_POINTS; i++) {
+		CLOSE(found->matrix.point[i].share, truth.matrix.point[i].share, 0.04);
+		CLOSE(found->traffic.point[i].share, truth.traffic.point[i].share, 0.04);
+	}
+	CLOSE(found->near.rate, truth.near.rate, 0.03);
+	CLOSE(found->near.latency, truth.near.latency, 0.05);
+	CLOSE(found->far.rate, truth.far.rate, 0.03);
+	CLOSE(found->far.latency, truth.far.latency, 0.05);
+	cr_expect(!fit.figure[FIGURE_FUSED].told && !fit.figure[FIGURE_FP32].told && fit.figure[FIGURE_MATRIX].told && fit.figure[FIGURE_MATRIX].left_out >= 0);
+	free(made.text);
+	samples_free(&samples);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* A preset is found again by what the driver calls the device. */
+Test(calibrate, devices_are_known_by_their_names)
+{
+	static const struct { const char *name; int64_t gib; enum device device; } names[] = { { "NVIDIA A100-SXM4-80GB", 79, DEVICE_A100_80 }, { "NVIDIA A100-SXM4-40GB", 39, DEVICE_A100_40 },
+		{ "NVIDIA H100 80GB HBM3", 79, DEVICE_H100_80 }, { "NVIDIA H100 PCIe", 79, DEVICE_H100_PCIE }, { "NVIDIA H100", 94, DEVICE_H100_96 }, { "Tesla V100-SXM2-16GB", 16, DEVICE_V100_16 },
+		{ "NVIDIA GeForce RTX 4090", 24, DEVICE_RTX4090_24 }, { "NVIDIA GB200", 184, DEVICE_GB200_186 }, { "NVIDIA B200", 178, DEVICE_B200_180 }, { "NVIDIA L40S", 44, DEVICE_L40S_48 },
+		{ "NVIDIA RTX A6000", 47, DEVICE_A6000_48 }, { "AMD Instinct MI300X", 191, DEVICE_MI300X_192 }, { "NVIDIA T4", 15, DEVICE_NONE }, { "", 0, DEVICE_NONE } };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		cr_expect_eq(device_called(names[i].name, names[i].gib << 30), names[i].device, "%s", names[i].name);
+}
+
+Test(calibrate, a_bad_trace_is_refused_with_its_line)
+{
+	static const struct { const char *text; unsigned line; } bad[] = { { "", 1 }, { "3", 1 }, { "{}", 1 }, { "{\n\"a\": 1}\n", 2 }, { "{\n\"traceEvents\": 5}", 2 }, { "{\"traceEvents\": [", 1 },
+		{ "{\"traceEvents\": [\n{\"ph\": \"X\"},\n{\"ph\": }]}", 3 }, { "{\"traceEvents\": [{\"ph\": \"X\"}\n", 2 }, { "{\"traceEvents\": []}", 0 },
+		{ "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"ts\": 1, \"dur\": 5, \"pid\": 1, \"tid\": 1}]", 0 },
+		{ "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"args\": {\"Input Dims\": [[-3]], \"Input type\": [\"float\"]}}]", 0 } };
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct device_fit fit;
+		struct samples samples;
+		struct error error;
+		cr_expect_eq(fit_text(bad[i].text, strlen(bad[i].text), &fit, &samples, &error), BAD_INPUT, "%s", bad[i].text);
+		cr_expect(*error.text && error.line == bad[i].line, "\"%s\": line %u, %s", bad[i].text, error.line, error.text);
+		samples_free(&samples);
 	}
 	cr_assert_eq(memory_blocks(), 0);
 }

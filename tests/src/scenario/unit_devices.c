@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "src/scenario/device_figures.h"
-#include "src/scenario/devices.h"
+#include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 
 Test(devices, presets_are_plausible_and_named_by_the_knob)
@@ -62,6 +62,7 @@ Test(devices, every_figure_says_where_it_comes_from)
 	struct device_figure figure[DEVICE_FIGURES];
 	struct scenario scenario;
 	struct error error;
+	char text[700];
 	for (int i = DEVICE_NONE; i < DEVICE_COUNT; i++) {
 		scenario_init(&scenario);
 		scenario.value[K_device] = i;
@@ -71,7 +72,7 @@ Test(devices, every_figure_says_where_it_comes_from)
 			cr_expect(*figure[f].name && *figure[f].counted && *figure[f].why, "%d: %s", i, figure[f].name);
 			cr_expect(strlen(figure[f].name) < 25 && strlen(figure[f].counted) < 22 && strlen(figure[f].sheet) < 14, "%d: %s is %s", i, figure[f].name, figure[f].counted);
 		}
-		cr_expect(*device_sheet_source((enum device)i) && *device_reached_source((enum device)i));
+		cr_expect(*device_sheet_source((enum device)i) && *device_reached_text(&scenario, text, sizeof text));
 		static const struct { const char *set, *name, *counted, *why; } cases[] = {
 			{ "intra_bandwidth=100GB/s", "link within a node", "100 GB/s", "the knob intra_bandwidth, taken as reached" },
 			{ "inter_latency=7us", "a hop between nodes", "7 us", "the knob inter_latency" },
@@ -177,4 +178,46 @@ Test(devices, inner_axes_fill_nodes_first)
 	MESH_OF(&mesh, BAD_INPUT, "devices=10", "tp=4");
 	MESH_OF(&mesh, BAD_INPUT, "devices=8", "tp=4", "dp=4");
 	MESH_OF(&mesh, BAD_INPUT, "devices=4", "tp=1048576", "cp=1048576", "ep=1048576", "pp=1048576");
+}
+
+/* Every figure of every preset is written, read, and written again alike; a pin has it. */
+Test(devices, figures_are_read_as_they_are_written)
+{
+	char text[200], again[200], pin[300];
+	for (int device = DEVICE_NONE + 1; device < DEVICE_COUNT; device++)
+		for (int figure = FIGURE_NAME + 1; figure < FIGURE_COUNT; figure++) {
+			struct device_preset preset = device_preset((enum device)device), other = device_preset(DEVICE_NONE), third;
+			struct scenario scenario;
+			struct error error = { 0 };
+			figure_text((enum figure_id)figure, &preset, text, sizeof text);
+			if (strncmp(text, "0", 1) == 0 && text[1] != '.')      /* without a link to a host, say */
+				continue;
+			cr_assert_eq(figure_parse((enum figure_id)figure, text, &other, &error), OK, "%s: %s", preset.name, error.text);
+			cr_expect_str_eq(figure_text((enum figure_id)figure, &other, again, sizeof again), text);
+			scenario_init(&scenario);
+			snprintf(pin, sizeof pin, "figure %s %s", figure_name((enum figure_id)figure), text);
+			cr_assert_eq(scenario_pin(&scenario, pin, &error), OK, "%s", error.text);
+			cr_expect_str_eq(pin_text(&scenario.pin[0], again, sizeof again), pin);
+			third = scenario_preset(&scenario);
+			cr_expect_str_eq(figure_text((enum figure_id)figure, &third, again, sizeof again), text);
+			cr_expect_neq(scenario_figures_hash(&scenario), 0);
+			cr_assert_eq(scenario_set(&scenario, "device=none", &error), OK);
+			cr_expect_eq(scenario.pins, 0, "a preset has no figures of the user's");
+			scenario_done(&scenario);
+		}
+}
+
+Test(devices, figures_that_are_none_are_refused)
+{
+	static const char *const bad[] = { "figure launch 2", "figure launch -2us", "figure launch us", "figure launch 2us3", "figure lunch 2us", "figure matrix 1G", "figure matrix 1G:5%,1G:6%",
+		"figure matrix 1G:5%,", "figure matrix 1:5%", "figure matrix 1G:0%", "figure matrix 1M:1%,2M:1%,3M:1%,4M:1%,5M:1%", "figure attention 6001%", "figure attention 85", "figure fp32 1e400TFLOP/s",
+		"figure fp32 nanTFLOP/s", "figure fp32 0TFLOP/s", "figure name a b", "figure name a/b", "figure memory 80", "figure launch" };
+	struct scenario scenario;
+	scenario_init(&scenario);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct error error = { 0 };
+		cr_expect_eq(scenario_pin(&scenario, bad[i], &error), BAD_INPUT, "%s", bad[i]);
+		cr_expect(*error.text && scenario.pins == 0, "%s", bad[i]);
+	}
+	scenario_done(&scenario);
 }

@@ -1,0 +1,206 @@
+/* own_device.c: figures as texts, and a scenario's preset with its own. */
+#include <ctype.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "own_device.h"
+#include "src/base/nearest.h"
+#include "src/base/words.h"
+
+enum figure_type {
+	TYPE_NAME,      /* letters, digits and . _ - */
+	TYPE_BYTES,     /* int64_t */
+	TYPE_RATE,      /* bytes per second, int64_t */
+	TYPE_FLOPS,     /* per second, int64_t */
+	TYPE_TIME,      /* picoseconds, int64_t */
+	TYPE_SHARE,     /* thousandths, uint16_t; a percentage for people */
+	TYPE_CURVE      /* struct efficiency */
+};
+
+static const struct row { const char *name; enum figure_type type; size_t at; } rows[FIGURE_COUNT] = {
+#define X(id, name, type, member, help) { name, TYPE_##type, offsetof(struct device_preset, member) },
+	FIGURES(X)
+#undef X
+};
+
+enum figure_id figure_find(const char *name)
+{
+	int figure = 0;
+	while (figure < FIGURE_COUNT && strcmp(rows[figure].name, name) != 0)
+		figure++;
+	return (enum figure_id)figure;
+}
+
+const char *figure_name(enum figure_id figure)
+{
+	return rows[figure].name;
+}
+
+/* ---- texts -------------------------------------------------------------------------------------------------------- */
+
+#define SHARE_MOST 60000
+#define WHOLE_MOST 1e18
+
+/* The first unit is the one that is written. */
+struct unit_name { const char *name; double scale; };
+static const struct unit_name bytes_names[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 }, { "TiB", 1099511627776.0 }, { "GB", 1e9 }, { "MB", 1e6 }, { "B", 1 }, { NULL, 0 } };
+static const struct unit_name rate_names[] = { { "GB/s", 1e9 }, { "TB/s", 1e12 }, { "MB/s", 1e6 }, { "B/s", 1 }, { NULL, 0 } };
+static const struct unit_name flops_names[] = { { "TFLOP/s", 1e12 }, { "PFLOP/s", 1e15 }, { "GFLOP/s", 1e9 }, { NULL, 0 } };
+static const struct unit_name time_names[] = { { "us", 1e6 }, { "ns", 1e3 }, { "ms", 1e9 }, { "s", 1e12 }, { NULL, 0 } };
+static const struct unit_name size_names[] = { { "M", 1e6 }, { "G", 1e9 }, { "T", 1e12 }, { "k", 1e3 }, { NULL, 0 } };
+static const struct unit_name share_names[] = { { "%", 10 }, { NULL, 0 } };
+
+static const struct unit_name *names_of(enum figure_type type)
+{
+	switch (type) {
+	case TYPE_BYTES: return bytes_names;
+	case TYPE_RATE: return rate_names;
+	case TYPE_FLOPS: return flops_names;
+	case TYPE_TIME: return time_names;
+	default: return share_names;
+	}
+}
+
+/* "12.5GB/s" up to the character that ends it, or the text's end. Every number has its unit. */
+static bool parse_number(const char *text, const struct unit_name *units, char until, double least, double most, double *number, const char **end)
+{
+	char *behind;
+	if (!isdigit((unsigned char)*text) && *text != '.')
+		return false;
+	*number = strtod(text, &behind);
+	for (; units->name; units++) {
+		size_t length = strlen(units->name);
+		if (strncmp(behind, units->name, length) == 0 && (behind[length] == until || behind[length] == '\0'))
+			break;
+	}
+	if (!units->name)
+		return false;
+	*number = round(*number * units->scale);
+	*end = behind + strlen(units->name);
+	return isfinite(*number) && *number >= least && *number <= most;
+}
+
+/* Points with sizes that rise; those that are missing are as the last. */
+static bool parse_curve(const char *text, struct efficiency *curve)
+{
+	double size, share, before = 0;
+	int points = 0;
+	for (bool more = true; more; points++) {
+		if (points == EFFICIENCY_POINTS || !parse_number(text, size_names, ':', before + 1, WHOLE_MOST, &size, &text) || *text++ != ':'
+		    || !parse_number(text, share_names, ',', 1, SHARE_MOST, &share, &text))
+			return false;
+		curve->point[points].size = (int64_t)size;
+		curve->point[points].share = (uint16_t)share;
+		before = size;
+		more = *text == ',';
+		text += more;
+	}
+	for (; points < EFFICIENCY_POINTS; points++)
+		curve->point[points] = curve->point[points - 1];
+	return *text == '\0';
+}
+
+static bool parse_name(const char *text)
+{
+	size_t length = strlen(text);
+	for (const char *at = text; *at; at++)
+		if (!isalnum((unsigned char)*at) && !strchr("._-", *at))
+			return false;
+	return length > 0 && length < 40;
+}
+
+static enum status expected(enum figure_id figure, const char *value, struct error *error)
+{
+	static const char *const forms[] = { [TYPE_NAME] = "a name of letters, digits and . _ -, at most 39", [TYPE_BYTES] = "bytes, such as 80GiB", [TYPE_RATE] = "a rate, such as 450GB/s",
+		[TYPE_FLOPS] = "a rate, such as 312TFLOP/s", [TYPE_TIME] = "a time, such as 2.5us", [TYPE_SHARE] = "a percentage from 0.1% to 6000%",
+		[TYPE_CURVE] = "one to four sizes that rise, each with a percentage: 50M:9%,1G:43%,16G:74%,128G:82%" };
+	return fail(error, BAD_INPUT, "figure %s, \"%.60s\": expected %s", rows[figure].name, value, forms[rows[figure].type]);
+}
+
+enum status figure_parse(enum figure_id figure, const char *value, struct device_preset *preset, struct error *error)
+{
+	const struct row *row = &rows[figure];
+	void *at = (char *)preset + row->at;
+	const char *end = value;
+	double number = 0;
+	struct efficiency curve;
+	bool share = row->type == TYPE_SHARE, fine;
+	if (row->type == TYPE_NAME)
+		return parse_name(value) ? OK : expected(figure, value, error);
+	if (row->type == TYPE_CURVE)
+		fine = parse_curve(value, &curve);
+	else
+		fine = parse_number(value, names_of(row->type), '\0', row->type == TYPE_BYTES || row->type == TYPE_TIME ? 0 : 1, share ? SHARE_MOST : WHOLE_MOST, &number, &end) && *end == '\0';
+	if (!fine)
+		return expected(figure, value, error);
+	if (row->type == TYPE_CURVE)
+		*(struct efficiency *)at = curve;
+	else if (share)
+		*(uint16_t *)at = (uint16_t)number;
+	else
+		*(int64_t *)at = (int64_t)number;
+	for (int f = 0; f < FORMAT_COUNT; f++)       /* the user's peak is the device's */
+		if (at == &preset->machine.matrix_rate[f])
+			preset->matrix_sheet[f] = preset->machine.matrix_rate[f];
+	return OK;
+}
+
+static void add_number(struct words *words, double number, const struct unit_name *unit)
+{
+	words_add(words, "%.6g%s", number / unit->scale, unit->name);
+}
+
+char *figure_text(enum figure_id figure, const struct device_preset *preset, char *text, size_t size)
+{
+	const struct row *row = &rows[figure];
+	const void *at = (const char *)preset + row->at;
+	struct words words = { text, size, 0 };
+	const struct efficiency *curve = at;
+	*text = '\0';
+	if (row->type == TYPE_NAME)
+		words_add(&words, "%s", preset->name);
+	else if (row->type == TYPE_SHARE)
+		add_number(&words, *(const uint16_t *)at, share_names);
+	else if (row->type != TYPE_CURVE)
+		add_number(&words, (double)*(const int64_t *)at, names_of(row->type));
+	for (int i = 0; row->type == TYPE_CURVE && i < EFFICIENCY_POINTS && (i == 0 || curve->point[i].size > curve->point[i - 1].size); i++) {
+		words_add(&words, i ? "," : "");
+		add_number(&words, (double)curve->point[i].size, size_names);
+		words_add(&words, ":");
+		add_number(&words, curve->point[i].share, share_names);
+	}
+	return text;
+}
+
+/* ---- a scenario's ------------------------------------------------------------------------------------------------- */
+
+struct device_preset scenario_preset(const struct scenario *scenario)
+{
+	struct device_preset preset = device_preset((enum device)scenario->value[K_device]);
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		enum figure_id figure = pin->kind == PIN_FIGURE ? figure_find(pin->a) : FIGURE_COUNT;
+		if (figure == FIGURE_NAME)
+			preset.name = pin->b;
+		else if (figure != FIGURE_COUNT)
+			figure_parse(figure, pin->b, &preset, NULL);   /* it was looked at when it was set */
+	}
+	return preset;
+}
+
+const char *scenario_device_name(const struct scenario *scenario)
+{
+	return scenario_preset(scenario).name;
+}
+
+uint64_t scenario_figures_hash(const struct scenario *scenario)
+{
+	uint64_t hash = 0;
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		for (int part = 0; scenario->pin[i].kind == PIN_FIGURE && part < 2; part++)
+			for (const char *at = part ? scenario->pin[i].b : scenario->pin[i].a; *at; at++)
+				hash = hash_join(hash + 1, (uint64_t)(unsigned char)*at);
+	return hash;
+}
