@@ -8,6 +8,7 @@
 #define BOLDER   1.08   /* bold letters are wider */
 #define ELLIPSIS 1.0    /* the width of one, of the size */
 #define TITLE    14.0   /* points that a title takes */
+#define SIGN_WIDE 10.0  /* of a legend */
 
 enum status canvas_open(struct canvas *canvas, struct canvas_paper paper, double height)
 {
@@ -132,6 +133,13 @@ void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t
 	fputs(" stroke-linejoin=\"round\"/>\n", canvas->body);
 }
 
+void canvas_cross(struct canvas *canvas, double x, double y, double half, const char *colour)
+{
+	const struct canvas_line line = { colour, 1.5, false };
+	canvas_path(canvas, (struct canvas_point[]){ { x - half, y - half }, { x + half, y + half } }, 2, NULL, &line);
+	canvas_path(canvas, (struct canvas_point[]){ { x - half, y + half }, { x + half, y - half } }, 2, NULL, &line);
+}
+
 /* Helvetica's widths, in 1/1000 of the size, close enough to centre a label. */
 static double text_width(const char *text)
 {
@@ -222,6 +230,19 @@ int canvas_rows(struct canvas *canvas, double x, double y, double width, double 
 	return rows;
 }
 
+static void draw_sign(struct canvas *canvas, double x, double base, const struct canvas_key *key)
+{
+	const struct canvas_line line = { key->colour, 1.4, key->sign == SIGN_DASHES };
+	double middle = base - 3;
+	if (key->sign == SIGN_BOX) {
+		canvas_box(canvas, x, base - 7, SIGN_WIDE, 8, key->colour, NULL, NULL);
+	} else if (key->sign == SIGN_CROSS) {
+		canvas_cross(canvas, x + SIGN_WIDE / 2, middle, 3.5, key->colour);
+	} else {
+		canvas_path(canvas, (struct canvas_point[]){ { x - 1, middle }, { x + SIGN_WIDE, middle } }, 2, NULL, &line);
+	}
+}
+
 int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour,
 	const struct canvas_key *key, int keys)
 {
@@ -235,7 +256,7 @@ int canvas_legend(struct canvas *canvas, double x, double y, double width, doubl
 		}
 		double base = y + leading * (rows - 1);
 		if (canvas) {
-			canvas_box(canvas, x + at, base - 7, 10, 8, key[i].colour, NULL, NULL);
+			draw_sign(canvas, x + at, base, &key[i]);
 			canvas_text(canvas, x + at + 13, base, size, ANCHOR_START, false, colour, key[i].name);
 		}
 		at += wide + 12;

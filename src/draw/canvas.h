@@ -24,8 +24,9 @@ struct canvas_paper {
 #define CANVAS_MOST  2000.0
 #define CANVAS_SMALL 7.0     /* publishers want no smaller letters */
 
-/* What a colour stands for, in a legend. */
-struct canvas_key { const char *colour, *name; };
+/* What a colour stands for, in a legend, beside what looks like it does in the plot. */
+enum canvas_sign { SIGN_BOX, SIGN_LINE, SIGN_DASHES, SIGN_CROSS };
+struct canvas_key { const char *colour, *name; enum canvas_sign sign; };
 
 struct canvas_line {
 	const char *colour;      /* "#RRGGBB"; NULL: none */
@@ -53,6 +54,8 @@ void canvas_box(struct canvas *canvas, double x, double y, double width, double 
 	const char *title);
 /* A line through the points, or an area with fill. */
 void canvas_path(struct canvas *canvas, const struct canvas_point *point, size_t points, const char *fill, const struct canvas_line *line);
+/* Two strokes that meet at (x, y), each from `half` left of it to half right of it. */
+void canvas_cross(struct canvas *canvas, double x, double y, double half, const char *colour);
 /* The text's base line begins, is centred or ends at (x, y). What doesn't fit the paper is cut, with an ellipsis. */
 void canvas_text(struct canvas *canvas, double x, double y, double size, enum canvas_anchor anchor, bool bold, const char *colour, const char *text);
 #define CANVAS_CUT 400
@@ -62,7 +65,7 @@ const char *canvas_cut(double size, double room, const char *text, char cut[CANV
 double canvas_text_width(double size, const char *text);
 /* The text in rows of at most that width, broken at blanks, leading points apart; returns how many. canvas NULL: only counts. */
 int canvas_rows(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour, const char *text);
-/* Boxes with names, in rows of at most that width; returns how many. canvas NULL: only counts. */
+/* Signs with names, in rows of at most that width; returns how many. canvas NULL: only counts. */
 int canvas_legend(struct canvas *canvas, double x, double y, double width, double size, double leading, const char *colour,
 	const struct canvas_key *key, int keys);
 /* Writes the figure and frees everything. PDF and PNG need tidemark-dot beside the program: BAD_INPUT or LIMIT, error says why it can't draw. */

@@ -7,7 +7,7 @@
 #include "src/plan/timeline.h"
 
 #define PLOT        162.0   /* points: the height of a plot */
-#define LEFT        50.0
+#define EDGE        4.0     /* of the paper */
 #define TOP         30.0
 #define RIGHT       10.0
 #define LEGEND      40.0    /* from the plot to the first row of its legend */
@@ -19,13 +19,15 @@
 #define BOLD        9.8     /* as wide as bold letters of the normal size */
 #define POINTS_MOST 2000u
 #define BOX_LEAST   0.02    /* points */
+#define EDGED       2.0     /* points: an edge would swallow what is smaller */
+#define TICKS       6       /* steps of the upright axis, at most */
 #define INK         "#222222"
 #define ALARM       "#D55E00"
 
 /* The plot's scales. */
 struct axes {
 	struct canvas canvas;
-	double span;              /* the plot's width */
+	double left, span;        /* where the plot begins; its width */
 	double steps, bytes;      /* at the right and upper end */
 	int64_t unit;
 	const char *unit_name;
@@ -52,9 +54,20 @@ double axis_step(double range, int most)
 	return power * factors[i];
 }
 
+double axis_margin(double least, double most, double step, double size)
+{
+	double widest = 0;
+	char text[64];
+	for (double value = ceil(least / step) * step; value <= most * 1.0001; value += step) {
+		snprintf(text, sizeof text, "%g", value);
+		widest = fmax(widest, canvas_text_width(size, text));
+	}
+	return EDGE + widest + 5;
+}
+
 static double x_of(const struct axes *axes, double step)
 {
-	return LEFT + axes->span * step / axes->steps;
+	return axes->left + axes->span * step / axes->steps;
 }
 
 static double y_of(const struct axes *axes, double bytes)
@@ -66,24 +79,24 @@ static double y_of(const struct axes *axes, double bytes)
 static void draw_title(struct axes *axes, const char *name, const char *what, int64_t bytes)
 {
 	char text[CANVAS_CUT + 100], value[100], size[32], cut[CANVAS_CUT];
-	double room = axes->span + RIGHT - 2;
+	double room = axes->canvas.paper.width - EDGE - 2;
 	snprintf(value, sizeof value, ": %s %s (%" PRId64 " B)", what, bytes_text(bytes, size, sizeof size), bytes);
 	if (canvas_text_width(BOLD, name) + canvas_text_width(BOLD, value) > room)
 		*strstr(value, " (") = '\0';
 	snprintf(text, sizeof text, "%s%s", canvas_cut(BOLD, room - canvas_text_width(BOLD, value), name, cut), value);
-	canvas_title(&axes->canvas, LEFT, TOP - 15, NORMAL, INK, text);
+	canvas_title(&axes->canvas, EDGE, TOP - 16, NORMAL, INK, text);
 }
 
 static void draw_axes(struct axes *axes, const char *label)
 {
-	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false };
+	const struct canvas_line grid = { "#DDDDDD", 0.5, false };
 	char text[64];
-	double top = axes->bytes / (double)axes->unit, step = axis_step(top, 6);
+	double top = axes->bytes / (double)axes->unit, step = axis_step(top, TICKS);
 	for (double value = 0; value <= top * 1.0001; value += step) {
 		double y = y_of(axes, value * (double)axes->unit);
-		canvas_path(&axes->canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + axes->span, y } }, 2, NULL, &grid);
+		canvas_path(&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2, NULL, &grid);
 		snprintf(text, sizeof text, "%g", value);
-		canvas_text(&axes->canvas, LEFT - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
+		canvas_text(&axes->canvas, axes->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
 	step = axis_step(axes->steps, (int)(axes->span / TICK));
 	if (step < 1)
@@ -92,19 +105,27 @@ static void draw_axes(struct axes *axes, const char *label)
 		snprintf(text, sizeof text, "%.0f", value);
 		canvas_text(&axes->canvas, x_of(axes, value), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
-	canvas_box(&axes->canvas, LEFT, TOP, axes->span, PLOT, NULL, &frame, NULL);
-	canvas_text(&axes->canvas, LEFT + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, "position in the order");
+	canvas_text(&axes->canvas, axes->left + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, "position in the order");
 	snprintf(text, sizeof text, "%s [%s]", label, axes->unit_name);
-	canvas_text(&axes->canvas, 4, TOP - 5, SMALL, ANCHOR_START, false, INK, text);
+	canvas_text(&axes->canvas, EDGE, TOP - 5, SMALL, ANCHOR_START, false, INK, text);
 }
 
 /* The scales; then what is drawn can be measured. */
 static void begin_axes(struct axes *axes, uint32_t ops, struct canvas_paper paper, int64_t bytes)
 {
-	axes->span = paper.width - LEFT - RIGHT;
 	axes->steps = ops ? ops : 1;
 	axes->bytes = bytes > 0 ? (double)bytes * 1.04 : 1;
 	axes->unit = axis_unit(bytes, &axes->unit_name);
+	double top = axes->bytes / (double)axes->unit;
+	axes->left = axis_margin(0, top, axis_step(top, TICKS), SMALL);
+	axes->span = paper.width - axes->left - RIGHT;
+}
+
+/* Above what is drawn, which would hide half of it. */
+static void draw_frame(struct axes *axes)
+{
+	const struct canvas_line frame = { INK, 0.75, false };
+	canvas_box(&axes->canvas, axes->left, TOP, axes->span, PLOT, NULL, &frame, NULL);
 }
 
 /* Boxes and names below the plot, and the note below them. Returns the height that they take; canvas NULL: only that. */
@@ -117,9 +138,9 @@ static double draw_legend(struct canvas *canvas, const struct axes *axes, const 
 		return y;
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (there[group])
-			key[keys++] = (struct canvas_key){ group_colours[group], group_names[group] };
-	y += LEADING * canvas_legend(canvas, LEFT, y, axes->span, SMALL, LEADING, INK, key, keys) + 2;
-	y += LEADING * canvas_rows(canvas, LEFT, y, axes->span, SMALL, LEADING, INK, note);
+			key[keys++] = (struct canvas_key){ group_colours[group], group_names[group], SIGN_BOX };
+	y += LEADING * canvas_legend(canvas, axes->left, y, axes->span, SMALL, LEADING, INK, key, keys) + 2;
+	y += LEADING * canvas_rows(canvas, axes->left, y, axes->span, SMALL, LEADING, INK, note);
 	return y;
 }
 
@@ -159,7 +180,7 @@ static void draw_level(struct axes *axes, int64_t bytes, const char *colour, boo
 {
 	const struct canvas_line line = { colour, 1, dashed };
 	double y = y_of(axes, (double)bytes);
-	canvas_path(&axes->canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + axes->span, y } }, 2, NULL, &line);
+	canvas_path(&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2, NULL, &line);
 }
 
 static void draw_peak(struct axes *axes, const struct plan *plan)
@@ -208,6 +229,7 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 		for (int group = 0; group < GROUP_COUNT; group++)
 			if (there[group])
 				draw_area(&axes, thinned, group);
+		draw_frame(&axes);
 		draw_peak(&axes, plan);
 		draw_legend(&axes.canvas, &axes, there, note);
 		status = canvas_close(&axes.canvas, stream, error);
@@ -239,7 +261,7 @@ static void draw_boxes(struct axes *axes, const struct plan *plan)
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
 		if (plan->laid_out->first[storage] != NONE && box_of(axes, plan, storage, &box))
 			canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, group_colours[group_of_kind(plan->graph->storage[storage].kind)],
-				box.width > 1 && box.height > 1 ? &edge : NULL, plan->graph->tensor[plan->graph->storage[storage].root].name);
+				box.width > EDGED && box.height > EDGED ? &edge : NULL, plan->graph->tensor[plan->graph->storage[storage].root].name);
 }
 
 enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
@@ -263,6 +285,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	draw_title(&axes, plan->graph->name, "arena", plan_arena(plan));
 	draw_axes(&axes, "address");
 	draw_boxes(&axes, plan);
+	draw_frame(&axes);
 	draw_level(&axes, plan_arena(plan), ALARM, false);
 	draw_legend(&axes.canvas, &axes, there, note);
 	return canvas_close(&axes.canvas, stream, error);
@@ -293,15 +316,29 @@ static void draw_curve(struct axes *axes, const struct curve *curve, uint32_t nu
 static double draw_names(struct canvas *canvas, const struct axes *axes, const struct curve *curve, uint32_t curves)
 {
 	struct canvas_key key[CURVES_MOST];
-	char name[CURVES_MOST][300], bytes[32];
+	char name[CURVES_MOST][CANVAS_CUT + 40], bytes[32], peak[40], cut[CANVAS_CUT];
 	double y = TOP + PLOT + LEGEND;
 	if (canvas && canvas->paper.unexplained)
 		return y;
 	for (uint32_t i = 0; i < curves; i++) {
-		snprintf(name[i], sizeof name[i], "%s: %s", curve[i].name, bytes_text(curve[i].peak, bytes, sizeof bytes));
-		key[i] = (struct canvas_key){ curve_colours[i], name[i] };
+		snprintf(peak, sizeof peak, ": %s", bytes_text(curve[i].peak, bytes, sizeof bytes));
+		snprintf(name[i], sizeof name[i], "%s%s", canvas_cut(SMALL, axes->span - 16 - canvas_text_width(SMALL, peak), curve[i].name, cut), peak);
+		key[i] = (struct canvas_key){ curve_colours[i], name[i], i % 2 ? SIGN_DASHES : SIGN_LINE };
 	}
-	return y + LEADING * canvas_legend(canvas, LEFT, y, axes->span, SMALL, LEADING, INK, key, (int)curves);
+	return y + LEADING * canvas_legend(canvas, axes->left, y, axes->span, SMALL, LEADING, INK, key, (int)curves);
+}
+
+/* The graph, where all are of one; the plans' names stand below. */
+static void draw_curves_title(struct axes *axes, const struct curve *curve, uint32_t curves)
+{
+	char title[CANVAS_CUT], count[32], cut[CANVAS_CUT];
+	bool same = *curve[0].graph;
+	for (uint32_t i = 1; i < curves; i++)
+		same &= strcmp(curve[i].graph, curve[0].graph) == 0;
+	snprintf(count, sizeof count, "%s%u plan%s", same ? ": " : "", curves, curves == 1 ? "" : "s");
+	double room = axes->canvas.paper.width - EDGE - 2 - canvas_text_width(BOLD, count);
+	snprintf(title, sizeof title, "%s%s", same ? canvas_cut(BOLD, room, curve[0].graph, cut) : "", count);
+	canvas_title(&axes->canvas, EDGE, TOP - 16, NORMAL, INK, title);
 }
 
 enum status figure_curves(const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
@@ -315,13 +352,14 @@ enum status figure_curves(const struct curve *curve, uint32_t curves, struct can
 		most = curve[i].peak > most ? curve[i].peak : most;
 	}
 	begin_axes(&axes, ops, paper, most);
-	paper.untitled = true;   /* the names stand below */
 	double height = paper.unexplained ? TOP + PLOT + BARE : draw_names(NULL, &axes, curve, curves) - 4;
 	enum status status = thinned && canvas_open(&axes.canvas, paper, height) == OK ? OK : fail_memory(error);
 	if (status == OK) {
+		draw_curves_title(&axes, curve, curves);
 		draw_axes(&axes, "live memory");
 		for (uint32_t i = 0; i < curves; i++)
 			draw_curve(&axes, &curve[i], i, thinned);
+		draw_frame(&axes);
 		draw_names(&axes.canvas, &axes, curve, curves);
 		status = canvas_close(&axes.canvas, stream, error);
 	}

@@ -12,7 +12,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 
 /* A plan's live bytes, as its file has them. */
 struct curve {
-	char name[200];
+	char name[200], graph[200];
 	int64_t *live;            /* [ops] in the plan's order, without what ops need while they run */
 	uint32_t ops, peak_position;
 	int64_t peak;             /* the highest of them */
@@ -32,5 +32,7 @@ void timeline_note(const struct plan *plan, char *note, size_t size);
 int64_t axis_unit(int64_t bytes, const char **name);
 /* 1, 2 or 5 times a power of ten: at most `most` steps of it make up range. */
 double axis_step(double range, int most);
+/* The room that the numbers of an upright axis (least to most, every step, of that size) take with the paper's edge: where the plot begins, in points. */
+double axis_margin(double least, double most, double step, double size);
 
 #endif

@@ -1,20 +1,23 @@
 /* figure_pipeline.c: slots as boxes, bytes as lines. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "figure.h"
 #include "figure_pipeline.h"
 
-#define LEFT        50.0
+#define EDGE        4.0     /* of the paper */
 #define RIGHT       10.0
 #define TOP         30.0
 #define SMALL       8.0
 #define NORMAL      9.0
+#define BOLD        9.8     /* as wide as bold letters of the normal size */
+#define TICKS       4       /* steps of the memory axis, at most */
 #define MEMORY_HIGH 90.0
 #define GAP         34.0    /* between both plots: the time axis */
 #define BOTTOM      16.0    /* from the memory plot to the first row of the legend */
 #define LEADING     11.0
-#define TICK        50.0    /* between numbers of the time axis, at least */
+#define TICK        34.0    /* between numbers of the time axis, at least */
 #define SLOT_LEAST  1.6     /* points: narrower slots are summed */
 #define COLUMNS     800
 #define LINES_MOST  12u     /* of memory, beside the worst rank's */
@@ -97,27 +100,56 @@ static void pipeline_boxes(const struct timetable *timetable, double least, box_
 struct figure {
 	struct canvas canvas;
 	const struct timetable *timetable;
-	double span, top;        /* width of the plots; upper edge of the ranks */
+	double left, span, top;  /* where the plots begin; their width; upper edge of the ranks */
+	bool measuring;          /* finds only what is there */
+	bool numbered;           /* some slot has its microbatch's number */
+	uint32_t rank;           /* whose slots `numbers` is of */
+	double numbers[PIPELINE_PARTS]; /* size of the numbers in a part's slots; 0: some have no room, so none has one */
 	double row;              /* height of a rank */
 	double memory_top, bytes;/* the lower plot's upper edge, and what it stands for */
 	int64_t limit;
 	bool there[PIPELINE_PARTS];
 };
 
+/* A rank's slots of a part have numbers if all have room: the reader needn't guess which are left out. */
+static void size_numbers(struct figure *figure, uint32_t rank, double high)
+{
+	const struct timetable *timetable = figure->timetable;
+	char number[16];
+	figure->rank = rank;
+	for (int part = 0; part < PIPELINE_PARTS; part++)
+		figure->numbers[part] = high < CANVAS_SMALL ? 0 : high < SMALL + 2 ? CANVAS_SMALL : SMALL;
+	for (uint32_t i = 0; i < timetable->slots; i++) {
+		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
+		double wide = figure->span * (double)(slot->end - slot->begin) / (double)(timetable->time > 0 ? timetable->time : 1), *size = &figure->numbers[part_of_pass[slot->pass]];
+		snprintf(number, sizeof number, "%u", slot->microbatch);
+		while (*size >= CANVAS_SMALL && wide < canvas_text_width(*size, number) + 1)
+			*size -= 1;
+		*size = *size < CANVAS_SMALL ? 0 : *size;
+	}
+}
+
 static void draw_box(void *context, double x, double y, double width, double height, enum pipeline_part part, const struct pipeline_slot *slot)
 {
 	struct figure *figure = context;
 	const struct canvas_line edge = { "#FFFFFF", 0.4, false };
-	double span = figure->span, left = LEFT + span * x, wide = span * width, top = figure->top + figure->row * y + 0.1 * figure->row;
-	double high = figure->row * height * 0.8, size = figure->row * 0.5 < SMALL ? CANVAS_SMALL : SMALL;
+	double span = figure->span, left = figure->left + span * x, wide = span * width, top = figure->top + figure->row * y + 0.1 * figure->row;
+	double high = figure->row * height * 0.8;
 	char number[16];
 	figure->there[part] = true;
 	if (!slot)
 		top = figure->top + figure->row * ((double)(int)y + 0.1 + 0.8 * (y - (double)(int)y));
+	if (slot && figure->rank != (uint32_t)y)
+		size_numbers(figure, (uint32_t)y, high);
+	double size = slot ? figure->numbers[part] : 0;
+	figure->numbered |= size > 0;
+	if (figure->measuring)
+		return;
 	canvas_box(&figure->canvas, left, top, wide, high, pipeline_colours[part], slot && wide > 3 ? &edge : NULL, NULL);
-	snprintf(number, sizeof number, "%u", slot ? slot->microbatch : 0);
-	if (slot && high > size && wide > 0.6 * size * (double)strlen(number) + 1)
-		canvas_text(&figure->canvas, left + wide / 2, top + high / 2 + size * 0.35, size, ANCHOR_MIDDLE, false, INK, number);
+	if (size <= 0)
+		return;
+	snprintf(number, sizeof number, "%u", slot->microbatch);
+	canvas_text(&figure->canvas, left + wide / 2, top + high / 2 + size * 0.35, size, ANCHOR_MIDDLE, false, INK, number);
 }
 
 static void draw_ranks(struct figure *figure)
@@ -126,10 +158,10 @@ static void draw_ranks(struct figure *figure)
 	uint32_t every = 1;
 	while (figure->row * every < SMALL + 1)
 		every *= 2;
-	canvas_text(&figure->canvas, 4, figure->top - 3, SMALL, ANCHOR_START, false, INK, "rank");
+	canvas_text(&figure->canvas, EDGE, figure->top - 3, SMALL, ANCHOR_START, false, INK, "rank");
 	for (uint32_t rank = 0; rank < figure->timetable->ranks; rank += every) {
 		snprintf(text, sizeof text, "%u", rank);
-		canvas_text(&figure->canvas, LEFT - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
+		canvas_text(&figure->canvas, figure->left - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
 	pipeline_boxes(figure->timetable, SLOT_LEAST / figure->span, draw_box, figure);
 }
@@ -142,24 +174,27 @@ static void draw_time(struct figure *figure, double y)
 	double top = (double)figure->timetable->time / (double)unit, step = axis_step(top, (int)(figure->span / TICK));
 	char text[64];
 	for (double value = 0; value <= top * 1.0001; value += step) {
-		double x = LEFT + figure->span * value / top;
+		double x = figure->left + figure->span * value / top;
 		canvas_path(&figure->canvas, (struct canvas_point[]){ { x, y }, { x, y + 3 } }, 2, NULL, &tick);
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(&figure->canvas, x, y + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
 	snprintf(text, sizeof text, "time [%s]", name);
-	canvas_text(&figure->canvas, LEFT + figure->span / 2, y + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	canvas_text(&figure->canvas, figure->left + figure->span / 2, y + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
 }
 
-/* Returns its rows; canvas NULL: how many there may be. */
+/* Returns its rows; canvas NULL: only that. */
 static int draw_legend(struct canvas *canvas, const struct figure *figure, double y)
 {
 	struct canvas_key key[PIPELINE_PARTS];
 	int keys = 0;
 	for (int part = 0; part < PIPELINE_PARTS; part++)
-		if (!canvas || figure->there[part])
-			key[keys++] = (struct canvas_key){ pipeline_colours[part], pipeline_names[part] };
-	return canvas_legend(canvas, LEFT, y, figure->span, SMALL, LEADING, INK, key, keys);
+		if (figure->there[part])
+			key[keys++] = (struct canvas_key){ pipeline_colours[part], pipeline_names[part], SIGN_BOX };
+	int rows = canvas_legend(canvas, figure->left, y, figure->span, SMALL, LEADING, INK, key, keys);
+	if (figure->numbered)
+		rows += canvas_rows(canvas, figure->left, y + LEADING * rows, figure->span, SMALL, LEADING, INK, "numbers: microbatches");
+	return rows;
 }
 
 void pipeline_title(const struct timetable *timetable, const char *name, char *text, size_t size)
@@ -174,16 +209,32 @@ void pipeline_title(const struct timetable *timetable, const char *name, char *t
 		timetable_bubble(timetable) / 10.0, (double)timetable->time / (double)unit, unit_name);
 }
 
-static void draw_title(struct figure *figure, char *text)
+/* Behind the graph's name, which may have colons, too. */
+static char *title_rest(char *text)
 {
 	char *rest = strstr(text, ": ");
+	for (char *next = rest; next; next = strstr(next + 2, ": "))
+		rest = next;
+	return rest;
+}
+
+/* How many rows the title takes below the graph's name: none where it fits beside it. */
+static int title_rows(char *text, double width)
+{
+	const char *rest = title_rest(text);
+	return canvas_text_width(BOLD, text) <= width - 2 * EDGE || !rest ? 0 : canvas_rows(NULL, 0, 0, width - 2 * EDGE, SMALL, LEADING, INK, rest + 2);
+}
+
+static void draw_title(struct figure *figure, char *text)
+{
+	char *rest = title_rest(text);
 	if (figure->canvas.paper.untitled)
 		return;
 	if (figure->top > TOP && rest) {
 		*rest = '\0';
-		canvas_text(&figure->canvas, 4, figure->top - 14, SMALL, ANCHOR_START, false, INK, rest + 2);
+		canvas_rows(&figure->canvas, EDGE, TOP - 3, figure->canvas.paper.width - 2 * EDGE, SMALL, LEADING, INK, rest + 2);
 	}
-	canvas_title(&figure->canvas, figure->top > TOP ? 4 : LEFT, TOP - 14, NORMAL, INK, text);
+	canvas_title(&figure->canvas, EDGE, TOP - 15, NORMAL, INK, text);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------ */
@@ -200,8 +251,8 @@ static void draw_bytes(struct figure *figure, uint32_t rank, const struct canvas
 	for (int c = 0; c < COLUMNS; c++) {
 		int64_t from = (int64_t)(whole * c / COLUMNS), to = (int64_t)(whole * (c + 1) / COLUMNS);
 		double y = y_of(figure, (double)timetable_most(figure->timetable, rank, from, to > from ? to : from + 1));
-		point[2 * c] = (struct canvas_point){ LEFT + span * c / COLUMNS, y };
-		point[2 * c + 1] = (struct canvas_point){ LEFT + span * (c + 1) / COLUMNS, y };
+		point[2 * c] = (struct canvas_point){ figure->left + span * c / COLUMNS, y };
+		point[2 * c + 1] = (struct canvas_point){ figure->left + span * (c + 1) / COLUMNS, y };
 	}
 	canvas_path(&figure->canvas, point, 2 * COLUMNS, NULL, line);
 }
@@ -222,15 +273,15 @@ static int draw_rank_names(struct canvas *canvas, const struct figure *figure, d
 	if (timetable->ranks <= CURVES_MOST)
 		for (uint32_t rank = 0; rank < timetable->ranks; rank++) {
 			snprintf(name[keys], sizeof name[keys], "rank %u: %s", rank, bytes_text(timetable_peak(timetable, rank), size, sizeof size));
-			key[keys] = (struct canvas_key){ curve_colours[rank], name[keys] };
+			key[keys] = (struct canvas_key){ curve_colours[rank], name[keys], rank % 2 == 1 && rank != timetable->worst ? SIGN_DASHES : SIGN_LINE };
 			keys++;
 		}
 	if (keys == 0) {
 		snprintf(name[0], sizeof name[0], "rank %u, with the most memory", timetable->worst);
-		key[keys++] = (struct canvas_key){ ALARM, name[0] };
-		key[keys++] = (struct canvas_key){ GREY, "the others" };
+		key[keys++] = (struct canvas_key){ ALARM, name[0], SIGN_LINE };
+		key[keys++] = (struct canvas_key){ GREY, "the others", SIGN_LINE };
 	}
-	return canvas_legend(canvas, LEFT, y, figure->span, SMALL, LEADING, INK, key, keys);
+	return canvas_legend(canvas, figure->left, y, figure->span, SMALL, LEADING, INK, key, keys);
 }
 
 static void draw_limit(struct figure *figure)
@@ -240,9 +291,9 @@ static void draw_limit(struct figure *figure)
 	if (figure->limit < 0 || (double)figure->limit > figure->bytes)
 		return;
 	double y = y_of(figure, (double)figure->limit);
-	canvas_path(&figure->canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + figure->span, y } }, 2, NULL, &line);
+	canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } }, 2, NULL, &line);
 	snprintf(text, sizeof text, "budget %s", bytes_text(figure->limit, size, sizeof size));
-	canvas_text(&figure->canvas, LEFT + figure->span - 3, y - 2, SMALL - 1, ANCHOR_END, false, INK, text);
+	canvas_text(&figure->canvas, figure->left + figure->span - 3, y - 2, CANVAS_SMALL, ANCHOR_END, false, INK, text);
 }
 
 static void draw_peak(struct figure *figure)
@@ -250,9 +301,9 @@ static void draw_peak(struct figure *figure)
 	const struct timetable *timetable = figure->timetable;
 	const struct pipeline_slot *slot = timetable_slot(timetable, timetable->worst, timetable->peak[timetable->worst]);
 	char text[100], size[32];
-	double x = LEFT + figure->span * (double)slot->begin / (double)(timetable->time ? timetable->time : 1);
+	double x = figure->left + figure->span * (double)slot->begin / (double)(timetable->time ? timetable->time : 1);
 	double y = y_of(figure, (double)timetable_peak(timetable, timetable->worst));
-	bool right = x > LEFT + figure->span * 0.7;
+	bool right = x > figure->left + figure->span * 0.7;
 	canvas_box(&figure->canvas, x - 2, y - 2, 4, 4, worst_colour(timetable), NULL, NULL);
 	snprintf(text, sizeof text, "rank %u: %s", timetable->worst, bytes_text(timetable_peak(timetable, timetable->worst), size, sizeof size));
 	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false, worst_colour(timetable), text);
@@ -263,13 +314,13 @@ static void draw_memory(struct figure *figure)
 	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false }, thin = { GREY, 0.6, false };
 	const char *name;
 	int64_t unit = axis_unit((int64_t)figure->bytes, &name);
-	double top = figure->bytes / (double)unit, step = axis_step(top, 4);
+	double top = figure->bytes / (double)unit, step = axis_step(top, TICKS);
 	char text[64];
 	for (double value = 0; value <= top * 1.0001; value += step) {
 		double y = y_of(figure, value * (double)unit);
-		canvas_path(&figure->canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + figure->span, y } }, 2, NULL, &grid);
+		canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } }, 2, NULL, &grid);
 		snprintf(text, sizeof text, "%g", value);
-		canvas_text(&figure->canvas, LEFT - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
+		canvas_text(&figure->canvas, figure->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
 	uint32_t ranks = figure->timetable->ranks, every = ranks <= CURVES_MOST ? 1 : (ranks + LINES_MOST - 1) / LINES_MOST;
 	for (uint32_t rank = 0; rank < ranks; rank += every) {
@@ -279,29 +330,42 @@ static void draw_memory(struct figure *figure)
 	}
 	const struct canvas_line thick = { worst_colour(figure->timetable), 1.6, false };
 	draw_bytes(figure, figure->timetable->worst, &thick);
-	canvas_box(&figure->canvas, LEFT, figure->memory_top, figure->span, MEMORY_HIGH, NULL, &frame, NULL);
+	canvas_box(&figure->canvas, figure->left, figure->memory_top, figure->span, MEMORY_HIGH, NULL, &frame, NULL);
 	draw_limit(figure);
 	draw_peak(figure);
 	int used = snprintf(text, sizeof text, "memory of a device [%s], by rank", name);
 	if (every > 1)
 		snprintf(text + used, sizeof text - (size_t)used, ", 1 in %u", every);
-	canvas_text(&figure->canvas, 4, figure->memory_top - 4, SMALL, ANCHOR_START, false, INK, text);
+	canvas_text(&figure->canvas, EDGE, figure->memory_top - 4, SMALL, ANCHOR_START, false, INK, text);
+}
+
+/* Both plots begin where the numbers of ranks and of memory leave room. */
+static void place_plots(struct figure *figure, double width)
+{
+	const char *name;
+	double top = figure->bytes / (double)axis_unit((int64_t)figure->bytes, &name), ranks = figure->timetable->ranks;
+	figure->left = fmax(axis_margin(0, top, axis_step(top, TICKS), SMALL), axis_margin(ranks, ranks, 1, SMALL));
+	figure->span = width - figure->left - RIGHT;
 }
 
 enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit, struct canvas_paper paper, FILE *stream,
 	struct error *error)
 {
-	struct figure figure = { .timetable = timetable, .limit = limit, .span = paper.width - LEFT - RIGHT };
+	struct figure figure = { .timetable = timetable, .limit = limit, .measuring = true, .rank = NONE };
 	int64_t most = timetable_peak(timetable, timetable->worst);
 	char title[300];
 	pipeline_title(timetable, name, title, sizeof title);
-	figure.top = !paper.untitled && canvas_text_width(NORMAL, title) > figure.span ? TOP + LEADING : TOP;
+	figure.top = TOP + (paper.untitled ? 0 : LEADING * title_rows(title, paper.width));
 	figure.row = 320.0 / timetable->ranks < 18 ? 320.0 / timetable->ranks : 18;
 	double rows = figure.top + figure.row * timetable->ranks;
 	figure.memory_top = rows + GAP + 8;
 	figure.bytes = 1.15 * (double)(limit > most && limit < 2 * most ? limit : most > 0 ? most : 1);
+	place_plots(&figure, paper.width);
+	pipeline_boxes(timetable, SLOT_LEAST / figure.span, draw_box, &figure);
+	figure.measuring = false;
+	figure.rank = NONE;
 	double legend = figure.memory_top + MEMORY_HIGH + BOTTOM;
-	double below = paper.unexplained ? 6 - BOTTOM : LEADING * (draw_legend(NULL, &figure, 0) + draw_rank_names(NULL, &figure, 0)) - 3;
+	double below = paper.unexplained ? 6 - BOTTOM : LEADING * (draw_legend(NULL, &figure, 0) + draw_rank_names(NULL, &figure, 0)) - 1;
 	if (canvas_open(&figure.canvas, paper, legend + below) != OK)
 		return fail_memory(error);
 	draw_title(&figure, title);
@@ -309,6 +373,6 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	draw_time(&figure, rows);
 	draw_memory(&figure);
 	if (!paper.unexplained)
-		draw_legend(&figure.canvas, &figure, legend + LEADING * draw_rank_names(&figure.canvas, &figure, legend));
+		draw_rank_names(&figure.canvas, &figure, legend + LEADING * draw_legend(&figure.canvas, &figure, legend) + 2);
 	return canvas_close(&figure.canvas, stream, error);
 }

@@ -5,8 +5,7 @@
 #include "figure.h"
 #include "figure_roofline.h"
 
-#define LEFT    58.0
-#define RIGHT   84.0     /* where bars' times stand */
+#define EDGE    4.0      /* of the paper */
 #define TOP     26.0
 #define ROW     20.0
 #define BAR     13.0
@@ -29,7 +28,7 @@ struct bars {
 	int64_t most, unit;           /* the longest bar; picoseconds of a unit */
 	const char *unit_name;
 	int rows;
-	double span, top, bottom;     /* width of the longest bar; upper and lower edge of all */
+	double left, span, top, bottom; /* where bars begin; width of the longest; upper and lower edge of all */
 };
 
 /* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds. */
@@ -65,22 +64,32 @@ static void draw_axis(struct bars *bars)
 	double top = (double)bars->most / (double)bars->unit, step = axis_step(top, (int)(bars->span / TICK));
 	char text[64];
 	for (double value = 0; value <= top * 1.0001; value += step) {
-		double x = LEFT + bars->span * value / top;
+		double x = bars->left + bars->span * value / top;
 		canvas_path(&bars->canvas, (struct canvas_point[]){ { x, bars->top }, { x, bars->bottom + 3 } }, 2, NULL, &grid);
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(&bars->canvas, x, bars->bottom + SMALL + 4, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
-	canvas_path(&bars->canvas, (struct canvas_point[]){ { LEFT, bars->top }, { LEFT, bars->bottom } }, 2, NULL, &frame);
+	canvas_path(&bars->canvas, (struct canvas_point[]){ { bars->left, bars->top }, { bars->left, bars->bottom } }, 2, NULL, &frame);
 	snprintf(text, sizeof text, "time on a device [%s]", bars->unit_name);
-	canvas_text(&bars->canvas, LEFT + bars->span / 2, bars->bottom + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	canvas_text(&bars->canvas, bars->left + bars->span / 2, bars->bottom + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+}
+
+/* What stands behind a bar: its time, and its share of the step. */
+static const char *bar_text(const struct bars *bars, int part, char *text, size_t size)
+{
+	double percent = 100.0 * (double)bars->time[part] / (double)bars->shares->total;
+	char time[32];
+	time_text(bars->time[part], time, sizeof time);
+	snprintf(text, size, percent < 0.05 ? "%s, < 0.1 %%" : "%s, %.1f %%", time, percent);
+	return text;
 }
 
 static void draw_bar(struct bars *bars, int part, double y)
 {
 	const struct step_shares *shares = bars->shares;
-	char text[100], time[32], share[16];
-	double x = LEFT, percent = 100.0 * (double)bars->time[part] / (double)shares->total;
-	canvas_text(&bars->canvas, LEFT - 4, y + BAR / 2 + SMALL / 3, SMALL, ANCHOR_END, false, INK, step_part_names[part]);
+	char text[100], time[32];
+	double x = bars->left;
+	canvas_text(&bars->canvas, bars->left - 4, y + BAR / 2 + SMALL / 3, SMALL, ANCHOR_END, false, INK, step_part_names[part]);
 	for (int limit = 0; limit < STEP_LIMITS; limit++) {
 		double wide = bars->span * (double)shares->time[part][limit] / (double)bars->most;
 		if (wide <= 0)
@@ -90,8 +99,7 @@ static void draw_bar(struct bars *bars, int part, double y)
 		canvas_box(&bars->canvas, x, y, wide, BAR, roofline_colours[limit], NULL, text);
 		x += wide;
 	}
-	snprintf(share, sizeof share, percent < 0.05 ? "< 0.1 %%" : "%.1f %%", percent);
-	snprintf(text, sizeof text, "%s, %s", time_text(bars->time[part], time, sizeof time), share);
+	bar_text(bars, part, text, sizeof text);
 	canvas_box(&bars->canvas, x + 2, y, canvas_text_width(SMALL, text) + 4, BAR, "#FFFFFF", NULL, NULL);
 	canvas_text(&bars->canvas, x + 4, y + BAR / 2 + SMALL / 3, SMALL, ANCHOR_START, false, INK, text);
 }
@@ -102,9 +110,9 @@ static void draw_title(struct bars *bars, char *text)
 	char *rest = strstr(text, ": step ");
 	if (bars->top > TOP && rest) {
 		*rest = '\0';
-		canvas_text(&bars->canvas, 4, bars->top - 12, SMALL, ANCHOR_START, false, INK, rest + 2);
+		canvas_text(&bars->canvas, EDGE, bars->top - 12, SMALL, ANCHOR_START, false, INK, rest + 2);
 	}
-	canvas_title(&bars->canvas, 4, TOP - 12, NORMAL, INK, text);
+	canvas_title(&bars->canvas, EDGE, TOP - 12, NORMAL, INK, text);
 }
 
 /* Returns its rows; canvas NULL: only that. */
@@ -117,31 +125,41 @@ static int draw_legend(struct canvas *canvas, const struct bars *bars, double y,
 		for (int part = 0; part < STEP_PARTS; part++)
 			seen |= bars->span * (double)bars->shares->time[part][limit] >= VISIBLE * (double)bars->most;
 		if (seen)
-			key[keys++] = (struct canvas_key){ roofline_colours[limit], step_limit_names[limit] };
+			key[keys++] = (struct canvas_key){ roofline_colours[limit], step_limit_names[limit], SIGN_BOX };
 	}
 	int rows = canvas_rows(canvas, 4, y, width, SMALL, LEADING, INK, "limited by:");
 	return rows + canvas_legend(canvas, 4, y + LEADING * rows, width, SMALL, LEADING, INK, key, keys);
 }
 
-static void measure(struct bars *bars)
+/* The bars have what their names and times leave of the width. */
+static void measure(struct bars *bars, double width)
 {
+	double names = 0, times = 0;
+	char text[100];
 	for (int part = 0; part < STEP_PARTS; part++) {
 		for (int limit = 0; limit < STEP_LIMITS; limit++)
 			bars->time[part] += bars->shares->time[part][limit];
 		bars->most = bars->time[part] > bars->most ? bars->time[part] : bars->most;
 		bars->rows += bars->time[part] > 0;
 	}
+	for (int part = 0; part < STEP_PARTS; part++)
+		if (bars->time[part] > 0) {
+			names = fmax(names, canvas_text_width(SMALL, step_part_names[part]));
+			times = fmax(times, canvas_text_width(SMALL, bar_text(bars, part, text, sizeof text)));
+		}
+	bars->left = EDGE + names + 5;
+	bars->span = width - bars->left - times - 10;
 	bars->unit = time_unit(bars->most, &bars->unit_name);
 	bars->bottom = bars->top + ROW * bars->rows;
 }
 
 enum status figure_roofline(const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
-	struct bars bars = { .shares = shares, .span = paper.width - LEFT - RIGHT };
+	struct bars bars = { .shares = shares };
 	char title[300];
 	roofline_title(shares, name, title, sizeof title);
 	bars.top = !paper.untitled && canvas_text_width(NORMAL, title) * 1.1 > paper.width - 8 ? TOP + LEADING : TOP;
-	measure(&bars);
+	measure(&bars, paper.width);
 	if (bars.rows == 0)
 		return fail(error, BAD_INPUT, "no op of this step takes time: its FLOPs and bytes are unknown");
 	double width = paper.width - 8, y = bars.top + (ROW - BAR) / 2;

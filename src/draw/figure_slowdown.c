@@ -7,7 +7,9 @@
 #include "src/plan/fit_stage.h"
 
 #define PLOT    190.0
-#define LEFT    40.0
+#define EDGE    4.0     /* of the paper */
+#define TICKS   6       /* steps of the upright axis, at most */
+#define TICK    34.0    /* between numbers of the lower axis, at least */
 #define TOP     30.0
 #define RIGHT   12.0
 #define BELOW   28.0    /* from the plot to the end of its axis' name */
@@ -15,6 +17,7 @@
 #define LEADING 11.0
 #define SMALL   8.0
 #define NORMAL  9.0
+#define BOLD    9.8     /* as wide as bold letters of the normal size */
 #define MARK    2.5
 #define NAMELESS 5.8    /* around a point, where no other name begins */
 #define SAMPLES 240
@@ -24,7 +27,7 @@
 #define ORANGE  "#D55E00"
 #define GREEN   "#009E73"
 
-struct scales { struct canvas canvas; double span, left, right, top; int64_t unit; const char *unit_name; double total; };
+struct scales { struct canvas canvas; double begin, span, left, right, top; int64_t unit; const char *unit_name; double total; };
 
 double slowdown_top(const struct slowdown *slowdown)
 {
@@ -44,7 +47,7 @@ static int64_t left_of(const struct slowdown *slowdown)
 
 static double x_of(const struct scales *scales, double bytes)
 {
-	return LEFT + scales->span * (bytes - scales->left) / (scales->right - scales->left);
+	return scales->begin + scales->span * (bytes - scales->left) / (scales->right - scales->left);
 }
 
 static double y_of(const struct scales *scales, double extra)
@@ -55,27 +58,27 @@ static double y_of(const struct scales *scales, double extra)
 
 static void draw_axes(struct scales *scales, const struct plan *plan)
 {
-	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false };
+	const struct canvas_line grid = { "#DDDDDD", 0.5, false };
 	struct canvas *canvas = &scales->canvas;
-	char text[300];
-	double step = axis_step(scales->top, 6), unit = (double)scales->unit;
+	char text[CANVAS_CUT + 20], cut[CANVAS_CUT];
+	double step = axis_step(scales->top, TICKS), unit = (double)scales->unit;
 	for (double value = 0; value <= scales->top; value += step) {
 		double y = TOP + PLOT * (1 - value / scales->top);
-		canvas_path(canvas, (struct canvas_point[]){ { LEFT, y }, { LEFT + scales->span, y } }, 2, NULL, &grid);
+		canvas_path(canvas, (struct canvas_point[]){ { scales->begin, y }, { scales->begin + scales->span, y } }, 2, NULL, &grid);
 		snprintf(text, sizeof text, "%g", value);
-		canvas_text(canvas, LEFT - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
+		canvas_text(canvas, scales->begin - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
-	step = axis_step((scales->right - scales->left) / unit, (int)(scales->span / 50));
+	step = axis_step((scales->right - scales->left) / unit, (int)(scales->span / TICK));
 	for (double value = ceil(scales->left / unit / step) * step; value * unit <= scales->right; value += step) {
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(canvas, x_of(scales, value * unit), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
-	canvas_box(canvas, LEFT, TOP, scales->span, PLOT, NULL, &frame, NULL);
 	snprintf(text, sizeof text, "memory [%s]", scales->unit_name);
-	canvas_text(canvas, LEFT + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
-	canvas_text(canvas, 4, TOP - 3, SMALL, ANCHOR_START, false, INK, "extra time [%]");
-	snprintf(text, sizeof text, "%.100s: recomputation", plan->graph->name);
-	canvas_title(canvas, LEFT, TOP - 14, NORMAL, INK, text);
+	canvas_text(canvas, scales->begin + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
+	canvas_text(canvas, EDGE, TOP - 4, SMALL, ANCHOR_START, false, INK, "extra time [%]");
+	double room = canvas->paper.width - EDGE - 2 - canvas_text_width(BOLD, ": recomputation");
+	snprintf(text, sizeof text, "%s: recomputation", canvas_cut(BOLD, room, plan->graph->name, cut));
+	canvas_title(canvas, EDGE, TOP - 16, NORMAL, INK, text);
 }
 
 static void draw_bound(struct scales *scales, const struct slowdown *slowdown)
@@ -85,19 +88,19 @@ static void draw_bound(struct scales *scales, const struct slowdown *slowdown)
 	size_t points = 0;
 	double price;
 	double first = fmax(scales->left, (double)slowdown->least);
-	canvas_box(&scales->canvas, LEFT, TOP, x_of(scales, first) - LEFT, PLOT, GREY, NULL, "nothing fits: proved");
+	canvas_box(&scales->canvas, scales->begin, TOP, x_of(scales, first) - scales->begin, PLOT, GREY, NULL, "nothing fits: proved");
 	for (int i = 0; i <= SAMPLES; i++) {
 		double bytes = first + (scales->right - first) * i / SAMPLES;
 		int64_t bound = slowdown_bound(slowdown, (int64_t)bytes, &price);
 		point[points++] = (struct canvas_point){ x_of(scales, bytes), y_of(scales, bound < 0 ? 0 : (double)bound) };
 	}
-	point[points] = (struct canvas_point){ LEFT + scales->span, TOP + PLOT };
+	point[points] = (struct canvas_point){ scales->begin + scales->span, TOP + PLOT };
 	point[points + 1] = (struct canvas_point){ x_of(scales, first), TOP + PLOT };
 	canvas_path(&scales->canvas, point, points + 2, GREY, NULL);
 	canvas_path(&scales->canvas, point, points, NULL, &line);
 }
 
-static void draw_plans(struct scales *scales, const struct slowdown *slowdown)
+static void draw_plans(struct scales *scales, const struct slowdown *slowdown, struct labels *names)
 {
 	struct canvas_point point[SLOWDOWN_PLANS + 1];
 	const struct canvas_line line = { BLUE, 1.2, false };
@@ -108,55 +111,59 @@ static void draw_plans(struct scales *scales, const struct slowdown *slowdown)
 	canvas_path(&scales->canvas, point, points, NULL, &line);
 	for (size_t i = 0; i < points; i++)
 		canvas_box(&scales->canvas, point[i].x - MARK / 2, point[i].y - MARK / 2, MARK, MARK, BLUE, NULL, "a plan");
+	for (size_t i = 1; i < points; i++)
+		label_avoid_line(names, point[i - 1].x, point[i - 1].y, point[i].x, point[i].y);
 }
 
 /* Knapsack's points have their share alone for a name. Names keep off all points and the cross. */
-static void draw_strategies(struct scales *scales, const struct slowdown *slowdown, const struct plan *plan)
+static void draw_strategies(struct scales *scales, const struct slowdown *slowdown, const struct plan *plan, struct labels *names)
 {
-	struct labels names = { .left = LEFT, .right = LEFT + scales->span, .top = TOP, .bottom = TOP + PLOT };
-	label_avoid(&names, x_of(scales, (double)plan_peak(plan)), y_of(scales, (double)plan_extra_time(plan)), NAMELESS);
+	label_avoid(names, x_of(scales, (double)plan_peak(plan)), y_of(scales, (double)plan_extra_time(plan)), NAMELESS);
 	for (uint32_t i = 0; i < slowdown->strategies; i++)
-		label_avoid(&names, x_of(scales, (double)slowdown->strategy[i].bytes), y_of(scales, (double)slowdown->strategy[i].extra), NAMELESS);
+		label_avoid(names, x_of(scales, (double)slowdown->strategy[i].bytes), y_of(scales, (double)slowdown->strategy[i].extra), NAMELESS);
 	for (uint32_t i = 0; i < slowdown->strategies; i++) {
 		const struct slowdown_point *point = &slowdown->strategy[i];
 		const char *number = strchr(point->name, ':');
 		bool knapsack = number && point->name[strlen(point->name) - 1] == '%';
 		double x = x_of(scales, (double)point->bytes), y = y_of(scales, (double)point->extra);
-		if (x < LEFT || x > LEFT + scales->span)
+		if (x < scales->begin || x > scales->begin + scales->span)
 			continue;
 		canvas_box(&scales->canvas, x - MARK, y - MARK, 2 * MARK, 2 * MARK, knapsack ? GREEN : ORANGE, NULL, point->name);
 		bool again = i > 0 && point->bytes == point[-1].bytes && point->extra == point[-1].extra;
 		if (!again)
-			label_point(&names, &scales->canvas, x, y, SMALL - 1, INK, knapsack ? number + 1 : point->name);
+			label_point(names, &scales->canvas, x, y, SMALL - 1, INK, knapsack ? number + 1 : point->name);
 	}
 }
 
 static void draw_present(struct scales *scales, const struct plan *plan)
 {
-	const struct canvas_line line = { INK, 1.5, false };
 	double x = x_of(scales, (double)plan_peak(plan)), y = y_of(scales, (double)plan_extra_time(plan));
-	if (x < LEFT || x > LEFT + scales->span)
+	if (x < scales->begin || x > scales->begin + scales->span)
 		return;
-	canvas_path(&scales->canvas, (struct canvas_point[]){ { x - 4, y - 4 }, { x + 4, y + 4 } }, 2, NULL, &line);
-	canvas_path(&scales->canvas, (struct canvas_point[]){ { x - 4, y + 4 }, { x + 4, y - 4 } }, 2, NULL, &line);
+	canvas_cross(&scales->canvas, x, y, 4, INK);
 }
 
 enum status figure_slowdown(const struct plan *plan, const struct slowdown *slowdown, struct canvas_paper paper, FILE *stream, struct error *error)
 {
-	const struct canvas_key key[] = { { GREY, "no plan in any order: proved" }, { BLUE, "plans found" }, { ORANGE, "strategies" }, { GREEN, "knapsack at % of saved bytes" } };
-	struct scales scales = { .span = paper.width - LEFT - RIGHT, .left = (double)left_of(slowdown), .top = slowdown_top(slowdown),
+	const struct canvas_key key[] = { { GREY, "no plan in any order: proved", SIGN_BOX }, { BLUE, "plans found", SIGN_LINE }, { INK, "this plan", SIGN_CROSS },
+		{ ORANGE, "strategies", SIGN_BOX }, { GREEN, "knapsack at % of saved bytes", SIGN_BOX } };
+	struct scales scales = { .left = (double)left_of(slowdown), .top = slowdown_top(slowdown),
 		.total = (double)(slowdown->total > 0 ? slowdown->total : 1) };
+	scales.begin = axis_margin(0, scales.top, axis_step(scales.top, TICKS), SMALL);
+	scales.span = paper.width - scales.begin - RIGHT;
+	struct labels names = { .left = scales.begin, .right = scales.begin + scales.span, .top = TOP, .bottom = TOP + PLOT };
 	scales.right = (double)slowdown->most + ((double)slowdown->most - scales.left) * 0.03 + 1;
 	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
-	int keys = sizeof key / sizeof *key, rows = canvas_legend(NULL, LEFT, 0, scales.span, SMALL, LEADING, INK, key, keys);
+	int keys = sizeof key / sizeof *key, rows = canvas_legend(NULL, scales.begin, 0, scales.span, SMALL, LEADING, INK, key, keys);
 	if (canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) != OK)
 		return fail_memory(error);
 	draw_bound(&scales, slowdown);
 	draw_axes(&scales, plan);
-	draw_plans(&scales, slowdown);
-	draw_strategies(&scales, slowdown, plan);
+	draw_plans(&scales, slowdown, &names);
+	canvas_box(&scales.canvas, scales.begin, TOP, scales.span, PLOT, NULL, &(struct canvas_line){ INK, 0.75, false }, NULL);
+	draw_strategies(&scales, slowdown, plan, &names);
 	draw_present(&scales, plan);
 	if (!paper.unexplained)
-		canvas_legend(&scales.canvas, LEFT, TOP + PLOT + LEGEND, scales.span, SMALL, LEADING, INK, key, keys);
+		canvas_legend(&scales.canvas, scales.begin, TOP + PLOT + LEGEND, scales.span, SMALL, LEADING, INK, key, keys);
 	return canvas_close(&scales.canvas, stream, error);
 }

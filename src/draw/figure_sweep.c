@@ -9,7 +9,7 @@
 #include "labels.h"
 #include "plot.h"
 
-#define LEFT    44.0
+#define EDGE    4.0       /* of the paper */
 #define RIGHT   14.0
 #define TOP     30.0
 #define PARETO  190.0     /* heights of plots */
@@ -20,6 +20,8 @@
 #define LEADING 11.0
 #define SMALL   8.0
 #define NORMAL  9.0
+#define BOLD    9.8       /* as wide as bold letters of the normal size */
+#define CLOSE   0.5       /* least over most: an axis from 0 would waste the plot */
 #define MARK    4.0
 #define INK     "#222222"
 #define ALL     "#0072B2"
@@ -92,21 +94,23 @@ static void draw_mark(struct canvas *canvas, double x, double y, const char *col
 
 static void draw_title(struct scene *scene, const char *name, const char *what)
 {
-	char text[CANVAS_CUT];
-	snprintf(text, sizeof text, "%.150s: %u scenario%s, %s", name, scene->table->rows, scene->table->rows == 1 ? "" : "s", what);
-	canvas_title(&scene->canvas, 4, TOP - 16, NORMAL, INK, text);
+	char text[2 * CANVAS_CUT], rest[100], cut[CANVAS_CUT];
+	snprintf(rest, sizeof rest, ": %u scenario%s, %s", scene->table->rows, scene->table->rows == 1 ? "" : "s", what);
+	double room = scene->canvas.paper.width - EDGE - 2 - canvas_text_width(BOLD, rest);
+	snprintf(text, sizeof text, "%s%s", canvas_cut(BOLD, room, name, cut), rest);
+	canvas_title(&scene->canvas, EDGE, TOP - 16, NORMAL, INK, text);
 }
 
 /* Names of colours, and what a hollow mark says. Returns the rows; canvas NULL: only that. */
-static int draw_legend(struct canvas *canvas, const struct sweep_table *table, double y, double width, const struct canvas_key *key, int keys, const char *note)
+static int draw_legend(struct canvas *canvas, const struct sweep_table *table, double x, double y, double width, const struct canvas_key *key, int keys, const char *note)
 {
 	bool over = false;
 	char text[200];
-	int rows = keys > 1 ? canvas_legend(canvas, LEFT, y, width, SMALL, LEADING, INK, key, keys) : 0;
+	int rows = keys > 1 ? canvas_legend(canvas, x, y, width, SMALL, LEADING, INK, key, keys) : 0;
 	for (uint32_t i = 0; i < table->rows; i++)
 		over |= table->row[i].bytes >= 0 && !table->row[i].fits;
 	snprintf(text, sizeof text, "%s%s%s", note, *note && over ? "; " : "", over ? "hollow: over the memory of a device" : "");
-	return rows + canvas_rows(canvas, LEFT, y + LEADING * rows, width, SMALL, LEADING, INK, text);
+	return rows + canvas_rows(canvas, x, y + LEADING * rows, width, SMALL, LEADING, INK, text);
 }
 
 /* ---- time over memory ------------------------------------------------------------------------------------------------------ */
@@ -162,8 +166,11 @@ static void draw_front(struct scene *scene, const struct plot *plot, const struc
 		if (order[i].seconds >= best || !order[i].row->fits)
 			continue;
 		double next_x = plot_x(plot, order[i].bytes), next_y = plot_y(plot, order[i].seconds);
-		if (best < DBL_MAX)
+		if (best < DBL_MAX) {
 			canvas_path(&scene->canvas, (struct canvas_point[]){ { x, y }, { next_x, y }, { next_x, next_y } }, 3, NULL, &line);
+			label_avoid_line(&labels, x, y, next_x, y);
+			label_avoid_line(&labels, next_x, y, next_x, next_y);
+		}
 		x = next_x, y = next_y, best = order[i].seconds;
 	}
 	best = DBL_MAX;
@@ -175,26 +182,37 @@ static void draw_front(struct scene *scene, const struct plot *plot, const struc
 		}
 }
 
+/* Points close to each other aren't pressed into a corner by axes from 0. */
+static void span_axes(const struct order *order, uint32_t count, struct plot *plot)
+{
+	double least_y = order[0].seconds, least_x = order[0].bytes;
+	for (uint32_t i = 0; i < count; i++) {
+		plot->most_x = fmax(plot->most_x, order[i].bytes);
+		plot->most_y = fmax(plot->most_y, order[i].seconds);
+		least_y = fmin(least_y, order[i].seconds);
+	}
+	double more_x = plot->most_x > least_x ? (plot->most_x - least_x) * 0.06 : plot->most_x * 0.06 + 1, more_y = plot->most_y > least_y ? (plot->most_y - least_y) * 0.08 : plot->most_y * 0.06;
+	plot->least_x = fmax(0, least_x - more_x);
+	plot->least_y = least_y < CLOSE * plot->most_y ? 0 : fmax(0, least_y - more_y);
+	plot->most_x += more_x;
+	plot->most_y += more_y;
+}
+
 static enum status draw_pareto(struct scene *scene, const char *name, struct canvas_paper paper, const struct order *order, uint32_t count, FILE *stream,
 	struct error *error)
 {
 	struct canvas_key key[CURVES_MOST];
-	struct plot plot = { LEFT, TOP, paper.width - LEFT - RIGHT, PARETO, 0, 0, 0, 0 };
+	struct plot plot = { .top = TOP, .high = PARETO };
 	char label[64], text[CANVAS_CUT], names[CURVES_MOST][160];
 	const char *note = "joined and named: none that fits has less of both";
 	int keys = scene->axis == NONE ? 0 : (int)scene->table->knob[scene->axis].values;
 	for (int i = 0; i < keys; i++) {
 		snprintf(names[i], sizeof names[i], "%s%s%s", i ? "" : scene->table->knob[scene->axis].name, i ? "" : ": ", scene->table->knob[scene->axis].value[i]);
-		key[i] = (struct canvas_key){ curve_colours[i], names[i] };
+		key[i] = (struct canvas_key){ curve_colours[i], names[i], SIGN_BOX };
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		plot.most_x = fmax(plot.most_x, order[i].bytes);
-		plot.most_y = fmax(plot.most_y, order[i].seconds);
-	}
-	plot.least_x = fmax(0, order[0].bytes - (plot.most_x - order[0].bytes) * 0.06);
-	plot.most_x += (plot.most_x - plot.least_x) * 0.06 + 1;
-	plot.most_y *= 1.06;
-	double height = TOP + PARETO + (paper.unexplained ? BELOW : LEGEND + LEADING * draw_legend(NULL, scene->table, 0, plot.wide, key, keys, note) - 4);
+	span_axes(order, count, &plot);
+	plot_place(&plot, paper.width, RIGHT, PLOT_SECONDS);
+	double height = TOP + PARETO + (paper.unexplained ? BELOW : LEGEND + LEADING * draw_legend(NULL, scene->table, 0, 0, plot.wide, key, keys, note) - 4);
 	if (canvas_open(&scene->canvas, paper, height) != OK)
 		return fail_memory(error);
 	draw_title(scene, name, "memory and time");
@@ -206,7 +224,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 		draw_mark(&scene->canvas, plot_x(&plot, order[i].bytes), plot_y(&plot, order[i].seconds), colour_of(scene, order[i].row), order[i].row->fits,
 			others_text(scene, order[i].row, NONE, text, sizeof text));
 	if (!paper.unexplained)
-		draw_legend(&scene->canvas, scene->table, TOP + PARETO + LEGEND, plot.wide, key, keys, note);
+		draw_legend(&scene->canvas, scene->table, plot.left, TOP + PARETO + LEGEND, plot.wide, key, keys, note);
 	return canvas_close(&scene->canvas, stream, error);
 }
 
@@ -289,11 +307,31 @@ static void draw_line(struct scene *scene, const struct plot *plot, const struct
 		}
 }
 
+static double most_of(const struct scene *scene, bool time)
+{
+	double most = 0;
+	for (uint32_t i = 0; i < scene->table->rows; i++)
+		most = fmax(most, 1.06 * height_of(scene, &scene->table->row[i], time));
+	return most;
+}
+
+/* Both panels begin where the wider numbers of the two leave room. */
+static void place_panels(const struct scene *scene, bool timed, double width, struct plot *plot)
+{
+	struct plot other = *plot;
+	plot->most_y = most_of(scene, false);
+	plot_place(plot, width, RIGHT, PLOT_BYTES);
+	other.most_y = most_of(scene, true);
+	if (timed)
+		plot_place(&other, width, RIGHT, PLOT_SECONDS);
+	if (timed && other.left > plot->left)
+		plot->left = other.left, plot->wide = other.wide;
+}
+
 static void draw_panel(struct scene *scene, const struct lines *lines, struct plot *plot, bool time)
 {
 	char label[64];
-	for (uint32_t i = 0; i < scene->table->rows; i++)
-		plot->most_y = fmax(plot->most_y, 1.06 * height_of(scene, &scene->table->row[i], time));
+	plot->most_y = most_of(scene, time);
 	snprintf(label, sizeof label, "%s %s", time ? "time of a" : "memory of a", time ? scene->time : "device");
 	plot_axes(plot, &scene->canvas, label, time ? PLOT_SECONDS : PLOT_BYTES);
 	/* Dashed lines above the others: where two are equal, both are seen. */
@@ -325,22 +363,22 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	for (uint32_t i = 0; i < scene->table->rows; i++)
 		timed |= seconds_of(scene, &scene->table->row[i]) >= 0;
 	for (uint32_t k = 0; k < lines->count; k++)
-		key[k] = (struct canvas_key){ curve_colours[k], others_text(scene, lines->row[k], scene->axis, names[k], sizeof names[k]) };
-	struct plot plot = { LEFT, TOP, paper.width - LEFT - RIGHT, PANEL, 0, 1, 0, 0 };
+		key[k] = (struct canvas_key){ curve_colours[k], others_text(scene, lines->row[k], scene->axis, names[k], sizeof names[k]), k % 2 ? SIGN_DASHES : SIGN_LINE };
+	struct plot plot = { .top = TOP, .high = PANEL, .most_x = 1 };
+	place_panels(scene, timed, paper.width, &plot);
 	double bottom = TOP + PANEL + (timed ? BETWEEN + PANEL : 0);
-	int rows = draw_legend(NULL, scene->table, 0, plot.wide, key, (int)lines->count, "");
+	int rows = draw_legend(NULL, scene->table, 0, 0, plot.wide, key, (int)lines->count, "");
 	if (canvas_open(&scene->canvas, paper, bottom + (paper.unexplained || !rows ? BELOW : LEGEND + LEADING * rows - 4)) != OK)
 		return fail_memory(error);
 	draw_title(scene, name, timed ? "memory and time" : "memory");
 	draw_panel(scene, lines, &plot, false);
 	if (timed) {
 		plot.top += PANEL + BETWEEN;
-		plot.most_y = 0;
 		draw_panel(scene, lines, &plot, true);
 	}
 	draw_values(scene, &plot);
 	if (!paper.unexplained)
-		draw_legend(&scene->canvas, scene->table, bottom + LEGEND, plot.wide, key, (int)lines->count, "");
+		draw_legend(&scene->canvas, scene->table, plot.left, bottom + LEGEND, plot.wide, key, (int)lines->count, "");
 	return canvas_close(&scene->canvas, stream, error);
 }
 

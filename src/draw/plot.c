@@ -5,7 +5,8 @@
 #include "plot.h"
 
 #define SMALL 8.0
-#define TICK  44.0   /* between numbers of the lower axis, at least */
+#define TICK  32.0   /* between numbers of the lower axis, at least */
+#define TICKS 6      /* steps of the upright axis, at most */
 #define INK   "#222222"
 
 double plot_x(const struct plot *plot, double value)
@@ -29,12 +30,20 @@ static double unit_of(double most, enum plot_unit unit, const char **name)
 	return most >= 1 ? 1 : most >= 1e-3 ? 1e-3 : 1e-6;
 }
 
+void plot_place(struct plot *plot, double width, double right, enum plot_unit unit)
+{
+	const char *name;
+	double one = unit_of(plot->most_y, unit, &name);
+	plot->left = axis_margin(plot->least_y / one, plot->most_y / one, axis_step((plot->most_y - plot->least_y) / one, TICKS), SMALL);
+	plot->wide = width - plot->left - right;
+}
+
 void plot_axes(const struct plot *plot, struct canvas *canvas, const char *label, enum plot_unit unit)
 {
 	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false };
 	const char *name;
 	char text[100];
-	double one = unit_of(plot->most_y, unit, &name), step = axis_step((plot->most_y - plot->least_y) / one, 5);
+	double one = unit_of(plot->most_y, unit, &name), step = axis_step((plot->most_y - plot->least_y) / one, TICKS);
 	for (double value = ceil(plot->least_y / one / step) * step; value * one <= plot->most_y; value += step) {
 		double y = plot_y(plot, value * one);
 		canvas_path(canvas, (struct canvas_point[]){ { plot->left, y }, { plot->left + plot->wide, y } }, 2, NULL, &grid);

@@ -14,8 +14,11 @@
 #define TOP        24.0
 #define SMALL      8.0
 #define NORMAL     9.0
+#define BOLD       9.8      /* as wide as bold letters of the normal size */
+#define NUMBERED   20.0     /* squares of that size hold a number */
 #define LABEL      10.0     /* above a node */
 #define CELL_MOST  26.0
+#define HIGHEST    0.7      /* of the grid, in its width: higher, smaller squares stand side by side */
 #define CELL_LEAST 2.0
 #define INK        "#222222"
 
@@ -25,7 +28,7 @@ static const char *const level_colours[GRID_LEVELS] = { "#B9E3D4", "#F0E442", "#
 /* Where nodes stand: columns of nodes, columns of devices in a node, sizes in points. */
 struct placing { uint32_t across, columns, rows; double cell, wide, high; };
 
-/* The largest squares with which all nodes fit the page's width and twice its height. */
+/* The largest squares with which all nodes fit the page's width and part of it as height. */
 static struct placing place(const struct device_grid *grid, double width)
 {
 	struct placing placing = { .columns = grid->per_node };
@@ -38,7 +41,7 @@ static struct placing place(const struct device_grid *grid, double width)
 		placing.across = (uint32_t)((width - 2 * MARGIN + 6) / placing.wide);
 		placing.across = placing.across ? placing.across : 1;
 		uint32_t lines = (grid->nodes + placing.across - 1) / placing.across;
-		if (placing.cell <= CELL_LEAST || (placing.wide <= width - MARGIN && lines * placing.high < 1.1 * width))
+		if (placing.cell <= CELL_LEAST || (placing.wide <= width - MARGIN && lines * placing.high < HIGHEST * width))
 			break;
 	}
 	/* Lines of equal length, where that is no waste. */
@@ -59,6 +62,19 @@ static void device_at(const struct device_grid *grid, const struct placing *plac
 
 /* ---- the figure ------------------------------------------------------------------------------------------------------------ */
 
+/* Where the node stands, and what each of its devices holds, where the squares are too small to say so. */
+static void node_text(const struct device_grid *grid, const struct placing *placing, uint32_t node, char *text, size_t size)
+{
+	uint32_t first = node * grid->per_node, end = first + grid->per_node < grid->devices ? first + grid->per_node : grid->devices;
+	bool same = placing->cell < NUMBERED;
+	for (uint32_t device = first + 1; device < end; device++)
+		same &= device_grid_bytes(grid, device) == device_grid_bytes(grid, first);
+	device_grid_text(grid, first, true, text, size);
+	size_t used = strlen(text);
+	if (same)
+		snprintf(text + used, size - used, "%s%.3g", used ? ": " : "", (double)device_grid_bytes(grid, first) / (double)grid->unit);
+}
+
 static void draw_node(struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t node)
 {
 	const struct canvas_line frame = { INK, 0.6, false };
@@ -66,8 +82,8 @@ static void draw_node(struct canvas *canvas, const struct device_grid *grid, con
 	double x, y;
 	device_at(grid, placing, node * grid->per_node, &x, &y);
 	canvas_box(canvas, x - 2, y - 2, placing->columns * placing->cell + 3, placing->rows * placing->cell + 3, NULL, &frame, NULL);
-	device_grid_text(grid, node * grid->per_node, true, text, sizeof text);
-	if (placing->cell >= 5 && 0.5 * (SMALL - 1) * (double)strlen(text) < placing->wide)
+	node_text(grid, placing, node, text, sizeof text);
+	if (placing->cell >= 5 && *text && canvas_text_width(SMALL - 1, text) < placing->wide)
 		canvas_text(canvas, x - 2, y - 4, SMALL - 1, ANCHOR_START, false, INK, text);
 }
 
@@ -80,7 +96,7 @@ static void draw_device(struct canvas *canvas, const struct device_grid *grid, c
 	snprintf(title, sizeof title, "device %u: %s, %s", device, device_grid_text(grid, device, false, where, sizeof where), bytes_text(bytes, text, sizeof text));
 	canvas_box(canvas, x, y, size, size, level_colours[device_grid_level(grid, bytes)], NULL, title);
 	snprintf(text, sizeof text, "%.3g", (double)bytes / (double)grid->unit);
-	if (placing->cell >= 20)
+	if (placing->cell >= NUMBERED)
 		canvas_text(canvas, x + size / 2, y + size / 2 + 2.5, CANVAS_SMALL, ANCHOR_MIDDLE, false, INK, text);
 }
 
@@ -98,7 +114,7 @@ static double draw_notes(struct canvas *canvas, const struct device_grid *grid, 
 	if (canvas)
 		canvas_text(canvas, x, below, SMALL, ANCHOR_START, false, INK, text);
 	for (int level = 0; level < keys; level++)
-		key[level] = (struct canvas_key){ level_colours[level], grid_level_names[level] };
+		key[level] = (struct canvas_key){ level_colours[level], grid_level_names[level], SIGN_BOX };
 	below += 12 + LEADING * canvas_legend(canvas, x, below + 12, width - x - MARGIN, SMALL, LEADING, INK, key, keys);
 	return below > y + LEADING * grid->axes ? below : y + LEADING * grid->axes;
 }
@@ -109,10 +125,11 @@ static enum status figure_mesh(const struct device_grid *grid, const char *name,
 	struct canvas canvas;
 	double rows = (grid->nodes + placing.across - 1) / placing.across * placing.high;
 	double notes = TOP + rows + 12;
-	char text[200];
+	char text[CANVAS_CUT + 100], rest[100], cut[CANVAS_CUT];
 	if (canvas_open(&canvas, paper, paper.unexplained ? notes : draw_notes(NULL, grid, paper.width, notes)) != OK)
 		return fail_memory(error);
-	snprintf(text, sizeof text, "%.80s on %u devices in %u node%s", name, grid->devices, grid->nodes, grid->nodes == 1 ? "" : "s");
+	snprintf(rest, sizeof rest, " on %u device%s in %u node%s", grid->devices, grid->devices == 1 ? "" : "s", grid->nodes, grid->nodes == 1 ? "" : "s");
+	snprintf(text, sizeof text, "%s%s", canvas_cut(BOLD, paper.width - MARGIN - 2 - canvas_text_width(BOLD, rest), name, cut), rest);
 	canvas_title(&canvas, MARGIN, TOP - 10, NORMAL, INK, text);
 	for (uint32_t node = 0; node < grid->nodes; node++)
 		draw_node(&canvas, grid, &placing, node);

@@ -54,6 +54,8 @@ static enum status read_curve(const char *path, struct curve *curve, struct erro
 	if (!plan)
 		return error->status;
 	snprintf(curve->name, sizeof curve->name, "%s", name ? name + 1 : path);
+	const char *graph = json_string_value(json_object_get(json_object_get(plan, "graph"), "name"));
+	snprintf(curve->graph, sizeof curve->graph, "%s", graph ? graph : "");
 	size_t length = strlen(curve->name);
 	if (length > 5 && strcmp(curve->name + length - 5, ".json") == 0)
 		curve->name[length - 5] = '\0';
