@@ -10,6 +10,7 @@
 #include "check.h"
 #include "layout.h"
 #include "made.h"
+#include "plan_members.h"
 #include "pipeline.h"
 #include "recompute.h"
 #include "run.h"
@@ -83,14 +84,14 @@ static enum status read_schedule(struct check *check)
 static enum status transform_graph(struct check *check)
 {
 	struct graph *input = (struct graph *)(uintptr_t)check->input;
+	check->rules = rules_load(check->rules_file, check->error);
+	if (!check->rules)
+		return check->error->status;
 	if (check->as_planned) {
 		check->graph = graph_retain(input);
 		return OK;
 	}
 	struct control control = { 0 };
-	check->rules = rules_load(check->rules_file, check->error);
-	if (!check->rules)
-		return check->error->status;
 	enum status given = read_rank(check);
 	if (given == OK)
 		given = read_schedule(check);
@@ -293,7 +294,10 @@ static enum status read_flow(struct check *check, const struct problem *problem,
 	json_array_foreach(flow, i, arc) {
 		const json_t *name = json_array_get(arc, 0), *bytes = json_array_get(arc, 3);
 		uint32_t tensor = json_is_string(name) ? graph_find_tensor(graph, json_string_value(name)) : NONE;
-		if (json_array_size(arc) != 4 || !json_is_integer(bytes) || (json_is_string(name) && tensor == NONE))
+		bool fine = json_array_size(arc) == 4 && json_is_integer(bytes) && (json_is_null(name) || tensor != NONE);
+		for (size_t k = 1; k < 3 && fine; k++)
+			fine = json_is_null(json_array_get(arc, k)) || op_named(check, json_array_get(arc, k)) != NONE;
+		if (!fine)
 			return fail(check->error, BAD_INPUT, "not a plan file: arc %zu of the order's certificate is malformed", i);
 		certificate->arc[certificate->arcs++] = (struct order_arc){
 			.item = tensor == NONE ? NONE : item[graph->tensor[tensor].storage],
@@ -390,7 +394,7 @@ enum status plan_check(const struct graph *graph, const char *path, const struct
 {
 	static enum status (*const steps[])(struct check *) = {
 		check_version, check_scenario, prepare_graph, check_order, check_time, check_speed, check_memory, check_streams, check_layout, check_host, check_savings, check_order_bound, check_fit,
-		check_run, check_again, check_cap,
+		check_members, check_run, check_again, check_cap,
 	};
 	json_t *plan = plan_file_read(path, error);
 	if (!plan)

@@ -18,6 +18,8 @@
  *     shard_sums  collectives by kind, words of frameworks
  *     pipeline  ranks, schedule and memory
  *     speed     how fast the step is
+ *     members   a file has no members that nobody looks at
+ *     plan_members  which ones plan files have
  *     run       how it was made
  *     again     the scenario is planned anew, and compared
  *     compare   two files, member by member

@@ -310,14 +310,14 @@ enum status check_layout(struct check *check)
 
 /* ---- host memory ------------------------------------------------------------------------------------ */
 
-struct waiting { int64_t offset, bytes; uint32_t first, last; };
+struct waiting { int64_t offset, bytes; uint32_t first, last, tensor, others; };
 
 /* What the op sends to the host, and until when it is fetched. */
 static struct waiting sent_by(const struct check *check, uint32_t op)
 {
 	const struct graph *graph = check->graph;
 	uint32_t tensor = graph->reads.item[graph->reads.start[op]], copy = graph->writes.item[graph->writes.start[op]];
-	struct waiting waiting = { 0, check->bytes[graph->tensor[tensor].storage], check->position[op], check->position[op] };
+	struct waiting waiting = { 0, check->bytes[graph->tensor[tensor].storage], check->position[op], check->position[op], tensor, 0 };
 	for (uint32_t reader = 0; reader < graph->ops; reader++)
 		FOR_ROW(i, &graph->reads, reader)
 			if (graph->reads.item[i] == copy && check->position[reader] > waiting.last)
@@ -327,7 +327,7 @@ static struct waiting sent_by(const struct check *check, uint32_t op)
 
 static enum status check_waiting(struct check *check, const struct waiting *waiting, uint32_t count)
 {
-	int64_t arena = 0, stated = json_integer_value(check_member(check, "host", "arena_bytes"));
+	int64_t arena = 0, load = 0, stated = json_integer_value(check_member(check, "host", "arena_bytes"));
 	for (uint32_t a = 0; a < count; a++) {
 		int64_t top = waiting[a].offset + waiting[a].bytes;
 		arena = top > arena ? top : arena;
@@ -336,17 +336,26 @@ static enum status check_waiting(struct check *check, const struct waiting *wait
 			    + waiting[b].bytes && waiting[b].offset < top)
 				return check_wrong(check, "host buffers %u and %u wait together and overlap", b, a);
 	}
+	/* a load is highest where something begins to wait */
+	for (uint32_t a = 0; a < count; a++) {
+		int64_t bytes = 0;
+		for (uint32_t b = 0; b < count; b++)
+			bytes += waiting[b].first <= waiting[a].first && waiting[a].first <= waiting[b].last ? waiting[b].bytes : 0;
+		load = bytes > load ? bytes : load;
+	}
 	if (arena != stated)
 		return check_wrong(check, "host.arena_bytes is %" PRId64 ", but it must be %" PRId64, stated, arena);
-	check_passed(check, "what waits in the host, and no two of it overlap");
-	return OK;
+	enum status status = check_expect(check, "host", "load_bytes", load);
+	if (status == OK)
+		check_passed(check, "what waits in the host, and no two of it overlap");
+	return status;
 }
 
 /* What the other microbatches in flight have there of it; no bytes: nothing. */
 static struct waiting others_of(const struct check *check, uint32_t op, int64_t bytes)
 {
 	uint32_t flush = check->graph->flush, held = check->graph->op[op].in_flight;
-	struct waiting waiting = { 0, 0, 0, flush == NONE ? 0 : check->position[flush] };
+	struct waiting waiting = { 0, 0, 0, flush == NONE ? 0 : check->position[flush], check->graph->reads.item[check->graph->reads.start[op]], held > 0 ? held - 1 : 0 };
 	if (flush == NONE || held < 2 || __builtin_mul_overflow(held - 1, bytes, &waiting.bytes) || waiting.bytes > BYTES_MAX)
 		waiting.bytes = 0;
 	return waiting;
@@ -360,6 +369,10 @@ static enum status take_buffer(struct check *check, const json_t *buffer, uint32
 	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:I,s:I,s:I,s:I}", "offset", &offset, "bytes", &bytes, "first", &first, "last", &last) != 0 || offset < 0
 	    || offset > BYTES_MAX * 4)
 		return check_wrong(check, "host memory lacks a buffer for op \"%.100s\"", name);
+	const char *tensor = json_string_value(json_object_get(buffer, "tensor"));
+	const json_t *others = json_object_get(buffer, "other_microbatches");
+	if (!tensor || strcmp(tensor, check->graph->tensor[needed->tensor].name) != 0 || (needed->others ? !json_is_integer(others) || json_integer_value(others) != needed->others : others != NULL))
+		return check_wrong(check, "a host buffer of op \"%.100s\" is not called \"%.100s\", or is of other microbatches", name, check->graph->tensor[needed->tensor].name);
 	if (bytes != needed->bytes || first != needed->first || last != needed->last)
 		return check_wrong(check, "the host buffer of op \"%.100s\" has other bytes or another life than it needs", name);
 	needed->offset = offset;
@@ -387,5 +400,6 @@ enum status check_host(struct check *check)
 	}
 	if (status == OK && json_array_size(buffers) != count)
 		return check_wrong(check, "host memory has %zu buffers, but %u are needed", json_array_size(buffers), count);
+	check->waiting = count;
 	return status == OK && count ? check_waiting(check, waiting, count) : status;
 }

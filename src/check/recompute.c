@@ -93,6 +93,8 @@ static enum status check_bound(struct check *check, const struct fitted *fitted)
 		return check_wrong(check, "recompute.bound_seconds contradicts its certificate");
 	const char *by = json_string_value(json_object_get(check_member(check, "recompute", "certificate"), "by"));
 	int64_t extra = llround(json_number_value(check_member(check, "recompute", "extra_seconds")) * 1e12);
+	if (!json_is_boolean(check_member(check, "recompute", "proved")))
+		return fail(check->error, BAD_INPUT, "not a plan file: recompute.proved is neither true nor false");
 	if (json_is_true(check_member(check, "recompute", "proved")) && (certificate.impossible || bound < extra))
 		return check_wrong(check, "recompute.proved contradicts the bound");
 	if (strcmp(by, "search") == 0)
@@ -103,6 +105,17 @@ static enum status check_bound(struct check *check, const struct fitted *fitted)
 	return OK;
 }
 
+/* Whose choice it is, and what it sends away. */
+static enum status check_words(struct check *check, const struct fitted *fitted)
+{
+	char word[64];
+	const char *strategy = json_string_value(check_member(check, "recompute", "strategy"));
+	if (!strategy || strcmp(strategy, knob_text(K_recompute, check->asked.value[K_recompute], word, sizeof word)) != 0)
+		return check_wrong(check, "recompute.strategy is not the scenario's");
+	enum status status = fitted->away > 0 ? check_expect(check, "recompute", "offloaded", fitted->away) : OK;
+	return status == OK && fitted->away > 0 ? check_expect(check, "recompute", "offloaded_bytes", fitted->moved) : status;
+}
+
 enum status check_recompute(struct check *check, const struct fitted *fitted, const struct graph *recomputed)
 {
 	if (!fitted)
@@ -110,7 +123,11 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	int64_t total = 0;
 	for (uint32_t op = 0; op < fitted->step->ops; op++)
 		total += fitted->time[op];
-	enum status status = expect_time(check, "step_seconds", total);
+	enum status status = check_words(check, fitted);
+	if (status == OK)
+		status = expect_time(check, "step_seconds", total);
+	check->recomputes = true;
+	check->recomputes_to_cap = fitted->capped;
 	check->copies = fitted->away > 0;
 	check->reruns = fitted_extra(fitted, recomputed) - fitted->stall;
 	check->pinned_stall = fitted->pinned_stall;

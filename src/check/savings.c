@@ -84,27 +84,31 @@ static enum status expect_in(struct check *check, const json_t *object, const ch
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
-		return fail(check->error, BAD_INPUT, "not a plan file: shard.stages[0].%s is no integer", key);
-	return json_integer_value(value) == expected ? OK : check_wrong(check, "shard.stages[0].%s is %" PRId64 ", but it must be %" PRId64, key,
+		return fail(check->error, BAD_INPUT, "not a plan file: shard.stages: the planned rank's %s is no integer", key);
+	return json_integer_value(value) == expected ? OK : check_wrong(check, "shard.stages: the planned rank's %s is %" PRId64 ", but it must be %" PRId64, key,
 		(int64_t)json_integer_value(value), expected);
 }
 
-/* A step that is on one rank has one stage: the peak by kinds. */
+/* The stage that is planned: the peak by kinds. A step on one rank has no other. */
 static enum status check_kinds(struct check *check)
 {
 	const struct graph *graph = check->graph;
-	const json_t *stages = json_object_get(json_object_get(check->plan, "shard"), "stages"), *stage = json_array_get(stages, 0);
+	const json_t *stages = json_object_get(json_object_get(check->plan, "shard"), "stages");
+	int64_t rank = check->pipelined ? check->scenario.value[K_rank] : 0;
+	const json_t *stage = json_array_get(stages, rank > 0 ? (size_t)rank : 0);
 	int64_t bytes[KIND_COUNT] = { 0 }, workspace = 0;
-	if (check->pipelined || (check->as_planned && scenario_pipelines(&check->scenario)))
+	if (check->as_planned && scenario_pipelines(&check->scenario))
 		return OK;
-	if (json_array_size(stages) != 1)
+	if (!check->pipelined && json_array_size(stages) != 1)
 		return check_wrong(check, "shard.stages has not the one stage of a step on one rank");
 	for (uint32_t s = 0; graph->ops && s < graph->storages; s++)
 		if (check->first[s] != NONE && check->first[s] <= check->peak_position && check->peak_position <= check->last[s])
 			bytes[graph->storage[s].kind] += check->bytes[s];
 	if (graph->ops && check->scenario.value[K_workspace])
 		workspace = align_up(graph->op[check->order[check->peak_position]].workspace, check->scenario.value[K_alignment]);
-	enum status status = expect_in(check, stage, "rank", 0);
+	enum status status = expect_in(check, stage, "rank", rank);
+	if (status == OK && check->pipelined && json_integer_value(check_member(check, "layout", "arena_bytes")) > 0)
+		status = expect_in(check, stage, "arena_bytes", json_integer_value(check_member(check, "layout", "arena_bytes")));
 	if (status == OK)
 		status = expect_in(check, stage, "peak_bytes", check->peak);
 	for (int kind = 0; kind < KIND_COUNT && status == OK; kind++)

@@ -196,8 +196,11 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	const json_t *claim = json_object_get(shard, "bound_seconds"), *certificate = json_object_get(shard, "certificate");
 	int64_t bound, shown, cost = sharded->cost.total + sharded->cost.ties;
 	*how = NULL;
-	if (!json_is_number(claim))
-		return json_is_true(json_object_get(shard, "proved")) ? fail(error, INFEASIBLE, "shard.proved is set, but there is no bound") : OK;
+	if (!json_is_number(claim)) {
+		const char *by = json_string_value(json_object_get(certificate, "by"));
+		bool none = json_is_null(claim) && json_is_null(json_object_get(shard, "gap")) && by && strcmp(by, sharded->proof.by) == 0 && json_is_false(json_object_get(shard, "proved"));
+		return none ? OK : fail(error, INFEASIBLE, "shard says that something is proved, but there is no bound");
+	}
 	enum status status = check_seconds(shard, "value_seconds", cost, error);
 	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (picoseconds_of(claim) == cost))
 		return fail(error, INFEASIBLE, "shard.proved or shard.bound_seconds contradicts the estimate");

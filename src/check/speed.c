@@ -8,10 +8,11 @@
 #include "src/plan/speed.h"
 #include "src/scenario/shard_mesh.h"
 
-static enum status expect_real(struct check *check, const char *key, double expected)
+/* digits: those behind the point that the file has. */
+static enum status expect_real(struct check *check, const char *key, double expected, int digits)
 {
 	const json_t *member = check_member(check, "speed", key);
-	bool fine = expected < 0 ? json_is_null(member) : json_is_number(member) && fabs(json_number_value(member) - expected) <= 1e-5 * expected + 1e-9;
+	bool fine = expected < 0 ? json_is_null(member) : json_is_number(member) && fabs(json_number_value(member) - expected) <= 1e-12 * expected + 0.51 * pow(10, -digits);
 	return fine ? OK : check_wrong(check, "speed.%s must be %.9g", key, expected);
 }
 
@@ -155,11 +156,11 @@ enum status check_speed(struct check *check)
 		time);
 	int64_t amount = speed.tokens > 0 ? speed.tokens : speed.samples;
 	double rate = amount > 0 && speed.time > 0 ? (double)amount / ((double)time * 1e-12) : -1;
-	const struct { const char *key; double value; } reals[] = { { "step_seconds", speed.time < 0 ? -1 : (double)speed.time * 1e-12 }, { "per_second", rate },
-		{ "per_second_and_device", rate < 0 ? -1 : rate / devices }, { "mfu", speed.mfu } };
+	const struct { const char *key; double value; int digits; } reals[] = { { "step_seconds", speed.time < 0 ? -1 : (double)speed.time * 1e-12, 12 }, { "per_second", rate, 6 },
+		{ "per_second_and_device", rate < 0 ? -1 : rate / devices, 6 }, { "mfu", speed.mfu, 9 } };
 	const struct { const char *key; int64_t value; } amounts[] = { { "samples", speed.samples }, { "tokens", speed.tokens }, { "model_flops", speed.model_flops } };
 	for (size_t i = 0; i < sizeof reals / sizeof *reals && status == OK; i++)
-		status = expect_real(check, reals[i].key, reals[i].value);
+		status = expect_real(check, reals[i].key, reals[i].value, reals[i].digits);
 	for (size_t i = 0; i < sizeof amounts / sizeof *amounts && status == OK; i++)
 		status = expect_amount(check, amounts[i].key, amounts[i].value);
 	if (status == OK)

@@ -31,6 +31,8 @@ struct check {
 	uint32_t peak_position;
 	int64_t reserved[2];          /* bytes of the caching allocator, without and with expandable segments */
 	int64_t ahead;                /* bytes of parameters gathered a layer ahead; -1: not known */
+	bool recomputes, recomputes_to_cap; /* the scenario makes ops run again; as few as a cap takes */
+	uint32_t waiting;             /* buffers of the host */
 	bool copies;                  /* offload=on has chosen copies to the host: */
 	int64_t reruns, pinned_stall; /* picoseconds of what runs again; of waits for other copies, in the program's order */
 	int64_t over;                 /* bytes that the plan needs above its cap; < 0: it fits, or there is no cap */

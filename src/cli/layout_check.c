@@ -10,14 +10,32 @@
 #include "src/base/safe_text.h"
 #include "src/check/buffers.h"
 #include "src/check/compare.h"
+#include "src/base/json_memory.h"
+#include "src/check/members.h"
 #include "layout_result.h"
 #include "src/read/input.h"
 #include "src/read/plan_file.h"
+
+enum { ONE = 1, POOLED = 2, OF_SNAPSHOT = 4 };
 
 /* Members that say nothing of the layout, and why. */
 static const struct free_member FREE[] = {
 	{ "seconds", "how long it took differs from run to run" },
 	{ NULL, NULL },
+};
+
+/* All members that such a file may have. */
+static const struct member_row MEMBERS[] = {
+	{ "", "asked seconds limited offsets inplace?", 0 },
+	{ "", "strategy infeasible arena_bytes bound_bytes load_bytes proved certificate", ONE },
+	{ "", "snapshot", OF_SNAPSHOT },
+	{ "", "pools pool spill", POOLED },
+	{ "asked", "strategy alignment_bytes capacity_bytes? device? seconds? pools?", 0 },
+	{ "asked.pools[]", "name capacity_bytes?", 0 },
+	{ "pools[]", "name strategy buffers arena_bytes bound_bytes load_bytes proved capacity_bytes?", 0 },
+	{ "spill", "cost bound bytes proved", 0 },
+	{ "certificate", "by moment core? irreducible? confirmed?", 0 },
+	{ "inplace", NULL, 0 }, { "snapshot", NULL, 0 },   /* looked at as a whole */
 };
 
 struct result_check {
@@ -323,6 +341,35 @@ static enum status lay_out_again(struct result_check *check)
 	return status;
 }
 
+/* What follows from the buffers and the sums alone. */
+static enum status check_rest(struct result_check *check)
+{
+	const struct layout_request *request = &check->request;
+	bool pools = check->csv.pools > 0, limited = json_is_boolean(json_object_get(check->file, "limited"));
+	unsigned has = (pools ? POOLED : ONE) | (!pools && request->snapshot ? OF_SNAPSHOT : 0);
+	enum status status = members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, has, check->error);
+	if (status != OK)
+		return status;
+	if (!limited || !json_is_number(json_object_get(check->file, "seconds")))
+		return bad(check, "\"limited\" or \"seconds\" is missing");
+	if (pools)
+		return OK;
+	int64_t arena = json_integer_value(json_object_get(check->file, "arena_bytes")), bound = json_integer_value(json_object_get(check->file, "bound_bytes"));
+	const json_t *infeasible = json_object_get(check->file, "infeasible");
+	if (!json_is_boolean(infeasible) || json_is_true(infeasible) != (request->options.capacity > 0 && bound > request->options.capacity))
+		return fail(check->error, INFEASIBLE, "\"infeasible\" contradicts the bound and the capacity");
+	json_memory_failed();
+	json_t *snapshot = request->snapshot ? snapshot_json(&request->report, arena) : NULL;
+	if (request->snapshot && (!snapshot || json_memory_failed()))
+		status = fail_memory(check->error);
+	else if (snapshot && !json_equal(json_object_get(check->file, "snapshot"), snapshot))
+		status = fail(check->error, INFEASIBLE, "\"snapshot\" is not what the snapshot says");
+	json_decref(snapshot);
+	if (status == OK && request->snapshot)
+		passed(check, "what the snapshot itself says");
+	return status;
+}
+
 static enum status check_claims(struct result_check *check, bool numbers)
 {
 	bool above = false;
@@ -332,11 +379,13 @@ static enum status check_claims(struct result_check *check, bool numbers)
 	passed(check, check->csv.pools ? "arenas, loads and capacities of all pools; what is spilled and what that costs" : "arena and load, summed anew");
 	if (check->csv.pools && (status = check_spill(check, &above)) != OK)
 		return status;
+	if ((status = check_rest(check)) != OK)
+		return status;
 	if (!above)
 		passed(check, "bounds: so much is alive together");
 	if (!numbers && check->request.seconds == 0)
 		return lay_out_again(check);
-	fprintf(check->report, "--  not looked at: %swhich strategy led to it\n", above ? "bounds above what is alive together, " : "");
+	fprintf(check->report, "--  not looked at: %swhich strategy led to it, in what time, and its certificate\n", above ? "bounds above what is alive together, " : "");
 	return OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/check/compare.h"
+#include "src/check/members.h"
 #include "src/read/input.h"
 #include "src/read/plan_file.h"
 #include "src/read/problems/problem_json.h"
@@ -16,6 +17,13 @@
 static const struct free_member FREE[] = {
 	{ "seconds", "how long it took differs from run to run" },
 	{ NULL, NULL },
+};
+
+/* All members that such a file may have. */
+static const struct member_row MEMBERS[] = {
+	{ "", "cost lower_bound bound_by proved limited seconds asked? usage_limit peak_usage solution certificate?", 0 },
+	{ "asked", "seconds", 0 },
+	{ "certificate", "by shift moments multipliers messages", 0 },
 };
 
 enum status shard_problem_open(const char *path, struct shard_problem *problem, struct error *error)
@@ -221,6 +229,17 @@ static enum status check_bound(const struct shard_file *check, bool again)
 	return OK;
 }
 
+/* How long it was searched for is not looked at; but it is a number, and nothing else stands there. */
+static enum status check_rest(const struct shard_file *check)
+{
+	const json_t *asked = json_object_get(check->file, "asked"), *certificate = json_object_get(check->file, "certificate");
+	const char *by = json_string_value(json_object_get(certificate, "by"));
+	bool fine = json_is_boolean(json_object_get(check->file, "limited")) && json_is_number(json_object_get(check->file, "seconds"))
+		&& (!asked || json_is_number(json_object_get(asked, "seconds"))) && (!certificate || (by && strcmp(by, "dual") == 0));
+	enum status status = members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, 0, check->error);
+	return status == OK && !fine ? fail(check->error, BAD_INPUT, "not a file of tidemark shard: limited, seconds, asked or the certificate's \"by\" is wrong") : status;
+}
+
 static enum status solve_again(const struct shard_file *check)
 {
 	struct control control = { 0 };
@@ -249,6 +268,8 @@ enum status shard_check_file(const struct shard_problem *problem, const char *pa
 	enum status status = file ? check_choice(&check) : error->status;
 	if (status == OK)
 		status = check_bound(&check, again);
+	if (status == OK)
+		status = check_rest(&check);
 	if (status == OK && again)
 		status = solve_again(&check);
 	else if (status == OK)

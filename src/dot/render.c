@@ -14,13 +14,13 @@ enum status render(Agraph_t *dot, const char *engine, const char *format, FILE *
 		return fail_memory(error);
 	enum status status = OK;
 	if (gvLayout(context, dot, engine) != 0)
-		status = fail(error, BAD_INPUT, "Graphviz could not lay out the graph with %s", engine);
+		status = fail(error, LIMIT, "Graphviz could not lay out the graph with %s: out of memory, or a graph that it can't handle", engine);
 	else if (gvRenderData(context, dot, format, &data, &length) != 0 || !data)
-		status = fail(error, BAD_INPUT, "Graphviz could not write %s", format);
+		status = fail(error, LIMIT, "Graphviz could not write %s: out of memory, or a graph that it can't handle", format);
 	else if (strcmp(format, "pdf") == 0)
 		pdf_set_date(data, length);
 	if (status == OK && fwrite(data, 1, length, stream) != length)
-		status = fail(error, BAD_INPUT, "can't write the picture");
+		status = fail(error, LIMIT, "can't write the picture");
 	gvFreeRenderData(data);
 	gvFreeLayout(context, dot);
 	gvFreeContext(context);

@@ -491,6 +491,8 @@ static enum status read_placements(struct reading *reading)
 			return fail(reading->error, INFEASIBLE, "shard.placements lacks \"%.100s\"", graph->tensor[t].name);
 		status = read_placement(reading, t, list);
 	}
+	if (status == OK && json_object_size(placements) != graph->tensors)
+		return fail(reading->error, INFEASIBLE, "shard.placements names what is no tensor of the graph");
 	return status;
 }
 

@@ -153,6 +153,8 @@ static void without_times(char *text, size_t *size)
 		bool seconds = digits && (strncmp(text + i + digits, " s\n", 3) == 0 || strncmp(text + i + digits, " s ", 3) == 0 || strncmp(text + i + digits, " s,", 3) == 0);
 		if (strncmp(text + i, "\"seconds\":", 10) == 0)   /* of a number, or of an object without others */
 			i += 10 + strcspn(text + i + 10, strncmp(text + i + 10, " {", 2) == 0 ? "}" : ",}\n");
+		else if (strncmp(text + i, "\nseconds  ", 10) == 0)   /* a line of a table */
+			i += 10 + strcspn(text + i + 10, "\n");
 		else if (seconds)
 			i += digits;
 		else

@@ -1,0 +1,80 @@
+/* plan_members.c: what members a plan file may have; docs/plan.schema.json lists the same for everybody. */
+#include "plan_members.h"
+
+#include "members.h"
+
+/* What a plan must have for a member to be there. */
+enum { SPLIT = 1, RANKS = 2, RERUNS = 4, CAPPED = 8, AWAY = 16, HOST = 32, GAPS = 64, ORDERED = 128 };
+
+static const struct member_row ROWS[] = {
+	{ "", "tidemark graph input? scenario notes limited? memory order layout speed shard run? factors?", 0 },
+	{ "", "recompute", RERUNS },
+	{ "", "host", HOST },
+	{ "graph", "name ops tensors storages fingerprint planned_fingerprint", 0 },
+	{ "memory", "persistent_bytes peak_bytes peak_op program_peak_bytes peak_without_workspace_bytes fit_margin_bytes buffers_bytes reserve_bytes needed_bytes "
+		"caching_allocator_needed_bytes expandable_segments_needed_bytes cap_bytes? fits? verdict", 0 },
+	{ "order", "strategy winner peak_bytes bound_bytes proved certificate ops", 0 },
+	{ "order.certificate", "by op? flow?", 0 },
+	{ "layout", "strategy winner arena_bytes bound_bytes proved certificate caching_allocator_bytes buffers", 0 },
+	{ "layout.certificate", "by moment? core? irreducible?", 0 },
+	{ "layout.buffers[]", "tensor offset bytes first last", 0 },
+	{ "host", "arena_bytes load_bytes buffers", 0 },
+	{ "host.buffers[]", "tensor offset bytes first last other_microbatches?", 0 },
+	{ "speed", "step_seconds samples tokens per_second per_second_and_device flops model_flops mfu", 0 },
+	{ "recompute", "strategy step_seconds extra_seconds", 0 },
+	{ "recompute", "stall_seconds offloaded offloaded_bytes", AWAY },
+	{ "recompute", "cap_bytes bound_seconds proved certificate", CAPPED },
+	{ "recompute.certificate", "by op price flow", 0 },
+	{ "shard", "strategy mesh placements redundant_bytes comm_bytes stages", 0 },
+	{ "shard", "step_seconds estimated_seconds compute_seconds staying_bytes kept_bytes saved_bytes gradient_bytes compared? quantity? among? value_seconds? "
+		"bound_seconds gap proved certificate collectives streams? gathered_ahead_bytes? step_bound? search? candidates? curve? late_axes each_axes regather_axes splits "
+		"annotations suggestions not_suggested", SPLIT },
+	{ "shard", "pipeline", RANKS },
+	{ "shard.certificate", "by multiplier? limit_bytes? bound_seconds? over_percent?", 0 },
+	{ "shard.collectives[]", "axis collective count bytes seconds", 0 },
+	{ "shard.streams[]", "stream busy_seconds exposed_seconds idle_seconds", 0 },
+	{ "shard.step_bound", "seconds picoseconds stations", 0 },
+	{ "shard.step_bound.stations[]", "op stream head_picoseconds tail_picoseconds", 0 },
+	{ "shard.search", "space folded_ops patterns", 0 },
+	{ "shard.candidates[]", "text step_seconds? staying_bytes? possible chosen", 0 },
+	{ "shard.curve[]", "above_least_percent staying_bytes redundant_bytes step_seconds", 0 },
+	{ "shard.annotations.*", "dtensor partition_spec hlo", 0 },
+	{ "shard.suggestions", "megatron deepspeed fsdp", 0 },
+	{ "shard.not_suggested", "megatron? deepspeed? fsdp?", 0 },
+	{ "shard.stages[]", "rank peak_bytes input parameter buffer constant optimizer gradient activation temporary output workspace", 0 },
+	{ "shard.stages[]", "arena_bytes in_flight_bytes alike exposed_seconds update_seconds", RANKS },
+	{ "shard.pipeline", "ranks chunks microbatches schedule rank bubble_seconds bound_seconds schedules_tried? exposed_seconds update_seconds pieces", 0 },
+	{ "shard.pipeline", "idle_seconds", GAPS },
+	{ "shard.pipeline", "order", ORDERED },
+	{ "shard.pipeline.pieces[]", "rank first last ops forward_seconds backward_seconds send_seconds sent_bytes kept_bytes in_flight", 0 },
+	{ "shard.pipeline.pieces[]", "weight_seconds kept_for_weights_bytes waiting_gradient_bytes in_flight_inputs in_flight_gradients", GAPS },
+	/* names of ops, tensors, axes and knobs, and what is compared as a whole: other parts look at these */
+	{ "input", NULL, 0 }, { "scenario", NULL, 0 }, { "run", NULL, 0 }, { "factors", NULL, 0 }, { "shard.mesh", NULL, 0 }, { "shard.placements", NULL, 0 },
+	{ "shard.splits", NULL, 0 }, { "shard.annotations", NULL, 0 },
+};
+
+/* What the plan has. Of a graph given as planned nothing is known of what made it. */
+static unsigned found(const struct check *check)
+{
+	const struct pipelined *pipelined = check->pipelined;
+	unsigned has = 0;
+	if (check->as_planned)
+		return ~0u;
+	has |= check->sharded ? SPLIT : 0;
+	has |= check->recomputes ? RERUNS : 0;
+	has |= check->recomputes_to_cap ? CAPPED : 0;
+	has |= check->copies ? AWAY : 0;
+	has |= check->waiting > 0 ? HOST : 0;
+	has |= pipelined ? RANKS : 0;
+	has |= pipelined && pipelined->split ? GAPS | ORDERED : 0;
+	has |= pipelined && pipelined->schedule == SCHEDULE_FILE ? ORDERED : 0;
+	return has;
+}
+
+enum status check_members(struct check *check)
+{
+	enum status status = members_check(check->plan, ROWS, sizeof ROWS / sizeof *ROWS, found(check), check->error);
+	if (status == OK)
+		check_passed(check, "the file has no members but those of such a plan");
+	return status;
+}
