@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <locale.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -26,6 +27,8 @@ static int print_version(void)
 	printf("tidemark %s\n%s\nGLPK %s\njansson %s\nzlib %s\n", TIDEMARK_VERSION, curses_version_text(), milp_version(), jansson_version_str(), zlibVersion());
 	return EXIT_FINE;
 }
+
+enum { LARGE_FILE = 8 << 20 };
 
 /* What the command line asks for beside a subcommand. */
 struct invocation {
@@ -119,6 +122,14 @@ static const char *sample_path(char *path, size_t size)
 	return NULL;
 }
 
+/* A large file takes seconds before there is a screen. */
+static void say_reading(const char *path)
+{
+	struct stat status;
+	if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > LARGE_FILE)
+		complain_line("reading %s ...", path);
+}
+
 /* On a terminal that can show it the explorer, else the report. */
 static int open_graph(struct invocation *invocation)
 {
@@ -133,6 +144,7 @@ static int open_graph(struct invocation *invocation)
 	struct user_config config;
 	config_load(&config);
 	code = take_asked(invocation, &config.scenario);
+	say_reading(path);
 	struct graph *graph = code == EXIT_FINE ? batch_open(path, &invocation->line.reading, &code) : NULL;
 	if (!graph) {
 		scenario_done(&config.scenario);

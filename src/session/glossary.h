@@ -29,6 +29,18 @@
 	X("dp, tp, pp, cp, ep", "degrees of data, tensor, pipeline, context and expert parallelism") \
 	X("R, S(d), P", "a tensor on an axis of devices: whole on each, cut along dim d, or a summand") \
 	X("baseline", "the plan that others are compared with: b pins it") \
+	X("estimated", "by the formulas of a search, not of a plan; what isn't called so is planned") \
+	X("reserve", "memory that contexts and libraries take beside the plan") \
+	X("mesh", "the grid of devices, with an axis for each degree of parallelism above 1") \
+	X("collective", "an op that moves data between devices: all-gather, reduce-scatter, all-reduce, all-to-all") \
+	X("rank", "a pipeline's place in line, counted from 0; each has devices / pp devices") \
+	X("expert", "of shardings: one by a published rule, as strategy=data, megatron, zero and tap write them") \
+	X("gathered ahead", "parameters that a device has gathered before their layer runs; the plan's peak doesn't count them, whether it fits does") \
+	X("MFU", "the share of the step in which all devices would do its matrix products at their peak") \
+	X("stale", "the numbers are of the knobs before: the new plan isn't there yet") \
+	X("cached", "the plan was made before and kept: nothing was solved for it") \
+	X("local peak", "an op with more alive than anywhere near it; [ and ] go from one to the next") \
+	X("windows", "of orders: stretches of an order, each ordered anew by exact search") \
 	X("segment, waist", "of order=roam: a stretch of the order, and the op at its end that all paths run through") \
 	X("dive", "of layouts: each buffer in turn at the lowest offset that is free; by start, load, area: in which turn") \
 	X("wheel", "of layouts: dives again and again; what stuck out comes earlier in the next")

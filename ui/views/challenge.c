@@ -275,7 +275,7 @@ static void draw_choice(struct frame *frame, struct rect rect, struct challenge 
 	}
 	const struct candidate *selected = &challenge->candidate[challenge->selected];
 	bool best = challenge->hinted && selected->op == schedule->order[challenge->done];
-	frame_print(frame, 0, rect.y + 1, best ? ROLE_GOOD : ROLE_FAINT, "%s%s", best ? "hint: take it, " : "this op: ",
+	frame_print(frame, 0, rect.y + 1, best ? ROLE_GOOD : ROLE_FAINT, "%s%s", best ? "hint: " : "this op: ",
 		    schedule_why(schedule, challenge->candidate, challenge->candidates, challenge->selected, best));
 	struct details details;
 	order_candidates_title(frame, rect.y + 2, model, challenge->candidates, &details);

@@ -245,7 +245,10 @@ static void draw_totals(struct frame *frame, int y, int end, const struct gantt 
 {
 	char text[64], word[32];
 	int x = 0;
-	snprintf(text, sizeof text, "%s, %u rank%s", schedule_names[timetable->schedule], timetable->ranks, timetable->ranks == 1 ? "" : "s");
+	if (timetable->ranks == 1)
+		snprintf(text, sizeof text, "1 rank");   /* a schedule orders several */
+	else
+		snprintf(text, sizeof text, "%s, %u ranks", schedule_names[timetable->schedule], timetable->ranks);
 	frame_part(frame, &x, y, end, ROLE_TITLE, text);
 	snprintf(text, sizeof text, "bubble %.1f %%", timetable_bubble(timetable) / 10.0);
 	frame_part(frame, &x, y, end, ROLE_TITLE, text);

@@ -22,7 +22,7 @@ struct runs {
 
 /* On high screens the plot stands between the runs and the other panes. */
 enum { CACHING = 12, WORK = 14, RATE = 14, KNOBS_LEAST = 48 };   /* widths of columns of wide windows; what they leave to the knobs */
-enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, GAP = 23, ARENA = 33, STEP = 44, STEP_FROM = 64 };
+enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, GAP = 23, ARENA = 33, STEP = 44, STEP_FROM = 64, ARENA_FROM = 56 };
 
 static void runs_free(void *state)
 {
@@ -51,7 +51,7 @@ static void scenario_text(const struct scenario *scenario, char *text, size_t si
 /* In narrow windows the knobs take the place of the arena. */
 static int knobs_column(const struct frame *frame, bool timed)
 {
-	return frame->window.width < 48 ? GAP + 2 : timed && frame->window.width >= STEP_FROM ? STEP + 2 : ARENA + 2;
+	return frame->window.width < ARENA_FROM ? GAP + 2 : timed && frame->window.width >= STEP_FROM ? STEP + 2 : ARENA + 2;
 }
 
 /* In wide windows more columns stand before the knobs: how many of the caching allocator, the work of a device and samples a second. */
@@ -152,26 +152,35 @@ static void draw_amount(struct frame *frame, int y, const char *what, int64_t th
 	frame_right(frame, 52, y, role, change_text(ours - theirs, text, sizeof text));
 }
 
-/* The times of a step, where they are known and differ. */
-static void draw_times(struct frame *frame, int y, const struct plan *theirs, const struct plan *ours)
+/* The times of a step, where they are known and differ; else false. */
+static bool draw_times(struct frame *frame, int y, const struct plan *theirs, const struct plan *ours)
 {
 	char text[32];
 	if (theirs->speed.time <= 0 || ours->speed.time <= 0 || (theirs->speed.time == ours->speed.time && !ours->transformed->sharded))
-		return;
+		return false;
 	double from = (double)theirs->speed.time, to = (double)ours->speed.time;
 	frame_text(frame, 1, y, 14, ROLE_TEXT, "step");
 	frame_right(frame, 27, y, ROLE_BASELINE, time_text(theirs->speed.time, text, sizeof text));
 	frame_right(frame, 39, y, ROLE_TEXT, time_text(ours->speed.time, text, sizeof text));
 	snprintf(text, sizeof text, "%+.1f %%", from > 0 ? 100 * (to - from) / from : 0.0);
 	frame_right(frame, 52, y, to < from ? ROLE_GOOD : to > from ? ROLE_BAD : ROLE_FAINT, text);
+	return true;
 }
 
 static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct scenario *theirs, const struct scenario *ours)
 {
+	int left = 0;
+	for (int i = 0; i < KNOB_COUNT; i++)
+		left += theirs->value[i] != ours->value[i];
 	for (int i = 0; i < KNOB_COUNT && y < end; i++) {
 		char from[64], to[64];
 		if (theirs->value[i] == ours->value[i])
 			continue;
+		if (y + 1 == end && left > 1) {
+			frame_print(frame, x, y, ROLE_FAINT, "and %d more knobs", left);
+			return;
+		}
+		left--;
 		knob_text((enum knob_id)i, theirs->value[i], from, sizeof from);
 		knob_text((enum knob_id)i, ours->value[i], to, sizeof to);
 		frame_print(frame, x, y++, ROLE_TEXT, "%s: %s, was %s", knobs[i].name, to, from);
@@ -210,19 +219,21 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	snprintf(text, sizeof text, "run %u", selected + 1);
 	frame_right(frame, 39, y + 1, ROLE_LABEL, text);
 	frame_right(frame, 52, y + 1, ROLE_LABEL, "change");
-	draw_amount(frame, y + 2, "peak", plan_peak(theirs), plan_peak(ours));
-	draw_amount(frame, y + 3, "bound", theirs->ordered->result.proof.bound, ours->ordered->result.proof.bound);
-	draw_amount(frame, y + 4, "arena", plan_arena(theirs), plan_arena(ours));
-	draw_amount(frame, y + 5, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
-	draw_amount(frame, y + 6, "caching", plan_caching(theirs), plan_caching(ours));
-	draw_times(frame, y + 7, theirs, ours);
-	bool beside = frame->window.width >= 84, timed = theirs->transformed->sharded && ours->transformed->sharded;
+	bool beside = frame->window.width >= 84;
+	int row = y + 2;
+	draw_amount(frame, row++, "peak", plan_peak(theirs), plan_peak(ours));
+	if (beside)   /* else the knobs need its row */
+		draw_amount(frame, row++, "bound", theirs->ordered->result.proof.bound, ours->ordered->result.proof.bound);
+	draw_amount(frame, row++, "arena", plan_arena(theirs), plan_arena(ours));
+	draw_amount(frame, row++, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
+	draw_amount(frame, row++, "caching", plan_caching(theirs), plan_caching(ours));
+	row += draw_times(frame, row, theirs, ours);
 	if (model->beside && ours->serial == model->plan->serial) {
 		if (beside)
 			draw_holders(frame, (struct rect){ 56, y + 1, frame->window.width - 56, DIFFERENCE_ROWS - 1 }, model->beside);
 		return;
 	}
-	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : y + 7 + timed, y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
+	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : row, y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
 }
 
 /* The work of every run is summed once. */

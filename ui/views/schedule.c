@@ -350,6 +350,6 @@ const char *schedule_why(const struct order_schedule *schedule, const struct can
 	if (list[chosen].during == list[0].during)
 		return "none needs less while it runs";
 	if (!solved)
-		return "your choice: another op needs less here, or leaves less";
+		return "chosen by hand: others need or leave less";
 	return all_below ? "all stay within the peak; later ops count" : "it opens the way to ops that free more";
 }

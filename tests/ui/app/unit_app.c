@@ -504,7 +504,7 @@ Test(app, a_move_by_hand_is_answered_in_a_sentence)
 {
 	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "3 g down down down K");
 	expect(app, "peak 93.0 MiB -> 137 MiB: left.out is now alive while right runs");
-	expect(app, "your choice: another op needs less here");   /* and not: all stay within the peak */
+	expect(app, "chosen by hand: others need or leave less");   /* and not: all stay within the peak */
 	press(app, "J");
 	expect(app, "peak 137 MiB -> 93.0 MiB: left.out is no longer alive while right runs");
 	press(app, "P g K");

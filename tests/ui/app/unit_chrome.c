@@ -108,6 +108,8 @@ Test(chrome, the_panel_asks_for_the_next_value_or_says_why_not)
 		panel_command(&panel, &fixture.model, COMMAND_RIGHT);
 		cr_assert((strncmp(fixture.model.request, "set ", 4) == 0) != (*fixture.model.message != '\0'));
 	}
+	select_knob(&panel, "chunks");
+	cr_assert(panel_says(&fixture, &panel, "No effect now: there is no"));   /* before it is turned */
 	close_fixture(&fixture);
 }
 
@@ -139,6 +141,7 @@ Test(chrome, the_footer_never_exceeds_its_row_and_always_offers_help)
 			char *text = frame_dump(&frame);
 			size_t length = strlen(text);
 			cr_assert(length == (size_t)widths[i] + 1 && strcmp(text + length - 7, "? help\n") == 0, "%s", text);
+			cr_assert(widths[i] < 80 || (strstr(text, " undo") && strstr(text, " knobs")), "%s", text);
 			mem_free(text);
 		}
 	frame_free(&frame);
