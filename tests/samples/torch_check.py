@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import tidemark_torch
-from tidemark_torch import command, replay, truth
+from tidemark_torch import command, errors, replay, truth
 from tidemark_torch.graph import read_graph
 from tidemark_torch.recording import capture_step, fake
 from tidemark_torch.steps import TrainingStep
@@ -556,9 +556,11 @@ class Capture(unittest.TestCase):
             self.assertEqual(run.returncode, 3)
             self.assertEqual(len(run.stderr.strip().splitlines()), 1, run.stderr)
             self.assertIn(said, run.stderr)
+        hidden = ModuleNotFoundError("Could not import module 'GPT2LMHeadModel'")
+        hidden.__cause__ = RuntimeError("operator torchvision::nms does not exist")
+        self.assertIn("another PyTorch", errors.explain(hidden))
 
     def test_old_versions_are_refused(self):
-        from tidemark_torch import errors
         version, torch.__version__ = torch.__version__, "1.13.1"
         try:
             self.assertRaisesRegex(tidemark_torch.CaptureError, "too old", errors.check_version)

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import warnings
 
-from .errors import CaptureError, check_version, explain
+from .errors import CaptureError, check_version, explain, misfit_of
 
 
 def add_step_options(parser):
@@ -104,7 +104,7 @@ def run(main):
     except CaptureError as error:
         text = str(error)
     except (OSError, ValueError, KeyError, ImportError) as error:
-        text = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
+        text = misfit_of(error) or (f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error))
     except Exception as error:
         if os.environ.get("TIDEMARK_TRACEBACK"):
             raise

@@ -18,6 +18,16 @@ def check_version():
                            "(pip install --upgrade torch)")
 
 
+def misfit_of(error):
+    """What to do where torchvision was built for another PyTorch than the one installed; None for other errors. Packages
+    that import torchvision hide that error behind their own."""
+    while error is not None:
+        if "torchvision::" in str(error) and "does not exist" in str(error):
+            return "torchvision was built for another PyTorch: install both in one command, from one index (a CPU build has its own)"
+        error = error.__cause__ or error.__context__
+    return None
+
+
 def explain(error):
     """An exception of a user's step as one line: what happened and the way out."""
     import torch
@@ -25,6 +35,9 @@ def explain(error):
     said = " ".join(str(error).split())[:300]
     if isinstance(error, CaptureError):
         return said
+    misfit = misfit_of(error)
+    if misfit:
+        return misfit
     if isinstance(error, fake_tensor.UnsupportedOperatorException):
         return f"{error.func} has no shape function: register one (torch.library.register_fake), or capture with real=True"
     if isinstance(error, (fake_tensor.DataDependentOutputException, fake_tensor.DynamicOutputShapeException)):

@@ -28,6 +28,22 @@ def base_name(name):
     return name.split(".")[1].rstrip("_") if "." in name else name.rstrip("_")
 
 
+def is_needless(node):
+    """True for the copy that PyTorch 2.13's tracer makes where dropout changes nothing (probability 0, evaluation). An
+    eager step makes none."""
+    made_by = node.meta.get("source_fn_stack") or [("", None)]
+    return node.target is torch.ops.aten.clone.default and "dropout" in getattr(made_by[-1][1], "__name__", "").lower() and \
+        all(user.op != "output" for user in node.users)
+
+
+def take_out_copies(graph):
+    """Lets the readers of needless copies read what was copied."""
+    for node in list(graph.nodes):
+        if is_needless(node):
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+
+
 class Tagger:
     """Tags the nodes of a joint graph. decisions: a plan's, see tidemark_torch.checkpointing."""
 
@@ -41,6 +57,7 @@ class Tagger:
 
     def __call__(self, graph):
         """Tags a graph in place."""
+        take_out_copies(graph)
         seen, tagged = collections.Counter(), 0
         for node in graph.nodes:
             if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload) or \
