@@ -30,6 +30,11 @@ static enum status check_chunks(struct check *check, const struct graph *before,
 	return before == after ? OK : chunks_check(check, check->rules, before, after);
 }
 
+static enum status check_same(struct check *check, const struct graph *before, const struct graph *after)
+{
+	return values_check(check, check->rules, before, after, 0);
+}
+
 static enum status check_separate(struct check *check, const struct graph *before, const struct graph *after)
 {
 	return values_check(check, check->rules, before, after, VALUES_SEPARATE);
@@ -68,6 +73,7 @@ static const struct {
 	{ "share views", check_twins, "views that are left out: each has a twin that is the same", NULL },
 	{ "shard", NULL, NULL, NULL },       /* device_graph_check() */
 	{ "pipeline", NULL, NULL, NULL },    /* pipeline_check_ranks() */
+	{ "late reruns", check_same, NULL, NULL },
 	{ "in_place", check_separate, "without writes in place: every op reads the values that it read",
 		"without writes in place: that nothing is read under an older name once its memory was written over" },
 };

@@ -3,14 +3,13 @@
  * Choices on the way to a plan (recomputation, sharding, cuts) count with models; order and layout show what they come to. So plans are compared, by
  * plan_better() alone, and the stages are asked again with another wish: another share of the memory cap, a rival sharding, the least memory.
  */
-#include "choose.h"
+#include "choose_margin.h"
 #include "shard_moves.h"
 #include "shard_stage.h"
 #include "verdict.h"
 #include "src/scenario/shard_mesh.h"
 #include "solver/step/recompute.h"
 
-#define FIT_ROUNDS 4
 #define LIMIT_ROUNDS 6      /* without rivals they are short */
 #define SEEN_MOST 3
 
@@ -49,35 +48,7 @@ static bool goes_on(const struct planning *planning)
 	return status != NO_MEMORY && status != LIMIT;
 }
 
-/* ---- rounds: what choices count with is not the arena ------------------------------------------------------------------- */
-
-/* A search over shardings counts what stays, which may be more or less than an arena: it starts without the cap. */
-static bool starts_without_cap(const struct scenario *scenario)
-{
-	return scenario_searches(scenario) && !scenario_cuts(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario_budget(scenario) >= 0;
-}
-
-/* The margin for another round: what this plan's arena has above the bytes that the choice counted with: the program-order peak, the worst
- * pipeline rank's by the model, or what stays of a sharding, which may well be more than the arena. Else it exceeds the old margin by at
- * least the deficit; a pipeline's first cut has none. False where a round can't help: the plan fits and doesn't waste memory, there is
- * nothing to choose, or what can be done is done already. */
-static bool next_margin(const struct plan *plan, int64_t *margin)
-{
-	int64_t budget = scenario_budget(&plan->scenario), peak = plan->transformed->fit_peak;
-	bool first = plan->transformed->pipelined && plan->fit_margin == 0;
-	if (budget < 0 || peak < 0 || plan->limited)
-		return false;
-	bool uncapped = plan->fit_margin == MARGIN_NO_CAP, nearest = !uncapped && !first && peak > budget - plan->fit_margin;
-	if (starts_without_cap(&plan->scenario)) {
-		bool fits = plan_needs(plan) <= budget, wastes = !uncapped && plan_needs(plan) < budget - budget / 50;
-		*margin = plan_needs(plan) - peak;
-		return fits ? wastes && *margin < plan->fit_margin : !nearest && *margin > plan->fit_margin;
-	}
-	if (plan_needs(plan) <= budget || nearest)
-		return false;
-	*margin = plan_needs(plan) == peak ? 1 : plan_needs(plan) - peak;
-	return true;
-}
+/* ---- limits: what choices count with is not the arena ------------------------------------------------------------------- */
 
 /* Limits of what stays: with the lower one a plan kept the cap, or no sharding keeps it; with the upper one the plan was above the cap. */
 struct bracket { int64_t low, high; };
@@ -123,33 +94,6 @@ static struct plan *fit_limits(struct choosing *choosing, struct plan *first, co
 	}
 	plan_release(last);
 	return best;
-}
-
-/* A round with a margin that the last plan has shown. Takes over the first plan; returns the best that fits, or that with the smallest arena. A round that
- * is cancelled, or that the pins forbid, leaves the best so far. */
-static struct plan *fit(struct choosing *choosing, struct plan *first, bool quick)
-{
-	const struct planning *planning = choosing->planning;
-	struct goal goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST, scenario_budget(&first->scenario) };
-	struct plan *best = plan_retain(first), *last = first;
-	struct plan_wish wish = { .margin = first->fit_margin };
-	for (int round = 0; round < FIT_ROUNDS && next_margin(last, &wish.margin); round++) {
-		struct plan *next = plan_once(planning, &wish, quick);
-		if (!next)
-			break;
-		choosing->compared++;
-		plan_release(last);
-		last = next;
-		best = better_of(&goal, best, plan_retain(next));
-	}
-	best->limited |= last->limited || planning->error->status == CANCELLED;
-	plan_release(last);
-	if (goes_on(planning)) {
-		error_set(planning->error, OK);
-		return best;
-	}
-	plan_release(best);
-	return NULL;
 }
 
 /* ---- rivals: planned memory and time decide between shardings ------------------------------------------------------------ */
@@ -415,7 +359,7 @@ static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 	if (automatic && starts_without_cap(planning->scenario)) {
 		plan = choose_within(choosing, plan);
 	} else {
-		plan = fit(choosing, plan, false);
+		plan = choose_margin(planning, plan, false, &choosing->compared);
 		plan = plan ? judge(choosing, plan) : NULL;
 	}
 	plan = plan ? try_least(choosing, first, plan) : NULL;
@@ -443,8 +387,7 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 
 struct plan *choose_quickly(const struct planning *planning)
 {
-	struct choosing choosing = { .planning = planning, .compared = 1 };
 	struct plan_wish wish = first_wish(planning->scenario);
 	struct plan *first = plan_once(planning, &wish, true);
-	return first ? fit(&choosing, first, true) : NULL;
+	return first ? choose_margin(planning, first, true, &(uint32_t) { 1 }) : NULL;
 }

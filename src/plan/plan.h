@@ -7,12 +7,14 @@
  *     planner         a run: rules and store
  *     choose_schedule schedule=auto: a plan of every schedule that may be the best
  *     choose          which of several plans is better; the candidates that are asked for
+ *     choose_margin   how much of the cap is left to order and layout
  *     assemble        one pass through the stages
  *     store           results by fingerprint
  *     weigh           how much memory plans keep
  *     notes           what is told with a plan
  *     transform       the steps from graph to graph
  *     fit_stage       recomputation that fits the step into the cap
+ *     fit_notes       what is told of it
  *     strategy_stage  recomputation by published strategies
  *     slowdown        time over memory: bound, plans, published strategies
  *     shard_stage     how the step is split

@@ -5,12 +5,14 @@
  */
 #include <string.h>
 
+#include "fit_notes.h"
 #include "notes.h"
 #include "pipeline_stage.h"
 #include "shard_stage.h"
 #include "solver/step/float8.h"
 #include "solver/step/grouped_heads.h"
 #include "solver/step/late_casts.h"
+#include "solver/step/late_reruns.h"
 #include "solver/step/loss_chunks.h"
 #include "solver/step/optimizer.h"
 #include "solver/step/scale_flat.h"
@@ -315,39 +317,6 @@ static enum status read_pins(struct job *job, const struct activations *activati
 	return OK;
 }
 
-static bool goes_back(const struct graph *step)
-{
-	uint32_t op = 0;
-	while (op < step->ops && step->op[op].phase != PHASE_BACKWARD)
-		op++;
-	return op < step->ops;
-}
-
-/* "9.32 % more time, 13.5 ms". */
-static void note_fitted(struct job *job)
-{
-	const struct fitted *fitted = job->fitted;
-	double step = (double)(fitted->total > 0 ? fitted->total : 1), giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
-	char margin[32];
-	const char *less = job->wish->margin ? " less what the layout may add" : "", *among = job->wish->margin ? " that leaves the layout as much" : "";
-	if (fitted->impossible)
-		note(job->notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s", fitted->step->op[fitted->certificate.op].name, less);
-	else if (fitted->replayed > fitted->cap && !goes_back(fitted->step))
-		note(job->notes, "recompute=auto changes nothing: the graph has no backward pass, for which something could run again");
-	else if (fitted->replayed > fitted->cap)
-		note(job->notes, "no recomputation was found that meets the memory cap%s", less);
-	if (fitted->away > 0)
-		note(job->notes, "%u tensor%s, %s, wait%s in the host's memory between the passes", fitted->away, fitted->away == 1 ? "" : "s",
-			bytes_text(fitted->moved, margin, sizeof margin), fitted->away == 1 ? "s" : "");
-	if (fitted->extra > fitted->stall)
-		note(job->notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)(fitted->extra - fitted->stall) / step,
-			(double)(fitted->extra - fitted->stall) / 1e9, !fitted->proved || fitted->away > 0 ? "" : *among ? ", proved least of what leaves the layout as much" : ", proved least");
-	if (job->wish->margin && fitted->replayed <= fitted->cap)
-		note(job->notes, "that leaves %s of the memory cap to what the layout adds", bytes_text(job->wish->margin, margin, sizeof margin));
-	if (fitted->bound > 0 && !fitted->proved)
-		note(job->notes, "any order with any recomputation%s takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms", among, 100 * (double)fitted->bound / step, giga);
-}
-
 static void note_cost(struct job *job, const struct activations *activations, const struct recompute_options *options, bool *drop)
 {
 	struct recompute_cost cost;
@@ -390,7 +359,7 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 	struct graph *graph = stage_fit(job->stage, job->wish->margin, job->graph, job->scenario, job->sharded, activations, &options, &job->fitted, job->error);
 	if (graph && options.mode == RECOMPUTE_AUTO) {
 		job->fit_peak = job->fitted->replayed;
-		note_fitted(job);
+		fit_notes(job->notes, job->fitted, job->wish->margin);
 	} else if (graph && options.mode > RECOMPUTE_AUTO) {
 		note_strategy(job, activations, &options);
 	} else if (graph) {
@@ -551,6 +520,17 @@ static struct graph *run_pipeline(struct job *job)
 	return graph_retain(job->pipelined->rank[rank == KNOB_GIVEN ? job->pipelined->reported : (uint32_t)rank].graph);
 }
 
+/* Orders that take what is ready, whatever it will keep. */
+static bool wants_late_reruns(const struct job *job)
+{
+	return (value(job, K_order) == ORDER_LIST || value(job, K_order) == ORDER_INDUCTOR_BFS) && !job->pipelined;
+}
+
+static struct graph *run_late_reruns(struct job *job)
+{
+	return late_reruns(job->graph, job->error);
+}
+
 static bool wants_separate(const struct job *job)
 {
 	return !value(job, K_in_place);
@@ -586,6 +566,7 @@ static const struct step {
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
 	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { READS_PINS, READS_FIT, -1 } },
 	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_recompute, K_accumulation, READS_PINS, K_rank, -1 } },
+	{ "late reruns", wants_late_reruns, run_late_reruns, { -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },
 };
 

@@ -1,0 +1,162 @@
+/* choose_margin.c: rounds of plans with other margins: choices count with models, order and layout show what they come to. */
+#include "choose_margin.h"
+#include "verdict.h"
+#include "src/scenario/shard_mesh.h"
+#include "solver/step/recompute.h"
+
+#define FIT_ROUNDS 4
+#define REFINE_ROUNDS 8     /* of recomputation: more where the layout's part was a bad guess */
+#define FINE 200            /* limits are told apart by so small a part of the cap */
+#define NEAR 64             /* a plan that uses the cap but for so small a part of it */
+#define CLOSE 500           /* or takes so small a part longer than one above the cap is good enough */
+
+bool starts_without_cap(const struct scenario *scenario)
+{
+	return scenario_searches(scenario) && !scenario_cuts(scenario) && scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario_budget(scenario) >= 0;
+}
+
+/* The margin for another round: what this plan's arena has above the bytes that the choice counted with: the program-order peak, the worst
+ * pipeline rank's by the model, or what stays of a sharding, which may well be more than the arena. Else it exceeds the old margin by at
+ * least the deficit; a pipeline's first cut has none. False where a round can't help: the plan fits and doesn't waste memory, there is
+ * nothing to choose, or what can be done is done already. */
+static bool next_margin(const struct plan *plan, int64_t *margin)
+{
+	int64_t budget = scenario_budget(&plan->scenario), peak = plan->transformed->fit_peak;
+	bool first = plan->transformed->pipelined && plan->fit_margin == 0;
+	if (budget < 0 || peak < 0 || plan->limited)
+		return false;
+	bool uncapped = plan->fit_margin == MARGIN_NO_CAP, nearest = !uncapped && !first && peak > budget - plan->fit_margin;
+	if (starts_without_cap(&plan->scenario)) {
+		bool fits = plan_needs(plan) <= budget, wastes = !uncapped && plan_needs(plan) < budget - budget / 50;
+		*margin = plan_needs(plan) - peak;
+		return fits ? wastes && *margin < plan->fit_margin : !nearest && *margin > plan->fit_margin;
+	}
+	if (plan_needs(plan) <= budget || nearest)
+		return false;
+	*margin = plan_needs(plan) == peak ? 1 : plan_needs(plan) - peak;
+	return true;
+}
+
+static struct plan *rounds(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
+{
+	struct goal goal = { starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST, scenario_budget(&first->scenario) };
+	struct plan *best = plan_retain(first), *last = first;
+	struct plan_wish wish = { .margin = first->fit_margin };
+	for (int round = 0; round < FIT_ROUNDS && next_margin(last, &wish.margin); round++) {
+		struct plan *next = plan_once(planning, &wish, quick);
+		if (!next)
+			break;
+		++*compared;
+		plan_release(last);
+		last = next;
+		best = better_of(&goal, best, plan_retain(next));
+	}
+	best->limited |= last->limited;
+	plan_release(last);
+	return best;
+}
+
+/* ---- recomputation ---------------------------------------------------------------------------------------------------------- */
+
+/* Limits that recomputation is tried with: halves of halves of a range that no cap changes, so that a larger cap never ends at a smaller limit where what fits the one
+ * fits the other. */
+struct halving {
+	int64_t budget, low, step;  /* low: the largest that fits so far; it and what is searched above it, a power of two */
+	int64_t fits, above;        /* limits outside of the tree that were planned: up to the one plans keep the cap, from the other on none does */
+	bool begun;
+};
+
+static int64_t persistent_bytes(const struct graph *graph)
+{
+	int64_t bytes = 0;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		bytes += graph->storage[s].persistent ? graph->storage[s].bytes : 0;
+	return bytes;
+}
+
+static void begin_halving(struct halving *halving, const struct plan *plan)
+{
+	int64_t persistent = persistent_bytes(plan->graph);
+	halving->begun = true;
+	halving->low = persistent < halving->budget ? persistent : 0;
+	halving->step = 1;
+	while (halving->step < halving->budget - halving->low)
+		halving->step *= 2;
+}
+
+/* The limit for another round, after a plan; -1: none helps. First what the plan itself shows: its arena's part above what recomputation counted with. */
+static int64_t next_limit(struct halving *halving, const struct plan *first, const struct plan *plan, int round)
+{
+	int64_t limit = halving->budget - plan->fit_margin, margin;
+	bool fits = plan_needs(plan) <= halving->budget;
+	if (round == 0 && next_margin(plan, &margin) && margin < halving->budget)
+		return halving->budget - margin;
+	if (round == 1 && fits && (plan_needs(plan) >= halving->budget - halving->budget / NEAR || plan->speed.time - first->speed.time <= first->speed.time / CLOSE))
+		return -1;
+	if (!halving->begun) {
+		begin_halving(halving, plan);
+		halving->fits = fits ? limit : -1;
+		halving->above = fits ? halving->budget - first->fit_margin : limit;
+	} else if (fits) {
+		halving->low = limit;
+	}
+	for (halving->step /= 2; halving->step > halving->budget / FINE; halving->step /= 2) {
+		int64_t node = halving->low + halving->step;
+		if (node > halving->fits && node < halving->above)
+			return node;
+		halving->low = node <= halving->fits ? node : halving->low;
+	}
+	return -1;
+}
+
+/* Whether plan a is to be preferred: the faster one of two that fit, else the smaller. */
+static bool is_better(const struct plan *a, const struct plan *b, int64_t budget)
+{
+	bool fits_a = plan_needs(a) <= budget, fits_b = plan_needs(b) <= budget;
+	if (fits_a != fits_b)
+		return fits_a;
+	return fits_a && a->speed.time != b->speed.time ? a->speed.time < b->speed.time : plan_needs(a) < plan_needs(b);
+}
+
+/* recompute=auto: the largest limit found whose plan keeps the cap. */
+static struct plan *refine(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
+{
+	struct halving halving = { .budget = scenario_budget(planning->scenario) };
+	struct plan *best = plan_retain(first);
+	int64_t peak = first->transformed->fit_peak;
+	if (plan_needs(first) <= halving.budget || peak < 0 || first->limited || (!first->transformed->pipelined && peak > halving.budget - first->fit_margin)) {
+		plan_release(first);
+		return best;
+	}
+	struct plan *last = plan_retain(first);
+	for (int round = 0; round < REFINE_ROUNDS && !last->limited; round++) {
+		int64_t limit = next_limit(&halving, first, last, round);
+		struct plan_wish wish = { .margin = halving.budget - limit };
+		struct plan *next = limit < 0 ? NULL : plan_once(planning, &wish, quick);
+		if (!next)
+			break;
+		++*compared;
+		plan_release(last);
+		last = plan_retain(next);
+		bool better = is_better(next, best, halving.budget);
+		plan_release(better ? best : next);
+		best = better ? next : best;
+	}
+	best->limited |= last->limited;
+	plan_release(last);
+	plan_release(first);
+	return best;
+}
+
+struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
+{
+	struct plan *best = (planning->scenario->value[K_recompute] == RECOMPUTE_AUTO ? refine : rounds)(planning, first, quick, compared);
+	enum status status = planning->error->status;
+	best->limited |= status == CANCELLED;
+	if (status != NO_MEMORY && status != LIMIT) {
+		error_set(planning->error, OK);
+		return best;
+	}
+	plan_release(best);
+	return NULL;
+}
