@@ -127,13 +127,18 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 		html_text(writer->stream, drawing->modules.module[module->last_of_row].name, 28);
 		fprintf(writer->stream, " ×%u", module->repeats);
 	}
+	bool typed = drawing->ops ? strcmp(op->type, "op") != 0 : !between, more = !drawing->ops && node->ops > 1 && op->phase != PHASE_UPDATE;
+	if (more && !typed)   /* as bold as the name: a viewer whose letters are wider than Graphviz thinks moves the row as a whole */
+		fprintf(writer->stream, " +%u", node->ops - 1);
 	fputs("</B>", writer->stream);
-	if (drawing->ops ? strcmp(op->type, "op") != 0 : !between) {
+	if (typed) {
 		fputs("<BR/>", writer->stream);
 		html_text(writer->stream, short_type(op->type, type, sizeof type), 26);
 	}
-	if (!drawing->ops && node->ops > 1)
-		fprintf(writer->stream, op->phase == PHASE_UPDATE ? "<BR/>%u ops" : " +%u", op->phase == PHASE_UPDATE ? node->ops : node->ops - 1);
+	if (more && typed)
+		fprintf(writer->stream, " +%u", node->ops - 1);
+	if (!drawing->ops && node->ops > 1 && op->phase == PHASE_UPDATE)
+		fprintf(writer->stream, "<BR/>%u ops", node->ops);
 }
 
 static void node_label(const struct writer *writer, const struct draw_node *node)
@@ -189,7 +194,7 @@ static void open_cluster(const struct writer *writer, uint32_t id)
 	if (module->repeats > 1) {
 		fputs(" … ", writer->stream);
 		html_text(writer->stream, modules->module[module->last_of_row].name, 40);
-		fprintf(writer->stream, "</B> (%u equal layers, drawn once)>;\nstyle=\"rounded,bold\"; color=\"#555555\";\n", module->repeats);
+		fprintf(writer->stream, " (%u equal layers, drawn once)</B>>;\nstyle=\"rounded,bold\"; color=\"#555555\";\n", module->repeats);
 		return;
 	}
 	fputs("</B>>;\nstyle=rounded; color=\"#AAAAAA\";\n", writer->stream);
@@ -386,7 +391,7 @@ static void caption(const struct writer *writer, const struct draw_options *opti
 	char text[32];
 	fputs("label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\"><TR><TD><B>", writer->stream);
 	html_text(writer->stream, drawing->graph->name, 60);
-	fprintf(writer->stream, "</B>: %u ops", drawing->graph->ops);
+	fprintf(writer->stream, "</B></TD></TR><TR><TD>%u ops", drawing->graph->ops);
 	if (options->around) {
 		fprintf(writer->stream, ", %u within %u hop%s of ", drawing->selected, options->hops, options->hops == 1 ? "" : "s");
 		html_text(writer->stream, options->around, 40);

@@ -31,6 +31,8 @@ enum status gnuplot_timeline(const struct plan *plan, const struct export_option
 	struct error *error);
 enum status gnuplot_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
 	struct error *error);
+/* The key, clear of the lower axis' name. */
+#define GNUPLOT_KEY "set key below height 1 samplen 2"
 /* A gnuplot script's head; with a width it writes a PDF as wide as asked to standard output. */
 void gnuplot_begin(const struct export_options *options, FILE *stream);
 /* Time over memory with recomputation: bound, plans, published strategies. */

@@ -1,5 +1,6 @@
 /* plot.c: sources of figures, for authors who restyle them: pgfplots and gnuplot. Both hold the data. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "data.h"
 #include "src/base/safe_text.h"
@@ -13,15 +14,34 @@
 #define TIKZ_LEFT   38.0     /* points beside the plot: numbers and their name */
 #define TIKZ_RIGHT  12.0     /* half of the last number */
 #define NARROW      300.0    /* a column, not a page */
-#define COLUMN      220.0    /* narrower: the legend has one column */
+#define LETTERS     8.0      /* points: of legends */
+#define SIGN        24.0     /* points of a legend beside a name */
 #define GNUPLOT_HIGH 230.0   /* points */
 #define GNUPLOT_LETTERS 8.0
+#define GNUPLOT_SCALE   0.75 /* pdfcairo's letters are two thirds of what is asked for otherwise */
 #define FEW         8u       /* so many ops have a number each */
 #define ROOM_ABOVE  1.1      /* of the highest value, for what is written there */
 
 static enum status need_ops(const struct plan *plan, struct error *error)
 {
 	return plan->ordered->peak_position != NONE ? OK : fail(error, BAD_INPUT, "a graph without ops has no timeline");
+}
+
+/* Which groups the figure shows. */
+static enum status find_groups(const struct plan *plan, bool map, bool there[GROUP_COUNT], struct error *error)
+{
+	memset(there, 0, GROUP_COUNT * sizeof *there);
+	for (uint32_t storage = 0; map && storage < plan->graph->storages; storage++)
+		if (plan->laid_out->first[storage] != NONE)
+			there[group_of_kind(plan->graph->storage[storage].kind)] = true;
+	int64_t (*bytes)[GROUP_COUNT] = map ? NULL : timeline_groups(plan);
+	if (!map && !bytes)
+		return fail_memory(error);
+	for (uint32_t i = 0; !map && i < plan->graph->ops; i++)
+		for (int group = 0; group < GROUP_COUNT; group++)
+			there[group] |= bytes[i][group] > 0;
+	mem_free(bytes);
+	return OK;
 }
 
 /* One line for each position that is drawn: position, sums of the groups from below, in units. */
@@ -71,7 +91,21 @@ static void for_boxes(const struct plan *plan, enum timeline_group group, int wh
 
 /* ---- pgfplots ----------------------------------------------------------------------------- */
 
-static void axis_head(const struct plan *plan, const struct export_options *options, const char *label, int64_t bytes, FILE *stream)
+#define NO_LESS "no order needs less"
+
+/* In a row if all names fit, else as many below each other as make columns that do. */
+static int legend_columns(const bool there[GROUP_COUNT], bool bound, double width)
+{
+	double widest = bound ? SIGN + canvas_text_width(LETTERS, NO_LESS) : 0, whole = widest;
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		double wide = there[group] ? SIGN + canvas_text_width(LETTERS, group_names[group]) : 0;
+		widest = wide > widest ? wide : widest;
+		whole += wide;
+	}
+	return whole < width ? -1 : width < 2 * widest ? 1 : (int)(width / widest);
+}
+
+static void axis_head(const struct plan *plan, const struct export_options *options, const char *label, int64_t bytes, const bool there[GROUP_COUNT], FILE *stream)
 {
 	const char *unit;
 	int64_t one = axis_unit(bytes, &unit);
@@ -94,15 +128,16 @@ static void axis_head(const struct plan *plan, const struct export_options *opti
 		"/tikz/every even column/.style={column sep=6pt}}]\n",
 		plan->graph->ops, ROOM_ABOVE * (double)bytes / (double)one,
 		plan->graph->ops <= FEW ? "xtick distance=1, " : "", width < NARROW ? 30 : 40,
-		width < COLUMN ? 1 : width < NARROW ? 2 : -1);
+		legend_columns(there, label[0] == 'l' && plan->ordered->result.proof.bound > 0, width));
 }
 
 /* From below upwards, as they are stacked. */
-static void tikz_legend(const struct export_options *options, int groups, FILE *stream)
+static void tikz_legend(const struct export_options *options, const bool there[GROUP_COUNT], FILE *stream)
 {
-	for (int group = 0; group < groups && !options->no_legend; group++)
-		fprintf(stream, "\\addlegendimage{legend image code/.code={\\fill[group%d] (0cm,-0.08cm) rectangle (0.35cm,0.12cm);}}\\addlegendentry{%s}\n", group,
-			group_names[group]);
+	for (int group = 0; group < GROUP_COUNT && !options->no_legend; group++)
+		if (there[group])
+			fprintf(stream, "\\addlegendimage{legend image code/.code={\\fill[group%d] (0cm,-0.08cm) rectangle (0.35cm,0.12cm);}}\\addlegendentry{%s}\n", group,
+				group_names[group]);
 }
 
 /* The picture is as wide as asked, whatever its labels are. */
@@ -119,19 +154,23 @@ enum status tikz_timeline(const struct plan *plan, const struct export_options *
 	uint32_t peak = plan->ordered->peak_position;
 	const char *name;
 	int64_t unit = axis_unit(plan_peak(plan), &name);
+	bool there[GROUP_COUNT];
 	enum status status = need_ops(plan, error);
 	(void)kind;
+	if (status == OK)
+		status = find_groups(plan, false, there, error);
 	if (status != OK)
 		return status;
-	axis_head(plan, options, "live memory", plan_peak(plan), stream);
+	axis_head(plan, options, "live memory", plan_peak(plan), there, stream);
 	fputs("\\pgfplotstableread{\n", stream);
 	status = write_table(plan, unit, stream, error);
 	fputs("}\\live\n", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
-		fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} \\closedcycle;\n", group, group + 1);
-	tikz_legend(options, GROUP_COUNT, stream);
+		if (there[group])
+			fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} \\closedcycle;\n", group, group + 1);
+	tikz_legend(options, there, stream);
 	if (plan->ordered->result.proof.bound > 0 && !options->no_legend)
-		fputs("\\addlegendimage{dashed}\\addlegendentry{no order needs less}\n", stream);
+		fputs("\\addlegendimage{dashed}\\addlegendentry{" NO_LESS "}\n", stream);
 	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", peak,
 		peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
 	if (plan->ordered->result.proof.bound > 0)
@@ -151,12 +190,15 @@ enum status tikz_map(const struct plan *plan, const struct export_options *optio
 {
 	const char *name;
 	int64_t unit = axis_unit(plan_arena(plan), &name);
+	bool there[GROUP_COUNT];
 	enum status status = need_ops(plan, error);
 	(void)kind;
+	if (status == OK)
+		status = find_groups(plan, true, there, error);
 	if (status != OK)
 		return status;
-	axis_head(plan, options, "address", plan_arena(plan), stream);
-	tikz_legend(options, GROUP_WORKSPACE, stream);
+	axis_head(plan, options, "address", plan_arena(plan), there, stream);
+	tikz_legend(options, there, stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {
 		fprintf(stream, "\\path[fill=group%d, draw=white, line width=0.1pt]\n", group);
 		for_boxes(plan, (enum timeline_group)group, BOXES_THICK, stream, tikz_box, unit);
@@ -191,7 +233,7 @@ static void gnuplot_text(FILE *stream, const char *text)
 void gnuplot_begin(const struct export_options *options, FILE *stream)
 {
 	if (options->width > 0)
-		fprintf(stream, "# gnuplot FILE > figure.pdf\nset terminal pdfcairo size %.6gin,%.6gin font \",%g\"\n", options->width / 72, GNUPLOT_HIGH / 72, GNUPLOT_LETTERS);
+		fprintf(stream, "# gnuplot FILE > figure.pdf\nset terminal pdfcairo size %.6gin,%.6gin font \",%g\" fontscale %g\n", options->width / 72, GNUPLOT_HIGH / 72, GNUPLOT_LETTERS, GNUPLOT_SCALE);
 	else
 		fputs("# gnuplot FILE shows it; or first: set terminal pdfcairo; set output \"figure.pdf\"\n", stream);
 }
@@ -206,7 +248,7 @@ static void gnuplot_head(const struct plan *plan, const struct export_options *o
 	}
 	fprintf(stream, "set xlabel \"position in the order\" offset 0,0.4\nset ylabel \"%s [%s]\"\n", label, unit);
 	fprintf(stream, "set xrange [0:%u]\nset yrange [0:*]\n%s\nset grid ytics\nset style fill solid noborder\n", plan->graph->ops,
-		options->no_legend ? "unset key" : "set key below");
+		options->no_legend ? "unset key" : GNUPLOT_KEY);
 }
 
 enum status gnuplot_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
@@ -214,8 +256,11 @@ enum status gnuplot_timeline(const struct plan *plan, const struct export_option
 {
 	const char *name;
 	int64_t unit = axis_unit(plan_peak(plan), &name);
+	bool there[GROUP_COUNT];
 	enum status status = need_ops(plan, error);
 	(void)kind;
+	if (status == OK)
+		status = find_groups(plan, false, there, error);
 	if (status != OK)
 		return status;
 	gnuplot_head(plan, options, name, "live memory", stream);
@@ -225,8 +270,9 @@ enum status gnuplot_timeline(const struct plan *plan, const struct export_option
 		(double)plan_peak(plan) / (double)unit);
 	fputs("plot ", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)
-		fprintf(stream, "$live using 1:%d with fillsteps lc rgb \"%s\" title \"%s\", \\\n  ", group + 2, group_colours[group], group_names[group]);
-	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"no order needs less\"\n", (double)plan->ordered->result.proof.bound / (double)unit);
+		if (there[group])
+			fprintf(stream, "$live using 1:%d with fillsteps lc rgb \"%s\" title \"%s\", \\\n  ", group + 2, group_colours[group], group_names[group]);
+	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"" NO_LESS "\"\n", (double)plan->ordered->result.proof.bound / (double)unit);
 	return status;
 }
 
@@ -240,8 +286,11 @@ enum status gnuplot_map(const struct plan *plan, const struct export_options *op
 {
 	const char *name;
 	int64_t unit = axis_unit(plan_arena(plan), &name);
+	bool there[GROUP_COUNT];
 	enum status status = need_ops(plan, error);
 	(void)kind;
+	if (status == OK)
+		status = find_groups(plan, true, there, error);
 	if (status != OK)
 		return status;
 	gnuplot_head(plan, options, name, "address", stream);
@@ -252,7 +301,8 @@ enum status gnuplot_map(const struct plan *plan, const struct export_options *op
 	}
 	fputs("plot ", stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++)
-		fprintf(stream, "$group%d using 1:2:1:3:2:4 with boxxyerror lc rgb \"%s\" title \"%s\", \\\n  ", group, group_colours[group],
+		if (there[group])
+			fprintf(stream, "$group%d using 1:2:1:3:2:4 with boxxyerror lc rgb \"%s\" title \"%s\", \\\n  ", group, group_colours[group],
 			group_names[group]);
 	fprintf(stream, "%.6g with lines lc rgb \"#D55E00\" title \"arena\"\n", (double)plan_arena(plan) / (double)unit);
 	return OK;

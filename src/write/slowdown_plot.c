@@ -1,5 +1,7 @@
 /* slowdown_plot.c: extra time over memory: a table, and sources of a figure. */
 #include <inttypes.h>
+#include <math.h>
+#include <string.h>
 
 #include "data.h"
 #include "src/draw/figure_slowdown.h"
@@ -73,33 +75,80 @@ enum status slowdown_picture(const struct plan *plan, const struct export_option
 
 /* ---- sources ------------------------------------------------------------------------------------------------------------------ */
 
-static void table_row(FILE *stream, int64_t bytes, double seconds, double percent, double price)
+#define CLOSE 0.06   /* of both axes: of points that near to each other one has a name */
+
+static bool is_knapsack(const struct slowdown_point *point)
 {
-	(void)seconds;
-	(void)price;
-	fprintf(stream, "%.6g %.6g\n", (double)bytes / 1e9, percent);
+	return strchr(point->name, ':') && point->name[strlen(point->name) - 1] == '%';
 }
 
-static void table_points(const struct slowdown *slowdown, FILE *stream)
+static void table_bound(const struct slowdown *slowdown, double unit, FILE *stream)
 {
-	fprintf(stream, "%.6g 0\n", (double)slowdown->most / 1e9);
+	double price;
+	for (int i = 0; i <= ROWS; i++) {
+		int64_t bytes = slowdown->least + (slowdown->most - slowdown->least) / ROWS * i;
+		fprintf(stream, "%.6g %.6g\n", (double)bytes / unit, percent_of(slowdown, slowdown_bound(slowdown, bytes, &price)));
+	}
+}
+
+static void table_points(const struct slowdown *slowdown, double unit, FILE *stream)
+{
+	fprintf(stream, "%.6g 0\n", (double)slowdown->most / unit);
 	for (uint32_t i = 0; i < slowdown->plans; i++)
-		fprintf(stream, "%.6g %.6g\n", (double)slowdown->plan[i].bytes / 1e9, percent_of(slowdown, slowdown->plan[i].extra));
+		fprintf(stream, "%.6g %.6g\n", (double)slowdown->plan[i].bytes / unit, percent_of(slowdown, slowdown->plan[i].extra));
+}
+
+/* An earlier point stands so near that both names would lie on each other. */
+static bool is_crowded(const struct slowdown *slowdown, uint32_t i)
+{
+	double wide = CLOSE * (double)(slowdown->most - slowdown->least), high = CLOSE * slowdown_top(slowdown);
+	for (uint32_t k = 0; k < i; k++)
+		if (fabs((double)(slowdown->strategy[k].bytes - slowdown->strategy[i].bytes)) < 3 * wide &&
+			fabs(percent_of(slowdown, slowdown->strategy[k].extra) - percent_of(slowdown, slowdown->strategy[i].extra)) < high)
+			return true;
+	return false;
+}
+
+static void table_strategies(const struct slowdown *slowdown, bool knapsack, double unit, FILE *stream)
+{
+	for (uint32_t i = 0; i < slowdown->strategies; i++) {
+		const struct slowdown_point *point = &slowdown->strategy[i];
+		if (is_knapsack(point) == knapsack)
+			fprintf(stream, "%.6g %.6g \"%s\"\n", (double)point->bytes / unit, percent_of(slowdown, point->extra), is_crowded(slowdown, i) ? "" : knapsack ? strchr(point->name, ':') + 1 : point->name);
+	}
+}
+
+static bool has_strategy(const struct slowdown *slowdown, bool knapsack)
+{
+	for (uint32_t i = 0; i < slowdown->strategies; i++)
+		if (is_knapsack(&slowdown->strategy[i]) == knapsack)
+			return true;
+	return false;
 }
 
 static void write_gnuplot(const struct export_options *options, const struct slowdown *slowdown, FILE *stream)
 {
+	static const struct { const char *table, *colour, *title; } kind[] = { { "strategies", "#D55E00", "strategies" }, { "knapsack", "#009E73", "knapsack at % of saved bytes" } };
+	const char *name;
+	double unit = (double)axis_unit(slowdown->most, &name);
 	gnuplot_begin(options, stream);
-	fprintf(stream, "set xlabel \"memory [GB]\" offset 0,0.4\nset ylabel \"extra time [%%]\"\n"
-		"set yrange [0:%.4g]\nset offsets graph 0.02, graph 0.2, 0, 0\nset grid ytics\n%s\n$bound << END\n", slowdown_top(slowdown), options->no_legend ? "unset key" : "set key below");
-	for_bound(slowdown, stream, table_row);
+	fprintf(stream, "set xlabel \"memory [%s]\" offset 0,0.4\nset ylabel \"extra time [%%]\"\n"
+		"set yrange [0:%.4g]\nset offsets graph 0.02, graph 0.2, 0, 0\nset grid ytics\n%s\n$bound << END\n", name, slowdown_top(slowdown), options->no_legend ? "unset key" : GNUPLOT_KEY);
+	table_bound(slowdown, unit, stream);
 	fputs("END\n$plans << END\n", stream);
-	table_points(slowdown, stream);
-	fputs("END\n$strategies << END\n", stream);
-	for (uint32_t i = 0; i < slowdown->strategies; i++)
-		fprintf(stream, "%.6g %.6g %s\n", (double)slowdown->strategy[i].bytes / 1e9, percent_of(slowdown, slowdown->strategy[i].extra), slowdown->strategy[i].name);
-	fputs("END\nplot $bound with filledcurves y1=0 lc rgb \"#DDDDDD\" title \"no plan in any order\", $plans with linespoints lc rgb \"#0072B2\" title \"plans found\", \\\n"
-		"  $strategies with points pt 5 lc rgb \"#D55E00\" title \"strategies\", $strategies using 1:2:3 with labels offset 1,0.5 left font \",8\" notitle\n", stream);
+	table_points(slowdown, unit, stream);
+	fputs("END\n", stream);
+	for (int k = 0; k < 2; k++) {
+		fprintf(stream, "$%s << END\n", kind[k].table);
+		table_strategies(slowdown, k == 1, unit, stream);
+		fputs("END\n", stream);
+	}
+	fputs("plot $bound with filledcurves y1=0 lc rgb \"#DDDDDD\" title \"no plan in any order\", $plans with linespoints pt 7 ps 0.3 lc rgb \"#0072B2\" title \"plans found\"", stream);
+	for (int k = 0; k < 2; k++)   /* gnuplot refuses tables without rows */
+		if (has_strategy(slowdown, k == 1))
+			fprintf(stream, ", \\\n  $%s with points pt 5 ps 0.6 lc rgb \"%s\" title \"%s\", $%s using 1:2:3 with labels offset 0.7,0.4 left font \",7\" notitle", kind[k].table,
+				kind[k].colour, kind[k].title, kind[k].table);
+	putc('\n', stream);
 }
 
 enum status slowdown_gnuplot(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
