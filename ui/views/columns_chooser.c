@@ -42,10 +42,11 @@ static void draw_foot(struct frame *frame, int y, const struct column_sets *sets
 {
 	char text[400];
 	struct words words = { text, sizeof text, 0 };
-	words_add(&words, ":columns save NAME keeps them, :columns NAME shows a set: usual");
+	words_add(&words, ":columns save NAME keeps them; sets: usual");
 	for (int i = 0; i < sets->sets; i++)
 		words_add(&words, ", %s", sets->kept[i].name);
-	frame_words(frame, 0, y, frame->window.width, ROLE_FAINT, "space shows or hides, left and right move, Enter goes back");
+	static const char whole[] = "space shows or hides, left and right move, Enter goes back";
+	frame_words(frame, 0, y, frame->window.width, ROLE_FAINT, text_cells(whole) <= frame->window.width ? whole : "space shows, left/right move, Enter ends");
 	frame_words(frame, 0, y + 1, frame->window.width, ROLE_FAINT, text);
 }
 

@@ -4,7 +4,7 @@
 #include "src/plan/verdict.h"
 #include "gantt.h"
 
-enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8 };
+enum { LABELS = 10, AMOUNT = 9, BAR_MIN = 8, NARROW = 60 };
 
 struct devices {
 	enum device_part part;
@@ -99,7 +99,7 @@ static void draw_title(struct frame *frame, const struct plan *plan)
 	char text[96], word[64], amount[32];
 	int x = 1, end = frame->window.width - 1;
 	long long devices = plan->scenario.value[K_devices];
-	snprintf(text, sizeof text, "%lld device%s, strategy %s", devices, devices == 1 ? "" : "s",
+	snprintf(text, sizeof text, "%lld device%s, %s%s", devices, devices == 1 ? "" : "s", end < NARROW && plan->transformed->sharded ? "" : "strategy ",
 		 knob_text(K_strategy, plan->scenario.value[K_strategy], word, sizeof word));
 	x += frame_text(frame, x, 0, end, ROLE_TITLE, text);
 	if (!plan->transformed->sharded)

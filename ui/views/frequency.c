@@ -4,7 +4,7 @@
 #include <ctype.h>
 
 /* So many parts of a module's path tell it, "h.0" of "h.0.attn.c_proj", and more where one row would have most of all. */
-enum { MODULE_PARTS = 2, MODULE_PARTS_MOST = 6, HEAD = 1, BAR = 12 };
+enum { MODULE_PARTS = 2, MODULE_PARTS_MOST = 6, HEAD = 1, BAR = 12, BAR_FROM = 70, WIDE = 50 };
 
 void frequency_free(struct frequency *frequency)
 {
@@ -138,38 +138,62 @@ bool frequency_count(struct frequency *frequency, const struct plan *plan, const
 	return true;
 }
 
+/* In narrow windows counts and shares give way to what is counted. */
+static bool is_narrow(const struct frame *frame)
+{
+	return frame->window.width < WIDE;
+}
+
+/* Where what is counted stands. */
+static int value_column(const struct frame *frame)
+{
+	return is_narrow(frame) ? 20 : frame->window.width >= BAR_FROM ? 40 + BAR : 38;
+}
+
 static void draw_row(struct frame *frame, int y, const struct frequency_row *row, int64_t peak)
 {
 	char text[300], count[32];
 	double share = peak > 0 ? (double)row->at_peak / (double)peak : 0;
 	frame_right(frame, 8, y, ROLE_TEXT, count_text(row->count, count));
-	frame_right(frame, 18, y, ROLE_TEXT, bytes_text(row->bytes, text, sizeof text));
-	frame_right(frame, 28, y, ROLE_TITLE, bytes_text(row->at_peak, text, sizeof text));
+	if (!is_narrow(frame))
+		frame_right(frame, 18, y, ROLE_TEXT, bytes_text(row->bytes, text, sizeof text));
+	frame_right(frame, is_narrow(frame) ? 18 : 28, y, ROLE_TITLE, bytes_text(row->at_peak, text, sizeof text));
 	snprintf(text, sizeof text, "%.1f %%", 100 * share);
-	frame_right(frame, 36, y, ROLE_TEXT, text);
-	bool bar = frame->window.width >= 70;
-	for (int i = 0; bar && i < BAR; i++)
+	if (!is_narrow(frame))
+		frame_right(frame, 36, y, ROLE_TEXT, text);
+	for (int i = 0; frame->window.width >= BAR_FROM && i < BAR; i++)
 		frame_glyph(frame, 38 + i, y, i < (int)(share * BAR + 0.5) ? GLYPH_HEAVY : GLYPH_DOT, i < (int)(share * BAR + 0.5) ? ROLE_LABEL : ROLE_EMPTY);
 	snprintf(text, sizeof text, "%.*s", (int)row->length, row->value);
-	int x = bar ? 40 + BAR : 38;
+	int x = value_column(frame);
 	frame_name(frame, x, y, frame->window.width - x, *text ? ROLE_TEXT : ROLE_FAINT, *text ? text : "(none)");
+}
+
+/* What the keys do, as long as there is room. */
+static void draw_keys(struct frame *frame, int y, bool ops)
+{
+	static const char *const whole[] = { "Enter lists the tensors of a row, o counts by the next field, O counts ops",
+		"Enter lists what they make, o counts by the next field, O counts tensors" };
+	static const char *const brief[] = { "Enter lists a row, o next field, O ops", "Enter lists a row, o next field, O back" };
+	frame_text(frame, 0, y, frame->window.width, ROLE_FAINT, text_cells(whole[ops]) <= frame->window.width ? whole[ops] : brief[ops]);
 }
 
 void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame)
 {
-	int width = frame->window.width, page = frame->window.height - HEAD - 1;
+	int width = frame->window.width, page = frame->window.height - HEAD - 1, x = value_column(frame);
 	frame_right(frame, 8, 0, ROLE_LABEL, frequency->ops ? "ops" : "tensors");
-	frame_right(frame, 18, 0, ROLE_LABEL, frequency->ops ? "they make" : "bytes");
-	frame_right(frame, 28, 0, ROLE_TITLE, "at peak v");
-	frame_right(frame, 36, 0, ROLE_LABEL, "share");
-	frame_text(frame, width >= 70 ? 40 + BAR : 38, 0, width, ROLE_LABEL, row_field_names[frequency->field]);
+	if (!is_narrow(frame)) {
+		frame_right(frame, 18, 0, ROLE_LABEL, frequency->ops ? "they make" : "bytes");
+		frame_right(frame, 36, 0, ROLE_LABEL, "share");
+	}
+	frame_right(frame, is_narrow(frame) ? 18 : 28, 0, ROLE_TITLE, "at peak v");
+	frame_text(frame, x, 0, width - x, ROLE_LABEL, row_field_names[frequency->field]);
 	frequency->top = scroll_to(frequency->top, frequency->selected, frequency->rows, page);
 	for (int i = 0; i < page && frequency->top + (uint32_t)i < frequency->rows; i++) {
 		draw_row(frame, HEAD + i, &frequency->row[frequency->top + (uint32_t)i], plan_peak(plan));
 		if (frequency->top + (uint32_t)i == frequency->selected)
 			frame_mark(frame, (struct rect){ 0, HEAD + i, width, 1 }, MARK_REVERSE);
 	}
-	frame_text(frame, 0, frame->window.height - 1, width, ROLE_FAINT, frequency->ops ? "Enter lists what they make, o counts by the next field, O counts tensors" : "Enter lists the tensors of a row, o counts by the next field, O counts ops");
+	draw_keys(frame, frame->window.height - 1, frequency->ops);
 }
 
 /* "module:/^h\.1(\.|$)/": h.1 and what is in it, but not h.10. */
