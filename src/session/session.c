@@ -57,7 +57,7 @@ struct session {
 	struct question question[QUESTIONS_MOST];   /* about the present scenario */
 	uint32_t questions;
 	struct error problem;       /* why the present scenario has no plan */
-	char message[300];
+	char message[500];
 };
 
 static struct scenario *present(const struct session *session)

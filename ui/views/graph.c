@@ -36,27 +36,33 @@ static void graph_free(void *state)
 
 /* ---- lines -------------------------------------------------------------------------- */
 
-/* The module after m in the tree, not going into m when it is folded. */
-static uint32_t following(const struct graph_view *view, uint32_t m, bool into)
-{
-	const struct module *module = view->tree.module;
-	if (into && module[m].first_child != NONE)
-		return module[m].first_child;
-	while (m != NONE && module[m].next == NONE)
-		m = module[m].parent;
-	return m == NONE ? NONE : module[m].next;
-}
-
-/* Ops of a module stand before its submodules. */
-static void make_lines(struct graph_view *view)
+static void add_ops(struct graph_view *view, uint32_t m)
 {
 	const struct module_tree *tree = &view->tree;
+	if (view->unfolded[m])
+		FOR_ROW(i, &tree->own, m)
+			view->line[view->lines++] = (struct line){ true, tree->own.item[i], tree->module[m].depth + 1 };
+}
+
+/* A module's submodules stand before its own ops: the root of a captured step has a thousand of these. */
+static void make_lines(struct graph_view *view)
+{
+	const struct module *module = view->tree.module;
+	uint32_t m = 0;
 	view->lines = 0;
-	for (uint32_t m = 0; m != NONE; m = following(view, m, view->unfolded[m])) {
-		view->line[view->lines++] = (struct line){ false, m, tree->module[m].depth };
-		if (view->unfolded[m])
-			FOR_ROW(i, &tree->own, m)
-				view->line[view->lines++] = (struct line){ true, tree->own.item[i], tree->module[m].depth + 1 };
+	while (m != NONE) {
+		view->line[view->lines++] = (struct line){ false, m, module[m].depth };
+		if (view->unfolded[m] && module[m].first_child != NONE) {
+			m = module[m].first_child;
+			continue;
+		}
+		add_ops(view, m);
+		while (m != NONE && module[m].next == NONE) {
+			m = module[m].parent;
+			if (m != NONE)
+				add_ops(view, m);
+		}
+		m = m == NONE ? NONE : module[m].next;
 	}
 	if (view->selected >= view->lines)
 		view->selected = view->lines - 1;
