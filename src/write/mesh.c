@@ -105,7 +105,7 @@ static double draw_notes(struct canvas *canvas, const struct device_grid *grid, 
 {
 	struct canvas_key key[GRID_LEVELS];
 	char text[120], word[32];
-	bool beside = width >= BESIDE;
+	bool beside = width >= BESIDE && grid->axes > 0;
 	double x = beside ? width * 0.45 : MARGIN, below = y + (beside ? 0 : LEADING * grid->axes);
 	int keys = GRID_LEVELS - (grid->limit < 0);
 	for (uint32_t i = 0; canvas && i < grid->axes; i++)
