@@ -36,8 +36,6 @@ void help_print_example(enum subcommand_id command)
 /* "given, or 1 to 16777216", "off or on", "none, data, ...". */
 static void values_text(enum knob_id id, char *text, size_t size)
 {
-	static const char *const units[] = { [KNOB_BYTES] = "bytes, such as 24GiB or 24GB", [KNOB_RATE] = "a rate, such as 300GB/s", [KNOB_TIME] = "a time, such as 2us",
-		[KNOB_PERCENT] = "a percentage, such as 5%" };
 	const struct knob *knob = &knobs[id];
 	struct words words = { text, size, 0 };
 	char word[64], normal[64];
@@ -51,7 +49,7 @@ static void values_text(enum knob_id id, char *text, size_t size)
 	if (knob->type == KNOB_NUMBER)
 		words_add(&words, "%lld to %lld", (long long)knob->minimum, (long long)knob->maximum);
 	else if (knob->type != KNOB_CHOICE && knob->type != KNOB_SWITCH)
-		words_add(&words, "%s", units[knob->type]);
+		words_add(&words, "%s", knob_units[knob->type]);
 	words_add(&words, " (%s)", knob_text(id, knob->normal, normal, sizeof normal));
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "knobs.h"
 #include "src/base/nearest.h"
@@ -94,6 +95,9 @@ char *knob_word_help(enum knob_id knob, int64_t value, char *text, size_t size)
 
 /* ---- units ------------------------------------------------------------------------- */
 
+const char *const knob_units[] = { [KNOB_CHOICE] = NULL, [KNOB_SWITCH] = NULL, [KNOB_NUMBER] = NULL, [KNOB_BYTES] = "bytes, such as 24GiB or 24GB",
+	[KNOB_RATE] = "a rate, such as 300GB/s", [KNOB_TIME] = "a time, such as 2us", [KNOB_PERCENT] = "a percentage, such as 5%" };
+
 struct scale { const char *name; double scale; };
 
 static const struct scale byte_units[] = {
@@ -129,7 +133,7 @@ static bool parse_quantity(const char *text, const struct scale *units, int64_t 
 		end++;
 	double scale = 1;
 	if (*end) {
-		while (units && units->name && strcmp(units->name, end) != 0)
+		while (units && units->name && strcasecmp(units->name, end) != 0)   /* KB, gib */
 			units++;
 		if (!units || !units->name)
 			return false;
@@ -226,8 +230,9 @@ enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct
 		return OK;
 	}
 	char low[40], high[40];
-	return fail(error, BAD_INPUT, "%s=%.60s: expected %s%sa value from %s to %s", knob->name, text, knob->words ? knob->words : "",
-		knob->words ? " or " : "", knob_text(id, knob->minimum, low, sizeof low), knob_text(id, knob->maximum, high, sizeof high));
+	const char *units = knob_units[knob->type] ? knob_units[knob->type] : "a value";
+	return fail(error, BAD_INPUT, "%s=%.60s: expected %s%s%s%s from %s to %s", knob->name, text, knob->words ? knob->words : "",
+		knob->words ? " or " : "", units, knob_units[knob->type] ? "," : "", knob_text(id, knob->minimum, low, sizeof low), knob_text(id, knob->maximum, high, sizeof high));
 }
 
 char *knob_text(enum knob_id id, int64_t value, char *text, size_t size)

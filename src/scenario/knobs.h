@@ -114,6 +114,8 @@ struct knob {
 	int64_t minimum, maximum, normal;
 };
 extern const struct knob knobs[KNOB_COUNT];
+/* By enum knob_type, what a value looks like: "bytes, such as 24GiB or 24GB"; NULL for words and plain numbers. */
+extern const char *const knob_units[];
 
 /* The knob of that name ('-' and '_' are alike), or KNOB_COUNT. */
 enum knob_id knob_find(const char *name);
