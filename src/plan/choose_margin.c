@@ -8,6 +8,7 @@
 #define REFINE_ROUNDS 8     /* of recomputation: more where the layout's part was a bad guess */
 #define FINE 200            /* limits are told apart by so small a part of the cap */
 #define NEAR 64             /* a plan that uses the cap but for so small a part of it */
+#define KEPT 20             /* heuristics' plan that is above the cap by more has no chance */
 #define CLOSE 500           /* or takes so small a part longer than one above the cap is good enough */
 
 bool starts_without_cap(const struct scenario *scenario)
@@ -148,9 +149,50 @@ static struct plan *refine(const struct planning *planning, struct plan *first, 
 	return best;
 }
 
+static bool reruns_in(const struct graph *graph)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (graph->op[op].recomputed)
+			return true;
+	return false;
+}
+
+static bool runs_again(const struct plan *plan)
+{
+	const struct pipelined *pipelined = plan->transformed->pipelined;
+	bool again = reruns_in(plan->graph);
+	for (uint32_t r = 0; pipelined && r < pipelined->ranks && !again; r++)
+		again = reruns_in(pipelined->rank[r].graph);
+	return again;
+}
+
+/* recompute=auto where something runs again: the step with all kept, whose planned order may well keep a cap that the program's doesn't. Takes the plan over. */
+static struct plan *try_keeping(const struct planning *planning, struct plan *plan, bool quick, uint32_t *compared)
+{
+	int64_t budget = scenario_budget(planning->scenario);
+	struct plan_wish wish = { .margin = -budget };
+	if (budget < 0 || plan->limited || planning->error->status != OK || !(runs_again(plan) || plan_extra_time(plan) > 0))
+		return plan;
+	struct plan *kept = plan_once(planning, &wish, true);
+	bool may = kept && !runs_again(kept) && plan_verdict(kept).fits != FITS_NO && plan_needs(kept) <= budget + budget / KEPT;
+	if (may && !quick) {
+		plan_release(kept);
+		kept = plan_once(planning, &wish, false);
+		++*compared;
+	}
+	bool better = may && kept && is_better(kept, plan, budget);
+	plan_release(better ? plan : kept);
+	return better ? kept : plan;
+}
+
+static struct plan *fit_recomputation(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
+{
+	return try_keeping(planning, refine(planning, first, quick, compared), quick, compared);
+}
+
 struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
 {
-	struct plan *best = (planning->scenario->value[K_recompute] == RECOMPUTE_AUTO ? refine : rounds)(planning, first, quick, compared);
+	struct plan *best = (planning->scenario->value[K_recompute] == RECOMPUTE_AUTO ? fit_recomputation : rounds)(planning, first, quick, compared);
 	enum status status = planning->error->status;
 	best->limited |= status == CANCELLED;
 	if (status != NO_MEMORY && status != LIMIT) {

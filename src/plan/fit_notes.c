@@ -14,7 +14,7 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, int64_t lef
 {
 	double step = (double)(fitted->total > 0 ? fitted->total : 1), giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
 	char margin[32];
-	const char *less = left ? " less what the layout may add" : "", *among = left ? " that leaves the layout as much" : "";
+	const char *less = left > 0 ? " less what the layout may add" : "", *among = left > 0 ? " that leaves the layout as much" : "";
 	if (fitted->impossible)
 		note(notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s", fitted->step->op[fitted->certificate.op].name, less);
 	else if (fitted->replayed > fitted->cap && !goes_back(fitted->step))
@@ -27,7 +27,7 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, int64_t lef
 	if (fitted->extra > fitted->stall)
 		note(notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)(fitted->extra - fitted->stall) / step,
 			(double)(fitted->extra - fitted->stall) / 1e9, !fitted->proved || fitted->away > 0 ? "" : *among ? ", proved least of what leaves the layout as much" : ", proved least");
-	if (left && fitted->replayed <= fitted->cap)
+	if (left > 0 && fitted->replayed <= fitted->cap)
 		note(notes, "that leaves %s of the memory cap to what the layout adds", bytes_text(left, margin, sizeof margin));
 	if (fitted->bound > 0 && !fitted->proved)
 		note(notes, "any order with any recomputation%s takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms", among, 100 * (double)fitted->bound / step, giga);

@@ -147,6 +147,16 @@ static enum status consider_published(struct stage_context *stage, struct fit_so
 	return status;
 }
 
+/* Whether the step itself is the plan: nothing runs again, and either its own order keeps the cap or another one is sought anyway. */
+static bool keeps_all(struct fit_solver *solver, const struct fit_plan *plan, const struct scenario *scenario, int64_t cap)
+{
+	int64_t order = scenario->value[K_order];
+	for (uint32_t s = 0; s < solver->step.storages; s++)
+		if (solver->step.droppable[s] && plan->state[s] != FIT_KEEP)
+			return false;
+	return plan->extra == 0 && (order == ORDER_BEST || order == ORDER_FAST || (fit_play(&solver->replay, &solver->base[1], plan->state) == OK && solver->replay.peak <= cap));
+}
+
 static struct graph *solve(struct stage_context *stage, const struct scenario *scenario, const struct activations *activations, int64_t cap,
 	struct fitted *fitted, struct error *error)
 {
@@ -164,7 +174,9 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	status = status == OK ? fit_solve(&solver, cap, &options, stage->control, &plan) : status;
 	if (status == OK && !plan.proved && !plan.impossible)
 		status = consider_published(stage, &solver, activations, cap, &options, &plan);
-	if (status == OK)
+	if (status == OK && keeps_all(&solver, &plan, scenario, cap))
+		graph = graph_retain(fitted->step);
+	else if (status == OK)
 		graph = fit_plan_graph(&solver, &plan, error);
 	else
 		fail(error, status, status == NO_MEMORY ? "out of memory" : "stopped");
@@ -409,7 +421,7 @@ void fit_times_key_add(struct key *key, const struct scenario *scenario)
 
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_memory, K_reserve, K_alignment, K_workspace, K_random, K_offload, K_host_memory };
+	static const enum knob_id read[] = { K_memory, K_reserve, K_alignment, K_workspace, K_random, K_offload, K_host_memory, K_order };
 	fit_times_key_add(key, scenario);
 	add_knobs(key, scenario, read, sizeof read / sizeof *read);
 	for (uint32_t i = 0; i < scenario->pins; i++)

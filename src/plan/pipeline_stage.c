@@ -574,8 +574,8 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 
 static int64_t cap_of(const struct scenario *scenario, const struct plan_wish *wish)
 {
-	int64_t cap = scenario_budget(scenario), margin = wish->margin > 0 ? wish->margin : 0;
-	return cap > margin ? cap - margin : 0;
+	int64_t cap = scenario_budget(scenario);
+	return cap > wish->margin ? cap - wish->margin : 0;
 }
 
 /* Cut again with what runs again; lowers the caps of ranks that are above in program order. */

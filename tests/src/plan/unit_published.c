@@ -18,7 +18,7 @@ static const char *const words[] = { "none", "selective", "full", "sqrt", "layer
 	"knapsack:25%", "knapsack:40%", "knapsack:50%", "knapsack:60%", "knapsack:75%", "knapsack:90%", "knapsack:100%" };
 #define WORDS (sizeof words / sizeof *words)
 
-struct point { int64_t needs, extra, bound; };
+struct point { int64_t needs, extra, bound, time; };
 
 /* needs: INT64_MAX where the strategy can't be played on this step. */
 static struct point plan_of(struct planner *planner, struct graph *graph, const char *word, int64_t cap)
@@ -26,7 +26,7 @@ static struct point plan_of(struct planner *planner, struct graph *graph, const 
 	struct scenario scenario;
 	struct error error = { 0 };
 	char text[160];
-	struct point point = { INT64_MAX, INT64_MAX, 0 };
+	struct point point = { INT64_MAX, INT64_MAX, 0, 0 };
 	scenario_init(&scenario);
 	snprintf(text, sizeof text, "recompute=%s", word);
 	for (char *next, *at = strtok_r(text, " ", &next); at; at = strtok_r(NULL, " ", &next))
@@ -37,7 +37,7 @@ static struct point plan_of(struct planner *planner, struct graph *graph, const 
 	cr_assert(plan || error.status == BAD_INPUT, "%s: %s", word, error.text);
 	if (plan) {
 		const struct fitted *fitted = plan->transformed->fitted;
-		point = (struct point){ plan_needs(plan), fitted ? fitted->extra : 0, fitted ? fitted->bound : 0 };
+		point = (struct point){ plan_needs(plan), fitted ? fitted->extra : 0, fitted ? fitted->bound : 0, plan->speed.time };
 	}
 	plan_release(plan);
 	scenario_done(&scenario);
@@ -136,7 +136,7 @@ Test(published, less_memory_takes_no_less_time_in_poor_orders)
 	int64_t step = test_rounds(40, 20);
 	for (size_t i = 0; i < test_rounds(1, sizeof poor / sizeof *poor); i++) {
 		struct planner planner = { .store = store_new() };
-		struct point last = { INT64_MAX, INT64_MAX, 0 };
+		struct point last = { INT64_MAX, INT64_MAX, 0, 0 };
 		for (int64_t cap = test_rounds(236, 120); cap < 300; cap += step) {
 			char setting[120];
 			snprintf(setting, sizeof setting, "auto train=eager optimizer=sgd device=a100-40gb %s", poor[i]);
@@ -146,6 +146,26 @@ Test(published, less_memory_takes_no_less_time_in_poor_orders)
 			last = point;
 		}
 		cr_assert_lt(last.extra, 200000000, "%s: %lld ps", poor[i], (long long)last.extra);
+		planner_done(&planner);
+	}
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Of a device's graph and of pipeline ranks the program's order may be above a cap that the planned one keeps. */
+Test(published, what_fits_as_it_is_runs_nothing_again)
+{
+	static const char *const split[] = { "devices=4 strategy=megatron", "devices=2 pp=2 microbatches=2" };
+	struct graph *graph = fit_model("llama", 2);
+	for (size_t i = 0; i < sizeof split / sizeof *split; i++) {
+		struct planner planner = { .store = store_new() };
+		char setting[120];
+		snprintf(setting, sizeof setting, "none %s", split[i]);
+		struct point kept = plan_of(&planner, graph, setting, 0);
+		snprintf(setting, sizeof setting, "auto %s", split[i]);
+		struct point point = plan_of(&planner, graph, setting, kept.needs + kept.needs / 1000);
+		cr_assert_eq(point.needs, kept.needs, "%s: %lld, not %lld bytes", split[i], (long long)point.needs, (long long)kept.needs);
+		cr_assert_eq(point.time, kept.time, "%s: %lld, not %lld ps", split[i], (long long)point.time, (long long)kept.time);
 		planner_done(&planner);
 	}
 	graph_release(graph);
