@@ -1,11 +1,13 @@
 /* speed.c: verifies how fast a plan file says that its step is. */
 #include <jansson.h>
 #include <math.h>
+#include <string.h>
 
 #include "speed.h"
 #include "src/plan/pipelined.h"
 #include "src/plan/plan_time.h"
 #include "src/plan/speed.h"
+#include "src/scenario/device_figures.h"
 #include "src/scenario/shard_mesh.h"
 
 /* digits: those behind the point that the file has. */
@@ -120,6 +122,14 @@ static enum status expect_work(struct check *check, int64_t work)
 	return json_is_null(check_member(check, "speed", "flops")) ? OK : check_wrong(check, "speed.flops must be null");
 }
 
+/* What times rest on. */
+static enum status expect_source(struct check *check)
+{
+	char text[700];
+	const char *said = json_string_value(check_member(check, "speed", "rests_on"));
+	return said && strcmp(said, device_reached_text(&check->asked, text, sizeof text)) == 0 ? OK : check_wrong(check, "speed.rests_on must be \"%s\"", text);
+}
+
 /* Of a step that isn't split: simulated in the file's order. Else as the file has it, which was verified; but for passes. */
 static enum status step_time(struct check *check, int64_t *total)
 {
@@ -165,6 +175,8 @@ enum status check_speed(struct check *check)
 		status = expect_amount(check, amounts[i].key, amounts[i].value);
 	if (status == OK)
 		status = expect_work(check, work_of(check, microbatches));
+	if (status == OK)
+		status = expect_source(check);
 	if (status == OK)
 		check_passed(check, "how fast the step is: its products and inputs, summed anew");
 	return status;

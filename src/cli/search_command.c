@@ -10,6 +10,7 @@
 #include "src/configs/calibrate.h"
 #include "src/configs/planned.h"
 #include "src/configs/ranking.h"
+#include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
 #include "help.h"
 #include "options.h"
@@ -162,6 +163,8 @@ static void print_text(const struct search *search, FILE *file, const struct con
 		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
 	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit, of %u sets of degrees; the fastest of each set first\n", request->batch, list->fitting,
 		list->entries, list->leading);
+	if (search->scenario.value[K_device] != DEVICE_NONE)
+		fprintf(file, "times rest on: %s\n", device_reached_text(&search->scenario, assumed, sizeof assumed));
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
 	if (shown > 0)
 		fprintf(file, "            estimated                    planned               estimated ranks:\nrow        time     worst rank         time     worst rank"

@@ -38,7 +38,7 @@ static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, FITTED,
 	"not fitted: no measurements, as fitted to A100" };
 static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 }, { 16 * G, 700 }, { 128 * G, 700 } } },
 	{ { { 1 * M, 700 }, { 50 * M, 700 }, { 1 * G, 700 }, { 16 * G, 700 } } }, { { { 128000, 700 }, { 2 * M, 700 }, { 20 * M, 700 }, { 100 * M, 700 } } },
-	700, 900, 1000, 1000, 1000, 1000, 1000, 1000, "no measurements: 70 % of the peaks" };
+	700, 900, 1000, 1000, 1000, 1000, 1000, 1000, "not fitted: no measurements, 70 % of the peaks" };
 
 /* ---- presets ---------------------------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 
 #include "src/plan/host_pool.h"
 #include "src/plan/verdict.h"
+#include "src/scenario/device_figures.h"
 #include "factors.h"
 #include "src/read/card.h"
 #include "src/read/native.h"
@@ -293,6 +294,7 @@ static void write_speed(const struct plan *plan, struct json *json)
 	const struct plan_speed *speed = &plan->speed;
 	double rate = plan_speed_rate(speed);
 	int64_t flops = plan_flops(plan);
+	char text[700];
 	json_new_line(json, 1);
 	json_open_object(json, "speed");
 	if (speed->time >= 0)
@@ -313,6 +315,7 @@ static void write_speed(const struct plan *plan, struct json *json)
 	else
 		json_write_null(json, "flops");
 	write_amount(json, "model_flops", speed->model_flops);
+	json_write_text(json, "rests_on", device_reached_text(&plan->scenario, text, sizeof text));
 	if (speed->mfu >= 0)
 		json_write_real(json, "mfu", speed->mfu, 9);
 	else

@@ -6,6 +6,8 @@
 #include "src/plan/host_pool.h"
 #include "src/read/card.h"
 #include "src/plan/verdict.h"
+#include "src/scenario/device_figures.h"
+#include "src/scenario/own_device.h"
 #include "src/plan/idle.h"
 #include "pipeline_json.h"
 #include "report.h"
@@ -70,6 +72,14 @@ static void write_speed(const struct plan *plan, FILE *stream)
 		fprintf(stream, "products take %.1f %% of the peak (MFU)\n", 100 * speed->mfu);
 	else
 		fputs("what is reached of the peak is not known\n", stream);
+}
+
+/* What times rest on, where a device is named: not every preset is fitted to measurements. */
+static void write_device(const struct plan *plan, FILE *stream)
+{
+	char text[700];
+	if (plan->scenario.value[K_device] != DEVICE_NONE)
+		fprintf(stream, "  %-22s %s: %s\n", "times rest on", scenario_device_name(&plan->scenario), device_reached_text(&plan->scenario, text, sizeof text));
 }
 
 /* What was searched, and how far the estimate is from the least that is possible. */
@@ -194,6 +204,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	line(stream, "caching allocator", plan_caching(plan), remark);
 	write_verdict(plan, stream);
 	write_speed(plan, stream);
+	write_device(plan, stream);
 	if (plan->transformed->fitted && plan->transformed->fitted->away > 0)
 		fprintf(stream, "  %-22s %12.3f ms    computation waits so long for copies to and from the host, in this order\n", "waits for the host", (double)plan->stall * 1e-9);
 	for (const char *at = plan->transformed->notes; *at; at += strcspn(at, "\n") + 1)

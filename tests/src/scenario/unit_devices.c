@@ -180,6 +180,27 @@ Test(devices, inner_axes_fill_nodes_first)
 	MESH_OF(&mesh, BAD_INPUT, "devices=4", "tp=1048576", "cp=1048576", "ep=1048576", "pp=1048576");
 }
 
+/* The presets of which measured steps are known, and what is said of the others. */
+Test(devices, what_is_not_fitted_is_said_to_be)
+{
+	static const enum device fitted[] = { DEVICE_A100_40, DEVICE_A100_80, DEVICE_H100_80, DEVICE_H100_96, DEVICE_B200_180 };
+	char text[700];
+	for (int i = DEVICE_NONE + 1; i < DEVICE_COUNT; i++) {
+		struct scenario scenario;
+		struct error error;
+		bool known = false;
+		for (size_t f = 0; f < sizeof fitted / sizeof *fitted; f++)
+			known |= (int)fitted[f] == i;
+		scenario_init(&scenario);
+		scenario.value[K_device] = i;
+		device_reached_text(&scenario, text, sizeof text);
+		cr_expect_eq(strncmp(text, "not fitted", 10) != 0, known, "%s: %s", device_preset((enum device)i).name, text);
+		cr_assert_eq(scenario_pin(&scenario, "figure launch 3us", &error), OK);
+		cr_expect(strstr(device_reached_text(&scenario, text, sizeof text), "your own: launch; the others: "), "%s", text);
+		scenario_done(&scenario);
+	}
+}
+
 /* Every figure of every preset is written, read, and written again alike; a pin has it. */
 Test(devices, figures_are_read_as_they_are_written)
 {
