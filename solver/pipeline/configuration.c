@@ -27,7 +27,7 @@ static int64_t share(int64_t bytes, uint32_t devices)
 static void add_states(const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
 {
 	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
-		uint32_t group = config_group(config, class);
+		uint32_t group = config_shards(config, class);
 		memory->parameters += sign * share(states->parameter[class], config->zero >= 3 ? group : 1);
 		memory->gradients += sign * share(states->gradient[class], config->zero >= 2 ? group : 1);
 		memory->optimizer += sign * share(states->optimizer[class], config->zero >= 1 ? group : 1);
@@ -50,7 +50,7 @@ static int64_t larger(int64_t a, int64_t b)
 /* Parameters lie in shards and are gathered to be read. */
 static bool gathers(const struct config *config)
 {
-	return config->zero >= 3 && config->dp * config->cp * config->ep > 1;
+	return config->zero >= 3 && config->dp * config->cp * config->ep > (config->replicate > 1 ? config->replicate : 1);
 }
 
 static bool splits(const struct config *config)
@@ -101,7 +101,7 @@ static int64_t waiting_of(const struct config *config, const struct block_cost *
 {
 	int64_t sum = 0;
 	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
-		int64_t reduced = share(cost->states.gradient[class], config->zero >= 2 ? config_group(config, class) : 1);
+		int64_t reduced = share(cost->states.gradient[class], config->zero >= 2 ? config_shards(config, class) : 1);
 		sum += reduced < cost->waiting[class] ? reduced : cost->waiting[class];
 	}
 	return sum;
@@ -145,7 +145,9 @@ static void add_block(const struct config_model *model, const struct config *con
 	if (in_flight.between > 1)     /* the gradients of the microbatch at hand come and go */
 		memory->activations += (in_flight.between - 1) * cost->between;
 	memory->activations -= overheads->small ? 0 : in_flight.weight * cost->saved_small;
-	if (overheads->gathered && gathers(config) && !config_sums_gradients(config))
+	if (config->keeps && overheads->gathered && gathers(config))
+		memory->gathered += reads_of(&cost->forward_reads);
+	else if (overheads->gathered && gathers(config) && !config_sums_gradients(config))
 		memory->gathered = larger(memory->gathered, larger(reads_of(&cost->forward_reads), reads_of(&cost->backward_reads)));
 }
 
@@ -170,7 +172,8 @@ static int64_t cached_gradients(const struct config_model *model, const struct c
 /* Groups of devices that a device has buffers for. */
 static int64_t groups_of(const struct config *config)
 {
-	return (config->dp > 1) + (config->tp > 1) + (config->pp > 1) + (config->cp > 1) + (config->ep > 1);
+	uint32_t copies = config->replicate > 1 ? config->replicate : 1;
+	return (config->dp / copies > 1) + (copies > 1) + (config->tp > 1) + (config->pp > 1) + (config->cp > 1) + (config->ep > 1);
 }
 
 static void add_overheads(const struct config *config, const struct overheads *overheads, struct rank_memory *memory)
@@ -425,7 +428,7 @@ static int64_t update_time(const struct config_model *model, const struct config
 	int64_t sum = 0;
 	for (uint32_t b = begin; b < end; b++)
 		for (uint32_t class = 0; class < STATE_CLASSES; class++)
-			sum += shared_update(model->cost[b].update[class], config->zero >= 1 ? config_group(config, class) : 1);
+			sum += shared_update(model->cost[b].update[class], config->zero >= 1 ? config_shards(config, class) : 1);
 	return sum;
 }
 

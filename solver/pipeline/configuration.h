@@ -15,6 +15,8 @@ struct config {
 	uint32_t microbatches;      /* of a step */
 	uint32_t chunks;            /* of a rank: above 1 interleaved, or 2 in a V */
 	uint8_t sp, zero, schedule, recompute;
+	bool keeps;                 /* ZeRO stage 3: what the forward pass gathered stays for the backward pass */
+	uint32_t replicate;         /* of dp so many groups hold copies of states: hybrid sharding; 0 is 1 */
 };
 
 /* What real runs need beside the graph's tensors; all may be zero. */

@@ -1,9 +1,15 @@
 /* exposed.c: what of the collectives of states computation doesn't hide. */
 #include "exposed.h"
 
-uint32_t config_group(const struct config *config, uint32_t class)
+/* Devices that share the states of a class of parameters. */
+static uint32_t config_group(const struct config *config, uint32_t class)
 {
 	return config->dp * (class & WHOLE_ON_CONTEXT ? config->cp : 1) * (class & WHOLE_ON_EXPERTS ? config->ep : 1);
+}
+
+uint32_t config_shards(const struct config *config, uint32_t class)
+{
+	return config_group(config, class) / (config->zero > 0 && config->replicate > 1 ? config->replicate : 1);
 }
 
 bool config_sums_gradients(const struct config *config)
@@ -16,14 +22,14 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* The devices that share a class's states, as one axis outside those that cut it. */
-static struct mesh_axis group_axis(const struct config_model *model, const struct config *config, uint32_t class)
+/* An axis of so many devices outside others. */
+static struct mesh_axis axis_outside(const struct config_model *model, uint32_t size, uint32_t inside)
 {
-	uint32_t group = config_group(config, class), inside = config->tp * config->cp * config->ep * config->dp / group, near = 1;
-	for (uint32_t i = 2; i <= group && (uint64_t)i * inside <= model->devices_per_node; i++)
-		if (group % i == 0)
+	uint32_t near = 1;
+	for (uint32_t i = 2; i <= size && (uint64_t)i * inside <= model->devices_per_node; i++)
+		if (size % i == 0)
 			near = i;
-	return (struct mesh_axis) { .size = group, .near_size = near, .near = model->machine->near, .far = model->machine->far };
+	return (struct mesh_axis) { .size = size, .near_size = near, .near = model->machine->near, .far = model->machine->far };
 }
 
 /* What is left of collectives behind a pass of so much computation. */
@@ -43,7 +49,8 @@ struct state_traffic { int64_t once, updated, forward, gather, each; };   /* for
 
 static void add_traffic(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end, uint32_t class, struct state_traffic *traffic)
 {
-	struct mesh_axis axis = group_axis(model, config, class);
+	uint32_t group = config_group(config, class), shards = config_shards(config, class), inside = config->tp * config->cp * config->ep * config->dp / group;
+	struct mesh_axis axis = axis_outside(model, shards, inside), copies = axis_outside(model, group / shards, inside * shards);
 	int64_t parameters = 0, gradients = 0, forward = 0, backward = 0;
 	uint32_t count = 0, forwards = 0, backwards = 0;
 	for (uint32_t b = begin; b < end; b++) {
@@ -57,12 +64,14 @@ static void add_traffic(const struct config_model *model, const struct config *c
 		backwards += cost->backward_reads.count[class];
 	}
 	int64_t scatter = collectives_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients, count);
+	if (group > shards)      /* between the groups each device's share */
+		scatter += collectives_time(&copies, COLLECTIVE_ALL_REDUCE, gradients / shards, count);
 	traffic->once += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, gradients, count) : config->zero == 1 ? scatter : 0;
 	traffic->updated += config->zero == 1 || config->zero == 2 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, parameters, count) : 0;
 	traffic->forward += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, forward, forwards) : 0;
 	/* nobody has room for whole gradients: every microbatch's are reduced at once */
 	traffic->each += config->zero >= 2 ? scatter : 0;
-	traffic->gather += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, backward, backwards) : 0;
+	traffic->gather += config->zero >= 3 && !config->keeps ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, backward, backwards) : 0;
 }
 
 /* Where nothing is repeated, block by block: one stream for these collectives beside the passes. What a block reads is gathered from when the block before begins;

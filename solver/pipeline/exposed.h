@@ -7,8 +7,8 @@
 
 #include "configuration.h"
 
-/* Devices that share the states of a class of parameters. */
-uint32_t config_group(const struct config *config, uint32_t class);
+/* Devices that cut the states of a class of parameters: all that share them, or a group's where groups hold copies. */
+uint32_t config_shards(const struct config *config, uint32_t class);
 
 /* Gradients are added up over microbatches, and wait for the pipeline's end. Where neither is, updates may run as soon as they can. */
 bool config_sums_gradients(const struct config *config);

@@ -447,6 +447,12 @@ static void note_idle(const struct search *search)
 	for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
 		if (search->set[idle[i]] && search->scenario.value[idle[i]] != knobs[idle[i]].normal)
 			fprintf(stderr, "note: %s has no effect in a search\n", knobs[idle[i]].name);
+	static const enum knob_id planned[] = { K_reduce_dtype, K_prefetch, K_offload, K_accumulation };
+	for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+		if (search->scenario.value[planned[i]] != knobs[planned[i]].normal)
+			fprintf(stderr, "note: %s changes planned rows alone, not estimated ones, by which rows are ranked\n", knobs[planned[i]].name);
+	if (search->scenario.value[K_recompute] >= RECOMPUTE_AUTO)
+		fprintf(stderr, "note: a search tries recompute=none, selective, full and products; others are known only where they are planned\n");
 	if (search->overheads.inside > 0 && search->planned > 0)
 		fprintf(stderr, "note: inside=%u%% shortens estimated steps alone; planned ones wait for the whole of each collective inside a layer\n", search->overheads.inside / 10);
 }

@@ -155,6 +155,9 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 {
 	const struct config_request *request = searching->request;
 	enum status status = OK;
+	config.replicate = request->replicate;
+	if (config.replicate > 1 && config.dp % config.replicate != 0)
+		return OK;
 	for (int schedule = 0; schedule < SCHEDULE_COUNT && status == OK; schedule++)
 		for (uint32_t least = schedule == SCHEDULE_INTERLEAVED || schedule_folded((enum schedule)schedule) ? 2 : 1, chunks = least;
 		     chunks <= (schedule == SCHEDULE_INTERLEAVED ? CHUNKS_MAX : least); chunks++)
@@ -167,6 +170,7 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 				config.schedule = (uint8_t)schedule;
 				config.chunks = chunks;
 				config.zero = (uint8_t)zero;
+				config.keeps = zero == 3 && request->keeps;
 				status = evaluate(searching, &config);
 			}
 	return status;

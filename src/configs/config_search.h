@@ -35,6 +35,8 @@ struct config_request {
 	struct overheads overheads;
 	bool eager;                  /* the machine's traffic of eager kernels counts */
 	bool padding;                /* as the knob */
+	bool keeps;                  /* ZeRO stage 3 without reshard_after_forward */
+	uint32_t replicate;          /* groups with copies of states; 0 is 1 */
 	bool even;                   /* pipelines are cut into equal numbers of layers */
 	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. */
 	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;

@@ -304,4 +304,6 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->padding = source->scenario->value[K_padding];
 	request->repeat = source->repeat;
 	request->eager = source->preset && !source->asked.fused;
+	request->replicate = (uint32_t)source->scenario->value[K_replicate];
+	request->keeps = !source->scenario->value[K_reshard_after_forward];
 }

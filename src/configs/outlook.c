@@ -63,7 +63,8 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 		return status;
 	*config = (struct config) { .dp = (uint32_t)degrees.dp, .tp = (uint32_t)degrees.tp, .pp = (uint32_t)degrees.pp, .cp = (uint32_t)degrees.cp,
 		.ep = (uint32_t)degrees.ep, .microbatches = (uint32_t)value[K_microbatches], .schedule = (uint8_t)value[K_schedule], .chunks = 1,
-		.recompute = (uint8_t)value[K_recompute], .zero = (uint8_t)value[K_zero] };
+		.recompute = (uint8_t)value[K_recompute], .zero = (uint8_t)value[K_zero],
+		.replicate = (uint32_t)scenario_copies(scenario), .keeps = !value[K_reshard_after_forward] };
 	if (mesh)
 		take_mesh(scenario, mesh, config);
 	int64_t batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : batch_of(units);

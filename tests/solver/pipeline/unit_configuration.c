@@ -113,6 +113,17 @@ Test(configuration, zero_stages_are_exact)
 		config_rank_memory(&model, &config, &none, first, 0, &memory);
 		cr_expect_float_eq((double)memory.total / 1e9, gigabytes[zero], 1e-6, "ZeRO-%d: %.6f GB", zero, (double)memory.total / 1e9);
 	}
+	/* hybrid sharding: four groups of 16 that hold copies; without shards there is nothing to copy */
+	struct config hybrid = { .dp = 64, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .zero = 3, .replicate = 4 };
+	struct overheads nothing = { 0 }, buffers = { .communication = 1 };
+	struct rank_memory copied;
+	config_rank_memory(&model, &hybrid, &nothing, first, 0, &copied);
+	cr_expect_eq(copied.total, INT64_C(120000000000) / 16);
+	config_rank_memory(&model, &hybrid, &buffers, first, 0, &copied);
+	cr_expect_eq(copied.communication, 2, "with those that share states, and with their copies");
+	hybrid.zero = 0;
+	config_rank_memory(&model, &hybrid, &nothing, first, 0, &copied);
+	cr_expect_eq(copied.total, INT64_C(120000000000));
 	/* experts are not shared by the expert axis, dense parameters are */
 	struct config config = { .dp = 4, .tp = 1, .pp = 1, .cp = 2, .ep = 8, .chunks = 1, .microbatches = 1, .zero = 1 };
 	struct overheads none = { 0 };
