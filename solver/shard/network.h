@@ -77,8 +77,8 @@ void network_free(struct network *network);
 /* Makes memory the cost: the bytes that a device keeps. Usage is then 0. */
 void network_weigh_memory(struct network *network);
 
-/* Drops a strategy if another one of its node is never worse, whatever the other nodes choose. An optimum is left. */
-enum status network_prune(struct network *network);
+/* Drops a strategy if another one of its node is never worse, whatever the other nodes choose. An optimum is left. control: may be NULL. CANCELLED; NO_MEMORY. */
+enum status network_prune(struct network *network, struct control *control);
 
 /* A plan's choices as a sharding. base: decides on axes that weren't free; may be NULL. OK or NO_MEMORY. */
 enum status network_decode(const struct network *network, const struct chain_plan *plan, const struct sharding *base, struct sharding *sharding);

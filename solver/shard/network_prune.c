@@ -2,44 +2,36 @@
  *
  * Dead-end elimination (Desmet et al., Nature 356, 1992) with Goldstein's criterion: s goes where for some t cost(t) - cost(s) plus, for each edge,
  * the most that t pays more than s is not above zero, and t takes no more memory. Most pairs are told apart by a witness on each edge: what t
- * pays more where s pays least is no more than the most. A node is looked at again only where something beside it went since.
+ * pays more where s pays least is no more than the most. Others are told apart as soon as the most on some edges and the witnesses on the rest are
+ * above zero. A node is looked at again only where something beside it went since.
  */
 #include <string.h>
 
 #include "network_build.h"
 
+/* An edge of the node at hand, seen from it. */
+struct side {
+	int64_t *pay;                  /* [own strategies * others] what the pair costs; others that are gone are forbidden */
+	uint32_t others;               /* strategies of the neighbour that are left, and those that went since the node is looked at */
+	int64_t times;                 /* edges of a copy of the node */
+	bool sometimes, loop, step;    /* may be missing in some copies; leads to the node itself, to that of the copy before */
+	uint32_t witness;              /* the neighbour's strategy with which the one at hand pays least */
+	uint32_t last;                 /* ... that last told two apart */
+	int64_t low;                   /* what the witness shows that t pays more */
+};
+
 struct pruning {
 	struct network *network;
 	struct csr near;               /* node -> 2 * edge, and 1 where the node is its "to" */
 	bool *gone;                    /* [choices] */
-	uint32_t *witness;             /* [edges of a node] the neighbour's strategy with which the one at hand pays least */
-	bool witnessed;                /* there is one on every edge */
+	struct side *side;             /* [edges of the node] */
+	uint32_t sides;
+	bool witnessed;                /* there is a witness on every edge */
 	uint32_t *looked, *lost, time; /* [nodes] when it was last looked at, and lost a strategy */
+	int64_t *room;                 /* for the tables of the sides */
+	size_t rooms;
 	uint32_t dropped;
 };
-
-static int64_t pair_of(const struct shard_chain *chain, const struct chain_edge *edge, bool is_from, uint32_t own, uint32_t other)
-{
-	uint32_t columns = chain->first[edge->to + 1] - chain->first[edge->to];
-	return chain->pair[edge->table + (is_from ? (size_t)own * columns + other : (size_t)other * columns + own)];
-}
-
-/* The most that t pays more than s on an edge; SHARD_FORBIDDEN where s may and t may not. */
-static int64_t most_more(const struct pruning *pruning, const struct chain_edge *edge, bool is_from, uint32_t s, uint32_t t)
-{
-	const struct shard_chain *chain = &pruning->network->chain;
-	uint32_t other = is_from ? edge->to : edge->from;
-	int64_t most = INT64_MIN;
-	for (uint32_t i = 0; i < chain->first[other + 1] - chain->first[other]; i++) {
-		int64_t of_s = pair_of(chain, edge, is_from, s, i), of_t = pair_of(chain, edge, is_from, t, i);
-		if (pruning->gone[chain->first[other] + i] || of_s >= SHARD_FORBIDDEN)
-			continue;
-		if (of_t >= SHARD_FORBIDDEN)
-			return SHARD_FORBIDDEN;
-		most = of_t - of_s > most ? of_t - of_s : most;
-	}
-	return most;
-}
 
 /* True where an edge may be missing in some copies of the node. */
 static bool sometimes(const struct chain_edge *edge, bool is_from)
@@ -55,76 +47,139 @@ static int64_t times(const struct shard_chain *chain, const struct chain_edge *e
 	return own != CHAIN_EVERY && far == CHAIN_EVERY ? chain->copies[chain->segment[is_from ? edge->to : edge->from]] : 1;
 }
 
-/* Where s pays least on each edge. */
-static void find_witnesses(struct pruning *pruning, uint32_t node, uint32_t s)
+/* The strategies of an edge's other end that are left, and what each pair costs, row by row. */
+static void open_side(const struct pruning *pruning, uint32_t node, uint32_t near, int64_t *room, struct side *side)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
-	uint32_t *witness = pruning->witness;
-	pruning->witnessed = true;
+	const struct chain_edge *edge = &chain->edge[near / 2];
+	bool is_from = near % 2 == 0;
+	uint32_t other = is_from ? edge->to : edge->from, own = chain->first[node + 1] - chain->first[node], columns = chain->first[edge->to + 1] - chain->first[edge->to];
+	*side = (struct side) { .pay = room, .times = times(chain, edge, is_from), .sometimes = sometimes(edge, is_from), .loop = edge->from == edge->to, .step = edge->step };
+	for (uint32_t j = 0; j < chain->first[other + 1] - chain->first[other]; j++)
+		side->others += side->loop || !pruning->gone[chain->first[other] + j];
+	for (uint32_t j = 0, at = 0; j < chain->first[other + 1] - chain->first[other]; j++) {
+		bool gone = pruning->gone[chain->first[other] + j];
+		if (gone && !side->loop)
+			continue;
+		const int64_t *pair = &chain->pair[edge->table + (is_from ? j : (size_t)j * columns)];
+		for (uint32_t i = 0; i < own; i++)
+			room[(size_t)i * side->others + at] = gone ? SHARD_FORBIDDEN : pair[is_from ? (size_t)i * columns : i];
+		at++;
+	}
+}
+
+/* The edges of a node, and their tables. */
+static enum status open_sides(struct pruning *pruning, uint32_t node)
+{
+	const struct shard_chain *chain = &pruning->network->chain;
+	size_t own = chain->first[node + 1] - chain->first[node], wanted = 0;
 	FOR_ROW(i, &pruning->near, node) {
 		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
-		bool is_from = pruning->near.item[i] % 2 == 0;
-		uint32_t other = is_from ? edge->to : edge->from;
-		int64_t least = SHARD_FORBIDDEN;
-		*witness = NONE;
-		for (uint32_t j = 0; j < chain->first[other + 1] - chain->first[other]; j++) {
-			int64_t cost = pair_of(chain, edge, is_from, s, j);
-			if (cost < least && !pruning->gone[chain->first[other] + j]) {
-				least = cost;
-				*witness = j;
-			}
+		uint32_t other = pruning->near.item[i] % 2 == 0 ? edge->to : edge->from;
+		wanted += own * (chain->first[other + 1] - chain->first[other]);
+	}
+	if (wanted > pruning->rooms) {
+		mem_free(pruning->room);
+		pruning->room = mem_alloc(wanted, sizeof *pruning->room);
+		pruning->rooms = pruning->room ? wanted : 0;
+		if (!pruning->room)
+			return NO_MEMORY;
+	}
+	int64_t *room = pruning->room;
+	pruning->sides = 0;
+	FOR_ROW(i, &pruning->near, node) {
+		struct side *side = &pruning->side[pruning->sides++];
+		open_side(pruning, node, pruning->near.item[i], room, side);
+		room += own * side->others;
+	}
+	return OK;
+}
+
+/* The most that t pays more than s on an edge; SHARD_FORBIDDEN where s may and t may not; some number above `enough` where it is more than that. */
+static int64_t most_more(struct side *side, uint32_t s, uint32_t t, int64_t enough)
+{
+	const int64_t *of_s = side->pay + (size_t)s * side->others, *of_t = side->pay + (size_t)t * side->others;
+	int64_t most = INT64_MIN;
+	uint32_t last = side->last;
+	if (last < side->others && of_s[last] < SHARD_FORBIDDEN && of_t[last] - of_s[last] > enough)
+		return SHARD_FORBIDDEN;
+	for (uint32_t i = 0; i < side->others; i++) {
+		if (of_s[i] >= SHARD_FORBIDDEN)
+			continue;
+		int64_t more = of_t[i] - of_s[i];
+		most = more > most ? more : most;
+		if (of_t[i] >= SHARD_FORBIDDEN || more > enough) {
+			side->last = i;
+			return SHARD_FORBIDDEN;
 		}
-		pruning->witnessed &= *witness++ != NONE;
+	}
+	return most;
+}
+
+/* Where s pays least on each edge. */
+static void find_witnesses(struct pruning *pruning, uint32_t s)
+{
+	pruning->witnessed = true;
+	for (struct side *side = pruning->side; side < pruning->side + pruning->sides; side++) {
+		const int64_t *pay = side->pay + (size_t)s * side->others;
+		int64_t least = SHARD_FORBIDDEN;
+		side->witness = NONE;
+		for (uint32_t j = 0; j < side->others; j++)
+			if (pay[j] < least) {
+				least = pay[j];
+				side->witness = j;
+			}
+		pruning->witnessed &= side->witness != NONE;
 	}
 }
 
-/* True where the witnesses show that t doesn't dominate s. */
-static bool told_apart(const struct pruning *pruning, uint32_t node, uint32_t t, uint32_t s)
+/* What the witnesses show that t costs more than s, at least: above zero, t doesn't dominate. INT64_MIN: they tell nothing. */
+static int64_t least_more(const struct pruning *pruning, int64_t more, uint32_t s, uint32_t t)
 {
-	const struct shard_chain *chain = &pruning->network->chain;
-	const uint32_t *witness = pruning->witness;
-	uint32_t first = chain->first[node];
-	int64_t more = chain->cost[first + t] - chain->cost[first + s];
 	if (!pruning->witnessed)
-		return false;
-	FOR_ROW(i, &pruning->near, node) {
-		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
-		bool is_from = pruning->near.item[i] % 2 == 0;
-		int64_t of_t = pair_of(chain, edge, is_from, t, *witness), least = of_t - pair_of(chain, edge, is_from, s, *witness);
-		witness++;
+		return INT64_MIN;
+	for (struct side *side = pruning->side; side < pruning->side + pruning->sides; side++) {
+		int64_t of_t = side->pay[(size_t)t * side->others + side->witness], least = of_t - side->pay[(size_t)s * side->others + side->witness];
 		if (of_t >= SHARD_FORBIDDEN)
-			return true;
-		if (sometimes(edge, is_from) && least < 0)
+			return SHARD_FORBIDDEN;
+		if (side->sometimes && least < 0)
 			least = 0;
-		if (least > CHAIN_COST_MAX / times(chain, edge, is_from))
-			return true;
-		if (least < -CHAIN_COST_MAX / times(chain, edge, is_from))
-			return false;
-		more += least * times(chain, edge, is_from);
+		if (least > CHAIN_COST_MAX / side->times)
+			return SHARD_FORBIDDEN;
+		if (least < -CHAIN_COST_MAX / side->times)
+			return INT64_MIN;
+		side->low = least * side->times;
+		more += side->low;
 	}
-	return more > 0;
+	return more;
 }
 
-static bool dominates(const struct pruning *pruning, uint32_t node, uint32_t t, uint32_t s)
+/* The largest number that, `times` times, leaves the sum at zero or below. */
+static int64_t most_left(int64_t sum, int64_t low, int64_t times)
 {
-	const struct shard_chain *chain = &pruning->network->chain;
-	uint32_t first = chain->first[node];
-	int64_t more = chain->cost[first + t] - chain->cost[first + s];
-	FOR_ROW(i, &pruning->near, node) {
-		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
-		bool is_from = pruning->near.item[i] % 2 == 0;
-		if (edge->from == edge->to && !edge->step)
+	int64_t left = low - sum;
+	return left >= 0 ? left / times : -((-left + times - 1) / times);
+}
+
+/* least: what least_more() says. Edge by edge the most takes the place of what the witness shows, until the sum is above zero. */
+static bool dominates(const struct pruning *pruning, int64_t more, int64_t least, uint32_t t, uint32_t s)
+{
+	bool known = least != INT64_MIN;
+	more = known ? least : more;
+	for (struct side *side = pruning->side; side < pruning->side + pruning->sides; side++) {
+		int64_t low = known ? side->low : 0;
+		if (side->loop && !side->step)
 			return false;
-		int64_t most = most_more(pruning, edge, is_from, s, t);
+		int64_t most = most_more(side, s, t, known ? most_left(more, low, side->times) : SHARD_FORBIDDEN);
 		if (most >= SHARD_FORBIDDEN)
 			return false;
-		if (sometimes(edge, is_from) && most < 0)
+		if (side->sometimes && most < 0)
 			most = 0;
 		if (most == INT64_MIN)  /* nothing goes with s */
 			return true;
-		if (most != 0 && (most > CHAIN_COST_MAX / times(chain, edge, is_from) || most < -CHAIN_COST_MAX / times(chain, edge, is_from)))
+		if (most != 0 && (most > CHAIN_COST_MAX / side->times || most < -CHAIN_COST_MAX / side->times))
 			return false;
-		more += most * times(chain, edge, is_from);
+		more += most * side->times - low;
 	}
 	return more <= 0;
 }
@@ -141,26 +196,49 @@ static bool to_look_at(const struct pruning *pruning, uint32_t node)
 	return any;
 }
 
-static bool prune_node(struct pruning *pruning, uint32_t node)
+/* A strategy of the node at hand goes. */
+static void drop(struct pruning *pruning, uint32_t node, uint32_t s)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
-	uint32_t first = chain->first[node], count = chain->first[node + 1] - first, before = pruning->dropped;
-	if (!to_look_at(pruning, node))
-		return false;
-	pruning->looked[node] = ++pruning->time;
-	for (uint32_t s = 0; s < count; s++) {
-		if (pruning->gone[first + s])
+	uint32_t count = chain->first[node + 1] - chain->first[node];
+	pruning->gone[chain->first[node] + s] = true;
+	pruning->lost[node] = pruning->time;
+	pruning->dropped++;
+	for (struct side *side = pruning->side; side < pruning->side + pruning->sides; side++)
+		for (uint32_t i = 0; side->loop && i < count; i++)
+			side->pay[(size_t)i * side->others + s] = SHARD_FORBIDDEN;
+}
+
+static bool is_dominated(struct pruning *pruning, uint32_t node, uint32_t s)
+{
+	const struct shard_chain *chain = &pruning->network->chain;
+	uint32_t first = chain->first[node], count = chain->first[node + 1] - first;
+	find_witnesses(pruning, s);
+	for (uint32_t t = 0; t < count; t++) {
+		if (t == s || pruning->gone[first + t] || chain->usage[first + t] > chain->usage[first + s])
 			continue;
-		find_witnesses(pruning, node, s);
-		for (uint32_t t = 0; t < count && !pruning->gone[first + s]; t++)
-			if (t != s && !pruning->gone[first + t] && chain->usage[first + t] <= chain->usage[first + s] && !told_apart(pruning, node, t, s)
-				&& dominates(pruning, node, t, s)) {
-				pruning->gone[first + s] = true;
-				pruning->lost[node] = pruning->time;
-				pruning->dropped++;
-			}
+		int64_t more = chain->cost[first + t] - chain->cost[first + s], least = least_more(pruning, more, s, t);
+		if (least <= 0 && dominates(pruning, more, least, t, s))
+			return true;
 	}
-	return pruning->dropped > before;
+	return false;
+}
+
+static enum status prune_node(struct pruning *pruning, uint32_t node, struct control *control)
+{
+	const struct shard_chain *chain = &pruning->network->chain;
+	uint32_t first = chain->first[node], count = chain->first[node + 1] - first;
+	if (!to_look_at(pruning, node))
+		return OK;
+	pruning->looked[node] = ++pruning->time;
+	enum status status = open_sides(pruning, node);
+	for (uint32_t s = 0; s < count && status == OK; s++) {
+		if (control && control_status(control) == CANCELLED)
+			status = CANCELLED;
+		else if (!pruning->gone[first + s] && is_dominated(pruning, node, s))
+			drop(pruning, node, s);
+	}
+	return status;
 }
 
 static enum status find_near(struct pruning *pruning, struct arena *arena)
@@ -208,27 +286,28 @@ static void compact(struct pruning *pruning)
 	}
 }
 
-enum status network_prune(struct network *network)
+enum status network_prune(struct network *network, struct control *control)
 {
 	struct arena arena = { 0 };
 	struct pruning pruning = { .network = network };
 	enum status status = find_near(&pruning, &arena);
+	uint32_t before = NONE;
 	pruning.gone = arena_alloc(&arena, network->chain.first[network->chain.nodes], sizeof *pruning.gone);
-	pruning.witness = arena_alloc(&arena, 2 * (size_t)network->chain.edges, sizeof *pruning.witness);
+	pruning.side = arena_alloc(&arena, 2 * (size_t)network->chain.edges, sizeof *pruning.side);
 	pruning.looked = arena_alloc(&arena, network->chain.nodes, sizeof *pruning.looked);
 	pruning.lost = arena_alloc(&arena, network->chain.nodes, sizeof *pruning.lost);
-	if (!pruning.gone || !pruning.witness || !pruning.looked || !pruning.lost)
+	if (!pruning.gone || !pruning.side || !pruning.looked || !pruning.lost)
 		status = NO_MEMORY;
-	bool more = status == OK;
-	for (int round = 0; round < 4 && more; round++) {
-		more = false;
-		for (uint32_t node = 0; node < network->chain.nodes; node++)
-			more |= prune_node(&pruning, node);
+	for (int round = 0; round < 4 && status == OK && before != pruning.dropped; round++) {
+		before = pruning.dropped;
+		for (uint32_t node = 0; node < network->chain.nodes && status == OK; node++)
+			status = prune_node(&pruning, node, control);
 	}
 	if (status == OK) {
 		compact(&pruning);
 		network->dropped = pruning.dropped;
 	}
+	mem_free(pruning.room);
 	arena_free(&arena);
 	return status;
 }

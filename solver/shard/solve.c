@@ -80,7 +80,7 @@ static enum status build(struct sharding_job *job, const struct sharding_aim *ai
 	if (status != OK)
 		return status;
 	uint32_t choices = network->chain.first[network->chain.nodes];
-	status = network_prune(network);
+	status = network_prune(network, job->control);
 	if (status == OK && aim->memory)
 		network_weigh_memory(network);
 	job->report->nodes = network->chain.nodes;

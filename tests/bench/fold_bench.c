@@ -83,7 +83,7 @@ static struct result solve(const struct bench *bench, bool folded, int64_t limit
 	struct result result = { .status = network_build(&bench->units, &bench->mesh, &options, &network, &error) };
 	if (result.status != OK)
 		return result;
-	network_prune(&network);
+	network_prune(&network, NULL);
 	network.chain.limit = limit;
 	double start = seconds();
 	result.status = shard_chain_solve(&network.chain, EFFORT, &control, &plan, &error);

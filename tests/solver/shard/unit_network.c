@@ -158,7 +158,7 @@ static int64_t solve(const struct units *units, const struct mesh *mesh, const s
 	struct error error = { 0 };
 	cr_assert_eq(network_build(units, mesh, options, &network, &error), OK, "%s", error.text);
 	if (prune)
-		cr_assert_eq(network_prune(&network), OK);
+		cr_assert_eq(network_prune(&network, NULL), OK);
 	network.chain.limit = limit;
 	enum status status = shard_chain_solve(&network.chain, 0, &control, &plan, &error);
 	cr_assert(status == OK || (status == INFEASIBLE && limit >= 0), "%s", error.text);
@@ -294,7 +294,7 @@ Test(network, failed_allocations_are_reported_and_nothing_leaks)
 		memory_allow(n);
 		status = network_build(&units, &mesh, &options, &network, &error);
 		if (status == OK) {
-			status = network_prune(&network);
+			status = network_prune(&network, NULL);
 			network_free(&network);
 		}
 		memory_allow(-1);

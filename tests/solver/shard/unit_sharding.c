@@ -528,7 +528,7 @@ static void compare_pruning(const char *model, uint32_t dp, uint32_t tp, bool st
 	cr_assert_eq(network_build(&setting.units, &setting.mesh, &options, &fast, &error), OK);
 	bool *gone = calloc(slow.chain.first[slow.chain.nodes], sizeof *gone);
 	uint32_t dropped = drop_slowly(&slow.chain, gone), kept = 0;
-	cr_assert_eq(network_prune(&fast), OK);
+	cr_assert_eq(network_prune(&fast, NULL), OK);
 	cr_assert(dropped > 0 && fast.dropped == dropped, "%s: %u dropped, not %u", model, fast.dropped, dropped);
 	for (uint32_t i = 0; i < slow.chain.first[slow.chain.nodes]; i++)
 		if (!gone[i]) {

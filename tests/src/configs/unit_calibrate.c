@@ -40,7 +40,7 @@ static void measure(struct parts *parts, const double *truth, double noise, uint
 Test(calibrate, factors_are_found_again_from_noisy_rows)
 {
 	uint64_t seed = test_seed(), random = seed;
-	for (int round = 0; round < 50; round++) {
+	for (int round = 0; round < (int)test_rounds(15, 50); round++) {
 		double truth[3], noise = round % 2 ? 0.01 : 0;
 		struct parts parts;
 		struct fit_row row[ROWS];
@@ -66,7 +66,7 @@ Test(calibrate, factors_are_found_again_from_noisy_rows)
 Test(calibrate, a_wrong_row_is_named_and_hardly_counts)
 {
 	uint64_t seed = test_seed(), random = seed;
-	for (int round = 0; round < 30; round++) {
+	for (int round = 0; round < (int)test_rounds(10, 30); round++) {
 		static const double truth[3] = { 1.3, 0.8, 1.1 };
 		struct parts parts;
 		struct fit_row row[ROWS];
