@@ -56,7 +56,7 @@ static uint32_t mixture(struct model *model, uint32_t x)
 
 static uint32_t feed_forward(struct model *model, uint32_t x, int64_t layer)
 {
-	return layer < model->config.dense_layers ? layer_gated(model, "mlp", x, model->config.ffn) : mixture(model, x);
+	return experts_in(&model->config, layer) ? mixture(model, x) : layer_gated(model, "mlp", x, model->config.ffn);
 }
 
 void model_deepseek(struct model *model)

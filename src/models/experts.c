@@ -18,6 +18,12 @@ static uint32_t grouped_linear(struct model *model, const char *name, uint32_t s
 	return build_output(build, build_dtype(build, stack), SHAPE(shape.dim[0], shape.dim[1], out));
 }
 
+bool experts_in(const struct model_config *config, int64_t layer)
+{
+	bool dense = layer < config->dense_layers || (layer < 64 * MODEL_DENSE_WORDS && config->dense[layer / 64] >> layer % 64 & 1);
+	return config->experts > 0 && !dense && (layer + 1) % (config->sparse_step > 0 ? config->sparse_step : 1) == 0;
+}
+
 /* An expert has room for its fair share of every sample's tokens (Megatron-LM's --moe-pad-expert-input-to-capacity with a factor of 1). */
 uint32_t experts_routed(struct model *model, uint32_t x)
 {

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -163,7 +164,7 @@ static enum status take_switches(const json_t *file, const struct hf_type *type,
 static enum status take_activation(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
 {
 	static const struct { const char *name; enum model_activation activation; } known[] = { { "gelu", ACTIVATION_GELU }, { "gelu_pytorch_tanh", ACTIVATION_GELU },
-		{ "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_TANH }, { "gelu_fast", ACTIVATION_TANH }, { "relu", ACTIVATION_RELU } };
+		{ "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_TANH }, { "gelu_fast", ACTIVATION_TANH }, { "relu", ACTIVATION_RELU }, { "relu2", ACTIVATION_RELU_SQUARED } };
 	const json_t *value = type->activation ? json_object_get(file, type->activation) : NULL;
 	const char *name = value ? json_string_value(value) : type->activation_normal;
 	bool gated = config->family == FAMILY_LLAMA && !config->plain;
@@ -181,14 +182,16 @@ static enum status take_activation(const json_t *file, const struct hf_type *typ
 			return OK;
 		}
 	return fail(error, BAD_INPUT, "%s is %s: only %s are covered", type->activation, describe(value, text, sizeof text),
-		gated ? "silu, gelu and gelu_pytorch_tanh" : "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh and relu");
+		gated ? "silu, gelu and gelu_pytorch_tanh" : "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu and relu2");
 }
 
-/* Of a model of several parts the whole may say it: it does where it says true. */
+/* Of a model of several parts the whole may say it: it does in files of transformers 5, and where it says true. */
 static enum status take_tied(const json_t *file, const json_t *whole, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
 	const json_t *value = json_object_get(whole, "tie_word_embeddings");
-	if (!value || json_is_false(value))
+	const char *version = json_string_value(json_object_get(whole, "transformers_version"));
+	bool decides = version && strtol(version, NULL, 10) >= 5;
+	if (!value || (json_is_false(value) && !decides))
 		value = json_object_get(file, "tie_word_embeddings") ? json_object_get(file, "tie_word_embeddings") : value;
 	struct model_config *config = &model->config;
 	char text[80];
@@ -265,6 +268,29 @@ static enum status take_rotary(const json_t *file, const struct hf_type *type, s
 	return OK;
 }
 
+/* "dense" or "sparse" for every layer, and the last layer that has experts. */
+static enum status take_layer_kinds(const json_t *file, struct model_config *config, struct error *error)
+{
+	const json_t *kinds = json_object_get(file, "mlp_layer_types"), *end = json_object_get(file, "moe_layer_end_index");
+	int64_t last = json_is_integer(end) ? json_integer_value(end) : -1;
+	size_t layers = json_array_size(kinds);
+	if (layers && (int64_t)layers != config->layers)
+		return fail(error, BAD_INPUT, "mlp_layer_types has %zu layers, not %lld", layers, (long long)config->layers);
+	if (layers > 64 * MODEL_DENSE_WORDS || (last >= 0 && config->layers > 64 * MODEL_DENSE_WORDS))
+		return fail(error, BAD_INPUT, "mlp_layer_types: at most %d layers", 64 * MODEL_DENSE_WORDS);
+	config->dense_layers = layers ? 0 : config->dense_layers;
+	for (size_t i = 0; i < layers; i++) {
+		const char *word = json_string_value(json_array_get(kinds, i));
+		if (!word || (strcmp(word, "dense") != 0 && strcmp(word, "sparse") != 0))
+			return fail(error, BAD_INPUT, "mlp_layer_types: expected \"dense\" or \"sparse\"");
+		if (*word == 'd')
+			config->dense[i / 64] |= UINT64_C(1) << i % 64;
+	}
+	for (int64_t i = last + 1; last >= 0 && i < config->layers; i++)
+		config->dense[i / 64] |= UINT64_C(1) << i % 64;
+	return OK;
+}
+
 /* Numbers of layers without experts. */
 static enum status take_dense_layers(const json_t *file, struct model_config *config, struct error *error)
 {
@@ -320,6 +346,14 @@ static enum status take_others(const json_t *file, const struct hf_type *type, s
 		return fail(error, BAD_INPUT, "num_decoder_layers: at most %d", LAYERS_MOST);
 	if (config->residual == RESIDUAL_PARALLEL && json_is_false(json_object_get(file, "use_parallel_residual")))
 		config->residual = RESIDUAL_ONE_AFTER_THE_OTHER;
+	const json_t *width = json_object_get(file, "word_embed_proj_dim");
+	if (json_is_integer(width) && json_integer_value(width) != config->hidden)
+		return fail(error, BAD_INPUT, "word_embed_proj_dim is %lld: only hidden_size, %lld, is covered", (long long)json_integer_value(width), (long long)config->hidden);
+	config->positions += type->more_positions;
+	if (config->shared_plain && config->shared_experts)
+		config->shared_ffn = config->shared_experts * config->expert_ffn;
+	if (status == OK)
+		status = take_layer_kinds(file, config, error);
 	if (status == OK)
 		status = take_rotary(file, type, config, error);
 	if (status == OK)
@@ -380,7 +414,8 @@ static const struct hf_type *type_named(const char *name)
 {
 	/* text models that are others with positions in three parts, which change no size */
 	static const struct { const char *name, *as; } kin[] = { { "qwen2_vl_text", "qwen2" }, { "qwen2_5_vl_text", "qwen2" }, { "qwen3_vl_text", "qwen3" },
-		{ "qwen2_vl", "qwen2" }, { "qwen2_5_vl", "qwen2" } };
+		{ "qwen3_vl_moe_text", "qwen3_moe" }, { "qwen2_vl", "qwen2" }, { "qwen2_5_vl", "qwen2" }, { "kimi_k2", "deepseek_v3" }, { "iquestcoder", "llama" },
+		{ "internlm3", "llama" }, { "glm4v_text", "glm4" }, { "glm4v_moe_text", "glm4_moe" } };
 	for (size_t i = 0; name && i < sizeof kin / sizeof *kin; i++)
 		if (strcmp(name, kin[i].name) == 0)
 			name = kin[i].as;
@@ -390,12 +425,33 @@ static const struct hf_type *type_named(const char *name)
 	return NULL;
 }
 
+/* What no type here has: layers that carry a state along the sequence. NULL where a file says nothing of such. */
+static const char *recurrent_part(json_t *file)
+{
+	static const struct { const char *key, *what; } signs[] = { { "mamba", "with state-space layers (Mamba)" }, { "ssm", "with state-space layers (Mamba)" },
+		{ "state_size", "with state-space layers (Mamba)" }, { "linear_", "with layers of linear attention" }, { "lru_width", "with recurrent layers" }, { "rwkv", "with recurrent layers" },
+		{ "conv_L_cache", "with short convolutions between attention" } };
+	const char *key;
+	json_t *value;
+	json_object_foreach(file, key, value)
+		for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+			if (strstr(key, signs[i].key) && !json_is_null(value))
+				return signs[i].what;
+	const json_t *kinds = json_object_get(file, "layer_types");
+	for (size_t i = 0; i < json_array_size(kinds); i++) {
+		const char *word = json_string_value(json_array_get(kinds, i));
+		if (word && strcmp(word, "linear_attention") == 0)
+			return "with layers of linear attention";
+	}
+	return NULL;
+}
+
 /* The model's type and *keys, the object that has its sizes: of a model of several parts the text model's. */
 static const struct hf_type *type_of(json_t *file, json_t **keys, struct error *error)
 {
 	const json_t *value = json_object_get(file, "model_type");
 	const char *name = json_string_value(value), *inner;
-	char text[80], names[900] = "", hint[120];
+	char text[80], hint[120];
 	json_t *part = json_object_get(file, "text_config");
 	const struct hf_type *type = NULL;
 	*keys = file;
@@ -410,12 +466,13 @@ static const struct hf_type *type_of(json_t *file, json_t **keys, struct error *
 	if (type)
 		return type;
 	struct nearest nearest = { .wanted = name ? name : "" };
-	for (type = hf_types; type->name; type++) {
+	size_t types = 0;
+	for (type = hf_types; type->name; type++, types++)
 		nearest_consider(&nearest, type->name);
-		snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", type->name);
-	}
-	fail(error, BAD_INPUT, "model_type is %s%s; covered are these, and models with one of them as text_config: %s", describe(value, text, sizeof text),
-		name ? nearest_text(&nearest, "", hint, sizeof hint) : "", names);
+	const char *why = recurrent_part(json_is_object(part) ? part : file);
+	fail(error, BAD_INPUT, "model_type is %s%s: not covered%s%s; covered are %zu types, which tidemark(1) lists under model, llama, qwen3_moe, gemma3, deepseek_v3, "
+		"gpt2, bert, t5 and vit among them, and models with one of them as text_config", describe(value, text, sizeof text), name ? nearest_text(&nearest, "", hint, sizeof hint) : "",
+		why ? ", " : "", why ? why : "", types);
 	return NULL;
 }
 

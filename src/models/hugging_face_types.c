@@ -105,6 +105,47 @@ static const struct hf_setting cohere_settings[] = { NO_DROPOUT, ALL_ROTARY, { "
 static const struct hf_setting stablelm_settings[] = { { "qk_layernorm", "false" }, { "use_parallel_residual", "false" }, { 0 } };
 static const struct hf_setting olmo_settings[] = { NO_DROPOUT, ALL_ROTARY, { "clip_qkv", "null" }, { 0 } };
 
+static const struct hf_size arcee_sizes[] = { DECODER_SIZES(32, 2560, 32, 18432, 32000), GROUPED(HF_FOLLOWS, HF_FOLLOWS), { 0 } };
+static const struct hf_size cwm_sizes[] = { DECODER_SIZES(64, 6144, 48, 21504, 128256), GROUPED(8, 128), { 0 } };
+static const struct hf_size jais2_sizes[] = { DECODER_SIZES(32, 3328, 26, 26624, 150272), GROUPED(HF_FOLLOWS, 128), { 0 } };
+static const struct hf_size nemotron_sizes[] = { DECODER_SIZES(32, 6144, 48, 24576, 256000), GROUPED(HF_FOLLOWS, HF_FOLLOWS), { 0 } };
+static const struct hf_switch jais2_switches[] = { BIASES(true), SWITCH("mlp_bias", mlp_bias, true), { 0 } };
+static const struct hf_setting gptj_settings[] = { { 0 } };
+static const struct hf_size gptj_sizes[] = { SIZE("n_layer", layers, 28), SIZE("n_embd", hidden, 4096), SIZE("n_head", heads, 16), SIZE_OR_NULL("n_inner", ffn, HF_FOLLOWS),
+	SIZE("vocab_size", vocab, 50400), SIZE("rotary_dim", rope_width, 64), { 0 } };
+static const struct hf_size opt_sizes[] = { SIZE("num_hidden_layers", layers, 12), SIZE("hidden_size", hidden, 768), SIZE("num_attention_heads", heads, 12),
+	SIZE("ffn_dim", ffn, 3072), SIZE("vocab_size", vocab, 50272), SIZE("max_position_embeddings", positions, 2048), { 0 } };
+static const struct hf_setting opt_settings[] = { { "do_layer_norm_before", "true" }, { "enable_bias", "true" }, { "layer_norm_elementwise_affine", "true" },
+	{ "_remove_final_layer_norm", "false" }, { 0 } };
+
+/* ---- grouped queries, and experts beside a shared one ------------------------------------------------------ */
+
+#define BESIDE(count, chosen, width, shared) SIZE("n_routed_experts", experts, count), SIZE("num_experts_per_tok", top_k, chosen), \
+	SIZE("moe_intermediate_size", expert_ffn, width), SIZE("n_shared_experts", shared_experts, shared)
+static const struct hf_size glm4_moe_sizes[] = { DECODER_SIZES(46, 4096, 96, 10944, 151552), GROUPED(8, HF_FOLLOWS), BESIDE(128, 8, 1408, 1),
+	SIZE("first_k_dense_replace", dense_layers, 1), { 0 } };
+static const struct hf_size dots1_sizes[] = { DECODER_SIZES(62, 4096, 32, 10944, 152064), GROUPED(HF_FOLLOWS, HF_FOLLOWS), BESIDE(HF_REQUIRED, HF_REQUIRED, 1408, HF_REQUIRED),
+	SIZE("first_k_dense_replace", dense_layers, 0), { 0 } };
+static const struct hf_size solar_open_sizes[] = { DECODER_SIZES(48, 4096, 64, 10240, 196608), GROUPED(8, 128), BESIDE(128, 8, 1280, 1), { 0 } };
+static const struct hf_size exaone_moe_sizes[] = { DECODER_SIZES(32, 4096, 32, 16384, 102400), GROUPED(32, HF_FOLLOWS), SIZE("num_experts", experts, 64),
+	SIZE("num_experts_per_tok", top_k, 8), SIZE("moe_intermediate_size", expert_ffn, 1024), SIZE("num_shared_experts", shared_experts, 1),
+	SIZE("first_k_dense_replace", dense_layers, 1), { 0 } };
+static const struct hf_size minimax_m2_sizes[] = { DECODER_SIZES(62, 3072, 48, 1536, 200064), GROUPED(8, 128), ROUTED(256, 8, SIZE("intermediate_size", expert_ffn, 1536)), { 0 } };
+static const struct hf_size mellum_sizes[] = { DECODER_SIZES(28, 2304, 32, 7168, 98304), GROUPED(4, 128), ROUTED(64, 8, SIZE("moe_intermediate_size", expert_ffn, 896)), { 0 } };
+static const struct hf_size flex_olmo_sizes[] = { DECODER_SIZES(32, 4096, 32, 11008, 100352), GROUPED(HF_FOLLOWS, HF_FOLLOWS),
+	ROUTED(7, 5, SIZE("intermediate_size", expert_ffn, 11008)), { 0 } };
+static const struct hf_size granitemoeshared_sizes[] = { DECODER_SIZES(32, 4096, 32, 11008, 32000), GROUPED(HF_FOLLOWS, HF_FOLLOWS),
+	ROUTED(8, 2, SIZE("intermediate_size", expert_ffn, 11008)), SIZE("shared_intermediate_size", shared_ffn, 0), { 0 } };
+static const struct hf_size ernie_moe_sizes[] = { DECODER_SIZES(28, 2560, 20, 12288, 103424), GROUPED(4, HF_FOLLOWS), SIZE("moe_num_experts", experts, 64),
+	SIZE("moe_k", top_k, 6), SIZE("moe_intermediate_size", expert_ffn, 1536), SIZE("moe_num_shared_experts", shared_experts, 2),
+	SIZE("moe_layer_start_index", dense_layers, 1), SIZE("moe_layer_interval", sparse_step, 1), { 0 } };
+static const struct hf_size llama4_sizes[] = { DECODER_SIZES(48, 5120, 40, 8192, 202048), GROUPED(8, 128), ROUTED(16, 1, SIZE("intermediate_size", expert_ffn, 8192)),
+	SIZE("intermediate_size", shared_ffn, 8192), SIZE("intermediate_size_mlp", ffn, 16384), SIZE("interleave_moe_layer_step", sparse_step, 1), { 0 } };
+static const struct hf_switch glm4_moe_switches[] = { SWITCH("attention_bias", qkv_bias, false), SWITCH("use_qk_norm", qk_norms, false), { 0 } };
+static const struct hf_switch glm_switches_off[] = { SWITCH("attention_bias", qkv_bias, false), { 0 } };
+static const struct hf_switch llama4_switches[] = { BIASES(false), { 0 } };
+static const struct hf_setting beside_settings[] = { NO_DROPOUT, { "hidden_act", "\"silu\"" }, { 0 } };
+
 /* ---- DeepSeek ---------------------------------------------------------------------------------------------- */
 
 #define LATENT_SIZES SIZE("kv_lora_rank", kv_rank, 512), SIZE_OR_NULL("q_lora_rank", q_rank, 1536), SIZE("qk_nope_head_dim", head_width, 128), \
@@ -122,6 +163,9 @@ static const struct hf_size deepseek_v3_sizes[] = {
 static const struct hf_setting deepseek_v2_settings[] = { { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "pretraining_tp", "1" }, 
 	{ "mlp_bias", "false" }, { "scoring_func", "\"softmax\"" }, { 0 } };
 static const struct hf_setting deepseek_v3_settings[] = { { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "pretraining_tp", "1" }, { "scoring_func", "\"sigmoid\"" }, { 0 } };
+
+static const struct hf_size youtu_sizes[] = { DECODER_SIZES(32, 2048, 16, 6144, 128256), LATENT_SIZES, { 0 } };
+static const struct hf_setting youtu_settings[] = { { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { 0 } };
 
 /* ---- encoders -------------------------------------------------------------------------------------------------- */
 
@@ -146,6 +190,13 @@ static const struct hf_setting vit_settings[] = { { "hidden_dropout_prob", "0" }
 static const struct hf_size t5_sizes[] = {
 	SIZE("num_layers", layers, 6), SIZE("d_model", hidden, 512), SIZE("num_heads", heads, 8), SIZE("d_kv", head_width, 64), SIZE("d_ff", ffn, 2048),
 	SIZE("vocab_size", vocab, 32128), SIZE("relative_attention_num_buckets", buckets, 32), SIZE_OR_NULL("num_decoder_layers", decoder_layers, HF_FOLLOWS), { 0 },
+};
+static const struct hf_size distilbert_sizes[] = { SIZE("n_layers", layers, 6), SIZE("dim", hidden, 768), SIZE("n_heads", heads, 12), SIZE("hidden_dim", ffn, 3072),
+	SIZE("vocab_size", vocab, 30522), SIZE("max_position_embeddings", positions, 512), { 0 } };
+static const struct hf_setting distilbert_settings[] = { { "tie_word_embeddings", "true" }, { "sinusoidal_pos_embds", "false" }, { 0 } };
+static const struct hf_size mt5_sizes[] = {
+	SIZE("num_layers", layers, 8), SIZE("d_model", hidden, 512), SIZE("num_heads", heads, 6), SIZE("d_kv", head_width, 64), SIZE("d_ff", ffn, 1024),
+	SIZE("vocab_size", vocab, 250112), SIZE("relative_attention_num_buckets", buckets, 32), SIZE_OR_NULL("num_decoder_layers", decoder_layers, HF_FOLLOWS), { 0 },
 };
 static const struct hf_setting t5_settings[] = { { "is_encoder_decoder", "true" }, { "is_decoder", "false" }, { 0 } };
 
@@ -244,6 +295,46 @@ const struct hf_type hf_types[] = {
 		.settings = rotary_settings, .assumed = CAPACITY },
 	{ .name = "gpt_oss", .architecture = "GptOssForCausalLM", LLAMA(.expert_bias = true, .sinks = true), TO(131072), WINDOW(128), .sizes = gpt_oss_sizes,
 		.switches = gpt_oss_switches, .settings = rotary_settings, .assumed = CAPACITY "; a head's sink is one number that its results are multiplied by, a kernel of its own" },
+	{ .name = "arcee", .architecture = "ArceeForCausalLM", LLAMA(.plain = true), TO(4096), .activation = "hidden_act", .activation_normal = "relu2", .sizes = arcee_sizes,
+		.switches = llama_switches, .settings = rotary_settings },
+	{ .name = "cwm", .architecture = "CwmForCausalLM", LLAMA(), TO(131072), WINDOW(8192), SILU, .sizes = cwm_sizes, .switches = no_switches, .settings = mistral_settings },
+	{ .name = "jais2", .architecture = "Jais2ForCausalLM", LLAMA(.plain = true, .layer_norms = true), TO(8192), .activation = "hidden_act", .activation_normal = "relu2",
+		.sizes = jais2_sizes, .switches = jais2_switches, .settings = rotary_settings },
+	{ .name = "nemotron", .architecture = "NemotronForCausalLM", LLAMA(.plain = true, .layer_norms = true), TO(4096), .activation = "hidden_act", .activation_normal = "relu2",
+		.rotary_normal = 0.5, .sizes = nemotron_sizes, .switches = llama_switches, .settings = part_rotary_settings },
+	{ .name = "gptj", .architecture = "GPTJForCausalLM", LLAMA(.mlp_bias = true, .head_bias = true, .layer_norms = true, .plain = true, .residual = RESIDUAL_PARALLEL_NORM),
+		.positions = "n_positions", .positions_normal = 2048, .activation = "activation_function", .activation_normal = "gelu_new", .sizes = gptj_sizes,
+		.switches = no_switches, .settings = gptj_settings, .dropouts = { "resid_pdrop", "embd_pdrop", "attn_pdrop" } },
+	{ .name = "codegen", .architecture = "CodeGenForCausalLM", LLAMA(.mlp_bias = true, .head_bias = true, .layer_norms = true, .plain = true,
+		.residual = RESIDUAL_PARALLEL_NORM), .positions = "n_positions", .positions_normal = 2048, .activation = "activation_function", .activation_normal = "gelu_new",
+		.sizes = gptj_sizes, .switches = no_switches, .settings = gptj_settings, .dropouts = { "resid_pdrop", "embd_pdrop", "attn_pdrop" }, .assumed = PACKED },
+	{ .name = "opt", .architecture = "OPTForCausalLM", .base = { .family = FAMILY_GPT }, .tied = true, .more_positions = 2, .activation = "activation_function",
+		.activation_normal = "relu", .sizes = opt_sizes, .switches = no_switches, .settings = opt_settings, .dropped = true, .dropouts = { "dropout" },
+		.assumed = "queries, keys and values are one product where the library writes three" },
+	{ .name = "vaultgemma", .architecture = "VaultGemmaForCausalLM", LLAMA(.gelu_gate = true, .scaled_embedding = true), TO(8192), WINDOW(4096), GELU("hidden_activation"),
+		.tied = true, .sizes = gemma2_sizes, .switches = gemma2_switches, .settings = rotary_settings },
+	{ .name = "glm4_moe", .architecture = "Glm4MoeForCausalLM", LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072), .rotary_normal = 0.5, .sizes = glm4_moe_sizes,
+		.switches = glm4_moe_switches, .settings = beside_settings, .assumed = CAPACITY },
+	{ .name = "dots1", .architecture = "Dots1ForCausalLM", LLAMA(.qk_norms = true, .sigmoid_scores = true, .shared_plain = true), TO(2048), WINDOW(4096), .sizes = dots1_sizes,
+		.switches = attention_switches, .settings = beside_settings, .assumed = CAPACITY },
+	{ .name = "solar_open", .architecture = "SolarOpenForCausalLM", LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072), .sizes = solar_open_sizes,
+		.switches = glm_switches_off, .settings = beside_settings, .assumed = CAPACITY },
+	{ .name = "exaone_moe", .architecture = "ExaoneMoeForCausalLM", LLAMA(.qk_norms = true, .sigmoid_scores = true, .shared_plain = true), TO(2048), WINDOW(4096),
+		.sizes = exaone_moe_sizes, .switches = no_switches, .settings = beside_settings, .assumed = CAPACITY "; " TURNED },
+	{ .name = "minimax_m2", .architecture = "MiniMaxM2ForCausalLM", LLAMA(.whole_qk_norms = true, .sigmoid_scores = true), TO(196608), .rotary_normal = 1,
+		.sizes = minimax_m2_sizes, .switches = no_switches, .settings = beside_settings, .assumed = CAPACITY },
+	{ .name = "mellum", .architecture = "MellumForCausalLM", LLAMA(.qk_norms = true), TO(131072), WINDOW(1024), .sizes = mellum_sizes, .switches = attention_switches,
+		.settings = beside_settings, .assumed = CAPACITY },
+	{ .name = "flex_olmo", .architecture = "FlexOlmoForCausalLM", LLAMA(.whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(4096), .sizes = flex_olmo_sizes,
+		.switches = attention_switches, .settings = beside_settings, .assumed = CAPACITY },
+	{ .name = "granitemoeshared", .architecture = "GraniteMoeSharedForCausalLM", LLAMA(.scaled_embedding = true, .shared_plain = true), TO(2048),
+		.sizes = granitemoeshared_sizes, .switches = attention_switches, .settings = mixture_settings, .assumed = CAPACITY "; " MULTIPLIED },
+	{ .name = "ernie4_5_moe", .architecture = "Ernie4_5_MoeForCausalLM", LLAMA(.shared_plain = true), TO(131072), .tied = true, .sizes = ernie_moe_sizes,
+		.switches = use_bias_switches, .settings = beside_settings, .assumed = CAPACITY },
+	{ .name = "llama4_text", .architecture = "Llama4ForCausalLM", LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072), .sizes = llama4_sizes,
+		.switches = llama4_switches, .settings = beside_settings, .assumed = CAPACITY "; norms of queries and keys, which have no weights here, are left out; " TURNED },
+	{ .name = "youtu", .architecture = "YoutuForCausalLM", LATENT(false), TO(131072), .tied = true, .sizes = youtu_sizes, .switches = attention_switches,
+		.settings = youtu_settings },
 	{ .name = "deepseek_v2", .architecture = "DeepseekV2ForCausalLM", LATENT(false), TO(2048), .sizes = deepseek_v2_sizes, .switches = attention_switches,
 		.settings = deepseek_v2_settings, .assumed = CAPACITY },
 	{ .name = "deepseek_v3", .architecture = "DeepseekV3ForCausalLM", LATENT(true), TO(4096), .sizes = deepseek_v3_sizes, .switches = attention_switches,
@@ -254,10 +345,20 @@ const struct hf_type hf_types[] = {
 	{ .name = "roberta", .architecture = "RobertaForMaskedLM", BERT_LIKE(roberta_sizes) },
 	{ .name = "xlm-roberta", .architecture = "XLMRobertaForMaskedLM", BERT_LIKE(bert_sizes) },
 	{ .name = "camembert", .architecture = "CamembertForMaskedLM", BERT_LIKE(bert_sizes) },
+	{ .name = "data2vec-text", .architecture = "Data2VecTextForMaskedLM", BERT_LIKE(bert_sizes) },
+	{ .name = "distilbert", .architecture = "DistilBertForMaskedLM", .base = { .family = FAMILY_BERT, .untyped = true }, .tied = true, .activation = "activation",
+		.activation_normal = "gelu", .sizes = distilbert_sizes, .switches = no_switches, .settings = distilbert_settings, .dropped = true,
+		.dropouts = { "dropout", "attention_dropout" } },
 	{ .name = "vit", .architecture = "ViTForImageClassification", .base = { .family = FAMILY_VIT }, .activation = "hidden_act",
 		.activation_normal = "gelu", .sizes = vit_sizes, .switches = vit_switches, .settings = vit_settings },
 	{ .name = "t5", .architecture = "T5ForConditionalGeneration", .base = { .family = FAMILY_T5, .activation = ACTIVATION_RELU }, .tied = true,
 		.positions = "n_positions", .positions_normal = 512, .sizes = t5_sizes, .switches = no_switches, .settings = t5_settings, .dropped = true,
+		.dropouts = { "dropout_rate" } },
+	{ .name = "mt5", .architecture = "MT5ForConditionalGeneration", .base = { .family = FAMILY_T5, .activation = ACTIVATION_TANH, .gated = true },
+		.positions = "n_positions", .positions_normal = 512, .sizes = mt5_sizes, .switches = no_switches, .settings = t5_settings, .dropped = true,
+		.dropouts = { "dropout_rate" } },
+	{ .name = "umt5", .architecture = "UMT5ForConditionalGeneration", .base = { .family = FAMILY_T5, .activation = ACTIVATION_TANH, .gated = true, .layer_bias = true },
+		.positions = "n_positions", .positions_normal = 512, .sizes = mt5_sizes, .switches = no_switches, .settings = t5_settings, .dropped = true,
 		.dropouts = { "dropout_rate" } },
 	{ 0 },
 };
@@ -272,7 +373,7 @@ bool hf_harmless(const char *key)
 		"n_ctx", "n_positions", "tie_word_embeddings", "relative_attention_max_distance", "gradient_checkpointing", "pooler_*", "encoder_stride", "dense_act_fn",
 		"is_gated_act", "scale_decoder_outputs", "feed_forward_proj", "decoder_start_token_id", "mm_tokens_per_image", "vision_config", "cache_implementation",
 		"num_nextn_predict_layers", "n_group", "topk_group", "topk_method", "routed_scaling_factor", "scoring_func", "aux_loss_alpha", "seq_aux", "ep_size",
-		"num_key_value_heads", "head_dim", "qk_head_dim", "moe_layer_freq", "no_rope_*", "*_multiplier", "logits_scaling", "logit_scale", "clip_qkv", "swiglu_*", "mtp_*", "use_mtp", "num_labels", "finetuning_task", "rotary_emb_base", "use_bidirectional_attention", "mlp_only_layers", "quantization_config", "text_config",
+		"num_key_value_heads", "head_dim", "qk_head_dim", "moe_layer_freq", "no_rope_*", "*_multiplier", "logits_scaling", "logit_scale", "clip_qkv", "swiglu_*", "mtp_*", "use_mtp", "num_labels", "finetuning_task", "rotary_emb_base", "use_bidirectional_attention", "mlp_only_layers", "mlp_layer_types", "moe_layer_end_index", "moe_layers", "word_embed_proj_dim", "quantization_config", "text_config",
 		"use_parallel_residual", "rotary_pct", "partial_rotary_factor", "hidden_act", "hidden_activation", "directionality", "position_embedding_type", "prefix", "bos_token",
 		"eos_token", "unk_token", "pad_token", "torchscript", "use_bfloat16", "pruned_heads", "attn_implementation", "max_length", "min_length" };
 	size_t length = strlen(key);

@@ -35,6 +35,7 @@ struct hf_type {
 	const char *activation, *activation_normal;
 	const char *positions, *window;
 	int64_t positions_normal, window_normal;
+	int64_t more_positions;     /* that the table of positions has above what the file says */
 	bool window_asked;          /* the window counts only where use_sliding_window is true */
 	double rotary_normal;       /* the part of a head with positions where the file doesn't say; 0: always all of it */
 	const struct hf_size *sizes;

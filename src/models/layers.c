@@ -192,6 +192,8 @@ uint32_t layer_activation(struct model *model, uint32_t x)
 {
 	if (model->config.activation == ACTIVATION_RELU)
 		return layer_map(model, "aten.relu.default", x);
+	if (model->config.activation == ACTIVATION_RELU_SQUARED)
+		return layer_map(model, "aten.pow.Tensor_Scalar", layer_map(model, "aten.relu.default", x));
 	if (model->config.activation == ACTIVATION_GELU)
 		return layer_map(model, "aten.gelu.default", x);
 	/* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), as GPT-2's code writes it */

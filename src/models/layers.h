@@ -79,6 +79,8 @@ void decoder_rotary(struct model *model, int64_t width, decoder_attends *attenti
 
 /* experts.c: a router and its experts: [b, s, h] -> [b, s, h], in the current module. */
 uint32_t experts_routed(struct model *model, uint32_t x);
+/* Whether a layer has experts; else its feed-forward layer is a plain one. */
+bool experts_in(const struct model_config *config, int64_t layer);
 
 /* The families: each writes the forward pass of model->config. */
 void model_gpt(struct model *model);

@@ -56,13 +56,15 @@ static uint32_t self_attention(struct model *model, uint32_t x, uint32_t cosine,
 	return result;
 }
 
-/* Experts, and one beside them that every token goes to, by a gate of one number a token (Qwen2-MoE). */
+/* Experts, and one beside them that every token goes to, by a gate of one number a token (Qwen2-MoE) or as it is. */
 static uint32_t mixture(struct model *model, uint32_t x)
 {
 	const struct model_config *config = &model->config;
 	size_t length = layer_enter(model, "mlp");
 	uint32_t result = experts_routed(model, x);
-	if (config->shared_ffn > 0) {
+	if (config->shared_ffn > 0 && config->shared_plain) {
+		result = layer_add(model, result, layer_gated(model, "shared_experts", x, config->shared_ffn));
+	} else if (config->shared_ffn > 0) {
 		uint32_t gate = layer_map(model, "aten.sigmoid.default", layer_linear(model, "shared_expert_gate", x, 1, false));
 		result = layer_add(model, result, layer_multiply(model, layer_gated(model, "shared_expert", x, config->shared_ffn), gate));
 	}
@@ -80,15 +82,9 @@ static uint32_t plain_feed_forward(struct model *model, uint32_t x)
 	return result;
 }
 
-static bool is_sparse(const struct model_config *config, int64_t layer)
-{
-	bool dense = layer < 64 * MODEL_DENSE_WORDS && config->dense[layer / 64] >> layer % 64 & 1;
-	return config->experts > 0 && !dense && (layer + 1) % (config->sparse_step > 0 ? config->sparse_step : 1) == 0;
-}
-
 static uint32_t feed_forward(struct model *model, uint32_t x, int64_t layer)
 {
-	if (is_sparse(&model->config, layer))
+	if (experts_in(&model->config, layer))
 		return mixture(model, x);
 	return model->config.plain ? plain_feed_forward(model, x) : layer_gated(model, "mlp", x, model->config.ffn);
 }

@@ -39,7 +39,7 @@
 enum model_family { MODEL_FAMILIES(X) FAMILY_COUNT };
 #undef X
 
-enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU };
+enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU, ACTIVATION_RELU_SQUARED };
 
 /* X(field, least value, largest value, help): the sizes that `tidemark model` takes. 0 in a configuration: not used by the
  * family, or what follows from the others (ffn = 4 hidden, kv_heads = heads, head_width = hidden / heads). */
@@ -58,9 +58,9 @@ enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU };
 	X(experts, 1, 1 << 20, "experts of a layer (moe, deepseek, llama), embedding tables (dlrm)") \
 	X(top_k, 1, 1 << 20, "experts that a token goes to (moe, deepseek, llama)") \
 	X(expert_ffn, 1, 1 << 20, "width of an expert's feed-forward layer (deepseek, llama)") \
-	X(shared_experts, 0, 1 << 20, "experts that every token goes to (deepseek)") \
+	X(shared_experts, 0, 1 << 20, "experts that every token goes to (deepseek, llama)") \
 	X(shared_ffn, 0, 1 << 20, "width of an expert with a gate of its own that every token goes to (llama)") \
-	X(dense_layers, 0, 1 << 20, "first layers without experts (deepseek)") \
+	X(dense_layers, 0, 1 << 20, "first layers without experts (deepseek, llama)") \
 	X(sparse_step, 1, 1 << 20, "experts in every n-th layer (llama)") \
 	X(q_rank, 0, 1 << 20, "rank of the queries' projection, 0 for a full one (deepseek)") \
 	X(kv_rank, 1, 1 << 20, "width of the latent vector of keys and values (deepseek)") \
@@ -90,7 +90,7 @@ struct model_config {
 	bool dropout, tied;             /* dropout layers; output projection shares the embedding */
 	bool flash;                     /* attention as one kernel that keeps no scores */
 	bool fused;                     /* llama, deepseek: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted beforehand */
-	bool sigmoid_scores;            /* deepseek: scores of experts are sigmoids, else a softmax */
+	bool sigmoid_scores;            /* deepseek, llama: scores of experts are sigmoids, else a softmax */
 	bool qkv_bias;                  /* llama, vit, deepseek: queries, keys and values have biases, as in Qwen2 */
 	bool o_bias, mlp_bias, head_bias;  /* llama: so have the output of attention, the feed-forward layer, the projection to the vocabulary; deepseek: o_bias */
 	bool layer_norms;               /* llama: LayerNorm, else RMSNorm */
@@ -99,6 +99,9 @@ struct model_config {
 	bool whole_qk_norms;            /* llama: ... of all heads at once, as in OLMo 2 */
 	bool expert_bias, sinks;        /* llama: experts and their router have biases, heads of attention a sink, as in GPT-OSS */
 	bool plain;                     /* llama: the feed-forward layer has no gate */
+	bool shared_plain;              /* llama: the expert that every token goes to has no gate of its own, as in GLM-4 MoE */
+	bool untyped;                   /* bert: tokens have no kinds of segments (DistilBERT) */
+	bool layer_bias;                /* t5: distances have a bias in every layer, else in the first alone (UMT5) */
 	bool gated, unscaled;           /* t5: it has one; the decoder's result goes to the vocabulary as it is */
 	bool gelu_gate;                 /* llama: the gate is a gelu, else a silu */
 	bool scaled_embedding;          /* llama: tokens' vectors are multiplied by a number */

@@ -51,9 +51,10 @@ static uint32_t stack(struct model *model, const char *name, uint32_t x, uint32_
 	const struct model_config *config = &model->config;
 	int64_t layers = encoded != NONE && config->decoder_layers ? config->decoder_layers : config->layers;
 	x = layer_dropout(model, x);
-	uint32_t bias = position_bias(model);
+	uint32_t bias = config->layer_bias ? NONE : position_bias(model);
 	for (int64_t layer = 0; layer < layers && model->build.status == OK; layer++) {
 		size_t length = layer_enter(model, "block.%d", (int)layer);
+		bias = config->layer_bias ? position_bias(model) : bias;
 		x = attend(model, "self_attention", x, NONE, bias);
 		if (encoded != NONE)
 			x = attend(model, "cross_attention", x, encoded, NONE);

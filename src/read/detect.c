@@ -211,12 +211,20 @@ static bool is_hlo(struct view view)
 	return false;
 }
 
-/* The snapshot's first key stands at its beginning. */
+/* The snapshot's first key stands at its beginning. A list of segments, without their events, is one that the reader says so of. */
 static bool is_snapshot(struct view view)
 {
-	if (view.end - view.at > 200)
-		view.end = view.at + 200;
-	return contains(&view, "segments") || contains(&view, "device_traces");
+	if (view.end - view.at > 400)
+		view.end = view.at + 400;
+	return contains(&view, "segments") || contains(&view, "device_traces") || (contains(&view, "total_size") && contains(&view, "address"));
+}
+
+/* The page that torch.cuda._memory_viz makes of one. */
+static bool is_snapshot_page(struct view view)
+{
+	if (view.end - view.at > 4000)
+		view.end = view.at + 4000;
+	return contains(&view, "MemoryViz.js") && contains(&view, "\"base64\": \"");
 }
 
 enum input_kind input_detect(const char *data, size_t size)
@@ -239,6 +247,8 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_EMPTY;
 	if (*view.at == '{')
 		return json_kind(&view);
+	if (*view.at == '<' && is_snapshot_page(view))
+		return INPUT_SNAPSHOT;
 	if (is_dot(view))
 		return INPUT_DOT;
 	if (word(&view, "HloModule"))

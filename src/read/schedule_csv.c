@@ -226,6 +226,31 @@ static enum status find_places(struct reader *reader)
 	return OK;
 }
 
+/* Whether the last of as many stages as ranks counts its forward passes from 1 while everything else counts from 0. */
+static bool counts_from_one(const struct reader *reader)
+{
+	uint32_t begin = row_begin(reader, reader->ranks - 1), passes = reader->microbatches - 1, forward = 0;
+	if (reader->stages != reader->ranks || reader->microbatches < 2)
+		return false;
+	for (uint32_t i = 0; i < reader->cells; i++) {
+		const struct cell *cell = &reader->cell[i];
+		bool last = i >= begin && cell->pass == PASS_FORWARD;
+		if (last ? cell->microbatch == 0 : cell->microbatch == passes)
+			return false;
+		forward += last;
+	}
+	return forward == passes;
+}
+
+/* Schedule1F1B of torch.distributed.pipelining writes it so. */
+static void count_from_zero(struct reader *reader)
+{
+	reader->csv->renumbered = true;
+	reader->microbatches--;
+	for (uint32_t i = row_begin(reader, reader->ranks - 1); i < reader->cells; i++)
+		reader->cell[i].microbatch -= reader->cell[i].pass == PASS_FORWARD;
+}
+
 /* Every pass once, behind those that it needs of its rank. done[stages * microbatches] */
 static enum status check_passes(struct reader *reader, uint8_t *done)
 {
@@ -303,6 +328,8 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 	uint8_t *done = NULL;
 	*csv = (struct schedule_csv) { 0 };
 	enum status status = read_rows(&reader);
+	if (status == OK && reader.cells && counts_from_one(&reader))
+		count_from_zero(&reader);
 	if (status == OK)
 		status = find_places(&reader);
 	uint64_t cells = (uint64_t)reader.stages * reader.microbatches;

@@ -2,7 +2,8 @@
  *
  * A cell is a stage, an action and a microbatch: 0F3 forward, 2I0 gradients of the input, 2W0 of the weights, 1B0 a whole backward pass; pairs that
  * overlap are (0F4;1B2)OVERLAP_F_B. Empty cells are waits. SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD, RESHARD, REDUCE_GRAD and WAIT_... are read and left out: transfers
- * follow from the order. Stages lie on the ranks in turn or in a V.
+ * follow from the order. Stages lie on the ranks in turn or in a V. PyTorch's own Schedule1F1B (up to 2.15 at least) numbers the forward passes of the last rank
+ * from 1, all else from 0: such a row is read as from 0.
  */
 #ifndef TIDEMARK_READ_SCHEDULE_CSV_H
 #define TIDEMARK_READ_SCHEDULE_CSV_H
@@ -12,6 +13,7 @@
 struct schedule_csv {
 	struct pipeline_order order;
 	uint32_t left_out;           /* actions that are no passes */
+	bool renumbered;             /* the last rank's forward passes counted from 1 */
 	struct arena arena;
 };
 

@@ -1,6 +1,7 @@
 /* snapshot.c: reads events, segments and blocks out of a memory snapshot's pickle. */
 #include <string.h>
 
+#include "page.h"
 #include "pickle.h"
 #include "snapshot.h"
 
@@ -237,6 +238,9 @@ static enum status visit_items(void *context, struct pickle_value *list, const s
 
 static enum status check_root(const struct reader *reader, const struct pickle_value *root, struct error *error)
 {
+	if (root->kind == PICKLE_LIST && root->note == NOTE_SEGMENT)
+		return fail(error, BAD_INPUT, "this is a list of segments, as torch.cuda.memory_snapshot() returns it: it has no events, so nothing says when blocks came and went; "
+			"torch.cuda.memory._dump_snapshot() behind _record_memory_history() writes them");
 	if (root->kind != PICKLE_DICT || root->note != NOTE_ROOT)
 		return fail(error, BAD_INPUT, "this pickle is no memory snapshot: it has no device_traces (torch.cuda.memory._dump_snapshot writes them)");
 	if (reader->snapshot->traces == 0)
@@ -250,7 +254,8 @@ enum status snapshot_read(struct source source, struct snapshot *snapshot, struc
 	struct reader reader = { .snapshot = snapshot };
 	struct pickle_visitor visitor = { words, visit_pairs, visit_items, visit_text, &reader };
 	struct pickle_value root;
-	enum status status = pickle_walk(source, &visitor, &root, error);
+	struct page page;
+	enum status status = pickle_walk(page_source(&page, source), &visitor, &root, error);
 	if (status == OK && snapshot->stacks.no_memory)
 		return fail_memory(error);
 	return status == OK ? check_root(&reader, &root, error) : status;

@@ -8,6 +8,7 @@
  * A buffer's life is counted in events: from that of its alloc to that of its free_completed, which gives the memory back.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
+ *     page       the page that shows a snapshot in a browser, as the pickle in it
  *     pickle     walks over a Python pickle, builds nothing
  *     stacks     stack traces, each once
  *     snapshot   reads snapshots
@@ -46,7 +47,7 @@ struct snapshot {
 	struct stacks stacks;
 };
 
-/* Reads a snapshot as a stream. BAD_INPUT: no pickle that pickle.h reads, no snapshot, no events in it, sizes out of range. Free with
+/* Reads a snapshot as a stream, or the page that torch.cuda._memory_viz makes of it. BAD_INPUT: no pickle that pickle.h reads, no snapshot, no events in it, sizes out of range. Free with
  * snapshot_free(), after an error too. O(bytes); 24 bytes of memory for an event, four for an entry of the memo, and each stack trace once. */
 enum status snapshot_read(struct source source, struct snapshot *snapshot, struct error *error);
 void snapshot_free(struct snapshot *snapshot);

@@ -45,6 +45,7 @@ struct fx_node {
 
 struct fx_graph {
 	const char *id;                  /* of the compilation: "0/0" */
+	const char *hints;               /* what its symbols were when it was compiled, "s77=6, s27=17"; "" where nobody says */
 	enum fx_kind kind;
 	struct fx_value *value;
 	struct fx_node *node;
@@ -67,7 +68,7 @@ struct fx_log {
 	uint32_t axes, mesh[MESH_AXES];  /* of the DTensors: the sizes "mesh0=8" of dim; 0: nobody says */
 };
 
-/* Finds the graphs in a text. dim: "s0=8" for symbolic sizes. OK also where there are none; BAD_INPUT for a graph that makes no sense. O(size). */
+/* Finds the graphs in a text. dim: "s0=8" for symbolic sizes, which go before what the log says of them. OK also where there are none; BAD_INPUT for a graph that makes no sense. O(size). */
 enum status fx_read(const char *text, size_t size, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error);
 void fx_free(struct fx_log *log);
 

@@ -381,11 +381,13 @@ static char *advice_on_sizes(const struct fx_log *log, char *text, size_t size)
 }
 
 /* What is assumed of the graph that the log doesn't say, a line each. */
-static void list_assumptions(const struct making *making, char *text, size_t size)
+static void list_assumptions(const struct making *making, const struct fx_graph *first, char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
 	uint32_t named = 0;
 	words_add(&words, "inputs with a gradient are parameters; there is no optimizer in the log");
+	if (*first->hints)
+		words_add(&words, "\nsymbolic sizes as they were when it was compiled: %s; --dim takes others", first->hints);
 	if (making->tangents)
 		words_add(&words, "\nthe gradient of each result comes from one op that stands for what follows the graph");
 	if (making->convolutions)
@@ -409,7 +411,7 @@ static enum status describe(struct making *making, const struct offer *offers, u
 {
 	const struct offer *offer = &offers[chosen];
 	char assumed[2000], version[120], graphs[8000], advice[300];
-	list_assumptions(making, assumed, sizeof assumed);
+	list_assumptions(making, offer->first, assumed, sizeof assumed);
 	snprintf(version, sizeof version, "%s%.70s%s%s", *offer->first->id ? "[" : "", offer->first->id, *offer->first->id ? "] " : "", offer_kind(offer));
 	list_offers(offers, count, graphs, sizeof graphs);
 	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = chosen + 1, .graph_asked = asked, .format = "PyTorch FX text", .version = version, .missing = making->missing, .assumed = assumed,

@@ -6,7 +6,12 @@
 #include "fx_size.h"
 #include "places.h"
 
+#define HINTS_MOST 4096
+
 struct span { const char *at, *end; };
+
+/* What a symbol was when its graph was compiled, "s77=6". */
+struct hint { const char *id, *text; };
 
 struct reader {
 	struct fx_log *log;
@@ -26,6 +31,12 @@ struct reader {
 	char id[64];
 	const char *src;
 	const struct fx_origin *origin;
+	struct hint *hint;          /* of all compilations */
+	uint32_t hints;
+	size_t hint_room;
+	const char **given;         /* of this graph: dim, and behind it the hints of its compilation */
+	uint32_t givens;
+	size_t given_room;
 };
 
 static enum status bad(struct reader *reader, const char *what, struct span name)
@@ -126,6 +137,30 @@ static long number_behind(struct span line, const char *key)
 	return at ? strtol(at + strlen(key), NULL, 10) : -1;
 }
 
+/* {"create_symbol": {"symbol": "s77", "val": "6", ...} of a trace; "create_symbol s77 = 6 for L['x'].size()[0]" of TORCH_LOGS=dynamic. */
+static void note_symbol(struct reader *reader, struct span line)
+{
+	const char *symbol = find(line, "\"create_symbol\": {\"symbol\": \""), *value = find(line, "\"val\": \"");
+	if (!symbol && starts(line, "create_symbol ") && (value = find(line, " = ")))
+		symbol = line.at + strlen("create_symbol "), value += 3;
+	else if (symbol && value)
+		symbol += strlen("\"create_symbol\": {\"symbol\": \""), value += strlen("\"val\": \"");
+	if (!symbol || !value || reader->hints == HINTS_MOST)
+		return;
+	struct span rest = { symbol, line.end }, name = identifier(&rest), number = { value, value };
+	while (number.end < line.end && *number.end >= '0' && *number.end <= '9')
+		number.end++;
+	char text[80];
+	if (length_of(number) == 0 || length_of(number) > 18 || length_of(name) == 0 || length_of(name) > 40)
+		return;
+	snprintf(text, sizeof text, "%.*s=%.*s", (int)length_of(name), name.at, (int)length_of(number), number.at);
+	struct hint hint = { arena_text(&reader->log->arena, reader->id, strlen(reader->id)), arena_text(&reader->log->arena, text, strlen(text)) };
+	if (hint.id && hint.text && mem_reserve(&reader->hint, &reader->hint_room, reader->hints + 1, sizeof hint))
+		reader->hint[reader->hints++] = hint;
+	else
+		out_of_memory(reader);
+}
+
 /* What a line says of the graph that follows it. */
 static void note(struct reader *reader, struct span line)
 {
@@ -144,6 +179,8 @@ static void note(struct reader *reader, struct span line)
 		reader->kind_said = true;
 		reader->log->fused |= find(line, "\"inductor_output_code\"") != NULL;
 	}
+	if (find(line, "create_symbol"))
+		note_symbol(reader, line);
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
 		if (find(line, marks[i].mark)) {
 			reader->kind = marks[i].kind;
@@ -168,7 +205,7 @@ static int dtype_of(struct span span)
 /* A size: a number, or an expression of symbols that the caller gave numbers. The first symbols without are noted. */
 static bool size_of(const struct reader *reader, struct span text, int64_t *size)
 {
-	const struct fx_sizes sizes = { reader->dim, reader->dims };
+	const struct fx_sizes sizes = { reader->given, reader->givens };
 	struct fx_log *log = reader->log;
 	const char *symbol;
 	size_t length;
@@ -431,6 +468,27 @@ static enum status read_line(struct reader *reader, struct span line)
 
 /* ---- graphs ------------------------------------------------------------------------------- */
 
+/* Sizes that the caller gives come first; then what the compilation of this graph said last. */
+static enum status find_given(struct reader *reader)
+{
+	char list[200] = "";
+	size_t used = 0;
+	if (!mem_reserve(&reader->given, &reader->given_room, (size_t)reader->dims + reader->hints + 1, sizeof *reader->given))
+		return out_of_memory(reader);
+	reader->givens = 0;
+	for (uint32_t i = 0; i < reader->dims; i++)
+		reader->given[reader->givens++] = reader->dim[i];
+	for (uint32_t i = reader->hints; i-- > 0;) {
+		if (strcmp(reader->hint[i].id, reader->id) != 0)
+			continue;
+		reader->given[reader->givens++] = reader->hint[i].text;
+		if (used < sizeof list - 60)
+			used += (size_t)snprintf(list + used, sizeof list - used, "%s%.50s", used ? ", " : "", reader->hint[i].text);
+	}
+	reader->graph->hints = arena_text(&reader->log->arena, list, used);
+	return reader->graph->hints ? OK : out_of_memory(reader);
+}
+
 static enum status begin_graph(struct reader *reader)
 {
 	struct fx_log *log = reader->log;
@@ -444,7 +502,7 @@ static enum status begin_graph(struct reader *reader)
 	char id[400];
 	snprintf(id, sizeof id, "%.300s%s%s", reader->origin->id, *reader->origin->id && *reader->id ? " " : "", reader->id);
 	reader->graph->id = arena_text(&log->arena, id, strlen(id));
-	return reader->graph->id ? OK : out_of_memory(reader);
+	return reader->graph->id ? find_given(reader) : out_of_memory(reader);
 }
 
 static bool has_input(const struct fx_graph *graph, const char *prefix)
@@ -597,7 +655,9 @@ enum status fx_add(struct fx_log *log, const char *text, size_t size, const stru
 		status = fail(error, BAD_INPUT, "the text is truncated in a graph: it has no return");
 	}
 	names_free(&reader.names);
-	return error_set(error, status);
+	mem_free(reader.hint);
+	mem_free(reader.given);
+	return error_set(error, status == OK ? error->status : status);
 }
 
 void fx_free(struct fx_log *log)

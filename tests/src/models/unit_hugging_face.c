@@ -64,7 +64,11 @@ Test(hugging_face, missing_keys_have_the_library_s_defaults)
 		{ "{\"model_type\": \"seed_oss\"}", INT64_C(28921040896) }, { "{\"model_type\": \"helium\"}", INT64_C(2172643840) },
 		{ "{\"model_type\": \"phimoe\"}", INT64_C(41872793600) }, { "{\"model_type\": \"ernie4_5\"}", 360748032 },
 		{ "{\"model_type\": \"exaone4\"}", INT64_C(9429069824) }, { "{\"model_type\": \"gpt_oss\", \"num_hidden_layers\": 4}", INT64_C(14010590528) },
-		{ "{\"model_type\": \"roberta\"}", 124696665 },
+		{ "{\"model_type\": \"roberta\"}", 124696665 }, { "{\"model_type\": \"arcee\", \"num_hidden_layers\": 6}", 887390720 },
+		{ "{\"model_type\": \"gptj\", \"n_layer\": 6}", 1621066976 }, { "{\"model_type\": \"exaone_moe\", \"num_hidden_layers\": 6}", INT64_C(5533652480) },
+		{ "{\"model_type\": \"llama4_text\", \"num_hidden_layers\": 6}", INT64_C(15281587200) }, { "{\"model_type\": \"flex_olmo\", \"num_hidden_layers\": 6}", INT64_C(6906195968) },
+		{ "{\"model_type\": \"youtu\", \"num_hidden_layers\": 6}", 581212160 }, { "{\"model_type\": \"opt\", \"num_hidden_layers\": 6}", 82712064 },
+		{ "{\"model_type\": \"distilbert\"}", 66985530 }, { "{\"model_type\": \"jais2\", \"num_hidden_layers\": 6}", INT64_C(2329626624) },
 		{ "{\"model_type\": \"bert\"}", 109514298 }, { "{\"model_type\": \"vit\"}", 85800194 }, { "{\"model_type\": \"t5\"}", 60506624 },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -85,6 +89,7 @@ Test(hugging_face, the_text_part_of_a_model_of_several)
 		{ "{\"model_type\": \"llava\", \"architectures\": [\"LlavaForConditionalGeneration\"], " PART("llama") "}", 97008 },
 		{ "{\"model_type\": \"internvl\", \"tie_word_embeddings\": true, " PART("qwen2") "}", 82320 },
 		{ "{\"model_type\": \"qwen2_5_vl\", " PART("qwen2_5_vl_text") "}", 97248 },
+		{ "{\"model_type\": \"llava\", \"transformers_version\": \"5.23.0\", \"tie_word_embeddings\": true, " PART("llama") "}", 82080 },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		struct hugging_face model;
@@ -100,7 +105,11 @@ Test(hugging_face, what_is_not_covered_is_refused_by_its_key)
 {
 	static const struct { const char *text, *key; } bad[] = {
 		{ "", "not JSON" }, { "[1]", "expected an object" }, { "{}", "model_type is missing" }, { "{\"model_type\": \"mixtrel\"}", "model_type is \"mixtrel\"; the nearest is mixtral" },
-		{ "{\"model_type\": 3}", "model_type is 3" }, { "{\"model_type\": \"llama\", \"model_type\": \"gpt2\"}", "duplicate" },
+		{ "{\"model_type\": 3}", "model_type is 3" },
+		{ "{\"model_type\": \"jamba\", \"mamba_d_state\": 16}", "not covered, with state-space layers (Mamba)" },
+		{ "{\"model_type\": \"qwen3_next\", \"layer_types\": [\"linear_attention\"]}", "with layers of linear attention" },
+		{ "{\"model_type\": \"opt\", \"word_embed_proj_dim\": 512}", "word_embed_proj_dim is 512" },
+		{ "{\"model_type\": \"glm4_moe\", \"mlp_layer_types\": [\"dense\"]}", "mlp_layer_types has 1 layers, not 46" }, { "{\"model_type\": \"llama\", \"model_type\": \"gpt2\"}", "duplicate" },
 		{ "{\"model_type\": \"mistral\", \"attention_bias\": true}", "attention_bias is true" }, { "{\"model_type\": \"gemma3\"}", "text_config is missing" },
 		{ "{\"model_type\": \"mixtral\", \"hidden_act\": \"gelu\"}", "hidden_act" }, { "{\"model_type\": \"phi\", \"partial_rotary_factor\": 2}", "partial_rotary_factor is 2" },
 		{ "{\"model_type\": \"phi\", \"partial_rotary_factor\": 0.01}", "less than two" }, { "{\"model_type\": \"qwen3_moe\", \"mlp_only_layers\": [-1]}", "mlp_only_layers" },

@@ -24,6 +24,10 @@ Test(schedule_csv, passes_pairs_and_what_is_left_out)
 	cr_expect(csv.order.folded && csv.order.split && csv.order.chunks == 2);
 	cr_expect(csv.order.slot[4].overlapped && csv.order.slot[5].pass == PASS_INPUT && csv.order.slot[5].joined && csv.order.slot[6].pass == PASS_WEIGHT);
 	schedule_csv_free(&csv);
+	/* As torch.distributed.pipelining's Schedule1F1B dumps it. */
+	cr_assert_eq(read_text("0F0,,,0F1,0B0,0F2,0B1,,0B2\n,1F1,1B0,1F2,1B1,1F3,1B2\n", &csv, &error), OK, "%s", error.text);
+	cr_expect(csv.renumbered && csv.order.microbatches == 3 && csv.order.slot[6].microbatch == 0 && csv.order.slot[6].pass == PASS_FORWARD);
+	schedule_csv_free(&csv);
 	cr_assert_eq(memory_blocks(), 0);
 }
 

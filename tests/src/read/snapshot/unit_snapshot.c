@@ -148,6 +148,56 @@ Test(snapshot, lives_last_from_alloc_to_free_completed_and_beyond_the_trace_on_b
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* As python -m torch.cuda._memory_viz wraps it. */
+static void wrap(const struct pickle *from, struct pickle *page, const char *head, const char *tail)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	page->size = strlen(head);
+	memcpy(page->data, head, page->size);
+	for (size_t i = 0; i < from->size + 3 - from->size % 3; i += 3) {
+		uint32_t bits = 0;
+		for (size_t k = 0; k < 3; k++)
+			bits = bits << 8 | (i + k < from->size ? (unsigned char)from->data[i + k] : 0);
+		for (int k = 3; k >= 0; k--)
+			page->data[page->size++] = letters[bits >> 6 * k & 63];
+	}
+	memcpy(page->data + page->size, tail, strlen(tail));
+	page->size += strlen(tail);
+}
+
+Test(snapshot, the_page_that_shows_a_snapshot_holds_it)
+{
+	static const char head[] = "\n<!DOCTYPE html>\n<script type=\"module\">\nimport {add_local_files} from \"https://x/MemoryViz.js\"\nconst local_files = [{\"name\": \"snapshot.pickle\", \"base64\": \"";
+	static struct pickle page;
+	static const struct { const char *head, *tail, *what; } bad[] = { { head, "", "the page ends within its snapshot" }, { head, "?\"}]", NULL },
+		{ "<html>", "", "the page holds no snapshot in base64" } };
+	struct buffers_csv csv;
+	struct snapshot_facts facts;
+	struct error error;
+	for (size_t more = 0; more < 3; more++) {
+		begin(&pickle);
+		begin_trace(&pickle);
+		for (int i = 0; i < 300; i++)
+			put_event(&pickle, "alloc", 4096 * (i + 1), 1000 + i);
+		for (size_t i = 0; i < more; i++)
+			put_event(&pickle, "free_completed", 4096, 1000);
+		end(&pickle);
+		pickle.size += more;     /* what follows is no part of it */
+		wrap(&pickle, &page, head, "\"}]\n</script>");
+		cr_assert_eq(read_all(&page, &csv, &facts, &error), OK, "%s", error.text);
+		cr_expect_eq(facts.peak, 300 * 1000 + 299 * 150);
+		buffers_csv_free(&csv);
+	}
+	pickle.size = 100;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		wrap(&pickle, &page, bad[i].head, bad[i].tail);
+		cr_assert_eq(read_all(&page, &csv, &facts, &error), BAD_INPUT);
+		cr_expect(!bad[i].what || strstr(error.text, bad[i].what), "%s", error.text);
+		buffers_csv_free(&csv);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* The peak of random traces, counted beside the reader. */
 Test(snapshot, peaks_are_those_of_the_trace)
 {

@@ -106,6 +106,28 @@ Test(fx, symbolic_sizes_are_missing_until_they_are_given)
 	graph_release(with);
 }
 
+/* What a log says of its symbols is of one compilation; what the caller gives goes before. */
+Test(fx, a_log_says_what_its_symbols_were)
+{
+	static const char text[] =
+		"V1123 13:25:09.0 2 torch/x.py:6075] {\"create_symbol\": {\"symbol\": \"s7\", \"val\": \"6\", \"vr\": \"\"}, \"frame_id\": 1, \"frame_compile_id\": 0}\n"
+		"V1123 13:25:09.0 2 torch/x.py:6075] {\"create_symbol\": {\"symbol\": \"s9\", \"val\": \"j0\"}, \"frame_id\": 0, \"frame_compile_id\": 0}\n"
+		"I1123 13:25:09.0 2 torch/x.py:6075] [0/0] create_symbol s7 = 5 for L['x'].size()[0] [2, int_oo]\n"
+		"I1123 13:25:10.0 2 torch/y.py:18] [0/0] [__aot_graphs]  ===== Forward graph with no backward =====\n"
+		"def forward(self, x_1: \"f32[s7, 4][4, 1]cpu\"):\n    add: \"f32[s7, 4][4, 1]cpu\" = torch.ops.aten.add.Tensor(x_1, 1)\n    return (add,)\n";
+	static const char *const dim[] = { "s7=9" };
+	for (uint32_t given = 0; given < 2; given++) {
+		struct fx_log log;
+		struct error error;
+		cr_assert_eq(fx_read(text, strlen(text), dim, given, &log, &error), OK, "%s", error.text);
+		cr_assert_eq(log.graphs, 1);
+		cr_expect_eq(log.graph->value[0].dim[0], given ? 9 : 5);
+		cr_expect_str_eq(log.graph->hints, "s7=5");
+		fx_free(&log);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(fx, what_is_wrong_is_said)
 {
 	static const struct { const char *path; uint32_t wanted; const char *text; } cases[] = {
