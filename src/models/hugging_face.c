@@ -124,7 +124,9 @@ static enum status check_architecture(const json_t *file, const struct hf_type *
 		return OK;
 	if (json_array_size(value) != 1 || !json_is_string(first))
 		return fail(error, BAD_INPUT, "architectures: expected a list of one name");
-	if (strcmp(json_string_value(first), type->architecture) != 0)
+	/* Until transformers 3 the class had another name. */
+	bool older = type->base.family == FAMILY_T5 && strcmp(json_string_value(first), "T5WithLMHeadModel") == 0;
+	if (!older && strcmp(json_string_value(first), type->architecture) != 0)
 		return fail(error, BAD_INPUT, "architectures is %s: only \"%s\" is covered for model_type \"%s\"", describe(first, text, sizeof text),
 			type->architecture, type->name);
 	return OK;
@@ -508,8 +510,11 @@ static enum status take_file(json_t *file, struct hugging_face *model, struct er
 	*model = (struct hugging_face) { .name = type->name, .config = type->base };
 	model->config.batch = 1;
 	model->config.dropout = type->dropped;
-	bool part = keys != file && !type->inner;
-	enum status status = part ? OK : check_architecture(file, type, error);
+	/* A kin's class is its own: of those that keep the text model's sizes outside of any part, too. */
+	const char *name = json_string_value(json_object_get(file, "model_type"));
+	bool kin = name && strcmp(name, model->name) != 0;
+	bool part = (keys != file && !type->inner) || (kin && json_object_get(file, "vision_config"));
+	enum status status = part || kin ? OK : check_architecture(file, type, error);
 	if (part)
 		note(model, "the text model alone (%s): what makes tokens of images or sound is left out", type->name);
 	if (type->assumed)

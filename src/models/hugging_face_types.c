@@ -373,7 +373,7 @@ bool hf_harmless(const char *key)
 		"n_ctx", "n_positions", "tie_word_embeddings", "relative_attention_max_distance", "gradient_checkpointing", "pooler_*", "encoder_stride", "dense_act_fn",
 		"is_gated_act", "scale_decoder_outputs", "feed_forward_proj", "decoder_start_token_id", "mm_tokens_per_image", "vision_config", "cache_implementation",
 		"num_nextn_predict_layers", "n_group", "topk_group", "topk_method", "routed_scaling_factor", "scoring_func", "aux_loss_alpha", "seq_aux", "ep_size",
-		"num_key_value_heads", "head_dim", "qk_head_dim", "moe_layer_freq", "no_rope_*", "*_multiplier", "logits_scaling", "logit_scale", "clip_qkv", "swiglu_*", "mtp_*", "use_mtp", "num_labels", "finetuning_task", "rotary_emb_base", "use_bidirectional_attention", "mlp_only_layers", "mlp_layer_types", "moe_layer_end_index", "moe_layers", "word_embed_proj_dim", "quantization_config", "text_config",
+		"num_key_value_heads", "head_dim", "qk_head_dim", "moe_layer_freq", "no_rope_*", "*_multiplier", "logits_scaling", "logit_scale", "clip_qkv", "swiglu_*", "mtp_*", "use_mtp", "num_labels", "finetuning_task", "rotary_emb_base", "use_bidirectional_attention", "mlp_only_layers", "mlp_layer_types", "moe_layer_end_index", "moe_layers", "word_embed_proj_dim", "init_std", "rotary", "scale_attn_weights", "quantization_config", "text_config",
 		"use_parallel_residual", "rotary_pct", "partial_rotary_factor", "hidden_act", "hidden_activation", "directionality", "position_embedding_type", "prefix", "bos_token",
 		"eos_token", "unk_token", "pad_token", "torchscript", "use_bfloat16", "pruned_heads", "attn_implementation", "max_length", "min_length" };
 	size_t length = strlen(key);

@@ -21,7 +21,7 @@
 	X(MINIMALLOC, "MiniMalloc CSV", "it holds buffers, not ops: tidemark layout FILE") \
 	X(IOPDDL, "IOPDDL problem", "it holds a sharding problem: tidemark shard FILE") \
 	X(PLAN, "Tidemark plan", "open the graph it was made from, or run: tidemark check GRAPH PLAN") \
-	X(MLIR, "MLIR text", "dump an HLO proto instead: XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
+	X(MLIR, "MLIR text", "take the compiled module instead: jit(f).lower(...).compile().as_text() in JAX, or XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \

@@ -84,11 +84,23 @@ static enum status list_modules(const struct folder_files *files, struct hlo_fol
 	return OK;
 }
 
+/* JAX's own functions (jit__normal, jit__threefry_seed ...) run before the step, and may be larger than a small one. */
+static bool is_helper(const struct folder_file *file)
+{
+	return strstr(file->name, ".jit__") != NULL;
+}
+
+/* The larger one, and of a user's function before a helper. */
+static bool is_better(const struct folder_file *a, const struct folder_file *b)
+{
+	return is_helper(a) != is_helper(b) ? is_helper(b) : a->bytes > b->bytes;
+}
+
 static enum status choose(const struct folder_files *files, const char *path, uint32_t wanted, struct hlo_folder *found, struct error *error)
 {
 	size_t at = 0;
 	for (size_t i = 1; i < files->files; i++)
-		at = files->file[i].bytes > files->file[at].bytes ? i : at;
+		at = is_better(&files->file[i], &files->file[at]) ? i : at;
 	if (wanted > files->files)
 		return fail(error, BAD_INPUT, "--graph %" PRIu32 ": the folder has %zu module%s of XLA", wanted, files->files, files->files == 1 ? "" : "s");
 	at = wanted ? wanted - 1 : at;

@@ -24,7 +24,8 @@ struct reader {
 	uint32_t inferred, missing, subgraphs;
 	char symbol[SYMBOLS][64];     /* of missing sizes, to be asked for: the first ones */
 	struct wire producer, version;
-	uint64_t ir;
+	uint64_t ir, opset;           /* opset: 0: not said */
+	uint32_t functions;           /* of the model's own */
 };
 
 static enum status bad(struct reader *reader, const char *what)
@@ -493,7 +494,7 @@ static enum status describe(struct reader *reader, struct wire graph)
 {
 	struct wire_field field;
 	const char *name = NULL;
-	char version[200], advice[300], assumed[300] = "weights are parameters, their values are not looked at; views share memory with what they are of";
+	char version[200], advice[300], assumed[400] = "weights are parameters, their values are not looked at; views share memory with what they are of";
 	while (wire_next(&graph, &field))
 		if (field.number == 2 && field.type == 2)
 			name = text_of(reader, field.body);
@@ -501,18 +502,44 @@ static enum status describe(struct reader *reader, struct wire graph)
 	if (reader->subgraphs)
 		snprintf(assumed + used, sizeof assumed - used, "\n%u graph%s inside of ops (loops, branches) %s not opened: their memory is not counted", reader->subgraphs,
 			reader->subgraphs == 1 ? "" : "s", reader->subgraphs == 1 ? "is" : "are");
-	snprintf(version, sizeof version, "IR %llu, by %.*s %.*s", (unsigned long long)reader->ir, (int)least(wire_size(reader->producer), 80),
-		reader->producer.at ? (const char *)reader->producer.at : "", (int)least(wire_size(reader->version), 40), reader->version.at ? (const char *)reader->version.at : "");
-	struct words words = { advice, sizeof advice, 0 };
+	used = strlen(assumed);
+	if (reader->functions)
+		snprintf(assumed + used, sizeof assumed - used, "\n%u function%s of the model %s not opened: %s one op where it is called", reader->functions, reader->functions == 1 ? "" : "s",
+			reader->functions == 1 ? "is" : "are", reader->functions == 1 ? "it is" : "each is");
+	struct words words = { version, sizeof version, 0 };
+	words_add(&words, "IR %llu", (unsigned long long)reader->ir);
+	if (reader->opset)
+		words_add(&words, ", opset %llu", (unsigned long long)reader->opset);
+	if (wire_size(reader->producer))
+		words_add(&words, ", by %.*s %.*s", (int)least(wire_size(reader->producer), 80), (const char *)reader->producer.at, (int)least(wire_size(reader->version), 40),
+			reader->version.at ? (const char *)reader->version.at : "");
+	words = (struct words){ advice, sizeof advice, 0 };
 	for (size_t i = 0; i < SYMBOLS && *reader->symbol[i]; i++)
 		words_add(&words, "--dim %s=SIZE ", reader->symbol[i]);
 	if (**reader->symbol)
 		words_add(&words, "give%s symbolic size%s", *reader->symbol[1] ? "" : "s a", *reader->symbol[1] ? "s" : "");
+	else if (reader->functions)
+		words_add(&words, "python -c \"import onnx, onnx.inliner as i; onnx.save(i.inline_local_functions(onnx.load('IN')), 'OUT')\" writes what the functions hold in their place");
 	else
 		snprintf(advice, sizeof advice, "python -c \"import onnx; onnx.shape_inference.infer_shapes_path('IN', 'OUT', data_prop=True)\" writes shapes into the file");
 	struct about about = { .intake = { .said = true, .format = "ONNX model", .version = version, .inferred = reader->inferred, .missing = reader->missing, .assumed = assumed,
 		.advice = reader->missing ? advice : NULL } };
 	return draft_describe(reader->draft, name && *name ? name : "model", NULL, NULL, &about) == OK ? OK : out_of_memory(reader);
+}
+
+/* Of ONNX's own operators, which have no domain. */
+static void read_opset(struct reader *reader, struct wire import)
+{
+	struct wire_field field;
+	bool own = true;
+	uint64_t version = 0;
+	while (wire_next(&import, &field)) {
+		if (field.number == 1 && field.type == 2)
+			own = wire_size(field.body) == 0 || (wire_size(field.body) == 7 && memcmp(field.body.at, "ai.onnx", 7) == 0);
+		else if (field.number == 2 && field.type == 0)
+			version = field.value;
+	}
+	reader->opset = own ? version : reader->opset;
 }
 
 static enum status read_model(struct reader *reader, struct wire model)
@@ -529,6 +556,9 @@ static enum status read_model(struct reader *reader, struct wire model)
 			reader->version = field.body;
 		else if (field.number == 7 && field.type == 2)
 			graph = field.body;
+		else if (field.number == 8 && field.type == 2)
+			read_opset(reader, field.body);
+		reader->functions += field.number == 25 && field.type == 2;
 	}
 	if (model.broken || !graph.at)
 		return bad(reader, model.broken ? "it is truncated or broken" : "there is no graph in it");

@@ -11,9 +11,10 @@
 
 /* ---- products, windows, sums ------------------------------------------------------------------------------------------ */
 
-static void matmul(struct infer *infer)
+/* Of operands 0 and `second`; dtype -1: as the first one. */
+static void matmul_of(struct infer *infer, uint32_t second, int dtype)
 {
-	const struct onnx_shape *a = infer_operand(infer, 0), *b = infer_operand(infer, 1);
+	const struct onnx_shape *a = infer_operand(infer, 0), *b = infer_operand(infer, second);
 	if (!a || !b || a->dims < 1 || b->dims < 1)
 		return;
 	struct onnx_shape left = *a, right = *b;
@@ -25,7 +26,12 @@ static void matmul(struct infer *infer)
 		left.dim[left.dims++] = a->dim[a->dims - 2];
 	if (b->dims > 1)
 		left.dim[left.dims++] = b->dim[b->dims - 1];
-	infer_result(infer, 0, &left, a->dtype);
+	infer_result(infer, 0, &left, dtype < 0 ? a->dtype : dtype);
+}
+
+static void matmul(struct infer *infer)
+{
+	matmul_of(infer, 1, -1);
 }
 
 static void gemm(struct infer *infer)
@@ -110,11 +116,12 @@ static int64_t slid(struct wire node, const struct windows *windows, int spatial
 	return ceil && (count - 1) * stride >= size + windows->pad[i] ? count - 1 : count;
 }
 
-static void window_op(struct infer *infer)
+/* weights: the operand that holds them; dtype -1: as the first operand. */
+static void window_of(struct infer *infer, uint32_t weights, int dtype)
 {
 	struct wire node = infer->node->body;
-	const struct onnx_shape *a = infer_operand(infer, 0), *weight = infer_operand(infer, 1);
-	bool convolves = strcmp(infer->node->op, "Conv") == 0;
+	const struct onnx_shape *a = infer_operand(infer, 0), *weight = infer_operand(infer, weights);
+	bool convolves = strstr(infer->node->op, "Conv") != NULL;
 	struct windows windows = { 0 };
 	int spatial = a ? a->dims - 2 : 0, kernels = onnx_ints(node, "kernel_shape", windows.kernel, DIMS_MAX);
 	if (!a || spatial < 1 || (convolves && (!weight || weight->dims != a->dims)) || (!convolves && kernels != spatial) || !windows_of(node, spatial, &windows))
@@ -130,8 +137,13 @@ static void window_op(struct infer *infer)
 		if (made.dim[i + 2] < 0)
 			return;
 	}
-	infer_result(infer, 0, &made, a->dtype);
+	infer_result(infer, 0, &made, dtype < 0 ? a->dtype : dtype);
 	infer_result(infer, 1, &made, DTYPE_I64);
+}
+
+static void window_op(struct infer *infer)
+{
+	window_of(infer, 1, -1);
 }
 
 static void conv_transpose(struct infer *infer)
@@ -322,12 +334,112 @@ static void attention(struct infer *infer)
 	infer_result(infer, 0, &made, q->dtype);
 }
 
+/* ---- what onnxruntime's training writes ------------------------------------------------------------------------------- */
+
+/* The gradient of the loss, log-probabilities, labels. */
+static void loss_gradient(struct infer *infer)
+{
+	const struct onnx_shape *a = infer_operand(infer, 1);
+	if (a)
+		infer_result(infer, 0, a, a->dtype);
+}
+
+/* Rate, step, weight, gradient, two moments -> step, moments, weight. */
+static void adam(struct infer *infer)
+{
+	static const uint32_t from[] = { 1, 4, 5, 2 };
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct onnx_shape *a = infer_operand(infer, from[i]);
+		if (a)
+			infer_result(infer, i, a, a->dtype);
+	}
+}
+
+/* ---- quantised numbers ------------------------------------------------------------------------------------------------ */
+
+/* What an operand holds, `normal` where that isn't known. */
+static int dtype_of(const struct infer *infer, uint32_t i, int normal)
+{
+	const struct onnx_shape *shape = infer_operand(infer, i);
+	return shape ? shape->dtype : normal;
+}
+
+/* x, scale, zero point: the type is the zero point's, or an attribute's. */
+static void quantize(struct infer *infer)
+{
+	const struct onnx_shape *a = infer_operand(infer, 0);
+	int said = onnx_dtype((uint64_t)onnx_int(infer->node->body, "output_dtype", 0));
+	if (a)
+		infer_result(infer, 0, a, said >= 0 ? said : dtype_of(infer, 2, DTYPE_U8));
+}
+
+/* x, scale, zero point: the type is the scale's. */
+static void dequantize(struct infer *infer)
+{
+	const struct onnx_shape *a = infer_operand(infer, 0);
+	if (a)
+		infer_result(infer, 0, a, dtype_of(infer, 1, DTYPE_F32));
+}
+
+static void quantize_dynamically(struct infer *infer)
+{
+	static const struct onnx_shape scalar;
+	const struct onnx_shape *a = infer_operand(infer, 0);
+	if (a)
+		infer_result(infer, 0, a, DTYPE_U8);
+	infer_result(infer, 1, &scalar, DTYPE_F32);
+	infer_result(infer, 2, &scalar, DTYPE_U8);
+}
+
+/* a, scale, zero point, b, scale, zero point, and those of the result. */
+static void quantized_matmul(struct infer *infer)
+{
+	matmul_of(infer, 3, dtype_of(infer, 7, -1));
+}
+
+static void quantized_convolution(struct infer *infer)
+{
+	window_of(infer, 3, dtype_of(infer, 7, -1));
+}
+
+static void quantized_pair(struct infer *infer)
+{
+	const struct onnx_shape *a = infer_operand(infer, 0), *b = infer_operand(infer, 3);
+	struct onnx_shape made = a ? *a : (struct onnx_shape){ 0 };
+	if (a && b && infer_widen(&made, b))
+		infer_result(infer, 0, &made, a->dtype);
+}
+
+static void integer_matmul(struct infer *infer)
+{
+	matmul_of(infer, 1, DTYPE_I32);
+}
+
+static void integer_convolution(struct infer *infer)
+{
+	window_of(infer, 1, DTYPE_I32);
+}
+
+/* A [.., K] by packed weights: [.., N]. */
+static void packed_matmul(struct infer *infer)
+{
+	const struct onnx_shape *a = infer_operand(infer, 0);
+	int64_t wide = onnx_int(infer->node->body, "N", 0);
+	if (!a || a->dims < 1 || wide < 1)
+		return;
+	struct onnx_shape made = *a;
+	made.dim[made.dims - 1] = wide;
+	infer_result(infer, 0, &made, a->dtype);
+}
+
 /* ---- the table ---------------------------------------------------------------------------------------------------------- */
 
 static const struct { const char *ops; void (*fill)(struct infer *infer); } table[] = {
 	{ " Relu LeakyRelu PRelu Elu Selu Celu Sigmoid HardSigmoid HardSwish Tanh Softplus Softsign Gelu Mish Swish ThresholdedRelu Softmax LogSoftmax Hardmax Erf Exp Log Sqrt Reciprocal "
 	  "Abs Neg Ceil Round Sign Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Clip CumSum Trilu Identity Dropout ScatterND ScatterElements Scatter LRN Shrink "
-	  "RandomNormalLike RandomUniformLike EyeLike ReverseSequence RotaryEmbedding BitwiseNot MeanVarianceNormalization LpNormalization TensorScatter ", infer_same },
+	  "RandomNormalLike RandomUniformLike EyeLike ReverseSequence RotaryEmbedding BitwiseNot MeanVarianceNormalization LpNormalization TensorScatter "
+	  "BiasGelu FastGelu QuickGelu QLinearSigmoid QLinearLeakyRelu QLinearSoftmax ReluGrad GeluGrad FastGeluGrad BiasGeluGrad_dX TanhGrad SigmoidGrad DropoutGrad SoftmaxGrad "
+	  "SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 ", infer_same },
 	{ " Add Sub Mul Div Mod Pow Max Min Sum Mean BitwiseAnd BitwiseOr BitwiseXor BitShift ", infer_elementwise },
 	{ " Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor ", infer_comparison }, { " Floor ", infer_whole }, { " Not IsNaN IsInf Bernoulli ", infer_truth }, { " Where ", infer_where }, { " Cast CastLike ", infer_cast },
 	{ " Shape ", infer_shape_op }, { " Size ", infer_size_op }, { " Constant ", infer_constant }, { " ConstantOfShape ", infer_constant_of_shape }, { " Range ", infer_range }, { " Reshape ", infer_reshape },
@@ -338,7 +450,9 @@ static const struct { const char *ops; void (*fill)(struct infer *infer); } tabl
 	{ " ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare ArgMax ArgMin ", reduce },
 	{ " BatchNormalization LayerNormalization InstanceNormalization GroupNormalization RMSNormalization ", normalization }, { " Resize Upsample ", resize },
 	{ " DepthToSpace SpaceToDepth ", depth_and_space }, { " LSTM GRU RNN ", recurrent }, { " SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss ", loss },
-	{ " Attention ", attention },
+	{ " Attention ", attention }, { " QuantizeLinear ", quantize }, { " DequantizeLinear ", dequantize }, { " DynamicQuantizeLinear ", quantize_dynamically },
+	{ " SoftmaxCrossEntropyLossGrad ", loss_gradient }, { " AdamOptimizer ", adam }, { " MatMulInteger ", integer_matmul }, { " ConvInteger ", integer_convolution }, { " QLinearMatMul ", quantized_matmul }, { " QLinearConv ", quantized_convolution },
+	{ " QLinearAdd QLinearMul ", quantized_pair }, { " MatMulNBits ", packed_matmul }, { " FusedConv ", window_op },
 };
 
 enum status onnx_infer(const struct onnx_node *node, struct onnx_shape *shape, struct arena *arena)

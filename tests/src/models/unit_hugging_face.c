@@ -89,6 +89,8 @@ Test(hugging_face, the_text_part_of_a_model_of_several)
 		{ "{\"model_type\": \"llava\", \"architectures\": [\"LlavaForConditionalGeneration\"], " PART("llama") "}", 97008 },
 		{ "{\"model_type\": \"internvl\", \"tie_word_embeddings\": true, " PART("qwen2") "}", 82320 },
 		{ "{\"model_type\": \"qwen2_5_vl\", " PART("qwen2_5_vl_text") "}", 97248 },
+		{ "{\"model_type\": \"qwen2_vl\", \"architectures\": [\"Qwen2VLForConditionalGeneration\"], \"vision_config\": {}, \"hidden_size\": 48, \"num_hidden_layers\": 3, "
+			"\"num_attention_heads\": 6, \"num_key_value_heads\": 2, \"intermediate_size\": 112, \"vocab_size\": 311}", 97248 },
 		{ "{\"model_type\": \"llava\", \"transformers_version\": \"5.23.0\", \"tie_word_embeddings\": true, " PART("llama") "}", 82080 },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

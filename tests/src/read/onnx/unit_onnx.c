@@ -148,6 +148,25 @@ static enum status read_located(const char *location, struct error *error)
 	return status;
 }
 
+/* A quantised convolution as exporters write it, one quantised as it runs, and a product of integers. */
+Test(onnx, quantised_numbers_have_their_types)
+{
+	static const struct { const char *name; int dtype; int64_t bytes; } known[] = { { "xd_q", DTYPE_U8, 8192 }, { "xd", DTYPE_F32, 32768 }, { "wd", DTYPE_F32, 4608 },
+		{ "c", DTYPE_F32, 65536 }, { "cd_q", DTYPE_U8, 16384 }, { "rq", DTYPE_U8, 16384 }, { "rs", DTYPE_F32, 4 }, { "rz", DTYPE_U8, 1 }, { "ci", DTYPE_I32, 16384 },
+		{ "mm", DTYPE_U8, 32 } };
+	struct error error = { 0 };
+	struct graph *graph = read_model("quantised", NULL, &error);
+	cr_assert(graph, "%s", error.text);
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		const struct tensor *tensor = tensor_named(graph, known[i].name);
+		cr_expect(tensor->dtype == known[i].dtype && tensor->bytes == known[i].bytes, "%s: %d, %lld", known[i].name, tensor->dtype, (long long)tensor->bytes);
+	}
+	cr_expect_eq(graph->about.intake.missing, 0);
+	cr_expect_str_eq(graph->about.intake.version, "IR 14, opset 13");
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(onnx, weights_lie_beside_the_model)
 {
 	static const struct { const char *location; bool fine; } cases[] = { { "w.bin", true }, { "data/w..bin", true }, { "..w", true }, { "../w", false }, { "a/../../w", false },
