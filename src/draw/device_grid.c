@@ -8,6 +8,8 @@
 #include "figure.h"
 
 const char *const grid_level_names[GRID_LEVELS] = { "below 80 %", "80 to 100 %", "over the budget" };
+/* Okabe and Ito's. */
+const char *const grid_level_colours[GRID_LEVELS] = { "#B9E3D4", "#F0E442", "#D55E00" };
 
 /* An axis of which `inside` devices stand between neighbours. */
 static void add_axis(struct device_grid *grid, const char *name, uint32_t size, uint32_t inside, const struct machine *machine)

@@ -41,6 +41,6 @@ char *device_grid_axis_text(const struct grid_axis *axis, char *text, size_t siz
 /* How full a device is: of the budget, or where there is none of the fullest device. */
 enum grid_level { GRID_LOW, GRID_HIGH, GRID_OVER, GRID_LEVELS };   /* below 80 %; up to all of it; above the budget */
 enum grid_level device_grid_level(const struct device_grid *grid, int64_t bytes);
-extern const char *const grid_level_names[GRID_LEVELS];
+extern const char *const grid_level_names[GRID_LEVELS], *const grid_level_colours[GRID_LEVELS];
 
 #endif

@@ -16,6 +16,6 @@ void pipeline_title(const struct timetable *timetable, const char *name, char *t
 
 /* What a box stands for. */
 enum pipeline_part { PART_FORWARD, PART_BACKWARD, PART_WEIGHT, PART_UPDATE, PIPELINE_PARTS };
-extern const char *const pipeline_names[PIPELINE_PARTS];
+extern const char *const pipeline_names[PIPELINE_PARTS], *const pipeline_colours[PIPELINE_PARTS];
 
 #endif

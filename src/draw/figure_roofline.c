@@ -15,6 +15,7 @@
 #define TICK    30.0     /* between numbers of the axis, at least */
 #define SMALL   8.0
 #define NORMAL  9.0
+#define BOLD    9.8     /* as wide as bold letters of the normal size */
 #define VISIBLE 0.3     /* points: what is narrower has no colour that one could look up */
 #define INK     "#222222"
 
@@ -112,7 +113,12 @@ static void draw_title(struct bars *bars, char *text)
 		*rest = '\0';
 		canvas_text(&bars->canvas, EDGE, bars->top - 12, SMALL, ANCHOR_START, false, INK, rest + 2);
 	}
-	canvas_title(&bars->canvas, EDGE, TOP - 12, NORMAL, INK, text);
+	char cut[CANVAS_CUT], name[CANVAS_CUT], title[2 * CANVAS_CUT];
+	const char *rank = strstr(text, ", rank ");   /* of a long name the end is cut, but not that */
+	snprintf(name, sizeof name, "%.*s", rank ? (int)(rank - text) : (int)strlen(text), text);
+	double room = bars->canvas.paper.width - 2 * EDGE - canvas_text_width(BOLD, rank ? rank : "");
+	snprintf(title, sizeof title, "%s%s", canvas_cut(BOLD, room, name, cut), rank ? rank : "");
+	canvas_title(&bars->canvas, EDGE, TOP - 12, NORMAL, INK, title);
 }
 
 /* Returns its rows; canvas NULL: only that. */

@@ -22,10 +22,10 @@
 #define NAMELESS 5.8    /* around a point, where no other name begins */
 #define SAMPLES 240
 #define INK     "#222222"
-#define GREY    "#E4E4E4"
-#define BLUE    "#0072B2"
-#define ORANGE  "#D55E00"
-#define GREEN   "#009E73"
+#define GREY    SLOWDOWN_NOTHING
+#define BLUE    SLOWDOWN_PLAN
+#define ORANGE  SLOWDOWN_STRATEGY
+#define GREEN   SLOWDOWN_KNAPSACK
 
 struct scales { struct canvas canvas; double begin, span, left, right, top; int64_t unit; const char *unit_name; double total; };
 

@@ -9,7 +9,9 @@
 #include "src/configs/outlook.h"
 #include "src/draw/figure.h"
 #include "src/draw/figure_pipeline.h"
+#include "src/draw/device_grid.h"
 #include "src/draw/figure_roofline.h"
+#include "src/draw/figure_slowdown.h"
 #include "src/plan/timeline.h"
 
 #define ROOM 16384   /* bytes of what is said beside the command */
@@ -58,6 +60,21 @@ static enum status add_timeline(const struct plan *plan, struct words *words, st
 	return add_groups(plan, "\nFrom below: ", GROUP_COUNT, words, error);
 }
 
+/* What the colours of slots stand for: those that are there. */
+static void add_passes(const struct timetable *timetable, struct words *words)
+{
+	bool there[PIPELINE_PARTS] = { [PART_FORWARD] = true, [PART_BACKWARD] = true, [PART_UPDATE] = timetable->time > timetable->pipeline_time };
+	const char *between = "\nColours: ";
+	for (uint32_t i = 0; i < timetable->slots * timetable->ranks; i++)
+		there[PART_WEIGHT] |= timetable_slot(timetable, i / timetable->slots, i % timetable->slots)->pass == PASS_WEIGHT;
+	for (int part = 0; part < PIPELINE_PARTS; part++)
+		if (there[part]) {
+			words_add(words, "%s%s (%s)", between, pipeline_names[part], pipeline_colours[part]);
+			between = ", ";
+		}
+	words_add(words, ".");
+}
+
 /* As the figure's title has it: schedule, ranks, microbatches, bubble and time. */
 static enum status add_pipeline(const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
 {
@@ -65,8 +82,9 @@ static enum status add_pipeline(const struct plan *plan, const struct export_opt
 	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
 	if (!outlook)
 		return error->status;
-	pipeline_title(&outlook->timetable, plan->input->name, title, sizeof title);
-	words_add(words, "\n%s.", title);
+	pipeline_title(&outlook->timetable, "", title, sizeof title);   /* the name stands above */
+	words_add(words, "\n%s. Numbers in slots are microbatches; below is what a device of each rank holds.", title + 2);
+	add_passes(&outlook->timetable, words);
 	outlook_release(outlook);
 	return OK;
 }
@@ -105,6 +123,12 @@ static enum status add_contents(const struct plan *plan, const struct export_opt
 		return add_groups(plan, "\nColours: ", GROUP_WORKSPACE, words, error);
 	if (shows(options, "roofline"))
 		return add_roofline(plan, options, words, error);
+	if (shows(options, "mesh"))
+		words_add(words, "\nColours, of the budget of a device, or without one of what the fullest holds: below 80 %% (%s), 80 to 100 %% (%s), over it (%s).", grid_level_colours[GRID_LOW],
+			grid_level_colours[GRID_HIGH], grid_level_colours[GRID_OVER]);
+	if (shows(options, "slowdown"))
+		words_add(words, "\nColours: " SLOWDOWN_NOTHING ": where no plan is, in any order, proved; " SLOWDOWN_PLAN ": plans found; " SLOWDOWN_STRATEGY ": published strategies; " SLOWDOWN_KNAPSACK
+			": knapsack at %% of saved bytes; cross: this plan.");
 	return shows(options, "pipeline") ? add_pipeline(plan, options, words, error) : OK;
 }
 

@@ -22,9 +22,6 @@
 #define CELL_LEAST 2.0
 #define INK        "#222222"
 
-/* Okabe and Ito's. */
-static const char *const level_colours[GRID_LEVELS] = { "#B9E3D4", "#F0E442", "#D55E00" };
-
 /* Where nodes stand: columns of nodes, columns of devices in a node, sizes in points. */
 struct placing { uint32_t across, columns, rows; double cell, wide, high; };
 
@@ -94,7 +91,7 @@ static void draw_device(struct canvas *canvas, const struct device_grid *grid, c
 	int64_t bytes = device_grid_bytes(grid, device);
 	device_at(grid, placing, device, &x, &y);
 	snprintf(title, sizeof title, "device %u: %s, %s", device, device_grid_text(grid, device, false, where, sizeof where), bytes_text(bytes, text, sizeof text));
-	canvas_box(canvas, x, y, size, size, level_colours[device_grid_level(grid, bytes)], NULL, title);
+	canvas_box(canvas, x, y, size, size, grid_level_colours[device_grid_level(grid, bytes)], NULL, title);
 	snprintf(text, sizeof text, "%.3g", (double)bytes / (double)grid->unit);
 	if (placing->cell >= NUMBERED)
 		canvas_text(canvas, x + size / 2, y + size / 2 + 2.5, CANVAS_SMALL, ANCHOR_MIDDLE, false, INK, text);
@@ -114,7 +111,7 @@ static double draw_notes(struct canvas *canvas, const struct device_grid *grid, 
 	if (canvas)
 		canvas_text(canvas, x, below, SMALL, ANCHOR_START, false, INK, text);
 	for (int level = 0; level < keys; level++)
-		key[level] = (struct canvas_key){ level_colours[level], grid_level_names[level], SIGN_BOX };
+		key[level] = (struct canvas_key){ grid_level_colours[level], grid_level_names[level], SIGN_BOX };
 	below += 12 + LEADING * canvas_legend(canvas, x, below + 12, width - x - MARGIN, SMALL, LEADING, INK, key, keys);
 	return below > y + LEADING * grid->axes ? below : y + LEADING * grid->axes;
 }
