@@ -128,7 +128,7 @@ enum status shard_job_split(struct shard_job *job, const struct degrees *degrees
 	struct mesh mesh;
 	mesh_of_degrees(job->scenario, degrees, &mesh, roles);
 	for (uint32_t a = 0; a < mesh.axes && zero >= 0; a++)
-		if (strcmp(mesh.axis[a].name, "dp") == 0)
+		if (strcmp(mesh.axis[a].name, "dp") == 0 || strcmp(mesh.axis[a].name, "cp") == 0)
 			roles[a].zero = (uint8_t)zero;
 	enum status status = split_by_roles(&job->shared->units, &mesh, roles, sharding);
 	if (status != OK)
@@ -177,7 +177,7 @@ static enum status best_expert(struct shard_job *job, uint32_t most, struct shar
 			struct sharding sharding;
 			char text[120], mesh[96];
 			int used;
-			if (zero && degrees[i].dp == 1)
+			if (zero && degrees[i].dp * degrees[i].cp == 1)
 				continue;
 			status = shard_job_split(job, &degrees[i], next.zero, &sharding, roles);
 			if (status == BAD_INPUT) {   /* this mesh can't keep a pin, another may; else the error stays */

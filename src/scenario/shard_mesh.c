@@ -145,7 +145,11 @@ static struct axis_roles roles_of_axis(const struct scenario *scenario, const ch
 		return data;
 	if (scenario->value[K_zero] > 0 || scenario_strategy(scenario) == STRATEGY_ZERO)
 		data.zero = (uint8_t)(scenario->value[K_zero] > 0 ? scenario->value[K_zero] : 3);
-	return strcmp(name, "ep") == 0 ? roles_experts : strcmp(name, "cp") == 0 ? roles_context : strcmp(name, "tp") != 0 ? data
+	struct axis_roles context = roles_context;    /* devices that share a sequence share states as those of dp do: one group in Megatron's distributed optimizer and in FSDP */
+	context.zero = data.zero;
+	context.narrow = data.narrow;
+	context.stays = data.stays;
+	return strcmp(name, "ep") == 0 ? roles_experts : strcmp(name, "cp") == 0 ? context : strcmp(name, "tp") != 0 ? data
 		: scenario->value[K_sp] == 0 ? roles_tensor : roles_tensor_sp;
 }
 

@@ -32,7 +32,7 @@ static void roles_asked(const struct mesh *mesh, const struct asked *asked, stru
 		const char *name = mesh->axis[a].name;
 		roles[a] = strcmp(name, "ep") == 0 ? roles_experts : strcmp(name, "cp") == 0 ? roles_context : strcmp(name, "tp") != 0 ? roles_data
 			: asked->sequence ? roles_tensor_sp : roles_tensor;
-		if (strcmp(name, "dp") == 0)
+		if (strcmp(name, "dp") == 0 || strcmp(name, "cp") == 0)
 			roles[a].zero = asked->zero;
 	}
 }
@@ -79,7 +79,7 @@ static bool find_asked(const struct units *units, const struct sharding *shardin
 	*asked = (struct asked) { degree(mesh, "dp"), degree(mesh, "tp"), degree(mesh, "cp"), degree(mesh, "ep"),
 		at_least_one(scenario->value[K_pp]), at_least_one(scenario->value[K_microbatches]), 0, false, degree(mesh, MESH_REPLICATE) };
 	*at = NULL;
-	for (uint8_t zero = 0; zero <= (asked->dp > 1 ? 3 : 0); zero++)
+	for (uint8_t zero = 0; zero <= (asked->dp * asked->cp > 1 ? 3 : 0); zero++)
 		for (int sequence = asked->tp > 1; sequence >= 0; sequence--) {
 			struct axis_roles roles[MESH_AXES];
 			struct sharding expert;

@@ -120,3 +120,36 @@ Test(zero_stages, groups_hold_copies_and_what_stays_is_gathered_once)
 	planner_done(&planner);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+/* Devices that share a sequence are of the group that shares states, as in Megatron's distributed optimizer and FSDP: a device holds as much of them, whichever axis it is on. */
+Test(zero_stages, states_are_cut_over_samples_and_sequence_together)
+{
+	static const char *const words[] = { "zero=3 strategy=zero", "zero=3 strategy=megatron dp=2 cp=2", "zero=3 strategy=megatron dp=1 cp=4" };
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model();
+	int64_t held[3];
+	for (size_t w = 0; w < 3; w++) {
+		struct scenario scenario;
+		struct error error = { 0 };
+		char text[100], *save;
+		scenario_init(&scenario);
+		scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
+		scenario.value[K_devices] = DEVICES;
+		snprintf(text, sizeof text, "%s", words[w]);
+		for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+			cr_assert_eq(scenario_set(&scenario, word, &error), OK, "%s", error.text);
+		struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
+		cr_assert_not_null(plan, "%s: %s", words[w], error.text);
+		const struct graph *device = plan->transformed->graph;
+		held[w] = 0;
+		for (uint32_t s = 0; s < device->storages; s++)
+			held[w] += device->storage[s].kind == KIND_PARAMETER || device->storage[s].kind == KIND_OPTIMIZER ? device->storage[s].bytes : 0;
+		plan_release(plan);
+		scenario_done(&scenario);
+	}
+	cr_expect_eq(held[1], held[0], "%ld of %ld", (long)held[1], (long)held[0]);
+	cr_expect_eq(held[2], held[0], "%ld of %ld", (long)held[2], (long)held[0]);
+	graph_release(graph);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
