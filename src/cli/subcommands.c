@@ -164,11 +164,13 @@ static int check_options(const struct request *request, enum export_kind_id kind
 	bool binary = kind == EXPORT_pdf || kind == EXPORT_png;
 	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
 		return usage_error(command_of(request), "%s is binary and standard output is a terminal: give -o FILE", request->kind);
+	char figures[200];
+	export_figure_names(figures, sizeof figures);
 	if (request->options.width > 0 && !view->figure)
-		return usage_error(command_of(request), "--width belongs to figures: timeline, map, slowdown, pipeline, pareto, sweep, mesh; a drawing of the graph is as wide as it needs");
+		return usage_error(command_of(request), "--width belongs to figures: %s; a drawing of the graph is as wide as it needs", figures);
 	const char *paper = request->options.no_title ? "--no-title" : request->options.no_legend ? "--no-legend" : request->caption ? "--caption" : NULL;
 	if (paper && !view->figure)
-		return usage_error(command_of(request), "%s belongs to figures: timeline, map, slowdown, pipeline, pareto, sweep, mesh", paper);
+		return usage_error(command_of(request), "%s belongs to figures: %s", paper, figures);
 	if (request->caption && strcmp(request->caption, request->line.output ? request->line.output : "-") == 0)
 		return usage_error(command_of(request), "--caption %s: the figure goes there, too", request->caption);
 	return EXIT_FINE;

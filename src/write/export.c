@@ -171,6 +171,20 @@ char *export_view_names(enum export_kind_id kind, const char *between, char *tex
 	return text;
 }
 
+void export_figure_names(char *text, size_t size)
+{
+	size_t used = 0;
+	text[0] = '\0';
+	for (int i = 0; i < export_view_count && used < size; i++) {
+		const struct export_view *view = &export_views[i];
+		bool again = !view->name || !view->figure;
+		for (int earlier = 0; earlier < i && !again; earlier++)
+			again = export_views[earlier].figure && export_views[earlier].name && strcmp(export_views[earlier].name, view->name) == 0;
+		if (!again)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", view->name);
+	}
+}
+
 const struct export_view *export_view_find(enum export_kind_id kind, const char *view, struct error *error)
 {
 	char names[300], hint[120];

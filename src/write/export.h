@@ -106,6 +106,9 @@ void export_help(FILE *stream);
 /* The names of a kind's views, between the words given: "graph, modules". Empty where --view is not for it. */
 char *export_view_names(enum export_kind_id kind, const char *between, char *text, size_t size);
 
+/* The views that are figures: "timeline, map". */
+void export_figure_names(char *text, size_t size);
+
 /* The graph that the options ask for: as planned, or as read. */
 const struct graph *export_graph(const struct plan *plan, const struct export_options *options);
 
