@@ -298,6 +298,21 @@ static enum status try_away(struct both *both, struct graph *away)
 	return status;
 }
 
+/* Whether recomputation without the host may be faster: near a floor what comes back early is in the way. */
+static bool alone_may_win(struct both *both, struct fit_solver *solver, enum status *status)
+{
+	const struct fitted *fitted = both->fitted;
+	struct fit_certificate certificate = { .op = NONE };
+	int64_t bound = 0;
+	double slope;
+	if (fitted->replayed > both->cap)
+		return true;
+	enum status bounded = fit_bound(&solver->bounds, both->cap, both->stage->control, &bound, &slope, &certificate);
+	mem_free(certificate.arc);
+	*status = bounded == INFEASIBLE ? OK : error_set(both->error, bounded);
+	return bounded == OK && bound < fitted->extra;
+}
+
 /* Storages in the host, and recomputation of the step that is left; then again with the windows that fit what runs again. The bound is over plans that do both. */
 static enum status find_both(struct both *both, struct fit_solver *solver)
 {
@@ -311,7 +326,7 @@ static enum status find_both(struct both *both, struct fit_solver *solver)
 		if (fitted->away == 0 || fitted->extra - fitted->bound <= fitted->total / 2000)
 			break;
 	}
-	if (status == OK && fitted->away > 0 && fitted->replayed > both->cap && !fitted->impossible)    /* near a floor what comes back early is in the way */
+	if (status == OK && fitted->away > 0 && !fitted->impossible && alone_may_win(both, solver, &status))
 		status = try_away(both, fitted->step);
 	return status;
 }
