@@ -5,12 +5,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "source.h"
+
 #define BYTES_MOST ((size_t)16 << 20)
 
 enum status lines_open(struct lines *lines, const char *path, struct error *error)
 {
 	struct stat state;
+	source_wait(true);
 	*lines = (struct lines){ .file = fopen(path, "re") };
+	source_wait(false);
 	if (!lines->file)
 		return fail(error, errno == ENOMEM ? NO_MEMORY : BAD_INPUT, "can't be read: %s", errno == ENOMEM ? "out of memory" : strerror(errno));
 	if (fstat(fileno(lines->file), &state) == 0 && S_ISDIR(state.st_mode)) {
@@ -34,6 +38,7 @@ int lines_next(struct lines *lines, struct error *error)
 	bool too_long = false, zero = false;
 	int byte;
 	lines->number++;
+	source_wait(true);
 	while ((byte = getc(lines->file)) != EOF && byte != '\n' && lines->bytes < BYTES_MOST) {
 		lines->bytes++;
 		zero |= byte == 0;
@@ -41,7 +46,10 @@ int lines_next(struct lines *lines, struct error *error)
 		if (length < LINE_MOST)
 			lines->text[length++] = (char)byte;
 	}
+	source_wait(false);
 	lines->text[length] = '\0';
+	if (lines->number == 1 && strncmp(lines->text, "\xef\xbb\xbf", 3) == 0)   /* a byte order mark */
+		memmove(lines->text, lines->text + 3, (length -= 3) + 1);
 	if (lines->bytes == BYTES_MOST) {
 		lines->bytes++;
 		return wrong(lines, error, "the file is longer than 16 MiB");

@@ -24,7 +24,7 @@ static atomic_int started[SLOTS];
 
 /* ---- signals ------------------------------------------------------------------------------------------------- */
 
-static void on_signal(int number)
+void output_end_by_signal(int number)
 {
 	for (int i = 0; i < SLOTS; i++)
 		if (atomic_load(&unfinished[i].set))
@@ -33,14 +33,14 @@ static void on_signal(int number)
 		if (atomic_load(&started[i]) > 0)
 			kill(-atomic_load(&started[i]), SIGKILL);
 	signal(number, SIG_DFL);
-	raise(number);
+	raise(number);   /* where it is blocked, as in a handler of it, it comes at its end */
 }
 
 /* Where nobody else expects a signal, we do, from the first output on. */
 static void expect_signals(void)
 {
 	for (int i = 0; i < DEADLY; i++) {
-		struct sigaction old, ours = { .sa_handler = on_signal };
+		struct sigaction old, ours = { .sa_handler = output_end_by_signal };
 		if (sigaction(deadly[i], NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL) {
 			sigemptyset(&ours.sa_mask);
 			sigaction(deadly[i], &ours, NULL);

@@ -35,6 +35,9 @@ void output_keep_standard_streams(void);
 void output_end_with_us(pid_t group);
 void output_outlived(pid_t group);
 
+/* Takes unfinished files and such groups away and ends the program by this signal. May be called by handlers of signals. */
+void output_end_by_signal(int number);
+
 /* path NULL or "-": standard output. replace: a file that is there may be replaced, else that is BAD_INPUT. LIMIT: it can't be written, error says
  * why. After OK output_close() must follow. */
 enum status output_open(struct output *output, const char *path, bool replace, struct error *error);

@@ -1,6 +1,7 @@
 /* source.c: a file as a stream of bytes: plain or gz, "-" for standard input. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,9 +18,23 @@ struct input {
 	char peek[PEEK_BYTES];
 };
 
+static atomic_int waits;
+
+void source_wait(bool begins)
+{
+	atomic_fetch_add(&waits, begins ? 1 : -1);
+}
+
+bool source_waits(void)
+{
+	return atomic_load(&waits) > 0;
+}
+
 static ssize_t read_file(struct input *input, void *buffer, size_t size, struct error *error)
 {
+	source_wait(true);
 	int got = gzread(input->file, buffer, size > 1u << 30 ? 1u << 30 : (unsigned)size);
+	source_wait(false);
 	int number;
 	const char *text = gzerror(input->file, &number);
 	if (got >= 0 && (number == Z_OK || number == Z_STREAM_END))
@@ -36,7 +51,9 @@ static ssize_t read_file(struct input *input, void *buffer, size_t size, struct 
 static int open_path(const char *path, struct error *error)
 {
 	bool standard = strcmp(path, "-") == 0;
+	source_wait(true);
 	int descriptor = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	source_wait(false);
 	struct stat state;
 	if (descriptor < 0) {
 		fail(error, BAD_INPUT, "%s", errno == ENOENT ? "no such file" : strerror(errno));

@@ -13,6 +13,10 @@ struct source {
 	void *context;
 };
 
+/* Begins and ends a wait for a file's bytes, which may last for ever (a pipe). A signal ends the program there at once: there is nothing yet that could be told. */
+void source_wait(bool begins);
+bool source_waits(void);
+
 /* A file being read, decompressed on the way. The first bytes can be looked at without taking them. */
 struct input;
 

@@ -6,6 +6,8 @@
 
 #include "batch.h"
 #include "src/base/lines.h"
+#include "src/base/output.h"
+#include "src/base/source.h"
 #include "src/configs/way_out.h"
 #include "src/plan/verdict.h"
 
@@ -75,6 +77,10 @@ int batch_seconds(const char *command, const char *text, double *seconds)
 
 static void on_signal(int number)
 {
+	if (number != SIGALRM && source_waits()) {
+		output_end_by_signal(number);
+		return;
+	}
 	if (number != SIGALRM)
 		caught = number;
 	atomic_store(&cancel, true);

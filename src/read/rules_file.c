@@ -162,7 +162,10 @@ struct rules *rules_load(const char *path, struct error *error)
 		return NULL;
 	}
 	if (rules && status != OK) {
-		fail(error, status, "rules %.200s, line %u: %.200s", path, problem.line, problem.text);
+		if (problem.line)
+			fail(error, status, "rules %.200s, line %u: %.200s", path, problem.line, problem.text);
+		else
+			fail(error, status, "rules %.200s: %.200s", path, problem.text);
 		rules_free(rules);
 		return NULL;
 	}

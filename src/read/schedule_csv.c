@@ -4,6 +4,8 @@
 
 #include "schedule_csv.h"
 
+#include "src/base/source.h"
+
 #define RANKS_MOST (1u << 12)
 #define STAGES_MOST (1u << 16)
 #define MICROBATCHES_MOST (1u << 20)
@@ -352,20 +354,14 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 
 enum status schedule_csv_open(const char *path, struct schedule_csv *csv, struct error *error)
 {
-	FILE *file = fopen(path, "rb");
-	char *text = NULL;
-	size_t size = 0, room = 0, got = 1;
-	*csv = (struct schedule_csv) { 0 };
-	if (!file)
-		return fail(error, BAD_INPUT, "%.300s can't be opened", path);
-	while (got > 0 && size < FILE_MOST && mem_reserve(&text, &room, size + 65536, 1)) {
-		got = fread(text + size, 1, 65536, file);
-		size += got;
-	}
-	bool failed = ferror(file) != 0, whole = got == 0;
 	struct error why = { 0 };
-	fclose(file);
-	enum status status = failed || !whole ? fail(&why, BAD_INPUT, failed ? "can't be read" : "is too large") : schedule_csv_read(text, size, csv, &why);
+	struct input *input = input_open(path, &why);
+	size_t size;
+	*csv = (struct schedule_csv) { 0 };
+	char *text = input ? input_all(input, FILE_MOST, &size, &why) : NULL;
+	enum status status = text ? schedule_csv_read(text, size, csv, &why) : why.status;
+	if (input)
+		input_close(input);
 	mem_free(text);
 	if (status == BAD_INPUT && why.line > 0)
 		return fail(error, status, "%.200s:%u: %.250s", path, why.line, why.text);

@@ -57,6 +57,11 @@ Test(lines, a_directory_a_device_and_a_byte_0_are_refused)
 	lines_close(&lines);
 	char path[] = "/tmp/tidemark-lines-XXXXXX";
 	close(mkstemp(path));
+	write_file(path, "\xef\xbb\xbfx\n\xef\xbb\xbfy\n", 10);   /* a byte order mark stands at the beginning alone */
+	cr_assert_eq(lines_open(&lines, path, &error), OK);
+	cr_assert(lines_next(&lines, &error) == 1 && strcmp(lines.text, "x") == 0);
+	cr_assert(lines_next(&lines, &error) == 1 && strcmp(lines.text, "\xef\xbb\xbfy") == 0);
+	lines_close(&lines);
 	write_file(path, "x\0y\nz\n", 6);
 	cr_assert_eq(lines_open(&lines, path, &error), OK);
 	cr_assert_eq(lines_next(&lines, &error), -1);

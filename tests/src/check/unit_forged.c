@@ -388,7 +388,7 @@ static struct rules *all_rules;
 static void refused(const struct plan *plan, const json_t *file, const char *what, const char *op, const char *tensor)
 {
 	struct error error = { 0 };
-	struct check check = { .plan = (json_t *)(uintptr_t)file, .error = &error, .rules = all_rules };
+	struct check check = { .plan = (json_t *)(uintptr_t)file, .asked = plan->scenario, .error = &error, .rules = all_rules };
 	const struct fitted *fitted = plan->transformed->fitted;
 	enum status status = check_recompute(&check, fitted, fitted->recomputed);
 	arena_free(&check.arena);
@@ -440,7 +440,7 @@ static void break_steps(const char *name, const char *words)
 	char *text = plan_text(plan);
 	json_t *file = json_loads(text, 0, NULL);
 	all_rules = rules_new();
-	struct check check = { .plan = file, .error = &error, .rules = all_rules };
+	struct check check = { .plan = file, .asked = plan->scenario, .error = &error, .rules = all_rules };
 	cr_assert_eq(check_recompute(&check, plan->transformed->fitted, plan->transformed->fitted->recomputed), OK, "%s", error.text);
 	arena_free(&check.arena);
 	printf("%s %s:\n", name, words);
