@@ -368,6 +368,19 @@ static enum status read_names(struct reader *reader, struct wire node, uint32_t 
 	return OK;
 }
 
+/* Ops of onnxruntime's domain whose sizes are told; others of its names may mean something else. */
+static bool of_runtime(const char *type)
+{
+	static const char words[] = " QuantizeLinear DequantizeLinear QLinearSigmoid QLinearLeakyRelu QLinearSoftmax QLinearAdd QLinearMul MatMulNBits FusedConv Gelu BiasGelu FastGelu QuickGelu "
+		"ReluGrad GeluGrad FastGeluGrad BiasGeluGrad_dX TanhGrad SigmoidGrad DropoutGrad SoftmaxGrad SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 SoftmaxCrossEntropyLossGrad AdamOptimizer ";
+	static const char domain[] = "com.microsoft.";
+	char word[80];
+	if (strncmp(type, domain, sizeof domain - 1))
+		return false;
+	snprintf(word, sizeof word, " %.70s ", type + sizeof domain - 1);
+	return strstr(words, word) != NULL;
+}
+
 /* Of a node: its type "onnx.Conv" ("com.microsoft.Gelu" of another domain), of ONNX's own domain the op in it, its name, and how many graphs its attributes hold. */
 static enum status read_words(struct reader *reader, struct wire node, const char **type, const char **own, const char **name)
 {
@@ -384,7 +397,7 @@ static enum status read_words(struct reader *reader, struct wire node, const cha
 		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx", (int)(words[1].at ? least(wire_size(words[1]), 150) : 0), words[1].at ? (const char *)words[1].at : "");
 	*type = arena_text(&reader->arena, text, strlen(text));
 	bool other = words[2].at && wire_size(words[2]) > 0 && !(wire_size(words[2]) == strlen("ai.onnx") && memcmp(words[2].at, "ai.onnx", strlen("ai.onnx")) == 0);
-	*own = *type && !other ? strrchr(*type, '.') + 1 : NULL;
+	*own = *type && (!other || of_runtime(*type)) ? strrchr(*type, '.') + 1 : NULL;
 	*name = words[0].at ? text_of(reader, words[0]) : "";
 	return *type && *name ? OK : out_of_memory(reader);
 }
