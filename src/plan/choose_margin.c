@@ -1,5 +1,6 @@
 /* choose_margin.c: rounds of plans with other margins: choices count with models, order and layout show what they come to. */
 #include "choose_margin.h"
+#include "fit_stage.h"
 #include "verdict.h"
 #include "src/scenario/shard_mesh.h"
 #include "solver/step/recompute.h"
@@ -171,6 +172,9 @@ static struct plan *try_keeping(const struct planning *planning, struct plan *pl
 {
 	int64_t budget = scenario_budget(planning->scenario);
 	struct plan_wish wish = { .margin = -budget };
+	const struct fitted *fitted = plan->transformed->fitted;
+	if (fitted && fitted->bound > 0 && plan->fit_margin <= 0)    /* proved: something must run again */
+		return plan;
 	if (budget < 0 || plan->limited || planning->error->status != OK || !(runs_again(plan) || plan_extra_time(plan) > 0))
 		return plan;
 	struct plan *kept = plan_once(planning, &wish, true);
