@@ -31,6 +31,7 @@ const struct rule rules_aten[] = {
 	{ "aten.addmv", "&m?, m k+, k+ -> m", COST_CONTRACTION, "0 1 2", "i1|2 i2|1", NULL, 0 },
 	{ "aten._grouped_mm", "t^ k+, e^ k+ n, e^ -> t n | e m k+, e k+ n, ?e -> e m n | m t^, t^ n, e^ -> e m n", COST_CONTRACTION, "0 1", "i0|1 i1|0 i2", NULL, 0 },
 	{ "aten._scaled_mm", "m k+, k+ n, ?, ?, ?&n -> m n | m k+, k+ n, m 1, 1 n, ?&n -> m n", COST_CONTRACTION, "", "", NULL, TRAIT_PRODUCT },
+	{ "aten._trilinear", "b i!, w! x! y!, b j! -> b o! | b+ i!, b+ o!, b+ j! -> w! x! y!", COST_ELEMENT, "0 1 2", "i0 i1 i2", NULL, 0 },   /* which dims are summed is in its arguments */
 	{ "aten._cdist_forward", "... n k^, ... m k^ -> ... n m", COST_CONTRACTION, "0 1", "i0 i1 o0", NULL, 0 },
 	{ "aten._cdist_backward", "... n^ m^, ... n^ k^, ... m^ k^, ... n^ m^ -> ... n k", COST_CONTRACTION, "", "", NULL, 0 },
 	{ "aten.convolution", "b (g c+) y~k.., (g o) c+ k.., ?&(g o) -> b (g o) y..", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, TRAIT_CONVOLUTION },
@@ -225,6 +226,21 @@ const struct rule rules_aten[] = {
 	{ "aten._thnn_fused_lstm_cell_backward_impl", "?b+ h^, ?b+ h^, b+ h^, b+ h^, b+ (g^ h^) -> b (g h), b h, ?(g h)", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten._thnn_fused_gru_cell", "b (g^ h^), b (g^ h^), b h^, ?(g^ h^), ?(g^ h^) -> b h, b (s! h)", COST_ELEMENT, "0 1 2 3 4", "o1", NULL, 0 },
 	{ "aten._thnn_fused_gru_cell_backward", "b+ h^, b+ (s^ h^) -> b (g! h), b (g! h), b h, ?(g! h), ?(g! h)", COST_ELEMENT, "", "", NULL, 0 },
+	/* a layer over all times, as CPUs run LSTMs; without biases there are zeros like the weights; a captured backward kernel has the gradients last,
+	 * one made by rule first */
+#define LAYER(b, biases) "t! " b " i!, r! i!, r! h!, " biases ", " b " h!, ?" b " h!"
+#define LAYER_MADE(biases) " -> t! b i!, r! i!, r! h!, " biases ", b h!, ?b h!"
+#define LAYER_GRADIENTS "?t! b+ h!, ?b+ h!, ?b+ h!"
+#define LAYER_RESULTS(b) "t! " b " h!, " b " h!, " b " h!"
+#define BIASES "?r!, ?r!"
+#define NO_BIASES "r! i!, r! h!"
+	{ "aten.mkldnn_rnn_layer", LAYER("b", BIASES) " -> " LAYER_RESULTS("b") ", ?z! | " LAYER("b", NO_BIASES) " -> " LAYER_RESULTS("b") ", ?z!",
+		COST_CONTRACTION, "0 1 2 3 4 5 6", "i0 i1 i2 i3 i4 i5 i6 o0 o1 o2 o3", NULL, 0 },
+	{ "aten.mkldnn_rnn_layer_backward",
+		LAYER("b+", BIASES) ", " LAYER_RESULTS("b+") ", " LAYER_GRADIENTS ", ?z!" LAYER_MADE(BIASES)
+		" | " LAYER("b+", NO_BIASES) ", " LAYER_RESULTS("b+") ", " LAYER_GRADIENTS ", ?z!" LAYER_MADE(BIASES)
+		" | " LAYER_GRADIENTS ", " LAYER("b+", BIASES) ", " LAYER_RESULTS("b+") ", ?z!" LAYER_MADE(BIASES)
+		" | " LAYER_GRADIENTS ", " LAYER("b+", NO_BIASES) ", " LAYER_RESULTS("b+") ", ?z!" LAYER_MADE(NO_BIASES), COST_CONTRACTION, "", "", NULL, 0 },
 
 	/* reductions */
 	{ "aten.sum", "@reduce+", COST_ELEMENT, "0", "", NULL, TRAIT_LINEAR },

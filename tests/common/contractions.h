@@ -8,7 +8,7 @@
 #include "solver/rules/rules.h"
 
 #define ELEMENTS 2048
-#define TENSORS 10
+#define TENSORS 24
 
 struct array {
 	int dims;

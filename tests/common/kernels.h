@@ -268,6 +268,35 @@ static void by_first(const struct call *call)
 	}
 }
 
+/* Elements under one sample and one index of the dims before it, where samples are dim 1 of [t, n, x] and dim 0 of [n, x]; 0 for what has no samples. */
+static int64_t under_sample(const struct array *whole, int64_t samples)
+{
+	bool has = whole->dims == 3 || (whole->dims == 2 && whole->shape[0] == samples);
+	return has ? whole->shape[whole->dims - 1] : 0;
+}
+
+/* Any function of all that lies under one sample, as of operand 0: [t, n, x]; what lacks samples is added up over them. */
+static void by_sample_in_time(const struct call *call)
+{
+	int64_t samples = call->tensor[0].shape[1], whole = call->whole[0].shape[1];
+	for (int64_t n = 0; n < samples; n++) {
+		double all = 0;
+		for (int t = 0; t < call->operands + call->results; t++) {
+			struct array *x = t < call->operands ? &call->tensor[t] : result(call, t - call->operands);
+			int64_t under = under_sample(&call->whole[t], whole);
+			for (int64_t i = 0; i < count(x); i++) {
+				double place = (double)(under ? i / (under * samples) * under + i % under + t + 1 : i + t + 1);
+				if (under && i / under % samples != n)
+					continue;
+				if (t < call->operands)
+					all += sin(x->value[i] * place);
+				else
+					x->value[i] += all * place;
+			}
+		}
+	}
+}
+
 /* Any function of all that lies under one (sample, channel); of two tensors, the one of fewer channels says which. */
 static void by_channel_of_fewer(const struct call *call)
 {

@@ -560,6 +560,13 @@ class Capture(unittest.TestCase):
         hidden.__cause__ = RuntimeError("operator torchvision::nms does not exist")
         self.assertIn("another PyTorch", errors.explain(hidden))
 
+    def test_a_failure_after_an_assumption_names_it(self):
+        def step():
+            with tidemark_torch.capture(None):
+                sizes = torch.randint(1, 3, (2,)).tolist()
+                torch.randn(100).split(sizes)
+        self.assertRaisesRegex(tidemark_torch.CaptureError, r"item\(\) gives 0.*--hint item=N", step)
+
     def test_old_versions_are_refused(self):
         version, torch.__version__ = torch.__version__, "1.13.1"
         try:

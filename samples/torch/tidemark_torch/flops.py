@@ -26,6 +26,10 @@ def count(function, args, kwargs, result):
         return 5 * attention(*args[1:4]) // 2
     if name == "mkldnn_rnn_layer":
         return 2 * args[0].shape[0] * args[0].shape[1] * (args[1].numel() + args[2].numel())
+    if name == "mkldnn_rnn_layer_backward":  # gradients of inputs and of weights
+        return 4 * args[0].shape[0] * args[0].shape[1] * (args[1].numel() + args[2].numel())
+    if name == "_trilinear":
+        return 2 * args[0].shape[0] * max(args[1].numel(), result.numel())  # samples and the weight, or its gradient
     if packet in flop_registry:
         try:
             return int(flop_registry[packet](*args, **kwargs, out_val=result))

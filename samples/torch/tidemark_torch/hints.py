@@ -27,6 +27,12 @@ class Hints:
         """A sentence for each assumption."""
         return [f"{text}{f' ({count} times)' if count > 1 else ''}" for text, count in self.assumed.items()]
 
+    def advice(self):
+        """What to try where a step has failed after numbers were assumed; empty where none were."""
+        if not self.assumed:
+            return ""
+        return f" (assumed: {self.texts()[0]}; say what fits by hints, --hint item=N on the command line, or capture with real=True)"
+
     def item(self, tensor):
         """The number in a tensor of one element."""
         storage = self.memory.find(tensor)

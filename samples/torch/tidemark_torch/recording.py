@@ -646,8 +646,9 @@ class capture:
             self.restore()
             recorder.memory.close()
         if kind is not None and issubclass(kind, Exception) and not isinstance(error, CaptureError):
-            text = explain(error)
-            if not text.startswith(kind.__name__):
+            advice = recorder.hints.advice()
+            text = explain(error) + advice
+            if advice or not text.startswith(kind.__name__):
                 raise CaptureError(text) from error
         return False
 
