@@ -158,6 +158,34 @@ void placement_shape(const struct units *units, const struct mesh *mesh, uint32_
 	}
 }
 
+/* What of a tensor a part cuts: its dim, and how many pieces come before it in that dim. */
+static int64_t before_part(const struct part *part, uint32_t on)
+{
+	int64_t before = 1;
+	for (uint32_t i = 0; i < on; i++)
+		before *= part[i].dim == part[on].dim ? part[i].size : 1;
+	return before;
+}
+
+bool placements_coincide(const struct units *units, const struct mesh *mesh, uint32_t a, struct placement at_a, uint32_t b, struct placement at_b)
+{
+	const struct part *of_a = units->part + units->part_start[a], *of_b = units->part + units->part_start[b];
+	for (uint32_t axis = 0; axis < mesh->axes; axis++) {
+		int8_t on_a = at_a.on[axis], on_b = at_b.on[axis];
+		if (on_a < 0 || on_b < 0) {
+			if (on_a != on_b)
+				return false;
+			continue;
+		}
+		int64_t cut_a = ways(mesh, at_a.on, (uint32_t)on_a), cut_b = ways(mesh, at_b.on, (uint32_t)on_b);
+		bool even = of_a[on_a].size % cut_a == 0 && of_b[on_b].size % cut_b == 0;
+		if (of_a[on_a].dim != of_b[on_b].dim || cut_a != cut_b || before_part(of_a, (uint32_t)on_a) != before_part(of_b, (uint32_t)on_b)
+			|| (of_a[on_a].size != of_b[on_b].size && !even))
+			return false;
+	}
+	return true;
+}
+
 int64_t placement_bytes(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
 {
 	int64_t bytes = units->graph->tensor[tensor].bytes;

@@ -74,6 +74,9 @@ uint32_t placement_copies(const struct mesh *mesh, struct placement placement);
 struct axis_places placement_said(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
 /* "S(0)", "R", "P"; a strided shard of blocks "S(2:3)": each of 3 blocks of dim 2 is cut. Returns text. */
 char *placement_text(const struct units *units, uint32_t tensor, int8_t on, char *text, size_t size);
+/* Whether every device holds the same of two tensors of the same dims that are names of one memory: the parts of one may be finer. */
+bool placements_coincide(const struct units *units, const struct mesh *mesh, uint32_t a, struct placement at_a, uint32_t b, struct placement at_b);
+
 static inline bool placement_equal(struct placement a, struct placement b)
 {
 	return memcmp(&a, &b, sizeof a) == 0;

@@ -108,7 +108,7 @@ static void note_writes(struct walk *walk, uint32_t op, const struct operands *o
 		uint32_t holder, k = operand_written(graph, op, pair->in), storage = graph->tensor[pair->in].storage;
 		uint32_t name = written_operand(walk, op, operands, pair->in, &holder);
 		struct placement at = k == NONE ? walk->place[pair->in] : walk->sharding->needed[graph->reads.start[op] + k];
-		if (pair->out != NONE && !placement_equal(at, walk->sharding->produced[pair->out]))
+		if (pair->out != NONE && !placements_coincide(walk->units, walk->mesh, pair->in, at, pair->out, walk->sharding->produced[pair->out]))
 			walk_stop(walk, fail(walk->error, BAD_INPUT, "op \"%.100s\" writes \"%.100s\" in another placement than it reads", graph->op[op].name,
 				graph->tensor[pair->in].name));
 		if (walk->status == OK && draft_inplace(walk->draft, walk->made[op], pair->out, name) != OK)

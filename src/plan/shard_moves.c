@@ -91,7 +91,7 @@ static bool keeps_place(const struct units *units, const struct sharding *shardi
 	for (uint32_t p = graph->inplace_start[op]; p < graph->inplace_start[op + 1]; p++)
 		FOR_ROW(i, &graph->reads, op)
 			if (graph->inplace[p].out != NONE && graph->reads.item[i] == graph->inplace[p].in
-				&& memcmp(sharding->needed[i].on, sharding->produced[graph->inplace[p].out].on, sharding->mesh.axes) != 0)
+				&& !placements_coincide(units, &sharding->mesh, graph->inplace[p].in, sharding->needed[i], graph->inplace[p].out, sharding->produced[graph->inplace[p].out]))
 				return false;
 	return true;
 }

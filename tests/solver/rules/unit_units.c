@@ -248,3 +248,23 @@ Test(units, allocation_failures_leave_nothing)
 	graph_release(graph);
 	rules_free(rules);
 }
+
+/* Two names of one memory of dims 28 and 192: the second's 28 is 4 x 7. */
+Test(units, placements_coincide_across_finer_parts)
+{
+	uint32_t start[] = { 0, 2, 5 };
+	struct part part[] = { { .size = 28, .dim = 0 }, { .size = 192, .dim = 1 }, { .size = 4, .dim = 0 }, { .size = 7, .dim = 0 }, { .size = 192, .dim = 1 } };
+	struct units units = { .part_start = start, .part = part };
+	static const struct { int8_t a[2], b[2]; bool same; } cases[] = {
+		{ { 0, 1 }, { 0, 2 }, true }, { { 1, 1 }, { 2, 2 }, true }, { { 0, 1 }, { 1, 2 }, false }, { { 0, 0 }, { 0, 0 }, false }, { { 1, 0 }, { 0, 2 }, false },
+		{ { PLACE_WHOLE, 1 }, { PLACE_WHOLE, 2 }, true }, { { PLACE_WHOLE, 1 }, { PLACE_PARTIAL, 2 }, false }, { { PLACE_WHOLE, 1 }, { 0, 2 }, false } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct placement a, b;
+		memset(&a, PLACE_WHOLE, sizeof a);
+		memset(&b, PLACE_WHOLE, sizeof b);
+		memcpy(a.on, cases[i].a, 2);
+		memcpy(b.on, cases[i].b, 2);
+		cr_expect_eq(placements_coincide(&units, &mesh, 0, a, 1, b), cases[i].same, "case %zu", i);
+		cr_expect_eq(placements_coincide(&units, &mesh, 1, b, 0, a), cases[i].same, "case %zu, turned", i);
+	}
+}

@@ -459,7 +459,7 @@ Test(forged, a_step_that_computes_something_else_is_refused)
 {
 	break_steps("gpt", "recompute=full order=list layout=bestfit");
 	break_steps("gpt", "recompute=selective order=list layout=bestfit");
-	break_steps("gpt", "recompute=auto memory=32MiB order=list layout=bestfit");
+	break_steps("gpt", "recompute=auto memory=32MiB");
 	break_steps("chain.jsonl", "recompute=full layout=bestfit;offload conv1.out");
 }
 
