@@ -84,10 +84,19 @@ static enum status list_modules(const struct folder_files *files, struct hlo_fol
 	return OK;
 }
 
-/* JAX's own functions (jit__normal, jit__threefry_seed ...) run before the step, and may be larger than a small one. */
+/* JAX's own functions that make random numbers and start values run before the step, and may be larger than a small one. A user's own function may begin
+ * with an underscore too, and a lambda does (jit__lambda). */
 static bool is_helper(const struct folder_file *file)
 {
-	return strstr(file->name, ".jit__") != NULL;
+	static const char *const helpers[] = { "threefry", "normal", "truncated_normal", "uniform", "orthogonal", "randint", "bernoulli", "categorical", "gamma", "gumbel",
+		"shuffle", "permutation", "choice", "poisson", "multi_slice", "unstack", "take" };
+	const char *name = strstr(file->name, ".jit__");
+	for (size_t i = 0; name && i < sizeof helpers / sizeof *helpers; i++) {
+		size_t length = strlen(helpers[i]);
+		if (strncmp(name + 6, helpers[i], length) == 0 && (name[6 + length] == '.' || i == 0))
+			return true;
+	}
+	return false;
 }
 
 /* The larger one, and of a user's function before a helper. */

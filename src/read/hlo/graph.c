@@ -303,7 +303,7 @@ static enum status describe(struct making *making, const char *format, bool open
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u loop%s count%s as one trip for the time: XLA doesn't say how many", making->unknown_trips,
 			making->unknown_trips == 1 ? "" : "s", making->unknown_trips == 1 ? "s" : "");
 	if (making->joined)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u cop%s of donated arguments take no memory: XLA gives that of the argument to others meanwhile",
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u cop%s of donated arguments take no memory: XLA gives that of the argument to others meanwhile, as far as they fit",
 			making->joined, making->joined == 1 ? "y" : "ies");
 	if (making->copied)
 		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u result%s of donated arguments get memory of their own: the argument is read later", making->copied,

@@ -6,6 +6,7 @@
  *     hlo         modules; shapes
  *     scan        words and shapes of their text
  *     text        reads their text
+ *     groups      who takes part in a collective
  *     proto       reads their proto
  *     assignment  where XLA puts each array
  *     flat        a module as a list of ops over arrays

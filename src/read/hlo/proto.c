@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "assignment.h"
+#include "groups.h"
 
 struct numbered { int64_t id; uint32_t index; };
 
@@ -194,20 +195,25 @@ static enum status read_metadata(struct reader *reader, struct wire body, struct
 
 /* ---- instructions ------------------------------------------------------------------------ */
 
-static uint32_t group_size(struct wire body)
+/* How many take part in a collective; the module's devices are as many as one says at least. */
+static void read_groups(struct reader *reader, const struct wire_field *field, struct hlo_instruction *instruction)
+{
+	struct hlo_groups groups = hlo_groups_proto(field->number, field->body);
+	instruction->group = instruction->group ? instruction->group : groups.size;
+	if (groups.devices > reader->module->devices && groups.devices <= HLO_DEVICES_MOST)
+		reader->module->devices = groups.devices;
+}
+
+/* DeviceAssignmentProto: replica_count 1, computation_count 2. */
+static void read_devices(struct reader *reader, struct wire body)
 {
 	struct wire_field field;
-	uint32_t count = 0;
-	while (wire_next(&body, &field)) {
-		if (field.number != 1)
-			continue;
-		uint64_t value;
-		if (field.type != 2)
-			count++;
-		while (field.type == 2 && field.body.at < field.body.end && wire_integer(&field.body, &value))
-			count++;
-	}
-	return count;
+	uint64_t count[3] = { 1, 1, 1 };
+	while (wire_next(&body, &field))
+		if (field.number < 3 && field.type == 0)
+			count[field.number] = field.value;
+	if (count[1] > 0 && count[1] <= HLO_DEVICES_MOST && count[2] > 0 && count[2] <= HLO_DEVICES_MOST / count[1])
+		reader->module->devices = (uint32_t)(count[1] * count[2]);
 }
 
 /* "1,2" of the dims in field 1. */
@@ -286,7 +292,7 @@ static enum status read_instruction(struct reader *reader, struct wire body, str
 		case 36: if (!wire_integers(&field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1)) status = out_of_memory(reader); break;
 		case 38: if (!wire_integers(&field, &raw->call, &raw->calls, &raw->call_room, NONE - 1)) status = out_of_memory(reader); break;
 		case 43: if (bytes) instruction->trips = trip_count(field.body); break;
-		case 49: if (bytes && !instruction->group) instruction->group = group_size(field.body); break;
+		case 49: case 87: case 92: case 93: if (bytes) read_groups(reader, &field, instruction); break;
 		case 52: if (bytes) instruction->group = 2; break;   /* source_target_pairs */
 		default: break;
 		}
@@ -541,6 +547,8 @@ static enum status read_module(struct reader *reader, struct wire body)
 			status = read_schedule(reader, field.body);
 		else if (bytes && field.number == 8)
 			status = read_aliases(reader, field.body);
+		else if (bytes && field.number == 15)
+			read_devices(reader, field.body);
 		else if (bytes && field.number == 17)
 			status = read_tables(reader, field.body);
 	}

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "groups.h"
 #include "scan.h"
 
 struct location { uint32_t file, function, line; };
@@ -187,19 +188,6 @@ static enum status read_calls(struct parser *parser, struct span value, struct h
 	return status;
 }
 
-/* "{{0,1,2,3}}" or "[2,4]<=[8]": how many take part. */
-static uint32_t group_size(struct span value)
-{
-	int64_t size = 0;
-	if (scan_length(value) > 1 && *value.at == '[') {
-		struct span second = scan_find(value, ",", ']');
-		return scan_number(second, &size) && size < NONE ? (uint32_t)size : 0;
-	}
-	for (const char *at = value.at; at < value.end && !(at > value.at + 1 && *at == '}'); at++)
-		size += *at >= '0' && *at <= '9' && (at[1] < '0' || at[1] > '9');
-	return size < NONE ? (uint32_t)size : 0;
-}
-
 static enum status read_attribute(struct parser *parser, struct span key, struct span value, struct hlo_instruction *instruction)
 {
 	int64_t number;
@@ -215,7 +203,7 @@ static enum status read_attribute(struct parser *parser, struct span key, struct
 	if (scan_is(key, "index") && scan_number(value, &number) && number < NONE)
 		instruction->index = (uint32_t)number;
 	else if (scan_is(key, "replica_groups"))
-		instruction->group = group_size(value);
+		instruction->group = hlo_groups_text(value, parser->scan.end).size;
 	else if (scan_is(key, "source_target_pairs"))
 		instruction->group = 2;
 	else if (scan_is(key, "lhs_contracting_dims"))

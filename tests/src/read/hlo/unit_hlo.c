@@ -2,8 +2,11 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "src/read/hlo/assignment.h"
+#include "src/read/hlo/folder.h"
+#include "src/read/hlo/groups.h"
 #include "src/read/input.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"
@@ -286,4 +289,49 @@ Test(hlo, of_a_folder_of_dumps_the_largest_module_is_the_step)
 	cr_expect_null(graph_open("tests/corpus/hlo_folder", &(struct read_options){ .graph = 3 }, &error));
 	cr_expect(error.status == BAD_INPUT && strstr(error.text, "the folder has 2 modules of XLA"), "%s", error.text);
 	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* A user's function may begin with an underscore, as a lambda does; JAX's own ones for random numbers are no step, however large. */
+Test(hlo, of_a_folder_of_dumps_jaxs_own_helpers_are_no_step)
+{
+	static const struct { const char *name; int bytes; } files[] = { { "module_0000.jit_broadcast_in_dim", 10 }, { "module_0001.jit__lambda", 50 }, { "module_0002.jit__normal", 90 },
+		{ "module_0003.jit__threefry_seed", 95 } };
+	char folder[] = "/tmp/tidemark-hlo-XXXXXX", path[200];
+	cr_assert(mkdtemp(folder));
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		snprintf(path, sizeof path, "%s/%s.cpu_after_optimizations.txt", folder, files[i].name);
+		FILE *stream = fopen(path, "w");
+		fprintf(stream, "%*s", files[i].bytes, "");
+		fclose(stream);
+	}
+	struct hlo_folder found;
+	struct error error = { 0 };
+	cr_assert_eq(hlo_folder_find(folder, 0, &found, &error), OK, "%s", error.text);
+	cr_expect(found.modules == 4 && strstr(found.path, "module_0001.jit__lambda"), "%s", found.path);
+	hlo_folder_free(&found);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		snprintf(path, sizeof path, "%s/%s.cpu_after_optimizations.txt", folder, files[i].name);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
+/* All forms that XLA has had, in the text and in the proto. */
+Test(hlo, the_groups_of_a_collective_have_their_size)
+{
+	static const struct { const char *text; uint32_t size, devices; } texts[] = { { "{{0,1,2,3},{4,5,6,7}}", 4, 8 }, { "{{0,10}}", 2, 11 }, { "{}", 0, 0 }, { "[4,2]<=[2,4]T(1,0)", 2, 8 }, { "[8]<=[8]", 0, 0 },
+		{ "mesh['axis_0'=8,'axis_1'=1] {'axis_0'}, x=1", 8, 8 }, { "mesh['a'=4,'b'=1,'c'=2], device_ids=([2,4]T(1,0)) {'c'}", 2, 8 }, { "mesh['a'=2,'b'=4] {'a','b'}", 8, 8 },
+		{ "mesh['a'=8] {'a':(1)2}", 2, 8 }, { "mesh['a'=8] {}", 1, 8 }, { "mesh['a'=99999999999,'b'=99999999999] {'a','b'}", 0, 0 }, { "mesh['a'=8", 0, 0 }, { "", 0, 0 } };
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		const char *end = texts[i].text + strlen(texts[i].text), *comma = strchr(texts[i].text, ']');
+		struct hlo_groups found = hlo_groups_text((struct span){ texts[i].text, strncmp(texts[i].text, "mesh", 4) == 0 && comma ? comma + 1 : end }, end);
+		cr_expect(found.size == texts[i].size && found.devices == texts[i].devices, "%s: %u of %u", texts[i].text, found.size, found.devices);
+	}
+	static const struct { uint32_t number, size, devices; const char *bytes; size_t length; } protos[] = { { 49, 2, 6, "\x0a\x02\x01\x05", 4 }, { 49, 2, 3, "\x08\x01\x08\x02", 4 },
+		{ 87, 3, 3, "\x0a\x05\x0a\x03\x00\x01\x02", 7 }, { 87, 2, 8, "\x12\x04\x08\x04\x10\x02", 6 }, { 92, 2, 8, "\x08\x04\x10\x02", 4 },
+		{ 93, 4, 8, "\x0a\x0e\x0a\x05\x0a\x01\x61\x10\x02\x0a\x05\x0a\x01\x62\x10\x04\x12\x02\x08\x01", 20 }, { 93, 2, 8, "\x0a\x07\x0a\x05\x0a\x01\x61\x10\x08\x12\x04\x12\x02\x10\x02", 15 } };
+	for (size_t i = 0; i < sizeof protos / sizeof *protos; i++) {
+		struct hlo_groups found = hlo_groups_proto(protos[i].number, wire_of(protos[i].bytes, protos[i].length));
+		cr_expect(found.size == protos[i].size && found.devices == protos[i].devices, "%zu: %u of %u", i, found.size, found.devices);
+	}
 }

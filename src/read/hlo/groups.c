@@ -1,0 +1,200 @@
+/* groups.c: replica groups as lists of devices, as an iota of devices, and as axes of a mesh: what XLA writes differs from version to version. */
+#include "groups.h"
+
+#define AXES_MOST 64
+
+struct axes { uint64_t size[AXES_MOST]; uint32_t count; };
+
+static struct hlo_groups groups_of(uint64_t size, uint64_t devices)
+{
+	return (struct hlo_groups){ size < NONE ? (uint32_t)size : 0, devices < NONE ? (uint32_t)devices : 0 };
+}
+
+/* A product that stays below 2^32; above, nobody says. */
+static uint64_t times(uint64_t a, uint64_t b)
+{
+	return a && b > NONE / a ? NONE : a * b;
+}
+
+static uint64_t all_of(const struct axes *axes)
+{
+	uint64_t devices = axes->count > 0;
+	for (uint32_t i = 0; i < axes->count; i++)
+		devices = times(devices, axes->size[i]);
+	return devices;
+}
+
+static void add_axis(struct axes *axes, uint64_t size)
+{
+	if (axes->count < AXES_MOST)
+		axes->size[axes->count++] = size < NONE ? size : NONE;
+}
+
+/* ---- the text -------------------------------------------------------------------- */
+
+/* The next whole number from *at on; false where there is none before `end`. */
+static bool next_number(const char **at, const char *end, uint64_t *number)
+{
+	while (*at < end && (**at < '0' || **at > '9'))
+		++*at;
+	if (*at == end)
+		return false;
+	for (*number = 0; *at < end && **at >= '0' && **at <= '9'; ++*at)
+		*number = *number < NONE ? *number * 10 + (uint64_t)(**at - '0') : NONE;
+	return true;
+}
+
+static const char *find_character(const char *at, const char *end, char c)
+{
+	const char *found = memchr(at, c, (size_t)(end - at));
+	return found ? found : end;
+}
+
+/* An axis by its name in quotes; NONE where the mesh lacks it. */
+static uint32_t axis_named(const char *at, const char *end, struct span name)
+{
+	for (uint32_t i = 0; at < end && i < AXES_MOST; i++) {
+		const char *from = find_character(at, end, '\''), *to = from < end ? find_character(from + 1, end, '\'') : end;
+		if (to < end && (size_t)(to - from - 1) == scan_length(name) && memcmp(from + 1, name.at, scan_length(name)) == 0)
+			return i;
+		at = to < end ? to + 1 : end;
+	}
+	return NONE;
+}
+
+/* mesh['a'=4,'b'=2] ... {'b', 'a':(1)2}: the part of an axis stands behind it as (size before)size. */
+static struct hlo_groups mesh_text(const char *at, const char *end)
+{
+	struct axes axes = { .count = 0 };
+	const char *mesh = at, *close = find_character(at, end, ']'), *open = find_character(close, end, '{'), *last = find_character(open, end, '}');
+	uint64_t size = 1, number;
+	uint32_t named = 0;
+	for (const char *from = find_character(at, close, '='); from < close && next_number(&from, close, &number); from = find_character(from, close, '='))
+		add_axis(&axes, number);
+	for (at = open; at < last && named < AXES_MOST; named++) {
+		const char *from = find_character(at, last, '\''), *to = from < last ? find_character(from + 1, last, '\'') : last;
+		if (to == last)
+			break;
+		uint32_t axis = axis_named(mesh, close, (struct span){ from + 1, to });
+		const char *comma = find_character(to, last, ','), *part = find_character(to, comma, ')');
+		number = axis < axes.count ? axes.size[axis] : 1;
+		if (part < comma)
+			next_number(&part, comma, &number);
+		size = times(size, number);
+		at = comma;
+	}
+	return last < end ? groups_of(size, all_of(&axes)) : (struct hlo_groups){ 0 };
+}
+
+struct hlo_groups hlo_groups_text(struct span value, const char *end)
+{
+	uint64_t size = 0, number, devices = 0;
+	const char *at = value.at;
+	if (scan_length(value) > 5 && memcmp(at, "mesh[", 5) == 0)
+		return mesh_text(at, find_character(at, end, '\n'));
+	if (scan_length(value) > 1 && *at == '[') {
+		const char *close = find_character(at, value.end, ']');
+		uint64_t groups;
+		return next_number(&at, close, &groups) && next_number(&at, close, &size) ? groups_of(size, times(groups, size)) : (struct hlo_groups){ 0 };
+	}
+	/* The devices of the first group, and the largest of all. */
+	const char *first = value.at < value.end ? find_character(value.at, value.end, '}') : value.end;
+	for (; next_number(&at, value.end, &number); devices = number + 1 > devices ? number + 1 : devices)
+		size += at <= first;
+	return groups_of(size, devices);
+}
+
+/* ---- the proto ---------------------------------------------------------------------- */
+
+/* ReplicaGroup: replica_ids 1. */
+static struct hlo_groups one_group(struct wire body)
+{
+	struct wire_field field;
+	uint64_t count = 0, value, most = 0;
+	while (wire_next(&body, &field)) {
+		if (field.number != 1)
+			continue;
+		if (field.type != 2) {
+			count++;
+			most = field.value > most ? field.value : most;
+		}
+		for (; field.type == 2 && field.body.at < field.body.end && wire_integer(&field.body, &value); count++)
+			most = value > most ? value : most;
+	}
+	return groups_of(count, count && most < NONE ? most + 1 : 0);
+}
+
+/* IotaReplicaGroupListProto: num_replica_groups 1, num_devices_per_group 2. */
+static struct hlo_groups iota(struct wire body)
+{
+	struct wire_field field;
+	uint64_t value[3] = { 0 };
+	while (wire_next(&body, &field))
+		if (field.number < 3 && field.type == 0)
+			value[field.number] = field.value < NONE ? field.value : NONE;
+	return groups_of(value[2], times(value[1], value[2]));
+}
+
+/* MeshProto: axes 1 { name 1, size 2 }. */
+static void read_mesh(struct wire body, struct axes *axes)
+{
+	struct wire_field field, part;
+	while (wire_next(&body, &field)) {
+		uint64_t size = 1;
+		if (field.number != 1 || field.type != 2)
+			continue;
+		while (wire_next(&field.body, &part))
+			size = part.number == 2 && part.type == 0 ? part.value : size;
+		add_axis(axes, size);
+	}
+}
+
+/* AxisRefProto: mesh_axis_index 1, sub_axis_info 2 { pre_size 1, size 2 }. */
+static uint64_t axis_size(struct wire body, const struct axes *axes)
+{
+	struct wire_field field, part;
+	uint64_t index = 0, size = 0;
+	while (wire_next(&body, &field)) {
+		if (field.number == 1 && field.type == 0)
+			index = field.value;
+		while (field.number == 2 && field.type == 2 && wire_next(&field.body, &part))
+			size = part.number == 2 && part.type == 0 ? part.value : size;
+	}
+	return size ? size : index < axes->count ? axes->size[index] : 1;
+}
+
+/* MeshAxesReplicaGroupListProto: mesh 1, axes 2. */
+static struct hlo_groups mesh_proto(struct wire body)
+{
+	struct axes axes = { .count = 0 };
+	struct wire again = body;
+	struct wire_field field;
+	uint64_t size = 1;
+	while (wire_next(&again, &field))
+		if (field.number == 1 && field.type == 2)
+			read_mesh(field.body, &axes);
+	while (wire_next(&body, &field))
+		if (field.number == 2 && field.type == 2)
+			size = times(size, axis_size(field.body, &axes));
+	return groups_of(size, all_of(&axes));
+}
+
+/* CollectiveDeviceListProto: replica_groups 1, iota_replica_group_list 2. */
+static struct hlo_groups device_list(struct wire body)
+{
+	struct hlo_groups found = { 0 };
+	struct wire_field field;
+	while (wire_next(&body, &field)) {
+		if (field.type != 2 || (field.number != 1 && field.number != 2))
+			continue;
+		struct hlo_groups one = field.number == 1 ? one_group(field.body) : iota(field.body);
+		found.size = found.size ? found.size : one.size;
+		found.devices = one.devices > found.devices ? one.devices : found.devices;
+	}
+	return found;
+}
+
+struct hlo_groups hlo_groups_proto(uint32_t number, struct wire body)
+{
+	return number == 49 ? one_group(body) : number == 87 ? device_list(body) : number == 92 ? iota(body) : number == 93 ? mesh_proto(body) : (struct hlo_groups){ 0 };
+}
