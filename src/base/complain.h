@@ -10,6 +10,7 @@
  *     folder_walk  the files below a folder
  *     source       a file as a stream of bytes, plain or gzip
  *     wire         fields of protocol buffers
+ *     gzip_stream  a stream that is compressed into a file
  *     output       a file is written whole or not at all
  *     picture_file whether a picture is not cut short
  *     text_stream  a stream into memory

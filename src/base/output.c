@@ -1,5 +1,6 @@
 /* output.c: a temporary file, checked at every step, renamed at the end. */
 #include "output.h"
+#include "gzip_stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,6 +126,19 @@ static bool follow_links(char path[PATH_BYTES])
 	return true;
 }
 
+/* The stream that writes to a descriptor. Returns the descriptor that is left to be closed beside it where there is none, or -1. */
+static int open_stream(struct output *output, int descriptor)
+{
+	if (!gzip_named(output->name)) {
+		output->stream = fdopen(descriptor, "w");
+		return descriptor;
+	}
+	if ((output->packed = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) < 0)
+		return descriptor;
+	output->stream = gzip_stream(descriptor);
+	return output->stream ? descriptor : -1;
+}
+
 /* A new file beside the one it will replace, named after it and this process. */
 static enum status open_temporary(struct output *output, struct error *error)
 {
@@ -143,7 +157,8 @@ static enum status open_temporary(struct output *output, struct error *error)
 		if (errno != EEXIST)
 			return failed(output->name, error);
 	}
-	output->stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+	if (descriptor >= 0)
+		descriptor = open_stream(output, descriptor);
 	if (output->stream && (!output->there || fchmod(descriptor, output->mode) == 0))
 		return OK;
 	failed(output->name, error);
@@ -153,6 +168,8 @@ static enum status open_temporary(struct output *output, struct error *error)
 		fclose(output->stream);
 	else if (descriptor >= 0)
 		close(descriptor);
+	if (output->packed >= 0)
+		close(output->packed);
 	return error->status;
 }
 
@@ -187,9 +204,15 @@ static void release(struct output *output)
 	output->stream = NULL;
 }
 
+bool output_same_file(const char *a, const char *b)
+{
+	struct stat of_a, of_b;
+	return a && b && stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
 enum status output_open(struct output *output, const char *path, bool replace, struct error *error)
 {
-	*output = (struct output){ .stream = stdout, .name = "standard output", .slot = -1 };
+	*output = (struct output){ .stream = stdout, .name = "standard output", .slot = -1, .packed = -1 };
 	if (!path || strcmp(path, "-") == 0)
 		return OK;
 	output->stream = NULL;
@@ -226,14 +249,18 @@ static void sync_folder(const char *path)
 	close(descriptor);
 }
 
+static bool on_disk(int descriptor)
+{
+	return fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS;
+}
+
 /* Everything to the system; the reason in errno where that fails. A stream that failed earlier has most likely left its reason there. */
 static bool flushed(struct output *output, bool whole)
 {
-	int descriptor = fileno(output->stream);
 	if (ferror(output->stream))
 		return false;
 	errno = 0;
-	return fflush(output->stream) == 0 && (!whole || fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS);
+	return fflush(output->stream) == 0 && (!whole || output->packed >= 0 || on_disk(fileno(output->stream)));
 }
 
 static enum status close_in_place(struct output *output, enum status status, struct error *error)
@@ -253,6 +280,11 @@ static bool put_in_place(struct output *output, bool wanted)
 	int why = errno;
 	if (fclose(output->stream) != 0 && fine)
 		fine = false, why = errno;
+	/* What is compressed leaves zlib when the stream is closed. */
+	if (output->packed >= 0 && fine && wanted && !on_disk(output->packed))
+		fine = false, why = errno;
+	if (output->packed >= 0)
+		close(output->packed);
 	if (fine && wanted && rename(output->temporary, output->path) != 0)
 		fine = false, why = errno;
 	errno = why;

@@ -1,6 +1,6 @@
 /* output.h: the one way a file is written: whole or not at all. What is written goes to a new file in the same folder; when all of it is on the
  * disk, that takes the old file's place. The old file's mode is kept, symbolic links are followed, and a signal that ends the program takes
- * the unfinished file away.
+ * the unfinished file away. A file whose name ends in ".gz" is compressed.
  *
  *     struct output output;
  *     status = output_open(&output, path, true, error);
@@ -24,6 +24,7 @@ struct output {
 	int slot;                /* where signals look for it */
 	unsigned mode;           /* of the old file */
 	bool there;              /* there is an old file */
+	int packed;              /* a second descriptor of a file that is compressed, else -1 */
 };
 
 /* For main(): standard streams that were closed are opened on /dev/null so that they fail to read or write as before, and no file that is opened later
@@ -41,6 +42,9 @@ void output_end_by_signal(int number);
 /* path NULL or "-": standard output. replace: a file that is there may be replaced, else that is BAD_INPUT. LIMIT: it can't be written, error says
  * why. After OK output_close() must follow. */
 enum status output_open(struct output *output, const char *path, bool replace, struct error *error);
+
+/* Whether both names lead to one file on the disk, by links, too. False where one isn't there. */
+bool output_same_file(const char *a, const char *b);
 
 /* status: what writing came to. OK: flushes, checks, and puts the file in its place; anything else: takes it away, and the old file
  * stays as it was. Returns status, or LIMIT with error where not all could be written. */

@@ -7,6 +7,7 @@
 #include "help.h"
 #include "options.h"
 #include "src/base/nearest.h"
+#include "src/base/output.h"
 #include "src/base/words.h"
 
 const struct option_row option_rows[] = {
@@ -195,6 +196,58 @@ static int check_operands(struct command_line *line, int count, char **operand)
 	return wanted == 1 ? usage_error(command, "more than one %s", names) : usage_error(command, "what is \"%s\"?", more);
 }
 
+/* The file that an option reads, or NULL: "--rules F", "--set @F", "--set device=@F". */
+static const char *file_read(int row, const char *value)
+{
+	static const int readers[] = { OPTION_rules, OPTION_calibrate, OPTION_verify };
+	for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+		if (row == readers[i])
+			return value;
+	if (row != OPTION_set)
+		return NULL;
+	value = *value != '@' && strchr(value, '=') ? strchr(value, '=') + 1 : value;
+	return *value == '@' ? value + 1 : NULL;
+}
+
+static void note_files(struct command_line *line, int row, const char *value)
+{
+	static const int writers[] = { OPTION_output, OPTION_caption, OPTION_constants };
+	for (int i = 0; i < FILES_WRITTEN; i++)
+		if (row == writers[i])
+			line->written[i] = (struct file_option){ row, value };
+	const char *read = file_read(row, value);
+	if (read && line->reads < FILES_READ)
+		line->read[line->reads++] = (struct file_option){ row, read };
+}
+
+static int say_same(const struct command_line *line, const struct file_option *written, const char *other, const char *what)
+{
+	char name[NAME_SIZE];
+	return usage_error(command_name(line->command), "--%s %.60s would overwrite %.60s, which %s: give it another name",
+		option_name(&option_rows[written->row], name, sizeof name), written->file, other, what);
+}
+
+/* Nothing is written over what the command reads, nor over what it writes elsewhere. */
+static int check_files(const struct command_line *line)
+{
+	int code = EXIT_FINE;
+	for (int i = 0; i < FILES_WRITTEN && code == EXIT_FINE; i++) {
+		const struct file_option *written = &line->written[i];
+		if (!written->file || strcmp(written->file, "-") == 0)
+			continue;
+		for (int k = 0; k < line->operands && code == EXIT_FINE; k++)
+			if (output_same_file(written->file, line->operand[k]))
+				code = say_same(line, written, line->operand[k], "is read");
+		for (int k = 0; k < line->reads && code == EXIT_FINE; k++)
+			if (output_same_file(written->file, line->read[k].file))
+				code = say_same(line, written, line->read[k].file, "is read");
+		for (int k = 0; k < i && code == EXIT_FINE; k++)
+			if (line->written[k].file && strcmp(written->file, line->written[k].file) == 0)
+				code = say_same(line, written, line->written[k].file, "is written, too");
+	}
+	return code;
+}
+
 int command_line_parse(struct command_line *line, int argc, char **argv)
 {
 	struct taken taken;
@@ -209,12 +262,15 @@ int command_line_parse(struct command_line *line, int argc, char **argv)
 		for (int i = 0; value < FIRST_VALUE && i < option_row_count; i++)
 			if (option_rows[i].letter == value && option_rows[i].commands >> line->command & 1)
 				row = i;
+		note_files(line, row, optarg);
 		code = take(line, row, optarg);
 	}
 	if (code != EXIT_FINE || line->helped)
 		return code;
-	if (line->command != SUBCOMMAND_explore)
-		return check_operands(line, argc - optind, argv + optind);
+	if (line->command != SUBCOMMAND_explore) {
+		code = check_operands(line, argc - optind, argv + optind);
+		return code == EXIT_FINE ? check_files(line) : code;
+	}
 	line->operand = argv + optind;
 	return EXIT_FINE;
 }

@@ -88,7 +88,7 @@
 	X(forward, "forward", 0, NULL, BY(model), "the forward pass alone") \
 	X(curve, "curve", 0, "N", BY(model), "print N points of peak memory against the least time of what runs again, as CSV") \
 	X(time, "time", 't', "S", BY(plan) | BY(export) | BY(compare) | BY(layout) | BY(shard), "stop after S seconds with the best so far; a plan that was cut short says so") \
-	X(output, "output", 'o', "F", BY_ALL & ~(BY(explore) | BY(check) | BY(replay)), "write to a file, which appears whole or not at all; -: standard output") \
+	X(output, "output", 'o', "F", BY_ALL & ~(BY(explore) | BY(check) | BY(replay)), "write to a file, which appears whole or not at all, compressed if its name ends in .gz; -: standard output") \
 	X(version, "version", 'V', NULL, BY(explore), "version of the program and its libraries") \
 	X(tables, "tables", 0, "NAME", BY(explore), NULL) \
 	X(help, "help", 'h', NULL, BY_ALL, "this text")
@@ -107,6 +107,13 @@ struct option_row {
 extern const struct option_row option_rows[];
 extern const int option_row_count;
 
+/* A file that an option names. */
+struct file_option {
+	int row;
+	const char *file;
+};
+enum { FILES_READ = 16, FILES_WRITTEN = 3 };
+
 /* The parts of a command line that commands share; what is zero is not there. */
 struct command_line {
 	enum subcommand_id command;
@@ -122,6 +129,8 @@ struct command_line {
 	char **operand;             /* as many as the command's row names */
 	bool several;               /* more than one of them may stand there; operands: how many do */
 	int operands;
+	struct file_option read[FILES_READ], written[FILES_WRITTEN];   /* beside operands: none of these may be overwritten, or written twice */
+	int reads;
 };
 
 /* Reads argv from the command's name on. EXIT_FINE, or the status after saying what is wrong, and which option is nearest to one that isn't there. */

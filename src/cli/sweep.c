@@ -19,6 +19,7 @@
 #include "sweep_merge.h"
 #include "sweep_row.h"
 #include "options.h"
+#include "src/base/gzip_stream.h"
 #include "src/base/text_stream.h"
 
 #define VARIED_MAX 32
@@ -315,6 +316,8 @@ static int open_output(struct sweep *sweep)
 	sweep->descriptor = STDOUT_FILENO;
 	if (!sweep->line.output || strcmp(sweep->line.output, "-") == 0)
 		return EXIT_FINE;
+	if (gzip_named(sweep->line.output))
+		return usage_error("sweep", "--output %.60s: lines are added as they come, which a compressed file can't take; compress it afterwards", sweep->line.output);
 	sweep->descriptor = open(sweep->line.output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (sweep->descriptor < 0)
 		return complain(sweep->line.output, &(struct error){ .text = "can't be written" }, LIMIT);

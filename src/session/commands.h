@@ -78,7 +78,7 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(LAST, "last", "G End", "", IN_ANY, "", "go to the last op or row") \
 	X(UNDO, "undo", "u", "undo", IN_ANY, "", "take back the last change of the scenario") \
 	X(REDO, "redo", "U ^R", "", IN_ANY, "", "make the change again") \
-	X(BASELINE, "baseline", "b", "pin", IN_ANY, "", "make this plan the baseline that others are compared with") \
+	X(BASELINE, "baseline", "b", "base", IN_ANY, "", "make this plan the baseline that others are compared with") \
 	X(AGAINST, "against", "", "", IN_ANY, "FILE [OPTION]...", "make another file's step the baseline, as it ran: a memory snapshot over the plan of its step; options as of open") \
 	X(DIFFERENCES, "differences", "B", "diff", IN_ANY, "", "compare with the baseline") \
 	X(DEVICES_UP, "devices-up", "D", "devices", IN_ANY, "", "double the devices") \

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "src/base/output.h"
 #include "src/base/state_files.h"
 
 #define END_MARK "# end of session\n"
@@ -97,9 +98,14 @@ void log_add(struct session_log *log, const char *format, ...)
 	log->text[log->used] = '\0';
 }
 
-const char *log_text(const struct session_log *log)
+enum status log_save(const struct session_log *log, const char *path, bool replace, struct error *error)
 {
-	return log->text;
+	struct output output;
+	enum status status = output_open(&output, path, replace, error);
+	if (status != OK)
+		return status;
+	fputs(log->text, output.stream);
+	return output_close(&output, OK, error);
 }
 
 /* ---- the newest ------------------------------------------------------------------- */

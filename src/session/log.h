@@ -13,8 +13,8 @@ struct session_log *log_new(bool with_file);
 void log_free(struct session_log *log);
 /* Appends one line and flushes it. */
 void log_add(struct session_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The lines so far, each with its newline. */
-const char *log_text(const struct session_log *log);
+/* Writes the lines so far to a file; replace: one that is there may be replaced. As output_open(). */
+enum status log_save(const struct session_log *log, const char *path, bool replace, struct error *error);
 
 /* The newest session file of this user, or NULL; *ended: whether its program left in good order. Free with mem_free(). */
 char *log_newest(bool *ended);

@@ -1,5 +1,6 @@
 /* opened.c: watches a file by its size, its time and its number. */
 #include "opened.h"
+#include "src/base/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,4 +49,11 @@ bool opened_changed(struct opened *opened)
 	bool changed = now.file && !same(&now, &opened->read) && !same(&now, &opened->seen);
 	opened->seen = now.file ? now : opened->seen;
 	return changed;
+}
+
+enum status opened_spare(const struct opened *opened, const char *path, struct error *error)
+{
+	if (*opened->path && output_same_file(opened->path, path))
+		return fail(error, BAD_INPUT, "%.200s is the graph that is open: give the file another name", path);
+	return OK;
 }

@@ -19,5 +19,7 @@ void opened_note(struct opened *opened, const char *path, const struct read_opti
 enum status opened_words(const char *argument, char *path, size_t size, struct read_options *reading, struct error *error);
 /* True once for each new state of the file. One that is gone has not changed. */
 bool opened_changed(struct opened *opened);
+/* BAD_INPUT where the path is that file: nothing is written over it. */
+enum status opened_spare(const struct opened *opened, const char *path, struct error *error);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "src/write/export.h"
-#include "src/base/output.h"
 #include "export_line.h"
 #include "src/read/input.h"
 #include "src/plan/planner.h"
@@ -530,6 +529,8 @@ static enum status do_export(struct session *session, const char *argument, stru
 	if (status == OK && kind == EXPORT_KIND_COUNT)
 		status = fail(error, BAD_INPUT, "there is no kind of export \"%.60s\"", words.kind);
 	if (status == OK)
+		status = opened_spare(&session->opened, words.path, error);
+	if (status == OK)
 		status = finished_plan(session, error);
 	struct export_options options = { .utf8 = true, .rules_file = session->rules_file, .view = *words.view ? words.view : NULL,
 					  .stage = *words.stage ? words.stage : NULL };
@@ -546,12 +547,9 @@ static enum status do_save(struct session *session, const char *argument, struct
 {
 	if (!*argument)
 		return fail(error, BAD_INPUT, "save FILE: which file?");
-	struct output output;
-	enum status status = output_open(&output, argument, !session->interactive, error);
-	if (status != OK)
-		return status;
-	fputs(log_text(session->log), output.stream);
-	status = output_close(&output, OK, error);
+	enum status status = opened_spare(&session->opened, argument, error);
+	if (status == OK)
+		status = log_save(session->log, argument, !session->interactive, error);
 	if (status == OK)
 		say(session, "saved %s", argument);
 	return status;

@@ -143,7 +143,7 @@ static void move_by_hand(struct order_view *view, struct model *model, int direc
 	}
 	char text[sizeof model->message - 60];
 	if (schedule_swap(&view->schedule, direction < 0 ? position - 1 : position, model->plan, text, sizeof text) != OK)
-		view_say(model, "can't move: %s", direction < 0 ? "it needs the op before it" : "the op after it needs it");
+		view_say(model, "can't move: %s", text);
 	else
 		view_say(model, "%s. P goes back to the plan, :pin op keeps a choice", text);
 }

@@ -212,6 +212,18 @@ static void tell_move(const struct order_schedule *schedule, const struct plan *
 			 rose ? "now" : "no longer", graph->op[op].name);
 }
 
+/* Why two ops that follow each other can't change places: "relu reads conv.out, which conv makes". Where they share no such tensor, it is a write in place, a
+ * declared dependency or a constraint. */
+static void tell_dependency(const struct graph *graph, uint32_t early, uint32_t late, char *text, size_t size)
+{
+	FOR_ROW(i, &graph->reads, late)
+		if (graph->tensor[graph->reads.item[i]].writer == early) {
+			snprintf(text, size, "%s reads %s, which %s makes", graph->op[late].name, graph->tensor[graph->reads.item[i]].name, graph->op[early].name);
+			return;
+		}
+	snprintf(text, size, "%s has to run behind %s", graph->op[late].name, graph->op[early].name);
+}
+
 enum status schedule_swap(struct order_schedule *schedule, uint32_t position, const struct plan *plan, char *text, size_t size)
 {
 	struct order_schedule was = { .peak = schedule->peak, .peak_position = schedule->peak_position };
@@ -224,6 +236,10 @@ enum status schedule_swap(struct order_schedule *schedule, uint32_t position, co
 	copy_lives(schedule, after);
 	if (status == OK)
 		tell_move(schedule, plan, before, after, position, &was, text, size);
+	else if (status == BAD_INPUT && position + 1 < schedule->problem->ops)
+		tell_dependency(plan->graph, schedule->order[position], schedule->order[position + 1], text, size);
+	else
+		snprintf(text, size, "out of memory");
 	mem_free(before);
 	return status;
 }

@@ -31,7 +31,8 @@ enum status schedule_new(const struct plan *plan, struct order_schedule *schedul
 enum status schedule_of(const struct problem *problem, const uint32_t *order, struct order_schedule *schedule);
 void schedule_free(struct order_schedule *schedule);
 /* Swaps the ops at a position and the next one, and tells in a sentence what that did: the peak before and after, and where it changed the largest storage
- * that is the reason. plan: for names. BAD_INPUT when the later one needs the earlier, NO_MEMORY; then all is as before. O(problem). */
+ * that is the reason. plan: for names. BAD_INPUT when the later one needs the earlier, NO_MEMORY; then all is as before, and the text
+ * says why. O(problem). */
 enum status schedule_swap(struct order_schedule *schedule, uint32_t position, const struct plan *plan, char *text, size_t size);
 /* Runs an op at a position: it must be able to run there, and all ops between keep their order behind it. OK or NO_MEMORY, then
  * the order is as before. O(problem). */
