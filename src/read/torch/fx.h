@@ -65,7 +65,9 @@ struct fx_log {
 	char symbol[FX_SYMBOLS][24];     /* the first ones without a number */
 	uint32_t symbols;
 	bool fused;                      /* Inductor ran behind these graphs */
-	uint32_t axes, mesh[MESH_AXES];  /* of the DTensors: the sizes "mesh0=8" of dim; 0: nobody says */
+	uint32_t mesh[MESH_AXES];        /* of the DTensors: the sizes "mesh0=8" of dim; 0: nobody says */
+	const char *const *dim;          /* [dims] of fx_add(), which must live on */
+	uint32_t dims;
 };
 
 /* Finds the graphs in a text. dim: "s0=8" for symbolic sizes, which go before what the log says of them. OK also where there are none; BAD_INPUT for a graph that makes no sense. O(size). */

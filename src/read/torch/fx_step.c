@@ -1,5 +1,6 @@
 /* fx_step.c: from FX graphs to a step: forward and backward of one compilation are joined by the names of what is saved. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "fx.h"
 #include "places.h"
@@ -22,6 +23,9 @@ struct making {
 	uint32_t missing, unknown, tangents, convolutions;
 	struct { const char *type; uint32_t ops; } stranger[STRANGERS];
 	struct names groups;              /* of collectives: sizes by name */
+	uint32_t axes;                    /* of the mesh of the step's DTensors */
+	uint32_t ranks, unsized;          /* the largest group of a collective; collectives of a group whose size nobody says */
+	const char *group;                /* the first of those */
 	enum phase phase;
 };
 
@@ -81,20 +85,29 @@ static bool prefixed(const char *name, const char *prefix)
 /* ---- tensors -------------------------------------------------------------------------------- */
 
 /* Of every axis of the DTensors' mesh. */
-static bool mesh_known(const struct fx_log *log)
+static bool mesh_known(const struct making *making)
 {
-	for (uint32_t a = 0; a < log->axes; a++)
-		if (log->mesh[a] == 0)
+	for (uint32_t a = 0; a < making->axes; a++)
+		if (making->log->mesh[a] == 0)
 			return false;
-	return log->axes > 0;
+	return making->axes > 0;
+}
+
+/* Axes of the mesh of a graph's DTensors; 0: it has none. Others of the log may have some. */
+static uint32_t mesh_axes(const struct fx_graph *graph)
+{
+	uint32_t axes = 0;
+	for (uint32_t v = 0; graph && v < graph->values; v++)
+		axes = graph->value[v].places.axes > axes ? graph->value[v].places.axes : axes;
+	return axes;
 }
 
 static uint32_t add_tensor(struct making *making, const struct fx_value *value, enum kind kind, uint32_t alias)
 {
 	struct tensor tensor = { .name = unique(making, value->name, draft_find_tensor), .alias = alias, .kind = (uint8_t)kind, .dtype = value->dtype, .dims = value->dims,
 		.shape = value->dim, .has_shape = value->typed && !value->unsized, .has_dtype = value->typed, .has_bytes = true, .line = value->line };
-	if (mesh_known(making->log))
-		tensor.places = value->places.axes == making->log->axes && value->places.axes ? &value->places : NULL;
+	if (mesh_known(making))
+		tensor.places = value->places.axes == making->axes && value->places.axes ? &value->places : NULL;
 	int64_t bits = value->typed ? dtype_bits[value->dtype] : 0;
 	for (int i = 0; i < value->dims; i++)
 		if (__builtin_mul_overflow(bits, value->dim[i], &bits) || bits > BYTES_MAX) {
@@ -161,10 +174,31 @@ static enum status find_groups(struct making *making)
 	return OK;
 }
 
-static uint32_t group_size(const struct making *making, const struct fx_node *node)
+/* "group5=4" among the sizes given; 0: nobody gives one. */
+static uint32_t given_size(const struct fx_log *log, const char *group)
+{
+	for (uint32_t i = 0; i < log->dims; i++) {
+		const char *equals = strchr(log->dim[i], '=');
+		if (prefixed(log->dim[i], "group") && equals && (size_t)(equals - log->dim[i]) == strlen(group) + 5 && prefixed(log->dim[i] + 5, group)) {
+			long long size = strtoll(equals + 1, NULL, 10);
+			return size > 0 && size < 1 << 20 ? (uint32_t)size : 0;
+		}
+	}
+	return 0;
+}
+
+static uint32_t group_size(struct making *making, const struct fx_node *node)
 {
 	uint32_t size = node->text ? names_find(&making->groups, node->text) : NONE;
-	return size != NONE ? size : prefixed(node->type, "_c10d_functional.") && node->group > 0 && node->group < NONE ? (uint32_t)node->group : 0;
+	if (size == NONE)
+		size = prefixed(node->type, "_c10d_functional.") && node->group > 0 && node->group < NONE ? (uint32_t)node->group : 0;
+	if (size == 0 && node->text) {
+		size = given_size(making->log, node->text);
+		making->unsized += size == 0;
+		making->group = size == 0 && !making->group ? node->text : making->group;
+	}
+	making->ranks = size > making->ranks ? size : making->ranks;
+	return size;
 }
 
 /* "prim.redistribute.default", under whichever namespace a version has it. */
@@ -416,14 +450,23 @@ static enum status describe(struct making *making, const struct offer *offers, u
 	list_offers(offers, count, graphs, sizeof graphs);
 	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = chosen + 1, .graph_asked = asked, .format = "PyTorch FX text", .version = version, .missing = making->missing, .assumed = assumed,
 		.advice = making->missing && making->log->symbols ? advice_on_sizes(making->log, advice, sizeof advice) : NULL } };
-	if (mesh_known(making->log)) {
-		about.axes = making->log->axes;
+	if (mesh_known(making)) {
+		about.axes = making->axes;
 		for (uint32_t a = 0; a < about.axes; a++) {
 			snprintf(about.axis[a].name, sizeof about.axis[a].name, "mesh%u", a % 10);
 			about.axis[a].size = making->log->mesh[a];
 		}
-	} else if (making->log->axes) {
+	} else if (making->axes) {
 		about.intake.advice = "DTensors count whole: --dim mesh0=8 (mesh1, ...) gives the devices on each axis of their mesh";
+	} else if (making->ranks > 1) {
+		about.axes = 1;
+		about.axis[0].size = making->ranks;
+		memcpy(about.axis[0].name, "ranks", 6);
+	}
+	if (making->unsized && !about.intake.advice) {
+		snprintf(advice, sizeof advice, "how many devices take part in %u collective%s isn't in the log: --dim group%.60s=8 says it of group %.60s", making->unsized,
+			making->unsized == 1 ? "" : "s", making->group, making->group);
+		about.intake.advice = advice;
 	}
 	return draft_describe(making->draft, "step", NULL, NULL, &about) == OK ? OK : out_of_memory(making);
 }
@@ -469,8 +512,11 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 		status = fail(error, BAD_INPUT, "--graph %u: it has %u step%s", wanted, count, count == 1 ? "" : "s");
 	if (status == OK)
 		status = find_groups(&making);
-	if (status == OK)
+	if (status == OK) {
+		uint32_t first = mesh_axes(offer[chosen].first), second = mesh_axes(offer[chosen].backward);
+		making.axes = first > second ? first : second;
 		status = make(&making, &offer[chosen]);
+	}
 	if (status == OK)
 		status = describe(&making, offer, count, chosen, wanted > 0);
 	if (status == OK)

@@ -275,7 +275,6 @@ static bool read_type(const struct reader *reader, struct span type, struct fx_v
 	const char *places = close ? find((struct span){ close, rest.end }, ", ") : NULL;
 	if (places && places_read(places + 2, MESH_AXES, &value->places) && !cut(log, value))
 		value->places.axes = 0;
-	log->axes = value->places.axes > log->axes ? value->places.axes : log->axes;
 	return true;
 }
 
@@ -567,8 +566,10 @@ static enum status read_results(struct reader *reader, struct span line)
 
 static enum status read_body(struct reader *reader, struct span line)
 {
-	if (starts(line, "# File: ")) {
-		struct span src = { line.at + 8, find(line, ", code:") ? find(line, ", code:") : line.end };
+	/* "# File: model.py:6 in forward, code: ...", from 2.14 on also "# recompute: MUST_SAVE File: ..." and "# Backward of forward node: File: ...". */
+	const char *file = starts(line, "#") ? find(line, "File: ") : NULL, *code = file ? find(line, ", code:") : NULL;
+	if (file && (!code || file < code)) {
+		struct span src = { file + 6, code ? code : line.end };
 		return (reader->src = keep(reader, src)) ? OK : out_of_memory(reader);
 	}
 	if (starts(line, "#")) {
@@ -634,6 +635,8 @@ enum status fx_add(struct fx_log *log, const char *text, size_t size, const stru
 	*error = (struct error){ 0 };
 	struct reader reader = { .log = log, .error = error, .dim = dim, .dims = dims, .at = text, .end = text + size, .origin = origin, .kind = origin->kind,
 		.kind_said = origin->kind != FX_OTHER };
+	log->dim = dim;
+	log->dims = dims;
 	for (uint32_t a = 0; a < MESH_AXES; a++) {
 		int64_t devices;
 		char name[16];

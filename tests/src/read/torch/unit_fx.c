@@ -220,3 +220,35 @@ Test(fx, collectives_have_the_size_of_their_group)
 	fx_free(&log);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+/* What no collective of a group says is asked for; and DTensors of one graph say nothing of another. */
+Test(fx, a_groups_size_that_nobody_says_is_asked_for)
+{
+	static const char text[] = "TRACED GRAPH\n ===== Forward graph 0 =====\n"
+		"def forward(self, primals_1: \"DTensor(f32[64, 32][32, 1]cpu, S(0))\"):\n    neg: \"DTensor(f32[64, 32][32, 1]cpu, S(0))\" = torch.ops.aten.neg.default(primals_1)\n    return (neg,)\n"
+		"TRACED GRAPH\n ===== Forward graph 1 =====\ndef forward(self, primals_1: \"f32[64, 32][32, 1]cpu\"):\n"
+		"    # File: model.py:6 in forward, code: x = \"File: y\"\n"
+		"    a: \"f32[64, 32][32, 1]cpu\" = torch.ops._c10d_functional.all_reduce.default(primals_1, 'sum', '5')\n"
+		"    # Backward of forward node: File: model.py:7 in forward, code: b\n    b: \"f32[64, 32][32, 1]cpu\" = torch.ops.aten.neg.default(a)\n"
+		"    # recompute: MUST_SAVE Backward of forward node: File: lib.py:8 in g, code: c\n    c: \"f32[64, 32][32, 1]cpu\" = torch.ops.aten.neg.default(b)\n"
+		"    # by File\n    d: \"f32[64, 32][32, 1]cpu\" = torch.ops.aten.neg.default(c)\n    return (d,)\n";
+	static const char *const dim[] = { "group5=4" };
+	for (uint32_t given = 0; given < 2; given++) {
+		struct fx_log log;
+		struct error error = { 0 };
+		cr_assert_eq(fx_read(text, sizeof text - 1, dim, given, &log, &error), OK, "%s", error.text);
+		struct graph *graph = fx_step(&log, 2, &error);
+		cr_assert(graph, "%s", error.text);
+		cr_expect_eq(op_named(graph, "a")->collective->size, given ? 4 : 0);
+		cr_expect_eq(graph->about.axes ? graph->about.axis[0].size : 1, given ? 4 : 1);
+		const char *advice = graph->about.intake.advice;
+		cr_expect(given ? !advice : strstr(advice, "1 collective isn't in the log: --dim group5=8") != NULL, "%s", advice);
+		cr_expect_str_eq(op_named(graph, "a")->src, "model.py:6 in forward");
+		cr_expect_str_eq(op_named(graph, "b")->src, "model.py:7 in forward", "as from PyTorch 2.14 on");
+		cr_expect_str_eq(op_named(graph, "c")->src, "lib.py:8 in g");
+		cr_expect_str_eq(op_named(graph, "d")->src, "lib.py:8 in g");
+		graph_release(graph);
+		fx_free(&log);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
