@@ -5,6 +5,7 @@
 #include "src/base/dot_text.h"
 #include "src/base/safe_text.h"
 #include "src/base/words.h"
+#include "clusters.h"
 #include "draw.h"
 #include "groups.h"
 #include "place.h"
@@ -21,7 +22,6 @@ static const struct { const char *line, *area; } phase_colour[PHASE_COUNT] = {
 #define FONT  "Helvetica,Arial,sans-serif"
 
 #define NODES_QUICK 150u /* of more nodes dot's best positions take too long */
-#define BOX_LEAST    4u  /* nodes of a layer that get a box */
 #define EDGE_THICK 5.0   /* points, of the most bytes */
 #define BLANK 2.2      /* points of a blank in an edge label */
 #define EDGE_THIN  0.5
@@ -32,6 +32,8 @@ struct writer {
 	int64_t most;            /* bytes of the widest edge */
 	const struct draw_place *place;   /* NULL: dot places the nodes */
 	bool control;            /* there are control dependencies */
+	struct cluster_pair *pair;
+	uint32_t pairs;
 	struct placement_colours places;
 };
 
@@ -78,25 +80,6 @@ static const char *bytes_of(int64_t bytes, char text[32])
 
 /* ---- modules ------------------------------------------------------------------------------ */
 
-/* Modules with parts that are told apart are clusters, but not those that hold nothing but one row of layers. So is a layer of several nodes. */
-static bool is_cluster(const struct drawing *drawing, uint32_t module)
-{
-	const struct module *it = &drawing->modules.module[module];
-	if (it->repeats > 1 && it->nodes >= BOX_LEAST)
-		return true;
-	if (it->depth == 0 || it->depth >= drawing->depth || it->first == NONE)
-		return false;
-	const struct module *part = &drawing->modules.module[it->first];
-	return part->repeats == 1 || drawing->modules.module[part->last_of_row].next != NONE || it->own;
-}
-
-static uint32_t cluster_of(const struct drawing *drawing, uint32_t module)
-{
-	while (module != 0 && !is_cluster(drawing, module))
-		module = drawing->modules.module[module].parent;
-	return module;
-}
-
 /* A module's path below the cluster around it. */
 static const char *path_below(const struct drawing *drawing, uint32_t id)
 {
@@ -115,7 +98,7 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 	const struct op *op = &drawing->graph->op[node->main];
 	char type[100];
 	fputs("<B>", writer->stream);
-	bool between = module->depth == 0 || is_cluster(drawing, node->module) || op->phase == PHASE_UPDATE;
+	bool between = module->depth == 0 || cluster_is(drawing, node->module) || op->phase == PHASE_UPDATE;
 	if (drawing->ops)
 		html_text(writer->stream, op->name, 28);
 	else if (between)
@@ -246,7 +229,7 @@ static uint32_t enter(const struct writer *writer, uint32_t open, uint32_t targe
 	while (open != target) {
 		uint32_t next = target, up = target;
 		for (; up != open; up = modules->module[up].parent)
-			if (is_cluster(writer->drawing, up))
+			if (cluster_is(writer->drawing, up))
 				next = up;
 		open_cluster(writer, next);
 		open = next;
@@ -297,7 +280,7 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 {
 	const struct drawing *drawing = writer->drawing;
 	enum phase from = drawing->graph->op[drawing->node[edge->from].first].phase, to = drawing->graph->op[drawing->node[edge->to].first].phase;
-	bool back = from == PHASE_BACKWARD && to == PHASE_BACKWARD, saved = from == PHASE_FORWARD && to == PHASE_BACKWARD;
+	bool back = cluster_edge_back(drawing, edge), saved = from == PHASE_FORWARD && to == PHASE_BACKWARD;
 	uint32_t tail = back ? edge->to : edge->from, head = back ? edge->from : edge->to;
 	fprintf(writer->stream, "n%u -> n%u [", tail, head);
 	if (edge->tensor == NONE) {
@@ -421,6 +404,8 @@ static void head(const struct writer *writer)
 		"edge [fontname=\"" FONT "\", fontsize=8, fontcolor=\"#555555\", arrowsize=0.6];\n", many ? "0.12" : "0.28", many ? "0.02" : "0.045", many ? "0.2" : "0.3");
 	if (!writer->place && writer->drawing->nodes > NODES_QUICK)
 		fputs("nslimit=1; nslimit1=1;\n", writer->stream);   /* minutes become seconds, and columns are hardly less straight */
+	if (writer->pairs)
+		fputs("newrank=true;\n", writer->stream);   /* else dot ranks every cluster apart and the pairs say nothing */
 	if (writer->place)
 		fputs("splines=line; size=\"120,120\";\n", writer->stream);   /* inches: bitmaps have limits */
 }
@@ -444,14 +429,19 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 		}
 		if (nodes)
 			*nodes = drawing.nodes;
+		if (!place && !options->unfold && drawing.nodes <= DRAW_LAYOUT_MOST && cluster_stack(&drawing, &writer.pair, &writer.pairs) != OK)
+			status = fail_memory(error);
 		head(&writer);
 		caption(&writer, options);
 		if (write_nodes(&writer) != OK)
 			status = fail_memory(error);
 		for (uint32_t i = 0; i < drawing.edges; i++)
 			write_edge(&writer, &drawing.edge[i]);
+		for (uint32_t i = 0; i < writer.pairs; i++)
+			fprintf(stream, "n%u -> n%u [style=invis, weight=0];\n", writer.pair[i].above, writer.pair[i].below);
 		fputs("}\n", stream);
 	}
+	mem_free(writer.pair);
 	mem_free(place);
 	drawing_free(&drawing);
 	return status;

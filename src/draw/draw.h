@@ -10,6 +10,7 @@
  *     draw             the graph as a picture in DOT
  *     modules          the tree of modules, equal ones folded
  *     groups           ops gathered into nodes
+ *     clusters         boxes around modules, one below the other
  *     place            coordinates of our own
  *     placement        colours by placement
  *     tikz             what LaTeX sources have in common

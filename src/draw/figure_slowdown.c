@@ -100,14 +100,14 @@ static void draw_bound(struct scales *scales, const struct slowdown *slowdown)
 	canvas_path(&scales->canvas, point, points, NULL, &line);
 }
 
-static void draw_plans(struct scales *scales, const struct slowdown *slowdown, struct labels *names)
+static void draw_plans(struct scales *scales, const struct slowdown *slowdown, const struct plan *plan, struct labels *names)
 {
-	struct canvas_point point[SLOWDOWN_PLANS + 1];
+	struct slowdown_point front[SLOWDOWN_FRONT];
+	struct canvas_point point[SLOWDOWN_FRONT];
 	const struct canvas_line line = { BLUE, 1.2, false };
-	size_t points = 0;
-	point[points++] = (struct canvas_point){ x_of(scales, (double)slowdown->most), y_of(scales, 0) };
-	for (uint32_t i = 0; i < slowdown->plans; i++)
-		point[points++] = (struct canvas_point){ x_of(scales, (double)slowdown->plan[i].bytes), y_of(scales, (double)slowdown->plan[i].extra) };
+	size_t points = slowdown_front(slowdown, plan, front);
+	for (size_t i = 0; i < points; i++)
+		point[i] = (struct canvas_point){ x_of(scales, (double)front[i].bytes), y_of(scales, (double)front[i].extra) };
 	canvas_path(&scales->canvas, point, points, NULL, &line);
 	for (size_t i = 0; i < points; i++)
 		canvas_box(&scales->canvas, point[i].x - MARK / 2, point[i].y - MARK / 2, MARK, MARK, BLUE, NULL, "a plan");
@@ -151,7 +151,7 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 		.total = (double)(slowdown->total > 0 ? slowdown->total : 1) };
 	scales.begin = axis_margin(0, scales.top, axis_step(scales.top, TICKS), SMALL);
 	scales.span = paper.width - scales.begin - RIGHT;
-	struct labels names = { .left = scales.begin, .right = scales.begin + scales.span, .top = TOP, .bottom = TOP + PLOT };
+	struct labels names = { .left = scales.begin + 2, .right = scales.begin + scales.span, .top = TOP, .bottom = TOP + PLOT };
 	scales.right = (double)slowdown->most + ((double)slowdown->most - scales.left) * 0.03 + 1;
 	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
 	int keys = sizeof key / sizeof *key, rows = canvas_legend(NULL, scales.begin, 0, scales.span, SMALL, LEADING, INK, key, keys);
@@ -159,7 +159,7 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 		return fail_memory(error);
 	draw_bound(&scales, slowdown);
 	draw_axes(&scales, plan);
-	draw_plans(&scales, slowdown, &names);
+	draw_plans(&scales, slowdown, plan, &names);
 	canvas_box(&scales.canvas, scales.begin, TOP, scales.span, PLOT, NULL, &(struct canvas_line){ INK, 0.75, false }, NULL);
 	draw_strategies(&scales, slowdown, plan, &names);
 	draw_present(&scales, plan);

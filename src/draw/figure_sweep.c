@@ -8,6 +8,7 @@
 #include "figure_sweep.h"
 #include "labels.h"
 #include "plot.h"
+#include "src/base/words.h"
 
 #define EDGE    4.0       /* of the paper */
 #define RIGHT   14.0
@@ -82,6 +83,13 @@ static char *others_text(const struct scene *scene, const struct swept *row, uin
 		if (i != but && knob->values > 1)
 			used += (size_t)snprintf(text + used, size - used, "%s%s%s%s", used ? ", " : "", plain ? "" : knob->name, plain ? "" : " ", value);
 	}
+	return text;
+}
+
+/* A value in a legend or a caption: the first with its knob. */
+static char *knob_value(const struct sweep_knob *knob, uint32_t value, bool first, char *text, size_t size)
+{
+	snprintf(text, size, "%s%s%s", first ? knob->name : "", first ? ": " : "", knob->value[value]);
 	return text;
 }
 
@@ -207,8 +215,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	const char *note = "joined and named: none that fits has less of both";
 	int keys = scene->axis == NONE ? 0 : (int)scene->table->knob[scene->axis].values;
 	for (int i = 0; i < keys; i++) {
-		snprintf(names[i], sizeof names[i], "%s%s%s", i ? "" : scene->table->knob[scene->axis].name, i ? "" : ": ", scene->table->knob[scene->axis].value[i]);
-		key[i] = (struct canvas_key){ curve_colours[i], names[i], SIGN_BOX };
+		key[i] = (struct canvas_key){ curve_colours[i], knob_value(&scene->table->knob[scene->axis], (uint32_t)i, i == 0, names[i], sizeof names[i]), SIGN_BOX };
 	}
 	span_axes(order, count, &plot);
 	plot_place(&plot, paper.width, RIGHT, PLOT_SECONDS);
@@ -355,6 +362,20 @@ static void draw_values(struct scene *scene, const struct plot *plot)
 	canvas_text(&scene->canvas, plot->left + plot->wide / 2, y + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, knob->name);
 }
 
+/* What tells a line from the others. Where one knob does, the first line names it. */
+static char *line_text(const struct scene *scene, const struct lines *lines, uint32_t k, char *text, size_t size)
+{
+	uint32_t vary = 0, knob = 0;
+	for (uint32_t i = 0; i < scene->table->knobs; i++)
+		if (i != scene->axis && scene->table->knob[i].values > 1) {
+			knob = i;
+			vary++;
+		}
+	if (vary != 1)
+		return others_text(scene, lines->row[k], scene->axis, text, size);
+	return knob_value(&scene->table->knob[knob], lines->row[k]->value[knob], k == 0, text, size);
+}
+
 static enum status draw_sweep(struct scene *scene, const struct lines *lines, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct canvas_key key[CURVES_MOST];
@@ -363,7 +384,7 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	for (uint32_t i = 0; i < scene->table->rows; i++)
 		timed |= seconds_of(scene, &scene->table->row[i]) >= 0;
 	for (uint32_t k = 0; k < lines->count; k++)
-		key[k] = (struct canvas_key){ curve_colours[k], others_text(scene, lines->row[k], scene->axis, names[k], sizeof names[k]), k % 2 ? SIGN_DASHES : SIGN_LINE };
+		key[k] = (struct canvas_key){ curve_colours[k], line_text(scene, lines, k, names[k], sizeof names[k]), k % 2 ? SIGN_DASHES : SIGN_LINE };
 	struct plot plot = { .top = TOP, .high = PANEL, .most_x = 1 };
 	place_panels(scene, timed, paper.width, &plot);
 	double bottom = TOP + PANEL + (timed ? BETWEEN + PANEL : 0);
@@ -382,18 +403,51 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	return canvas_close(&scene->canvas, stream, error);
 }
 
+/* The knob along the axis: the one with the most numbers, or values. */
+static void choose_axis(struct scene *scene)
+{
+	for (uint32_t i = 0; i < scene->table->knobs; i++) {
+		const struct sweep_knob *knob = &scene->table->knob[i], *best = scene->axis == NONE ? NULL : &scene->table->knob[scene->axis];
+		if (!best || numbers_of(knob) > numbers_of(best) || (numbers_of(knob) == numbers_of(best) && knob->values > best->values))
+			scene->axis = i;
+	}
+}
+
 enum status figure_sweep(const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct scene scene = { .table = table };
 	struct lines lines;
 	look(&scene);
-	for (uint32_t i = 0; i < table->knobs; i++) {
-		const struct sweep_knob *knob = &table->knob[i], *best = scene.axis == NONE ? NULL : &table->knob[scene.axis];
-		if (!best || numbers_of(knob) > numbers_of(best) || (numbers_of(knob) == numbers_of(best) && knob->values > best->values))
-			scene.axis = i;
-	}
+	choose_axis(&scene);
 	if (scene.axis == NONE)
 		return fail(error, BAD_INPUT, "no knob is varied");
 	enum status status = find_lines(&scene, &lines, error);
 	return status == OK ? draw_sweep(&scene, &lines, name, paper, stream, error) : status;
+}
+
+/* ---- captions -------------------------------------------------------------------------------------------------------------------- */
+
+enum status sweep_colours(const struct sweep_table *table, bool pareto, char *text, size_t size, struct error *error)
+{
+	struct scene scene = { .table = table };
+	struct words words = { text, size, 0 };
+	struct lines lines = { .count = 0 };
+	char name[200];
+	look(&scene);
+	if (pareto)
+		choose_colours(&scene);
+	else
+		choose_axis(&scene);
+	text[0] = '\0';
+	if (scene.axis == NONE)
+		return OK;
+	if (pareto) {
+		for (uint32_t i = 0; i < table->knob[scene.axis].values; i++)
+			words_add(&words, "%s%s (%s)", i ? ", " : "Colours: ", knob_value(&table->knob[scene.axis], i, i == 0, name, sizeof name), curve_colours[i]);
+		return OK;
+	}
+	enum status status = find_lines(&scene, &lines, error);
+	for (uint32_t k = 0; status == OK && lines.count > 1 && k < lines.count; k++)
+		words_add(&words, "%s%s (%s%s)", k ? ", " : "Lines: ", line_text(&scene, &lines, k, name, sizeof name), curve_colours[k], k % 2 ? ", dashed" : "");
+	return status;
 }

@@ -12,4 +12,7 @@ enum status figure_pareto(const struct sweep_table *table, const char *name, str
  * can be told apart. */
 enum status figure_sweep(const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
 
+/* What the colours of such a figure stand for, for its caption: "Colours: batch 1 (#0072B2), 2 (#D55E00)"; "" where there is one. BAD_INPUT as figure_sweep(). */
+enum status sweep_colours(const struct sweep_table *table, bool pareto, char *text, size_t size, struct error *error);
+
 #endif

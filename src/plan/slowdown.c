@@ -236,3 +236,27 @@ uint64_t slowdown_fingerprint(const struct plan *plan)
 		fingerprint = hash_join(fingerprint, (uint64_t)plan->scenario.value[read[i]]);
 	return hash_join(fingerprint, scenario_figures_hash(&plan->scenario));
 }
+
+/* Puts a point in its place by memory, and takes out what needs no less of both than another. */
+static uint32_t add_front(struct slowdown_point *front, uint32_t count, const struct slowdown_point *point)
+{
+	uint32_t kept = 0, at;
+	for (uint32_t i = 0; i < count; i++)
+		if (front[i].bytes <= point->bytes && front[i].extra <= point->extra)
+			return count;
+	for (uint32_t i = 0; i < count; i++)
+		if (front[i].bytes < point->bytes || front[i].extra < point->extra)
+			front[kept++] = front[i];
+	for (at = kept; at > 0 && front[at - 1].bytes < point->bytes; at--)
+		front[at] = front[at - 1];
+	front[at] = *point;
+	return kept + 1;
+}
+
+uint32_t slowdown_front(const struct slowdown *slowdown, const struct plan *plan, struct slowdown_point front[SLOWDOWN_FRONT])
+{
+	uint32_t count = add_front(front, 0, &(struct slowdown_point){ .bytes = slowdown->most });
+	for (uint32_t i = 0; i < slowdown->plans; i++)
+		count = add_front(front, count, &slowdown->plan[i]);
+	return plan ? add_front(front, count, &(struct slowdown_point){ .bytes = plan_peak(plan), .extra = plan_extra_time(plan) }) : count;
+}

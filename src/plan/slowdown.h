@@ -41,6 +41,11 @@ struct slowdown_watch {
 enum status slowdown_find(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, const struct slowdown_watch *watch, struct slowdown *slowdown,
 	struct error *error);
 
+/* Plans found, most memory first, each faster than all with less memory: everything kept, those of the search, and a plan of this step (NULL: none), which may have
+ * had more effort and a better order. Returns their number. O(plans^2). */
+#define SLOWDOWN_FRONT (SLOWDOWN_PLANS + 2)
+uint32_t slowdown_front(const struct slowdown *slowdown, const struct plan *plan, struct slowdown_point front[SLOWDOWN_FRONT]);
+
 /* At least so much more, in picoseconds, at a cap; *price: picoseconds that a byte more is worth. -1: nothing fits. O(lines). */
 int64_t slowdown_bound(const struct slowdown *slowdown, int64_t cap, double *price);
 

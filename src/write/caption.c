@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "caption.h"
+#include "caption_files.h"
 #include "roofline.h"
 #include "src/base/safe_text.h"
 #include "src/base/words.h"
@@ -187,20 +188,15 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 {
 	size_t room = room_for(command, commands);
 	struct words words = { mem_alloc(1, room), room, 0 };
-	const char *help = help_of(options);
 	if (!words.text)
 		return fail_memory(error);
-	if (shows(options, "timeline"))
-		words_add(&words, "Live memory over the order of %d plans, a line each; a square is a plan's peak: ", paths);
-	else if ((help = strstr(help, ": ")))   /* what is drawn stands behind of what */
-		words_add(&words, "%c%s: ", help[2] - 'a' + 'A', help + 3);
-	for (int i = 0; i < paths; i++) {
-		words_add(&words, i ? ", " : "");
-		words_add_quoted(&words, path[i]);
+	words.size = ROOM;   /* files without end leave room for the command */
+	enum status status = shows(options, "timeline") ? caption_add_plans(path, paths, &words, error) : caption_add_sweep(*path, shows(options, "pareto"), &words, error);
+	words.size = room;
+	if (status == OK) {
+		add_command(command, commands, &words);
+		fputs(words.text, stream);
 	}
-	words_add(&words, shows(options, "timeline") ? ".\n\nThe knobs of each are in its file." : ".\n\nThe values of the varied knobs are in the file; hollow: over the memory of a device.");
-	add_command(command, commands, &words);
-	fputs(words.text, stream);
 	mem_free(words.text);
-	return OK;
+	return status;
 }

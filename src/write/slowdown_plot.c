@@ -10,12 +10,12 @@
 
 /* Calls write with the curve of the plan's step. */
 static enum status with_curve(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error,
-	void (*write)(const struct export_options *options, const struct slowdown *slowdown, FILE *stream))
+	void (*write)(const struct export_options *options, const struct slowdown *slowdown, const struct plan *plan, FILE *stream))
 {
 	struct slowdown slowdown;
 	enum status status = slowdown_find(plan, options->rules_file, NULL, NULL, &slowdown, error);
 	if (status == OK)
-		write(options, &slowdown, stream);
+		write(options, &slowdown, plan, stream);
 	return status;
 }
 
@@ -46,16 +46,17 @@ static void csv_point(const struct slowdown *slowdown, const char *what, const s
 	fprintf(stream, "%s,%s,%" PRId64 ",%.9g,%.6g,\n", what, point->name, point->bytes, (double)point->extra * 1e-12, percent_of(slowdown, point->extra));
 }
 
-static void write_csv(const struct export_options *options, const struct slowdown *slowdown, FILE *stream)
+static void write_csv(const struct export_options *options, const struct slowdown *slowdown, const struct plan *plan, FILE *stream)
 {
+	struct slowdown_point front[SLOWDOWN_FRONT];
 	(void)options;
 	fputs("what,name,memory_bytes,extra_seconds,extra_percent,milliseconds_per_gb\n", stream);
 	for_bound(slowdown, stream, csv_bound);
 	csv_point(slowdown, "strategy", &(struct slowdown_point){ "none", slowdown->most, 0 }, stream);
 	for (uint32_t i = 0; i < slowdown->strategies; i++)
 		csv_point(slowdown, "strategy", &slowdown->strategy[i], stream);
-	for (uint32_t i = 0; i < slowdown->plans; i++)
-		csv_point(slowdown, "plan", &slowdown->plan[i], stream);
+	for (uint32_t i = 0, plans = slowdown_front(slowdown, plan, front); i < plans; i++)
+		csv_point(slowdown, "plan", &front[i], stream);
 }
 
 enum status slowdown_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
@@ -91,11 +92,11 @@ static void table_bound(const struct slowdown *slowdown, double unit, FILE *stre
 	}
 }
 
-static void table_points(const struct slowdown *slowdown, double unit, FILE *stream)
+static void table_points(const struct slowdown *slowdown, const struct plan *plan, double unit, FILE *stream)
 {
-	fprintf(stream, "%.6g 0\n", (double)slowdown->most / unit);
-	for (uint32_t i = 0; i < slowdown->plans; i++)
-		fprintf(stream, "%.6g %.6g\n", (double)slowdown->plan[i].bytes / unit, percent_of(slowdown, slowdown->plan[i].extra));
+	struct slowdown_point front[SLOWDOWN_FRONT];
+	for (uint32_t i = 0, plans = slowdown_front(slowdown, plan, front); i < plans; i++)
+		fprintf(stream, "%.6g %.6g\n", (double)front[i].bytes / unit, percent_of(slowdown, front[i].extra));
 }
 
 /* An earlier point stands so near that both names would lie on each other. */
@@ -126,7 +127,7 @@ static bool has_strategy(const struct slowdown *slowdown, bool knapsack)
 	return false;
 }
 
-static void write_gnuplot(const struct export_options *options, const struct slowdown *slowdown, FILE *stream)
+static void write_gnuplot(const struct export_options *options, const struct slowdown *slowdown, const struct plan *plan, FILE *stream)
 {
 	static const struct { const char *table, *colour, *title; } kind[] = { { "strategies", "#D55E00", "strategies" }, { "knapsack", "#009E73", "knapsack at % of saved bytes" } };
 	const char *name;
@@ -136,7 +137,7 @@ static void write_gnuplot(const struct export_options *options, const struct slo
 		"set yrange [0:%.4g]\nset offsets graph 0.02, graph 0.2, 0, 0\nset grid ytics\n%s\n$bound << END\n", name, slowdown_top(slowdown), options->no_legend ? "unset key" : GNUPLOT_KEY);
 	table_bound(slowdown, unit, stream);
 	fputs("END\n$plans << END\n", stream);
-	table_points(slowdown, unit, stream);
+	table_points(slowdown, plan, unit, stream);
 	fputs("END\n", stream);
 	for (int k = 0; k < 2; k++) {
 		fprintf(stream, "$%s << END\n", kind[k].table);

@@ -72,7 +72,7 @@ static bool place_name(struct taken *taken, uint32_t count, int y, int from, int
 	return true;
 }
 
-static void draw_points(struct frame *frame, const struct scales *scales, const struct slowdown *curve)
+static void draw_points(struct frame *frame, const struct scales *scales, const struct slowdown *curve, const struct plan *plan)
 {
 	struct taken taken[2 * SLOWDOWN_STRATEGIES];
 	uint32_t names = 0;
@@ -98,10 +98,11 @@ static void draw_points(struct frame *frame, const struct scales *scales, const 
 			continue;
 		names++;
 	}
-	for (uint32_t i = 0; i < curve->plans; i++) {
-		int x = column_of(scales, (double)curve->plan[i].bytes);
+	struct slowdown_point front[SLOWDOWN_FRONT];
+	for (uint32_t i = 0, plans = slowdown_front(curve, plan, front); i < plans; i++) {
+		int x = column_of(scales, (double)front[i].bytes);
 		if (inside(scales, x))
-			frame_glyph(frame, x, row_of(scales, (double)curve->plan[i].extra), GLYPH_BULLET, ROLE_GOOD);
+			frame_glyph(frame, x, row_of(scales, (double)front[i].extra), GLYPH_BULLET, ROLE_GOOD);
 	}
 }
 
@@ -123,21 +124,21 @@ static void draw_scales(struct frame *frame, const struct scales *scales)
 }
 
 /* The least extra time of what was found within the cap, or -1. */
-static int64_t found_within(const struct slowdown *curve, int64_t cap)
+static int64_t found_within(const struct slowdown *curve, const struct plan *plan, int64_t cap)
 {
-	int64_t best = curve->most <= cap ? 0 : -1;
-	for (uint32_t i = 0; i < curve->plans; i++)
-		if (curve->plan[i].bytes <= cap && (best < 0 || curve->plan[i].extra < best))
-			best = curve->plan[i].extra;
-	return best;
+	struct slowdown_point front[SLOWDOWN_FRONT];
+	for (uint32_t i = 0, plans = slowdown_front(curve, plan, front); i < plans; i++)
+		if (front[i].bytes <= cap)
+			return front[i].extra;
+	return -1;
 }
 
 /* What the cap under the cursor comes to: from the cuts, at once. */
-static void draw_answer(struct frame *frame, struct rect rect, const struct slowdown *curve, int64_t cap)
+static void draw_answer(struct frame *frame, struct rect rect, const struct slowdown *curve, const struct plan *plan, int64_t cap)
 {
 	char text[300], bytes[32], time[32];
 	double price, total = (double)(curve->total > 0 ? curve->total : 1);
-	int64_t bound = slowdown_bound(curve, cap, &price), found = found_within(curve, cap);
+	int64_t bound = slowdown_bound(curve, cap, &price), found = found_within(curve, plan, cap);
 	bytes_text(cap, bytes, sizeof bytes);
 	if (bound < 0)
 		snprintf(text, sizeof text, "at a cap of %s nothing fits, whatever is computed again: proved", bytes);
@@ -192,12 +193,12 @@ void slowdown_draw(struct frame *frame, struct rect rect, struct slowdown_pane *
 	int x = column_of(&scales, (double)cap);
 	for (int y = scales.rect.y; y < scales.rect.y + scales.rect.height && inside(&scales, x); y++)
 		frame_glyph(frame, x, y, GLYPH_VERTICAL, ROLE_BUDGET);
-	draw_points(frame, &scales, curve);
+	draw_points(frame, &scales, curve, model->plan);
 	x = column_of(&scales, (double)plan_peak(model->plan));
 	if (inside(&scales, x))
 		frame_text(frame, x, row_of(&scales, (double)plan_extra_time(model->plan)), 1, ROLE_PEAK, "x");
 	draw_scales(frame, &scales);
-	draw_answer(frame, rect, curve, cap);
+	draw_answer(frame, rect, curve, model->plan, cap);
 	draw_legend(frame, rect, slowdowns);
 }
 
