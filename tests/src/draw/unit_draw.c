@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "tests/common/random_graph.h"
+#include "src/draw/clusters.h"
 #include "src/draw/groups.h"
 #include "src/draw/place.h"
 #include "src/write/data.h"
@@ -29,6 +30,8 @@ static void add(struct builder *builder, const char *module, const char *type, e
 	builder->last = result;
 }
 
+#define ALL_DIFFER (-2)
+
 /* Layers of a fc, a relu and an op of the layer's own, forward and backward; the layer `odd` is larger. */
 static struct graph *layers(int count, int odd)
 {
@@ -39,7 +42,7 @@ static struct graph *layers(int count, int odd)
 		int layer = i < count ? i : 2 * count - 1 - i;
 		enum phase phase = i < count ? PHASE_FORWARD : PHASE_BACKWARD;
 		snprintf(path, sizeof path, "h.%d.fc", layer);
-		add(&builder, path, "mm", phase, layer == odd ? 200 : 100);
+		add(&builder, path, "mm", phase, odd == ALL_DIFFER ? 100 + layer : layer == odd ? 200 : 100);
 		snprintf(path, sizeof path, "h.%d.act", layer);
 		add(&builder, path, "relu", phase, 50);
 		snprintf(path, sizeof path, "h.%d", layer);
@@ -96,6 +99,35 @@ Test(draw, a_layer_that_differs_stands_for_itself)
 	cr_expect_eq(drawing.modules.module[find_module(&drawing.modules, "h.7")].repeats, 5);
 	drawing_free(&drawing);
 	graph_release(graph);
+}
+
+static int layer_of(const struct drawing *drawing, uint32_t node)
+{
+	int layer = -1;
+	sscanf(drawing->modules.module[drawing->node[node].module].path, "h.%d", &layer);
+	return layer;
+}
+
+Test(draw, boxes_of_a_long_chain_stand_below_each_other)
+{
+	for (int count = 4; count <= 8; count += 4) {
+		struct graph *graph = layers(count, ALL_DIFFER);
+		struct drawing drawing;
+		struct cluster_pair *pair;
+		struct error error;
+		uint32_t pairs;
+		cr_assert_eq(drawing_make(graph, NULL, &(struct draw_options){ .detail = DRAW_MODULES }, &drawing, &error), OK);
+		cr_assert_eq(cluster_stack(&drawing, &pair, &pairs), OK);
+		cr_expect_eq(pairs, count < 6 ? 0 : (uint32_t)count - 1, "%u", pairs);
+		for (uint32_t i = 0; i < pairs; i++) {
+			cr_expect_eq(graph->op[drawing.node[pair[i].above].first].phase, PHASE_BACKWARD);
+			cr_expect_eq(graph->op[drawing.node[pair[i].below].first].phase, PHASE_FORWARD);
+			cr_expect_eq(layer_of(&drawing, pair[i].below), layer_of(&drawing, pair[i].above) + 1);
+		}
+		mem_free(pair);
+		drawing_free(&drawing);
+		graph_release(graph);
+	}
 }
 
 Test(draw, hops_count_data_dependencies)
