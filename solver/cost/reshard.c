@@ -16,6 +16,9 @@ struct way {
 	uint32_t tensor, candidates, states, found;
 	int8_t candidate[CANDIDATES_MAX];  /* values on an axis: parts, then R and P */
 	struct placement to;
+	int64_t own[MESH_AXES * CANDIDATES_MAX];
+	int64_t *takes;                    /* [states][axes * candidates] what moves take, < 0: there is none; NULL: found when needed */
+	bool *known;                       /* [states] takes has those from here */
 	struct state *state;
 	struct order_heap queue;           /* of states: by time, then moves, then the order in which they were found */
 };
@@ -70,8 +73,6 @@ static bool move_to(const struct way *way, struct placement from, int64_t bytes,
 	if (old == PLACE_PARTIAL) {
 		move->collective = value >= 0 ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
 	} else if (old == PLACE_WHOLE) {
-		if (value == PLACE_PARTIAL && way->to.on[a] != PLACE_PARTIAL)
-			return false;
 		move->collective = COLLECTIVE_SLICE;
 	} else if (value == PLACE_WHOLE) {
 		move->collective = COLLECTIVE_ALL_GATHER;
@@ -86,22 +87,41 @@ static bool move_to(const struct way *way, struct placement from, int64_t bytes,
 	return true;
 }
 
-/* Looks at all moves from a state. */
+/* What the moves from a state take. */
+static const int64_t *moves_from(struct way *way, uint32_t at, struct placement placement)
+{
+	uint32_t row = way->mesh->axes * way->candidates;
+	int64_t *takes = way->takes ? way->takes + (size_t)at * row : way->own;
+	if (way->takes && way->known[at])
+		return takes;
+	int64_t bytes = bytes_at(way, placement);
+	for (uint32_t a = 0, i = 0; a < way->mesh->axes; a++)
+		for (uint32_t v = 0; v < way->candidates; v++, i++) {
+			struct reshard_move move;
+			takes[i] = move_to(way, placement, bytes, a, way->candidate[v], &move) ? move.time : -1;
+		}
+	if (way->takes)
+		way->known[at] = true;
+	return takes;
+}
+
+/* Looks at all moves from a state. Summands come of a whole tensor only where they are wanted. */
 static void expand(struct way *way, uint32_t at)
 {
 	const struct state *from = &way->state[at];
 	struct placement placement = placement_of(way, at);
-	int64_t bytes = bytes_at(way, placement);
+	const int64_t *takes = moves_from(way, at, placement);
 	uint32_t step = 1;
 	for (uint32_t a = 0; a < way->mesh->axes; a++, step *= way->candidates) {
 		uint32_t digit = at / step % way->candidates;
 		for (uint32_t v = 0; v < way->candidates; v++) {
 			uint32_t next = at + (v - digit) * step;
 			struct state *state = &way->state[next];
-			struct reshard_move move;
-			if (state->done || from->moves >= RESHARD_MOVES || !move_to(way, placement, bytes, a, way->candidate[v], &move))
+			int64_t move = takes[a * way->candidates + v];
+			if (move < 0 || state->done || from->moves >= RESHARD_MOVES
+				|| (placement.on[a] == PLACE_WHOLE && way->candidate[v] == PLACE_PARTIAL && way->to.on[a] != PLACE_PARTIAL))
 				continue;
-			int64_t time = from->time + move.time;
+			int64_t time = from->time + move;
 			if (state->reached && (time > state->time || (time == state->time && from->moves + 1 >= state->moves)))
 				continue;
 			*state = (struct state) { time, at, (uint8_t)(from->moves + 1), true, false };
@@ -113,6 +133,7 @@ static void expand(struct way *way, uint32_t at)
 static void write_down(const struct way *way, uint32_t target, struct reshard *reshard)
 {
 	const struct state *last = &way->state[target];
+	reshard->sent = 0;
 	reshard->moves = last->moves;
 	reshard->time = last->time;
 	for (uint32_t i = last->moves, at = target; i-- > 0; at = way->state[at].previous) {
@@ -147,8 +168,8 @@ static uint32_t count_states(const struct way *way)
 	return states;
 }
 
-/* What an axis may hold on the way: any part, where the placements of all are few. */
-static void find_candidates(struct way *way, struct placement from)
+/* What an axis may hold on the way: any part. False where the placements of all are too many. */
+static bool take_all_parts(struct way *way)
 {
 	uint32_t parts = way->units->part_start[way->tensor + 1] - way->units->part_start[way->tensor];
 	bool fits = parts + 2 <= CANDIDATES_MAX;
@@ -157,7 +178,12 @@ static void find_candidates(struct way *way, struct placement from)
 	add_candidate(way, PLACE_WHOLE);
 	add_candidate(way, PLACE_PARTIAL);
 	way->states = count_states(way);
-	if (fits && way->states <= STATES_WHOLE)
+	return fits && way->states <= STATES_WHOLE;
+}
+
+static void find_candidates(struct way *way, struct placement from)
+{
+	if (take_all_parts(way))
 		return;
 	way->candidates = 0;
 	for (uint32_t a = 0; a < way->mesh->axes; a++) {
@@ -176,7 +202,8 @@ static bool possible(const struct way *way, struct placement from)
 	return placement_divides(way->units, way->mesh, way->tensor, from) && placement_divides(way->units, way->mesh, way->tensor, way->to);
 }
 
-static enum status search(struct way *way, uint32_t start, uint32_t target, struct reshard *reshard)
+/* From a state to a target, or NONE: to all. */
+static void search(struct way *way, uint32_t start, uint32_t target)
 {
 	way->state[start].reached = true;
 	order_heap_put(&way->queue, start, 0, 0);
@@ -185,57 +212,192 @@ static enum status search(struct way *way, uint32_t start, uint32_t target, stru
 		way->state[at].done = true;
 		expand(way, at);
 	}
+}
+
+/* Searches, with states in an arena. */
+static enum status search_in(struct way *way, uint32_t start, uint32_t target, struct arena *states)
+{
+	struct arena arena = { 0 };
+	enum status status = order_heap_init(&way->queue, way->states, &arena);
+	way->found = 0;
+	if (status == OK && !(way->state = arena_alloc(states, way->states, sizeof *way->state)))
+		status = NO_MEMORY;
+	if (status == OK)
+		search(way, start, target);
+	arena_free(&arena);
+	return status;
+}
+
+static enum status written(struct way *way, uint32_t target, struct reshard *reshard)
+{
 	if (!way->state[target].reached)
 		return INFEASIBLE;
 	write_down(way, target, reshard);
 	return OK;
 }
 
+static bool is_there(const struct mesh *mesh, struct placement from, struct placement to)
+{
+	bool same = true;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		same = same && from.on[a] == to.on[a];
+	return same;
+}
+
 enum status reshard_find(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from, struct placement to,
 	struct reshard *reshard)
 {
 	struct way way = { .units = units, .mesh = mesh, .tensor = tensor, .to = to };
-	bool same = true;
 	reshard->moves = 0;
 	reshard->time = reshard->sent = 0;
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		same = same && from.on[a] == to.on[a];
-	if (same)
+	if (is_there(mesh, from, to))
 		return OK;
 	if (graph_in_host(units->graph, tensor) || !possible(&way, from))
 		return INFEASIBLE;
 	find_candidates(&way, from);
 	struct arena arena = { 0 };
-	enum status status = order_heap_init(&way.queue, way.states, &arena);
-	if (status == OK && !(way.state = arena_alloc(&arena, way.states, sizeof *way.state)))
-		status = NO_MEMORY;
-	if (status == OK)
-		status = search(&way, state_of(&way, from), state_of(&way, to), reshard);
+	uint32_t target = state_of(&way, to);
+	enum status status = search_in(&way, state_of(&way, from), target, &arena);
+	status = status == OK ? written(&way, target, reshard) : status;
 	arena_free(&arena);
 	return status;
+}
+
+/* ---- many of one tensor ------------------------------------------------------------------------------------------ */
+
+/* All ways from a placement to those that are summands on certain axes: another search is needed only for other axes. */
+struct tree { bool asked; struct state *state; };
+
+struct reshard_map {
+	struct way way;
+	struct arena *arena;
+	struct tree **tree;              /* [states][axes of the target that are summands, bit by bit]; NULL: not asked for */
+	int8_t digit[CANDIDATES_MAX];    /* of a value on an axis, from PLACE_PARTIAL on */
+};
+
+enum status reshard_map_new(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct arena *arena, struct reshard_map **map)
+{
+	struct reshard_map *made = arena_alloc(arena, 1, sizeof *made);
+	*map = NULL;
+	if (!made)
+		return NO_MEMORY;
+	*made = (struct reshard_map) { .way = { .units = units, .mesh = mesh, .tensor = tensor }, .arena = arena };
+	struct way *way = &made->way;
+	if (!take_all_parts(way))
+		return OK;
+	way->takes = arena_alloc(arena, (size_t)way->states * mesh->axes * way->candidates, sizeof *way->takes);
+	way->known = arena_alloc(arena, way->states, sizeof *way->known);
+	made->tree = arena_alloc(arena, way->states, sizeof(struct tree *));
+	if (!way->takes || !way->known || !made->tree)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < way->candidates; i++)
+		made->digit[way->candidate[i] - PLACE_PARTIAL] = (int8_t)i;
+	*map = made;
+	return OK;
+}
+
+uint32_t reshard_map_states(const struct reshard_map *map)
+{
+	return map->way.states;
+}
+
+uint32_t reshard_map_state(const struct reshard_map *map, struct placement placement)
+{
+	uint32_t state = 0;
+	for (uint32_t a = map->way.mesh->axes; a-- > 0;) {
+		uint32_t value = (uint32_t)(placement.on[a] - PLACE_PARTIAL);
+		if (value >= map->way.candidates)
+			return NONE;
+		state = state * map->way.candidates + (uint32_t)map->digit[value];
+	}
+	return state;
+}
+
+/* The tree from a state for targets like this one. Who asks once needs a single way, so the whole tree is found for the second one. */
+static enum status look(struct reshard_map *map, uint32_t start, uint32_t target, struct arena *arena)
+{
+	struct way *way = &map->way;
+	uint32_t summands = 0;
+	for (uint32_t a = 0; a < way->mesh->axes; a++)
+		summands |= (uint32_t)(way->to.on[a] == PLACE_PARTIAL) << a;
+	if (!map->tree[start] && !(map->tree[start] = arena_alloc(map->arena, (size_t)1 << way->mesh->axes, sizeof *map->tree[start])))
+		return NO_MEMORY;
+	struct tree *tree = &map->tree[start][summands];
+	if (tree->state) {
+		way->state = tree->state;
+		return OK;
+	}
+	enum status status = search_in(way, start, tree->asked ? NONE : target, tree->asked ? map->arena : arena);
+	if (status == OK && tree->asked)
+		tree->state = way->state;
+	tree->asked = true;
+	return status;
+}
+
+static enum status map_find(struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard)
+{
+	struct way *way = &map->way;
+	reshard->moves = 0;
+	reshard->time = reshard->sent = 0;
+	way->to = to;
+	if (is_there(way->mesh, from, to))
+		return OK;
+	if (graph_in_host(way->units->graph, way->tensor) || !possible(way, from))
+		return INFEASIBLE;
+	struct arena arena = { 0 };
+	uint32_t target = state_of(way, to);
+	enum status status = look(map, state_of(way, from), target, &arena);
+	status = status == OK ? written(way, target, reshard) : status;
+	arena_free(&arena);
+	return status;
+}
+
+/* ---- shards become summands -------------------------------------------------------------------------------------- */
+
+/* A way of two: by way of where the shards are whole. */
+static struct placement middle_of(const struct mesh *mesh, struct placement from, struct placement to)
+{
+	struct placement middle = to;
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (from.on[a] >= 0 && to.on[a] == PLACE_PARTIAL)
+			middle.on[a] = PLACE_WHOLE;
+	return middle;
+}
+
+static enum status join(struct reshard *reshard, const struct reshard *rest)
+{
+	if (reshard->moves + rest->moves > RESHARD_MOVES)
+		return INFEASIBLE;
+	for (uint32_t i = 0; i < rest->moves; i++)
+		reshard->move[reshard->moves++] = rest->move[i];
+	reshard->time += rest->time;
+	reshard->sent += rest->sent;
+	return OK;
 }
 
 enum status reshard_any(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from, struct placement to,
 	struct reshard *reshard)
 {
 	enum status status = reshard_find(units, mesh, tensor, from, to, reshard);
-	struct placement middle = to;
-	struct reshard rest;
 	if (status != INFEASIBLE)
 		return status;
-	for (uint32_t a = 0; a < mesh->axes; a++)
-		if (from.on[a] >= 0 && to.on[a] == PLACE_PARTIAL)
-			middle.on[a] = PLACE_WHOLE;
+	struct placement middle = middle_of(mesh, from, to);
+	struct reshard rest;
 	status = placement_equal(middle, to) ? INFEASIBLE : reshard_find(units, mesh, tensor, from, middle, reshard);
 	if (status == OK)
 		status = reshard_find(units, mesh, tensor, middle, to, &rest);
-	if (status == OK && reshard->moves + rest.moves > RESHARD_MOVES)
-		status = INFEASIBLE;
-	for (uint32_t i = 0; status == OK && i < rest.moves; i++)
-		reshard->move[reshard->moves++] = rest.move[i];
-	if (status == OK) {
-		reshard->time += rest.time;
-		reshard->sent += rest.sent;
-	}
-	return status;
+	return status == OK ? join(reshard, &rest) : status;
+}
+
+enum status reshard_map_any(struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard)
+{
+	enum status status = map_find(map, from, to, reshard);
+	if (status != INFEASIBLE)
+		return status;
+	struct placement middle = middle_of(map->way.mesh, from, to);
+	struct reshard rest;
+	status = placement_equal(middle, to) ? INFEASIBLE : map_find(map, from, middle, reshard);
+	if (status == OK)
+		status = map_find(map, middle, to, &rest);
+	return status == OK ? join(reshard, &rest) : status;
 }

@@ -2,6 +2,9 @@
 #ifndef TIDEMARK_COST_RESHARD_H
 #define TIDEMARK_COST_RESHARD_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "placement.h"
 
 /* One move on one axis. */
@@ -15,10 +18,16 @@ struct reshard_move {
 #define RESHARD_MOVES 12
 
 struct reshard {
-	uint32_t moves;
-	struct reshard_move move[RESHARD_MOVES];
 	int64_t time, sent;        /* sums: picoseconds; bytes that each device sends */
+	uint32_t moves;
+	struct reshard_move move[RESHARD_MOVES];   /* what a memo lends ends behind the last one: reshard_copy() it */
 };
+#define RESHARD_BYTES(moves) (offsetof(struct reshard, move) + (moves) * sizeof(struct reshard_move))
+
+static inline void reshard_copy(struct reshard *to, const struct reshard *from)
+{
+	memcpy(to, from, RESHARD_BYTES(from->moves));
+}
 
 /* Dijkstra over single moves on single axes: P -> R (all-reduce), P -> S (reduce-scatter), S -> R (all-gather), S -> S (all-to-all),
  * R -> S (slice, free), R -> P (a slice in name: one device keeps it, the others hold zeros). Ties are broken by fewer moves, then by
@@ -33,5 +42,15 @@ enum status reshard_find(const struct units *units, const struct mesh *mesh, uin
 /* The same, but shards become summands by way of the whole tensor, which costs a gather. */
 enum status reshard_any(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement from, struct placement to,
 	struct reshard *reshard);
+
+/* One tensor's placements, for many reshardings: what moves take is found once, and the ways from a placement to all others in one search. */
+struct reshard_map;
+/* In the arena, for tensors of this one's class. NULL in *map: it has too many placements, see above. OK or NO_MEMORY. */
+enum status reshard_map_new(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct arena *arena, struct reshard_map **map);
+uint32_t reshard_map_states(const struct reshard_map *map);
+/* A placement's number below that; NONE: the tensor has no such parts. O(axes). */
+uint32_t reshard_map_state(const struct reshard_map *map, struct placement placement);
+/* As reshard_any(). O(moves) but for the first from a placement. */
+enum status reshard_map_any(struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard);
 
 #endif

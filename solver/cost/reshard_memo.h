@@ -4,12 +4,14 @@
 
 #include "reshard.h"
 
+struct known_class;
 struct known;
 
 struct reshard_memo {
 	const struct units *units;
 	const struct mesh *mesh;
-	struct known *known;             /* hash table */
+	struct known_class *class;       /* [classes of tensors] tables, where they are small enough */
+	struct known *known;             /* hash table of the rest */
 	size_t count, room;
 	struct arena arena;
 };

@@ -114,7 +114,7 @@ static enum status find_chain(struct walk *walk, uint32_t tensor, struct placeme
 	const struct reshard *found;
 	enum status status = reshard_memo_find(&walk->memo, tensor, from, to, &found);
 	if (status == OK)
-		*chain = *found;
+		reshard_copy(chain, found);
 	if (status == INFEASIBLE) {
 		char a[MESH_AXES * 48], b[MESH_AXES * 48];
 		place_list(walk, tensor, from, a, sizeof a);

@@ -110,14 +110,17 @@ static int64_t distance_find(struct building *building, uint32_t tensor, struct 
 }
 
 /* Time that isn't hidden, of a resharding for the forward pass, or for the update alone. */
-static int64_t weigh(const struct building *building, uint32_t tensor, int64_t time, bool forward, bool for_update)
+static int64_t weigh_hidden(const struct building *building, bool hides, int64_t time, bool forward, bool for_update)
 {
 	const struct network_options *options = building->options;
 	if (time >= SHARD_FORBIDDEN)
 		return SHARD_FORBIDDEN;
-	if (!sharding_hides(building->graph, tensor, &building->units->readers))
-		return time;
-	return sharding_weigh_hidden(time, options->exposed, options->over[sharding_hiding(forward, for_update, options->microbatches)]);
+	return hides ? sharding_weigh_hidden(time, options->exposed, options->over[sharding_hiding(forward, for_update, options->microbatches)]) : time;
+}
+
+static int64_t weigh(const struct building *building, uint32_t tensor, int64_t time, bool forward, bool for_update)
+{
+	return weigh_hidden(building, sharding_hides(building->graph, tensor, &building->units->readers), time, forward, for_update);
 }
 
 struct place {
@@ -136,65 +139,184 @@ static bool per_phase(const struct building *building, uint32_t tensor, uint8_t 
 	return gathers & (persistent ? building->options->base ? building->options->base->regather_axes : 0 : 0xff);
 }
 
+/* What the needs of a reader's choices take from a place where the tensor is. */
+struct source {
+	struct placement at;
+	uint32_t need;                   /* which is this place; NONE */
+	int64_t *cost;                   /* [needs] */
+	bool *barred;                    /* [needs] not from here alone */
+};
+
+/* What the choices of a reader need of a tensor: each place once. */
+struct wants {
+	const struct reading *reading;
+	struct placement *need;
+	uint32_t needs;
+	uint32_t *start, *item;          /* choice -> needs */
+	struct placement *left;          /* [choices] where the op leaves the tensor, written anew */
+	int64_t *cost;                   /* [needs] what each takes from the writer's choice at hand */
+	bool *early;                     /* [needs] the forward pass may have made a copy there that no one counts */
+	struct source *source;           /* of the writer's choices so far */
+	uint32_t sources;
+	size_t source_room;
+	struct arena arena;
+	bool hides, forward, update, held;
+};
+
 /* True where a copy for a reader of the backward pass may be one that the forward pass made, and no one counts it. */
-static bool uncounted(struct building *building, const struct reading *reading, struct placement from, struct placement need)
+static bool uncounted(struct building *building, const struct wants *wants, uint32_t i, struct placement from)
 {
 	uint8_t gathers;
+	if (!wants->early[i])
+		return false;
+	distance_find(building, wants->reading->tensor, from, wants->need[i], false, &gathers);
+	return !per_phase(building, wants->reading->tensor, gathers);
+}
+
+/* A place that the forward pass may need, too. */
+static bool is_early(const struct building *building, const struct reading *reading, struct placement need)
+{
 	if (!building->options->strict || !building->needs || !building->reaches[reading->op])
 		return false;
-	for (uint32_t i = 0; i < building->needs->count; i++) {
-		const struct place *place = &building->needs->place[i];
-		if (!placement_equal(place->at, need) || place->readers[PHASE_FORWARD] == 0)
-			continue;
-		distance_find(building, reading->tensor, from, need, false, &gathers);
-		return !per_phase(building, reading->tensor, gathers);
-	}
+	for (uint32_t i = 0; i < building->needs->count; i++)
+		if (placement_equal(building->needs->place[i].at, need) && building->needs->place[i].readers[PHASE_FORWARD] > 0)
+			return true;
 	return false;
 }
 
-/* What it costs a reader to get a tensor from where it is written, or from a second copy: one resharding for each place that it needs. */
-static int64_t need_cost(struct building *building, const struct reading *reading, const struct network_choice *choice, struct placement placement,
-	const struct placement *second)
+static void wants_end(struct wants *wants)
 {
+	mem_free(wants->need);
+	mem_free(wants->start);
+	mem_free(wants->item);
+	mem_free(wants->left);
+	mem_free(wants->cost);
+	mem_free(wants->early);
+	mem_free(wants->source);
+	arena_free(&wants->arena);
+}
+
+/* Adds a place to those that the choice at hand needs, unless it is there. */
+static void want(struct wants *wants, uint32_t choice, struct placement need)
+{
+	uint32_t i = 0, j = wants->start[choice];
+	while (i < wants->needs && !placement_equal(wants->need[i], need))
+		i++;
+	if (i == wants->needs)
+		wants->need[wants->needs++] = need;
+	while (j < wants->start[choice + 1] && wants->item[j] != i)
+		j++;
+	if (j == wants->start[choice + 1])
+		wants->item[wants->start[choice + 1]++] = i;
+}
+
+static bool wants_begin(const struct building *building, const struct reading *reading, struct wants *wants)
+{
+	const struct network *network = building->network;
 	const struct graph *graph = building->graph;
-	struct placement seen[8];
-	uint32_t count = 0, k = 0;
-	int64_t cost = 0;
+	uint32_t columns = choices_of(building, reading->node), reads = csr_length(&graph->reads, reading->op);
+	size_t most = (size_t)columns * reads;
+	uint8_t phase = graph->op[reading->op].phase;
+	*wants = (struct wants) { .reading = reading, .need = mem_alloc(most, sizeof *wants->need), .start = mem_alloc(columns + (size_t)1, sizeof *wants->start),
+		.item = mem_alloc(most, sizeof *wants->item), .left = mem_alloc(columns, sizeof *wants->left), .cost = mem_alloc(most, sizeof *wants->cost),
+		.early = mem_alloc(most, sizeof *wants->early), .hides = sharding_hides(graph, reading->tensor, &building->units->readers),
+		.forward = phase == PHASE_FORWARD, .update = phase == PHASE_UPDATE };
+	if (!wants->need || !wants->start || !wants->item || !wants->left || !wants->cost || !wants->early)
+		return false;
 	/* A view that both passes read: its copy must be one that is counted. */
-	bool update = graph->op[reading->op].phase == PHASE_UPDATE;
-	bool held = !building->options->plain && graph->op[reading->op].phase == PHASE_FORWARD && building->reaches[reading->op];
-	FOR_ROW(i, &graph->reads, reading->op) {
-		struct placement need = split_place(building->units, reading->op, choice->split, k++);
-		bool known = graph->reads.item[i] != reading->tensor || placement_equal(need, placement) || (second && placement_equal(need, *second));
-		for (uint32_t j = 0; j < count; j++)
-			known = known || placement_equal(need, seen[j]);
-		if (known)
-			continue;
-		if (held || uncounted(building, reading, placement, need))
-			return SHARD_FORBIDDEN;
-		if (count < 8)
-			seen[count++] = need;
-		int64_t time = distance_find(building, reading->tensor, placement, need, update, NULL);
-		int64_t from_second = second ? distance_find(building, reading->tensor, *second, need, update, NULL) : SHARD_FORBIDDEN;
-		time = weigh(building, reading->tensor, from_second < time ? from_second : time, graph->op[reading->op].phase == PHASE_FORWARD, update);
-		cost = time >= SHARD_FORBIDDEN || cost >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + time;
+	wants->held = !building->options->plain && wants->forward && building->reaches[reading->op];
+	for (uint32_t j = 0; j < columns; j++) {
+		struct split split = network->choice[network->chain.first[reading->node] + j].split;
+		uint32_t k = 0;
+		wants->start[j + 1] = wants->start[j];
+		FOR_ROW(i, &graph->reads, reading->op) {
+			if (graph->reads.item[i] == reading->tensor)
+				want(wants, j, split_place(building->units, reading->op, split, k));
+			k++;
+		}
+		if (reading->left != NONE)
+			wants->left[j] = split_place(building->units, reading->op, split, reading->left);
 	}
-	if (reading->left == NONE || cost >= SHARD_FORBIDDEN)
+	for (uint32_t i = 0; i < wants->needs; i++)
+		wants->early[i] = is_early(building, reading, wants->need[i]);
+	return true;
+}
+
+/* A place's source, found once. NULL when out of memory. */
+static const struct source *source_at(struct building *building, struct wants *wants, struct placement at)
+{
+	for (uint32_t i = wants->sources; i-- > 0;)
+		if (placement_equal(wants->source[i].at, at))
+			return &wants->source[i];
+	struct source source = { at, NONE, arena_alloc(&wants->arena, wants->needs, sizeof *source.cost), arena_alloc(&wants->arena, wants->needs, sizeof *source.barred) };
+	if (!source.cost || !source.barred || !mem_reserve(&wants->source, &wants->source_room, wants->sources + (size_t)1, sizeof *wants->source))
+		return NULL;
+	for (uint32_t i = 0; i < wants->needs; i++) {
+		if (placement_equal(wants->need[i], at)) {
+			source.need = i;
+			continue;
+		}
+		int64_t time = distance_find(building, wants->reading->tensor, at, wants->need[i], wants->update, NULL);
+		source.cost[i] = weigh_hidden(building, wants->hides, time, wants->forward, wants->update);
+		source.barred[i] = wants->held || uncounted(building, wants, i, at);
+	}
+	wants->source[wants->sources] = source;
+	return &wants->source[wants->sources++];
+}
+
+/* What each place that is needed takes from where the tensor is written, or from a second copy: one resharding. False: out of memory. */
+static bool find_costs(struct building *building, struct wants *wants, struct placement placement, const struct placement *second)
+{
+	const struct source *from = source_at(building, wants, placement);
+	if (!from)
+		return false;
+	struct source written = *from;
+	const struct source *other = second ? source_at(building, wants, *second) : NULL;
+	if (second && !other)
+		return false;
+	for (uint32_t i = 0; i < wants->needs; i++) {
+		int64_t cost = other && other->cost[i] < written.cost[i] ? other->cost[i] : written.cost[i];
+		wants->cost[i] = written.barred[i] && !(other && other->need == i) ? SHARD_FORBIDDEN : cost;
+	}
+	return true;
+}
+
+/* What it costs a reader to get a tensor with one of its choices, and to bring it back where it leaves it. */
+static int64_t need_cost(struct building *building, const struct wants *wants, uint32_t choice, struct placement placement)
+{
+	int64_t cost = 0;
+	for (uint32_t i = wants->start[choice]; i < wants->start[choice + 1]; i++) {
+		if (wants->cost[wants->item[i]] >= SHARD_FORBIDDEN)
+			return SHARD_FORBIDDEN;
+		cost += wants->cost[wants->item[i]];
+	}
+	if (wants->reading->left == NONE)
 		return cost;
-	int64_t back = distance_find(building, reading->tensor, split_place(building->units, reading->op, choice->split, reading->left), placement, update, NULL);
+	int64_t back = distance_find(building, wants->reading->tensor, wants->left[choice], placement, wants->update, NULL);
 	return back >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + back;
+}
+
+/* The row of a table that belongs to the writer's choice i of so many. */
+static void fill_row(struct building *building, const struct wants *wants, int64_t *table, bool turned, uint32_t i, uint32_t rows, uint32_t columns,
+	struct placement placement)
+{
+	for (uint32_t j = 0; j < columns; j++)
+		table[turned ? (size_t)j * rows + i : (size_t)i * columns + j] = need_cost(building, wants, j, placement);
 }
 
 static void fill_direct(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
 {
 	const struct network *network = building->network;
 	uint32_t writer = turned ? edge->to : edge->from, rows = choices_of(building, writer), columns = choices_of(building, reading->node);
-	for (uint32_t i = 0; i < rows; i++) {
+	struct wants wants;
+	bool there = wants_begin(building, reading, &wants);
+	for (uint32_t i = 0; i < rows && there; i++) {
 		struct placement placement = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
-		for (uint32_t j = 0; j < columns; j++)
-			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
-				need_cost(building, reading, &network->choice[network->chain.first[reading->node] + j], placement, NULL);
+		there = find_costs(building, &wants, placement, NULL);
+		fill_row(building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, placement);
 	}
+	building->failed |= !there;
+	wants_end(&wants);
 }
 
 static void fill_doubled(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
@@ -202,13 +324,15 @@ static void fill_doubled(struct building *building, const struct reading *readin
 	const struct network *network = building->network;
 	uint32_t node = turned ? edge->to : edge->from, rows = choices_of(building, node), columns = choices_of(building, reading->node);
 	uint8_t phase = building->graph->op[reading->op].phase;
-	for (uint32_t i = 0; i < rows; i++) {
+	struct wants wants;
+	bool there = wants_begin(building, reading, &wants);
+	for (uint32_t i = 0; i < rows && there; i++) {
 		const struct network_choice *choice = &network->choice[network->chain.first[node] + i];
-		for (uint32_t j = 0; j < columns; j++)
-			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
-				need_cost(building, reading, &network->choice[network->chain.first[reading->node] + j], choice->placement,
-					choice->phases >> phase & 1 ? &choice->second : NULL);
+		there = find_costs(building, &wants, choice->placement, choice->phases >> phase & 1 ? &choice->second : NULL);
+		fill_row(building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, choice->placement);
 	}
+	building->failed |= !there;
+	wants_end(&wants);
 }
 
 static void fill_return(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)

@@ -9,9 +9,14 @@
 
 #include "network_build.h"
 
+#define TILE 16                    /* strategies whose tables are turned together: as many rows stay in the cache */
+
 /* An edge of the node at hand, seen from it. */
 struct side {
-	int64_t *pay;                  /* [own strategies * others] what the pair costs; others that are gone are forbidden */
+	int64_t *pay;                  /* [own strategies][others] what the pair costs; others that are gone are forbidden */
+	int64_t *across;               /* [others][own strategies] the same: strategies are compared column by column */
+	uint32_t own;
+	int64_t *partners;             /* [others] how many own strategies may go with it */
 	uint32_t others;               /* strategies of the neighbour that are left, and those that went since the node is looked at */
 	int64_t times;                 /* edges of a copy of the node */
 	bool sometimes, loop, step;    /* may be missing in some copies; leads to the node itself, to that of the copy before */
@@ -27,6 +32,8 @@ struct pruning {
 	struct side *side;             /* [edges of the node] */
 	uint32_t sides;
 	bool witnessed;                /* there is a witness on every edge */
+	uint32_t *rival, rivals, by;   /* strategies that may dominate the one at hand: all, or those that may go with the witness of side `by` (1 more), */
+	uint32_t with;                 /* which is this one */
 	uint32_t *looked, *lost, time; /* [nodes] when it was last looked at, and lost a strategy */
 	int64_t *room;                 /* for the tables of the sides */
 	size_t rooms;
@@ -54,17 +61,30 @@ static void open_side(const struct pruning *pruning, uint32_t node, uint32_t nea
 	const struct chain_edge *edge = &chain->edge[near / 2];
 	bool is_from = near % 2 == 0;
 	uint32_t other = is_from ? edge->to : edge->from, own = chain->first[node + 1] - chain->first[node], columns = chain->first[edge->to + 1] - chain->first[edge->to];
-	*side = (struct side) { .pay = room, .times = times(chain, edge, is_from), .sometimes = sometimes(edge, is_from), .loop = edge->from == edge->to, .step = edge->step };
+	*side = (struct side) { .pay = room, .own = own, .times = times(chain, edge, is_from), .sometimes = sometimes(edge, is_from), .loop = edge->from == edge->to, .step = edge->step };
 	for (uint32_t j = 0; j < chain->first[other + 1] - chain->first[other]; j++)
 		side->others += side->loop || !pruning->gone[chain->first[other] + j];
-	for (uint32_t j = 0, at = 0; j < chain->first[other + 1] - chain->first[other]; j++) {
-		bool gone = pruning->gone[chain->first[other] + j];
-		if (gone && !side->loop)
-			continue;
-		const int64_t *pair = &chain->pair[edge->table + (is_from ? j : (size_t)j * columns)];
-		for (uint32_t i = 0; i < own; i++)
-			room[(size_t)i * side->others + at] = gone ? SHARD_FORBIDDEN : pair[is_from ? (size_t)i * columns : i];
-		at++;
+	side->across = room + (size_t)own * side->others;
+	side->partners = side->across + (size_t)own * side->others;
+	memset(side->partners, 0, side->others * sizeof *side->partners);
+	for (uint32_t begin = 0; begin < own; begin += TILE) {
+		uint32_t end = begin + TILE < own ? begin + TILE : own;
+		for (uint32_t j = 0, at = 0; j < chain->first[other + 1] - chain->first[other]; j++) {
+			bool gone = pruning->gone[chain->first[other] + j];
+			if (gone && !side->loop)
+				continue;
+			const int64_t *pair = &chain->pair[edge->table + (is_from ? j : (size_t)j * columns)];
+			int64_t *across = side->across + (size_t)at * own;
+			int64_t partners = 0;
+			for (uint32_t i = begin; i < end; i++) {
+				int64_t pays = gone ? SHARD_FORBIDDEN : pair[is_from ? (size_t)i * columns : i];
+				across[i] = pays;
+				room[(size_t)i * side->others + at] = pays;
+				partners += pays < SHARD_FORBIDDEN;
+			}
+			side->partners[at] += partners;
+			at++;
+		}
 	}
 }
 
@@ -76,7 +96,7 @@ static enum status open_sides(struct pruning *pruning, uint32_t node)
 	FOR_ROW(i, &pruning->near, node) {
 		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
 		uint32_t other = pruning->near.item[i] % 2 == 0 ? edge->to : edge->from;
-		wanted += own * (chain->first[other + 1] - chain->first[other]);
+		wanted += (2 * own + 1) * (chain->first[other + 1] - chain->first[other]);
 	}
 	if (wanted > pruning->rooms) {
 		mem_free(pruning->room);
@@ -86,11 +106,11 @@ static enum status open_sides(struct pruning *pruning, uint32_t node)
 			return NO_MEMORY;
 	}
 	int64_t *room = pruning->room;
-	pruning->sides = 0;
+	pruning->sides = pruning->rivals = 0;
 	FOR_ROW(i, &pruning->near, node) {
 		struct side *side = &pruning->side[pruning->sides++];
 		open_side(pruning, node, pruning->near.item[i], room, side);
-		room += own * side->others;
+		room += (2 * own + 1) * side->others;
 	}
 	return OK;
 }
@@ -139,7 +159,8 @@ static int64_t least_more(const struct pruning *pruning, int64_t more, uint32_t 
 	if (!pruning->witnessed)
 		return INT64_MIN;
 	for (struct side *side = pruning->side; side < pruning->side + pruning->sides; side++) {
-		int64_t of_t = side->pay[(size_t)t * side->others + side->witness], least = of_t - side->pay[(size_t)s * side->others + side->witness];
+		const int64_t *column = side->across + (size_t)side->witness * side->own;
+		int64_t of_t = column[t], least = of_t - column[s];
 		if (of_t >= SHARD_FORBIDDEN)
 			return SHARD_FORBIDDEN;
 		if (side->sometimes && least < 0)
@@ -206,7 +227,31 @@ static void drop(struct pruning *pruning, uint32_t node, uint32_t s)
 	pruning->dropped++;
 	for (struct side *side = pruning->side; side < pruning->side + pruning->sides; side++)
 		for (uint32_t i = 0; side->loop && i < count; i++)
-			side->pay[(size_t)i * side->others + s] = SHARD_FORBIDDEN;
+			side->pay[(size_t)i * side->others + s] = side->across[(size_t)s * side->own + i] = SHARD_FORBIDDEN;
+}
+
+/* The strategies that may go with one of the witnesses: on the side where they are fewest. No other one dominates. */
+static void find_rivals(struct pruning *pruning, uint32_t count)
+{
+	uint32_t by = 0, with = NONE;
+	int64_t fewest = INT64_MAX;
+	for (uint32_t i = 0; i < pruning->sides && pruning->witnessed; i++) {
+		const struct side *side = &pruning->side[i];
+		if (side->partners[side->witness] < fewest) {
+			fewest = side->partners[side->witness];
+			by = i + 1;
+			with = side->witness;
+		}
+	}
+	if (pruning->rivals > 0 && pruning->by == by && pruning->with == with)
+		return;
+	const int64_t *column = by > 0 ? pruning->side[by - 1].across + (size_t)with * count : NULL;
+	pruning->by = by;
+	pruning->with = with;
+	pruning->rivals = 0;
+	for (uint32_t t = 0; t < count; t++)
+		if (!column || column[t] < SHARD_FORBIDDEN)
+			pruning->rival[pruning->rivals++] = t;
 }
 
 static bool is_dominated(struct pruning *pruning, uint32_t node, uint32_t s)
@@ -214,7 +259,9 @@ static bool is_dominated(struct pruning *pruning, uint32_t node, uint32_t s)
 	const struct shard_chain *chain = &pruning->network->chain;
 	uint32_t first = chain->first[node], count = chain->first[node + 1] - first;
 	find_witnesses(pruning, s);
-	for (uint32_t t = 0; t < count; t++) {
+	find_rivals(pruning, count);
+	for (uint32_t i = 0; i < pruning->rivals; i++) {
+		uint32_t t = pruning->rival[i];
 		if (t == s || pruning->gone[first + t] || chain->usage[first + t] > chain->usage[first + s])
 			continue;
 		int64_t more = chain->cost[first + t] - chain->cost[first + s], least = least_more(pruning, more, s, t);
@@ -293,10 +340,11 @@ enum status network_prune(struct network *network, struct control *control)
 	enum status status = find_near(&pruning, &arena);
 	uint32_t before = NONE;
 	pruning.gone = arena_alloc(&arena, network->chain.first[network->chain.nodes], sizeof *pruning.gone);
+	pruning.rival = arena_alloc(&arena, network->chain.first[network->chain.nodes], sizeof *pruning.rival);
 	pruning.side = arena_alloc(&arena, 2 * (size_t)network->chain.edges, sizeof *pruning.side);
 	pruning.looked = arena_alloc(&arena, network->chain.nodes, sizeof *pruning.looked);
 	pruning.lost = arena_alloc(&arena, network->chain.nodes, sizeof *pruning.lost);
-	if (!pruning.gone || !pruning.side || !pruning.looked || !pruning.lost)
+	if (!pruning.gone || !pruning.rival || !pruning.side || !pruning.looked || !pruning.lost)
 		status = NO_MEMORY;
 	for (int round = 0; round < 4 && status == OK && before != pruning.dropped; round++) {
 		before = pruning.dropped;

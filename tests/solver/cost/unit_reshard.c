@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "solver/cost/reshard.h"
+#include "solver/cost/reshard_memo.h"
 #include "tests/common/support.h"
 
 #define PARTS 3
@@ -184,6 +184,43 @@ static void check_all(const int64_t *size, uint32_t axes, const uint32_t *axis, 
 			else
 				cr_assert(best < 0 || reshard.time < best);
 		}
+}
+
+/* A memo, asked again and again, says the same as single searches. */
+static void check_memo(const int64_t *size, uint32_t axes, const uint32_t *axis, int stride)
+{
+	struct fixture fixture;
+	struct reshard_memo memo;
+	uint32_t class = 0;
+	fixture_make(&fixture, size, axes, axis);
+	fixture.units.tensor_class = &class;
+	fixture.units.tensor_classes = 1;
+	cr_assert_eq(reshard_memo_begin(&memo, &fixture.units, &fixture.mesh), OK);
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < codes(&fixture); i++)
+			for (int j = i * 7 % stride; j < codes(&fixture); j += stride) {
+				struct placement from = placed(&fixture, i), to = placed(&fixture, j);
+				struct reshard single;
+				const struct reshard *known;
+				enum status status = reshard_any(&fixture.units, &fixture.mesh, 0, from, to, &single);
+				cr_assert_eq(reshard_memo_find(&memo, 0, from, to, &known), status);
+				if (status != OK)
+					continue;
+				cr_assert(known->time == single.time && known->sent == single.sent && known->moves == single.moves);
+				for (uint32_t k = 0; k < single.moves; k++)
+					cr_assert(known->move[k].collective == single.move[k].collective && known->move[k].axis == single.move[k].axis
+						&& known->move[k].bytes == single.move[k].bytes && known->move[k].time == single.move[k].time
+						&& placement_equal(known->move[k].to, single.move[k].to));
+			}
+	reshard_memo_end(&memo);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(reshard, a_memo_says_the_same)
+{
+	check_memo((const int64_t[]) { 8, 2, 6 }, 1, (const uint32_t[]) { 3 }, 1);
+	check_memo((const int64_t[]) { 4, 2, 2 }, 2, (const uint32_t[]) { 2, 2 }, 1);
+	check_memo((const int64_t[]) { 1 << 12, 1 << 9, 64 }, 3, (const uint32_t[]) { 2, 4, 2 }, 7);
 }
 
 Test(reshard, one_axis_is_as_fast_as_any_sequence)
