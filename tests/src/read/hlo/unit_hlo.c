@@ -335,3 +335,20 @@ Test(hlo, the_groups_of_a_collective_have_their_size)
 		cr_expect(found.size == protos[i].size && found.devices == protos[i].devices, "%zu: %u of %u", i, found.size, found.devices);
 	}
 }
+
+/* The same program in both forms. */
+Test(hlo, text_and_proto_say_the_same_groups)
+{
+	static const char *const files[] = { "tests/corpus/hlo/groups.txt", "tests/corpus/hlo/groups.hlo.pb" };
+	static const struct { const char *op; uint32_t size; } expected[] = { { "r1", 8 }, { "r2", 2 }, { "r3", 8 }, { "r4", 2 } };
+	for (size_t f = 0; f < 2; f++) {
+		struct error error = { 0 };
+		struct graph *graph = read_file(files[f], false, &error);
+		cr_assert(graph, "%s: %s", files[f], error.text);
+		cr_expect_eq(graph->about.axis[0].size, 8, "%s", files[f]);
+		for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+			cr_expect_eq(op_named(graph, expected[i].op)->collective->size, expected[i].size, "%s: %s", files[f], expected[i].op);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
