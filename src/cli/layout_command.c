@@ -190,14 +190,15 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 		  const struct error *error, double time)
 {
 	int64_t capacity = request->asked.options.capacity;
+	bool card = request->asked.snapshot && !request->line.json && !(request->line.output && strcmp(request->line.output, "-") == 0);
+	if (card && (layout_offsets(result) || status == CANCELLED)) {
+		snapshot_print(&request->asked.report, request->asked.options.alignment, layout_offsets(result) ? &result->layout : NULL, stdout);
+		if (!flush_json(true))
+			return EXIT_LIMIT;
+	}
 	if (layout_offsets(result)) {
 		bool limited = status == CANCELLED || status == LIMIT;
 		struct buffers_result written = { layout_offsets(result), result->donor, NULL };
-		bool card = request->asked.snapshot && !request->line.json && !(request->line.output && strcmp(request->line.output, "-") == 0);
-		if (card)
-			snapshot_print(&request->asked.report, request->asked.options.alignment, &result->layout, stdout);
-		if (card && !flush_json(true))
-			return EXIT_LIMIT;
 		if ((request->line.json && !flush_json(dump(layout_json(&request->asked, csv, result, limited, time)))) || !write_csv(request, csv, &written))
 			return EXIT_LIMIT;
 	}
@@ -208,8 +209,10 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 		say_core(request, csv, result);
 		return EXIT_CONSTRAINT;
 	}
-	if (!layout_offsets(result))
+	if (!layout_offsets(result)) {
+		complain_line("%s: the time ended before a layout was found: --time gives more, --strategy caching is quick", request->path);
 		return EXIT_LIMIT;
+	}
 	if (capacity > 0 && result->layout.arena > capacity) {
 		complain_line("%s: no layout found within %" PRId64 " bytes, the best has %" PRId64, request->path, capacity,
 			result->layout.arena);

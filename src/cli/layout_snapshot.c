@@ -78,6 +78,18 @@ static void print_places(const struct snapshot_report *report, FILE *stream)
 	}
 }
 
+static void print_plan(const struct snapshot_facts *facts, int64_t alignment, const struct layout *layout, FILE *stream)
+{
+	char remark[120] = "";
+	snprintf(remark, sizeof remark, "the same buffers planned, aligned at %" PRId64 ", by %s", alignment, layout->strategy);
+	print_bytes(stream, "arena", layout->arena, remark);
+	print_bytes(stream, "bound", layout->proof.bound, proof_closed(&layout->proof) ? "proved: no layout needs less than the arena" : "no layout needs less");
+	if (facts->reserved > layout->arena) {
+		snprintf(remark, sizeof remark, "%.1f %% of what was reserved", 100 * (double)(facts->reserved - layout->arena) / (double)facts->reserved);
+		print_bytes(stream, "saved", facts->reserved - layout->arena, remark);
+	}
+}
+
 void snapshot_print(const struct snapshot_report *report, int64_t alignment, const struct layout *layout, FILE *stream)
 {
 	const struct snapshot_facts *facts = &report->facts;
@@ -90,12 +102,7 @@ void snapshot_print(const struct snapshot_report *report, int64_t alignment, con
 		snprintf(remark, sizeof remark, "%.1f %% of what was reserved", 100 * (double)fragmentation(facts) / (double)facts->reserved);
 		print_bytes(stream, "fragmentation", fragmentation(facts), remark);
 	}
-	snprintf(remark, sizeof remark, "the same buffers planned, aligned at %" PRId64 ", by %s", alignment, layout->strategy);
-	print_bytes(stream, "arena", layout->arena, remark);
-	print_bytes(stream, "bound", layout->proof.bound, proof_closed(&layout->proof) ? "proved: no layout needs less than the arena" : "no layout needs less");
-	if (facts->reserved > layout->arena) {
-		snprintf(remark, sizeof remark, "%.1f %% of what was reserved", 100 * (double)(facts->reserved - layout->arena) / (double)facts->reserved);
-		print_bytes(stream, "saved", facts->reserved - layout->arena, remark);
-	}
+	if (layout)
+		print_plan(facts, alignment, layout, stream);
 	print_places(report, stream);
 }

@@ -19,7 +19,7 @@ struct snapshot_report {
 enum status snapshot_report_places(struct snapshot_report *report, const struct snapshot *snapshot, const struct buffers_csv *csv);
 /* The facts as members of a JSON object; NULL when out of memory. */
 json_t *snapshot_json(const struct snapshot_report *report, int64_t arena);
-/* Some lines: what the trace had, what the plan needs, what fragmentation cost, who holds the peak. bound: no layout needs less. */
+/* Some lines: what the trace had, what the plan needs, what fragmentation cost, who holds the peak. layout: NULL where none was found. */
 void snapshot_print(const struct snapshot_report *report, int64_t alignment, const struct layout *layout, FILE *stream);
 
 #endif
