@@ -282,11 +282,16 @@ int completion_draw(struct frame *frame, struct rect rect, const struct completi
 	width = width > rect.width / 2 ? rect.width / 2 : width;
 	struct rect inside = { rect.x, rect.y + rect.height - rows, rect.width, rows };
 	frame_blank(frame, inside);
+	char more[32] = "";
+	if (rows > 0 && completion->count > top + (uint32_t)rows)
+		snprintf(more, sizeof more, "%u more", completion->count - top - (uint32_t)rows);
 	for (int i = 0; i < rows; i++) {
 		const struct candidate_line *offer = &completion->offer[top + (uint32_t)i];
-		int y = inside.y + i;
+		int y = inside.y + i, taken = i == rows - 1 && *more ? text_cells(more) + 2 : 0;
 		frame_name(frame, inside.x + 1, y, width, ROLE_KEY, offer->line + offer->word);
-		frame_words(frame, inside.x + width + 3, y, inside.width - width - 3, ROLE_FAINT, offer->note);
+		frame_words(frame, inside.x + width + 3, y, inside.width - width - 3 - taken, ROLE_FAINT, offer->note);
+		if (taken)
+			frame_right(frame, inside.x + inside.width - 1, y, ROLE_LABEL, more);
 		if (top + (uint32_t)i + 1 == chosen)
 			frame_mark(frame, (struct rect){ inside.x, y, inside.width, 1 }, MARK_REVERSE);
 	}

@@ -1,19 +1,25 @@
 /* key_script.c: keys from text. */
 #include "key_script.h"
 
+#include <strings.h>
+
 static const char *const names[] = {
 	"up", "down", "left", "right", "PgUp", "PgDn", "Home", "End", "Tab", "S-Tab", "S-left", "S-right", "Backspace", "Delete", "Insert",
 	"Enter", "Esc", "F1", "space", "wheel-up", "wheel-down",
 };
 
-/* True for ^A and for named keys. */
-static bool is_name(const char *word, size_t length)
+/* Whether it is ^A or a named key, in letters of either case ("Space", "pgup"); *key gets its name. */
+static bool take_name(const char *word, size_t length, struct key_press *key)
 {
-	if (length == 2 && word[0] == '^' && word[1] >= '@' && word[1] <= '_')
+	if (length == 2 && word[0] == '^' && word[1] >= '@' && word[1] <= '_') {
+		snprintf(key->name, sizeof key->name, "%.2s", word);
 		return true;
+	}
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strlen(names[i]) == length && memcmp(names[i], word, length) == 0)
+		if (strlen(names[i]) == length && strncasecmp(names[i], word, length) == 0) {
+			snprintf(key->name, sizeof key->name, "%s", names[i]);
 			return true;
+		}
 	return false;
 }
 
@@ -30,8 +36,7 @@ bool key_script_next(struct key_script *script, struct key_press *key)
 			script->at += length;
 			return true;
 		}
-		if (is_name(script->at, length)) {
-			snprintf(key->name, sizeof key->name, "%.*s", (int)length, script->at);
+		if (take_name(script->at, length, key)) {
 			key->code = strcmp(key->name, "space") == 0 ? ' ' : 0;
 			script->at += length;
 			return true;

@@ -154,24 +154,34 @@ static void draw_row(struct frame *frame, int y, const struct model *model, uint
 	}
 }
 
-/* The ops of the selected tensor in the last line. */
-static void draw_detail(struct frame *frame, int y, const struct model *model, uint32_t id)
+/* A name that its column cuts, whole where the line has room; a tensor's that is called as its op stands behind "written by". Returns the cells. */
+static int draw_whole_name(struct frame *frame, int y, const struct graph *graph, const struct tensor *tensor, const struct column_layout *layout)
+{
+	for (int i = 0; i < layout->count; i++)
+		if (layout->column[i] == COLUMN_NAME && text_cells(tensor->name) > layout->width[i] && (tensor->writer == NONE || strcmp(tensor->name, graph->op[tensor->writer].name) != 0))
+			return frame_name(frame, 0, y, frame->window.width, ROLE_TEXT, tensor->name) + 2;
+	return 0;
+}
+
+/* The selected tensor's name and ops in the last line. */
+static void draw_detail(struct frame *frame, int y, const struct model *model, uint32_t id, const struct column_layout *layout)
 {
 	const struct graph *graph = model->plan->graph;
 	const struct tensor *tensor = &graph->tensor[id];
-	int width = frame->window.width, x = 0;
+	int width = frame->window.width, x = draw_whole_name(frame, y, graph, tensor, layout);
 	char place[100];
 	if (model->plan->transformed->sharded && *sharded_place_here(model->plan->transformed->sharded, graph, id, place, sizeof place))
-		x += frame_text(frame, x, y, width, ROLE_TITLE, place) + 2;
+		x += frame_text(frame, x, y, width - x, ROLE_TITLE, place) + 2;
 	if (tensor->alias != NONE) {
-		x += frame_text(frame, x, y, width, ROLE_LABEL, "a view of ");
-		x += frame_name(frame, x, y, width / 3, ROLE_TEXT, graph->tensor[tensor->alias].name) + 2;
+		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "a view of ");
+		x += frame_name(frame, x, y, width - x < width / 3 ? width - x : width / 3, ROLE_TEXT, graph->tensor[tensor->alias].name) + 2;
 	}
+	static const char start[] = "there from the start";
 	if (tensor->writer == NONE)
-		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "there from the start");
+		x += text_cells(start) <= width - x ? frame_text(frame, x, y, width - x, ROLE_LABEL, start) : width - x;
 	else {
 		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "written by ");
-		x += frame_name(frame, x, y, width / 3, ROLE_TEXT, graph->op[tensor->writer].name);
+		x += frame_name(frame, x, y, width - x < width / 3 ? width - x : width / 3, ROLE_TEXT, graph->op[tensor->writer].name);
 		int source = view_source(frame, x + 2, y, width - x - BEHIND_SOURCE, &graph->op[tensor->writer]);
 		x += source > 0 ? source + 2 : 0;
 	}
@@ -258,7 +268,7 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 	else if (tensors->marks && tensors->marks_of == model->plan->graph->fingerprint)
 		draw_marks(frame, height - 1, tensors, model->plan);
 	else
-		draw_detail(frame, height - 1, model, tensors->row[tensors->selected]);
+		draw_detail(frame, height - 1, model, tensors->row[tensors->selected], &layout);
 }
 
 /* ---- commands ---------------------------------------------------------------------------- */
