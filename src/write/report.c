@@ -74,6 +74,19 @@ static void write_speed(const struct plan *plan, FILE *stream)
 		fputs("what is reached of the peak is not known\n", stream);
 }
 
+/* What a device computes in the step, and what runs again or beside products of it. */
+static void write_work(const struct plan *plan, FILE *stream)
+{
+	char text[32], products[32];
+	int64_t flops = plan_flops(plan), model = plan->speed.model_flops;
+	if (flops < 0)
+		return;
+	fprintf(stream, "  %-22s %12s    %20" PRId64 " FLOP%s", "work of the step", flops_text((double)flops, text, sizeof text), flops, plan->speed.devices > 1 ? " on this device" : "");
+	if (model > 0)
+		fprintf(stream, "; the model's products %s%s", flops_text((double)model, products, sizeof products), plan->speed.devices > 1 ? " on all" : "");
+	putc('\n', stream);
+}
+
 /* What times rest on, where a device is named: not every preset is fitted to measurements. */
 static void write_device(const struct plan *plan, FILE *stream)
 {
@@ -204,6 +217,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	line(stream, "caching allocator", plan_caching(plan), remark);
 	write_verdict(plan, stream);
 	write_speed(plan, stream);
+	write_work(plan, stream);
 	write_device(plan, stream);
 	if (plan->transformed->fitted && plan->transformed->fitted->away > 0)
 		fprintf(stream, "  %-22s %12.3f ms    computation waits so long for copies to and from the host, in this order\n", "waits for the host", (double)plan->stall * 1e-9);
