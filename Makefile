@@ -130,8 +130,10 @@ POINTERS := $(if $(LONG),,-fno-sanitize=null,alignment,object-size,pointer-overf
 ASAN := BUILD=build/asan CFLAGS='-Og -g1 -fno-omit-frame-pointer' DEV=1 LDFLAGS=$(if $(shell command -v ld.gold),-fuse-ld=gold) \
         SANITIZE='-fsanitize=address,undefined $(POINTERS) -fno-sanitize-recover=all'
 TSAN := BUILD=build/tsan CFLAGS='-Og -g1' DEV=1 SANITIZE=-fsanitize=thread
-# What threads share is in src, ui and the solver's two lowest folders; the rest of the solver has no state of its own, so the quick tests don't watch it.
-UNSHARED := $(if $(LONG),,PLAIN=$(BUILD) BORROWED='$(filter-out solver/base/% solver/graph/%,$(SOLVER))')
+# What threads share is in src, ui and the solver's two lowest folders. The quick tests don't watch the rest of the solver, readers, writers, drawings, models,
+# checks and commands: they have no state that the explorer's threads share.
+UNSHARED := $(if $(LONG),,PLAIN=$(BUILD) BORROWED='$(filter-out solver/base/% solver/graph/%,$(SOLVER)) \
+            $(filter $(addprefix src/,read/% write/% draw/% models/% check/% cli/%),$(SRC))')
 
 test: test-programs ## set up, build and run every test
 	$(Q)tests/run

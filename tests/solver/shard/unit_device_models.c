@@ -103,7 +103,8 @@ Test(device_models, shardings_by_roles_compute_the_dense_result)
 		struct graph *graph = tiny_step(m, training);
 		struct units units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
-		for (uint8_t zero = 0; zero <= 3; zero = (uint8_t)(zero + (tiny[m].size.hidden < 8 || m >= EVEN ? 3 : test_rounds(1 + (uint32_t)m % 3, 1)))) {   /* convolutions take time */
+		/* Quick tests: a stage of ZeRO for each model; convolutions, which take time, have two at the most. */
+		for (uint8_t zero = (uint8_t)(m % test_rounds(4, 1)); zero <= 3; zero = (uint8_t)(zero + (tiny[m].size.hidden < 8 || m >= EVEN ? test_rounds(4, 3) : test_rounds(4, 1)))) {
 			struct mesh mesh = m >= EVEN ? mesh_of(2 + zero % 2, zero < 2 ? 4 : 2) : mesh_of(2, 2);
 			struct axis_roles roles[2] = { roles_data, *second[zero] };
 			struct sharding sharding;

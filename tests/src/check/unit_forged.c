@@ -668,8 +668,8 @@ Test(forged, recomputed_to_a_cap)
 }
 Test(forged, data_parallel) { forge("gpt", "devices=4 strategy=data order=fast layout=bestfit", test_rounds(200, 3)); }
 Test(forged, tensor_parallel) { forge("gpt", "devices=8 strategy=megatron tp=2 zero=1 order=list layout=bestfit", test_rounds(200, 3)); }
-Test(forged, searched) { forge("gpt1", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(600, 8)); }
-Test(forged, searched_under_a_cap) { forge("gpt1", "devices=2 strategy=auto memory=3MiB order=list layout=bestfit", test_rounds(400, 8)); }
+Test(forged, searched) { forge("gpt1", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(600, 4)); }
+Test(forged, searched_under_a_cap) { forge("gpt1", "devices=2 strategy=auto memory=3MiB order=list layout=bestfit", test_rounds(400, 4)); }
 Test(forged, offloaded) { forge("chain.jsonl", "layout=bestfit;offload conv1.out", test_rounds(40, 1)); }
 Test(forged, pipelined_with_a_split_schedule) { forge("gpt", "devices=2 pp=2 microbatches=2 strategy=data schedule=zbv order=list layout=bestfit", test_rounds(200, 3)); }
 Test(forged, pipelined) { forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(200, 3)); }

@@ -93,7 +93,7 @@ Test(models, deepseek_has_the_parameters_of_its_published_configurations)
 Test(models, every_preset_trains_in_every_precision_without_an_op_that_has_no_rule)
 {
 	for (const struct model_preset *preset = model_presets; preset->name; preset++)
-		for (enum precision precision = 0; precision < PRECISION_COUNT; precision++) {
+		for (enum precision precision = (preset - model_presets) % test_rounds(PRECISION_COUNT, 1); precision < PRECISION_COUNT; precision += test_rounds(PRECISION_COUNT, 1)) {
 			struct model_config config = preset->config;
 			config.layers = config.layers > 2 ? 2 : config.layers;
 			struct model_training training = { .optimizer = OPTIMIZER_ADAMW, .precision = precision };
@@ -243,7 +243,8 @@ Test(models, korthikanti_published_memory_is_reproduced_from_generated_graphs)
 	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
 		const struct published *row = &published[i];
 		double none = 0;
-		for (enum mode mode = 0; mode < MODES; mode++) {
+		/* Of the two largest, built with a hundred layers, the quick tests look at two modes. */
+		for (enum mode mode = 0; mode < (i < 2 ? MODES : test_rounds(2, MODES)); mode++) {
 			struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED,
 				.recompute = recompute[mode] };
 			struct graph *step = step_of(row->model, &model_find(row->model)->config, &training);

@@ -542,7 +542,7 @@ Test(sharded, what_wins_has_the_bound_of_its_mesh)
 	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
 		struct planner planner = { .store = store_new() };
 		struct graph *graph = model(models[m], 8);
-		for (size_t w = m % test_rounds(2, 1); w < sizeof words / sizeof *words; w += test_rounds(2, 1)) {
+		for (size_t w = m % test_rounds(4, 1); w < sizeof words / sizeof *words; w += test_rounds(4, 1)) {
 			struct error error = { 0 };
 			struct plan *plan = plan_of(&planner, graph, words[w]);
 			const struct proof *proof = &plan->transformed->sharded->proof;
