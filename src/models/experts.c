@@ -34,7 +34,8 @@ uint32_t experts_routed(struct model *model, uint32_t x)
 	uint32_t flat = layer_view(model, x, SHAPE(tokens, config->hidden));
 	uint32_t scores = layer_linear(model, "gate", flat, count, config->expert_bias);
 	scores = layer_map(model, config->sigmoid_scores ? "aten.sigmoid.default" : "aten._softmax.default", scores);
-	build_op(build, "tidemark.dispatch_scored", IN(flat, scores));
+	uint32_t choosing = config->router_offset ? layer_add(model, scores, layer_parameter(model, "gate.e_score_correction_bias", SHAPE(1, count))) : scores;
+	build_op(build, "tidemark.dispatch_scored", IN(flat, choosing));
 	uint32_t stack = build_output(build, build_dtype(build, x), SHAPE(count, slots, config->hidden));
 	uint32_t weights = build_output(build, build_dtype(build, x), SHAPE(count, slots, 1));
 	size_t length = layer_enter(model, "experts");

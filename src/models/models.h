@@ -91,6 +91,7 @@ struct model_config {
 	bool flash;                     /* attention as one kernel that keeps no scores */
 	bool fused;                     /* llama, deepseek: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted beforehand */
 	bool sigmoid_scores;            /* deepseek, llama: scores of experts are sigmoids, else a softmax */
+	bool router_offset;             /* llama: numbers are added to the scores that choose experts, a parameter (ERNIE 4.5) */
 	bool qkv_bias;                  /* llama, vit, deepseek: queries, keys and values have biases, as in Qwen2 */
 	bool o_bias, mlp_bias, head_bias;  /* llama: so have the output of attention, the feed-forward layer, the projection to the vocabulary; deepseek: o_bias */
 	bool layer_norms;               /* llama: LayerNorm, else RMSNorm */

@@ -30,7 +30,14 @@ def parameters(model):
     """Of the whole model, and of its language model with its head."""
     language = getattr(getattr(model, "model", model), "language_model", None)
     parts = [part for part in (language, getattr(model, "lm_head", None)) if part is not None] if language is not None else [model]
-    return {sum(p.numel() for p in model.parameters()), sum({id(p): p.numel() for part in parts for p in part.parameters()}.values())}
+    counts = {sum(p.numel() for p in model.parameters()), sum({id(p): p.numel() for part in parts for p in part.parameters()}.values())}
+    text = getattr(model.config, "text_config", None)
+    try:
+        with torch.device("meta"):
+            counts.add(sum(p.numel() for p in transformers.AutoModelForCausalLM.from_config(text).parameters()))
+    except (ValueError, AttributeError):
+        pass                       # no language model of its own
+    return counts
 
 
 def make(name, folder):

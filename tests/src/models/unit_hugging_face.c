@@ -68,7 +68,7 @@ Test(hugging_face, missing_keys_have_the_library_s_defaults)
 		{ "{\"model_type\": \"gptj\", \"n_layer\": 6}", 1621066976 }, { "{\"model_type\": \"exaone_moe\", \"num_hidden_layers\": 6}", INT64_C(5533652480) },
 		{ "{\"model_type\": \"llama4_text\", \"num_hidden_layers\": 6}", INT64_C(15281587200) }, { "{\"model_type\": \"flex_olmo\", \"num_hidden_layers\": 6}", INT64_C(6906195968) },
 		{ "{\"model_type\": \"youtu\", \"num_hidden_layers\": 6}", 581212160 }, { "{\"model_type\": \"opt\", \"num_hidden_layers\": 6}", 82712064 },
-		{ "{\"model_type\": \"distilbert\"}", 66985530 }, { "{\"model_type\": \"jais2\", \"num_hidden_layers\": 6}", INT64_C(2329626624) },
+		{ "{\"model_type\": \"ernie4_5_moe\", \"num_hidden_layers\": 6}", INT64_C(4347200320) }, { "{\"model_type\": \"distilbert\"}", 66985530 }, { "{\"model_type\": \"jais2\", \"num_hidden_layers\": 6}", INT64_C(2329626624) },
 		{ "{\"model_type\": \"bert\"}", 109514298 }, { "{\"model_type\": \"vit\"}", 85800194 }, { "{\"model_type\": \"t5\"}", 60506624 },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
