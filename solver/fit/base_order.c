@@ -262,14 +262,29 @@ struct earliest {
 	uint32_t *order, count;
 	uint32_t *missing;         /* [ops] predecessors that have not run */
 	bool *queued;
-	struct order_heap ready;   /* updates that can run, the first of the program first */
+	bool *casts;               /* [ops] of the backward pass, for updates alone, and makes more bytes than it reads: a gradient in a wider type */
+	bool *begins;              /* [ops] an update that makes something of what is always there: it frees nothing, and waits for the end */
+	struct order_heap ready;   /* updates that can run, the first of the program first; casts behind them, then what begins */
 	struct arena arena;
 };
 
 static void wake(struct earliest *earliest, uint32_t op)
 {
 	earliest->queued[op] = true;
-	order_heap_put(&earliest->ready, op, op, 0);
+	order_heap_put(&earliest->ready, op, op + (int64_t)earliest->step->ops * (earliest->begins[op] ? 2 : earliest->casts[op]), 0);
+}
+
+/* A cast waits for the rest that an update needs. */
+static void wake_cast(struct earliest *earliest, uint32_t op)
+{
+	const struct graph *graph = earliest->step->graph;
+	bool wanted = false;
+	if (earliest->missing[op] > 0 || earliest->queued[op])
+		return;
+	FOR_ROW(i, &graph->succ, op)
+		wanted |= earliest->missing[graph->succ.item[i]] == 1;
+	if (wanted)
+		wake(earliest, op);
 }
 
 static uint32_t take(struct earliest *earliest)
@@ -285,8 +300,14 @@ static void finish_op(struct earliest *earliest, uint32_t op)
 	earliest->order[earliest->count++] = op;
 	FOR_ROW(i, &graph->succ, op) {
 		uint32_t next = graph->succ.item[i];
-		if (--earliest->missing[next] == 0 && graph->op[next].phase == PHASE_UPDATE && !earliest->queued[next])
+		uint32_t missing = --earliest->missing[next];
+		if (missing == 0 && graph->op[next].phase == PHASE_UPDATE && !earliest->queued[next])
 			wake(earliest, next);
+		else if (missing == 0 && earliest->casts[next])
+			wake_cast(earliest, next);
+		for (uint32_t k = graph->pred.start[next]; missing == 1 && k < graph->pred.start[next + 1]; k++)
+			if (earliest->casts[graph->pred.item[k]])
+				wake_cast(earliest, graph->pred.item[k]);
 	}
 }
 
@@ -297,7 +318,7 @@ static void run_early(struct earliest *earliest)
 	for (uint32_t op = 0; op < graph->ops; op++)
 		earliest->missing[op] = csr_length(&graph->pred, op);
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (graph->op[op].phase == PHASE_UPDATE)
+		if (graph->op[op].phase == PHASE_UPDATE || earliest->casts[op])
 			continue;
 		finish_op(earliest, op);
 		/* What needs nothing waits for the backward pass. */
@@ -305,14 +326,36 @@ static void run_early(struct earliest *earliest)
 			if (graph->op[u].phase == PHASE_UPDATE && earliest->missing[u] == 0 && !earliest->queued[u])
 				wake(earliest, u);
 		after |= graph->op[op].phase == PHASE_BACKWARD;
-		while (after && earliest->ready.count > 0)
+		while (after && earliest->ready.count > 0 && !earliest->begins[order_heap_top(&earliest->ready)])
 			finish_op(earliest, take(earliest));
 	}
 	for (uint32_t u = 0; u < graph->ops; u++)
-		if (graph->op[u].phase == PHASE_UPDATE && earliest->missing[u] == 0 && !earliest->queued[u])
+		if ((graph->op[u].phase == PHASE_UPDATE || earliest->casts[u]) && earliest->missing[u] == 0 && !earliest->queued[u])
 			wake(earliest, u);
 	while (earliest->ready.count > 0)
 		finish_op(earliest, take(earliest));
+}
+
+/* Casts of gradients; false: there are none. */
+static bool find_casts(struct earliest *earliest)
+{
+	const struct fit_step *step = earliest->step;
+	const struct graph *graph = step->graph;
+	bool any = false;
+	for (uint32_t op = 0; op < step->ops; op++) {
+		int64_t read = 0, made = 0;
+		bool casts = graph->op[op].phase == PHASE_BACKWARD && csr_length(&graph->succ, op) > 0;
+		FOR_ROW(i, &graph->succ, op)
+			casts &= graph->op[graph->succ.item[i]].phase == PHASE_UPDATE;
+		FOR_ROW(i, &step->touches, op)
+			read += step->bytes[step->touches.item[i]];
+		FOR_ROW(i, &step->makes, op)
+			made += step->bytes[step->makes.item[i]];
+		earliest->casts[op] = casts && read > 0 && made > read;
+		earliest->begins[op] = graph->op[op].phase == PHASE_UPDATE && made > 0 && read == 0 && csr_length(&graph->reads, op) > 0;
+		any |= earliest->casts[op];
+	}
+	return any;
 }
 
 /* An op that is no update and needs one is not known to happen; then the program order stands. */
@@ -328,17 +371,20 @@ static bool is_valid(const struct earliest *earliest, uint32_t *position)
 	return valid;
 }
 
-enum status fit_order_early(const struct fit_step *step, uint32_t *order)
+enum status fit_order_early(const struct fit_step *step, bool casts, uint32_t *order)
 {
 	struct earliest earliest = { .step = step, .order = order };
 	earliest.missing = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.missing);
 	earliest.queued = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.queued);
-	bool fine = earliest.missing && earliest.queued && order_heap_init(&earliest.ready, step->ops, &earliest.arena) == OK;
-	if (fine)
+	earliest.casts = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.casts);
+	earliest.begins = arena_alloc(&earliest.arena, step->ops, sizeof *earliest.begins);
+	bool fine = earliest.missing && earliest.queued && earliest.casts && earliest.begins && order_heap_init(&earliest.ready, step->ops, &earliest.arena) == OK;
+	bool any = !casts || (fine && find_casts(&earliest));
+	if (fine && any)
 		run_early(&earliest);
-	if (fine && !is_valid(&earliest, earliest.missing))
-		for (uint32_t op = 0; op < step->ops; op++)
-			order[op] = op;
+	bool valid = fine && any && is_valid(&earliest, earliest.missing);
+	for (uint32_t op = 0; op < step->ops && !casts && !valid; op++)
+		order[op] = op;
 	arena_free(&earliest.arena);
-	return fine ? OK : NO_MEMORY;
+	return !fine ? NO_MEMORY : casts && !valid ? INFEASIBLE : OK;
 }

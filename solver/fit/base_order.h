@@ -31,7 +31,8 @@ struct fit_base {
 enum status fit_base_of(const struct fit_step *step, const uint32_t *order, struct fit_base *base);
 void fit_base_free(struct fit_base *base);
 
-/* The program order with every update as soon as what it needs is there. order: [ops]. OK or NO_MEMORY. O(arcs log ops). */
-enum status fit_order_early(const struct fit_step *step, uint32_t *order);
+/* The program order with every update as soon as what it needs is there. casts: gradients are cast to a wider type right before their updates alone, as where all are checked together
+ * before the first update. order: [ops]. OK; INFEASIBLE: nothing is cast so; NO_MEMORY. O(arcs log ops). */
+enum status fit_order_early(const struct fit_step *step, bool casts, uint32_t *order);
 
 #endif

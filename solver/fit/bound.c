@@ -319,7 +319,7 @@ static bool impossible(const struct fit_bounds *bounds, int64_t cap, struct fit_
 		if (bounds->turn[i].there > cap && (!worst || bounds->turn[i].there > worst->there))
 			worst = &bounds->turn[i];
 	if (worst && certificate)
-		*certificate = (struct fit_certificate){ .op = worst->op, .impossible = true };
+		*certificate = (struct fit_certificate){ .op = worst->op, .impossible = true, .bytes = worst->there };
 	return worst != NULL;
 }
 

@@ -34,6 +34,7 @@ struct fit_arc { uint32_t kind, storage, op, other; int64_t flow; };
 struct fit_certificate {
 	uint32_t op;               /* z; NONE: the bound is 0 and needs no proof */
 	bool impossible;           /* nothing fits: room < 0, or with arcs of kind STATE, z's cheapest state is above the cap */
+	int64_t bytes;             /* with impossible, not of a file: what any plan needs at least */
 	int64_t price;             /* lambda * FIT_PRICE_UNIT */
 	uint32_t arcs;
 	struct fit_arc *arc;       /* the caller frees it with mem_free() */

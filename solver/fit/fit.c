@@ -15,6 +15,8 @@
 #define TINY_STEP 300      /* below, they cost nothing */
 #define FLOORS 3           /* ops whose cheapest state is looked at where nothing was found */
 #define HOPELESS 4         /* what is above the cap, as a share of what the cap leaves */
+#define ORDERED_FIRST 2    /* of candidates of a large step: so many are ordered before what that brings decides about more */
+#define REACH 32           /* an order may take off so small a share of what the cap leaves, whatever it took off others */
 
 /* ---- what caps share ------------------------------------------------------------------------------------------ */
 
@@ -25,9 +27,33 @@ static bool add_base(struct fit_solver *solver, const uint32_t *order)
 	return fit_base_of(&solver->step, order, &solver->base[solver->bases++]) == OK;
 }
 
+static int64_t most_fixed(const struct fit_base *base)
+{
+	int64_t most = 0;
+	for (uint32_t i = 0; i < base->step->ops; i++)
+		most = base->fixed[i] > most ? base->fixed[i] : most;
+	return most;
+}
+
+/* Updates early; with gradients cast late, where what is there whatever is kept is less then. */
+static bool add_early(struct fit_solver *solver)
+{
+	struct fit_base late;
+	if (fit_order_early(&solver->step, false, solver->order) != OK || !add_base(solver, solver->order))
+		return false;
+	enum status status = fit_order_early(&solver->step, true, solver->order);
+	if (status != OK)
+		return status == INFEASIBLE;
+	bool fine = fit_base_of(&solver->step, solver->order, &late) == OK, better = fine && most_fixed(&late) < most_fixed(&solver->base[0]);
+	fit_base_free(better ? &solver->base[0] : &late);
+	if (better)
+		solver->base[0] = late;
+	return fine;
+}
+
 static bool add_own_bases(struct fit_solver *solver)
 {
-	if (fit_order_early(&solver->step, solver->order) != OK || !add_base(solver, solver->order))
+	if (!add_early(solver))
 		return false;
 	for (uint32_t op = 0; op < solver->step.ops; op++)
 		solver->order[op] = op;
@@ -119,6 +145,8 @@ struct solving {
 	uint64_t ticks;
 	uint32_t best;             /* base of the best states, or NONE */
 	uint64_t ordered;          /* the last states that the orderer had, hashed: it would give the same base again */
+	uint32_t candidates;       /* candidates that the orderer had */
+	int64_t gained;            /* the most that its order took off a candidate's peak as played */
 };
 
 /* A plan so near the bound, as a share of it and as a share of the step, that no search makes it noticeably faster. */
@@ -272,11 +300,13 @@ static enum status order_states(struct solving *solving, const uint8_t *state, c
 	struct graph *graph = fit_plan_graph(solver, &plan, &error);
 	enum status status = graph ? OK : error.status;
 	uint32_t *order = graph ? mem_alloc(graph->ops, sizeof *order) : NULL;
-	int64_t peak = 0, extra = solver->replay.extra;
+	int64_t peak = 0, extra = solver->replay.extra, played = solver->replay.peak;
 	*added = false;
 	status = graph && !order ? NO_MEMORY : status;
 	if (status == OK)
 		status = solving->options->orderer(solving->options->context, graph, ceiling, solving->control, order, &peak);
+	solving->gained = status == OK && played - peak > solving->gained ? played - peak : solving->gained;
+	solving->candidates++;
 	if (status == OK && peak <= solving->cap && extra < solving->plan->extra) {
 		take(solving, state, along, extra, peak);
 		solving->best = 0;
@@ -547,7 +577,7 @@ static enum status try_exactly(struct solving *solving)
 
 enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options, struct control *control, struct fit_plan *plan)
 {
-	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0 };
+	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0 };
 	if (!allocate_plan(solver, plan))
 		return NO_MEMORY;
 	forget_orders(solver);
@@ -567,6 +597,14 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	return status;
 }
 
+/* Whether the orderer may bring what was just played below the cap, by what it took off others. */
+static bool in_reach(const struct solving *solving)
+{
+	const struct fit_solver *solver = solving->solver;
+	int64_t room = (solving->cap - solver->step.persistent) / REACH;
+	return solver->base[0].actives < SMALL_STEP || solving->candidates < ORDERED_FIRST || solver->replay.peak - solving->cap <= 2 * solving->gained + room;
+}
+
 /* One choice along one of the engine's own orders. */
 static enum status consider_along(struct solving *solving, const uint8_t *state, uint32_t number)
 {
@@ -578,22 +616,43 @@ static enum status consider_along(struct solving *solving, const uint8_t *state,
 	if (status != OK || !replay->valid || replay->extra >= plan->extra || replay->extra < plan->bound)
 		return status;
 	if (replay->peak > solving->cap)
-		return solving->options->orderer && may_fit(solving, state) ? order_states(solving, state, solver->base[number].order, solving->cap, &added) : OK;
+		return solving->options->orderer && in_reach(solving) && may_fit(solving, state) ? order_states(solving, state, solver->base[number].order, solving->cap, &added) : OK;
 	take(solving, state, solver->base[number].order, replay->extra, replay->peak);
 	solving->best = number;
 	return OK;
 }
 
+/* Candidates by their peaks as played, the lowest first. */
+static enum status rank_candidates(struct fit_solver *solver, const uint8_t *state, uint32_t count, uint32_t *rank)
+{
+	int64_t *peak = mem_alloc(count, sizeof *peak);
+	enum status status = peak ? OK : NO_MEMORY;
+	for (uint32_t i = 0, at; i < count && status == OK; i++) {
+		status = fit_play(&solver->replay, &solver->base[OWN_BASES - 1], state + (size_t)i * solver->step.storages);
+		peak[i] = solver->replay.peak;
+		for (at = i; at > 0 && peak[rank[at - 1]] > peak[i]; at--)
+			rank[at] = rank[at - 1];
+		rank[at] = i;
+	}
+	mem_free(peak);
+	return status;
+}
+
 enum status fit_consider(struct fit_solver *solver, int64_t cap, const uint8_t *state, uint32_t count, const struct fit_options *options, struct control *control,
 	struct fit_plan *plan)
 {
-	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0 };
-	enum status status = OK;
+	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0 };
+	bool large = solver->base[0].actives >= SMALL_STEP;
+	uint32_t *rank = mem_alloc(count, sizeof *rank);
+	enum status status = rank ? rank_candidates(solver, state, count, rank) : NO_MEMORY;
 	solver->search.control = control;
 	solver->search.status = OK;
-	for (uint32_t i = 0; i < count && status == OK && plan->extra > plan->bound; i++)
-		for (uint32_t b = OWN_BASES; b-- > 0 && status == OK;)
-			status = consider_along(&solving, state + (size_t)i * solver->step.storages, b);
+	for (uint32_t i = 0; i < count && status == OK && plan->extra > plan->bound; i++) {
+		uint32_t before = solving.candidates;
+		for (uint32_t b = OWN_BASES; b-- > 0 && status == OK && !(large && solving.candidates > before);)    /* an orderer makes much the same of either */
+			status = consider_along(&solving, state + (size_t)rank[i] * solver->step.storages, b);
+	}
+	mem_free(rank);
 	if (status == OK && solving.best != NONE) {
 		begin_part(&solving, 1);
 		anneal(&solving);

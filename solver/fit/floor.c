@@ -47,7 +47,7 @@ enum status fit_floor(const struct fit_step *loose, uint32_t op, int64_t cap, st
 	status = status == OK ? order_cut_at(&cut, op, NULL, 0, control, &bytes) : status;
 	if (status == OK && bytes > cap) {
 		*above = true;
-		*certificate = (struct fit_certificate){ .op = op, .impossible = true };
+		*certificate = (struct fit_certificate){ .op = op, .impossible = true, .bytes = bytes };
 		status = order_cut_certificate(&cut, op, &flow);
 		status = status == OK ? take_flow(&problem, &flow, certificate) : status;
 	}

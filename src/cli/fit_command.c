@@ -107,7 +107,7 @@ static void print_rest(FILE *file, const struct fit_list *list)
 		fprintf(file, "  not listed: %u change%s that save%s nothing\n", list->useless, list->useless == 1 ? "" : "s", list->useless == 1 ? "s" : "");
 	for (uint32_t i = 0; i < list->ways; i++)
 		if (!list->way[i].planned)
-			fprintf(file, "  not possible: %s: %s\n", options_text(list->way[i].set, options, sizeof options),
+			fprintf(file, "  %s: %s: %s\n", list->way[i].above ? "proved not to fit" : "not possible", options_text(list->way[i].set, options, sizeof options),
 				text_clean(list->way[i].reason, safe, sizeof safe));
 }
 
@@ -126,7 +126,7 @@ static void print_text(FILE *file, const struct fit_list *list)
 		fprintf(file, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is above the cap%s%s\n",
 			text_clean(list->forbids, safe, sizeof safe), list->advice ? "\n" : "", list->advice ? list->advice : "");
 	if (list->fitting == 0)
-		fprintf(file, "no change that was planned fits; the nearest first\n");
+		fprintf(file, "no change fits; the nearest first\n");
 	int width = options_width(list);
 	fprintf(file, "\n  %-*s  %-18s %10s %11s %11s  %s\n", width, "change", "", "memory", "step ms", "extra", "results");
 	for (uint32_t i = 0; i < list->ways; i++)
@@ -163,6 +163,8 @@ static void write_way(struct json *json, const struct fit_list *list, const stru
 		json_write_real(json, "extra_seconds", (double)way->extra * 1e-12, 12);
 		json_write_text(json, "changes", fit_meaning_names[way->meaning]);
 	} else {
+		if (way->above)
+			json_write_integer(json, "at_least_bytes", way->arena);
 		json_write_text(json, "reason", way->reason);
 	}
 	json_close(json);

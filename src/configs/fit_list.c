@@ -7,6 +7,7 @@
 #include "fit_list.h"
 #include "src/base/background.h"
 #include "src/plan/fit_stage.h"
+#include "src/plan/least.h"
 #include "src/plan/verdict.h"
 #include "solver/rules/factors.h"
 #include "solver/step/scale_flat.h"
@@ -65,6 +66,7 @@ static const struct change changes[] = { FIT_CHANGES(X) };
 #undef X
 #define CHANGES (sizeof changes / sizeof *changes)
 #define NEAREST 6u         /* misses that are paired with each other */
+#define SHOWN 3u           /* of what is proved to be above the cap, where nothing fits */
 #define WAYS_MOST (CHANGES + NEAREST * (NEAREST - 1) / 2)
 
 struct finding {
@@ -130,12 +132,12 @@ static const char *advice_for(const struct rules *rules, const struct graph *gra
 	return "A smaller batch or sequence, a narrower precision or more devices help.";
 }
 
-/* The op whose operands forbid every recomputation, where the plan has that proof; else NULL. *status: OK or NO_MEMORY. */
-static char *forbidding(const struct plan *plan, const struct rules *rules, const char **advice, enum status *status)
+/* The op whose operands forbid every recomputation, where there is that proof; else NULL. *status: OK or NO_MEMORY. */
+static char *forbidding(const struct transformed *transformed, const struct rules *rules, const char **advice, enum status *status)
 {
-	const struct fitted *fitted = plan->transformed->fitted;
+	const struct fitted *fitted = transformed->fitted;
 	*status = OK;
-	if (plan->transformed->sharded || plan->transformed->pipelined || !fitted || !fitted->capped || !fitted->impossible)
+	if (transformed->sharded || transformed->pipelined || !fitted || !fitted->capped || !fitted->impossible)
 		return NULL;
 	const struct op *op = &fitted->step->op[fitted->certificate.op];
 	size_t size = strlen(op->name) + strlen(op->type) + 4;
@@ -161,14 +163,36 @@ static enum status set_words(struct scenario *scenario, const char *set, struct 
 	return status;
 }
 
-/* Plans a change. BAD_INPUT and INFEASIBLE are its reason, no failure of the list. */
-static enum status plan_way(struct finding *finding, struct fit_way *way)
+/* Whether a bound proves that no plan of the change keeps the cap: then that is its reason. */
+static enum status prove_way(struct finding *finding, const struct scenario *scenario, struct fit_way *way, struct error *why)
+{
+	struct least least;
+	char bytes[32], over[32];
+	enum status status = planner_least(finding->planner, finding->graph, scenario, &least, why);
+	if (status == OK && least.above) {
+		way->above = true;
+		way->arena = least.bytes;
+		way->forbids = forbidding(least.transformed, finding->planner->rules, &way->advice, &status);
+		snprintf(way->reason, sizeof way->reason, "no order%s needs less than %s, %s over the cap", least.transformed->fitted ? " with any recomputation" : "",
+			bytes_text(least.bytes, bytes, sizeof bytes), bytes_text(least.bytes - finding->list->budget, over, sizeof over));
+	}
+	transformed_release(least.transformed);
+	return status;
+}
+
+/* Plans a change, but for one that is proved to be above the cap where `all` is false. BAD_INPUT and INFEASIBLE are its reason, no failure of the list. */
+static enum status plan_way(struct finding *finding, struct fit_way *way, bool all)
 {
 	struct scenario scenario;
 	struct error why = { 0 };
 	if (scenario_copy(&scenario, finding->scenario) != OK)
 		return fail_memory(finding->error);
-	struct plan *plan = set_words(&scenario, way->set, &why) == OK ? planner_run(finding->planner, finding->graph, &scenario, PLAN_COMPLETE, &why) : NULL;
+	bool fine = set_words(&scenario, way->set, &why) == OK && (all || prove_way(finding, &scenario, way, &why) == OK);
+	if (fine && way->above) {
+		scenario_done(&scenario);
+		return OK;
+	}
+	struct plan *plan = fine ? planner_run(finding->planner, finding->graph, &scenario, PLAN_COMPLETE, &why) : NULL;
 	enum status status = OK;
 	if (plan && plan->limited) {
 		status = fail(finding->error, CANCELLED, "cancelled");
@@ -179,7 +203,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 		way->arena = plan_needs(plan);
 		way->fits = way->arena <= finding->list->budget;
 		way->extra = for_same_work(way, way->step) - finding->list->step;
-		way->forbids = forbidding(plan, finding->planner->rules, &way->advice, &status);
+		way->forbids = forbidding(plan->transformed, finding->planner->rules, &way->advice, &status);
 	} else if (why.status == NO_MEMORY || why.status == CANCELLED) {
 		*finding->error = why;
 		status = why.status;
@@ -199,7 +223,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 struct round {
 	struct fit_way *way;
 	uint32_t ways;
-	bool pairs;
+	bool pairs, all;           /* pairs: what can't be planned isn't listed; all: what is proved to be above the cap is planned, too */
 	bool done[WAYS_MOST];
 	pthread_mutex_t lock;      /* of done, and of the watch */
 	atomic_uint next;
@@ -212,10 +236,15 @@ struct worker {
 	enum status status;
 };
 
-/* Without what is planned and saves nothing. */
+/* Without what is planned, or proved, and saves nothing. */
 static bool helps(const struct fit_list *list, const struct fit_way *way)
 {
-	return !way->planned || way->fits || way->arena < list->arena;
+	return !(way->planned || way->above) || way->fits || way->arena < list->arena;
+}
+
+static int compare_needs(const struct fit_way *a, const struct fit_way *b)
+{
+	return a->arena != b->arena ? (a->arena > b->arena) - (a->arena < b->arena) : strcmp(a->set, b->set);
 }
 
 static int compare_ways(const void *left, const void *right)
@@ -223,6 +252,8 @@ static int compare_ways(const void *left, const void *right)
 	const struct fit_way *a = left, *b = right;
 	if (a->planned != b->planned || a->fits != b->fits)
 		return a->planned != b->planned ? b->planned - a->planned : b->fits - a->fits;
+	if (a->above != b->above)
+		return b->above - a->above;
 	int64_t first = a->fits ? a->extra : a->arena, second = b->fits ? b->extra : b->arena;
 	if (first == second) {
 		first = a->fits ? a->arena : a->extra;
@@ -260,7 +291,7 @@ static void show(const struct finding *finding, struct round *round, uint32_t pl
 		memcpy(now.way, finding->list->way, finding->list->ways * sizeof *now.way);
 		for (uint32_t i = 0; i < round->ways; i++) {
 			const struct fit_way *way = &round->way[i];
-			if (!round->done[i] || (round->pairs && !way->planned))
+			if (!round->done[i] || (round->pairs && !way->planned && !way->above))
 				continue;
 			now.useless += !helps(&now, way);
 			now.fitting += way->planned && way->fits;
@@ -280,19 +311,19 @@ static void work(void *context, const atomic_bool *cancel)
 	uint32_t i;
 	(void)cancel;   /* the planner's own says when to end */
 	while (worker->status == OK && (i = atomic_fetch_add(&worker->round->next, 1)) < worker->round->ways) {
-		worker->status = plan_way(&worker->finding, &worker->round->way[i]);
+		worker->status = plan_way(&worker->finding, &worker->round->way[i], worker->round->all);
 		if (worker->finding.watch && worker->status == OK)
 			show(&worker->finding, worker->round, i);
 	}
 }
 
-/* Plans changes, on two threads where a second planner can be had, and adds them to the list. pairs: what can't be planned isn't listed. */
-static enum status plan_ways(struct finding *finding, struct fit_way *way, uint32_t ways, bool pairs)
+/* Plans changes, on two threads where a second planner can be had, and adds them to the list. pairs and all as in struct round. */
+static enum status plan_ways(struct finding *finding, struct fit_way *way, uint32_t ways, bool pairs, bool all)
 {
 	struct planner *planner = finding->planner;
 	struct planner second = { .store = store_new(), .rules_file = planner->rules_file, .abandoned = planner->abandoned,
 		.order_solver = planner->order_solver, .control = { .cancel = planner->control.cancel } };
-	struct round round = { .way = way, .ways = ways, .pairs = pairs };
+	struct round round = { .way = way, .ways = ways, .pairs = pairs, .all = all };
 	struct worker worker[THREADS];
 	pthread_mutex_init(&round.lock, NULL);
 	for (int i = 0; i < THREADS; i++) {
@@ -311,7 +342,7 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 		if ((status = worker[i].status) != OK)
 			*finding->error = worker[i].error;
 	for (uint32_t i = 0; i < ways; i++)
-		if (status == OK && (way[i].planned || !pairs))
+		if (status == OK && (way[i].planned || way[i].above || !pairs))
 			add(finding->list, &way[i]);
 		else
 			mem_free(way[i].forbids);
@@ -375,7 +406,7 @@ static enum status plan_changes(struct finding *finding, bool strategies)
 	for (size_t i = 0; i < CHANGES; i++)
 		if ((changes[i].form == FORM_STRATEGY) == strategies)
 			ways += make_way(finding, &changes[i], &way[ways]);
-	return plan_ways(finding, way, ways, false);
+	return plan_ways(finding, way, ways, false, false);
 }
 
 static enum status find_singles(struct finding *finding)
@@ -383,7 +414,7 @@ static enum status find_singles(struct finding *finding)
 	enum status status = plan_changes(finding, false);
 	bool fails = false;
 	for (uint32_t i = 0; i < finding->list->ways && status == OK; i++)
-		fails |= !finding->list->way[i].planned && strcmp(finding->list->way[i].group, "recompute") == 0;
+		fails |= !finding->list->way[i].planned && !finding->list->way[i].above && strcmp(finding->list->way[i].group, "recompute") == 0;
 	return fails ? plan_changes(finding, true) : status;
 }
 
@@ -395,18 +426,57 @@ static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct f
 	return strcmp(a->group, b->group) != 0 && snprintf(pair->set, sizeof pair->set, "%s %s", a->set, b->set) < (int)sizeof pair->set;
 }
 
-/* Pairs of the changes that come nearest, which are sorted. */
+/* The changes that come nearest to the cap, planned or proved to be above it, the nearest first; returns how many. */
+static uint32_t list_nearest(const struct fit_list *list, bool proved_alone, uint32_t most, uint32_t *nearest)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < list->ways; i++) {
+		uint32_t at = count;
+		if (!list->way[i].above && (proved_alone || !list->way[i].planned))
+			continue;
+		for (; at > 0 && compare_needs(&list->way[nearest[at - 1]], &list->way[i]) > 0; at--)
+			nearest[at] = nearest[at - 1];
+		nearest[at] = i;
+		count++;
+	}
+	return count < most ? count : most;
+}
+
+/* Pairs of the changes that come nearest; recomputation, which fits itself to what the other one leaves, is always among them. */
 static enum status find_pairs(struct finding *finding)
 {
 	struct fit_way pair[NEAREST * (NEAREST - 1) / 2];
 	const struct fit_way *way = finding->list->way;
-	uint32_t count = 0, pairs = 0;
-	while (count < NEAREST && count < finding->list->ways && way[count].planned)
-		count++;
+	uint32_t nearest[WAYS_MOST], all = list_nearest(finding->list, false, WAYS_MOST, nearest), count = all < NEAREST ? all : NEAREST, pairs = 0;
+	for (uint32_t i = count; i < all; i++)
+		if (strcmp(way[nearest[i]].set, "recompute=auto") == 0)
+			nearest[count - 1] = nearest[i];
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t j = i + 1; j < count; j++)
-			pairs += pair_ways(&way[i], &way[j], &pair[pairs]);
-	return plan_ways(finding, pair, pairs, true);
+			pairs += pair_ways(&way[nearest[i]], &way[nearest[j]], &pair[pairs]);
+	return plan_ways(finding, pair, pairs, true, false);
+}
+
+/* Nothing fits: what is proved to be above the cap and comes nearest is planned all the same, to be seen with its time. */
+static enum status plan_nearest(struct finding *finding)
+{
+	struct fit_list *list = finding->list;
+	struct fit_way way[SHOWN], *row = list->way;
+	uint32_t nearest[WAYS_MOST], ways = list_nearest(list, true, SHOWN, nearest), left = 0;
+	for (uint32_t i = 0; i < ways; i++) {
+		way[i] = row[nearest[i]];
+		way[i].above = false;
+		*way[i].reason = '\0';
+		row[nearest[i]].above = row[nearest[i]].planned = false;
+		row[nearest[i]].set[0] = '\0';
+	}
+	for (uint32_t i = 0; i < list->ways; i++)
+		if (*row[i].set)
+			row[left++] = row[i];
+	list->ways = left;
+	struct finding unwatched = *finding;
+	unwatched.watch = NULL;     /* rows that were told of don't go away meanwhile */
+	return plan_ways(&unwatched, way, ways, false, true);
 }
 
 /* ---- the list ---------------------------------------------------------------------------------------------------------------- */
@@ -420,7 +490,7 @@ static enum status find_base(struct finding *finding)
 		return finding->error->status;
 	enum status status = plan->limited ? fail(finding->error, CANCELLED, "cancelled") : OK;
 	if (status == OK)
-		list->forbids = forbidding(plan, finding->planner->rules, &list->advice, &status);
+		list->forbids = forbidding(plan->transformed, finding->planner->rules, &list->advice, &status);
 	if (status == OK) {
 		list->arena = plan_needs(plan);
 		list->fits = list->arena <= list->budget;
@@ -447,6 +517,8 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 	qsort(list->way, list->ways, sizeof *list->way, compare_ways);
 	if (status == OK && list->fitting == 0)
 		status = find_pairs(&finding);
+	if (status == OK && list->fitting == 0)
+		status = plan_nearest(&finding);
 	qsort(list->way, list->ways, sizeof *list->way, compare_ways);
 	return status;
 }

@@ -34,6 +34,11 @@ static void draw_way(struct frame *frame, int y, const struct fit_list *list, co
 			frame_right(frame, STEP, y, ROLE_TEXT, time_text(way->step, text, sizeof text));
 		snprintf(text, sizeof text, "%+.2f %%", list->step > 0 ? 100 * (double)way->extra / (double)list->step : 0.0);
 		frame_right(frame, at - 3, y, way->extra > 0 ? ROLE_WARN : ROLE_TEXT, text);
+	} else if (way->above) {
+		frame_right(frame, MEMORY, y, role, bytes_text(way->arena, text, sizeof text));
+		frame_right(frame, OVER, y, role, bytes_text(way->arena - list->budget, text, sizeof text));
+		if (at == SET)
+			frame_right(frame, STEP, y, role, "at least");
 	} else {
 		frame_right(frame, OVER, y, ROLE_FAINT, "not possible");
 	}

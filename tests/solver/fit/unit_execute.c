@@ -325,7 +325,7 @@ static struct graph *some_again(struct graph *step, uint64_t *random)
 	input.random = (enum fit_random)(random_next(random) % FIT_RANDOM_COUNT);
 	cr_assert_eq(fit_step_find(&input, &fit), OK);
 	cr_assert_eq(fit_replay_new(&fit, &replay), OK);
-	cr_assert_eq(fit_order_early(&fit, order), OK);
+	cr_assert_eq(fit_order_early(&fit, false, order), OK);
 	if (random_next(random) % 2)
 		for (uint32_t op = 0; op < step->ops; op++)
 			order[op] = op;

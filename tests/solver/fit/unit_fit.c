@@ -44,10 +44,11 @@ static uint32_t replay_step(struct graph *graph, enum fit_random policy, uint64_
 	input.random = policy;
 	cr_assert_eq(fit_step_find(&input, &step), OK);
 	cr_assert_eq(fit_replay_new(&step, &replay), OK);
-	cr_assert_eq(fit_order_early(&step, order), OK);
+	cr_assert_eq(fit_order_early(&step, false, order), OK);
 	cr_assert_eq(fit_base_of(&step, order, &base[0]), OK);
-	for (uint32_t op = 0; op < graph->ops; op++)
-		order[op] = op;
+	if (fit_order_early(&step, true, order) != OK)
+		for (uint32_t op = 0; op < graph->ops; op++)
+			order[op] = op;
 	cr_assert_eq(fit_base_of(&step, order, &base[1]), OK);
 	uint8_t *state = mem_alloc(step.storages, sizeof *state);
 	for (uint32_t i = 0; i < rounds; i++) {
@@ -65,6 +66,38 @@ static uint32_t replay_step(struct graph *graph, enum fit_random policy, uint64_
 	fit_step_free(&step);
 	fit_input_free(&input);
 	return valid;
+}
+
+/* Loss scaling checks all gradients before the first update: what is cast early waits in the wider type. */
+Test(fit, gradients_are_cast_late)
+{
+	struct model_config config = model_find("gpt")->config;
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED };
+	struct error error = { 0 };
+	config.layers = 3;
+	config.seq = 4;
+	struct graph *graph = model_step("gpt", &config, &training, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	struct fit_input input = fit_input_of(graph);
+	struct fit_step step;
+	struct fit_base base[2];
+	int64_t most[2] = { 0, 0 };
+	uint32_t *order = mem_alloc(graph->ops, sizeof *order);
+	cr_assert_eq(fit_step_find(&input, &step), OK);
+	for (int late = 0; late < 2; late++) {
+		cr_assert_eq(fit_order_early(&step, late, order), OK);
+		cr_assert_eq(fit_base_of(&step, order, &base[late]), OK);
+		for (uint32_t i = 0; i < graph->ops; i++)
+			most[late] = base[late].fixed[i] > most[late] ? base[late].fixed[i] : most[late];
+		fit_base_free(&base[late]);
+	}
+	cr_assert_lt(most[1], most[0]);
+	fit_step_free(&step);
+	fit_input_free(&input);
+	mem_free(order);
+	cr_assert_gt(replay_step(graph, FIT_RANDOM_STATE, test_seed(), 4, "gpt, mixed"), 1);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(fit, a_replay_has_the_peak_of_its_graph_to_the_byte)
