@@ -68,8 +68,7 @@ static void op_name(struct build *build, const char *type, uint32_t number, char
 	} while (draft_find_op(build->draft, name) != NONE || (build->source && graph_find_op(build->source, name) != NONE));
 }
 
-/* The FLOPs of the op that was begun last, from the shapes of its arguments. */
-static void count_flops(struct build *build)
+void build_count_flops(struct build *build)
 {
 	struct rule_tensor tensor[BUILD_ARGUMENTS];
 	struct error error;
@@ -94,7 +93,7 @@ static void count_flops(struct build *build)
 
 void build_share(struct build *build, int64_t done, int64_t whole)
 {
-	count_flops(build);
+	build_count_flops(build);
 	if (build->status != OK || build->op == NONE || whole <= 0)
 		return;
 	struct op *op = draft_op_at(build->draft, build->op);
@@ -103,7 +102,7 @@ void build_share(struct build *build, int64_t done, int64_t whole)
 
 void build_finish(struct build *build)
 {
-	count_flops(build);
+	build_count_flops(build);
 	binding_free(&build->binding);
 }
 
@@ -111,7 +110,7 @@ uint32_t build_op(struct build *build, const char *type, const uint32_t *input, 
 {
 	if (build->status != OK)
 		return NONE;
-	count_flops(build);
+	build_count_flops(build);
 	char name[NAME_MAX_LENGTH];
 	op_name(build, type, build->op + 1, name);
 	const char *module = build->module ? build->module : "";
@@ -142,6 +141,17 @@ void build_read(struct build *build, uint32_t tensor)
 		build_fail(build, NO_MEMORY);
 }
 
+void build_write(struct build *build, uint32_t tensor)
+{
+	if (build->status != OK)
+		return;
+	if (build->inputs + build->outputs < BUILD_ARGUMENTS)
+		build->argument[build->inputs + build->outputs] = tensor;
+	build->outputs++;
+	if (draft_write(build->draft, build->op, tensor) != OK)
+		build_fail(build, NO_MEMORY);
+}
+
 static uint32_t add_output(struct build *build, enum kind kind, enum dtype dtype, const struct shape *shape, uint32_t alias)
 {
 	char name[NAME_MAX_LENGTH + 16];
@@ -152,11 +162,8 @@ static uint32_t add_output(struct build *build, enum kind kind, enum dtype dtype
 	for (uint32_t n = build->outputs + 1; draft_find_tensor(build->draft, name) != NONE; n++)
 		snprintf(name, sizeof name, "%.*s.%u", NAME_MAX_LENGTH, op, n);
 	uint32_t tensor = add_tensor(build, name, kind, dtype, shape, alias);
-	if (build->inputs + build->outputs < BUILD_ARGUMENTS)
-		build->argument[build->inputs + build->outputs] = tensor;
-	build->outputs++;
-	if (tensor != NONE && draft_write(build->draft, build->op, tensor) != OK)
-		build_fail(build, NO_MEMORY);
+	if (tensor != NONE)
+		build_write(build, tensor);
 	return build->status == OK ? tensor : NONE;
 }
 
@@ -245,7 +252,7 @@ uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t 
 {
 	if (build->status != OK)
 		return NONE;
-	count_flops(build);
+	build_count_flops(build);
 	struct draft *draft = build->draft;
 	uint32_t copy = draft_op(draft, &graph->op[op]);
 	bool fine = copy != NONE;

@@ -57,6 +57,10 @@ void build_touch(struct build *build, uint32_t tensor);
 
 /* Counts the last op's FLOPs, of which it does just so many of so many: attention in one kernel skips what a causal mask hides. */
 void build_share(struct build *build, int64_t done, int64_t whole);
+/* The last op makes a tensor that is in the draft already. */
+void build_write(struct build *build, uint32_t tensor);
+/* Counts the FLOPs of the op that was begun last, from the shapes of its arguments. What begins an op does so by itself; for ops that go into the draft otherwise. */
+void build_count_flops(struct build *build);
 /* Counts the last op's FLOPs and frees what counting took. */
 void build_finish(struct build *build);
 

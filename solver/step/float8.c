@@ -87,13 +87,14 @@ static enum status rewrite(struct casting *casting, const bool *linear)
 	}
 	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
 		casting->op[op] = linear[op] ? narrow(casting, op) : build_copy_op(build, graph, op, casting->tensor);
+	build_finish(build);
 	build_copy_control(build, graph, casting->op);
 	return build->status == OK ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : build->status;
 }
 
 struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint32_t *changed, struct error *error)
 {
-	struct casting casting = { .graph = graph, .rules = rules, .build = { .source = graph, .op = NONE } };
+	struct casting casting = { .graph = graph, .rules = rules, .build = { .source = graph, .op = NONE, .rules = rules } };
 	struct graph *result = NULL;
 	bool *linear = arena_alloc(&casting.arena, graph->ops, sizeof *linear);
 	*changed = 0;

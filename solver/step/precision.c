@@ -105,6 +105,7 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 	build->src = graph->op[op].src;
 	FOR_ROW(i, &graph->reads, op)
 		widened(conversion, graph->reads.item[i]);
+	build_count_flops(build);   /* of the last cast */
 	uint32_t copy = build->status == OK ? draft_op(build->draft, &graph->op[op]) : NONE;
 	if (copy == NONE) {
 		build->status = NO_MEMORY;
@@ -132,9 +133,8 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 	}
 	FOR_ROW(i, &graph->writes, op)
 		if (conversion->wide[graph->writes.item[i]] != NONE) {
-			uint32_t cast = build_op(build, "aten._to_copy.default", IN(conversion->wide[graph->writes.item[i]]));
-			if (cast != NONE && draft_write(build->draft, cast, conversion->tensor[graph->writes.item[i]]) != OK)
-				build->status = NO_MEMORY;
+			build_op(build, "aten._to_copy.default", IN(conversion->wide[graph->writes.item[i]]));
+			build_write(build, conversion->tensor[graph->writes.item[i]]);
 		}
 	return copy;
 }
@@ -157,6 +157,7 @@ static enum status convert(struct conversion *conversion, struct error *error)
 	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
 		conversion->op[op] = in_island(conversion, op) ? island_op(conversion, op)
 			: build_copy_op(build, graph, op, conversion->tensor);
+	build_finish(build);
 	build_copy_control(build, graph, conversion->op);
 	if (build->status == OK)
 		build->status = draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about);
@@ -169,7 +170,7 @@ struct graph *precision_apply(const struct graph *graph, const struct rules *rul
 		[PRECISION_FP32] = DTYPE_F32, [PRECISION_BF16] = DTYPE_BF16, [PRECISION_FP16] = DTYPE_F16, [PRECISION_MIXED] = DTYPE_F16,
 	};
 	struct conversion conversion = { .graph = graph, .rules = rules, .precision = precision, .dtype = formats[precision],
-		.build = { .draft = draft_new(), .source = graph, .op = NONE } };
+		.build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };
 	struct graph *result = error_set(error, convert(&conversion, error)) == OK ? graph_build(conversion.build.draft, error) : NULL;
 	draft_free(conversion.build.draft);
 	arena_free(&conversion.arena);
