@@ -28,6 +28,7 @@ struct reader {
 	/* What was said of the next graph. */
 	enum fx_kind kind;
 	bool kind_said;
+	enum { NO_EXPORT, EXPORT_BEGUN, EXPORT } export;   /* a printed torch.export.ExportedProgram: its module is one in another */
 	char id[64];
 	const char *src;
 	const struct fx_origin *origin;
@@ -177,7 +178,13 @@ static void note(struct reader *reader, struct span line)
 		/* Other artifacts hold graphs too: dynamo's own, Inductor's. They repeat these. */
 		reader->kind = FX_OTHER;
 		reader->kind_said = true;
+		reader->export = NO_EXPORT;
 		reader->log->fused |= find(line, "\"inductor_output_code\"") != NULL;
+	}
+	if (starts(line, "ExportedProgram:")) {
+		reader->kind = FX_INFERENCE;
+		reader->kind_said = true;
+		reader->export = EXPORT_BEGUN;
 	}
 	if (find(line, "create_symbol"))
 		note_symbol(reader, line);
@@ -293,9 +300,13 @@ static enum status add_value(struct reader *reader, struct span name, struct fx_
 	return OK;
 }
 
-static enum fx_role role_of(struct span comment)
+/* From the comment behind an input, or of an exported program from its name: p_weight, b_running_mean, c_lifted_tensor_0. */
+static enum fx_role role_of(const struct reader *reader, struct span name, struct span comment)
 {
-	return find(comment, "ParamAOTInput") ? FX_PARAMETER : find(comment, "BufferAOTInput") ? FX_BUFFER : FX_PLAIN;
+	bool lifted = reader->export == EXPORT && (starts(name, "b_") || starts(name, "c_"));
+	if (find(comment, "ParamAOTInput") || (reader->export == EXPORT && starts(name, "p_")))
+		return FX_PARAMETER;
+	return find(comment, "BufferAOTInput") || lifted ? FX_BUFFER : FX_PLAIN;
 }
 
 /* All of: NAME: "TYPE". What follows the last one up to the end is its comment. */
@@ -314,7 +325,7 @@ static enum status read_inputs(struct reader *reader, struct span text)
 		while (type.end < text.end && *type.end != '"')
 			type.end++;
 		text.at = type.end + (type.end < text.end);
-		struct fx_value value = { .input = true, .node = NONE, .role = (uint8_t)role_of(text) };
+		struct fx_value value = { .input = true, .node = NONE, .role = (uint8_t)role_of(reader, name, text) };
 		value.typed = read_type(reader, type, &value);
 		status = add_value(reader, name, &value);
 	}
@@ -593,9 +604,10 @@ static enum status take_line(struct reader *reader, struct span line)
 	if (reader->state == OUTSIDE)
 		note(reader, line);
 	/* A module in a module: what one of its ops calls. */
-	if (reader->state == OUTSIDE && starts(line, "    class ") && find(line, "(torch.nn.Module):")) {
-		reader->kind = FX_OTHER;
+	if (reader->state == OUTSIDE && starts(line, reader->export == EXPORT ? "        class " : "    class ") && find(line, "(torch.nn.Module):")) {
+		reader->kind = reader->export == EXPORT_BEGUN ? FX_INFERENCE : FX_OTHER;
 		reader->kind_said = true;
+		reader->export = reader->export == NO_EXPORT ? NO_EXPORT : EXPORT;
 	}
 	line = trim(line);
 	if (starts(line, "def forward(")) {

@@ -8,7 +8,7 @@ import json, os, sys
 VISION = ["resnet18", "alexnet", "mobilenet_v2", "vit_b_16"]
 small = dict(num_hidden_layers=3, hidden_size=192, num_attention_heads=4, intermediate_size=512, vocab_size=2000)
 TEXT = {"gpt2": ("GPT2", "GPT2LMHeadModel", dict(n_layer=4, n_embd=256, n_head=4)), "bert": ("Bert", "BertForMaskedLM", small), "llama": ("Llama", "LlamaForCausalLM", small),
-        "qwen3": ("Qwen3", "Qwen3ForCausalLM", small), "t5": ("T5", "T5ForConditionalGeneration", dict(num_layers=2))}
+        "qwen3": ("Qwen3", "Qwen3ForCausalLM", dict(small, num_key_value_heads=2, head_dim=48)), "t5": ("T5", "T5ForConditionalGeneration", dict(num_layers=2))}
 
 
 def step(name):

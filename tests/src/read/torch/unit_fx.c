@@ -252,3 +252,18 @@ Test(fx, a_groups_size_that_nobody_says_is_asked_for)
 	}
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+/* What print(torch.export.export(...)) writes: a module in a module, whose inputs' names say what they are. */
+Test(fx, a_printed_exported_program_is_a_graph)
+{
+	struct error error = { 0 };
+	struct graph *graph = step_of("tests/corpus/fx/exported.txt", 0, NULL, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->ops, 2, "a branch's graph is none of its own");
+	cr_expect_eq(tensor_named(graph, "p_w")->kind, KIND_PARAMETER);
+	cr_expect_eq(tensor_named(graph, "b_mean")->kind, KIND_BUFFER);
+	cr_expect_eq(tensor_named(graph, "x")->kind, KIND_INPUT);
+	cr_expect_eq(tensor_named(graph, "mm")->bytes, 64);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
