@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "solver/base/heap.h"
 #include "tree.h"
 
 #define VARS_MAX 12000         /* neighbours are bit sets */
@@ -18,8 +19,10 @@ struct ordering {
 	uint64_t *weight;          /* [vars] */
 	uint64_t *fill;            /* products of weights of the edges that eliminating a variable would add */
 	double *size;              /* entries of its bucket */
-	bool *stale, *late;        /* late: not before all others */
-	uint32_t *left;            /* not eliminated yet, in their order */
+	bool *late;                /* not before all others */
+	bool *is_stale;
+	uint32_t *stale, stales;   /* whose fill is to be found anew */
+	struct order_heap left, last; /* not eliminated yet: the others, and those that are late */
 	uint32_t *list;            /* scratch: a variable's neighbours */
 	double entries;
 };
@@ -64,16 +67,34 @@ static void weigh(struct ordering *ordering, uint32_t var)
 	}
 	ordering->fill[var] = (sum * sum - present) / 2;
 	ordering->size[var] = size;
-	ordering->stale[var] = false;
 }
 
-static bool before(const struct ordering *ordering, uint32_t a, uint32_t b)
+static void note_stale(struct ordering *ordering, uint32_t var)
 {
-	if (ordering->late[a] != ordering->late[b])
-		return ordering->late[b];
-	if (ordering->fill[a] != ordering->fill[b])
-		return ordering->fill[a] < ordering->fill[b];
-	return ordering->size[a] < ordering->size[b];
+	if (!ordering->is_stale[var] && var >= ordering->graph->kept)
+		ordering->stale[ordering->stales++] = var;
+	ordering->is_stale[var] = true;
+}
+
+/* Numbers that are sorted like these sizes, which are positive. */
+static int64_t rank_of(double size)
+{
+	int64_t bits;
+	memcpy(&bits, &size, sizeof bits);
+	return bits;
+}
+
+/* Weighs those that are stale, and puts them where they belong: by fill, then by size. */
+static void sort_stale(struct ordering *ordering)
+{
+	for (uint32_t i = 0; i < ordering->stales; i++) {
+		uint32_t var = ordering->stale[i];
+		weigh(ordering, var);
+		ordering->is_stale[var] = false;
+		/* A sum without a sign. */
+		order_heap_put(ordering->late[var] ? &ordering->last : &ordering->left, var, (int64_t)(ordering->fill[var] ^ UINT64_C(1) << 63), rank_of(ordering->size[var]));
+	}
+	ordering->stales = 0;
 }
 
 /* Joins the neighbours with each other and takes the variable out. */
@@ -90,10 +111,10 @@ static void take_out(struct ordering *ordering, uint32_t var)
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		const uint64_t *other = row_of(ordering, ordering->list[i]);
-		ordering->stale[ordering->list[i]] = true;
+		note_stale(ordering, ordering->list[i]);
 		for (uint32_t word = 0; word < ordering->words; word++)
 			for (uint64_t bits = other[word]; bits; bits &= bits - 1)
-				ordering->stale[64 * word + (uint32_t)__builtin_ctzll(bits)] = true;
+				note_stale(ordering, 64 * word + (uint32_t)__builtin_ctzll(bits));
 	}
 }
 
@@ -106,8 +127,6 @@ static void join_factors(struct ordering *ordering)
 				if (j != k)
 					row_of(ordering, graph->factor[i].var[j])[graph->factor[i].var[k] / 64] |=
 						UINT64_C(1) << graph->factor[i].var[k] % 64;
-	for (uint32_t var = 0; var < graph->vars; var++)
-		ordering->stale[var] = true;
 }
 
 static void run(struct ordering *ordering, uint32_t *order, struct control *control)
@@ -121,23 +140,18 @@ static void run(struct ordering *ordering, uint32_t *order, struct control *cont
 			ordering->entries += graph->domain[var];
 			order[steps++] = var;
 		} else {
-			ordering->left[left++] = var;
+			note_stale(ordering, var);
+			left++;
 		}
-	while (left) {
-		uint32_t best = 0;
-		for (uint32_t i = 0; i < left; i++) {
-			if (ordering->stale[ordering->left[i]])
-				weigh(ordering, ordering->left[i]);
-			if (before(ordering, ordering->left[i], ordering->left[best]))
-				best = i;
-		}
-		uint32_t var = ordering->left[best];
+	for (; left; left--) {
+		sort_stale(ordering);
+		struct order_heap *heap = ordering->left.count ? &ordering->left : &ordering->last;
+		uint32_t var = order_heap_top(heap);
+		order_heap_remove(heap, var);
 		ordering->entries += ordering->size[var];
 		take_out(ordering, var);
 		order[steps++] = var;
 		control_spend(control, left);
-		left--;
-		memmove(ordering->left + best, ordering->left + best + 1, (left - best) * sizeof *ordering->left);
 	}
 }
 
@@ -159,10 +173,11 @@ static enum status find_order(const struct chain_graph *graph, bool links_last, 
 	ordering.fill = arena_alloc(&arena, vars, sizeof *ordering.fill);
 	ordering.size = arena_alloc(&arena, vars, sizeof *ordering.size);
 	ordering.stale = arena_alloc(&arena, vars, sizeof *ordering.stale);
-	ordering.left = arena_alloc(&arena, vars, sizeof *ordering.left);
+	ordering.is_stale = arena_alloc(&arena, vars, sizeof *ordering.is_stale);
 	ordering.late = arena_alloc(&arena, vars, sizeof *ordering.late);
 	ordering.list = arena_alloc(&arena, vars, sizeof *ordering.list);
-	bool full = ordering.near && ordering.weight && ordering.fill && ordering.size && ordering.stale && ordering.left && ordering.late && ordering.list;
+	bool full = ordering.near && ordering.weight && ordering.fill && ordering.size && ordering.stale && ordering.is_stale && ordering.late && ordering.list
+		&& order_heap_init(&ordering.left, vars, &arena) == OK && order_heap_init(&ordering.last, vars, &arena) == OK;
 	for (uint32_t i = 0; full && links_last && i < graph->factors; i++)
 		for (uint32_t j = 0; graph->factor[i].weight && j < graph->factor[i].count; j++)
 			ordering.late[graph->factor[i].var[j]] = true;

@@ -136,6 +136,30 @@ static size_t piece_start(const struct chain_tree *tree, const struct chain_buck
 	return start;
 }
 
+/* Sums of two at a time, wherever they begin. */
+typedef int64_t two_sums __attribute__((vector_size(16), aligned(8), may_alias));
+
+static void add_row(int64_t *to, const int64_t *from, uint32_t count)
+{
+	uint32_t i = 0;
+	for (; i + 4 <= count; i += 4) {
+		*(two_sums *)(to + i) += *(const two_sums *)(from + i);
+		*(two_sums *)(to + i + 2) += *(const two_sums *)(from + i + 2);
+	}
+	for (; i < count; i++)
+		to[i] += from[i];
+}
+
+static void add_one(int64_t *to, int64_t one, uint32_t count)
+{
+	const two_sums both = { one, one };
+	uint32_t i = 0;
+	for (; i + 2 <= count; i += 2)
+		*(two_sums *)(to + i) += both;
+	for (; i < count; i++)
+		to[i] += one;
+}
+
 /* piece += source, where the source has fewer variables. */
 static void add_table(const struct chain_part *part, const int64_t *source, int64_t *restrict piece)
 {
@@ -145,11 +169,9 @@ static void add_table(const struct chain_part *part, const int64_t *source, int6
 		int64_t *restrict to = piece + walk.here;
 		const int64_t *from = source + walk.there;
 		if (walk.step == 0)
-			for (uint32_t i = 0; i < walk.inner; i++)
-				to[i] += from[0];
+			add_one(to, from[0], walk.inner);
 		else if (walk.step == 1)
-			for (uint32_t i = 0; i < walk.inner; i++)
-				to[i] += from[i];
+			add_row(to, from, walk.inner);
 		else
 			for (uint32_t i = 0; i < walk.inner; i++)
 				to[i] += from[i * walk.step];

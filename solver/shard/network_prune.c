@@ -319,6 +319,8 @@ static void compact(struct pruning *pruning)
 					chain->pair[at++] = chain->pair[from];
 	}
 	chain->pairs = at;
+	int64_t *pair = mem_resize(chain->pair, at, sizeof *pair);
+	chain->pair = pair ? pair : chain->pair;
 	uint32_t kept = 0, begin = 0;
 	for (uint32_t node = 0; node < chain->nodes; node++) {
 		uint32_t end = chain->first[node + 1];

@@ -39,7 +39,7 @@ static enum status check_shard(struct check *check, struct stage_context *stage,
 	if (status != OK)
 		return status;
 	check_passed(check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
-	status = shard_check_bound(shard, stage, sharded, &check->scenario, wish, &how, check->error);
+	status = shard_check_bound(shard, stage, sharded, &check->scenario, wish, check_plans_again(check), &how, check->error);
 	if (status == OK && how)
 		check_passed(check, how);
 	return status;

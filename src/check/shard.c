@@ -191,7 +191,7 @@ static enum status check_price(const json_t *certificate, struct stage_context *
 }
 
 enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const char **how, struct error *error)
+	bool planned_again, const char **how, struct error *error)
 {
 	const json_t *claim = json_object_get(shard, "bound_seconds"), *certificate = json_object_get(shard, "certificate");
 	int64_t bound, shown, cost = sharded->cost.total + sharded->cost.ties;
@@ -221,6 +221,10 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 		return OK;
 	*how = json_object_get(certificate, "multiplier") ? "the sharding's bound: its multiplier's part in integers, the rest searched again"
 		: "the sharding's bound, searched again";
+	if (planned_again) {   /* that searches, too, and its bound is compared with the file's */
+		*how = "the sharding's bound against its value and its multiplier; it is searched again where the scenario is planned again";
+		return OK;
+	}
 	status = shard_bound_again(stage, sharded, scenario, wish, over, &bound, error);
 	if (status == OK && bound < picoseconds_of(claim))
 		return fail(error, INFEASIBLE, "the sharding's bound of %.12f s could not be confirmed by searching again", json_number_value(claim));

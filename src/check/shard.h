@@ -24,9 +24,9 @@ enum status shard_check_unsplit(const json_t *shard, struct error *error);
 enum status shard_check_time(const json_t *shard, const struct sharded *sharded, const struct plan_time *time, struct error *error);
 /* shard.step_bound: what no order of the graph goes below, from its stations. */
 enum status shard_check_step_bound(const json_t *bound, const struct plan_time *time, struct error *error);
-/* Verifies a bound that the file claims: by the multiplier of its certificate where that shows it, else by searching again. *how: text that says
- * so; NULL: it claims none. */
+/* Verifies a bound that the file claims: by the multiplier of its certificate where that shows it, else by searching again; planned_again: what plans
+ * the scenario again does so. *how: text that says so; NULL: it claims none. */
 enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const char **how, struct error *error);
+	bool planned_again, const char **how, struct error *error);
 
 #endif
