@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "flat.h"
+#include "src/base/bytes.h"
 
 struct making {
 	struct flat flat;
@@ -14,6 +15,7 @@ struct making {
 	bool *gradient;            /* flat tensors that depend on a gradient */
 	int64_t *memo;
 	uint32_t missing, unknown_trips, copied, joined;
+	int64_t joined_bytes;
 	bool differentiates;
 };
 
@@ -174,6 +176,7 @@ static void join_copy(struct making *making, uint32_t in, uint32_t out)
 			continue;
 		copy->storage = in;
 		making->joined++;
+		making->joined_bytes += copy->shape->bytes < BYTES_MAX - making->joined_bytes ? copy->shape->bytes : 0;
 		return;
 	}
 }
@@ -296,15 +299,15 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 static enum status describe(struct making *making, const char *format, bool open)
 {
 	const struct hlo_module *module = making->flat.module;
-	char assumed[900], by[300], version[100];
+	char assumed[900], by[300], version[100], copies[32];
 	int length = snprintf(assumed, sizeof assumed, "what is a parameter, optimizer state or input is told by the names of arguments, and by what the step gives back "
 		"in their place\n%s", open ? "fusions are open: each op in them has a result of its own" : "fusions are one op each: nothing inside them is stored");
 	if (making->unknown_trips)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u loop%s count%s as one trip for the time: XLA doesn't say how many", making->unknown_trips,
 			making->unknown_trips == 1 ? "" : "s", making->unknown_trips == 1 ? "s" : "");
 	if (making->joined)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u cop%s of donated arguments take no memory: XLA gives that of the argument to others meanwhile, as far as they fit",
-			making->joined, making->joined == 1 ? "y" : "ies");
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u cop%s of donated arguments, %s, take no memory: XLA gives that of the argument to others "
+			"meanwhile; what they leave empty is a hole in its layout", making->joined, making->joined == 1 ? "y" : "ies", bytes_text(making->joined_bytes, copies, sizeof copies));
 	if (making->copied)
 		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u result%s of donated arguments get memory of their own: the argument is read later", making->copied,
 			making->copied == 1 ? "" : "s");
