@@ -20,15 +20,15 @@
 	X("fragmentation", "how far the arena is above the peak") \
 	X("caching allocator", "what PyTorch's allocator, simulated, would reserve in this order") \
 	X("workspace", "scratch memory of an op, only while it runs") \
-	X("extra copies", "what a device holds beyond its share of one copy of a tensor") \
-	X("kept on a device", "parameters and state, what is saved for the backward pass, gradients") \
-	X("microbatches", "how many parts the batch is cut into (the knob); a microbatch is one of them, batch / microbatches samples") \
+	X("extra copies, redundant_bytes", "what a device holds beyond its share of one copy of a tensor") \
+	X("kept on a device, staying_bytes", "parameters and state, what is saved for the backward pass, gradients") \
+	X("microbatch, microbatches", "how many parts the batch is cut into (the knob); a microbatch is one of them, batch / microbatches samples") \
 	X("bubble", "the share of a pipeline's time in which its ranks wait") \
 	X("in flight", "microbatches whose activations wait for their backward pass") \
 	X("ZeRO", "what data parallel devices split: 1 optimizer state, 2 also gradients, 3 also parameters") \
 	X("dp, tp, pp, cp, ep", "degrees of data, tensor, pipeline, context and expert parallelism") \
 	X("R, S(d), P", "a tensor on an axis of devices: whole on each, cut along dim d, or a summand") \
-	X("baseline", "the plan that others are compared with: b pins it") \
+	X("baseline", "the plan that others are compared with: b makes a plan that") \
 	X("estimated", "by the formulas of a search, not of a plan; what isn't called so is planned") \
 	X("reserve", "memory that contexts and libraries take beside the plan") \
 	X("mesh", "the grid of devices, with an axis for each degree of parallelism above 1") \
@@ -43,6 +43,6 @@
 	X("windows", "of orders: stretches of an order, each ordered anew by exact search") \
 	X("segment, waist", "of order=roam: a stretch of the order, and the op at its end that all paths run through") \
 	X("dive", "of layouts: each buffer in turn at the lowest offset that is free; by start, load, area: in which turn") \
-	X("wheel", "of layouts: dives again and again; what stuck out comes earlier in the next")
+	X("wheel, squeaky wheel", "of layouts: dives again and again; what stuck out comes earlier in the next")
 
 #endif

@@ -189,7 +189,7 @@ void chrome_footer(struct frame *frame, unsigned context)
 const char *command_unavailable(const struct model *model, enum command_id command)
 {
 	switch (command) {
-	case COMMAND_DIFFERENCES: return model->baseline ? NULL : "no baseline yet: b pins one";
+	case COMMAND_DIFFERENCES: return model->baseline ? NULL : "no baseline yet: b makes one";
 	case COMMAND_SEARCH_NEXT:
 	case COMMAND_SEARCH_PREVIOUS: return *model->search ? NULL : "nothing was searched for yet";
 	case COMMAND_PEAK:

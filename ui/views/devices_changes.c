@@ -43,7 +43,7 @@ void changes_draw(struct frame *frame, struct change_list *list, const struct mo
 {
 	int width = frame->window.width, height = frame->window.height, name = width - 4 * AMOUNT - 2;
 	if (!model->baseline) {
-		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 2 }, ROLE_FAINT, "b pins a plan as the baseline; then this says op by op what a device sends and holds more or less");
+		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 2 }, ROLE_FAINT, "b makes a plan the baseline; then this says op by op what a device sends and holds more or less");
 		return;
 	}
 	if (!make_rows(list, model)) {

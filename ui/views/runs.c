@@ -211,7 +211,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	const struct plan *ours = model->run[selected], *theirs = model->baseline;
 	if (!theirs) {
 		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 3 }, ROLE_FAINT,
-			      "b pins the plan on screen as the baseline; then differences appear here");
+			      "b makes the plan on screen the baseline; then differences appear here");
 		return;
 	}
 	frame_right(frame, 27, y + 1, ROLE_LABEL, "baseline");

@@ -218,7 +218,7 @@ Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
 	one.plan->serial = 1;
 	fixture.plan->serial = 2;
 	show_part(&fixture, PART_CHANGES);
-	expect(&fixture, DEVICES, "b pins a plan");
+	expect(&fixture, DEVICES, "b makes a plan the baseline");
 	fixture.model.baseline = one.plan;
 	expect(&fixture, DEVICES, "memory");
 	struct arena arena = { 0 };
