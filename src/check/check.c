@@ -106,7 +106,8 @@ static enum status transform_graph(struct check *check)
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
 	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules,
 		.shard_decider = shard_decision, .shard_context = &claim, .witness = made_check, .witness_context = check };
-	struct plan_wish wish = { .margin = margin };
+	bool sends = json_object_get(json_object_get(check->plan, "recompute"), "offloaded") != NULL;
+	struct plan_wish wish = { .margin = margin, .alone = check->scenario.value[K_offload] && !sends };
 	struct transformed *transformed = NULL;
 	if (stage.store)
 		transformed = stage_transform(&stage, input, &check->scenario, &wish, false, check->error);

@@ -121,7 +121,7 @@ static bool is_better(const struct plan *a, const struct plan *b, int64_t budget
 }
 
 /* recompute=auto: the largest limit found whose plan keeps the cap. */
-static struct plan *refine(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
+static struct plan *refine(const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
 {
 	struct halving halving = { .budget = scenario_budget(planning->scenario) };
 	struct plan *best = plan_retain(first);
@@ -133,7 +133,7 @@ static struct plan *refine(const struct planning *planning, struct plan *first, 
 	struct plan *last = plan_retain(first);
 	for (int round = 0; round < REFINE_ROUNDS && !last->limited; round++) {
 		int64_t limit = next_limit(&halving, first, last, round);
-		struct plan_wish wish = { .margin = halving.budget - limit };
+		struct plan_wish wish = { .margin = halving.budget - limit, .alone = alone };
 		struct plan *next = limit < 0 ? NULL : plan_once(planning, &wish, quick);
 		if (!next)
 			break;
@@ -189,9 +189,26 @@ static struct plan *try_keeping(const struct planning *planning, struct plan *pl
 	return better ? kept : plan;
 }
 
+/* offload=on where storages went to the host, and recomputation without it may take less time than the plan does: that, planned as well. Takes the plan over. */
+static struct plan *try_alone(const struct planning *planning, struct plan *plan, bool quick, uint32_t *compared)
+{
+	int64_t budget = scenario_budget(planning->scenario);
+	const struct fitted *fitted = plan->transformed->fitted;
+	struct plan_wish wish = { .alone = true };
+	if (quick || plan->limited || planning->error->status != OK || !fitted || fitted->away == 0 || plan->transformed->pipelined
+	    || (plan_needs(plan) <= budget && fitted->alone >= plan_extra_time(plan)))
+		return plan;
+	struct plan *first = plan_once(planning, &wish, false), *alone = first ? refine(planning, first, true, false, compared) : NULL;
+	bool better = alone && is_better(alone, plan, budget);
+	*compared += alone != NULL;
+	plan_release(better ? plan : alone);
+	return better ? alone : plan;
+}
+
 static struct plan *fit_recomputation(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
 {
-	return try_keeping(planning, refine(planning, first, quick, compared), quick, compared);
+	struct plan *plan = refine(planning, first, false, quick, compared);
+	return try_keeping(planning, try_alone(planning, plan, quick, compared), quick, compared);
 }
 
 struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)

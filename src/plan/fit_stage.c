@@ -263,6 +263,7 @@ struct both {
 	const struct activations *activations;
 	const struct recompute_options *options;
 	int64_t cap;
+	bool alone;                /* nothing goes to the host */
 	struct fitted *fitted;     /* of the step; what is found stands there */
 	struct graph *graph;       /* the best so far, or NULL */
 	struct error *error;
@@ -301,16 +302,15 @@ static enum status try_away(struct both *both, struct graph *away)
 /* Whether recomputation without the host may be faster: near a floor what comes back early is in the way. */
 static bool alone_may_win(struct both *both, struct fit_solver *solver, enum status *status)
 {
-	const struct fitted *fitted = both->fitted;
+	struct fitted *fitted = both->fitted;
 	struct fit_certificate certificate = { .op = NONE };
 	int64_t bound = 0;
 	double slope;
-	if (fitted->replayed > both->cap)
-		return true;
 	enum status bounded = fit_bound(&solver->bounds, both->cap, both->stage->control, &bound, &slope, &certificate);
 	mem_free(certificate.arc);
 	*status = bounded == INFEASIBLE ? OK : error_set(both->error, bounded);
-	return bounded == OK && bound < fitted->extra;
+	fitted->alone = bounded == OK ? bound : INT64_MAX;
+	return fitted->replayed > both->cap || fitted->alone < fitted->extra;
 }
 
 /* Storages in the host, and recomputation of the step that is left; then again with the windows that fit what runs again. The bound is over plans that do both. */
@@ -318,6 +318,8 @@ static enum status find_both(struct both *both, struct fit_solver *solver)
 {
 	struct fitted *fitted = both->fitted;
 	enum status status = bound_both(both->stage, both->cap, solver, fitted, both->error);
+	if (status == OK && both->alone)
+		return try_away(both, fitted->step);
 	for (int round = 0; round < AGAIN && status == OK; round++) {
 		struct graph *away = round == 0 ? offload_choose(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, solver, both->cap, both->error)
 			: offload_again(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, &solver->step, both->graph, round == 1 ? NONE : fitted->certificate.op, both->error);
@@ -357,7 +359,7 @@ static struct graph *apply(struct graph *step, const struct activations *activat
 	return recompute_apply(step, activations, drop, options->offload, options->offloads, error);
 }
 
-static struct graph *fit_step_graph(struct stage_context *stage, int64_t margin, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+static struct graph *fit_step_graph(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
 	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
 {
 	struct graph *graph = NULL;
@@ -367,8 +369,8 @@ static struct graph *fit_step_graph(struct stage_context *stage, int64_t margin,
 		fail_memory(error);
 	} else if (options->mode == RECOMPUTE_AUTO) {
 		fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
-		int64_t cap = scenario_budget(scenario) - margin;
-		struct both both = { stage, scenario, sharded, activations, options, cap, *fitted, NULL, error };
+		int64_t cap = scenario_budget(scenario) - wish->margin;
+		struct both both = { stage, scenario, sharded, activations, options, cap, wish->alone, *fitted, NULL, error };
 		graph = scenario->value[K_offload] ? solve_both(&both)
 			: solve(stage, scenario, activations, cap, *fitted, error);
 	} else {
@@ -390,7 +392,7 @@ static struct graph *fit_step_graph(struct stage_context *stage, int64_t margin,
 }
 
 /* What pins send to the host goes there first; then the rest is made to fit. */
-static struct graph *fit_rest(struct stage_context *stage, int64_t margin, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+static struct graph *fit_rest(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
 	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
 {
 	struct graph *away = recompute_apply(step, activations, NULL, options->offload, options->offloads, error), *graph = NULL;
@@ -400,7 +402,7 @@ static struct graph *fit_rest(struct stage_context *stage, int64_t margin, struc
 		fail_memory(error);
 	else if (away && activations_find(away, stage->rules, &now, error) == OK) {
 		struct recompute_options rest = rest_of(options, step, away, resident);
-		graph = fit_step_graph(stage, margin, away, scenario, sharded, &now, &rest, fitted, error);
+		graph = fit_step_graph(stage, wish, away, scenario, sharded, &now, &rest, fitted, error);
 	}
 	activations_free(&now);
 	mem_free(resident);
@@ -408,7 +410,7 @@ static struct graph *fit_rest(struct stage_context *stage, int64_t margin, struc
 	return graph;
 }
 
-struct graph *stage_fit(struct stage_context *stage, int64_t margin, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
 	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
 {
 	*fitted = NULL;
@@ -416,7 +418,7 @@ struct graph *stage_fit(struct stage_context *stage, int64_t margin, struct grap
 		fail(error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
-	return (options->mode >= RECOMPUTE_AUTO && options->offloads > 0 ? fit_rest : fit_step_graph)(stage, margin, step, scenario, sharded, activations, options,
+	return (options->mode >= RECOMPUTE_AUTO && options->offloads > 0 ? fit_rest : fit_step_graph)(stage, wish, step, scenario, sharded, activations, options,
 		fitted, error);
 }
 

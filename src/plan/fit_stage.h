@@ -18,6 +18,7 @@ struct fitted {
 	int64_t pinned_stall;          /* picoseconds that it waits for what pins send there, not in stall */
 	uint32_t away;                 /* storages that wait in the host */
 	int64_t moved;                 /* bytes of them */
+	int64_t alone;                 /* with away: picoseconds that recomputation without the host takes at least */
 	bool capped;                   /* recompute=auto: the rest is known */
 	int64_t cap, replayed;         /* bytes: what it had to fit into, its peak in the order that it was chosen along */
 	int64_t bound;                 /* picoseconds: any plan of the cap takes so much more */
@@ -45,9 +46,9 @@ static inline int64_t fitted_stall(const struct fitted *fitted, int64_t waits)
 	return fitted->away > 0 && waits > fitted->pinned_stall ? waits - fitted->pinned_stall : 0;
 }
 
-/* The step with what the options ask for computed again: by recompute_apply(), or, where their mode is auto, what fits the cap less the margin. sharded: NULL
+/* The step with what the options ask for computed again: by recompute_apply(), or, where their mode is auto, what fits the cap less the wish's margin. sharded: NULL
  * where the graph is not of a device. A new reference, *fitted too; or NULL with *error. */
-struct graph *stage_fit(struct stage_context *stage, int64_t margin, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
 	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error);
 
 /* Everything that stage_fit() reads of a scenario beside pins: for times alone, and for what fits. */

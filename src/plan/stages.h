@@ -20,6 +20,7 @@ typedef enum status transform_witness(void *context, const char *step, const str
 /* What choices are asked for besides what the scenario says, by whoever compares plans (choose.h). Nothing changes it on its way down; all 0: nothing. */
 struct plan_wish {
 	int64_t margin;             /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0: they come to less */
+	bool alone;                 /* offload=on: recomputation sends nothing to the host by itself */
 	bool least;                 /* auto, where nothing else fits the cap: what minred finds */
 	enum { RIVALS_SOUGHT, RIVALS_NONE, RIVALS_ALONE } rivals;   /* auto: beside what the search finds others to plan; just that; an expert's and others, without the search */
 	uint32_t rival;             /* 0: what the strategy finds; else, from 1, one of the rivals of: */

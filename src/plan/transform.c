@@ -356,7 +356,7 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 	if (error_set(job->error, drop ? read_pins(job, activations, arena, &options) : fail_memory(job->error)) != OK)
 		return NULL;
 	fitted_release(job->fitted);
-	struct graph *graph = stage_fit(job->stage, job->wish->margin, job->graph, job->scenario, job->sharded, activations, &options, &job->fitted, job->error);
+	struct graph *graph = stage_fit(job->stage, job->wish, job->graph, job->scenario, job->sharded, activations, &options, &job->fitted, job->error);
 	if (graph && options.mode == RECOMPUTE_AUTO) {
 		job->fit_peak = job->fitted->replayed;
 		fit_notes(job->notes, job->fitted, job->wish->margin);
@@ -596,7 +596,7 @@ static struct key step_key(const struct step *step, const struct job *job)
 		if (step->knobs[i] == READS_PINS)
 			add_pins(&key, job->scenario);
 		else if (step->knobs[i] == READS_FIT)
-			fit_key_add(&key, job->scenario, job->wish->margin);
+			fit_key_add(&key, job->scenario, job->wish->margin), key_add(&key, job->wish->alone);
 		else if (step->knobs[i] == READS_TIMES)
 			fit_times_key_add(&key, job->scenario);
 		else if (step->knobs[i] == READS_PIPELINE)

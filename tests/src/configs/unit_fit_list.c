@@ -41,9 +41,10 @@ static void count(void *context, const struct fit_list *list)
 	seen->calls++;
 }
 
-Test(fit_list, every_row_planned_anew_is_the_same)
+/* At so many tenths of what the step needs. */
+static void check_rows(const char *model, int64_t tenths)
 {
-	struct graph *graph = fit_model("gpt", 2);
+	struct graph *graph = fit_model(model, 2);
 	struct planner planner = { .store = store_new() };
 	struct scenario scenario;
 	struct fit_list list, copy;
@@ -52,9 +53,9 @@ Test(fit_list, every_row_planned_anew_is_the_same)
 	uint32_t proved = 0;
 	scenario_init(&scenario);
 	struct plan *whole = plan_anew(graph, &scenario, "order=program");
-	cap(&scenario, plan_arena(whole) / 10 * 8);
+	cap(&scenario, plan_arena(whole) / 10 * tenths);
 	cr_assert_eq(fit_list_find(&planner, graph, &scenario, 2, &(struct fit_watch){ count, &seen }, &list, &error), OK, "%s", error.text);
-	cr_assert(!list.fits && list.fitting > 0);
+	cr_assert(!list.fits && list.fitting > 0, "%s", model);
 	cr_assert_geq(seen.calls, list.ways);
 	for (uint32_t i = 0; i < list.ways; i++) {
 		const struct fit_way *way = &list.way[i];
@@ -69,7 +70,7 @@ Test(fit_list, every_row_planned_anew_is_the_same)
 		}
 		plan_release(plan);
 	}
-	cr_assert_gt(proved, 0, "what no order of it keeps is not planned");
+	cr_assert(proved > 0 || strcmp(model, "gpt") != 0, "what no order of it keeps is not planned");
 	cr_assert_eq(fit_list_copy(&copy, &list), OK);
 	cr_assert(copy.ways == list.ways && copy.way != list.way);
 	fit_list_free(&copy);
@@ -79,6 +80,13 @@ Test(fit_list, every_row_planned_anew_is_the_same)
 	planner_done(&planner);
 	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fit_list, every_row_planned_anew_is_the_same)
+{
+	static const char *const models[] = { "gpt", "resnet", "llama" };
+	for (uint32_t i = 0; i < test_rounds(1, 3); i++)
+		check_rows(models[i], 8);
 }
 
 Test(fit_list, the_largest_batch_is_the_largest)
