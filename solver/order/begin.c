@@ -87,6 +87,27 @@ enum status order_run_alive(struct order_job *job)
 	return OK;
 }
 
+/* Forward and backward passes in program order, updates and communication wherever they free most. A list over all ops starts what runs again, whose operands are
+ * there, long before it is needed. */
+static enum status seed_between(struct order_job *job)
+{
+	const struct problem *problem = job->problem;
+	uint32_t *order = job->seed[SEED_BETWEEN] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
+	uint32_t *sequence = mem_alloc(problem->ops, sizeof *sequence), length = 0;
+	for (uint32_t i = 0; sequence && i < problem->ops; i++) {
+		enum phase phase = problem->phase[problem->program[i]];
+		if (phase != PHASE_UPDATE && phase != PHASE_COMMUNICATION)
+			sequence[length++] = problem->program[i];
+	}
+	enum status status = order && sequence ? order_greedy_beside(&job->model, sequence, length, order) : NO_MEMORY;
+	if (status == OK) {
+		order_job_offer(job, order, "updates between");
+		job->seed_peak[SEED_BETWEEN] = order_profile(&job->model, order, job->count, job->live);
+	}
+	mem_free(sequence);
+	return status;
+}
+
 /* All seeds, whatever the effort; they are kept for the repair. */
 enum status order_run_seeds(struct order_job *job)
 {
@@ -100,7 +121,7 @@ enum status order_run_seeds(struct order_job *job)
 		if (control_spend(&job->control, job->model.ops) && control_status(&job->control) == CANCELLED)
 			return CANCELLED;
 	}
-	return OK;
+	return seed_between(job);
 }
 
 static int compare_positions(const void *a, const void *b)

@@ -16,7 +16,15 @@ struct greedy {
 	struct order_tournament ready;
 	enum order_greedy_rule rule;
 	int64_t peak;
+	const uint32_t *sequence;  /* ops that run in this order among themselves; NULL: none */
+	uint32_t *place;           /* op -> its place there, or NONE */
+	uint32_t length, turn;     /* the place of the next of them */
 };
+
+static bool greedy_may(const struct greedy *greedy, uint32_t op)
+{
+	return greedy->walk.waiting[op] == 0 && (!greedy->sequence || greedy->place[op] == NONE || greedy->place[op] == greedy->turn);
+}
 
 static void greedy_put(struct greedy *greedy, uint32_t op)
 {
@@ -50,9 +58,13 @@ static void greedy_run(struct greedy *greedy, uint32_t op)
 	for (uint32_t i = 0; i < walk->changes; i++)
 		if (order_tournament_has(&greedy->ready, walk->changed[i]))
 			greedy_put(greedy, walk->changed[i]);
+	bool in_turn = greedy->sequence && greedy->place[op] != NONE;
+	greedy->turn += in_turn;
 	FOR_ROW(i, &model->succ, op)
-		if (walk->waiting[model->succ.item[i]] == 0)
+		if (greedy_may(greedy, model->succ.item[i]))
 			greedy_put(greedy, model->succ.item[i]);
+	if (in_turn && greedy->turn < greedy->length && greedy_may(greedy, greedy->sequence[greedy->turn]))
+		greedy_put(greedy, greedy->sequence[greedy->turn]);
 }
 
 /* Leaves are sorted by what each op would need if it ran first, which changes less than its need when ready. */
@@ -68,24 +80,44 @@ static enum status start_tournament(struct greedy *greedy, struct arena *arena)
 	return order_tournament_init(&greedy->ready, model->ops, need, arena);
 }
 
+static enum status greedy_all(struct greedy *greedy, const struct order_model *model, bool prefer_late, struct arena *arena, uint32_t *order)
+{
+	enum status status = order_walk_start(&greedy->walk, model, arena);
+	if (status == OK)
+		status = start_tournament(greedy, arena);
+	if (status != OK)
+		return status;
+	greedy->ready.late = prefer_late;
+	greedy->peak = greedy->walk.live;
+	for (uint32_t op = 0; op < model->ops; op++)
+		if (greedy_may(greedy, op))
+			greedy_put(greedy, op);
+	for (uint32_t i = 0; i < model->ops; i++) {
+		order[i] = greedy_take(greedy);
+		greedy_run(greedy, order[i]);
+	}
+	return OK;
+}
+
 enum status order_greedy(const struct order_model *model, enum order_greedy_rule rule, bool prefer_late, uint32_t *order)
 {
 	struct arena arena = { 0 };
 	struct greedy greedy = { .rule = rule };
-	enum status status = order_walk_start(&greedy.walk, model, &arena);
-	if (status == OK)
-		status = start_tournament(&greedy, &arena);
-	if (status == OK) {
-		greedy.ready.late = prefer_late;
-		greedy.peak = greedy.walk.live;
-		for (uint32_t op = 0; op < model->ops; op++)
-			if (greedy.walk.waiting[op] == 0)
-				greedy_put(&greedy, op);
-		for (uint32_t i = 0; i < model->ops; i++) {
-			order[i] = greedy_take(&greedy);
-			greedy_run(&greedy, order[i]);
-		}
-	}
+	enum status status = greedy_all(&greedy, model, prefer_late, &arena, order);
+	arena_free(&arena);
+	return status;
+}
+
+enum status order_greedy_beside(const struct order_model *model, const uint32_t *sequence, uint32_t length, uint32_t *order)
+{
+	struct arena arena = { 0 };
+	struct greedy greedy = { .rule = ORDER_GREEDY_LIST, .sequence = sequence, .length = length };
+	greedy.place = arena_alloc(&arena, model->ops, sizeof *greedy.place);
+	for (uint32_t op = 0; greedy.place && op < model->ops; op++)
+		greedy.place[op] = NONE;
+	for (uint32_t i = 0; greedy.place && i < length; i++)
+		greedy.place[sequence[i]] = i;
+	enum status status = greedy.place ? greedy_all(&greedy, model, false, &arena, order) : NO_MEMORY;
 	arena_free(&arena);
 	return status;
 }

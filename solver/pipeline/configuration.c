@@ -96,15 +96,35 @@ static int64_t transient_of(const struct config_model *model, const struct confi
 	return most;
 }
 
-/* A block's gradients while they wait for an update: reduced, or not cast yet. */
+/* A block's gradients while they wait for an update: reduced, or not cast yet. What isn't added up is reduced as soon as it is there, at stage 1 as well. */
 static int64_t waiting_of(const struct config *config, const struct block_cost *cost)
 {
 	int64_t sum = 0;
 	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
-		int64_t reduced = share(cost->states.gradient[class], config->zero >= 2 ? config_shards(config, class) : 1);
+		int64_t reduced = share(cost->states.gradient[class], config->zero >= 1 ? config_shards(config, class) : 1);
 		sum += reduced < cost->waiting[class] ? reduced : cost->waiting[class];
 	}
 	return sum;
+}
+
+/* The most that the update takes where gradients wait for it: blocks whose ops take more are updated later, when the gradients of others are gone.
+ * O(blocks x different sizes of what an update takes). */
+static int64_t update_most(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end)
+{
+	uint32_t group = config->zero >= 1 ? config->dp * config->cp * config->ep : 1;
+	int64_t most = 0;
+	for (int64_t takes = INT64_MAX, next; takes >= 0; takes = next) {
+		int64_t waiting = 0;
+		next = -1;
+		for (uint32_t b = begin; b < end; b++)
+			if (model->cost[b].update_transient < takes)
+				next = larger(next, model->cost[b].update_transient);
+			else if (model->joint)
+				waiting += waiting_of(config, &model->cost[b]);
+		if (takes < INT64_MAX)
+			most = larger(most, waiting + share(takes, group));
+	}
+	return most;
 }
 
 /* Where gradients aren't added up: of the moments when a block works, and of the update, the fullest. Gradients of the blocks behind are there if all updates
@@ -112,7 +132,7 @@ static int64_t waiting_of(const struct config *config, const struct block_cost *
 static void fullest_moment(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end,
 	struct rank_memory *memory)
 {
-	int64_t most = -1, left = memory->activations, gradients = 0, update = 0;
+	int64_t most = -1, left = memory->activations, gradients = 0, update = update_most(model, config, begin, end);
 	for (uint32_t b = end; b-- > begin;) {
 		int64_t working = working_of(&model->cost[b], config, overheads);
 		if (left + working + gradients > most) {
@@ -123,12 +143,11 @@ static void fullest_moment(const struct config_model *model, const struct config
 		}
 		gradients += model->joint ? waiting_of(config, &model->cost[b]) : 0;
 		left -= model->cost[b].saved - (overheads->small ? 0 : model->cost[b].saved_small);
-		update = larger(update, share(model->cost[b].update_transient, config->zero >= 1 ? config->dp * config->cp * config->ep : 1));
 	}
-	if (gradients + update > most) {
+	if (update > most) {
 		memory->activations = 0;
-		memory->transient = update;
-		memory->gradients = gradients;
+		memory->gradients = gradients < update ? gradients : update;
+		memory->transient = update - memory->gradients;
 	}
 }
 

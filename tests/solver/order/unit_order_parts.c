@@ -147,6 +147,52 @@ Test(order_parts, lpmf_takes_the_same_ops_as_a_plain_scan)
 	}
 }
 
+/* The ready op that grows least what is alive, then the one with most successors; those of the sequence in turn. */
+static void slow_list(const struct problem *problem, const struct order_model *model, const uint32_t *sequence, uint32_t length, uint32_t *order)
+{
+	uint32_t state = 0, turn = 0;
+	for (uint32_t n = 0; n < problem->ops; n++) {
+		uint32_t best = NONE;
+		int64_t best_growth = 0;
+		for (uint32_t op = 0; op < problem->ops; op++) {
+			bool may = ready_in(problem, state, op);
+			for (uint32_t i = turn + 1; i < length; i++)
+				may &= sequence[i] != op;
+			int64_t growth = may ? state_bytes(problem, state | 1u << op) : 0;
+			bool more = best != NONE && growth == best_growth && csr_length(&model->succ, op) > csr_length(&model->succ, best);
+			if (may && (best == NONE || growth < best_growth || more)) {
+				best = op;
+				best_growth = growth;
+			}
+		}
+		order[n] = best;
+		state |= 1u << best;
+		turn += turn < length && sequence[turn] == best;
+	}
+}
+
+Test(order_parts, a_list_beside_a_sequence_takes_the_same_ops_as_a_plain_scan)
+{
+	for (uint64_t round = 0; round < 1000; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		struct problem problem;
+		struct arena arena = { 0 };
+		struct order_model model;
+		uint32_t order[16], expected[16], sequence[16], length = 0;
+		cr_assert(random_problem(&state, 1 + random_below(&state, 12), &problem));
+		cr_assert_eq(order_model_of(&problem, &arena, &model), OK);
+		for (uint32_t i = 0; i < problem.ops; i++)
+			if (random_below(&state, 2))
+				sequence[length++] = problem.program[i];
+		cr_assert_eq(order_greedy_beside(&model, sequence, length, order), OK);
+		cr_assert_eq(order_keeps_dependencies(&model, order), OK);
+		slow_list(&problem, &model, sequence, length, expected);
+		cr_assert_arr_eq(order, expected, problem.ops * sizeof *order, "seed %lu", seed);
+		arena_free(&arena);
+		problem_free(&problem);
+	}
+}
+
 /* ---- exact search ---------------------------------------------------------------------------- */
 
 Test(order_parts, exact_search_finds_the_optimum_in_both_directions)
