@@ -97,6 +97,8 @@ static void pipeline_boxes(const struct timetable *timetable, double least, box_
 
 /* ---- the schedule -------------------------------------------------------------------------------------------------------------- */
 
+#define CHUNKS 8u   /* of a rank, that are told apart here; what is behind counts as the last */
+
 struct figure {
 	struct canvas canvas;
 	const struct timetable *timetable;
@@ -104,24 +106,31 @@ struct figure {
 	bool measuring;          /* finds only what is there */
 	bool numbered;           /* some slot has its microbatch's number */
 	uint32_t rank;           /* whose slots `numbers` is of */
-	double numbers[PIPELINE_PARTS]; /* size of the numbers in a part's slots; 0: some have no room, so none has one */
+	double numbers[PIPELINE_PARTS][CHUNKS]; /* size of the numbers in a part's slots of a chunk; 0: some have no room, so none has one */
 	double row;              /* height of a rank */
 	double memory_top, bytes;/* the lower plot's upper edge, and what it stands for */
 	int64_t limit;
 	bool there[PIPELINE_PARTS];
 };
 
-/* A rank's slots of a part have numbers if all have room: the reader needn't guess which are left out. */
+static double *number_size(struct figure *figure, const struct pipeline_slot *slot)
+{
+	uint32_t chunk = slot->piece / (figure->timetable->ranks ? figure->timetable->ranks : 1);
+	return &figure->numbers[part_of_pass[slot->pass]][chunk < CHUNKS ? chunk : CHUNKS - 1];
+}
+
+/* A rank's slots of a part, in one chunk, have numbers if all have room: the reader needn't guess which are left out. Another chunk has other layers, and other widths. */
 static void size_numbers(struct figure *figure, uint32_t rank, double high)
 {
 	const struct timetable *timetable = figure->timetable;
 	char number[16];
 	figure->rank = rank;
 	for (int part = 0; part < PIPELINE_PARTS; part++)
-		figure->numbers[part] = high < CANVAS_SMALL ? 0 : high < SMALL + 2 ? CANVAS_SMALL : SMALL;
+		for (uint32_t chunk = 0; chunk < CHUNKS; chunk++)
+			figure->numbers[part][chunk] = high < CANVAS_SMALL ? 0 : high < SMALL + 2 ? CANVAS_SMALL : SMALL;
 	for (uint32_t i = 0; i < timetable->slots; i++) {
 		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
-		double wide = figure->span * (double)(slot->end - slot->begin) / (double)(timetable->time > 0 ? timetable->time : 1), *size = &figure->numbers[part_of_pass[slot->pass]];
+		double wide = figure->span * (double)(slot->end - slot->begin) / (double)(timetable->time > 0 ? timetable->time : 1), *size = number_size(figure, slot);
 		snprintf(number, sizeof number, "%u", slot->microbatch);
 		while (*size >= CANVAS_SMALL && wide < canvas_text_width(*size, number) + 1)
 			*size -= 1;
@@ -141,7 +150,7 @@ static void draw_box(void *context, double x, double y, double width, double hei
 		top = figure->top + figure->row * ((double)(int)y + 0.1 + 0.8 * (y - (double)(int)y));
 	if (slot && figure->rank != (uint32_t)y)
 		size_numbers(figure, (uint32_t)y, high);
-	double size = slot ? figure->numbers[part] : 0;
+	double size = slot ? *number_size(figure, slot) : 0;
 	figure->numbered |= size > 0;
 	if (figure->measuring)
 		return;
