@@ -493,7 +493,7 @@ static enum status search_all(struct solving *solving)
 	bool added = false;
 	begin_part(solving, 3);
 	if (solving->plan->impossible) {          /* what is lowest is shown, not searched for */
-		solving->solver->search.end = solving->control->ticks + solving->ticks / 8;
+		solving->solver->search.end = solving->control->ticks + solving->ticks / 32;
 		on_base(solving, 0, false);
 		return search->status;
 	}

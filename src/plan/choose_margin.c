@@ -189,14 +189,15 @@ static struct plan *try_keeping(const struct planning *planning, struct plan *pl
 	return better ? kept : plan;
 }
 
-/* offload=on where storages went to the host, and recomputation without it may take less time than the plan does: that, planned as well. Takes the plan over. */
+/* offload=on where storages went to the host, and recomputation without it may take less time than the plan does, which waits for copies longer than was counted with
+ * when the two were compared: that, planned as well. Takes the plan over. */
 static struct plan *try_alone(const struct planning *planning, struct plan *plan, bool quick, uint32_t *compared)
 {
 	int64_t budget = scenario_budget(planning->scenario);
 	const struct fitted *fitted = plan->transformed->fitted;
 	struct plan_wish wish = { .alone = true };
 	if (quick || plan->limited || planning->error->status != OK || !fitted || fitted->away == 0 || plan->transformed->pipelined
-	    || (plan_needs(plan) <= budget && fitted->alone >= plan_extra_time(plan)))
+	    || (plan_needs(plan) <= budget && (plan_extra_time(plan) <= fitted->extra || plan_extra_time(plan) <= fitted->alone)))
 		return plan;
 	struct plan *first = plan_once(planning, &wish, false), *alone = first ? refine(planning, first, true, false, compared) : NULL;
 	bool better = alone && is_better(alone, plan, budget);

@@ -318,7 +318,7 @@ static enum status find_both(struct both *both, struct fit_solver *solver)
 {
 	struct fitted *fitted = both->fitted;
 	enum status status = bound_both(both->stage, both->cap, solver, fitted, both->error);
-	if (status == OK && both->alone)
+	if (status == OK && (both->alone || fitted->impossible))    /* proved: nothing fits, and what is lowest is shown */
 		return try_away(both, fitted->step);
 	for (int round = 0; round < AGAIN && status == OK; round++) {
 		struct graph *away = round == 0 ? offload_choose(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, solver, both->cap, both->error)
