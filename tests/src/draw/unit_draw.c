@@ -150,11 +150,13 @@ Test(draw, hops_count_data_dependencies)
 
 static struct plan *plan_of(struct graph *graph, struct store *store)
 {
-	struct planner planner = { .store = store };
+	static struct rules *rules;    /* read once, for all plans of a test */
+	struct planner planner = { .store = store, .rules = rules };
 	struct scenario scenario;
 	struct error error;
 	scenario_init(&scenario);
 	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_QUICK, &error);
+	rules = planner.rules;
 	cr_assert_not_null(plan, "%s", error.text);
 	return plan;
 }
