@@ -348,7 +348,7 @@ Test(execute, recomputed_and_offloaded_steps_give_the_same_results_to_the_bit)
 {
 	struct rules *rules = rules_new();
 	uint64_t random = test_seed();
-	uint32_t rounds = test_rounds(2, 250), played = 0, copies = 0, moved = 0;
+	uint32_t rounds = test_rounds(1, 250), played = 0, copies = 0, moved = 0;
 	for (size_t m = 0; m < TINY; m++) {
 		struct graph *step = tiny_step(m);
 		double **result = mem_alloc(step->tensors, sizeof *result);

@@ -219,7 +219,7 @@ static void compare(const struct tiny *tiny, int64_t cap, struct tally *tally, u
 Test(fit_oracle, no_bound_is_above_the_optimum_and_no_plan_below)
 {
 	struct tally tally = { 0 };
-	for (uint64_t round = 0; round < test_rounds(20, 300); round++) {
+	for (uint64_t round = 0; round < test_rounds(12, 300); round++) {
 		uint64_t seed = test_seed() + round, random = seed;
 		struct tiny tiny;
 		make_tiny(&tiny, &random, 3 + (uint32_t)(random_next(&random) % (round % 10 == 0 ? MOST_FORWARD - 2 : 5)));
