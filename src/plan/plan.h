@@ -5,7 +5,6 @@
  *     verdict         whether it fits its device
  *     results         what transforming, ordering and laying out a graph return
  *     planner         a run: rules and store
- *     least           whether any plan can keep the cap, by bounds alone
  *     choose_schedule schedule=auto: a plan of every schedule that may be the best
  *     choose          which of several plans is better; the candidates that are asked for
  *     choose_margin   how much of the cap is left to order and layout

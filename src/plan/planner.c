@@ -3,20 +3,63 @@
 #include "planner.h"
 #include "src/read/rules_file.h"
 
-struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
+/* What every run begins with: rules, store, pins that the graph knows. False: error says why. */
+static bool start(struct planner *planner, const struct graph *input, const struct scenario *scenario, enum planner_depth depth, struct stage_context *stage,
 	struct error *error)
 {
 	if (!planner->rules && !(planner->rules = rules_load(planner->rules_file, error)))
-		return NULL;
-	struct stage_context stage = { .store = planner->store, .control = &planner->control, .rules = planner->rules,
+		return false;
+	*stage = (struct stage_context){ .store = planner->store, .control = &planner->control, .rules = planner->rules,
 		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
 	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
+	return error_set(error, check_pins(input, scenario, error)) == OK;
+}
+
+struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
+	struct error *error)
+{
+	struct stage_context stage;
 	struct planning planning = { &stage, input, scenario, error };
-	if (error_set(error, check_pins(input, scenario, error)) != OK)
+	if (!start(planner, input, scenario, depth, &stage, error))
 		return NULL;
 	if (has_free_schedule(scenario))
 		return choose_schedule(&planning, depth == PLAN_QUICK);
 	return depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_plan(&planning, NULL);
+}
+
+/* The bound on any order, by the heuristics' run. */
+static enum status bound_order(const struct scenario *scenario, struct control *control, struct least *least, struct error *error)
+{
+	struct problem problem;
+	struct order_result result = { 0 };
+	if (scenario_problem(least->transformed->graph, scenario, &problem, error) != OK)
+		return error->status;
+	enum status status = order_quick(&problem, control, &result);
+	least->bytes = result.proof.bound;
+	least->above = status == OK && least->bytes > scenario_budget(scenario);
+	order_result_free(&result);
+	problem_free(&problem);
+	return status == LIMIT ? OK : error_set(error, status);
+}
+
+enum status planner_least(struct planner *planner, struct graph *input, const struct scenario *scenario, struct least *least, struct error *error)
+{
+	struct stage_context stage;
+	*least = (struct least){ 0 };
+	if (!start(planner, input, scenario, PLAN_COMPLETE, &stage, error) || scenario->value[K_devices] > 1)
+		return error->status;
+	struct plan_wish wish = first_wish(scenario);
+	least->transformed = stage_transform(&stage, input, scenario, &wish, false, error);
+	if (!least->transformed)
+		return error->status;
+	const struct fitted *fitted = least->transformed->fitted;
+	if (least->transformed->pipelined || least->transformed->sharded)
+		return OK;
+	if (!fitted || !fitted->capped)
+		return bound_order(scenario, &planner->control, least, error);
+	least->above = fitted->impossible;
+	least->bytes = fitted->certificate.bytes;
+	return OK;
 }
 
 void planner_done(struct planner *planner)

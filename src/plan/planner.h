@@ -1,4 +1,4 @@
-/* planner.h: graph and scenario in, plan out: runs the stages that a change touched, takes the rest from the store. */
+/* planner.h: graph and scenario in, plan out: runs the stages that a change touched, takes the rest from the store. Or, by bounds alone, whether any plan keeps the cap. */
 #ifndef TIDEMARK_PLAN_PLANNER_H
 #define TIDEMARK_PLAN_PLANNER_H
 
@@ -27,5 +27,17 @@ void planner_done(struct planner *planner);
  * A cancelled run that has a plan returns it with limited set. */
 struct plan *planner_run(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum planner_depth depth,
 	struct error *error);
+
+/* ---- by bounds alone -------------------------------------------------------------------- */
+
+struct least {
+	struct transformed *transformed; /* a new reference, or NULL where nothing was looked at */
+	bool above;                /* proved: no plan of the scenario keeps the cap */
+	int64_t bytes;             /* with above: what every plan needs at least */
+};
+
+/* Of a step on one device: what no order of it is below; with recompute=auto what no recomputation is. Nothing is ordered or laid out, and what is transformed is in
+ * the planner's store for planner_run(). The scenario must have a cap. OK, also where nothing is proved; else the status as planner_run()'s. Release least->transformed in any case. */
+enum status planner_least(struct planner *planner, struct graph *input, const struct scenario *scenario, struct least *least, struct error *error);
 
 #endif
