@@ -247,6 +247,9 @@ enum status fit_base_of(const struct fit_step *step, const uint32_t *order, stru
 	find_outer(base);
 	find_gaps(base);
 	base->window = find_window(base);
+	base->fingerprint = 1;
+	for (uint32_t i = 0; i < step->ops; i++)
+		base->fingerprint = hash_join(base->fingerprint, base->order[i]);
 	return find_dominated(base) && list_readers(base) ? OK : NO_MEMORY;
 }
 

@@ -7,6 +7,7 @@
 struct fit_base {
 	const struct fit_step *step;
 	uint32_t *order, *position; /* [ops] */
+	uint64_t fingerprint;      /* of the order */
 	/* Of droppable storages, positions in the order; NONE: there is none. */
 	uint32_t *made, *last_forward; /* [storages] */
 	uint32_t *first_read, *last_read; /* [storages] by ops after the pass */

@@ -18,8 +18,13 @@ enum status fit_replay_new(const struct fit_step *step, struct fit_replay *repla
 	replay->needed = arena_alloc(arena, step->storages, sizeof *replay->needed);
 	replay->late = arena_alloc(arena, step->storages, sizeof *replay->late);
 	replay->loose = arena_alloc(arena, step->storages, sizeof *replay->loose);
-	bool fine = replay->profile && replay->current && replay->version && replay->seed && replay->when && replay->needed
+	replay->prefix.current = arena_alloc(arena, step->storages, sizeof *replay->prefix.current);
+	replay->out = arena_alloc(arena, step->storages, sizeof *replay->out);
+	bool fine = replay->profile && replay->out && replay->current && replay->prefix.current && replay->version && replay->seed && replay->when && replay->needed
 		&& replay->late && replay->loose;
+	for (uint32_t s = 0; s < step->storages && fine; s++)
+		if (step->graph->storage[s].live_out)
+			replay->out[replay->outs++] = s;
 	return fine ? OK : NO_MEMORY;
 }
 
@@ -32,6 +37,7 @@ void fit_replay_free(struct fit_replay *replay)
 	mem_free(replay->stack);
 	mem_free(replay->born);
 	mem_free(replay->died);
+	mem_free(replay->prefix.instance);
 	arena_free(&replay->arena);
 }
 
@@ -184,6 +190,27 @@ static uint32_t push_reads(struct play *play, uint32_t op, uint32_t depth)
 	return depth;
 }
 
+/* Dropped storages that ops after the pass need, directly or through ops that run again. */
+static void find_needed(struct play *play)
+{
+	const struct fit_step *step = play->step;
+	bool *needed = play->replay->needed;
+	for (uint32_t s = 0; s < step->storages; s++)
+		needed[s] = step->saved[s] && anew(play, s);
+	for (uint32_t op = step->ops; op-- > 0;) {
+		bool again = false;
+		if (!step->forward[op] || step->view[op])
+			continue;
+		FOR_ROW(i, &step->makes, op)
+			again |= needed[step->makes.item[i]];
+		FOR_ROW(i, &step->changes, op)
+			again |= needed[step->changes.item[i]];
+		FOR_ROW(i, &step->reads, op)
+			needed[step->reads.item[i]] |= again && anew(play, step->reads.item[i]);
+	}
+	play->replay->sought = true;
+}
+
 /* Pushes the results of ops that read what the op is about to overwrite and that will be wanted. */
 static uint32_t push_before(struct play *play, uint32_t op, uint32_t depth)
 {
@@ -192,6 +219,8 @@ static uint32_t push_before(struct play *play, uint32_t op, uint32_t depth)
 		uint32_t reader = step->before.item[i];
 		FOR_ROW(j, &step->makes, reader) {
 			uint32_t storage = step->makes.item[j];
+			if (!play->replay->sought)
+				find_needed(play);
 			bool now = play->state[storage] < FIT_AGAIN;   /* what is written for every reader will be, with what it reads */
 			if (anew(play, storage) && now && play->replay->needed[storage] && play->replay->version[storage] == 0)
 				depth = push(play->replay, depth, storage, 1);
@@ -249,26 +278,6 @@ static void forget_loose(struct play *play)
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------------------------- */
-
-/* Dropped storages that ops after the pass need, directly or through ops that run again. */
-static void find_needed(struct play *play)
-{
-	const struct fit_step *step = play->step;
-	bool *needed = play->replay->needed;
-	for (uint32_t s = 0; s < step->storages; s++)
-		needed[s] = step->saved[s] && anew(play, s);
-	for (uint32_t op = step->ops; op-- > 0;) {
-		bool again = false;
-		if (!step->forward[op] || step->view[op])
-			continue;
-		FOR_ROW(i, &step->makes, op)
-			again |= needed[step->makes.item[i]];
-		FOR_ROW(i, &step->changes, op)
-			again |= needed[step->changes.item[i]];
-		FOR_ROW(i, &step->reads, op)
-			needed[step->reads.item[i]] |= again && anew(play, step->reads.item[i]);
-	}
-}
 
 /* Copies of what is kept for other microbatches. */
 static int64_t copies_of(const struct play *play)
@@ -328,7 +337,7 @@ static void reset(struct fit_replay *replay)
 {
 	const struct fit_step *step = replay->step;
 	replay->valid = true;
-	replay->failed = false;
+	replay->failed = replay->sought = false;
 	replay->extra = 0;
 	replay->length = replay->looses = 0;
 	replay->instances = 0;
@@ -340,17 +349,52 @@ static void reset(struct fit_replay *replay)
 		memset(replay->late, 0, step->storages * sizeof *replay->late);
 }
 
+/* Nothing runs again before the first op after the pass, and what is dropped goes after its last reader: until there all states are alike. */
+static void keep_prefix(struct fit_replay *replay, const struct fit_base *base, uint32_t actives)
+{
+	struct fit_prefix *prefix = &replay->prefix;
+	if (replay->failed || !mem_reserve(&prefix->instance, &prefix->room, replay->instances, sizeof *prefix->instance)) {
+		replay->failed = true;
+		return;
+	}
+	if (replay->instances > 0)
+		memcpy(prefix->instance, replay->instance, replay->instances * sizeof *prefix->instance);
+	memcpy(prefix->current, replay->current, replay->step->storages * sizeof *prefix->current);
+	prefix->order = base->fingerprint;
+	prefix->actives = actives;
+	prefix->length = replay->length;
+	prefix->instances = replay->instances;
+}
+
+/* Begins with what an earlier play along the same order left; returns how many active ops that are. What they wrote into run, at, stays and when is still there. */
+static uint32_t take_prefix(struct fit_replay *replay, const struct fit_base *base)
+{
+	const struct fit_prefix *prefix = &replay->prefix;
+	if (prefix->order != base->fingerprint)
+		return 0;
+	if (prefix->instances > 0)
+		memcpy(replay->instance, prefix->instance, prefix->instances * sizeof *prefix->instance);
+	memcpy(replay->current, prefix->current, replay->step->storages * sizeof *prefix->current);
+	replay->length = prefix->length;
+	replay->instances = prefix->instances;
+	return prefix->actives;
+}
+
 static enum status play_states(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state, bool all)
 {
 	const struct fit_step *step = replay->step;
 	struct play play = { replay, step, base, state, all, 0 };
-	uint32_t count = all ? step->ops : base->actives;
+	uint32_t count = all ? step->ops : base->actives, begin = 0;
 	reset(replay);
-	if (step->in_place)
-		find_needed(&play);
-	for (uint32_t i = 0; i < count && replay->valid && !replay->failed; i++) {
+	if (!all)
+		begin = take_prefix(replay, base);
+	if (begin == 0)
+		replay->prefix.order = 0;
+	for (uint32_t i = begin; i < count && replay->valid && !replay->failed; i++) {
 		play.position = all ? i : base->active[i];
 		uint32_t op = base->order[play.position];
+		if (!step->forward[op] && !all && replay->prefix.order == 0)
+			keep_prefix(replay, base, i);
 		if (!step->forward[op])
 			bring_back(&play, op);
 		run(&play, op, false);
@@ -360,9 +404,9 @@ static enum status play_states(struct fit_replay *replay, const struct fit_base 
 	replay->ticks += replay->length + replay->instances;
 	if (replay->failed)
 		return NO_MEMORY;
-	for (uint32_t s = 0; s < step->storages; s++)
-		if (step->graph->storage[s].live_out && replay->current[s] != NONE && replay->length > 0)
-			replay->instance[replay->current[s]].last = replay->length;   /* what runs behind the sequence's last op has it too */
+	for (uint32_t i = 0; i < replay->outs; i++)
+		if (replay->current[replay->out[i]] != NONE && replay->length > 0)
+			replay->instance[replay->current[replay->out[i]]].last = replay->length;   /* what runs behind the sequence's last op has it too */
 	return measure(&play);
 }
 

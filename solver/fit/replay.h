@@ -29,11 +29,21 @@ struct fit_replay {
 	uint32_t *when;            /* [ops] position in the sequence of its first run */
 	bool *late;                /* [storages] something after the pass, or that runs again, touches it: where there are copies */
 	bool *needed;              /* [storages] in the closure of what is read after the pass */
+	bool sought;               /* needed is of these states */
+	uint32_t *out, outs;       /* storages that are there after the step */
 	uint32_t *loose, looses;   /* storages to be forgotten after this op unless read again soon */
 	struct fit_want { uint32_t storage, version; } *stack;
 	size_t stack_room;
 	int64_t *born, *died;      /* [length + 2] */
 	size_t born_room, died_room;
+	/* What the first ops of the pass leave, up to the first one after it: the same for all states along an order. */
+	struct fit_prefix {
+		uint64_t order;            /* fit_base.fingerprint; 0: there is none */
+		uint32_t actives, length;  /* of the base that are in it; of the sequence */
+		struct fit_instance *instance;
+		size_t instances, room;
+		uint32_t *current;         /* [storages] */
+	} prefix;
 	bool failed;               /* out of memory */
 	struct arena arena;
 };
