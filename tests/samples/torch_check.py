@@ -29,7 +29,7 @@ from torch_steps import with_loss
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
 STEPS = ["gan", "unet", "diffusion", "lora", "transformer", "checkpointed", "tied", "unused", "spectral", "clipped", "scaled",
-         "accumulated", "gru", "complex_fft", "embedding_bag", "transposed", "upsampled", "scheduled", "foreach_adam", "keep_gradients"]
+         "accumulated", "gru", "packed", "lstm", "complex_fft", "embedding_bag", "transposed", "upsampled", "scheduled", "foreach_adam", "keep_gradients"]
 
 
 def make(name):

@@ -263,6 +263,41 @@ def gru():
     return Recurrent(), (torch.randn(8, 20, 32),)
 
 
+class Packed(nn.Module):
+    """Sequences of several lengths."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru, self.out = nn.GRU(16, 24, bidirectional=True), nn.Linear(48, 10)
+
+    def forward(self, x):
+        packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([3, 6, 5, 1]), enforce_sorted=False)
+        y, _ = nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0])
+        return self.out(y).pow(2).mean()
+
+
+def packed():
+    """A recurrent network on a packed sequence."""
+    return Packed(), (torch.randn(6, 4, 16),)
+
+
+class Lstm(nn.Module):
+    """An LSTM, which is a kernel of oneDNN where the processor has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.lstm, self.out = nn.Embedding(50, 24), nn.LSTM(24, 40, 2, bidirectional=True), nn.Linear(80, 50)
+
+    def forward(self, ids):
+        y, (hidden, cell) = self.lstm(self.embedding(ids))
+        return F.cross_entropy(self.out(y).flatten(0, 1), ids.flatten()) + hidden.mean() + cell.mean()
+
+
+def lstm():
+    """A recurrent network whose kernel keeps a workspace."""
+    return Lstm(), (torch.randint(0, 50, (20, 4)),)
+
+
 class Spectrum(nn.Module):
     """A filter in the frequency domain."""
 

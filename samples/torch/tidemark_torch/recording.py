@@ -28,6 +28,8 @@ from .initial import set_values
 from .kept import Kept
 from .memory import PERSISTENT, Memory, geometry
 from .modules import Modules, Optimizers
+from .packed import follow_padding, pack
+from .shapes import SHAPES
 from .values import ANSWERS, UNKNOWN, Values
 from .workspace import Meter
 
@@ -83,19 +85,6 @@ def local(tensor):
 def value_like(value, tensor):
     """A fake tensor of a value's shape, on a fake tensor's device."""
     return tensor.new_empty(value.shape, dtype=value.dtype)
-
-
-def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
-    """The shape of aten._grouped_mm's result, also for types that only its CPU kernel has."""
-    rows, columns = a.shape[-2], b.shape[-1]
-    if a.dim() == 2 and b.dim() == 2:
-        shape = (offs.shape[0], rows, columns)
-    else:
-        shape = (a.shape[0], rows, columns) if a.dim() == 3 and b.dim() == 3 else (rows, columns)
-    return a.new_empty(shape, dtype=out_dtype or a.dtype)
-
-
-SHAPES = {aten._grouped_mm.default: grouped_mm} if hasattr(aten, "_grouped_mm") else {}
 
 
 def copy_fake(tensor, memo):
@@ -208,7 +197,7 @@ class Recorder(TorchDispatchMode):
             if original.numel() <= LARGEST_DATA and not original.requires_grad:
                 with _disable_current_modes():
                     self.values.keep(fake, original.detach().cpu().clone())
-            few = original.numel() <= LARGEST_DATA and original.numel() * original.element_size() == storage.record["bytes"]
+            few = storage.from_start and original.numel() <= LARGEST_DATA and original.numel() * original.element_size() == storage.record["bytes"]
             if few and not original.is_floating_point() and not original.is_complex() and original.is_contiguous():
                 with _disable_current_modes():
                     storage.record["data"] = original.detach().reshape(-1).tolist()
@@ -321,13 +310,21 @@ class Recorder(TorchDispatchMode):
             return self.lift(function, args, kwargs)
         args, kwargs = tree_map_only(torch.Tensor, self.fake, (args, kwargs))
         if self.paused:
-            return self.run(function, args, kwargs)
+            return self.as_read(function, self.run(function, args, kwargs))
         if function in SAME_TENSOR:
             result = function(*args, **kwargs)
             if not self.real and self.values.get(args[0]) is not None:
                 self.values.keep(result, self.values.get(args[0]))
             return result
-        return self.follow(function, args, kwargs)
+        return self.as_read(function, self.follow(function, args, kwargs))
+
+    def as_read(self, function, result):
+        """The result as the step gets it: PyTorch's recurrent layers read the sizes of a packed sequence's steps from memory."""
+        if self.real or function is not aten._pack_padded_sequence.default:
+            return result
+        sizes = self.values.get(result[1])
+        self.twins[id(sizes)] = sizes, result[1]
+        return result[0], sizes
 
     def fake(self, tensor):
         """The fake tensor that stands for a real one."""
@@ -369,6 +366,8 @@ class Recorder(TorchDispatchMode):
         if function is aten._local_scalar_dense.default and self.memory.find(args[0]) is not None and \
                 self.memory.find(args[0]).hint is not None:
             return self.hints.item(args[0])
+        if function is aten._pack_padded_sequence.default:
+            return pack(self, *args)
         try:
             return SHAPES.get(function, function)(*args, **kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
@@ -631,6 +630,7 @@ class capture:
             self.stack.callback(handle.remove)
         self.stack.enter_context(quiet_propagation(recorder))
         self.stack.enter_context(patched(torch.UntypedStorage, "resize_", follow_resizes(recorder)))
+        self.stack.enter_context(patched(torch._VF, "_pad_packed_sequence", follow_padding(recorder, torch._VF._pad_packed_sequence)))
         self.stack.enter_context(patched(torch.amp.GradScaler, "_lazy_init_scale_growth_tracker", recorder.kept.scaler_hook()))
         recorder.memory.bury(0)
         self.stack.enter_context(recorder)

@@ -99,9 +99,11 @@ def find_function(name, op):
     packet, _, overload = rest.rpartition(".")
     if namespace == "torchvision":
         import torchvision  # noqa: F401, registers its ops
-    return getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+    function = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+    return torch.enable_grad()(function) if packet in TRAINING else function
 
 
+TRAINING = ("mkldnn_rnn_layer",)  # keeps nothing for its backward pass where gradients are off
 MOVES = ("tidemark.offload", "tidemark.fetch")
 
 
