@@ -6,6 +6,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     fit         a cap in, a plan and its bound out
+ *     solver      what caps share
  *     curve       several caps, a pool of plans
  *     step        what of a step can be dropped, and what makes and reads it
  *     network     what to keep at given prices: a minimum cut
@@ -56,6 +57,7 @@ struct fit_options {
 #define FIT_EFFORT_DEFAULT UINT64_C(40000000)
 
 #define FIT_BASES 6
+#define FIT_OWN_BASES 2
 
 struct fit_solver {
 	struct fit_step step;
@@ -84,7 +86,11 @@ struct fit_plan {
 
 /* What caps share: the step, its networks, its orders. OK or NO_MEMORY. Free with fit_solver_free() in any case. */
 enum status fit_solver_new(const struct fit_input *input, struct fit_solver *solver);
+/* The same for replays and duals along the own orders alone: without bounds, which fit_bound(), fit_solve() and fit_curve() need. */
+enum status fit_solver_begin(const struct fit_input *input, struct fit_solver *solver);
 void fit_solver_free(struct fit_solver *solver);
+/* One more base order [ops], in the last one's place where there are FIT_BASES. False: out of memory. */
+bool fit_add_base(struct fit_solver *solver, const uint32_t *order);
 
 /* The fastest plan found under the cap. OK, also where none was found; CANCELLED, NO_MEMORY. The result depends on the input, the cap and the options
  * alone. Free with fit_plan_free() in any case. */

@@ -313,19 +313,39 @@ static bool alone_may_win(struct both *both, struct fit_solver *solver, enum sta
 	return fitted->replayed > both->cap || fitted->alone < fitted->extra;
 }
 
+/* Whether the cap keeps the step as it is. */
+static enum status fits_kept(struct fit_solver *solver, int64_t cap, bool *kept)
+{
+	uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
+	enum status status = keep ? OK : NO_MEMORY;
+	for (uint32_t s = 0; s < solver->step.storages && keep; s++)
+		keep[s] = solver->step.droppable[s] && solver->step.fixed[s] == FIT_DROPPED ? FIT_HOLD : FIT_KEEP;
+	for (uint32_t b = 0; b < solver->bases && status == OK && !*kept; b++) {
+		status = fit_play(&solver->replay, &solver->base[b], keep);
+		*kept = status == OK && solver->replay.peak <= cap;
+	}
+	mem_free(keep);
+	return status;
+}
+
 /* Storages in the host, and recomputation of the step that is left; then again with the windows that fit what runs again. The bound is over plans that do both. */
 static enum status find_both(struct both *both, struct fit_solver *solver)
 {
 	struct fitted *fitted = both->fitted;
+	bool kept = false;
 	enum status status = bound_both(both->stage, both->cap, solver, fitted, both->error);
-	if (status == OK && (both->alone || fitted->impossible))    /* proved: nothing fits, and what is lowest is shown */
+	status = status == OK && fitted->bound == 0 ? error_set(both->error, fits_kept(solver, both->cap, &kept)) : status;
+	if (status == OK && (both->alone || kept || fitted->impossible))    /* proved: nothing fits, and what is lowest is shown */
 		return try_away(both, fitted->step);
+	uint64_t tried = 0;
 	for (int round = 0; round < AGAIN && status == OK; round++) {
 		struct graph *away = round == 0 ? offload_choose(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, solver, both->cap, both->error)
-			: offload_again(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, &solver->step, both->graph, round == 1 ? NONE : fitted->certificate.op, both->error);
-		status = away ? try_away(both, away) : both->error->status;
+			: offload_again(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, &solver->step, both->graph, NONE, both->error);
+		bool same = away && round > 0 && away->fingerprint == tried;     /* the windows fit what runs again: it would be the same plan */
+		tried = away ? away->fingerprint : 0;
+		status = same ? OK : away ? try_away(both, away) : both->error->status;
 		graph_release(away);
-		if (fitted->away == 0 || fitted->extra - fitted->bound <= fitted->total / 2000)
+		if (same || fitted->away == 0 || fitted->extra - fitted->bound <= fitted->total / 2000)
 			break;
 	}
 	if (status == OK && fitted->away > 0 && !fitted->impossible && alone_may_win(both, solver, &status))

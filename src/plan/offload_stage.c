@@ -61,7 +61,7 @@ int64_t host_stall(const struct graph *graph, const struct scenario *scenario, c
 static enum status judge(const struct choosing *choosing, struct fitted *fitted, struct away *away)
 {
 	struct fit_solver solver;
-	enum status status = fit_solver_new(&fitted->input, &solver);
+	enum status status = fit_solver_begin(&fitted->input, &solver);
 	uint8_t *keep = mem_alloc(away->graph->storages, sizeof *keep);
 	status = keep ? status : NO_MEMORY;
 	for (uint32_t b = 0; b < solver.bases && status == OK; b++) {
