@@ -17,8 +17,8 @@ Test(layout, every_strategy_gives_a_layout_that_the_checker_accepts)
 {
 	uint64_t seed = test_seed();
 	struct sample sample;
-	for (int round = 0; round < 2000; round++) {
-		int kind = round % 16;
+	for (uint32_t round = 0; round < test_rounds(480, 2000); round++) {
+		int kind = (int)(round % 16);
 		draw(&sample, (uint32_t)below(&seed, 30), 20, 12, kind, &seed);
 		for (int strategy = 0; strategy < LAYOUT_STRATEGY_COUNT; strategy++) {
 			bool caching = strategy == LAYOUT_CACHING || strategy == LAYOUT_EXPANDABLE;
@@ -26,9 +26,9 @@ Test(layout, every_strategy_gives_a_layout_that_the_checker_accepts)
 			int64_t alignment = caching || (kind & PINNED) ? 1 : 1 + round % 3;
 			enum status status = solve(&sample.buffers, (enum layout_strategy)strategy, alignment, &layout);
 			struct error error = { 0 };
-			cr_assert(status == OK || (status == INFEASIBLE && (kind & PINNED)), "round %d: status %d", round, status);
+			cr_assert(status == OK || (status == INFEASIBLE && (kind & PINNED)), "round %u: status %d", round, status);
 			if (status == OK && !(caching && kind))
-				cr_assert_eq(layout_check(&sample.buffers, alignment, &layout, &error), OK, "SEED=%llu round %d %s: %s",
+				cr_assert_eq(layout_check(&sample.buffers, alignment, &layout, &error), OK, "SEED=%llu round %u %s: %s",
 					     (unsigned long long)test_seed(), round, layout_strategy_names[strategy], error.text);
 			layout_free(&layout);
 		}

@@ -466,8 +466,7 @@ Test(sharded, a_pin_is_kept)
 /* With all degrees given the experts write one sharding several times. */
 Test(sharded, auto_plans_no_sharding_twice)
 {
-	static const char *const words[] = { "devices=8 strategy=auto", "devices=4 strategy=auto", "devices=8 strategy=auto dp=2 tp=4 zero=1",
-		"devices=8 strategy=auto dp=4 tp=2" };
+	static const char *const words[] = { "devices=4 strategy=auto", "devices=8 strategy=auto dp=4 tp=2", "devices=8 strategy=auto", "devices=8 strategy=auto dp=2 tp=4 zero=1" };
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
 	uint32_t rivals = 0;
