@@ -63,3 +63,21 @@ void names_free(struct names *names)
 	mem_free(names->slot);
 	*names = (struct names){ 0 };
 }
+
+const char *texts_keep(struct texts *texts, struct arena *arena, const char *text)
+{
+	uint32_t id = names_find(&texts->names, text);
+	if (id != NONE)
+		return texts->text[id];
+	const char *copy = mem_reserve(&texts->text, &texts->room, (size_t)texts->count + 1, sizeof *texts->text) ? arena_text(arena, text, strlen(text)) : NULL;
+	if (!copy || names_add(&texts->names, copy, texts->count) == NONE)
+		return NULL;
+	return texts->text[texts->count++] = copy;
+}
+
+void texts_free(struct texts *texts)
+{
+	names_free(&texts->names);
+	mem_free(texts->text);
+	*texts = (struct texts){ 0 };
+}

@@ -15,4 +15,16 @@ uint32_t names_add(struct names *names, const char *name, uint32_t id);
 uint32_t names_find(const struct names *names, const char *name);
 void names_free(struct names *names);
 
+/* Texts of which many are equal, each kept once. */
+struct texts {
+	struct names names;
+	const char **text;
+	uint32_t count;
+	size_t room;
+};
+
+/* The text as it is kept in the arena, the first time copied to it; NULL when out of memory. Expected O(length). */
+const char *texts_keep(struct texts *texts, struct arena *arena, const char *text);
+void texts_free(struct texts *texts);
+
 #endif

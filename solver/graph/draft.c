@@ -28,6 +28,7 @@ void draft_free(struct draft *draft)
 	pairs_free(&draft->inplace_in);
 	names_free(&draft->op_names);
 	names_free(&draft->tensor_names);
+	texts_free(&draft->shared);
 	arena_free(&draft->arena);
 	mem_free(draft);
 }
@@ -50,6 +51,12 @@ static bool keep_text(struct draft *draft, const char **text)
 		return true;
 	*text = arena_text(&draft->arena, *text, strlen(*text));
 	return *text != NULL;
+}
+
+/* The same for a text that many ops have. */
+static bool keep_shared(struct draft *draft, const char **text)
+{
+	return !*text || (*text = texts_keep(&draft->shared, &draft->arena, *text)) != NULL;
 }
 
 void *arena_copy(struct arena *arena, const void *of, size_t size)
@@ -116,7 +123,7 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 	if (!mem_reserve(&draft->op, &draft->op_room, draft->ops + 1, sizeof *draft->op))
 		return NONE;
 	struct op copy = *op;
-	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.type) || !keep_text(draft, &copy.module) || !keep_text(draft, &copy.src) ||
+	if (!keep_text(draft, &copy.name) || !keep_shared(draft, &copy.type) || !keep_shared(draft, &copy.module) || !keep_shared(draft, &copy.src) ||
 	    !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra) || names_add(&draft->op_names, copy.name, draft->ops) == NONE)
 		return NONE;
 	if (copy.collective && !(copy.collective = arena_copy(&draft->arena, copy.collective, sizeof *copy.collective)))

@@ -27,6 +27,7 @@ struct draft {
 	struct pairs reads, writes, after;
 	struct pairs inplace_out, inplace_in;   /* two parallel lists: (op, out) and (op, in) */
 	struct names op_names, tensor_names;
+	struct texts shared;                    /* types, modules, places in the source */
 	struct arena arena;                     /* texts and shapes */
 };
 

@@ -43,6 +43,7 @@ struct build {
 	struct csr writes;        /* draft op -> tensors */
 	struct edges data;        /* data and declared control dependencies, by draft op */
 	struct pairs edges;       /* all dependencies (op, predecessor), in program numbers */
+	struct texts shared;      /* types, modules, places in the source */
 };
 
 static enum status out_of_memory(struct build *build)
@@ -106,6 +107,13 @@ static bool copy_text(struct graph *graph, const char **text, const char *otherw
 	return *text != NULL;
 }
 
+/* The same for a text that many ops have. */
+static bool share_text(struct build *build, const char **text, const char *otherwise)
+{
+	const char *given = *text ? *text : otherwise;
+	return !given || (*text = texts_keep(&build->shared, &build->graph->arena, given)) != NULL;
+}
+
 /* What an op's type says of it, found here once. Every op of a type "comm.KIND" has a collective of that kind, and no other op has one. */
 static bool read_type(struct graph *graph, struct op *op)
 {
@@ -134,8 +142,8 @@ static enum status copy_ops(struct build *build)
 		graph->op[build->place[i]] = draft->op[i];
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		struct op *op = &graph->op[id];
-		if (!copy_text(graph, &op->name, NULL) || !copy_text(graph, &op->type, "op") ||
-		    !copy_text(graph, &op->module, "") || !copy_text(graph, &op->src, NULL) || !copy_text(graph, &op->of, NULL) || !copy_text(graph, &op->extra, NULL) || !read_type(graph, op))
+		if (!copy_text(graph, &op->name, NULL) || !share_text(build, &op->type, "op") ||
+		    !share_text(build, &op->module, "") || !share_text(build, &op->src, NULL) || !copy_text(graph, &op->of, NULL) || !copy_text(graph, &op->extra, NULL) || !read_type(graph, op))
 			return out_of_memory(build);
 		uint32_t first = names_add(&graph->op_names, op->name, id);
 		if (first == NONE)
@@ -646,6 +654,7 @@ struct graph *graph_build(const struct draft *draft, struct error *error)
 	for (size_t i = 0; i < sizeof passes / sizeof *passes && status == OK; i++)
 		status = passes[i](&build);
 	arena_free(&build.scratch);
+	texts_free(&build.shared);
 	mem_free(build.edges.op);
 	mem_free(build.edges.other);
 	if (build.graph)

@@ -401,7 +401,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 			 struct layout *layout, struct error *error)
 {
 	struct layout_options wanted = *options;
-	struct solve solve = { .buffers = buffers, .options = &wanted, .control = control, .layout = layout, .error = error };
+	struct solve solve = { .buffers = buffers, .options = &wanted, .control = control, .layout = layout, .error = error, .late = options->first };
 	*layout = (struct layout){ .strategy = "nothing to place", .clash = LAYOUT_NO_CLASH };
 	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE, given = options->strategy == LAYOUT_FILE && !buffers->fixed && !buffers->piece_start;
 	enum status status = layout_model_build(buffers, caching ? 1 : options->alignment, &solve.model, error);

@@ -142,6 +142,7 @@ struct layout_options {
 	int64_t alignment;         /* >= 1: sizes are rounded up to it, offsets are multiples of it */
 	int64_t capacity;          /* > 0: stop at the first arena within it; INFEASIBLE is proved. 0: the smallest arena */
 	uint64_t effort;           /* ticks for the exact search and other improvement; 0: cheap strategies only */
+	bool first;                /* the first layout that one dive finds, and no other: for those who can't wait */
 	const struct layout_cache *cache; /* optional */
 };
 /* Ticks of effort step 0 (cheap strategies only) to 10; each is four times the one before. Step 3, the default, is

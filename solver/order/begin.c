@@ -108,9 +108,40 @@ static enum status seed_between(struct order_job *job)
 	return status;
 }
 
+/* Whether each op waits for the one before it in program order. */
+static bool only_order(const struct order_job *job)
+{
+	const struct order_model *model = &job->model;
+	const uint32_t *program = job->problem->program;
+	for (uint32_t i = 1; i < model->ops; i++) {
+		bool waits = false;
+		for (uint32_t k = model->pred.start[program[i]]; k < model->pred.start[program[i] + 1] && !waits; k++)
+			waits = model->pred.item[k] == program[i - 1];
+		if (!waits)
+			return false;
+	}
+	return model->ops > 0;
+}
+
+/* What no other order can change is proved where it is highest. */
+static void run_only_order(struct order_job *job)
+{
+	uint32_t highest = 0;
+	order_job_offer(job, job->problem->program, order_strategy_names[ORDER_PROGRAM]);
+	order_profile(&job->model, job->problem->program, job->count, job->live);
+	for (uint32_t i = 1; i < job->model.ops; i++)
+		if (job->live[i] > job->live[highest])
+			highest = i;
+	order_job_raise(job, job->peak, ORDER_PROOF_CUT, job->problem->program[highest]);
+}
+
 /* All seeds, whatever the effort; they are kept for the repair. */
 enum status order_run_seeds(struct order_job *job)
 {
+	if (only_order(job)) {
+		run_only_order(job);
+		return OK;
+	}
 	for (enum order_strategy strategy = ORDER_PROGRAM; strategy < ORDER_ROAM; strategy++) {
 		uint32_t *order = job->seed[strategy] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
 		enum status status = order ? order_seed(job, strategy, order) : NO_MEMORY;

@@ -137,7 +137,7 @@ enum status order_run_best(struct order_job *job)
 {
 	struct order_cut cut;
 	enum status status = order_run_seeds(job);
-	if (status == OK)
+	if (status == OK && !order_job_done(job))
 		status = order_run_alive(job);
 	if (status == OK && !order_job_done(job) && job->model.ops >= LARGE)     /* a cut may prove a seed at a tenth of what merging takes */
 		status = order_run_cuts(job, CUTS);

@@ -107,7 +107,7 @@ enum status order_quick(const struct problem *problem, struct control *control, 
 	enum status status = job_start(&job, problem, &options, control);
 	if (status == OK)
 		status = order_run_seeds(&job);
-	if (status == OK)
+	if (status == OK && !order_job_done(&job))
 		status = order_run_alive(&job);
 	return job_finish(&job, status, control, result);
 }

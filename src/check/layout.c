@@ -155,6 +155,7 @@ static enum status check_overlap(struct check *check, int64_t arena)
 	if (status != OK)
 		return status;
 	layout.load = layout.proof.bound = load_at(check, 0);
+	layout.proof.value = arena;
 	struct error why = { 0 };
 	int64_t alignment = check->scenario.value[K_layout] == LAYOUT_CACHING || check->scenario.value[K_layout] == LAYOUT_EXPANDABLE
 		? 1 : check->scenario.value[K_alignment];

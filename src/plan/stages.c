@@ -480,10 +480,11 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 	enum status status = lay_out(input, &options, stage->control, &laid_out->layout, error);
 	laid_out->cut_short = status == CANCELLED;
 	if (status == CANCELLED && !laid_out->layout.offset && !abandoned(stage)) {
-		/* Stopped while the order was being sought: offsets by the cheap strategies make it a plan. */
+		/* Stopped while the order was being sought, or before there was a layout: the first one makes it a plan. */
 		struct control unstoppable = { 0 };
 		options.strategy = LAYOUT_BEST;
 		options.effort = 0;
+		options.first = true;
 		status = lay_out(input, &options, &unstoppable, &laid_out->layout, error);
 	}
 	if ((status == LIMIT || status == CANCELLED) && laid_out->layout.offset)

@@ -48,6 +48,9 @@ uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_
 
 /* ---- the graph ---------------------------------------------------------------------------- */
 
+/* What a stack trace says of an op. */
+struct stack_says { const char *function, *module, *src; uint8_t phase; bool known; };
+
 struct making {
 	const struct snapshot *snapshot;
 	const struct buffers_csv *csv;
@@ -56,15 +59,32 @@ struct making {
 	struct error *error;
 	int64_t *event;              /* of each op */
 	uint32_t ops;
+	struct stack_says *says;     /* [stacks + 1] */
+	struct arena arena;          /* their texts */
 };
 
-/* What a stack trace says of the phase; false where it says nothing. */
-static bool phase_of(const struct stacks *stacks, uint32_t stack, uint8_t *phase)
+static enum phase phase_of(const struct stacks *stacks, uint32_t stack)
 {
-	*phase = stacks_within(stacks, stack, "torch/optim/") ? PHASE_UPDATE
+	return stacks_within(stacks, stack, "torch/optim/") ? PHASE_UPDATE
 		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "torch/_tensor.py") || stacks_within(stacks, stack, "torch::autograd::Engine")
 		? PHASE_BACKWARD : PHASE_FORWARD;
-	return stack != 0;
+}
+
+/* Of each stack trace once: there are few, of many allocations. NULL when out of memory. */
+static const struct stack_says *ask(struct making *making, uint32_t stack)
+{
+	const struct stacks *stacks = &making->snapshot->stacks;
+	struct stack_says *says = &making->says[stack];
+	if (says->known)
+		return says;
+	char src[600], module[400];
+	uint32_t place = stacks_place(stacks, stack);
+	const char *text = stacks_path(stacks, stack, module, sizeof module);
+	*says = (struct stack_says){ .function = stacks_function(stacks, place), .phase = (uint8_t)phase_of(stacks, stack), .known = true };
+	says->module = arena_text(&making->arena, text, strlen(text));
+	text = stacks_frame_text(stacks, place, src, sizeof src);
+	says->src = place ? arena_text(&making->arena, text, strlen(text)) : NULL;
+	return says->module && (says->src || !place) ? says : NULL;
 }
 
 /* Autograd's thread on a GPU has no Python frames: what comes without a trace behind a forward pass and before an update is the backward pass. */
@@ -93,14 +113,14 @@ static enum status out_of_memory(struct making *making)
 /* The op that asks for a buffer. */
 static uint32_t add_op(struct making *making, uint32_t buffer)
 {
-	const struct stacks *stacks = &making->snapshot->stacks;
-	uint32_t stack = making->facts->origin[buffer].stack, place = stacks_place(stacks, stack);
-	char name[120], src[600], module[400];
-	const char *function = stacks_function(stacks, place);
-	snprintf(name, sizeof name, "%.80s.%" PRIu32, *function ? function : "alloc", buffer);
-	struct op op = { .name = name, .type = "alloc", .module = stacks_path(stacks, stack, module, sizeof module), .has_module = *module, .flops = -1,
-		.src = place ? stacks_frame_text(stacks, place, src, sizeof src) : NULL };
-	op.has_phase = phase_of(stacks, stack, &op.phase);
+	uint32_t stack = making->facts->origin[buffer].stack;
+	const struct stack_says *says = ask(making, stack);
+	char name[120];
+	if (!says)
+		return NONE;
+	snprintf(name, sizeof name, "%.80s.%" PRIu32, *says->function ? says->function : "alloc", buffer);
+	struct op op = { .name = name, .type = "alloc", .module = says->module, .has_module = *says->module, .flops = -1, .src = says->src, .has_phase = stack != 0,
+		.phase = says->phase };
 	uint32_t id = draft_op(making->draft, &op);
 	if (id == NONE || (id > 0 && draft_after(making->draft, id, id - 1) != OK))
 		return NONE;
@@ -201,7 +221,8 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, s
 	if (status == OK) {
 		making.draft = draft_new();
 		making.event = mem_alloc((size_t)csv.buffers.n + 1, sizeof *making.event);
-		status = making.draft && making.event ? make(&making) : out_of_memory(&making);
+		making.says = mem_alloc((size_t)snapshot->stacks.stack_count + 1, sizeof *making.says);
+		status = making.draft && making.event && making.says ? make(&making) : out_of_memory(&making);
 	}
 	if (status == OK)
 		status = describe(&making, wanted);
@@ -209,6 +230,8 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, s
 		graph = graph_build(making.draft, error);
 	draft_free(making.draft);
 	mem_free(making.event);
+	mem_free(making.says);
+	arena_free(&making.arena);
 	buffers_csv_free(&csv);
 	return graph;
 }
