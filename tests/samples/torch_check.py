@@ -115,6 +115,49 @@ class Recomputed(unittest.TestCase):
         self.check("filled")
 
 
+class Layouts(unittest.TestCase):
+    """Results on fake tensors lie in memory as the kernels make them, and take as much of it."""
+    OPERATORS = {
+        "softplus": F.softplus, "hardswish": F.hardswish, "hardtanh": F.hardtanh, "elu": F.elu, "mish": F.mish, "logsigmoid": F.logsigmoid,
+        "glu": lambda x: F.glu(x, 1), "log_softmax": lambda x: x.log_softmax(-1), "rrelu": lambda x: F.rrelu(x, training=True),
+        "logit": lambda x: x.sigmoid().logit(), "mse": lambda x: F.mse_loss(x, x.detach() * 2), "smooth_l1": lambda x: F.smooth_l1_loss(x, x.detach() * 2),
+        "huber": lambda x: F.huber_loss(x, x.detach() * 2), "bce": lambda x: F.binary_cross_entropy(x.sigmoid(), x.detach().contiguous().sigmoid()),
+        "soft_margin": lambda x: F.soft_margin_loss(x, x.detach().sign()), "layer_norm": lambda x: F.layer_norm(x, (6,)),
+        "batch_norm": lambda x: F.batch_norm(x, None, None, training=True), "roll": lambda x: x.roll(2, 1), "shuffle": lambda x: F.channel_shuffle(x, 2),
+        "pad": lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"), "unfold": lambda x: F.fold(F.unfold(x, 2, stride=2), (4, 6), 2, stride=2),
+        "pow": lambda x: 2 ** x, "xlogy": lambda x: torch.special.xlogy(x.abs(), x.detach().abs() + 1),
+        "ctc": lambda x: F.ctc_loss(x.flatten(2).permute(2, 0, 1).log_softmax(2), torch.ones(2, 3, dtype=torch.long), torch.tensor([24, 24]), torch.tensor([3, 2]))}
+
+    def difference(self, operator, dims):
+        """The first op whose result isn't as predicted, for an operand whose memory has its dims in the order `dims`; None where all are."""
+        with fake():
+            x = torch.randn([(2, 8, 4, 6)[d] for d in dims]).permute([dims.index(d) for d in range(4)]).detach().requires_grad_()
+
+            def step():
+                y = operator(x * 1)
+                y = y.permute(list(reversed(range(y.dim())))).contiguous()
+                y.mul(y).sum().backward()
+                x.grad = None
+            graph = capture_step(None, step, warm=False)
+        runner = replay.Replay(graph)
+        values = runner.initial_values()
+        for name, op in graph.ops.items():
+            with torch.no_grad():
+                runner.call(name, values)
+            for out in op["out"]:
+                record, real = graph.tensors[out], values[out]
+                plain = [1] * real.dim() if real.numel() == 0 else list(torch.empty(real.shape, device="meta").stride())
+                same = all(a == b for a, b, extent in zip(record.get("stride") or plain, real.stride(), real.shape) if extent > 1)
+                if "alias" not in record and (not same or record["bytes"] != real.untyped_storage().nbytes()):
+                    return op["op"]
+        return None
+
+    def test_results_lie_as_the_kernels_make_them(self):
+        for name, operator in self.OPERATORS.items():
+            for dims in ((0, 1, 2, 3), (0, 2, 3, 1), (3, 0, 1, 2)):
+                self.assertIsNone(self.difference(operator, dims), f"{name} {dims}")
+
+
 class Optimizers(unittest.TestCase):
     """Another optimizer by rule needs what the real one does."""
 

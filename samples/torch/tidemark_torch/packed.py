@@ -1,7 +1,8 @@
-"""Packed sequences on fake tensors: PyTorch reads and writes the numbers of their steps in memory."""
+"""Sequences of several lengths on fake tensors: PyTorch reads and writes their lengths in memory."""
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+aten = torch.ops.aten
 
 def pack(recorder, padded, lengths, batch_first):
     """aten._pack_padded_sequence: the elements, and how many sequences have each step. Where the lengths have no values, all
@@ -17,6 +18,29 @@ def pack(recorder, padded, lengths, batch_first):
     made = lengths.new_empty(len(counts))
     recorder.values.keep(made, counts)
     return padded.new_empty((total, *padded.shape[2:])), made
+
+
+def ctc_loss(recorder, scores, targets, _scores, target_lengths, *_more):
+    """aten._ctc_loss: the losses, and the table of paths. Where the lengths have no values, all targets are taken to be as long as can be."""
+    known = recorder.values.get(target_lengths)
+    batch = target_lengths.numel()
+    if known is None:
+        longest = targets.shape[-1] if targets.dim() > 1 else targets.shape[0] // max(1, batch)
+        recorder.hints.assumed[f"the longest of {batch} targets has {longest} elements"] += 1
+    else:
+        with _disable_current_modes():
+            longest = int(known.max())
+    steps = scores.shape[0]
+    return scores.new_empty(batch), scores.new_empty((batch, steps, 2 * longest + 1))
+
+
+def ctc_loss_backward(_recorder, _gradient, scores, *_more):
+    """aten._ctc_loss_backward: the gradient of the scores."""
+    return torch.empty_like(scores)
+
+
+# Ops whose results depend on lengths.
+BY_LENGTHS = {aten._pack_padded_sequence.default: pack, aten._ctc_loss.Tensor: ctc_loss, aten._ctc_loss_backward.Tensor: ctc_loss_backward}
 
 
 def follow_padding(recorder, native):

@@ -28,7 +28,7 @@ from .initial import set_values
 from .kept import Kept
 from .memory import PERSISTENT, Memory, geometry
 from .modules import Modules, Optimizers
-from .packed import follow_padding, pack
+from .packed import BY_LENGTHS, follow_padding
 from .shapes import SHAPES
 from .values import ANSWERS, UNKNOWN, Values
 from .workspace import Meter
@@ -366,8 +366,8 @@ class Recorder(TorchDispatchMode):
         if function is aten._local_scalar_dense.default and self.memory.find(args[0]) is not None and \
                 self.memory.find(args[0]).hint is not None:
             return self.hints.item(args[0])
-        if function is aten._pack_padded_sequence.default:
-            return pack(self, *args)
+        if function in BY_LENGTHS:
+            return BY_LENGTHS[function](self, *args)
         try:
             return SHAPES.get(function, function)(*args, **kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):

@@ -1,5 +1,6 @@
 """Results of ops on fake tensors, where PyTorch's own shape functions are missing or differ from the kernels."""
 import torch
+from torch._prims_common import suggest_memory_format
 
 aten = torch.ops.aten
 PAGE = 4096  # bytes; parts of oneDNN's workspace begin at pages
@@ -46,11 +47,67 @@ def rnn_layer_backward(*args):
     return tuple(result)
 
 
+def suggested(x):
+    """Contiguous memory in the order of dims that kernels prefer for an operand: channels last where it lies so."""
+    return torch.empty_like(x, memory_format=suggest_memory_format(x))
+
+
+def laid(function, *places):
+    """Results of a function laid anew: places has for each the operand whose preferred order it takes, "dense" for contiguous
+    memory, or None for as it is."""
+    def run(*args, **kwargs):
+        made = function(*args, **kwargs)
+        results = list(made) if isinstance(made, (tuple, list)) else [made]
+        for i, place in enumerate(places):
+            if place is not None and results[i] is not None:
+                results[i] = suggested(args[place]) if place != "dense" else \
+                    torch.empty_like(results[i], memory_format=torch.contiguous_format)
+        return tuple(results) if isinstance(made, (tuple, list)) else results[0]
+    return run
+
+
+def like(operand):
+    """A result that lies as an operand does."""
+    return lambda *args, **kwargs: torch.empty_like(args[operand])
+
+
+def pointwise(first, second):
+    """A result of two operands of one shape, which lies as PyTorch's iterator over both has it."""
+    return lambda *args, **kwargs: aten.sigmoid_backward.default(args[first], args[second])
+
+
+def roomy(function):
+    """A small result in memory as large as the operand's: kernels that first fill the whole (mse_loss), and make it smaller then."""
+    def run(x, *args, **kwargs):
+        result = function(x, *args, **kwargs)
+        room = x.numel() * result.element_size()
+        if room > result.untyped_storage().nbytes():
+            result.untyped_storage().resize_(room)
+        return result
+    return run
+
+
+POINTWISE = {"softplus_backward": (0, 1), "hardswish_backward": (0, 1), "hardsigmoid_backward": (0, 1), "hardtanh_backward": (0, 1),
+             "logit_backward": (0, 1), "elu_backward": (0, 5)}
+ROOMY = ["mse_loss", "smooth_l1_loss", "binary_cross_entropy", "soft_margin_loss", "col2im", "im2col"]
+LAID = {"log_sigmoid_forward": ["dense", "dense"], "glu_backward": ["dense"], "_log_softmax_backward_data": ["dense"],
+        "rrelu_with_noise": ["dense"], "rrelu_with_noise_backward": ["dense"], "mse_loss_backward": ["dense"],
+        "smooth_l1_loss_backward": ["dense"], "huber_loss_backward": ["dense"], "native_layer_norm_backward": ["dense"],
+        "native_batch_norm": [0], "native_batch_norm_backward": [1], "roll": [0], "channel_shuffle": [0],
+        "reflection_pad2d_backward": [1], "replication_pad2d_backward": [1]}
+
+
 def table():
     """op -> the function that makes its result on fake tensors."""
-    made = {("_grouped_mm", "default"): grouped_mm, ("mkldnn_rnn_layer", "default"): rnn_layer,
-            ("mkldnn_rnn_layer_backward", "default"): rnn_layer_backward}
-    return {getattr(getattr(aten, op), overload): function for (op, overload), function in made.items() if hasattr(aten, op)}
+    own = {"_grouped_mm": grouped_mm, "mkldnn_rnn_layer": rnn_layer, "mkldnn_rnn_layer_backward": rnn_layer_backward,
+           "binary_cross_entropy_backward": like(1)}
+    made = {getattr(aten, name).default: function for name, function in own.items() if hasattr(aten, name)}
+    made.update({getattr(aten, name).default: pointwise(*operands) for name, operands in POINTWISE.items()})
+    made.update({getattr(aten, name).default: roomy(getattr(aten, name).default) for name in ROOMY})
+    made.update({getattr(aten, name).default: laid(getattr(aten, name).default, *places) for name, places in LAID.items()})
+    made[aten.pow.Scalar] = laid(aten.pow.Scalar, "dense")
+    made[aten.xlogy.Tensor] = lambda x, y: aten.atan2.default(x, y)
+    return made
 
 
 SHAPES = table()
