@@ -168,7 +168,7 @@ static void print_text(const struct search *search, FILE *file, const struct con
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
 	if (shown > 0)
 		fprintf(file, "            estimated                    planned               estimated ranks:\nrow        time     worst rank         time     worst rank"
-			"      first      last  bubble  front configuration, and the line that plans it\n");
+			"      first      last  bubble  front configuration (mbs: samples of a microbatch), and the line that plans it\n");
 	for (uint32_t i = 0; i < shown; i++)
 		print_entry(search, file, i + 1, &list->entry[i], request->batch);
 	int64_t least = INT64_MAX;
@@ -275,7 +275,7 @@ static json_t *entry_json(const struct search *search, const struct config_entry
 	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) / search->request.devices;
 	return json_pack("{si si si si si sb si ss si ss si si sf sf sf sf sf sb sb sb si so so so si so so ss}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
 		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
-		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "microbatch",
+		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "microbatch_size",
 		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
 		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
 		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "front", entry->front, "leads", entry->leads,

@@ -555,7 +555,7 @@ void config_list_free(struct config_list *list)
 static const char *const numbers[1];
 #define CHOICES(X) X(dp, "dp", numbers, 2) X(tp, "tp", numbers, 2) X(pp, "pp", numbers, 2) X(cp, "cp", numbers, 2) X(ep, "ep", numbers, 2) \
 	X(sp, "sp", numbers, 1) X(zero, "zero", numbers, 1) X(recompute, "recompute", recompute_names, 1) X(schedule, "schedule", schedule_names, 2) \
-	X(chunks, "chunks", numbers, 2) X(microbatch, "microbatch", numbers, 1)
+	X(chunks, "chunks", numbers, 2) X(microbatch, "mbs", numbers, 1)
 
 static uint32_t changed(const struct config *a, const struct config *b)
 {

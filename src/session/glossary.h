@@ -23,6 +23,7 @@
 	X("extra copies, redundant_bytes", "what a device holds beyond its share of one copy of a tensor") \
 	X("kept on a device, staying_bytes", "parameters and state, what is saved for the backward pass, gradients") \
 	X("microbatch, microbatches", "how many parts the batch is cut into (the knob); a microbatch is one of them, batch / microbatches samples") \
+	X("mbs", "of configurations: the size of a microbatch, in samples; microbatches is their number") \
 	X("bubble", "the share of a pipeline's time in which its ranks wait") \
 	X("in flight", "microbatches whose activations wait for their backward pass") \
 	X("ZeRO", "what data parallel devices split: 1 optimizer state, 2 also gradients, 3 also parameters") \

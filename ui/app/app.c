@@ -338,10 +338,14 @@ static void click(struct app *app, const struct key_press *key)
 static void key_in_view(struct app *app, const struct key_press *key)
 {
 	enum command_id command = command_bound(app, key->name);
-	const char *arguments = arguments_bound(app, key->name);
 	char line[400];
 	if (strcmp(key->name, "^C") != 0)
 		app->interrupted = false;
+	if (command == COMMAND_COUNT && app->panel_has_keys) {   /* what the panel has no use for is the view's, which keeps the keys */
+		app->panel_has_keys = false;
+		command = command_bound(app, key->name);
+		app->panel_has_keys = command == COMMAND_COUNT;
+	}
 	if (command == COMMAND_COUNT) {
 		view_say(&app->model, "%s does nothing here; ? lists what does", key->name);
 		return;
@@ -351,6 +355,7 @@ static void key_in_view(struct app *app, const struct key_press *key)
 		click(app, key);
 		return;
 	}
+	const char *arguments = arguments_bound(app, key->name);
 	if (*arguments) {
 		snprintf(line, sizeof line, "%s %s", commands[command].word, arguments);
 		app_run_line(app, line);
