@@ -222,7 +222,7 @@ static int flush_output(int code)
 
 int main(int argc, char **argv)
 {
-	output_keep_standard_streams();
+	output_prepare();
 	json_memory_watch();
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");

@@ -183,7 +183,7 @@ static enum status talk(struct child *child, const struct child_limits *limits, 
 		if (now_milliseconds() >= end)
 			return fail(error, LIMIT, "took too long");
 		if (poll(polled, PIPES, POLL_MILLISECONDS) < 0 && errno != EINTR)
-			return fail(error, BAD_INPUT, "%s", strerror(errno));
+			return fail(error, LIMIT, "can't wait for it: %s", strerror(errno));
 		if (polled[IN].revents)
 			feed(child);
 		if (polled[ERR].revents)
@@ -233,7 +233,8 @@ enum status child_run(const char *const *arguments, const char *input, size_t si
 		status = fail(error, code == ENOMEM ? NO_MEMORY : LIMIT, "can't run %s: %s", arguments[0], strerror(code));
 	} else {
 		status = talk(&child, limits, error);
-		reap(&child, status != OK || !leaves(&child));
+		result->stayed = status == OK && !leaves(&child);
+		reap(&child, status != OK || result->stayed);
 	}
 	for (int i = 0; i < PIPES; i++) {
 		close_end(&child.here[i]);

@@ -14,6 +14,7 @@ struct child_result {
 	char *output;                /* length bytes and a NUL; free with mem_free() */
 	size_t length;
 	int code;                    /* exit status; 128 + signal where one ended it */
+	bool stayed;                 /* it closed its output and didn't end: we ended it */
 	char message[500];           /* the last bytes of its standard error */
 };
 

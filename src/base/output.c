@@ -14,7 +14,7 @@
 enum { SLOTS = 8, LINKS_MOST = 40, PATH_BYTES = 4096, TRIES = 1000 };
 
 /* Signals that end a program which doesn't expect them. */
-static const int deadly[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGXCPU, SIGXFSZ };
+static const int deadly[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGXCPU };
 enum { DEADLY = sizeof deadly / sizeof *deadly };
 
 /* Unfinished files: signals can only find them here. A slot is taken before its text is set. */
@@ -89,13 +89,16 @@ static void forget(int slot)
 	atomic_store(&unfinished[slot].taken, false);
 }
 
-/* ---- standard streams ------------------------------------------------------------------------------------------ */
+/* ---- the process ------------------------------------------------------------------------------------------ */
 
-void output_keep_standard_streams(void)
+void output_prepare(void)
 {
 	for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
 		if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
-			return;
+			break;
+	struct sigaction old;
+	if (sigaction(SIGXFSZ, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+		signal(SIGXFSZ, SIG_IGN);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------------- */

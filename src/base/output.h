@@ -28,8 +28,8 @@ struct output {
 };
 
 /* For main(): standard streams that were closed are opened on /dev/null so that they fail to read or write as before, and no file that is opened later
- * takes their numbers, where messages or data would be written into it. */
-void output_keep_standard_streams(void);
+ * takes their numbers, where messages or data would be written into it. A file that reaches the limit of its size is an error of the write, not a signal. */
+void output_prepare(void);
 
 /* A signal that ends this program ends this process group, too (SIGKILL); until it is told that the group has ended. At most eight at a time, others are left
  * alone. Safe beside threads. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "safe_text.h"
 #include "words.h"
 
 enum { LINE_WIDTH = 80 };
@@ -18,11 +19,38 @@ void words_add(struct words *words, const char *format, ...)
 		words->at += (size_t)length < room ? (size_t)length : room - 1;
 }
 
+static bool has_hidden(const char *word)
+{
+	for (uint32_t character; (character = text_next(&word)) != 0;)
+		if (character == UNREADABLE || text_hidden(character))
+			return true;
+	return false;
+}
+
+/* $'...' of POSIX.1-2024, which bash, zsh and ksh know. */
+static void add_visible(struct words *words, const char *word)
+{
+	words_add(words, "$'");
+	for (const char *next = word; *word; word = next) {
+		uint32_t character = text_next(&next);
+		for (; word < next; word++)
+			if (character == UNREADABLE || text_hidden(character))
+				words_add(words, "\\%03o", (unsigned)(unsigned char)*word);
+			else
+				words_add(words, *word == '\'' || *word == '\\' ? "\\%c" : "%c", *word);
+	}
+	words_add(words, "'");
+}
+
 void words_add_quoted(struct words *words, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./:=+@%,_-";
 	if (*word && word[strspn(word, plain)] == '\0') {
 		words_add(words, "%s", word);
+		return;
+	}
+	if (has_hidden(word)) {
+		add_visible(words, word);
 		return;
 	}
 	words_add(words, "'");

@@ -1,4 +1,8 @@
 /* guard.c: resource limits and crash handlers. */
+#define _GNU_SOURCE   /* RTLD_NEXT */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -53,6 +57,46 @@ void guard_expect_end(void)
 	end_expected = true;
 }
 
+/* ---- threads of libraries ------------------------------------------------------------------------------------ */
+
+enum { STACK = 1 << 16 };   /* the handler must run after a stack overflow, too */
+
+struct started {
+	void *(*run)(void *);
+	void *argument;
+	char stack[STACK];
+};
+
+static void *run_guarded(void *context)
+{
+	struct started *started = context;
+	sigaltstack(&(stack_t){ .ss_sp = started->stack, .ss_size = STACK }, NULL);
+	void *result = started->run(started->argument);
+	sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, NULL);
+	free(started);
+	return result;
+}
+
+/* In the place of the C library's, for threads that Pango starts: where memory ends in one, GLib calls itself without end, and only a handler with a
+ * stack of its own can say so. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+	typedef int create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	create *real;
+	*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	struct started *started = real ? malloc(sizeof *started) : NULL;
+	if (!started)
+		return EAGAIN;
+	started->run = run;
+	started->argument = argument;
+	int code = real(thread, attributes, run_guarded, started);
+	if (code != 0)
+		free(started);
+	return code;
+}
+
+/* ---- limits -------------------------------------------------------------------------------------------------- */
+
 static void set_limit(int resource, int64_t limit)
 {
 	struct rlimit now;
@@ -65,7 +109,7 @@ static void set_limit(int resource, int64_t limit)
 void guard_start(const struct limits *limits, const char *name)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGXCPU };   /* SIGTRAP: GLib without memory */
-	static char stack[1 << 16];   /* the handler must run after a stack overflow, too */
+	static char stack[STACK];
 	input_name = name;
 	atexit(on_exit_of_others);
 	sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);

@@ -244,7 +244,7 @@ static enum status deliver(const struct options *options, const char *data, size
 int main(int argc, char **argv)
 {
 	struct options options = { .format = -1, .limits = { INT64_C(4) << 30, 600, 1000000 } };
-	output_keep_standard_streams();
+	output_prepare();
 	json_memory_watch();
 	int code = parse_options(argc, argv, &options);
 	if (code >= 0)

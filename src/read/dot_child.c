@@ -50,6 +50,10 @@ static enum status pass_on(const struct child_result *result, struct error *erro
 	int length = (int)strcspn(text, "\n");
 	/* What it can't do for another reason is not the file's fault. */
 	enum status status = result->code == 3 ? BAD_INPUT : LIMIT;
+	if (result->stayed)
+		return fail(error, LIMIT, PROGRAM " closed its output, but did not end");
+	if (result->code > 128)
+		return fail(error, LIMIT, PROGRAM " was ended by signal %d (%s)", result->code - 128, strsignal(result->code - 128));
 	if (length == 0)
 		return fail(error, status, PROGRAM " ended with status %d", result->code);
 	return fail(error, status, "%.*s", length, text);

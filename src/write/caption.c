@@ -154,7 +154,7 @@ static size_t room_for(char *const *command, int commands)
 {
 	size_t room = ROOM;
 	for (int i = 0; i < commands; i++)
-		room += 4 * strlen(command[i]) + 3;
+		room += 4 * strlen(command[i]) + 4;
 	return room;
 }
 
@@ -178,7 +178,7 @@ enum status caption_write(const struct plan *plan, const struct export_options *
 		add_knobs(&plan->scenario, &words);
 		words.size = room;
 		add_command(command, commands, &words);
-		fputs(words.text, stream);
+		text_write_clean(stream, words.text, "\n");
 	}
 	mem_free(words.text);
 	return status;
@@ -195,7 +195,7 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 	words.size = room;
 	if (status == OK) {
 		add_command(command, commands, &words);
-		fputs(words.text, stream);
+		text_write_clean(stream, words.text, "\n");
 	}
 	mem_free(words.text);
 	return status;
