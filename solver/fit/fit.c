@@ -367,6 +367,51 @@ static void begin_part(struct solving *solving, uint64_t halves)
 	solving->solver->search.end = solving->control->ticks + solving->ticks / 2 * halves;
 }
 
+/* An orderer's orders of the best states so far: each is one more base. */
+static void search_orders(struct solving *solving)
+{
+	struct fit_search *search = &solving->solver->search;
+	bool added = false;
+	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.02, 2e-4); round++) {
+		int64_t extra = solving->plan->extra, peak = solving->plan->peak;
+		search->status = order_plan(solving, &added);
+		if (search->status == OK && added)
+			on_base(solving, solving->solver->bases - 1, false);
+		if ((solving->plan->extra == extra && solving->plan->peak == peak) || is_hopeless(solving))
+			break;
+	}
+}
+
+/* Nothing fits along the own orders, and what fits along an orderer's is far from the bound: that order was made for other states. A somewhat smaller cap leads to others. */
+static void order_lower(struct solving *solving)
+{
+	struct fit_solver *solver = solving->solver;
+	struct fit_search *search = &solver->search;
+	static const int percent[] = { 3, 8 };
+	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.02, 2e-4); i++) {
+		struct fit_plan lower;
+		struct solving other = *solving;
+		if (!allocate_plan(solver, &lower)) {
+			search->status = NO_MEMORY;
+			return;
+		}
+		other.plan = &lower;
+		other.best = NONE;
+		other.cap = solving->cap - (solving->cap - solver->step.persistent) / 100 * percent[i];
+		lower.bound = solving->plan->bound;
+		for (uint32_t b = 0; b < FIT_OWN_BASES && search->status == OK; b++)
+			on_base(&other, b, false);
+		search_orders(&other);
+		if (lower.extra < solving->plan->extra) {
+			take(solving, lower.state, lower.order, lower.extra, lower.peak);
+			solving->best = 0;
+		}
+		if (search->status == OK)
+			on_base(solving, solver->bases - 1, false);
+		fit_plan_free(&lower);
+	}
+}
+
 static enum status search_all(struct solving *solving)
 {
 	struct fit_search *search = &solving->solver->search;
@@ -386,16 +431,12 @@ static enum status search_all(struct solving *solving)
 		search->status = prove_impossible(solving);
 	if (solving->plan->impossible && !solving->options->lowest)
 		return search->status;
-	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.02, 2e-4); round++) {
-		int64_t extra = solving->plan->extra, peak = solving->plan->peak;
-		search->status = order_plan(solving, &added);
-		if (search->status == OK && added)
-			on_base(solving, solving->solver->bases - 1, false);
-		if ((solving->plan->extra == extra && solving->plan->peak == peak) || is_hopeless(solving))
-			break;
-	}
+	bool foreign = solving->plan->extra == INT64_MAX;
+	search_orders(solving);
 	if (is_hopeless(solving))
 		return search->status;
+	if (foreign && search->status == OK && solving->options->orderer && !is_near(solving, 0.02, 2e-4))
+		order_lower(solving);
 	bool small = solving->solver->base[0].actives < SMALL_STEP, tiny = solving->solver->base[0].actives < TINY_STEP;
 	for (uint32_t i = solving->solver->bases; i-- > 0 && search->status == OK && !is_done(solving);) {
 		int64_t extra = solving->plan->extra;
