@@ -40,6 +40,10 @@ static enum status read_snapshot(struct layout_request *request, struct input *i
 	enum status status = snapshot_read(input_source(input), &snapshot, error);
 	if (status == OK)
 		status = snapshot_buffers(&snapshot, request->device, csv, &request->report.facts, error);
+	if (status == OK)
+		status = snapshot_addresses(&snapshot, &request->report.facts, csv, error);
+	if (status == OK)
+		status = snapshot_rows(csv, error);
 	if (status == OK && snapshot_report_places(&request->report, &snapshot, csv) != OK)
 		status = fail_memory(error);
 	if (status == OK && request->pools)

@@ -169,7 +169,7 @@ static struct graph *open_snapshot(const struct opening *opening, struct error *
 	struct snapshot snapshot;
 	struct graph *graph = NULL;
 	if (snapshot_read(input_source(opening->input), &snapshot, error) == OK)
-		graph = snapshot_graph(&snapshot, opening->options->graph, error);
+		graph = snapshot_graph(&snapshot, opening->options->graph, SNAPSHOT_ALLOCS_MOST, error);
 	snapshot_free(&snapshot);
 	return graph;
 }

@@ -47,7 +47,7 @@ static void lay_out(const struct buffers_csv *csv, const struct snapshot_facts *
 static void as_graph(const struct snapshot *snapshot)
 {
 	struct error error = { 0 };
-	struct graph *graph = snapshot_graph(snapshot, 0, &error);
+	struct graph *graph = snapshot_graph(snapshot, 0, snapshot->events % 2 ? 3 : SNAPSHOT_ALLOCS_MOST, &error);
 	must(graph || (error.status == BAD_INPUT && error.text[0]), "no reason is given");
 	graph_release(graph);
 }
@@ -63,6 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(status == OK || (status == BAD_INPUT && error.text[0]), "no reason is given");
 	if (status == OK) {
 		status = snapshot_buffers(&snapshot, -1, &csv, &facts, &error);
+		if (status == OK)
+			status = snapshot_addresses(&snapshot, &facts, &csv, &error);
+		if (status == OK)
+			status = snapshot_rows(&csv, &error);
 		must(status == OK || (status == BAD_INPUT && error.text[0]), "no reason is given");
 		if (status == OK && csv.buffers.n < 300) {
 			struct snapshot_holder holder[3];

@@ -57,14 +57,17 @@ static uint32_t join(struct range *range, uint32_t count)
 	return kept;
 }
 
-enum status snapshot_addresses(const struct snapshot *snapshot, const struct snapshot_trace *trace, const struct snapshot_facts *facts, struct buffers_csv *csv)
+enum status snapshot_addresses(const struct snapshot *snapshot, const struct snapshot_facts *facts, struct buffers_csv *csv, struct error *error)
 {
+	const struct snapshot_trace *trace = snapshot->trace;
+	while (trace->device != facts->device)
+		trace++;
 	struct buffers *buffers = &csv->buffers;
 	struct range *range = mem_alloc((size_t)trace->events + snapshot->segments + buffers->n, sizeof *range);
 	buffers->hint = arena_alloc(&csv->arena, buffers->n, sizeof *buffers->hint);
 	if (!range || !buffers->hint) {
 		mem_free(range);
-		return NO_MEMORY;
+		return fail_memory(error);
 	}
 	uint32_t count = join(range, collect(snapshot, trace, csv, facts, range));
 	for (uint32_t i = 0; i < buffers->n; i++) {

@@ -12,7 +12,7 @@ struct live {
 	int64_t *address;
 	uint32_t *buffer;          /* NONE where none; slots are taken for ever, used tells them from empty ones */
 	bool *used;
-	size_t mask;
+	size_t mask, count;
 };
 
 struct builder {
@@ -24,6 +24,13 @@ struct builder {
 	int64_t sum;               /* of all sizes */
 };
 
+static void live_free(struct live *live)
+{
+	mem_free(live->address);
+	mem_free(live->buffer);
+	mem_free(live->used);
+}
+
 static size_t live_slot(const struct live *live, int64_t address)
 {
 	size_t slot = (size_t)hash_mix((uint64_t)address) & live->mask;
@@ -32,17 +39,28 @@ static size_t live_slot(const struct live *live, int64_t address)
 	return slot;
 }
 
-/* Room for so many different addresses. */
-static enum status live_init(struct live *live, size_t addresses, struct arena *arena, struct error *error)
+/* Twice the room where half of it is taken. What was taken before lies elsewhere then. */
+static enum status live_reserve(struct live *live, struct error *error)
 {
-	size_t slots = 16;
-	while (slots < addresses * 2)
-		slots *= 2;
-	live->mask = slots - 1;
-	live->address = arena_alloc(arena, slots, sizeof *live->address);
-	live->buffer = arena_alloc(arena, slots, sizeof *live->buffer);
-	live->used = arena_alloc(arena, slots, sizeof *live->used);
-	return live->address && live->buffer && live->used ? OK : fail_memory(error);
+	if (live->address && live->count * 2 <= live->mask)
+		return OK;
+	size_t slots = live->address ? (live->mask + 1) * 2 : 1024;
+	struct live grown = { mem_alloc(slots, sizeof *live->address), mem_alloc(slots, sizeof *live->buffer), mem_alloc(slots, sizeof *live->used), slots - 1, live->count };
+	bool fine = grown.address && grown.buffer && grown.used;
+	for (size_t i = 0; fine && live->address && i <= live->mask; i++)
+		if (live->used[i]) {
+			size_t slot = live_slot(&grown, live->address[i]);
+			grown.used[slot] = true;
+			grown.address[slot] = live->address[i];
+			grown.buffer[slot] = live->buffer[i];
+		}
+	if (!fine) {
+		live_free(&grown);
+		return fail_memory(error);
+	}
+	live_free(live);
+	*live = grown;
+	return OK;
 }
 
 static enum status add(struct builder *builder, int64_t lower, int64_t upper, int64_t size, struct snapshot_origin origin, uint32_t *buffer)
@@ -66,6 +84,7 @@ static enum status on_alloc(struct builder *builder, const struct snapshot_event
 	/* Its free is not in the trace, but the address is used again. */
 	if (live->used[slot] && live->buffer[slot] != NONE)
 		builder->csv->buffers.upper[live->buffer[slot]] = step;
+	live->count += !live->used[slot];
 	live->used[slot] = true;
 	live->address[slot] = event->address;
 	return add(builder, step, builder->end, event->size, (struct snapshot_origin){ event->address, event->stack, false }, &live->buffer[slot]);
@@ -82,6 +101,7 @@ static enum status on_free(struct builder *builder, const struct snapshot_event 
 	}
 	/* Nothing was allocated there since the trace began, and nothing freed: it was there before. */
 	bool before = !live->used[slot] && step > 0;
+	live->count += !live->used[slot];
 	live->used[slot] = true;
 	live->address[slot] = event->address;
 	live->buffer[slot] = NONE;
@@ -127,6 +147,8 @@ static enum status follow(struct builder *builder, const struct snapshot_event *
 	enum snapshot_action freeing = free_action(event, events);
 	enum status status = OK;
 	for (uint32_t i = 0; i < events && status == OK; i++) {
+		if ((status = live_reserve(&builder->live, builder->error)) != OK)
+			return status;
 		if (event[i].action == SNAPSHOT_ALLOC)
 			status = on_alloc(builder, &event[i], i);
 		else if (event[i].action == freeing)
@@ -194,15 +216,14 @@ static enum status find_peaks(struct builder *builder)
 /* ---- as a CSV --------------------------------------------------------------------------------------- */
 
 /* Rows as they would stand in a file. */
-static enum status write_rows(struct builder *builder)
+enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 {
 	static const char header[] = "id,lower,upper,size";
-	struct buffers_csv *csv = builder->csv;
 	const struct buffers *buffers = &csv->buffers;
 	csv->row = arena_alloc(&csv->arena, (size_t)buffers->n + 1, sizeof *csv->row);
 	csv->id = arena_alloc(&csv->arena, (size_t)buffers->n + 1, sizeof *csv->id);
 	if (!csv->row || !csv->id)
-		return fail_memory(builder->error);
+		return fail_memory(error);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		char text[ROW_MOST];
 		int id = snprintf(text, sizeof text, "%" PRIu32, i);
@@ -210,7 +231,7 @@ static enum status write_rows(struct builder *builder)
 					   buffers->size[i]);
 		char *row = arena_text(&csv->arena, text, (size_t)length);
 		if (!row)
-			return fail_memory(builder->error);
+			return fail_memory(error);
 		csv->row[i] = (struct slice){ row, (size_t)length };
 		csv->id[i] = (struct slice){ row, (size_t)id };
 	}
@@ -253,21 +274,16 @@ enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, st
 	*facts = (struct snapshot_facts){ .device = trace->device, .devices = snapshot->traces, .events = trace->events };
 	const struct snapshot_event *event = snapshot->event + trace->first;
 	struct builder builder = { .csv = csv, .facts = facts, .error = error, .end = trace->events };
-	struct arena scratch = { 0 };
 	enum status status = allocate(&builder, (size_t)trace->events + snapshot->blocks + 1);
-	if (status == OK)
-		status = live_init(&builder.live, trace->events, &scratch, error);
 	if (status == OK)
 		status = follow(&builder, event, trace->events);
 	if (status == OK)
 		status = add_blocks(&builder, snapshot);
-	arena_free(&scratch);
+	live_free(&builder.live);
 	if (status == OK)
 		status = find_reserved(snapshot, event, &builder);
 	if (status == OK)
 		status = find_peaks(&builder);
-	if (status == OK && snapshot_addresses(snapshot, trace, facts, csv) != OK)
-		status = fail_memory(error);
 	facts->buffers = csv->buffers.n;
-	return status == OK ? write_rows(&builder) : status;
+	return status;
 }

@@ -55,6 +55,7 @@ struct making {
 	const struct snapshot *snapshot;
 	const struct buffers_csv *csv;
 	const struct snapshot_facts *facts;
+	const struct snapshot_groups *groups;
 	struct draft *draft;
 	struct error *error;
 	int64_t *event;              /* of each op */
@@ -110,20 +111,32 @@ static enum status out_of_memory(struct making *making)
 	return fail_memory(making->error);
 }
 
-/* The op that asks for a buffer. */
-static uint32_t add_op(struct making *making, uint32_t buffer)
+/* The largest buffer of a group. */
+static uint32_t largest_of(const struct making *making, uint32_t group)
 {
-	uint32_t stack = making->facts->origin[buffer].stack;
+	const struct snapshot_groups *groups = making->groups;
+	uint32_t largest = groups->alloc[groups->first[group]];
+	for (uint32_t i = groups->first[group] + 1; i < groups->first[group + 1]; i++)
+		if (making->csv->buffers.size[groups->alloc[i]] > making->csv->buffers.size[largest])
+			largest = groups->alloc[i];
+	return largest;
+}
+
+/* The op that asks for a group's buffers. */
+static uint32_t add_op(struct making *making, uint32_t group)
+{
+	uint32_t buffer = largest_of(making, group), stack = making->facts->origin[buffer].stack;
 	const struct stack_says *says = ask(making, stack);
 	char name[120];
 	if (!says)
 		return NONE;
 	snprintf(name, sizeof name, "%.80s.%" PRIu32, *says->function ? says->function : "alloc", buffer);
 	struct op op = { .name = name, .type = "alloc", .module = says->module, .has_module = *says->module, .flops = -1, .src = says->src, .has_phase = stack != 0,
-		.phase = says->phase };
+		.phase = says->phase, .workspace = making->groups->workspace[group], .has_workspace = making->groups->workspace[group] > 0 };
 	uint32_t id = draft_op(making->draft, &op);
 	if (id == NONE || (id > 0 && draft_after(making->draft, id, id - 1) != OK))
 		return NONE;
+	making->event[making->ops++] = making->csv->buffers.lower[making->groups->alloc[making->groups->first[group]]];
 	return id;
 }
 
@@ -146,33 +159,109 @@ static uint32_t last_before(const struct making *making, int64_t event)
 	return low;
 }
 
-static enum status add_buffer(struct making *making, uint32_t buffer, uint32_t op)
+static uint32_t last_of(const struct making *making, uint32_t buffer)
+{
+	int64_t upper = making->csv->buffers.upper[buffer];
+	return upper == making->facts->events ? NONE : last_before(making, upper);
+}
+
+/* So many buffers that live from one op to another, NONE: before the first and behind the last. */
+static enum status add_tensor(struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op, uint32_t last)
 {
 	const struct buffers *buffers = &making->csv->buffers;
-	char name[20];
-	bool stays = buffers->upper[buffer] == making->facts->events;
-	snprintf(name, sizeof name, "b%" PRIu32, buffer);
-	struct tensor tensor = { .name = name, .bytes = buffers->size[buffer], .has_bytes = true, .alias = NONE, .dtype = DTYPE_OPAQUE,
-		.address = buffers->hint[buffer], .has_address = buffers->hint[buffer] >= 0, .kind = stays ? op == NONE ? KIND_BUFFER : KIND_OUTPUT : KIND_TEMPORARY };
-	uint32_t id = draft_tensor(making->draft, &tensor), last = stays ? NONE : last_before(making, buffers->upper[buffer]);
+	char name[40];
+	int64_t bytes = count == 1 ? buffers->size[*buffer] : 0, address = count == 1 && buffers->hint ? buffers->hint[*buffer] : -1;
+	for (uint32_t i = 0; i < count && count > 1; i++)
+		bytes += align_up(buffers->size[buffer[i]], SNAPSHOT_ALIGNMENT);
+	count == 1 ? snprintf(name, sizeof name, "b%" PRIu32, *buffer) : snprintf(name, sizeof name, "b%" PRIu32 "+%" PRIu32, *buffer, count - 1);
+	struct tensor tensor = { .name = name, .bytes = bytes, .has_bytes = true, .alias = NONE, .dtype = DTYPE_OPAQUE, .address = address,
+		.has_address = address >= 0 && making->groups->groups == making->groups->allocs, .kind = last == NONE ? op == NONE ? KIND_BUFFER : KIND_OUTPUT : KIND_TEMPORARY };
+	uint32_t id = draft_tensor(making->draft, &tensor);
 	if (id == NONE || (op != NONE && draft_write(making->draft, op, id) != OK) || (last != NONE && last != op && draft_read(making->draft, last, id) != OK))
 		return out_of_memory(making);
 	return OK;
 }
 
-static enum status make(struct making *making)
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+	return *left < *right ? -1 : *left > *right;
+}
+
+/* Of several buffers that an op asks for, those that go together, but for those alive at the peak. item: each one's last op and number. */
+static enum status add_together(struct making *making, uint64_t *item, uint32_t count, uint32_t op)
 {
 	const struct buffers *buffers = &making->csv->buffers;
-	enum status status = add_start(making);
-	for (uint32_t i = 0; i < buffers->n && status == OK; i++)
-		if (!making->facts->origin[i].before) {
-			making->event[making->ops++] = buffers->lower[i];
-			status = add_op(making, i) == NONE ? out_of_memory(making) : OK;
+	int64_t peak = making->facts->peak_event;
+	uint32_t *together = mem_alloc(count, sizeof *together), held = 0;
+	enum status status = together ? OK : out_of_memory(making);
+	qsort(item, count, sizeof *item, by_number);
+	for (uint32_t i = 0; i < count && status == OK; i++) {
+		uint32_t buffer = (uint32_t)item[i], last = (uint32_t)(item[i] >> 32);
+		if (buffers->lower[buffer] <= peak && peak < buffers->upper[buffer])
+			status = add_tensor(making, &buffer, 1, op, last);
+		else
+			together[held++] = buffer;
+		if (status == OK && held && (i + 1 == count || item[i + 1] >> 32 != last)) {
+			status = add_tensor(making, together, held, op, last);
+			held = 0;
 		}
+	}
+	mem_free(together);
+	return status;
+}
+
+/* The tensors of a group, whose op is one behind, as the first op is of none; of those from before the trace: op NONE. */
+static enum status add_group(struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op)
+{
+	int64_t end = op == NONE ? 0 : op + 1 < making->ops ? making->event[op + 1] : making->facts->events;
+	uint64_t *item = mem_alloc(count, sizeof *item);
+	uint32_t kept = 0;
+	if (!item)
+		return out_of_memory(making);
+	for (uint32_t i = 0; i < count; i++)
+		if (op == NONE || !snapshot_within(&making->csv->buffers, making->facts, buffer[i], end))
+			item[kept++] = (uint64_t)last_of(making, buffer[i]) << 32 | buffer[i];
+	enum status status = add_together(making, item, kept, op);
+	mem_free(item);
+	return status;
+}
+
+static enum status add_before(struct making *making)
+{
+	uint32_t *buffer = mem_alloc(making->csv->buffers.n, sizeof *buffer), count = 0;
+	for (uint32_t i = 0; buffer && i < making->csv->buffers.n; i++)
+		if (making->facts->origin[i].before)
+			buffer[count++] = i;
+	enum status status = buffer ? add_group(making, buffer, count, NONE) : out_of_memory(making);
+	mem_free(buffer);
+	return status;
+}
+
+static enum status add_groups(struct making *making)
+{
+	const struct snapshot_groups *groups = making->groups;
+	enum status status = add_before(making);
+	for (uint32_t i = 0; i < groups->groups && status == OK; i++) {
+		uint32_t count = groups->first[i + 1] - groups->first[i], *buffer = groups->alloc + groups->first[i];
+		status = count == 1 ? add_tensor(making, buffer, 1, i + 1, last_of(making, *buffer)) : add_group(making, buffer, count, i + 1);
+	}
+	return status;
+}
+
+static enum status make(struct making *making)
+{
+	const struct snapshot_groups *groups = making->groups;
+	uint32_t buffers = making->csv->buffers.n;
+	enum status status = add_start(making);
+	for (uint32_t i = 0; i < groups->groups && status == OK; i++)
+		status = add_op(making, i) == NONE ? out_of_memory(making) : OK;
 	if (status == OK)
 		guess_backward(making->draft, making->ops);
-	for (uint32_t i = 0, op = 1; i < buffers->n && status == OK; i++)
-		status = add_buffer(making, i, making->facts->origin[i].before ? NONE : op++);
+	if (status == OK && groups->groups < groups->allocs)
+		return add_groups(making);
+	for (uint32_t i = 0, op = 1; i < buffers && status == OK; i++)
+		status = add_tensor(making, &i, 1, making->facts->origin[i].before ? NONE : op++, last_of(making, i));
 	return status;
 }
 
@@ -188,12 +277,15 @@ static void list_devices(const struct snapshot *snapshot, char *text, size_t siz
 static enum status describe(struct making *making, uint32_t wanted)
 {
 	const struct snapshot_facts *facts = making->facts;
-	char text[2][32], assumed[600], version[120], peak_by[200], graphs[4000];
+	char text[2][32], ops[400] = "an op is an allocation", assumed[1000], version[120], peak_by[200], graphs[4000];
 	uint32_t trace = 0;
 	int64_t lost = facts->reserved > facts->rounded_peak ? facts->reserved - facts->rounded_peak : 0;
 	snprintf(version, sizeof version, "device %" PRIu32 "%s, %" PRIu32 " events", facts->device, facts->devices > 1 ? " (--graph N takes another)" : "", facts->events);
-	snprintf(assumed, sizeof assumed, "an op is an allocation; the trace's order is the only one\n%" PRIu32 " buffers were there before the first event, %" PRIu32
-		" are behind the last", facts->before, facts->after);
+	if (making->groups->groups < making->groups->allocs)
+		snprintf(ops, sizeof ops, "%" PRIu32 " allocations are %" PRIu32 " ops: one each near the peak, many where memory is far below it; what comes and goes within an op is its workspace, "
+			"what goes together is one tensor, and so the caching allocator is simulated (tidemark layout has each)", making->groups->allocs, making->groups->groups);
+	snprintf(assumed, sizeof assumed, "%s; the trace's order is the only one\n%" PRIu32 " buffers were there before the first event, %" PRIu32
+		" are behind the last", ops, facts->before, facts->after);
 	snprintf(peak_by, sizeof peak_by, "sizes rounded up to 512; reserved at most %s, %s of it fragmentation", bytes_text(facts->reserved, text[0], sizeof text[0]),
 		bytes_text(lost, text[1], sizeof text[1]));
 	while (trace < making->snapshot->traces && making->snapshot->trace[trace].device != facts->device)
@@ -209,18 +301,23 @@ static int64_t device_of(const struct snapshot *snapshot, uint32_t wanted)
 	return wanted == 0 ? -1 : wanted <= snapshot->traces ? (int64_t)snapshot->trace[wanted - 1].device : INT64_MAX;
 }
 
-struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, struct error *error)
+struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, uint32_t most, struct error *error)
 {
+	struct snapshot_groups groups = { 0 };
 	struct buffers_csv csv;
 	struct snapshot_facts facts;
 	struct graph *graph = NULL;
-	struct making making = { .snapshot = snapshot, .csv = &csv, .facts = &facts, .error = error };
+	struct making making = { .snapshot = snapshot, .csv = &csv, .facts = &facts, .groups = &groups, .error = error };
 	enum status status = snapshot_buffers(snapshot, device_of(snapshot, wanted), &csv, &facts, error);
 	if (status == BAD_INPUT && wanted > snapshot->traces)
 		status = fail(error, BAD_INPUT, "--graph %" PRIu32 ": it has events of %" PRIu32 " device%s", wanted, snapshot->traces, snapshot->traces == 1 ? "" : "s");
+	if (status == OK && csv.buffers.n <= most)
+		status = snapshot_addresses(snapshot, &facts, &csv, error);
+	if (status == OK && snapshot_group(&csv.buffers, &facts, most, &groups) != OK)
+		status = out_of_memory(&making);
 	if (status == OK) {
 		making.draft = draft_new();
-		making.event = mem_alloc((size_t)csv.buffers.n + 1, sizeof *making.event);
+		making.event = mem_alloc((size_t)groups.groups + 1, sizeof *making.event);
 		making.says = mem_alloc((size_t)snapshot->stacks.stack_count + 1, sizeof *making.says);
 		status = making.draft && making.event && making.says ? make(&making) : out_of_memory(&making);
 	}
@@ -232,6 +329,7 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, s
 	mem_free(making.event);
 	mem_free(making.says);
 	arena_free(&making.arena);
+	snapshot_groups_free(&groups);
 	buffers_csv_free(&csv);
 	return graph;
 }

@@ -14,6 +14,7 @@
  *     snapshot   reads snapshots
  *     buffers    buffers and lives out of a trace
  *     addresses  real addresses as offsets in one memory
+ *     groups     the allocations of a long trace in groups
  *     graph      a trace as a graph, and what holds its peak
  */
 #ifndef TIDEMARK_READ_SNAPSHOT_H
@@ -68,23 +69,43 @@ struct snapshot_facts {
 /* Where a buffer comes from. before: it was there before the first event. */
 struct snapshot_origin { int64_t address; uint32_t stack; bool before; };
 
-/* The buffers of a device (-1: of the one with the most events), as if read from a CSV with columns id, lower, upper and size; ids count from 0 in
- * the order of allocation, those before the trace first. BAD_INPUT: there is no such device, or sizes add up to too much. Free the CSV with
+/* The buffers of a device (-1: of the one with the most events). BAD_INPUT: there is no such device, or sizes add up to too much. Free the CSV with
  * buffers_csv_free(), after an error too. Expected O(events). */
 enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, struct buffers_csv *csv, struct snapshot_facts *facts,
 			     struct error *error);
 
+/* Makes the buffers as if read from a CSV with columns id, lower, upper and size; ids count from 0. O(buffers). */
+enum status snapshot_rows(struct buffers_csv *csv, struct error *error);
+
 /* Fills buffers.hint with the real addresses, as offsets in a memory that has what segments and buffers of the trace ever covered and nothing else; -1 where
- * that is more than 2^60 bytes. OK or NO_MEMORY. O(events log events). snapshot_buffers() calls it. */
-enum status snapshot_addresses(const struct snapshot *snapshot, const struct snapshot_trace *trace, const struct snapshot_facts *facts, struct buffers_csv *csv);
+ * that is more than 2^60 bytes. O(events log events). */
+enum status snapshot_addresses(const struct snapshot *snapshot, const struct snapshot_facts *facts, struct buffers_csv *csv, struct error *error);
 
 /* A place in the source with what it holds at the peak: frame of stacks, 0 for what has no stack trace. */
 struct snapshot_holder { uint32_t frame, buffers; int64_t bytes; };
 /* The places that hold most at the peak, at most `most`, the largest first; returns how many, NONE when out of memory. O(buffers). */
 uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_csv *csv, const struct snapshot_facts *facts, struct snapshot_holder *holder, uint32_t most);
 
-/* The trace as a graph: an op for each allocation, in the trace's order and no other, named by the place in the source that asks for it, and the buffers
- * as tensors. wanted: the device, from 1 on, of those that have events; 0: the one with the most. NULL with *error. O(events log events). */
-struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, struct error *error);
+/* Allocations in a row that become one op. What comes and goes within such a row lies in a workspace. */
+struct snapshot_groups {
+	uint32_t groups, allocs;
+	uint32_t *alloc;                /* [allocs] buffers that the trace allocates, in its order */
+	uint32_t *first;                /* [groups + 1] group i has alloc[first[i]] to alloc[first[i + 1] - 1] */
+	int64_t *workspace;             /* [groups] bytes */
+};
+/* One for each allocation where there are at most `most`; else longer ones, of which none takes more than the trace's peak: a longer one takes what is alive anywhere in
+ * it, and its workspace. OK or NO_MEMORY. O(n log n). Free with snapshot_groups_free(), after an error too. */
+enum status snapshot_group(const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t most, struct snapshot_groups *groups);
+void snapshot_groups_free(struct snapshot_groups *groups);
+/* Whether a buffer that a group of several allocates goes into its workspace: it is given back before `end`, the first event behind the group, and isn't alive at the peak. */
+bool snapshot_within(const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t buffer, int64_t end);
+
+/* More allocations than so many are put together: it is what people and planners can take, and as many as PyTorch's own viewer shows. */
+#define SNAPSHOT_ALLOCS_MOST 300000
+
+/* The trace as a graph: an op for each allocation, or for a group of them where there are more than `most`, in the trace's order and no other, named by the place in
+ * the source that asks for the largest, and the buffers as tensors; of groups, buffers of the same two groups are one, but for those alive at the peak.
+ * wanted: the device, from 1 on, of those that have events; 0: the one with the most. NULL with *error. O(events log events). */
+struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, uint32_t most, struct error *error);
 
 #endif

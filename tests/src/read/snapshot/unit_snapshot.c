@@ -104,6 +104,10 @@ static enum status read_all(struct pickle *pickle, struct buffers_csv *csv, stru
 	enum status status = snapshot_read((struct source){ read_pickle, pickle }, &snapshot, error);
 	if (status == OK)
 		status = snapshot_buffers(&snapshot, -1, csv, facts, error);
+	if (status == OK)
+		status = snapshot_addresses(&snapshot, facts, csv, error);
+	if (status == OK)
+		status = snapshot_rows(csv, error);
 	snapshot_free(&snapshot);
 	return status;
 }
@@ -214,7 +218,7 @@ Test(snapshot, peaks_are_those_of_the_trace)
 		for (int i = 0; i < 500; i++) {
 			int slot = (int)(random_next(&seed) % 64);
 			bool alloc = size[slot] == 0;
-			size[slot] = alloc ? (int64_t)(random_next(&seed) % 100000) + 1 : size[slot];
+			size[slot] = alloc ? ((int64_t)(random_next(&seed) % 200) + 1) * 512 : size[slot];
 			put_event(&pickle, alloc ? "alloc" : "free_completed", 1 + slot * INT64_C(1048576), size[slot]);
 			now += alloc ? size[slot] : -size[slot];
 			peak = now > peak ? now : peak;
@@ -229,9 +233,12 @@ Test(snapshot, peaks_are_those_of_the_trace)
 		buffers_csv_free(&csv);
 		pickle.read = 0;
 		cr_assert_eq(snapshot_read((struct source){ read_pickle, &pickle }, &snapshot, &error), OK);
-		struct graph *graph = snapshot_graph(&snapshot, 0, &error);
+		struct graph *graph = snapshot_graph(&snapshot, 0, SNAPSHOT_ALLOCS_MOST, &error), *grouped = snapshot_graph(&snapshot, 0, 20, &error);
 		snapshot_free(&snapshot);
-		cr_assert(graph, "%s", error.text);
+		cr_assert(graph && grouped, "%s", error.text);
+		cr_assert(grouped->ops >= 20 && grouped->ops < graph->ops && grouped->tensors <= graph->tensors);
+		cr_assert_eq(program_peak(grouped), peak, "round %d, seed %llu: in groups %lld", round, (unsigned long long)test_seed(), (long long)program_peak(grouped));
+		graph_release(grouped);
 		cr_assert_eq(graph->ops, allocated + 1);
 		cr_assert_eq(program_peak(graph), peak, "round %d, seed %llu: as a graph", round, (unsigned long long)test_seed());
 		graph_release(graph);

@@ -1,0 +1,156 @@
+/* groups.c: the allocations of a long trace in groups, few where memory is near its peak and many where it is far away.
+ *
+ * What is alive somewhere within a group counts in all of it; what comes and goes within it lies in a workspace, for which a layout is found. So a group takes more
+ * than the trace does at any moment. Groups begin equally long and are halved until none takes more than the trace's peak, which is thereby
+ * the peak of the groups, too. A group of one allocation takes what is alive then, and never more.
+ */
+#include "snapshot.h"
+#include "solver/layout/layout.h"
+
+#define GROUPS 4096                    /* to begin with */
+
+struct grouping {
+	const struct buffers *buffers;
+	const struct snapshot_facts *facts;
+	struct snapshot_groups *groups;
+	int64_t *before;                   /* [allocs] bytes alive right before each, rounded */
+	size_t group_room, workspace_room;
+};
+
+static int64_t rounded(const struct grouping *grouping, uint32_t buffer)
+{
+	return align_up(grouping->buffers->size[buffer], SNAPSHOT_ALIGNMENT);
+}
+
+/* The first event behind a group that ends before that allocation. */
+static int64_t end_of(const struct grouping *grouping, uint32_t alloc)
+{
+	const struct snapshot_groups *groups = grouping->groups;
+	return alloc < groups->allocs ? grouping->buffers->lower[groups->alloc[alloc]] : grouping->facts->events;
+}
+
+bool snapshot_within(const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t buffer, int64_t end)
+{
+	bool at_peak = buffers->lower[buffer] <= facts->peak_event && facts->peak_event < buffers->upper[buffer];
+	return buffers->upper[buffer] < facts->events && buffers->upper[buffer] <= end && !at_peak;
+}
+
+/* A memory for what comes and goes within a group. */
+static enum status find_workspace(const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes)
+{
+	const struct buffers *all = grouping->buffers;
+	int64_t end = end_of(grouping, to);
+	struct arena arena = { 0 };
+	uint32_t room = to - from;
+	struct buffers within = { .lower = arena_alloc(&arena, room, sizeof(int64_t)), .upper = arena_alloc(&arena, room, sizeof(int64_t)), .size = arena_alloc(&arena, room, sizeof(int64_t)) };
+	enum status status = within.lower && within.upper && within.size ? OK : NO_MEMORY;
+	for (uint32_t i = from; i < to && status == OK; i++) {
+		uint32_t buffer = grouping->groups->alloc[i];
+		if (!snapshot_within(all, grouping->facts, buffer, end))
+			continue;
+		within.lower[within.n] = all->lower[buffer];
+		within.upper[within.n] = all->upper[buffer];
+		within.size[within.n++] = all->size[buffer];
+	}
+	*bytes = 0;
+	if (status == OK && within.n) {
+		struct layout layout;
+		struct control control = { 0 };
+		status = layout_solve(&within, &(struct layout_options){ .strategy = LAYOUT_BEST, .alignment = SNAPSHOT_ALIGNMENT, .first = true }, &control, &layout, NULL);
+		*bytes = layout.arena;
+		layout_free(&layout);
+	}
+	arena_free(&arena);
+	return status;
+}
+
+/* Bytes that a group takes, its workspace among them. */
+static enum status weigh(const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes, int64_t *workspace)
+{
+	int64_t end = end_of(grouping, to);
+	*bytes = grouping->before[from];
+	*workspace = 0;
+	for (uint32_t i = from; i < to; i++)
+		if (to - from == 1 || !snapshot_within(grouping->buffers, grouping->facts, grouping->groups->alloc[i], end))
+			*bytes += rounded(grouping, grouping->groups->alloc[i]);
+	if (to - from == 1 || *bytes > grouping->facts->rounded_peak)
+		return OK;
+	enum status status = find_workspace(grouping, from, to, workspace);
+	*bytes += *workspace;
+	return status;
+}
+
+static enum status add(struct grouping *grouping, uint32_t from, int64_t workspace)
+{
+	struct snapshot_groups *groups = grouping->groups;
+	if (!mem_reserve(&groups->first, &grouping->group_room, (size_t)groups->groups + 2, sizeof *groups->first)
+		|| !mem_reserve(&groups->workspace, &grouping->workspace_room, (size_t)groups->groups + 1, sizeof *groups->workspace))
+		return NO_MEMORY;
+	groups->first[groups->groups] = from;
+	groups->workspace[groups->groups++] = workspace;
+	return OK;
+}
+
+/* As deep as a group can be halved. */
+static enum status halve(struct grouping *grouping, uint32_t from, uint32_t to)
+{
+	int64_t bytes, workspace;
+	enum status status = weigh(grouping, from, to, &bytes, &workspace);
+	if (status != OK || to - from == 1 || bytes <= grouping->facts->rounded_peak)
+		return status == OK ? add(grouping, from, workspace) : status;
+	uint32_t middle = from + (to - from) / 2;
+	status = halve(grouping, from, middle);
+	return status == OK ? halve(grouping, middle, to) : status;
+}
+
+static enum status find_before(struct grouping *grouping)
+{
+	const struct buffers *buffers = grouping->buffers;
+	int64_t events = grouping->facts->events, now = 0, *change = mem_alloc((size_t)events + 1, sizeof *change);
+	if (!change)
+		return NO_MEMORY;
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		change[buffers->lower[i]] += rounded(grouping, i);
+		change[buffers->upper[i]] -= rounded(grouping, i);
+	}
+	for (int64_t event = 0; event < events; event++) {
+		int64_t next = now + change[event];
+		change[event] = now;
+		now = next;
+	}
+	for (uint32_t i = 0; i < grouping->groups->allocs; i++)
+		grouping->before[i] = change[buffers->lower[grouping->groups->alloc[i]]];
+	/* What the trace begins with is there before its first event. */
+	for (uint32_t i = 0; i < buffers->n && grouping->groups->allocs; i++)
+		if (grouping->facts->origin[i].before && buffers->lower[grouping->groups->alloc[0]] == 0)
+			grouping->before[0] += rounded(grouping, i);
+	mem_free(change);
+	return OK;
+}
+
+enum status snapshot_group(const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t most, struct snapshot_groups *groups)
+{
+	struct grouping grouping = { .buffers = buffers, .facts = facts, .groups = groups };
+	enum status status = OK;
+	*groups = (struct snapshot_groups){ .alloc = mem_alloc(buffers->n, sizeof *groups->alloc) };
+	for (uint32_t i = 0; groups->alloc && i < buffers->n; i++)
+		if (!facts->origin[i].before)
+			groups->alloc[groups->allocs++] = i;
+	uint32_t begin = most < GROUPS ? most : GROUPS, each = groups->allocs > most ? (groups->allocs + begin - 1) / begin : 1;
+	grouping.before = mem_alloc(groups->allocs, sizeof *grouping.before);
+	status = groups->alloc && grouping.before && mem_reserve(&groups->first, &grouping.group_room, 1, sizeof *groups->first) ? find_before(&grouping) : NO_MEMORY;
+	for (uint32_t from = 0; from < groups->allocs && status == OK; from += each)
+		status = each == 1 ? add(&grouping, from, 0) : halve(&grouping, from, groups->allocs - from > each ? from + each : groups->allocs);
+	if (status == OK)
+		groups->first[groups->groups] = groups->allocs;
+	mem_free(grouping.before);
+	return status;
+}
+
+void snapshot_groups_free(struct snapshot_groups *groups)
+{
+	mem_free(groups->alloc);
+	mem_free(groups->first);
+	mem_free(groups->workspace);
+	*groups = (struct snapshot_groups){ 0 };
+}
