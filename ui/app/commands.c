@@ -60,8 +60,14 @@ static void go_to_name(struct app *app, const char *name)
 		model_go(model, model->plan->ordered->position[op]);
 	else if (tensor != NONE)
 		go_to_tensor(app, tensor);
-	else
-		view_say(model, "there is no op or tensor of the name \"%s\"", name);
+	else {   /* not a whole name: the next that has it */
+		snprintf(model->search, sizeof model->search, "%s", name);
+		bool panel = app->panel_has_keys;   /* it would look for a knob */
+		app->panel_has_keys = false;
+		view_say(model, "the next with \"%s\" in its name; n goes on", name);
+		app_find(app, 1);
+		app->panel_has_keys = panel;
+	}
 }
 
 /* ---- commands ------------------------------------------------------------------------------- */

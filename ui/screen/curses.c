@@ -316,7 +316,7 @@ static const struct { int code; const char *name; } key_names[] = {
 
 static void name_function_key(struct key_press *key, wint_t code)
 {
-	snprintf(key->name, sizeof key->name, "none");
+	snprintf(key->name, sizeof key->name, "this key");
 	for (size_t i = 0; i < sizeof key_names / sizeof *key_names; i++)
 		if (key_names[i].code == (int)code)
 			snprintf(key->name, sizeof key->name, "%s", key_names[i].name);
@@ -342,13 +342,12 @@ static void name_character(struct key_press *key, wint_t code)
 	}
 }
 
-/* Releases, drags and other buttons are no keys. */
-static void name_mouse(struct key_press *key)
+/* Releases, drags and other buttons are no keys: false. */
+static bool name_mouse(struct key_press *key)
 {
 	MEVENT event;
-	snprintf(key->name, sizeof key->name, "none");
 	if (getmouse(&event) == ERR)
-		return;
+		return false;
 	key->x = event.x;
 	key->y = event.y;
 	if (event.bstate & BUTTON1_PRESSED)
@@ -357,6 +356,7 @@ static void name_mouse(struct key_press *key)
 		snprintf(key->name, sizeof key->name, "wheel-up");
 	else if (event.bstate & BUTTON5_PRESSED)
 		snprintf(key->name, sizeof key->name, "wheel-down");
+	return *key->name != '\0';
 }
 
 void terminal_mouse(struct terminal *terminal, bool wanted)
@@ -370,19 +370,20 @@ void terminal_mouse(struct terminal *terminal, bool wanted)
 bool terminal_key(struct terminal *terminal, struct key_press *key)
 {
 	wint_t code;
-	*key = (struct key_press){ .code = 0 };
-	int kind = get_wch(&code);
+	int kind;
+	do {   /* a change of the screen's size comes as a signal, too: as a key it is none */
+		*key = (struct key_press){ .code = 0 };
+		kind = get_wch(&code);
+	} while (kind == KEY_CODE_YES && (code == KEY_RESIZE || (code == KEY_MOUSE && !name_mouse(key))));
 	if (kind == ERR) {
 		/* Readable without a key to read: the other end is closed. */
 		struct pollfd gone = { .fd = fileno(terminal->in), .events = POLLIN };
 		terminal->gone = poll(&gone, 1, 0) > 0 && (gone.revents & (POLLHUP | POLLERR));
 		return false;
 	}
-	if (kind == KEY_CODE_YES && code == KEY_MOUSE)
-		name_mouse(key);
-	else if (kind == KEY_CODE_YES)
+	if (kind == KEY_CODE_YES && code != KEY_MOUSE)
 		name_function_key(key, code);
-	else
+	else if (kind != KEY_CODE_YES)
 		name_character(key, code);
 	return true;
 }
