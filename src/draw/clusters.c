@@ -2,7 +2,7 @@
 #include "clusters.h"
 
 #define BOX_LEAST  4u   /* nodes of a layer that get a box */
-#define PAIRS_LEAST 5u  /* of fewer boxes a staircase is none */
+#define STEPS_LEAST 5u  /* of fewer a staircase is none */
 
 bool cluster_is(const struct drawing *drawing, uint32_t module)
 {
@@ -40,8 +40,7 @@ struct drawn {
 	uint32_t *first, *next, *to, links;   /* [nodes], [room], [room] */
 	uint32_t *list, *seen, round;         /* [nodes] of a walk */
 	struct cluster_pair *pair;
-	uint32_t pairs, room;                 /* room: of links */
-	bool against;                         /* a pair goes against the edges */
+	uint32_t pairs, steps, room;          /* steps: pairs where the forward pass goes on; room: of links */
 };
 
 static void add_link(struct drawn *drawn, uint32_t above, uint32_t below)
@@ -96,18 +95,24 @@ static bool ends_in(const struct drawn *drawn, uint32_t node, uint32_t cluster)
 	return true;
 }
 
-/* Where the forward pass goes on from a cluster to a node: the ends of the cluster's backward pass stand above that node. */
-static void put_below(struct drawn *drawn, uint32_t cluster, uint32_t node)
+/* Whether the forward pass doesn't go on from a node within its cluster. */
+static bool is_last(const struct drawn *drawn, uint32_t node, uint32_t cluster)
 {
-	for (uint32_t i = 0; i < drawn->drawing->nodes && drawn->links < drawn->room && !drawn->against; i++) {
-		if (phase_of(drawn->drawing, i) != PHASE_BACKWARD || !is_in(drawn->drawing, i, cluster) || !ends_in(drawn, i, cluster))
+	for (uint32_t i = drawn->first[node]; i != NONE; i = drawn->next[i])
+		if (phase_of(drawn->drawing, drawn->to[i]) == PHASE_FORWARD && is_in(drawn->drawing, drawn->to[i], cluster))
+			return false;
+	return true;
+}
+
+/* Where a pass goes on from a cluster to a node: the ends of that phase in the cluster stand above that node. */
+static void put_below(struct drawn *drawn, uint32_t cluster, uint32_t node, enum phase phase)
+{
+	for (uint32_t i = 0; i < drawn->drawing->nodes && drawn->links < drawn->room; i++) {
+		if (phase_of(drawn->drawing, i) != phase || !is_in(drawn->drawing, i, cluster)
+			|| !(phase == PHASE_FORWARD ? is_last(drawn, i, cluster) : ends_in(drawn, i, cluster)))
 			continue;
-		bool there = false;
-		for (uint32_t k = 0; k < drawn->pairs && !there; k++)
-			there = drawn->pair[k].above == i && drawn->pair[k].below == node;
-		if (there)
+		if (is_below(drawn, i, node) || is_below(drawn, node, i))   /* recomputed ops may stand below what a later box computes */
 			continue;
-		drawn->against = is_below(drawn, node, i);
 		drawn->pair[drawn->pairs++] = (struct cluster_pair){ i, node };
 		add_link(drawn, i, node);
 	}
@@ -123,13 +128,18 @@ static void find_pairs(struct drawn *drawn)
 		bool back = cluster_edge_back(drawing, edge);
 		add_link(drawn, back ? edge->to : edge->from, back ? edge->from : edge->to);
 	}
-	for (uint32_t i = 0; i < drawing->edges && !drawn->against; i++) {
+	for (uint32_t i = 0; i < drawing->edges; i++) {
 		const struct draw_edge *edge = &drawing->edge[i];
-		if (phase_of(drawing, edge->from) != PHASE_FORWARD || phase_of(drawing, edge->to) != PHASE_FORWARD)
+		bool back = cluster_edge_back(drawing, edge);
+		if (!back && (phase_of(drawing, edge->from) != PHASE_FORWARD || phase_of(drawing, edge->to) != PHASE_FORWARD))
 			continue;
-		uint32_t cluster = left_behind(drawing, edge->from, edge->to);
+		uint32_t above = back ? edge->to : edge->from, below = back ? edge->from : edge->to, cluster = left_behind(drawing, above, below);
+		uint32_t before = drawn->pairs;
 		if (cluster != 0)
-			put_below(drawn, cluster, edge->to);
+			put_below(drawn, cluster, below, PHASE_BACKWARD);
+		if (cluster != 0 && back)
+			put_below(drawn, cluster, below, PHASE_FORWARD);
+		drawn->steps += back ? 0 : drawn->pairs - before;
 	}
 }
 
@@ -149,6 +159,6 @@ enum status cluster_stack(const struct drawing *drawing, struct cluster_pair **p
 		find_pairs(&drawn);
 	arena_free(&arena);
 	*pair = drawn.pair;
-	*pairs = drawn.against || drawn.pairs < PAIRS_LEAST ? 0 : drawn.pairs;
+	*pairs = drawn.steps < STEPS_LEAST ? 0 : drawn.pairs;
 	return enough ? OK : NO_MEMORY;
 }

@@ -118,10 +118,9 @@ Test(draw, boxes_of_a_long_chain_stand_below_each_other)
 		uint32_t pairs;
 		cr_assert_eq(drawing_make(graph, NULL, &(struct draw_options){ .detail = DRAW_MODULES }, &drawing, &error), OK);
 		cr_assert_eq(cluster_stack(&drawing, &pair, &pairs), OK);
-		cr_expect_eq(pairs, count < 6 ? 0 : (uint32_t)count - 1, "%u", pairs);
+		cr_expect_eq(pairs, count < 6 ? 0 : 2 * ((uint32_t)count - 1), "%u", pairs);   /* each pass of a layer above the next one's other pass */
 		for (uint32_t i = 0; i < pairs; i++) {
-			cr_expect_eq(graph->op[drawing.node[pair[i].above].first].phase, PHASE_BACKWARD);
-			cr_expect_eq(graph->op[drawing.node[pair[i].below].first].phase, PHASE_FORWARD);
+			cr_expect_neq(graph->op[drawing.node[pair[i].above].first].phase, graph->op[drawing.node[pair[i].below].first].phase);
 			cr_expect_eq(layer_of(&drawing, pair[i].below), layer_of(&drawing, pair[i].above) + 1);
 		}
 		mem_free(pair);
