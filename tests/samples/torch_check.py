@@ -549,6 +549,15 @@ class Capture(unittest.TestCase):
         first = next(i for i, op in enumerate(order) if graph.ops[op]["phase"] == "update")
         self.assertGreaterEqual(graph.live_bytes(order)[first] - graph.persistent_bytes(), gradients)
 
+    def test_fake_modules_are_converted(self):
+        x, y = torch_steps.batch(4)
+        with fake():
+            model = torch_steps.network().to(torch.bfloat16)
+            image = nn.Conv2d(3, 4, 3).half().to(memory_format=torch.channels_last)
+        self.assertEqual((image.weight.dtype, image.weight.stride()), (torch.float16, (27, 1, 9, 3)))
+        graph = capture_step(None, with_loss(model, torch.optim.SGD(model.parameters()), x.bfloat16(), y), warm=False)
+        self.assertEqual({record["dtype"] for record in graph.tensors.values() if record["kind"] == "parameter"}, {"bf16"})
+
     def test_forward_only(self):
         model = torch_steps.network()
         with tidemark_torch.capture(None) as session, torch.no_grad():

@@ -14,14 +14,14 @@ import math
 import sys
 
 import torch
-from torch._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException, FakeTensor,
-                                           FakeTensorMode)
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes, is_traceable_wrapper_subclass
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 
 from . import flops
 from .eager import Eager
 from .errors import CaptureError, check_version, explain
+from .faking import FAKE, fake, patched  # noqa: F401, fake is what users call
 from .graph import StepGraph, write_graph
 from .hints import Hints
 from .initial import set_values
@@ -42,7 +42,6 @@ HIDDEN_WRITES = {aten.native_batch_norm.default: (3, 4, 5), aten.cudnn_batch_nor
 KIND_IN_PHASE = {"forward": "activation", "backward": "gradient", "update": "temporary"}
 RELEASE = "tidemark.release"
 LARGEST_DATA = 4096  # elements of a constant that are written into the graph
-_FAKE = FakeTensorMode(allow_fallback_kernels=True)
 
 
 def tensors_in(value):
@@ -85,22 +84,6 @@ def local(tensor):
 def value_like(value, tensor):
     """A fake tensor of a value's shape, on a fake tensor's device."""
     return tensor.new_empty(value.shape, dtype=value.dtype)
-
-
-def copy_fake(tensor, memo):
-    """copy.deepcopy of a fake tensor, whose memory PyTorch's own would read."""
-    if id(tensor) not in memo:
-        with torch.no_grad():
-            copy = tensor.detach().clone(memory_format=torch.preserve_format)
-        if tensor.requires_grad and tensor.is_leaf:
-            copy.requires_grad_()
-        if getattr(tensor, "_is_param", False):
-            copy._is_param = True
-        memo[id(tensor)] = copy
-    return memo[id(tensor)]
-
-
-FakeTensor.__deepcopy__ = copy_fake
 
 
 class Recorder(TorchDispatchMode):
@@ -538,28 +521,6 @@ def plain_list(tensor):
 
 # ---- what users call ----
 
-@contextlib.contextmanager
-def fake():
-    """A context under which modules and tensors are made fake: they have shapes, but no memory. Use it around the
-    making of models that are too large for the machine."""
-    with _FAKE, patched(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_args, **_kwargs: tensor):
-        yield
-
-
-@contextlib.contextmanager
-def patched(module, name, value):
-    """Replaces an attribute of a module for a while; does nothing where there is no such module or attribute."""
-    before = getattr(module, name, None)
-    if before is None:
-        yield
-        return
-    setattr(module, name, value)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)
-
-
 def follow_resizes(recorder):
     """torch.UntypedStorage.resize_, which tells the recorder."""
     before = torch.UntypedStorage.resize_
@@ -619,9 +580,9 @@ class capture:
         recorder = self.recorder
         if not self.real:
             active = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
-            recorder.fake_mode = active or _FAKE
+            recorder.fake_mode = active or FAKE
             if active is None:
-                self.stack.enter_context(_FAKE)
+                self.stack.enter_context(FAKE)
             # transformers takes other ways where it sees fake tensors
             self.stack.enter_context(patched(sys.modules.get("transformers.utils.import_utils"), "is_fake_tensor", lambda _: False))
         with _disable_current_modes():

@@ -1,0 +1,58 @@
+"""Fake modules and tensors: shapes without memory."""
+import contextlib
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+FAKE = FakeTensorMode(allow_fallback_kernels=True)
+
+
+def copy_fake(tensor, memo):
+    """copy.deepcopy of a fake tensor, whose memory PyTorch's own would read."""
+    if id(tensor) not in memo:
+        with torch.no_grad():
+            copy = tensor.detach().clone(memory_format=torch.preserve_format)
+        if tensor.requires_grad and tensor.is_leaf:
+            copy.requires_grad_()
+        if getattr(tensor, "_is_param", False):
+            copy._is_param = True
+        memo[id(tensor)] = copy
+    return memo[id(tensor)]
+
+
+def convert_fake(swap_tensors):
+    """torch.utils.swap_tensors, by which Module.to() converts fake parameters: it refuses those that something has a weak reference
+    to, as fake modes do."""
+    def swap(first, second):
+        if not isinstance(first, FakeTensor) or not isinstance(second, FakeTensor):
+            return swap_tensors(first, second)
+        first.data = second
+        first.fake_device = second.fake_device
+        return None
+    return swap
+
+
+FakeTensor.__deepcopy__ = copy_fake
+torch.utils.swap_tensors = convert_fake(torch.utils.swap_tensors)
+
+
+@contextlib.contextmanager
+def fake():
+    """A context under which modules and tensors are made fake: they have shapes, but no memory. Use it around the
+    making of models that are too large for the machine."""
+    with FAKE, patched(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_args, **_kwargs: tensor):
+        yield
+
+
+@contextlib.contextmanager
+def patched(module, name, value):
+    """Replaces an attribute of a module for a while; does nothing where there is no such module or attribute."""
+    before = getattr(module, name, None)
+    if before is None:
+        yield
+        return
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
