@@ -9,6 +9,7 @@
 #include "src/base/nearest.h"
 #include "src/base/output.h"
 #include "src/base/words.h"
+#include "src/scenario/knobs.h"
 
 const struct option_row option_rows[] = {
 #define X(id, name, letter, value, commands, help) { name, letter, value, commands, help },
@@ -66,14 +67,19 @@ static const char *command_name(enum subcommand_id command)
 	return command == SUBCOMMAND_explore ? "" : command == SUBCOMMAND_screen ? "export" : subcommands[command].name;
 }
 
-/* Says that there is no such option, and which comes nearest: "--vieuw". */
+/* Says that there is no such option, and which comes nearest: "--vieuw", or that it is a knob: "--memory". */
 static int say_unknown(const char *command, const char *word, const struct taken *taken)
 {
 	char name[64], text[120];
 	struct nearest nearest = { .wanted = name };
+	bool sets = false;
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
-	for (int i = 0; i < taken->count; i++)
+	for (int i = 0; i < taken->count; i++) {
 		nearest_consider(&nearest, taken->option[i].name);
+		sets |= strcmp(taken->option[i].name, "set") == 0;
+	}
+	if (sets && knob_find(name) != KNOB_COUNT)
+		return usage_error(command, "--%s: there is no such option; it is a knob: --set %s=VALUE", name, name);
 	return usage_error(command, "--%s: there is no such option%s", name, nearest_text(&nearest, "--", text, sizeof text));
 }
 
