@@ -149,8 +149,14 @@ const struct rule rules_aten[] = {
 	{ "aten._embedding_bag_backward", "b^ h, n^, o!, p!, r!, ?q!, ?s! -> v! h", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten._embedding_bag_dense_backward", "b^ h, n^, n^, ?b^, ?b^ -> v! h | b^ h, n^, o!, p!, r! -> v! h", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.index_add", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
-	{ "aten.masked_scatter", "b^ n^.., b^ n^.., k^ e^ -> b n..", COST_ELEMENT, "0 2", "i1", NULL, 0 },
+	{ "aten.masked_scatter", "b^ n^.., b^ n^.., k^ e^ -> b n.. | b^ n^.., b^ n^.., k^ -> b n.. | b^ n^.., b^ n^.., k^ e^ f^ -> b n..", COST_ELEMENT, "0 2", "i1", NULL, 0 },
 	{ "aten.slice_scatter", "b n^.., b m^.. -> b n.. | n^.., m^.. -> n..", COST_ELEMENT, "0 1", "", NULL, 0 },
+	{ "aten.index_fill", "v^.., n^ -> v..", COST_ELEMENT, "0", "i1", NULL, 0 },
+	{ "aten.index_copy", "v^.., n^, k^.. -> v..", COST_ELEMENT, "0 2", "i1", NULL, 0 },
+	{ "aten.masked_scatter_backward", "b^ n^.., b^ n^.. -> k! | b^ n^.., b^ n^.. -> k! e! | b^ n^.., b^ n^.. -> k! e! f!", COST_ELEMENT, "", "", NULL, 0 },
+	/* into which dim is in its arguments; where the first two dims are equal, shapes don't tell, and both stay whole */
+	{ "aten.select_scatter", "n^ n^ x^.., n^ x^.. -> n n x.. | b k^ x^.., b x^.. -> b k x.. | b c^ k^ x^.., b c^ x^.. -> b c k x.."
+		" | b c^ d^ k^ x^.., b c^ d^ x^.. -> b c d k x.. | k^ x.., x.. -> k x..", COST_ELEMENT, "0 1", "", NULL, 0 },
 	{ "aten.index_select", "@gather", COST_ELEMENT, "0", "i1", NULL, 0 },
 	{ "aten.index", "@gather", COST_ELEMENT, "0", "i1", NULL, 0 },
 	{ "aten._unsafe_index", "@gather", COST_ELEMENT, "0", "i1", NULL, 0 },
@@ -278,6 +284,7 @@ const struct rule rules_aten[] = {
 	/* matrices, each on its own */
 	{ "aten.linalg_inv_ex", "... n^ n^ -> ... n n, ...", COST_ELEMENT, "0", "o0", NULL, 0 },
 	{ "aten.linalg_cholesky_ex", "... n^ n^ -> ... n n, ...", COST_ELEMENT, "0", "o0", NULL, 0 },
+	{ "aten.linalg_matrix_exp", "... n^ n^ -> ... n n", COST_ELEMENT, "0", "i0", NULL, 0 },
 	{ "aten.linalg_qr", "... n^ m^ -> ... n k!, ... k! m", COST_ELEMENT, "0", "o0 o1", NULL, 0 },
 	{ "aten._linalg_svd", "... n^ m^ -> ... n k!, ... k!, ... k! m", COST_ELEMENT, "0", "o0 o1 o2", NULL, 0 },
 	{ "aten._linalg_eigh", "... n^ n^ -> ... n, ... n n", COST_ELEMENT, "0", "o0 o1", NULL, 0 },

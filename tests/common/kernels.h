@@ -247,6 +247,22 @@ static void gather_rows(const struct call *call)
 		result(call, 0)->value[i] = data->value[(int64_t)index->value[i / width] % data->shape[0] * width + i % width];
 }
 
+/* The first index of one dim of operand 0 replaced by operand 1: of the first dim that operand 1 lacks. */
+static void select_scatter(const struct call *call)
+{
+	const struct array *data = call->tensor, *part = data + 1;
+	int dim = 0;
+	int64_t inner = 1;
+	while (dim < part->dims && call->whole[0].shape[dim] == call->whole[1].shape[dim])
+		dim++;
+	for (int d = dim + 1; d < data->dims; d++)
+		inner *= data->shape[d];
+	for (int64_t i = 0; i < count(data); i++) {
+		bool replaced = i / inner % data->shape[dim] == 0;
+		result(call, 0)->value[i] = replaced ? part->value[i / inner / data->shape[dim] * inner + i % inner] : data->value[i];
+	}
+}
+
 /* ---- whole samples ----------------------------------------------------------------------------------------------------------- */
 
 /* Any function of all that lies under one index of dim 0, as of operand 0; what lacks that dim is added up over it. */
