@@ -274,15 +274,15 @@ static enum status check_flops(struct build *build)
 	return OK;
 }
 
-/* What an op makes isn't there before it runs. */
+/* What an op makes isn't there before it runs, nor are views of it. */
 static enum status check_own(struct build *build)
 {
 	const struct pairs *reads = &build->draft->reads;
 	for (uint32_t i = 0; i < reads->count; i++) {
 		const struct op *op = &build->draft->op[reads->op[i]];
-		if (build->graph->tensor[reads->other[i]].writer == reads->op[i])
-			return bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" reads \"%.100s\", which it writes itself", op->name,
-				build->graph->tensor[reads->other[i]].name));
+		const struct tensor *read = &build->graph->tensor[reads->other[i]], *made = read->writer == NONE ? &build->graph->tensor[build->root[reads->other[i]]] : read;
+		if (made->writer == reads->op[i])
+			return bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" reads \"%.100s\", which it writes itself", op->name, read->name));
 	}
 	return OK;
 }

@@ -9,6 +9,7 @@
 #include "pipeline.h"
 #include "solver/pipeline/check.h"
 #include "src/read/schedule_csv.h"
+#include "src/write/schedule_rows.h"
 
 struct checking {
 	const json_t *shard, *pipeline;
@@ -84,6 +85,27 @@ static enum status check_parts(struct checking *checking, const json_t *piece, u
 	return status;
 }
 
+/* The reader knows more ways to write an order than plan files have. */
+static enum status check_words(const struct checking *checking)
+{
+	const struct pipeline_order *order = &checking->order.order;
+	enum status status = OK;
+	for (uint32_t rank = 0; rank < order->ranks && status == OK; rank++) {
+		const char *told = json_string_value(json_array_get(json_object_get(checking->pipeline, "order"), rank));
+		char *text = NULL;
+		size_t size = 0;
+		FILE *row = text_stream(&text, &size);
+		if (row)
+			schedule_row_write(order->slot + (size_t)rank * order->slots, order->slots, row);
+		if (!row || fclose(row) != 0)
+			status = fail_memory(checking->error);
+		else if (!told || strcmp(told, text) != 0)
+			status = fail(checking->error, INFEASIBLE, "shard.pipeline.order[%u] is written in another way than such an order is", rank);
+		free(text);
+	}
+	return status;
+}
+
 /* The order of the passes, out of the file. */
 static enum status read_order(struct checking *checking)
 {
@@ -107,7 +129,7 @@ static enum status read_order(struct checking *checking)
 			|| order->split != pipelined->split || (order->chunks > 1 && order->folded != pipelined->folded)))
 		return fail(checking->error, INFEASIBLE, "shard.pipeline.order is of %u ranks x %u pieces and %u microbatches, or lies otherwise, than the scenario's", order->ranks, order->chunks,
 			order->microbatches);
-	return status == OK ? OK : fail_memory(checking->error);
+	return status == OK ? check_words(checking) : fail_memory(checking->error);
 }
 
 /* What is said of the whole. */

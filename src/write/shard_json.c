@@ -395,8 +395,8 @@ static enum status read_axes(struct reading *reading, const char *key, uint8_t *
 	size_t i;
 	json_array_foreach(json_object_get(reading->shard, key), i, name) {
 		uint32_t axis = json_is_string(name) ? mesh_axis_named(&reading->sharding->mesh, json_string_value(name)) : NONE;
-		if (axis == NONE)
-			return fail(reading->error, BAD_INPUT, "not a plan file: shard.%s names no axis of the mesh", key);
+		if (axis == NONE || *mask >> axis)
+			return fail(reading->error, BAD_INPUT, "not a plan file: shard.%s must name axes of the mesh, each once and in its order", key);
 		*mask |= (uint8_t)(1u << axis);
 	}
 	return OK;
