@@ -123,6 +123,10 @@ static void take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
 	fitted->capped = true;
 	fitted->cap = cap;
 	fitted->replayed = plan->peak;
+	if (plan->extra == INT64_MAX && plan->lowest < plan->peak) {
+		fitted->lowest = plan->lowest;
+		fitted->lowest_extra = plan->lowest_extra;
+	}
 	fitted->bound = plan->bound;
 	fitted->impossible = plan->impossible;
 	fitted->slope = plan->slope;
