@@ -466,6 +466,8 @@ static const char *moved_text(struct arena *arena, uint32_t moved, uint32_t buff
 	return kept ? kept : "the file's addresses, some moved";
 }
 
+#define FIRST_MOST 100000      /* buffers: of more, a quick plan takes the first layout that is found */
+
 static enum status run_layout(struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick,
 	const struct layout_input *input, struct laid_out *laid_out, struct error *error)
 {
@@ -476,6 +478,7 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 		.effort = quick || scenario->value[K_layout_effort] == 0 ? 0
 			: effort_ticks(scenario->value[K_layout_effort], LAYOUT_EFFORT_DEFAULT),
 		.cache = stage->store ? &cache : NULL,
+		.first = quick && input->buffers.n > FIRST_MOST,
 	};
 	enum status status = lay_out(input, &options, stage->control, &laid_out->layout, error);
 	laid_out->cut_short = status == CANCELLED;

@@ -65,4 +65,12 @@ void infer_unsqueeze(struct infer *infer);
 void infer_where(struct infer *infer);
 void infer_whole(struct infer *infer);
 
+/* signals.c, likewise. */
+void infer_affine_grid(struct infer *infer);
+void infer_dft(struct infer *infer);
+void infer_grid_sample(struct infer *infer);
+void infer_roi_align(struct infer *infer);
+void infer_stft(struct infer *infer);
+void infer_window(struct infer *infer);
+
 #endif

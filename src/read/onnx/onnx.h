@@ -4,6 +4,7 @@
  *     values  attributes of nodes, numbers of small tensors
  *     infer   operands and results of a node
  *     arrays  sizes of arrays that are cut, joined and turned
+ *     signals  shapes of what resamples images and takes signals apart
  *     shapes  sizes that files don't say, by operator
  *     onnx    reads models
  */

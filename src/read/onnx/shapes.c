@@ -453,6 +453,8 @@ static const struct { const char *ops; void (*fill)(struct infer *infer); } tabl
 	{ " Attention ", attention }, { " QuantizeLinear ", quantize }, { " DequantizeLinear ", dequantize }, { " DynamicQuantizeLinear ", quantize_dynamically },
 	{ " SoftmaxCrossEntropyLossGrad ", loss_gradient }, { " AdamOptimizer ", adam }, { " MatMulInteger ", integer_matmul }, { " ConvInteger ", integer_convolution }, { " QLinearMatMul ", quantized_matmul }, { " QLinearConv ", quantized_convolution },
 	{ " QLinearAdd QLinearMul ", quantized_pair }, { " MatMulNBits ", packed_matmul }, { " FusedConv ", window_op },
+	{ " GridSample ", infer_grid_sample }, { " AffineGrid ", infer_affine_grid }, { " RoiAlign ", infer_roi_align }, { " STFT ", infer_stft }, { " DFT ", infer_dft },
+	{ " HannWindow HammingWindow BlackmanWindow ", infer_window },
 };
 
 enum status onnx_infer(const struct onnx_node *node, struct onnx_shape *shape, struct arena *arena)
