@@ -75,7 +75,7 @@ static int explore_graph(struct graph *graph, const char *path, struct input *lo
 	int code = session ? EXIT_FINE : complain(NULL, &error, NO_MEMORY);
 	if (session && log) {
 		struct source source = input_source(log);
-		if (session_replay(session, &source, false, &error) != OK)
+		if (session_replay(session, &source, false, NULL, NULL, &error) != OK)
 			code = complain(invocation->resume, &error, BAD_INPUT);
 	}
 	if (code == EXIT_FINE)

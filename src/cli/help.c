@@ -25,7 +25,7 @@ static const char *const examples[SUBCOMMAND_COUNT] = {
 	[SUBCOMMAND_calibrate] = "tidemark calibrate trace.json.gz -o my.preset",
 	[SUBCOMMAND_model] = "tidemark model llama3-8b --layers 4 -o llama.jsonl",
 	[SUBCOMMAND_fit] = "tidemark fit step.jsonl.gz --memory 24GiB --devices 8",
-	[SUBCOMMAND_replay] = "tidemark replay samples/lessons/order.tide",
+	[SUBCOMMAND_replay] = "tidemark replay samples/lessons/order.tide --table",
 };
 
 void help_print_example(enum subcommand_id command)

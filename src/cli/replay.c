@@ -1,30 +1,84 @@
 /* replay.c: `tidemark replay`: runs a session file without a terminal. */
+#include <string.h>
+
 #include "batch.h"
 #include "help.h"
+#include "options.h"
+#include "src/base/bytes.h"
+#include "src/base/output.h"
+#include "src/plan/plan.h"
 #include "src/read/input.h"
 #include "src/session/session.h"
-#include "options.h"
+
+struct replay {
+	struct command_line line;
+	bool table;
+};
+
+/* Whether a line of a session changes knobs or pins. */
+static bool changes(const char *line)
+{
+	static const char *const words[] = { "set", "pin", "keep", "offload", "unpin", "undo", "redo" };
+	line += strspn(line, " \t");
+	size_t length = strcspn(line, " \t");
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strlen(words[i]) == length && strncmp(words[i], line, length) == 0)
+			return true;
+	return false;
+}
+
+/* A row of --table: what the plan of the knobs takes, and the line that turned them. context: the stream. */
+static void write_row(void *context, struct session *session, const char *line)
+{
+	char peak[32], arena[32];
+	if (!changes(line))
+		return;
+	session_wait(session);
+	const struct plan *plan = session_plan(session);
+	if (*session_problem(session) || !plan)
+		fprintf(context, "%10s  %10s  %s: no plan: %s\n", "", "", line, session_problem(session));
+	else
+		fprintf(context, "%10s  %10s  %s\n", bytes_text(plan_peak(plan), peak, sizeof peak), bytes_text(plan_arena(plan), arena, sizeof arena), line);
+}
+
+static enum status run(const struct replay *replay, struct session *session, struct input *input, struct error *error)
+{
+	struct source source = input_source(input);
+	struct output output;
+	if (!replay->table)
+		return session_replay(session, &source, true, NULL, NULL, error);
+	enum status status = output_open(&output, NULL, true, error);
+	if (status != OK)
+		return status;
+	fprintf(output.stream, "%10s  %10s\n", "peak", "arena");
+	status = session_replay(session, &source, true, write_row, output.stream, error);
+	return output_close(&output, status, error);
+}
+
+static int take_option(void *context, int row, const char *value)
+{
+	struct replay *replay = context;
+	(void)value;
+	replay->table |= row == OPTION_replay_table;
+	return EXIT_FINE;
+}
 
 int replay_command(int argc, char **argv)
 {
-	struct command_line line = { .command = SUBCOMMAND_replay, .help = help_print_session_words };
+	struct replay replay = { .line = { .command = SUBCOMMAND_replay, .help = help_print_session_words, .take = take_option, .context = &replay } };
 	struct error error = { 0 };
-	int code = command_line_parse(&line, argc, argv);
-	if (code != EXIT_FINE || line.helped)
+	int code = command_line_parse(&replay.line, argc, argv);
+	if (code != EXIT_FINE || replay.line.helped)
 		return code;
-	struct input *input = input_open(*line.operand, &error);
+	struct input *input = input_open(*replay.line.operand, &error);
 	if (!input)
-		return complain(*line.operand, &error, BAD_INPUT);
+		return complain(*replay.line.operand, &error, BAD_INPUT);
 	struct scenario scenario;
 	struct session_options options = { .interactive = false };
 	scenario_init(&scenario);
 	struct session *session = session_new(NULL, NULL, &scenario, &options, &error);
-	enum status status = session ? OK : NO_MEMORY;
-	if (session) {
-		struct source source = input_source(input);
-		status = session_replay(session, &source, true, &error);
-	}
+	enum status status = session ? run(&replay, session, input, &error) : NO_MEMORY;
 	session_free(session);
 	input_close(input);
-	return status == OK ? EXIT_FINE : complain(*line.operand, &error, status);
+	return status == OK ? EXIT_FINE : complain(*replay.line.operand, &error, status);
 }

@@ -82,9 +82,10 @@ bool session_file_changed(struct session *session);
 /* Runs one line; nothing is noted for the status. Of a session file: execute_exports false leaves out `export` and `save`. */
 enum status session_line(struct session *session, const char *line, bool execute_exports, struct error *error);
 /* Runs a session file, one command a line; stops at the first that fails, with its line in *error. execute_exports false
- * leaves out `export` and `save`: taking up a session that was broken off. */
+ * leaves out `export` and `save`: taking up a session that was broken off. after: called behind every line, or NULL. */
 struct source;
-enum status session_replay(struct session *session, struct source *source, bool execute_exports, struct error *error);
+typedef void session_after(void *context, struct session *session, const char *line);
+enum status session_replay(struct session *session, struct source *source, bool execute_exports, session_after *after, void *context, struct error *error);
 /* Why there is no plan of the present scenario ("the order pins contradict ..."), "" where there is one. */
 const char *session_problem(const struct session *session);
 

@@ -4,7 +4,7 @@
 #include "session.h"
 #include "src/read/input.h"
 
-enum status session_replay(struct session *session, struct source *source, bool execute_exports, struct error *error)
+enum status session_replay(struct session *session, struct source *source, bool execute_exports, session_after *after, void *context, struct error *error)
 {
 	char line[8192];
 	size_t used = 0;
@@ -32,6 +32,8 @@ enum status session_replay(struct session *session, struct source *source, bool 
 			error->line = number;
 			return status;
 		}
+		if (after)
+			after(context, session, line);
 		used = 0;
 		if (got == 0)
 			return OK;

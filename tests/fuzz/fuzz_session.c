@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(graph != NULL);
 	struct session *session = session_new(graph, "samples/diamond.jsonl", &scenario, &(struct session_options){ .interactive = false }, &error);
 	must(session != NULL);
-	if (session_replay(session, &source, false, &error) != OK)
+	if (session_replay(session, &source, false, NULL, NULL, &error) != OK)
 		must(error.text[0] != '\0');
 	session_free(session);
 	scenario_done(&scenario);

@@ -50,7 +50,7 @@ static int64_t taken_up(struct session *session, const char *path)
 	struct session *again = session_new(NULL, NULL, &scenario, &(struct session_options){ 0 }, &error);
 	struct input *input = input_open(path, &error);
 	struct source source = input_source(input);
-	cr_assert_eq(session_replay(again, &source, false, &error), OK, "%s", error.text);
+	cr_assert_eq(session_replay(again, &source, false, NULL, NULL, &error), OK, "%s", error.text);
 	input_close(input);
 	session_wait(again);
 	session_poll(again);
