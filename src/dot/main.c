@@ -245,6 +245,7 @@ int main(int argc, char **argv)
 {
 	struct options options = { .format = -1, .limits = { INT64_C(4) << 30, 600, 1000000 } };
 	output_prepare();
+	setenv("TZ", "UTC0", 1);   /* Cairo writes the zone behind a PDF's date */
 	json_memory_watch();
 	int code = parse_options(argc, argv, &options);
 	if (code >= 0)

@@ -95,9 +95,10 @@ static bool take_integer(struct scan *scan, int64_t *value)
 	if (!is_digit(scan))
 		return wrong(scan, "expected an integer");
 	for (; is_digit(scan); scan->at++) {
-		if (sum > (INT64_MAX - 9) / 10)
-			return wrong(scan, "an integer does not fit 64 bits");
-		sum = 10 * sum + (uint64_t)(*scan->at - '0');
+		uint64_t digit = (uint64_t)(*scan->at - '0');
+		if (sum > (INT64_MAX - digit) / 10)
+			return wrong(scan, "an integer does not fit 64 bits: its magnitude is above 2^63 - 1");
+		sum = 10 * sum + digit;
 	}
 	if (scan->at < scan->end && (*scan->at == '.' || *scan->at == 'e' || *scan->at == 'E'))
 		return wrong(scan, "expected an integer, not a fraction");
