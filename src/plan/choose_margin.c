@@ -126,7 +126,8 @@ static struct plan *refine(const struct planning *planning, struct plan *first, 
 	struct halving halving = { .budget = scenario_budget(planning->scenario) };
 	struct plan *best = plan_retain(first);
 	int64_t peak = first->transformed->fit_peak;
-	if (plan_needs(first) <= halving.budget || peak < 0 || first->limited || (!first->transformed->pipelined && peak > halving.budget - first->fit_margin)) {
+	bool unfit = first->transformed->pipelined && first->transformed->pipelined->unfit && first->fit_margin <= 0;
+	if (unfit || plan_needs(first) <= halving.budget || peak < 0 || first->limited || (!first->transformed->pipelined && peak > halving.budget - first->fit_margin)) {
 		plan_release(first);
 		return best;
 	}

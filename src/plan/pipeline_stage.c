@@ -631,6 +631,8 @@ static struct pipelined *stage_fitted(struct stage_context *stage, const struct 
 	for (int round = 0; round < FIT_TRIES && fit.fitted && fit.cap && !(best && best->replayed <= cap); round++) {
 		struct pipelined *next = try_fit(stage, sharded, limited, scenario, wish, &fit, error);
 		bool better = next && (!best || is_fitter(next, best, cap));
+		if (next)
+			next->unfit = fit.impossible && round == 0;    /* caps of later rounds are lower */
 		if (better)
 			note_fit(next, &fit, cap);
 		pipelined_release(better ? best : next);
@@ -657,6 +659,9 @@ struct pipelined *stage_pipeline(struct stage_context *stage, const struct shard
 		return even;
 	uneven = stage_fitted(stage, sharded, CUTS_CAPPED, scenario, wish, options, error);
 	bool better = uneven && is_fitter(uneven, even, cap);
+	even->unfit &= !uneven || uneven->unfit;
+	if (uneven)
+		uneven->unfit &= even->unfit;
 	pipelined_release(better ? even : uneven);
 	error_set(error, OK);
 	return better ? uneven : even;

@@ -55,6 +55,7 @@ struct pipelined {
 	int64_t bound;               /* no schedule of these pieces has a step that takes less */
 	struct fitted *fitted;       /* recompute=auto: what runs again; NULL */
 	int64_t replayed;            /* of it: the most bytes of a rank in program order */
+	bool unfit;                /* recompute=auto: proved, along the cuts that were tried no recomputation lets every rank keep the cap less the wish's margin */
 	int64_t estimate;            /* bytes: the most that a rank takes by the model that cuts were chosen with */
 	bool moved;                  /* the cuts are uneven, so that every rank keeps the memory cap by that model */
 	uint32_t reported;           /* the rank that is planned by default: the highest peak in program order */
