@@ -64,7 +64,7 @@ static int64_t next_limit(const struct plan *last, const struct bracket *bracket
 
 /* auto, whose first plan needs more than the cap: plans of what a search finds within other limits of what stays, as the arena may be more than that or less.
  * Keeps neither. The best that keeps the cap, or NULL; *margin is its own, or the last. */
-static struct plan *fit_limits(struct choosing *choosing, struct plan *first, const struct plan *judged, int64_t *margin)
+static struct plan *fit_limits(struct choosing *choosing, struct plan *first, int64_t *margin)
 {
 	const struct planning *planning = choosing->planning;
 	int64_t budget = scenario_budget(&first->scenario);
@@ -72,8 +72,6 @@ static struct plan *fit_limits(struct choosing *choosing, struct plan *first, co
 	struct bracket bracket = { 0, first->transformed->fit_peak };
 	struct plan_wish wish = { .rivals = RIVALS_NONE, .first = first->transformed->sharded };
 	struct plan *best = NULL, *last = plan_retain(first);
-	if (plan_needs(judged) <= budget && judged->transformed->fit_peak < bracket.high)
-		bracket.low = judged->transformed->fit_peak;
 	for (int round = 0; round < LIMIT_ROUNDS; round++) {
 		int64_t limit = next_limit(last, &bracket, budget);
 		wish.margin = budget - limit;
@@ -310,7 +308,7 @@ static struct plan *choose_within(struct choosing *choosing, struct plan *first)
 	struct plan *best = judge(choosing, plan_retain(first));
 	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .rivals = RIVALS_ALONE, .first = first->transformed->sharded };
 	if (best && !best->limited && first->transformed->fit_peak >= 0 && plan_needs(first) > goal.limit) {
-		best = better_of(&goal, best, fit_limits(choosing, first, best, &wish.margin));
+		best = better_of(&goal, best, fit_limits(choosing, first, &wish.margin));
 		best = end_of(planning, best);
 	}
 	if (best && wish.margin != MARGIN_NO_CAP && !best->limited) {
