@@ -470,7 +470,7 @@ Test(sharded, auto_plans_no_sharding_twice)
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
 	uint32_t rivals = 0;
-	for (size_t w = 0; w < test_rounds(2, sizeof words / sizeof *words); w++) {
+	for (size_t w = 0; w < test_rounds(1, sizeof words / sizeof *words); w++) {
 		struct plan *plan = plan_of(&planner, graph, words[w]);
 		const struct sharded *sharded = plan->transformed->sharded;   /* of a rival that won: without rivals */
 		const struct units *units = &sharded->shared->units;
