@@ -344,7 +344,7 @@ static enum status find_both(struct both *both, struct fit_solver *solver)
 	uint64_t tried = 0;
 	for (int round = 0; round < AGAIN && status == OK; round++) {
 		struct graph *away = round == 0 ? offload_choose(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, solver, both->cap, both->error)
-			: offload_again(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, &solver->step, both->graph, NONE, both->error);
+			: offload_again(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, &solver->step, both->graph, both->error);
 		bool same = away && round > 0 && away->fingerprint == tried;     /* the windows fit what runs again: it would be the same plan */
 		tried = away ? away->fingerprint : 0;
 		status = same ? OK : away ? try_away(both, away) : both->error->status;

@@ -261,10 +261,10 @@ static void read_reruns(const struct fitted *fitted, const struct graph *graph, 
 }
 
 struct graph *offload_again(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
-	const struct recompute_options *options, const struct fitted *fitted, const struct fit_step *step, const struct graph *found, uint32_t turn, struct error *error)
+	const struct recompute_options *options, const struct fitted *fitted, const struct fit_step *step, const struct graph *found, struct error *error)
 {
 	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = activations, .options = options, .fitted = fitted, .step = step,
-		.turn = turn, .error = error };
+		.turn = NONE, .error = error };
 	struct arena arena = { 0 };
 	struct graph *graph = NULL;
 	uint32_t windows = 0, ops = fitted->step->ops, storages = fitted->step->storages;
@@ -279,7 +279,7 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 			FOR_ROW(i, &found->reads, op)
 				if (found->op[op].added == ADDED_OFFLOAD && came[found->tensor[found->reads.item[i]].storage] != NONE)
 					wanted[came[found->tensor[found->reads.item[i]].storage]] = true;
-		status = fit_windows_find(step, fitted->input.link, wanted, &reruns, turn, 0, ALL, choosing.window, &windows);
+		status = fit_windows_find(step, fitted->input.link, wanted, &reruns, NONE, 0, ALL, choosing.window, &windows);
 	}
 	if (error_set(error, status) == OK)
 		graph = offload_apply(fitted->step, activations, choosing.window, windows, error);

@@ -15,7 +15,7 @@ struct graph *offload_choose(struct stage_context *stage, const struct scenario 
 
 /* The same storages away as in a graph found with recomputation, with windows for what runs again there. A new reference, or NULL with *error. */
 struct graph *offload_again(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
-	const struct recompute_options *options, const struct fitted *fitted, const struct fit_step *step, const struct graph *found, uint32_t turn, struct error *error);
+	const struct recompute_options *options, const struct fitted *fitted, const struct fit_step *step, const struct graph *found, struct error *error);
 
 /* Picoseconds that computation waits for the host in a graph's program order. -1 when out of memory. */
 int64_t host_stall(const struct graph *graph, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules);
