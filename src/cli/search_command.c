@@ -28,6 +28,7 @@ struct search {
 	bool even;
 	struct overheads overheads;
 	const char *measurements, *constants;
+	char device[4200];              /* "device=@FILE", where a file of the user's own is asked for */
 	struct model_source source;
 	struct config_request request;
 };
@@ -100,11 +101,17 @@ static const char *planned_text(const struct config_planned *planned, char *text
 static const char *plan_line(const struct search *search, const struct config *config, int64_t batch, char *text, size_t size)
 {
 	struct scenario scenario;
-	char set[1500] = "";
+	char set[20000] = "";
+	struct words words = { set, sizeof set, 0 };
 	if (model_source_scenario(&search->source, batch, &scenario) == OK) {
+		if (*search->device) {
+			scenario.value[K_device] = knobs[K_device].normal;
+			words_add(&words, " --set ");
+			words_add_quoted(&words, search->device);
+		}
 		scenario.value[K_devices] = (int64_t)config->dp * config->tp * config->pp * config->cp * config->ep;
 		config_knobs(config, &scenario);
-		config_set_text(&scenario, set, sizeof set);
+		config_set_text(&scenario, set + words.at, sizeof set - words.at);
 	}
 	scenario_done(&scenario);
 	return model_source_line(&search->source, batch, set, text, size);
@@ -112,7 +119,7 @@ static const char *plan_line(const struct search *search, const struct config *c
 
 static void print_entry(const struct search *search, FILE *file, uint32_t number, const struct config_entry *entry, int64_t batch)
 {
-	char text[200], planned[64], line[6000];
+	char text[200], planned[64], line[24000];
 	const struct config_result *result = &entry->result;
 	fprintf(file, "%4u  %9.4f s  %8.2f GiB  %s  %8.2f  %8.2f  %5.1f%%  %s %s\n      %s\n", number, (double)result->time / 1e12, gib(result->worst.total),
 		planned_text(&entry->planned, planned, sizeof planned), gib(result->first.total), gib(result->last.total),
@@ -269,7 +276,7 @@ static json_t *planned_json(const struct config_planned *planned)
 
 static json_t *entry_json(const struct search *search, const struct config_entry *entry)
 {
-	char line[6000];
+	char line[24000];
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
 	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) / search->request.devices;
@@ -352,8 +359,9 @@ static int set_knob(struct search *search, const char *name, const char *value)
 	if (!name && (knob == KNOB_COUNT || !strchr(value, '=')))
 		return batch_set(&search->scenario, value);
 	if (knob == K_device) {
-		char assignment[400];
+		char assignment[sizeof search->device];
 		snprintf(assignment, sizeof assignment, "%s%s", name ? "device=" : "", value);
+		snprintf(search->device, sizeof search->device, "%s", assignment[strlen("device=")] == '@' ? assignment : "");
 		search->set[knob] = true;
 		return batch_set(&search->scenario, assignment);
 	}

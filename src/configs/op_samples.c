@@ -140,14 +140,14 @@ static enum status add_ops(struct samples *samples, const struct trace *trace, c
 	return status;
 }
 
-/* Members of the group in the node of its first; 0: it doesn't divide the group. */
+/* Members of the group in the node of its first; 0: it doesn't divide the group. Where not all ranks are there, those that are must leave that node, else they don't tell. */
 static uint32_t near_members(const struct trace_collective *collective, uint32_t devices_per_node)
 {
 	uint32_t near = 0;
-	if (!collective->rank)
-		near = collective->size < devices_per_node ? collective->size : devices_per_node;
-	for (uint32_t i = 0; collective->rank && i < collective->size; i++)
+	for (uint32_t i = 0; i < collective->ranks; i++)
 		near += collective->rank[i] / devices_per_node == collective->rank[0] / devices_per_node;
+	if (collective->ranks < collective->size && near == collective->ranks)
+		near = collective->size < devices_per_node ? collective->size : devices_per_node;
 	return near > 0 && collective->size % near == 0 ? near : 0;
 }
 
@@ -202,11 +202,26 @@ enum status samples_read(struct samples *samples, const char *text, size_t size,
 	return status;
 }
 
+/* Before gigabytes are read: does it begin as a trace does? Of a file of another kind, or of a device that never ends, a few bytes say enough. */
+static bool begins_as_trace(const struct input *input)
+{
+	size_t size, blank = 0;
+	const char *text = input_peek(input, &size);
+	while (blank < size && memchr(" \t\r\n", text[blank], 4))
+		blank++;
+	return blank < size && (text[blank] == '{' || text[blank] == '[');
+}
+
 enum status samples_open(struct samples *samples, const char *path, const struct rules *rules, uint32_t devices_per_node, struct error *error)
 {
 	size_t size = 0;
 	struct input *input = input_open(path, error);
-	char *text = input ? input_all(input, TRACE_MOST, &size, error) : NULL;
+	bool begins = input && begins_as_trace(input);
+	if (input && !begins) {
+		fail(error, BAD_INPUT, "not a trace of torch.profiler: expected an object with traceEvents");
+		error->line = 1;
+	}
+	char *text = begins ? input_all(input, TRACE_MOST, &size, error) : NULL;
 	enum status status = text ? samples_read(samples, text, size, rules, devices_per_node, error) : error->status;
 	mem_free(text);
 	if (input)

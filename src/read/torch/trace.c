@@ -214,22 +214,29 @@ static enum collective_kind kind_of(const char *name)
 	return COLLECTIVE_OTHER;
 }
 
-/* "[0, 1, 2]" or a list; NULL where there aren't as many as the group has members. */
-static const uint32_t *take_ranks(struct reading *reading, const json_t *list, uint32_t size)
+/* "[0, 1, 2]", "[0, 8, ..., 504]" or a list: the ranks before the dots. None where there are no dots and not as many as the group has members. */
+static enum status take_ranks(struct reading *reading, const json_t *list, struct trace_collective *collective)
 {
-	const char *text = json_string_value(list);
-	uint32_t count = 0, *rank = (text && strlen(text) >= size) || json_array_size(list) == size ? arena_alloc(&reading->trace->arena, size, sizeof *rank) : NULL;
-	for (; rank && !text && count < size; count++)
+	const char *text = json_string_value(list), *dots = text ? strstr(text, "...") : NULL;
+	bool any = text ? strlen(text) >= (dots ? 1 : collective->size) : json_array_size(list) == collective->size;
+	uint32_t count = 0, room = text && strlen(text) / 2 < collective->size ? (uint32_t)(strlen(text) / 2) + 1 : collective->size;
+	uint32_t *rank = any ? arena_alloc(&reading->trace->arena, room, sizeof *rank) : NULL;
+	if (any && !rank)
+		return fail_memory(reading->error);
+	for (; any && !text && count < collective->size; count++)
 		rank[count] = (uint32_t)json_integer_value(json_array_get(list, count));
-	for (; rank && text && *text && count < size; count++) {
+	for (const char *at = text; any && text && count < room; count++) {
 		char *end;
-		text += strcspn(text, "0123456789");
-		rank[count] = (uint32_t)strtoul(text, &end, 10);
-		if (end == text)
+		at += strcspn(at, "0123456789");
+		if (!*at || (dots && at > dots))
 			break;
-		text = end;
+		rank[count] = (uint32_t)strtoul(at, &end, 10);
+		at = end;
 	}
-	return count == size && (!text || !strpbrk(text, "0123456789.")) ? rank : NULL;
+	bool whole = dots ? count < collective->size : count == collective->size;
+	collective->rank = any && whole && count > 0 ? rank : NULL;
+	collective->ranks = collective->rank ? count : 0;
+	return OK;
 }
 
 static enum status add_collective(struct reading *reading, const struct trace_collective *collective)
@@ -253,8 +260,8 @@ static enum status take_message(struct reading *reading, const json_t *event, co
 		return OK;
 	struct trace_collective collective = { .kind = kind_of(json_string_value(json_object_get(arguments, "Collective name"))), .from = in * bits / 8, .to = out * bits / 8,
 		.size = (uint32_t)size, .seconds = number_of(event, "dur") * 1e-6 };
-	if (size > 1)
-		collective.rank = take_ranks(reading, json_object_get(arguments, "Process Group Ranks"), collective.size);
+	if (size > 1 && take_ranks(reading, json_object_get(arguments, "Process Group Ranks"), &collective) != OK)
+		return NO_MEMORY;
 	return add_collective(reading, &collective);
 }
 

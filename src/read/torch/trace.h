@@ -31,7 +31,8 @@ struct trace_collective {
 	enum collective_kind kind;
 	int64_t from, to;                /* bytes of a member's operand and result */
 	uint32_t size;                   /* members */
-	const uint32_t *rank;            /* [size], or NULL where the trace doesn't say who they are */
+	const uint32_t *rank;            /* of the first members, or NULL where the trace doesn't say who they are */
+	uint32_t ranks;                  /* how many of them are there: of large groups the trace has the first and the last, "[0, 8, ..., 504]" */
 	double seconds;
 };
 

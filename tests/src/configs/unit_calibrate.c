@@ -395,6 +395,29 @@ Test(calibrate, a_trace_gives_back_the_machine_that_made_it)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* Of groups of more than 30 members PyTorch writes the first ranks and the last. */
+Test(calibrate, ranks_that_are_cut_short_tell_the_node)
+{
+	static const struct { const char *ranks; uint32_t near; } groups[] = { { "\"[0, 8, 16, ..., 504]\"", 1 }, { "\"[0, 1, 2, 3, 16, 17, 18, 19, ..., 307]\"", 4 },
+		{ "\"[0, 1, 2, ..., 63]\"", 8 }, { "\"[..., 63]\"", 8 }, { "\"[0, 1, 2]\"", 8 }, { "\"\"", 8 }, { "null", 8 }, { "\"[0, 1, 2, 8, ..., 63]\"", 0 } };
+	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+		char text[600];
+		struct samples samples = { 0 };
+		struct error error;
+		struct rules *rules = rules_new();
+		int length = snprintf(text, sizeof text, "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)\", \"ts\": 1, "
+			"\"dur\": 90, \"args\": {\"Collective name\": \"_allgather_base\", \"In msg nelems\": 1024, \"Out msg nelems\": 65536, \"Group size\": 64, \"dtype\": \"BFloat16\", "
+			"\"Process Group Ranks\": %s}}]}", groups[i].ranks);
+		cr_assert_eq(samples_read(&samples, text, (size_t)length, rules, 8, &error), OK, "%s", error.text);
+		cr_expect_eq(samples.collectives, groups[i].near > 0, "%s", groups[i].ranks);
+		if (samples.collectives > 0)
+			cr_expect_eq(samples.collective[0].near, groups[i].near, "%s: %u", groups[i].ranks, samples.collective[0].near);
+		samples_free(&samples);
+		rules_free(rules);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* A preset is found again by what the driver calls the device. */
 Test(calibrate, devices_are_known_by_their_names)
 {
