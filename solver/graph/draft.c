@@ -101,7 +101,7 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 	if (!mem_reserve(&draft->tensor, &draft->tensor_room, draft->tensors + 1, sizeof *draft->tensor))
 		return NONE;
 	struct tensor copy = *tensor;
-	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra))
+	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.of) || !keep_text(draft, &copy.gradient_of) || !keep_text(draft, &copy.extra))
 		return NONE;
 	if (copy.shape) {
 		int64_t *shape = arena_alloc(&draft->arena, copy.dims, sizeof *shape);
@@ -128,16 +128,16 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 		return NONE;
 	if (copy.collective && !(copy.collective = arena_copy(&draft->arena, copy.collective, sizeof *copy.collective)))
 		return NONE;
+	if (copy.arguments && !(copy.arguments = arguments_copy(&draft->arena, copy.arguments)))
+		return NONE;
 	draft->op[draft->ops] = copy;
 	return draft->ops++;
 }
 
-enum status draft_op_extra(struct draft *draft, uint32_t op, const char *extra)
+enum status draft_op_arguments(struct draft *draft, uint32_t op, const struct arguments *arguments)
 {
-	if (!keep_text(draft, &extra))
-		return NO_MEMORY;
-	draft_op_at(draft, op)->extra = extra;
-	return OK;
+	draft_op_at(draft, op)->arguments = arguments_copy(&draft->arena, arguments);
+	return draft_op_at(draft, op)->arguments ? OK : NO_MEMORY;
 }
 
 enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor)

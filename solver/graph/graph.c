@@ -60,6 +60,16 @@ static enum status bad(struct build *build, unsigned line, enum status status)
 
 /* ---- records ------------------------------------------------------------------ */
 
+static bool copy_text(struct graph *graph, const char **text, const char *otherwise)
+{
+	if (!*text)
+		*text = otherwise;
+	if (!*text)
+		return true;
+	*text = arena_text(&graph->arena, *text, strlen(*text));
+	return *text != NULL;
+}
+
 static enum status copy_tensors(struct build *build)
 {
 	struct graph *graph = build->graph;
@@ -72,9 +82,9 @@ static enum status copy_tensors(struct build *build)
 		struct tensor *tensor = &graph->tensor[id];
 		*tensor = draft->tensor[id];
 		tensor->writer = NONE;
-		tensor->name = arena_text(&graph->arena, tensor->name, strlen(tensor->name));
-		if (tensor->extra)
-			tensor->extra = arena_text(&graph->arena, tensor->extra, strlen(tensor->extra));
+		if (!copy_text(graph, &tensor->name, NULL) || !copy_text(graph, &tensor->of, NULL) || !copy_text(graph, &tensor->gradient_of, NULL)
+		    || !copy_text(graph, &tensor->extra, NULL))
+			return out_of_memory(build);
 		if (tensor->shape) {
 			int64_t *shape = arena_alloc(&graph->arena, tensor->dims, sizeof *shape);
 			if (!shape)
@@ -84,9 +94,7 @@ static enum status copy_tensors(struct build *build)
 		}
 		if (tensor->places)
 			tensor->places = arena_copy(&graph->arena, tensor->places, sizeof *tensor->places);
-		if (tensor->of)
-			tensor->of = arena_text(&graph->arena, tensor->of, strlen(tensor->of));
-		if (!tensor->name || (draft->tensor[id].of && !tensor->of) || (draft->tensor[id].extra && !tensor->extra) || (draft->tensor[id].places && !tensor->places))
+		if (draft->tensor[id].places && !tensor->places)
 			return out_of_memory(build);
 		uint32_t first = names_add(&graph->tensor_names, tensor->name, id);
 		if (first == NONE)
@@ -97,17 +105,7 @@ static enum status copy_tensors(struct build *build)
 	return OK;
 }
 
-static bool copy_text(struct graph *graph, const char **text, const char *otherwise)
-{
-	if (!*text)
-		*text = otherwise;
-	if (!*text)
-		return true;
-	*text = arena_text(&graph->arena, *text, strlen(*text));
-	return *text != NULL;
-}
-
-/* The same for a text that many ops have. */
+/* The same as copy_text() for a text that many ops have. */
 static bool share_text(struct build *build, const char **text, const char *otherwise)
 {
 	const char *given = *text ? *text : otherwise;
@@ -143,7 +141,8 @@ static enum status copy_ops(struct build *build)
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		struct op *op = &graph->op[id];
 		if (!copy_text(graph, &op->name, NULL) || !share_text(build, &op->type, "op") ||
-		    !share_text(build, &op->module, "") || !share_text(build, &op->src, NULL) || !copy_text(graph, &op->of, NULL) || !copy_text(graph, &op->extra, NULL) || !read_type(graph, op))
+		    !share_text(build, &op->module, "") || !share_text(build, &op->src, NULL) || !copy_text(graph, &op->of, NULL) || !copy_text(graph, &op->extra, NULL) || !read_type(graph, op)
+		    || (op->arguments && !(op->arguments = arguments_copy(&graph->arena, op->arguments))))
 			return out_of_memory(build);
 		uint32_t first = names_add(&graph->op_names, op->name, id);
 		if (first == NONE)

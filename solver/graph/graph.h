@@ -13,6 +13,7 @@
  *     problem      what an orderer sees of a graph; live bytes, peak and lifetimes of an order
  *     inplace      the graph without writes in place
  *     collective   collectives and placements, as ops and tensors carry them
+ *     arguments    what a captured op is called with
  *     fold         equal layers: segments and their copies
  *     fold_steps   what the next three share
  *     fold_match   maps every op to the equal one of the next copy
@@ -24,6 +25,7 @@
 
 #include <string.h>
 
+#include "arguments.h"
 #include "collective.h"
 #include "solver/base/names.h"
 
@@ -67,12 +69,17 @@ enum relation {
 	RELATION_COPIES        /* what other microbatches have of it */
 };
 
+/* How the elements of a tensor that is there from the start begin: all as a number that whoever runs the step may replace, or as that one for good. */
+enum starts { STARTS_UNSAID, STARTS_FILLED, STARTS_CONSTANT };
+
 struct tensor {
 	const char *name;      /* unique among tensors */
 	const char *of;        /* the tensor that it was made from, by its name; NULL: none. Not in files */
-	const char *extra;     /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL */
+	const char *gradient_of; /* a captured gradient's parameter, by its name; NULL: nobody says */
+	const char *extra;     /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL. For nobody but readers and writers */
 	const struct axis_places *places; /* where it lies on the grid of devices; NULL: whole on each, or nobody says */
 	const int64_t *shape;  /* [dims], or NULL where unknown */
+	double start;          /* what those who run the step begin with, as `starts` says */
 	int64_t address;       /* of a root, where the file's own layout puts it, if has_address: a byte of one memory */
 	int64_t bytes;         /* of the tensor itself; a storage's bytes are its root's */
 	uint32_t storage;
@@ -81,8 +88,16 @@ struct tensor {
 	unsigned line;         /* where it stands in its file, 0 if nowhere */
 	uint8_t dims, kind, dtype;
 	uint8_t relation;      /* enum relation, to that tensor */
+	uint8_t starts;        /* enum starts; of a state or constant that was added to the step */
 	bool has_address, has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
 };
+
+/* Forgets what a file says of a tensor beside what the planner knows: of another tensor it isn't true. */
+static inline void tensor_forget(struct tensor *tensor)
+{
+	tensor->extra = tensor->gradient_of = NULL;
+	tensor->starts = STARTS_UNSAID;
+}
 
 /* What Tidemark adds to a model's step, besides collectives: copies to the host's memory and back, the end of a rank's backward pass,
  * and the state of a generator saved for an op that runs again. An offload that an OFFLOAD_WAIT reads may begin as soon as what it copies is there; the memory
@@ -103,6 +118,7 @@ struct op {
 	const char *of;        /* of one that runs an op again, or adds up its results over microbatches: that op, by its name. Between pipeline ranks: the
 	                        * tensor. Else NULL. Files say it of recomputed ops, by the name */
 	const char *extra;
+	const struct arguments *arguments;   /* of a captured op; NULL: nobody says */
 	const struct collective *collective; /* what an op "comm.KIND" does; NULL for all others, and for no others (graph_build) */
 	int64_t flops;         /* < 0: unknown */
 	int64_t workspace;     /* bytes used only while it runs; 0 where unknown */
@@ -208,8 +224,8 @@ enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor);
 enum status draft_write(struct draft *draft, uint32_t op, uint32_t tensor);
 enum status draft_inplace(struct draft *draft, uint32_t op, uint32_t out, uint32_t in);
 enum status draft_after(struct draft *draft, uint32_t op, uint32_t before);
-/* Sets an op's extra members; copies them. */
-enum status draft_op_extra(struct draft *draft, uint32_t op, const char *extra);
+/* Sets an op's arguments; copies them. */
+enum status draft_op_arguments(struct draft *draft, uint32_t op, const struct arguments *arguments);
 /* ids by name among the records so far, NONE where there is none. Names are unique: adding a
  * second record of a name is found by graph_build. */
 uint32_t draft_find_op(const struct draft *draft, const char *name);

@@ -148,7 +148,7 @@ static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t oth
 	copies.of = copies.name;
 	copies.relation = RELATION_COPIES;
 	copies.name = joined(making, copies.of, ".in_flight");
-	copies.extra = NULL;
+	tensor_forget(&copies);
 	copies.places = NULL;
 	copies.alias = NONE;
 	copies.kind = KIND_ACTIVATION;

@@ -74,10 +74,10 @@ enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uin
 		uint32_t first = graph->reads.item[graph->reads.start[op]], result = graph->writes.item[graph->writes.start[op]];
 		in_place |= graph->inplace[i].out == result && graph->tensor[first].storage == graph->tensor[result].storage;
 	}
-	binding->members = graph->op[op].extra;
+	binding->arguments = graph->op[op].arguments;
 	if (status == OK)
 		status = rule_bind(rule, all, operands, results, in_place, binding, error);
-	binding->members = NULL;
+	binding->arguments = NULL;
 	if (all != tensor)
 		mem_free(all);
 	return status;

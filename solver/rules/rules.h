@@ -171,7 +171,7 @@ struct binding {
 	struct binding_factor *factor;
 	struct binding_link *link;
 	uint64_t addends;                /* bit t: operand t is added (&) */
-	const char *members;             /* the op's members that the planner doesn't know (struct op's extra) while one is bound; else NULL */
+	const struct arguments *arguments; /* of the op that is being bound, if it has some; else NULL */
 	bool ambiguous;                  /* equal extents: the shapes allow another binding too; the likelier one was taken */
 	size_t room_tensors, room_dims, room_parts, room_factors, room_links;
 };

@@ -249,45 +249,35 @@ static bool find_permutation(struct binding *binding, struct side in, struct sid
 	return true;
 }
 
-/* The integers that follow at a text, blanks and commas between them: at most `room` into list[]. */
-static uint32_t read_integers(const char *at, long *list, uint32_t room)
+/* The dim that a value says, counted from the end if it is negative; NONE where it is none of so many. */
+static uint32_t value_dim(const struct argument *value, uint32_t dims)
 {
-	uint32_t count = 0;
-	for (char *end; count < room; at = end + strspn(end, ", "), count++) {
-		list[count] = strtol(at, &end, 10);
-		if (end == at)
-			break;
-	}
-	return count;
+	int64_t number;
+	if (!argument_integer(value, &number))
+		return NONE;
+	number += number < 0 ? dims : 0;
+	return number >= 0 && number < dims ? (uint32_t)number : NONE;
 }
 
 /* The permutation that a captured op's arguments say (man 5 tidemark): the dims in their new order as a list, or two dims that change
  * places. False where they don't, or don't fit the shapes. */
 static bool read_permutation(const struct binding *binding, struct side in, struct side out, uint32_t *from)
 {
-	long number[DIMS_MAX], dims = in.dims;
-	const char *at = binding->members ? strstr(binding->members, "\"args\":[{\"t\":\"") : NULL;
-	if (!at || !(at = strstr(at, "\"},")))
-		return false;
-	at += 3 + strspn(at + 3, " ");
-	bool list = *at == '[', seen[DIMS_MAX] = { false };
-	if (read_integers(at + list, number, list ? in.dims : in.dims < 2 ? 0 : 2) != (list ? in.dims : 2))
+	const struct argument *first = arguments_item(binding->arguments, 0), *second = arguments_item(binding->arguments, 1);
+	bool list = second && second->kind == ARGUMENT_LIST, seen[DIMS_MAX] = { false };
+	if (!first || first->kind != ARGUMENT_TENSOR || (list && second->within != in.dims))
 		return false;
 	for (uint32_t i = 0; i < in.dims; i++)
-		from[i] = i;
-	for (uint32_t i = 0; i < (list ? in.dims : 2); i++) {
-		number[i] += number[i] < 0 ? dims : 0;
-		if (number[i] < 0 || number[i] >= dims)
-			return false;
-		if (list)
-			from[i] = (uint32_t)number[i];
-	}
+		from[i] = list ? value_dim(second + 1 + i, in.dims) : i;
 	if (!list) {
-		from[number[0]] = (uint32_t)number[1];
-		from[number[1]] = (uint32_t)number[0];
+		uint32_t one = value_dim(second, in.dims), other = value_dim(arguments_item(binding->arguments, 2), in.dims);
+		if (one == NONE || other == NONE)
+			return false;
+		from[one] = other;
+		from[other] = one;
 	}
 	for (uint32_t i = 0; i < in.dims; i++) {
-		if (seen[from[i]] || size_at(binding, in, from[i]) != size_at(binding, out, i))
+		if (from[i] == NONE || seen[from[i]] || size_at(binding, in, from[i]) != size_at(binding, out, i))
 			return false;
 		seen[from[i]] = true;
 	}

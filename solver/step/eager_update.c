@@ -4,14 +4,14 @@
  *
  *     w  the parameter   g  its gradient   s  its counter of steps   0 1  its state   c  a constant of one number   a b  temporaries
  *
- * Arguments (arguments.h) have the numbers of PyTorch's defaults at the eleventh step: who runs the ops with an optimizer takes its own.
+ * Arguments (argument_form.h) have the numbers of PyTorch's defaults at the eleventh step: who runs the ops with an optimizer takes its own.
  * Python's functions keep a temporary in a variable until they set it anew, for the next parameter or the next list: `drops` names the
  * variable whose old value goes behind the row.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "arguments.h"
+#include "argument_form.h"
 #include "eager_update.h"
 
 struct row {
@@ -42,8 +42,8 @@ struct sequence {
 	WRITES("aten.addcdiv_.default", "w0b", "@w,@0,@b|'value':-0.001457")
 #define ADAM_FOREACH WRITES("aten._foreach_lerp_.Scalar", "0g", "@0,@g,0.1|"), WRITES("aten._foreach_mul_.Scalar", "1", "@1,0.999|"), \
 	WRITES("aten._foreach_addcmul_.Scalar", "1g", "@1,@g,@g,0.001|"), MAKES('a', "aten._foreach_sqrt.default", "1", 'a', "@1|"), \
-	WRITES("aten._foreach_div_.ScalarList", "a", "@a,#0.104616 |"), WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-08|"), \
-	WRITES("aten._foreach_addcdiv_.ScalarList", "w0a", "@w,@0,@a,#-0.001457 |")
+	WRITES("aten._foreach_div_.ScalarList", "a", "@a,#0.104616|"), WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-08|"), \
+	WRITES("aten._foreach_addcdiv_.ScalarList", "w0a", "@w,@0,@a,#-0.001457|")
 #define ADAM_FUSED(decay) "@w,@g,@0,@1,[],@s|'lr':0.001,'beta1':0.9,'beta2':0.999,'weight_decay':" decay ",'eps':1e-08,'amsgrad':false,'maximize':false"
 #define SGD_FUSED(state, momentum) "@w,@g," state "|'weight_decay':0.0,'momentum':" momentum ",'lr':0.01,'dampening':0.0,'nesterov':false,'maximize':false,'is_first_step':false"
 #define STEP_EACH WRITES("aten.add_.Tensor", "s", "@s,1|")
@@ -76,7 +76,7 @@ static const struct sequence sequences[] = {
 		{ STEP_EACH, WRITES("aten.addcmul_.default", "0g", "@0,@g,@g|"), MAKES('a', "aten.sqrt.default", "0", 0, "@0|"), SETS('a', "aten.add_.Tensor", "a", "@a,1e-10|"),
 			WRITES("aten.addcdiv_.default", "wga", "@w,@g,@a|'value':-0.01") },
 		{ STEP_FOREACH, WRITES("aten._foreach_addcmul_.Scalar", "0g", "@0,@g,@g|"), MAKES('a', "aten._foreach_sqrt.default", "0", 'a', "@0|"),
-			WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-10|"), MAKES('b', "aten._foreach_mul.ScalarList", "g", 'b', "@g,#-0.01 |"),
+			WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-10|"), MAKES('b', "aten._foreach_mul.ScalarList", "g", 'b', "@g,#-0.01|"),
 			WRITES("aten._foreach_addcdiv_.Scalar", "wba", "@w,@b,@a|") },
 		{ STEP_FUSED, FUSED("aten._fused_adagrad_.default", "wg0s", "wg0s", "@w,@g,@0,@s|'lr':0.01,'lr_decay':0.0,'weight_decay':0.0,'eps':1e-10,'maximize':false") } } },
 };
@@ -128,22 +128,25 @@ static uint32_t *values(struct call *call, char letter)
 	return *value;
 }
 
-/* init: what it begins with where the step is run without an optimizer. */
-static uint32_t state(struct build *build, uint32_t parameter, const char *word, enum dtype dtype, struct shape shape, const char *init)
+/* start: what it begins with where the step is run without an optimizer; < 0: nothing of its own. */
+static uint32_t state(struct build *build, uint32_t parameter, const char *word, enum dtype dtype, struct shape shape, double start)
 {
 	char name[512];
 	if (build->status != OK)
 		return NONE;
 	snprintf(name, sizeof name, "%.480s.%s", draft_tensor_at(build->draft, parameter)->name, word);
 	uint32_t made = build_leaf(build, name, KIND_OPTIMIZER, dtype, shape);
-	if (made != NONE)
-		draft_tensor_at(build->draft, made)->extra = init;
+	if (made != NONE && start >= 0) {
+		draft_tensor_at(build->draft, made)->starts = STARTS_FILLED;
+		draft_tensor_at(build->draft, made)->start = start;
+	}
 	return made;
 }
 
-static const char *initial_state(const char *word)
+/* Of what is divided by. */
+static double initial_state(const char *word)
 {
-	return strstr(word, "sq") || strcmp(word, "sum") == 0 ? "\"init\":[\"fill\",0.0001]" : "\"init\":[\"fill\",0.0]";
+	return strstr(word, "sq") || strcmp(word, "sum") == 0 ? 1e-4 : 0;
 }
 
 static bool has_master(const struct call *call, uint32_t parameter)
@@ -160,8 +163,8 @@ static void make_states(struct call *call, const struct sequence *sequence)
 		uint32_t parameter = call->parameter[i].parameter;
 		struct shape shape = build_shape(build, parameter);
 		enum dtype dtype = has_master(call, parameter) ? DTYPE_F32 : build_dtype(build, parameter);
-		weight[i] = has_master(call, parameter) ? state(build, parameter, "master", dtype, shape, NULL) : parameter;
-		counter[i] = sequence->counts ? state(build, parameter, "step", DTYPE_F32, SCALAR, "\"init\":[\"fill\",10.0]") : NONE;
+		weight[i] = has_master(call, parameter) ? state(build, parameter, "master", dtype, shape, -1) : parameter;
+		counter[i] = sequence->counts ? state(build, parameter, "step", DTYPE_F32, SCALAR, 10) : NONE;
 		for (int s = 0; sequence->state[s]; s++) {
 			uint32_t *kept = values(call, (char)('0' + s));
 			if (build->status == OK)
@@ -185,8 +188,10 @@ static void begin_call(struct call *call, const struct sequence *sequence, enum 
 		char name[512];
 		snprintf(name, sizeof name, "%.480s.step.one", draft_tensor_at(build->draft, call->parameter->parameter)->name);
 		constant[0] = build_leaf(build, name, KIND_CONSTANT, DTYPE_F32, SCALAR);
-		if (constant[0] != NONE)
-			draft_tensor_at(build->draft, constant[0])->extra = "\"data\":[1.0]";
+		if (constant[0] != NONE) {
+			draft_tensor_at(build->draft, constant[0])->starts = STARTS_CONSTANT;
+			draft_tensor_at(build->draft, constant[0])->start = 1;
+		}
 	}
 }
 
@@ -230,16 +235,15 @@ static void run_row(struct call *call, const struct row *row, bool list)
 	struct argument_names names = { name_of, call, list, call->count };
 	uint32_t op = build_op(build, row->type, NULL, 0), made = row->makes ? call->count : list ? 0 : 1;
 	read_operands(call, row);
-	char *members = build->status == OK ? arguments_make(row->form, &names) : NULL;
+	const char **result = arena_alloc(call->arena, call->count, sizeof *result);
+	/* Operands have the names from before the op, results those behind it. */
+	const struct arguments *arguments = result && build->status == OK ? arguments_make(call->arena, row->form, &names) : NULL;
 	write_results(call, row, list);
-	const char **result = build->status == OK ? mem_alloc(call->count, sizeof *result) : NULL;
-	for (uint32_t i = 0; i < made && result; i++)
+	for (uint32_t i = 0; i < made && arguments && build->status == OK; i++)
 		result[i] = name_of(call, row->makes ? row->makes : row->reads[0], i);
-	members = result ? arguments_with_result(members, result, made, list) : members;
-	if (build->status == OK && (!result || !members || draft_op_extra(build->draft, op, members) != OK))
+	arguments = arguments ? arguments_with_result(call->arena, arguments, result, made, list) : NULL;
+	if (build->status == OK && (!arguments || draft_op_arguments(build->draft, op, arguments) != OK))
 		build->status = NO_MEMORY;
-	mem_free(members);
-	mem_free(result);
 }
 
 /* A variable gets its new value: the old one goes. */

@@ -234,7 +234,7 @@ static uint32_t add_tensor(struct chunking *chunking, uint32_t op, uint32_t tens
 	copy.name = name;
 	copy.shape = shape.dim;
 	copy.bytes = (shape_elements(&shape) * dtype_bits[copy.dtype] + 7) / 8;
-	copy.extra = NULL;
+	tensor_forget(&copy);
 	copy.kind = copy.kind == KIND_OUTPUT ? KIND_ACTIVATION : copy.kind;
 	if (copy.alias != NONE)
 		FOR_ROW(i, &graph->reads, op) {
@@ -263,6 +263,7 @@ static void copy_op(struct chunking *chunking, uint32_t op, uint32_t chunk)
 	name_in_chunk(chunking, copy.name, chunk, true, name, sizeof name);
 	copy.name = name;
 	copy.extra = NULL;
+	copy.arguments = NULL;
 	copy.flops = scaled(chunking, copy.flops);
 	copy.workspace = scaled(chunking, copy.workspace);
 	FOR_ROW(i, &graph->writes, op)
@@ -385,7 +386,7 @@ static uint32_t named(struct chunking *chunking, uint32_t tensor, uint32_t view_
 {
 	struct tensor copy = chunking->graph->tensor[tensor];
 	copy.alias = view_of == NONE ? NONE : root_of(chunking, view_of);
-	copy.extra = NULL;
+	tensor_forget(&copy);
 	struct build *build = &chunking->build;
 	uint32_t id = draft_tensor(build->draft, &copy);
 	if (id == NONE || draft_write(build->draft, build->op, id) != OK)
@@ -475,6 +476,7 @@ static void copy_outside(struct chunking *chunking, uint32_t op)
 		struct op ones = graph->op[op];
 		ones.type = "aten.ones.default";
 		ones.extra = NULL;
+		ones.arguments = NULL;
 		chunking->op[op] = draft_op(chunking->build.draft, &ones);
 		if (chunking->op[op] == NONE || draft_write(chunking->build.draft, chunking->op[op], chunking->whole[graph->writes.item[graph->writes.start[op]]]) != OK)
 			chunking->build.status = NO_MEMORY;

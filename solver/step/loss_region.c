@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arguments.h"
 #include "loss_region.h"
 
 struct finding {
@@ -99,9 +98,10 @@ static enum status find_loss(struct finding *finding)
 	const struct op *loss = &graph->op[region->loss];
 	if (csr_length(&graph->reads, region->loss) > 2)
 		return refuse(finding, "op %s weighs its classes", loss->name);
-	const char *reduction = arguments_item(loss->extra, 3), *ignored = arguments_item(loss->extra, 4);
-	region->mean = !reduction || strtoll(reduction, NULL, 10) != 2;
-	region->ignored = ignored ? strtoll(ignored, NULL, 10) : -100;
+	int64_t reduction;
+	region->mean = !argument_integer(arguments_item(loss->arguments, 3), &reduction) || reduction != 2;
+	if (!argument_integer(arguments_item(loss->arguments, 4), &region->ignored))
+		region->ignored = -100;
 	finding->logits = graph->reads.item[graph->reads.start[region->loss]];
 	if (graph->tensor[graph->writes.item[graph->writes.start[region->loss]]].dims != 0)
 		return refuse(finding, "op %s makes a loss for every row, not their mean", loss->name);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arguments.h"
 #include "replay.h"
 
 /* ---- running again ------------------------------------------------------------------------------------- */
@@ -91,18 +90,14 @@ static const char *new_name(const void *context, uint32_t tensor, bool result)
 /* The arguments of an op of the draft, which stands for op, by their new names. */
 static void rename_arguments(struct replay *replay, uint32_t draft_op, uint32_t op, bool copy)
 {
-	const char *extra = replay->graph->op[op].extra;
+	const struct arguments *arguments = replay->graph->op[op].arguments;
 	struct naming naming = { replay, op, copy };
 	struct renaming renaming = { new_name, &naming };
-	if (!extra || replay->build.status != OK)
+	if (!arguments || replay->build.status != OK)
 		return;
-	char *text = arguments_rename(extra, replay->graph, &renaming);
-	const char *kept_text = text ? arena_text(&replay->arena, text, strlen(text)) : NULL;
-	mem_free(text);
-	if (kept_text)
-		draft_op_at(replay->build.draft, draft_op)->extra = kept_text;
-	else
-		replay->build.status = NO_MEMORY;
+	arguments = arguments_rename(&replay->arena, arguments, replay->graph, &renaming);
+	draft_op_at(replay->build.draft, draft_op)->arguments = arguments;
+	replay->build.status = arguments ? OK : NO_MEMORY;
 }
 
 static uint32_t again_op(struct replay *replay, uint32_t op)

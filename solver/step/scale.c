@@ -341,7 +341,7 @@ static bool add_tensor(struct scaling *scaling, uint32_t model, const char *suff
 	char name[450];
 	new_name(from->name, suffix, name, sizeof name, graph_find_tensor, scaling->graph);
 	tensor.name = name;
-	tensor.extra = NULL;
+	tensor_forget(&tensor);
 	tensor.places = NULL;
 	tensor.shape = shape;
 	tensor.bytes = bytes_of(from, count_elements(shape, from->dims));

@@ -13,7 +13,7 @@
  *     scale_values    how far a new batch or sequence reaches
  *     scale_flat      another batch where shapes are flat
  *     activations     what the backward pass needs of a layer
- *     arguments       what a captured op is called with, by new names
+ *     argument_form   arguments of new ops
  *     replayable      what can be computed again, and what that costs
  *     replay          a step while it is written with copies
  *     recompute       computes again in the backward pass; offloads

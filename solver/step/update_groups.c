@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arguments.h"
 #include "eager_update.h"
 #include "update_groups.h"
 
@@ -51,8 +50,8 @@ static uint32_t rows_room(const struct graph *graph, uint32_t op)
 /* column: as large as rows->tensor. */
 static void take_rows(const struct graph *graph, uint32_t op, struct rows *rows, uint32_t *column)
 {
-	const char *extra = graph->op[op].extra;
-	uint32_t room = rows_room(graph, op), count = arguments_tensors(extra, graph, 0, column, room), columns = 0;
+	const struct arguments *arguments = graph->op[op].arguments;
+	uint32_t room = rows_room(graph, op), count = arguments_tensors(arguments, graph, 0, column, room), columns = 0;
 	rows->lists = count > 0;
 	if (!count) {
 		take_row_of_all(graph, op, rows);
@@ -60,8 +59,8 @@ static void take_rows(const struct graph *graph, uint32_t op, struct rows *rows,
 	}
 	bool makes = csr_length(&graph->writes, op) == count;
 	/* First column after column, then turned. */
-	for (int item = 0; arguments_item(extra, item) && (columns + 1) * (uint64_t)count <= room; item++)
-		columns += arguments_tensors(extra, graph, item, column + (size_t)columns * count, count) == count;
+	for (uint32_t item = 0; arguments_item(arguments, item) && (columns + 1) * (uint64_t)count <= room; item++)
+		columns += arguments_tensors(arguments, graph, item, column + (size_t)columns * count, count) == count;
 	if (makes && (columns + 1) * (uint64_t)count <= room)
 		memcpy(column + (size_t)columns++ * count, graph->writes.item + graph->writes.start[op], count * sizeof *column);
 	rows->count = count;
@@ -302,7 +301,8 @@ static void count_states(struct update_groups *groups)
 /* The parameter whose gradient a tensor says it is, or NONE. */
 static uint32_t said_gradient_of(const struct graph *step, uint32_t tensor)
 {
-	uint32_t found = arguments_gradient_of(step, tensor);
+	const char *name = step->tensor[tensor].gradient_of;
+	uint32_t found = name ? graph_find_tensor(step, name) : NONE;
 	return found != NONE && step->storage[step->tensor[found].storage].kind == KIND_PARAMETER ? step->storage[step->tensor[found].storage].root : NONE;
 }
 

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Hidden characters are written as escapes: they come back as they were and steer nothing meanwhile. Bytes that are no UTF-8 can't. */
@@ -111,6 +112,18 @@ void json_write_real(struct json *json, const char *key, double value, int digit
 {
 	begin_item(json, key);
 	fprintf(json->stream, "%.*f", digits, value);
+}
+
+char *json_real_text(double value, char *text, size_t size)
+{
+	int digits = 15;
+	do
+		snprintf(text, size - 2, "%.*g", digits, value);
+	while (digits++ < 17 && strtod(text, NULL) != value);
+	size_t length = strlen(text);
+	if (!text[strcspn(text, ".e")])
+		snprintf(text + length, size - length, ".0");
+	return text;
 }
 
 void json_write_decimal(struct json *json, const char *key, int64_t count, int digits)

@@ -36,6 +36,8 @@ void json_write_integer(struct json *json, const char *key, int64_t value);
 void json_write_bool(struct json *json, const char *key, bool value);
 void json_write_null(struct json *json, const char *key);
 void json_write_real(struct json *json, const char *key, double value, int digits);
+/* The fewest digits that read back as the value, with a point or an exponent. Returns text. */
+char *json_real_text(double value, char *text, size_t size);
 /* Counts of 10^-digits as a decimal number, exactly: picoseconds with 12 digits are seconds. */
 void json_write_decimal(struct json *json, const char *key, int64_t count, int digits);
 /* A text of the caller's that is JSON already: a value, or, with key NULL in an object, members without their brackets. */

@@ -111,6 +111,22 @@ const char *input_peek(const struct input *input, size_t *size)
 	return input->peek;
 }
 
+static ssize_t read_text(void *context, void *buffer, size_t size, struct error *error)
+{
+	(void)error;
+	struct text_left *text = context;
+	size_t count = text->left < size ? text->left : size;
+	memcpy(buffer, text->at, count);
+	text->at += count;
+	text->left -= count;
+	return (ssize_t)count;
+}
+
+struct source source_of_text(struct text_left *text)
+{
+	return (struct source){ read_text, text };
+}
+
 static ssize_t read_input(void *context, void *buffer, size_t size, struct error *error)
 {
 	struct input *input = context;

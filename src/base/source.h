@@ -13,6 +13,10 @@ struct source {
 	void *context;
 };
 
+/* A text in memory as a source. */
+struct text_left { const char *at; size_t left; };
+struct source source_of_text(struct text_left *text);
+
 /* Begins and ends a wait for a file's bytes, which may last for ever (a pipe). A signal ends the program there at once: there is nothing yet that could be told. */
 void source_wait(bool begins);
 bool source_waits(void);

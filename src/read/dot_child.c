@@ -85,26 +85,12 @@ static enum status run(const char *format, bool positions, const char *text, siz
 	return status;
 }
 
-/* A text in memory as a source. */
-struct text { const char *at; size_t left; };
-
-static ssize_t read_text(void *context, void *buffer, size_t size, struct error *error)
-{
-	(void)error;
-	struct text *text = context;
-	size_t count = text->left < size ? text->left : size;
-	memcpy(buffer, text->at, count);
-	text->at += count;
-	text->left -= count;
-	return (ssize_t)count;
-}
-
 struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error)
 {
 	struct child_result result;
 	if (error_set(error, run("native", false, text, size, limits, &result, error)) != OK)
 		return NULL;
-	struct source source = { read_text, &(struct text){ result.output, result.length } };
+	struct source source = source_of_text(&(struct text_left){ result.output, result.length });
 	struct graph *graph = native_read(&source, error);
 	mem_free(result.output);
 	return graph;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "argument_members.h"
 #include "device_members.h"
 #include "native.h"
 #include "src/base/json_memory.h"
@@ -293,7 +294,7 @@ static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 
 static enum status read_tensor(struct reader *reader, const json_t *record, const char *line, size_t length)
 {
-	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias", "address" }, .count = 8 };
+	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias", "address", "gradient_of" }, .count = 9 };
 	struct tensor tensor = { .kind = KIND_ACTIVATION, .dtype = DTYPE_OPAQUE, .alias = NONE, .line = reader->line };
 	int64_t shape[DIMS_MAX];
 	int kind = -1, dtype = -1;
@@ -315,6 +316,8 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 		status = read_shape(reader, record, &tensor, shape);
 	if (status == OK)
 		status = text_member(reader, record, "alias", &alias);
+	if (status == OK)
+		status = text_member(reader, record, "gradient_of", &tensor.gradient_of);
 	if (status == OK)
 		status = number_member(reader, record, "address", &tensor.address, &tensor.has_address);
 	if (status == OK)
@@ -401,6 +404,10 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 		record_collective(record, collective_of_type(op.type), &said, &known);
 		op.collective = &said;
 	}
+	if (status == OK && record_arguments(&reader->names, record, &op.arguments) != OK)
+		status = out_of_memory(reader);
+	for (uint32_t i = 0; status == OK && op.arguments && i < op.arguments->values; i += 1 + op.arguments->value[i].within)
+		keys_add(&known, op.arguments->value[i].key);
 	if (status == OK)
 		status = unknown_members(reader, line, length, &known, &extra);
 	if (status != OK)

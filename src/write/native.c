@@ -37,8 +37,55 @@ static void write_collective(struct json *json, const struct collective *said)
 		json_write_integer(json, said->kind == COLLECTIVE_SEND ? "to" : said->kind == COLLECTIVE_RECEIVE ? "from" : "rank", said->rank);
 }
 
+static void write_values(const struct argument *value, uint32_t values, struct json *json)
+{
+	for (uint32_t i = 0; i < values; i += 1 + value[i].within)
+		switch (value[i].kind) {
+		case ARGUMENT_NOTHING:
+			json_write_null(json, value[i].key);
+			break;
+		case ARGUMENT_FALSE:
+		case ARGUMENT_TRUE:
+			json_write_bool(json, value[i].key, value[i].kind == ARGUMENT_TRUE);
+			break;
+		case ARGUMENT_NUMBER:
+			json_write_raw(json, value[i].key, value[i].text);
+			break;
+		case ARGUMENT_TEXT:
+			json_write_text(json, value[i].key, value[i].text);
+			break;
+		case ARGUMENT_TENSOR:
+			json_open_object(json, value[i].key);
+			json_write_text(json, "t", value[i].text);
+			json_close(json);
+			break;
+		default:
+			if (value[i].kind == ARGUMENT_LIST)
+				json_open_array(json, value[i].key);
+			else
+				json_open_object(json, value[i].key);
+			write_values(&value[i + 1], value[i].within, json);
+			json_close(json);
+		}
+}
+
+/* "init":["fill",0.0], or "data":[1.0] */
+static void write_start(const struct tensor *tensor, struct json *json)
+{
+	char text[40];
+	json_open_array(json, tensor->starts == STARTS_FILLED ? "init" : "data");
+	if (tensor->starts == STARTS_FILLED)
+		json_write_text(json, NULL, "fill");
+	json_write_raw(json, NULL, json_real_text(tensor->start, text, sizeof text));
+	json_close(json);
+}
+
 void native_tensor_members(const struct tensor *tensor, struct json *json)
 {
+	if (tensor->gradient_of)
+		json_write_text(json, "gradient_of", tensor->gradient_of);
+	if (tensor->starts != STARTS_UNSAID)
+		write_start(tensor, json);
 	if (tensor->extra)
 		json_write_raw(json, NULL, tensor->extra);
 	if (tensor->places)
@@ -47,6 +94,8 @@ void native_tensor_members(const struct tensor *tensor, struct json *json)
 
 void native_op_members(const struct op *op, struct json *json)
 {
+	if (op->arguments)
+		write_values(op->arguments->value, op->arguments->values, json);
 	if (op->extra)
 		json_write_raw(json, NULL, op->extra);
 	if (op->collective)

@@ -7,23 +7,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct bytes { const uint8_t *data; size_t size; };
-
-static ssize_t read_bytes(void *context, void *buffer, size_t size, struct error *error)
-{
-	struct bytes *bytes = context;
-	(void)error;
-	size_t take = size < bytes->size ? size : bytes->size;
-	memcpy(buffer, bytes->data, take);
-	bytes->data += take;
-	bytes->size -= take;
-	return (ssize_t)take;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct bytes bytes = { data, size < 400 ? size : 400 };
-	struct source source = { read_bytes, &bytes };
+	struct source source = source_of_text(&(struct text_left){ (const char *)data, size < 400 ? size : 400 });
 	struct error error = { 0 };
 	struct scenario scenario;
 	scenario_init(&scenario);

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "solver/rules/factors.h"
 #include "src/read/input.h"
 #include "src/read/rules_file.h"
+#include "tests/common/native_text.h"
 #include "tests/common/support.h"
 
 static struct graph *open_sample(const char *name)
@@ -90,19 +90,13 @@ Test(factors, a_convolutional_network_has_batch_channels_and_space)
 /* Windows and tokens are as many, heads and parts too: only the arguments say which dim goes where. */
 Test(factors, a_permutation_among_equal_extents_is_that_of_the_arguments)
 {
-	char path[] = "/tmp/tidemark-permuteXXXXXX";
-	int file = mkstemp(path);
-	FILE *stream = file < 0 ? NULL : fdopen(file, "w");
-	cr_assert(stream);
-	fputs("{\"k\":\"graph\",\"v\":1,\"name\":\"windows\"}\n{\"k\":\"tensor\",\"id\":\"x\",\"bytes\":768,\"dtype\":\"f32\",\"shape\":[4,4,3,3,2],\"kind\":\"input\"}\n"
+	static const char text[] = "{\"k\":\"graph\",\"v\":1,\"name\":\"windows\"}\n{\"k\":\"tensor\",\"id\":\"x\",\"bytes\":768,\"dtype\":\"f32\",\"shape\":[4,4,3,3,2],\"kind\":\"input\"}\n"
 		"{\"k\":\"tensor\",\"id\":\"y\",\"bytes\":768,\"dtype\":\"f32\",\"shape\":[3,4,3,4,2],\"kind\":\"activation\"}\n"
 		"{\"k\":\"tensor\",\"id\":\"z\",\"bytes\":768,\"dtype\":\"f32\",\"shape\":[3,4,3,4,2],\"kind\":\"output\"}\n"
 		"{\"k\":\"op\",\"id\":\"p\",\"op\":\"aten.permute.default\",\"in\":[\"x\"],\"out\":[\"y\"],\"args\":[{\"t\":\"x\"},[2,0,3,1,4]]}\n"
-		"{\"k\":\"op\",\"id\":\"q\",\"op\":\"aten.transpose.int\",\"in\":[\"y\"],\"out\":[\"z\"],\"args\":[{\"t\":\"y\"},-4,-2]}\n{\"k\":\"end\",\"ops\":2,\"tensors\":3}\n", stream);
-	fclose(stream);
+		"{\"k\":\"op\",\"id\":\"q\",\"op\":\"aten.transpose.int\",\"in\":[\"y\"],\"out\":[\"z\"],\"args\":[{\"t\":\"y\"},-4,-2]}\n{\"k\":\"end\",\"ops\":2,\"tensors\":3}\n";
 	struct error error = { 0 };
-	struct graph *graph = graph_open(path, NULL, &error);
-	remove(path);
+	struct graph *graph = graph_of_text(text, sizeof text - 1, &error);
 	cr_assert(graph, "%s", error.text);
 	struct rules *rules = rules_new();
 	struct factors factors;

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/common/native_text.h"
 #include "tests/common/random_graph.h"
 #include "src/read/input.h"
-#include "src/read/native.h"
 #include "tests/common/support.h"
 
 static struct graph *parse_bytes(const char *text, size_t size, struct error *error)
@@ -27,15 +27,12 @@ static struct graph *parse(const char *text, struct error *error)
 
 static char *print(const struct graph *graph)
 {
-	char *text;
 	size_t size;
-	FILE *stream = open_memstream(&text, &size);
-	native_write(graph, stream);
-	fclose(stream);
-	return text;
+	return text_of_graph(graph, &size);
 }
 
 #define HEAD "{\"k\":\"graph\",\"v\":1,\"name\":\"x\"}\n"
+#define OP(id, type, members) "{\"k\":\"op\",\"id\":\"" id "\",\"op\":\"" type "\",\"in\":[],\"out\":[]" members "}\n"
 #define END(tensors, ops) "{\"k\":\"end\",\"tensors\":" #tensors ",\"ops\":" #ops "}\n"
 #define A "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4}\n"
 
@@ -55,7 +52,29 @@ Test(native, unknown_keys_survive_byte_for_byte)
 	graph_release(graph);
 }
 
-#define OP(id, type, members) "{\"k\":\"op\",\"id\":\"" id "\",\"op\":\"" type "\",\"in\":[],\"out\":[]" members "}\n"
+Test(native, what_an_op_is_called_with_becomes_values_and_is_written_again)
+{
+	static const char text[] = HEAD
+		"{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"kind\":\"gradient\",\"gradient_of\":\"w\",\"stride\":[1]}\n"
+		OP("p", "f", ",\"args\":[{\"t\":\"a\"},[1,-2],0.1,1e-05,2.0,true,null,[],{\"torch\":\"float32\"}],\"kwargs\":{\"alpha\":\"one\"},\"result\":[\"b\",null],\"random\":true")
+		OP("q", "f", ",\"args\":7") END(1, 2);
+	struct error error;
+	struct graph *graph = parse(text, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	char *again = print(graph);
+	cr_assert_str_eq(again, text);
+	cr_assert_str_eq(graph->tensor[0].gradient_of, "w");
+	cr_assert_str_eq(graph->op[0].extra, "\"random\":true");
+	const struct arguments *said = graph->op[0].arguments;
+	int64_t number;
+	cr_assert_str_eq(arguments_item(said, 0)->text, "a");
+	cr_assert(arguments_item(said, 1)->kind == ARGUMENT_LIST && argument_integer(arguments_item(said, 1) + 2, &number) && number == -2);
+	cr_assert(!argument_integer(arguments_item(said, 2), &number) && !argument_integer(arguments_item(said, 5), &number));
+	cr_assert(arguments_item(said, 8)->kind == ARGUMENT_MAP && !arguments_item(said, 9) && !arguments_item(graph->op[1].arguments, 0));
+	free(again);
+	graph_release(graph);
+}
+
 
 Test(native, members_of_device_graphs_become_words_and_are_written_again)
 {

@@ -11,7 +11,7 @@
 
 /* ---- pickles made here --------------------------------------------------------------------------------- */
 
-struct pickle { unsigned char data[(1 << 20) + 16]; size_t size, read; };
+struct pickle { unsigned char data[(1 << 20) + 16]; size_t size; };
 
 static void put(struct pickle *pickle, const void *data, size_t size)
 {
@@ -84,24 +84,19 @@ static void end(struct pickle *pickle)
 	PUT(pickle, "eeu.");
 }
 
-static ssize_t read_pickle(void *context, void *buffer, size_t size, struct error *error)
+static struct source source_of(const struct pickle *pickle, struct text_left *left)
 {
-	struct pickle *pickle = context;
-	size_t part = pickle->size - pickle->read;
-	(void)error;
-	part = part < size ? part : size;
-	memcpy(buffer, pickle->data + pickle->read, part);
-	pickle->read += part;
-	return (ssize_t)part;
+	*left = (struct text_left){ (const char *)pickle->data, pickle->size };
+	return source_of_text(left);
 }
 
 static enum status read_all(struct pickle *pickle, struct buffers_csv *csv, struct snapshot_facts *facts, struct error *error)
 {
 	struct snapshot snapshot;
+	struct text_left left;
 	*csv = (struct buffers_csv){ 0 };
 	*error = (struct error){ 0 };
-	pickle->read = 0;
-	enum status status = snapshot_read((struct source){ read_pickle, pickle }, &snapshot, error);
+	enum status status = snapshot_read(source_of(pickle, &left), &snapshot, error);
 	if (status == OK)
 		status = snapshot_buffers(&snapshot, -1, csv, facts, error);
 	if (status == OK)
@@ -211,6 +206,7 @@ Test(snapshot, peaks_are_those_of_the_trace)
 		struct buffers_csv csv;
 		struct snapshot_facts facts;
 		struct snapshot snapshot;
+		struct text_left left;
 		struct error error;
 		uint32_t allocated = 0;
 		begin(&pickle);
@@ -231,8 +227,7 @@ Test(snapshot, peaks_are_those_of_the_trace)
 		cr_assert_eq(csv.buffers.n, allocated, "round %d", round);
 		cr_assert_eq(facts.before, 0);
 		buffers_csv_free(&csv);
-		pickle.read = 0;
-		cr_assert_eq(snapshot_read((struct source){ read_pickle, &pickle }, &snapshot, &error), OK);
+		cr_assert_eq(snapshot_read(source_of(&pickle, &left), &snapshot, &error), OK);
 		struct graph *graph = snapshot_graph(&snapshot, 0, SNAPSHOT_ALLOCS_MOST, &error), *grouped = snapshot_graph(&snapshot, 0, 20, &error);
 		snapshot_free(&snapshot);
 		cr_assert(graph && grouped, "%s", error.text);
