@@ -15,6 +15,7 @@
 #include "output.h"
 
 #define POLL_MILLISECONDS 20
+#define HEARD_MOST ((size_t)64 << 20)   /* of warnings, which no program of ours writes so many of */
 
 enum { IN, OUT, ERR, PIPES };
 
@@ -22,7 +23,7 @@ struct child {
 	pid_t pid;
 	int here[PIPES], there[PIPES];   /* our and its ends; -1: closed */
 	const char *input;
-	size_t left, capacity, said;
+	size_t left, capacity, said, heard;
 	struct child_result *result;
 };
 
@@ -147,7 +148,7 @@ static enum status take_output(struct child *child, size_t most, struct error *e
 }
 
 /* Keeps the end: what a program says of its failure comes after its libraries' warnings. */
-static void take_message(struct child *child)
+static enum status take_message(struct child *child, struct error *error)
 {
 	char buffer[4096];
 	ssize_t got = read(child->here[ERR], buffer, sizeof buffer);
@@ -160,6 +161,8 @@ static void take_message(struct child *child)
 	memmove(child->result->message, child->result->message + child->said - kept, kept);
 	memcpy(child->result->message + kept, end - taken, taken);
 	child->said = kept + taken;
+	child->heard += got > 0 ? (size_t)got : 0;
+	return child->heard > HEARD_MOST ? fail(error, LIMIT, "its warnings are too long") : OK;
 }
 
 static int64_t now_milliseconds(void)
@@ -186,9 +189,9 @@ static enum status talk(struct child *child, const struct child_limits *limits, 
 			return fail(error, LIMIT, "can't wait for it: %s", strerror(errno));
 		if (polled[IN].revents)
 			feed(child);
-		if (polled[ERR].revents)
-			take_message(child);
-		enum status status = polled[OUT].revents ? take_output(child, most, error) : OK;
+		enum status status = polled[ERR].revents ? take_message(child, error) : OK;
+		if (polled[OUT].revents && status == OK)
+			status = take_output(child, most, error);
 		if (status != OK)
 			return status;
 	}

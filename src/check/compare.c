@@ -1,6 +1,7 @@
 /* compare.c: two objects member by member, and where they first differ. */
 #include "compare.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,12 @@ static enum status compare_objects(struct walk *walk, size_t length, const json_
 	return OK;
 }
 
+/* -0.0 is 0.0 in arithmetic, but nothing that is written here. */
+static bool is_same(const json_t *file, const json_t *again)
+{
+	return json_equal(file, again) && (!json_is_real(file) || !signbit(json_real_value(file)) == !signbit(json_real_value(again)));
+}
+
 static enum status compare(struct walk *walk, size_t length, const json_t *file, const json_t *again)
 {
 	enum status status = OK;
@@ -75,7 +82,7 @@ static enum status compare(struct walk *walk, size_t length, const json_t *file,
 	if (json_is_object(file) && json_is_object(again))
 		return compare_objects(walk, length, file, again);
 	if (!json_is_array(file) || !json_is_array(again) || json_array_size(file) != json_array_size(again))
-		return json_equal(file, again) ? OK : differs(walk, file, again);
+		return is_same(file, again) ? OK : differs(walk, file, again);
 	for (size_t i = 0; i < json_array_size(again) && status == OK; i++) {
 		size_t inner = into_element(walk, length, i);
 		status = compare(walk, inner, json_array_get(file, i), json_array_get(again, i));

@@ -1,6 +1,7 @@
 /* members.c: see members.h. */
 #include "members.h"
 
+#include <math.h>
 #include <string.h>
 
 #define PATH_MOST 200
@@ -94,11 +95,13 @@ static enum status walk_through(struct walk *walk, const json_t *value)
 	enum status status = OK;
 	if (json_is_object(value))
 		return walk_object(walk, value);
+	if (json_is_real(value) && json_real_value(value) == 0 && signbit(json_real_value(value)))
+		return fail(walk->error, INFEASIBLE, "%.200s is -0, which is written nowhere in such a file", walk->path);
 	if (!json_is_array(value))
 		return OK;
 	snprintf(walk->path + length, PATH_MOST - length, "[]");
 	json_array_foreach(value, i, item)
-		if (status == OK && (json_is_object(item) || json_is_array(item)))
+		if (status == OK && (json_is_object(item) || json_is_array(item) || json_is_real(item)))
 			status = walk_through(walk, item);
 	walk->path[length] = '\0';
 	return status;

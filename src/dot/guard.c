@@ -12,7 +12,11 @@
 
 #include "guard.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifndef __has_feature
+#define __has_feature(feature) 0   /* gcc, which has macros for them; clang has none */
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define SANITIZED 1   /* sanitizers need terabytes of address space */
 #else
 #define SANITIZED 0

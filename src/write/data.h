@@ -4,7 +4,7 @@
 
 #include "export.h"
 
-/* A CSV field: in quotes where it needs them, clean but for tabs and ends of lines. */
+/* A field of a table: in quotes where it needs them, clean but for tabs and ends of lines; behind an apostrophe where a spreadsheet would take it for a formula. */
 void csv_text(FILE *stream, const char *text);
 
 /* Rows of the export table. */

@@ -1,14 +1,26 @@
 /* minimalloc.c: buffers with their lifetimes, sizes and offsets, and the CSV fields of all tables. */
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "data.h"
 #include "src/base/safe_text.h"
 
-void csv_text(FILE *stream, const char *text)
+/* What a spreadsheet would compute, or run, where it opens the table; a number stays one. */
+static bool is_formula(const char *text)
+{
+	char *end;
+	strtod(text, &end);
+	return *text && strchr("=+-@\t\r", *text) && (end == text || *end);
+}
+
+static void put_field(FILE *stream, const char *text, bool formula)
 {
 	bool quoted = strpbrk(text, ",\"\n\r") != NULL;
 	if (quoted)
 		putc('"', stream);
+	if (formula)
+		putc('\'', stream);
 	for (uint32_t character; (character = text_next(&text)) != 0;) {
 		if (character == '"')
 			putc('"', stream);
@@ -18,6 +30,11 @@ void csv_text(FILE *stream, const char *text)
 	}
 	if (quoted)
 		putc('"', stream);
+}
+
+void csv_text(FILE *stream, const char *text)
+{
+	put_field(stream, text, is_formula(text));
 }
 
 enum status export_minimalloc(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
@@ -30,7 +47,7 @@ enum status export_minimalloc(const struct plan *plan, const struct export_optio
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
 		if (plan->laid_out->first[storage] == NONE)
 			continue;
-		csv_text(stream, plan->graph->tensor[plan->graph->storage[storage].root].name);
+		put_field(stream, plan->graph->tensor[plan->graph->storage[storage].root].name, false);   /* programs look for their names */
 		fprintf(stream, ",%u,%u,%" PRId64 ",%" PRId64 "\n", plan->laid_out->first[storage], plan->laid_out->last[storage] + 1,
 			plan->laid_out->bytes[storage], plan->laid_out->offset[storage]);
 	}

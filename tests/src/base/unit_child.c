@@ -103,6 +103,19 @@ Test(child, one_that_closes_its_output_but_stays_is_ended)
 	mem_free(result.output);
 }
 
+/* A flood of warnings is no reason to wait until the time is over. */
+Test(child, one_that_warns_without_end_is_ended)
+{
+	const char *arguments[] = { "/bin/sh", "-c", "exec yes 'a warning of a library that never comes to an end' >&2", NULL };
+	struct child_result result;
+	struct error error = { 0 };
+	double start = now();
+	cr_expect_eq(child_run(arguments, NULL, 0, &(struct child_limits){ .milliseconds = 60000 }, &result, &error), LIMIT);
+	cr_expect_str_eq(error.text, "its warnings are too long");
+	cr_expect_lt(now() - start, 30);
+	cr_expect_null(result.output);
+}
+
 /* Tests run in BUILD/tests/src/base, the programs are in BUILD: only what is named or lies beside is run. */
 static void find_programs(void)
 {

@@ -3,6 +3,7 @@
  * `make test` tries a part of all changes, chosen by the seed; `make test-long` (LONG=1) tries all. */
 #include <criterion/criterion.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -211,7 +212,8 @@ static void put(const struct place *place, json_t *value)
 
 static void try_value(struct forgery *forgery, const char *path, const struct place *place, json_t *old, json_t *value, const char *what, uint32_t *number)
 {
-	if (!json_equal(old, value)) {
+	bool sign = json_is_real(old) && json_is_real(value) && signbit(json_real_value(old)) != signbit(json_real_value(value));   /* of 0, too */
+	if (sign || !json_equal(old, value)) {
 		char text[200], *dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
 		snprintf(text, sizeof text, "%s: %.100s", what, dumped ? dumped : "?");
 		free(dumped);
