@@ -57,7 +57,7 @@ int64_t machine_host_time(const struct machine *machine, int64_t bytes)
 
 bool machine_is_matrix(const struct rule *rule)
 {
-	return rule->cost == COST_CONTRACTION || rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
+	return rule->cost == COST_CONTRACTION || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
 }
 
 static int format_of(uint8_t dtype)

@@ -31,7 +31,7 @@ static void classify(const struct rules *rules, const char *type, struct joint_n
 		return;
 	node->view = rule->cost == COST_NONE;
 	node->random = traits & TRAIT_RANDOM;
-	node->expensive = rule->cost == COST_CONTRACTION || rule->cost == COST_ATTENTION;
+	node->expensive = rule->cost == COST_CONTRACTION || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION;
 	node->concatenates = begins(rule->factors, "@cat");
 	node->generated = !node->expensive && !node->random && (node->view || strcmp(rule->factors, "...* -> ...*") == 0 || begins(rule->factors, "@source")
 		|| begins(rule->factors, "@reduce") || begins(rule->factors, "@gather") || (traits & TRAIT_COPY));

@@ -23,17 +23,22 @@ const struct rule rules_aten[] = {
 	{ "aten.bmm", "b m k+, b k+ n -> b m n", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, TRAIT_PRODUCT | TRAIT_HEADS },
 	{ "aten.addmm", "&m? n?, m k+, k+ n -> m n", COST_CONTRACTION, "0 1 2", "i1|2 i2|1", NULL, TRAIT_PRODUCT | TRAIT_BIASED },
 	{ "aten.baddbmm", "&b? m? n?, b m k+, b k+ n -> b m n", COST_CONTRACTION, "0 1 2", "i1|2 i2|1", NULL, TRAIT_PRODUCT },
+	{ "aten.addbmm", "&m? n?, b+ m k+, b+ k+ n -> m n", COST_CONTRACTION, "0 1 2", "i1|2 i2|1", NULL, TRAIT_PRODUCT },
 	{ "aten.matmul", "... m k+, ... k+ n -> ... m n", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, TRAIT_PRODUCT | TRAIT_HEADS },
 	{ "aten.linear", "... k+, n k+, ?&n -> ... n", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, 0 },
 	{ "aten.mv", "m k+, k+ -> m", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, 0 },
 	{ "aten.dot", "k+, k+ -> ", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, 0 },
 	{ "aten.vdot", "k+, k+ -> ", COST_CONTRACTION, "0 1", "i0|1 i1|0", NULL, 0 },
 	{ "aten.addmv", "&m?, m k+, k+ -> m", COST_CONTRACTION, "0 1 2", "i1|2 i2|1", NULL, 0 },
+	{ "aten.addr", "m? n?, m, n -> m n", COST_ELEMENT, "0 1 2", "i1|2 i2|1", NULL, 0 },
 	{ "aten._grouped_mm", "t^ k+, e^ k+ n, e^ -> t n | e m k+, e k+ n, ?e -> e m n | m t^, t^ n, e^ -> e m n", COST_CONTRACTION, "0 1", "i0|1 i1|0 i2", NULL, 0 },
 	{ "aten._scaled_mm", "m k+, k+ n, ?, ?, ?&n -> m n | m k+, k+ n, m 1, 1 n, ?&n -> m n", COST_CONTRACTION, "", "", NULL, TRAIT_PRODUCT },
 	{ "aten._trilinear", "b i!, w! x! y!, b j! -> b o! | b+ i!, b+ o!, b+ j! -> w! x! y!", COST_ELEMENT, "0 1 2", "i0 i1 i2", NULL, 0 },   /* which dims are summed is in its arguments */
 	{ "aten._cdist_forward", "... n k^, ... m k^ -> ... n m", COST_CONTRACTION, "0 1", "i0 i1 o0", NULL, 0 },
 	{ "aten._cdist_backward", "... n^ m^, ... n^ k^, ... m^ k^, ... n^ m^ -> ... n k", COST_CONTRACTION, "", "", NULL, 0 },
+	{ "aten._pdist_forward", "n^ k^ -> m!", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
+	{ "aten._pdist_backward", "m^, n^ k^, m^ -> n k", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.dist", "x^.., x^.. -> ", COST_ELEMENT, "0 1", "i0 i1 o0", NULL, 0 },
 	{ "aten.convolution", "b (g c+) y~k.., (g o) c+ k.., ?&(g o) -> b (g o) y..", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, TRAIT_CONVOLUTION },
 	{ "aten.convolution_backward", "b+ (g o+) y+.., b+ (g c) y~k.., ?(g o+) c k.. -> ?b (g c) y~k.., ?(g o) c k.., ?(g o)",
 		COST_CONTRACTION, "", "", NULL, 0 },
@@ -131,6 +136,10 @@ const struct rule rules_aten[] = {
 	{ "aten.soft_margin_loss_backward", ", x.., x.. -> x.. | x.., x.., x.. -> x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
 	{ "aten.binary_cross_entropy", "x+.., x+.., ?x+.. ->  | x.., x.., ?x.. -> x..", COST_ELEMENT, "0 1", "i0 i1 i2", NULL, TRAIT_WIDE },
 	{ "aten.binary_cross_entropy_backward", ", x.., x.., ?x.. -> x.. | x.., x.., x.., ?x.. -> x..", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
+	{ "aten.multi_margin_loss", "n+ v^, n+, ?v ->  | n v^, n, ?v -> n", COST_ELEMENT, "0", "i0 i1 i2", NULL, TRAIT_WIDE },
+	{ "aten.multi_margin_loss_backward", ", n v^, n, ?v -> n v | n, n v^, n, ?v -> n v", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
+	{ "aten.multilabel_margin_loss_forward", "n+ v^, n+ v^ -> , n v | n v^, n v^ -> n, n v", COST_ELEMENT, "0", "i0 i1 o1", "aten.multilabel_margin_loss_backward", TRAIT_WIDE },
+	{ "aten.multilabel_margin_loss_backward", ", n v^, n v^, n v^ -> n v | n, n v^, n v^, n v^ -> n v", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
 	{ "aten._ctc_loss", "t^ n c^, n s^ -> n, n t y! | t^ n c^, s^ -> n, n t y!", COST_ELEMENT, "0", "i0 i1 o0 o1", NULL, TRAIT_WIDE },
 	{ "aten._ctc_loss_backward", "n, t^ n c^, n s^, n, n t^ y^ -> t n c | n, t^ n c^, s^, n, n t^ y^ -> t n c", COST_ELEMENT, "", "", NULL, TRAIT_WIDE },
 	{ "aten.cross_entropy_loss", "n+ v^, n+ -> ", COST_ELEMENT, "0", "x:f32(n v) i1", NULL, 0 },
@@ -148,11 +157,20 @@ const struct rule rules_aten[] = {
 	{ "aten._embedding_bag", "v^ h, n^, b^ -> b h, ?n, ?b, ?b | v^ h, n^, b^ -> b h, ?o!, ?p!, ?r!", COST_ELEMENT, "0", "i1 i2 o1 o2 o3", "aten._embedding_bag_dense_backward", 0 },
 	{ "aten._embedding_bag_backward", "b^ h, n^, o!, p!, r!, ?q!, ?s! -> v! h", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten._embedding_bag_dense_backward", "b^ h, n^, n^, ?b^, ?b^ -> v! h | b^ h, n^, o!, p!, r! -> v! h", COST_ELEMENT, "", "", NULL, 0 },
-	{ "aten.index_add", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
+	{ "aten.index_add", "&v x.., n+, n+ x.. -> v x.. | &b v^ x.., n+, b n+ x.. -> b v x.. | &b c v^ x.., n+, b c n+ x.. -> b c v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
 	{ "aten.masked_scatter", "b^ n^.., b^ n^.., k^ e^ -> b n.. | b^ n^.., b^ n^.., k^ -> b n.. | b^ n^.., b^ n^.., k^ e^ f^ -> b n..", COST_ELEMENT, "0 2", "i1", NULL, 0 },
 	{ "aten.slice_scatter", "b n^.., b m^.. -> b n.. | n^.., m^.. -> n..", COST_ELEMENT, "0 1", "", NULL, 0 },
+	{ "aten.diagonal_scatter", "n! m!, k! -> n! m! | b n! m!, b k! -> b n! m! | b c n! m!, b c k! -> b c n! m!", COST_ELEMENT, "0 1", "", NULL, 0 },
+	{ "aten.as_strided_scatter", "n^.., ...^ -> n..", COST_ELEMENT, "0 1", "", NULL, 0 },
 	{ "aten.index_fill", "v^.., n^ -> v..", COST_ELEMENT, "0", "i1", NULL, 0 },
 	{ "aten.index_copy", "v^.., n^, k^.. -> v..", COST_ELEMENT, "0 2", "i1", NULL, 0 },
+	{ "aten.index_reduce", "v^.., n^, k^.. -> v..", COST_ELEMENT, "0 2", "i0 i1 i2 o0", NULL, 0 },
+	{ "aten.take", "v^.., ... -> ...", COST_ELEMENT, "0", "i0* i1", NULL, 0 },   /* of the whole, as if it were flat */
+	{ "aten.put", "v^.., ...^, ...^ -> v..", COST_ELEMENT, "0 2", "i1", NULL, 0 },
+	{ "aten.embedding_renorm", "v^ h^, ...^ -> v h", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._embedding_bag_per_sample_weights_backward", "b^ h+, v^ h+, n^, o!, p! -> n", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.segment_reduce", "n^ x.., s^ -> s x.. | n^ x.., o! -> s! x..", COST_ELEMENT, "0", "i0 i1 o0", "aten._segment_reduce_backward", 0 },
+	{ "aten._segment_reduce_backward", "s^ x.., s^ x.., n^ x.., ?o! -> n x..", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.masked_scatter_backward", "b^ n^.., b^ n^.. -> k! | b^ n^.., b^ n^.. -> k! e! | b^ n^.., b^ n^.. -> k! e! f!", COST_ELEMENT, "", "", NULL, 0 },
 	/* into which dim is in its arguments; where the first two dims are equal, shapes don't tell, and both stay whole */
 	{ "aten.select_scatter", "n^ n^ x^.., n^ x^.. -> n n x.. | b k^ x^.., b x^.. -> b k x.. | b c^ k^ x^.., b c^ x^.. -> b c k x.."
@@ -191,6 +209,10 @@ const struct rule rules_aten[] = {
 	{ "aten.adaptive_max_pool2d_backward", "b c y.., b c y~.., b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.adaptive_max_pool3d", "b c y~.. -> b c y.., b c y..", COST_ELEMENT, "0", "i0 o1", NULL, 0 },
 	{ "aten.adaptive_max_pool3d_backward", "b c y.., b c y~.., b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.fractional_max_pool2d", "b c y~.., b c e! -> b c y.., b c y..", COST_ELEMENT, "0", "i0 o1", NULL, 0 },
+	{ "aten.fractional_max_pool2d_backward", "b c y.., b c y~.., b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.fractional_max_pool3d", "b c y~.., b c e! -> b c y.., b c y..", COST_ELEMENT, "0", "i0 o1", NULL, 0 },
+	{ "aten.fractional_max_pool3d_backward", "b c y.., b c y~.., b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.avg_pool3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "i0*", NULL, 0 },
 	{ "aten.avg_pool3d_backward", "b c y.., b c y~.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten._adaptive_avg_pool3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "i0*", NULL, 0 },
@@ -218,6 +240,7 @@ const struct rule rules_aten[] = {
 	{ "aten.upsample_trilinear3d", "b c y~.. -> b c y..", COST_ELEMENT, "0", "", NULL, 0 },
 	{ "aten.upsample_trilinear3d_backward", "b c y.. -> b c y~..", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.max_unpool2d", "b c y~.., b c y~.. -> b c y..", COST_ELEMENT, "0", "i1", NULL, 0 },
+	{ "aten.max_unpool3d", "b c y~.., b c y~.. -> b c y..", COST_ELEMENT, "0", "i1", NULL, 0 },
 	{ "aten.im2col", "b c y~k 1 -> b (c k^) y | b c h^ w^ -> b (c k^) l!", COST_ELEMENT, "0", "", "aten.col2im", 0 },
 	{ "aten.col2im", "b (c k^) y -> b c y~k 1 | b (c k^) l^ -> b c h! w!", COST_ELEMENT, "0", "", "aten.im2col", 0 },
 	{ "aten.pixel_shuffle", "b (c k^) h^ w^ -> b c y! x!", COST_ELEMENT, "0", "", "aten.pixel_unshuffle", 0 },
@@ -226,6 +249,9 @@ const struct rule rules_aten[] = {
 	{ "aten.native_channel_shuffle", "b c^ x^.. -> b c x..", COST_ELEMENT, "0", "", "aten.native_channel_shuffle", 0 },
 	{ "aten.grid_sampler_2d", "b c h^ w^, b y x e^ -> b c y x", COST_ELEMENT, "0 1", "i0 i1", NULL, 0 },
 	{ "aten.grid_sampler_2d_backward", "b c+ y+ x+, b c+ h^ w^, b y+ x+ e^ -> ?b c h w, b y x e", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.grid_sampler_3d", "b c u^ v^ w^, b z y x e^ -> b c z y x", COST_ELEMENT, "0 1", "i0 i1", NULL, 0 },
+	{ "aten.grid_sampler_3d_backward", "b c+ z+ y+ x+, b c+ u^ v^ w^, b z+ y+ x+ e^ -> ?b c u v w, b z y x e", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.affine_grid_generator", "b e^ f^ -> b y! x! e! | b e^ f^ -> b z! y! x! e!", COST_ELEMENT, "0", "", NULL, 0 },
 
 	/* cells of recurrent networks */
 	{ "aten._thnn_fused_lstm_cell", "b (g^ h^), b (g^ h^), b h^, ?(g^ h^), ?(g^ h^) -> b h, b h, b (g h)", COST_ELEMENT, "0 1 2 3 4", "i2 o1 o2", "aten._thnn_fused_lstm_cell_backward_impl", 0 },
@@ -241,12 +267,19 @@ const struct rule rules_aten[] = {
 #define BIASES "?r!, ?r!"
 #define NO_BIASES "r! i!, r! h!"
 	{ "aten.mkldnn_rnn_layer", LAYER("b", BIASES) " -> " LAYER_RESULTS("b") ", ?z! | " LAYER("b", NO_BIASES) " -> " LAYER_RESULTS("b") ", ?z!",
-		COST_CONTRACTION, "0 1 2 3 4 5 6", "i0 i1 i2 i3 i4 i5 i6 o0 o1 o2 o3", NULL, 0 },
+		COST_RECURRENCE, "0 1 2 3 4 5 6", "i0 i1 i2 i3 i4 i5 i6 o0 o1 o2 o3", NULL, 0 },
 	{ "aten.mkldnn_rnn_layer_backward",
 		LAYER("b+", BIASES) ", " LAYER_RESULTS("b+") ", " LAYER_GRADIENTS ", ?z!" LAYER_MADE(BIASES)
 		" | " LAYER("b+", NO_BIASES) ", " LAYER_RESULTS("b+") ", " LAYER_GRADIENTS ", ?z!" LAYER_MADE(BIASES)
 		" | " LAYER_GRADIENTS ", " LAYER("b+", BIASES) ", " LAYER_RESULTS("b+") ", ?z!" LAYER_MADE(BIASES)
-		" | " LAYER_GRADIENTS ", " LAYER("b+", NO_BIASES) ", " LAYER_RESULTS("b+") ", ?z!" LAYER_MADE(NO_BIASES), COST_CONTRACTION, "", "", NULL, 0 },
+		" | " LAYER_GRADIENTS ", " LAYER("b+", NO_BIASES) ", " LAYER_RESULTS("b+") ", ?z!" LAYER_MADE(NO_BIASES), COST_RECURRENCE, "", "", NULL, 0 },
+	/* the same on GPUs, for all layers and directions at once: the weights are many, and lie in one buffer, too */
+#define NET(b) "t! " b " i!, _*, l! " b " h!, ?l! " b " h!"
+	{ "aten._cudnn_rnn", NET("b") ", ?z! -> t! b o!, l! b h!, ?l! b h!, ?x!, ?y!, ?w!"
+		" | b t! i!, _*, l! b h!, ?l! b h!, ?z! -> b t! o!, l! b h!, ?l! b h!, ?x!, ?y!, ?w!", COST_RECURRENCE, "*", "i0 o0 o3", NULL, 0 },
+	{ "aten._cudnn_rnn_backward", NET("b+") ", t! b+ o!, ?t! b+ o!, ?l! b+ h!, ?l! b+ h!, ?z!, ?y! -> ?t! b i!, ?l! b h!, ?l! b h!, _*"
+		" | b+ t! i!, _*, l! b+ h!, ?l! b+ h!, b+ t! o!, ?b+ t! o!, ?l! b+ h!, ?l! b+ h!, ?z!, ?y! -> ?b t! i!, ?l! b h!, ?l! b h!, _*", COST_RECURRENCE, "", "", NULL, 0 },
+	{ "aten._pack_padded_sequence", "t^ b^ h, b^ -> (t b) h, t | b^ t^ h, b^ -> (t b) h, t", COST_ELEMENT, "0", "i0* o1", NULL, 0 },   /* all of one length: else how much there is depends on data */
 
 	/* reductions */
 	{ "aten.sum", "@reduce+", COST_ELEMENT, "0", "", NULL, TRAIT_LINEAR },
@@ -266,6 +299,7 @@ const struct rule rules_aten[] = {
 	{ "aten.std_mean", "@reduce^", COST_ELEMENT, "0", "i0 o0 o1", NULL, 0 },
 	{ "aten.nansum", "@reduce^", COST_ELEMENT, "0", "i0", NULL, 0 },
 	{ "aten.median", "@reduce^", COST_ELEMENT, "0", "o1", NULL, 0 },
+	{ "aten.nanmedian", "@reduce^", COST_ELEMENT, "0", "o1", NULL, 0 },
 	{ "aten.mode", "@reduce^", COST_ELEMENT, "0", "o1", NULL, 0 },
 	{ "aten.kthvalue", "@reduce^", COST_ELEMENT, "0", "o1", NULL, 0 },
 	{ "aten.argmin", "@reduce^", COST_ELEMENT, "", "", NULL, 0 },
@@ -280,6 +314,10 @@ const struct rule rules_aten[] = {
 	{ "aten.logcumsumexp", "... n^ -> ... n", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
 	{ "aten.cummax", "... n^ -> ... n, ... n", COST_ELEMENT, "0", "o1", NULL, 0 },
 	{ "aten.cummin", "... n^ -> ... n, ... n", COST_ELEMENT, "0", "o1", NULL, 0 },
+	{ "aten.trace", "n^ m^ -> ", COST_ELEMENT, "0", "i0*", NULL, 0 },
+	{ "aten.bincount", "n^, ?n^ -> c!", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.renorm", "x^.. -> x..", COST_ELEMENT, "0", "i0", NULL, 0 },           /* of slices along a dim that is in its arguments */
+	{ "aten.linalg_cross", "e^.., e^.. -> e..", COST_ELEMENT, "0 1", "i0 i1", "aten.linalg_cross", 0 },
 
 	/* matrices, each on its own */
 	{ "aten.linalg_inv_ex", "... n^ n^ -> ... n n, ...", COST_ELEMENT, "0", "o0", NULL, 0 },
@@ -292,6 +330,33 @@ const struct rule rules_aten[] = {
 	{ "aten._linalg_slogdet", "... n^ n^ -> ..., ..., ... n n, ... n", COST_ELEMENT, "0", "i0 o0 o2 o3", NULL, 0 },
 	{ "aten._linalg_solve_ex", "... n^ n^, ... n^ k^ -> ... n k, ... n n, ... n, ...", COST_ELEMENT, "0 1", "i0 o0 o1 o2", NULL, 0 },
 	{ "aten.linalg_solve_triangular", "... n^ n^, ... n^ k^ -> ... n k | ... n^ n^, ... k^ n^ -> ... k n", COST_ELEMENT, "0 1", "i0 o0", NULL, 0 },
+	{ "aten.triangular_solve", "... n^ k^, ... n^ n^ -> ... n k, ... n n", COST_ELEMENT, "0 1", "i1 o0", NULL, 0 },
+	{ "aten.cholesky_solve", "... n^ k^, ... n^ n^ -> ... n k", COST_ELEMENT, "0 1", "i1 o0", NULL, 0 },
+	{ "aten.cholesky_inverse", "... n^ n^ -> ... n n", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
+	{ "aten.linalg_lu_factor_ex", "... n^ m^ -> ... n m, ... k!, ...", COST_ELEMENT, "0", "o0 o1", NULL, 0 },
+	{ "aten.linalg_lu", "... n^ m^ -> ?... n n, ... n k!, ... k! m", COST_ELEMENT, "0", "o0 o1 o2", NULL, 0 },
+	{ "aten.linalg_lu_solve", "... n^ n^, ... n^, ... n^ k^ -> ... n k | ... n^ n^, ... n^, ... k^ n^ -> ... k n", COST_ELEMENT, "0 2", "i0 i1 o0", NULL, 0 },
+	{ "aten.lu_unpack", "... n^ m^, ... k^ -> ... n n, ... n k, ... k m | ... n^ m^, ... k^ -> z!, ... n k, ... k m | ... n^ m^, ... k^ -> ... n n, z!, y!", COST_ELEMENT, "0", "", NULL, 0 },
+	{ "aten.linalg_ldl_factor_ex", "... n^ n^ -> ... n n, ... n, ...", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.linalg_ldl_solve", "... n^ n^, ... n^, ... n^ k^ -> ... n k", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.linalg_pinv", "... n^ m^, ?, ? -> ... m n", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
+	{ "aten.linalg_eig", "... n^ n^ -> ... n, ... n n", COST_ELEMENT, "0", "o0 o1", NULL, 0 },
+	{ "aten.linalg_householder_product", "... m^ n^, ... k^ -> ... m n", COST_ELEMENT, "0 1", "i0 i1 o0", NULL, 0 },
+	{ "aten.geqrf", "... n^ m^ -> ... n m, ... k!", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.ormqr", "... m^ k^, ... k^, ... m^ n^ -> ... m n", COST_ELEMENT, "0 1 2", "i0 i1 i2 o0", NULL, 0 },
+
+	/* pretended quantization: of a tensor, of each of its channels, and with scales that are learnt or observed */
+	{ "aten.fake_quantize_per_tensor_affine_cachemask", ANY, COST_ELEMENT, "0", "o1", "aten.fake_quantize_per_tensor_affine_cachemask_backward", 0 },
+	{ "aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams", "x.., s!, z!, e! -> x.., x.. | x.., ?, ?, e! -> x.., x..", COST_ELEMENT, "0", "o1", "aten.fake_quantize_per_tensor_affine_cachemask_backward", 0 },
+	{ "aten.fake_quantize_per_tensor_affine_cachemask_backward", ANY, COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten.fake_quantize_per_channel_affine_cachemask", "c x.., c, c -> c x.., c x.. | b c x.., c, c -> b c x.., b c x..", COST_ELEMENT, "0", "o1", "aten.fake_quantize_per_channel_affine_cachemask_backward", 0 },
+	{ "aten.fake_quantize_per_channel_affine_cachemask_backward", ANY, COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._fake_quantize_learnable_per_tensor_affine", "x.., s!, z! -> x..", COST_ELEMENT, "0 1 2", "i0 i1 i2", NULL, 0 },
+	{ "aten._fake_quantize_learnable_per_tensor_affine_backward", "x^.., x^.., s!, z! -> x.., s!, z!", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._fake_quantize_learnable_per_channel_affine", "c x.., c, c -> c x.. | b c x.., c, c -> b c x..", COST_ELEMENT, "0 1 2", "i0 i1 i2", NULL, 0 },
+	{ "aten._fake_quantize_learnable_per_channel_affine_backward", "c x^.., c x^.., c, c -> c x.., c, c | b^ c^ x^.., b^ c^ x^.., c, c -> b c x.., c, c", COST_ELEMENT, "", "", NULL, 0 },
+	{ "aten._fused_moving_avg_obs_fq_helper", "x^.., p!, q!, ?, ?, s!, z! -> x.., x.. | x^.., p!, q!, l!, h!, s!, z! -> x.., x..", COST_ELEMENT, "0", "o1",
+		"aten.fake_quantize_per_tensor_affine_cachemask_backward", 0 },
 
 	/* spectra: of any dims but the first */
 	{ "aten._fft_r2c", "b n^.. l^ -> b n.. m! | l^ -> m!", COST_ELEMENT, "0", "", NULL, 0 },
@@ -299,6 +364,7 @@ const struct rule rules_aten[] = {
 	{ "aten._fft_c2c", "b n^.. -> b n..", COST_ELEMENT, "0", "", NULL, 0 },
 
 	/* views */
+#define DIAGONAL "n! n! -> n | b n! n! -> b n | b c n! n! -> b c n | n! m! -> k! | b n! m! -> b k! | b c n! m! -> b c k!"
 	{ "tidemark.release", ANY, COST_NONE, "", "", NULL, 0 }, /* no work: a framework lets go of a storage here */
 	VIEW_WITH("view", "@reshape", TRAIT_VERBATIM), VIEW_WITH("_unsafe_view", "@reshape", TRAIT_VERBATIM), VIEW("_reshape_alias", "@reshape"), VIEW_WITH("reshape", "@reshape", TRAIT_VERBATIM),
 	VIEW("flatten", "@reshape"), VIEW("squeeze", "@reshape"), VIEW("unsqueeze", "@reshape"),
@@ -308,14 +374,21 @@ const struct rule rules_aten[] = {
 	VIEW("split_with_sizes", "@split"), VIEW("chunk", "@split"), VIEW("unsafe_split", "@split"), VIEW("unbind", "@unbind"),
 	 VIEW_WITH("detach", "... -> ...", TRAIT_VERBATIM), VIEW("alias", "... -> ..."),
 	VIEW("lift_fresh", "... -> ..."), VIEW("_conj", "... -> ..."), VIEW("view_as_complex", "... e! -> ..."), VIEW("view_as_real", "... -> ... e!"),
-	VIEW("diagonal", "n! n! -> n | b n! n! -> b n | b c n! n! -> b c n"), VIEW("unfold", "... n^ -> ... l! k! | b n^ x.. -> b l! x.. k!"),
+	VIEW("diagonal", DIAGONAL), VIEW("unfold", "... n^ -> ... l! k! | b n^ x.. -> b l! x.. k!"),
 
 	/* movers: a new buffer, nothing saved */
 	MOVE_WITH("clone", "... -> ...", TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY), MOVE_WITH("contiguous", "... -> ...", TRAIT_LINEAR), MOVE_WITH("_to_copy", "... -> ...", TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY | TRAIT_CAST), MOVE("copy", ANY),
 	MOVE_WITH("cat", "@cat", TRAIT_JOINTLY_LINEAR), MOVE_WITH("stack", "@stack", TRAIT_JOINTLY_LINEAR), MOVE_WITH("constant_pad_nd", "@pad", TRAIT_LINEAR), MOVE_WITH("repeat", "@expand", TRAIT_LINEAR),
-	MOVE("diagonal_backward", "n! -> n! n! | b n! -> b n! n! | b c n! -> b c n! n!"), MOVE("unfold_backward", "... l^ k^ -> ... n! | b l^ x.. k^ -> b n! x.."),
-	MOVE_WITH("slice_backward", "@pad", TRAIT_LINEAR), MOVE_WITH("select_backward", "@place", TRAIT_LINEAR), MOVE_WITH("roll", "... -> ...", TRAIT_LINEAR), MOVE_WITH("flip", "... -> ...", TRAIT_LINEAR),
+	MOVE("diag_embed", "n! -> m! m! | b n! -> b m! m! | b c n! -> b c m! m!"), MOVE("diagonal_backward", "n! -> n! n! | b n! -> b n! n! | b c n! -> b c n! n! | k! -> n! m! | b k! -> b n! m! | b c k! -> b c n! m!"), MOVE("unfold_backward", "... l^ k^ -> ... n! | b l^ x.. k^ -> b n! x.."),
+	MOVE_WITH("slice_backward", "@pad", TRAIT_LINEAR), MOVE_WITH("select_backward", "@place", TRAIT_LINEAR), MOVE_WITH("roll", "b n^.. -> b n..", TRAIT_LINEAR), MOVE_WITH("flip", "b n^.. -> b n..", TRAIT_LINEAR),
 	MOVE_WITH("tril", "... -> ...", TRAIT_LINEAR), MOVE_WITH("triu", "... -> ...", TRAIT_LINEAR),
+	/* views that copy, as programs without side effects have them */
+	MOVE_WITH("view_copy", "@reshape", TRAIT_LINEAR), MOVE_WITH("squeeze_copy", "@reshape", TRAIT_LINEAR), MOVE_WITH("unsqueeze_copy", "@reshape", TRAIT_LINEAR),
+	MOVE("as_strided_copy", "@reshape"), MOVE_WITH("t_copy", "m n -> n m | m -> m", TRAIT_LINEAR), MOVE_WITH("transpose_copy", "@permute", TRAIT_LINEAR),
+	MOVE_WITH("permute_copy", "@permute", TRAIT_LINEAR), MOVE_WITH("expand_copy", "@expand", TRAIT_LINEAR), MOVE_WITH("slice_copy", "@slice", TRAIT_LINEAR),
+	MOVE_WITH("narrow_copy", "@slice", TRAIT_LINEAR), MOVE_WITH("select_copy", "@select", TRAIT_LINEAR), MOVE_WITH("split_copy", "@split", TRAIT_LINEAR),
+	MOVE_WITH("split_with_sizes_copy", "@split", TRAIT_LINEAR), MOVE_WITH("unbind_copy", "@unbind", TRAIT_LINEAR), MOVE_WITH("alias_copy", "... -> ...", TRAIT_LINEAR),
+	MOVE_WITH("detach_copy", "... -> ...", TRAIT_LINEAR), MOVE("diagonal_copy", DIAGONAL), MOVE("rot90", "n^.. -> n.. | n^ m^ x.. -> m n x.. | b n^ m^ x.. -> b m n x.. | b c n^ m^ -> b c m n"),
 
 	/* elementwise, by what they save */
 	ELEMENTWISE_WITH("add", "*", "", TRAIT_ADDITION | TRAIT_JOINTLY_LINEAR), ELEMENTWISE_WITH("sub", "*", "", TRAIT_JOINTLY_LINEAR), ELEMENTWISE("rsub", "*", ""), ELEMENTWISE_WITH("neg", "*", "", TRAIT_LINEAR),
@@ -352,6 +425,11 @@ const struct rule rules_aten[] = {
 	ELEMENTWISE("threshold", "0", "i0"), ELEMENTWISE("frac", "0", ""), ELEMENTWISE("nan_to_num", "0", "i0"), ELEMENTWISE("clamp_max", "0", "i0"),
 	ELEMENTWISE("lgamma", "0", "i0"), ELEMENTWISE("digamma", "0", "i0"), ELEMENTWISE("sinc", "0", "i0"), ELEMENTWISE("conj_physical", "0", ""),
 	ELEMENTWISE("angle", "0", "i0"), ELEMENTWISE("special_entr", "0", "i0"), ELEMENTWISE("special_i0e", "0", "i0"), ELEMENTWISE("special_i1e", "0", "i0"),
+	ELEMENTWISE("polygamma", "0", "i0"), ELEMENTWISE("mvlgamma", "0", "i0"), ELEMENTWISE("deg2rad", "0", ""), ELEMENTWISE("rad2deg", "0", ""),
+	ELEMENTWISE("i0", "0", "i0"), ELEMENTWISE("special_i1", "0", "i0 o0"), ELEMENTWISE("special_erfcx", "0", "i0 o0"), ELEMENTWISE("special_log_ndtr", "0", "i0 o0"),
+	ELEMENTWISE("special_ndtri", "0", "o0"), ELEMENTWISE("igamma", "1", "i0 i1"), ELEMENTWISE("igammac", "1", "i0 i1"), ELEMENTWISE("special_zeta", "1", "i0 i1"),
+	ELEMENTWISE("ldexp", "0 1", "i1 o0"), ELEMENTWISE("frexp", "0", "o1"), ELEMENTWISE("_conj_physical", "0", ""), CONSTANT("gcd"), CONSTANT("lcm"),
+	CONSTANT("equal"), CONSTANT("allclose"), CONSTANT("_linalg_check_errors"), CONSTANT("resize"), CONSTANT("resize_as"),
 	ELEMENTWISE("logaddexp", "0 1", "i0 i1 o0"), ELEMENTWISE("logaddexp2", "0 1", "i0 i1 o0"), ELEMENTWISE("xlogy", "0 1", "i0 i1"),
 	ELEMENTWISE("fmax", "0 1", "i0 i1"), ELEMENTWISE("fmin", "0 1", "i0 i1"), ELEMENTWISE("copysign", "0 1", "i0 o0"), ELEMENTWISE("complex", "0 1", "i0 i1"),
 	ELEMENTWISE("polar", "0 1", "i0 i1"), ELEMENTWISE("_prelu_kernel", "0 1", "i0 i1"), ELEMENTWISE("special_xlog1py", "0 1", "i0 i1"),
@@ -368,6 +446,7 @@ const struct rule rules_aten[] = {
 	SOURCE("empty_strided"), SOURCE("new_empty_strided"), SOURCE("eye"), SOURCE("linspace"), SOURCE_WITH("randint", TRAIT_RANDOM | TRAIT_NOISE), SOURCE_WITH("randperm", TRAIT_RANDOM | TRAIT_NOISE),
 	SOURCE_WITH("rand", TRAIT_RANDOM | TRAIT_NOISE), SOURCE_WITH("randn", TRAIT_RANDOM | TRAIT_NOISE), SOURCE("new_zeros"), SOURCE("new_ones"), SOURCE("new_empty"), SOURCE("new_full"),
 	SOURCE("empty_permuted"), SOURCE("logspace"), SOURCE("range"), SOURCE("tril_indices"), SOURCE("triu_indices"), SOURCE("hann_window"), SOURCE("hamming_window"), SOURCE("blackman_window"),
+	SOURCE("_efficientzerotensor"), SOURCE("kaiser_window"), SOURCE("bartlett_window"),
 
 	/* mixture of experts: one op per layer routes tokens to experts' slots and back */
 	{ "tidemark.swiglu", ANY, COST_ELEMENT, "0 1", "i0 i1", NULL, 0 }, /* silu(gate) * up in one kernel */

@@ -39,10 +39,11 @@ static bool lay_out(const struct matcher *matcher, const struct form_slot *slot,
 	bool batch = false;
 	for (int i = 0; i < slot->count; i++) {
 		const struct form_dim *dim = &slot->dim[i];
-		batch |= dim->kind == DIM_BATCH;
+		bool many = dim->kind == DIM_BATCH || dim->kind == DIM_ANY;
+		batch |= many;
 		spaces += dim->space;
-		fixed += dim->kind != DIM_BATCH && !dim->space && !dim->optional;
-		optional += dim->optional && dim->kind != DIM_BATCH;
+		fixed += !many && !dim->space && !dim->optional;
+		optional += dim->optional && !many;
 	}
 	fixed += spaces * matcher->space;
 	int spare = dims - fixed;
@@ -51,7 +52,7 @@ static bool lay_out(const struct matcher *matcher, const struct form_slot *slot,
 	int skip = batch || spare > optional ? 0 : optional - spare, at = 0;
 	for (int i = 0; i < slot->count; i++) {
 		const struct form_dim *dim = &slot->dim[i];
-		if (dim->kind == DIM_BATCH) {
+		if (dim->kind == DIM_BATCH || dim->kind == DIM_ANY) {
 			for (int b = spare; b-- > 0;)
 				place[at++] = (struct place) { dim, b };
 		} else if (dim->space) {
@@ -75,7 +76,7 @@ static void find_space(struct matcher *matcher)
 		int fixed = 0, spaces = 0;
 		bool batch = false;
 		for (int i = 0; i < slot->count; i++) {
-			batch |= slot->dim[i].kind == DIM_BATCH;
+			batch |= slot->dim[i].kind == DIM_BATCH || slot->dim[i].kind == DIM_ANY;
 			spaces += slot->dim[i].space;
 			fixed += !slot->dim[i].space;
 		}
@@ -94,7 +95,7 @@ static int dims_of(const struct matcher *matcher, uint32_t tensor)
 	const struct form_slot *slot = &matcher->form->slot[matcher->slot[tensor]];
 	int dims = 0;
 	for (int i = 0; i < slot->count; i++)
-		dims += slot->dim[i].kind == DIM_BATCH ? matcher->batch : slot->dim[i].space ? matcher->space : 1;
+		dims += slot->dim[i].kind == DIM_BATCH ? matcher->batch : slot->dim[i].kind == DIM_ANY ? 0 : slot->dim[i].space ? matcher->space : 1;
 	return dims;
 }
 
@@ -148,7 +149,7 @@ static int space_index(const struct matcher *matcher, uint8_t factor, const stru
 static int learn(struct matcher *matcher, const struct place *place, int64_t size)
 {
 	const struct form_dim *dim = place->dim;
-	if (dim->kind == DIM_BATCH)
+	if (dim->kind == DIM_BATCH || dim->kind == DIM_ANY)
 		return 0;
 	if (dim->kind == DIM_ONE)
 		return size == 1 ? 0 : -1;
@@ -347,6 +348,8 @@ static bool emit(struct matcher *matcher, struct binding *binding)
 			bool fine;
 			if (place[i].dim->kind == DIM_BATCH) {
 				fine = emit_batch(matcher, binding, t, at, place[i].at, sharers[place[i].at]);
+			} else if (place[i].dim->kind == DIM_ANY) {
+				fine = binding_append(binding, at, binding_new_factor(binding, binding->dim[at].size, FACTOR_FORBIDDEN));
 			} else if (place[i].dim->kind == DIM_ONE) {
 				binding->dim[at].size = 1;
 				fine = binding_append(binding, at, binding_new_factor(binding, 1, FACTOR_UNIT));
@@ -366,7 +369,10 @@ static bool results_known(const struct matcher *matcher)
 	for (uint32_t t = matcher->operands; t < matcher->tensors; t++) {
 		struct place place[DIMS_MAX];
 		int dims = dims_of(matcher, t);
-		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place);
+		const struct form_slot *slot = &matcher->form->slot[matcher->slot[t]];
+		if (slot->count > 0 && slot->dim[0].kind == DIM_ANY && !matcher->tensor[t].shape)
+			return false;
+		lay_out(matcher, slot, dims, place);
 		for (int i = 0; i < dims; i++)
 			for (int f = 0; place[i].dim->kind == DIM_PRODUCT && f < place[i].dim->count; f++)
 				if (matcher->extent[place[i].dim->factor[f]][space_index(matcher, place[i].dim->factor[f], &place[i])] < 0)

@@ -33,6 +33,25 @@ static int64_t attention_flops(const struct binding *binding, uint32_t query, in
 	return fits ? flops : INT64_MAX;
 }
 
+/* Products of every time and sample with every weight; twice in the backward pass, which makes gradients of weights, too. */
+static int64_t recurrence_flops(const struct binding *binding)
+{
+	int64_t weights = 0, flops = 0;
+	bool backward = false;
+	for (uint32_t t = 0; t < binding->tensors; t++) {
+		const struct binding_dim *dim = &binding->dim[binding->dim_start[t]];
+		bool weight = binding_dims(binding, t) == 2;
+		for (uint32_t d = 0; weight && d < 2; d++)
+			weight = dim[d].count == 1 && binding->factor[binding->part[dim[d].first]].marks & FACTOR_FORBIDDEN;
+		backward |= weight && t >= binding->operands;
+		weights += weight && t < binding->operands ? dim[0].size * dim[1].size : 0;
+	}
+	const struct binding_dim *x = &binding->dim[binding->dim_start[0]];
+	bool fits = binding_dims(binding, 0) < 2 || (!__builtin_mul_overflow(x[0].size, 2 * (backward + 1) * x[1].size, &flops)
+		&& !__builtin_mul_overflow(flops, weights, &flops));
+	return fits ? flops : INT64_MAX;
+}
+
 int64_t rule_flops(const struct rule *rule, const struct binding *binding)
 {
 	int64_t products = 0;
@@ -45,6 +64,8 @@ int64_t rule_flops(const struct rule *rule, const struct binding *binding)
 		for (uint32_t t = binding->operands; t < binding->tensors; t++)
 			products += binding_dims(binding, t) > 1 || binding->tensors == binding->operands + 1;
 		break;
+	case COST_RECURRENCE:
+		return recurrence_flops(binding);
 	case COST_ATTENTION:
 		return attention_flops(binding, 0, 1, 1);
 	case COST_ATTENTION_BACKWARD:  /* scores again, gradients of queries and keys; of weights and values */

@@ -76,16 +76,19 @@ static bool is_index(const struct tensor *tensor)
 	return tensor->dtype == DTYPE_I64 || tensor->dtype == DTYPE_I32;
 }
 
-/* Dim 0 of the inputs is the batch, where they agree with the first; dim 1 of integer inputs of two dims, and
+/* Dim 0 of the inputs is the batch, where they agree with the first that has more dims than one (lengths of sequences say nothing); dim 1 of integer inputs of two dims, and
  * what equals it in other inputs of two, is the sequence. */
 static bool label_inputs(struct search *search)
 {
 	const struct graph *graph = search->graph;
 	uint32_t batch = NONE, sequence = NONE;
+	bool wide = false;
+	for (uint32_t t = 0; t < graph->tensors && !wide; t++)
+		wide = graph_is_input(graph, t) && graph->tensor[t].dims > 1;
 	for (uint32_t t = 0; t < graph->tensors && sequence == NONE; t++)
 		if (graph_is_input(graph, t)) {
 			const struct tensor *tensor = &graph->tensor[t];
-			if (batch == NONE && (batch = term_new(&search->terms, tensor->shape[0], LABEL_BATCH)) == NONE)
+			if (batch == NONE && tensor->dims > (wide ? 1 : 0) && (batch = term_new(&search->terms, tensor->shape[0], LABEL_BATCH)) == NONE)
 				return false;
 			if (tensor->dims == 2 && is_index(tensor) && (sequence = term_new(&search->terms, tensor->shape[1], LABEL_SEQUENCE)) == NONE)
 				return false;
@@ -94,7 +97,7 @@ static bool label_inputs(struct search *search)
 		const struct tensor *tensor = &graph->tensor[t];
 		if (!graph_is_input(graph, t))
 			continue;
-		if (tensor->shape[0] == search->terms.node[batch].size)
+		if (batch != NONE && tensor->shape[0] == search->terms.node[batch].size)
 			search->dim[search->dim_start[t]] = batch;
 		if (tensor->dims == 2 && sequence != NONE && tensor->shape[1] == search->terms.node[sequence].size)
 			search->dim[search->dim_start[t] + 1] = sequence;
@@ -378,9 +381,14 @@ static bool finish_tensor(struct search *search, uint32_t tensor)
 }
 
 /* A mask or a first state, [1, n, ..]: programs write the batch there. What is the same for all samples is written with dims of its own,
- * and gets its 1 by a view. */
+ * and gets its 1 by a view. The gradient of a sum over everything is one number, repeated for what was summed. */
 static bool is_made_for_batch(const struct graph *graph, const struct rule *rule, uint32_t op)
 {
+	if (csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 && graph->op[op].phase == PHASE_BACKWARD
+		&& ((const struct parsed_rule *)rule)->structure == EXPAND) {
+		const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]], *to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+		return from->shape && from->dims == 0 && to->shape && to->dims > 0 && to->shape[0] == 1;
+	}
 	if (!(rule->traits & TRAIT_SOURCE) || csr_length(&graph->writes, op) != 1 || graph->op[op].phase != PHASE_FORWARD)
 		return false;
 	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];

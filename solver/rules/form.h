@@ -12,6 +12,7 @@
 enum form_dim_kind {
 	DIM_ONE,       /* 1 */
 	DIM_BATCH,     /* ... */
+	DIM_ANY,       /* _ */
 	DIM_PRODUCT    /* m, (g c), x.., y~k, y~k.. */
 };
 

@@ -128,6 +128,10 @@ static enum status parse_dim(struct parser *parser, struct form_dim *dim)
 		parser->form->batch_marks |= take_marks(parser, &dim->optional);
 		return OK;
 	}
+	if (take(parser, "_")) {
+		dim->kind = DIM_ANY;
+		return OK;
+	}
 	if (take(parser, "1")) {
 		dim->kind = DIM_ONE;
 		return OK;

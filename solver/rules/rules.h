@@ -10,6 +10,7 @@
  *     (g c)      a product of factors, the first one outermost
  *     1          an extent of one
  *     ...        any number of leading dims that broadcast as in NumPy
+ *     _          any number of dims, none of which is ever sharded or equal to another one (with * a list of weights)
  *     x..        any number of dims, the same number wherever x.. stands (the space of a convolution)
  *     y~k        a window that moves over y: y is the number of its positions, k its width (y~: unknown width)
  * A factor's marks, valid for the whole rule:
@@ -61,6 +62,8 @@ enum rule_cost {
 	COST_ELEMENT,       /* one per element of its largest tensor */
 	COST_CONTRACTION,   /* a multiplication and an addition per point of the product of all factors,
 	                     * for each result of more than one dim */
+	COST_RECURRENCE,    /* a layer of a recurrent network over operand 0 [times, samples, features]: a multiplication and an addition per
+	                     * time, sample and weight. Of its results, one of one dim in bytes is what it keeps for its backward pass */
 	COST_ATTENTION,     /* two such products: scores, as wide as queries, and their use, as wide as values */
 	COST_ATTENTION_BACKWARD /* five: three and two */
 };

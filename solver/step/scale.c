@@ -499,6 +499,7 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 		count_whole_slices(scaling);
 	scaling->report->flat = scaling->flat > 0;
 	scaling->report->capacities = scaling->values.capacities;
+	scaling->report->reserves = scaling->values.reserves;
 	scaling->tensors = graph->tensors;
 	plan_tensors(scaling);
 	scaling->draft = draft_new();

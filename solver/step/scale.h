@@ -15,6 +15,7 @@ struct scale_report {
 	uint32_t whole_slices;   /* slices that now take everything: a tracer would leave them out; they cost nothing */
 	uint32_t workspaces;     /* ops whose workspace was scaled like their tensors: an estimate */
 	uint32_t capacities;     /* numbers of slots per expert that were taken to grow with the tokens */
+	uint32_t reserves;       /* recurrent layers whose reserve is an estimate */
 	uint32_t ambiguous;      /* changed ops of equal extents, where the likelier reading was taken */
 	bool flat;               /* shapes are flat: the batch multiplied whole tensors */
 	uint32_t first_copy;     /* the first op (of the given graph) that needs a copy, NONE: none */

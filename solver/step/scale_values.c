@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "scale_reserve.h"
 #include "scale_values.h"
 
 struct reach {
@@ -171,6 +172,38 @@ static bool follow_tokens(struct reach *reach, uint32_t op)
 	return true;
 }
 
+/* What a recurrent layer keeps for its backward pass: bytes of which shapes say nothing. */
+static void follow_reserve(struct reach *reach, const struct rules *rules, uint32_t op)
+{
+	const struct factors *factors = reach->factors;
+	const struct graph *graph = reach->graph;
+	const struct rule *rule = rules_find(rules, graph->op[op].type);
+	if (!rule || rule->cost != COST_RECURRENCE || csr_length(&graph->reads, op) == 0 || csr_length(&graph->writes, op) == 0)
+		return;
+	uint32_t x = graph->reads.item[graph->reads.start[op]], y = graph->writes.item[graph->writes.start[op]];
+	int64_t before[4], after[4], from = 1, to = 1;  /* times, samples, features, hidden; those of the operand multiplied */
+	if (graph->tensor[x].dims != 3 || graph->tensor[y].dims != 3)
+		return;
+	for (uint32_t d = 0; d < 4; d++) {
+		const struct factor_term *term = &factors->dim[d < 3 ? factors->dim_start[x] + d : factors->dim_start[y] + 2];
+		before[d] = product(factors, term, NULL);
+		after[d] = product(factors, term, reach->values->value);
+		from *= d < 3 ? before[d] : 1;
+		if (d < 3 && __builtin_mul_overflow(to, after[d], &to))
+			to = BYTES_MAX;
+	}
+	FOR_ROW(i, &graph->writes, op) {
+		const struct tensor *kept = &graph->tensor[graph->writes.item[i]];
+		const struct factor_term *term = &factors->dim[factors->dim_start[graph->writes.item[i]]];
+		if (kept->dtype != DTYPE_U8 || kept->dims != 1 || kept->bytes <= 0 || term->count != 1 || memcmp(before, after, sizeof before) == 0)
+			continue;
+		bool known = lstm_reserve(before) == kept->bytes;
+		reach->values->value[factors->part[term->first]] = known ? lstm_reserve(after)
+			: to >= BYTES_MAX / kept->bytes ? BYTES_MAX : (kept->bytes * to + from - 1) / from;
+		reach->values->reserves += !known;
+	}
+}
+
 /* Factors of parameters and buffers don't follow a slice of them. */
 static bool mark_held(struct reach *reach)
 {
@@ -276,6 +309,8 @@ enum status scale_values_find(const struct graph *graph, const struct rules *rul
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (follow_tokens(&reach, op))
 			follow_links(&reach);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		follow_reserve(&reach, rules, op);
 	status = find_shapes(&reach, rules);
 	return status == OK ? check_positions(&reach, rules) : status;
 }

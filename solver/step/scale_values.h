@@ -9,6 +9,7 @@ struct scale_values {
 	int64_t *shape;        /* [dims] new extents, by factors->dim_start */
 	bool *changed;         /* [tensors] */
 	uint32_t capacities;   /* factors that are taken for an expert's slots */
+	uint32_t reserves;     /* recurrent layers whose reserve is scaled like their operand, since its form isn't known */
 	struct arena arena;
 };
 

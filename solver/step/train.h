@@ -10,6 +10,7 @@
  *     optimizer       another optimizer on a step that has one
  *     precision       another number format
  *     scale           another batch or sequence length
+ *     scale_reserve   what recurrent layers keep for their backward pass
  *     scale_values    how far a new batch or sequence reaches
  *     scale_flat      another batch where shapes are flat
  *     activations     what the backward pass needs of a layer

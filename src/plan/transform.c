@@ -155,6 +155,9 @@ static void note_scale(struct job *job, const struct scale_report *report)
 	if (report->workspaces)
 		note(job->notes, "the workspace of %u op%s is scaled like %s tensors: an estimate", report->workspaces, report->workspaces == 1 ? "" : "s",
 			report->workspaces == 1 ? "its" : "their");
+	if (report->reserves)
+		note(job->notes, "what %u recurrent layer%s for the backward pass is scaled like %s operand: an estimate", report->reserves,
+			report->reserves == 1 ? " keeps" : "s keep", report->reserves == 1 ? "its" : "their");
 	if (report->flat)
 		note(job->notes, "shapes are flat: the batch multiplies what comes from the inputs, not weights, their gradients and steps");
 	if (report->ambiguous)

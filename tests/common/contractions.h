@@ -71,6 +71,26 @@ static void mm(const struct call *call)
 		product(call, a->value + i * m * k, b->value + (b->dims == 2 ? 0 : i * k * n), c->value + i * m * n, m, k, n);
 }
 
+/* An addend, and products [b, m, k] [b, k, n] summed over b. */
+static void summed_products(const struct call *call)
+{
+	const struct array *a = &call->tensor[1], *b = a + 1;
+	struct array *c = result(call, 0);
+	int64_t m = a->shape[1], k = a->shape[2], n = b->shape[2];
+	for (int64_t i = 0; i < count(c); i++)
+		c->value[i] = call->tensor[0].value[broadcast_index(c, i, &call->tensor[0])];
+	for (int64_t i = 0; i < a->shape[0]; i++)
+		product(call, a->value + i * m * k, b->value + i * k * n, c->value, m, k, n);
+}
+
+/* An addend [m, n], a column [m] times a row [n]. */
+static void outer_product(const struct call *call)
+{
+	const struct array *x = call->tensor;
+	for (int64_t i = 0, n = x->shape[1]; i < count(x); i++)
+		result(call, 0)->value[i] = x->value[i] + x[1].value[i / n] * x[2].value[i % n];
+}
+
 static void linear(const struct call *call)
 {
 	const struct array *x = call->tensor, *w = x + 1;

@@ -324,26 +324,26 @@ static void by_channel_of_fewer(const struct call *call)
 			y->value[i] += sin(x->value[i / to * from + j] * (double)(i % to + 1));
 }
 
-/* The input [b, c, h, w] is looked up at b's places [b, y, x, 2]. */
+/* The input [b, c, h, w] is looked up at b's places [b, y, x, 2]; or with one dim of space more. */
 static void grid_sample(const struct call *call)
 {
 	const struct array *x = call->tensor, *grid = x + 1;
 	struct array *y = result(call, 0);
-	int64_t size = x->shape[2] * x->shape[3], places = y->shape[2] * y->shape[3];
+	int64_t planes = x->shape[0] * x->shape[1], size = count(x) / planes, places = count(y) / planes, e = grid->shape[grid->dims - 1];
 	for (int64_t i = 0; i < count(y); i++)
 		for (int64_t j = 0; j < size; j++)
-			y->value[i] += x->value[i / places * size + j] * cos(grid->value[(i / places / x->shape[1] * places + i % places) * 2] + (double)j);
+			y->value[i] += x->value[i / places * size + j] * cos(grid->value[(i / places / x->shape[1] * places + i % places) * e] + (double)j);
 }
 
 static void grid_sample_backward(const struct call *call)
 {
 	const struct array *g = call->tensor, *x = g + 1, *grid = g + 2;
-	int64_t size = x->shape[2] * x->shape[3], places = g->shape[2] * g->shape[3];
+	int64_t planes = x->shape[0] * x->shape[1], size = count(x) / planes, places = count(g) / planes, width = grid->shape[grid->dims - 1];
 	for (int64_t i = 0; i < count(g); i++)
 		for (int64_t j = 0; j < size; j++) {
-			int64_t place = (i / places / x->shape[1] * places + i % places) * 2;
+			int64_t place = (i / places / x->shape[1] * places + i % places) * width;
 			result(call, 0)->value[i / places * size + j] += g->value[i] * cos(grid->value[place] + (double)j);
-			for (int e = 0; e < 2; e++)
+			for (int e = 0; e < width; e++)
 				result(call, 1)->value[place + e] += g->value[i] * x->value[i / places * size + j] * sin(grid->value[place + e] + (double)j);
 		}
 }
@@ -415,6 +415,52 @@ static void by_column(const struct call *call)
 			for (int t = 1; t < call->operands; t++)
 				result(call, r)->value[i] += cos(call->tensor[t].value[0]);
 		}
+}
+
+/* Elements of a table, as if it were flat, by numbers. */
+static void gather_flat(const struct call *call)
+{
+	for (int64_t i = 0; i < count(result(call, 0)); i++)
+		result(call, 0)->value[i] = call->tensor[0].value[(int64_t)call->tensor[1].value[i] % count(&call->tensor[0])];
+}
+
+/* Sequences [t, n, h] one after the other: each feature for itself; and as many numbers as there are times. */
+static void by_features(const struct call *call)
+{
+	const struct array *x = call->tensor;
+	for (int64_t i = 0; i < count(x); i++)
+		result(call, 0)->value[i] = x->value[i] * 2;
+	for (int64_t i = 0; i < x->shape[0]; i++)
+		result(call, 1)->value[i] = (double)call->whole[0].shape[1];
+}
+
+/* Any function of one column of all operands of two dims, and of what the others hold; a result of one dim sums over columns. */
+static void by_columns(const struct call *call)
+{
+	int64_t width = call->tensor[0].shape[1];
+	double column[8] = { 0 }, others = 0;
+	for (int t = 0; t < call->operands; t++)
+		for (int64_t i = 0; i < count(&call->tensor[t]); i++) {
+			double value = sin(call->tensor[t].value[i] + (double)(call->tensor[t].dims == 2 ? i / width + t : i));
+			*(call->tensor[t].dims == 2 ? &column[i % width] : &others) += value;
+		}
+	struct array *y = result(call, 0);
+	for (int64_t i = 0; i < count(y); i++)
+		for (int64_t c = 0; c < width; c++)
+			if (y->dims == 1 || c == i % width)
+				y->value[i] += column[c] * (others + 2) * (double)((y->dims == 1 ? i : i / width) + 1);
+}
+
+/* Each element by the numbers of its channel, which is in the first dim as long as they are. */
+static void by_scales(const struct call *call)
+{
+	const struct array *x = call->tensor;
+	int channel = call->whole[0].shape[0] == call->whole[1].shape[0] ? 0 : 1;
+	int64_t inner = count(x) / x->shape[0] / (channel ? x->shape[1] : 1);
+	for (int r = 0; r < call->results; r++)
+		for (int64_t i = 0; i < count(x); i++)
+			for (int t = 1; t < call->operands; t++)
+				result(call, r)->value[i] += x->value[i] * cos(call->tensor[t].value[i / inner % x->shape[channel]] + r);
 }
 
 /* Each channel times what its numbers say. */

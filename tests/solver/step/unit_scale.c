@@ -5,6 +5,7 @@
 
 #include "solver/graph/problem.h"
 #include "solver/step/scale.h"
+#include "solver/step/scale_reserve.h"
 #include "src/read/input.h"
 #include "tests/common/support.h"
 
@@ -220,6 +221,87 @@ Test(scale, workspace_grows_with_the_operand_and_is_reported_as_an_estimate)
 	cr_assert_eq(report.workspaces, 1);
 	graph_release(graph);
 	graph_release(scaled);
+}
+
+/* The backward pass of a mean() over x [1, 4] to the power of 2, behind the lengths of sequences. */
+Test(scale, the_gradient_of_a_mean_grows_with_the_batch)
+{
+	static const struct { const char *name; int64_t shape[2]; int dims; } of[] = { { "lengths", { 9 }, 1 }, { "x", { 1, 4 }, 2 }, { "mean", { 0 }, 0 }, { "one", { 0 }, 0 },
+		{ "same", { 1, 4 }, 2 }, { "share", { 1, 4 }, 2 }, { "gradient", { 1, 4 }, 2 } };
+	const struct { const char *type; enum phase phase; int in[2], out; } ops[] = { { "aten.mean.default", PHASE_FORWARD, { 1, -1 }, 2 }, { "aten.ones_like.default", PHASE_FORWARD, { 2, -1 }, 3 },
+		{ "aten.expand.default", PHASE_BACKWARD, { 3, -1 }, 4 }, { "aten.div.Scalar", PHASE_BACKWARD, { 4, -1 }, 5 }, { "aten.mul.Tensor", PHASE_BACKWARD, { 5, 1 }, 6 } };
+	struct draft *draft = draft_new();
+	uint32_t id[7];
+	for (int t = 0; t < 7; t++) {
+		int64_t bytes = of[t].dims == 2 ? 16 : of[t].dims == 1 ? 36 : 4;
+		struct tensor tensor = { .name = of[t].name, .bytes = bytes, .dtype = t == 0 ? DTYPE_I32 : DTYPE_F32, .shape = of[t].shape, .dims = (uint8_t)of[t].dims,
+			.kind = t < 2 ? KIND_INPUT : KIND_TEMPORARY, .alias = t == 4 ? id[3] : NONE, .has_shape = true, .has_dtype = true };
+		id[t] = draft_tensor(draft, &tensor);
+	}
+	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+		struct op op = { .name = of[ops[i].out].name, .type = ops[i].type, .module = "", .phase = ops[i].phase, .has_phase = true };
+		uint32_t made = draft_op(draft, &op);
+		for (int j = 0; j < 2; j++)
+			if (ops[i].in[j] >= 0)
+				draft_read(draft, made, id[ops[i].in[j]]);
+		draft_write(draft, made, id[ops[i].out]);
+	}
+	struct error error = { 0 };
+	struct graph *graph = graph_build(draft, &error);
+	cr_assert(graph, "%s", error.text);
+	draft_free(draft);
+	struct scale_report report;
+	struct graph *scaled = scale(graph, 8, 0, &report);
+	cr_assert_eq(scaled->tensor[id[0]].bytes, 36);
+	cr_assert_eq(scaled->tensor[id[1]].bytes, 128);
+	cr_assert_eq(scaled->tensor[id[5]].bytes, 128);
+	cr_assert_eq(scaled->tensor[id[6]].bytes, 128);
+	graph_release(graph);
+	graph_release(scaled);
+}
+
+Test(scale, the_reserve_of_a_recurrent_layer_is_computed_anew)
+{
+	/* PyTorch's own captures: samples, bytes; 5 times, 6 features, 4 hidden units */
+	static const int64_t made[][2] = { { 1, 28672 }, { 8, 40960 }, { 64, 212992 } };
+	for (int i = 0; i < 3; i++)
+		cr_expect_eq(lstm_reserve((int64_t[]){ 5, made[i][0], 6, 4 }), made[i][1]);
+	cr_expect_eq(lstm_reserve((int64_t[]){ 1, INT64_MAX, 6, 4 }), INT64_MAX);
+	for (int known = 0; known < 2; known++) {
+		struct draft *draft = draft_new();
+		struct op op = { .name = "layer", .type = "aten.mkldnn_rnn_layer.default", .flops = 100 };
+		static const struct { const char *name; int64_t shape[3]; int dims; enum kind kind; } of[] = {
+			{ "x", { 5, 1, 6 }, 3, KIND_ACTIVATION }, { "w", { 16, 6 }, 2, KIND_PARAMETER }, { "u", { 16, 4 }, 2, KIND_PARAMETER }, { "b", { 16 }, 1, KIND_PARAMETER },
+			{ "c", { 16 }, 1, KIND_PARAMETER }, { "h", { 1, 4 }, 2, KIND_INPUT }, { "s", { 1, 4 }, 2, KIND_INPUT },
+			{ "y", { 5, 1, 4 }, 3, KIND_ACTIVATION }, { "hy", { 1, 4 }, 2, KIND_ACTIVATION }, { "sy", { 1, 4 }, 2, KIND_ACTIVATION }, { "kept", { 0 }, 1, KIND_ACTIVATION }, { "data", { 1, 5, 6 }, 3, KIND_INPUT } };
+		uint32_t id[12];
+		for (int t = 11; t >= 0; t--) {
+			int64_t elements = 1, shape[3];
+			for (int d = 0; d < of[t].dims; d++)
+				elements *= shape[d] = t == 10 ? (known ? made[0][1] : 1000) : of[t].shape[d];
+			struct tensor tensor = { .name = of[t].name, .bytes = t == 10 ? elements : 4 * elements, .alias = t == 0 ? id[11] : NONE, .kind = of[t].kind, .dims = (uint8_t)of[t].dims,
+				.shape = shape, .dtype = t == 10 ? DTYPE_U8 : DTYPE_F32, .has_shape = true, .has_dtype = true };
+			id[t] = draft_tensor(draft, &tensor);
+		}
+		struct op swap = { .name = "swap", .type = "aten.transpose.int" };
+		uint32_t number = draft_op(draft, &swap);
+		draft_read(draft, number, id[11]);
+		draft_write(draft, number, id[0]);
+		number = draft_op(draft, &op);
+		for (int t = 0; t < 11; t++)
+			(t < 7 ? draft_read : draft_write)(draft, number, id[t]);
+		struct error error = { 0 };
+		struct graph *graph = graph_build(draft, &error);
+		cr_assert(graph, "%s", error.text);
+		draft_free(draft);
+		struct scale_report report;
+		struct graph *scaled = scale(graph, 8, 0, &report);
+		cr_expect_eq(scaled->tensor[id[10]].bytes, known ? made[1][1] : 8000);
+		cr_expect_eq(report.reserves, !known);
+		cr_expect_eq(scaled->op[1].flops, 800);
+		graph_release(graph);
+		graph_release(scaled);
+	}
 }
 
 Test(scale, every_failed_allocation_is_reported_and_nothing_leaks)
