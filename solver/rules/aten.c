@@ -470,6 +470,7 @@ const struct rule rules_aten[] = {
 	CONSTANT("_local_scalar_dense"), CONSTANT("_assert_scalar"), CONSTANT("_assert_async"), CONSTANT("sym_size"), CONSTANT("sym_numel"), { "torch.sym_sum", ANY, COST_NONE, "", "", NULL, 0 },
 	CONSTANT("_assert_tensor_metadata"),
 	{ "tidemark.fetch_buffer", "@source", COST_NONE, "", "", NULL, 0 },
+	{ "tidemark.generator_state", "@source", COST_NONE, "", "", NULL, TRAIT_RANDOM }, /* what a captured step keeps of it, for a checkpoint */
 	{ "tidemark.random_state", "@source", COST_NONE, "", "", NULL, 0 }, /* the generator's seed and offset, for an op that runs again */
 	{ "tidemark.dispatch", "t^ h, t^ e^ -> e c h", COST_ELEMENT, "0 1", "i1", NULL, TRAIT_DISPATCH | TRAIT_ROUTES },
 	{ "tidemark.combine", "e+ c+ h, t e+ -> t h", COST_ELEMENT, "0 1", "i0 i1", NULL, TRAIT_ROUTES },

@@ -41,6 +41,7 @@ HIDDEN_WRITES = {aten.native_batch_norm.default: (3, 4, 5), aten.cudnn_batch_nor
                  aten.miopen_batch_norm.default: (3, 4, 5)}  # running mean, running variance, "training"
 KIND_IN_PHASE = {"forward": "activation", "backward": "gradient", "update": "temporary"}
 RELEASE = "tidemark.release"
+STATE = "tidemark.generator_state"
 LARGEST_DATA = 4096  # elements of a constant that are written into the graph
 
 
@@ -444,6 +445,20 @@ class Recorder(TorchDispatchMode):
                          "in": [], "out": [storage.record["id"]], "flops": 0, "args": [[size]],
                          "kwargs": {"dtype": self.encode(torch.uint8)}, "result": storage.record["id"]})
 
+    def generator_state(self, read):
+        """torch.get_rng_state, whose result no dispatcher sees: each checkpoint keeps one."""
+        def get_rng_state():
+            state = read()
+            if not self.paused and not self.meter.gpu:
+                self.memory.bury(len(self.ops))
+                name, phase = self.next_name("generator_state"), self.phase([])
+                storage = self.memory.add(state, name, KIND_IN_PHASE[phase])
+                storage.last = len(self.ops)
+                self.ops.append({"id": name, "op": STATE, "phase": phase, "mod": self.modules.current(self.in_backward), "in": [],
+                                 "out": [storage.record["id"]], "flops": 0, "args": [], "kwargs": {}, "result": storage.record["id"]})
+            return state
+        return get_rng_state
+
     # ---- the end ----
 
     def finish(self):
@@ -591,6 +606,7 @@ class capture:
             self.stack.callback(handle.remove)
         self.stack.enter_context(quiet_propagation(recorder))
         self.stack.enter_context(patched(torch.UntypedStorage, "resize_", follow_resizes(recorder)))
+        self.stack.enter_context(patched(torch, "get_rng_state", recorder.generator_state(torch.get_rng_state)))
         self.stack.enter_context(patched(torch._VF, "_pad_packed_sequence", follow_padding(recorder, torch._VF._pad_packed_sequence)))
         self.stack.enter_context(patched(torch.amp.GradScaler, "_lazy_init_scale_growth_tracker", recorder.kept.scaler_hook()))
         recorder.memory.bury(0)

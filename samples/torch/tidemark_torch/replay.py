@@ -93,6 +93,8 @@ def find_function(name, op):
         return None
     if op["op"] in MOVES:
         return torch.clone
+    if op["op"] == "tidemark.generator_state":
+        return torch.get_rng_state
     if "args" not in op:
         raise ValueError(f"op {name} has no `args`: capture the step with tidemark_torch")
     namespace, _, rest = op["op"].partition(".")
