@@ -3,7 +3,6 @@
  * Nodes are passed in the problem's order, which follows the graph; so the monotonic chains are long. Every allowed
  * strategy has a partner over each edge, hence messages stay finite where pairs are forbidden.
  */
-#include <math.h>
 #include <string.h>
 
 #include "dual.h"

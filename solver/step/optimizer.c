@@ -1,5 +1,4 @@
 /* optimizer.c: replacing the update phase of a training step. */
-#include <stdio.h>
 #include <string.h>
 
 #include "build.h"

@@ -5,7 +5,6 @@
 
 #include "again.h"
 #include "asked.h"
-#include "src/base/json_memory.h"
 #include "src/read/plan_file.h"
 #include "check.h"
 #include "layout.h"

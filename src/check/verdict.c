@@ -1,5 +1,4 @@
 /* verdict.c: does the plan fit, with all that stands beside it? Added up anew. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "src/plan/verdict.h"

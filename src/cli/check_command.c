@@ -6,7 +6,6 @@
 #include "batch.h"
 #include "src/check/check.h"
 #include "src/read/detect.h"
-#include "src/read/input.h"
 #include "src/read/plan_file.h"
 #include "fit_check.h"
 #include "layout_check.h"

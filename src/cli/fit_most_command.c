@@ -7,7 +7,6 @@
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
 #include "src/configs/fit_most.h"
-#include "src/scenario/devices.h"
 
 /* ---- the most ------------------------------------------------------------------------------------------------------------------- */
 

@@ -13,7 +13,6 @@
 #include "src/base/json_memory.h"
 #include "src/check/members.h"
 #include "layout_result.h"
-#include "src/read/input.h"
 #include "src/read/plan_file.h"
 
 enum { ONE = 1, POOLED = 2, OF_SNAPSHOT = 4 };

@@ -1,11 +1,9 @@
 /* layout_result.c: buffers read and laid out, and the object that says the result. */
 #include "layout_result.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "src/read/detect.h"
-#include "src/read/input.h"
 #include "src/scenario/scenario.h"
 
 #define INPUT_MOST ((size_t)1 << 30)

@@ -2,12 +2,10 @@
 #include "shard_check.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/check/compare.h"
 #include "src/check/members.h"
-#include "src/read/input.h"
 #include "src/read/plan_file.h"
 #include "src/read/problems/problem_json.h"
 

@@ -1,5 +1,4 @@
 /* shard_command.c: `tidemark shard PROBLEM.json`: one strategy per node for any problem of the contest's format. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>

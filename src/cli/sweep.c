@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "batch.h"
-#include "src/read/native.h"
 #include "sweep_merge.h"
 #include "sweep_row.h"
 #include "options.h"

@@ -1,6 +1,5 @@
 /* config_search.c: enumerating configurations. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "config_search.h"

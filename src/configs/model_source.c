@@ -1,5 +1,4 @@
 /* model_source.c: built-in models and captured steps, of any batch and recomputation. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

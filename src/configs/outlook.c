@@ -1,6 +1,5 @@
 /* outlook.c: from a scenario to one configuration, evaluated. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "src/scenario/devices.h"

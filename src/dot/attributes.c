@@ -5,7 +5,6 @@
 
 #include "attributes.h"
 #include "src/base/dot_text.h"
-#include "src/read/native.h"
 #include "src/base/json.h"
 #include "src/base/text_stream.h"
 

@@ -18,7 +18,6 @@
 #include "src/read/detect.h"
 #include "src/write/dot.h"
 #include "src/draw/draw.h"
-#include "src/read/input.h"
 #include "src/read/native.h"
 
 #define OUTPUTS(X) X(NATIVE, "native") X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")

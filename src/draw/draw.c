@@ -1,5 +1,4 @@
 /* draw.c: writes the DOT of a drawing: clusters, nodes, edges, and a caption with the legend. */
-#include <inttypes.h>
 #include <math.h>
 
 #include "src/base/dot_text.h"

@@ -4,7 +4,6 @@
 
 #include "figure_slowdown.h"
 #include "labels.h"
-#include "src/plan/fit_stage.h"
 
 #define PLOT    190.0
 #define EDGE    4.0     /* of the paper */

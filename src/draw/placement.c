@@ -1,5 +1,4 @@
 /* placement.c: colours of a drawing's nodes by where their results lie on the mesh. */
-#include <stdio.h>
 #include <string.h>
 
 #include "placement.h"

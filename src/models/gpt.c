@@ -1,7 +1,6 @@
 /* gpt.c: decoder-only transformers: GPT-2 as Hugging Face writes it, Megatron's GPT with fused masks,
  * and the same with a mixture of experts for the feed-forward layer.
  */
-#include <stdio.h>
 
 #include "layers.h"
 

@@ -1,5 +1,4 @@
 /* resnet.c: residual networks as torchvision writes them. */
-#include <stdio.h>
 
 #include "layers.h"
 

@@ -5,7 +5,6 @@
 #include "fit_stage.h"
 #include "passes.h"
 #include "plan.h"
-#include "transform.h"
 
 const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "cheapest state", "by this order" };
 

@@ -1,7 +1,5 @@
 /* argument_members.c: members of an op's record that say what it is called with. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "argument_members.h"

@@ -1,6 +1,5 @@
 /* card.c: what was got of a file. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "own_device.h"
-#include "src/base/nearest.h"
 #include "src/base/words.h"
 
 enum figure_type {

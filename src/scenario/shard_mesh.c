@@ -1,6 +1,5 @@
 /* shard_mesh.c: from knobs to degrees of parallelism, and from these to a mesh with links. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "devices.h"

@@ -1,6 +1,5 @@
 /* log.c: the commands of a session, in memory and in a file. */
 #include <dirent.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "src/write/export.h"
 #include "export_line.h"
 #include "src/read/input.h"
-#include "src/plan/planner.h"
 #include "src/plan/beside.h"
 #include "src/plan/weigh.h"
 #include "session.h"

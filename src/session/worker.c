@@ -3,7 +3,6 @@
  * One mutex guards everything that both sides see (struct worker below the line); the planner belongs to the
  * thread alone. The cancel flag is the only thing read without the mutex, by solvers.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

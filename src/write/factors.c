@@ -4,7 +4,6 @@
 
 #include "data.h"
 #include "factors.h"
-#include "src/read/native.h"
 #include "src/read/rules_file.h"
 #include "src/base/json.h"
 

@@ -1,5 +1,4 @@
 /* launcher_flags.c: the flags that ask a launcher for a plan's sharding. */
-#include <stdio.h>
 #include <string.h>
 
 #include "launcher_flags.h"

@@ -5,7 +5,6 @@
 
 #include "mesh.h"
 #include "src/draw/device_grid.h"
-#include "src/read/native.h"
 #include "src/base/json.h"
 
 #define LEADING    11.0

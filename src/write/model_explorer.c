@@ -1,9 +1,7 @@
 /* model_explorer.c: Model Explorer's graph JSON. It folds nodes by their namespace, "h/0/attn". */
-#include <inttypes.h>
 
 #include "data.h"
 #include "src/base/json.h"
-#include "src/read/native.h"
 
 static void attribute(struct json *json, const char *key, const char *value)
 {

@@ -1,11 +1,9 @@
 /* pipeline.c: a pipeline's schedule as a table, as JSON and as a trace. */
 #include <inttypes.h>
 
-#include "data.h"
 #include "pipeline.h"
 #include "schedule_rows.h"
 #include "src/draw/figure_pipeline.h"
-#include "src/read/native.h"
 #include "src/configs/outlook.h"
 #include "trace.h"
 

@@ -1,9 +1,7 @@
 /* pipeline_json.c: pipelines in plan files and reports. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "src/base/text_stream.h"
-#include "src/read/native.h"
 #include "pipeline_json.h"
 #include "schedule_rows.h"
 

@@ -6,7 +6,6 @@
 #include "src/scenario/device_figures.h"
 #include "factors.h"
 #include "src/read/card.h"
-#include "src/read/native.h"
 #include "pipeline_json.h"
 #include "plan_json.h"
 #include "recompute_json.h"

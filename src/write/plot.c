@@ -1,5 +1,4 @@
 /* plot.c: sources of figures, for authors who restyle them: pgfplots and gnuplot. Both hold the data. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "data.h"

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/read/native.h"
 #include "shard_json.h"
 #include "src/scenario/shard_mesh.h"
 #include "launcher_flags.h"

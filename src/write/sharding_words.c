@@ -1,5 +1,4 @@
 /* sharding_words.c: placements as DTensor, PartitionSpec and HLO strings. */
-#include <stdio.h>
 #include <string.h>
 
 #include "sharding_words.h"

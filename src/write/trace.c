@@ -2,7 +2,6 @@
  * (b, e) for storages, which may overlap freely. A step over several devices has its simulated times, too, of all its passes: a thread for each stream. */
 #include "data.h"
 #include "trace.h"
-#include "src/read/native.h"
 #include "src/plan/timeline.h"
 
 enum { PROCESS_OPS = 1, PROCESS_STORAGES = 2, PROCESS_STEP = 3 };

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "solver/cost/op_time.h"
-#include "solver/fit/apply.h"
 #include "solver/fit/baselines.h"
 #include "solver/fit/check.h"
 #include "solver/fit/fit.h"

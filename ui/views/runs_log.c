@@ -1,8 +1,6 @@
 /* runs_log.c: the solver's log. Effort is counted in ticks, so that equal runs have equal logs. */
 #include "runs_log.h"
 
-#include "src/plan/stages.h"
-
 enum { EFFORT = 12, PEAK = 24, BOUND = 35, GAP = 45, BY = 47 };
 
 static void draw_bound(struct frame *frame, int y, int64_t best, int64_t bound, bool proved)

@@ -3,7 +3,6 @@
 
 #include "devices.h"
 #include "runs_slowdown.h"
-#include "src/plan/fit_stage.h"
 
 enum { LABELS = 8, ABOVE = 3, BELOW = 2, PAGE = 10 };
 

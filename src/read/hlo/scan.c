@@ -1,5 +1,4 @@
 /* scan.c: reads words and shapes out of HLO text. */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,7 +1,5 @@
 /* text.c: reads the text of an HLO module: "HloModule name, ...", tables of source locations, then computations. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "groups.h"
 #include "scan.h"

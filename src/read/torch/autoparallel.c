@@ -1,7 +1,6 @@
 /* autoparallel.c: from AutoParallel's JSON to the graph of one device. */
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "autoparallel.h"

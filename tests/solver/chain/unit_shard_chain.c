@@ -1,7 +1,6 @@
 /* unit_shard_chain.c: folded sharding problems against brute force and against the unfolded integer program. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "tests/common/random_chain.h"
 #include "tests/common/repeatable_chain.h"

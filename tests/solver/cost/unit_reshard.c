@@ -1,7 +1,6 @@
 /* unit_reshard.c: resharding against all sequences of moves, and every move against the pieces that devices hold. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "solver/cost/reshard_memo.h"

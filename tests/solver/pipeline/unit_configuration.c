@@ -1,7 +1,6 @@
 /* unit_configuration.c: whole configurations against published formulas and tables, played schedules and brute force. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "solver/pipeline/configuration.h"
 #include "solver/shard/split_roles.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "solver/problems/problems.h"
-#include "tests/common/support.h"
 
 enum { NODES = 120, STRATEGIES = 6, EDGES = 240, PAIRS = EDGES * STRATEGIES * STRATEGIES };
 

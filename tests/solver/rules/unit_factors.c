@@ -1,7 +1,6 @@
 /* unit_factors.c: factor propagation, on captured steps and on small graphs, and rules from a file. */
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "solver/rules/factors.h"

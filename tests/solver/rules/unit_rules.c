@@ -8,7 +8,6 @@
 
 #include "solver/rules/rules.h"
 #include "src/read/input.h"
-#include "tests/common/support.h"
 
 Test(rules, every_built_in_rule_parses)
 {

@@ -10,7 +10,6 @@
 #include "solver/shard/device_graph.h"
 #include "solver/shard/split_roles.h"
 #include "solver/step/shared_views.h"
-#include "tests/common/support.h"
 
 /* A Llama in f32, sizes as formulas call them. */
 enum { L = 3, B = 8, S = 32, H = 64, HEADS = 8, KV = 4, WIDTH = H / HEADS, FFN = 96, V = 160, N = 4, BYTES = 4 };

@@ -6,7 +6,6 @@
 #include "solver/shard/split_roles.h"
 #include "solver/step/loss_chunks.h"
 #include "src/models/models.h"
-#include "src/read/input.h"
 #include "tests/common/lockstep.h"
 #include "tests/common/support.h"
 

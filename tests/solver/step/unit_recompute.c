@@ -2,7 +2,6 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "solver/graph/problem.h"
 #include "solver/step/recompute.h"
 #include "src/read/input.h"
 #include "src/models/models.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "solver/graph/problem.h"
 #include "solver/step/scale.h"
 #include "solver/step/scale_reserve.h"
 #include "src/read/input.h"

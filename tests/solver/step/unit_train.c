@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "solver/step/optimizer.h"
-#include "solver/graph/problem.h"
 #include "solver/step/train.h"
 #include "src/read/input.h"
 #include "src/models/models.h"

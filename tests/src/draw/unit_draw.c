@@ -6,7 +6,6 @@
 #include "src/draw/groups.h"
 #include "src/draw/place.h"
 #include "src/write/data.h"
-#include "src/draw/figure.h"
 #include "src/plan/planner.h"
 #include "src/plan/timeline.h"
 #include "tests/common/support.h"

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "solver/graph/problem.h"
 #include "src/read/input.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"

@@ -5,7 +5,6 @@
 
 #include "src/models/models.h"
 #include "src/plan/assemble.h"
-#include "src/plan/plan_time.h"
 #include "src/plan/planner.h"
 #include "src/plan/verdict.h"
 #include "tests/common/random_model.h"

@@ -6,7 +6,6 @@
 #include "src/plan/planner.h"
 #include "src/read/input.h"
 #include "src/scenario/idle_knobs.h"
-#include "tests/common/support.h"
 
 /* Scenarios, and other values of knobs. */
 static const char *const scenarios[] = {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "solver/fit/joint.h"
-#include "solver/fit/strategies.h"
 #include "src/plan/fit_stage.h"
 #include "src/plan/planner.h"
 #include "tests/common/fit_step.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "src/read/input.h"
-#include "src/plan/stages.h"
 #include "tests/common/random_keys.h"
 #include "tests/common/support.h"
 #include "ui/app/columns_file.h"

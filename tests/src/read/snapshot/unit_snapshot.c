@@ -1,7 +1,5 @@
 /* unit_snapshot.c: PyTorch's memory snapshots: what is read out of them, and what is refused. */
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/read/input.h"

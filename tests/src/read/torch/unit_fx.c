@@ -1,7 +1,6 @@
 /* unit_fx.c: graphs that torch.compile logs: what is found, and how forward and backward become one step. */
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "src/read/torch/fx.h"
 #include "src/read/torch/fx_size.h"
