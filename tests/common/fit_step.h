@@ -12,18 +12,12 @@
 #include "src/models/models.h"
 #include "src/read/input.h"
 #include "src/scenario/devices.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 static inline struct graph *fit_model(const char *name, int64_t layers)
 {
-	struct model_config config = model_find(name)->config;
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
-	struct error error = { 0 };
-	config.layers = layers;
-	config.batch = 2;
-	struct graph *step = model_step(name, &config, &training, &error);
-	cr_assert_not_null(step, "%s", error.text);
-	return step;
+	return step_of_sizes(name, (struct model_config){ .layers = layers, .batch = 2 });
 }
 
 /* Times of an A100's roofline. Free with fit_input_free(). */

@@ -7,6 +7,7 @@
 #include "src/check/streams.h"
 #include "tests/common/fit_step.h"
 #include "tests/common/interpreter.h"
+#include "tests/common/model_steps.h"
 
 #define ARGUMENTS 40
 
@@ -25,14 +26,7 @@ static const struct { const char *name; struct model_config size; } tiny[] = {
 static struct graph *tiny_step(size_t m)
 {
 	static const struct model_training trainings[] = { { .optimizer = OPTIMIZER_ADAM }, { .optimizer = OPTIMIZER_MOMENTUM, .policy = GRADIENT_IDEAL } };
-	struct model_config config = model_find(tiny[m].name)->config;
-	struct error error = { 0 };
-#define X(field, least, most, help) if (tiny[m].size.field) config.field = tiny[m].size.field;
-	MODEL_SIZES(X)
-#undef X
-	struct graph *step = model_step(tiny[m].name, &config, &trainings[m % 2], &error);
-	cr_assert_not_null(step, "%s: %s", tiny[m].name, error.text);
-	return step;
+	return step_of_config(tiny[m].name, sized_model(tiny[m].name, tiny[m].size), trainings[m % 2]);
 }
 
 /* ---- one device ------------------------------------------------------------------------------------------------------- */

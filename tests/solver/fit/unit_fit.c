@@ -1,5 +1,6 @@
 /* unit_fit.c: replays against graphs, plans against caps and bounds, certificates against their checker. */
 #include "tests/common/fit_step.h"
+#include "tests/common/model_steps.h"
 
 /* A model by any of its names that is there. */
 static struct graph *some_step(size_t i)
@@ -74,13 +75,8 @@ static uint32_t replay_step(struct graph *graph, enum fit_random policy, uint64_
 /* Loss scaling checks all gradients before the first update: what is cast early waits in the wider type. */
 Test(fit, gradients_are_cast_late)
 {
-	struct model_config config = model_find("gpt")->config;
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED };
-	struct error error = { 0 };
-	config.layers = 3;
-	config.seq = 4;
-	struct graph *graph = model_step("gpt", &config, &training, &error);
-	cr_assert_not_null(graph, "%s", error.text);
+	struct graph *graph = step_of_config("gpt", sized_model("gpt", (struct model_config){ .layers = 3, .seq = 4 }), training);
 	struct fit_input input = fit_input_of(graph);
 	struct fit_step step;
 	struct fit_base base[2];

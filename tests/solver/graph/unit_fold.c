@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/common/model_steps.h"
 #include "tests/common/random_problem.h"
 #include "solver/graph/fold.h"
 #include "src/read/input.h"
@@ -143,15 +144,7 @@ static void find(const struct graph *graph, struct fold *fold)
 
 static struct graph *model_of(const char *name, int64_t layers, enum recompute recompute)
 {
-	const struct model_preset *preset = model_find(name);
-	cr_assert_not_null(preset);
-	struct model_config config = preset->config;
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
-	struct error error = { 0 };
-	config.layers = layers;
-	struct graph *graph = model_step(name, &config, &training, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
+	return step_of_config(name, sized_model(name, (struct model_config){ .layers = layers }), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .recompute = recompute });
 }
 
 Test(fold, layers_of_built_in_models_are_copies_forward_backward_and_update_together)

@@ -8,22 +8,17 @@
 #include "src/plan/host_pool.h"
 #include "src/models/models.h"
 #include "src/plan/planner.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 #define GIB 1073741824.0
 
 static struct graph *model_graph(const char *name, int64_t layers, int64_t batch, bool fused, enum recompute recompute)
 {
-	struct model_config config = model_find(name)->config;
-	struct model_training training = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
-	struct error error = { 0 };
-	config.layers = layers ? layers : config.layers;
+	struct model_config config = sized_model(name, (struct model_config){ .layers = layers, .batch = batch });
 	config.vocab = (config.vocab + 127) / 128 * 128;
-	config.batch = batch;
 	config.fused = fused;
-	struct graph *graph = model_step(name, &config, &training, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
+	return step_of_config(name, config, (struct model_training){ .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM, .recompute = recompute });
 }
 
 static void set(struct scenario *scenario, const char *const *words)

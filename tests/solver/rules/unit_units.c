@@ -6,17 +6,10 @@
 
 #include "solver/shard/split_roles.h"
 #include "src/models/models.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
-
-static struct graph *step_of(const char *name, struct model_config config)
-{
-	struct error error = { 0 };
-	struct graph *step = model_step(name, &config, &adam, &error);
-	cr_assert_not_null(step, "%s: %s", name, error.text);
-	return step;
-}
 
 /* A model small enough for every test, whose sizes are all different and all divide by 4. */
 static struct model_config small(const char *name)
@@ -53,7 +46,7 @@ Test(units, shardings_by_roles_are_legal_on_every_model)
 	static const char *const models[] = { "gpt", "llama", "bert", "t5", "vit", "moe", "resnet18", "dlrm" };
 	struct rules *rules = rules_new();
 	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
-		struct graph *graph = step_of(models[m], small(models[m]));
+		struct graph *graph = step_of_config(models[m], small(models[m]), adam);
 		struct units units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		for (uint8_t zero = 0; zero <= 3; zero++) {
@@ -98,7 +91,7 @@ Test(units, megatron_with_sequence_parallelism_has_four_collectives_a_layer)
 {
 	struct rules *rules = rules_new();
 	struct model_config config = small("gpt");
-	struct graph *graph = step_of("gpt", config);
+	struct graph *graph = step_of_config("gpt", config, adam);
 	struct units units;
 	struct sharding sharding;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
@@ -126,7 +119,7 @@ Test(units, expert_parallelism_has_four_exchanges_a_layer)
 	struct rules *rules = rules_new();
 	struct model_config config = small("moe");
 	config.batch = 16;
-	struct graph *graph = step_of("moe", config);
+	struct graph *graph = step_of_config("moe", config, adam);
 	struct units units;
 	struct sharding sharding;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
@@ -209,7 +202,7 @@ Test(units, classes_are_what_is_alike)
 	static const char *const models[] = { "gpt", "llama", "moe", "resnet18" };
 	struct rules *rules = rules_new();
 	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
-		struct graph *graph = step_of(models[m], small(models[m]));
+		struct graph *graph = step_of_config(models[m], small(models[m]), adam);
 		struct units units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		check_classes(&units, true);
@@ -226,7 +219,7 @@ Test(units, allocation_failures_leave_nothing)
 	struct rules *rules = rules_new();
 	struct model_config config = small("gpt");
 	config.layers = 1;
-	struct graph *graph = step_of("gpt", config);
+	struct graph *graph = step_of_config("gpt", config, adam);
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
 	for (long n = 0; status == NO_MEMORY; n += 1 + n / 8) {

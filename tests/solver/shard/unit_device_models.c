@@ -8,6 +8,7 @@
 #include "solver/shard/cost.h"
 #include "solver/shard/split_roles.h"
 #include "src/models/models.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 /* Models small enough to execute: sizes of the first EVEN divide by 2, of the others by nothing, and meshes may cut them all the same. */
@@ -33,15 +34,9 @@ static const struct { const char *name; struct model_config size; } tiny[] = {
 
 static struct graph *tiny_step(size_t m, const struct model_training *training)
 {
-	struct model_config config = model_find(tiny[m].name)->config;
-	struct error error = { 0 };
-#define X(field, least, most, help) if (tiny[m].size.field) config.field = tiny[m].size.field;
-	MODEL_SIZES(X)
-#undef X
-	config.ffn = tiny[m].size.ffn ? tiny[m].size.ffn : 0;
-	struct graph *step = model_step(tiny[m].name, &config, training, &error);
-	cr_assert_not_null(step, "%s: %s", tiny[m].name, error.text);
-	return step;
+	struct model_config config = sized_model(tiny[m].name, tiny[m].size);
+	config.ffn = tiny[m].size.ffn;
+	return step_of_config(tiny[m].name, config, *training);
 }
 
 static struct lockstep execute(const struct units *units, const struct sharding *sharding, const struct rules *rules, const char *what)
@@ -254,8 +249,7 @@ Test(device_models, activations_are_what_the_published_formulas_say)
 		struct error error = { 0 };
 		struct units units;
 		struct sharding sharding;
-		struct graph *graph = model_step("megatron-22b", &config, &training, &error);
-		cr_assert_not_null(graph);
+		struct graph *graph = step_of_config("megatron-22b", config, training);
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
 		struct graph *local = device_graph_build(&units, &sharding, 0, &error);

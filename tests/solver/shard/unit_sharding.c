@@ -9,6 +9,7 @@
 #include "solver/shard/find.h"
 #include "src/scenario/devices.h"
 #include "src/models/models.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 #include "tests/common/strategy_names.h"
 
@@ -184,7 +185,6 @@ struct setting {
 
 static void open_model(struct setting *setting, const char *name, uint32_t layers, int64_t batch, int64_t seq, int64_t hidden, uint32_t dp, uint32_t tp)
 {
-	struct error error = { 0 };
 	struct model_config config = model_find(name)->config;
 	config.layers = layers;
 	config.batch = batch;
@@ -195,10 +195,8 @@ static void open_model(struct setting *setting, const char *name, uint32_t layer
 		config.heads = hidden / 64;
 	}
 	config.vocab = 50304;
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
 	*setting = (struct setting) { .rules = rules_new(), .preset = device_preset(DEVICE_NONE) };
-	setting->graph = model_step(name, &config, &training, &error);
-	cr_assert(setting->graph, "%s", error.text);
+	setting->graph = step_of_config(name, config, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 	cr_assert_eq(units_find(setting->graph, setting->rules, &setting->units), OK);
 	struct { const char *name; uint32_t size, inside; const struct axis_roles *roles; } axis[2] = { { "dp", dp, tp, &roles_data },
 		{ "tp", tp, 1, &roles_tensor_sp } };

@@ -10,6 +10,7 @@
 #include "solver/shard/device_graph.h"
 #include "solver/shard/split_roles.h"
 #include "solver/step/shared_views.h"
+#include "tests/common/model_steps.h"
 
 /* A Llama in f32, sizes as formulas call them. */
 enum { L = 3, B = 8, S = 32, H = 64, HEADS = 8, KV = 4, WIDTH = H / HEADS, FFN = 96, V = 160, N = 4, BYTES = 4 };
@@ -23,23 +24,11 @@ struct volumes { int64_t bytes[COLLECTIVE_COUNT], count[COLLECTIVE_COUNT]; };
 
 static struct graph *llama(bool fused)
 {
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
-	struct model_config config = model_find("llama")->config;
-	struct error error = { 0 };
-	config.layers = L;
-	config.batch = B;
-	config.seq = S;
-	config.hidden = H;
-	config.heads = HEADS;
-	config.kv_heads = KV;
-	config.head_width = WIDTH;
-	config.ffn = FFN;
-	config.vocab = V;
+	struct model_config config = sized_model("llama", (struct model_config){ .layers = L, .batch = B, .seq = S, .hidden = H, .heads = HEADS, .kv_heads = KV,
+		.head_width = WIDTH, .ffn = FFN, .vocab = V });
 	config.flash = true;
 	config.fused = fused;
-	struct graph *graph = model_step("llama", &config, &training, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
+	return step_of_config("llama", config, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 }
 
 static bool is_attention(const struct rules *rules, const struct graph *graph, uint32_t op)

@@ -5,23 +5,13 @@
 #include "solver/shard/split_roles.h"
 #include "solver/step/float8.h"
 #include "src/models/models.h"
-#include "tests/common/lockstep.h"
 #include "tests/common/support.h"
+#include "tests/common/two_devices.h"
 
 static struct graph *tiny(const char *name, bool float8, enum recompute recompute)
 {
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .float8 = float8, .recompute = recompute };
-	struct model_config config = model_find(name)->config;
-	struct error error = { 0 };
-	config.layers = 2;
-	config.hidden = config.ffn = 8;
-	config.heads = config.kv_heads = 2;
-	config.head_width = 4;
-	config.vocab = 16;
-	config.seq = config.positions = config.batch = 4;
-	struct graph *graph = model_step(name, &config, &training, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
+	return step_of_config(name, two_layers(name, 4, 4), training);
 }
 
 static bool is_narrow(const struct graph *graph, uint32_t tensor)
@@ -72,26 +62,15 @@ Test(float8, products_of_layers_read_two_narrow_operands_and_nothing_else_does)
 Test(float8, a_step_on_two_devices_computes_what_one_does)
 {
 	static const char *const names[] = { "llama", "gpt", "bert" };
-	struct mesh mesh = { .axes = 1, .axis = { { .name = "tp", .size = 2, .near_size = 2, .near = { 1, 1 }, .far = { 1, 1 } } } };
 	struct rules *rules = rules_new();
 	for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
 		struct graph *graph = tiny(names[i / 2], true, RECOMPUTE_NONE);
-		struct units units;
-		struct sharding sharding;
-		struct lockstep run;
-		struct error error = { 0 };
-		cr_assert_eq(units_find(graph, rules, &units), OK);
-		cr_assert_eq(split_by_roles(&units, &mesh, i % 2 ? &roles_tensor_sp : &roles_tensor, &sharding), OK);
-		struct graph *device = device_graph_build(&units, &sharding, 0, &error);
-		cr_assert_not_null(device, "%s", error.text);
-		cr_expect(lockstep_run(&run, &units, &sharding, device, rules), "%s: %s", names[i / 2], run.why);
+		struct on_two ran;
+		run_on_two(graph, rules, "tp", i % 2 ? &roles_tensor_sp : &roles_tensor, &ran);
 		for (uint32_t t = 0; t < graph->tensors; t++)   /* every layer's weights are cut: roles are found through casts */
 			if (graph->tensor[t].kind == KIND_PARAMETER && graph->tensor[t].dims == 2 && strstr(graph->tensor[t].name, "mlp"))
-				cr_expect(sharding.produced[t].on[0] >= 0, "%s", graph->tensor[t].name);
-		lockstep_free(&run);
-		graph_release(device);
-		sharding_free(&sharding);
-		units_free(&units);
+				cr_expect(ran.sharding.produced[t].on[0] >= 0, "%s", graph->tensor[t].name);
+		on_two_free(&ran);
 		graph_release(graph);
 	}
 	rules_free(rules);

@@ -6,44 +6,30 @@
 #include "src/models/models.h"
 #include "solver/shard/split_roles.h"
 #include "solver/step/grouped_heads.h"
-#include "tests/common/lockstep.h"
 #include "tests/common/support.h"
+#include "tests/common/two_devices.h"
 
 static struct graph *tiny(int64_t heads, int64_t groups, enum recompute recompute, bool flash)
 {
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .recompute = recompute };
-	struct model_config config = model_find("llama")->config;
-	struct error error = { 0 };
-	config.layers = 2;
-	config.hidden = config.ffn = 8;
+	struct model_config config = two_layers("llama", 10, 2);
 	config.heads = heads;
 	config.kv_heads = heads / groups;
 	config.head_width = 2;
-	config.vocab = 16;
-	config.seq = 10;
-	config.batch = 2;
 	config.flash = flash;
-	struct graph *graph = model_step("llama", &config, &training, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
+	return step_of_config("llama", config, (struct model_training){ .optimizer = OPTIMIZER_ADAM, .recompute = recompute });
 }
 
 /* Executes a step on two devices that share the sequence: they must compute what one does, too. Bytes of keys and values that a device sends. */
-static int64_t execute(const struct graph *graph, const struct rules *rules, struct lockstep *run, struct units *units, struct sharding *sharding)
+static int64_t execute(const struct graph *graph, const struct rules *rules, struct on_two *ran)
 {
-	struct mesh mesh = { .axes = 1, .padding = true, .axis = { { .name = "cp", .size = 2, .near_size = 2, .near = { 1, 1 }, .far = { 1, 1 } } } };
 	struct error error = { 0 };
 	int64_t sent = 0;
-	cr_assert_eq(units_find(graph, rules, units), OK);
-	cr_assert_eq(split_by_roles(units, &mesh, &roles_context, sharding), OK);
-	struct graph *device = device_graph_build(units, sharding, 0, &error);
-	cr_assert_not_null(device, "%s", error.text);
-	cr_assert_eq(device_graph_check(units, sharding, rules, device, &error), OK, "%s", error.text);
-	cr_assert(lockstep_run(run, units, sharding, device, rules), "%s", run->why);
+	run_on_two(graph, rules, "cp", &roles_context, ran);
+	const struct graph *device = ran->device;
+	cr_assert_eq(device_graph_check(&ran->units, &ran->sharding, rules, device, &error), OK, "%s", error.text);
 	for (uint32_t op = 0; op < device->ops; op++)
 		if (device->op[op].collective && device->op[op].collective->kind == COLLECTIVE_ALL_GATHER && strstr(device->op[op].module, "self_attn"))
 			sent += device->op[op].collective->moved;
-	graph_release(device);
 	return sent;
 }
 
@@ -55,10 +41,8 @@ static double value(const struct cell *cell, int64_t i)
 /* What persists and what the step puts out is the same; a sum over groups may be added up in another order. */
 static void compare(const struct graph *graph, const struct graph *grouped, const struct rules *rules, int64_t groups)
 {
-	struct lockstep run[2];
-	struct units units[2];
-	struct sharding sharding[2];
-	int64_t before = execute(graph, rules, &run[0], &units[0], &sharding[0]), after = execute(grouped, rules, &run[1], &units[1], &sharding[1]);
+	struct on_two ran[2];
+	int64_t before = execute(graph, rules, &ran[0]), after = execute(grouped, rules, &ran[1]);
 	uint32_t compared = 0;
 	cr_expect_eq(before, groups * after, "%ld bytes, then %ld", (long)before, (long)after);
 	for (uint32_t s = 0; s < graph->storages; s++) {
@@ -66,17 +50,14 @@ static void compare(const struct graph *graph, const struct graph *grouped, cons
 		if (!graph->storage[s].live_out)
 			continue;
 		cr_assert_neq(there, NONE);
-		const struct cell *a = &run[0].dense.cell[root], *b = &run[1].dense.cell[there];
+		const struct cell *a = &ran[0].run.dense.cell[root], *b = &ran[1].run.dense.cell[there];
 		for (int64_t i = 0; i < a->shape.count; i++)
 			cr_assert(fabs(value(a, i) - value(b, i)) <= 1e-9 * fmax(1, fabs(value(a, i))), "%s, element %ld", graph->tensor[root].name, (long)i);
 		compared++;
 	}
 	cr_expect_gt(compared, 20);
-	for (int i = 0; i < 2; i++) {
-		lockstep_free(&run[i]);
-		sharding_free(&sharding[i]);
-		units_free(&units[i]);
-	}
+	on_two_free(&ran[0]);
+	on_two_free(&ran[1]);
 }
 
 Test(grouped_heads, a_step_computes_the_same_and_sends_less)

@@ -6,25 +6,14 @@
 #include "solver/shard/split_roles.h"
 #include "solver/step/loss_chunks.h"
 #include "src/models/models.h"
-#include "tests/common/lockstep.h"
 #include "tests/common/support.h"
+#include "tests/common/two_devices.h"
 
 static struct graph *tiny(const char *name, int64_t batch, bool fused)
 {
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
-	struct model_config config = model_find(name)->config;
-	struct error error = { 0 };
-	config.layers = 2;
-	config.hidden = config.ffn = 8;
-	config.heads = config.kv_heads = 2;
-	config.head_width = 4;
-	config.vocab = 16;
-	config.seq = config.positions = 6;
-	config.batch = batch;
+	struct model_config config = two_layers(name, 6, batch);
 	config.fused = fused;
-	struct graph *graph = model_step(name, &config, &training, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
+	return step_of_config(name, config, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 }
 
 static struct graph *chunked(struct graph *graph, const struct rules *rules, uint32_t chunks, struct loss_chunks_report *report)
@@ -38,34 +27,19 @@ static struct graph *chunked(struct graph *graph, const struct rules *rules, uin
 	return result;
 }
 
-/* Executes a step on two devices, which must compute what one does. */
-static void execute(const struct graph *graph, const struct rules *rules, const struct axis_roles *roles, struct lockstep *run, struct units *units, struct sharding *sharding)
-{
-	struct mesh mesh = { .axes = 1, .axis = { { .name = "tp", .size = 2, .near_size = 2, .near = { 1, 1 }, .far = { 1, 1 } } } };
-	struct error error = { 0 };
-	cr_assert_eq(units_find(graph, rules, units), OK);
-	cr_assert_eq(split_by_roles(units, &mesh, roles, sharding), OK);
-	struct graph *device = device_graph_build(units, sharding, 0, &error);
-	cr_assert_not_null(device, "%s", error.text);
-	cr_assert(lockstep_run(run, units, sharding, device, rules), "%s", run->why);
-	graph_release(device);
-}
-
 /* Every tensor that both have is the same but for rounding: chunks change the order of sums. */
 static void compare(const struct graph *graph, const struct graph *chunks, const struct rules *rules, const struct axis_roles *roles, const char *what)
 {
-	struct lockstep before, after;
-	struct units units[2];
-	struct sharding sharding[2];
+	struct on_two before, after;
 	uint32_t compared = 0, persistent = 0;
-	execute(graph, rules, roles, &before, &units[0], &sharding[0]);
-	execute(chunks, rules, roles, &after, &units[1], &sharding[1]);
+	run_on_two(graph, rules, "tp", roles, &before);
+	run_on_two(chunks, rules, "tp", roles, &after);
 	for (uint32_t t = 0; t < graph->tensors; t++) {
 		uint32_t there = graph_find_tensor(chunks, graph->tensor[t].name);
 		persistent += graph->tensor[t].kind == KIND_PARAMETER;
 		if (there == NONE)
 			continue;
-		struct cell *a = &before.dense.cell[t], *b = &after.dense.cell[there];
+		struct cell *a = &before.run.dense.cell[t], *b = &after.run.dense.cell[there];
 		cr_assert_eq(a->shape.count, b->shape.count);
 		for (int64_t i = 0; i < a->shape.count; i++) {
 			double x = a->memory[a->place[i]], y = b->memory[b->place[i]];
@@ -74,12 +48,8 @@ static void compare(const struct graph *graph, const struct graph *chunks, const
 		compared++;
 	}
 	cr_expect_gt(compared, persistent, "%s", what);
-	lockstep_free(&before);
-	lockstep_free(&after);
-	for (int i = 0; i < 2; i++) {
-		sharding_free(&sharding[i]);
-		units_free(&units[i]);
-	}
+	on_two_free(&before);
+	on_two_free(&after);
 }
 
 /* Bytes of the largest tensor that ops make and that has the classes. */

@@ -5,20 +5,14 @@
 #include "solver/step/recompute.h"
 #include "src/read/input.h"
 #include "src/models/models.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/native_text.h"
 #include "tests/common/support.h"
 
 static struct graph *small_step(enum model_family family)
 {
 	static const char *const names[FAMILY_COUNT] = { "gpt", "llama", "bert", "t5", "vit", "resnet", "moe", "deepseek", "dlrm" };
-	struct model_config config = model_find(names[family])->config;
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
-	struct error error = { 0 };
-	config.layers = 4;
-	config.batch = 2;
-	struct graph *step = model_step(names[family], &config, &training, &error);
-	cr_assert_not_null(step, "%s", error.text);
-	return step;
+	return step_of_sizes(names[family], (struct model_config){ .layers = 4, .batch = 2 });
 }
 
 /* ---- by hand: what captured steps do in one line of a model -------------------------------------------------------- */
@@ -253,12 +247,10 @@ Test(recompute, products_keeps_attention_kernels_and_every_other_product)
 {
 	struct model_config config = model_find("llama")->config;
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .recompute = RECOMPUTE_PRODUCTS };
-	struct error error = { 0 };
 	config.layers = 2;
 	config.seq = 16;
 	config.fused = true;
-	struct graph *step = model_step("llama", &config, &training, &error);
-	cr_assert_not_null(step, "%s", error.text);
+	struct graph *step = step_of_config("llama", config, training);
 	uint32_t attention = 0, products = 0;
 	for (uint32_t op = 0; op < step->ops; op++) {
 		attention += step->op[op].recomputed && strstr(step->op[op].type, "attention");

@@ -5,62 +5,31 @@
 #include "src/models/models.h"
 #include "solver/shard/split_roles.h"
 #include "solver/step/shared_views.h"
-#include "tests/common/lockstep.h"
 #include "tests/common/random_model.h"
 #include "tests/common/support.h"
+#include "tests/common/two_devices.h"
 
 static struct graph *tiny(const char *name)
 {
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
-	struct model_config config = model_find(name)->config;
-	struct error error = { 0 };
-	config.layers = 2;
-	config.hidden = config.ffn = 8;
-	config.heads = config.kv_heads = 2;
-	config.head_width = 4;
-	config.vocab = 16;
-	config.seq = config.positions = 4;
-	config.batch = 4;
-	struct graph *graph = model_step(name, &config, &training, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
-}
-
-/* Executes a step on two devices, which must compute what one does. */
-static void execute(const struct graph *graph, const struct rules *rules, struct lockstep *run, struct units *units, struct sharding *sharding)
-{
-	struct mesh mesh = { .axes = 1, .axis = { { .name = "tp", .size = 2, .near_size = 2, .near = { 1, 1 }, .far = { 1, 1 } } } };
-	struct error error = { 0 };
-	cr_assert_eq(units_find(graph, rules, units), OK);
-	cr_assert_eq(split_by_roles(units, &mesh, &roles_tensor_sp, sharding), OK);
-	struct graph *device = device_graph_build(units, sharding, 0, &error);
-	cr_assert_not_null(device, "%s", error.text);
-	cr_assert(lockstep_run(run, units, sharding, device, rules), "%s", run->why);
-	graph_release(device);
+	return step_of_config(name, two_layers(name, 4, 4), (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 }
 
 /* Every tensor that is left has the values that it had. */
 static void compare(const struct graph *graph, const struct graph *shared, const struct rules *rules)
 {
-	struct lockstep before, after;
-	struct units units[2];
-	struct sharding sharding[2];
-	execute(graph, rules, &before, &units[0], &sharding[0]);
-	execute(shared, rules, &after, &units[1], &sharding[1]);
+	struct on_two before, after;
+	run_on_two(graph, rules, "tp", &roles_tensor_sp, &before);
+	run_on_two(shared, rules, "tp", &roles_tensor_sp, &after);
 	for (uint32_t t = 0; t < shared->tensors; t++) {
 		uint32_t of = graph_find_tensor(graph, shared->tensor[t].name);
 		cr_assert_neq(of, NONE);
-		struct cell *a = &before.dense.cell[of], *b = &after.dense.cell[t];
+		struct cell *a = &before.run.dense.cell[of], *b = &after.run.dense.cell[t];
 		cr_assert_eq(a->shape.count, b->shape.count);
 		for (int64_t i = 0; i < a->shape.count; i++)
 			cr_assert_eq(a->memory[a->place[i]], b->memory[b->place[i]], "%s, element %ld", shared->tensor[t].name, (long)i);
 	}
-	lockstep_free(&before);
-	lockstep_free(&after);
-	for (int i = 0; i < 2; i++) {
-		sharding_free(&sharding[i]);
-		units_free(&units[i]);
-	}
+	on_two_free(&before);
+	on_two_free(&after);
 }
 
 Test(shared_views, a_step_computes_the_same_with_fewer_views)

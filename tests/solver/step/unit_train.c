@@ -6,6 +6,7 @@
 #include "solver/step/train.h"
 #include "src/read/input.h"
 #include "src/models/models.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 static struct graph *captured(const char *name)
@@ -286,13 +287,9 @@ static int64_t named_state(const struct graph *step, const char *end)
 Test(train, moments_may_be_narrow_and_a_step_keeps_its_copies_of_the_weights)
 {
 	struct rules *rules = rules_new();
-	struct model_config config = model_find("gpt")->config;
-	struct model_training training = model_training_default;
 	struct optimizer_change change = { .same_optimizer = true, .update = { .narrow_moments = true } };
 	struct error error = { 0 };
-	config.layers = 2;
-	struct graph *step = model_step("gpt", &config, &training, &error);
-	cr_assert_not_null(step, "%s", error.text);
+	struct graph *step = step_of_config("gpt", sized_model("gpt", (struct model_config){ .layers = 2 }), model_training_default);
 	struct graph *narrow = optimizer_replace(step, rules, &change, &error);
 	cr_assert_not_null(narrow, "%s", error.text);
 	cr_expect_gt(named_state(step, ".master"), 0);

@@ -15,6 +15,8 @@
 #include "src/models/models.h"
 #include "src/plan/planner.h"
 #include "src/read/input.h"
+#include "tests/common/model_steps.h"
+#include "tests/common/planned.h"
 #include "tests/common/support.h"
 
 /* What may be changed without a word from `check`, by the beginning of its path, and why. */
@@ -63,7 +65,6 @@ struct forgery {
 
 static struct graph *graph_of(const char *name)
 {
-	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
 	struct error error = { 0 };
 	if (strchr(name, '.')) {
 		char path[200];
@@ -74,33 +75,10 @@ static struct graph *graph_of(const char *name)
 	}
 	bool small = strcmp(name, "gpt1") == 0;   /* for what is searched long */
 	name = small ? "gpt" : name;
-	struct model_config config = model_find(name)->config;
-	config.layers = small ? 1 : 2;
-	config.hidden = small ? 48 : 96;
-	config.batch = 8;
-	config.seq = small ? 32 : 128;
-	config.heads = 12;
+	struct model_config config = sized_model(name, (struct model_config){ .layers = small ? 1 : 2, .hidden = small ? 48 : 96, .batch = 8,
+		.seq = small ? 32 : 128, .heads = 12, .vocab = small ? 128 : 512 });
 	config.kv_heads = config.kv_heads ? 6 : 0;
-	config.vocab = small ? 128 : 512;
-	struct graph *graph = model_step(name, &config, &adam, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
-}
-
-/* Knobs as words, then pins, each behind a ';'. */
-static void scenario_of(const char *words, struct scenario *scenario)
-{
-	char text[300], *save, *word, *pins;
-	struct error error;
-	scenario_init(scenario);
-	snprintf(text, sizeof text, "%s", words);
-	pins = strchr(text, ';');
-	if (pins)
-		*pins++ = '\0';
-	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		cr_assert_eq(scenario_set(scenario, word, &error), OK, "%s", error.text);
-	for (word = pins ? strtok_r(pins, ";", &save) : NULL; word; word = strtok_r(NULL, ";", &save))
-		cr_assert_eq(scenario_pin(scenario, word, &error), OK, "%s", error.text);
+	return step_of_config(name, config, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 }
 
 /* The file of a scenario's plan; NULL where there is none. */
@@ -434,7 +412,8 @@ static void break_steps(const char *name, const char *words)
 {
 	struct scenario scenario;
 	struct error error;
-	scenario_of(words, &scenario);
+	scenario_init(&scenario);
+	scenario_add(&scenario, words);
 	struct graph *graph = graph_of(name);
 	struct planner planner = { .store = store_new() };
 	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
@@ -535,7 +514,8 @@ static uint32_t break_stages(const char *name, const char *words)
 	struct plan_wish wish = { .margin = MARGIN_NO_CAP };
 	struct check check = { .error = &error, .rules = (struct rules *)(uintptr_t)stage.rules };
 	uint32_t broken = 0;
-	scenario_of(words, &check.scenario);
+	scenario_init(&check.scenario);
+	scenario_add(&check.scenario, words);
 	struct transformed *transformed = stage_transform(&stage, graph, &check.scenario, &wish, true, &error);
 	cr_assert_not_null(transformed, "%s", error.text);
 	printf("%s %s:\n", name, words);
@@ -619,7 +599,8 @@ static void try_together(struct forgery *forgery)
 static int64_t cap_of(const struct graph *graph)
 {
 	struct scenario scenario;
-	scenario_of("order=list layout=bestfit", &scenario);
+	scenario_init(&scenario);
+	scenario_add(&scenario, "order=list layout=bestfit");
 	json_t *file = file_of(graph, &scenario), *memory = json_object_get(file, "memory");
 	int64_t peak = json_integer_value(json_object_get(memory, "peak_bytes")), always = json_integer_value(json_object_get(memory, "persistent_bytes"));
 	json_decref(file);
@@ -631,7 +612,8 @@ static void forge(const char *name, const char *words, uint32_t part)
 {
 	struct scenario scenario;
 	struct error error;
-	scenario_of(words, &scenario);
+	scenario_init(&scenario);
+	scenario_add(&scenario, words);
 	struct graph *graph = graph_of(name);
 	if (scenario.value[K_recompute] == RECOMPUTE_AUTO && !scenario.value[K_memory])
 		scenario.value[K_memory] = cap_of(graph);

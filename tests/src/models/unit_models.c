@@ -5,15 +5,8 @@
 
 #include "src/read/input.h"
 #include "src/models/models.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
-
-static struct graph *step_of(const char *name, const struct model_config *config, const struct model_training *training)
-{
-	struct error error = { 0 };
-	struct graph *step = model_step(name, config, training, &error);
-	cr_assert_not_null(step, "%s: %s", name, error.text);
-	return step;
-}
 
 static int64_t bytes_of_kind(const struct graph *graph, enum kind kind)
 {
@@ -36,7 +29,7 @@ Test(models, built_in_models_agree_with_captured_ones)
 		struct error error = { 0 };
 		struct graph *captured = graph_open(pairs[i].sample, NULL, &error);
 		cr_assert_not_null(captured, "%s", error.text);
-		struct graph *built = step_of(pairs[i].name, &model_find(pairs[i].name)->config, &adam);
+		struct graph *built = step_of_config(pairs[i].name, model_find(pairs[i].name)->config, adam);
 		cr_assert_eq(bytes_of_kind(built, KIND_PARAMETER), bytes_of_kind(captured, KIND_PARAMETER), "%s: parameters", pairs[i].name);
 		cr_assert_eq(bytes_of_kind(built, KIND_OPTIMIZER), bytes_of_kind(captured, KIND_OPTIMIZER), "%s: state", pairs[i].name);
 		int64_t peak = program_peak(built), truth = program_peak(captured);
@@ -55,7 +48,7 @@ Test(models, presets_have_their_published_numbers_of_parameters)
 	};
 	static const struct model_training forward = { .forward_only = true };
 	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-		struct graph *graph = step_of(published[i].name, &model_find(published[i].name)->config, &forward);
+		struct graph *graph = step_of_config(published[i].name, model_find(published[i].name)->config, forward);
 		double millions = (double)bytes_of_kind(graph, KIND_PARAMETER) / 4e6;
 		cr_assert_float_eq(millions, published[i].millions, 0.001 * published[i].millions, "%s: %.2f million", published[i].name, millions);
 		graph_release(graph);
@@ -71,7 +64,7 @@ Test(models, deepseek_has_the_parameters_of_its_published_configurations)
 	static const struct model_training forward = { .forward_only = true };
 	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
 		const struct model_config *c = &model_find(published[i].name)->config;
-		struct graph *graph = step_of(published[i].name, c, &forward);
+		struct graph *graph = step_of_config(published[i].name, *c, forward);
 		int64_t head = c->head_width + c->rope_width, latent = c->kv_rank + c->rope_width, flops = 0;
 		int64_t queries = c->q_rank ? c->q_rank * (c->hidden + 1 + c->heads * head) : c->hidden * c->heads * head;
 		int64_t attention = queries + c->hidden * latent + c->kv_rank * (1 + c->heads * (c->head_width + c->value_width))
@@ -96,7 +89,7 @@ Test(models, every_preset_trains_in_every_precision_without_an_op_that_has_no_ru
 			struct model_config config = preset->config;
 			config.layers = config.layers > 2 ? 2 : config.layers;
 			struct model_training training = { .optimizer = OPTIMIZER_ADAMW, .precision = precision };
-			struct graph *step = step_of(preset->name, &config, &training);
+			struct graph *step = step_of_config(preset->name, config, training);
 			cr_assert_eq(step->about.opaques, 0, "%s: %s", preset->name, step->about.opaques ? step->about.opaque[0] : "");
 			cr_assert_not_null(step->about.synthesised);
 			cr_assert_eq(step->repaired, 0);
@@ -246,7 +239,7 @@ Test(models, korthikanti_published_memory_is_reproduced_from_generated_graphs)
 		for (enum mode mode = 0; mode < (i < 2 ? MODES : test_rounds(2, MODES)); mode++) {
 			struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED,
 				.recompute = recompute[mode] };
-			struct graph *step = step_of(row->model, &model_find(row->model)->config, &training);
+			struct graph *step = step_of_config(row->model, model_find(row->model)->config, training);
 			struct device device = row->device;
 			device.sequence = mode == SEQUENCE || mode == BOTH;
 			device.full = mode == FULL;

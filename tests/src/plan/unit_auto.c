@@ -7,21 +7,11 @@
 #include "src/plan/assemble.h"
 #include "src/plan/planner.h"
 #include "src/plan/verdict.h"
+#include "tests/common/model_steps.h"
+#include "tests/common/planned.h"
 #include "tests/common/random_model.h"
 #include "tests/common/random_sharding.h"
 #include "tests/common/support.h"
-
-/* "devices=4 strategy=data": a scenario, without effort for order and layout. */
-static void scenario_of(const char *words, struct scenario *scenario)
-{
-	char text[300], *save, *word;
-	struct error error;
-	scenario_init(scenario);
-	scenario->value[K_order_effort] = scenario->value[K_layout_effort] = 0;
-	snprintf(text, sizeof text, "%s", words);
-	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		cr_assert_eq(scenario_set(scenario, word, &error), OK, "%s", error.text);
-}
 
 /* NULL where the scenario can't be planned. */
 static struct plan *plan_of(struct planner *planner, struct graph *graph, const char *words)
@@ -120,16 +110,7 @@ Test(auto_strategy, no_other_is_faster_on_random_steps)
 
 static struct graph *model(const char *name, int64_t batch, int64_t layers)
 {
-	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
-	struct model_config config = model_find(name)->config;
-	struct error error = { 0 };
-	config.layers = layers;
-	config.batch = batch;
-	if (config.seq)
-		config.seq = 32;
-	struct graph *graph = model_step(name, &config, &adam, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
+	return step_of_sizes(name, (struct model_config){ .layers = layers, .batch = batch, .seq = model_find(name)->config.seq ? 32 : 0 });
 }
 
 Test(auto_strategy, no_other_is_faster_on_models)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/common/lockstep.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/random_model.h"
 #include "solver/shard/find.h"
 #include "src/models/models.h"
@@ -118,15 +119,10 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 	struct rules *rules = rules_new();
 	struct tally tally = { 0 };
 	for (size_t m = 0; m < sizeof tiny / sizeof *tiny; m++) {
-		struct model_config config = model_find(tiny[m].name)->config;
+		struct model_config config = sized_model(tiny[m].name, tiny[m].size);
 		struct model_training training = { .optimizer = OPTIMIZER_ADAM };
-		struct error error = { 0 };
-#define X(field, least, most, help) if (tiny[m].size.field) config.field = tiny[m].size.field;
-		MODEL_SIZES(X)
-#undef X
 		config.ffn = tiny[m].size.ffn;
-		struct graph *graph = model_step(tiny[m].name, &config, &training, &error);
-		cr_assert_not_null(graph, "%s", error.text);
+		struct graph *graph = step_of_config(tiny[m].name, config, training);
 		struct units units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		for (enum shard_strategy strategy = STRATEGY_TAP; strategy < STRATEGY_COUNT; strategy++) {

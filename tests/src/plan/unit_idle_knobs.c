@@ -6,6 +6,7 @@
 #include "src/plan/planner.h"
 #include "src/read/input.h"
 #include "src/scenario/idle_knobs.h"
+#include "tests/common/planned.h"
 
 /* Scenarios, and other values of knobs. */
 static const char *const scenarios[] = {
@@ -19,24 +20,6 @@ static const char *const values[] = {
 	"inter_bandwidth=1000000000", "intra_latency=90000", "inter_latency=90000", "slack=20", "curve=on", "reserve=1GiB", "group_buffers=1GiB", "random=never", "order=fast",
 	"dp=2", "tp=2", "cp=2", "ep=2", "prefetch=0", "reshard_after_forward=off", "reduce_dtype=param", "host_bandwidth=1000000000", "workspace=off", "order_effort=1", "layout_effort=1",
 };
-
-static void set_all(struct scenario *scenario, const char *words)
-{
-	struct error error = { 0 };
-	char copy[300], *next = copy;
-	snprintf(copy, sizeof copy, "%s", words);
-	for (char *word; (word = strsep(&next, " ")) != NULL;)
-		if (*word)
-			cr_assert_eq(scenario_set(scenario, word, &error), OK, "%s", error.text);
-}
-
-static struct plan *plan_of(struct planner *planner, struct graph *graph, const struct scenario *scenario)
-{
-	struct error error = { 0 };
-	struct plan *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error);
-	cr_assert_not_null(plan, "%s", error.text);
-	return plan;
-}
 
 static bool equal_plans(const struct plan *a, const struct plan *b)
 {
@@ -53,16 +36,16 @@ Test(idle_knobs, without_effect_means_equal_plans)
 	for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
 		struct scenario scenario;
 		scenario_init(&scenario);
-		set_all(&scenario, scenarios[s]);
+		scenario_add(&scenario, scenarios[s]);
 		struct plan *plain = NULL;
 		for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
 			struct scenario other;
 			char name[40];
 			snprintf(name, sizeof name, "%.*s", (int)strcspn(values[v], "="), values[v]);
 			cr_assert_eq(scenario_copy(&other, &scenario), OK);
-			set_all(&other, values[v]);
+			scenario_add(&other, values[v]);
 			enum knob_id knob = knob_find(name);
-			plain = plain ? plain : plan_of(&planner, graph, &scenario);
+			plain = plain ? plain : plan_with(&planner, graph, &scenario);
 			const char *why = other.value[knob] == scenario.value[knob] ? NULL : knob_idle(&other, knob);
 			why = why || other.value[knob] == scenario.value[knob] ? why : plan_knob_idle(plain, knob);
 			works += !why;

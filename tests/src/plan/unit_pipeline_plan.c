@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/common/model_steps.h"
 #include "tests/common/random_model.h"
 #include "tests/common/ranks_scheduled.h"
 #include "solver/pipeline/check.h"
@@ -144,17 +145,12 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 	static const enum optimizer optimizers[] = { OPTIMIZER_ADAM, OPTIMIZER_SGD, OPTIMIZER_ADAMW, OPTIMIZER_MOMENTUM };
 	struct rules *rules = rules_new();
 	for (size_t m = 0; m < sizeof tiny / sizeof *tiny; m++) {
-		struct model_config config = model_find(tiny[m].name)->config;
+		struct model_config config = sized_model(tiny[m].name, tiny[m].size);
 		struct model_training training = { .optimizer = optimizers[m] };
-		struct error error = { 0 };
 		struct tally tally = { 0 };
 		struct blocks blocks;
-#define X(field, least, most, help) if (tiny[m].size.field) config.field = tiny[m].size.field;
-		MODEL_SIZES(X)
-#undef X
 		config.ffn = tiny[m].size.ffn;
-		struct graph *graph = model_step(tiny[m].name, &config, &training, &error);
-		cr_assert_not_null(graph, "%s", error.text);
+		struct graph *graph = step_of_config(tiny[m].name, config, training);
 		bool *gap = mem_alloc(graph->ops, sizeof *gap);
 		uint32_t gaps;
 		cr_assert_eq(blocks_cheap_gaps(graph, 6, gap, &gaps), OK);
@@ -180,7 +176,7 @@ Test(pipeline_plan, ranks_run_again_what_they_ran)
 {
 	struct model_config small = { .family = FAMILY_GPT, .layers = 4, .hidden = 8, .heads = 2, .vocab = 8, .positions = 4, .seq = 4, .batch = 1, .tied = true };
 	struct error error;
-	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_SGD }, &error);
+	struct graph *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
 	struct rules *rules = rules_new();
 	struct activations activations;
 	struct tally tally = { 0 };
@@ -258,8 +254,7 @@ static void run_scheduled(struct graph *graph, const struct blocks *blocks, enum
 Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
 {
 	struct model_config small = { .family = FAMILY_GPT, .layers = 3, .hidden = 8, .heads = 2, .vocab = 8, .positions = 4, .seq = 4, .batch = 1, .tied = true };
-	struct error error;
-	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_SGD }, &error);
+	struct graph *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
 	struct rules *rules = rules_new();
 	struct blocks blocks;
 	bool *gap = mem_alloc(graph->ops, sizeof *gap);
@@ -286,7 +281,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 {
 	struct model_config small = { .family = FAMILY_GPT, .layers = 1, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1, .tied = true };
 	struct error error;
-	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_SGD }, &error);
+	struct graph *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
 	struct blocks blocks;
 	bool *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps, piece_of[] = { 0, 1 };

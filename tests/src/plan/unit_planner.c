@@ -2,6 +2,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/common/model_steps.h"
+#include "tests/common/planned.h"
 #include "tests/common/random_graph.h"
 #include "src/models/models.h"
 #include "src/read/input.h"
@@ -19,28 +21,7 @@ static struct graph *sample(const char *path)
 
 static struct graph *small_resnet(int64_t batch)
 {
-	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
-	struct model_config config = model_find("resnet18")->config;
-	struct error error = { 0 };
-	config.batch = batch;
-	config.image = 64;
-	struct graph *graph = model_step("resnet18", &config, &adam, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
-}
-
-static struct plan *plan(struct planner *planner, struct graph *graph, const struct scenario *scenario)
-{
-	struct error error;
-	struct plan *result = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error);
-	cr_assert_not_null(result, "%s", error.text);
-	return result;
-}
-
-static void set(struct scenario *scenario, const char *assignment)
-{
-	struct error error;
-	cr_assert_eq(scenario_set(scenario, assignment, &error), OK, "%s", error.text);
+	return step_of_sizes("resnet18", (struct model_config){ .batch = batch, .image = 64 });
 }
 
 Test(planner, a_layout_knob_runs_the_layout_alone_and_going_back_runs_nothing)
@@ -49,20 +30,20 @@ Test(planner, a_layout_knob_runs_the_layout_alone_and_going_back_runs_nothing)
 	struct planner planner = { .store = store_new() };
 	struct scenario scenario;
 	scenario_init(&scenario);
-	set(&scenario, "order=list");
-	struct plan *first = plan(&planner, graph, &scenario);
+	scenario_add(&scenario, "order=list");
+	struct plan *first = plan_with(&planner, graph, &scenario);
 	cr_assert(first->run[STAGE_ORDER].solved > 0 && first->run[STAGE_LAYOUT].solved > 0);
-	set(&scenario, "layout=bestfit");
-	struct plan *second = plan(&planner, graph, &scenario);
+	scenario_add(&scenario, "layout=bestfit");
+	struct plan *second = plan_with(&planner, graph, &scenario);
 	cr_assert_eq(second->run[STAGE_ORDER].solved, 0);
 	cr_assert_eq(second->run[STAGE_ORDER].reused, 1);
 	cr_assert(second->run[STAGE_LAYOUT].solved > 0);
-	set(&scenario, "layout=best");
-	struct plan *third = plan(&planner, graph, &scenario);
+	scenario_add(&scenario, "layout=best");
+	struct plan *third = plan_with(&planner, graph, &scenario);
 	cr_assert_eq(third->run[STAGE_ORDER].solved + third->run[STAGE_LAYOUT].solved, 0);
 	cr_assert_eq(third->laid_out->offset, first->laid_out->offset, "the very same result");
-	set(&scenario, "order=program");
-	struct plan *fourth = plan(&planner, graph, &scenario);
+	scenario_add(&scenario, "order=program");
+	struct plan *fourth = plan_with(&planner, graph, &scenario);
 	cr_assert(fourth->run[STAGE_ORDER].solved > 0);
 	plan_release(first);
 	plan_release(second);
@@ -130,7 +111,7 @@ Test(planner, incremental_plans_equal_those_from_scratch)
 		struct scenario scenario;
 		scenario_init(&scenario);
 		if (round % 2)
-			set(&scenario, "store=30KiB");
+			scenario_add(&scenario, "store=30KiB");
 		for (int turn = 0; turn < 40; turn++) {
 			change(&scenario, graph, &random);
 			compare(&planner, graph, &scenario, seed);
@@ -157,7 +138,7 @@ Test(planner, every_knob_is_in_the_key_of_the_stage_that_reads_it)
 		snprintf(words, sizeof words, "train=eager optimizer=adam layout=bestfit order_effort=0 %s", bases[base]);
 		for (char *word; (word = strsep(&next, " ")) != NULL;)
 			if (*word)
-				set(&scenario, word);
+				scenario_add(&scenario, word);
 		compare(&planner, graph, &scenario, base);
 		for (int knob = 0; knob < KNOB_COUNT; knob++) {
 			int64_t before = scenario.value[knob], up = knob_step((enum knob_id)knob, before, 1);
@@ -226,7 +207,7 @@ Test(planner, recomputation_to_a_cap_makes_room_for_what_the_layout_adds)
 	int64_t cap = 220 << 20;
 	scenario_init(&scenario);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		set(&scenario, words[i]);
+		scenario_add(&scenario, words[i]);
 	cr_assert_null(plan_to(&planner, graph, &scenario, PLAN_STORED));
 	struct plan *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE);
 	cr_assert(plan_arena(fitting) <= cap, "%lld", (long long)plan_arena(fitting));
@@ -251,14 +232,14 @@ static void check_room(struct graph *graph, const char *layout, const char *reco
 	struct scenario scenario;
 	char memory[40];
 	scenario_init(&scenario);
-	set(&scenario, layout);
-	struct plan *free_of_caps = plan(&planner, graph, &scenario);
+	scenario_add(&scenario, layout);
+	struct plan *free_of_caps = plan_with(&planner, graph, &scenario);
 	cr_assert(plan_arena(free_of_caps) > cap, "%s: nothing to be done", layout);
-	set(&scenario, recompute);
+	scenario_add(&scenario, recompute);
 	for (int64_t more = 0; more < 3; more++) {
 		int64_t limit = cap + (plan_arena(free_of_caps) - cap) / 3 * more;
 		snprintf(memory, sizeof memory, "memory=%lld", (long long)limit);
-		set(&scenario, memory);
+		scenario_add(&scenario, memory);
 		struct plan *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE), *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
 		cr_expect(plan_arena(fitting) <= limit, "%s: %lld of %lld", layout, (long long)plan_arena(fitting), (long long)limit);
 		cr_expect(stored && plan_arena(stored) == plan_arena(fitting), "the order is in the store");
@@ -286,10 +267,10 @@ Test(planner, a_cap_below_every_recomputation_gives_a_valid_plan_above_it)
 	struct planner planner = { .store = store_new() };
 	struct scenario scenario;
 	scenario_init(&scenario);
-	set(&scenario, "recompute=auto");
-	set(&scenario, "memory=2000MiB");
-	set(&scenario, "layout=bestfit");
-	struct plan *result = plan(&planner, graph, &scenario);
+	scenario_add(&scenario, "recompute=auto");
+	scenario_add(&scenario, "memory=2000MiB");
+	scenario_add(&scenario, "layout=bestfit");
+	struct plan *result = plan_with(&planner, graph, &scenario);
 	cr_assert(plan_arena(result) > INT64_C(2000) << 20);
 	cr_assert_eq(result->fit_margin, 0, "another round could not save more");
 	const char *told = strstr(result->transformed->notes, "computed again");

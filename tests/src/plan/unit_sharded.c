@@ -7,49 +7,13 @@
 #include "src/plan/changes.h"
 #include "src/plan/planner.h"
 #include "src/plan/verdict.h"
+#include "tests/common/model_steps.h"
+#include "tests/common/planned.h"
 #include "tests/common/support.h"
 
 static struct graph *model(const char *name, int64_t batch)
 {
-	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
-	struct model_config config = model_find(name)->config;
-	struct error error = { 0 };
-	config.layers = 1;
-	config.batch = batch;
-	if (config.seq)
-		config.seq = 32;
-	struct graph *graph = model_step(name, &config, &adam, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
-}
-
-/* "devices=4 strategy=data": a scenario, without effort for order and layout. */
-static void scenario_of(const char *words, struct scenario *scenario)
-{
-	char text[300], *save, *word;
-	struct error error;
-	scenario_init(scenario);
-	scenario->value[K_order_effort] = scenario->value[K_layout_effort] = 0;
-	snprintf(text, sizeof text, "%s", words);
-	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		cr_assert_eq(scenario_set(scenario, word, &error), OK, "%s", error.text);
-}
-
-static struct plan *plan_with(struct planner *planner, struct graph *graph, const struct scenario *scenario)
-{
-	struct error error;
-	struct plan *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, &error);
-	cr_assert_not_null(plan, "%s", error.text);
-	return plan;
-}
-
-static struct plan *plan_of(struct planner *planner, struct graph *graph, const char *words)
-{
-	struct scenario scenario;
-	scenario_of(words, &scenario);
-	struct plan *plan = plan_with(planner, graph, &scenario);
-	scenario_done(&scenario);
-	return plan;
+	return step_of_sizes(name, (struct model_config){ .layers = 1, .batch = batch, .seq = model_find(name)->config.seq ? 32 : 0 });
 }
 
 static void refused(struct graph *graph, const char *words, const char *pin, const char *why)
@@ -81,7 +45,7 @@ Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_
 	for (size_t i = 0; i < test_rounds(12, sizeof cases / sizeof *cases); i++) {
 		struct error error = { 0 };
 		struct graph *graph = model(cases[i].model, 8);
-		struct plan *plan = plan_of(&planner, graph, cases[i].words);
+		struct plan *plan = plan_of_words(&planner, graph, cases[i].words);
 		char *text = plan_text(plan);
 		cr_assert_not_null(plan->transformed->sharded, "%s", cases[i].words);
 		cr_assert(plan->traffic.bytes > 0 && plan->transformed->sharded->cost.redundant >= 0, "%s", cases[i].words);
@@ -106,7 +70,7 @@ Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
 		struct error error = { 0 };
 		struct plan_change *change;
 		struct graph *graph = model(cases[i].model, 8);
-		struct plan *one = plan_of(&planner, graph, "devices=1"), *plan = plan_of(&planner, graph, cases[i].words);
+		struct plan *one = plan_of_words(&planner, graph, "devices=1"), *plan = plan_of_words(&planner, graph, cases[i].words);
 		int64_t sent = 0, inside = 0;
 		uint32_t count;
 		cr_assert_eq(plan_changes(one, plan, &arena, &change, &count), OK);
@@ -195,7 +159,7 @@ Test(sharded, the_check_finds_what_is_not_so)
 {
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
-	struct plan *plan = plan_of(&planner, graph, "devices=4 strategy=data");
+	struct plan *plan = plan_of_words(&planner, graph, "devices=4 strategy=data");
 	char *text = plan_text(plan);
 	const char *weight = tensor_of_kind(graph, KIND_PARAMETER, 2), *activation = tensor_of_kind(graph, KIND_ACTIVATION, 3);
 	const char *writer = graph->op[graph->tensor[graph_find_tensor(graph, activation)].writer].name;
@@ -231,9 +195,9 @@ Test(sharded, minred_never_takes_more_memory_than_an_expert)
 		struct graph *graph = model(cases[i].model, 8);
 		char words[200];
 		snprintf(words, sizeof words, "%s strategy=megatron sp=on", cases[i].mesh);
-		struct plan *expert = plan_of(&planner, graph, words);
+		struct plan *expert = plan_of_words(&planner, graph, words);
 		snprintf(words, sizeof words, "%s strategy=minred slack=%s", cases[i].mesh, cases[i].slack);
-		struct plan *plan = plan_of(&planner, graph, words);
+		struct plan *plan = plan_of_words(&planner, graph, words);
 		cr_assert_leq(plan_arena(plan), plan_arena(expert), "%s %s", cases[i].model, words);
 		cr_assert(plan_arena(plan) < plan_arena(expert) || plan_step_time(plan) <= plan_step_time(expert), "%s %s", cases[i].model, words);
 		less += plan_arena(plan) < plan_arena(expert);
@@ -259,7 +223,7 @@ Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
 		for (int k = 0; k < 4; k++) {
 			char words[200];
 			snprintf(words, sizeof words, "%s %s", cases[i][1], strategies[k]);
-			plan[k] = plan_of(&planner, graph, words);
+			plan[k] = plan_of_words(&planner, graph, words);
 		}
 		bool fits = plan_arena(plan[1]) <= plan_arena(plan[0]) && plan_arena(plan[1]) <= plan_arena(plan[2]) + plan_arena(plan[2]) / 100 * 40;
 		cr_assert(!fits || plan_step_time(plan[3]) <= plan_step_time(plan[1]) + plan_step_time(plan[1]) / 100, "%s %s: %lld ps, auto %lld", cases[i][0], cases[i][1],
@@ -293,11 +257,11 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 {
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
-	struct plan *plan = plan_of(&planner, graph, "devices=8 strategy=auto"), *least = plan_of(&planner, graph, "devices=8 strategy=minred curve=on");
+	struct plan *plan = plan_of_words(&planner, graph, "devices=8 strategy=auto"), *least = plan_of_words(&planner, graph, "devices=8 strategy=minred curve=on");
 	cr_assert(plan->transformed->sharded->candidates > 4);
 	cr_assert(plan->compared > 1);
 	for (size_t e = 0; e < 3; e++) {   /* the planned step decides, not the estimate */
-		struct plan *expert = plan_of(&planner, graph, (const char *[]) { "devices=8 strategy=data", "devices=8 strategy=megatron", "devices=8 strategy=zero" }[e]);
+		struct plan *expert = plan_of_words(&planner, graph, (const char *[]) { "devices=8 strategy=data", "devices=8 strategy=megatron", "devices=8 strategy=zero" }[e]);
 		cr_assert(plan_step_time(plan) <= plan_step_time(expert), "expert %zu", e);
 		plan_release(expert);
 	}
@@ -316,7 +280,7 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 
 static int64_t gradients_of(struct planner *planner, struct graph *graph, const char *words)
 {
-	struct plan *plan = plan_of(planner, graph, words);
+	struct plan *plan = plan_of_words(planner, graph, words);
 	int64_t bytes = plan->transformed->sharded->cost.gradients;
 	plan_release(plan);
 	return bytes;
@@ -346,19 +310,19 @@ Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 	const char *mesh = test_rounds(0, 1) ? "devices=4" : "devices=4 dp=4";
 	char words[100];
 	snprintf(words, sizeof words, "%s strategy=auto", mesh);
-	struct plan *fastest = plan_of(&planner, graph, words);
+	struct plan *fastest = plan_of_words(&planner, graph, words);
 	snprintf(words, sizeof words, "%s strategy=minred", mesh);
-	struct plan *least = plan_of(&planner, graph, words);
+	struct plan *least = plan_of_words(&planner, graph, words);
 	cr_assert(least->transformed->sharded->cost.usage > plan_needs(least) && plan_needs(least) < plan_needs(fastest));
 	int64_t cap[] = { plan_needs(fastest), (plan_needs(fastest) + plan_needs(least)) / 2, plan_needs(least) + plan_needs(least) / 50 };
 	for (size_t c = test_rounds(2, 1) - 1; c < sizeof cap / sizeof *cap; c += test_rounds(2, 1)) {     /* the one between, or all */
 		snprintf(words, sizeof words, "%s strategy=auto memory=%lld", mesh, (long long)cap[c]);
-		struct plan *plan = plan_of(&planner, graph, words);
+		struct plan *plan = plan_of_words(&planner, graph, words);
 		cr_assert(plan_needs(plan) <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan_needs(plan));
 		cr_assert(c > 0 || plan_step_time(plan) <= plan_step_time(fastest));
 		for (size_t e = 0; e < sizeof expert / sizeof *expert; e++) {
 			snprintf(words, sizeof words, "%s strategy=%s", mesh, expert[e]);
-			struct plan *other = plan_of(&planner, graph, words);
+			struct plan *other = plan_of_words(&planner, graph, words);
 			cr_assert(plan_needs(other) > cap[c] || plan->transformed->sharded->cost.total <= other->transformed->sharded->cost.total, "cap %lld: %s",
 				(long long)cap[c], expert[e]);
 			plan_release(other);
@@ -382,7 +346,7 @@ Test(sharded, tap_shares_the_work_and_lists_what_it_chose)
 	struct planner planner = { .store = store_new() };
 	for (size_t m = 0; m < sizeof name / sizeof *name; m++) {
 		struct graph *graph = model(name[m], 1);
-		struct plan *plan = plan_of(&planner, graph, "devices=4 strategy=tap"), *megatron = plan_of(&planner, graph, "devices=4 strategy=megatron");
+		struct plan *plan = plan_of_words(&planner, graph, "devices=4 strategy=tap"), *megatron = plan_of_words(&planner, graph, "devices=4 strategy=megatron");
 		const struct sharded *sharded = plan->transformed->sharded;
 		struct error error = { 0 };
 		uint32_t chosen = 0;
@@ -412,7 +376,7 @@ Test(sharded, what_does_not_divide_is_cut_all_the_same)
 {
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
-	struct plan *on = plan_of(&planner, graph, "devices=8 strategy=megatron tp=8"), *off = plan_of(&planner, graph,
+	struct plan *on = plan_of_words(&planner, graph, "devices=8 strategy=megatron tp=8"), *off = plan_of_words(&planner, graph,
 		"devices=8 strategy=megatron tp=8 padding=off");
 	const struct sharded *padded = on->transformed->sharded, *plain = off->transformed->sharded;
 	struct error error = { 0 };
@@ -471,7 +435,7 @@ Test(sharded, auto_plans_no_sharding_twice)
 	struct graph *graph = model("gpt", 8);
 	uint32_t rivals = 0;
 	for (size_t w = 0; w < test_rounds(1, sizeof words / sizeof *words); w++) {
-		struct plan *plan = plan_of(&planner, graph, words[w]);
+		struct plan *plan = plan_of_words(&planner, graph, words[w]);
 		const struct sharded *sharded = plan->transformed->sharded;   /* of a rival that won: without rivals */
 		const struct units *units = &sharded->shared->units;
 		rivals += sharded->rivals;
@@ -497,7 +461,7 @@ Test(sharded, estimates_are_near_the_step_where_links_are_slow)
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
 	for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-		struct plan *plan = plan_of(&planner, graph, words[w]);
+		struct plan *plan = plan_of_words(&planner, graph, words[w]);
 		int64_t step = plan_step_time(plan), estimate = plan->transformed->sharded->cost.total;
 		cr_assert(estimate > step - step / 8 && estimate < step + step / 8, "%s: estimated %lld ps, simulated %lld", words[w], (long long)estimate, (long long)step);
 		plan_release(plan);
@@ -516,10 +480,10 @@ Test(sharded, auto_finds_the_mesh)
 	for (size_t l = 0; l < test_rounds(1, sizeof links / sizeof *links); l++) {
 		char words[200];
 		snprintf(words, sizeof words, "devices=8 strategy=auto intra_bandwidth=%s", links[l]);
-		struct plan *best = plan_of(&planner, graph, words);
+		struct plan *best = plan_of_words(&planner, graph, words);
 		for (size_t m = 0; m < test_rounds(1, sizeof meshes / sizeof *meshes); m++) {
 			snprintf(words, sizeof words, "devices=8 strategy=auto intra_bandwidth=%s %s", links[l], meshes[m]);
-			struct plan *plan = plan_of(&planner, graph, words);
+			struct plan *plan = plan_of_words(&planner, graph, words);
 			cr_assert(plan_step_time(best) <= plan_step_time(plan) + plan_step_time(plan) / 100, "%s: %lld ps, over all meshes %lld", words,
 				(long long)plan_step_time(plan), (long long)plan_step_time(best));
 			plan_release(plan);
@@ -543,7 +507,7 @@ Test(sharded, what_wins_has_the_bound_of_its_mesh)
 		struct graph *graph = model(models[m], 8);
 		for (size_t w = m % test_rounds(4, 1); w < sizeof words / sizeof *words; w += test_rounds(4, 1)) {
 			struct error error = { 0 };
-			struct plan *plan = plan_of(&planner, graph, words[w]);
+			struct plan *plan = plan_of_words(&planner, graph, words[w]);
 			const struct proof *proof = &plan->transformed->sharded->proof;
 			char *text = plan_text(plan);
 			cr_assert(proof->quantity != QUANTITY_NONE && proof->bound <= proof->value, "%s %s", models[m], words[w]);
@@ -566,7 +530,7 @@ Test(sharded, below_every_cap_the_nearest_is_the_fastest_of_the_least_memory)
 {
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = model("gpt", 8);
-	struct plan *nearest = plan_of(&planner, graph, "devices=4 strategy=auto dp=1 cp=1 memory=1MiB"), *least = plan_of(&planner, graph, "devices=4 strategy=minred dp=1 cp=1");
+	struct plan *nearest = plan_of_words(&planner, graph, "devices=4 strategy=auto dp=1 cp=1 memory=1MiB"), *least = plan_of_words(&planner, graph, "devices=4 strategy=minred dp=1 cp=1");
 	int64_t ours = plan_arena(nearest), theirs = plan_arena(least);
 	cr_assert(ours > 1 << 20 && ours <= theirs, "%lld against %lld", (long long)ours, (long long)theirs);
 	cr_assert(ours < theirs || plan_step_time(nearest) <= plan_step_time(least));
@@ -608,15 +572,15 @@ Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
 	struct graph *graph = model("gpt", 8);
 	struct scenario scenario;
 	struct error error;
-	struct plan *one = plan_of(&planner, graph, "devices=1 strategy=megatron"), *whole = plan_of(&planner, graph, "devices=4");
+	struct plan *one = plan_of_words(&planner, graph, "devices=1 strategy=megatron"), *whole = plan_of_words(&planner, graph, "devices=4");
 	cr_assert(!one->transformed->sharded && !whole->transformed->sharded && one->graph == graph && whole->graph == graph);
-	struct plan *four = plan_of(&planner, graph, "devices=4 strategy=megatron"), *two = plan_of(&planner, graph, "devices=2 strategy=megatron");
+	struct plan *four = plan_of_words(&planner, graph, "devices=4 strategy=megatron"), *two = plan_of_words(&planner, graph, "devices=2 strategy=megatron");
 	cr_assert(four->ordered->problem.base < two->ordered->problem.base && two->ordered->problem.base < one->ordered->problem.base);
 	scenario_of("devices=4 strategy=megatron", &scenario);
 	struct plan *again = planner_run(&planner, graph, &scenario, PLAN_STORED, &error);
 	cr_assert(again && again->transformed->sharded == four->transformed->sharded && again->laid_out->offset == four->laid_out->offset);
 	scenario_done(&scenario);
-	struct plan *linked = plan_of(&planner, graph, "devices=4 strategy=megatron intra_bandwidth=1GB/s");
+	struct plan *linked = plan_of_words(&planner, graph, "devices=4 strategy=megatron intra_bandwidth=1GB/s");
 	cr_assert(linked->traffic.time > four->traffic.time);
 	plan_release(one);
 	plan_release(whole);

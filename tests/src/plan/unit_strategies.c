@@ -7,19 +7,14 @@
 #include "src/plan/fit_stage.h"
 #include "src/plan/planner.h"
 #include "tests/common/fit_step.h"
+#include "tests/common/planned.h"
 
-static struct plan *plan_of(struct planner *planner, struct graph *graph, const char *words)
+/* In the program's order. */
+static struct plan *plan_of_program(struct planner *planner, struct graph *graph, const char *words)
 {
-	struct scenario scenario;
-	struct error error = { 0 };
-	scenario_init(&scenario);
-	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
-	cr_assert_eq(scenario_set(&scenario, "order=program", &error), OK);
-	cr_assert_eq(scenario_set(&scenario, words, &error), OK, "%s", error.text);
-	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
-	cr_assert_not_null(plan, "%s: %s", words, error.text);
-	scenario_done(&scenario);
-	return plan;
+	char text[300];
+	snprintf(text, sizeof text, "order=program %s", words);
+	return plan_of_words(planner, graph, text);
 }
 
 static const char *const families[] = { "gpt", "llama", "bert", "resnet", "t5", "vit", "moe", "dlrm" };
@@ -34,7 +29,7 @@ Test(strategies, every_plan_passes_the_check)
 		struct graph *graph = fit_model(families[i], 3);
 		struct error error = { 0 };
 		for (size_t j = 0; j < sizeof words / sizeof *words; j++) {
-			struct plan *plan = plan_of(&planner, graph, words[j]);
+			struct plan *plan = plan_of_program(&planner, graph, words[j]);
 			char *text = plan_text(plan);
 			cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s %s: %s", families[i], words[j], error.text);
 			cr_assert_not_null(strstr(text, words[j] + strlen("recompute=")), "%s: the file says it", words[j]);
@@ -52,7 +47,7 @@ Test(strategies, named_types_run_again)
 {
 	struct planner planner = { .store = store_new() };
 	struct graph *graph = fit_model("gpt", 2);
-	struct plan *plan = plan_of(&planner, graph, "recompute=ops:tanh");
+	struct plan *plan = plan_of_program(&planner, graph, "recompute=ops:tanh");
 	uint32_t again = 0, all = 0;
 	for (uint32_t op = 0; op < plan->graph->ops; op++) {
 		const struct op *record = &plan->graph->op[op];
@@ -204,7 +199,7 @@ Test(strategies, a_larger_budget_runs_less_again)
 	for (int percent = 0; percent <= 100; percent += 25) {
 		char text[40];
 		snprintf(text, sizeof text, "recompute=knapsack:%d", percent);
-		struct plan *plan = plan_of(&planner, graph, text);
+		struct plan *plan = plan_of_program(&planner, graph, text);
 		cr_assert_leq(plan->transformed->fitted->extra, before, "%d %%", percent);
 		before = plan->transformed->fitted->extra;
 		plan_release(plan);

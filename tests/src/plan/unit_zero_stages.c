@@ -5,23 +5,14 @@
 
 #include "src/models/models.h"
 #include "src/plan/planner.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 enum { DEVICES = 4 };
 
 static struct graph *model(void)
 {
-	struct model_config config = model_find("llama")->config;
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
-	struct error error = { 0 };
-	config.layers = 2;
-	config.hidden = config.ffn = config.vocab = 64;
-	config.heads = config.kv_heads = 4;
-	config.head_width = config.seq = 16;
-	config.batch = 32;
-	struct graph *graph = model_step("llama", &config, &training, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
+	return step_of_sizes("llama", (struct model_config){ .layers = 2, .hidden = 64, .ffn = 64, .vocab = 64, .heads = 4, .kv_heads = 4, .head_width = 16, .seq = 16, .batch = 32 });
 }
 
 /* Of a plan's graph: bytes of gradients that wait for the update, and of reductions in a microbatch's own passes and behind them. */

@@ -11,6 +11,7 @@
 #include "src/configs/outlook.h"
 #include "src/session/session.h"
 #include "src/session/worker.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 static double seconds(void)
@@ -203,14 +204,9 @@ Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 /* What has no plan yet is as far from the plan on the screen as the model of whole configurations says; what has one is exact. */
 Test(session, a_preview_of_a_configuration_is_the_models)
 {
-	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
-	struct model_config config = model_find("gpt")->config;
 	struct error error;
 	struct scenario scenario, other;
-	config.layers = 2;
-	config.batch = 8;
-	config.seq = 32;
-	struct graph *graph = model_step("gpt", &config, &adam, &error);
+	struct graph *graph = step_of_sizes("gpt", (struct model_config){ .layers = 2, .batch = 8, .seq = 32 });
 	scenario_init(&scenario);
 	static const char *const set[] = { "devices=8", "strategy=megatron", "dp=4", "tp=2", "order=program", "layout=bestfit" };
 	for (size_t i = 0; i < sizeof set / sizeof *set; i++)

@@ -5,6 +5,7 @@
 #include "src/models/models.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/write/launcher_flags.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 struct setting { struct graph *graph; struct rules *rules; struct units units; struct scenario scenario; };
@@ -12,12 +13,9 @@ struct setting { struct graph *graph; struct rules *rules; struct units units; s
 static void open_setting(struct setting *setting, const char *name)
 {
 	struct model_config config = model_find(name)->config;
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
-	struct error error = { 0 };
 	config.layers = config.depth ? config.layers : 1;
 	config.batch = 64;
-	setting->graph = model_step(name, &config, &training, &error);
-	cr_assert_not_null(setting->graph, "%s", error.text);
+	setting->graph = step_of_config(name, config, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 	setting->rules = rules_new();
 	cr_assert_eq(units_find(setting->graph, setting->rules, &setting->units), OK);
 	scenario_init(&setting->scenario);

@@ -3,6 +3,7 @@
 
 #include "src/models/models.h"
 #include "src/write/sharding_words.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 static struct mesh mesh = { .axes = 2, .axis = { { .name = "dp", .size = 4, .near_size = 1 }, { .name = "tp", .size = 2, .near_size = 2 } } };
@@ -28,13 +29,7 @@ static void check(const struct units *units, const char *name, int8_t dp, int8_t
 
 Test(sharding_words, placements)
 {
-	struct model_config config = model_find("gpt")->config;
-	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
-	struct error error = { 0 };
-	config.layers = 1;
-	config.batch = 8;
-	struct graph *graph = model_step("gpt", &config, &training, &error);
-	cr_assert_not_null(graph);
+	struct graph *graph = step_of_sizes("gpt", (struct model_config){ .layers = 1, .batch = 8 });
 	struct rules *rules = rules_new();
 	struct units units;
 	cr_assert_eq(units_find(graph, rules, &units), OK);

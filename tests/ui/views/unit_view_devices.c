@@ -2,19 +2,14 @@
 #include "src/draw/draw.h"
 #include "src/models/models.h"
 #include "src/plan/changes.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 #include "ui/views/devices.h"
 #include "views_fixture.h"
 
 static void open_fixture(struct fixture *fixture, const char *const *set, int width, int height)
 {
-	static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
-	struct model_config config = model_find("gpt")->config;
-	struct error error;
-	config.layers = 1;
-	config.batch = 8;
-	config.seq = 32;
-	open_fixture_with(fixture, model_step("gpt", &config, &adam, &error), set, PLAN_QUICK, width, height);
+	open_fixture_with(fixture, step_of_sizes("gpt", (struct model_config){ .layers = 1, .batch = 8, .seq = 32 }), set, PLAN_QUICK, width, height);
 }
 
 /* To a part, from the one that is shown first. */
