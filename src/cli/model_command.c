@@ -105,7 +105,7 @@ static int set_size(struct request *request, int row, const char *text)
 
 static int take_option(void *context, int row, const char *value)
 {
-	static const char *const policies[] = { "eager", "ideal" }, *const attentions[] = { "math", "flash" }, *const kernels[] = { "eager", "fused" };
+	static const char *const policies[] = { "eager", "ideal" }, *const attentions[] = { "math", "flash" }, *const kernels[] = { "eager", "fused" }, *const losses[] = { "kernels", "eager" };
 	struct request *request = context;
 	struct model_training *training = &request->training;
 	int64_t points = 0;
@@ -130,6 +130,10 @@ static int take_option(void *context, int row, const char *value)
 	case OPTION_attention:
 		code = option_word(&request->line, row, value, attentions, 2, &word);
 		request->config.flash = word == 1;
+		break;
+	case OPTION_loss:
+		code = option_word(&request->line, row, value, losses, 2, &word);
+		request->config.eager_loss = word == 1;
 		break;
 	case OPTION_kernels:
 		code = option_word(&request->line, row, value, kernels, 2, &word);

@@ -82,6 +82,7 @@
 	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw, adafactor, rmsprop or adagrad") \
 	X(recompute, "recompute", 0, "R", BY(model), "none, selective (attention scores) or full (every layer)") \
 	X(policy, "policy", 0, "P", BY(model), "what backward keeps: eager (as PyTorch, the default) or ideal") \
+	X(loss, "loss", 0, "L", BY(model), "kernels (the default): as --kernels has it; or eager: op by op, on logits in fp32, labels shifted beforehand, as where layers alone are compiled (llama, deepseek)") \
 	X(kernels, "kernels", 0, "K", BY(model), "eager, or fused (the default): grouped queries without copies, SwiGLU and loss in one kernel each (llama, deepseek)") \
 	X(attention, "attention", 0, "A", BY(model), "math (keeps the scores) or flash (one kernel that doesn't)") \
 	X(no_dropout, "no-dropout", 0, NULL, BY(model), "leave dropout layers out") \

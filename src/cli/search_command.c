@@ -332,7 +332,7 @@ static void print_more(void)
 	words_print(stdout, "", 0, "Evaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert parallel degrees, "
 		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest of each set of degrees that fit and those that take less memory, or why none fits "
 		"and the smallest change that does. Knobs that are set stay as they are.");
-	words_print(stdout, "", 0, "A built-in model may have other sizes, and flash and dropout of 0 or 1: llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0. "
+	words_print(stdout, "", 0, "A built-in model may have other sizes, and flash, dropout, fused and eager_loss of 0 or 1: llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0. "
 		"`tidemark model --help` lists the models.");
 	help_print_words("X, for --overhead", overhead_words, overhead_helps, (int)(sizeof overhead_words / sizeof *overhead_words));
 	putchar('\n');

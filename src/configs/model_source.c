@@ -77,10 +77,11 @@ static void open_built_in(struct model_source *source)
 	source->step = built_in;
 }
 
-/* Attention in one kernel, dropout, fused kernels: 0 or 1. */
+/* Attention in one kernel, dropout, fused kernels, the loss op by op: 0 or 1. */
 static bool take_switch(struct model_config *config, const char *text, size_t length, long long value)
 {
-	const struct { const char *name; bool *at; } switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused } };
+	const struct { const char *name; bool *at; } switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused },
+		{ "eager_loss", &config->eager_loss } };
 	for (size_t i = 0; i < sizeof switches / sizeof *switches && (value == 0 || value == 1); i++)
 		if (strlen(switches[i].name) == length && strncmp(text, switches[i].name, length) == 0) {
 			*switches[i].at = value == 1;
@@ -232,6 +233,8 @@ static void say_sizes(const struct model_source *source, struct words *words)
 		words_add(words, " --attention %s", asked->flash ? "flash" : "math");
 	if (!asked->fused)
 		words_add(words, " --kernels eager");
+	if (asked->eager_loss)
+		words_add(words, " --loss eager");
 	if (asked->dropout != preset->dropout)
 		words_add(words, " --no-dropout");
 }

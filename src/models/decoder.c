@@ -39,12 +39,17 @@ static void language_head(struct model *model, uint32_t x, uint32_t labels, uint
 		logits = layer_add(model, logits, layer_parameter(model, "lm_head.bias", SHAPE(config->vocab)));
 	if (config->final_cap)
 		logits = layer_capped(model, logits);
-	if (config->fused) {
-		logits = layer_view(model, logits, SHAPE(config->batch * config->seq, config->vocab));
-		build_op(&model->build, "tidemark.cross_entropy", IN(logits, layer_view(model, labels, SHAPE(config->batch * config->seq))));
-		build_kind(&model->build, build_output(&model->build, DTYPE_F32, SCALAR), KIND_OUTPUT);
-	} else {
+	if (!config->fused && !config->eager_loss) {
 		layer_next_token_loss(model, logits, labels);
+		return;
+	}
+	logits = layer_view(model, logits, SHAPE(config->batch * config->seq, config->vocab));
+	labels = layer_view(model, labels, SHAPE(config->batch * config->seq));
+	if (config->eager_loss) {
+		layer_cross_entropy(model, logits, labels);
+	} else {
+		build_op(&model->build, "tidemark.cross_entropy", IN(logits, labels));
+		build_kind(&model->build, build_output(&model->build, DTYPE_F32, SCALAR), KIND_OUTPUT);
 	}
 }
 

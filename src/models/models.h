@@ -90,6 +90,7 @@ struct model_config {
 	bool dropout, tied;             /* dropout layers; output projection shares the embedding */
 	bool flash;                     /* attention as one kernel that keeps no scores */
 	bool fused;                     /* llama, deepseek: grouped queries without copies, SwiGLU and loss in one kernel each, labels shifted beforehand */
+	bool eager_loss;                /* llama, deepseek: the loss op by op whatever the kernels are, labels shifted beforehand: where layers alone are compiled (torchtitan) */
 	bool sigmoid_scores;            /* deepseek, llama: scores of experts are sigmoids, else a softmax */
 	bool router_offset;             /* llama: numbers are added to the scores that choose experts, a parameter (ERNIE 4.5) */
 	bool qkv_bias;                  /* llama, vit, deepseek: queries, keys and values have biases, as in Qwen2 */

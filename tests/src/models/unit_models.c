@@ -97,6 +97,40 @@ Test(models, every_preset_trains_in_every_precision_without_an_op_that_has_no_ru
 		}
 }
 
+static uint32_t ops_of(const struct graph *graph, const char *type)
+{
+	uint32_t count = 0;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		count += strcmp(graph->op[op].type, type) == 0;
+	return count;
+}
+
+/* Where layers alone are compiled, the loss is the library's: log-softmax and both gradients of it lie side by side in fp32. Labels are shifted, so no logits are copied. */
+Test(models, the_loss_may_stay_eager_where_layers_are_compiled)
+{
+	const struct model_config layers = { .family = FAMILY_LLAMA, .layers = 2, .hidden = 64, .heads = 4, .kv_heads = 2, .ffn = 96, .vocab = 8192, .seq = 256, .batch = 2, .flash = true };
+	const struct model_training mixed = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED };
+	for (int fused = 0; fused <= 1; fused++) {
+		struct model_config config = layers;
+		config.fused = fused;
+		struct graph *plain = step_of("llama", &config, &mixed);
+		config.eager_loss = true;
+		struct graph *eager = step_of("llama", &config, &mixed);
+		int64_t logits = INT64_C(2) * 256 * 8192 * 4;
+		cr_expect_eq(ops_of(eager, "tidemark.swiglu"), fused ? 2 : 0);
+		cr_expect_eq(ops_of(eager, "aten._log_softmax.default"), 1);
+		cr_expect_eq(ops_of(eager, "tidemark.cross_entropy"), 0);
+		cr_expect_eq(bytes_of_kind(eager, KIND_PARAMETER), bytes_of_kind(plain, KIND_PARAMETER));
+		if (fused)
+			cr_expect_geq(program_peak(eager) - program_peak(plain), 2 * logits - logits / 2, "%ld", (long)(program_peak(eager) - program_peak(plain)));
+		else
+			cr_expect_lt(ops_of(eager, "aten.slice.Tensor"), ops_of(plain, "aten.slice.Tensor"));
+		graph_release(plain);
+		graph_release(eager);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(models, sizes_that_do_not_fit_are_refused)
 {
 	struct model_config config = model_find("gpt2")->config;
