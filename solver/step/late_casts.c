@@ -8,19 +8,27 @@ struct moving {
 	struct arena arena;
 	uint32_t *tensor;          /* [tensors] the draft's tensor */
 	uint32_t *op;              /* [ops] the draft's op; NONE: not there yet */
+	bool of_update;            /* what is put off belongs to the update */
 };
 
+static void copy(struct moving *moving, uint32_t op, bool late)
+{
+	moving->op[op] = build_copy_op(&moving->build, moving->graph, op, moving->tensor);
+	if (late && moving->of_update && moving->op[op] != NONE)
+		draft_op_at(moving->build.draft, moving->op[op])->phase = PHASE_UPDATE;
+}
+
 /* Behind what it waits for, as far as that was put off; casts alone are, and none waits for another. */
-static void add(struct moving *moving, uint32_t op)
+static void add(struct moving *moving, uint32_t op, bool late)
 {
 	const struct graph *graph = moving->graph;
 	FOR_ROW(i, &graph->pred, op) {
 		uint32_t before = graph->pred.item[i];
 		if (moving->op[before] == NONE && moving->build.status == OK)
-			moving->op[before] = build_copy_op(&moving->build, graph, before, moving->tensor);
+			copy(moving, before, true);
 	}
 	if (moving->op[op] == NONE && moving->build.status == OK)
-		moving->op[op] = build_copy_op(&moving->build, graph, op, moving->tensor);
+		copy(moving, op, late);
 }
 
 static enum status move(struct moving *moving, const bool *late)
@@ -37,14 +45,14 @@ static enum status move(struct moving *moving, const bool *late)
 	for (int rest = 0; rest < 2; rest++)    /* what nothing waits for comes last */
 		for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
 			if (!late[op] || rest)
-				add(moving, op);
+				add(moving, op, late[op]);
 	build_copy_control(build, graph, moving->op);
 	return build->status == OK ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : build->status;
 }
 
-struct graph *late_casts(struct graph *graph, uint32_t *moved, struct error *error)
+struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, struct error *error)
 {
-	struct moving moving = { .graph = graph, .build = { .source = graph, .op = NONE } };
+	struct moving moving = { .graph = graph, .of_update = of_update, .build = { .source = graph, .op = NONE } };
 	struct graph *result = NULL;
 	bool *late = arena_alloc(&moving.arena, graph->ops, sizeof *late);
 	*moved = 0;

@@ -455,7 +455,7 @@ static void note_idle(const struct search *search)
 	for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
 		if (search->set[idle[i]] && search->scenario.value[idle[i]] != knobs[idle[i]].normal)
 			fprintf(stderr, "note: %s has no effect in a search\n", knobs[idle[i]].name);
-	static const enum knob_id planned[] = { K_reduce_dtype, K_prefetch, K_offload, K_accumulation };
+	static const enum knob_id planned[] = { K_prefetch, K_offload, K_accumulation };
 	for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
 		if (search->scenario.value[planned[i]] != knobs[planned[i]].normal)
 			fprintf(stderr, "note: %s changes planned rows alone, not estimated ones, by which rows are ranked\n", knobs[planned[i]].name);

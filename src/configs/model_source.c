@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "solver/step/late_casts.h"
 #include "src/base/complain.h"
 #include "src/base/nearest.h"
 #include "src/base/words.h"
@@ -26,6 +27,17 @@ static struct model_training training_of(const struct model_source *source)
 	return training;
 }
 
+/* Gradients in their narrow format up to the update, where they are asked for so. Takes the graph, NULL stays NULL. */
+static struct graph *reduced_as_asked(const struct model_source *source, struct graph *graph, struct error *error)
+{
+	uint32_t moved;
+	if (!graph || source->scenario->value[K_reduce_dtype] == 0)
+		return graph;
+	struct graph *narrow = late_casts(graph, true, &moved, error);
+	graph_release(graph);
+	return narrow;
+}
+
 static struct graph *built_in(void *context, int64_t batch, enum recompute recompute, struct error *error)
 {
 	struct model_source *source = context;
@@ -33,7 +45,7 @@ static struct graph *built_in(void *context, int64_t batch, enum recompute recom
 	struct model_training training = training_of(source);
 	training.recompute = recompute;
 	config.batch = batch;
-	return model_step(source->preset->name, &config, &training, error);
+	return reduced_as_asked(source, model_step(source->preset->name, &config, &training, error), error);
 }
 
 static struct graph *from_file(void *context, int64_t batch, enum recompute recompute, struct error *error)
@@ -53,7 +65,7 @@ static struct graph *from_file(void *context, int64_t batch, enum recompute reco
 		graph = graph_retain(transformed->graph);
 	transformed_release(transformed);
 	scenario_done(&scenario);
-	return graph;
+	return reduced_as_asked(source, graph, error);
 }
 
 /* Few layers are built where all are alike. */

@@ -36,7 +36,7 @@ static bool has_no_data_axis(const struct plan *plan)
 
 static bool sums_no_gradients(const struct plan *plan)
 {
-	return has_no_data_axis(plan) && !has_axis(plan, MESH_REPLICATE);
+	return has_no_data_axis(plan) && !has_axis(plan, MESH_REPLICATE) && plan->scenario.value[K_microbatches] < 2;
 }
 
 static bool has_no_tensor_axis(const struct plan *plan)

@@ -426,11 +426,11 @@ static bool wants_late_casts(const struct job *job)
 static struct graph *run_late_casts(struct job *job)
 {
 	uint32_t moved = 0;
-	struct graph *graph = late_casts(job->graph, &moved, job->error);
+	struct graph *graph = late_casts(job->graph, value(job, K_microbatches) > 1, &moved, job->error);
 	if (graph && moved > 0)
 		note(job->notes, "%u gradient%s summed over devices before the cast to a wider format", moved, moved == 1 ? " is" : "s are");
 	if (graph && moved > 0 && value(job, K_microbatches) > 1)
-		note(job->notes, "reduce_dtype=param sums gradients over devices in each of %lld microbatches: they are added up after the cast", (long long)value(job, K_microbatches));
+		note(job->notes, "reduce_dtype=param adds up the gradients of %lld microbatches in that format, too: sums are cast for the update", (long long)value(job, K_microbatches));
 	if (graph && moved == 0)
 		note(job->notes, "reduce_dtype=param changes nothing: no gradient is cast to a wider format");
 	return graph;

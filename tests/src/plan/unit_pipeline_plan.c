@@ -8,6 +8,8 @@
 #include "tests/common/ranks_scheduled.h"
 #include "solver/pipeline/check.h"
 #include "solver/step/recompute.h"
+#include "solver/step/late_casts.h"
+#include "solver/step/train.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"
 
@@ -166,6 +168,46 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		cr_expect(tally.tied >= tiny[m].tied * tally.run, "%s: %u tied in %u", tiny[m].name, tally.tied, tally.run);
 		blocks_free(&blocks);
 		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Microbatches add up gradients in 16 bits and cast the sums where casts belong to the update. */
+Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_states)
+{
+	static const char *const names[] = { "gpt", "llama" };
+	struct rules *rules = rules_new();
+	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+		struct model_config config = model_find(names[m])->config;
+		const struct train_options options = { .rules = rules, .update = { .optimizer = OPTIMIZER_ADAM, .master = true } };
+		struct error error = { 0 };
+		struct tally tally = { 0 };
+		struct blocks blocks;
+		uint32_t gaps, moved;
+		config.layers = config.heads = config.kv_heads = config.batch = 2;
+		config.hidden = config.ffn = config.positions = 8;
+		config.vocab = 16;
+		config.seq = 4;
+		struct graph *built = model_build(names[m], &config, &error), *mixed = built ? precision_apply(built, rules, PRECISION_MIXED, &error) : NULL;
+		struct graph *step = mixed ? train_step(mixed, &options, &error) : NULL;
+		cr_assert_not_null(step, "%s", error.text);
+		struct graph *graph = late_casts(step, true, &moved, &error);
+		cr_assert(graph && moved > 10, "%s: %u", names[m], moved);
+		for (uint32_t op = 0; op < graph->ops; op++)
+			cr_assert(!graph_widens_gradient(graph, op) || graph->op[op].phase == PHASE_UPDATE, "%s", graph->op[op].name);
+		bool *gap = mem_alloc(graph->ops, sizeof *gap);
+		cr_assert_eq(blocks_cheap_gaps(graph, 6, gap, &gaps), OK);
+		cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
+		mem_free(gap);
+		for (uint32_t way = 0; way < 2; way++)
+			cut_and_run(graph, graph, &blocks, blocks.blocks, 2 + way, way > 0, rules, names[m], &tally);
+		cr_expect_eq(tally.run, 2, "%s: %u", names[m], tally.run);
+		blocks_free(&blocks);
+		graph_release(graph);
+		graph_release(step);
+		graph_release(mixed);
+		graph_release(built);
 	}
 	rules_free(rules);
 	cr_assert_eq(memory_blocks(), 0);
