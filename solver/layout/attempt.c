@@ -88,10 +88,18 @@ static enum status try_cheap(struct attempt *attempt, struct control *control)
 	return layout_cheap(&attempt->part, attempt->enough, attempt->offset, &attempt->height, &attempt->dive, &attempt->strategy, control);
 }
 
+#define ONLINE_LEAST 1000000 /* buffers, for what is quicker than a dive and mostly worse */
+
 enum status layout_attempt_first(struct attempt *attempt)
 {
+	const struct layout_model *part = &attempt->part;
 	struct control none = { 0 };
-	return try_skyline(attempt, &layout_dives[0], &none);
+	if (part->n < ONLINE_LEAST || part->pins || part->gapped || part->windowed || part->aligned)
+		return try_skyline(attempt, &layout_dives[0], &none);
+	enum status status = layout_online(part, attempt->trial);
+	if (status == OK)
+		keep(attempt, layout_model_height(part, attempt->trial), "first fit as they come");
+	return status;
 }
 
 /* The tree knows neither pins nor holes; models that have them are dived through, long-lived buffers first, too. */

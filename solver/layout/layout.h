@@ -16,6 +16,7 @@
  *     sort          orders in which buffers are tried
  *     dive          lowest offset first
  *     fit           first fit and best fit
+ *     online        first fit in the order of time
  *     skyline       lowest segment first, as LLFB does
  *     tree          ROAM's layout
  *     cheap         dives and fits, one order after another
@@ -142,7 +143,7 @@ struct layout_options {
 	int64_t alignment;         /* >= 1: sizes are rounded up to it, offsets are multiples of it */
 	int64_t capacity;          /* > 0: stop at the first arena within it; INFEASIBLE is proved. 0: the smallest arena */
 	uint64_t effort;           /* ticks for the exact search and other improvement; 0: cheap strategies only */
-	bool first;                /* the first layout that one dive finds, and no other: for those who can't wait */
+	bool first;                /* the first layout that one dive finds, of very many buffers one that comes quicker: for those who can't wait */
 	const struct layout_cache *cache; /* optional */
 };
 /* Ticks of effort step 0 (cheap strategies only) to 10; each is four times the one before. Step 3, the default, is

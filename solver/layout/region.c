@@ -89,6 +89,36 @@ static int compare_near(const void *left, const void *right)
 	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
 }
 
+/* The middle one of three, none equal to another but where there are only two. */
+static struct near middle_of(const struct near *a, const struct near *b, const struct near *c)
+{
+	bool ab = compare_near(a, b) < 0, bc = compare_near(b, c) < 0, ac = compare_near(a, c) < 0;
+	return ab == bc ? *b : ab == ac ? *c : *a;
+}
+
+/* Brings the `most` nearest to the front, in any order: Hoare's quickselect. No two are equal. O(count). */
+static void select_near(struct near *near, uint32_t count, uint32_t most)
+{
+	uint32_t low = 0, high = count;
+	while (low < most && most < high && high - low > 1) {
+		struct near pivot = middle_of(&near[low], &near[low + (high - low) / 2], &near[high - 1]);
+		uint32_t i = low, k = high - 1;
+		for (;; i++, k--) {
+			while (compare_near(&near[i], &pivot) < 0)
+				i++;
+			while (compare_near(&pivot, &near[k]) < 0)
+				k--;
+			if (i >= k)
+				break;
+			struct near swap = near[i];
+			near[i] = near[k];
+			near[k] = swap;
+		}
+		/* Below i nothing is further than the pivot, from k + 1 on nothing nearer. */
+		*(most <= i ? &high : &low) = most <= i ? i : k + 1;
+	}
+}
+
 /* Sets free what sticks out and, of what does not, the nearest: up to `most` buffers. */
 static void set_free(struct region *region, uint32_t from, uint32_t most, uint32_t way)
 {
@@ -99,8 +129,9 @@ static void set_free(struct region *region, uint32_t from, uint32_t most, uint32
 		if (far >= 0)
 			region->near[count++] = (struct near){ b == from ? -1 : far * (0.75 + 0.5 * random_part(region)), b };
 	}
-	qsort(region->near, count, sizeof *region->near, compare_near);
 	region->count = count < most ? count : most;
+	select_near(region->near, count, region->count);
+	qsort(region->near, region->count, sizeof *region->near, compare_near);
 	region->first = model->sections;
 	region->last = 0;
 	region->bottom = INT64_MAX;

@@ -34,6 +34,9 @@ enum status layout_fit(const struct layout_model *model, const uint32_t *order, 
 enum status layout_skyline(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
 			   int64_t *height, struct control *control);
 
+/* In the order of time, each into the lowest hole that there is then. For models without pins, alignments, gaps and windows. O(n log alive), O(n) memory. */
+enum status layout_online(const struct layout_model *model, int64_t *offset);
+
 /* Offsets in bytes as the buffers' hints have them. A buffer without one, with one that isn't aligned, or where another lies that is alive with it and began
  * no later, goes into the lowest hole; *moved says how many. For buffers without pieces and pins. O(n (log n + alive) + n moved). */
 enum status layout_given(const struct buffers *buffers, int64_t alignment, struct control *control, int64_t *offset, uint32_t *moved);

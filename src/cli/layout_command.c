@@ -210,7 +210,7 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 		return EXIT_CONSTRAINT;
 	}
 	if (!layout_offsets(result)) {
-		complain_line("%s: the time ended before a layout was found: --time gives more, --strategy caching is quick", request->path);
+		complain_line("%s: the time ended before a layout was found: --time gives more", request->path);
 		return EXIT_LIMIT;
 	}
 	if (capacity > 0 && result->layout.arena > capacity) {
@@ -280,6 +280,19 @@ static enum status confirm(const struct request *request, const struct buffers_c
 	return status == OK ? OK : fail_wrong(request, status, &error);
 }
 
+/* The time ended before there was a layout: the first that is found, whatever strategy was asked for, so that there is one. CANCELLED where it is found. */
+static enum status solve_first(const struct request *request, const struct buffers_csv *csv, struct linked_layout *result, struct error *error)
+{
+	struct layout_request first = request->asked;
+	struct control unstoppable = { 0 };
+	first.options.strategy = LAYOUT_BEST;
+	first.options.effort = 0;
+	first.options.first = true;
+	linked_layout_free(result);
+	enum status status = layout_solve_one(&first, csv, &unstoppable, result, error);
+	return status == OK ? CANCELLED : status;
+}
+
 static int solve_one(const struct request *request, const struct buffers_csv *csv)
 {
 	struct linked_layout result;
@@ -287,6 +300,8 @@ static int solve_one(const struct request *request, const struct buffers_csv *cs
 	struct error error = { 0 };
 	double start = seconds();
 	enum status status = layout_solve_one(&request->asked, csv, &control, &result, &error);
+	if (status == CANCELLED && !layout_offsets(&result) && !batch_signal())
+		status = solve_first(request, csv, &result, &error);
 	double time = seconds() - start;
 	if (layout_offsets(&result) && confirm(request, csv, &result) != OK) {
 		linked_layout_free(&result);

@@ -277,13 +277,14 @@ static void list_devices(const struct snapshot *snapshot, char *text, size_t siz
 static enum status describe(struct making *making, uint32_t wanted)
 {
 	const struct snapshot_facts *facts = making->facts;
-	char text[2][32], ops[400] = "an op is an allocation", assumed[1000], version[120], peak_by[200], graphs[4000];
+	char text[2][32], ops[700] = "an op is an allocation", assumed[1000], version[120], peak_by[200], graphs[4000];
 	uint32_t trace = 0;
 	int64_t lost = facts->reserved > facts->rounded_peak ? facts->reserved - facts->rounded_peak : 0;
 	snprintf(version, sizeof version, "device %" PRIu32 "%s, %" PRIu32 " events", facts->device, facts->devices > 1 ? " (--graph N takes another)" : "", facts->events);
 	if (making->groups->groups < making->groups->allocs)
 		snprintf(ops, sizeof ops, "%" PRIu32 " allocations are %" PRIu32 " ops: one each near the peak, many where memory is far below it; what comes and goes within an op is its workspace, "
-			"what goes together is one tensor, and so the caching allocator is simulated (tidemark layout has each)", making->groups->allocs, making->groups->groups);
+			"what goes together is one tensor\nsuch tensors are larger than the trace's own buffers: the arena here and what the caching allocator is simulated to take are above what these need; "
+			"tidemark layout FILE lays each out, --strategy caching simulates it with each", making->groups->allocs, making->groups->groups);
 	snprintf(assumed, sizeof assumed, "%s; the trace's order is the only one\n%" PRIu32 " buffers were there before the first event, %" PRIu32
 		" are behind the last", ops, facts->before, facts->after);
 	snprintf(peak_by, sizeof peak_by, "sizes rounded up to 512; reserved at most %s, %s of it fragmentation", bytes_text(facts->reserved, text[0], sizeof text[0]),

@@ -68,6 +68,33 @@ Test(dive, takes_what_can_rest_lowest)
 	}
 }
 
+Test(online, is_first_fit_in_the_order_of_time)
+{
+	uint64_t seed = test_seed();
+	struct sample sample;
+	struct control control = { 0 };
+	for (int round = 0; round < 1000; round++) {
+		draw(&sample, 1 + (uint32_t)below(&seed, 50), 1 + below(&seed, 40), 12, PLAIN, &seed);
+		struct layout_model model;
+		struct error error;
+		uint32_t order[MOST];
+		int64_t offset[MOST], expected[MOST], height;
+		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, &error), OK);
+		for (uint32_t b = 0; b < model.n; b++) {
+			uint32_t at = b;
+			for (; at > 0 && model.first[order[at - 1]] > model.first[b]; at--)
+				order[at] = order[at - 1];
+			order[at] = b;
+		}
+		cr_assert_eq(layout_fit(&model, order, false, INT64_MAX, expected, &height, &control), OK);
+		cr_assert_eq(layout_online(&model, offset), OK);
+		for (uint32_t b = 0; b < model.n; b++)
+			cr_assert_eq(offset[b], expected[b], "SEED=%llu round %d: buffer %u at %lld, not %lld", (unsigned long long)test_seed(), round, b,
+				     (long long)offset[b], (long long)expected[b]);
+		layout_model_free(&model);
+	}
+}
+
 /* The first in order that lives within sections [first, last) and, if `over` is a section, is alive there. */
 static uint32_t first_within(const struct layout_model *model, const uint32_t *order, const bool *placed, uint32_t first, uint32_t last,
 			     uint32_t over)
