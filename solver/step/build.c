@@ -278,3 +278,23 @@ void build_copy_control(struct build *build, const struct graph *graph, const ui
 			    draft_after(build->draft, op[i], op[graph->after.item[j]]) != OK)
 				build_fail(build, NO_MEMORY);
 }
+
+void build_copy_tensors(struct build *build, const struct graph *graph, uint32_t *tensor)
+{
+	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++)
+		if ((tensor[t] = draft_tensor(build->draft, &graph->tensor[t])) == NONE)
+			build->status = NO_MEMORY;
+}
+
+struct graph *build_like(struct build *build, const struct graph *graph, struct error *error)
+{
+	struct graph *result = NULL;
+	if (build->status == OK)
+		build->status = build->draft ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : NO_MEMORY;
+	if (build->status == OK)
+		result = graph_build(build->draft, error);
+	else
+		fail(error, build->status, build->status == BAD_INPUT ? "a tensor is too large" : "out of memory");
+	draft_free(build->draft);
+	return result;
+}

@@ -83,4 +83,9 @@ uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t 
 /* The control edges among copied ops: op[i] is the draft's op for the graph's op i, or NONE where it was dropped. */
 void build_copy_control(struct build *build, const struct graph *graph, const uint32_t *op);
 
+/* Copies all tensors of a graph; tensor: [graph->tensors], what they are in the draft. */
+void build_copy_tensors(struct build *build, const struct graph *graph, uint32_t *tensor);
+/* The end of a copy of a graph: the draft becomes a graph that says of itself what that one does. Frees the draft. NULL with the error: build->status, or what graph_build() says. */
+struct graph *build_like(struct build *build, const struct graph *graph, struct error *error);
+
 #endif

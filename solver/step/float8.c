@@ -75,44 +75,40 @@ static uint32_t narrow(struct casting *casting, uint32_t op)
 	return made;
 }
 
-static enum status rewrite(struct casting *casting, const bool *linear)
+static void rewrite(struct casting *casting, const bool *linear)
 {
 	const struct graph *graph = casting->graph;
 	struct build *build = &casting->build;
-	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++) {
-		struct tensor copy = graph->tensor[t];
-		casting->cast[0][t] = casting->cast[1][t] = NONE;
-		if ((casting->tensor[t] = draft_tensor(build->draft, &copy)) == NONE)
-			build->status = NO_MEMORY;
-	}
+	build_copy_tensors(build, graph, casting->tensor);
+	for (uint32_t t = 0; t < 2 * graph->tensors; t++)
+		casting->cast[0][t] = NONE;
 	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
 		casting->op[op] = linear[op] ? narrow(casting, op) : build_copy_op(build, graph, op, casting->tensor);
 	build_finish(build);
 	build_copy_control(build, graph, casting->op);
-	return build->status == OK ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : build->status;
 }
 
 struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint32_t *changed, struct error *error)
 {
 	struct casting casting = { .graph = graph, .rules = rules, .build = { .source = graph, .op = NONE, .rules = rules } };
-	struct graph *result = NULL;
+	struct graph *result;
 	bool *linear = arena_alloc(&casting.arena, graph->ops, sizeof *linear);
 	*changed = 0;
 	for (uint32_t op = 0; linear && op < graph->ops; op++)
 		*changed += linear[op] = is_linear(graph, rules, op);
-	if (linear && *changed == 0)
-		result = graph_retain(graph);
-	casting.build.draft = *changed > 0 ? draft_new() : NULL;
 	casting.tensor = arena_alloc(&casting.arena, graph->tensors, sizeof *casting.tensor);
 	casting.op = arena_alloc(&casting.arena, graph->ops, sizeof *casting.op);
 	casting.cast[0] = arena_alloc(&casting.arena, 2 * (size_t)graph->tensors, sizeof **casting.cast);
 	casting.cast[1] = casting.cast[0] + graph->tensors;
-	bool fine = casting.build.draft && casting.tensor && casting.op && casting.cast[0];
-	if (!result && fine && rewrite(&casting, linear) == OK)
-		result = graph_build(casting.build.draft, error);
-	else if (!result)
-		fail_memory(error);
-	draft_free(casting.build.draft);
+	if (linear && *changed == 0) {
+		result = graph_retain(graph);
+	} else {
+		casting.build.draft = draft_new();
+		casting.build.status = linear && casting.build.draft && casting.tensor && casting.op && casting.cast[0] ? OK : NO_MEMORY;
+		if (casting.build.status == OK)
+			rewrite(&casting, linear);
+		result = build_like(&casting.build, graph, error);
+	}
 	arena_free(&casting.arena);
 	return result;
 }

@@ -259,19 +259,13 @@ static struct graph *rewrite(struct grouping *grouping, struct error *error)
 {
 	const struct graph *graph = grouping->graph;
 	struct build build = { .draft = draft_new(), .op = NONE };
-	struct graph *grouped = NULL;
 	uint32_t *tensor = arena_alloc(&grouping->arena, graph->tensors, sizeof *tensor), *made = arena_alloc(&grouping->arena, graph->ops, sizeof *made);
-	build.status = build.draft && tensor && made ? draft_describe(build.draft, graph->name, graph->source, graph->extra, &graph->about) : NO_MEMORY;
+	build.status = build.draft && tensor && made ? OK : NO_MEMORY;
 	if (build.status == OK)
 		copy_tensors(grouping, &build, tensor);
 	if (build.status == OK)
 		copy_ops(grouping, &build, tensor, made);
-	if (build.status == OK)
-		grouped = graph_build(build.draft, error);
-	else
-		fail_memory(error);
-	draft_free(build.draft);
-	return grouped;
+	return build_like(&build, graph, error);
 }
 
 struct graph *graph_group_heads(struct graph *graph, const struct rules *rules, struct error *error)

@@ -31,15 +31,11 @@ static void add(struct moving *moving, uint32_t op, bool late)
 		copy(moving, op, late);
 }
 
-static enum status move(struct moving *moving, const bool *late)
+static void move(struct moving *moving, const bool *late)
 {
 	const struct graph *graph = moving->graph;
 	struct build *build = &moving->build;
-	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++) {
-		struct tensor copy = graph->tensor[t];
-		if ((moving->tensor[t] = draft_tensor(build->draft, &copy)) == NONE)
-			build->status = NO_MEMORY;
-	}
+	build_copy_tensors(build, graph, moving->tensor);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		moving->op[op] = NONE;
 	for (int rest = 0; rest < 2; rest++)    /* what nothing waits for comes last */
@@ -47,13 +43,12 @@ static enum status move(struct moving *moving, const bool *late)
 			if (!late[op] || rest)
 				add(moving, op, late[op]);
 	build_copy_control(build, graph, moving->op);
-	return build->status == OK ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : build->status;
 }
 
 struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, struct error *error)
 {
 	struct moving moving = { .graph = graph, .of_update = of_update, .build = { .source = graph, .op = NONE } };
-	struct graph *result = NULL;
+	struct graph *result;
 	bool *late = arena_alloc(&moving.arena, graph->ops, sizeof *late);
 	*moved = 0;
 	for (uint32_t op = 0; late && op < graph->ops; op++) {
@@ -62,16 +57,17 @@ struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, s
 			after_cast |= late[graph->pred.item[i]];
 		*moved += late[op] = graph_widens_gradient(graph, op) && !after_cast;
 	}
-	if (late && *moved == 0)
-		result = graph_retain(graph);
-	moving.build.draft = *moved > 0 ? draft_new() : NULL;
 	moving.tensor = arena_alloc(&moving.arena, graph->tensors, sizeof *moving.tensor);
 	moving.op = arena_alloc(&moving.arena, graph->ops, sizeof *moving.op);
-	if (!result && moving.build.draft && moving.tensor && moving.op && move(&moving, late) == OK)
-		result = graph_build(moving.build.draft, error);
-	else if (!result)
-		fail_memory(error);
-	draft_free(moving.build.draft);
+	if (late && *moved == 0) {
+		result = graph_retain(graph);
+	} else {
+		moving.build.draft = draft_new();
+		moving.build.status = late && moving.build.draft && moving.tensor && moving.op ? OK : NO_MEMORY;
+		if (moving.build.status == OK)
+			move(&moving, late);
+		result = build_like(&moving.build, graph, error);
+	}
 	arena_free(&moving.arena);
 	return result;
 }

@@ -123,7 +123,6 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 	const struct graph *step = replacement->groups->step;
 	struct build build = { .draft = draft_new(), .op = NONE };
 	uint32_t *tensor = arena_alloc(&replacement->arena, step->tensors, sizeof *tensor), *op = arena_alloc(&replacement->arena, step->ops, sizeof *op);
-	struct graph *result = NULL;
 	enum status status = build.draft && tensor && op ? OK : NO_MEMORY;
 	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
 		bool stays = kept_tensor(replacement, t) == t;
@@ -150,14 +149,12 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 	}
 	if (status == OK) {
 		build_copy_control(&build, step, op);
-		status = build.status != OK ? build.status : draft_describe(build.draft, step->name, step->source, step->extra, &step->about);
+		return build_like(&build, step, error);
 	}
-	if (status == OK)
-		result = graph_build(build.draft, error);
-	else if (status != BAD_INPUT)
+	if (status != BAD_INPUT)
 		fail_memory(error);
 	draft_free(build.draft);
-	return result;
+	return NULL;
 }
 
 /* ---- the new update --------------------------------------------------------------------------------------- */

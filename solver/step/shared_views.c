@@ -137,19 +137,13 @@ static struct graph *rewrite(struct sharing *sharing, struct error *error)
 {
 	const struct graph *graph = sharing->graph;
 	struct build build = { .draft = draft_new(), .op = NONE };
-	struct graph *shared = NULL;
 	uint32_t *tensor = arena_alloc(&sharing->arena, graph->tensors, sizeof *tensor), *made = arena_alloc(&sharing->arena, graph->ops, sizeof *made);
-	build.status = build.draft && tensor && made ? draft_describe(build.draft, graph->name, graph->source, graph->extra, &graph->about) : NO_MEMORY;
+	build.status = build.draft && tensor && made ? OK : NO_MEMORY;
 	if (build.status == OK)
 		copy_tensors(sharing, &build, tensor);
 	if (build.status == OK)
 		copy_ops(sharing, &build, tensor, made);
-	if (build.status == OK)
-		shared = graph_build(build.draft, error);
-	else
-		fail_memory(error);
-	draft_free(build.draft);
-	return shared;
+	return build_like(&build, graph, error);
 }
 
 struct graph *graph_share_views(struct graph *graph, const struct rules *rules, struct error *error)

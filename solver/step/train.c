@@ -358,19 +358,10 @@ struct graph *train_forward_part(const struct graph *step, const struct rules *r
 	struct build build = { .draft = draft_new(), .op = NONE };
 	uint32_t *tensor = arena_alloc(&arena, step->tensors, sizeof *tensor), *op = arena_alloc(&arena, step->ops, sizeof *op);
 	bool *wanted = arena_alloc(&arena, step->tensors, sizeof *wanted);
-	struct graph *forward = NULL;
-	enum status status = NO_MEMORY;
-	if (build.draft && tensor && op && wanted) {
+	build.status = build.draft && tensor && op && wanted ? OK : NO_MEMORY;
+	if (build.status == OK)
 		copy_forward(&build, step, rules, tensor, op, wanted);
-		if (build.status == OK)
-			build.status = draft_describe(build.draft, step->name, step->source, step->extra, &step->about);
-		status = build.status;
-	}
-	if (status == OK)
-		forward = graph_build(build.draft, error);
-	else
-		fail(error, status, "out of memory");
-	draft_free(build.draft);
+	struct graph *forward = build_like(&build, step, error);
 	arena_free(&arena);
 	return forward;
 }
