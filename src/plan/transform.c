@@ -245,6 +245,8 @@ static struct graph *run_optimizer(struct job *job)
 	struct graph *graph = optimizer_replace(job->graph, job->stage->rules, &change, job->error);
 	if (graph)
 		note(job->notes, "the weight update was replaced by one made by rules%s", value(job, K_precision) ? "; casts were inserted" : "");
+	if (graph && change.precision == PRECISION_MIXED)
+		note(job->notes, "mixed: fp16, with fp32 parameters that the optimizer keeps and a scaled loss. PyTorch's autocast keeps them in fp32 only, and casts them in each pass: capture the step under it");
 	return graph;
 }
 

@@ -70,7 +70,7 @@ static const char *const word_help[KNOB_COUNT] = {
 	[K_reduce_dtype] = "as the step casts gradients before the update reads them\nthat in which the backward pass makes them\n",
 	[K_train] = "the step as the file has it\nsaves what PyTorch's operators save\nsaves just what derivatives need\n",
 	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less range than bf16\n"
-		"fp32 parameters, computing in bf16\n",
+		"fp16 parameters beside the optimizer's fp32 ones, and a scaled loss; not PyTorch's autocast\n",
 	[K_optimizer] = "as the file has it\nno state\none number of state a parameter\ntwo numbers of state a parameter\nadam with decoupled weight decay: two numbers a parameter\n"
 		"state by rows and columns\none number of state a parameter: squares of gradients, averaged\none number of state a parameter: squares of gradients, added up\n",
 	[K_moments] = "as the file has them\n2 bytes a number, the range of fp32\n",
