@@ -21,10 +21,10 @@
 	X(H100_PCIE, "h100-pcie-80gb", 80, 2000, 51, 51, 756, 756, 1513, 102, 300, 1000, 50, 2000, 544, 24, COMMON, "NVIDIA H100 PCIe product brief (NVLink bridge 600 GB/s both ways); 400 Gb/s per device") \
 	X(H100_80, "h100-80gb", 80, 3350, 66.9, 66.9, 989.4, 989.4, 1978.9, 133.8, 450, 1000, 50, 2000, 544, 32, H100, "NVIDIA H100 data sheet (SXM5, dense; NVLink 900 GB/s both ways); DGX H100: 8 x 400 Gb/s for 8") \
 	X(H100_96, "h100-96gb", 96, 2400, 66.9, 66.9, 989.4, 989.4, 1978.9, 133.8, 450, 1000, 50, 2000, 544, 32, H100_500W, "NVIDIA H100 SXM5 with 96 GB of HBM2e at 2.4 TB/s and a power limit of 500 W, peaks as at 700 W (pytorch/torchtitan, benchmarks of December 2024); 8 x 400 Gb/s for 8") \
-	X(H800_80, "h800-80gb", 80, 3350, 1, 66.9, 989.4, 989.4, 1978.9, 133.8, 200, 1000, 50, 2000, 544, 16, COMMON, "NVIDIA H800 data sheet (SXM5, dense; NVLink 400 GB/s both ways, f64 1 TFLOP/s); 8 x 400 Gb/s for 8") \
+	X(H800_80, "h800-80gb", 80, 3350, 1, 66.9, 989.4, 989.4, 1978.9, 133.8, 200, 1000, 50, 2000, 544, 16, LIKE_H100, "NVIDIA H800 data sheet (SXM5, dense; NVLink 400 GB/s both ways, f64 1 TFLOP/s); 8 x 400 Gb/s for 8") \
 	X(H20_96, "h20-96gb", 96, 4000, 1, 44, 148, 148, 296, 44, 450, 1000, 50, 2000, 544, 32, COMMON, "NVIDIA H20 data sheet (dense; NVLink 900 GB/s both ways); 8 x 400 Gb/s for 8") \
 	X(GB200_186, "gb200-186gb", 186, 8000, 40, 80, 2500, 2500, 5000, 160, 900, 1000, 50, 2000, 544, 32, COMMON, "NVIDIA GB200 NVL72 data sheet, one of 72 (dense; NVLink 1.8 TB/s both ways: set devices_per_node=72); 400 Gb/s per device") \
-	X(H200_141, "h200-141gb", 141, 4800, 66.9, 66.9, 989.4, 989.4, 1978.9, 133.8, 450, 1000, 50, 2000, 544, 32, COMMON, "NVIDIA H200 data sheet (SXM, dense; NVLink 900 GB/s both ways); 8 x 400 Gb/s for 8") \
+	X(H200_141, "h200-141gb", 141, 4800, 66.9, 66.9, 989.4, 989.4, 1978.9, 133.8, 450, 1000, 50, 2000, 544, 32, LIKE_H100, "NVIDIA H200 data sheet (SXM, dense; NVLink 900 GB/s both ways); 8 x 400 Gb/s for 8") \
 	X(B200_180, "b200-180gb", 180, 8000, 37, 75, 2250, 2250, 4500, 150, 900, 8000, 50, 2000, 544, 32, B200, "NVIDIA HGX B200 data sheet (dense; NVLink 1.8 TB/s both ways); DGX B200: 8 x 400 Gb/s for 8; hops within a node as in SimuMax's collectives") \
 	X(A10_24, "a10-24gb", 24, 600, 0.5, 31.2, 125, 125, 0, 31.2, 32, 5000, 12.5, 5000, 544, 2, COMMON, "NVIDIA A10 data sheet (PCIe 4 x16); 100 Gb/s per device") \
 	X(L40S_48, "l40s-48gb", 48, 864, 1.4, 91.6, 362, 362, 733, 91.6, 32, 5000, 12.5, 5000, 544, 2, COMMON, "NVIDIA L40S data sheet (dense; PCIe 4 x16); 100 Gb/s per device") \

@@ -27,13 +27,15 @@ static const struct profile profile_B200 = { { { { 8 * G, 150 }, { 48 * G, 500 }
 	"(MooreThreads/SimuMax, release 1.2)" };
 /* Fitted to steps with 8-bit products and collectives of tensor parallelism that 75 % hide, and to steps without either. The steps don't tell attention, links and
  * eager kernels: attention at 0.85 of large products is what its makers report, eager kernels and links are guesses that the fit held. */
-static const struct profile profile_H100 = { { { { 50 * M, 88 }, { 1 * G, 438 }, { 16 * G, 744 }, { 128 * G, 831 } } }, VECTOR, TRAFFIC,
-	500, 857, 850, 828, 2020, 2800, 858, 2000,
+#define SXM { { { 50 * M, 88 }, { 1 * G, 438 }, { 16 * G, 744 }, { 128 * G, 831 } } }, VECTOR, TRAFFIC, 500, 857, 850, 828, 2020, 2800, 858, 2000
+static const struct profile profile_H100 = { SXM,
 	"ten of NVIDIA's published steps with 8-bit products (NeMo 24.12, Megatron Bridge 25.11) and three of Llama 3 405B in bf16 (arXiv 2407.21783)" };
 /* Fused and eager kernels, 16- and 8-bit products, and shared sequences are told apart; links between nodes are not. */
 static const struct profile profile_H100_500W = { { { { 50 * M, 49 }, { 1 * G, 243 }, { 16 * G, 412 }, { 128 * G, 485 } } }, VECTOR, TRAFFIC,
 	943, 857, 523, 744, 1000, 1750, 791, 2000,
 	"the 18 steps of torchtitan's benchmarks of December 2024 (PyTorch FSDP2; 500 W)" };
+/* The same chip with other memory or links. */
+static const struct profile profile_LIKE_H100 = { SXM, "not fitted: no measurements, as fitted to H100, the same chip" };
 static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, FITTED,
 	"not fitted: no measurements, as fitted to A100" };
 static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 }, { 16 * G, 700 }, { 128 * G, 700 } } },

@@ -36,6 +36,20 @@ Test(devices, presets_are_plausible_and_named_by_the_knob)
 	}
 }
 
+/* An H200 is an H100 with other memory, an H800 one with fewer links: what is reached of the peaks is the H100's, and said to be no fit of theirs. */
+Test(devices, presets_of_the_same_chip_reach_the_same_of_their_peaks)
+{
+	const struct device_preset known = device_preset(DEVICE_H100_80), others[] = { device_preset(DEVICE_H200_141), device_preset(DEVICE_H800_80) };
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		const struct machine *machine = &others[i].machine;
+		for (int p = 0; p < EFFICIENCY_POINTS; p++)
+			cr_expect_eq(machine->matrix.point[p].share, known.machine.matrix.point[p].share, "%s", others[i].name);
+		cr_expect(machine->fused == known.machine.fused && machine->eager == known.machine.eager && machine->attention == known.machine.attention && machine->narrow == known.machine.narrow);
+		cr_expect_neq(machine->memory_rate * 2 + machine->near.rate, known.machine.memory_rate * 2 + known.machine.near.rate, "%s", others[i].name);
+		cr_expect(strncmp(others[i].efficiency_source, "not fitted", 10) == 0);
+	}
+}
+
 Test(devices, a_preset_has_a_reserve_and_a_cap_that_is_set_has_none)
 {
 	for (int i = DEVICE_NONE; i < DEVICE_COUNT; i++) {
