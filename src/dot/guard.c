@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -76,27 +77,24 @@ static void *run_guarded(void *context)
 {
 	struct started *started = context;
 	sigaltstack(&(stack_t){ .ss_sp = started->stack, .ss_size = STACK }, NULL);
-	void *result = started->run(started->argument);
-	sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, NULL);
-	free(started);
-	return result;
+	return started->run(started->argument);
 }
 
 /* In the place of the C library's, for threads that Pango starts: where memory ends in one, GLib calls itself without end, and only a handler with a
- * stack of its own can say so. */
+ * stack of its own can say so. That stays, also when the thread has returned: what libraries do for its end comes after that. They start one or two. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
 	typedef int create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	create *real;
 	*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-	struct started *started = real ? malloc(sizeof *started) : NULL;
-	if (!started)
+	struct started *started = real ? mmap(NULL, sizeof *started, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+	if (started == MAP_FAILED)
 		return EAGAIN;
 	started->run = run;
 	started->argument = argument;
 	int code = real(thread, attributes, run_guarded, started);
 	if (code != 0)
-		free(started);
+		munmap(started, sizeof *started);
 	return code;
 }
 #endif
