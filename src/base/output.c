@@ -25,7 +25,7 @@ static atomic_int started[SLOTS];
 
 /* ---- signals ------------------------------------------------------------------------------------------------- */
 
-void output_end_by_signal(int number)
+void output_take_away(void)
 {
 	for (int i = 0; i < SLOTS; i++)
 		if (atomic_load(&unfinished[i].set))
@@ -33,6 +33,11 @@ void output_end_by_signal(int number)
 	for (int i = 0; i < SLOTS; i++)
 		if (atomic_load(&started[i]) > 0)
 			kill(-atomic_load(&started[i]), SIGKILL);
+}
+
+void output_end_by_signal(int number)
+{
+	output_take_away();
 	signal(number, SIG_DFL);
 	raise(number);   /* where it is blocked, as in a handler of it, it comes at its end */
 }

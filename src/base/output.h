@@ -36,7 +36,8 @@ void output_prepare(void);
 void output_end_with_us(pid_t group);
 void output_outlived(pid_t group);
 
-/* Takes unfinished files and such groups away and ends the program by this signal. May be called by handlers of signals. */
+/* Takes unfinished files and such groups away, before _exit(); and ends the program by this signal. May be called by handlers of signals. */
+void output_take_away(void);
 void output_end_by_signal(int number);
 
 /* path NULL or "-": standard output. replace: a file that is there may be replaced, else that is BAD_INPUT. LIMIT: it can't be written, error says

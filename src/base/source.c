@@ -110,6 +110,14 @@ const char *input_peek(const struct input *input, size_t *size)
 	return input->peek;
 }
 
+bool input_begins_json(const struct input *input)
+{
+	size_t blank = 0;
+	while (blank < input->have && memchr(" \t\r\n", input->peek[blank], 4))
+		blank++;
+	return blank < input->have && (input->peek[blank] == '{' || input->peek[blank] == '[');
+}
+
 static ssize_t read_text(void *context, void *buffer, size_t size, struct error *error)
 {
 	(void)error;

@@ -31,9 +31,11 @@ enum status shard_problem_open(const char *path, struct shard_problem *problem, 
 	struct input *input = input_open(path, error);
 	if (!input)
 		return error->status;
-	char *text = input_all(input, INPUT_MOST, &size, error);
+	bool begins = input_begins_json(input);
+	const char *begin = input_peek(input, &size);
+	char *text = begins ? input_all(input, INPUT_MOST, &size, error) : NULL;
+	enum status status = text || !begins ? problem_json_read(text ? text : begin, size, problem, error) : error->status;
 	input_close(input);
-	enum status status = text ? problem_json_read(text, size, problem, error) : error->status;
 	mem_free(text);
 	return status;
 }

@@ -202,21 +202,11 @@ enum status samples_read(struct samples *samples, const char *text, size_t size,
 	return status;
 }
 
-/* Before gigabytes are read: does it begin as a trace does? Of a file of another kind, or of a device that never ends, a few bytes say enough. */
-static bool begins_as_trace(const struct input *input)
-{
-	size_t size, blank = 0;
-	const char *text = input_peek(input, &size);
-	while (blank < size && memchr(" \t\r\n", text[blank], 4))
-		blank++;
-	return blank < size && (text[blank] == '{' || text[blank] == '[');
-}
-
 enum status samples_open(struct samples *samples, const char *path, const struct rules *rules, uint32_t devices_per_node, struct error *error)
 {
 	size_t size = 0;
 	struct input *input = input_open(path, error);
-	bool begins = input && begins_as_trace(input);
+	bool begins = input && input_begins_json(input);
 	if (input && !begins) {
 		fail(error, BAD_INPUT, "not a trace of torch.profiler: expected an object with traceEvents");
 		error->line = 1;

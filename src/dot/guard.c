@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "guard.h"
+#include "src/base/output.h"
 
 #ifndef __has_feature
 #define __has_feature(feature) 0   /* gcc, which has macros for them; clang has none */
@@ -39,6 +40,7 @@ _Noreturn void guard_end(int status, const char *text)
 	say(": ");
 	say(text);
 	say("\n");
+	output_take_away();
 	_exit(status);
 }
 

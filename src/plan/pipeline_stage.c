@@ -1,6 +1,7 @@
 /* pipeline_stage.c: cuts a device's graph into pipeline ranks and times them. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "src/scenario/own_device.h"
 #include "pipeline_fit.h"
@@ -66,13 +67,17 @@ static const char *schedule_path(const struct scenario *scenario)
 	return "";
 }
 
-/* A file's content: it may change while plans of it are kept. */
+/* A file's content: it may change while plans of it are kept. A pipe can be read once alone, by the stage: its name stands for it. */
 static void add_file(struct key *key, const char *path)
 {
-	FILE *file = fopen(path, "rb");
-	uint64_t hash = 1;
+	struct stat state;
+	bool regular = stat(path, &state) == 0 && S_ISREG(state.st_mode);
+	FILE *file = regular ? fopen(path, "rb") : NULL;
+	uint64_t hash = regular;
 	for (int c; file && (c = getc(file)) != EOF;)
 		hash = hash_join(hash, (uint64_t)c);
+	for (const char *at = path; !regular && *at; at++)
+		hash = hash_join(hash, (uint64_t)*at);
 	if (file)
 		fclose(file);
 	key_add(key, hash);
