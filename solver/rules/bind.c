@@ -10,7 +10,6 @@
 #include "form.h"
 
 #define TENSORS_MAX 250
-#define NO_SLOT UINT8_MAX
 
 struct matcher {
 	const struct form *form;

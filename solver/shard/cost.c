@@ -186,7 +186,6 @@ static void pay(struct sharding_sum *sum, const struct reshard *reshard, enum hi
 	struct sharding_cost *cost = sum->cost;
 	for (uint32_t i = 0; i < reshard->moves; i++) {
 		const struct reshard_move *step = &reshard->move[i];
-		cost->axis_time[step->axis] += step->time;
 		cost->axis_bytes[step->axis] += collective_bytes(&sum->mesh.axis[step->axis], step->collective, step->bytes);
 	}
 	int64_t time = share(sum, reshard, for_update);

@@ -9,7 +9,7 @@ struct sharding_cost {
 	int64_t total;               /* picoseconds of a microbatch: computation, and communication that computation doesn't hide */
 	int64_t compute;
 	int64_t communication;       /* of total */
-	int64_t axis_time[MESH_AXES], axis_bytes[MESH_AXES];   /* communication by axis: all of it; bytes that each device sends */
+	int64_t axis_bytes[MESH_AXES];   /* communication by axis: what each device sends */
 	int64_t usage;               /* bytes that a device keeps: persistent, saved for the backward pass, gradients for the update */
 	int64_t kept, saved, gradients;
 	int64_t ties;                /* picoseconds: between equal times less memory wins, see sharding_tie() */

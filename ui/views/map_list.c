@@ -23,12 +23,12 @@ struct walk {
 	const struct model *model;
 	uint32_t position, next;   /* next: of by_offset, behind the one to look at */
 	int64_t low;               /* all above it has been told */
-	bool persistent_hidden, hole_told;
+	bool persistent_hidden;
 };
 
 static struct walk walk_of(const struct model *model, bool persistent_hidden)
 {
-	return (struct walk){ model, model_position(model), model->index->present, plan_arena(model->plan), persistent_hidden, false };
+	return (struct walk){ model, model_position(model), model->index->present, plan_arena(model->plan), persistent_hidden };
 }
 
 static bool next_row(struct walk *walk, struct stack_row *row)

@@ -21,7 +21,6 @@ struct pickle_value {
 	uint32_t memo;        /* of the pickle machine */
 	int64_t number;       /* a number; the word's index; the visitor's own, 0 in a new dict or list */
 };
-#define PICKLE_KEPT_MOST (UINT32_C(1) << 28)
 #define PICKLE_TEXT_MOST 4096
 
 /* The visitor sees each dict and list when its members come, what is inside first. Anything but OK ends the walk. */

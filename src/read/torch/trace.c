@@ -293,7 +293,6 @@ static enum status add_kernel(struct reading *reading, const json_t *event)
 	const json_t *arguments = json_object_get(event, "args");
 	double seconds = fmax(0, number_of(event, "dur")) * 1e-6;
 	reading->trace->kernels++;
-	reading->trace->kernel_seconds += seconds;
 	if (json_is_string(json_object_get(arguments, "Collective name")))
 		return take_message(reading, event, arguments);
 	if (!mem_reserve(&reading->kernel, &reading->kernel_room, (size_t)reading->kernels + 1, sizeof *reading->kernel))

@@ -41,7 +41,7 @@ struct trace {
 	struct trace_collective *collective;
 	uint32_t ops, collectives;
 	uint32_t kernels, unowned;       /* unowned: of no op in the trace */
-	double kernel_seconds, unowned_seconds;
+	double unowned_seconds;
 	bool shapes;                     /* any op has shapes */
 	char device[100];                /* of the GPU: "NVIDIA H100 80GB HBM3"; "" where there is none */
 	int64_t device_memory;           /* bytes; 0: not said */
