@@ -96,7 +96,7 @@ struct graph *graph_without_inplace(const struct graph *graph, struct error *err
 	if (status == OK)
 		result = graph_build(draft, error);
 	else
-		fail(error, status, "out of memory");
+		fail_memory(error);
 	draft_free(draft);
 	mem_free(root);
 	return result;

@@ -200,7 +200,7 @@ enum status problem_of_graph(const struct graph *graph, const struct memory_rule
 	if (status == OK)
 		status = fill_program(graph, problem, error);
 	if (status == NO_MEMORY)
-		fail(error, status, "out of memory");
+		fail_memory(error);
 	if (status != OK)
 		problem_free(problem);
 	return status;

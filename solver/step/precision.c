@@ -138,6 +138,7 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 	return copy;
 }
 
+/* What fails while the step is written stands in build->status. */
 static enum status convert(struct conversion *conversion, struct error *error)
 {
 	const struct graph *graph = conversion->graph;
@@ -158,9 +159,7 @@ static enum status convert(struct conversion *conversion, struct error *error)
 			: build_copy_op(build, graph, op, conversion->tensor);
 	build_finish(build);
 	build_copy_control(build, graph, conversion->op);
-	if (build->status == OK)
-		build->status = draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about);
-	return build->status == OK ? OK : fail(error, build->status, "out of memory");
+	return OK;
 }
 
 struct graph *precision_apply(const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error)
@@ -170,8 +169,11 @@ struct graph *precision_apply(const struct graph *graph, const struct rules *rul
 	};
 	struct conversion conversion = { .graph = graph, .rules = rules, .precision = precision, .dtype = formats[precision],
 		.build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };
-	struct graph *result = error_set(error, convert(&conversion, error)) == OK ? graph_build(conversion.build.draft, error) : NULL;
-	draft_free(conversion.build.draft);
+	struct graph *result = NULL;
+	if (error_set(error, convert(&conversion, error)) == OK)
+		result = build_like(&conversion.build, graph, error);
+	else
+		draft_free(conversion.build.draft);
 	arena_free(&conversion.arena);
 	return result;
 }

@@ -522,7 +522,7 @@ enum status config_search(const struct config_request *request, struct control *
 	if (status == OK && list->entries == 0)
 		status = no_configuration(&searching);
 	if (status == NO_MEMORY)
-		fail(error, status, "out of memory");
+		fail_memory(error);
 	if (status != OK)
 		config_list_free(list);
 	return status;

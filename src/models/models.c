@@ -140,7 +140,7 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 		if (status == BAD_INPUT)
 			fail(error, BAD_INPUT, "a tensor of this model is larger than 2^60 bytes");
 		else if (status != OK)
-			fail(error, status, "out of memory");
+			fail_memory(error);
 	}
 	if (error_set(error, status) == OK)
 		graph = graph_build(model.build.draft, error);

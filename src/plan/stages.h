@@ -23,8 +23,8 @@ struct plan_wish {
 	bool alone;                 /* offload=on: recomputation sends nothing to the host by itself */
 	bool least;                 /* auto, where nothing else fits the cap: what minred finds */
 	enum { RIVALS_SOUGHT, RIVALS_NONE, RIVALS_ALONE } rivals;   /* auto: beside what the search finds others to plan; just that; an expert's and others, without the search */
-	uint32_t rival;             /* 0: what the strategy finds; else, from 1, one of the rivals of: */
-	const struct sharded *first; /* also what earlier searches have shown; may be NULL */
+	const struct sharded *first; /* what earlier searches have shown; may be NULL */
+	uint32_t rival;             /* 0: what the strategy finds; else one of first's rivals, counted from 1 */
 	const struct sharding *told; /* auto: this one of first's graph, which moves have led to; else NULL */
 };
 
