@@ -113,9 +113,9 @@ Test(models, the_loss_may_stay_eager_where_layers_are_compiled)
 	for (int fused = 0; fused <= 1; fused++) {
 		struct model_config config = layers;
 		config.fused = fused;
-		struct graph *plain = step_of("llama", &config, &mixed);
+		struct graph *plain = step_of_config("llama", config, mixed);
 		config.eager_loss = true;
-		struct graph *eager = step_of("llama", &config, &mixed);
+		struct graph *eager = step_of_config("llama", config, mixed);
 		int64_t logits = INT64_C(2) * 256 * 8192 * 4;
 		cr_expect_eq(ops_of(eager, "tidemark.swiglu"), fused ? 2 : 0);
 		cr_expect_eq(ops_of(eager, "aten._log_softmax.default"), 1);
