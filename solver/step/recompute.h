@@ -14,7 +14,7 @@
 	X(AUTO, "auto", "the least time that was found for the memory cap") \
 	X(SQRT, "sqrt", "groups of layers run again, the square root of their number (Chen et al. 2016)") \
 	X(LAYERS, "layers:2", "groups of so many layers run again from what crosses into them") \
-	X(OPS, "ops", "ops of given types run again: recompute=ops:aten.gelu+aten.native_layer_norm") \
+	X(OPS, "ops", "ops of given types or modules run again: recompute=ops:aten.gelu+aten.native_layer_norm, ops:core_attn+mlp+layernorm (Megatron's)") \
 	X(KNAPSACK, "knapsack:50%", "PyTorch's activation_memory_budget: a share of the saved bytes, by its partitioner")
 #define X(id, name, help) RECOMPUTE_##id,
 enum recompute { RECOMPUTES(X) RECOMPUTE_COUNT };

@@ -6,11 +6,41 @@
 #include "src/scenario/scenario.h"
 #include "strategy_stage.h"
 
-static void mark_types(const struct graph *graph, const struct recompute_options *options, bool *again)
+/* What is in modules of that name runs again, but for what other modules read of it: as a checkpoint around each of them. outside [storages] is the caller's room. */
+static void mark_modules(const struct graph *graph, const char *name, bool *outside, bool *again)
 {
+	memset(outside, 0, graph->storages * sizeof *outside);
 	for (uint32_t op = 0; op < graph->ops; op++)
-		for (uint32_t i = 0; i < options->types; i++)
-			again[op] |= type_is_named(graph->op[op].type, options->type[i]);
+		if (graph->op[op].phase == PHASE_FORWARD && !module_is_named(graph->op[op].module, name))
+			FOR_ROW(i, &graph->reads, op)
+				outside[graph->tensor[graph->reads.item[i]].storage] = true;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool inside = graph->op[op].phase == PHASE_FORWARD && module_is_named(graph->op[op].module, name);
+		FOR_ROW(i, &graph->writes, op)
+			inside &= !outside[graph->tensor[graph->writes.item[i]].storage];
+		again[op] |= inside;
+	}
+}
+
+/* keep [storages]: all but what named types, modules and groups of Megatron's make. */
+static enum status keep_but_named(const struct fit_step *step, const struct activations *activations, const struct recompute_options *options, bool *keep)
+{
+	const struct graph *graph = step->graph;
+	bool *again = mem_alloc(step->ops, sizeof *again), *outside = mem_alloc(graph->storages, sizeof *outside), scores = false;
+	enum status status = again && outside ? OK : NO_MEMORY;
+	for (uint32_t i = 0; i < options->types && status == OK; i++) {
+		scores |= strcmp(options->type[i], RERUN_ATTENTION) == 0;
+		for (uint32_t op = 0; op < graph->ops; op++)
+			again[op] |= op_is_named(&graph->op[op], options->type[i]);
+		mark_modules(graph, options->type[i], outside, again);
+	}
+	if (status == OK)
+		fit_keep_but(step, again, keep);
+	for (uint32_t s = 0; s < step->storages && status == OK && scores; s++)
+		keep[s] &= !activations->attention[s];
+	mem_free(outside);
+	mem_free(again);
+	return status;
 }
 
 /* What a strategy after RECOMPUTE_AUTO keeps of a step: keep [storages]. */
@@ -21,13 +51,7 @@ static enum status strategy_keep(struct stage_context *stage, const struct fit_s
 	if (options->mode == RECOMPUTE_KNAPSACK) {
 		status = fit_keep_knapsack(step, activations, stage->rules, &options->number, 1, stage->control, keep);
 	} else if (options->mode == RECOMPUTE_OPS) {
-		bool *again = mem_alloc(step->ops, sizeof *again);
-		if (again) {
-			mark_types(step->graph, options, again);
-			fit_keep_but(step, again, keep);
-		}
-		status = again ? OK : NO_MEMORY;
-		mem_free(again);
+		status = keep_but_named(step, activations, options, keep);
 	} else {
 		bool root = options->mode == RECOMPUTE_SQRT;
 		fit_keep_groups(step, activations, root ? fit_root_of_layers(activations) : (uint32_t)options->number, keep);

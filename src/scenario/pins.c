@@ -41,7 +41,8 @@ static const char *plain_name(const char *type, size_t *length)
 	return name;
 }
 
-bool type_is_named(const char *type, const char *name)
+/* Whether an op's type is meant by that name of a type: whole, or without overload, the mark of ops in place, or what comes before the name. */
+static bool type_is_named(const char *type, const char *name)
 {
 	const char *dot = strchr(type, '.');
 	size_t length, wanted = strlen(name), front = dot ? (size_t)(dot + 1 - type) : 0;
@@ -53,15 +54,51 @@ bool type_is_named(const char *type, const char *name)
 	return strncmp(type, name, wanted) == 0;
 }
 
+/* The parts of a path one after the other: *at begins with NULL; its length is returned, 0 at the end. */
+static size_t next_part(const char *module, const char **at)
+{
+	*at = !*at ? module : *at + strcspn(*at, ".");
+	*at += **at == '.';
+	return strcspn(*at, ".");
+}
+
+bool module_is_named(const char *module, const char *name)
+{
+	const char *part = NULL;
+	for (size_t length; module && (length = next_part(module, &part)) > 0;)
+		if (strlen(name) == length && strncmp(part, name, length) == 0)
+			return true;
+	return false;
+}
+
+static bool normalizes(const struct op *op)
+{
+	const char *part = NULL;
+	bool named = false;
+	for (size_t length; op->module && !named && (length = next_part(op->module, &part)) > 0;) {
+		char word[64];
+		snprintf(word, sizeof word, "%.*s", (int)length, part);
+		named = strstr(word, "norm") || strncmp(word, "ln_", 3) == 0;
+	}
+	return named && op->phase == PHASE_FORWARD;
+}
+
+bool op_is_named(const struct op *op, const char *name)
+{
+	return type_is_named(op->type, name) || (strcmp(name, RERUN_NORMS) == 0 && normalizes(op));
+}
+
 static enum status check_type(const struct graph *graph, const char *name, struct error *error)
 {
 	struct nearest nearest = { .wanted = name };
-	for (uint32_t op = 0; op < graph->ops; op++)
-		if (type_is_named(graph->op[op].type, name))
-			return OK;
+	bool known = strcmp(name, RERUN_ATTENTION) == 0;
+	for (uint32_t op = 0; op < graph->ops && !known; op++)
+		known = op_is_named(&graph->op[op], name) || module_is_named(graph->op[op].module, name);
+	if (known)
+		return OK;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		nearest_consider(&nearest, graph->op[op].type);
-	return unknown("type of ops", name, &nearest, error);
+	return unknown("type of ops or module", name, &nearest, error);
 }
 
 enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error)

@@ -68,8 +68,13 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 void scenario_drop_figures(struct scenario *scenario);
 /* Removes pin number n (from 1, as the list shows them). */
 enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *error);
-/* Whether an op's type is meant by that name of a type: whole, or without overload, the mark of ops in place, or what comes before the name. */
-bool type_is_named(const char *type, const char *name);
+/* What recompute=ops names beside types of ops: a part of a module's path ("mlp"), and two words of Megatron's: norms with what they give, and scores of attention. */
+#define RERUN_ATTENTION "core_attn"
+#define RERUN_NORMS "layernorm"
+bool module_is_named(const char *module, const char *name);
+/* By its type: whole, or without overload, the mark of ops in place, or what comes before the name; or as a norm where these are named: in a module that is called so ("input_layernorm",
+ * "ln_1"). */
+bool op_is_named(const struct op *op, const char *name);
 /* The pin's words, as scenario_pin() reads them. Returns text. */
 char *pin_text(const struct pin *pin, char *text, size_t size);
 

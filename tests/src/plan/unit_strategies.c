@@ -63,6 +63,42 @@ Test(strategies, named_types_run_again)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* Megatron's lists of modules: a module runs again but for what leaves it, norms with what they give, scores of attention as with selective, beside states of dropout. */
+Test(strategies, named_modules_run_again)
+{
+	static const char *const names[] = { "mlp", "layernorm", "core_attn", "layernorm+mlp", "attn" };
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = fit_model("gpt", 2);
+	struct plan *none = plan_of_program(&planner, graph, "recompute=none"), *selective = plan_of_program(&planner, graph, "recompute=selective");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		char text[60];
+		struct error error = { 0 };
+		snprintf(text, sizeof text, "recompute=ops:%s", names[i]);
+		struct plan *plan = plan_of_program(&planner, graph, text);
+		uint32_t again = 0;
+		for (uint32_t op = 0; op < plan->graph->ops; op++) {
+			const struct op *record = &plan->graph->op[op];
+			bool mlp = strstr(record->module, "mlp"), norm = strstr(record->module, "ln_") && strstr(record->type, "layer_norm");
+			again += record->recomputed;
+			if (record->recomputed && !strstr(record->type, "view"))
+				cr_expect(i == 0 ? mlp : i == 1 ? norm : i == 3 ? mlp || norm : true, "%s: %s in %s", names[i], record->name, record->module);
+		}
+		cr_expect_gt(again, 0, "%s", names[i]);
+		cr_expect_lt(plan_peak(plan), plan_peak(none), "%s", names[i]);
+		cr_expect(i != 2 || llabs(plan_peak(plan) - plan_peak(selective)) < 256, "%ld, %ld", (long)plan_peak(plan), (long)plan_peak(selective));
+		char *file = plan_text(plan);
+		cr_expect_eq(check_plan_text(graph, file, &error), OK, "%s: %s", names[i], error.text);
+		free(file);
+		plan_release(plan);
+	}
+	cr_expect(module_is_named("h.3.mlp.fc", "mlp") && module_is_named("mlp", "mlp") && !module_is_named("h.3.mlp2", "mlp") && !module_is_named("", "mlp") && !module_is_named("h.3", "h.3"));
+	plan_release(none);
+	plan_release(selective);
+	graph_release(graph);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* ---- the partitioner's cut against all sets -------------------------------------------------------------------------- */
 
 /* The node's weight, written anew from what partitioners.py says. */
