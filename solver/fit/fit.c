@@ -203,7 +203,7 @@ static enum status order_states(struct solving *solving, const uint8_t *state, c
 		status = solving->options->orderer(solving->options->context, graph, ceiling, solving->control, order, &peak);
 	solving->gained = status == OK && played - peak > solving->gained ? played - peak : solving->gained;
 	solving->candidates++;
-	if (status == OK && peak <= solving->cap && extra < solving->plan->extra) {
+	if (status == OK && peak <= solving->cap && extra < solving->plan->extra && !solving->options->played) {
 		take(solving, state, along, extra, peak);
 		solving->best = 0;
 	}
@@ -447,6 +447,8 @@ static enum status search_all(struct solving *solving)
 		search->status = prove_impossible(solving);
 	if (solving->plan->impossible && !solving->options->lowest)
 		return search->status;
+	if (solving->options->coarse)
+		return search->status;
 	bool foreign = solving->plan->extra == INT64_MAX;
 	search_orders(solving);
 	if (is_hopeless(solving))
@@ -467,7 +469,7 @@ static enum status search_all(struct solving *solving)
 	if (search->status == OK && !is_done(solving))
 		anneal(solving);
 	begin_part(solving, 1);
-	if (search->status == OK && solving->options->orderer)
+	if (search->status == OK && solving->options->orderer && !solving->options->played)
 		search->status = order_starts(solving);
 	for (int round = 0; round < 3 && small && search->status == OK && solving->options->orderer && !is_done(solving); round++) {
 		int64_t extra = solving->plan->extra;
@@ -529,7 +531,7 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	plan->impossible = status == INFEASIBLE;
 	status = status == INFEASIBLE ? OK : status;
 	status = status == OK ? search_all(&solving) : status;
-	if (status == OK && !plan->impossible && plan->extra > plan->bound)
+	if (status == OK && !plan->impossible && plan->extra > plan->bound && !options->coarse)
 		status = try_exactly(&solving);
 	if (status == OK && plan->extra == INT64_MAX && solver->shown_score < HUGE_VAL && !options->lowest)
 		take(&solving, solver->shown, solver->shown_order, INT64_MAX, solver->shown_peak);
@@ -556,7 +558,7 @@ static enum status consider_along(struct solving *solving, const uint8_t *state,
 	if (status != OK || !replay->valid || replay->extra >= plan->extra || replay->extra < plan->bound)
 		return status;
 	if (replay->peak > solving->cap)
-		return solving->options->orderer && in_reach(solving) && may_fit(solving, state) ? order_states(solving, state, solver->base[number].order, solving->cap, &added) : OK;
+		return solving->options->orderer && !solving->options->played && in_reach(solving) && may_fit(solving, state) ? order_states(solving, state, solver->base[number].order, solving->cap, &added) : OK;
 	take(solving, state, solver->base[number].order, replay->extra, replay->peak);
 	solving->best = number;
 	return OK;

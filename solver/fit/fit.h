@@ -44,9 +44,11 @@ typedef enum status fit_orderer(void *context, struct graph *graph, int64_t ceil
 struct fit_options {
 	fit_orderer *orderer;      /* NULL: only the engine's own orders */
 	void *context;
+	bool played;               /* what fits in an orderer's order alone is no plan: the step will run in the order that it is given in, or its copies' windows are along that */
 	const uint8_t *start;      /* [starts * storages] states to begin with, of simple strategies */
 	uint32_t starts;
 	uint64_t ticks;            /* effort for a cap; 0: FIT_EFFORT_DEFAULT */
+	bool coarse;               /* the cuts along the own orders alone, for a first look */
 	bool lowest;               /* where nothing fits the cap, the least memory is searched for all the same */
 	/* Of fit_curve() alone. */
 	const uint8_t *candidate;  /* [candidates * storages] for fit_consider() at every cap */

@@ -7,6 +7,7 @@
 
 #define FIT_ROUNDS 4
 #define REFINE_ROUNDS 8     /* of recomputation: more where the layout's part was a bad guess */
+#define HOST_ROUNDS 3      /* where storages may wait in the host: each takes long, and recomputation alone is tried with all of them */
 #define FINE 200            /* limits are told apart by so small a part of the cap */
 #define NEAR 64             /* a plan that uses the cap but for so small a part of it */
 #define KEPT 20             /* heuristics' plan that is above the cap by more has no chance */
@@ -123,6 +124,7 @@ static bool is_better(const struct plan *a, const struct plan *b, int64_t budget
 /* recompute=auto: the largest limit found whose plan keeps the cap. */
 static struct plan *refine(const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
 {
+	int rounds = planning->scenario->value[K_offload] && !alone ? HOST_ROUNDS : REFINE_ROUNDS;
 	struct halving halving = { .budget = scenario_budget(planning->scenario) };
 	struct plan *best = plan_retain(first);
 	int64_t peak = first->transformed->fit_peak;
@@ -132,7 +134,7 @@ static struct plan *refine(const struct planning *planning, struct plan *first, 
 		return best;
 	}
 	struct plan *last = plan_retain(first);
-	for (int round = 0; round < REFINE_ROUNDS && !last->limited; round++) {
+	for (int round = 0; round < rounds && !last->limited; round++) {
 		int64_t limit = next_limit(&halving, first, last, round);
 		struct plan_wish wish = { .margin = halving.budget - limit, .alone = alone };
 		struct plan *next = limit < 0 ? NULL : plan_once(planning, &wish, quick);
@@ -190,15 +192,17 @@ static struct plan *try_keeping(const struct planning *planning, struct plan *pl
 	return better ? kept : plan;
 }
 
-/* offload=on where storages went to the host, and recomputation without it may take less time than the plan does, which waits for copies longer than was counted with
- * when the two were compared: that, planned as well. Takes the plan over. */
+/* offload=on: recomputation without the host, planned as well, where it may take less time: choices under the same cap were compared, but this plan may wait for copies
+ * longer than was counted, or leave a part of the cap to the layout that another wouldn't. Takes the plan over. */
 static struct plan *try_alone(const struct planning *planning, struct plan *plan, bool quick, uint32_t *compared)
 {
-	int64_t budget = scenario_budget(planning->scenario);
+	int64_t budget = scenario_budget(planning->scenario), extra = plan_extra_time(plan);
 	const struct fitted *fitted = plan->transformed->fitted;
 	struct plan_wish wish = { .alone = true };
-	if (quick || plan->limited || planning->error->status != OK || !fitted || fitted->away == 0 || plan->transformed->pipelined
-	    || (plan_needs(plan) <= budget && (plan_extra_time(plan) <= fitted->extra || plan_extra_time(plan) <= fitted->alone)))
+	if (quick || plan->limited || planning->error->status != OK || !fitted || plan->transformed->pipelined || !planning->scenario->value[K_offload])
+		return plan;
+	bool whole = plan->fit_margin <= 0, least = extra == 0 || (whole && (extra <= fitted->extra || (fitted->away > 0 && extra <= fitted->alone)));
+	if (fitted->impossible ? whole : plan_needs(plan) <= budget && least)
 		return plan;
 	struct plan *first = plan_once(planning, &wish, false), *alone = first ? refine(planning, first, true, false, compared) : NULL;
 	bool better = alone && is_better(alone, plan, budget);

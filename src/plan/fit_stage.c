@@ -10,6 +10,8 @@
 #include "src/scenario/own_device.h"
 
 #define AGAIN 2            /* tries of windows for copies to the host */
+#define AFTER 7            /* halvings of what the host may take off the cap: looks, */
+#define AFTER_WHOLE 3      /* and steps of the last one's width between the choices that are then searched for in full */
 #define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along: at most, */
 #define ORDER_OP_TICKS UINT64_C(5000)       /* and for each op */
 
@@ -151,22 +153,34 @@ static enum status consider_published(struct stage_context *stage, struct fit_so
 	return status;
 }
 
-/* Whether the step itself is the plan: nothing runs again, and either its own order keeps the cap or another one is sought anyway. */
+static bool has_copies(const struct graph *graph)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (graph->op[op].added == ADDED_OFFLOAD)
+			return true;
+	return false;
+}
+
+/* Whether the step itself is the plan: nothing runs again, and either its own order keeps the cap or another one is sought anyway, where
+ * that costs no time: windows of copies are along the order that was found. */
 static bool keeps_all(struct fit_solver *solver, const struct fit_plan *plan, const struct scenario *scenario, int64_t cap)
 {
 	int64_t order = scenario->value[K_order];
 	for (uint32_t s = 0; s < solver->step.storages; s++)
 		if (solver->step.droppable[s] && plan->state[s] != FIT_KEEP)
 			return false;
-	return plan->extra == 0 && (order == ORDER_BEST || order == ORDER_FAST || (fit_play(&solver->replay, &solver->base[1], plan->state) == OK && solver->replay.peak <= cap));
+	return plan->extra == 0 && (((order == ORDER_BEST || order == ORDER_FAST) && !has_copies(solver->step.graph)) || (fit_play(&solver->replay, &solver->base[1], plan->state) == OK && solver->replay.peak <= cap));
 }
 
+enum effort { EFFORT_ALL, EFFORT_UNPUBLISHED, EFFORT_LOOK };    /* published strategies as candidates; not; the cuts alone */
+
 static struct graph *solve(struct stage_context *stage, const struct scenario *scenario, const struct activations *activations, int64_t cap,
-	struct fitted *fitted, struct error *error)
+	enum effort effort, struct fitted *fitted, struct error *error)
 {
 	struct ordering ordering = { scenario };
 	/* A cap less a margin is a guess at what the layout adds: what doesn't fit it may fit the cap. */
-	struct fit_options options = { .orderer = order_step, .context = &ordering, .lowest = cap < scenario_budget(scenario) };
+	struct fit_options options = { .orderer = order_step, .context = &ordering, .played = scenario->value[K_order] == ORDER_PROGRAM || has_copies(fitted->step), .coarse = effort == EFFORT_LOOK,
+		.lowest = cap < scenario_budget(scenario) };
 	struct fit_solver solver;
 	struct fit_plan plan = { 0 };
 	struct graph *graph = NULL;
@@ -176,7 +190,7 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 		status = fit_baselines(&solver.step, activations, &start, &options.starts);
 	options.start = start;
 	status = status == OK ? fit_solve(&solver, cap, &options, stage->control, &plan) : status;
-	if (status == OK && !plan.proved && !plan.impossible)
+	if (status == OK && !plan.proved && !plan.impossible && effort == EFFORT_ALL)
 		status = consider_published(stage, &solver, activations, cap, &options, &plan);
 	if (status == OK && keeps_all(&solver, &plan, scenario, cap))
 		graph = graph_retain(fitted->step);
@@ -281,7 +295,7 @@ static enum status try_away(struct both *both, struct graph *away)
 	struct graph *graph = NULL;
 	struct fitted *sub = fitted_of_pinned(both->stage, away, fitted->step, both->scenario, both->sharded, both->options, both->error);
 	if (sub && activations_find(away, both->stage->rules, &activations, both->error) == OK)
-		graph = solve(both->stage, both->scenario, &activations, both->cap, sub, both->error);
+		graph = solve(both->stage, both->scenario, &activations, both->cap, EFFORT_ALL, sub, both->error);
 	activations_free(&activations);
 	struct fitted before = *fitted;
 	enum status status = !graph ? both->error->status : error_set(both->error, note_away(both->stage, both->scenario, both->sharded, graph, fitted));
@@ -300,6 +314,56 @@ static enum status try_away(struct both *both, struct graph *away)
 	}
 	graph_release(graph);
 	fitted_release(sub);
+	return status;
+}
+
+static bool is_close(const struct fitted *fitted, int64_t cap)
+{
+	return fitted->replayed <= cap && fitted->extra - fitted->bound <= fitted->total / 2000;
+}
+
+/* Recomputation of the step under so much larger a cap, then what the host takes off it. */
+static enum status try_after(struct both *both, int64_t more, enum effort effort, bool *fits)
+{
+	struct fitted *fitted = both->fitted, *sub = fitted_of_pinned(both->stage, fitted->step, fitted->step, both->scenario, both->sharded, both->options, both->error);
+	struct graph *graph = sub ? solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error) : NULL;
+	struct graph *away = NULL;
+	enum status status = graph ? OK : both->error->status;
+	*fits = graph && (sub->replayed > both->cap + more || (fitted->replayed <= both->cap && sub->extra >= fitted->extra));    /* no use: less may run again */
+	if (status == OK && !*fits) {
+		away = offload_after(both->stage, both->scenario, both->sharded, both->options, fitted, graph, both->cap, fits, both->error);
+		status = !away ? both->error->status : *fits ? try_away(both, away) : OK;
+	}
+	graph_release(away);
+	graph_release(graph);
+	fitted_release(sub);
+	return status;
+}
+
+/* How much larger a cap recomputation may count with: as much as what it keeps can wait in the host. */
+static enum status find_after(struct both *both, const struct fit_solver *solver)
+{
+	const struct fitted *fitted = both->fitted;
+	double carried = (double)solver->step.forward_time / (double)PICOSECONDS * (double)fitted->link.rate;
+	int64_t low = 0, high = 0;
+	for (uint32_t i = 0; i < solver->step.storages; i++)
+		high += solver->step.saved[i] ? solver->step.bytes[i] : 0;
+	high = carried < (double)high ? (int64_t)carried : high;
+	enum status status = OK;
+	for (int n = 0; n < AFTER && status == OK && !is_close(fitted, both->cap); n++) {
+		int64_t more = low + (high - low) / 2;
+		bool fits = false;
+		status = try_after(both, more, EFFORT_LOOK, &fits);
+		low = fits ? more : low;
+		high = fits ? high : more;
+	}
+	int64_t width = high - low;
+	for (int n = 0; n < 3 && low > 0 && status == OK && !is_close(fitted, both->cap); n++) {
+		bool fits = false;
+		status = try_after(both, low, EFFORT_UNPUBLISHED, &fits);
+		low += fits ? AFTER_WHOLE * width : -AFTER_WHOLE * width;
+		width = n > 0 ? width / 2 : width;
+	}
 	return status;
 }
 
@@ -349,9 +413,11 @@ static enum status find_both(struct both *both, struct fit_solver *solver)
 		tried = away ? away->fingerprint : 0;
 		status = same ? OK : away ? try_away(both, away) : both->error->status;
 		graph_release(away);
-		if (same || fitted->away == 0 || fitted->extra - fitted->bound <= fitted->total / 2000)
+		if (same || fitted->away == 0 || is_close(fitted, both->cap))
 			break;
 	}
+	if (status == OK && !fitted->impossible)
+		status = find_after(both, solver);
 	if (status == OK && fitted->away > 0 && !fitted->impossible && alone_may_win(both, solver, &status))
 		status = try_away(both, fitted->step);
 	return status;
@@ -396,7 +462,7 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 		int64_t cap = scenario_budget(scenario) - wish->margin;
 		struct both both = { stage, scenario, sharded, activations, options, cap, wish->alone, *fitted, NULL, error };
 		graph = scenario->value[K_offload] ? solve_both(&both)
-			: solve(stage, scenario, activations, cap, *fitted, error);
+			: solve(stage, scenario, activations, cap, EFFORT_ALL, *fitted, error);
 	} else {
 		if (options->mode > RECOMPUTE_AUTO)
 			fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);

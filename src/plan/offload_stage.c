@@ -27,6 +27,7 @@ struct choosing {
 	const struct fitted *fitted;
 	const struct fit_step *step;
 	int64_t cap;
+	bool finished;             /* nothing more will run again: what doesn't fit as it is is of no use */
 	struct fit_reruns reruns;  /* estimated */
 	uint32_t turn;             /* the moment that counts */
 	struct offload_window *window; /* [storages] scratch */
@@ -58,7 +59,7 @@ int64_t host_stall(const struct graph *graph, const struct scenario *scenario, c
 
 /* ---- how good a choice is ------------------------------------------------------------------------------------ */
 
-static enum status judge(const struct choosing *choosing, struct fitted *fitted, struct away *away)
+static enum status judge(const struct choosing *choosing, const struct fitted *fitted, struct away *away)
 {
 	struct fit_solver solver;
 	enum status status = fit_solver_begin(&fitted->input, &solver);
@@ -69,7 +70,7 @@ static enum status judge(const struct choosing *choosing, struct fitted *fitted,
 		away->fits |= solver.replay.peak <= choosing->cap;
 	}
 	away->least = status == OK && away->fits ? 0 : INT64_MAX;
-	for (uint32_t b = 0; b < solver.bases && status == OK && !away->fits; b++) {
+	for (uint32_t b = 0; b < solver.bases && status == OK && !away->fits && !choosing->finished; b++) {
 		struct fit_dual dual;
 		status = fit_dual_solve(&solver.base[b], &solver.network, choosing->cap, NULL, NULL, choosing->stage->control, &dual);
 		if (status == OK && (int64_t)dual.bound < away->least)
@@ -304,4 +305,46 @@ struct graph *offload_choose(struct stage_context *stage, const struct scenario 
 		return best.graph;
 	graph_release(best.graph);
 	return status == OK ? graph_retain(fitted->step) : NULL;
+}
+
+/* The best of what waits for nothing: everything that has the time, then as little as keeps the cap. */
+static enum status choose_after(struct choosing *choosing, struct fitted *sub, struct away *best)
+{
+	struct fit_solver solver = { 0 };
+	uint32_t storages = sub->step->storages;
+	bool *wanted = mem_alloc(storages, sizeof *wanted);
+	choosing->window = mem_alloc(storages, sizeof *choosing->window);
+	enum status status = wanted && choosing->window ? host_link_of(sub->step, choosing->scenario, &sub->link) : NO_MEMORY;
+	status = status == OK ? fit_solver_begin(&sub->input, &solver) : status;
+	sub->input.link = &sub->link;
+	choosing->step = &solver.step;
+	for (uint32_t s = 0; s < storages && wanted; s++)
+		wanted[s] = true;
+	status = error_set(choosing->error, status) == OK ? look(choosing, wanted, 0, ALL, best) : status;
+	if (status == OK && best->fits)
+		status = take_fewer(choosing, wanted, best);
+	fit_solver_free(&solver);
+	mem_free(wanted);
+	mem_free(choosing->window);
+	return status;
+}
+
+struct graph *offload_after(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct recompute_options *options,
+	const struct fitted *fitted, struct graph *found, int64_t cap, bool *fits, struct error *error)
+{
+	struct activations activations = { 0 };
+	struct away best = { 0 };
+	struct fitted *sub = fitted_of_pinned(stage, found, fitted->step, scenario, sharded, options, error);
+	enum status status = sub ? activations_find(found, stage->rules, &activations, error) : error->status;
+	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = &activations, .options = options, .fitted = sub, .cap = cap,
+		.finished = true, .turn = NONE, .error = error };
+	if (status == OK)
+		status = choose_after(&choosing, sub, &best);
+	*fits = best.fits;
+	activations_free(&activations);
+	fitted_release(sub);
+	if (status == OK)
+		return best.graph;
+	graph_release(best.graph);
+	return NULL;
 }
