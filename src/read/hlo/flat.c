@@ -88,7 +88,7 @@ struct scope {
 	const struct value *argument;      /* [arguments] of the call */
 	uint32_t arguments;
 	struct value *value;               /* [instructions] */
-	const char *prefix;
+	const char *prefix, *path;         /* path: op_name of the calls around it that says what is differentiated, or NULL */
 	int depth;
 };
 
@@ -146,7 +146,10 @@ static enum status call_scope(struct flat *flat, const struct scope *scope, cons
 		argument[i] = scope->value[instruction->operand[i]];
 	if (scope->depth >= HLO_DEPTH)
 		return too_deep(flat, instruction);
-	struct scope inner = { &flat->module->computation[instruction->call[0]], argument, instruction->operands, NULL, prefix, scope->depth + 1 };
+	struct scope inner = { &flat->module->computation[instruction->call[0]], argument, instruction->operands, NULL, prefix, instruction->op_name ? instruction->op_name : scope->path,
+		scope->depth + 1 };
+	if (scope->path && strstr(scope->path, "jvp(") && !(inner.path && strstr(inner.path, "jvp(")))
+		inner.path = scope->path;
 	return flatten(flat, &inner, value);
 }
 
@@ -215,7 +218,7 @@ static uint32_t passed_through(const struct flat *flat, const struct scope *scop
 
 static enum status add_op(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
-	struct flat_op op = { .of = instruction, .in = scope->computation, .prefix = scope->prefix, .read = flat->arguments };
+	struct flat_op op = { .of = instruction, .in = scope->computation, .prefix = scope->prefix, .path = scope->path, .read = flat->arguments };
 	struct value in;
 	bool loop = opcode(instruction, "while");
 	enum status status = concatenate(flat, scope, instruction, &in);

@@ -19,7 +19,7 @@ struct flat_tensor {
 struct flat_op {
 	const struct hlo_instruction *of;
 	const struct hlo_computation *in;
-	const char *prefix;
+	const char *prefix, *path;             /* path: op_name of the call that it was in, which its own continues; NULL: in none */
 	uint32_t read, reads, write, writes;   /* ranges of flat.argument */
 	int64_t workspace;
 };

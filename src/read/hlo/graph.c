@@ -17,6 +17,7 @@ struct making {
 	uint32_t missing, unknown_trips, copied, joined;
 	int64_t joined_bytes;
 	bool differentiates;
+	bool named;                /* ops say what they come from */
 };
 
 static enum status out_of_memory(struct making *making)
@@ -236,6 +237,8 @@ static enum phase phase_of(const struct making *making, const struct flat_op *op
 	const char *name = op->of->op_name ? op->of->op_name : "";
 	if (!making->differentiates)
 		return PHASE_FORWARD;
+	if (op->path && !contains(name, "jvp("))
+		name = op->path;
 	if (contains(name, "transpose("))
 		return PHASE_BACKWARD;
 	if (contains(name, "jvp("))
@@ -276,9 +279,11 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 	struct collective said = collective_unsaid();
 	bool gradient = reads_gradient(making, flat);
 	struct op op = { .type = op_type(of, type, sizeof type), .module = module, .src = of->src, .flops = hlo_flops(making->flat.module, flat->in, of, making->memo),
-		.workspace = flat->workspace, .has_workspace = flat->workspace > 0, .line = of->line, .has_phase = true };
+		.workspace = flat->workspace, .has_workspace = flat->workspace > 0, .line = of->line, .has_phase = making->named };
 	op.phase = (uint8_t)phase_of(making, flat, gradient);
 	module_of(of->op_name, module, sizeof module);
+	if (!*module)
+		module_of(flat->path, module, sizeof module);
 	op.has_module = *module != '\0';
 	if (collective_of_type(op.type) != COLLECTIVE_KINDS) {
 		said.size = of->group ? of->group : making->flat.module->devices;
@@ -296,10 +301,16 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 
 /* ---- what is said of it ------------------------------------------------------------------------ */
 
+/* Before XLA's partitioner: the program of all devices. */
+static bool is_whole(const struct hlo_module *module)
+{
+	return module->sharded && module->devices <= 1 && !module->scheduled;
+}
+
 static enum status describe(struct making *making, const char *format, bool open)
 {
 	const struct hlo_module *module = making->flat.module;
-	char assumed[900], by[300], version[100], copies[32];
+	char assumed[1400], by[300], version[100], copies[32];
 	int length = snprintf(assumed, sizeof assumed, "what is a parameter, optimizer state or input is told by the names of arguments, and by what the step gives back "
 		"in their place\n%s", open ? "fusions are open: each op in them has a result of its own" : "fusions are one op each: nothing inside them is stored");
 	if (making->unknown_trips)
@@ -308,12 +319,16 @@ static enum status describe(struct making *making, const char *format, bool open
 	if (making->joined)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u cop%s of donated arguments, %s, take no memory: XLA gives that of the argument to others "
 			"meanwhile; what they leave empty is a hole in its layout", making->joined, making->joined == 1 ? "y" : "ies", bytes_text(making->joined_bytes, copies, sizeof copies));
+	if (is_whole(module))
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthis is before it is cut over devices: sizes are of all of them together, but within a shard_map");
+	if (!making->named)
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nno op says what it comes from (op_name): what is forward, backward and update is not known");
 	if (making->copied)
 		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u result%s of donated arguments get memory of their own: the argument is read later", making->copied,
 			making->copied == 1 ? "" : "s");
 	snprintf(version, sizeof version, "%s%s", module->scheduled ? "scheduled" : "not scheduled", module->devices > 1 ? ", one program for all devices" : "");
 	struct about about = { .intake = { .said = true, .format = format, .version = version, .missing = making->missing, .derived = !module->scheduled, .assumed = assumed,
-		.advice = module->scheduled ? NULL : "jax.jit(step).lower(...).compile().as_text() has XLA's own order" } };
+		.advice = module->scheduled ? NULL : is_whole(module) ? "jax.jit(step).lower(...).compile().as_text() has what one device runs, in XLA's own order" : "jax.jit(step).lower(...).compile().as_text() has XLA's own order" } };
 	if (module->devices > 1) {
 		about.axes = 1;
 		about.axis[0].size = module->devices;
@@ -341,8 +356,11 @@ static enum status make(struct making *making, const char *format)
 	making->address = arena_alloc(&making->arena, flat->tensors, sizeof *making->address);
 	if (!making->tensor || !making->alias_of || !making->gradient || !making->address)
 		return out_of_memory(making);
-	for (uint32_t i = 0; i < flat->ops; i++)
-		making->differentiates |= flat->op[i].of->op_name && contains(flat->op[i].of->op_name, "transpose(jvp");
+	for (uint32_t i = 0; i < flat->ops; i++) {
+		const char *name = flat->op[i].of->op_name, *path = flat->op[i].path;
+		making->differentiates |= (name && contains(name, "transpose(jvp")) || (path && contains(path, "transpose(jvp"));
+		making->named |= (name && *name) || path;
+	}
 	find_aliases(making);
 	if (hlo_places(flat, making->alias_of, making->address) != OK)
 		return out_of_memory(making);

@@ -69,6 +69,7 @@ struct hlo_module {
 	uint32_t aliases;
 	uint32_t devices;             /* partitions times replicas */
 	bool scheduled;
+	bool sharded;                 /* something is cut over devices, which a module that is partitioned already doesn't say of sizes */
 	/* What XLA itself planned, where the file says it: bytes by purpose, and addresses: see assignment.h. */
 	bool assigned;
 	int64_t arguments, temporary, outputs, constants;

@@ -216,6 +216,26 @@ static void read_devices(struct reader *reader, struct wire body)
 		reader->module->devices = (uint32_t)(count[1] * count[2]);
 }
 
+/* The custom call at the entrance of a shard_map: behind it sizes are one device's. */
+static bool opens_shards(struct wire body)
+{
+	static const char *const names[] = { "xla.sdy.GlobalToLocalShape", "SPMDFullToShardShape" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if ((size_t)(body.end - body.at) == strlen(names[i]) && memcmp(body.at, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* OpSharding: type 1, of which 3 is a cut over devices; 5 the shardings of a tuple's parts. */
+static bool is_cut(struct wire body, int depth)
+{
+	struct wire_field field;
+	bool cut = false;
+	while (!cut && wire_next(&body, &field))
+		cut = (field.number == 1 && field.type == 0 && field.value == 3) || (field.number == 5 && field.type == 2 && depth < 2 && is_cut(field.body, depth + 1));
+	return cut;
+}
+
 /* "1,2" of the dims in field 1. */
 static const char *contracted(struct reader *reader, struct wire body)
 {
@@ -291,6 +311,8 @@ static enum status read_instruction(struct reader *reader, struct wire body, str
 		case 35: raw->id = instruction->id = (int64_t)field.value; break;
 		case 36: if (!wire_integers(&field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1)) status = out_of_memory(reader); break;
 		case 38: if (!wire_integers(&field, &raw->call, &raw->calls, &raw->call_room, NONE - 1)) status = out_of_memory(reader); break;
+		case 28: if (bytes) reader->module->sharded |= opens_shards(field.body); break;
+		case 40: if (bytes) reader->module->sharded |= is_cut(field.body, 0); break;
 		case 43: if (bytes) instruction->trips = trip_count(field.body); break;
 		case 49: case 87: case 92: case 93: if (bytes) read_groups(reader, &field, instruction); break;
 		case 52: if (bytes) instruction->group = 2; break;   /* source_target_pairs */

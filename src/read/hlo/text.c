@@ -204,6 +204,10 @@ static enum status read_attribute(struct parser *parser, struct span key, struct
 		instruction->group = hlo_groups_text(value, parser->scan.end).size;
 	else if (scan_is(key, "source_target_pairs"))
 		instruction->group = 2;
+	else if (scan_is(key, "sharding"))
+		parser->module->sharded |= scan_length(scan_find(value, "devices=[", ']')) > 0;
+	else if (scan_is(key, "custom_call_target"))
+		parser->module->sharded |= scan_is(value, "\"xla.sdy.GlobalToLocalShape\"") || scan_is(value, "\"SPMDFullToShardShape\"");
 	else if (scan_is(key, "lhs_contracting_dims"))
 		instruction->lhs_contracting = scan_keep(&parser->scan, scan_inside(value));
 	else if (scan_is(key, "dim_labels"))

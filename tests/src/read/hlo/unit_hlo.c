@@ -59,6 +59,53 @@ Test(hlo, a_step_has_phases_kinds_modules_and_places_in_the_source)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+static struct graph *read_text(const char *text, struct error *error)
+{
+	struct hlo_module module;
+	struct graph *graph = hlo_text_read(text, strlen(text), &module, error) == OK ? hlo_graph(&module, false, "HLO", error) : NULL;
+	hlo_free(&module);
+	return graph;
+}
+
+static struct graph *graph_of(const char *text)
+{
+	struct error error = { 0 };
+	struct graph *graph = read_text(text, &error);
+	cr_assert(graph, "%s", error.text);
+	return graph;
+}
+
+/* Before XLA's optimization functions are calls, and what is in them has the rest of the path alone. */
+Test(hlo, what_is_called_is_of_the_phase_of_the_call)
+{
+	struct graph *graph = graph_of("HloModule step\n\nsilu.1 {\n  a = f32[4]{0} parameter(0)\n  ROOT mul = f32[4]{0} multiply(a, a), metadata={op_name=\"mul\"}\n}\n\n"
+		"ENTRY main {\n  x = f32[4]{0} parameter(0)\n  y = f32[4]{0} call(x), to_apply=silu.1, metadata={op_name=\"jit(step)/jvp(MLP)/jit(silu)\"}\n"
+		"  g = f32[4]{0} call(y), to_apply=silu.1, metadata={op_name=\"jit(step)/transpose(jvp(MLP))/jit(silu)\"}\n"
+		"  ROOT n = f32[4]{0} call(g), to_apply=silu.1, metadata={op_name=\"jit(step)/jit(silu)\"}\n}\n");
+	cr_expect_eq(op_named(graph, "y/mul")->phase, PHASE_FORWARD);
+	cr_expect_eq(op_named(graph, "g/mul")->phase, PHASE_BACKWARD);
+	cr_expect_str_eq(op_named(graph, "g/mul")->module, "MLP");
+	cr_expect_eq(op_named(graph, "n/mul")->phase, PHASE_UPDATE);
+	cr_expect_null(strstr(graph->about.intake.assumed, "op_name"));
+	cr_expect_null(strstr(graph->about.intake.assumed, "cut over devices"));
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(hlo, a_module_without_names_has_no_phases_and_one_that_is_not_cut_yet_says_so)
+{
+	struct graph *graph = graph_of("HloModule step\n\nENTRY main {\n  x = f32[4]{0} parameter(0), sharding={devices=[4]<=[4]}\n  ROOT y = f32[4]{0} multiply(x, x)\n}\n");
+	cr_expect_not(op_named(graph, "y")->has_phase);
+	cr_expect(strstr(graph->about.intake.assumed, "op_name"));
+	cr_expect(strstr(graph->about.intake.assumed, "before it is cut over devices"));
+	graph_release(graph);
+	graph = graph_of("HloModule step, is_scheduled=true, num_partitions=4\n\nENTRY main {\n  x = f32[1]{0} parameter(0), sharding={devices=[4]<=[4]}\n"
+		"  ROOT y = f32[1]{0} multiply(x, x)\n}\n");
+	cr_expect_null(strstr(graph->about.intake.assumed, "before it is cut over devices"));
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* What all branches give back untouched is no result; what lies in the memory of the others before they are written takes none. */
 Test(hlo, a_conditional_has_its_dearest_branch_beside_its_results)
 {
@@ -101,14 +148,6 @@ Test(hlo, a_donated_argument_is_written_in_place)
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(tensor_named(graph, "new")->storage, tensor_named(graph, "params['w']")->storage);
 	graph_release(graph);
-}
-
-static struct graph *read_text(const char *text, struct error *error)
-{
-	struct hlo_module module;
-	struct graph *graph = hlo_text_read(text, strlen(text), &module, error) == OK ? hlo_graph(&module, false, "HLO", error) : NULL;
-	hlo_free(&module);
-	return graph;
 }
 
 /* layout: of the copy; read: how the new value reads it. */
