@@ -108,21 +108,21 @@ def nnx_gru():
             self.out = nnx.Linear(256, 1000, rngs=rngs)
 
         def __call__(self, x):
-            return self.out(self.cell(self.embed(x)))
+            return self.out(self.cell(self.embed(x), initial_carry=jnp.zeros((x.shape[0], 256))))
 
-    graph, state = nnx.split(nnx.eval_shape(lambda: Net(nnx.Rngs(0))))
+    graph, state, rest = nnx.split(nnx.eval_shape(lambda: Net(nnx.Rngs(0))), nnx.Param, ...)
     opt = optax.rmsprop(1e-3, momentum=0.9)
     s = jax.eval_shape(opt.init, state)
 
-    def step(state, s, x):
+    def step(state, rest, s, x):
         def f(state):
-            return lm_loss(nnx.merge(graph, state)(x), x)
+            return lm_loss(nnx.merge(graph, state, rest)(x), x)
 
         l, g = jax.value_and_grad(f)(state)
         u, s = opt.update(g, s, state)
         return optax.apply_updates(state, u), s, l
 
-    return jax.jit(step, donate_argnums=(0, 1)), (state, s, jnp.zeros((16, 50), jnp.int32))
+    return jax.jit(step, donate_argnums=(0, 2)), (state, rest, s, jnp.zeros((16, 50), jnp.int32))
 
 
 class TimeUnet(nn.Module):
