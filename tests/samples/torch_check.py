@@ -16,7 +16,7 @@ from torch import nn
 
 import tidemark_torch
 from tidemark_torch import command, errors, replay, truth
-from tidemark_torch.graph import read_graph
+from tidemark_torch.graph import read_graph, write_graph
 from tidemark_torch.recording import capture_step, fake
 from tidemark_torch.steps import TrainingStep
 from tidemark_torch.workspace import Heap
@@ -100,6 +100,37 @@ class Checkpoints(unittest.TestCase):
             step()
         growth = graph.peak_bytes(list(graph.ops), workspace=False) - graph.persistent_bytes()
         self.assertLess(abs(growth - truth.allocator_growth(step)), 64)
+
+
+class Workspace(unittest.TestCase):
+    """What kernels need for themselves, measured without a run of the step."""
+
+    def test_each_kind_of_call_alone_tells_what_the_step_needs(self):
+        for name in ("unet", "upsampled", "blocks"):
+            with fake():
+                step = make(name)
+            graph = capture_step(None, step)
+            plain = graph.peak_bytes(list(graph.ops))
+            self.assertEqual(name != "blocks" or "scaled_dot_product" in str(graph.ops), "workspace" in str(graph.head.get("read")))
+            _, failed = tidemark_torch.measure_workspace(graph)
+            self.assertEqual(failed, 0)
+            self.assertNotIn("read", graph.head)
+            real = truth.measure(make(name), with_profiler=False)["heap"] + graph.persistent_bytes()
+            self.assertLess(abs(graph.peak_bytes(list(graph.ops)) / real - 1), 0.01, name)
+            self.assertEqual(name == "blocks", plain > 0.99 * real, name)
+
+    def test_an_order_with_workspace_needs_what_the_plan_says(self):
+        step = make("transposed")
+        for _ in range(2):
+            step()
+        graph = capture_step(None, step, warm=False)
+        tidemark_torch.measure_workspace(graph)
+        with tempfile.TemporaryDirectory() as folder:
+            write_graph(f"{folder}/step.jsonl", graph)
+            plan = planned(f"{folder}/step.jsonl")
+        run = tidemark_torch.apply(plan, graph).step(*copy.deepcopy((step.module, step.optimizer)))
+        real = truth.measure(lambda: run(*step.inputs), with_profiler=False)["heap"] + graph.persistent_bytes()
+        self.assertLess(abs(plan["memory"]["peak_bytes"] / real - 1), 0.01)
 
 
 class Recomputed(unittest.TestCase):

@@ -26,6 +26,8 @@ def parse():
     command.add_step_options(parser)
     parser.add_argument("--real", action="store_true",
                         help="run the step for real, and record what kernels need for themselves (workspace)")
+    parser.add_argument("--workspace", action="store_true",
+                        help="measure what kernels need for themselves by running each kind of call once, alone, on the CPU; the step isn't run")
     parser.add_argument("--hint", action="append", default=[], metavar="NAME=VALUE",
                         help="what to assume of data: item, nonzero, masked_select, unique, repeat_interleave")
     parser.add_argument("-o", "--output", help="NAME.jsonl.gz by default; gz if it ends so")
@@ -39,18 +41,25 @@ def main():
         from .models import MODELS
         print("\n".join(MODELS))
         return 0
-    if options.real:
+    if options.real or options.workspace:
         command.under_heap_shim("tidemark_torch")
     import torch
     from .recording import capture_step, fake
     hints = {key: float(value) for key, _, value in (hint.partition("=") for hint in options.hint)}
-    if options.real:
+    if options.real or options.workspace:
         torch.set_num_threads(1)
     with contextlib.nullcontext() if options.real else fake():
         torch.manual_seed(0)
         step, name = command.make_step(options)
         path = options.output or f"{name}.jsonl.gz"
         graph = capture_step(path, step, real=options.real, hints=hints, name=name)
+    if options.workspace and not options.real:
+        from .graph import write_graph
+        from .kernels import measure_workspace
+        kinds, failed = measure_workspace(graph)
+        write_graph(path, graph)
+        print(f"workspace: {kinds} kinds of calls run alone" + (f"; {failed} of them couldn't be, their workspace is unknown" if failed else ""),
+              file=sys.stderr)
     order = list(graph.ops)
     print(f"{path}: {len(order)} ops, {len(graph.tensors)} tensors, program order's peak "
           f"{graph.peak_bytes(order) / 1e6:.3f} MB", file=sys.stderr)

@@ -31,7 +31,7 @@ from .modules import Modules, Optimizers
 from .packed import BY_LENGTHS, follow_padding
 from .shapes import SHAPES
 from .values import ANSWERS, UNKNOWN, Values
-from .workspace import Meter
+from .workspace import Meter, say
 
 check_version()
 aten = torch.ops.aten
@@ -636,6 +636,7 @@ class capture:
         head = {"v": 1, "name": self.title, "source": f"torch {torch.__version__}"}
         if recorder.hints.assumed:
             head["assumed"] = recorder.hints.texts()
+        say(head, ops, recorder.meter.gpu or recorder.meter.heap is not None)
         tensors = [record for record in recorder.memory.tensors]
         set_values(tensors, ops)
         self.graph = StepGraph(head, tensors, ops)

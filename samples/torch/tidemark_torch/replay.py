@@ -30,7 +30,7 @@ import torch
 from . import command
 from .graph import read_graph, write_graph
 from .memory import DTYPES
-from .workspace import LEAST, Heap
+from .workspace import LEAST, Heap, say
 
 TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
 
@@ -255,6 +255,7 @@ def replay_all(options):
     if options.workspace:
         growth, _ = replay.measure(program, heap)
         record_workspace(replay, growth)
+        say(graph.head, graph.ops.values(), True)
         write_graph(options.workspace, graph)
     rows = {name: compare(replay, order, heap, expected) for name, order in orders.items()}
     for path in options.graph:

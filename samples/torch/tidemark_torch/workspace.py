@@ -7,6 +7,27 @@ import torch
 LEAST = 4096  # bytes; less is the interpreter's own traffic
 
 
+KERNELS = {"convolution": ("convolution", "_slow_conv", "mkldnn_convolution"), "attention": ("_scaled_dot_product",), "recurrent layer": ("mkldnn_rnn", "_cudnn_rnn"),
+           "resampling": ("upsample", "_upsample", "grid_sampler"), "transform": ("_fft", "linalg_", "_linalg_", "matrix_exp")}
+UNKNOWN = "kernels' own memory (workspace) isn't in this graph"
+
+
+def unknown_workspace(ops):
+    """What to say of a graph whose ops nobody has measured; None where none of them is known to need memory of its own."""
+    counts = {kind: sum(op["op"].partition(".")[2].startswith(names) for op in ops) for kind, names in KERNELS.items()}
+    words = [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in counts.items() if count]
+    return f"{UNKNOWN}: {', '.join(words)}; python -m tidemark_torch --workspace measures it, each kind of call alone" if words else None
+
+
+def say(head, ops, measured):
+    """Writes into a graph's head what the program's card is to say: what was assumed of data, and of workspace."""
+    unknown = None if measured else unknown_workspace(ops)
+    texts = head.get("assumed", []) + ([unknown] if unknown else [])
+    head.pop("read", None)
+    if texts:
+        head["read"] = {"format": "native graph", "assumed": [text.replace("\n", " ")[:900] for text in texts]}
+
+
 class Heap:
     """The counters of the preloaded heap_shim.c, in bytes."""
 

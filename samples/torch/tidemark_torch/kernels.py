@@ -1,0 +1,156 @@
+"""What kernels allocate for themselves, without a run of the step: each kind of call is run once, alone.
+
+Of calls that are alike (the op, its numbers, and how its operands lie) one is run, on tensors that are made for it and
+go again. What it needs is what the largest call needs, not what the step does: an 8B model's step can be measured so
+where its largest op fits. On the heap shim everything counts that kernels allocate, else what passes through PyTorch's
+allocator.
+"""
+import gc
+import json
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from .replay import MOVES, TORCH_DTYPES, decode, find_function, bind
+from .workspace import LEAST, heap, say
+
+LARGEST = 4 << 30  # bytes of operands and results: larger calls aren't run
+QUIET = ("aten.clone", "aten._to_copy", "aten.copy_", "aten.add", "aten.mul", "aten.div", "aten.sub", "aten.fill_", "aten.zero_", "aten.zeros", "aten.ones",
+         "aten.empty", "aten.full", "aten.arange", "aten.new_", "aten.cat", "aten.embedding")  # have no workspace
+
+
+class Profiled:
+    """Counts, in PyTorch's allocator, what an op allocates: for use where the heap shim isn't there."""
+
+    def peak(self, call):
+        """Bytes at the most during a call beyond those before it."""
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+            result = call()
+        del result
+        live = most = 0
+        for event in profiler.profiler.kineto_results.events():
+            if event.name() == "[memory]":
+                live += event.nbytes()
+                most = max(most, live)
+        return most
+
+
+class Heaped:
+    """The same on the heap shim."""
+
+    def __init__(self, counters):
+        self.counters = counters
+
+    def peak(self, call):
+        """Bytes at the most during a call beyond those before it."""
+        before = self.counters.live()
+        self.counters.start_peak()
+        result = call()
+        most = self.counters.peak() - before
+        del result
+        return most
+
+
+class Kernels:
+    """Runs ops of a graph alone."""
+
+    def __init__(self, graph, largest):
+        self.graph, self.largest = graph, largest
+        counters = heap()
+        self.meter = Heaped(counters) if counters else Profiled()
+        self.before = {}  # name that an in-place op gave -> name before
+        for op in graph.ops.values():
+            self.before.update({new: old for new, old in op.get("inplace", []) if new is not None})
+
+    def lies(self, name):
+        """How a tensor lies: what says the same of two tensors that kernels can't tell apart."""
+        record = self.graph.tensors[name]
+        way, writer = [record["dtype"], record["shape"], record.get("stride")], self.graph.writer.get(name)
+        if "alias" in record and name in self.before:
+            return self.lies(self.before[name])
+        if "alias" in record and writer is not None:
+            op = self.graph.ops[writer]
+            way += [op["op"], self.without_names(op["args"]), [self.lies(source) for source in op["in"]]]
+        return way
+
+    def without_names(self, argument):
+        """An argument in which tensors stand by how they lie."""
+        if isinstance(argument, list):
+            return [self.without_names(part) for part in argument]
+        if isinstance(argument, dict) and "t" in argument:
+            return self.lies(argument["t"])
+        return argument
+
+    def bytes_of(self, op):
+        """Bytes of an op's operands and of what it makes."""
+        return sum(self.graph.tensors[root]["bytes"] for root in {self.graph.root(name) for name in op["in"] + op["out"]})
+
+    def operand(self, name, made):
+        """A tensor that lies as the step's does."""
+        if name in made:
+            return made[name]
+        record, writer = self.graph.tensors[name], self.graph.writer.get(name)
+        if "alias" in record and name in self.before:
+            made[name] = self.operand(self.before[name], made)
+        elif "alias" in record and writer is not None:
+            op = self.graph.ops[writer]
+            for source in op["in"]:
+                self.operand(source, made)
+            bind(op["result"], find_function(writer, op)(*decode(op["args"], made), **self.options(op, made)), made)
+        else:
+            dtype, shape = TORCH_DTYPES[record["dtype"]], record["shape"]
+            made[name] = torch.empty_strided(shape, record["stride"], dtype=dtype) if "stride" in record else torch.empty(shape, dtype=dtype)
+            made[name].fill_(0.5) if dtype.is_floating_point or dtype.is_complex else made[name].zero_()
+        return made[name]
+
+    @staticmethod
+    def options(op, made):
+        """An op's arguments by name."""
+        return {key: decode(value, made) for key, value in op["kwargs"].items()}
+
+    def runs(self, op):
+        """True for an op worth a run: one that makes memory in ways that aren't plain."""
+        makes = any("alias" not in self.graph.tensors[out] for out in op["out"])
+        return makes and "args" in op and op["phase"] != "update" and op["op"] not in MOVES and not op["op"].startswith(("tidemark.",) + QUIET)
+
+    def workspace(self, name, op):
+        """Bytes that an op allocates beside what it makes."""
+        made = {}
+        for source in op["in"]:
+            self.operand(source, made)
+        function = find_function(name, op)
+        args, kwargs = decode(op["args"], made), self.options(op, made)
+        function(*args, **kwargs)  # fills the libraries' caches
+        results = sum(self.graph.tensors[out]["bytes"] for out in op["out"] if "alias" not in self.graph.tensors[out])
+        return self.meter.peak(lambda: function(*args, **kwargs)) - results
+
+    @torch.no_grad()
+    def measure(self):
+        """Sets the ops' `workspace`; returns how many kinds of calls were run, and how many couldn't be."""
+        known, failed = {}, 0
+        gc.collect()
+        for name, op in self.graph.ops.items():
+            if not self.runs(op):
+                continue
+            key = json.dumps([op["op"], self.without_names(op["args"]), op["kwargs"].get("dtype")])
+            if key not in known:
+                known[key] = 0
+                try:
+                    known[key] = self.workspace(name, op) if self.bytes_of(op) <= self.largest else None
+                except (RuntimeError, IndexError, ValueError):  # its numbers have to make sense
+                    known[key] = None
+                failed += known[key] is None
+            if known[key] is not None:
+                op.pop("workspace", None)
+                if known[key] >= LEAST:
+                    op["workspace"] = known[key]
+        return len(known), failed
+
+
+def measure_workspace(graph, largest=LARGEST):
+    """Sets each op's `workspace` in a captured graph by running every kind of call once, alone, on this machine's CPU. Calls of
+    more than `largest` bytes of operands and results are left out. Returns (kinds of calls, those that couldn't be run)."""
+    with _disable_current_modes():
+        counts = Kernels(graph, largest).measure()
+    say(graph.head, graph.ops.values(), True)
+    return counts
