@@ -1,25 +1,8 @@
 /* fuzz_inductor.c: anything read as a memory graph of Inductor is refused with a reason, or becomes a graph. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/read/torch/inductor.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "any_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct error error = { 0 };
-	char *copy = malloc(size + 1);   /* the sanitizer watches its end */
-	if (!copy)
-		abort();
-	memcpy(copy + 1, data, size);
-	struct graph *graph = inductor_read(copy + 1, size, &error);
-	if (!graph && (error.status != BAD_INPUT || !error.text[0])) {
-		fprintf(stderr, "no reason is given\n");
-		abort();
-	}
-	graph_release(graph);
-	free(copy);
-	return 0;
+	return read_any_text(data, size, inductor_read);
 }
