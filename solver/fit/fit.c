@@ -125,7 +125,7 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 	try_starts(solving);
 	if (search->status == OK && search->extra == INT64_MAX) {
 		try_all(solving, FIT_HOLD);
-		if (search->extra == INT64_MAX)
+		if (search->extra == INT64_MAX && !solving->options->coarse)
 			repair_all(solving, &dual);
 	}
 	fit_allow(search, solving->ticks / (hard ? 4 : 8));

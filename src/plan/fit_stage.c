@@ -322,8 +322,8 @@ static bool is_close(const struct fitted *fitted, int64_t cap)
 	return fitted->replayed <= cap && fitted->extra - fitted->bound <= fitted->total / 2000;
 }
 
-/* Recomputation of the step under so much larger a cap, then what the host takes off it. */
-static enum status try_after(struct both *both, int64_t more, enum effort effort, bool *fits)
+/* Recomputation of the step under so much larger a cap, then what the host takes off it. *fits: that may be still more; *found: a plan. */
+static enum status try_after(struct both *both, int64_t more, enum effort effort, bool *fits, bool *found)
 {
 	struct fitted *fitted = both->fitted, *sub = fitted_of_pinned(both->stage, fitted->step, fitted->step, both->scenario, both->sharded, both->options, both->error);
 	struct graph *graph = sub ? solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error) : NULL;
@@ -333,6 +333,7 @@ static enum status try_after(struct both *both, int64_t more, enum effort effort
 	if (status == OK && !*fits) {
 		away = offload_after(both->stage, both->scenario, both->sharded, both->options, fitted, graph, both->cap, fits, both->error);
 		status = !away ? both->error->status : *fits ? try_away(both, away) : OK;
+		*found |= *fits;
 	}
 	graph_release(away);
 	graph_release(graph);
@@ -350,17 +351,18 @@ static enum status find_after(struct both *both, const struct fit_solver *solver
 		high += solver->step.saved[i] ? solver->step.bytes[i] : 0;
 	high = carried < (double)high ? (int64_t)carried : high;
 	enum status status = OK;
+	bool found = false;
 	for (int n = 0; n < AFTER && status == OK && !is_close(fitted, both->cap); n++) {
 		int64_t more = low + (high - low) / 2;
 		bool fits = false;
-		status = try_after(both, more, EFFORT_LOOK, &fits);
+		status = try_after(both, more, EFFORT_LOOK, &fits, &found);
 		low = fits ? more : low;
 		high = fits ? high : more;
 	}
 	int64_t width = high - low;
-	for (int n = 0; n < 3 && low > 0 && status == OK && !is_close(fitted, both->cap); n++) {
+	for (int n = 0; n < 3 && found && low > 0 && status == OK && !is_close(fitted, both->cap); n++) {
 		bool fits = false;
-		status = try_after(both, low, EFFORT_UNPUBLISHED, &fits);
+		status = try_after(both, low, EFFORT_UNPUBLISHED, &fits, &found);
 		low += fits ? AFTER_WHOLE * width : -AFTER_WHOLE * width;
 		width = n > 0 ? width / 2 : width;
 	}
