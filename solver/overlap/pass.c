@@ -6,8 +6,13 @@
 #include <string.h>
 
 #include "pass.h"
+#include "solver/base/heap.h"
 
 #define TRIES 12           /* ops that a place is offered before the next of the order gets it */
+
+/* Ops with nothing missing: what takes computation no time, what can run now, what would wait, and what is too far away in the order to be offered yet: parameters that
+ * would be gathered too early apart. What is near stays near, since ops that are taken forward come from behind. */
+enum pool { POOL_FREE, POOL_READY, POOL_WAITS, POOL_FAR, POOL_FAR_GATHERS, POOLS };
 
 enum status overlap_terms_find(const struct overlap_request *request, struct overlap_terms *terms)
 {
@@ -59,9 +64,8 @@ struct passing {
 	int64_t link[STREAMS_MAX];    /* and each link */
 	int64_t *ready, *end, *begin; /* [ops] picoseconds */
 	uint32_t *missing;            /* [ops] that must be done before it */
-	uint32_t *open, opens;        /* ops with nothing missing */
-	uint32_t *where;              /* [ops] in open */
-	uint32_t *tried;              /* [ops] the place that it was offered last */
+	uint32_t *rank;               /* [ops] in the order that it goes along */
+	struct order_heap pool[POOLS];
 	uint32_t *left;               /* [items] users that are not done */
 	int64_t *relief;              /* [ops + 1] scratch */
 	int64_t alive;                /* bytes between two ops */
@@ -188,10 +192,61 @@ static void run_op(struct passing *passing, uint32_t op)
 	}
 }
 
+static bool gathers(const struct passing *passing, uint32_t op)
+{
+	return sends(passing, op) && passing->terms->early[op];
+}
+
+static int64_t urgency(const struct passing *passing, uint32_t op)
+{
+	int64_t tail = passing->terms->tail[op];
+	if (passing->rule->noise)
+		tail += tail / 256 * (int64_t)(hash_join(passing->rule->seed, op) % (passing->rule->noise + 1));
+	return tail;
+}
+
+/* Puts an op where it is offered from: first what takes computation no time, then what begins first, then by the rule. */
+static void offer(struct passing *passing, uint32_t op)
+{
+	struct order_heap *pool = passing->pool;
+	int64_t rank = passing->rank[op], rule = passing->rule->urgent ? -urgency(passing, op) : rank;
+	if (!computes(passing, op))
+		order_heap_put(&pool[POOL_FREE], op, -urgency(passing, op), rank);
+	else if (passing->ready[op] <= passing->now)
+		order_heap_put(&pool[POOL_READY], op, rule, rank);
+	else
+		order_heap_put(&pool[POOL_WAITS], op, passing->ready[op], rule);
+}
+
+static bool is_far(const struct passing *passing, uint32_t op)
+{
+	uint32_t ahead = passing->place[op] - passing->at;
+	return ahead > passing->rule->window || (gathers(passing, op) && ahead > passing->rule->gather);
+}
+
 static void open_op(struct passing *passing, uint32_t op)
 {
-	passing->where[op] = passing->opens;
-	passing->open[passing->opens++] = op;
+	if (is_far(passing, op))
+		order_heap_put(&passing->pool[gathers(passing, op) ? POOL_FAR_GATHERS : POOL_FAR], op, passing->rank[op], 0);
+	else
+		offer(passing, op);
+}
+
+/* Moves ops to the pools where they belong by now. */
+static void sort_pools(struct passing *passing)
+{
+	struct order_heap *waits = &passing->pool[POOL_WAITS];
+	for (int p = POOL_FAR; p < POOLS; p++) {
+		struct order_heap *far = &passing->pool[p];
+		for (uint32_t op = order_heap_top(far); op != NONE && !is_far(passing, op); op = order_heap_top(far)) {
+			order_heap_remove(far, op);
+			offer(passing, op);
+		}
+	}
+	for (uint32_t op = order_heap_top(waits); op != NONE && passing->ready[op] <= passing->now; op = order_heap_top(waits)) {
+		order_heap_remove(waits, op);
+		offer(passing, op);
+	}
 }
 
 /* The op at the place runs: bytes, time, what it lets run. */
@@ -199,9 +254,9 @@ static void finish(struct passing *passing)
 {
 	const struct problem *problem = passing->problem;
 	uint32_t op = passing->order[passing->at++];
-	uint32_t other = passing->open[--passing->opens];
-	passing->open[passing->where[op]] = other;
-	passing->where[other] = passing->where[op];
+	for (int p = 0; p < POOLS; p++)
+		if (passing->pool[p].place[op] != NONE)
+			order_heap_remove(&passing->pool[p], op);
 	passing->alive += stays_of(passing, op);
 	FOR_ROW(i, &problem->uses, op) {
 		uint32_t item = problem->uses.item[i];
@@ -220,81 +275,54 @@ static void finish(struct passing *passing)
 
 /* ---- choice --------------------------------------------------------------------------------------------------- */
 
-static int64_t urgency(struct passing *passing, uint32_t op)
-{
-	int64_t tail = passing->terms->tail[op];
-	if (passing->rule->noise)
-		tail += tail / 256 * (int64_t)(hash_join(passing->rule->seed, op) % (passing->rule->noise + 1));
-	return tail;
-}
-
-/* Whether it is left where it is: too far away, offered already, or parameters that would be gathered too early. */
-static bool is_out(const struct passing *passing, uint32_t op)
-{
-	uint32_t ahead = passing->place[op] - passing->at;
-	bool gathers = sends(passing, op) && passing->terms->early[op];
-	return ahead > passing->rule->window || passing->tried[op] == passing->at || (gathers && ahead > passing->rule->gather);
-}
-
-/* Whether a is to be offered before b: what takes computation no time, then what begins first, then by the rule. */
-static bool goes_before(struct passing *passing, uint32_t a, uint32_t b)
-{
-	bool a_computes = computes(passing, a), b_computes = computes(passing, b);
-	if (a_computes != b_computes)
-		return b_computes;
-	int64_t a_begin = passing->ready[a] > passing->now ? passing->ready[a] : passing->now, b_begin = passing->ready[b] > passing->now ? passing->ready[b] : passing->now;
-	if (a_computes && a_begin != b_begin)
-		return a_begin < b_begin;
-	if (passing->rule->urgent || !a_computes) {
-		int64_t ours = urgency(passing, a), theirs = urgency(passing, b);
-		if (ours != theirs)
-			return ours > theirs;
-	}
-	return passing->place[a] < passing->place[b];
-}
-
 /* Whether something more urgent could begin well before the op would end. */
-static bool is_in_the_way(struct passing *passing, uint32_t op)
+static bool is_in_the_way(const struct passing *passing, uint32_t op)
 {
+	const struct order_heap *waits = &passing->pool[POOL_WAITS];
 	int64_t begin = passing->ready[op] > passing->now ? passing->ready[op] : passing->now, time = passing->costs->time[op];
-	for (uint32_t i = 0; passing->rule->patient && computes(passing, op) && i < passing->opens; i++) {
-		uint32_t other = passing->open[i];
-		if (computes(passing, other) && passing->ready[other] > begin && passing->ready[other] - begin < time / 4
-			&& passing->terms->tail[other] > passing->terms->tail[op] + time)
-			return true;
+	bool found = false;
+	for (uint32_t i = 0; passing->rule->patient && computes(passing, op) && i < waits->count && !found; i++) {
+		uint32_t other = waits->op[i];
+		found = passing->ready[other] > begin && passing->ready[other] - begin < time / 4 && passing->terms->tail[other] > passing->terms->tail[op] + time;
 	}
-	return false;
+	return found;
 }
 
-static uint32_t best_open(struct passing *passing)
+/* Takes the best op that could run out of its pool; NONE: there is none. */
+static uint32_t take_best(struct passing *passing)
 {
-	uint32_t best = NONE;
-	for (uint32_t i = 0; i < passing->opens; i++) {
-		uint32_t op = passing->open[i];
-		if (!is_out(passing, op) && (best == NONE || goes_before(passing, op, best)))
-			best = op;
+	for (int p = POOL_FREE; p <= POOL_WAITS; p++) {
+		uint32_t op = order_heap_top(&passing->pool[p]);
+		if (op == NONE)
+			continue;
+		order_heap_remove(&passing->pool[p], op);
+		return op;
 	}
-	return best;
+	return NONE;
 }
 
 /* Puts at the place what is to run there. */
 static void choose(struct passing *passing)
 {
-	for (int tries = 0; tries < TRIES; tries++) {
-		uint32_t op = best_open(passing);
+	uint32_t tried[TRIES], tries = 0;
+	bool taken = false;
+	sort_pools(passing);
+	while (!taken && tries < TRIES) {
+		uint32_t op = take_best(passing);
 		if (op == NONE)
-			return;
-		passing->tried[op] = passing->at;
-		if (!is_in_the_way(passing, op) && take_forward(passing, op))
-			return;
+			break;
+		tried[tries++] = op;
+		taken = !is_in_the_way(passing, op) && take_forward(passing, op);
 	}
+	while (tries > 0)
+		offer(passing, tried[--tries]);
 }
 
 static enum status prepare(struct passing *passing, const uint32_t *from)
 {
 	const struct problem *problem = passing->problem;
 	uint32_t ops = problem->ops;
-	uint32_t **const ids[] = { &passing->place, &passing->missing, &passing->open, &passing->where, &passing->tried };
+	uint32_t **const ids[] = { &passing->place, &passing->missing, &passing->rank };
 	int64_t **const times[] = { &passing->live, &passing->ready, &passing->end, &passing->begin };
 	bool fine = true;
 	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -303,6 +331,8 @@ static enum status prepare(struct passing *passing, const uint32_t *from)
 		fine &= (*times[i] = arena_alloc(&passing->arena, ops, sizeof(int64_t))) != NULL;
 	passing->left = arena_alloc(&passing->arena, problem->items, sizeof *passing->left);
 	passing->relief = arena_alloc(&passing->arena, ops + (size_t)1, sizeof *passing->relief);
+	for (int p = 0; p < POOLS; p++)
+		fine &= order_heap_init(&passing->pool[p], ops, &passing->arena) == OK;
 	if (!fine || !passing->left || !passing->relief || problem_peak(problem, from, passing->live, &(uint32_t) { 0 }) < 0)
 		return NO_MEMORY;
 	passing->alive = problem->base;
@@ -312,8 +342,7 @@ static enum status prepare(struct passing *passing, const uint32_t *from)
 	}
 	for (uint32_t p = 0; p < ops; p++) {
 		uint32_t op = passing->order[p] = from[p];
-		passing->place[op] = p;
-		passing->tried[op] = NONE;
+		passing->place[op] = passing->rank[op] = p;
 		passing->missing[op] = csr_length(&problem->pred, op);
 	}
 	for (uint32_t p = 0; p < ops; p++)
