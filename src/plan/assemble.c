@@ -5,6 +5,7 @@
 #include "fit_stage.h"
 #include "room_order.h"
 #include "verdict.h"
+#include "src/scenario/shard_mesh.h"
 
 uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
 {
@@ -199,6 +200,13 @@ static struct plan *plan_for_room(const struct planning *planning, struct plan *
 	return next || !fine ? next : plan;
 }
 
+/* Whether orders for time are sought: where they are asked for, and where auto looks for the fastest plan. Of accumulated microbatches the time doesn't depend on the order. */
+static bool seeks_time(const struct scenario *scenario)
+{
+	bool fastest = scenario_searches(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO && scenario->value[K_order] == ORDER_BEST;
+	return scenario->value[K_order] == ORDER_FAST || (fastest && scenario->value[K_microbatches] <= 1);
+}
+
 /* Order and layout of a transformed graph, or of another pipeline rank's. */
 static struct plan *plan_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph, const struct plan_wish *wish, bool quick)
 {
@@ -218,7 +226,7 @@ static struct plan *plan_graph(const struct planning *planning, struct transform
 		return NULL;
 	if (plan && !quick && fitted && fitted->away > 0 && !transformed->pipelined && scenario->value[K_order] == ORDER_BEST)
 		return plan_for_copies(planning, plan);
-	return plan && !quick && plan->time && scenario->value[K_order] == ORDER_FAST ? plan_fast(planning, plan) : plan;
+	return plan && !quick && plan->time && seeks_time(scenario) ? plan_fast(planning, plan) : plan;
 }
 
 /* ---- pipeline ranks ------------------------------------------------------------------------ */

@@ -97,48 +97,50 @@ static struct plan *fit_limits(struct choosing *choosing, struct plan *first, in
 /* ---- rivals: planned memory and time decide between shardings ------------------------------------------------------------ */
 
 #define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
-#define SLOW_PERCENT 1   /* and mostly this near to its time */
 #define FAR_PERCENT 25   /* no order and no layout takes that much off heuristics' arena */
 
-/* Whether heuristics alone leave a rival a chance: minred asks for an arena near the first's, auto for a time near the best's, within the cap. */
+static bool is_over(const struct plan *plan)
+{
+	int64_t budget = scenario_budget(&plan->scenario);
+	return budget >= 0 && plan_needs(plan) > budget;
+}
+
+/* Whether heuristics alone leave a rival a chance of less memory than the best. */
 static bool has_chance(const struct plan *best, const struct plan *quick)
 {
-	int64_t budget = scenario_budget(&best->scenario), time = plan_step_time(best);
-	if (scenario_strategy(&best->scenario) != STRATEGY_AUTO || (budget >= 0 && plan_needs(best) > budget))
-		return plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT;
-	return plan_step_time(quick) < time + time / 100 * SLOW_PERCENT && (budget < 0 || plan_needs(quick) <= budget + budget / 100 * NEAR_PERCENT);
+	return plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT;
 }
 
 /* auto: whether no order of a rival's graph can be faster than the best plan so far. Of accumulated microbatches the time doesn't depend on the order. */
 static bool is_slower_in_any_order(const struct planning *planning, const struct plan *best, const struct transformed *transformed)
 {
-	int64_t budget = scenario_budget(&best->scenario), least;
-	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || (budget >= 0 && plan_needs(best) > budget))
+	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || is_over(best))
 		return false;
-	least = transformed->pipelined ? transformed->pipelined->time
+	int64_t least = transformed->pipelined ? transformed->pipelined->time
 		: plan_time_least(transformed->graph, transformed->sharded, planning->scenario, planning->stage->rules);
 	return least >= 0 && least > plan_step_time(best);
 }
 
-/* Whether a rival that heuristics planned can't win, whatever its order: by a bound on its step, or as it is far above the cap that the best keeps. */
+/* auto, whose best keeps the cap: whether a rival that heuristics planned can't win, whatever its order: as it is far above the cap, or by a bound on its step. Of
+ * accumulated microbatches the time itself is one. */
 static bool is_behind(const struct plan *best, struct plan *quick)
 {
 	int64_t budget = scenario_budget(&best->scenario);
-	if (budget >= 0 && plan_needs(best) > budget)
-		return false;
 	if (budget >= 0 && plan_needs(quick) > budget + budget / 100 * FAR_PERCENT)
 		return true;
-	return quick->time && plan_step_time(quick) > plan_step_time(best) && plan_time_bound(quick->time) == OK && quick->time->bound.bound > plan_step_time(best);
+	if (plan_step_time(quick) <= plan_step_time(best) || !quick->time)
+		return false;
+	return best->scenario.value[K_microbatches] > 1 || (plan_time_bound(quick->time) == OK && quick->time->bound.bound > plan_step_time(best));
 }
 
-/* The plan of a wish; NULL where it has no chance against the best so far. auto takes the heuristics' own where the complete one, which seeks the least peak,
- * is slower. sure: only what no order can mend rules it out. */
+/* The plan of a wish; NULL where it has no chance against the best so far. auto takes the heuristics' own where the complete one is slower. sure: only what no
+ * order can mend rules it out. */
 static struct plan *plan_candidate(const struct planning *planning, const struct plan_wish *wish, const struct plan *best, bool sure)
 {
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
 	bool hopeless = transformed && is_slower_in_any_order(planning, best, transformed), fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
 	struct plan *plan = transformed && !hopeless ? plan_transformed(planning, transformed, wish, true) : NULL;
-	bool near = plan && (sure && fastest ? !is_behind(best, plan) : sure || has_chance(best, plan));
+	bool near = plan && (fastest && !is_over(best) ? !is_behind(best, plan) : sure || has_chance(best, plan));
 	struct plan *quick = near && fastest ? plan_retain(plan) : NULL;
 	if (quick)
 		quick->complete = true;    /* as a candidate: nothing better of it follows */
@@ -148,7 +150,7 @@ static struct plan *plan_candidate(const struct planning *planning, const struct
 	return better_of(&(struct goal){ GOAL_FASTEST, scenario_budget(planning->scenario) }, plan, quick);
 }
 
-/* A rival's plan, or NULL as above. What auto promises to be no slower than is ruled out by bounds alone: experts' shardings. */
+/* A rival's plan, or NULL as above. What auto promises to be no slower than, experts' shardings, is planned even where nothing keeps the cap so far. */
 static struct plan *plan_rival(const struct planning *planning, const struct sharded *first, int64_t margin, const struct plan *best, uint32_t rival)
 {
 	struct plan_wish wish = { .margin = margin, .rival = rival, .first = first };
@@ -256,38 +258,6 @@ static bool keeps_too_much(const struct plan *plan)
 	return kept / plan->scenario.value[K_devices] > scenario_budget(&plan->scenario);
 }
 
-/* What minred finds, as candidates of auto: on graphs whose searches are short, as it may be faster than what the estimate chose; on others where
- * nothing fits the cap so far, unless every sharding keeps more than it. Takes over the best so far. */
-static struct plan *try_least(struct choosing *choosing, const struct plan *first, struct plan *best)
-{
-	const struct planning *planning = choosing->planning;
-	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true, .first = first->transformed->sharded };
-	int64_t budget = scenario_budget(&best->scenario);
-	bool over = budget >= 0 && plan_needs(best) > budget, small = best->input->ops <= RIVAL_OPS && !scenario_cuts(planning->scenario);
-	struct goal goal = { GOAL_FASTEST, budget };
-	if (!best->transformed->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
-		|| best->limited || !(small || (over && !keeps_too_much(best))))
-		return best;
-	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
-	const struct sharded *least = transformed ? transformed->sharded : NULL;
-	for (uint32_t rival = 0; least && rival <= least->rivals && goes_on(planning) && planning->error->status != CANCELLED; rival++) {
-		if (is_seen(choosing, rival ? &least->rival[rival - 1] : &least->sharding))
-			continue;
-		error_set(planning->error, OK);
-		best = better_of(&goal, best, rival ? plan_rival(planning, least, wish.margin, leader_of(choosing, best), rival)
-			: plan_candidate(planning, &wish, leader_of(choosing, best), true));
-		choosing->compared++;
-	}
-	best->limited |= planning->error->status == CANCELLED;
-	transformed_release(transformed);
-	if (goes_on(planning)) {
-		error_set(planning->error, OK);
-		return best;
-	}
-	plan_release(best);
-	return NULL;
-}
-
 /* The end of a part of the choice that may have been cut short: the best so far, or NULL where no run goes on. Takes it over. */
 static struct plan *end_of(const struct planning *planning, struct plan *best)
 {
@@ -298,6 +268,46 @@ static struct plan *end_of(const struct planning *planning, struct plan *best)
 	}
 	plan_release(best);
 	return NULL;
+}
+
+/* What minred finds, and its rivals. *mesh: over which. Takes over the best so far. */
+static struct plan *try_least_over(struct choosing *choosing, const struct plan_wish *wish, struct plan *best, struct mesh *mesh)
+{
+	const struct planning *planning = choosing->planning;
+	struct goal goal = { GOAL_FASTEST, scenario_budget(&best->scenario) };
+	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
+	const struct sharded *least = transformed ? transformed->sharded : NULL;
+	for (uint32_t rival = 0; least && rival <= least->rivals && goes_on(planning) && planning->error->status != CANCELLED; rival++) {
+		if (is_seen(choosing, rival ? &least->rival[rival - 1] : &least->sharding))
+			continue;
+		error_set(planning->error, OK);
+		best = better_of(&goal, best, rival ? plan_rival(planning, least, wish->margin, leader_of(choosing, best), rival)
+			: plan_candidate(planning, wish, leader_of(choosing, best), true));
+		choosing->compared++;
+	}
+	*mesh = least ? least->sharding.mesh : (struct mesh) { 0 };
+	transformed_release(transformed);
+	return best;
+}
+
+/* What minred finds, as candidates of auto: on graphs whose searches are short, as it may be faster than what the estimate chose, over the best plan's mesh, too; on
+ * others where nothing fits the cap so far, unless every sharding keeps more than it. Takes over the best so far. */
+static struct plan *try_least(struct choosing *choosing, const struct plan *first, struct plan *best)
+{
+	const struct planning *planning = choosing->planning;
+	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP, .least = true, .first = first->transformed->sharded };
+	int64_t budget = scenario_budget(&best->scenario);
+	bool over = budget >= 0 && plan_needs(best) > budget, small = best->input->ops <= RIVAL_OPS && !scenario_cuts(planning->scenario);
+	if (!best->transformed->sharded || scenario_strategy(planning->scenario) != STRATEGY_AUTO || planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
+		|| best->limited || !(small || (over && !keeps_too_much(best))))
+		return best;
+	struct mesh searched, mesh;
+	best = try_least_over(choosing, &wish, best, &searched);
+	mesh = best->transformed->sharded->sharding.mesh;
+	wish.mesh = &mesh;
+	if (small && goes_on(planning) && planning->error->status != CANCELLED && !mesh_equal(&mesh, &searched))
+		best = try_least_over(choosing, &wish, best, &searched);
+	return end_of(planning, best);
 }
 
 /* auto under a cap that the fastest doesn't keep: rivals, other limits of what stays, and the rivals of the best of them. Takes the first plan over. */

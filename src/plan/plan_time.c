@@ -302,7 +302,8 @@ enum status plan_time_order(const struct graph *graph, const struct problem *pro
 {
 	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	const uint32_t *const start[] = { order, problem->program };
-	struct overlap_request request = { graph, problem, &timing.costs, limit, start, 2, 0 };
+	uint64_t ticks = scenario->value[K_order] == ORDER_FAST ? OVERLAP_EFFORT : OVERLAP_EFFORT / 3;   /* else for a comparison */
+	struct overlap_request request = { graph, problem, &timing.costs, limit, start, 2, ticks };
 	*result = (struct overlap_result) { 0 };
 	scenario_machine(scenario, &timing.machine);
 	enum status status = find_costs(&timing) ? overlap_schedule(&request, control, result) : NO_MEMORY;

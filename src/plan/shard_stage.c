@@ -49,13 +49,18 @@ static void note_unsplit(const struct units *units, const struct sharding *shard
 
 /* ---- deciding ------------------------------------------------------------------------------------------------------------ */
 
+static void add_mesh(struct key *key, const struct mesh *mesh)
+{
+	key_add(key, mesh->axes);
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		key_add(key, mesh->axis[a].size);
+		key_add_bytes(key, mesh->axis[a].name, strlen(mesh->axis[a].name));
+	}
+}
+
 static void add_sharding(struct key *key, const struct graph *graph, const struct sharding *sharding)
 {
-	key_add(key, sharding->mesh.axes);
-	for (uint32_t a = 0; a < sharding->mesh.axes; a++) {
-		key_add(key, sharding->mesh.axis[a].size);
-		key_add_bytes(key, sharding->mesh.axis[a].name, strlen(sharding->mesh.axis[a].name));
-	}
+	add_mesh(key, &sharding->mesh);
 	key_add_bytes(key, sharding->split, graph->ops * sizeof *sharding->split);
 	key_add_bytes(key, sharding->produced, graph->tensors * sizeof *sharding->produced);
 	key_add_bytes(key, sharding->needed, graph->reads.start[graph->ops] * sizeof *sharding->needed);
@@ -77,6 +82,8 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 		key_add(key, 6 * wish->rival + 2 * (uint32_t)wish->rivals + wish->least);
 	if (wish->rival > 0 || wish->rivals != RIVALS_SOUGHT || wish->told)
 		key_add_key(key, &wish->first->key);
+	if (wish->mesh)
+		add_mesh(key, wish->mesh);
 	if (wish->told)
 		add_sharding(key, wish->first->shared->graph, wish->told);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
@@ -161,6 +168,14 @@ static void keep_expert(struct shard_job *job, const struct shard_choice *next)
 	job->experts += job->experts < most;
 }
 
+static bool is_wished(const struct shard_job *job, const struct degrees *degrees)
+{
+	struct axis_roles roles[MESH_AXES];
+	struct mesh mesh;
+	mesh_of_degrees(job->scenario, degrees, &mesh, roles);
+	return !job->wish->mesh || mesh_equal(&mesh, job->wish->mesh);
+}
+
 /* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a first plan. */
 static enum status best_expert(struct shard_job *job, uint32_t most, struct shard_choice *best)
 {
@@ -177,7 +192,7 @@ static enum status best_expert(struct shard_job *job, uint32_t most, struct shar
 			struct sharding sharding;
 			char text[120], mesh[96];
 			int used;
-			if (zero && degrees[i].dp * degrees[i].cp == 1)
+			if ((zero && degrees[i].dp * degrees[i].cp == 1) || !is_wished(job, &degrees[i]))
 				continue;
 			status = shard_job_split(job, &degrees[i], next.zero, &sharding, roles);
 			if (status == BAD_INPUT) {   /* this mesh can't keep a pin, another may; else the error stays */
@@ -308,7 +323,7 @@ static struct sharded *decide(struct shard_job *job, bool quick)
 	if (error_set(job->error, status) != OK)
 		return NULL;
 	bool sought = job->wish->rivals != RIVALS_ALONE;
-	job->by_axes = job->wish->rivals == RIVALS_NONE;   /* a round needs no bound of its own */
+	job->by_axes = job->wish->rivals == RIVALS_NONE || job->wish->mesh;   /* a round needs no bound of its own, nor does a candidate */
 	if (search && !quick && sought)
 		status = shard_job_improve(job, roles, &sharding, &choice.cost, &report, curve, &points);
 	else if (!search)

@@ -21,7 +21,8 @@ typedef enum status transform_witness(void *context, const char *step, const str
 struct plan_wish {
 	int64_t margin;             /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0: they come to less */
 	bool alone;                 /* offload=on: recomputation sends nothing to the host by itself */
-	bool least;                 /* auto, where nothing else fits the cap: what minred finds */
+	bool least;                 /* auto: what minred finds */
+	const struct mesh *mesh;    /* least: over this mesh; NULL: over the one where experts need least */
 	enum { RIVALS_SOUGHT, RIVALS_NONE, RIVALS_ALONE } rivals;   /* auto: beside what the search finds others to plan; just that; an expert's and others, without the search */
 	const struct sharded *first; /* what earlier searches have shown; may be NULL */
 	uint32_t rival;             /* 0: what the strategy finds; else one of first's rivals, counted from 1 */

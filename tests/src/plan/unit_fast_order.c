@@ -6,6 +6,8 @@
 #include "src/plan/planner.h"
 #include "src/plan/verdict.h"
 #include "src/read/input.h"
+#include "src/models/models.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 static struct plan *plan_with(struct planner *planner, struct graph *graph, const char *const *words, const char *order, int64_t cap)
@@ -78,4 +80,36 @@ Test(fast_order, one_device_keeps_the_least_peak)
 	plan_release(fast);
 	planner_done(&planner);
 	graph_release(graph);
+}
+
+/* auto seeks the least time: no strategy is faster within the same cap, in an order for time either. */
+Test(fast_order, auto_is_no_slower_than_strategies_in_orders_for_time)
+{
+	static const char *const splits[][3] = { { "devices=4", "strategy=data", NULL }, { "devices=4", "strategy=megatron", NULL }, { "devices=4", "strategy=zero", NULL },
+		{ "devices=4", "strategy=tap", NULL }, { "devices=4", "strategy=minred", NULL } };
+	static const char *const automatic[] = { "devices=4", "strategy=auto", NULL };
+	struct graph *graph = step_of_sizes("gpt", (struct model_config){ .layers = 1, .batch = 8, .seq = 32 });
+	struct planner planner = { .store = store_new() };
+	struct plan *least = plan_with(&planner, graph, (const char *const[]){ "devices=4", "strategy=minred", NULL }, "order=best", 0);
+	int64_t caps[] = { 0, plan_needs(least) + plan_needs(least) / 10 };
+	uint32_t faster = 0;
+	for (size_t c = 0; c < sizeof caps / sizeof *caps; c++) {
+		struct plan *plan = plan_with(&planner, graph, automatic, "order=best", caps[c]);
+		expect_checked(graph, plan);
+		for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
+			struct plan *other = plan_with(&planner, graph, splits[i], "order=fast", caps[c]), *slow = plan_with(&planner, graph, splits[i], "order=best", caps[c]);
+			bool fits = caps[c] == 0 || plan_needs(other) <= caps[c];
+			cr_expect(!fits || plan_step_time(plan) <= plan_step_time(other), "%s, cap %lld: %lld ps, auto %lld", splits[i][1], (long long)caps[c],
+				(long long)plan_step_time(other), (long long)plan_step_time(plan));
+			faster += plan_step_time(other) < plan_step_time(slow);
+			plan_release(other);
+			plan_release(slow);
+		}
+		plan_release(plan);
+	}
+	cr_assert(faster > 0);
+	plan_release(least);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
 }
