@@ -164,7 +164,8 @@ static enum status keep(struct row *row, uint32_t begin)
 			return NO_MEMORY;
 		front->points++;
 	}
-	front->points = begin + chain_points_filter(front->point + begin, front->points - begin);
+	if (front->points > begin)
+		front->points = begin + chain_points_filter(front->point + begin, front->points - begin);
 	return OK;
 }
 

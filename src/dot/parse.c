@@ -54,10 +54,11 @@ static int read_text(void *channel, char *buffer, int size)
 {
 	(void)channel;
 	size_t count = reading.left < (size_t)size ? reading.left : (size_t)size;
-	if (count > 0)
+	if (count > 0) {
 		memcpy(buffer, reading.text, count);
-	reading.text += count;
-	reading.left -= count;
+		reading.text += count;
+		reading.left -= count;
+	}
 	return (int)count;
 }
 

@@ -86,7 +86,7 @@ static enum status next_line(struct reader *reader, char **text, size_t *length)
 {
 	size_t searched = 0;
 	for (;;) {
-		char *begin = reader->buffer + reader->begin;
+		char *begin = reader->buffer ? reader->buffer + reader->begin : NULL;   /* no room was needed yet */
 		size_t have = reader->end - reader->begin;
 		char *newline = have > searched ? memchr(begin + searched, '\n', have - searched) : NULL;
 		if (newline || (reader->at_end && have)) {
