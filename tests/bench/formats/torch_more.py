@@ -1,7 +1,8 @@
 """More logs of torch.compile, of what is rarer than whole models: torch_more.py FOLDER [NAME...]
 
-A GAN, a custom op, nested tensors, vmap of grad, torch.cond, compiled autograd, int8 weights, bf16 layers, an optimizer, CTC, FFT and so on. Writes for each
-FOLDER/NAME.log (TORCH_LOGS=aot_joint_graph,aot_graphs), NAME.trace/ (TORCH_TRACE) and NAME.json: the peak of the same step as the profiler counts the CPU
+A GAN, a custom op, nested tensors, vmap of grad, torch.cond, compiled autograd, int8 weights, bf16 layers, an optimizer, CTC, FFT and so on; then families
+of transformers and timm, which these need. Writes for each FOLDER/NAME.log (TORCH_LOGS=aot_joint_graph,aot_graphs), NAME.trace/ (TORCH_TRACE) and NAME.json: the
+peak of the same step as the profiler counts the CPU
 allocator's bytes, beside parameters, buffers and inputs. Each in a process of its own; BACKEND=inductor for NAME.debug/ too.
 """
 
@@ -261,6 +262,109 @@ def compiled_autograd():
 def inference():
     m = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10)).eval().requires_grad_(False)
     return [m], lambda x: m(x).sum(), (torch.randn(8, 64),)
+
+
+def qwen3moe():
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+    m = Qwen3MoeForCausalLM(Qwen3MoeConfig(hidden_size=64, intermediate_size=128, moe_intermediate_size=32, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=16, vocab_size=256, num_experts=4, num_experts_per_tok=2))
+    x = torch.randint(256, (2, 32))
+    return ([m], lambda x: m(input_ids=x, labels=x).loss, (x,))
+
+
+def deepseek():
+    from transformers import DeepseekV3Config, DeepseekV3ForCausalLM
+    m = DeepseekV3ForCausalLM(DeepseekV3Config(hidden_size=64, intermediate_size=128, moe_intermediate_size=32, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=4, q_lora_rank=32, kv_lora_rank=16, qk_nope_head_dim=16, qk_rope_head_dim=8,
+        v_head_dim=16, n_routed_experts=4, num_experts_per_tok=2, n_group=2, topk_group=1, first_k_dense_replace=1, vocab_size=256))
+    x = torch.randint(256, (2, 32))
+    return ([m], lambda x: m(input_ids=x, labels=x).loss, (x,))
+
+
+def mamba():
+    from transformers import MambaConfig, MambaForCausalLM
+    m = MambaForCausalLM(MambaConfig(hidden_size=64, num_hidden_layers=2, vocab_size=256, state_size=8))
+    x = torch.randint(256, (2, 16))
+    return ([m], lambda x: m(input_ids=x, labels=x).loss, (x,))
+
+
+def whisper():
+    from transformers import WhisperConfig, WhisperForConditionalGeneration
+    m = WhisperForConditionalGeneration(WhisperConfig(d_model=64, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=128, decoder_ffn_dim=128, vocab_size=300, num_mel_bins=20, max_source_positions=50,
+        max_target_positions=32, pad_token_id=1, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2))
+    f = torch.randn(2, 20, 100)
+    y = torch.randint(300, (2, 16))
+    return ([m], lambda f, y: m(input_features=f, labels=y).loss, (f, y))
+
+
+def clip():
+    from transformers import CLIPConfig, CLIPModel, CLIPTextConfig, CLIPVisionConfig
+    m = CLIPModel(CLIPConfig(text_config=dict(hidden_size=64, intermediate_size=128, num_hidden_layers=1, num_attention_heads=2,
+        vocab_size=100, eos_token_id=99, bos_token_id=98, pad_token_id=1), vision_config=dict(hidden_size=64, intermediate_size=128,
+        num_hidden_layers=1, num_attention_heads=2, image_size=32, patch_size=8), projection_dim=32))
+    x = torch.randint(97, (4, 16))
+    p = torch.randn(4, 3, 32, 32)
+    return ([m], lambda x, p: m(input_ids=x, pixel_values=p, return_loss=True).loss, (x, p))
+
+
+def vit():
+    import timm
+    m = timm.create_model("vit_tiny_patch16_224", img_size=64, num_classes=10, depth=2)
+    x = torch.randn(4, 3, 64, 64)
+    return ([m], lambda x: F.cross_entropy(m(x), torch.zeros(4, dtype=torch.long)), (x,))
+
+
+def convnext():
+    import timm
+    m = timm.create_model("convnext_atto", num_classes=10)
+    x = torch.randn(2, 3, 64, 64)
+    return ([m], lambda x: m(x).square().mean(), (x,))
+
+
+def effnet():
+    import timm
+    m = timm.create_model("efficientnet_b0", num_classes=10)
+    x = torch.randn(2, 3, 64, 64)
+    return ([m], lambda x: m(x).square().mean(), (x,))
+
+
+def neox_amp():
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+    m = GPTNeoXForCausalLM(GPTNeoXConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, vocab_size=256))
+    x = torch.randint(256, (2, 32))
+
+    def f(x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return m(input_ids=x, labels=x).loss
+    return ([m], f, (x,))
+
+
+def accumulate():
+    m = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Dropout(0.1), nn.Linear(256, 64))
+    x = torch.randn(32, 64)
+    return ([m], lambda x: sum((m(c).square().mean() for c in x.chunk(4))), (x,))
+
+
+def lstm_break():
+    m = nn.LSTM(32, 64, 2, batch_first=True, bidirectional=True)
+    x = torch.randn(4, 20, 32)
+    return ([m], lambda x: m(x)[0].square().mean(), (x,))
+
+
+def channels_last():
+    import torchvision
+    m = torchvision.models.mobilenet_v3_small(num_classes=10).to(memory_format=torch.channels_last)
+    x = torch.randn(4, 3, 64, 64).to(memory_format=torch.channels_last)
+    return ([m], lambda x: m(x).square().mean(), (x,))
+
+
+def gemma3():
+    from transformers import Gemma3TextConfig, Gemma3ForCausalLM
+    m = Gemma3ForCausalLM(Gemma3TextConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=1, head_dim=16, vocab_size=256, sliding_window=8))
+    x = torch.randint(256, (2, 32))
+    return ([m], lambda x: m(input_ids=x, labels=x).loss, (x,))
 
 
 def run(name, path):
