@@ -74,6 +74,7 @@ static uint32_t copy_op(struct apply *apply, uint32_t op)
 		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
 	record.of = record.name;
 	record.name = name;
+	record.type = apply->step->mask[op] == NONE ? record.type : FIT_MASKED_TYPE;
 	record.recomputed = true;
 	record.phase = PHASE_BACKWARD;
 	record.has_phase = true;
@@ -229,13 +230,16 @@ static void run_again(struct apply *apply, uint32_t op, uint64_t bits)
 		fine = fine && draft_read(draft, copy, apply->tensor[graph->reads.item[i]]) == OK;
 	if (fine && apply->saved[op] != NONE)
 		fine = draft_read(draft, copy, apply->saved[op]) == OK;
+	uint32_t mask = apply->step->mask[op] == NONE ? NONE : graph->writes.item[graph->writes.start[op] + 1];
+	if (fine && mask != NONE)
+		fine = draft_read(draft, copy, apply->tensor[mask]) == OK;
 	for (uint32_t i = graph->inplace_start[op]; fine && i < graph->inplace_start[op + 1]; i++) {
 		struct inplace pair = graph->inplace[i];
 		if (pair.out == NONE && is_anew(apply, storage_of(apply, pair.in)))
 			fine = draft_inplace(draft, copy, NONE, apply->tensor[pair.in]) == OK;
 	}
 	FOR_ROW(i, &graph->writes, op)
-		fine = fine && write_again(apply, op, copy, graph->writes.item[i], bits);
+		fine = fine && (graph->writes.item[i] == mask || write_again(apply, op, copy, graph->writes.item[i], bits));
 	failed(apply, fine);
 }
 

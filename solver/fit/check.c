@@ -71,6 +71,22 @@ static bool overwritten_after(const struct proof *proof, uint32_t op, uint32_t s
 	return false;
 }
 
+/* Where masks are kept: that of an op whose result can be computed from it. */
+static uint32_t mask_storage(const struct proof *proof, uint32_t op)
+{
+	const struct graph *graph = proof->graph;
+	uint32_t first = graph->writes.start[op], mask = NONE;
+	bool one = graph->reads.start[op + 1] - graph->reads.start[op] == 1, two = graph->writes.start[op + 1] - first == 2;
+	if (proof->input->random != FIT_RANDOM_MASK || !(proof->input->traits[op] & TRAIT_MASKED) || !one || !two)
+		return NONE;
+	mask = graph->tensor[graph->writes.item[first + 1]].storage;
+	if (graph->storage[mask].allocator != op || graph->storage[graph->tensor[graph->writes.item[first]].storage].allocator != op || overwritten_after(proof, op, mask))
+		return NONE;
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		mask = NONE;
+	return mask;
+}
+
 /* An op that can't run again with the same result, as far as storages written for good tell. */
 static bool runs_once(const struct proof *proof, uint32_t op)
 {
@@ -79,7 +95,7 @@ static bool runs_once(const struct proof *proof, uint32_t op)
 	bool norm = proof->input->traits[op] & TRAIT_STATISTICS;
 	if (record->phase != PHASE_FORWARD)
 		return true;
-	if (proof->input->random == FIT_RANDOM_NEVER && (proof->input->traits[op] & TRAIT_RANDOM))
+	if (proof->input->random != FIT_RANDOM_STATE && (proof->input->traits[op] & TRAIT_RANDOM) && mask_storage(proof, op) == NONE)
 		return true;
 	FOR_ROW(i, &graph->touches, op) {
 		uint32_t s = graph->touches.item[i];
@@ -104,6 +120,11 @@ static void find_for_good(struct proof *proof)
 		const struct storage *storage = &graph->storage[s];
 		proof->for_good[s] = storage->allocator == NONE || storage->live_out || storage->persistent
 			|| (proof->input->fixed && proof->input->fixed[s] == FIT_KEPT);
+	}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t mask = mask_storage(proof, op);
+		if (mask != NONE)
+			proof->for_good[mask] = true;
 	}
 	for (bool changed = true; changed;) {
 		changed = false;

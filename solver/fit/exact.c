@@ -35,7 +35,7 @@ static bool is_simple(const struct fit_step *step)
 {
 	bool simple = step->ops <= FIT_EXACT_OPS && !step->in_place && step->changes.start[step->ops] == 0;
 	for (uint32_t op = 0; op < step->ops && simple; op++)
-		simple = !step->random[op];
+		simple = !step->random[op] && step->mask[op] == NONE;
 	for (uint32_t s = 0; s < step->storages && simple; s++)
 		simple = !step->droppable[s] || (csr_length(&step->writers, s) == 1 && step->fixed[s] == FIT_FREE);
 	return simple;

@@ -94,7 +94,7 @@ static uint64_t make(struct play *play, uint32_t op, bool again)
 	const struct fit_step *step = play->step;
 	FOR_ROW(i, &step->makes, op) {
 		uint32_t storage = step->makes.item[i];
-		if (step->outer[storage])
+		if (step->outer[storage] || (again && storage == step->mask[op]))
 			continue;
 		uint32_t instance = new_instance(replay, step->bytes[storage], replay->length, replay->length);
 		bool stays = !again || (anew(play, storage) && replay->version[storage] == 0);
@@ -123,6 +123,17 @@ static void use_seed(struct fit_replay *replay, uint32_t op)
 		replay->instance[replay->seed[op]].last = replay->length;
 }
 
+/* Dropout that is computed again from its mask. */
+static void use_mask(struct fit_replay *replay, uint32_t op)
+{
+	uint32_t mask = replay->step->mask[op];
+	if (mask == NONE)
+		return;
+	if (replay->current[mask] != NONE)
+		replay->instance[replay->current[mask]].last = replay->length;
+	replay->late[mask] = true;
+}
+
 static void run(struct play *play, uint32_t op, bool again)
 {
 	struct fit_replay *replay = play->replay;
@@ -144,6 +155,7 @@ static void run(struct play *play, uint32_t op, bool again)
 	if (again) {
 		check_again(play, op);
 		use_seed(replay, op);
+		use_mask(replay, op);
 		replay->extra += step->time[op];
 	} else {
 		replay->when[op] = now;

@@ -31,6 +31,28 @@ static bool reads_output(const struct graph *graph, uint32_t op)
 	return false;
 }
 
+static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->tensor[graph->inplace[i].in].storage == storage)
+			return true;
+	return false;
+}
+
+/* The tensor that is the op's mask, where its product can be computed again from that: nothing writes over it. */
+static uint32_t mask_of(const struct graph *graph, uint32_t traits, uint32_t op)
+{
+	const uint32_t *result = &graph->writes.item[graph->writes.start[op]];
+	if (!(traits & TRAIT_MASKED) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 2 || graph->inplace_start[op] != graph->inplace_start[op + 1]
+		|| graph->tensor[result[0]].alias != NONE || graph->tensor[result[1]].alias != NONE)
+		return NONE;
+	uint32_t storage = graph->tensor[result[1]].storage;
+	FOR_ROW(i, &graph->users, storage)
+		if (writes_in_place(graph, graph->users.item[i], storage))
+			return NONE;
+	return result[1];
+}
+
 enum status fit_early_ops(const struct graph *graph, bool *forward)
 {
 	bool *late = mem_alloc(graph->ops, sizeof *late), any = false;
@@ -83,14 +105,6 @@ static bool finish(struct fit_step *step, struct rows *rows, uint32_t count, str
 
 /* ---- what ops do with storages --------------------------------------------------------------------------- */
 
-static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->tensor[graph->inplace[i].in].storage == storage)
-			return true;
-	return false;
-}
-
 static bool allocate(const struct fit_input *input, struct fit_step *step)
 {
 	struct arena *arena = &step->arena;
@@ -102,6 +116,7 @@ static bool allocate(const struct fit_input *input, struct fit_step *step)
 	step->forward = arena_alloc(arena, graph->ops, sizeof *step->forward);
 	step->view = arena_alloc(arena, graph->ops, sizeof *step->view);
 	step->random = arena_alloc(arena, graph->ops, sizeof *step->random);
+	step->mask = arena_alloc(arena, graph->ops, sizeof *step->mask);
 	step->norm = arena_alloc(arena, graph->ops, sizeof *step->norm);
 	step->brings = arena_alloc(arena, graph->ops, sizeof *step->brings);
 	step->brought = arena_alloc(arena, graph->ops, sizeof *step->brought);
@@ -110,7 +125,7 @@ static bool allocate(const struct fit_input *input, struct fit_step *step)
 	step->saved = arena_alloc(arena, graph->storages, sizeof *step->saved);
 	step->fixed = arena_alloc(arena, graph->storages, sizeof *step->fixed);
 	step->outer = arena_alloc(arena, graph->storages, sizeof *step->outer);
-	return step->time && step->workspace && step->forward && step->view && step->random && step->norm && step->brings && step->brought && step->bytes && step->droppable && step->saved
+	return step->time && step->workspace && step->forward && step->view && step->random && step->mask && step->norm && step->brings && step->brought && step->bytes && step->droppable && step->saved
 		&& step->fixed && step->outer;
 }
 
@@ -135,7 +150,9 @@ static void note_ops(const struct fit_input *input, struct fit_step *step)
 		step->forward[op] = input->forward ? input->forward[op] : graph->op[op].phase == PHASE_FORWARD;
 		step->view[op] = is_view(graph, op);
 		note_fetch(step, op);
-		step->random[op] = input->traits[op] & TRAIT_RANDOM;
+		uint32_t mask = input->random == FIT_RANDOM_MASK ? mask_of(graph, input->traits[op], op) : NONE;
+		step->mask[op] = mask == NONE ? NONE : graph->tensor[mask].storage;
+		step->random[op] = (input->traits[op] & TRAIT_RANDOM) && mask == NONE;
 		step->norm[op] = input->traits[op] & TRAIT_STATISTICS;
 		step->time[op] = step->view[op] ? 0 : input->time[op];
 		step->workspace[op] = input->workspace ? align_up(graph->op[op].workspace, input->alignment) : 0;
@@ -162,12 +179,12 @@ static void mark_droppable(const struct fit_input *input, struct fit_step *step)
 	}
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		bool many = csr_length(&graph->writes, op) > FIT_RESULTS;
-		bool stays = (input->random == FIT_RANDOM_NEVER && step->random[op]) || (many && !step->view[op]);
+		bool stays = (input->random != FIT_RANDOM_STATE && step->random[op]) || (many && !step->view[op]);
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 			if (!step->forward[op])
 				step->droppable[graph->tensor[graph->inplace[i].in].storage] = false;
 		FOR_ROW(i, &graph->writes, op)
-			if (stays)
+			if (stays || graph->tensor[graph->writes.item[i]].storage == step->mask[op])
 				step->droppable[graph->tensor[graph->writes.item[i]].storage] = false;
 	}
 }

@@ -11,7 +11,8 @@
 /* What random ops (dropout) may do in the order of the knob's words. */
 #define FIT_RANDOMS(X) \
 	X(STATE, "state", "run again from the generator's state, which is kept: 16 bytes an op") \
-	X(NEVER, "never", "their results are kept")
+	X(NEVER, "never", "their results are kept") \
+	X(MASK, "mask", "dropout's masks are kept, and its products are computed again from them; results of other random ops are kept")
 #define X(id, name, help) FIT_RANDOM_##id,
 enum fit_random { FIT_RANDOMS(X) FIT_RANDOM_COUNT };
 #undef X
@@ -68,7 +69,9 @@ struct fit_step {
 	int64_t copied;            /* bytes of their copies: there until the flush whatever is kept */
 	int64_t persistent;        /* bytes that are always there */
 	int64_t total, forward_time; /* picoseconds of all ops, of those of the forward pass */
-	bool *forward, *view, *random; /* [ops] */
+	bool *forward, *view;      /* [ops] */
+	bool *random;              /* [ops] a rerun reads the generator's state of the first run */
+	uint32_t *mask;            /* [ops] the storage that a rerun reads instead of making it, or NONE */
 	uint32_t *brings, *brought; /* [ops] of a copy back from the host: the storage that it was made of, and the one that it fills, which ops that run again read from then on; NONE */
 	bool *norm;                /* [ops] its result does not depend on the running statistics that it brings up to date */
 	bool *droppable;           /* [storages] */

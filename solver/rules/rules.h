@@ -110,6 +110,9 @@ enum trait_bit { TRAITS(X) TRAIT_COUNT };
 enum trait { TRAITS(X) };
 #undef X
 extern const char *const trait_names[TRAIT_COUNT];
+/* Of built-in operators alone: random, of one operand, and its first result is the operand times the second one, a mask, times a constant. */
+#define TRAIT_MASKED (UINT32_C(1) << 31)
+_Static_assert(TRAIT_COUNT < 32, "its bit is taken");
 
 struct rule {
 	const char *type;       /* the operator, without overload: "aten.addmm", "onnx.Gemm" */

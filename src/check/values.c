@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "values.h"
+#include "solver/fit/apply.h"
 
 struct run {
 	const struct graph *graph, *other;   /* other: an op whose name stands there isn't new */
@@ -96,6 +97,20 @@ static bool is_transparent(const struct run *run, uint32_t op)
 	return ((run->allowed & VALUES_CASTS) && (traits & TRAIT_CAST)) || ((run->allowed & VALUES_COPIES) && ((traits & TRAIT_COPY) || (rule && strcmp(rule->factors, "@reduce+") == 0)));
 }
 
+/* A copy of an op with a mask that reads, behind what the op read, that mask: it computes the op's first result. */
+static bool is_from_mask(const struct run *run, uint32_t op, uint32_t position)
+{
+	const struct graph *graph = run->graph;
+	const struct op *record = &graph->op[op];
+	uint32_t of = record->recomputed && record->of ? graph_find_op(graph, record->of) : NONE;
+	if (of == NONE || strcmp(record->type, FIT_MASKED_TYPE) != 0 || position != 1 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1
+		|| !(rules_traits(run->rules, graph->op[of].type) & TRAIT_MASKED) || csr_length(&graph->writes, of) != 2)
+		return false;
+	uint32_t mask = graph->reads.item[graph->reads.start[op] + 1];
+	uint64_t made = hash_join(hash_join(run->read[of], text_symbol(record->of)), 1);
+	return run->separate ? run->path[mask] == made : run->content[graph->tensor[mask].storage] == made && run->path[mask] == 0;
+}
+
 /* What an op reads. Running statistics don't change what a norm computes, nor does a saved state what a random op draws from it. */
 static uint64_t read_symbols(const struct run *run, uint32_t op)
 {
@@ -105,7 +120,7 @@ static uint64_t read_symbols(const struct run *run, uint32_t op)
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer, storage = graph->tensor[tensor].storage;
 		bool state = writer != NONE && graph->op[writer].added == ADDED_RANDOM_STATE;
-		if (graph->storage[storage].kind != KIND_BUFFER && !state)
+		if (graph->storage[storage].kind != KIND_BUFFER && !state && !is_from_mask(run, op, i - graph->reads.start[op]))
 			read = hash_join(read, hash_join(run->separate ? 0 : run->content[storage], whole ? 0 : run->path[tensor]));
 	}
 	return read;
@@ -213,7 +228,7 @@ static enum status compare_made(struct check *check, const struct run *before, c
 		return OK;
 	if (of != NONE && after->read[op] != before->read[of])
 		return check_wrong(check, "op \"%.100s\" reads other values than \"%.100s\", which it repeats", made->name, made->of);
-	if (of != NONE && strcmp(made->type, before->graph->op[of].type) != 0)
+	if (of != NONE && strcmp(made->type, before->graph->op[of].type) != 0 && !is_from_mask(after, op, 1))
 		return check_wrong(check, "op \"%.100s\" is not of the type of \"%.100s\", which it repeats", made->name, made->of);
 	if (of == NONE && made->added == ADDED_NOTHING && !is_transparent(after, op) && !is_replaced(made, after->allowed) && !((after->allowed & VALUES_SUMS) && is_sum(after, op)))
 		return check_wrong(check, "op \"%.100s\" is new, and nothing asks for it", made->name);

@@ -90,7 +90,7 @@ enum knob_type {
 	X(float8, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "products of layers read 8-bit copies of their operands; everything else stays in its precision") \
 	X(loss_chunks, "training", NUMBER, NULL, 1, 1 << 12, 1, RECOMPUTE, "chunks of the tokens in which the loss, the projection before it and their gradients are computed one after the other, so that one chunk's logits are in memory") \
 	X(recompute, "training", CHOICE, RECOMPUTES(STRATEGY_WORD), 0, RECOMPUTE_COUNT - 1, RECOMPUTE_NONE, RECOMPUTE, "activations that the backward pass computes again instead of keeping them") \
-	X(random, "training", CHOICE, FIT_RANDOMS(STRATEGY_WORD), 0, FIT_RANDOM_COUNT - 1, FIT_RANDOM_STATE, RECOMPUTE, "recompute=auto: dropout runs again from its saved state, or never") \
+	X(random, "training", CHOICE, FIT_RANDOMS(STRATEGY_WORD), 0, FIT_RANDOM_COUNT - 1, FIT_RANDOM_STATE, RECOMPUTE, "recompute=auto: dropout runs again from its saved state, never, or is computed again from its mask") \
 	X(offload, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "recompute=auto: what is saved may wait in the host's memory, where copies hide behind computation") \
 	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "number of backward passes whose gradients are added up before an update") \
 	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_BEST, ORDER, "how the order of the ops is chosen") \

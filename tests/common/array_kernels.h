@@ -555,6 +555,8 @@ static inline void run_elementwise(const struct call *call)
 				x[t] = call->in[t].value[broadcast_place(&call->out[r], i, &call->in[t])];
 			if (random)
 				call->out[r].value[i] = r == 1 ? random_at(call, 0, i) > 0.3 : x[0] * (random_at(call, r, i) > 0.3);
+			else if (strcmp(name, "_masked_scale") == 0)
+				call->out[r].value[i] = x[0] * x[1];
 			else if (by_number && fabs(x[1]) > 0.5)
 				call->out[r].value[i] = x[0] / x[1];
 			else

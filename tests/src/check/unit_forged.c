@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "solver/fit/apply.h"
 #include "src/check/check.h"
 #include "src/check/made.h"
 #include "src/check/recompute.h"
@@ -425,6 +426,10 @@ static void break_steps(const char *name, const char *words)
 	cr_assert_eq(check_recompute(&check, plan->transformed->fitted, plan->transformed->fitted->recomputed), OK, "%s", error.text);
 	arena_free(&check.arena);
 	printf("%s %s:\n", name, words);
+	uint32_t masked = 0;
+	for (uint32_t op = 0; op < plan->transformed->fitted->recomputed->ops; op++)
+		masked += strcmp(plan->transformed->fitted->recomputed->op[op].type, FIT_MASKED_TYPE) == 0;
+	cr_assert_eq(masked > 0, strstr(words, "random=mask") != NULL);
 	break_step(plan, file, test_rounds(150, 20000));
 	rules_free(all_rules);
 	json_decref(file);
@@ -441,6 +446,7 @@ Test(forged, a_step_that_computes_something_else_is_refused)
 	break_steps("gpt", "recompute=full order=list layout=bestfit");
 	break_steps("gpt", "recompute=selective order=list layout=bestfit");
 	break_steps("gpt", "recompute=auto memory=32MiB");
+	break_steps("gpt", "recompute=auto memory=32MiB random=mask");
 	break_steps("chain.jsonl", "recompute=full layout=bestfit;offload conv1.out");
 }
 
