@@ -14,7 +14,8 @@ struct rules {
 static const char *const structure_names[STRUCTURES] = {
 	[EINSUM] = "", [RESHAPE] = "@reshape", [PERMUTE] = "@permute", [EXPAND] = "@expand", [SLICE] = "@slice", [PAD] = "@pad",
 	[SELECT] = "@select", [PLACE] = "@place", [SPLIT] = "@split", [CAT] = "@cat", [UNBIND] = "@unbind", [STACK] = "@stack",
-	[REDUCE_SUM] = "@reduce+", [REDUCE_WHOLE] = "@reduce^", [GATHER] = "@gather", [SOURCE] = "@source", [OPAQUE] = "@opaque"
+	[REDUCE_SUM] = "@reduce+", [REDUCE_WHOLE] = "@reduce^", [REDUCE_WHOLE_2] = "@reduce^2",
+	[MOVE_1] = "@move", [MOVE_2] = "@move2", [GATHER] = "@gather", [SOURCE] = "@source", [OPAQUE] = "@opaque"
 };
 
 #define X(id, name) name,

@@ -21,15 +21,16 @@
  * A tensor may carry ? before it (it may be missing), then & (it is added: where a reduced factor that it lacks is
  * sharded, one shard adds it), and * behind it (there may be more of the same, or none).
  * " | " separates alternatives (transposed operands): the first that fits the shapes holds.
- * A string that begins with @ names a structural rule, for ops whose meaning is in attributes that graphs
- * don't record; binding infers it from the shapes:
+ * A string that begins with @ names a structural rule, for ops whose meaning is in attributes that not all graphs
+ * record; binding infers it from the shapes, and some from arguments where an op has them:
  *     @reshape   splits and merges dims (view, flatten, squeeze, unsqueeze)
  *     @permute   reorders dims                   @expand    repeats along dims of extent 1
  *     @slice     shortens dims                   @pad       lengthens dims (and the gradient of @slice)
  *     @select    drops one dim                   @place     inserts one dim (the gradient of @select)
  *     @split     cuts one dim into the results   @cat       joins the operands along one dim
  *     @unbind    one result per index of a dim   @stack     the reverse
- *     @reduce+ / @reduce^   removes dims, or leaves 1 there
+ *     @reduce+ / @reduce^   removes dims, or leaves 1 there: those that the second argument names; @reduce^2: the third
+ *     @move      moves elements along the dims that the second argument names (@move2: the third); without, along any
  *     @gather    replaces one dim of the first operand by all dims of the second
  *     @source    makes a tensor from nothing (arange, empty)
  *

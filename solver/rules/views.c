@@ -1,4 +1,4 @@
-/* views.c: factors of the structural rules (@reshape, @slice, ...), inferred from shapes, and of permutations from arguments where they are told.
+/* views.c: factors of the structural rules (@reshape, @slice, ...), inferred from shapes, and of permutations, reductions and @move from arguments where they are told.
  *
  * Extents of 1 need care: at batch 1 they may carry the batch. Wherever one appears or vanishes it is kept as a
  * factor of a neighbouring dim, so that a graph captured at batch 1 can be scaled to any other.
@@ -295,6 +295,39 @@ static enum status bind_permute(struct binding *binding)
 	return OK;
 }
 
+/* The dims that a captured op's item-th argument names, as a number or a list. False where it names none. */
+static bool read_dims(const struct binding *binding, uint32_t item, uint32_t dims, bool *named)
+{
+	const struct argument *value = arguments_item(binding->arguments, item);
+	bool list = value && value->kind == ARGUMENT_LIST;
+	uint32_t count = list ? value->within : 1;
+	memset(named, 0, DIMS_MAX * sizeof *named);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t dim = value && dims <= DIMS_MAX ? value_dim(value + list + i, dims) : NONE;
+		if (dim == NONE)
+			return false;
+		named[dim] = true;
+	}
+	return count > 0;
+}
+
+/* Elements that move along the dims that an argument names; along any where none is named. */
+static enum status bind_move(struct binding *binding, uint32_t item)
+{
+	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
+	bool named[DIMS_MAX], told = read_dims(binding, item, in.dims, named);
+	if (in.dims != out.dims)
+		return BAD_INPUT;
+	for (uint32_t i = 0; i < in.dims; i++) {
+		if (size_at(binding, in, i) != size_at(binding, out, i))
+			return BAD_INPUT;
+		uint32_t factor = own(binding, in.start + i, !told || named[i] ? FACTOR_WHOLE : 0);
+		if (factor == NONE || !binding_append(binding, out.start + i, factor))
+			return NO_MEMORY;
+	}
+	return OK;
+}
+
 /* ---- broadcast, cut, join ------------------------------------------------------------------------- */
 
 static enum status bind_expand(struct binding *binding)
@@ -446,56 +479,82 @@ static uint32_t hidden_reduction(const struct binding *binding, struct side in)
 	return first;
 }
 
-static enum status bind_reduce_kept(struct binding *binding, struct side in, struct side out, uint8_t mark)
+/* The dims that an argument names, if they lead from one shape to the other. */
+static bool told_reduction(const struct binding *binding, struct side in, struct side out, uint32_t item, bool *reduced)
 {
-	bool shrinks = false, fine = true;
+	uint32_t at = 0;
+	if (!read_dims(binding, item, in.dims, reduced))
+		return false;
+	for (uint32_t i = 0; i < in.dims; i++) {
+		if (reduced[i] && in.dims != out.dims)
+			continue;
+		if (at >= out.dims || size_at(binding, out, at) != (reduced[i] ? 1 : size_at(binding, in, i)))
+			return false;
+		at++;
+	}
+	return at == out.dims;
+}
+
+/* The same from shapes, where dims of extent 1 stay. */
+static bool guess_kept(struct binding *binding, struct side in, struct side out, bool *reduced)
+{
+	bool shrinks = false;
 	for (uint32_t i = 0; i < in.dims; i++)
 		shrinks |= size_at(binding, in, i) != size_at(binding, out, i);
 	uint32_t hidden = shrinks ? in.dims : hidden_reduction(binding, in);
 	bool trailing = hidden < in.dims && size_at(binding, in, in.dims - 1) == 1;
 	binding->ambiguous |= !shrinks;
-	for (uint32_t i = 0; i < in.dims && fine; i++) {
-		bool reduced = size_at(binding, in, i) != size_at(binding, out, i) || i == hidden || (trailing && i > hidden);
-		if (reduced && size_at(binding, out, i) != 1)
-			return BAD_INPUT;
-		fine = !reduced ? share(binding, in.start + i, out.start + i)
-			: own(binding, in.start + i, mark) != NONE && own(binding, out.start + i, FACTOR_UNIT) != NONE;
+	for (uint32_t i = 0; i < in.dims; i++) {
+		reduced[i] = size_at(binding, in, i) != size_at(binding, out, i) || i == hidden || (trailing && i > hidden);
+		if (reduced[i] && size_at(binding, out, i) != 1)
+			return false;
 	}
-	return done(fine);
+	return true;
 }
 
 /* Dims that vanish: what stays is looked for from the innermost dim outwards. */
-static enum status bind_reduce_dropped(struct binding *binding, struct side in, struct side out, uint8_t mark)
+static bool guess_dropped(const struct binding *binding, struct side in, struct side out, bool *reduced)
 {
 	uint32_t left = out.dims;
-	bool fine = true;
-	for (uint32_t i = in.dims; i-- > 0 && fine;) {
-		bool stays = left > 0 && size_at(binding, in, i) == size_at(binding, out, left - 1);
-		fine = stays ? share(binding, in.start + i, out.start + left - 1) : own(binding, in.start + i, mark) != NONE;
-		left -= stays;
+	for (uint32_t i = in.dims; i-- > 0;) {
+		reduced[i] = left == 0 || size_at(binding, in, i) != size_at(binding, out, left - 1);
+		left -= !reduced[i];
 	}
-	if (fine && left > 0)
-		return BAD_INPUT;
-	return done(fine);
+	return left == 0;
 }
 
-static enum status bind_reduce(struct binding *binding, uint8_t mark)
+static bool write_reduction(struct binding *binding, struct side in, struct side out, const bool *reduced, uint8_t mark)
+{
+	bool kept = in.dims == out.dims, fine = true;
+	for (uint32_t i = 0, at = 0; i < in.dims && fine; i++) {
+		if (!reduced[i])
+			fine = share(binding, in.start + i, out.start + at);
+		else
+			fine = own(binding, in.start + i, mark) != NONE && (!kept || own(binding, out.start + at, FACTOR_UNIT) != NONE);
+		at += kept || !reduced[i];
+	}
+	return fine;
+}
+
+static enum status bind_reduce(struct binding *binding, uint8_t mark, uint32_t item)
 {
 	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
-	if (in.dims < out.dims)
+	bool reduced[DIMS_MAX];
+	if (in.dims < out.dims || in.dims > DIMS_MAX)
 		return BAD_INPUT;
-	enum status status = in.dims == out.dims && in.dims > 0 ? bind_reduce_kept(binding, in, out, mark)
-		: bind_reduce_dropped(binding, in, out, mark);
-	bool fine = true;
-	for (uint32_t t = binding->operands + 1; t < binding->tensors && status == OK && fine; t++) {
+	bool kept = in.dims == out.dims && in.dims > 0;
+	if (!told_reduction(binding, in, out, item, reduced) && !(kept ? guess_kept(binding, in, out, reduced) : guess_dropped(binding, in, out, reduced)))
+		return BAD_INPUT;
+	bool fine = write_reduction(binding, in, out, reduced, mark);
+	for (uint32_t t = binding->operands + 1; t < binding->tensors && fine; t++) {
 		bool like = binding_dims(binding, t) == out.dims;
 		for (uint32_t i = 0; i < out.dims && like && fine; i++)
 			fine = binding_same(binding, binding->dim_start[t] + i, out.start + i);
 		fine = fine && loose(binding, t);
 	}
-	for (uint32_t t = 1; t < binding->operands && status == OK && fine; t++)
+	for (uint32_t t = 1; t < binding->operands && fine; t++)
 		fine = loose(binding, t);
-	return fine ? status : NO_MEMORY;
+	return done(fine);
 }
 
 static bool gather_fits(const struct binding *binding, struct side data, struct side index, struct side out, uint32_t axis)
@@ -549,8 +608,11 @@ enum status bind_structure(struct binding *binding, enum structure structure)
 	case STACK: return bind_drop(binding, operands, 0, operands, true);
 	case SPLIT: return bind_join(binding, 0, operands, tensors);
 	case CAT: return bind_join(binding, operands, 0, operands);
-	case REDUCE_SUM: return bind_reduce(binding, FACTOR_REDUCED);
-	case REDUCE_WHOLE: return bind_reduce(binding, FACTOR_WHOLE);
+	case REDUCE_SUM: return bind_reduce(binding, FACTOR_REDUCED, 1);
+	case REDUCE_WHOLE: return bind_reduce(binding, FACTOR_WHOLE, 1);
+	case REDUCE_WHOLE_2: return bind_reduce(binding, FACTOR_WHOLE, 2);
+	case MOVE_1: return bind_move(binding, 1);
+	case MOVE_2: return bind_move(binding, 2);
 	case GATHER: return bind_gather(binding);
 	default: break;
 	}

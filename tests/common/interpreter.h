@@ -192,7 +192,7 @@ static const struct { const char *types; void (*run)(const struct call *call); }
 	{ " tidemark.combine_plain ", run_combine_plain }, { " tidemark.combine_plain_backward ", run_combine_plain_backward },
 	{ " tidemark.swiglu_scaled ", run_swiglu_scaled }, { " tidemark.swiglu_scaled_backward ", run_swiglu_scaled_backward },
 	{ " aten.max_pool2d_with_indices aten.max_pool2d_with_indices_backward aten.avg_pool2d ", run_pool },
-	{ " @pad @place ", run_pad }, { " @cat @stack ", run_join }, { " @expand ", run_repeat }, { " @reduce+ @reduce^ ", run_reduce }, { " @source ", run_source },
+	{ " @pad @place ", run_pad }, { " @cat @stack ", run_join }, { " @expand ", run_repeat }, { " @reduce+ @reduce^ @reduce^2 ", run_reduce }, { " @source ", run_source },
 	{ " aten.clone aten.contiguous aten._to_copy ", run_copy }, { " ...* ", run_elementwise },
 };
 
