@@ -61,15 +61,15 @@ static enum status try_rule(struct seeking *seeking, const struct overlap_rule *
 	return status == OK ? consider(seeking, seeking->order, rule->name, better) : status;
 }
 
-#define FORWARD "ops taken forward where computation waits"
-#define URGENT "the longest way to the end first"
+#define FORWARD "an order for time: ops taken forward where computation waits"
+#define URGENT "an order for time: the longest way to the end first"
 
 /* Ways from a start: what is good by itself may lead nowhere, so each is gone to its end. */
 static const struct overlap_rule ways[][7] = {
 	{ { .window = 128, .name = FORWARD }, { .window = 2048, .name = FORWARD }, { .window = 2048, .patient = true, .name = FORWARD },
 	  { .urgent = true, .window = 128, .gather = 48, .name = URGENT }, { .urgent = true, .window = 2048, .gather = 48, .name = URGENT },
 	  { .urgent = true, .patient = true, .window = 512, .gather = 48, .name = URGENT } },
-	{ { .window = 512, .gather = 256, .name = "parameters gathered earlier" }, { .window = 2048, .name = FORWARD },
+	{ { .window = 512, .gather = 256, .name = "an order for time: parameters gathered earlier" }, { .window = 2048, .name = FORWARD },
 	  { .urgent = true, .window = 2048, .gather = 48, .name = URGENT }, { .urgent = true, .window = 2048, .gather = 2048, .name = URGENT },
 	  { .urgent = true, .patient = true, .window = 512, .gather = 256, .name = URGENT } },
 	{ { .urgent = true, .window = 2048, .gather = 2048, .name = URGENT }, { .urgent = true, .patient = true, .window = 2048, .gather = 48, .name = URGENT },
@@ -100,7 +100,7 @@ static enum status shake(struct seeking *seeking)
 	enum status status = OK;
 	for (uint32_t round = 0, fruitless = 0; round < NOISY_ROUNDS && fruitless < FRUITLESS && status == OK && !is_spent(seeking); round++) {
 		struct overlap_rule rule = { .urgent = true, .patient = round % 2, .window = 64u << round % 6, .gather = round % 3 * 64, .noise = 4u << round % 4,
-			.seed = round + 1, .name = "the longest way to the end first, at random" };
+			.seed = round + 1, .name = URGENT ", at random" };
 		bool better = false;
 		status = try_rule(seeking, &rule, &better);
 		fruitless = better ? 0 : fruitless + 1;

@@ -117,43 +117,8 @@ static struct plan *plan_faster(const struct planning *planning, const struct pl
 	return next;
 }
 
-/* order=fast: the plan in the fastest order found whose arena keeps the cap; it begins with a plan of the least peak, which it takes over. Where the arena
- * needs more than its order's peak, the next round allows the peak as much less. */
-static struct plan *plan_fast(const struct planning *planning, struct plan *plan)
-{
-	int64_t budget = plan_budget(plan), limit = budget < 0 ? INT64_MAX : budget;
-	struct plan *best = plan_retain(plan);
-	for (int round = 0; round < FAST_ROUNDS && error_set(planning->error, OK) == OK; round++) {
-		struct plan *next = plan_faster(planning, plan, limit);
-		if (!next)
-			break;
-		int64_t above = budget < 0 ? 0 : plan_needs(next) - scenario_budget(&plan->scenario);
-		bool better = above <= 0 && plan_step_time(next) < plan_step_time(best);
-		plan_release(better ? best : next);
-		best = better ? next : best;
-		if (above <= 0)
-			break;
-		limit -= above;
-	}
-	bool fine = planning->error->status == OK || planning->error->status == CANCELLED;
-	if (fine && plan_time_bound(best->time) != OK)
-		fine = fail_memory(planning->error) == OK;
-	best->limited |= planning->error->status == CANCELLED;
-	best->run[STAGE_ORDER] = plan->run[STAGE_ORDER];
-	best->fit_margin = plan->fit_margin;
-	best->complete = plan->complete;
-	plan_release(plan);
-	if (fine) {
-		error_set(planning->error, OK);
-		return best;
-	}
-	plan_release(best);
-	return NULL;
-}
-
-/* Copies to the host have their windows along the program order, so that computation may wait for them in an order of a slightly lower peak: then that of the program, where it keeps
- * the cap. Takes the plan over. */
-static struct plan *plan_for_copies(const struct planning *planning, struct plan *plan)
+/* The plan of the program's order where that is faster and keeps the cap, else the plan given; takes it over. NULL with the error's status. */
+static struct plan *plan_in_program_order(const struct planning *planning, struct plan *plan)
 {
 	const struct ordered *ordered = plan->ordered;
 	struct ordered *program = ordered_again(ordered, planning->scenario, ordered->problem.program, "program", planning->error);
@@ -172,6 +137,46 @@ static struct plan *plan_for_copies(const struct planning *planning, struct plan
 	}
 	plan_release(better ? plan : next);
 	return better ? next : plan;
+}
+
+/* order=fast: the plan in the fastest order found whose arena keeps the cap; it begins with a plan of the least peak, which it takes over. Where the arena
+ * needs more than its order's peak, the next round allows the peak as much less; then the program's own order may be the fastest whose arena fits. */
+static struct plan *plan_fast(const struct planning *planning, struct plan *plan)
+{
+	int64_t budget = plan_budget(plan), limit = budget < 0 ? INT64_MAX : budget;
+	struct plan *best = plan_retain(plan);
+	bool tight = false;
+	for (int round = 0; round < FAST_ROUNDS && error_set(planning->error, OK) == OK; round++) {
+		struct plan *next = plan_faster(planning, plan, limit);
+		if (!next)
+			break;
+		int64_t above = budget < 0 ? 0 : plan_needs(next) - scenario_budget(&plan->scenario);
+		bool better = above <= 0 && plan_step_time(next) < plan_step_time(best);
+		plan_release(better ? best : next);
+		best = better ? next : best;
+		if (above <= 0)
+			break;
+		limit -= above;
+		tight = true;
+	}
+	if (tight && planning->error->status == OK && !(best = plan_in_program_order(planning, best))) {
+		plan_release(plan);
+		return NULL;
+	}
+	bool fine = planning->error->status == OK || planning->error->status == CANCELLED;
+	if (fine && plan_time_bound(best->time) != OK)
+		fine = fail_memory(planning->error) == OK;
+	best->limited |= planning->error->status == CANCELLED;
+	best->run[STAGE_ORDER] = plan->run[STAGE_ORDER];
+	best->fit_margin = plan->fit_margin;
+	best->complete = plan->complete;
+	plan_release(plan);
+	if (fine) {
+		error_set(planning->error, OK);
+		return best;
+	}
+	plan_release(best);
+	return NULL;
 }
 
 /* Whether the order keeps the cap and the layout doesn't. */
@@ -225,7 +230,7 @@ static struct plan *plan_graph(const struct planning *planning, struct transform
 	if (plan && !quick && lacks_room(planning, plan) && !(plan = plan_for_room(planning, plan)))
 		return NULL;
 	if (plan && !quick && fitted && fitted->away > 0 && !transformed->pipelined && scenario->value[K_order] == ORDER_BEST)
-		return plan_for_copies(planning, plan);
+		return plan_in_program_order(planning, plan);   /* copies have their windows along it: in another one of a slightly lower peak computation may wait for them */
 	return plan && !quick && plan->time && seeks_time(scenario) ? plan_fast(planning, plan) : plan;
 }
 

@@ -53,6 +53,11 @@ Test(fast_order, never_slower_and_within_the_cap)
 		cr_expect_lt((double)free_time, 1.07 * (double)fast->time->bound.bound, "split %zu: %lld ps, bound %lld", i, (long long)free_time, (long long)fast->time->bound.bound);
 		expect_checked(graph, fast);
 		plan_release(fast);
+		struct plan *program = plan_with(&planner, graph, splits[i], "order=program", 0);
+		fast = plan_with(&planner, graph, splits[i], "order=fast", plan_needs(program));
+		cr_expect(plan_needs(fast) <= plan_needs(program) && plan_step_time(fast) <= plan_step_time(program), "split %zu: within the program's memory", i);
+		plan_release(fast);
+		plan_release(program);
 		for (int percent = 0; percent <= 4; percent += 2) {
 			int64_t cap = plan_needs(best) + plan_needs(best) / 100 * percent;
 			fast = plan_with(&planner, graph, splits[i], "order=fast", cap);
