@@ -1,5 +1,6 @@
 /* fit_bench.c: the least slowdown at which steps fit, cap by cap, with the bound, on an A100's roofline.
- *     fit_bench FILE [CAP_MB | SHARE% ...]   without caps: ten between the peak and the floor; SHARE% of the peak; DEVICE names another device
+ *     fit_bench FILE [CAP_MB | SHARE% ...]   without caps: ten between the peak and the floor; SHARE% of the peak; DEVICE names another device; MILP=SECONDS adds, cap by
+ *     cap, the optimum along the plan's order of an integer program, its columns and the seconds that it took
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "solver/fit/baselines.h"
 #include "solver/fit/check.h"
 #include "solver/fit/fit.h"
+#include "fit_milp.h"
 #include "solver/order/order.h"
 #include "src/read/input.h"
 #include "src/scenario/devices.h"
@@ -70,9 +72,12 @@ static void row(struct fit_solver *solver, const struct fit_input *input, int64_
 		printf("no graph: %s\n", error.text);
 	}
 	status = fit_check(input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error);
-	printf("| %.1f | %.3f | %.3f | %.1f %.1f %.1f | %s | %.3f | %s |\n", (double)cap / 1e6, 100 * (double)plan.bound / total,
+	printf("| %.1f | %.3f | %.3f | %.1f %.1f %.1f | %s | %.3f | %s |", (double)cap / 1e6, 100 * (double)plan.bound / total,
 		plan.extra == INT64_MAX ? -1 : 100 * (double)plan.extra / total, (double)plan.peak / 1e6, (double)program / 1e6, (double)planned / 1e6,
 		plan.proved ? "proved" : plan.impossible ? "impossible" : "", took, status == OK ? "certified" : error.text);
+	if (getenv("MILP") && plan.extra < INT64_MAX)
+		print_optimum(&solver->step, plan.order, cap, (unsigned)atoi(getenv("MILP")));
+	printf("\n");
 	fflush(stdout);
 	graph_release(graph);
 	fit_plan_free(&plan);
