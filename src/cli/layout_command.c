@@ -190,14 +190,16 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 		  const struct error *error, double time)
 {
 	int64_t capacity = request->asked.options.capacity;
+	bool limited = status == CANCELLED || status == LIMIT;
 	bool card = request->asked.snapshot && !request->line.json && !(request->line.output && strcmp(request->line.output, "-") == 0);
 	if (card && (layout_offsets(result) || status == CANCELLED)) {
 		snapshot_print(&request->asked.report, request->asked.options.alignment, layout_offsets(result) ? &result->layout : NULL, stdout);
+		if (layout_offsets(result) && limited)
+			printf("  %-22s the time ended: with more, a smaller arena may be found\n", "cut short");
 		if (!flush_json(true))
 			return EXIT_LIMIT;
 	}
 	if (layout_offsets(result)) {
-		bool limited = status == CANCELLED || status == LIMIT;
 		struct buffers_result written = { layout_offsets(result), result->donor, NULL };
 		if ((request->line.json && !flush_json(dump(layout_json(&request->asked, csv, result, limited, time)))) || !write_csv(request, csv, &written))
 			return EXIT_LIMIT;
