@@ -43,6 +43,8 @@ enum status shard_job_split(struct shard_job *job, const struct degrees *degrees
 /* Lists what was looked at; what a search found as the chosen one. */
 void shard_job_list(struct shard_job *job, const char *text, const struct sharding_cost *cost);
 void shard_job_list_found(struct shard_job *job, const struct sharding *sharding, const struct sharding_cost *cost);
+/* Adds what isn't split at all to notes. */
+void shard_note_unsplit(const struct units *units, const struct sharding *sharding, char *notes);
 /* What a result says of how it came about. False: out of memory. */
 bool shard_job_describe(struct shard_job *job, struct sharded *sharded);
 /* The result of a decision, which it takes over. NULL with the job's error. */

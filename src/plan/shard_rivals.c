@@ -183,7 +183,7 @@ struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *fir
 	if (!sharded)
 		return NULL;
 	list_again(job, first, sharded);
-	snprintf(job->notes, sizeof job->notes, "%s", first->notes);
+	shard_note_unsplit(&job->shared->units, rival, job->notes);
 	note(job->notes, job->wish->told ? "planned, this sharding is better than what searches found: ops were split otherwise, one or two at a time, and each sharding planned"
 		: rival < first->rival + first->experts ? "planned, this expert's sharding is better than what the search found"
 		: scenario_strategy(job->scenario) == STRATEGY_AUTO ? "planned, this sharding is better than the one of the least estimate"

@@ -34,7 +34,7 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 }
 
 /* Says which axes a search left without work. */
-static void note_unsplit(const struct units *units, const struct sharding *sharding, char *notes)
+void shard_note_unsplit(const struct units *units, const struct sharding *sharding, char *notes)
 {
 	const struct mesh *mesh = &sharding->mesh;
 	for (uint32_t a = 0; a < mesh->axes; a++) {
@@ -329,7 +329,7 @@ static struct sharded *decide(struct shard_job *job, bool quick)
 	else if (!search)
 		note_roles(units, &sharding.mesh, roles, job->notes);
 	if (search && status == OK)
-		note_unsplit(units, &sharding, job->notes);
+		shard_note_unsplit(units, &sharding, job->notes);
 	if (job->wish->least)
 		note(job->notes, "planned, a sharding of little memory is better here than the one of the least estimate");
 	struct sharded *sharded = NULL;
