@@ -283,6 +283,56 @@ static bool prepare(struct update_groups *groups, struct rows *rows, uint32_t **
 	return rows->tensor && *column;
 }
 
+/* Adafactor of torch.optim keeps these. */
+static bool is_of_adafactor(const struct graph *graph, const struct update_group *group)
+{
+	static const char *const word[] = { "variance", "row_var" };
+	char name[1024];
+	bool found = false;
+	for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+		snprintf(name, sizeof name, "%.512s.%s", graph->tensor[group->parameter].name, word[i]);
+		found |= graph_find_tensor(graph, name) != NONE;
+	}
+	return found && group->way == UPDATE_FOREACH;
+}
+
+static uint32_t call_end(const struct update_groups *groups, uint32_t begin)
+{
+	uint32_t end = begin + 1;
+	while (end < groups->groups && groups->group[end].call == groups->group[begin].call)
+		end++;
+	return end;
+}
+
+/* Adafactor has lists of parameters of one dim and of others, as no other optimizer has: two that follow each other are one call, in the order of its
+ * parameters. Lists of two groups of parameters aren't told from these, but by weight decay in one of them alone. */
+static void join_calls(struct update_groups *groups)
+{
+	const struct graph *graph = groups->step;
+	for (uint32_t i = 0, end; i < groups->groups; i = end) {
+		end = call_end(groups, i);
+		const struct update_group *one = &groups->group[i], *other = &groups->group[end];
+		if (end == groups->groups || !is_of_adafactor(graph, one) || !is_of_adafactor(graph, other) || one->weight_writes != other->weight_writes)
+			continue;
+		const struct tensor *a = &graph->tensor[one->parameter], *b = &graph->tensor[other->parameter];
+		if (a->dtype != b->dtype || (a->dims > 1) == (b->dims > 1))
+			continue;
+		uint32_t call = one->call, first = one->first;
+		end = call_end(groups, end);
+		for (uint32_t j = i; j < end; j++) {
+			struct update_group group = groups->group[j];
+			group.call = call;
+			group.first = first;
+			uint32_t place = j;
+			for (; place > i && groups->group[place - 1].parameter > group.parameter; place--)
+				groups->group[place] = groups->group[place - 1];
+			groups->group[place] = group;
+		}
+	}
+	for (uint32_t i = 0; i < groups->groups; i++)
+		groups->group_of[leader(groups, graph->tensor[groups->group[i].parameter].storage)] = i;
+}
+
 static void count_states(struct update_groups *groups)
 {
 	const struct graph *graph = groups->step;
@@ -335,8 +385,10 @@ enum status update_groups_find(const struct graph *step, const struct rules *rul
 		status = pass_over(groups, pass, &rows, column, error);
 	if (status == OK && !groups->groups)
 		take_marked(groups);
-	if (status == OK && !groups->marked)
+	if (status == OK && !groups->marked) {
+		join_calls(groups);
 		count_states(groups);
+	}
 	return status;
 }
 

@@ -224,6 +224,21 @@ class Optimizers(unittest.TestCase):
                                 "--set", f"optimizer={wanted}", "-o", f"{folder}/made.jsonl"], check=True)
                 self.assertEqual(self.peak(read_graph(f"{folder}/made.jsonl")), self.peak(real[wanted]), f"{given} to {wanted}")
 
+    def test_lists_of_adafactor_are_one_list_of_others(self):
+        with tempfile.TemporaryDirectory() as folder:
+            step = TrainingStep(*torch_steps.odd_parameters(), "none")
+            step.optimizer = torch.optim.Adafactor([p for p in step.module.parameters() if p.requires_grad], foreach=True)
+            capture_step(f"{folder}/given.jsonl", step)
+            for name in ("sgd", "adam"):
+                with fake():
+                    real = capture_step(None, TrainingStep(*torch_steps.odd_parameters(), name, foreach=True))
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/given.jsonl", "--as", "native", "--stage", "device",
+                                "--set", f"optimizer={name}", "-o", f"{folder}/made.jsonl"], check=True)
+                made = read_graph(f"{folder}/made.jsonl")
+                self.assertEqual(self.peak(made), self.peak(real), name)
+                self.assertEqual(*([(op["op"], [graph.tensors[t]["bytes"] for t in op["in"]]) for op in graph.ops.values() if "_foreach_" in op["op"]]
+                                   for graph in (made, real)))
+
     def test_a_step_without_an_update_gets_one(self):
         with tempfile.TemporaryDirectory() as folder:
             with fake():
