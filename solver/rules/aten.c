@@ -157,7 +157,7 @@ const struct rule rules_aten[] = {
 	{ "aten._embedding_bag", "v^ h, n^, b^ -> b h, ?n, ?b, ?b | v^ h, n^, b^ -> b h, ?o!, ?p!, ?r!", COST_ELEMENT, "0", "i1 i2 o1 o2 o3", "aten._embedding_bag_dense_backward", 0 },
 	{ "aten._embedding_bag_backward", "b^ h, n^, o!, p!, r!, ?q!, ?s! -> v! h", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten._embedding_bag_dense_backward", "b^ h, n^, n^, ?b^, ?b^ -> v! h | b^ h, n^, o!, p!, r! -> v! h", COST_ELEMENT, "", "", NULL, 0 },
-	{ "aten.index_add", "&v x.., n+, n+ x.. -> v x.. | &b v^ x.., n+, b n+ x.. -> b v x.. | &b c v^ x.., n+, b c n+ x.. -> b c v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
+	{ "aten.index_add", "&v x.., n+, n+ x.. -> v x.. | &b v^ x.., n+, b n+ x.. -> b v x.. | &b c v^ x.., n+, b c n+ x.. -> b c v x.. | &b c d v^ x.., n+, b c d n+ x.. -> b c d v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
 	{ "aten.masked_scatter", "b^ n^.., b^ n^.., k^ e^ -> b n.. | b^ n^.., b^ n^.., k^ -> b n.. | b^ n^.., b^ n^.., k^ e^ f^ -> b n..", COST_ELEMENT, "0 2", "i1", NULL, 0 },
 	{ "aten.slice_scatter", "b n^.., b m^.. -> b n.. | n^.., m^.. -> n..", COST_ELEMENT, "0 1", "", NULL, 0 },
 	{ "aten.diagonal_scatter", "n! m!, k! -> n! m! | b n! m!, b k! -> b n! m! | b c n! m!, b c k! -> b c n! m!", COST_ELEMENT, "0 1", "", NULL, 0 },

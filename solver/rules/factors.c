@@ -304,12 +304,47 @@ static bool fill(struct view *view, int dim)
 	return true;
 }
 
-static bool spread(struct view *view)
+/* Atoms and dims that share no refinement (8 x 7 as 7 x 8), up to where both have as many elements: these dims get atoms of their own, as long as no
+ * batch is among the old ones. Returns the last such dim, or -1. */
+static int fill_apart(struct view *view, int dim)
+{
+	struct terms *terms = &view->search->terms;
+	int64_t in = 1, out = view->shape[dim];
+	int last = dim;
+	while (in != out)
+		if (in > out) {
+			if (++last == view->dims)
+				return -1;
+			out *= view->shape[last];
+		} else {
+			uint32_t atom[TERM_ATOMS], count = view->next < view->atoms ? term_atoms(terms, &view->atom[view->next++], 1, atom) : 0;
+			for (uint32_t i = 0; i < count; i++) {
+				if (label_scales(terms->node[atom[i]].label))
+					return -1;
+				in *= terms->node[atom[i]].size;
+			}
+			if (count == 0)
+				return -1;
+		}
+	for (int d = dim; d <= last; d++)
+		if (!put(view, d, term_new(terms, view->shape[d], LABEL_FREE)))
+			return -1;
+	return last;
+}
+
+/* *apart: some dims have nothing to do with the operand's. */
+static bool spread(struct view *view, bool *apart)
 {
 	int before = -1;
 	for (int dim = place_ones(view, 0, before); dim < view->dims; dim = place_ones(view, dim, before)) {
-		if (!fill(view, dim))
-			return false;
+		struct view start = *view;
+		if (!fill(view, dim)) {
+			*view = start;
+			*apart = true;
+			dim = fill_apart(view, dim);
+			if (dim < 0)
+				return false;
+		}
 		before = dim++;
 	}
 	return view->next == view->atoms;
@@ -351,8 +386,8 @@ static bool view_op(struct search *search, uint32_t op)
 	}
 	if (search->flow.gradient[out] && !sum_first(search, &view, op))
 		return false;
-	bool fine = spread(&view);
-	if (search->terms.failed || (!fine && !add_issue(search, ISSUE_MISFIT, op, 0)))
+	bool apart = false, fine = spread(&view, &apart);
+	if (search->terms.failed || ((apart || !fine) && !add_issue(search, ISSUE_MISFIT, op, 0)))
 		return false;
 	for (int d = 0; d < result->dims; d++) {
 		uint32_t *dim = &search->dim[search->dim_start[out] + (uint32_t)d];

@@ -167,8 +167,10 @@ static enum status bind_new(struct scaling *scaling, const struct rule *rule, ui
 	enum status status = rule_bind(rule, tensor, operands, results, false, &scaling->binding, &reason);
 	mem_free(tensor);
 	mem_free(summed);
+	bool single = scaling->request->batch > 0 && scale_given_batch(graph, scaling->factors) == 1;
 	return status != BAD_INPUT ? status
-		: fail(scaling->error, BAD_INPUT, "op %s can't take the new sizes: %.300s", graph->op[op].name, reason.text);
+		: fail(scaling->error, BAD_INPUT, "op %s can't take the new sizes%s: %.300s", graph->op[op].name,
+			single ? " (it is captured at batch 1, where PyTorch may run other ops: capture at batch 2)" : "", reason.text);
 }
 
 static enum status check_op(struct scaling *scaling, uint32_t op)

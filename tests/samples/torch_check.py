@@ -203,6 +203,34 @@ class Layouts(unittest.TestCase):
                 self.assertIsNone(self.difference(operator, dims), f"{name} {dims}")
 
 
+class Sizes(unittest.TestCase):
+    """Steps scaled to another batch by rule are those that are captured there."""
+
+    class Scores(nn.Module):
+        """What einsum does runs as other products at batch 1; windows of 7 x 8, cut as 8 x 7."""
+
+        def __init__(self):
+            super().__init__()
+            self.wide, self.table = nn.Linear(56, 56), nn.Linear(56, 56)
+
+        def forward(self, x):
+            x = self.wide(x)
+            x = x + self.table(x.view(-1, 4, 8, 7).relu().flatten(2).view(-1, 4, 7, 8).relu().flatten(2))
+            scores = torch.einsum("ibd,jbd->bij", x.transpose(0, 1), x.transpose(0, 1))
+            return (torch.einsum("bij,jbd->ibd", scores.softmax(-1), x.transpose(0, 1)) + x.flip(0).sum(0)[:, None]).pow(2).mean()
+
+    def test_a_step_whose_products_are_others_at_batch_1(self):
+        with tempfile.TemporaryDirectory() as folder:
+            found = {}
+            for batch in (1, 2, 8):
+                with fake():
+                    capture_step(f"{folder}/{batch}.jsonl", TrainingStep(self.Scores(), (torch.randn(batch, 4, 56),), "sgd"))
+                said = subprocess.run([os.environ["TIDEMARK"], "plan", f"{folder}/{batch}.jsonl", "--json", "--set", "batch=8"], capture_output=True, text=True, check=False)
+                found[batch] = json.loads(said.stdout)["memory"]["program_peak_bytes"] if said.returncode == 0 else said.stderr
+            self.assertEqual(found[2], found[8])
+            self.assertRegex(str(found[1]), "capture at batch 2|^" + str(found[8]))
+
+
 class Optimizers(unittest.TestCase):
     """Another optimizer by rule needs what the real one does."""
 

@@ -102,7 +102,7 @@ static const struct soundness_case cases[] = {
 	{ "aten._ctc_loss", "426 23 > 2 247", by_second }, { "aten._ctc_loss_backward", "2 426 23 2 247 > 426", by_second },
 	{ "aten.scatter_add aten.scatter_reduce", "246 243 243 > 246", by_row }, { "aten.searchsorted", "46 43 > 43", by_row },
 	{ "..., v^ -> ...", "246 3 > 246", by_blocks }, { "aten._embedding_bag", "86 4 2 > 26 4 2 2", by_column }, { "aten._embedding_bag_dense_backward", "26 4 4 2 2 > 86", by_column },
-	{ "aten.index_add", "86 4 46 > 86", scatter_rows }, { "aten.index_add", "243 5 253 > 243", by_first }, { "aten.masked_scatter", "246 246 36 > 246", by_first }, { "aten.slice_scatter", "246 242 > 246", by_first },
+	{ "aten.index_add", "86 4 46 > 86", scatter_rows }, { "aten.index_add", "243 5 253 > 243", by_first }, { "aten.index_add", "2358 7 2357 > 2358", by_first }, { "aten.masked_scatter", "246 246 36 > 246", by_first }, { "aten.slice_scatter", "246 242 > 246", by_first },
 	{ "aten.select_scatter", "246 26 > 246", select_scatter }, { "aten.select_scatter", "246 24 > 246", select_scatter }, { "aten.select_scatter", "2468 246 > 2468", select_scatter },
 	{ "aten.select_scatter", "446 46 > 446", select_scatter }, { "aten.select_scatter", "246 46 > 246", select_scatter },
 	{ "aten.masked_scatter_backward", "246 246 > 8", by_first }, { "aten.index_fill", "246 3 > 246", by_first }, { "aten.index_copy", "246 3 243 > 246", by_first }, { "aten.linalg_matrix_exp", "244 > 244", by_first }, { "aten.masked_scatter_backward", "246 246 > 83", by_first },
