@@ -121,18 +121,21 @@ void panel_narrow(struct panel *panel, const char *text)
 		panel->selected = best;
 }
 
+/* Where a name has the text, the next of these; else the next knob whose group, help or words have it. */
 bool panel_find(struct panel *panel, const char *text, int direction)
 {
 	struct place place[PLACES];
-	uint32_t places = find_places(place);
-	for (uint32_t k = 1; k <= places; k++) {
+	uint32_t places = find_places(place), found = NONE;
+	bool named = false;
+	for (uint32_t k = 1; k <= places && !named; k++) {
 		uint32_t i = (uint32_t)((panel->selected + places + (int64_t)direction * k) % places);
 		if (place[i].title || !matches(place[i].knob, text))
 			continue;
-		panel->selected = i;
-		return true;
+		named = text_contains(knobs[place[i].knob].name, text);
+		found = named || found == NONE ? i : found;
 	}
-	return false;
+	panel->selected = found == NONE ? panel->selected : found;
+	return found != NONE;
 }
 
 /* ---- rows -------------------------------------------------------------------------------------- */
