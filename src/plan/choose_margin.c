@@ -67,6 +67,7 @@ struct halving {
 	int64_t budget, low, step;  /* low: the largest that fits so far; it and what is searched above it, a power of two */
 	int64_t fits, above;        /* limits outside of the tree that were planned: up to the one plans keep the cap, from the other on none does */
 	bool begun;
+	bool up;                    /* below the step's floor on to larger limits, whatever the layout makes of it */
 };
 
 static int64_t persistent_bytes(const struct graph *graph)
@@ -87,6 +88,14 @@ static void begin_halving(struct halving *halving, const struct plan *plan)
 		halving->step *= 2;
 }
 
+/* Nothing keeps the limit, so that a smaller one leads to no other plan: what is left to be tried is above. */
+static bool below_floor(const struct halving *halving, const struct plan *plan)
+{
+	const struct fitted *fitted = plan->transformed->fitted;
+	int64_t limit = halving->budget - plan->fit_margin;
+	return fitted && fitted->replayed > limit;
+}
+
 /* The limit for another round, after a plan; -1: none helps. First what the plan itself shows: its arena's part above what recomputation counted with. */
 static int64_t next_limit(struct halving *halving, const struct plan *first, const struct plan *plan, int round)
 {
@@ -94,13 +103,13 @@ static int64_t next_limit(struct halving *halving, const struct plan *first, con
 	bool fits = plan_needs(plan) <= halving->budget;
 	if (round == 0 && next_margin(plan, &margin) && margin < halving->budget)
 		return halving->budget - margin;
-	if (round == 1 && fits && (plan_needs(plan) >= halving->budget - halving->budget / NEAR || plan->speed.time - first->speed.time <= first->speed.time / CLOSE))
+	if (round == 1 && fits && !(halving->up && below_floor(halving, plan)) && (plan_needs(plan) >= halving->budget - halving->budget / NEAR || plan->speed.time - first->speed.time <= first->speed.time / CLOSE))
 		return -1;
 	if (!halving->begun) {
 		begin_halving(halving, plan);
 		halving->fits = fits ? limit : -1;
-		halving->above = fits ? halving->budget - first->fit_margin : limit;
-	} else if (fits) {
+		halving->above = fits || (halving->up && below_floor(halving, plan)) ? halving->budget - first->fit_margin : limit;
+	} else if (fits || (halving->up && below_floor(halving, plan))) {
 		halving->low = limit;
 	}
 	for (halving->step /= 2; halving->step > halving->budget / FINE; halving->step /= 2) {
@@ -125,7 +134,7 @@ static bool is_better(const struct plan *a, const struct plan *b, int64_t budget
 static struct plan *refine(const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
 {
 	int rounds = planning->scenario->value[K_offload] && !alone ? HOST_ROUNDS : REFINE_ROUNDS;
-	struct halving halving = { .budget = scenario_budget(planning->scenario) };
+	struct halving halving = { .budget = scenario_budget(planning->scenario), .up = true };
 	struct plan *best = plan_retain(first);
 	int64_t peak = first->transformed->fit_peak;
 	bool unfit = first->transformed->pipelined && first->transformed->pipelined->unfit && first->fit_margin <= 0;
@@ -133,9 +142,15 @@ static struct plan *refine(const struct planning *planning, struct plan *first, 
 		plan_release(first);
 		return best;
 	}
-	struct plan *last = plan_retain(first);
-	for (int round = 0; round < rounds && !last->limited; round++) {
-		int64_t limit = next_limit(&halving, first, last, round);
+	struct plan *last = plan_retain(first), *guess = NULL;
+	for (int round = 0; !last->limited; round++) {
+		int64_t limit = round < rounds ? next_limit(&halving, first, last, round) : -1;
+		if (limit < 0 && halving.up && guess && (plan_needs(best) > halving.budget || below_floor(&halving, best))) {
+			halving.up = halving.begun = false;    /* no larger limit helps: plans at the floor differ, too */
+			plan_release(last);
+			last = plan_retain(guess);
+			limit = next_limit(&halving, first, last, round = 1);
+		}
 		struct plan_wish wish = { .margin = halving.budget - limit, .alone = alone };
 		struct plan *next = limit < 0 ? NULL : plan_once(planning, &wish, quick);
 		if (!next)
@@ -143,11 +158,13 @@ static struct plan *refine(const struct planning *planning, struct plan *first, 
 		++*compared;
 		plan_release(last);
 		last = plan_retain(next);
+		guess = guess ? guess : plan_retain(next);
 		bool better = is_better(next, best, halving.budget);
 		plan_release(better ? best : next);
 		best = better ? next : best;
 	}
 	best->limited |= last->limited;
+	plan_release(guess);
 	plan_release(last);
 	plan_release(first);
 	return best;
