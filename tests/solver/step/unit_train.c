@@ -1,5 +1,6 @@
 /* unit_train.c: training steps by rules against captured steps, and their optimizers and precisions. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "solver/step/optimizer.h"
