@@ -171,6 +171,26 @@ Test(scale, an_op_without_a_rule_is_never_guessed)
 	graph_release(graph);
 }
 
+struct made_op { const char *name, *type; enum phase phase; int in[2], out; };   /* in: -1: nothing */
+
+/* The graph of a draft's tensors and these ops; ends the draft. */
+static struct graph *graph_of_ops(struct draft *draft, const uint32_t *id, const struct made_op *ops, size_t count)
+{
+	for (const struct made_op *made = ops; made < ops + count; made++) {
+		struct op op = { .name = made->name, .type = made->type, .module = "", .phase = made->phase, .has_phase = true };
+		uint32_t number = draft_op(draft, &op);
+		for (int j = 0; j < 2; j++)
+			if (made->in[j] >= 0)
+				draft_read(draft, number, id[made->in[j]]);
+		draft_write(draft, number, id[made->out]);
+	}
+	struct error error = { 0 };
+	struct graph *graph = graph_build(draft, &error);
+	cr_assert(graph, "%s", error.text);
+	draft_free(draft);
+	return graph;
+}
+
 /* A mask [1, 4] made from nothing that meets the batch, and one [1, 1, 4] that got its 1 by a view. */
 Test(scale, a_mask_that_is_made_for_the_batch_grows_with_it)
 {
@@ -187,20 +207,9 @@ Test(scale, a_mask_that_is_made_for_the_batch_grows_with_it)
 		tensor.alias = i == 3 ? id[2] : NONE;
 		id[i] = draft_tensor(draft, &tensor);
 	}
-	const struct { const char *type; int in[2], out; } ops[] = { { "aten.ones.default", { -1, -1 }, 1 }, { "aten.ones.default", { -1, -1 }, 2 }, { "aten.view.default", { 2, -1 }, 3 },
-		{ "aten.mul.Tensor", { 0, 1 }, 4 }, { "aten.mul.Tensor", { 4, 3 }, 5 } };
-	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-		struct op op = { .name = names[ops[i].out], .type = ops[i].type, .module = "", .phase = PHASE_FORWARD, .has_phase = true };
-		uint32_t made = draft_op(draft, &op);
-		for (int j = 0; j < 2; j++)
-			if (ops[i].in[j] >= 0)
-				draft_read(draft, made, id[ops[i].in[j]]);
-		draft_write(draft, made, id[ops[i].out]);
-	}
-	struct error error = { 0 };
-	struct graph *graph = graph_build(draft, &error);
-	cr_assert(graph, "%s", error.text);
-	draft_free(draft);
+	const struct made_op ops[] = { { "mask", "aten.ones.default", PHASE_FORWARD, { -1, -1 }, 1 }, { "same", "aten.ones.default", PHASE_FORWARD, { -1, -1 }, 2 },
+		{ "view", "aten.view.default", PHASE_FORWARD, { 2, -1 }, 3 }, { "masked", "aten.mul.Tensor", PHASE_FORWARD, { 0, 1 }, 4 }, { "out", "aten.mul.Tensor", PHASE_FORWARD, { 4, 3 }, 5 } };
+	struct graph *graph = graph_of_ops(draft, id, ops, sizeof ops / sizeof *ops);
 	struct scale_report report;
 	struct graph *scaled = scale(graph, 8, 0, &report);
 	cr_assert_eq(scaled->tensor[id[1]].bytes, 128);
@@ -227,8 +236,9 @@ Test(scale, the_gradient_of_a_mean_grows_with_the_batch)
 {
 	static const struct { const char *name; int64_t shape[2]; int dims; } of[] = { { "lengths", { 9 }, 1 }, { "x", { 1, 4 }, 2 }, { "mean", { 0 }, 0 }, { "one", { 0 }, 0 },
 		{ "same", { 1, 4 }, 2 }, { "share", { 1, 4 }, 2 }, { "gradient", { 1, 4 }, 2 } };
-	const struct { const char *type; enum phase phase; int in[2], out; } ops[] = { { "aten.mean.default", PHASE_FORWARD, { 1, -1 }, 2 }, { "aten.ones_like.default", PHASE_FORWARD, { 2, -1 }, 3 },
-		{ "aten.expand.default", PHASE_BACKWARD, { 3, -1 }, 4 }, { "aten.div.Scalar", PHASE_BACKWARD, { 4, -1 }, 5 }, { "aten.mul.Tensor", PHASE_BACKWARD, { 5, 1 }, 6 } };
+	const struct made_op ops[] = { { "mean", "aten.mean.default", PHASE_FORWARD, { 1, -1 }, 2 }, { "one", "aten.ones_like.default", PHASE_FORWARD, { 2, -1 }, 3 },
+		{ "same", "aten.expand.default", PHASE_BACKWARD, { 3, -1 }, 4 }, { "share", "aten.div.Scalar", PHASE_BACKWARD, { 4, -1 }, 5 },
+		{ "gradient", "aten.mul.Tensor", PHASE_BACKWARD, { 5, 1 }, 6 } };
 	struct draft *draft = draft_new();
 	uint32_t id[7];
 	for (int t = 0; t < 7; t++) {
@@ -237,18 +247,7 @@ Test(scale, the_gradient_of_a_mean_grows_with_the_batch)
 			.kind = t < 2 ? KIND_INPUT : KIND_TEMPORARY, .alias = t == 4 ? id[3] : NONE, .has_shape = true, .has_dtype = true };
 		id[t] = draft_tensor(draft, &tensor);
 	}
-	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-		struct op op = { .name = of[ops[i].out].name, .type = ops[i].type, .module = "", .phase = ops[i].phase, .has_phase = true };
-		uint32_t made = draft_op(draft, &op);
-		for (int j = 0; j < 2; j++)
-			if (ops[i].in[j] >= 0)
-				draft_read(draft, made, id[ops[i].in[j]]);
-		draft_write(draft, made, id[ops[i].out]);
-	}
-	struct error error = { 0 };
-	struct graph *graph = graph_build(draft, &error);
-	cr_assert(graph, "%s", error.text);
-	draft_free(draft);
+	struct graph *graph = graph_of_ops(draft, id, ops, sizeof ops / sizeof *ops);
 	struct scale_report report;
 	struct graph *scaled = scale(graph, 8, 0, &report);
 	cr_assert_eq(scaled->tensor[id[0]].bytes, 36);
