@@ -17,6 +17,7 @@ struct apply {
 	uint32_t *tensor;          /* [tensors] the draft's tensor that stands for it now */
 	uint32_t *of;              /* [tensors] the instance that it is of */
 	uint32_t *original;        /* [tensors] the draft's copy of the tensor itself */
+	uint32_t *made;            /* [tensors] what the copy of its writer at hand writes, or NONE */
 	uint32_t *instance;        /* [storages] the current one */
 	uint32_t *op;              /* [ops] the draft's op */
 	uint32_t *saved;           /* [ops] the draft's tensor with a random op's state, or NONE */
@@ -40,6 +41,52 @@ static bool failed(struct apply *apply, bool fine)
 	if (!fine && apply->build.status == OK)
 		apply->build.status = NO_MEMORY;
 	return apply->build.status != OK;
+}
+
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
+
+/* What an op's arguments are called: in its copy, or in the op itself, which reads what is there now. */
+struct naming {
+	const struct apply *apply;
+	uint32_t op;
+	bool copy;
+};
+
+static bool is_anew(const struct apply *apply, uint32_t storage)
+{
+	return apply->step->droppable[storage] && apply->state[storage] != FIT_KEEP;
+}
+
+/* A tensor that stays and that an op writes into without giving it a new name: running statistics. A copy leaves it alone. */
+static bool only_updated(const struct apply *apply, uint32_t op, uint32_t tensor)
+{
+	const struct graph *graph = apply->graph;
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].in == tensor && graph->inplace[i].out == NONE)
+			return !is_anew(apply, storage_of(apply, tensor));
+	return false;
+}
+
+static const char *new_name(const void *context, uint32_t tensor, bool result)
+{
+	const struct naming *naming = context;
+	const struct apply *apply = naming->apply;
+	uint32_t id = !result ? apply->tensor[tensor] : naming->copy ? apply->made[tensor] : apply->original[tensor];
+	if (id == NONE || (naming->copy && !result && only_updated(apply, naming->op, tensor)))
+		return NULL;
+	return draft_tensor_at(apply->build.draft, id)->name;
+}
+
+/* The arguments of an op of the draft, which stands for op, by their new names. */
+static void rename_arguments(struct apply *apply, uint32_t draft_op, uint32_t op, bool copy)
+{
+	struct naming naming = { apply, op, copy };
+	struct renaming renaming = { new_name, &naming };
+	struct op *record = apply->build.status == OK ? draft_op_at(apply->build.draft, draft_op) : NULL;
+	if (!record || !record->arguments)
+		return;
+	record->arguments = arguments_rename(&apply->arena, record->arguments, apply->graph, &renaming);
+	failed(apply, record->arguments != NULL);
 }
 
 /* ---- copies --------------------------------------------------------------------------------------------------- */
@@ -74,7 +121,10 @@ static uint32_t copy_op(struct apply *apply, uint32_t op)
 		snprintf(name, sizeof name, "%.500s.again%d", record.name, n);
 	record.of = record.name;
 	record.name = name;
-	record.type = apply->step->mask[op] == NONE ? record.type : FIT_MASKED_TYPE;
+	if (apply->step->mask[op] != NONE) {
+		record.type = FIT_MASKED_TYPE;
+		record.arguments = NULL;       /* those of the dropout are not its own */
+	}
 	record.recomputed = true;
 	record.phase = PHASE_BACKWARD;
 	record.has_phase = true;
@@ -102,10 +152,11 @@ static void copy_view(struct apply *apply, uint32_t op)
 	for (uint32_t i = graph->writes.start[op]; fine && i < graph->writes.start[op + 1]; i++) {
 		uint32_t tensor = graph->writes.item[i], id = copy_tensor(apply, tensor);
 		fine = id != NONE && draft_write(draft, copy, id) == OK;
-		apply->tensor[tensor] = id;
+		apply->tensor[tensor] = apply->made[tensor] = id;
 		apply->of[tensor] = apply->instance[storage_of(apply, tensor)];
 	}
-	failed(apply, fine);
+	if (!failed(apply, fine))
+		rename_arguments(apply, copy, op, true);
 }
 
 /* Brings a tensor up to date: the views on its way from the root, first things first. What an op other than a view wrote is
@@ -162,6 +213,11 @@ static void run_first(struct apply *apply, uint32_t op)
 	if (apply->again[op] && apply->step->random[op])
 		save_state(apply, op);
 	apply->op[op] = build_copy_op(&apply->build, graph, op, apply->tensor);
+	bool renamed = false;
+	FOR_ROW(i, &graph->reads, op)
+		renamed |= apply->tensor[graph->reads.item[i]] != apply->original[graph->reads.item[i]];
+	if (renamed)
+		rename_arguments(apply, apply->op[op], op, false);
 }
 
 /* From here on what runs again finds the storage where it was fetched to. */
@@ -177,11 +233,6 @@ static void follow_fetch(struct apply *apply, uint32_t op)
 		apply->tensor[tensor] = apply->tensor[graph->writes.item[graph->writes.start[op]]];
 		apply->of[tensor] = apply->instance[storage];
 	}
-}
-
-static bool is_anew(const struct apply *apply, uint32_t storage)
-{
-	return apply->step->droppable[storage] && apply->state[storage] != FIT_KEEP;
 }
 
 /* A result that stays is what later ops read. */
@@ -201,11 +252,12 @@ static bool write_again(struct apply *apply, uint32_t op, uint32_t copy, uint32_
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].out == tensor)
 			in = apply->tensor[graph->inplace[i].in];
+	apply->made[tensor] = NONE;
 	if (!stays && !root)
 		return true;
 	if (stays && root)
 		apply->instance[storage]++;
-	uint32_t id = copy_tensor(apply, tensor);
+	uint32_t id = apply->made[tensor] = copy_tensor(apply, tensor);
 	if (id == NONE || draft_write(apply->build.draft, copy, id) != OK)
 		return false;
 	if (stays) {
@@ -240,7 +292,8 @@ static void run_again(struct apply *apply, uint32_t op, uint64_t bits)
 	}
 	FOR_ROW(i, &graph->writes, op)
 		fine = fine && (graph->writes.item[i] == mask || write_again(apply, op, copy, graph->writes.item[i], bits));
-	failed(apply, fine);
+	if (!failed(apply, fine))
+		rename_arguments(apply, copy, op, true);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------------------ */
@@ -252,13 +305,14 @@ static bool prepare(struct apply *apply)
 	apply->tensor = arena_alloc(arena, graph->tensors, sizeof *apply->tensor);
 	apply->of = arena_alloc(arena, graph->tensors, sizeof *apply->of);
 	apply->original = arena_alloc(arena, graph->tensors, sizeof *apply->original);
+	apply->made = arena_alloc(arena, graph->tensors, sizeof *apply->made);
 	apply->stack = arena_alloc(arena, graph->tensors + 1u, sizeof *apply->stack);
 	apply->instance = arena_alloc(arena, graph->storages, sizeof *apply->instance);
 	apply->op = arena_alloc(arena, graph->ops, sizeof *apply->op);
 	apply->saved = arena_alloc(arena, graph->ops, sizeof *apply->saved);
 	apply->again = arena_alloc(arena, graph->ops, sizeof *apply->again);
 	apply->build.draft = draft_new();
-	if (!apply->tensor || !apply->of || !apply->original || !apply->stack || !apply->instance || !apply->op || !apply->saved || !apply->again
+	if (!apply->tensor || !apply->of || !apply->original || !apply->made || !apply->stack || !apply->instance || !apply->op || !apply->saved || !apply->again
 		|| !apply->build.draft)
 		return false;
 	for (uint32_t op = 0; op < graph->ops; op++)

@@ -136,16 +136,19 @@ class Workspace(unittest.TestCase):
 class Recomputed(unittest.TestCase):
     """Steps in which activations are computed again give the results that they gave."""
 
-    def check(self, name):
-        """Runs a step as it is, and with everything in its layers computed again."""
+    def check(self, name, *knobs, share=None, sign=".again"):
+        """Runs a step as it is, and with what the knobs make of it, in a share of its memory: some ops have the sign in their names."""
         with fake():
             step = make(name)
         with tempfile.TemporaryDirectory() as folder:
             graph = capture_step(f"{folder}/step.jsonl", step)
+            if share:
+                knobs += (f"memory={int(share * planned(f'{folder}/step.jsonl')['memory']['peak_bytes'])}", "reserve=0")
+            words = [word for knob in knobs or ("recompute=full",) for word in ("--set", knob)]
             subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--stage", "device",
-                            "--set", "recompute=full", "-o", f"{folder}/again.jsonl"], check=True)
+                            *words, "-o", f"{folder}/again.jsonl"], check=True)
             again = read_graph(f"{folder}/again.jsonl")
-        self.assertTrue(any(".again" in op for op in again.ops))
+        self.assertTrue(any(sign in op for op in again.ops))
         _, expected = replay.Replay(graph).measure(list(graph.ops), Heap())
         _, results = replay.Replay(again).measure(list(again.ops), Heap())
         self.assertEqual(results, expected)
@@ -158,6 +161,11 @@ class Recomputed(unittest.TestCase):
 
     def test_masks_are_filled_again(self):
         self.check("filled")
+
+    def test_what_fits_a_cap_runs(self):
+        for name in ("transposed", "transformer"):
+            self.check(name, "recompute=auto", share=0.95)
+        self.check("blocks", "recompute=auto", "offload=on", "host_bandwidth=1000000000000", share=0.9, sign="offload_wait")
 
 
 class Layouts(unittest.TestCase):

@@ -91,8 +91,8 @@ def find_function(name, op):
     """What runs an op: None for a release, which is no work."""
     if op["op"] == "tidemark.release":
         return None
-    if op["op"] in MOVES:
-        return torch.clone
+    if op["op"] in OWN:
+        return OWN[op["op"]]
     if op["op"] == "tidemark.generator_state":
         return torch.get_rng_state
     if "args" not in op:
@@ -106,7 +106,37 @@ def find_function(name, op):
 
 
 TRAINING = ("mkldnn_rnn_layer",)  # keeps nothing for its backward pass where gradients are off
-MOVES = ("tidemark.offload", "tidemark.fetch")
+
+
+def offload(replay, op, values):
+    """The host's memory is the device's here: a copy there and one back."""
+    copy = values[op["in"][0]].clone()
+    for out in op["out"]:
+        values[out] = copy
+
+
+def allocate(replay, op, values):
+    """Memory that a copy comes back to, or the bytes of a generator's state: every random op is seeded here."""
+    record = replay.graph.tensors[op["out"][0]]
+    values[op["out"][0]] = torch.empty(record["shape"], dtype=torch.int64 if record["dtype"] == "u64" else TORCH_DTYPES[record["dtype"]])
+
+
+def fetch(replay, op, values):
+    """A copy back: into a buffer where the graph has one, else into memory of its own."""
+    if len(op["in"]) == 1:
+        offload(replay, op, values)
+        return
+    there, buffer = (values[name] for name in op["in"])
+    copy = buffer.as_strided(there.size(), there.stride()).copy_(there)
+    for out in op["out"]:
+        values[out] = copy
+
+
+def wait(replay, op, values):
+    """Lets go of what the host has by then: nothing reads it any more."""
+
+
+OWN = {"tidemark.offload": offload, "tidemark.fetch": fetch, "tidemark.offload_wait": wait, "tidemark.fetch_buffer": allocate, "tidemark.random_state": allocate}
 
 
 class Replay:
@@ -148,10 +178,8 @@ class Replay:
         op = self.graph.ops[name]
         if self.function[name] is None:
             return
-        if op["op"] in MOVES:  # the host's memory is the device's here: a copy there and one back
-            copy = values[op["in"][0]].clone()
-            for out in op["out"]:
-                values[out] = copy
+        if op["op"] in OWN:
+            OWN[op["op"]](self, op, values)
             return
         if op.get("random"):
             torch.manual_seed(self.seed(name))
