@@ -4,14 +4,14 @@
 #include "pipeline.h"
 #include "schedules.h"
 
-#define X(id, name, folded, split) name,
+#define X(id, name, folded, split, help) name,
 const char *const schedule_names[SCHEDULE_COUNT + 2] = { SCHEDULES(X) "file", "auto" };
 #undef X
 const char *const pass_names[PASS_COUNT] = { "forward", "backward", "input gradients", "weight gradients" };
 
 bool schedule_folded(enum schedule schedule)
 {
-#define X(id, name, folded, split) folded,
+#define X(id, name, folded, split, help) folded,
 	static const bool table[SCHEDULE_COUNT + 2] = { SCHEDULES(X) };
 #undef X
 	return table[schedule];
@@ -19,7 +19,7 @@ bool schedule_folded(enum schedule schedule)
 
 bool schedule_split(enum schedule schedule)
 {
-#define X(id, name, folded, split) split,
+#define X(id, name, folded, split, help) split,
 	static const bool table[SCHEDULE_COUNT + 2] = { SCHEDULES(X) };
 #undef X
 	return table[schedule];

@@ -24,14 +24,22 @@
 
 #include "solver/base/base.h"
 
-/* X(id, name, in a V, backward passes are split). GPipe (arXiv 1811.06965): all forward passes, then all backward ones. 1F1B (PipeDream-flush,
+/* X(id, name, in a V, backward passes are split, what it does). GPipe (arXiv 1811.06965): all forward passes, then all backward ones. 1F1B (PipeDream-flush,
  * arXiv 2006.09503): one forward, one backward after a warm-up. Interleaved (Megatron, arXiv 2104.04473): 1F1B over several chunks per rank.
  * ZB1P (ZB-H1) and ZB2P (ZB-H2) (Qi et al., arXiv 2401.10241): gradients of weights fill the bubble, in the memory of 1F1B and in twice as
  * much. ZBV, V-Half, V-Min (Qi et al., arXiv 2405.15362): two chunks a rank in a V, in the memory of 1F1B, half and a third of it.
  * DualPipeV (DeepSeek-V3, arXiv 2412.19437; the V of its DualPipe): forward passes beside backward ones. */
-#define SCHEDULES(X) X(GPIPE, "gpipe", 0, 0) X(1F1B, "1f1b", 0, 0) X(INTERLEAVED, "interleaved", 0, 0) X(ZB1P, "zb1p", 0, 1) X(ZB2P, "zb2p", 0, 1) \
-	X(ZBV, "zbv", 1, 1) X(V_HALF, "v-half", 1, 1) X(V_MIN, "v-min", 1, 1) X(DUALPIPEV, "dualpipev", 1, 1)
-#define X(id, name, folded, split) SCHEDULE_##id,
+#define SCHEDULES(X) \
+	X(GPIPE, "gpipe", 0, 0, "all forward passes, then all backward passes") \
+	X(1F1B, "1f1b", 0, 0, "a backward pass as soon as it can run: no more microbatches in flight than ranks") \
+	X(INTERLEAVED, "interleaved", 0, 0, "1f1b with several pieces of the model on each rank: a shorter bubble, more messages") \
+	X(ZB1P, "zb1p", 0, 1, "gradients of weights fill a part of the bubble: a third of it is left, in the memory of 1f1b") \
+	X(ZB2P, "zb2p", 0, 1, "as zb1p without a bubble, in up to twice the memory") \
+	X(ZBV, "zbv", 1, 1, "two pieces on each rank in a V, no bubble, the memory of 1f1b") \
+	X(V_HALF, "v-half", 1, 1, "in a V: half the bubble and half the memory of 1f1b") \
+	X(V_MIN, "v-min", 1, 1, "in a V: two thirds of the bubble and a third of the memory of 1f1b") \
+	X(DUALPIPEV, "dualpipev", 1, 1, "in a V, forward passes beside backward ones (DeepSeek-V3)")
+#define X(id, name, folded, split, help) SCHEDULE_##id,
 enum schedule { SCHEDULES(X) SCHEDULE_COUNT, SCHEDULE_FILE = SCHEDULE_COUNT, SCHEDULE_AUTO };
 #undef X
 extern const char *const schedule_names[SCHEDULE_COUNT + 2];

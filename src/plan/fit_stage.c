@@ -514,25 +514,19 @@ struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wis
 		fitted, error);
 }
 
-static void add_knobs(struct key *key, const struct scenario *scenario, const enum knob_id *knob, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		key_add(key, (uint64_t)scenario->value[knob[i]]);
-}
-
 void fit_times_key_add(struct key *key, const struct scenario *scenario)
 {
 	static const enum knob_id read[] = { K_device, K_matrix_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
-		K_inter_latency, K_host_bandwidth };
-	add_knobs(key, scenario, read, sizeof read / sizeof *read);
+		K_inter_latency, K_host_bandwidth, KNOB_COUNT };
+	key_add_knobs(key, scenario, read);
 	key_add(key, scenario_figures_hash(scenario));
 }
 
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_memory, K_reserve, K_alignment, K_workspace, K_random, K_offload, K_host_memory, K_order };
+	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, K_host_memory, K_order, KNOB_COUNT };
 	fit_times_key_add(key, scenario);
-	add_knobs(key, scenario, read, sizeof read / sizeof *read);
+	key_add_knobs(key, scenario, read);
 	for (uint32_t i = 0; i < scenario->pins; i++)
 		if (scenario->pin[i].kind == PIN_ORDER) {
 			key_add_bytes(key, scenario->pin[i].a, strlen(scenario->pin[i].a));

@@ -85,9 +85,8 @@ static void add_file(struct key *key, const char *path)
 
 void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, K_alignment, K_workspace };
-	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-		key_add(key, (uint64_t)scenario->value[read[i]]);
+	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, MEMORY_KNOBS, KNOB_COUNT };
+	key_add_knobs(key, scenario, read);
 	key_add(key, scenario_figures_hash(scenario));
 	if (scenario_budget(scenario) >= 0)
 		key_add(key, (uint64_t)margin);
@@ -253,7 +252,7 @@ static enum status cut(struct piping *piping)
 static enum status measure(struct piping *piping, struct pipeline_rank *rank)
 {
 	const struct graph *graph = rank->graph;
-	struct memory_rules rules = { piping->scenario->value[K_alignment], piping->scenario->value[K_workspace], NULL, 0 };
+	struct memory_rules rules = scenario_memory_rules(piping->scenario);
 	struct problem problem;
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		const struct storage *storage = &graph->storage[s];

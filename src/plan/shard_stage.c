@@ -70,12 +70,13 @@ static void add_sharding(struct key *key, const struct graph *graph, const struc
 void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick)
 {
 	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
-		K_inter_latency, K_host_bandwidth, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_kernels, K_strategy, K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches };
-	static const enum knob_id searched[] = { K_slack, K_curve, K_memory, K_reserve };
-	size_t capped = wish->margin == MARGIN_NO_CAP ? 2 : 0;
+		K_inter_latency, K_host_bandwidth, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_kernels, K_strategy, K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches, KNOB_COUNT };
+	static const enum knob_id searched[] = { K_slack, K_curve, KNOB_COUNT }, capped[] = { K_memory, K_reserve, KNOB_COUNT };
 	key_add(key, quick && scenario_searches(scenario));
-	for (size_t i = 0; scenario_searches(scenario) && i + capped < sizeof searched / sizeof *searched; i++)
-		key_add(key, (uint64_t)scenario->value[searched[i]]);
+	if (scenario_searches(scenario))
+		key_add_knobs(key, scenario, searched);
+	if (scenario_searches(scenario) && wish->margin != MARGIN_NO_CAP)
+		key_add_knobs(key, scenario, capped);
 	if (scenario_searches(scenario) && !scenario_cuts(scenario))
 		key_add(key, (uint64_t)wish->margin);
 	if (scenario_searches(scenario))
@@ -86,8 +87,7 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 		add_mesh(key, wish->mesh);
 	if (wish->told)
 		add_sharding(key, wish->first->shared->graph, wish->told);
-	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-		key_add(key, (uint64_t)scenario->value[read[i]]);
+	key_add_knobs(key, scenario, read);
 	key_add(key, scenario_figures_hash(scenario));
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];

@@ -79,8 +79,7 @@ static struct key order_key(const struct graph *graph, const struct scenario *sc
 {
 	struct key key = key_of(quick ? "quick order" : "order");
 	key_add(&key, graph->fingerprint);
-	key_add(&key, (uint64_t)scenario->value[K_alignment]);
-	key_add(&key, (uint64_t)scenario->value[K_workspace]);
+	key_add_knobs(&key, scenario, (const enum knob_id[]){ MEMORY_KNOBS, KNOB_COUNT });
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind != PIN_ORDER)
@@ -107,7 +106,9 @@ enum status scenario_problem(const struct graph *graph, const struct scenario *s
 			if (next.before != NONE && next.after != NONE)    /* else on another pipeline rank */
 				pin[pins++] = next;
 		}
-	struct memory_rules rules = { scenario->value[K_alignment], scenario->value[K_workspace], pin, pins };
+	struct memory_rules rules = scenario_memory_rules(scenario);
+	rules.pin = pin;
+	rules.pins = pins;
 	enum status status = problem_of_graph(graph, &rules, problem, error);
 	mem_free(pin);
 	return status;

@@ -39,6 +39,12 @@ void key_add(struct key *key, uint64_t value)
 	key->half[1] = hash_join(key->half[1] ^ UINT64_C(0xa5a5a5a5a5a5a5a5), value);
 }
 
+void key_add_knobs(struct key *key, const struct scenario *scenario, const enum knob_id *knob)
+{
+	for (; *knob != KNOB_COUNT; knob++)
+		key_add(key, (uint64_t)scenario->value[*knob]);
+}
+
 void key_add_key(struct key *key, const struct key *other)
 {
 	key_add(key, other->half[0]);

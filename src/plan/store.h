@@ -7,7 +7,7 @@
 #ifndef TIDEMARK_PLAN_STORE_H
 #define TIDEMARK_PLAN_STORE_H
 
-#include "solver/base/base.h"
+#include "src/scenario/scenario.h"
 
 struct key { uint64_t half[2]; };
 
@@ -16,6 +16,8 @@ struct key key_of(const char *what);
 void key_add(struct key *key, uint64_t value);
 void key_add_key(struct key *key, const struct key *other);
 void key_add_bytes(struct key *key, const void *bytes, size_t size);
+/* Their values; the list ends with KNOB_COUNT. */
+void key_add_knobs(struct key *key, const struct scenario *scenario, const enum knob_id *knob);
 
 struct store;
 

@@ -564,7 +564,7 @@ static const struct step {
 	{ "scale", wants_scale, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_moments, K_accumulation, -1 } },
 	{ "loss chunks", wants_loss_chunks, run_loss_chunks, { K_loss_chunks, -1 } },
-	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_random, K_alignment, K_workspace, READS_PINS, READS_TIMES, -1 } },
+	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_random, MEMORY_KNOBS, READS_PINS, READS_TIMES, -1 } },
 	{ "recompute to fit", wants_fit, run_recompute, { READS_PINS, READS_FIT, -1 } },
 	{ "float8", wants_float8, run_float8, { -1 } },
 	{ "group heads", wants_groups, run_groups, { -1 } },

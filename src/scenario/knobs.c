@@ -57,15 +57,11 @@ bool knob_word(const char *words, int i, char *word, size_t size)
 /* ---- what words mean: one line for each word of a choice, in the words' order ------------ */
 
 #define HELP_LINE(id, name, help) help "\n"
+#define SCHEDULE_HELP(id, name, folded, split, help) help "\n"
 static const char *const word_help[KNOB_COUNT] = {
 	[K_strategy] = "every device does the whole step\n" SHARD_STRATEGIES(HELP_LINE),
 	[K_sp] = "activations between the split layers stay whole on every device\nthey are split along the sequence\non wherever tp is above 1\n",
-	[K_schedule] = "all forward passes, then all backward passes\na backward pass as soon as it can run: no more microbatches in flight than ranks\n"
-		"1f1b with several pieces of the model on each rank: a shorter bubble, more messages\n"
-		"gradients of weights fill a part of the bubble: a third of it is left, in the memory of 1f1b\nas zb1p without a bubble, in up to twice the memory\n"
-		"two pieces on each rank in a V, no bubble, the memory of 1f1b\nin a V: half the bubble and half the memory of 1f1b\n"
-		"in a V: two thirds of the bubble and a third of the memory of 1f1b\nin a V, forward passes beside backward ones (DeepSeek-V3)\n"
-		"what a CSV says: schedule=@FILE\nthe shortest step whose ranks keep the memory cap, of all of these\n",
+	[K_schedule] = SCHEDULES(SCHEDULE_HELP) "what a CSV says: schedule=@FILE\nthe shortest step whose ranks keep the memory cap, of all of these\n",
 	[K_kernels] = "chains of small ops in one kernel, as torch.compile makes them\neach op a kernel, which reads and writes all its operands\n",
 	[K_reduce_dtype] = "as the step casts gradients before the update reads them\nthat in which the backward pass makes them\n",
 	[K_train] = "the step as the file has it\nsaves what PyTorch's operators save\nsaves just what derivatives need\n",

@@ -38,7 +38,7 @@ enum knob_type {
 /* The words of a solver's strategies, from its own table. */
 #define STRATEGY_WORD(id, name, help) name "|"
 
-#define SCHEDULE_WORD(id, name, folded, split) name "|"
+#define SCHEDULE_WORD(id, name, folded, split, help) name "|"
 
 #define EFFORT_DEFAULT 3  /* of order_effort and layout_effort: the solvers' own default */
 #define EFFORT_MAX 10

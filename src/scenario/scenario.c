@@ -40,6 +40,11 @@ int64_t scenario_budget(const struct scenario *scenario)
 	return machine.memory;
 }
 
+struct memory_rules scenario_memory_rules(const struct scenario *scenario)
+{
+	return (struct memory_rules){ .alignment = scenario->value[K_alignment], .workspace = scenario->value[K_workspace] };
+}
+
 char *scenario_doubt(const struct scenario *scenario, const struct graph *graph, char *text, size_t size)
 {
 	enum { PLAIN = 1024, MANY = 100 };

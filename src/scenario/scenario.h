@@ -15,6 +15,7 @@
 #define TIDEMARK_SCENARIO_SCENARIO_H
 
 #include "knobs.h"
+#include "solver/graph/problem.h"
 
 /* Pins, in the words of the prompt and of session files (docs/design.md section 4). */
 #define PINS(X) \
@@ -56,6 +57,9 @@ int64_t scenario_budget(const struct scenario *scenario);
 /* A memory cap that no part of the graph comes near was probably meant in GiB: "memory=24 is 24 B; for 24 GiB write memory=24GiB". "" where there is
  * no such doubt. graph NULL: of any graph. Returns text. O(storages). */
 char *scenario_doubt(const struct scenario *scenario, const struct graph *graph, char *text, size_t size);
+/* The knobs that say how a graph's memory is counted: they belong into the key of whatever counts it. */
+#define MEMORY_KNOBS K_alignment, K_workspace
+struct memory_rules scenario_memory_rules(const struct scenario *scenario);
 /* The whole memory of a device: the knob, or the preset's; -1: any amount. */
 int64_t scenario_device_memory(const struct scenario *scenario);
 /* "knob=value". "recompute=ops:T+U" sets the knob and puts "pin type T recompute" and so on in place of what pins of this kind were there; "schedule=@FILE"

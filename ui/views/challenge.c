@@ -16,7 +16,7 @@ void challenge_end(struct challenge *challenge)
 
 bool challenge_played(const struct challenge *challenge, const struct model *model)
 {
-	static const enum knob_id used[] = { K_alignment, K_workspace, K_in_place };
+	static const enum knob_id used[] = { MEMORY_KNOBS, K_in_place };
 	bool same = challenge->on && challenge->graph == model->plan->graph->fingerprint && challenge->scenario.pins == model->plan->scenario.pins;
 	for (size_t i = 0; i < sizeof used / sizeof *used; i++)
 		same = same && challenge->scenario.value[used[i]] == model->plan->scenario.value[used[i]];
@@ -49,7 +49,9 @@ static enum status rest_problem(const struct challenge *challenge, const struct 
 			pin[pins++] = (struct order_pin){ graph_find_op(graph, scenario->pin[i].a), graph_find_op(graph, scenario->pin[i].b) };
 	for (uint32_t i = 1; i < challenge->problem.ops && challenge->done > 0; i++)
 		pin[pins++] = (struct order_pin){ schedule->order[i < challenge->done ? i - 1 : challenge->done - 1], schedule->order[i] };
-	struct memory_rules rules = { scenario->value[K_alignment], scenario->value[K_workspace], pin, pins };
+	struct memory_rules rules = scenario_memory_rules(scenario);
+	rules.pin = pin;
+	rules.pins = pins;
 	enum status status = problem_of_graph(graph, &rules, problem, &error);
 	mem_free(pin);
 	return status;

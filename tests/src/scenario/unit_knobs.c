@@ -34,6 +34,19 @@ Test(knobs, stepping_stays_in_range_and_reaches_every_word)
 		}
 }
 
+/* Meanings are told by their place: one too many or too few, and every word after it has another one's. */
+Test(knobs, a_choice_tells_what_each_of_its_words_means_or_none)
+{
+	char text[300];
+	for (int knob = 0; knob < KNOB_COUNT; knob++) {
+		int64_t last = knobs[knob].maximum;
+		if (knobs[knob].type != KNOB_CHOICE || !*knob_word_help(knob, 0, text, sizeof text))
+			continue;
+		cr_expect(*knob_word_help(knob, last, text, sizeof text), "%s: the last word's meaning is missing", knobs[knob].name);
+		cr_expect_str_empty(knob_word_help(knob, last + 1, text, sizeof text), "%s: more meanings than words", knobs[knob].name);
+	}
+}
+
 Test(knobs, units_and_ranges)
 {
 	int64_t value;
