@@ -62,53 +62,47 @@ static enum status segments_picture(const struct plan *plan, const char *format,
 	return status;
 }
 
-enum status segments_drawing(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status segments_drawing(const struct export_job *job)
 {
 	char *picture = NULL;
 	size_t length = 0;
-	(void)options;
-	if (kind == EXPORT_dot)
-		return segments_dot(plan, stream, error);
-	enum status status = segments_picture(plan, export_kinds[kind].name, &picture, &length, error);
+	if (job->kind == EXPORT_dot)
+		return segments_dot(job->plan, job->stream, job->error);
+	enum status status = segments_picture(job->plan, export_kinds[job->kind].name, &picture, &length, job->error);
 	if (status == OK)
-		fwrite(picture, 1, length, stream);
+		fwrite(picture, 1, length, job->stream);
 	mem_free(picture);
 	return status;
 }
 
-enum status export_drawing(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status export_drawing(const struct export_job *job)
 {
+	const struct plan *plan = job->plan;
 	struct draw_options draw;
 	char name[1024], *picture = NULL;
 	size_t length = 0;
-	enum status status = draw_options_of(options->view, name, sizeof name, &draw, error);
-	if (status == OK && kind == EXPORT_dot)
-		return draw_write(plan->graph, plan, &draw, stream, NULL, error);
+	enum status status = draw_options_of(job->options->view, name, sizeof name, &draw, job->error);
+	if (status == OK && job->kind == EXPORT_dot)
+		return draw_write(plan->graph, plan, &draw, job->stream, NULL, job->error);
 	if (status == OK)
-		status = drawing_picture(plan, &draw, export_kinds[kind].name, &picture, &length, error);
+		status = drawing_picture(plan, &draw, export_kinds[job->kind].name, &picture, &length, job->error);
 	if (status == OK)
-		fwrite(picture, 1, length, stream);
+		fwrite(picture, 1, length, job->stream);
 	mem_free(picture);
 	return status;
 }
 
-enum status export_dot(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status export_dot(const struct export_job *job)
 {
-	(void)kind;
-	return dot_write(export_graph(plan, options), stream) || ferror(stream) ? OK : fail_memory(error);
+	return dot_write(export_graph(job->plan, job->options), job->stream) || ferror(job->stream) ? OK : fail_memory(job->error);
 }
 
-enum status export_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status export_timeline(const struct export_job *job)
 {
-	return figure_timeline(plan, export_paper(options, kind), stream, error);
+	return figure_timeline(job->plan, export_paper(job->options, job->kind), job->stream, job->error);
 }
 
-enum status export_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status export_map(const struct export_job *job)
 {
-	return figure_map(plan, export_paper(options, kind), stream, error);
+	return figure_map(job->plan, export_paper(job->options, job->kind), job->stream, job->error);
 }

@@ -22,55 +22,49 @@
 #include "segments.h"
 #include "sweep_figures.h"
 
-/* Every writer of the table has the same arguments and needs but some. */
-#define WRITER(name) static enum status name(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, \
-	struct error *error)
-#define UNUSED (void)plan, (void)options, (void)kind, (void)error
-
 const struct graph *export_graph(const struct plan *plan, const struct export_options *options)
 {
 	bool input = options->stage && strcmp(options->stage, "input") == 0;
 	return input ? plan->input : plan->graph;
 }
 
-WRITER(write_native)
+static enum status write_native(const struct export_job *job)
 {
-	UNUSED;
-	native_write(export_graph(plan, options), stream);
+	native_write(export_graph(job->plan, job->options), job->stream);
 	return OK;
 }
 
-WRITER(write_json)
+static enum status write_json(const struct export_job *job)
 {
-	UNUSED;
+	const struct export_options *options = job->options;
 	struct factors factors;
-	enum status status = options->factors ? factors_of_graph(plan->graph, options->rules_file, &factors, error) : OK;
+	enum status status = options->factors ? factors_of_graph(job->plan->graph, options->rules_file, &factors, job->error) : OK;
 	if (status != OK)
 		return status;
-	plan_write_json(plan, options->factors ? &factors : NULL, options->with_run, stream);
+	plan_write_json(job->plan, options->factors ? &factors : NULL, options->with_run, job->stream);
 	if (options->factors)
 		factors_free(&factors);
 	return OK;
 }
 
 /* People read the report on a terminal: the names in it are made clean, with all the rest. */
-WRITER(write_text)
+static enum status write_text(const struct export_job *job)
 {
-	UNUSED;
 	char *text = NULL;
 	size_t length = 0;
 	FILE *report = text_stream(&text, &length);
-	bool written = report && report_write(plan, options->utf8, report);
+	bool written = report && report_write(job->plan, job->options->utf8, report);
 	written = report && fclose(report) == 0 && written;
 	if (written)
-		text_write_clean(stream, text, "\n");
+		text_write_clean(job->stream, text, "\n");
 	free(text);
-	return written ? OK : fail_memory(error);
+	return written ? OK : fail_memory(job->error);
 }
 
-WRITER(write_csv)
+static enum status write_csv(const struct export_job *job)
 {
-	UNUSED;
+	const struct plan *plan = job->plan;
+	FILE *stream = job->stream;
 	fputs("step,op,type,phase,live_bytes,peak\n", stream);
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
 		const struct op *op = &plan->graph->op[plan->ordered->result.order[i]];
@@ -234,7 +228,7 @@ enum status export_to(enum export_kind_id kind, const struct plan *plan, const s
 	if (status != OK)
 		return status;
 	unsigned long refused = mem_refused();
-	status = view->write(plan, options, kind, output.stream, error);
+	status = view->write(&(struct export_job){ plan, options, kind, output.stream, error });
 	/* A writer may have left out what it had no memory for. */
 	if (status == OK && mem_refused() > refused)
 		status = fail_memory(error);

@@ -77,6 +77,15 @@ enum export_kind_id {
 	EXPORT_KIND_COUNT
 };
 
+/* What a writer is given. */
+struct export_job {
+	const struct plan *plan;
+	const struct export_options *options;
+	enum export_kind_id kind;
+	FILE *stream;
+	struct error *error;
+};
+
 /* What a figure is drawn on. */
 static inline struct canvas_paper export_paper(const struct export_options *options, enum export_kind_id kind)
 {
@@ -93,7 +102,7 @@ struct export_view {
 	const char *help;        /* NULL: said by an earlier row of that name */
 	unsigned kinds;          /* 1 << enum export_kind_id */
 	bool figure;             /* takes --width, --no-title, --no-legend and --caption */
-	enum status (*write)(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
+	enum status (*write)(const struct export_job *job);
 };
 extern const struct export_view export_views[];
 extern const int export_view_count;

@@ -64,21 +64,19 @@ void factors_write_json(const struct factors *factors, const struct graph *graph
 	json_close(json);
 }
 
-enum status export_factors(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status export_factors(const struct export_job *job)
 {
-	(void)kind;
-	const struct graph *graph = export_graph(plan, options);
+	const struct graph *graph = export_graph(job->plan, job->options);
 	struct factors factors;
 	char text[200];
-	enum status status = factors_of_graph(graph, options->rules_file, &factors, error);
+	enum status status = factors_of_graph(graph, job->options->rules_file, &factors, job->error);
 	if (status != OK)
 		return status;
-	fputs("tensor,dim,size,factor\n", stream);
+	fputs("tensor,dim,size,factor\n", job->stream);
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		for (uint32_t d = 0; d < factors.dim_start[t + 1] - factors.dim_start[t]; d++) {
-			csv_text(stream, graph->tensor[t].name);
-			fprintf(stream, ",%u,%" PRId64 ",%s\n", d, graph->tensor[t].shape[d],
+			csv_text(job->stream, graph->tensor[t].name);
+			fprintf(job->stream, ",%u,%" PRId64 ",%s\n", d, graph->tensor[t].shape[d],
 				factors_text(&factors, &factors.dim[factors.dim_start[t] + d], text, sizeof text));
 		}
 	factors_free(&factors);

@@ -18,7 +18,6 @@ enum status factors_of_graph(const struct graph *graph, const char *rules_file, 
 void factors_write_json(const struct factors *factors, const struct graph *graph, struct json *json);
 
 /* A row of the export table: CSV of tensor, dim, size, factor; of the input with --stage input. */
-enum status export_factors(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
+enum status export_factors(const struct export_job *job);
 
 #endif

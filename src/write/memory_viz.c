@@ -185,18 +185,16 @@ static void put_trace(struct pickle *pickle, const struct plan *plan, const stru
 	close_list(pickle);
 }
 
-enum status export_memory_viz(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status export_memory_viz(const struct export_job *job)
 {
-	(void)kind;
-	(void)options;
-	struct pickle pickle = { .stream = stream };
+	const struct plan *plan = job->plan;
+	struct pickle pickle = { .stream = job->stream };
 	uint32_t moments = 0;
 	if (plan_arena(plan) >= (INT64_C(1) << 53) - BASE)
-		return fail(error, BAD_INPUT, "the arena has addresses that the viewer can't show");
+		return fail(job->error, BAD_INPUT, "the arena has addresses that the viewer can't show");
 	struct moment *moment = mem_alloc((size_t)plan->graph->storages * 2, sizeof *moment);
 	if (!moment)
-		return fail_memory(error);
+		return fail_memory(job->error);
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
 		if (plan->laid_out->first[storage] == NONE)
 			continue;
@@ -205,12 +203,12 @@ enum status export_memory_viz(const struct plan *plan, const struct export_optio
 	}
 	if (moments)
 		qsort(moment, moments, sizeof *moment, by_time);
-	fwrite("\x80\x02", 1, 2, stream);
+	fwrite("\x80\x02", 1, 2, job->stream);
 	open_dict(&pickle);
 	put_segments(&pickle, plan);
 	put_trace(&pickle, plan, moment, moments);
 	close_dict(&pickle);
-	putc('.', stream);
+	putc('.', job->stream);
 	mem_free(moment);
 	return OK;
 }

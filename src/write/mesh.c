@@ -180,23 +180,23 @@ static void write_json(const struct device_grid *grid, const char *name, FILE *s
 
 /* ---- the table's function -------------------------------------------------------------------------------------------------------- */
 
-enum status export_mesh(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status export_mesh(const struct export_job *job)
 {
+	const struct plan *plan = job->plan;
 	struct device_grid grid;
 	struct error ignored = { 0 };
 	enum status status = OK;
 	/* Without an outlook (a batch that can't be cut) the plan's own mesh is drawn. */
-	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, &ignored);
+	struct outlook *outlook = outlook_of_plan(plan, job->options->rules_file, NULL, &ignored);
 	if (!outlook && ignored.status == NO_MEMORY)
-		return fail_memory(error);
+		return fail_memory(job->error);
 	device_grid_of(plan, outlook, &grid);
-	if (kind == EXPORT_csv)
-		write_csv(&grid, stream);
-	else if (kind == EXPORT_json)
-		write_json(&grid, plan->input->name, stream);
+	if (job->kind == EXPORT_csv)
+		write_csv(&grid, job->stream);
+	else if (job->kind == EXPORT_json)
+		write_json(&grid, plan->input->name, job->stream);
 	else
-		status = figure_mesh(&grid, plan->input->name, export_paper(options, kind), stream, error);
+		status = figure_mesh(&grid, plan->input->name, export_paper(job->options, job->kind), job->stream, job->error);
 	outlook_release(outlook);
 	return status;
 }

@@ -4,7 +4,6 @@
 
 #include "export.h"
 
-enum status export_mesh(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
+enum status export_mesh(const struct export_job *job);
 
 #endif

@@ -37,18 +37,15 @@ void csv_text(FILE *stream, const char *text)
 	put_field(stream, text, is_formula(text));
 }
 
-enum status export_minimalloc(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status export_minimalloc(const struct export_job *job)
 {
-	(void)kind;
-	(void)options;
-	(void)error;
-	fputs("id,lower,upper,size,offset\n", stream);
+	const struct plan *plan = job->plan;
+	fputs("id,lower,upper,size,offset\n", job->stream);
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
 		if (plan->laid_out->first[storage] == NONE)
 			continue;
-		put_field(stream, plan->graph->tensor[plan->graph->storage[storage].root].name, false);   /* programs look for their names */
-		fprintf(stream, ",%u,%u,%" PRId64 ",%" PRId64 "\n", plan->laid_out->first[storage], plan->laid_out->last[storage] + 1,
+		put_field(job->stream, plan->graph->tensor[plan->graph->storage[storage].root].name, false);   /* programs look for their names */
+		fprintf(job->stream, ",%u,%u,%" PRId64 ",%" PRId64 "\n", plan->laid_out->first[storage], plan->laid_out->last[storage] + 1,
 			plan->laid_out->bytes[storage], plan->laid_out->offset[storage]);
 	}
 	return OK;

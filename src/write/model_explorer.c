@@ -95,13 +95,11 @@ static enum status write_node(const struct plan *plan, uint32_t id, struct json 
 	return status;
 }
 
-enum status export_model_explorer(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status export_model_explorer(const struct export_job *job)
 {
-	(void)kind;
-	struct json json = { .stream = stream };
+	const struct plan *plan = job->plan;
+	struct json json = { .stream = job->stream };
 	enum status status = OK;
-	(void)options;
 	json_open_object(&json, NULL);
 	json_write_text(&json, "label", plan->graph->name);
 	json_open_array(&json, "graphs");
@@ -112,5 +110,5 @@ enum status export_model_explorer(const struct plan *plan, const struct export_o
 		status = write_node(plan, id, &json);
 	json_new_line(&json, 0);
 	json_end(&json);
-	return status == OK ? OK : fail_memory(error);
+	return status == OK ? OK : fail_memory(job->error);
 }

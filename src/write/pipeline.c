@@ -8,15 +8,14 @@
 #include "trace.h"
 
 /* Writes what a schedule is written as. */
-static enum status with_outlook(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error,
-	enum status (*write)(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream, struct error *error))
+static enum status with_outlook(const struct export_job *job, void (*write)(const struct export_job *job, const struct outlook *outlook))
 {
-	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
+	struct outlook *outlook = outlook_of_plan(job->plan, job->options->rules_file, NULL, job->error);
 	if (!outlook)
-		return error->status;
-	enum status status = write(plan, outlook, options, stream, error);
+		return job->error->status;
+	write(job, outlook);
 	outlook_release(outlook);
-	return status;
+	return OK;
 }
 
 static void seconds(FILE *stream, int64_t picoseconds)
@@ -26,13 +25,10 @@ static void seconds(FILE *stream, int64_t picoseconds)
 
 /* ---- table ------------------------------------------------------------------------------------------------------------------ */
 
-static enum status write_csv(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream,
-	struct error *error)
+static void write_csv(const struct export_job *job, const struct outlook *outlook)
 {
-	(void)options;
+	FILE *stream = job->stream;
 	const struct timetable *timetable = &outlook->timetable;
-	(void)plan;
-	(void)error;
 	fputs("rank,slot,pass,microbatch,chunk,begin_seconds,end_seconds,bytes,peak,stage\n", stream);
 	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
 		for (uint32_t i = 0; i < timetable->slots; i++) {
@@ -43,7 +39,6 @@ static enum status write_csv(const struct plan *plan, const struct outlook *outl
 			seconds(stream, slot->end);
 			fprintf(stream, ",%" PRId64 ",%d,%u\n", timetable->bytes[(size_t)rank * timetable->slots + i], i == timetable->peak[rank], slot->piece);
 		}
-	return OK;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------------- */
@@ -79,15 +74,12 @@ static void write_rank(const struct timetable *timetable, uint32_t rank, struct 
 	json_close(json);
 }
 
-static enum status write_json(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream,
-	struct error *error)
+static void write_json(const struct export_job *job, const struct outlook *outlook)
 {
-	(void)options;
 	const struct timetable *timetable = &outlook->timetable;
-	struct json json = { .stream = stream, .spaced = true };
-	(void)error;
+	struct json json = { .stream = job->stream, .spaced = true };
 	json_open_object(&json, NULL);
-	json_write_text(&json, "graph", plan->input->name);
+	json_write_text(&json, "graph", job->plan->input->name);
 	json_write_text(&json, "schedule", schedule_names[timetable->schedule]);
 	json_write_integer(&json, "ranks", timetable->ranks);
 	json_write_integer(&json, "chunks", timetable->chunks);
@@ -103,7 +95,6 @@ static enum status write_json(const struct plan *plan, const struct outlook *out
 	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
 		write_rank(timetable, rank, &json);
 	json_end(&json);
-	return OK;
 }
 
 /* ---- trace ------------------------------------------------------------------------------------------------------------------------ */
@@ -163,72 +154,54 @@ static void trace_rank(const struct timetable *timetable, uint32_t rank, struct 
 	}
 }
 
-static enum status write_trace(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream,
-	struct error *error)
+static void write_trace(const struct export_job *job, const struct outlook *outlook)
 {
-	(void)options;
 	struct json json;
-	(void)error;
-	trace_begin(&json, plan->input->name, stream);
+	trace_begin(&json, job->plan->input->name, job->stream);
 	trace_events(&json);
 	trace_name(&json, "process_name", 1, -1, "pipeline");
 	for (uint32_t rank = 0; rank < outlook->timetable.ranks; rank++)
 		trace_rank(&outlook->timetable, rank, &json);
 	trace_end(&json);
-	return OK;
 }
 
 /* ---- the table's functions ------------------------------------------------------------------------------------------------------- */
 
-enum status pipeline_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status pipeline_csv(const struct export_job *job)
 {
-	(void)kind;
-	return with_outlook(plan, options, stream, error, write_csv);
+	return with_outlook(job, write_csv);
 }
 
-enum status pipeline_json(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status pipeline_json(const struct export_job *job)
 {
-	(void)kind;
-	return with_outlook(plan, options, stream, error, write_json);
+	return with_outlook(job, write_json);
 }
 
-enum status pipeline_trace(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status pipeline_trace(const struct export_job *job)
 {
-	(void)kind;
-	return with_outlook(plan, options, stream, error, write_trace);
+	return with_outlook(job, write_trace);
 }
 
-static enum status write_rows(const struct plan *plan, const struct outlook *outlook, const struct export_options *options, FILE *stream,
-	struct error *error)
+static void write_rows(const struct export_job *job, const struct outlook *outlook)
 {
 	const struct timetable *timetable = &outlook->timetable;
-	(void)plan;
-	(void)options;
-	(void)error;
 	for (uint32_t rank = 0; rank < timetable->ranks; rank++) {
-		schedule_row_write(timetable_slot(timetable, rank, 0), timetable->slots, stream);
-		putc('\n', stream);
+		schedule_row_write(timetable_slot(timetable, rank, 0), timetable->slots, job->stream);
+		putc('\n', job->stream);
 	}
-	return OK;
 }
 
-enum status schedule_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status schedule_csv(const struct export_job *job)
 {
-	(void)kind;
-	return with_outlook(plan, options, stream, error, write_rows);
+	return with_outlook(job, write_rows);
 }
 
-enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status pipeline_picture(const struct export_job *job)
 {
-	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
+	struct outlook *outlook = outlook_of_plan(job->plan, job->options->rules_file, NULL, job->error);
 	if (!outlook)
-		return error->status;
-	enum status status = figure_pipeline(&outlook->timetable, plan->input->name, outlook->machine.memory, export_paper(options, kind), stream, error);
+		return job->error->status;
+	enum status status = figure_pipeline(&outlook->timetable, job->plan->input->name, outlook->machine.memory, export_paper(job->options, job->kind), job->stream, job->error);
 	outlook_release(outlook);
 	return status;
 }

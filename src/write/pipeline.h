@@ -6,17 +6,12 @@
 #include "export.h"
 
 /* One function a format, of the plan's schedule. BAD_INPUT where it has none: what is in the way. */
-enum status pipeline_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
-enum status pipeline_json(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
+enum status pipeline_csv(const struct export_job *job);
+enum status pipeline_json(const struct export_job *job);
 /* A track for each rank, and a counter of its bytes, in Chrome's trace format. */
-enum status pipeline_trace(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
+enum status pipeline_trace(const struct export_job *job);
 /* The order of every rank's passes, a row each. */
-enum status schedule_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
-enum status pipeline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
+enum status schedule_csv(const struct export_job *job);
+enum status pipeline_picture(const struct export_job *job);
 
 #endif

@@ -21,15 +21,12 @@
 #define FEW         8u       /* so many ops have a number each */
 #define ROOM_ABOVE  1.1      /* of the highest value, for what is written there */
 
-static enum status need_ops(const struct plan *plan, struct error *error)
-{
-	return plan->ordered->peak_position != NONE ? OK : fail(error, BAD_INPUT, "a graph without ops has no timeline");
-}
-
 /* Which groups the figure shows. */
 static enum status find_groups(const struct plan *plan, bool map, bool there[GROUP_COUNT], struct error *error)
 {
 	memset(there, 0, GROUP_COUNT * sizeof *there);
+	if (plan->ordered->peak_position == NONE)
+		return fail(error, BAD_INPUT, "a graph without ops has no timeline");
 	for (uint32_t storage = 0; map && storage < plan->graph->storages; storage++)
 		if (plan->laid_out->first[storage] != NONE)
 			there[group_of_kind(plan->graph->storage[storage].kind)] = true;
@@ -147,28 +144,26 @@ static void axis_end(FILE *stream)
 	tikz_end(stream);
 }
 
-enum status tikz_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status tikz_timeline(const struct export_job *job)
 {
+	const struct plan *plan = job->plan;
+	FILE *stream = job->stream;
 	uint32_t peak = plan->ordered->peak_position;
 	const char *name;
 	int64_t unit = axis_unit(plan_peak(plan), &name);
 	bool there[GROUP_COUNT];
-	enum status status = need_ops(plan, error);
-	(void)kind;
-	if (status == OK)
-		status = find_groups(plan, false, there, error);
+	enum status status = find_groups(plan, false, there, job->error);
 	if (status != OK)
 		return status;
-	axis_head(plan, options, "live memory", plan_peak(plan), there, stream);
+	axis_head(plan, job->options, "live memory", plan_peak(plan), there, stream);
 	fputs("\\pgfplotstableread{\n", stream);
-	status = write_table(plan, unit, stream, error);
+	status = write_table(plan, unit, stream, job->error);
 	fputs("}\\live\n", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
 		if (there[group])
 			fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} \\closedcycle;\n", group, group + 1);
-	tikz_legend(options, there, stream);
-	if (plan->ordered->result.proof.bound > 0 && !options->no_legend)
+	tikz_legend(job->options, there, stream);
+	if (plan->ordered->result.proof.bound > 0 && !job->options->no_legend)
 		fputs("\\addlegendimage{dashed}\\addlegendentry{" NO_LESS "}\n", stream);
 	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", peak,
 		peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
@@ -184,20 +179,18 @@ static void tikz_box(FILE *stream, double x, double y, double width, double heig
 	fprintf(stream, "(axis cs:%.10g,%.8g) rectangle (axis cs:%.10g,%.8g)\n", x, y, x + width, y + height);
 }
 
-enum status tikz_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status tikz_map(const struct export_job *job)
 {
+	const struct plan *plan = job->plan;
+	FILE *stream = job->stream;
 	const char *name;
 	int64_t unit = axis_unit(plan_arena(plan), &name);
 	bool there[GROUP_COUNT];
-	enum status status = need_ops(plan, error);
-	(void)kind;
-	if (status == OK)
-		status = find_groups(plan, true, there, error);
+	enum status status = find_groups(plan, true, there, job->error);
 	if (status != OK)
 		return status;
-	axis_head(plan, options, "address", plan_arena(plan), there, stream);
-	tikz_legend(options, there, stream);
+	axis_head(plan, job->options, "address", plan_arena(plan), there, stream);
+	tikz_legend(job->options, there, stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {
 		fprintf(stream, "\\path[fill=group%d, draw=white, line width=0.1pt]\n", group);
 		for_boxes(plan, (enum timeline_group)group, BOXES_THICK, stream, tikz_box, unit);
@@ -250,21 +243,19 @@ static void gnuplot_head(const struct plan *plan, const struct export_options *o
 		options->no_legend ? "unset key" : GNUPLOT_KEY);
 }
 
-enum status gnuplot_timeline(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status gnuplot_timeline(const struct export_job *job)
 {
+	const struct plan *plan = job->plan;
+	FILE *stream = job->stream;
 	const char *name;
 	int64_t unit = axis_unit(plan_peak(plan), &name);
 	bool there[GROUP_COUNT];
-	enum status status = need_ops(plan, error);
-	(void)kind;
-	if (status == OK)
-		status = find_groups(plan, false, there, error);
+	enum status status = find_groups(plan, false, there, job->error);
 	if (status != OK)
 		return status;
-	gnuplot_head(plan, options, name, "live memory", stream);
+	gnuplot_head(plan, job->options, name, "live memory", stream);
 	fputs("$live << END\n", stream);
-	status = write_table(plan, unit, stream, error);
+	status = write_table(plan, unit, stream, job->error);
 	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"#D55E00\" lw 2\n", plan->ordered->peak_position, plan->ordered->peak_position,
 		(double)plan_peak(plan) / (double)unit);
 	fputs("plot ", stream);
@@ -280,19 +271,17 @@ static void gnuplot_box(FILE *stream, double x, double y, double width, double h
 	fprintf(stream, "%.10g %.8g %.10g %.8g\n", x, y, x + width, y + height);
 }
 
-enum status gnuplot_map(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status gnuplot_map(const struct export_job *job)
 {
+	const struct plan *plan = job->plan;
+	FILE *stream = job->stream;
 	const char *name;
 	int64_t unit = axis_unit(plan_arena(plan), &name);
 	bool there[GROUP_COUNT];
-	enum status status = need_ops(plan, error);
-	(void)kind;
-	if (status == OK)
-		status = find_groups(plan, true, there, error);
+	enum status status = find_groups(plan, true, there, job->error);
 	if (status != OK)
 		return status;
-	gnuplot_head(plan, options, name, "address", stream);
+	gnuplot_head(plan, job->options, name, "address", stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {   /* the box without area keeps gnuplot from refusing an empty group */
 		fprintf(stream, "$group%d << END\n0 0 0 0\n", group);
 		for_boxes(plan, (enum timeline_group)group, BOXES_ALL, stream, gnuplot_box, unit);

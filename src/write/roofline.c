@@ -35,26 +35,25 @@ char *roofline_name(const struct plan *plan, char *text, size_t size)
 	return text;
 }
 
-enum status roofline_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+enum status roofline_csv(const struct export_job *job)
 {
 	struct step_shares shares;
-	enum status status = roofline_shares(plan, options, &shares, error);
-	(void)kind;
+	enum status status = roofline_shares(job->plan, job->options, &shares, job->error);
 	if (status != OK)
 		return status;
-	fputs("phase,limited_by,ops,seconds\n", stream);
+	fputs("phase,limited_by,ops,seconds\n", job->stream);
 	for (int part = 0; part < STEP_PARTS; part++)
 		for (int limit = 0; limit < STEP_LIMITS; limit++)
 			if (shares.ops[part][limit] > 0 || shares.time[part][limit] > 0)
-				fprintf(stream, "%s,%s,%u,%" PRId64 ".%012" PRId64 "\n", step_part_names[part], step_limit_names[limit], shares.ops[part][limit],
+				fprintf(job->stream, "%s,%s,%u,%" PRId64 ".%012" PRId64 "\n", step_part_names[part], step_limit_names[limit], shares.ops[part][limit],
 					shares.time[part][limit] / PICOSECONDS, shares.time[part][limit] % PICOSECONDS);
 	return OK;
 }
 
-enum status roofline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+enum status roofline_picture(const struct export_job *job)
 {
 	struct step_shares shares;
 	char name[200];
-	enum status status = roofline_shares(plan, options, &shares, error);
-	return status == OK ? figure_roofline(&shares, roofline_name(plan, name, sizeof name), export_paper(options, kind), stream, error) : status;
+	enum status status = roofline_shares(job->plan, job->options, &shares, job->error);
+	return status == OK ? figure_roofline(&shares, roofline_name(job->plan, name, sizeof name), export_paper(job->options, job->kind), job->stream, job->error) : status;
 }

@@ -9,7 +9,7 @@
 enum status roofline_shares(const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error);
 /* Of the step, and of a pipeline the rank. Returns text. */
 char *roofline_name(const struct plan *plan, char *text, size_t size);
-enum status roofline_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
-enum status roofline_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
+enum status roofline_csv(const struct export_job *job);
+enum status roofline_picture(const struct export_job *job);
 
 #endif

@@ -18,14 +18,13 @@ static const char *waist_name(const struct plan *plan, const struct order_segmen
 	return segment->waist == NONE ? "" : plan->graph->op[segment->waist].name;
 }
 
-enum status segments_text(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status segments_text(const struct export_job *job)
 {
-	(void)options;
-	(void)kind;
+	const struct plan *plan = job->plan;
+	FILE *stream = job->stream;
 	const struct order_roam *roam = &plan->ordered->result.roam;
 	char text[32], name[400];
-	enum status status = need_segments(plan, error);
+	enum status status = need_segments(plan, job->error);
 	if (status != OK)
 		return status;
 	fprintf(stream, "%u segments, %u branches\n\nsegment  ops          phase            peak  leaves     ends at the waist\n", roam->segments,
@@ -45,13 +44,12 @@ enum status segments_text(const struct plan *plan, const struct export_options *
 	return OK;
 }
 
-enum status segments_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status segments_csv(const struct export_job *job)
 {
-	(void)options;
-	(void)kind;
+	const struct plan *plan = job->plan;
+	FILE *stream = job->stream;
 	const struct order_roam *roam = &plan->ordered->result.roam;
-	enum status status = need_segments(plan, error);
+	enum status status = need_segments(plan, job->error);
 	if (status != OK)
 		return status;
 	fputs("record,number,op,ops,first,last,phase,peak_bytes,exact,earliest,segment,latest,why\n", stream);

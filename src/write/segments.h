@@ -5,10 +5,8 @@
 #include "export.h"
 
 /* --view segments, as text, as CSV and as a drawing's DOT. BAD_INPUT for plans of other orders. */
-enum status segments_text(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
-enum status segments_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
+enum status segments_text(const struct export_job *job);
+enum status segments_csv(const struct export_job *job);
 enum status segments_dot(const struct plan *plan, FILE *stream, struct error *error);
 
 #endif

@@ -81,53 +81,33 @@ static void write_curve(const struct plan *plan, FILE *stream)
 	}
 }
 
-static enum status need_split(const struct plan *plan, struct error *error)
+static enum status with_split(const struct export_job *job, void (*write)(const struct plan *plan, FILE *stream))
 {
-	return plan->transformed->sharded ? OK : fail(error, BAD_INPUT, "the step is not split over devices: set devices and strategy");
+	if (!job->plan->transformed->sharded)
+		return fail(job->error, BAD_INPUT, "the step is not split over devices: set devices and strategy");
+	write(job->plan, job->stream);
+	return OK;
 }
 
-enum status shard_placements(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status shard_placements(const struct export_job *job)
 {
-	(void)options;
-	(void)kind;
-	enum status status = need_split(plan, error);
-	if (status == OK)
-		write_placements(plan, stream);
-	return status;
+	return with_split(job, write_placements);
 }
 
-enum status shard_collectives(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status shard_collectives(const struct export_job *job)
 {
-	(void)options;
-	(void)kind;
-	enum status status = need_split(plan, error);
-	if (status == OK)
-		write_collectives(plan, stream);
-	return status;
+	return with_split(job, write_collectives);
 }
 
-enum status shard_candidates(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status shard_candidates(const struct export_job *job)
 {
-	(void)options;
-	(void)kind;
-	enum status status = need_split(plan, error);
-	if (status == OK)
-		write_candidates(plan, stream);
-	return status;
+	return with_split(job, write_candidates);
 }
 
-enum status shard_curve(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status shard_curve(const struct export_job *job)
 {
-	(void)options;
-	(void)kind;
-	enum status status = need_split(plan, error);
-	if (status == OK && plan->transformed->sharded->points == 0)
-		status = fail(error, BAD_INPUT, "the curve of time against memory needs strategy=minred and curve=on");
-	if (status == OK)
-		write_curve(plan, stream);
-	return status;
+	const struct sharded *sharded = job->plan->transformed->sharded;
+	if (sharded && sharded->points == 0)
+		return fail(job->error, BAD_INPUT, "the curve of time against memory needs strategy=minred and curve=on");
+	return with_split(job, write_curve);
 }

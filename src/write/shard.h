@@ -5,13 +5,9 @@
 #include "export.h"
 
 /* Rows of the export table. BAD_INPUT where the step is not split, or not searched. */
-enum status shard_placements(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
-enum status shard_collectives(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
-enum status shard_candidates(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
-enum status shard_curve(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error);
+enum status shard_placements(const struct export_job *job);
+enum status shard_collectives(const struct export_job *job);
+enum status shard_candidates(const struct export_job *job);
+enum status shard_curve(const struct export_job *job);
 
 #endif

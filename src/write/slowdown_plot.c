@@ -9,13 +9,12 @@
 #define ROWS 120
 
 /* Calls write with the curve of the plan's step. */
-static enum status with_curve(const struct plan *plan, const struct export_options *options, FILE *stream, struct error *error,
-	void (*write)(const struct export_options *options, const struct slowdown *slowdown, const struct plan *plan, FILE *stream))
+static enum status with_curve(const struct export_job *job, void (*write)(const struct export_job *job, const struct slowdown *slowdown))
 {
 	struct slowdown slowdown;
-	enum status status = slowdown_find(plan, options->rules_file, NULL, NULL, &slowdown, error);
+	enum status status = slowdown_find(job->plan, job->options->rules_file, NULL, NULL, &slowdown, job->error);
 	if (status == OK)
-		write(options, &slowdown, plan, stream);
+		write(job, &slowdown);
 	return status;
 }
 
@@ -46,32 +45,31 @@ static void csv_point(const struct slowdown *slowdown, const char *what, const s
 	fprintf(stream, "%s,%s,%" PRId64 ",%.9g,%.6g,\n", what, point->name, point->bytes, (double)point->extra * 1e-12, percent_of(slowdown, point->extra));
 }
 
-static void write_csv(const struct export_options *options, const struct slowdown *slowdown, const struct plan *plan, FILE *stream)
+static void write_csv(const struct export_job *job, const struct slowdown *slowdown)
 {
+	FILE *stream = job->stream;
 	struct slowdown_point front[SLOWDOWN_FRONT];
-	(void)options;
 	fputs("what,name,memory_bytes,extra_seconds,extra_percent,milliseconds_per_gb\n", stream);
 	for_bound(slowdown, stream, csv_bound);
 	csv_point(slowdown, "strategy", &(struct slowdown_point){ "none", slowdown->most, 0 }, stream);
 	for (uint32_t i = 0; i < slowdown->strategies; i++)
 		csv_point(slowdown, "strategy", &slowdown->strategy[i], stream);
-	for (uint32_t i = 0, plans = slowdown_front(slowdown, plan, front); i < plans; i++)
+	for (uint32_t i = 0, plans = slowdown_front(slowdown, job->plan, front); i < plans; i++)
 		csv_point(slowdown, "plan", &front[i], stream);
 }
 
-enum status slowdown_csv(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+enum status slowdown_csv(const struct export_job *job)
 {
-	(void)kind;
-	return with_curve(plan, options, stream, error, write_csv);
+	return with_curve(job, write_csv);
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------------------- */
 
-enum status slowdown_picture(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+enum status slowdown_picture(const struct export_job *job)
 {
 	struct slowdown slowdown;
-	enum status status = slowdown_find(plan, options->rules_file, NULL, NULL, &slowdown, error);
-	return status == OK ? figure_slowdown(plan, &slowdown, export_paper(options, kind), stream, error) : status;
+	enum status status = slowdown_find(job->plan, job->options->rules_file, NULL, NULL, &slowdown, job->error);
+	return status == OK ? figure_slowdown(job->plan, &slowdown, export_paper(job->options, job->kind), job->stream, job->error) : status;
 }
 
 /* ---- sources ------------------------------------------------------------------------------------------------------------------ */
@@ -127,17 +125,18 @@ static bool has_strategy(const struct slowdown *slowdown, bool knapsack)
 	return false;
 }
 
-static void write_gnuplot(const struct export_options *options, const struct slowdown *slowdown, const struct plan *plan, FILE *stream)
+static void write_gnuplot(const struct export_job *job, const struct slowdown *slowdown)
 {
+	FILE *stream = job->stream;
 	static const struct { const char *table, *colour, *title; } kind[] = { { "strategies", "#D55E00", "strategies" }, { "knapsack", "#009E73", "knapsack at % of saved bytes" } };
 	const char *name;
 	double unit = (double)axis_unit(slowdown->most, &name);
-	gnuplot_begin(options, stream);
+	gnuplot_begin(job->options, stream);
 	fprintf(stream, "set xlabel \"memory [%s]\" offset 0,0.4\nset ylabel \"extra time [%%]\"\n"
-		"set yrange [0:%.4g]\nset offsets graph 0.02, graph 0.2, 0, 0\nset grid ytics\n%s\n$bound << END\n", name, slowdown_top(slowdown), options->no_legend ? "unset key" : GNUPLOT_KEY);
+		"set yrange [0:%.4g]\nset offsets graph 0.02, graph 0.2, 0, 0\nset grid ytics\n%s\n$bound << END\n", name, slowdown_top(slowdown), job->options->no_legend ? "unset key" : GNUPLOT_KEY);
 	table_bound(slowdown, unit, stream);
 	fputs("END\n$plans << END\n", stream);
-	table_points(slowdown, plan, unit, stream);
+	table_points(slowdown, job->plan, unit, stream);
 	fputs("END\n", stream);
 	for (int k = 0; k < 2; k++) {
 		fprintf(stream, "$%s << END\n", kind[k].table);
@@ -152,8 +151,7 @@ static void write_gnuplot(const struct export_options *options, const struct slo
 	putc('\n', stream);
 }
 
-enum status slowdown_gnuplot(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+enum status slowdown_gnuplot(const struct export_job *job)
 {
-	(void)kind;
-	return with_curve(plan, options, stream, error, write_gnuplot);
+	return with_curve(job, write_gnuplot);
 }

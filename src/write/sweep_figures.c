@@ -24,8 +24,7 @@ enum status sweep_figure_write(const char *path, const struct export_options *op
 	return status;
 }
 
-enum status sweep_figure_refuse(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error)
+enum status sweep_figure_refuse(const struct export_job *job)
 {
-	(void)plan, (void)kind, (void)stream;
-	return fail(error, BAD_INPUT, "the view %s is drawn of what `tidemark sweep` wrote: tidemark export SWEEP.jsonl --view %s", options->view, options->view);
+	return fail(job->error, BAD_INPUT, "the view %s is drawn of what `tidemark sweep` wrote: tidemark export SWEEP.jsonl --view %s", job->options->view, job->options->view);
 }

@@ -163,16 +163,14 @@ static void write_bytes(struct json *json, const char *key, int64_t bytes)
 	json_write_text(json, key, text);
 }
 
-enum status export_trace(const struct plan *plan, const struct export_options *options, enum export_kind_id kind, FILE *stream,
-	struct error *error)
+enum status export_trace(const struct export_job *job)
 {
-	(void)kind;
-	(void)options;
+	const struct plan *plan = job->plan;
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
 	struct json json;
 	if (!bytes)
-		return fail_memory(error);
-	trace_begin(&json, plan->graph->name, stream);
+		return fail_memory(job->error);
+	trace_begin(&json, plan->graph->name, job->stream);
 	write_bytes(&json, "peak_bytes", plan_peak(plan));
 	write_bytes(&json, "arena_bytes", plan_arena(plan));
 	trace_events(&json);
