@@ -10,10 +10,14 @@
 #include "source.h"
 
 #define PEEK_BYTES (64u << 10)
+/* Real files unpack to 5 to 60 times their size. What unpacks to more than this, beyond the first bytes, was made to fill memory: zlib's own limit is 1,032. */
+#define UNPACKS_MOST 250
+#define UNPACKS_FREE ((uint64_t)64 << 20)
 
 struct input {
 	gzFile file;
 	size_t have, taken;      /* of peek: filled, and given out by the source */
+	uint64_t unpacked, look; /* bytes so far, and at how many to look again at what they were packed in */
 	char peek[PEEK_BYTES];
 };
 
@@ -29,6 +33,16 @@ bool source_waits(void)
 	return atomic_load(&waits) > 0;
 }
 
+/* Looked at every few megabytes. A pipe's place isn't known: there the readers' own limits have to do. */
+static bool unpacks_too_much(struct input *input)
+{
+	if (input->unpacked < input->look + UNPACKS_FREE)
+		return false;
+	input->look = input->unpacked;
+	z_off_t packed = gzoffset(input->file);
+	return packed > 0 && input->unpacked / UNPACKS_MOST > (uint64_t)packed;
+}
+
 static ssize_t read_file(struct input *input, void *buffer, size_t size, struct error *error)
 {
 	source_wait(true);
@@ -36,9 +50,12 @@ static ssize_t read_file(struct input *input, void *buffer, size_t size, struct 
 	source_wait(false);
 	int number;
 	const char *text = gzerror(input->file, &number);
-	if (got >= 0 && (number == Z_OK || number == Z_STREAM_END))
-		return got;
-	if (number == Z_MEM_ERROR)
+	input->unpacked += got > 0 ? (uint64_t)got : 0;
+	if (got >= 0 && (number == Z_OK || number == Z_STREAM_END)) {
+		if (!unpacks_too_much(input))
+			return got;
+		fail(error, BAD_INPUT, "the compressed file unpacks to more than %d times its size, as no real one does", UNPACKS_MOST);
+	} else if (number == Z_MEM_ERROR)
 		fail_memory(error);
 	else if (number == Z_BUF_ERROR)
 		fail(error, BAD_INPUT, "the compressed file is truncated");

@@ -41,10 +41,22 @@ static void write_row(void *context, struct session *session, const char *line)
 		fprintf(context, "%10s  %10s  %s\n", bytes_text(plan_peak(plan), peak, sizeof peak), bytes_text(plan_arena(plan), arena, sizeof arena), line);
 }
 
+/* Whether no command is in the file: an empty one, or blanks alone. A session that says nothing plans nothing, which would look like success. */
+static bool says_nothing(const struct input *input)
+{
+	size_t size, blank = 0;
+	const char *text = input_peek(input, &size);
+	while (blank < size && memchr(" \t\r\n", text[blank], 4))
+		blank++;
+	return blank == size;
+}
+
 static enum status run(const struct replay *replay, struct session *session, struct input *input, struct error *error)
 {
 	struct source source = input_source(input);
 	struct output output;
+	if (says_nothing(input))
+		return fail(error, BAD_INPUT, "nothing is in it: expected a session, such as \"open FILE\" and lines of commands (tidemark replay --help)");
 	if (!replay->table)
 		return session_replay(session, &source, true, NULL, NULL, error);
 	enum status status = output_open(&output, NULL, true, error);
