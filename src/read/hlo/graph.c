@@ -17,7 +17,7 @@ struct making {
 	uint32_t missing, unknown_trips, copied, joined;
 	int64_t joined_bytes;
 	bool differentiates;
-	bool named;                /* ops say what they come from */
+	bool named, told;          /* ops say what they come from, and so of which phase they are */
 };
 
 static enum status out_of_memory(struct making *making)
@@ -231,6 +231,30 @@ static bool reads_gradient(const struct making *making, const struct flat_op *op
 	return false;
 }
 
+/* The gradients of TensorFlow's tape. */
+static bool is_taped(const char *name)
+{
+	return contains(name, "gradient_tape/");
+}
+
+/* Names of all ops: whether gradients are computed, and whether they say of which phase an op is. JAX marks what it differentiates, but before 0.7 ("jit(main)") only in
+ * functions and modules that have names: where a product stands outside of them, what is forward and what backward isn't said. Other frameworks than JAX and TensorFlow mark nothing. */
+static void look_at_names(struct making *making)
+{
+	bool marks = false, old = false, unmarked = false;
+	for (uint32_t i = 0; i < making->flat.ops; i++) {
+		const char *name = making->flat.op[i].of->op_name, *path = making->flat.op[i].path;
+		name = name ? name : "";
+		path = path ? path : "";
+		making->named |= *name || *path;
+		making->differentiates |= contains(name, "transpose(jvp") || contains(path, "transpose(jvp") || is_taped(name);
+		marks |= contains(name, "jit(") || contains(path, "jit(") || contains(name, "jvp(") || contains(name, "pmap(") || is_taped(name);
+		old |= contains(name, "jit(main)/") || contains(path, "jit(main)/");
+		unmarked |= !contains(name, "jvp(") && !contains(path, "jvp(") && (contains(name, "/dot_general") || contains(name, "/conv_general_dilated"));
+	}
+	making->told = marks && !(old && unmarked);
+}
+
 /* JAX wraps what it differentiates: jvp() forward, transpose(jvp()) backward. What stands outside of it and needs a gradient updates. */
 static enum phase phase_of(const struct making *making, const struct flat_op *op, bool gradient)
 {
@@ -239,7 +263,7 @@ static enum phase phase_of(const struct making *making, const struct flat_op *op
 		return PHASE_FORWARD;
 	if (op->path && !contains(name, "jvp("))
 		name = op->path;
-	if (contains(name, "transpose("))
+	if (contains(name, "transpose(") || is_taped(name))
 		return PHASE_BACKWARD;
 	if (contains(name, "jvp("))
 		return PHASE_FORWARD;
@@ -279,8 +303,9 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 	struct collective said = collective_unsaid();
 	bool gradient = reads_gradient(making, flat);
 	struct op op = { .type = op_type(of, type, sizeof type), .module = module, .src = of->src, .flops = hlo_flops(making->flat.module, flat->in, of, making->memo),
-		.workspace = flat->workspace, .has_workspace = flat->workspace > 0, .line = of->line, .has_phase = making->named };
-	op.phase = (uint8_t)phase_of(making, flat, gradient);
+		.workspace = flat->workspace, .has_workspace = flat->workspace > 0, .line = of->line, .has_phase = making->told };
+	enum phase phase = phase_of(making, flat, gradient);
+	op.phase = making->told ? (uint8_t)phase : PHASE_FORWARD;
 	module_of(of->op_name, module, sizeof module);
 	if (!*module)
 		module_of(flat->path, module, sizeof module);
@@ -294,7 +319,7 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 	if (!(op.name = unique(making, name, (size_t)length, draft_find_op)))
 		return out_of_memory(making);
 	for (uint32_t k = 0; k < flat->writes; k++)
-		making->gradient[making->flat.argument[flat->write + k]] = gradient || op.phase == PHASE_BACKWARD;
+		making->gradient[making->flat.argument[flat->write + k]] = gradient || phase == PHASE_BACKWARD;
 	uint32_t id = draft_op(making->draft, &op);
 	return id == NONE ? out_of_memory(making) : add_arguments(making, id, flat);
 }
@@ -323,6 +348,8 @@ static enum status describe(struct making *making, const char *format, bool open
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthis is before it is cut over devices: sizes are of all of them together, but within a shard_map");
 	if (!making->named)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nno op says what it comes from (op_name): what is forward, backward and update is not known");
+	else if (!making->told)
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nwhat is forward, backward and update is not known: names of ops (op_name) say it in modules by JAX 0.7 or later");
 	if (making->copied)
 		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u result%s of donated arguments get memory of their own: the argument is read later", making->copied,
 			making->copied == 1 ? "" : "s");
@@ -356,11 +383,7 @@ static enum status make(struct making *making, const char *format)
 	making->address = arena_alloc(&making->arena, flat->tensors, sizeof *making->address);
 	if (!making->tensor || !making->alias_of || !making->gradient || !making->address)
 		return out_of_memory(making);
-	for (uint32_t i = 0; i < flat->ops; i++) {
-		const char *name = flat->op[i].of->op_name, *path = flat->op[i].path;
-		making->differentiates |= (name && contains(name, "transpose(jvp")) || (path && contains(path, "transpose(jvp"));
-		making->named |= (name && *name) || path;
-	}
+	look_at_names(making);
 	find_aliases(making);
 	if (hlo_places(flat, making->alias_of, making->address) != OK)
 		return out_of_memory(making);

@@ -106,6 +106,35 @@ Test(hlo, a_module_without_names_has_no_phases_and_one_that_is_not_cut_yet_says_
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* The text of a step of two ops under the names given. */
+static struct graph *graph_named(const char *forward, const char *backward)
+{
+	char text[600];
+	snprintf(text, sizeof text, "HloModule step\n\nENTRY main {\n  x = f32[4,4]{1,0} parameter(0)\n  y = f32[4,4]{1,0} multiply(x, x), metadata={op_name=\"%s\"}\n"
+		"  ROOT g = f32[4,4]{1,0} dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name=\"%s\"}\n}\n", forward, backward);
+	return graph_of(text);
+}
+
+/* Before JAX 0.7 a product outside of functions with names has none of the marks. */
+Test(hlo, phases_are_told_where_names_mark_them)
+{
+	static const struct { const char *forward, *backward; bool told; } cases[] = {
+		{ "jit(step)/jit(main)/jvp(MLP)/mul", "jit(step)/jit(main)/transpose(jvp(MLP))/dot_general", true },
+		{ "jit(step)/jit(main)/transpose(jvp(jit(relu)))/mul", "jit(step)/jit(main)/dot_general", false },
+		{ "jit(step)/jvp()/mul", "jit(step)/transpose(jvp())/dot_general", true },
+		{ "sequential/dense/mul", "gradient_tape/sequential/dense/MatMul", true },
+		{ "aten__mul", "aten__mm", false },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct graph *graph = graph_named(cases[i].forward, cases[i].backward);
+		cr_expect_eq(op_named(graph, "g")->has_phase, cases[i].told, "case %zu", i);
+		cr_expect_eq(op_named(graph, "g")->phase == PHASE_BACKWARD, cases[i].told, "case %zu", i);
+		cr_expect_eq(strstr(graph->about.intake.assumed, "is not known: names of ops") == NULL, cases[i].told, "case %zu", i);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* What all branches give back untouched is no result; what lies in the memory of the others before they are written takes none. */
 Test(hlo, a_conditional_has_its_dearest_branch_beside_its_results)
 {
