@@ -10,6 +10,9 @@
 /* A step that a log offers: first the forward, joint or only graph, then its backward graph or NULL. */
 struct offer { const struct fx_graph *first, *backward; };
 
+/* What of a step that is. */
+enum part { PART_FORWARD, PART_BACKWARD, PART_UPDATE, PART_BOTH, PART_UNKNOWN };
+
 #define STRANGERS 6    /* types without a rule that are named */
 
 struct making {
@@ -27,6 +30,7 @@ struct making {
 	uint32_t ranks, unsized;          /* the largest group of a collective; collectives of a group whose size nobody says */
 	const char *group;                /* the first of those */
 	enum phase phase;
+	bool unphased;                    /* of no op is said which */
 };
 
 static enum status out_of_memory(struct making *making)
@@ -56,10 +60,51 @@ static uint32_t find_offers(const struct fx_log *log, struct offer *offer)
 	return count;
 }
 
+/* "aten.add_.Tensor" writes into its first argument. */
+static bool writes_argument(const char *type)
+{
+	const char *first = strchr(type, '.'), *dot = first ? strchr(first + 1, '.') : NULL;
+	return dot && dot > first + 1 && dot[-1] == '_' && !(dot - first > 2 && dot[-2] == '_');
+}
+
+/* Of a graph that has no partner: whether it gives nothing back and writes over what it was given, as an optimizer's step does. */
+static bool updates(const struct fx_graph *graph)
+{
+	uint32_t given = 0, written = 0;
+	for (uint32_t i = 0; i < graph->results; i++)
+		given += graph->result[i] != NONE;
+	for (uint32_t n = 0; n < graph->nodes; n++) {
+		const struct fx_node *node = &graph->node[n];
+		written += node->reads > 0 && writes_argument(node->type) && graph->value[graph->argument[node->read]].input;
+	}
+	return given == 0 && written > 0;
+}
+
+static bool differentiates(const struct fx_graph *graph)
+{
+	for (uint32_t n = 0; n < graph->nodes; n++)
+		if (strstr(graph->node[n].type, "_backward"))
+			return true;
+	return false;
+}
+
+/* What compiled autograd traced has "!" before the number of its compilation. */
+static enum part part_of(const struct offer *offer)
+{
+	const struct fx_graph *first = offer->first;
+	if (offer->backward || first->kind == FX_JOINT)
+		return PART_BOTH;
+	if (first->kind == FX_BACKWARD || *first->id == '!')
+		return PART_BACKWARD;
+	return updates(first) ? PART_UPDATE : differentiates(first) ? PART_UNKNOWN : PART_FORWARD;
+}
+
 static const char *offer_kind(const struct offer *offer)
 {
-	static const char *const kinds[] = { [FX_FORWARD] = "forward only", [FX_BACKWARD] = "backward only", [FX_JOINT] = "joint", [FX_INFERENCE] = "inference" };
-	return offer->backward ? "forward and backward" : kinds[offer->first->kind];
+	static const char *const kinds[] = { [PART_FORWARD] = "forward only", [PART_BACKWARD] = "backward only", [PART_UPDATE] = "update only", [PART_BOTH] = "joint",
+		[PART_UNKNOWN] = "forward and backward in one" };
+	enum part part = part_of(offer);
+	return offer->backward ? "forward and backward" : part == PART_FORWARD && offer->first->kind == FX_INFERENCE ? "inference" : kinds[part];
 }
 
 static uint32_t offer_nodes(const struct offer *offer)
@@ -239,13 +284,6 @@ static const char *op_type(const struct fx_node *node)
 	return node->type;
 }
 
-/* "aten.add_.Tensor" writes into its first argument. */
-static bool writes_argument(const char *type)
-{
-	const char *first = strchr(type, '.'), *dot = first ? strchr(first + 1, '.') : NULL;
-	return dot && dot > first + 1 && dot[-1] == '_' && !(dot - first > 2 && dot[-2] == '_');
-}
-
 static bool is_view(const struct making *making, const char *type)
 {
 	const struct rule *rule = rules_find(making->rules, type);
@@ -274,7 +312,7 @@ static enum status add_op(struct making *making, const struct fx_graph *graph, u
 {
 	const struct fx_node *node = &graph->node[n];
 	struct collective said = collective_unsaid();
-	struct op op = { .name = unique(making, node->name, draft_find_op), .type = op_type(node), .module = "", .src = node->src, .flops = -1, .has_phase = true,
+	struct op op = { .name = unique(making, node->name, draft_find_op), .type = op_type(node), .module = "", .src = node->src, .flops = -1, .has_phase = !making->unphased,
 		.phase = (uint8_t)making->phase, .line = node->line };
 	if (!op.name)
 		return out_of_memory(making);
@@ -419,7 +457,10 @@ static void list_assumptions(const struct making *making, const struct fx_graph 
 {
 	struct words words = { text, size, 0 };
 	uint32_t named = 0;
-	words_add(&words, "inputs with a gradient are parameters; there is no optimizer in the log");
+	words_add(&words, making->phase == PHASE_UPDATE ? "an optimizer's step: which of its inputs are parameters, gradients and state isn't said"
+		: "inputs with a gradient are parameters; there is no optimizer in the log");
+	if (making->unphased)
+		words_add(&words, "\nforward and backward are one graph: which op is of which isn't said");
 	if (*first->hints)
 		words_add(&words, "\nsymbolic sizes as they were when it was compiled: %s; --dim takes others", first->hints);
 	if (making->tangents)
@@ -478,7 +519,9 @@ static enum status make(struct making *making, const struct offer *offer)
 	if (!trained)
 		return out_of_memory(making);
 	find_trained(first, offer->backward ? offer->backward : first->kind == FX_JOINT ? first : NULL, trained);
-	making->phase = first->kind == FX_BACKWARD ? PHASE_BACKWARD : PHASE_FORWARD;
+	enum part part = part_of(offer);
+	making->phase = part == PART_BACKWARD ? PHASE_BACKWARD : part == PART_UPDATE ? PHASE_UPDATE : PHASE_FORWARD;
+	making->unphased = part == PART_UNKNOWN;
 	making->forward = first->kind == FX_JOINT ? first : NULL;
 	making->of_forward = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *making->of_forward);
 	if (!making->of_forward)

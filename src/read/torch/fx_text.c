@@ -124,7 +124,7 @@ static struct span without_prefix(struct reader *reader, struct span line)
 	line.at = find(line, "] ") + 2;
 	while (starts(line, "[") && find(line, "]")) {
 		const char *close = find(line, "]");
-		if (digits((struct span){ line.at + 1, close }, 1))
+		if (digits((struct span){ line.at + 1 + (line.at[1] == '!'), close }, 1))   /* "!0/2/0": compiled autograd's */
 			snprintf(reader->id, sizeof reader->id, "%.*s", (int)(close - line.at - 1 > 60 ? 60 : close - line.at - 1), line.at + 1);
 		line.at = close + 1 + (close + 1 < line.end && close[1] == ' ');
 	}
@@ -172,8 +172,10 @@ static void note(struct reader *reader, struct span line)
 	};
 	bool record = starts(line, "{\"") && length_of(line) < 100000;
 	if (record) {
-		long frame = number_behind(line, "\"frame_id\": "), compile = number_behind(line, "\"frame_compile_id\": ");
-		if (frame >= 0 && compile >= 0)
+		long frame = number_behind(line, "\"frame_id\": "), compile = number_behind(line, "\"frame_compile_id\": "), pass = number_behind(line, "\"compiled_autograd_id\": ");
+		if (frame >= 0 && compile >= 0 && pass >= 0)
+			snprintf(reader->id, sizeof reader->id, "!%ld/%ld/%ld", pass, frame, compile);
+		else if (frame >= 0 && compile >= 0)
 			snprintf(reader->id, sizeof reader->id, "%ld/%ld", frame, compile);
 		/* Other artifacts hold graphs too: dynamo's own, Inductor's. They repeat these. */
 		reader->kind = FX_OTHER;
@@ -601,6 +603,9 @@ static enum status read_body(struct reader *reader, struct span line)
 static enum status take_line(struct reader *reader, struct span line)
 {
 	line = without_prefix(reader, line);
+	/* A record of the trace: the graph before it was given up while it was made. */
+	if (reader->state != OUTSIDE && starts(line, "{\"") && length_of(line) > 2)
+		end_graph(reader, false);
 	if (reader->state == OUTSIDE)
 		note(reader, line);
 	/* A module in a module: what one of its ops calls. */

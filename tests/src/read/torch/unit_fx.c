@@ -266,3 +266,50 @@ Test(fx, a_printed_exported_program_is_a_graph)
 	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
 }
+
+static struct graph *step_of_text(const char *text, struct error *error)
+{
+	struct fx_log log;
+	struct graph *graph = fx_read(text, strlen(text), NULL, 0, &log, error) == OK ? fx_step(&log, 0, error) : NULL;
+	fx_free(&log);
+	return graph;
+}
+
+/* Graphs without a partner: an optimizer's step, a backward pass of compiled autograd, both passes in one. */
+Test(fx, a_graph_alone_is_of_the_phase_that_it_shows)
+{
+	static const struct { const char *text, *version; bool told; enum phase phase; } cases[] = {
+		{ "===== Forward graph 0 =====\ndef forward(self, arg0_1: \"f32[4][1]cpu\", arg1_1: \"f32[4][1]cpu\"):\n    op: \"f32[4][1]cpu\" = torch.ops.aten.sub.Tensor(arg0_1, arg1_1);  arg1_1 = None\n"
+			"    copy_: \"f32[4][1]cpu\" = torch.ops.aten.copy_.default(arg0_1, op);  arg0_1 = op = copy_ = None\n    return ()\n", "update only", true, PHASE_UPDATE },
+		{ "V1124 01:30:19.470000 1 a.py:4] [!0/2/0] [__aot_graphs] ===== Forward graph 1 =====\ndef forward(self, arg0_1: \"f32[4][1]cpu\"):\n"
+			"    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n    return (op,)\n", "[!0/2/0] backward only", true, PHASE_BACKWARD },
+		{ "V1124 01:30:19.470000 1 a.py:4] {\"aot_inference_graph\": {}, \"compiled_autograd_id\": 0, \"frame_id\": 2, \"frame_compile_id\": 0}\n\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n"
+			"\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n\t    return (op,)\n", "[!0/2/0] backward only", true, PHASE_BACKWARD },
+		{ "def forward(self, arg0_1: \"f32[4][1]cpu\", arg1_1: \"f32[4][1]cpu\"):\n    op: \"f32[4][1]cpu\" = torch.ops.aten.threshold_backward.default(arg0_1, arg1_1, 0);  arg0_1 = arg1_1 = None\n"
+			"    return (op,)\n", "forward and backward in one", false, PHASE_FORWARD },
+		{ "def forward(self, arg0_1: \"f32[4][1]cpu\"):\n    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n    return (op,)\n", "inference", true, PHASE_FORWARD },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct error error = { 0 };
+		struct graph *graph = step_of_text(cases[i].text, &error);
+		cr_assert(graph, "case %zu: %s", i, error.text);
+		cr_expect_str_eq(graph->about.intake.version, cases[i].version);
+		cr_expect_eq(op_named(graph, "op")->has_phase, cases[i].told, "case %zu", i);
+		cr_expect_eq(op_named(graph, "op")->phase, cases[i].phase, "case %zu", i);
+		graph_release(graph);
+	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* What a compilation had come to when it failed stands in a trace, too. It ran nowhere. */
+Test(fx, a_graph_that_was_given_up_is_none)
+{
+	struct error error = { 0 };
+	cr_expect_null(step_of_text("V1124 01:29:57.536000 1 a.py:3] {\"artifact\": {\"name\": \"make_fx_fail_partial\"}, \"frame_id\": 0, \"frame_compile_id\": 0}\n"
+		"\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n"
+		"V1124 01:29:57.536000 1 a.py:3] {\"artifact\": {\"name\": \"make_fx_fail_partial\"}, \"frame_id\": 0, \"frame_compile_id\": 0}\n"
+		"\tdef forward(self, tangents_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(tangents_1);  tangents_1 = None\n"
+		"V1124 01:29:57.536000 1 a.py:3] {\"chromium_event\": {}}\n", &error));
+	cr_expect(strstr(error.text, "there is no graph of torch.compile in it"), "%s", error.text);
+	cr_assert_eq(memory_blocks(), 0);
+}
