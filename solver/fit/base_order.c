@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base_order.h"
+#include "late_updates.h"
 #include "solver/base/heap.h"
 
 /* ---- an order ------------------------------------------------------------------------------------------ */
@@ -240,8 +241,10 @@ static bool list_readers(struct fit_base *base)
 
 enum status fit_base_of(const struct fit_step *step, const uint32_t *order, struct fit_base *base)
 {
-	if (!allocate(step, base) || !place(base, order))
+	if (!allocate(step, base) || !place(base, order) || !fit_updates_late(step, base->order))
 		return NO_MEMORY;
+	for (uint32_t i = 0; i < step->ops; i++)
+		base->position[base->order[i]] = i;
 	find_ends(base);
 	add_fixed(base);
 	find_outer(base);

@@ -11,6 +11,7 @@
  *     step        what of a step can be dropped, and what makes and reads it
  *     network     what to keep at given prices: a minimum cut
  *     base_order  orders that recomputation is decided along
+ *     late_updates updates that wait for reruns
  *     replay      a choice played out along an order
  *     dual        prices at a few moments, and their cuts
  *     fold        storages that play the same part in equal layers
