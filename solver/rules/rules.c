@@ -327,3 +327,8 @@ uint32_t rules_traits(const struct rules *rules, const char *type)
 	const struct rule *rule = rules_find(rules, type);
 	return rule ? rule->traits : 0;
 }
+
+bool rules_named_backward(const char *name)
+{
+	return strstr(name, "_backward") != NULL;
+}

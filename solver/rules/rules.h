@@ -146,6 +146,8 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 const struct rule *rules_find(const struct rules *rules, const char *type);
 /* The traits of an op type, 0 where no rule has it. O(length). */
 uint32_t rules_traits(const struct rules *rules, const char *type);
+/* Whether it is named as kernels of backward passes are, with a rule or without: "aten.threshold_backward", "aten._softmax_backward_data.default". */
+bool rules_named_backward(const char *name);
 
 /* ---- binding: a rule applied to the shapes of one op ---------------------------------- */
 

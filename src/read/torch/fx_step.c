@@ -83,7 +83,7 @@ static bool updates(const struct fx_graph *graph)
 static bool differentiates(const struct fx_graph *graph)
 {
 	for (uint32_t n = 0; n < graph->nodes; n++)
-		if (strstr(graph->node[n].type, "_backward"))
+		if (rules_named_backward(graph->node[n].type))
 			return true;
 	return false;
 }

@@ -224,7 +224,7 @@ static enum status write_all(const struct plan *plan, FILE *stream, struct error
 			if (!(view->kinds >> kind & 1) || !alone || (view->name && !strchr("tm", *view->name)))
 				continue;
 			options.view = view->name;
-			status = view->write(plan, &options, (enum export_kind_id)kind, stream, error);
+			status = view->write(&(struct export_job){ plan, &options, (enum export_kind_id)kind, stream, error });
 		}
 	}
 	return status;
