@@ -1,6 +1,6 @@
 /* caching.c: PyTorch's CUDA caching allocator, simulated.
  *
- * One stream, no out-of-memory path: what has been reserved stays reserved. The figures to compare with are what
+ * No out-of-memory path: what has been reserved stays reserved, for its stream. The figures to compare with are what
  * torch.cuda.max_memory_reserved() says. After c10/cuda/CUDACachingAllocator.cpp: get_free_block, should_split,
  * free_block, try_merge_blocks.
  */
@@ -32,7 +32,7 @@ struct caching {
 	struct block *block;
 	uint32_t count, spare;         /* spare: list of unused blocks through next */
 	size_t room;
-	struct pool pool[2];
+	struct pool pool[LAYOUT_STREAMS][2];
 	bool expandable, no_memory;
 	int64_t reserved;
 };
@@ -120,6 +120,20 @@ static uint32_t pool_find(const struct caching *caching, const struct pool *pool
 	return found;
 }
 
+/* The next larger free block, NONE where there is none. */
+static uint32_t pool_next(const struct caching *caching, const struct pool *pool, uint32_t after)
+{
+	uint32_t found = NONE;
+	for (uint32_t id = pool->root; id != NONE;) {
+		const struct block *block = &caching->block[id];
+		bool larger = before(&caching->block[after], block);
+		if (larger)
+			found = id;
+		id = larger ? block->left : block->right;
+	}
+	return found;
+}
+
 /* ---- allocation ---------------------------------------------------------------------------------- */
 
 /* A block of at least size from the device. */
@@ -156,11 +170,13 @@ static uint32_t reserve(struct caching *caching, struct pool *pool, int64_t size
 	return id;
 }
 
-static uint32_t allocate(struct caching *caching, int64_t size)
+static uint32_t allocate(struct caching *caching, uint8_t stream, int64_t size)
 {
 	size = size < ROUND ? ROUND : align_up(size, ROUND);
-	struct pool *pool = &caching->pool[size <= SMALL ? 0 : 1];
+	struct pool *pool = &caching->pool[stream][size <= SMALL ? 0 : 1];
 	uint32_t id = pool_find(caching, pool, size);
+	if (id != NONE && id == pool->tail && caching->expandable && pool_next(caching, pool, id) != NONE)
+		id = pool_next(caching, pool, id);   /* what can grow counts as large as it can get */
 	if (id != NONE)
 		pool_remove(caching, pool, id);
 	else
@@ -201,10 +217,10 @@ static void merge_next(struct caching *caching, struct pool *pool, uint32_t id)
 	caching->spare = next;
 }
 
-static void release(struct caching *caching, uint32_t id, int64_t size)
+static void release(struct caching *caching, uint8_t stream, uint32_t id, int64_t size)
 {
 	size = size < ROUND ? ROUND : align_up(size, ROUND);
-	struct pool *pool = &caching->pool[size <= SMALL ? 0 : 1];
+	struct pool *pool = &caching->pool[stream][size <= SMALL ? 0 : 1];
 	uint32_t next = caching->block[id].next, previous = caching->block[id].previous;
 	if (next != NONE && caching->block[next].free) {
 		pool_remove(caching, pool, next);
@@ -250,25 +266,28 @@ static struct event *sorted_events(const struct buffers *buffers, uint32_t *even
 int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset)
 {
 	struct caching caching = { .spare = NONE, .expandable = expandable };
-	caching.pool[0] = (struct pool){ .root = NONE, .tail = NONE, .small = true };
-	caching.pool[1] = (struct pool){ .root = NONE, .tail = NONE };
+	for (int stream = 0; stream < LAYOUT_STREAMS; stream++) {
+		caching.pool[stream][0] = (struct pool){ .root = NONE, .tail = NONE, .small = true };
+		caching.pool[stream][1] = (struct pool){ .root = NONE, .tail = NONE };
+	}
 	uint32_t events, *held = mem_alloc(buffers->n, sizeof *held);
 	struct event *event = sorted_events(buffers, &events);
 	caching.no_memory = !event || !held;
 	for (uint32_t e = 0; e < events && !caching.no_memory; e++) {
 		uint32_t i = event[e].buffer;
+		uint8_t stream = buffers->stream ? buffers->stream[i] : 0;
 		if (!event[e].start) {
-			release(&caching, held[i], buffers->size[i]);
+			release(&caching, stream, held[i], buffers->size[i]);
 			continue;
 		}
-		held[i] = allocate(&caching, buffers->size[i]);
+		held[i] = allocate(&caching, stream, buffers->size[i]);
 		if (offset && held[i] != NONE)
 			offset[i] = caching.block[held[i]].address;
 	}
 	/* The large pool's growing segment stands above the small one's. */
 	int64_t small = 0;
-	if (expandable && !caching.no_memory && caching.pool[0].tail != NONE)
-		small = caching.block[caching.pool[0].tail].address + caching.block[caching.pool[0].tail].size;
+	if (expandable && !caching.no_memory && caching.pool[0][0].tail != NONE)
+		small = caching.block[caching.pool[0][0].tail].address + caching.block[caching.pool[0][0].tail].size;
 	for (uint32_t i = 0; offset && i < buffers->n; i++) {
 		if (buffers->size[i] == 0)
 			offset[i] = 0;

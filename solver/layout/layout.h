@@ -65,7 +65,9 @@ struct buffers {
 	int64_t *hint;             /* optional: an offset to start from, < 0: none; strategy FILE takes it as it is */
 	uint32_t *piece_start;     /* optional [n + 1]: pieces piece_start[i] .. piece_start[i + 1] - 1 of buffer i; */
 	struct piece *piece;       /* none: one piece, the whole rectangle. Pieces lie within life and size. */
+	uint8_t *stream;           /* optional, of layout_caching() alone: the stream that allocates it, below LAYOUT_STREAMS */
 };
+#define LAYOUT_STREAMS 3
 
 /* Strategies: id, name of the knob's value, what it does. The knob's words are the first eight, in this order. */
 #define LAYOUT_STRATEGIES(X) \
@@ -186,7 +188,8 @@ int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, in
 /* PyTorch's CUDA caching allocator fed with the buffers in order of steps, frees before allocations, within
  * a step in the order of the buffers: sizes rounded to 512 bytes, small and large pools, best fit, splitting and
  * merging; nothing is returned to the device. expandable: one growing segment per pool.
- * offset: [n], address of each (segments one after another); may be NULL. Returns the bytes reserved, -1 when
+ * Streams have pools of their own: what one has reserved no other takes.
+ * offset: [n], address of each (segments one after another); may be NULL, and is where streams are told. Returns the bytes reserved, -1 when
  * out of memory. O(n log n). */
 int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset);
 

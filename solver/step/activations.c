@@ -20,9 +20,7 @@ static uint32_t allocator_of(const struct graph *graph, uint32_t storage)
 
 /* ---- layers ------------------------------------------------------------------------------------------ */
 
-/* The length of the part of a module path that names its layer: the first component that ends in a number, and
- * plain numbers right behind it: "h.3", "layer1.0", "encoder.layers.encoder_layer_3". 0: none. */
-static size_t layer_length(const char *module)
+size_t module_layer_length(const char *module)
 {
 	size_t numbered = 0;
 	for (const char *part = module; *part;) {
@@ -40,7 +38,7 @@ static size_t layer_length(const char *module)
 
 bool module_in_layer(const char *module)
 {
-	return layer_length(module) > 0;
+	return module_layer_length(module) > 0;
 }
 
 static enum status find_layers(const struct graph *graph, struct activations *activations)
@@ -49,7 +47,7 @@ static enum status find_layers(const struct graph *graph, struct activations *ac
 	enum status status = OK;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		const char *module = graph->op[op].module;
-		size_t length = is_forward(graph, op) ? layer_length(module) : 0;
+		size_t length = is_forward(graph, op) ? module_layer_length(module) : 0;
 		activations->layer[op] = NONE;
 		if (length == 0)
 			continue;

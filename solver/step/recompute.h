@@ -43,6 +43,9 @@ void activations_free(struct activations *activations);
 
 /* True for a module path that names a layer, so told. */
 bool module_in_layer(const char *module);
+/* The length of the part of a module path that names its layer: the first component that ends in a number, and
+ * plain numbers right behind it: "h.3", "layer1.0", "encoder.layers.encoder_layer_3". 0: none. O(length). */
+size_t module_layer_length(const char *module);
 
 struct recompute_options {
 	enum recompute mode;            /* recompute_choose(): up to PRODUCTS */

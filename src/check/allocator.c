@@ -7,7 +7,10 @@
 #define KIB(n) (INT64_C(1024) * (n))
 #define MIB(n) KIB(INT64_C(1024) * (n))
 
-struct block { int64_t segment, address, size; uint32_t owner; bool small; };   /* owner NONE: free */
+struct block { int64_t segment, address, size; uint32_t owner; uint8_t stream; bool small; };   /* owner NONE: free */
+
+/* Where blocks come from: of each stream one of small blocks and one of large ones. */
+struct source { uint8_t stream; bool small; };
 
 struct heap {
 	struct block *block;         /* by segment, then address */
@@ -18,7 +21,7 @@ struct heap {
 };
 
 /* An allocation or the end of one. */
-struct moment { uint32_t step, storage; bool begins; };
+struct moment { int64_t step; uint32_t buffer; bool begins; };
 
 static int by_time(const void *left, const void *right)
 {
@@ -27,7 +30,7 @@ static int by_time(const void *left, const void *right)
 		return a->step < b->step ? -1 : 1;
 	if (a->begins != b->begins)
 		return a->begins ? 1 : -1;
-	return a->storage < b->storage ? -1 : a->storage > b->storage;
+	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
 }
 
 static bool insert(struct heap *heap, uint32_t at, struct block piece)
@@ -47,13 +50,18 @@ static void drop(struct heap *heap, uint32_t at)
 		heap->block[i] = heap->block[i + 1];
 }
 
-/* The smallest free piece that is large enough, of equals that with the lowest address; NONE. */
-static uint32_t best_fit(const struct heap *heap, bool small, int64_t size)
+static bool is_from(const struct block *piece, struct source source)
+{
+	return piece->small == source.small && piece->stream == source.stream;
+}
+
+/* The smallest free piece but for one that is large enough, of equals that with the lowest address; NONE. */
+static uint32_t smallest(const struct heap *heap, struct source source, int64_t size, uint32_t but)
 {
 	uint32_t best = NONE;
 	for (uint32_t i = 0; i < heap->count; i++) {
 		const struct block *piece = &heap->block[i];
-		if (piece->owner != NONE || piece->small != small || piece->size < size)
+		if (i == but || piece->owner != NONE || !is_from(piece, source) || piece->size < size)
 			continue;
 		if (best == NONE || piece->size < heap->block[best].size
 		    || (piece->size == heap->block[best].size && piece->address < heap->block[best].address))
@@ -62,38 +70,54 @@ static uint32_t best_fit(const struct heap *heap, bool small, int64_t size)
 	return best;
 }
 
-/* More memory of the device: a segment of its own, or the growing one's end. The free piece there; NONE: out of memory. */
-static uint32_t reserve(struct heap *heap, bool small, int64_t size)
+static uint32_t last_of(const struct heap *heap, struct source source)
 {
-	int64_t bytes = small ? MIB(2) : size < MIB(10) ? MIB(20) : align_up(size, MIB(2));
 	uint32_t last = NONE;
+	for (uint32_t i = 0; i < heap->count; i++)
+		if (is_from(&heap->block[i], source))
+			last = i;
+	return last;
+}
+
+/* What can grow is taken last. */
+static uint32_t best_fit(const struct heap *heap, struct source source, int64_t size)
+{
+	uint32_t best = smallest(heap, source, size, NONE);
+	uint32_t other = heap->expandable && best != NONE && best == last_of(heap, source) ? smallest(heap, source, size, best) : NONE;
+	return other != NONE ? other : best;
+}
+
+/* More memory of the device: a segment of its own, or the growing one's end. The free piece there; NONE: out of memory. */
+static uint32_t reserve(struct heap *heap, struct source source, int64_t size)
+{
+	int64_t bytes = source.small ? MIB(2) : size < MIB(10) ? MIB(20) : align_up(size, MIB(2));
 	if (!heap->expandable) {
-		struct block fresh = { heap->reserved, heap->reserved, bytes, NONE, small };
+		struct block fresh = { heap->reserved, heap->reserved, bytes, NONE, source.stream, source.small };
 		heap->reserved += bytes;
 		return insert(heap, heap->count, fresh) ? heap->count - 1 : NONE;
 	}
-	for (uint32_t i = 0; i < heap->count; i++)
-		if (heap->block[i].small == small)
-			last = i;
-	int64_t granule = small ? MIB(2) : MIB(20), there = last != NONE && heap->block[last].owner == NONE ? heap->block[last].size : 0;
+	uint32_t last = last_of(heap, source);
+	int64_t granule = source.small ? MIB(2) : MIB(20), there = last != NONE && heap->block[last].owner == NONE ? heap->block[last].size : 0;
 	bytes = align_up(size - there, granule);
 	heap->reserved += bytes;
 	if (there > 0) {
 		heap->block[last].size += bytes;
 		return last;
 	}
-	struct block fresh = { small ? 0 : 1, last == NONE ? 0 : heap->block[last].address + heap->block[last].size, bytes, NONE, small };
-	uint32_t at = last != NONE ? last + 1 : small ? 0 : heap->count;
+	struct block fresh = { 2 * source.stream + !source.small, last == NONE ? 0 : heap->block[last].address + heap->block[last].size, bytes, NONE, source.stream,
+		source.small };
+	uint32_t at = last != NONE ? last + 1 : heap->count;
 	return insert(heap, at, fresh) ? at : NONE;
 }
 
-static bool allocate(struct heap *heap, uint32_t owner, int64_t bytes)
+static bool allocate(struct heap *heap, uint32_t owner, uint8_t stream, int64_t bytes)
 {
 	int64_t size = bytes < 512 ? 512 : align_up(bytes, 512);
 	bool small = size <= MIB(1);
-	uint32_t at = best_fit(heap, small, size);
+	struct source source = { stream, small };
+	uint32_t at = best_fit(heap, source, size);
 	if (at == NONE)
-		at = reserve(heap, small, size);
+		at = reserve(heap, source, size);
 	if (at == NONE)
 		return false;
 	struct block *piece = &heap->block[at], rest = *piece;
@@ -117,32 +141,50 @@ static void release(struct heap *heap, uint32_t owner)
 		if ((side == 1 && at == 0) || left + 1 >= heap->count)
 			continue;
 		struct block *a = &heap->block[left], *b = &heap->block[left + 1];
-		if (a->owner != NONE || b->owner != NONE || a->segment != b->segment || a->small != b->small)
+		if (a->owner != NONE || b->owner != NONE || a->segment != b->segment || a->small != b->small || a->stream != b->stream)
 			continue;
 		a->size += b->size;
 		drop(heap, left + 1);
 	}
 }
 
-int64_t check_allocator(struct check *check, bool expandable)
+int64_t check_allocator_of(const struct buffers *buffers, bool expandable)
 {
 	struct heap heap = { .expandable = expandable };
-	uint32_t storages = check->graph->storages, moments = 0;
-	struct moment *moment = mem_alloc(2 * (size_t)storages, sizeof *moment);
+	uint32_t moments = 0;
+	struct moment *moment = mem_alloc(2 * (size_t)buffers->n, sizeof *moment);
 	bool fine = moment;
-	for (uint32_t s = 0; fine && s < storages; s++)
-		if (check->first[s] != NONE && check->bytes[s] > 0) {
-			moment[moments++] = (struct moment){ check->first[s], s, true };
-			moment[moments++] = (struct moment){ check->last[s] + 1, s, false };
+	for (uint32_t b = 0; fine && b < buffers->n; b++)
+		if (buffers->size[b] > 0) {
+			moment[moments++] = (struct moment){ buffers->lower[b], b, true };
+			moment[moments++] = (struct moment){ buffers->upper[b], b, false };
 		}
 	if (fine)
 		qsort(moment, moments, sizeof *moment, by_time);
 	for (uint32_t i = 0; i < moments && fine; i++)
 		if (moment[i].begins)
-			fine = allocate(&heap, moment[i].storage, check->bytes[moment[i].storage]);
+			fine = allocate(&heap, moment[i].buffer, buffers->stream ? buffers->stream[moment[i].buffer] : 0, buffers->size[moment[i].buffer]);
 		else
-			release(&heap, moment[i].storage);
+			release(&heap, moment[i].buffer);
 	mem_free(moment);
 	mem_free(heap.block);
 	return fine ? heap.reserved : -1;
+}
+
+int64_t check_allocator(const struct check *check, bool expandable)
+{
+	struct arena arena = { 0 };
+	size_t storages = check->graph->storages;
+	struct buffers buffers = { .lower = arena_alloc(&arena, storages, sizeof *buffers.lower), .upper = arena_alloc(&arena, storages, sizeof *buffers.upper),
+		.size = arena_alloc(&arena, storages, sizeof *buffers.size) };
+	bool fine = buffers.lower && buffers.upper && buffers.size;
+	for (uint32_t s = 0; fine && s < storages; s++)
+		if (check->first[s] != NONE) {
+			buffers.lower[buffers.n] = check->first[s];
+			buffers.upper[buffers.n] = (int64_t)check->last[s] + 1;
+			buffers.size[buffers.n++] = check->bytes[s];
+		}
+	int64_t reserved = fine ? check_allocator_of(&buffers, expandable) : -1;
+	arena_free(&arena);
+	return reserved;
 }

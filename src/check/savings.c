@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "savings.h"
+#include "src/plan/fsdp.h"
 #include "src/scenario/shard_mesh.h"
 
 /* ---- peaks ------------------------------------------------------------------------------------------------------------ */
@@ -78,6 +79,24 @@ static enum status check_reserved(struct check *check)
 	return check_expect(check, "layout", "arena_bytes", check->reserved[layout == LAYOUT_EXPANDABLE]);
 }
 
+/* What fully_shard comes to. Of the graph of one device alone, without the whole step's, that isn't known. */
+static enum status check_fully_shard(struct check *check)
+{
+	struct buffers buffers = { 0 };
+	struct fsdp_step step = { check->graph, &check->scenario, check->position, check->first, check->last, check->bytes };
+	if (!check->sharded) {
+		if (check_member(check, "layout", "fully_shard_bytes"))
+			check_skipped(check, "layout.fully_shard_bytes: the whole step isn't known");
+		return OK;
+	}
+	if (!check->pipelined && fsdp_buffers(&step, &check->arena, &buffers) != OK)
+		return fail_memory(check->error);
+	if (buffers.n == 0)
+		return check_member(check, "layout", "fully_shard_bytes") ? check_wrong(check, "layout.fully_shard_bytes is said of a step whose parameters aren't gathered") : OK;
+	int64_t reserved = check_allocator_of(&buffers, check->scenario.value[K_expandable] != 0);
+	return reserved < 0 ? fail_memory(check->error) : check_expect(check, "layout", "fully_shard_bytes", reserved);
+}
+
 /* ---- kinds, notes ---------------------------------------------------------------------------------------------------------- */
 
 static enum status expect_in(struct check *check, const json_t *object, const char *key, int64_t expected)
@@ -138,6 +157,8 @@ enum status check_savings(struct check *check)
 	enum status status = check_peaks(check);
 	if (status == OK)
 		status = check_reserved(check);
+	if (status == OK)
+		status = check_fully_shard(check);
 	if (status == OK)
 		status = check_kinds(check);
 	if (status == OK)

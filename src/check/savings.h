@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_CHECK_SAVINGS_H
 #define TIDEMARK_CHECK_SAVINGS_H
 
+#include "solver/layout/layout.h"
 #include "state.h"
 
 /* After lifetimes and layout are checked: the program order's peak, the peak without workspace, the caching allocator's bytes, the peak by kinds
@@ -9,6 +10,8 @@
 enum status check_savings(struct check *check);
 
 /* Bytes that PyTorch's caching allocator reserves for the buffers in the file's order; -1: out of memory. O(buffers * blocks). */
-int64_t check_allocator(struct check *check, bool expandable);
+int64_t check_allocator(const struct check *check, bool expandable);
+/* The same for others, which may be of several streams. */
+int64_t check_allocator_of(const struct buffers *buffers, bool expandable);
 
 #endif

@@ -3,6 +3,7 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     plan            the result; questions that all readers ask
  *     verdict         whether it fits its device
+ *     fsdp            what PyTorch reserves where fully_shard runs the step
  *     results         what transforming, ordering and laying out a graph return
  *     planner         a run: rules and store
  *     choose_schedule schedule=auto: a plan of every schedule that may be the best
@@ -118,6 +119,8 @@ static inline int64_t plan_caching(const struct plan *plan)
 {
 	return plan->laid_out->caching[plan->scenario.value[K_expandable] != 0];
 }
+/* The same where PyTorch's fully_shard runs the step (fsdp.h), with all that it gathers; -1 where it can't. OK or NO_MEMORY. O(plan). */
+enum status plan_fsdp(const struct plan *plan, int64_t *reserved);
 /* What the memory cap leaves to the arena: the knob, or the device preset's, less the reserve, what is gathered ahead and buffers; -1 where there is no cap. */
 int64_t plan_budget(const struct plan *plan);
 

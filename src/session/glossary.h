@@ -19,6 +19,7 @@
 	X("hole", "free bytes between buffers at one op") \
 	X("fragmentation", "how far the arena is above the peak") \
 	X("caching allocator", "what PyTorch's allocator, simulated, would reserve in this order") \
+	X("under FSDP2, fully_shard_bytes", "what PyTorch's allocator, simulated, would reserve in all where fully_shard runs this order") \
 	X("workspace", "scratch memory of an op, only while it runs") \
 	X("extra copies, redundant_bytes", "what a device holds beyond its share of one copy of a tensor") \
 	X("kept on a device, staying_bytes", "parameters and state, what is saved for the backward pass, gradients") \

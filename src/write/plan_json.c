@@ -229,11 +229,17 @@ static void open_buffer(struct json *json, const char *tensor, int64_t offset, i
 	json_write_integer(json, "last", last);
 }
 
-static void write_layout(const struct plan *plan, struct json *json)
+/* False: out of memory. */
+static bool write_layout(const struct plan *plan, struct json *json)
 {
+	int64_t fully_shard;
+	if (plan_fsdp(plan, &fully_shard) != OK)
+		return false;
 	open_result(plan, "layout", K_layout, plan->laid_out->layout.strategy, "arena_bytes", &plan->laid_out->layout.proof, json);
 	write_layout_certificate(plan, json);
 	json_write_integer(json, "caching_allocator_bytes", plan_caching(plan));
+	if (fully_shard >= 0)
+		json_write_integer(json, "fully_shard_bytes", fully_shard);
 	json_new_line(json, 2);
 	json_open_array(json, "buffers");
 	for (uint32_t s = 0; s < plan->graph->storages; s++) {
@@ -244,6 +250,7 @@ static void write_layout(const struct plan *plan, struct json *json)
 	}
 	json_close(json);
 	json_close(json);
+	return true;
 }
 
 static void write_host_buffers(const struct plan *plan, const struct host_pool *pool, struct json *json)
@@ -365,8 +372,7 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	write_limited(plan, &json);
 	write_memory(plan, &json);
 	write_order(plan, &json);
-	write_layout(plan, &json);
-	if (!write_host(plan, &json))
+	if (!write_layout(plan, &json) || !write_host(plan, &json))
 		return false;
 	recompute_write_json(plan, &json);
 	write_speed(plan, &json);

@@ -215,6 +215,9 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
 		100.0 * ((double)plan_caching(plan) / (plan_arena(plan) ? (double)plan_arena(plan) : 1) - 1));
 	line(stream, "caching allocator", plan_caching(plan), remark);
+	int64_t fully_shard;
+	if (plan_fsdp(plan, &fully_shard) == OK && fully_shard >= 0)
+		line(stream, "... under FSDP2", fully_shard, "in all, with its flat tensors in streams of their own, where fully_shard runs this order");
 	write_verdict(plan, stream);
 	write_speed(plan, stream);
 	write_work(plan, stream);

@@ -1,9 +1,11 @@
 /* schedules_bench.c: pipeline schedules as they are played, beside the published formulas: equal F, B and W, no communication.
  *
  * F, B and W are the times of a stage's forward pass, its gradients of inputs and its gradients of weights; a stage is all that a rank holds. The formulas
- * are those of Zero Bubble's and DualPipe's authors (github.com/sail-sg/zero-bubble, github.com/deepseek-ai/DualPipe), of Narayanan et al. (arXiv 2104.04473)
+ * are those of Zero Bubble's and DualPipe's authors (github.com/sail-sg/zero-bubble, github.com/deepseek-ai/DualPipe; what V-Half and V-Min hold by the table of
+ * huggingface.co/spaces/sail/pipeline-parallelism-with-controllable-memory), of Narayanan et al. (arXiv 2104.04473)
  * and Korthikanti et al. (arXiv 2205.05198).
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -49,8 +51,8 @@ static struct played formula(enum schedule schedule, double p, double m)
 	case SCHEDULE_ZB1P: return (struct played){ .idle = p - 1, .held = p };
 	case SCHEDULE_ZB2P: return (struct played){ .idle = 0, .held = 2 * p - 1 };
 	case SCHEDULE_ZBV: return (struct played){ .idle = 0, .held = p };
-	case SCHEDULE_V_HALF: return (struct played){ .idle = 3 * (p - 1) / 2, .held = p / 2 };
-	case SCHEDULE_V_MIN: return (struct played){ .idle = 2 * (p - 1), .held = p / 3 };
+	case SCHEDULE_V_HALF: return (struct played){ .idle = 3 * (p - 1) / 2, .held = floor((p + 2) / 2) };
+	case SCHEDULE_V_MIN: return (struct played){ .idle = 2 * (p - 1), .held = floor((p + 4) / 3) };
 	default: return (struct played){ .idle = p - 1, .held = p + 0.5 };    /* stages are halves of a rank's there: (PP / 2 - 1)(F&B + B - 3 W), PP + 1 */
 	}
 }

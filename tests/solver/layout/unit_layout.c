@@ -86,6 +86,27 @@ Test(layout, the_caching_allocator_reserves_what_pytorch_reserves)
 	cr_assert_eq(offset[3], INT64_C(16) << 20);
 }
 
+/* What one stream has let go of no other takes. */
+Test(layout, streams_have_memory_of_their_own)
+{
+	int64_t lower[] = { 0, 2, 4 }, upper[] = { 2, 4, 6 }, size[] = { 40 << 20, 40 << 20, 40 << 20 };
+	uint8_t stream[] = { 0, 1, 0 };
+	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size };
+	cr_assert_eq(layout_caching(&buffers, false, NULL), INT64_C(40) << 20);
+	buffers.stream = stream;
+	cr_assert_eq(layout_caching(&buffers, false, NULL), INT64_C(80) << 20);
+	cr_assert_eq(layout_caching(&buffers, true, NULL), INT64_C(80) << 20);
+}
+
+/* get_free_block() of c10/cuda: the free end of an expandable segment counts as large as it can get, so that a larger hole is taken before it. The
+ * last one (100 MiB) then finds room at the end (60 of 120 MiB) to grow by 40; had the end been cut, by 80. */
+Test(layout, an_expandable_segments_end_is_taken_last)
+{
+	int64_t lower[] = { 0, 0, 0, 2, 3 }, upper[] = { 1, 4, 1, 4, 4 }, size[] = { 80 << 20, 20 << 20, 60 << 20, 40 << 20, 100 << 20 };
+	struct buffers buffers = { .n = 5, .lower = lower, .upper = upper, .size = size };
+	cr_assert_eq(layout_caching(&buffers, true, NULL), INT64_C(200) << 20);
+}
+
 Test(layout, running_out_of_memory_leaks_nothing)
 {
 	uint64_t seed = test_seed();

@@ -92,8 +92,8 @@ Test(pipeline, interleaving_divides_the_bubble_by_the_chunks)
 
 /* Bubbles and activations with equal F, B, W and no communication. In time W of a stage and in its activations; a stage is two pieces in a V. Qi et al.
  * (arXiv 2401.10241, section 2; arXiv 2405.15362) and DeepSeek's DualPipe (arXiv 2412.19437), as their repositories state them:
- *     1f1b (p - 1)(F + B), p; zb1p (p - 1)(F + B - 2 W), p; zb2p 0, 2 p - 1; zbv 0, p; v-half half the bubble and the memory of 1f1b; v-min two thirds
- *     and a third; dualpipev (p - 1)(F&B + B - 3 W), p + 1/2 for F, B, W of a half of a stage. B is a whole backward pass there. */
+ *     1f1b (p - 1)(F + B), p; zb1p (p - 1)(F + B - 2 W), p; zb2p 0, 2 p - 1; zbv 0, p; v-half half the bubble of 1f1b and (p + 2) / 2 stages, rounded down;
+ *     v-min two thirds and (p + 4) / 3, rounded down; dualpipev (p - 1)(F&B + B - 3 W), p + 1/2 for F, B, W of a half of a stage. B is a whole backward pass there. */
 Test(pipeline, split_schedules_idle_and_hold_what_the_formulas_say)
 {
 	enum { UNIT = 10 };
@@ -115,8 +115,8 @@ Test(pipeline, split_schedules_idle_and_hold_what_the_formulas_say)
 				case SCHEDULE_ZB1P: cr_expect(idle == behind && most == p, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
 				case SCHEDULE_ZB2P: cr_expect(idle == 0 && most == 2 * p - 1, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
 				case SCHEDULE_ZBV: cr_expect(idle == 0 && most == 2 * p, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
-				case SCHEDULE_V_HALF: cr_expect(idle <= 3 * behind && most <= p + 2, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
-				case SCHEDULE_V_MIN: cr_expect(idle <= 4 * behind && most <= 2 * (p + 1) / 3 + 2, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
+				case SCHEDULE_V_HALF: cr_expect(idle <= 3 * behind && most == 2 * ((p + 2) / 2), "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
+				case SCHEDULE_V_MIN: cr_expect(idle <= 4 * behind && most == 2 * ((p + 4) / 3), "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
 				default: cr_expect(idle == 2 * behind && most == 2 * p + 1, "%s p %u m %u: %ld, %u", name, p, m, (long)idle, most); break;
 				}
 				pipeline_free(&plan);

@@ -61,7 +61,7 @@ static bool set_fits(const struct pooled *pooled, uint32_t set, int64_t capacity
 	struct pooled copy = *pooled;
 	struct sample *sample = &copy.sample;
 	uint32_t n = pooled->sample.buffers.n, number[MOST], m = 0, donors = 0, pieces = 0;
-	sample->buffers = (struct buffers){ 0, sample->lower, sample->upper, sample->size, NULL, NULL, NULL, NULL, NULL };
+	sample->buffers = (struct buffers){ 0, sample->lower, sample->upper, sample->size, NULL, NULL, NULL, NULL, NULL, NULL };
 	for (uint32_t i = 0; i < n; i++)
 		number[i] = set >> i & 1 ? m++ : NONE;
 	for (uint32_t i = 0; i < n; i++) {

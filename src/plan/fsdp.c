@@ -1,0 +1,446 @@
+/* fsdp.c: PyTorch's caching allocator where fully_shard runs the step. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fsdp.h"
+#include "plan.h"
+#include "solver/step/recompute.h"
+
+enum { COMPUTES, GATHERS, REDUCES };   /* streams */
+
+/* A parameter that is gathered: where it is first computed with, and in which unit. */
+struct gather { int64_t use; uint32_t op, unit, parameter, result, group; };
+
+/* Parameters that are gathered in one go: a layer's, in one pass. */
+struct group { uint32_t unit; int64_t start, end, bytes, shards; bool backward; };
+
+/* A unit's gradients: where the last one is there, and how long what is kept of the sums stays. */
+struct sums { int64_t there, end, bytes, kept; };
+
+struct fsdp {
+	const struct fsdp_step *step;
+	const struct graph *graph;       /* of a device */
+	const uint32_t *position;
+	uint32_t *unit, layers;          /* unit [ops]: 0 for the root, layers from 1 on */
+	struct gather *gather;
+	struct group *group;
+	struct sums *sums;               /* [layers + 1] */
+	uint32_t gathers, groups, *seen; /* seen [storages]: the group, from 1 on, that has gathered this parameter last */
+	int64_t *lower, *upper;          /* [storages] where they are; upper 0: PyTorch has none */
+	struct buffers buffers;
+	bool *stays;                     /* [storages] a parameter in full precision */
+	int64_t shift;                   /* of the step's positions */
+	int64_t end;                     /* the position at which all gradients are reduced */
+	struct arena *arena;
+};
+
+/* Layers as module paths tell them. */
+static enum status find_units(struct fsdp *fsdp)
+{
+	struct names index = { 0 };
+	enum status status = OK;
+	for (uint32_t op = 0; op < fsdp->graph->ops && status == OK; op++) {
+		const char *module = fsdp->graph->op[op].module;
+		size_t length = module_layer_length(module);
+		const char *name = length ? arena_text(fsdp->arena, module, length) : NULL;
+		uint32_t found = name ? names_find(&index, name) : NONE;
+		if (length && (!name || (found == NONE && names_add(&index, name, fsdp->layers) == NONE)))
+			status = NO_MEMORY;
+		fsdp->unit[op] = length == 0 ? 0 : found == NONE ? ++fsdp->layers : 1 + found;
+	}
+	names_free(&index);
+	return status;
+}
+
+/* NONE for what the model doesn't compute. */
+static uint32_t unit_of(const struct fsdp *fsdp, uint32_t op)
+{
+	return fsdp->graph->op[op].collective || fsdp->graph->op[op].added ? NONE : fsdp->unit[op];
+}
+
+static uint32_t only_read(const struct graph *graph, uint32_t op)
+{
+	return csr_length(&graph->reads, op) == 1 ? graph->reads.item[graph->reads.start[op]] : NONE;
+}
+
+static uint32_t only_write(const struct graph *graph, uint32_t op)
+{
+	return csr_length(&graph->writes, op) == 1 ? graph->writes.item[graph->writes.start[op]] : NONE;
+}
+
+/* A collective of that kind, COLLECTIVE_KINDS for any, reads one tensor and writes another: their storages. */
+static bool moves(const struct graph *graph, uint32_t op, enum collective_kind kind, uint32_t *from, uint32_t *to)
+{
+	const struct collective *collective = graph->op[op].collective;
+	uint32_t read = only_read(graph, op), written = only_write(graph, op);
+	if (!collective || (kind != COLLECTIVE_KINDS && collective->kind != kind) || read == NONE || written == NONE)
+		return false;
+	*from = graph->tensor[read].storage;
+	*to = graph->tensor[written].storage;
+	return !graph->storage[*to].persistent;
+}
+
+static int64_t bytes_of(const struct graph *graph, uint32_t storage)
+{
+	return graph->storage[storage].bytes;
+}
+
+/* ---- what is gathered ------------------------------------------------------------------------------------------------------ */
+
+static int by_use(const void *left, const void *right)
+{
+	const struct gather *a = left, *b = right;
+	return a->use != b->use ? (a->use < b->use ? -1 : 1) : a->op < b->op ? -1 : a->op > b->op;
+}
+
+/* The first op of the model that reads what was gathered. */
+static uint32_t user_of(const struct fsdp *fsdp, uint32_t gather, uint32_t result)
+{
+	uint32_t user = NONE;
+	FOR_ROW(i, &fsdp->graph->users, result) {
+		uint32_t op = fsdp->graph->users.item[i];
+		if (op != gather && unit_of(fsdp, op) != NONE && (user == NONE || fsdp->position[op] < fsdp->position[user]))
+			user = op;
+	}
+	return user;
+}
+
+/* The parameter. Where it is gathered over one axis after the other, or cut otherwise in between, PyTorch gathers at once. */
+static uint32_t gathered_from(struct fsdp *fsdp, uint32_t storage)
+{
+	const struct graph *graph = fsdp->graph;
+	uint32_t op = graph->storage[storage].allocator, from, to;
+	if (op == NONE || !moves(graph, op, COLLECTIVE_KINDS, &from, &to))
+		return graph->storage[storage].kind == KIND_PARAMETER && graph->storage[storage].persistent ? storage : NONE;
+	uint32_t parameter = gathered_from(fsdp, from);
+	if (parameter != NONE && parameter != from)
+		fsdp->upper[from] = 0;
+	return parameter;
+}
+
+static void find_gathers(struct fsdp *fsdp)
+{
+	const struct graph *graph = fsdp->graph;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t from, to;
+		if (!moves(graph, op, COLLECTIVE_ALL_GATHER, &from, &to) || fsdp->upper[to] == 0)
+			continue;
+		uint32_t user = user_of(fsdp, op, to), parameter = user == NONE ? NONE : gathered_from(fsdp, to);
+		if (parameter != NONE)
+			fsdp->gather[fsdp->gathers++] = (struct gather){ fsdp->position[user], op, unit_of(fsdp, user), parameter, to, 0 };
+	}
+	qsort(fsdp->gather, fsdp->gathers, sizeof *fsdp->gather, by_use);
+}
+
+/* The wider one that the optimizer updates and rounds into the parameter; NONE. */
+static uint32_t master_of(const struct graph *graph, uint32_t parameter)
+{
+	uint32_t master = NONE;
+	FOR_ROW(i, &graph->users, parameter) {
+		uint32_t op = graph->users.item[i];
+		if (graph->op[op].phase != PHASE_UPDATE || csr_length(&graph->touches, op) != 2 || graph->inplace_start[op] == graph->inplace_start[op + 1])
+			continue;
+		uint32_t first = graph->touches.item[graph->touches.start[op]], other = first != parameter ? first : graph->touches.item[graph->touches.start[op] + 1];
+		if (graph->tensor[graph->inplace[graph->inplace_start[op]].in].storage == parameter && graph->storage[other].kind == KIND_OPTIMIZER &&
+		    bytes_of(graph, other) > bytes_of(graph, parameter))
+			master = other;
+	}
+	return master;
+}
+
+static bool runs_backward(const struct op *op)
+{
+	return op->phase == PHASE_BACKWARD || op->recomputed;
+}
+
+static void add_to_group(struct fsdp *fsdp, struct gather *gather)
+{
+	struct group *group = &fsdp->group[fsdp->groups - 1];
+	gather->group = fsdp->groups - 1;
+	fsdp->seen[gather->parameter] = fsdp->groups;
+	group->bytes += bytes_of(fsdp->graph, gather->result);
+	group->shards += master_of(fsdp->graph, gather->parameter) != NONE ? bytes_of(fsdp->graph, gather->parameter) : 0;
+	if (fsdp->upper[gather->result] > group->end)
+		group->end = fsdp->upper[gather->result];
+}
+
+/* Layers by their uses. The root is one group, the first; its parameters are gathered once, and so are those of the last layer, whose backward pass
+ * follows at once. */
+static void find_groups(struct fsdp *fsdp)
+{
+	fsdp->group[0] = (struct group){ .end = fsdp->end };
+	fsdp->groups = 1;
+	for (uint32_t i = 0; i < fsdp->gathers; i++) {
+		struct gather *gather = &fsdp->gather[i];
+		if (gather->unit == 0 && fsdp->seen[gather->parameter])
+			fsdp->upper[gather->result] = 0;
+		else if (gather->unit == 0)
+			add_to_group(fsdp, gather);
+	}
+	for (uint32_t i = 0; i < fsdp->gathers; i++) {
+		struct gather *gather = &fsdp->gather[i];
+		struct group *last = &fsdp->group[fsdp->groups - 1];
+		if (gather->unit == 0)
+			continue;
+		if (last->unit == gather->unit && fsdp->seen[gather->parameter] == fsdp->groups) {
+			last->end = fsdp->upper[gather->result] > last->end ? fsdp->upper[gather->result] : last->end;
+			fsdp->upper[gather->result] = 0;
+			continue;
+		}
+		if (last->unit != gather->unit)
+			fsdp->group[fsdp->groups++] = (struct group){ .unit = gather->unit, .start = gather->use,
+				.backward = runs_backward(&fsdp->graph->op[user_of(fsdp, gather->op, gather->result)]) };
+		add_to_group(fsdp, gather);
+	}
+	for (uint32_t i = 0; i < fsdp->gathers; i++) {
+		const struct gather *gather = &fsdp->gather[i];
+		if (fsdp->upper[gather->result] > 0) {
+			fsdp->lower[gather->result] = fsdp->group[gather->group].start;
+			fsdp->upper[gather->result] = fsdp->group[gather->group].end;
+		}
+		uint32_t master = master_of(fsdp->graph, gather->parameter);
+		if (master != NONE) {
+			fsdp->upper[gather->parameter] = 0;
+			fsdp->stays[master] = true;
+		}
+	}
+}
+
+/* ---- what is reduced ------------------------------------------------------------------------------------------------------- */
+
+static bool read_by_update(const struct graph *graph, uint32_t storage)
+{
+	FOR_ROW(i, &graph->users, storage)
+		if (graph->op[graph->users.item[i]].phase == PHASE_UPDATE)
+			return true;
+	return false;
+}
+
+/* The gradient as the backward pass makes it, before it is cast to the format of sums. */
+static uint32_t made_as(const struct graph *graph, uint32_t summed)
+{
+	uint32_t op = graph->storage[summed].allocator, read = op == NONE ? NONE : only_read(graph, op), written = op == NONE ? NONE : only_write(graph, op);
+	if (read == NONE || written == NONE || graph->op[op].collective || graph->tensor[read].dtype == graph->tensor[written].dtype)
+		return summed;
+	uint32_t from = graph->tensor[read].storage;
+	return graph->storage[from].persistent ? summed : from;
+}
+
+static bool reduces(struct fsdp *fsdp, uint32_t op, uint32_t *from, uint32_t *to, uint32_t *unit)
+{
+	const struct graph *graph = fsdp->graph;
+	if (!moves(graph, op, COLLECTIVE_REDUCE_SCATTER, from, to) || graph->storage[*from].persistent || !read_by_update(graph, *to))
+		return false;
+	for (uint32_t before = graph->storage[*from].allocator, first, ignored; before != NONE && moves(graph, before, COLLECTIVE_REDUCE_SCATTER, &first, &ignored);
+	     before = graph->storage[*from].allocator) {
+		fsdp->upper[*from] = 0;
+		*from = first;
+	}
+	uint32_t made = made_as(graph, *from), by = graph->storage[made].allocator;
+	*unit = by == NONE ? NONE : unit_of(fsdp, by);
+	*unit = *unit == NONE ? 0 : *unit;
+	return true;
+}
+
+/* When each unit's gradients are all there. The root's come last. */
+static void find_sums(struct fsdp *fsdp)
+{
+	for (uint32_t op = 0; op < fsdp->graph->ops; op++) {
+		uint32_t from, to, unit;
+		if (!reduces(fsdp, op, &from, &to, &unit))
+			continue;
+		struct sums *sums = &fsdp->sums[unit];
+		int64_t here = fsdp->position[op];
+		sums->there = here > sums->there ? here : sums->there;
+		sums->end = fsdp->upper[to] > sums->end ? fsdp->upper[to] : sums->end;
+		sums->bytes += bytes_of(fsdp->graph, from);
+		sums->kept += bytes_of(fsdp->graph, to);
+		fsdp->end = here + 1 > fsdp->end ? here + 1 : fsdp->end;
+	}
+	if (fsdp->end > 0)
+		fsdp->sums[0].there = fsdp->end - 1;
+}
+
+static void replace_gradients(struct fsdp *fsdp)
+{
+	for (uint32_t op = 0; op < fsdp->graph->ops; op++) {
+		uint32_t from, to, unit;
+		if (!reduces(fsdp, op, &from, &to, &unit))
+			continue;
+		uint32_t made = made_as(fsdp->graph, from);
+		if (made != from)
+			fsdp->upper[from] = 0;
+		fsdp->upper[to] = 0;
+		if (fsdp->upper[made] > 0 && fsdp->upper[made] < fsdp->sums[unit].there + 1)
+			fsdp->upper[made] = fsdp->sums[unit].there + 1;
+	}
+}
+
+/* ---- what eager checkpointing keeps ----------------------------------------------------------------------------------------- */
+
+#define PRODUCT_FLOPS 64   /* of an element: fewer than any product's, more than those of any other op */
+
+/* torch.utils.checkpoint keeps the results of the ops that its policy names, whether they are read again or not, until their layer has run again. A compiler drops these. */
+static void keep_products(struct fsdp *fsdp)
+{
+	const struct graph *graph = fsdp->graph;
+	int64_t *until = arena_alloc(fsdp->arena, fsdp->layers + (size_t)1, sizeof *until);
+	for (uint32_t op = 0; until && op < graph->ops; op++) {
+		uint32_t unit = graph->op[op].recomputed ? unit_of(fsdp, op) : NONE;
+		if (unit != NONE && fsdp->position[op] + INT64_C(1) > until[unit])
+			until[unit] = fsdp->position[op] + INT64_C(1);
+	}
+	for (uint32_t op = 0; until && op < graph->ops; op++) {
+		uint32_t result = only_write(graph, op), unit = unit_of(fsdp, op);
+		if (result == NONE || unit == NONE || unit == 0 || runs_backward(&graph->op[op]) || graph->op[op].phase != PHASE_FORWARD)
+			continue;
+		uint32_t storage = graph->tensor[result].storage;
+		int64_t bits = dtype_bits[graph->tensor[result].dtype], elements = bits ? graph->tensor[result].bytes * 8 / bits : 0;
+		char again[400];
+		snprintf(again, sizeof again, "%s.again", graph->op[op].name);
+		if (elements > 0 && graph->op[op].flops / elements >= PRODUCT_FLOPS && graph_find_op(graph, again) == NONE && fsdp->upper[storage] > 0 &&
+		    fsdp->upper[storage] < until[unit])
+			fsdp->upper[storage] = until[unit];
+	}
+}
+
+/* ---- the run ---------------------------------------------------------------------------------------------------------------- */
+
+static void add(struct fsdp *fsdp, uint8_t stream, int64_t lower, int64_t upper, int64_t bytes)
+{
+	struct buffers *buffers = &fsdp->buffers;
+	if (upper <= lower || bytes == 0)
+		return;
+	buffers->lower[buffers->n] = lower + fsdp->shift;
+	buffers->upper[buffers->n] = upper + fsdp->shift;
+	buffers->size[buffers->n] = bytes;
+	buffers->stream[buffers->n++] = stream;
+}
+
+static int64_t start_before(const struct fsdp *fsdp, uint32_t group, int64_t by)
+{
+	return fsdp->group[by < group ? group - (uint32_t)by : 0].start;
+}
+
+/* The flat tensors that are gathered into, and those that hold a unit's own shards. */
+static void add_gathered(struct fsdp *fsdp)
+{
+	int64_t ahead = fsdp->step->scenario->value[K_prefetch];
+	for (uint32_t g = 0; g < fsdp->groups; g++) {
+		const struct group *group = &fsdp->group[g];
+		int64_t lower = start_before(fsdp, g, group->backward ? ahead : ahead > 1 ? ahead - 1 : 0);
+		int64_t upper = group->backward || g + 1 == fsdp->groups ? group->start : fsdp->group[g + 1].start + 1;
+		add(fsdp, GATHERS, lower, lower + 1, group->shards);
+		add(fsdp, GATHERS, lower, upper > lower ? upper : lower + 1, group->bytes);
+	}
+}
+
+/* The flat tensors of gradients, each until the next unit's is there; and what stays of their sums. */
+static void add_reduced(struct fsdp *fsdp)
+{
+	for (uint32_t unit = 0; unit <= fsdp->layers; unit++) {
+		const struct sums *sums = &fsdp->sums[unit];
+		int64_t next = sums->there + 1;
+		for (uint32_t other = 0; other <= fsdp->layers; other++)
+			if (fsdp->sums[other].there > sums->there && (next == sums->there + 1 || fsdp->sums[other].there < next))
+				next = fsdp->sums[other].there;
+		add(fsdp, COMPUTES, sums->there, next, sums->bytes);
+		add(fsdp, REDUCES, sums->there, sums->end, sums->kept);
+	}
+}
+
+static bool prepare(struct fsdp *fsdp)
+{
+	const struct graph *graph = fsdp->graph;
+	size_t storages = graph->storages, gathers = 0;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		gathers += graph->op[op].collective != NULL;
+	size_t most = 2 * (storages + 2 * (gathers + 1) + 2 * (fsdp->layers + (size_t)1));
+	fsdp->gather = arena_alloc(fsdp->arena, gathers, sizeof *fsdp->gather);
+	fsdp->group = arena_alloc(fsdp->arena, gathers + 1, sizeof *fsdp->group);
+	fsdp->sums = arena_alloc(fsdp->arena, fsdp->layers + (size_t)1, sizeof *fsdp->sums);
+	fsdp->seen = arena_alloc(fsdp->arena, storages, sizeof *fsdp->seen);
+	fsdp->stays = arena_alloc(fsdp->arena, storages, sizeof *fsdp->stays);
+	fsdp->lower = arena_alloc(fsdp->arena, storages, sizeof *fsdp->lower);
+	fsdp->upper = arena_alloc(fsdp->arena, storages, sizeof *fsdp->upper);
+	fsdp->buffers.lower = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.lower);
+	fsdp->buffers.upper = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.upper);
+	fsdp->buffers.size = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.size);
+	fsdp->buffers.stream = arena_alloc(fsdp->arena, most, sizeof *fsdp->buffers.stream);
+	if (!fsdp->gather || !fsdp->group || !fsdp->sums || !fsdp->seen || !fsdp->stays || !fsdp->lower || !fsdp->upper || !fsdp->buffers.lower || !fsdp->buffers.upper ||
+	    !fsdp->buffers.size || !fsdp->buffers.stream)
+		return false;
+	for (uint32_t s = 0; s < graph->storages; s++)
+		if (fsdp->step->first[s] != NONE) {
+			fsdp->lower[s] = fsdp->step->first[s];
+			fsdp->upper[s] = (int64_t)fsdp->step->last[s] + 1;
+		}
+	return true;
+}
+
+/* Two steps, one after the other: what is there from the start stays, and the optimizer makes its moments in its first update. */
+static void add_storage(struct fsdp *fsdp, uint32_t s, int64_t bytes)
+{
+	const struct graph *graph = fsdp->graph;
+	const struct storage *storage = &graph->storage[s];
+	if (!storage->persistent) {
+		add(fsdp, COMPUTES, fsdp->lower[s], fsdp->upper[s], bytes);
+		return;
+	}
+	int64_t first = 0;
+	if (storage->kind == KIND_OPTIMIZER && !fsdp->stays[s] && csr_length(&graph->users, s) > 0) {
+		first = graph->ops;
+		FOR_ROW(i, &graph->users, s)
+			first = fsdp->position[graph->users.item[i]] < first ? fsdp->position[graph->users.item[i]] : first;
+	}
+	if (fsdp->shift == 0 && fsdp->upper[s] > 0)
+		add(fsdp, COMPUTES, first, 2 * (int64_t)graph->ops, bytes);
+}
+
+static enum status find_buffers(struct fsdp *fsdp)
+{
+	if (!prepare(fsdp))
+		return NO_MEMORY;
+	find_sums(fsdp);
+	find_gathers(fsdp);
+	find_groups(fsdp);
+	if (fsdp->groups < 2)
+		return OK;
+	replace_gradients(fsdp);
+	if (fsdp->step->scenario->value[K_kernels] != 0 && fsdp->step->scenario->value[K_recompute] == RECOMPUTE_PRODUCTS)
+		keep_products(fsdp);
+	for (int steps = 0; steps < 2; steps++, fsdp->shift += fsdp->graph->ops) {
+		for (uint32_t s = 0; s < fsdp->graph->storages; s++)
+			add_storage(fsdp, s, fsdp->step->bytes[s]);
+		add_gathered(fsdp);
+		add_reduced(fsdp);
+	}
+	return OK;
+}
+
+enum status fsdp_buffers(const struct fsdp_step *step, struct arena *arena, struct buffers *buffers)
+{
+	struct fsdp fsdp = { .step = step, .graph = step->graph, .position = step->position, .arena = arena };
+	*buffers = (struct buffers){ 0 };
+	if (step->scenario->value[K_zero] < 3)
+		return OK;
+	fsdp.unit = arena_alloc(arena, step->graph->ops, sizeof *fsdp.unit);
+	enum status status = fsdp.unit ? find_units(&fsdp) : NO_MEMORY;
+	if (status == OK && fsdp.layers > 0)
+		status = find_buffers(&fsdp);
+	*buffers = fsdp.buffers;
+	return status;
+}
+
+enum status plan_fsdp(const struct plan *plan, int64_t *reserved)
+{
+	const struct transformed *transformed = plan->transformed;
+	const struct laid_out *laid_out = plan->laid_out;
+	struct fsdp_step step = { plan->graph, &plan->scenario, plan->ordered->position, laid_out->first, laid_out->last, laid_out->bytes };
+	struct arena arena = { 0 };
+	struct buffers buffers = { 0 };
+	enum status status = transformed->sharded && !transformed->pipelined ? fsdp_buffers(&step, &arena, &buffers) : OK;
+	*reserved = status == OK && buffers.n ? layout_caching(&buffers, plan->scenario.value[K_expandable] != 0, NULL) : -1;
+	arena_free(&arena);
+	return status == OK && buffers.n && *reserved < 0 ? NO_MEMORY : status;
+}

@@ -1,0 +1,124 @@
+/* unit_fsdp.c: what PyTorch's fully_shard allocates, against sums over the model's parameters. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "src/plan/fsdp.h"
+#include "tests/common/model_steps.h"
+#include "tests/common/planned.h"
+#include "tests/common/support.h"
+
+enum { DEVICES = 4, LAYERS = 4, COMPUTES = 0, GATHERS = 1, REDUCES = 2 };
+
+static struct graph *model(void)
+{
+	return step_of_sizes("llama", (struct model_config){ .layers = LAYERS, .hidden = 64, .ffn = 64, .vocab = 64, .heads = 4, .kv_heads = 4, .head_width = 16, .seq = 16, .batch = 32 });
+}
+
+/* Elements of the model's parameters: of the last layer, of all layers and of all else. */
+struct elements { int64_t last, layers, root; };
+
+static struct elements count(const struct graph *graph)
+{
+	struct elements elements = { 0 };
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct tensor *root = &graph->tensor[graph->storage[s].root];
+		if (graph->storage[s].kind != KIND_PARAMETER)
+			continue;
+		*(strncmp(root->name, "layers.", 7) == 0 ? &elements.layers : &elements.root) += root->bytes / 4;
+		elements.last += strncmp(root->name, "layers.3.", 9) == 0 ? root->bytes / 4 : 0;
+	}
+	return elements;
+}
+
+static struct plan *find(struct planner *planner, struct graph *graph, const char *words, struct arena *arena, struct buffers *buffers)
+{
+	struct plan *plan = plan_of_words(planner, graph, words);
+	const struct laid_out *laid_out = plan->laid_out;
+	struct fsdp_step step = { plan->graph, &plan->scenario, plan->ordered->position, laid_out->first, laid_out->last, laid_out->bytes };
+	cr_assert_eq(fsdp_buffers(&step, arena, buffers), OK);
+	return plan;
+}
+
+static int64_t sum_of(const struct buffers *buffers, uint8_t stream)
+{
+	int64_t sum = 0;
+	for (uint32_t b = 0; b < buffers->n; b++)
+		sum += buffers->stream[b] == stream ? buffers->size[b] : 0;
+	return sum;
+}
+
+/* Two steps: what is gathered (the root and the last layer once a step, other layers twice), the shards that are gathered, and the sums in fp32. */
+Test(fsdp, streams_hold_what_is_gathered_and_what_is_summed)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model();
+	struct elements elements = count(graph);
+	static const char *const meshes[] = { "devices=4 strategy=zero zero=3 precision=mixed order=program", "devices=4 dp=2 cp=2 tp=1 strategy=megatron zero=3 precision=mixed order=program" };
+	for (int m = 0; m < 2; m++) {
+		struct arena arena = { 0 };
+		struct buffers buffers;
+		struct plan *plan = find(&planner, graph, meshes[m], &arena, &buffers);
+		int64_t gathered = 2 * (elements.root + 2 * elements.layers - elements.last), kept = 0, moments = 0, reserved;
+		cr_expect_eq(sum_of(&buffers, GATHERS), 2 * gathered + 2 * gathered / DEVICES, "%s: %ld, %ld elements", meshes[m], (long)sum_of(&buffers, GATHERS), (long)gathered);
+		cr_expect_eq(sum_of(&buffers, REDUCES), 2 * 4 * (elements.root + elements.layers) / DEVICES, "%s", meshes[m]);
+		for (uint32_t s = 0; s < plan->graph->storages; s++) {
+			kept += plan->graph->storage[s].persistent && plan->laid_out->first[s] != NONE ? plan->laid_out->bytes[s] : 0;
+			moments += plan->graph->storage[s].kind == KIND_OPTIMIZER && !strstr(plan->graph->tensor[plan->graph->storage[s].root].name, ".master") ? plan->laid_out->bytes[s] : 0;
+		}
+		for (uint32_t b = 0; b < buffers.n; b++)
+			kept -= buffers.stream[b] == COMPUTES && buffers.lower[b] == 0 && buffers.upper[b] == 2 * plan->graph->ops ? buffers.size[b] : 0;
+		cr_expect_eq(kept - moments, 2 * (elements.root + elements.layers) / DEVICES, "%s: shards in 16 bits alone, and moments come late: %ld %ld", meshes[m], (long)kept, (long)moments);
+		cr_assert_eq(plan_fsdp(plan, &reserved), OK);
+		cr_expect_gt(reserved, 0);
+		plan_release(plan);
+		arena_free(&arena);
+	}
+	graph_release(graph);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* torch.utils.checkpoint keeps the last product of every layer, which nobody reads: what a compiler drops. */
+Test(fsdp, eager_checkpointing_keeps_what_its_policy_names)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model();
+	int64_t time[2] = { 0 };
+	for (int eager = 0; eager < 2; eager++) {
+		struct arena arena = { 0 };
+		struct buffers buffers;
+		struct plan *plan = find(&planner, graph, eager ? "devices=4 strategy=zero zero=3 recompute=products order=program kernels=eager"
+			: "devices=4 strategy=zero zero=3 recompute=products order=program", &arena, &buffers);
+		uint32_t product = NONE;
+		for (uint32_t op = 0; op < plan->graph->ops; op++)
+			if (strcmp(plan->graph->op[op].module, "layers.1.mlp.down_proj") == 0 && plan->graph->op[op].phase == PHASE_FORWARD && plan->graph->op[op].flops > 100000)
+				product = plan->graph->tensor[plan->graph->writes.item[plan->graph->writes.start[op]]].storage;
+		cr_assert_neq(product, NONE);
+		for (uint32_t b = 0; b < buffers.n; b++)
+			if (buffers.stream[b] == COMPUTES && buffers.lower[b] == plan->laid_out->first[product] && buffers.size[b] == plan->laid_out->bytes[product])
+				time[eager] = buffers.upper[b] - buffers.lower[b];
+		plan_release(plan);
+		arena_free(&arena);
+	}
+	cr_expect_gt(time[0], 0);
+	cr_expect_gt(time[1], 20 * time[0], "%ld, %ld", (long)time[0], (long)time[1]);
+	graph_release(graph);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+Test(fsdp, nothing_where_no_parameter_is_gathered)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model();
+	static const char *const words[] = { "devices=4 strategy=zero zero=2", "devices=4 strategy=megatron tp=4", "devices=1" };
+	for (int w = 0; w < 3; w++) {
+		struct plan *plan = plan_of_words(&planner, graph, words[w]);
+		int64_t reserved;
+		cr_expect_eq(plan_fsdp(plan, &reserved), OK);
+		cr_expect_eq(reserved, -1, "%s", words[w]);
+		plan_release(plan);
+	}
+	graph_release(graph);
+	planner_done(&planner);
+}
