@@ -204,7 +204,7 @@ static int run(int argc, char **argv)
 		if ((strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) && help_misspelt(argv[1], true))
 			return help_no_command(argv[1]);
 	invocation.asked = mem_alloc((size_t)argc, sizeof *invocation.asked);     /* no more options than words */
-	int code = invocation.asked ? start(&invocation, argc, argv) : complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
+	int code = invocation.asked ? start(&invocation, argc, argv) : complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	mem_free(invocation.asked);
 	return code;
 }

@@ -23,9 +23,25 @@ enum status error_set(struct error *error, enum status status)
 	return status;
 }
 
+const char *status_text(enum status status)
+{
+	switch (status) {
+	case NO_MEMORY: return "out of memory";
+	case CANCELLED: return "cancelled";
+	case LIMIT: return "a limit was reached";
+	case INFEASIBLE: return "that can't be";
+	default: return "can't be read";
+	}
+}
+
+enum status fail_status(struct error *error, enum status status)
+{
+	return status == OK ? error_set(error, OK) : fail(error, status, "%s", status_text(status));
+}
+
 enum status fail_memory(struct error *error)
 {
-	return fail(error, NO_MEMORY, "out of memory");
+	return fail_status(error, NO_MEMORY);
 }
 
 bool mem_grow(void *array, size_t *room, size_t wanted, size_t size)

@@ -50,6 +50,10 @@ enum status fail(struct error *error, enum status status, const char *format, ..
 	__attribute__((format(printf, 3, 4)));
 /* fail() with what to say when an allocation failed; returns NO_MEMORY. */
 enum status fail_memory(struct error *error);
+/* What a status says where nothing more is known: "out of memory". */
+const char *status_text(enum status status);
+/* fail() with just that; OK is no failure, and leaves the text. Returns the status. */
+enum status fail_status(struct error *error, enum status status);
 /* Sets the error's status alone (error may be NULL) and returns it: the text stands already, or all went well. */
 enum status error_set(struct error *error, enum status status);
 

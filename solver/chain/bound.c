@@ -300,7 +300,7 @@ enum status shard_chain_bound(const struct shard_chain *chain, int64_t alpha, in
 	mem_free(auditing.entry);
 	arena_free(&auditing.arena);
 	if (status != OK)
-		return fail(error, status, status == INFEASIBLE ? "forbidden pairs leave no choice" : status == LIMIT ? "tables are too large" : "out of memory");
+		return fail(error, status, "%s", status == INFEASIBLE ? "forbidden pairs leave no choice" : status == LIMIT ? "tables are too large" : status_text(status));
 	wide sum = auditing.base - (chain->limit >= 0 ? (wide)beta * chain->limit : 0);
 	wide whole = sum / alpha + (sum % alpha > 0);
 	*bound = whole < -CHAIN_COST_MAX ? -CHAIN_COST_MAX : (int64_t)whole;

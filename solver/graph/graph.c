@@ -46,11 +46,6 @@ struct build {
 	struct texts shared;      /* types, modules, places in the source */
 };
 
-static enum status out_of_memory(struct build *build)
-{
-	return fail_memory(build->error);
-}
-
 static enum status bad(struct build *build, unsigned line, enum status status)
 {
 	if (build->error)
@@ -77,28 +72,28 @@ static enum status copy_tensors(struct build *build)
 	graph->tensors = draft->tensors;
 	graph->tensor = arena_alloc(&graph->arena, draft->tensors, sizeof *graph->tensor);
 	if (!graph->tensor)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	for (uint32_t id = 0; id < draft->tensors; id++) {
 		struct tensor *tensor = &graph->tensor[id];
 		*tensor = draft->tensor[id];
 		tensor->writer = NONE;
 		if (!copy_text(graph, &tensor->name, NULL) || !copy_text(graph, &tensor->of, NULL) || !copy_text(graph, &tensor->gradient_of, NULL)
 		    || !copy_text(graph, &tensor->extra, NULL))
-			return out_of_memory(build);
+			return fail_memory(build->error);
 		if (tensor->shape) {
 			int64_t *shape = arena_alloc(&graph->arena, tensor->dims, sizeof *shape);
 			if (!shape)
-				return out_of_memory(build);
+				return fail_memory(build->error);
 			memcpy(shape, tensor->shape, tensor->dims * sizeof *shape);
 			tensor->shape = shape;
 		}
 		if (tensor->places)
 			tensor->places = arena_copy(&graph->arena, tensor->places, sizeof *tensor->places);
 		if (draft->tensor[id].places && !tensor->places)
-			return out_of_memory(build);
+			return fail_memory(build->error);
 		uint32_t first = names_add(&graph->tensor_names, tensor->name, id);
 		if (first == NONE)
-			return out_of_memory(build);
+			return fail_memory(build->error);
 		if (first != id)
 			return bad(build, tensor->line, fail(build->error, BAD_INPUT, "there are two tensors named \"%.100s\"", tensor->name));
 	}
@@ -134,7 +129,7 @@ static enum status copy_ops(struct build *build)
 	graph->ops = draft->ops;
 	graph->op = arena_alloc(&graph->arena, draft->ops, sizeof *graph->op);
 	if (!graph->op)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	graph->flush = NONE;
 	for (uint32_t i = 0; i < draft->ops; i++)
 		graph->op[build->place[i]] = draft->op[i];
@@ -143,10 +138,10 @@ static enum status copy_ops(struct build *build)
 		if (!copy_text(graph, &op->name, NULL) || !share_text(build, &op->type, "op") ||
 		    !share_text(build, &op->module, "") || !share_text(build, &op->src, NULL) || !copy_text(graph, &op->of, NULL) || !copy_text(graph, &op->extra, NULL) || !read_type(graph, op)
 		    || (op->arguments && !(op->arguments = arguments_copy(&graph->arena, op->arguments))))
-			return out_of_memory(build);
+			return fail_memory(build->error);
 		uint32_t first = names_add(&graph->op_names, op->name, id);
 		if (first == NONE)
-			return out_of_memory(build);
+			return fail_memory(build->error);
 		if (first != id)
 			return bad(build, op->line, fail(build->error, BAD_INPUT, "there are two ops named \"%.100s\"", op->name));
 	}
@@ -184,7 +179,7 @@ static enum status find_roots(struct build *build)
 	const struct draft *draft = build->draft;
 	build->root = arena_alloc(&build->scratch, draft->tensors, sizeof *build->root);
 	if (!build->root)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	for (uint32_t id = 0; id < draft->tensors; id++) {
 		uint32_t alias = draft->tensor[id].alias;
 		if (alias != NONE && alias >= draft->tensors)
@@ -318,7 +313,7 @@ static enum status index_arguments(struct build *build)
 	const struct draft *draft = build->draft;
 	const struct pairs *writes = &draft->writes;
 	return csr_of_pairs(&build->scratch, draft->ops, writes->count, writes->op, writes->other, &build->writes) == OK ? OK
-		: out_of_memory(build);
+		: fail_memory(build->error);
 }
 
 /* ---- program order ---------------------------------------------------------------- */
@@ -336,7 +331,7 @@ static enum status data_edges(struct build *build)
 	edges->op = arena_alloc(&build->scratch, most, sizeof *edges->op);
 	edges->pred = arena_alloc(&build->scratch, most, sizeof *edges->pred);
 	if (!edges->op || !edges->pred)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	for (int list = 0; list < 3; list++)
 		for (uint32_t i = 0; i < lists[list]->count; i++) {
 			uint32_t op = lists[list]->op[i], tensor = lists[list]->other[i];
@@ -361,7 +356,7 @@ static enum status report_cycle(struct build *build, const struct csr *pred, con
 	uint32_t *path = arena_alloc(&build->scratch, draft->ops, sizeof *path);
 	uint32_t *seen = arena_alloc(&build->scratch, draft->ops, sizeof *seen);   /* 1 + index in path */
 	if (!path || !seen)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	uint32_t at = 0, steps = 0;
 	while (!waiting[at])
 		at++;
@@ -418,10 +413,10 @@ static enum status order_ops(struct build *build)
 	uint32_t *waiting = arena_alloc(&build->scratch, ops, sizeof *waiting);
 	uint32_t *heap = arena_alloc(&build->scratch, ops, sizeof *heap);
 	if (!build->place || !waiting || !heap || csr_of_pairs(&build->scratch, ops, build->data.count, build->data.op, build->data.pred, &pred) != OK)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	csr_unique(&pred, ops);
 	if (csr_transpose(&build->scratch, &pred, ops, ops, &succ) != OK)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	uint32_t ready = 0, done = 0;
 	for (uint32_t op = 0; op < ops; op++) {
 		waiting[op] = csr_length(&pred, op);
@@ -464,11 +459,11 @@ static enum status argument_rows(struct build *build)
 	if (rows_of(build, &draft->reads, false, &graph->reads) != OK || rows_of(build, &draft->writes, false, &graph->writes) != OK ||
 	    rows_of(build, &draft->after, true, &graph->after) != OK || rows_of(build, &draft->inplace_out, false, &out) != OK ||
 	    rows_of(build, &draft->inplace_in, false, &in) != OK)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	graph->inplace_start = in.start;
 	graph->inplace = arena_alloc(&graph->arena, draft->inplace_in.count, sizeof *graph->inplace);
 	if (!graph->inplace)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	for (uint32_t i = 0; i < draft->inplace_in.count; i++)
 		graph->inplace[i] = (struct inplace){ out.item[i], in.item[i] };
 	for (uint32_t id = 0; id < graph->tensors; id++)
@@ -482,17 +477,17 @@ static enum status make_storages(struct build *build)
 	struct graph *graph = build->graph;
 	uint32_t *number = arena_alloc(&build->scratch, graph->tensors, sizeof *number);
 	if (!number)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	for (uint32_t id = 0; id < graph->tensors; id++)
 		if (build->root[id] == id)
 			number[id] = graph->storages++;
 	graph->storage = arena_alloc(&graph->arena, graph->storages, sizeof *graph->storage);
 	if (!graph->storage)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	uint32_t *one = arena_alloc(&build->scratch, graph->tensors, sizeof *one);
 	uint32_t *two = arena_alloc(&build->scratch, graph->tensors, sizeof *two);
 	if (!one || !two)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	for (uint32_t id = 0; id < graph->tensors; id++) {
 		struct tensor *tensor = &graph->tensor[id];
 		tensor->storage = one[id] = number[build->root[id]];
@@ -512,7 +507,7 @@ static enum status make_storages(struct build *build)
 			graph->persistent_bytes += storage->bytes;
 		}
 	}
-	return csr_of_pairs(&graph->arena, graph->storages, graph->tensors, one, two, &graph->members) == OK ? OK : out_of_memory(build);
+	return csr_of_pairs(&graph->arena, graph->storages, graph->tensors, one, two, &graph->members) == OK ? OK : fail_memory(build->error);
 }
 
 static enum status touch_rows(struct build *build)
@@ -523,7 +518,7 @@ static enum status touch_rows(struct build *build)
 	uint32_t *op = arena_alloc(&build->scratch, total, sizeof *op);
 	uint32_t *storage = arena_alloc(&build->scratch, total, sizeof *storage);
 	if (!op || !storage)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		FOR_ROW(i, &graph->reads, id) {
 			op[count] = id;
@@ -539,10 +534,10 @@ static enum status touch_rows(struct build *build)
 		}
 	}
 	if (csr_of_pairs(&graph->arena, graph->ops, count, op, storage, &graph->touches) != OK)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	csr_unique(&graph->touches, graph->ops);
 	if (csr_transpose(&graph->arena, &graph->touches, graph->ops, graph->storages, &graph->users) != OK)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	return OK;
 }
 
@@ -584,9 +579,9 @@ static enum status dependency_rows(struct build *build)
 	for (uint32_t storage = 0; storage < graph->storages && status == OK; storage++)
 		status = inplace_edges(build, storage);
 	if (status != OK || csr_of_pairs(&graph->arena, graph->ops, build->edges.count, build->edges.op, build->edges.other, &graph->pred) != OK)
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	csr_unique(&graph->pred, graph->ops);
-	return csr_transpose(&graph->arena, &graph->pred, graph->ops, graph->ops, &graph->succ) == OK ? OK : out_of_memory(build);
+	return csr_transpose(&graph->arena, &graph->pred, graph->ops, graph->ops, &graph->succ) == OK ? OK : fail_memory(build->error);
 }
 
 /* ---- fingerprint and life ---------------------------------------------------------------- */
@@ -634,7 +629,7 @@ static enum status describe(struct build *build)
 	graph->about = build->draft->about;
 	if (!copy_text(graph, &graph->name, "graph") || !copy_text(graph, &graph->source, NULL) || !copy_text(graph, &graph->extra, NULL)
 		|| !about_keep(&graph->arena, &graph->about))
-		return out_of_memory(build);
+		return fail_memory(build->error);
 	graph->fingerprint = fingerprint(graph);
 	return OK;
 }
@@ -649,7 +644,7 @@ struct graph *graph_build(const struct draft *draft, struct error *error)
 	struct build build = { .draft = draft, .error = error };
 	build.graph = mem_alloc(1, sizeof *build.graph);
 	if (!build.graph)
-		status = out_of_memory(&build);
+		status = fail_memory(build.error);
 	for (size_t i = 0; i < sizeof passes / sizeof *passes && status == OK; i++)
 		status = passes[i](&build);
 	arena_free(&build.scratch);

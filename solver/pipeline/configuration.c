@@ -629,7 +629,7 @@ enum status config_timetable(const struct config_model *model, const struct conf
 		status = schedule_time(config, &pieces, true, &time, at_most, &counted);
 	if (status != OK) {
 		arena_free(&arena);
-		return fail(error, status, "out of memory");
+		return fail_status(error, status);
 	}
 	int64_t *working = fixed + ranks, *total = working + ranks, *kept = total + ranks, *between = kept + n, *weight = between + n;
 	for (uint32_t rank = 0; rank < ranks; rank++) {

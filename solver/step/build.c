@@ -294,7 +294,7 @@ struct graph *build_like(struct build *build, const struct graph *graph, struct 
 	if (build->status == OK)
 		result = graph_build(build->draft, error);
 	else
-		fail(error, build->status, build->status == BAD_INPUT ? "a tensor is too large" : "out of memory");
+		fail(error, build->status, "%s", build->status == BAD_INPUT ? "a tensor is too large" : status_text(build->status));
 	draft_free(build->draft);
 	return result;
 }

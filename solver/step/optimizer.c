@@ -295,7 +295,7 @@ static struct graph *with_update(const struct graph *graph, struct replacement *
 	if (status == OK)
 		result = graph_build(build.draft, error);
 	else
-		fail(error, status, status == BAD_INPUT ? "a tensor of the update is too large" : "out of memory");
+		fail(error, status, "%s", status == BAD_INPUT ? "a tensor of the update is too large" : status_text(status));
 	draft_free(build.draft);
 	return result;
 }

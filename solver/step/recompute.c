@@ -477,7 +477,7 @@ static struct graph *apply(const struct graph *step, const struct activations *a
 	struct replay replay = { .graph = step, .activations = activations };
 	enum status status = run(&replay, drop, offload, offloads, window, windows);
 	if (status != OK)
-		fail(error, status, "out of memory");
+		fail_status(error, status);
 	struct graph *result = status == OK ? graph_build(replay.build.draft, error) : NULL;
 	draft_free(replay.build.draft);
 	arena_free(&replay.arena);

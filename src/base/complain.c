@@ -16,18 +16,6 @@ static int exit_status(enum status status)
 	}
 }
 
-/* For a call that left no text of its own. */
-static const char *status_text(enum status status)
-{
-	switch (status) {
-	case NO_MEMORY: return "out of memory";
-	case CANCELLED: return "cancelled";
-	case LIMIT: return "a limit was reached";
-	case INFEASIBLE: return "that can't be";
-	default: return "can't be read";
-	}
-}
-
 void complain_line(const char *format, ...)
 {
 	char text[4000];

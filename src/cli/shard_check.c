@@ -197,7 +197,7 @@ static enum status prove(const struct shard_file *check, int64_t *bound)
 		return OK;
 	enum status status = take_certificate(object, check->problem, &certificate);
 	if (status != OK)
-		fail(check->error, status, status == NO_MEMORY ? "out of memory" : "the certificate is of the wrong form");
+		fail(check->error, status, "%s", status == NO_MEMORY ? status_text(status) : "the certificate is of the wrong form");
 	else
 		status = shard_bound(check->problem, &certificate, bound, check->error);
 	shard_certificate_free(&certificate);

@@ -66,7 +66,7 @@ static int vary(struct sweep *sweep, const char *text)
 		return usage_error("sweep", "%s", unknown.text);
 	varied->value = mem_alloc(VALUES_MAX, sizeof *varied->value);
 	if (!varied->value)
-		return complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
+		return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	sweep->count++;
 	do {
 		struct scenario probe;
@@ -183,7 +183,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 	struct scenario scenario;
 	struct error error = { 0 };
 	if (scenario_number(sweep, k, &scenario) != OK)
-		return complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
+		return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	struct plan *plan = planner_run(planner, sweep->graph, &scenario, PLAN_COMPLETE, &error);
 	int code = EXIT_FINE;
 	if (!plan && (error.status == NO_MEMORY || error.status == CANCELLED)) {
@@ -199,7 +199,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 			sweep_row_write(&(struct sweep_row){ sweep->columns, sweep->count, sweep->form, k, &scenario, plan, error.text }, line);
 			kept = fclose(line) == 0;
 		}
-		code = kept ? write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ .text = "out of memory" }, NO_MEMORY);
+		code = kept ? write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ 0 }, NO_MEMORY);
 		free(text);
 	}
 	plan_release(plan);
@@ -225,7 +225,7 @@ static void show_progress(const struct sweep *sweep, struct shared *shared)
 static int work(const struct sweep *sweep, struct shared *shared)
 {
 	struct planner planner = { .store = store_new(), .rules_file = sweep->line.rules_file, .control = { .cancel = batch_cancel() } };
-	int code = planner.store ? EXIT_FINE : complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
+	int code = planner.store ? EXIT_FINE : complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	while (code == EXIT_FINE) {
 		uint64_t first = atomic_fetch_add(&shared->next, RUN);
 		if (first >= sweep->total)
@@ -248,7 +248,7 @@ static int run_jobs(const struct sweep *sweep)
 {
 	struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
-		return complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
+		return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	int code = EXIT_FINE, started = 1;
 	fflush(NULL);
 	for (; started < sweep->jobs; started++) {
@@ -343,7 +343,7 @@ static int write_names(const struct sweep *sweep)
 		sweep_row_names(&row, line);
 		kept = fclose(line) == 0;
 	}
-	int code = kept ? write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ .text = "out of memory" }, NO_MEMORY);
+	int code = kept ? write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ 0 }, NO_MEMORY);
 	free(text);
 	return code;
 }
@@ -358,7 +358,7 @@ int sweep_command(int argc, char **argv)
 	} else if (code == EXIT_FINE && !sweep.line.helped) {
 		sweep.done = mem_alloc(sweep.total, sizeof *sweep.done);
 		if (!sweep.done)
-			code = complain(NULL, &(struct error){ .text = "out of memory" }, NO_MEMORY);
+			code = complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 		sweep.graph = sweep.done ? batch_open(*sweep.line.operand, &sweep.line.reading, &code) : NULL;
 		batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
 		if (sweep.graph)

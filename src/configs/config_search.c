@@ -479,7 +479,7 @@ enum status config_case_timetable(struct config_case *opened, struct config_resu
 	if (status == OK)
 		status = config_evaluate(&model, &opened->config, overheads, first, true, result);
 	if (status != OK)
-		return fail(error, status, "out of memory");
+		return fail_status(error, status);
 	return config_timetable(&model, &opened->config, overheads, first, timetable, error);
 }
 

@@ -65,7 +65,7 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 		status = try_value(planner, graph, &scenario, knob, most->most + (most->next - most->most) / by / 2 * by, most, &fits);
 	scenario_done(&scenario);
 	if (status != OK)
-		return fail(error, status, status == NO_MEMORY ? "out of memory" : "cancelled");
+		return fail_status(error, status);
 	if (most->most == 0 && most->next_arena < 0)
 		return fail(error, BAD_INPUT, "%s", most->reason);
 	return most->most == 0 ? INFEASIBLE : OK;

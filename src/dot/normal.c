@@ -50,11 +50,6 @@ struct builder {
 	size_t room;                   /* of normal->text */
 };
 
-static enum status out_of_memory(struct builder *builder)
-{
-	return fail_memory(builder->error);
-}
-
 static enum status bad(struct builder *builder, unsigned line, const char *text)
 {
 	builder->error->line = line;
@@ -90,7 +85,7 @@ static enum status note_line(struct builder *builder, const struct token *token)
 	struct normal *normal = builder->normal;
 	char *name = atom_text(&normal->arena, token);
 	if (!name || names_add(&normal->line, name, token->line) == NONE)
-		return out_of_memory(builder);
+		return fail_memory(builder->error);
 	return OK;
 }
 
@@ -112,7 +107,7 @@ static enum status add_cut(struct builder *builder, struct statement *statement)
 		size_t capacity = builder->capacity ? builder->capacity * 2 : 64;
 		struct cut *cut = mem_resize(builder->cut, capacity, sizeof *cut);
 		if (!cut)
-			return out_of_memory(builder);
+			return fail_memory(builder->error);
 		builder->cut = cut;
 		builder->capacity = capacity;
 	}
@@ -206,7 +201,7 @@ static enum status count_key(struct builder *builder, const struct token *key)
 {
 	char *name = atom_text(&builder->normal->arena, key);
 	if (!name || names_add(&builder->keys, name, 0) == NONE)
-		return out_of_memory(builder);
+		return fail_memory(builder->error);
 	if (builder->keys.used > KEYS_MOST)
 		return bad(builder, key->line, "more than 128 different attribute names");
 	return OK;
@@ -271,7 +266,7 @@ static enum status put(struct builder *builder, const char *text, size_t length)
 		size_t room = builder->room * 2 + length + 1;
 		char *grown = mem_resize(normal->text, room, 1);
 		if (!grown)
-			return out_of_memory(builder);
+			return fail_memory(builder->error);
 		normal->text = grown;
 		builder->room = room;
 	}
@@ -366,7 +361,7 @@ enum status normal_form(const char *source, size_t size, struct normal *normal, 
 	enum status status = check_encoding(&builder, source, size);
 	builder.statement = mem_alloc(DEPTH_MOST, sizeof *builder.statement);
 	if (!builder.statement)
-		status = out_of_memory(&builder);
+		status = fail_memory(builder.error);
 	if (status == OK)
 		status = scan(&builder, source, source + size);
 	if (status == OK)

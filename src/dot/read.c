@@ -37,11 +37,6 @@ static struct record *record_of(Agnode_t *node)
 	return (struct record *)node->base.data;   /* bound first and locked there */
 }
 
-static enum status out_of_memory(struct reader *reader)
-{
-	return fail_memory(reader->error);
-}
-
 static unsigned line_of(const struct reader *reader, Agnode_t *node)
 {
 	return normal_line(reader->normal, agnameof(node));
@@ -94,7 +89,7 @@ static enum status extra_value(struct reader *reader, Agnode_t *node, enum recor
 	if (status == BAD_INPUT)
 		reader->error->line = line_of(reader, node);
 	*extra = text;
-	return status == NO_MEMORY ? out_of_memory(reader) : status;
+	return status == NO_MEMORY ? fail_memory(reader->error) : status;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------- */
@@ -115,7 +110,7 @@ static enum status bind_node(struct reader *reader, Agnode_t *node)
 	const char *name = attribute_of(&reader->attributes, node, ATTRIBUTE_NAME);
 	record->name = decoded(reader, name ? name : agnameof(node));
 	if (!record->name)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	return *record->name ? OK : bad(reader, node, "the name is empty", NULL);
 }
 
@@ -149,7 +144,7 @@ static enum status add_tensor(struct reader *reader, Agnode_t *node)
 		tensor.bytes = (bits + 7) / 8;
 	}
 	record->tensor = draft_tensor(reader->draft, &tensor);
-	return record->tensor == NONE ? out_of_memory(reader) : OK;
+	return record->tensor == NONE ? fail_memory(reader->error) : OK;
 }
 
 static enum status add_op(struct reader *reader, Agnode_t *node)
@@ -171,17 +166,17 @@ static enum status add_op(struct reader *reader, Agnode_t *node)
 	if (!type && label && !strchr(label, '\\') && !aghtmlstr(agxget(node, reader->attributes.symbol[ATTRIBUTE_LABEL])))
 		type = label;
 	if (type && !(op.type = decoded(reader, type)))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	const char *module = attribute_of(&reader->attributes, node, ATTRIBUTE_MODULE);
 	op.has_module = module || record->module;
 	if (module && !(op.module = decoded(reader, module)))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	if (!module && record->module)
 		op.module = record->module;
 	if (reader->full && attribute_of(&reader->attributes, node, ATTRIBUTE_BYTES))
 		return bad(reader, node, "bytes= on an op: a tensor needs kind=", NULL);
 	record->op = draft_op(reader->draft, &op);
-	return record->op == NONE ? out_of_memory(reader) : OK;
+	return record->op == NONE ? fail_memory(reader->error) : OK;
 }
 
 /* The one result of a teaching node, and what it keeps for itself. */
@@ -201,7 +196,7 @@ static enum status add_result(struct reader *reader, Agnode_t *node)
 	reader->missing += attribute_of(&reader->attributes, node, ATTRIBUTE_BYTES) == NULL;
 	record->tensor = draft_tensor(reader->draft, &result);
 	if (record->tensor == NONE || draft_write(reader->draft, record->op, record->tensor) != OK)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	if (!there)
 		return OK;
 	char name[600];
@@ -209,7 +204,7 @@ static enum status add_result(struct reader *reader, Agnode_t *node)
 	kept.name = name;
 	kept.kind = KIND_PARAMETER;
 	uint32_t id = draft_tensor(reader->draft, &kept);
-	return id == NONE || draft_read(reader->draft, record->op, id) != OK ? out_of_memory(reader) : OK;
+	return id == NONE || draft_read(reader->draft, record->op, id) != OK ? fail_memory(reader->error) : OK;
 }
 
 static int by_step(const void *a, const void *b)
@@ -276,7 +271,7 @@ static enum status add_argument(struct reader *reader, Agnode_t *from, Agnode_t 
 		status = draft_after(reader->draft, op->op, source->op);
 	else
 		status = draft_read(reader->draft, op->op, source->tensor);
-	return status == OK ? OK : out_of_memory(reader);
+	return status == OK ? OK : fail_memory(reader->error);
 }
 
 static enum status add_edge(struct reader *reader, Agedge_t *edge)
@@ -287,7 +282,7 @@ static enum status add_edge(struct reader *reader, Agedge_t *edge)
 	if (record_of(from)->op == NONE)
 		return bad_edge(reader, from, to, "from tensor to tensor: an op must stand between them, or alias_of= say it");
 	enum status status = draft_write(reader->draft, record_of(from)->op, record_of(to)->tensor);
-	return status == OK ? OK : out_of_memory(reader);
+	return status == OK ? OK : fail_memory(reader->error);
 }
 
 static int by_sequence(const void *a, const void *b)
@@ -302,7 +297,7 @@ static enum status add_edges(struct reader *reader)
 	uint32_t edges = (uint32_t)agnedges(reader->dot), count = 0;
 	Agedge_t **list = arena_alloc(&reader->arena, edges, sizeof *list);
 	if (!list)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	for (Agnode_t *node = agfstnode(reader->dot); node; node = agnxtnode(reader->dot, node))
 		for (Agedge_t *edge = agfstout(reader->dot, node); edge; edge = agnxtout(reader->dot, edge))
 			list[count++] = edge;
@@ -344,7 +339,7 @@ static enum status add_pair(struct reader *reader, Agnode_t *node, const char *t
 		uint32_t in = find_tensor(reader, colon + 1, (size_t)(text + length - colon - 1));
 		if (in == NONE || (out == NONE && colon > text))
 			continue;
-		return draft_inplace(reader->draft, record_of(node)->op, out, in) == OK ? OK : out_of_memory(reader);
+		return draft_inplace(reader->draft, record_of(node)->op, out, in) == OK ? OK : fail_memory(reader->error);
 	}
 	return bad(reader, node, "inplace must be \"out:in\" with names of tensors, not", text);
 }
@@ -394,7 +389,7 @@ static enum status name_modules(struct reader *reader)
 				char text[600];
 				snprintf(text, sizeof text, "%.290s%s%.290s", outer ? outer : "", outer ? "." : "", name);
 				if (!(path = decoded(reader, text)))
-					return out_of_memory(reader);
+					return fail_memory(reader->error);
 			}
 			record->module = path;
 		}
@@ -417,7 +412,7 @@ static enum status describe_intake(struct reader *reader)
 		.advice = reader->missing ? "give each node its size: NODE [bytes=\"4MiB\"] (bytes=0 where it makes nothing)" : NULL } };
 	if (!used && !reader->missing)
 		return OK;
-	return draft_describe(reader->draft, NULL, NULL, NULL, &about) == OK ? OK : out_of_memory(reader);
+	return draft_describe(reader->draft, NULL, NULL, NULL, &about) == OK ? OK : fail_memory(reader->error);
 }
 
 static enum status describe(struct reader *reader)
@@ -425,14 +420,14 @@ static enum status describe(struct reader *reader)
 	const char *name = agnameof(reader->dot), *source = agget(reader->dot, source_name), *extra = agget(reader->dot, extra_name);
 	char *texts[3] = { NULL };
 	if (name && *name && *name != '%' && !(texts[0] = decoded(reader, name)))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	if (source && *source && !(texts[1] = decoded(reader, source)))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	if (extra && *extra && !(texts[2] = decoded(reader, extra)))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	enum status status = texts[2] ? check_extra(texts[2], RECORD_GRAPH, reader->error) : OK;
 	if (status == OK && draft_describe(reader->draft, texts[0], texts[1], texts[2], NULL) != OK)
-		status = out_of_memory(reader);
+		status = fail_memory(reader->error);
 	return status;
 }
 
@@ -451,7 +446,7 @@ static enum status read_all(struct reader *reader)
 	uint32_t nodes = (uint32_t)agnnodes(reader->dot), ops = 0;
 	struct record **list = arena_alloc(&reader->arena, nodes, sizeof *list);
 	if (!list || attributes_find(reader->dot, &reader->arena, &reader->attributes) != OK)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	reader->order = agattr(reader->dot, AGEDGE, order_name, NULL);
 	enum status status = OK;
 	for (Agnode_t *node = agfstnode(reader->dot); node && status == OK; node = agnxtnode(reader->dot, node)) {
@@ -478,7 +473,7 @@ struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error 
 	struct error unused = { 0 };
 	struct reader reader = { .dot = dot, .normal = normal, .error = error ? error : &unused };
 	reader.draft = draft_new();
-	enum status status = reader.draft ? read_all(&reader) : out_of_memory(&reader);
+	enum status status = reader.draft ? read_all(&reader) : fail_memory(reader.error);
 	struct graph *graph = NULL;
 	if (status == OK)
 		graph = graph_build(reader.draft, reader.error);

@@ -22,11 +22,6 @@ struct builder {
 
 struct chained { uint32_t node, next; };
 
-static enum status out_of_memory(struct builder *builder)
-{
-	return fail_memory(builder->error);
-}
-
 /* ---- which ops ----------------------------------------------------------------------- */
 
 static bool reads_from(const struct graph *graph, uint32_t op, uint32_t writer)
@@ -136,13 +131,13 @@ static enum status find_stand_ins(struct builder *builder)
 	uint32_t *place = arena_alloc(&builder->scratch, rows, sizeof *place);
 	struct csr ops;
 	if (!row || !op || !place)
-		return out_of_memory(builder);
+		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < graph->ops; i++) {
 		row[i] = modules->of_op[i] * PHASE_COUNT + graph->op[i].phase;
 		op[i] = i;
 	}
 	if (csr_of_pairs(&builder->scratch, rows, graph->ops, row, op, &ops) != OK)
-		return out_of_memory(builder);
+		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < graph->ops; i++) {
 		uint32_t normal = modules->module[modules->of_op[i]].normal * PHASE_COUNT + graph->op[i].phase;
 		uint32_t number = place[row[i]]++;
@@ -181,7 +176,7 @@ static uint32_t module_of(const struct drawing *drawing, uint32_t op)
 static enum status add_link(struct builder *builder, uint32_t node, uint32_t pred)
 {
 	if (!mem_reserve(&builder->link, &builder->link_room, builder->links + 1, sizeof *builder->link))
-		return out_of_memory(builder);
+		return fail_memory(builder->error);
 	builder->link[builder->links] = (struct chained){ pred, builder->head[node] };
 	builder->head[node] = builder->links++;
 	return OK;
@@ -327,7 +322,7 @@ static enum status measure(struct builder *builder)
 	const struct plan *plan = drawing->plan;
 	int64_t *most = arena_alloc(&builder->scratch, drawing->nodes, sizeof *most);
 	if (!most)
-		return out_of_memory(builder);
+		return fail_memory(builder->error);
 	builder->round++;
 	for (uint32_t node = 0; node < drawing->nodes; node++) {
 		drawing->node[node].ops = 0;
@@ -402,13 +397,13 @@ static enum status join_edges(struct builder *builder)
 	size_t most = (size_t)graph->reads.start[graph->ops] + graph->after.start[graph->ops];
 	struct flow *flow = arena_alloc(&builder->scratch, most, sizeof *flow);
 	if (!flow)
-		return out_of_memory(builder);
+		return fail_memory(builder->error);
 	uint32_t flows = collect_flows(builder, flow);
 	if (flows)
 		qsort(flow, flows, sizeof *flow, by_ends);
 	drawing->edge = arena_alloc(&drawing->arena, flows, sizeof *drawing->edge);
 	if (!drawing->edge)
-		return out_of_memory(builder);
+		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < flows; i++) {
 		struct draw_edge *edge = drawing->edges ? &drawing->edge[drawing->edges - 1] : NULL;
 		if (!edge || edge->from != flow[i].from || edge->to != flow[i].to) {
@@ -452,7 +447,7 @@ static enum status make_room(struct builder *builder)
 	drawing->node = arena_alloc(&drawing->arena, ops, sizeof *drawing->node);
 	drawing->node_of = arena_alloc(&drawing->arena, ops, sizeof *drawing->node_of);
 	if (!builder->in || !builder->stand_in || !builder->head || !builder->seen || !builder->queue || !drawing->node || !drawing->node_of)
-		return out_of_memory(builder);
+		return fail_memory(builder->error);
 	return OK;
 }
 
@@ -470,7 +465,7 @@ static enum status gather_to_fit(struct builder *builder, uint32_t most)
 	struct drawing *drawing = builder->drawing;
 	builder->latest = arena_alloc(&builder->scratch, (size_t)drawing->modules.count * PHASE_COUNT, sizeof *builder->latest);
 	if (!builder->latest)
-		return out_of_memory(builder);
+		return fail_memory(builder->error);
 	for (uint32_t i = 0; i < drawing->modules.count; i++)
 		if (drawing->modules.module[i].depth > drawing->depth)
 			drawing->depth = drawing->modules.module[i].depth;
@@ -503,7 +498,7 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 		status = select_ops(&builder, options);
 	drawing->ops = status == OK && draws_ops(drawing, options);
 	if (status == OK && modules_of_graph(graph, !drawing->ops && !options->unfold, &drawing->arena, &drawing->modules) != OK)
-		status = out_of_memory(&builder);
+		status = fail_memory(builder.error);
 	if (status == OK)
 		status = find_stand_ins(&builder);
 	if (status == OK)

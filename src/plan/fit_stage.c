@@ -197,7 +197,7 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	else if (status == OK)
 		graph = fit_plan_graph(&solver, &plan, error);
 	else
-		fail(error, status, status == NO_MEMORY ? "out of memory" : "stopped");
+		fail_status(error, status);
 	if (graph) {
 		take_plan(fitted, &plan, cap);
 		fitted->extra = fitted_extra(fitted, graph);

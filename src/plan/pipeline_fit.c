@@ -30,11 +30,6 @@ struct rank_step {
 	struct arena arena;
 };
 
-static enum status out_of_memory(struct choosing *choosing)
-{
-	return fail_memory(choosing->error);
-}
-
 /* ---- what holds for all ranks -------------------------------------------------------------------------------------------- */
 
 /* Collectives of the forward pass belong to it, and what they write stays: they don't run again. So does what several ranks have. */
@@ -62,14 +57,14 @@ static enum status begin(struct choosing *choosing)
 	struct arena *arena = &choosing->arena;
 	enum status status = pipeline_flow_find(&choosing->pipelined->cut, &choosing->flow, choosing->error);
 	if (status != OK)
-		return status == NO_MEMORY ? out_of_memory(choosing) : status;
+		return status == NO_MEMORY ? fail_memory(choosing->error) : status;
 	choosing->sent = arena_alloc(arena, device->storages, sizeof *choosing->sent);
 	choosing->forward = arena_alloc(arena, device->ops, sizeof *choosing->forward);
 	choosing->fixed = arena_alloc(arena, device->storages, sizeof *choosing->fixed);
 	choosing->state = arena_alloc(arena, device->storages, sizeof *choosing->state);
 	choosing->chosen = arena_alloc(arena, device->storages, sizeof *choosing->chosen);
 	if (!choosing->sent || !choosing->forward || !choosing->fixed || !choosing->state || !choosing->chosen)
-		return out_of_memory(choosing);
+		return fail_memory(choosing->error);
 	memset(choosing->state, FIT_KEEP, device->storages);
 	fix_storages(choosing);
 	return OK;
@@ -146,13 +141,13 @@ static enum status make_step(struct choosing *choosing, uint32_t rank, struct ra
 	uint32_t pieces = pipelined->ranks * pipelined->chunks;
 	struct in_flight *one = arena_alloc(&step->arena, pieces, sizeof *one);
 	if (!one)
-		return out_of_memory(choosing);
+		return fail_memory(choosing->error);
 	for (uint32_t k = 0; k < pieces; k++)
 		one[k] = (struct in_flight) { 1, 1, 1 };
 	step->graph = pipeline_rank_graph(&pipelined->cut, &choosing->flow, one, pipelined->microbatches, rank, NULL, choosing->error);
 	if (!step->graph)
 		return choosing->error->status;
-	return describe(choosing, rank, step) ? OK : out_of_memory(choosing);
+	return describe(choosing, rank, step) ? OK : fail_memory(choosing->error);
 }
 
 /* ---- choosing ------------------------------------------------------------------------------------------------------------------ */
@@ -194,7 +189,7 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, const
 	fit_solver_free(&solver);
 	activations_free(&activations);
 	mem_free(start);
-	return status == OK ? OK : status == NO_MEMORY ? out_of_memory(choosing) : fail(choosing->error, status, "stopped");
+	return fail_status(choosing->error, status);
 }
 
 static enum status choose_rank(struct choosing *choosing, uint32_t rank)
@@ -235,7 +230,7 @@ static struct graph *apply_states(struct choosing *choosing)
 			break;
 	}
 	if (status != OK)
-		out_of_memory(choosing);
+		fail_memory(choosing->error);
 	else if (!replay.valid)
 		fail(choosing->error, INFEASIBLE, "recompute=auto found nothing that can run again on these pipeline ranks");
 	else

@@ -139,7 +139,7 @@ enum status shard_job_split(struct shard_job *job, const struct degrees *degrees
 			roles[a].zero = (uint8_t)zero;
 	enum status status = split_by_roles(&job->shared->units, &mesh, roles, sharding);
 	if (status != OK)
-		return fail(job->error, status, "out of memory");
+		return fail_status(job->error, status);
 	status = shard_pins_apply(job->scenario, &job->shared->units, sharding, job->error);
 	if (status != OK)
 		sharding_free(sharding);

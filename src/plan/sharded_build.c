@@ -51,7 +51,7 @@ static enum status build(struct sharded *sharded, const struct shard_clock *cloc
 		return error->status;
 	enum status status = sharding_cost(units, &sharded->sharding, clock->clock, SHARD_EXPOSED, clock->microbatches, &sharded->cost);
 	if (status != OK)
-		return fail(error, status, status == NO_MEMORY ? "out of memory" : "a placement can't be reached");
+		return fail(error, status, "%s", status == NO_MEMORY ? status_text(status) : "a placement can't be reached");
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		uint32_t root = graph->storage[s].root;
 		sharded->redundant[s] = placement_redundant(units, &sharded->sharding.mesh, root, sharded->sharding.produced[root]);

@@ -222,7 +222,7 @@ enum status slowdown_find(const struct plan *plan, const char *rules_file, const
 	fitted_release(drawing.fitted);
 	rules_free(rules);
 	if (status != OK && !*error->text)
-		fail(error, status, status == NO_MEMORY ? "out of memory" : "stopped");
+		fail_status(error, status);
 	return status;
 }
 

@@ -203,7 +203,7 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 		if (status == OK)
 			status = evaluate(ordered);
 		if (status != OK)
-			fail(error, status, status == CANCELLED ? "cancelled" : "out of memory");
+			fail_status(error, status);
 	}
 	if (error_set(error, status) != OK) {
 		ordered_release(ordered);
@@ -456,7 +456,7 @@ static enum status lay_out(const struct layout_input *input, const struct layout
 		return status;
 	enum status flattened = linked_layout_flatten(&linked, input->buffers.n, layout);
 	linked_layout_free(&linked);
-	return flattened == OK ? status : fail(error, flattened, "out of memory");
+	return flattened == OK ? status : fail_status(error, flattened);
 }
 
 static const char *moved_text(struct arena *arena, uint32_t moved, uint32_t buffers)
@@ -510,7 +510,7 @@ static enum status lay_out_order(struct stage_context *stage, const struct order
 	if (status == OK)
 		status = collect_buffers(ordered, laid_out, input);
 	if (status != OK)
-		fail(error, status, "out of memory");
+		fail_status(error, status);
 	if (status == OK)
 		status = fix_offsets(ordered, scenario, input, error);
 	if (status == OK)

@@ -56,7 +56,7 @@ static enum status strategy_keep(struct stage_context *stage, const struct fit_s
 		bool root = options->mode == RECOMPUTE_SQRT;
 		fit_keep_groups(step, activations, root ? fit_root_of_layers(activations) : (uint32_t)options->number, keep);
 	}
-	return status == OK ? OK : fail(error, status, status == NO_MEMORY ? "out of memory" : "stopped");
+	return fail_status(error, status);
 }
 
 /* States along the program order, as a graph. */
@@ -74,7 +74,7 @@ static struct graph *play(const struct fit_step *step, struct control *control, 
 	status = status == OK ? fit_replay_new(step, &replay) : status;
 	status = status == OK ? fit_play_all(&replay, &base, state) : status;
 	if (status != OK)
-		fail(error, status, status == NO_MEMORY ? "out of memory" : "stopped");
+		fail_status(error, status);
 	else if (!replay.valid)
 		fail(error, BAD_INPUT, "what this strategy computes again reads memory that is overwritten before; recompute=auto finds another way");
 	else

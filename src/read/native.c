@@ -45,11 +45,6 @@ static enum status bad(struct reader *reader, const char *format, ...)
 	return fail(reader->error, BAD_INPUT, "%s", text);
 }
 
-static enum status out_of_memory(struct reader *reader)
-{
-	return fail_memory(reader->error);
-}
-
 /* ---- lines --------------------------------------------------------------------- */
 
 static enum status fill(struct reader *reader)
@@ -67,7 +62,7 @@ static enum status fill(struct reader *reader)
 		size_t capacity = reader->capacity ? reader->capacity * 2 : 1 << 16;
 		char *buffer = mem_resize(reader->buffer, capacity + 1, 1);   /* one spare, to end the last line */
 		if (!buffer)
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 		reader->buffer = buffer;
 		reader->capacity = capacity;
 	}
@@ -178,7 +173,7 @@ static enum status unknown_members(struct reader *reader, const char *line, size
 		while (end > begin && strchr(" \t\r", end[-1]))
 			end--;
 		if (!text && !(text = arena_alloc(&reader->names, length + 1, 1)))
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 		if (used)
 			text[used++] = ',';
 		memcpy(text + used, begin, (size_t)(end - begin));
@@ -251,9 +246,9 @@ static enum status word_member(struct reader *reader, const json_t *record, cons
 static enum status refer(struct reader *reader, uint32_t op, int role, const char *name)
 {
 	if (!mem_reserve(&reader->reference, &reader->reference_room, reader->references + 1, sizeof *reader->reference))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	if (name && !(name = arena_text(&reader->names, name, strlen(name))))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	reader->reference[reader->references++] = (struct reference){ name, op, reader->line, role };
 	return OK;
 }
@@ -340,7 +335,7 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 		return bad(reader, "there are two tensors named \"%.100s\"", tensor.name);
 	uint32_t id = draft_tensor(reader->draft, &tensor);
 	if (id == NONE)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	return alias ? refer(reader, id, ALIAS, alias) : OK;
 }
 
@@ -405,7 +400,7 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 		op.collective = &said;
 	}
 	if (status == OK && record_arguments(&reader->names, record, &op.arguments) != OK)
-		status = out_of_memory(reader);
+		status = fail_memory(reader->error);
 	for (uint32_t i = 0; status == OK && op.arguments && i < op.arguments->values; i += 1 + op.arguments->value[i].within)
 		keys_add(&known, op.arguments->value[i].key);
 	if (status == OK)
@@ -423,7 +418,7 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 		return bad(reader, "there are two ops named \"%.100s\"", op.name);
 	uint32_t id = draft_op(reader->draft, &op);
 	if (id == NONE)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	status = read_names(reader, record, "in", id, READ);
 	if (status == OK)
 		status = read_names(reader, record, "out", id, WRITE);
@@ -452,7 +447,7 @@ static enum status read_header(struct reader *reader, const json_t *record, cons
 	if (status == OK)
 		status = unknown_members(reader, line, length, &known, &extra);
 	if (status == OK && draft_describe(reader->draft, name, source, extra, &about) != OK)
-		status = out_of_memory(reader);
+		status = fail_memory(reader->error);
 	return status;
 }
 
@@ -563,7 +558,7 @@ static enum status resolve(struct reader *reader)
 		case INPLACE_IN: status = draft_inplace(draft, reference->op, out, id); break;
 		}
 		if (status != OK)
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 	}
 	return OK;
 }
@@ -575,7 +570,7 @@ struct graph *native_read(struct source *source, struct error *error)
 	*reader.error = (struct error){ 0 };
 	struct graph *graph = NULL;
 	reader.draft = draft_new();
-	enum status status = reader.draft ? read_records(&reader) : out_of_memory(&reader);
+	enum status status = reader.draft ? read_records(&reader) : fail_memory(reader.error);
 	if (status == OK)
 		status = resolve(&reader);
 	if (status == OK)

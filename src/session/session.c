@@ -430,7 +430,7 @@ static enum status do_pin(struct session *session, const char *line, struct erro
 	struct scenario probe;
 	enum status status = scenario_copy(&probe, present(session));
 	if (status != OK)
-		return fail(error, status, "out of memory");
+		return fail_status(error, status);
 	status = scenario_pin(&probe, line, error);
 	if (status == OK && session->graph)
 		status = check_pins(session->graph, &probe, error);

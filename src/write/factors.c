@@ -47,7 +47,7 @@ enum status factors_of_graph(const struct graph *graph, const char *rules_file, 
 		return error->status;
 	enum status status = factors_find(graph, rules, factors);
 	rules_free(rules);
-	return status == OK ? OK : fail(error, status, "out of memory");
+	return fail_status(error, status);
 }
 
 void factors_write_json(const struct factors *factors, const struct graph *graph, struct json *json)

@@ -505,7 +505,7 @@ enum status shard_read_json(const json_t *shard, const struct scenario *scenario
 		return status;
 	status = sharding_new(units, &mesh, sharding);
 	if (status != OK)
-		return fail(error, status, "out of memory");
+		return fail_status(error, status);
 	status = read_axes(&reading, "late_axes", &sharding->late_axes);
 	if (status == OK)
 		status = read_axes(&reading, "each_axes", &sharding->each_axes);

@@ -91,7 +91,7 @@ static bool look(struct challenge *challenge, struct model *model)
 	challenge->selected = 0;
 	if (solve_rest(challenge, model) != OK) {
 		challenge_end(challenge);
-		view_say(model, "out of memory");
+		view_say(model, "%s", status_text(NO_MEMORY));
 		return false;
 	}
 	challenge->candidates = challenge->done < challenge->problem.ops ? schedule_ready(schedule, challenge->done, challenge->candidate) : 0;
@@ -121,7 +121,7 @@ static void begin(struct challenge *challenge, struct model *model)
 	challenge->candidate = mem_alloc(plan->graph->ops, sizeof *challenge->candidate);
 	if (status != OK || !challenge->candidate) {
 		challenge_end(challenge);
-		view_say(model, "out of memory");
+		view_say(model, "%s", status_text(NO_MEMORY));
 		return;
 	}
 	challenge->on = true;

@@ -47,7 +47,7 @@ void changes_draw(struct frame *frame, struct change_list *list, const struct mo
 		return;
 	}
 	if (!make_rows(list, model)) {
-		frame_text(frame, 1, 0, width, ROLE_BAD, "out of memory");
+		frame_text(frame, 1, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	bool sent = name >= NAME_LEAST;   /* else there is room for one pair of numbers */

@@ -255,7 +255,7 @@ void configs_draw(struct frame *frame, struct config_rows *list, const struct mo
 		return;
 	}
 	if (!make_rows(list, model)) {
-		frame_text(frame, 0, 0, width, ROLE_BAD, "out of memory");
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	int plot = height >= PLOT_FROM ? PLOT : 0, why = height - plot >= 9 ? WHY : 0;

@@ -193,7 +193,7 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 	int table = frame->window.width >= MORE_FROM ? TABLE : frame->window.width;
 	int name = table - PLACE - (frame->window.width >= BYTES_WIDE ? 2 : 1) * AMOUNT - (kinds ? AMOUNT : 0) - 4;
 	if (!make_rows(list, model)) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	name = name < NAME_LEAST ? NAME_LEAST : name;

@@ -236,7 +236,7 @@ static void graph_draw(void *state, struct model *model, struct frame *frame)
 	if (model->plan->graph->ops == 0)
 		return;
 	if (!prepare(view, model)) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	view->page = height - 1 - below;

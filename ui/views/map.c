@@ -325,7 +325,7 @@ static void draw_plot(struct map *map, const struct model *model, struct frame *
 	if (height < 1 || width < 1 || model->plan->graph->ops == 0)
 		return;
 	if (!build_grid(map, model, height, width, !(frame->mono || frame->ascii))) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	draw_tiles(frame, map, model, left, height);

@@ -109,7 +109,7 @@ static void order_draw(void *state, struct model *model, struct frame *frame)
 		return;
 	}
 	if (!prepare(view, model)) {
-		frame_text(frame, 0, 0, width, ROLE_BAD, "out of memory");
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	int pane = height >= PANE_FROM ? (height - 1) * 2 / 5 : 0;

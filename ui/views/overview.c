@@ -214,7 +214,7 @@ static void overview_draw(void *state, struct model *model, struct frame *frame)
 		return;
 	}
 	if (!find_alive(overview, model)) {
-		frame_text(frame, 0, 0, width, ROLE_BAD, "out of memory");
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	int plot = height < 12 ? height / 2 : height * 5 / 10, lesson = draw_lesson(frame, model->plan->input->about.teaches, width, height);

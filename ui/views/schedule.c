@@ -239,7 +239,7 @@ enum status schedule_swap(struct order_schedule *schedule, uint32_t position, co
 	else if (status == BAD_INPUT && position + 1 < schedule->problem->ops)
 		tell_dependency(plan->graph, schedule->order[position], schedule->order[position + 1], text, size);
 	else
-		snprintf(text, size, "out of memory");
+		snprintf(text, size, "%s", status_text(NO_MEMORY));
 	mem_free(before);
 	return status;
 }

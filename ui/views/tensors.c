@@ -246,7 +246,7 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 	tensors->page = height - 2;
 	tensors->width = frame->window.width;
 	if (!make_rows(tensors, model)) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, "out of memory");
+		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	select_storage(tensors, model);

@@ -26,11 +26,6 @@ struct assignment {
 	size_t allocations, values, logicals, allocation_room, value_room, logical_room;
 };
 
-static enum status out_of_memory(struct assignment *assignment)
-{
-	return fail_memory(assignment->error);
-}
-
 /* ---- instructions -------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
@@ -51,7 +46,7 @@ static enum status list_instructions(struct assignment *assignment, int (*compar
 	for (uint32_t c = 0; c < module->computations; c++)
 		count += module->computation[c].instructions;
 	if (!(assignment->instruction = mem_alloc(count, sizeof *assignment->instruction)))
-		return out_of_memory(assignment);
+		return fail_memory(assignment->error);
 	for (uint32_t c = 0; c < module->computations; c++)
 		for (uint32_t i = 0; i < module->computation[c].instructions; i++)
 			assignment->instruction[assignment->instructions++] = &module->computation[c].instruction[i];
@@ -85,7 +80,7 @@ static uint32_t leaf_at(const struct hlo_shape *shape, const int64_t *path, size
 static enum status add_allocation(struct assignment *assignment, enum purpose purpose, uint64_t bytes)
 {
 	if (!mem_reserve(&assignment->allocation, &assignment->allocation_room, assignment->allocations + 1, sizeof *assignment->allocation))
-		return out_of_memory(assignment);
+		return fail_memory(assignment->error);
 	assignment->allocation[assignment->allocations++] = (struct allocation){ purpose, bytes > (uint64_t)BYTES_MAX ? BYTES_MAX : (int64_t)bytes, 0 };
 	return OK;
 }
@@ -95,7 +90,7 @@ static enum status add_value(struct assignment *assignment, const struct hlo_ins
 	if (!of || leaf == NONE || offset > (uint64_t)BYTES_MAX)
 		return OK;
 	if (!mem_reserve(&assignment->value, &assignment->value_room, assignment->values + 1, sizeof *assignment->value))
-		return out_of_memory(assignment);
+		return fail_memory(assignment->error);
 	assignment->value[assignment->values++] = (struct value){ of, (uint32_t)assignment->allocations - 1, leaf, (int64_t)offset };
 	return OK;
 }
@@ -125,7 +120,7 @@ static enum status finish(struct assignment *assignment)
 			module->assigned = true;
 		}
 	if (!(module->place = arena_alloc(&module->arena, assignment->values, sizeof *module->place)))
-		return out_of_memory(assignment);
+		return fail_memory(assignment->error);
 	for (size_t i = 0; i < assignment->values; i++) {
 		const struct value *value = &assignment->value[i];
 		const struct allocation *allocation = &assignment->allocation[value->allocation];
@@ -178,7 +173,7 @@ static enum status read_logical(struct assignment *assignment, struct wire body)
 	logical.leaf = logical.of && length <= PATH_MOST ? leaf_at(logical.of->shape, path, length) : NONE;
 	mem_free(path);
 	if (!mem_reserve(&assignment->logical, &assignment->logical_room, assignment->logicals + 1, sizeof logical))
-		return out_of_memory(assignment);
+		return fail_memory(assignment->error);
 	assignment->logical[assignment->logicals++] = logical;
 	return OK;
 }
@@ -306,7 +301,7 @@ static enum status value_line(struct assignment *assignment, struct span line)
 		name.end++;
 	char *text = mem_alloc(scan_length(name) + 1, 1);
 	if (!text)
-		return out_of_memory(assignment);
+		return fail_memory(assignment->error);
 	memcpy(text, name.at, scan_length(name));
 	struct hlo_instruction like = { .name = text };
 	const struct hlo_instruction *of = path_of((struct span){ name.end, line.end }, path, &length) ? find(assignment, &like, by_name) : NULL;

@@ -54,11 +54,6 @@ static const struct hlo_shape **leaves(struct flat *flat, const struct hlo_shape
 	return at;
 }
 
-static enum status out_of_memory(struct flat *flat)
-{
-	return fail_memory(flat->error);
-}
-
 /* New tensors for all arrays of an instruction. */
 static enum status new_value(struct flat *flat, const struct hlo_instruction *instruction, const struct flat_tensor *like, struct value *value)
 {
@@ -66,7 +61,7 @@ static enum status new_value(struct flat *flat, const struct hlo_instruction *in
 	const struct hlo_shape **shape = arena_alloc(flat->arena, count, sizeof *shape);
 	*value = (struct value){ arena_alloc(flat->arena, count, sizeof *value->leaf), count };
 	if (!shape || !value->leaf)
-		return out_of_memory(flat);
+		return fail_memory(flat->error);
 	leaves(flat, instruction->shape, shape);
 	for (uint32_t i = 0; i < count; i++) {
 		struct flat_tensor tensor = *like;
@@ -76,7 +71,7 @@ static enum status new_value(struct flat *flat, const struct hlo_instruction *in
 		tensor.leaves = count;
 		tensor.last = NONE;
 		if ((value->leaf[i] = add_tensor(flat, &tensor)) == NONE)
-			return out_of_memory(flat);
+			return fail_memory(flat->error);
 	}
 	return OK;
 }
@@ -109,7 +104,7 @@ static enum status concatenate(struct flat *flat, const struct scope *scope, con
 		return bad(flat, instruction, "has too many arrays");
 	*value = (struct value){ arena_alloc(flat->arena, (size_t)count, sizeof *value->leaf), 0 };
 	if (!value->leaf)
-		return out_of_memory(flat);
+		return fail_memory(flat->error);
 	for (uint32_t i = 0; i < instruction->operands; i++) {
 		const struct value *operand = &scope->value[instruction->operand[i]];
 		for (uint32_t k = 0; k < operand->count; k++)
@@ -140,7 +135,7 @@ static enum status call_scope(struct flat *flat, const struct scope *scope, cons
 	size_t length = strlen(scope->prefix) + strlen(instruction->name) + 2;
 	char *prefix = arena_alloc(flat->arena, length, 1);
 	if (!argument || !prefix)
-		return out_of_memory(flat);
+		return fail_memory(flat->error);
 	snprintf(prefix, length, "%s%s/", scope->prefix, instruction->name);
 	for (uint32_t i = 0; i < instruction->operands; i++)
 		argument[i] = scope->value[instruction->operand[i]];
@@ -232,7 +227,7 @@ static enum status add_op(struct flat *flat, const struct scope *scope, const st
 		return status;
 	for (uint32_t i = 0; i < in.count; i++, op.reads++)
 		if (!add_argument(flat, in.leaf[i]))
-			return out_of_memory(flat);
+			return fail_memory(flat->error);
 	op.write = flat->arguments;
 	/* What a start gives back besides the result are its operands; what a loop leaves alone is no result. */
 	bool start = ends(instruction->opcode, "-start") && instruction->shape->parts > 1 && !opcode(instruction, "all-reduce-start");
@@ -249,12 +244,12 @@ static enum status add_op(struct flat *flat, const struct scope *scope, const st
 			flat->tensor[value->leaf[i]].unused = true;
 			value->leaf[i] = in.leaf[same];
 		} else if (!add_argument(flat, value->leaf[i]))
-			return out_of_memory(flat);
+			return fail_memory(flat->error);
 		else
 			op.writes++;
 	}
 	if (!mem_reserve(&flat->op, &flat->op_room, flat->ops + 1, sizeof op))
-		return out_of_memory(flat);
+		return fail_memory(flat->error);
 	flat->op[flat->ops++] = op;
 	return OK;
 }
@@ -290,7 +285,7 @@ static enum status flatten(struct flat *flat, struct scope *scope, struct value 
 	const struct hlo_computation *computation = scope->computation;
 	scope->value = arena_alloc(flat->arena, computation->instructions, sizeof *scope->value);
 	if (!scope->value)
-		return out_of_memory(flat);
+		return fail_memory(flat->error);
 	for (uint32_t i = 0; i < computation->instructions; i++) {
 		if (++flat->steps > STEPS_MOST)
 			return fail(flat->error, BAD_INPUT, "more than %u instructions once calls are inlined", STEPS_MOST);
@@ -392,7 +387,7 @@ static enum status simulate(struct flat *flat, bool branch, int64_t *peak)
 	int64_t *dying = arena_alloc(flat->arena, (size_t)flat->ops + 1, sizeof *dying), live = 0, results = 0;
 	bool *outside = arena_alloc(flat->arena, flat->tensors, sizeof *outside);
 	if (!last || !root || !dying || !outside)
-		return out_of_memory(flat);
+		return fail_memory(flat->error);
 	for (uint32_t t = 0; t < flat->tensors; t++) {
 		const struct flat_tensor *tensor = &flat->tensor[t];
 		root[t] = tensor->storage == t ? t : root[tensor->storage];   /* written earlier */

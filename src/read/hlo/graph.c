@@ -20,11 +20,6 @@ struct making {
 	bool named, told;          /* ops say what they come from, and so of which phase they are */
 };
 
-static enum status out_of_memory(struct making *making)
-{
-	return fail_memory(making->error);
-}
-
 /* ---- names ------------------------------------------------------------------------- */
 
 static const char *unique(struct making *making, const char *text, size_t length, uint32_t (*find)(const struct draft *, const char *))
@@ -127,9 +122,9 @@ static enum status add_tensor(struct making *making, uint32_t id)
 	tensor.has_address = tensor.address >= 0;
 	making->missing += flat->shape->unsized;
 	if (!(tensor.name = tensor_name(making, flat)))
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	making->tensor[id] = draft_tensor(making->draft, &tensor);
-	return making->tensor[id] == NONE ? out_of_memory(making) : OK;
+	return making->tensor[id] == NONE ? fail_memory(making->error) : OK;
 }
 
 /* ---- in place ---------------------------------------------------------------------------- */
@@ -293,7 +288,7 @@ static enum status add_arguments(struct making *making, uint32_t id, const struc
 		if (status == OK)
 			status = draft_inplace(making->draft, id, making->tensor[out], making->tensor[in]);
 	}
-	return status == OK ? OK : out_of_memory(making);
+	return status == OK ? OK : fail_memory(making->error);
 }
 
 static enum status add_op(struct making *making, const struct flat_op *flat)
@@ -317,11 +312,11 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 	making->unknown_trips += strcmp(of->opcode, "while") == 0 && of->trips == 0;
 	int length = snprintf(name, sizeof name, "%.400s%.600s", flat->prefix, of->name);
 	if (!(op.name = unique(making, name, (size_t)length, draft_find_op)))
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	for (uint32_t k = 0; k < flat->writes; k++)
 		making->gradient[making->flat.argument[flat->write + k]] = gradient || phase == PHASE_BACKWARD;
 	uint32_t id = draft_op(making->draft, &op);
-	return id == NONE ? out_of_memory(making) : add_arguments(making, id, flat);
+	return id == NONE ? fail_memory(making->error) : add_arguments(making, id, flat);
 }
 
 /* ---- what is said of it ------------------------------------------------------------------------ */
@@ -368,7 +363,7 @@ static enum status describe(struct making *making, const char *format, bool open
 		about.intake.peak = total;
 		about.intake.peak_by = by;
 	}
-	return draft_describe(making->draft, module->name, NULL, NULL, &about) == OK ? OK : out_of_memory(making);
+	return draft_describe(making->draft, module->name, NULL, NULL, &about) == OK ? OK : fail_memory(making->error);
 }
 
 static enum status make(struct making *making, const char *format)
@@ -382,11 +377,11 @@ static enum status make(struct making *making, const char *format)
 	making->gradient = arena_alloc(&making->arena, flat->tensors, sizeof *making->gradient);
 	making->address = arena_alloc(&making->arena, flat->tensors, sizeof *making->address);
 	if (!making->tensor || !making->alias_of || !making->gradient || !making->address)
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	look_at_names(making);
 	find_aliases(making);
 	if (hlo_places(flat, making->alias_of, making->address) != OK)
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	/* Ops say what depends on a gradient, which their results' kinds need: tensors that ops write come with them. */
 	for (uint32_t t = 0; t < flat->tensors && status == OK; t++)
 		if (flat->tensor[t].writer == NONE)
@@ -412,7 +407,7 @@ struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, cons
 	making.draft = draft_new();
 	making.flat.body = arena_alloc(&making.arena, module->computations, sizeof *making.flat.body);
 	making.memo = arena_alloc(&making.arena, module->computations, sizeof *making.memo);
-	enum status status = making.draft && making.flat.body && making.memo ? OK : out_of_memory(&making);
+	enum status status = making.draft && making.flat.body && making.memo ? OK : fail_memory(making.error);
 	for (uint32_t c = 0; status == OK && c < module->computations; c++) {
 		making.flat.body[c] = -1;
 		making.memo[c] = -2;

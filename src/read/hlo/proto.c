@@ -27,11 +27,6 @@ static enum status bad(struct reader *reader, const char *what)
 	return fail(reader->error, BAD_INPUT, "not an HLO proto: %s", what);
 }
 
-static enum status out_of_memory(struct reader *reader)
-{
-	return fail_memory(reader->error);
-}
-
 static const char *text_of(struct reader *reader, struct wire body)
 {
 	size_t size = wire_size(body);
@@ -72,7 +67,7 @@ static enum status read_shape(struct reader *reader, struct wire body, int depth
 	while (wire_next(&again, &field))
 		parts += field.number == 4 && field.type == 2;
 	if (!(shape->part = arena_alloc(reader->arena, parts, sizeof *shape->part)))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	while (status == OK && wire_next(&body, &field)) {
 		if (field.number == 2)
 			type = field.value;
@@ -106,7 +101,7 @@ static enum status read_tables(struct reader *reader, struct wire body)
 			continue;
 		struct table *table = &reader->table[field.number - 1];
 		if (!mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row))
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 		table->row[table->rows++] = field.body;
 	}
 	return OK;
@@ -175,7 +170,7 @@ static enum status read_metadata(struct reader *reader, struct wire body, struct
 	uint64_t line = 0, frame = 0;
 	while (wire_next(&body, &field)) {
 		if (field.number == 2 && field.type == 2 && wire_size(field.body) && !(instruction->op_name = text_of(reader, field.body)))
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 		if (field.number == 3 && field.type == 2)
 			file = field.body;
 		if (field.number == 4)
@@ -297,20 +292,20 @@ static enum status read_instruction(struct reader *reader, struct wire body, str
 	enum status status = OK;
 	instruction->name = instruction->opcode = "";
 	if (!(instruction->shape = arena_alloc(reader->arena, 1, sizeof *instruction->shape)))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	while (status == OK && wire_next(&body, &field)) {
 		bool bytes = field.type == 2;
 		switch (field.number) {
-		case 1: if (bytes && !(instruction->name = text_of(reader, field.body))) status = out_of_memory(reader); break;
-		case 2: if (bytes && !(instruction->opcode = text_of(reader, field.body))) status = out_of_memory(reader); break;
+		case 1: if (bytes && !(instruction->name = text_of(reader, field.body))) status = fail_memory(reader->error); break;
+		case 2: if (bytes && !(instruction->opcode = text_of(reader, field.body))) status = fail_memory(reader->error); break;
 		case 3: if (bytes && !instruction->shape->parts && !instruction->shape->rank) status = read_shape(reader, field.body, 0, instruction->shape); break;
 		case 7: if (bytes) status = read_metadata(reader, field.body, instruction); break;
 		case 9: case 13: if (field.value < NONE) instruction->index = (uint32_t)field.value; break;
 		case 16: if (bytes) instruction->labels = labels(reader, field.body); break;
 		case 30: if (bytes) instruction->lhs_contracting = contracted(reader, field.body); break;
 		case 35: raw->id = instruction->id = (int64_t)field.value; break;
-		case 36: if (!wire_integers(&field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1)) status = out_of_memory(reader); break;
-		case 38: if (!wire_integers(&field, &raw->call, &raw->calls, &raw->call_room, NONE - 1)) status = out_of_memory(reader); break;
+		case 36: if (!wire_integers(&field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1)) status = fail_memory(reader->error); break;
+		case 38: if (!wire_integers(&field, &raw->call, &raw->calls, &raw->call_room, NONE - 1)) status = fail_memory(reader->error); break;
 		case 28: if (bytes) reader->module->sharded |= opens_shards(field.body); break;
 		case 40: if (bytes) reader->module->sharded |= is_cut(field.body, 0); break;
 		case 43: if (bytes) instruction->trips = trip_count(field.body); break;
@@ -387,7 +382,7 @@ static enum status finish(struct reader *reader, struct body *body, int64_t id, 
 	body->order = mem_alloc(body->raws, sizeof *body->order);
 	body->stack = mem_alloc(body->raws + 1, sizeof *body->stack);
 	if (!computation->instruction || !body->number || !body->order || !body->stack)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	for (uint32_t i = 0; i < body->raws; i++) {
 		body->number[i] = (struct numbered){ body->raw[i].id, i };
 		body->raw[i].placed = NONE;
@@ -412,7 +407,7 @@ static enum status finish(struct reader *reader, struct body *body, int64_t id, 
 		instruction->operand = arena_alloc(reader->arena, raw->operands, sizeof *instruction->operand);
 		instruction->call = arena_alloc(reader->arena, raw->calls, sizeof *instruction->call);
 		if (!instruction->operand || !instruction->call)
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 		for (size_t k = 0; k < raw->operands; k++)
 			instruction->operand[k] = body->raw[find_id(body->number, body->raws, raw->operand[k])].placed;
 		for (size_t k = 0; k < raw->calls && status == OK; k++)
@@ -448,14 +443,14 @@ static enum status read_computation(struct reader *reader, struct wire body, str
 	computation->name = "";
 	while (status == OK && wire_next(&body, &field)) {
 		if (field.number == 1 && field.type == 2 && !(computation->name = text_of(reader, field.body)))
-			status = out_of_memory(reader);
+			status = fail_memory(reader->error);
 		else if (field.number == 5)
 			id = (int64_t)field.value;
 		else if (field.number == 6)
 			root = (int64_t)field.value;
 		else if (field.number == 2 && field.type == 2) {
 			if (!mem_reserve(&inner.raw, &inner.room, inner.raws + 1, sizeof *inner.raw)) {
-				status = out_of_memory(reader);
+				status = fail_memory(reader->error);
 				break;
 			}
 			inner.raw[inner.raws] = (struct raw){ 0 };
@@ -480,7 +475,7 @@ static enum status read_schedule(struct reader *reader, struct wire body)
 		if (entry.number != 1 || entry.type != 2)
 			continue;
 		if (!mem_reserve(&reader->order, &reader->order_room, reader->orders + 1, sizeof *reader->order))
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 		struct order *order = &reader->order[reader->orders++];
 		*order = (struct order){ 0 };
 		while (wire_next(&entry.body, &field)) {
@@ -488,7 +483,7 @@ static enum status read_schedule(struct reader *reader, struct wire body)
 				order->computation = (int64_t)field.value;
 			while (field.number == 2 && field.type == 2 && wire_next(&field.body, &id))
 				if (id.number == 1 && !wire_integers(&id, &order->instruction, &order->count, &order->room, NONE - 1))
-					return out_of_memory(reader);
+					return fail_memory(reader->error);
 		}
 		reader->module->scheduled = true;
 	}
@@ -522,7 +517,7 @@ static enum status read_aliases(struct reader *reader, struct wire body)
 			continue;
 		alias.parameter = (uint32_t)parameter;
 		if (!mem_reserve(&reader->module->alias, &reader->alias_room, reader->module->aliases + 1, sizeof alias))
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 		reader->module->alias[reader->module->aliases++] = alias;
 	}
 	return OK;
@@ -536,7 +531,7 @@ static enum status number_computations(struct reader *reader, struct wire body, 
 	reader->computation = mem_alloc(count, sizeof *reader->computation);
 	reader->module->computation = mem_alloc(count, sizeof *reader->module->computation);
 	if (!reader->computation || !reader->module->computation)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	while (wire_next(&body, &field)) {
 		if (field.number != 3 || field.type != 2)
 			continue;
@@ -562,7 +557,7 @@ static enum status read_module(struct reader *reader, struct wire body)
 		bool bytes = field.type == 2;
 		count += bytes && field.number == 3;
 		if (bytes && field.number == 1 && !(reader->module->name = text_of(reader, field.body)))
-			status = out_of_memory(reader);
+			status = fail_memory(reader->error);
 		else if (field.number == 6)
 			reader->entry = (int64_t)field.value;
 		else if (bytes && field.number == 7)

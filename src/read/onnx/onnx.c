@@ -33,11 +33,6 @@ static enum status bad(struct reader *reader, const char *what)
 	return fail(reader->error, BAD_INPUT, "not an ONNX model: %s", what);
 }
 
-static enum status out_of_memory(struct reader *reader)
-{
-	return fail_memory(reader->error);
-}
-
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;
@@ -133,10 +128,10 @@ static enum status read_value(struct reader *reader, struct wire body, struct on
 	const char *name = NULL;
 	while (wire_next(&again, &field))
 		if (field.number == 1 && field.type == 2 && !(name = text_of(reader, field.body)))
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 	*found = shape_of(reader, name ? name : "");
 	if (!*found)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	enum status status = OK;
 	while (status == OK && wire_next(&body, &field))
 		while (field.number == 2 && field.type == 2 && status == OK && wire_next(&field.body, &type))
@@ -204,7 +199,7 @@ static enum status read_weight(struct reader *reader, struct wire body)
 	struct wire named = { 0 };
 	enum status status = onnx_tensor(body, &read, &named, &reader->arena);
 	if (status != OK)
-		return status == NO_MEMORY ? out_of_memory(reader) : bad(reader, "a weight has too many dims");
+		return status == NO_MEMORY ? fail_memory(reader->error) : bad(reader, "a weight has too many dims");
 	const char *name = named.at ? text_of(reader, named) : "";
 	const char *wrong = place_wrong(body);
 	if (name && wrong) {
@@ -214,7 +209,7 @@ static enum status read_weight(struct reader *reader, struct wire body)
 	}
 	struct onnx_shape *shape = name ? shape_of(reader, name) : NULL;
 	if (!shape)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	read.input = shape->input;
 	read.output = shape->output;
 	read.weight = true;
@@ -332,7 +327,7 @@ static enum status add_tensor(struct reader *reader, uint32_t id, const char *na
 	reader->missing += !sized;
 	reader->inferred += sized && shape->inferred;
 	shape->tensor = draft_tensor(reader->draft, &tensor);
-	return shape->tensor == NONE ? out_of_memory(reader) : OK;
+	return shape->tensor == NONE ? fail_memory(reader->error) : OK;
 }
 
 /* What nothing in the graph makes: floating-point weights are parameters, others constants. */
@@ -354,14 +349,14 @@ static enum status read_names(struct reader *reader, struct wire node, uint32_t 
 	*list = arena_alloc(&reader->arena, most, sizeof **list);
 	*name = arena_alloc(&reader->arena, most, sizeof **name);
 	if (!*list || !*name)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	while (wire_next(&node, &field)) {
 		if (field.number != number || field.type != 2)
 			continue;
 		const char *text = text_of(reader, field.body);
 		struct onnx_shape *shape = text && *text ? shape_of(reader, text) : NULL;
 		if (!text || (*text && !shape))
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 		(*name)[*count] = text;
 		(*list)[(*count)++] = shape ? (uint32_t)(shape - reader->shape) : NONE;
 	}
@@ -399,7 +394,7 @@ static enum status read_words(struct reader *reader, struct wire node, const cha
 	bool other = words[2].at && wire_size(words[2]) > 0 && !(wire_size(words[2]) == strlen("ai.onnx") && memcmp(words[2].at, "ai.onnx", strlen("ai.onnx")) == 0);
 	*own = *type && (!other || of_runtime(*type)) ? strrchr(*type, '.') + 1 : NULL;
 	*name = words[0].at ? text_of(reader, words[0]) : "";
-	return *type && *name ? OK : out_of_memory(reader);
+	return *type && *name ? OK : fail_memory(reader->error);
 }
 
 /* ---- graphs inside of ops: what they read of outside ---------------------------------------------- */
@@ -410,11 +405,11 @@ static enum status read_captured(struct reader *reader, uint32_t op, struct wire
 	const char *name = text_of(reader, named);
 	uint32_t id = name && *name ? names_find(&reader->names, name) : NONE;
 	if (!name)
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	if (id == NONE || (reader->shape[id].tensor == NONE && !reader->shape[id].weight && !reader->shape[id].input))
 		return OK;
 	enum status status = reader->shape[id].tensor == NONE ? add_leaf(reader, id, name) : OK;
-	return status != OK || draft_read(reader->draft, op, reader->shape[id].tensor) == OK ? status : out_of_memory(reader);
+	return status != OK || draft_read(reader->draft, op, reader->shape[id].tensor) == OK ? status : fail_memory(reader->error);
 }
 
 static enum status read_inner_graphs(struct reader *reader, uint32_t op, struct wire node, unsigned depth);
@@ -473,14 +468,14 @@ static enum status add_node(struct reader *reader, struct wire node)
 	draft_unique(reader->draft, unique, strlen(unique), draft_find_op);
 	struct op op = { .name = unique, .type = type, .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true };
 	uint32_t id = draft_op(reader->draft, &op), source = NONE;
-	status = id == NONE ? out_of_memory(reader) : OK;
+	status = id == NONE ? fail_memory(reader->error) : OK;
 	for (uint32_t i = 0; i < ins && status == OK; i++) {
 		if (in[i] == NONE)
 			continue;
 		if (reader->shape[in[i]].tensor == NONE)
 			status = add_leaf(reader, in[i], in_name[i]);
 		if (status == OK && draft_read(reader->draft, id, reader->shape[in[i]].tensor) != OK)
-			status = out_of_memory(reader);
+			status = fail_memory(reader->error);
 		if (i == 0)
 			source = reader->shape[in[0]].tensor;
 	}
@@ -488,7 +483,7 @@ static enum status add_node(struct reader *reader, struct wire node)
 		status = read_inner_graphs(reader, id, node, 1);
 	struct onnx_node known = { .op = own, .body = node, .in = in, .ins = ins, .out = out, .outs = outs };
 	if (status == OK && own && onnx_infer(&known, reader->shape, &reader->arena) != OK)
-		status = out_of_memory(reader);
+		status = fail_memory(reader->error);
 	for (uint32_t i = 0; i < outs && status == OK; i++) {
 		if (out[i] == NONE)
 			continue;
@@ -498,7 +493,7 @@ static enum status add_node(struct reader *reader, struct wire node)
 			infer(reader, type, in, ins, out[i]);
 		status = add_tensor(reader, out[i], out_name[i], reader->shape[out[i]].output ? KIND_OUTPUT : KIND_ACTIVATION, is_view(reader, type) ? source : NONE);
 		if (status == OK && draft_write(reader->draft, id, reader->shape[out[i]].tensor) != OK)
-			status = out_of_memory(reader);
+			status = fail_memory(reader->error);
 	}
 	return status;
 }
@@ -537,7 +532,7 @@ static enum status describe(struct reader *reader, struct wire graph)
 		snprintf(advice, sizeof advice, "python -c \"import onnx; onnx.shape_inference.infer_shapes_path('IN', 'OUT', data_prop=True)\" writes shapes into the file");
 	struct about about = { .intake = { .said = true, .format = "ONNX model", .version = version, .inferred = reader->inferred, .missing = reader->missing, .assumed = assumed,
 		.advice = reader->missing ? advice : NULL } };
-	return draft_describe(reader->draft, name && *name ? name : "model", NULL, NULL, &about) == OK ? OK : out_of_memory(reader);
+	return draft_describe(reader->draft, name && *name ? name : "model", NULL, NULL, &about) == OK ? OK : fail_memory(reader->error);
 }
 
 /* Of ONNX's own operators, which have no domain. */
@@ -588,7 +583,7 @@ struct graph *onnx_read(const void *data, size_t size, const char *const *dim, u
 	struct reader reader = { .error = error, .draft = draft_new(), .rules = rules_new(), .dim = dim, .dims = dims };
 	struct graph *graph = NULL;
 	*error = (struct error){ 0 };
-	enum status status = reader.draft && reader.rules ? read_model(&reader, wire_of(data, size)) : out_of_memory(&reader);
+	enum status status = reader.draft && reader.rules ? read_model(&reader, wire_of(data, size)) : fail_memory(reader.error);
 	if (status == OK)
 		graph = graph_build(reader.draft, error);
 	else

@@ -53,11 +53,6 @@ static enum status fail_at(struct reader *reader, const char *what, struct slice
 	return status;
 }
 
-static enum status no_memory(struct reader *reader)
-{
-	return fail_memory(reader->error);
-}
-
 static struct slice trim(struct slice slice)
 {
 	while (slice.length && (slice.text[0] == ' ' || slice.text[0] == '\t')) {
@@ -174,7 +169,7 @@ static enum status allocate(struct reader *reader, uint32_t rows)
 		done &= (csv->candidates.start = arena_alloc(arena, (size_t)rows + 1, sizeof *csv->candidates.start)) != NULL;
 	if (reader->at[COLUMN_SPILL_COST] >= 0)
 		done &= (csv->spill_cost = arena_alloc(arena, rows, sizeof *csv->spill_cost)) != NULL;
-	return done ? OK : no_memory(reader);
+	return done ? OK : fail_memory(reader->error);
 }
 
 /* ---- gaps ---------------------------------------------------------------------------------------- */
@@ -189,7 +184,7 @@ static enum status add_piece(struct reader *reader, struct piece piece)
 {
 	struct buffers *buffers = &reader->csv->buffers;
 	if (!mem_reserve(&buffers->piece, &reader->piece_room, reader->pieces + 1, sizeof *buffers->piece))
-		return no_memory(reader);
+		return fail_memory(reader->error);
 	buffers->piece[reader->pieces++] = piece;
 	return OK;
 }
@@ -246,7 +241,7 @@ static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t 
 	for (size_t k = 0; k < rest.length; k++)
 		most += rest.text[k] == ' ';
 	struct piece *gap = mem_alloc(most, sizeof *gap);
-	enum status status = gap ? OK : no_memory(reader);
+	enum status status = gap ? OK : fail_memory(reader->error);
 	while (status == OK && split(&rest, ' ', &part)) {
 		part = trim(part);
 		if (part.length)
@@ -280,7 +275,7 @@ static enum status read_group(struct reader *reader, struct slice cell, uint32_t
 		return OK;
 	uint32_t group = number_of(reader, &reader->groups, cell, reader->group_count);
 	if (group == NONE || !mem_reserve(&reader->latest, &reader->group_room, reader->group_count + 1, sizeof *reader->latest))
-		return no_memory(reader);
+		return fail_memory(reader->error);
 	*behind = group == reader->group_count ? i : reader->latest[group];
 	reader->group_count += group == reader->group_count;
 	reader->latest[group] = i;
@@ -290,7 +285,7 @@ static enum status read_group(struct reader *reader, struct slice cell, uint32_t
 static enum status add_donor(struct reader *reader, uint32_t donor)
 {
 	if (!mem_reserve(&reader->donor, &reader->donor_room, reader->donors + 1, sizeof *reader->donor))
-		return no_memory(reader);
+		return fail_memory(reader->error);
 	reader->donor[reader->donors++] = donor;
 	return OK;
 }
@@ -305,7 +300,7 @@ static enum status read_inplace(struct reader *reader, uint32_t i)
 		part = trim(part);
 		char *text = arena_text(&reader->csv->arena, part.text, part.length);
 		if (!text)
-			return no_memory(reader);
+			return fail_memory(reader->error);
 		uint32_t donor = names_find(&reader->ids, text);
 		if (donor == NONE || donor == i)
 			return fail_at(reader, donor == i ? "a buffer can't take its own place" : "inplace names no other buffer", part);
@@ -323,18 +318,18 @@ static enum status read_all_inplace(struct reader *reader)
 		uint32_t number = number_of(reader, &reader->ids, csv->id[i], i);
 		reader->line = csv->line[i];
 		if (number != i)
-			return number == NONE ? no_memory(reader) : fail_at(reader, "two buffers have the same id, so inplace can't tell them apart",
+			return number == NONE ? fail_memory(reader->error) : fail_at(reader, "two buffers have the same id, so inplace can't tell them apart",
 									     csv->id[i]);
 	}
 	donors->start = arena_alloc(&csv->arena, (size_t)csv->buffers.n + 1, sizeof *donors->start);
-	enum status status = donors->start ? OK : no_memory(reader);
+	enum status status = donors->start ? OK : fail_memory(reader->error);
 	for (uint32_t i = 0; i < csv->buffers.n && status == OK; i++)
 		status = read_inplace(reader, i);
 	if (status != OK)
 		return status;
 	donors->item = arena_alloc(&csv->arena, reader->donors, sizeof *donors->item);
 	if (!donors->item)
-		return no_memory(reader);
+		return fail_memory(reader->error);
 	if (reader->donors)
 		memcpy(donors->item, reader->donor, reader->donors * sizeof *donors->item);
 	return OK;
@@ -348,7 +343,7 @@ static uint32_t find_pool(struct reader *reader, struct slice name, enum status 
 	struct buffers_csv *csv = reader->csv;
 	uint32_t number = name.length ? number_of(reader, &reader->pools, name, csv->pools) : NONE;
 	if (name.length && number == NONE)
-		*status = no_memory(reader);
+		*status = fail_memory(reader->error);
 	else if (name.length == 0)
 		*status = fail_at(reader, "an empty name in a list of pools", NOWHERE);
 	else if (number < csv->pools)
@@ -358,7 +353,7 @@ static uint32_t find_pool(struct reader *reader, struct slice name, enum status 
 	else if (csv->pools == POOLS_MOST)
 		*status = fail_at(reader, "too many pools", name);
 	else if (!mem_reserve(&csv->pool, &reader->pool_room, csv->pools + 1, sizeof *csv->pool))
-		*status = no_memory(reader);
+		*status = fail_memory(reader->error);
 	if (*status != OK)
 		return NONE;
 	csv->pool[csv->pools++] = name;
@@ -376,7 +371,7 @@ static enum status read_pools(struct reader *reader, struct slice cell, uint32_t
 			if (candidates->item[k] == pool)
 				return fail_at(reader, "a pool stands twice in a list", part);
 		if (status == OK && !mem_reserve(&candidates->item, &reader->candidate_room, reader->candidates + 1, sizeof *candidates->item))
-			status = no_memory(reader);
+			status = fail_memory(reader->error);
 		if (status != OK)
 			return status;
 		candidates->item[reader->candidates++] = pool;

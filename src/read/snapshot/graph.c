@@ -106,11 +106,6 @@ static void guess_backward(struct draft *draft, uint32_t ops)
 	}
 }
 
-static enum status out_of_memory(struct making *making)
-{
-	return fail_memory(making->error);
-}
-
 /* The largest buffer of a group. */
 static uint32_t largest_of(const struct making *making, uint32_t group)
 {
@@ -145,7 +140,7 @@ static enum status add_start(struct making *making)
 {
 	struct op op = { .name = "before", .type = "alloc", .module = "", .flops = -1 };
 	making->event[making->ops++] = -1;
-	return draft_op(making->draft, &op) == NONE ? out_of_memory(making) : OK;
+	return draft_op(making->draft, &op) == NONE ? fail_memory(making->error) : OK;
 }
 
 /* The last op before an event. */
@@ -178,7 +173,7 @@ static enum status add_tensor(struct making *making, const uint32_t *buffer, uin
 		.has_address = address >= 0 && making->groups->groups == making->groups->allocs, .kind = last == NONE ? op == NONE ? KIND_BUFFER : KIND_OUTPUT : KIND_TEMPORARY };
 	uint32_t id = draft_tensor(making->draft, &tensor);
 	if (id == NONE || (op != NONE && draft_write(making->draft, op, id) != OK) || (last != NONE && last != op && draft_read(making->draft, last, id) != OK))
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	return OK;
 }
 
@@ -194,7 +189,7 @@ static enum status add_together(struct making *making, uint64_t *item, uint32_t 
 	const struct buffers *buffers = &making->csv->buffers;
 	int64_t peak = making->facts->peak_event;
 	uint32_t *together = mem_alloc(count, sizeof *together), held = 0;
-	enum status status = together ? OK : out_of_memory(making);
+	enum status status = together ? OK : fail_memory(making->error);
 	qsort(item, count, sizeof *item, by_number);
 	for (uint32_t i = 0; i < count && status == OK; i++) {
 		uint32_t buffer = (uint32_t)item[i], last = (uint32_t)(item[i] >> 32);
@@ -218,7 +213,7 @@ static enum status add_group(struct making *making, const uint32_t *buffer, uint
 	uint64_t *item = mem_alloc(count, sizeof *item);
 	uint32_t kept = 0;
 	if (!item)
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	for (uint32_t i = 0; i < count; i++)
 		if (op == NONE || !snapshot_within(&making->csv->buffers, making->facts, buffer[i], end))
 			item[kept++] = (uint64_t)last_of(making, buffer[i]) << 32 | buffer[i];
@@ -233,7 +228,7 @@ static enum status add_before(struct making *making)
 	for (uint32_t i = 0; buffer && i < making->csv->buffers.n; i++)
 		if (making->facts->origin[i].before)
 			buffer[count++] = i;
-	enum status status = buffer ? add_group(making, buffer, count, NONE) : out_of_memory(making);
+	enum status status = buffer ? add_group(making, buffer, count, NONE) : fail_memory(making->error);
 	mem_free(buffer);
 	return status;
 }
@@ -255,7 +250,7 @@ static enum status make(struct making *making)
 	uint32_t buffers = making->csv->buffers.n;
 	enum status status = add_start(making);
 	for (uint32_t i = 0; i < groups->groups && status == OK; i++)
-		status = add_op(making, i) == NONE ? out_of_memory(making) : OK;
+		status = add_op(making, i) == NONE ? fail_memory(making->error) : OK;
 	if (status == OK)
 		guess_backward(making->draft, making->ops);
 	if (status == OK && groups->groups < groups->allocs)
@@ -294,7 +289,7 @@ static enum status describe(struct making *making, uint32_t wanted)
 	list_devices(making->snapshot, graphs, sizeof graphs);
 	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = trace + 1, .graph_asked = wanted > 0, .version = version, .assumed = assumed, .peak = facts->rounded_peak,
 		.peak_by = peak_by, .advice = "tidemark layout FILE plans the same buffers alone and names the places in the source that hold the peak" } };
-	return draft_describe(making->draft, "snapshot", NULL, NULL, &about) == OK ? OK : out_of_memory(making);
+	return draft_describe(making->draft, "snapshot", NULL, NULL, &about) == OK ? OK : fail_memory(making->error);
 }
 
 static int64_t device_of(const struct snapshot *snapshot, uint32_t wanted)
@@ -315,12 +310,12 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 	if (status == OK && csv.buffers.n <= most)
 		status = snapshot_addresses(snapshot, &facts, &csv, error);
 	if (status == OK && snapshot_group(&csv.buffers, &facts, most, &groups) != OK)
-		status = out_of_memory(&making);
+		status = fail_memory(making.error);
 	if (status == OK) {
 		making.draft = draft_new();
 		making.event = mem_alloc((size_t)groups.groups + 1, sizeof *making.event);
 		making.says = mem_alloc((size_t)snapshot->stacks.stack_count + 1, sizeof *making.says);
-		status = making.draft && making.event && making.says ? make(&making) : out_of_memory(&making);
+		status = making.draft && making.event && making.says ? make(&making) : fail_memory(making.error);
 	}
 	if (status == OK)
 		status = describe(&making, wanted);

@@ -30,11 +30,6 @@ struct reading {
 	struct about about;
 };
 
-static enum status out_of_memory(struct reading *reading)
-{
-	return fail_memory(reading->error);
-}
-
 static enum status wrong(struct reading *reading, const char *what, const char *name)
 {
 	return fail(reading->error, BAD_INPUT, "%s: \"%.80s\"", what, name ? name : "");
@@ -110,7 +105,7 @@ static uint32_t add_tensor(struct reading *reading, const struct value *value, c
 	reading->missing += !value->sized || !value->typed;
 	uint32_t id = draft_tensor(reading->draft, &tensor);
 	if (id == NONE)
-		out_of_memory(reading);
+		fail_memory(reading->error);
 	return id;
 }
 
@@ -150,14 +145,14 @@ static enum status take_values(struct reading *reading, const json_t *nodes)
 	size_t count = json_array_size(nodes);
 	reading->value = arena_alloc(&reading->arena, count + 1, sizeof *reading->value);
 	if (!reading->value)
-		return out_of_memory(reading);
+		return fail_memory(reading->error);
 	for (; reading->values < count; reading->values++) {
 		struct value *value = &reading->value[reading->values];
 		if (take_value(reading, json_array_get(nodes, reading->values), value) != OK)
 			return reading->error->status;
 		uint32_t id = names_add(&reading->names, value->name, reading->values);
 		if (id != reading->values)
-			return id == NONE ? out_of_memory(reading) : wrong(reading, "two nodes have one name", value->name);
+			return id == NONE ? fail_memory(reading->error) : wrong(reading, "two nodes have one name", value->name);
 		const json_t *inputs = json_object_get(value->node, "inputs");
 		for (size_t i = 0; i < json_array_size(inputs); i++) {
 			struct value *from = find_value(reading, json_array_get(inputs, i));
@@ -188,7 +183,7 @@ static uint32_t add_op(struct reading *reading, const struct value *value, const
 		.phase = (uint8_t)phase_of(value->node), .collective = collective };
 	uint32_t id = draft_op(reading->draft, &op);
 	if (id == NONE)
-		out_of_memory(reading);
+		fail_memory(reading->error);
 	return id;
 }
 
@@ -213,7 +208,7 @@ static enum status add_move(struct reading *reading, const struct value *reader,
 	reading->moved += type != NULL;
 	if (*tensor == NONE)
 		return reading->error->status;
-	return draft_read(reading->draft, op, before) == OK && draft_write(reading->draft, op, *tensor) == OK ? OK : out_of_memory(reading);
+	return draft_read(reading->draft, op, before) == OK && draft_write(reading->draft, op, *tensor) == OK ? OK : fail_memory(reading->error);
 }
 
 static bool place_differs(const struct axis_places *a, const struct axis_places *b, uint32_t axis)
@@ -264,7 +259,7 @@ static enum status add_result(struct reading *reading, struct value *value, uint
 	value->tensor = add_tensor(reading, value, value->name, &value->places, kind, source);
 	if (value->tensor == NONE)
 		return reading->error->status;
-	return draft_write(reading->draft, op, value->tensor) == OK ? OK : out_of_memory(reading);
+	return draft_write(reading->draft, op, value->tensor) == OK ? OK : fail_memory(reading->error);
 }
 
 static enum status add_node(struct reading *reading, struct value *value)
@@ -275,7 +270,7 @@ static enum status add_node(struct reading *reading, struct value *value)
 	if (takes_part(value->node) && first && first->op != NONE)
 		return add_result(reading, value, first->op, first->source);
 	uint32_t *operand = arena_alloc(&reading->arena, json_array_size(inputs) + 1, sizeof *operand);
-	enum status status = operand ? OK : out_of_memory(reading);
+	enum status status = operand ? OK : fail_memory(reading->error);
 	for (size_t i = 0; i < json_array_size(inputs) && status == OK; i++) {
 		const json_t *input = json_array_get(inputs, i);
 		struct value *from = find_value(reading, input);
@@ -287,7 +282,7 @@ static enum status add_node(struct reading *reading, struct value *value)
 		return NO_MEMORY;
 	for (size_t i = 0; i < json_array_size(inputs) && status == OK; i++)
 		if (operand[i] != NONE && draft_read(reading->draft, value->op, operand[i]) != OK)
-			status = out_of_memory(reading);
+			status = fail_memory(reading->error);
 	value->source = json_array_size(inputs) && status == OK && is_view(reading, type) ? operand[0] : NONE;
 	return status == OK && !value->parts ? add_result(reading, value, value->op, value->source) : status;
 }
@@ -308,7 +303,7 @@ static enum status describe(struct reading *reading, const json_t *file)
 		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u nodes without a placement that is understood: they count as whole", reading->unplaced);
 	struct about about = reading->about;
 	about.intake = (struct intake){ .said = true, .format = "AutoParallel JSON", .missing = reading->missing, .assumed = assumed };
-	return draft_describe(reading->draft, "step", NULL, NULL, &about) == OK ? OK : out_of_memory(reading);
+	return draft_describe(reading->draft, "step", NULL, NULL, &about) == OK ? OK : fail_memory(reading->error);
 }
 
 static enum status read_file(struct reading *reading, const json_t *file)
@@ -335,7 +330,7 @@ struct graph *autoparallel_read(const char *text, size_t size, struct error *err
 	struct graph *graph = NULL;
 	*error = (struct error){ 0 };
 	json_t *file = json_read_text(text, size, "JSON", error);
-	enum status status = !reading.draft || !reading.rules ? out_of_memory(&reading) : file ? read_file(&reading, file) : error->status;
+	enum status status = !reading.draft || !reading.rules ? fail_memory(reading.error) : file ? read_file(&reading, file) : error->status;
 	if (status == OK)
 		graph = graph_build(reading.draft, error);
 	else

@@ -33,11 +33,6 @@ struct making {
 	bool unphased;                    /* of no op is said which */
 };
 
-static enum status out_of_memory(struct making *making)
-{
-	return fail_memory(making->error);
-}
-
 /* ---- which graphs are a step ---------------------------------------------------------- */
 
 /* The offers of a log, at most as many as it has graphs. A joint graph gives way to the partitioned ones of its compilation, which follow it. */
@@ -166,7 +161,7 @@ static uint32_t add_tensor(struct making *making, const struct fx_value *value, 
 	making->missing += value->unsized;
 	uint32_t id = tensor.name ? draft_tensor(making->draft, &tensor) : NONE;
 	if (id == NONE)
-		out_of_memory(making);
+		fail_memory(making->error);
 	return id;
 }
 
@@ -214,7 +209,7 @@ static enum status find_groups(struct making *making)
 			if (!node->text || !prefixed(node->type, "_c10d_functional.") || size < 1 || size >= NONE || names_find(&making->groups, node->text) != NONE)
 				continue;
 			if (names_add(&making->groups, node->text, (uint32_t)size) == NONE)
-				return out_of_memory(making);
+				return fail_memory(making->error);
 		}
 	return OK;
 }
@@ -315,7 +310,7 @@ static enum status add_op(struct making *making, const struct fx_graph *graph, u
 	struct op op = { .name = unique(making, node->name, draft_find_op), .type = op_type(node), .module = "", .src = node->src, .flops = -1, .has_phase = !making->unphased,
 		.phase = (uint8_t)making->phase, .line = node->line };
 	if (!op.name)
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	const char *moved = redistributes(node->type) ? redistribution(making, graph, n, &said) : NULL;
 	op.type = moved ? moved : op.type;
 	if (collective_of_type(op.type) != COLLECTIVE_KINDS) {
@@ -346,7 +341,7 @@ static enum status add_op(struct making *making, const struct fx_graph *graph, u
 		if (status == OK && inplace && source != NONE)
 			status = draft_inplace(making->draft, id, out, source);
 	}
-	return status == OK ? OK : out_of_memory(making);
+	return status == OK ? OK : fail_memory(making->error);
 }
 
 /* What stands for the loss: it reads the forward graph's result and makes its gradient. */
@@ -361,9 +356,9 @@ static enum status add_tangent(struct making *making, const struct fx_value *val
 		return making->error->status;
 	uint32_t id = op.name ? draft_op(making->draft, &op) : NONE;
 	if (id == NONE || draft_write(making->draft, id, *tensor) != OK)
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	if (result != NONE && making->of_forward[result] != NONE && draft_read(making->draft, id, making->of_forward[result]) != OK)
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	return OK;
 }
 
@@ -403,7 +398,7 @@ static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, 
 {
 	uint32_t *tensor = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *tensor);
 	bool *late = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *late), *backward = find_backward(making, graph);
-	enum status status = tensor && late && backward ? OK : out_of_memory(making);
+	enum status status = tensor && late && backward ? OK : fail_memory(making->error);
 	for (uint32_t i = 0; i < graph->values && status == OK; i++)
 		tensor[i] = NONE;
 	for (uint32_t i = 0; i < graph->results && last && status == OK; i++)
@@ -509,7 +504,7 @@ static enum status describe(struct making *making, const struct offer *offers, u
 			making->unsized == 1 ? "" : "s", making->group, making->group);
 		about.intake.advice = advice;
 	}
-	return draft_describe(making->draft, "step", NULL, NULL, &about) == OK ? OK : out_of_memory(making);
+	return draft_describe(making->draft, "step", NULL, NULL, &about) == OK ? OK : fail_memory(making->error);
 }
 
 static enum status make(struct making *making, const struct offer *offer)
@@ -517,7 +512,7 @@ static enum status make(struct making *making, const struct offer *offer)
 	const struct fx_graph *first = offer->first;
 	bool *trained = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *trained);
 	if (!trained)
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	find_trained(first, offer->backward ? offer->backward : first->kind == FX_JOINT ? first : NULL, trained);
 	enum part part = part_of(offer);
 	making->phase = part == PART_BACKWARD ? PHASE_BACKWARD : part == PART_UPDATE ? PHASE_UPDATE : PHASE_FORWARD;
@@ -525,7 +520,7 @@ static enum status make(struct making *making, const struct offer *offer)
 	making->forward = first->kind == FX_JOINT ? first : NULL;
 	making->of_forward = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *making->of_forward);
 	if (!making->of_forward)
-		return out_of_memory(making);
+		return fail_memory(making->error);
 	for (uint32_t i = 0; i < first->values; i++)
 		making->of_forward[i] = NONE;
 	making->forward = NULL;
@@ -542,7 +537,7 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 {
 	struct making making = { .error = error, .log = log, .draft = draft_new(), .rules = rules_new() };
 	struct offer *offer = arena_alloc(&making.arena, (size_t)log->graphs + 1, sizeof *offer);
-	enum status status = making.draft && making.rules && offer ? OK : out_of_memory(&making);
+	enum status status = making.draft && making.rules && offer ? OK : fail_memory(making.error);
 	struct graph *graph = NULL;
 	*error = (struct error){ .status = status };
 	uint32_t count = status == OK ? find_offers(log, offer) : 0, chosen = wanted ? wanted - 1 : 0;

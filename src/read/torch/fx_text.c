@@ -46,11 +46,6 @@ static enum status bad(struct reader *reader, const char *what, struct span name
 	return fail(reader->error, BAD_INPUT, "%s \"%.*s\"", what, (int)(name.end - name.at > 60 ? 60 : name.end - name.at), name.at);
 }
 
-static enum status out_of_memory(struct reader *reader)
-{
-	return fail_memory(reader->error);
-}
-
 /* ---- characters ------------------------------------------------------------------- */
 
 static size_t length_of(struct span span)
@@ -159,7 +154,7 @@ static void note_symbol(struct reader *reader, struct span line)
 	if (hint.id && hint.text && mem_reserve(&reader->hint, &reader->hint_room, reader->hints + 1, sizeof hint))
 		reader->hint[reader->hints++] = hint;
 	else
-		out_of_memory(reader);
+		fail_memory(reader->error);
 }
 
 /* What a line says of the graph that follows it. */
@@ -291,10 +286,10 @@ static enum status add_value(struct reader *reader, struct span name, struct fx_
 {
 	struct fx_graph *graph = reader->graph;
 	if (!(value->name = keep(reader, name)))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	uint32_t first = names_add(&reader->names, value->name, graph->values);
 	if (first == NONE || !mem_reserve(&graph->value, &graph->value_room, graph->values + 1, sizeof *value))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	if (first != graph->values)
 		return bad(reader, "a second value named", name);
 	value->line = reader->line;
@@ -359,7 +354,7 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 		if (quoted(&text)) {
 			quote.end = text.at - (text.at > quote.at);
 			if (length_of(quote) < 100 && !(node->text = keep(reader, quote)))
-				return out_of_memory(reader);
+				return fail_memory(reader->error);
 			continue;
 		}
 		if (!letter(*text.at)) {
@@ -383,7 +378,7 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 		if (id == NONE)
 			continue;
 		if (!mem_reserve(&graph->argument, &graph->argument_room, graph->arguments + 1, sizeof *graph->argument))
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 		graph->argument[graph->arguments++] = id;
 		node->reads++;
 	}
@@ -418,11 +413,11 @@ static enum status add_node(struct reader *reader, struct span name, struct span
 	if (length_of(type) == 0)
 		type = name;
 	if (!(node.type = keep(reader, type)) || !(node.name = keep(reader, name)))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	enum status status = read_arguments(reader, (struct span){ type.end > expression.end ? expression.at : type.end, expression.end }, &node);
 	value->node = graph->nodes;
 	if (status == OK && !mem_reserve(&graph->node, &graph->node_room, graph->nodes + 1, sizeof node))
-		status = out_of_memory(reader);
+		status = fail_memory(reader->error);
 	if (status == OK)
 		graph->node[graph->nodes++] = node;
 	return status;
@@ -486,7 +481,7 @@ static enum status find_given(struct reader *reader)
 	char list[200] = "";
 	size_t used = 0;
 	if (!mem_reserve(&reader->given, &reader->given_room, (size_t)reader->dims + reader->hints + 1, sizeof *reader->given))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	reader->givens = 0;
 	for (uint32_t i = 0; i < reader->dims; i++)
 		reader->given[reader->givens++] = reader->dim[i];
@@ -498,14 +493,14 @@ static enum status find_given(struct reader *reader)
 			used += (size_t)snprintf(list + used, sizeof list - used, "%s%.50s", used ? ", " : "", reader->hint[i].text);
 	}
 	reader->graph->hints = arena_text(&reader->log->arena, list, used);
-	return reader->graph->hints ? OK : out_of_memory(reader);
+	return reader->graph->hints ? OK : fail_memory(reader->error);
 }
 
 static enum status begin_graph(struct reader *reader)
 {
 	struct fx_log *log = reader->log;
 	if (!mem_reserve(&log->graph, &log->room, log->graphs + 1, sizeof *log->graph))
-		return out_of_memory(reader);
+		return fail_memory(reader->error);
 	reader->graph = &log->graph[log->graphs++];
 	*reader->graph = (struct fx_graph){ .kind = reader->kind, .line = reader->line };
 	names_free(&reader->names);
@@ -514,7 +509,7 @@ static enum status begin_graph(struct reader *reader)
 	char id[400];
 	snprintf(id, sizeof id, "%.300s%s%s", reader->origin->id, *reader->origin->id && *reader->id ? " " : "", reader->id);
 	reader->graph->id = arena_text(&log->arena, id, strlen(id));
-	return reader->graph->id ? find_given(reader) : out_of_memory(reader);
+	return reader->graph->id ? find_given(reader) : fail_memory(reader->error);
 }
 
 static bool has_input(const struct fx_graph *graph, const char *prefix)
@@ -569,7 +564,7 @@ static enum status read_results(struct reader *reader, struct span line)
 		if (id == NONE && strcmp(name, "None") != 0)
 			continue;
 		if (!mem_reserve(&graph->result, &graph->result_room, graph->results + 1, sizeof *graph->result))
-			return out_of_memory(reader);
+			return fail_memory(reader->error);
 		graph->result[graph->results++] = id;
 	}
 	if (reader->depth <= 0)
@@ -583,7 +578,7 @@ static enum status read_body(struct reader *reader, struct span line)
 	const char *file = starts(line, "#") ? find(line, "File: ") : NULL, *code = file ? find(line, ", code:") : NULL;
 	if (file && (!code || file < code)) {
 		struct span src = { file + 6, code ? code : line.end };
-		return (reader->src = keep(reader, src)) ? OK : out_of_memory(reader);
+		return (reader->src = keep(reader, src)) ? OK : fail_memory(reader->error);
 	}
 	if (starts(line, "#")) {
 		reader->src = starts(line, "# No stacktrace") ? NULL : reader->src;

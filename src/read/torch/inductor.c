@@ -25,11 +25,6 @@ struct reading {
 	int64_t leaked;           /* bytes that nothing frees */
 };
 
-static enum status out_of_memory(struct reading *reading)
-{
-	return fail_memory(reading->error);
-}
-
 static enum status wrong(struct reading *reading, const char *what, const char *name)
 {
 	return fail(reading->error, BAD_INPUT, "%s: \"%.80s\"", what, name ? name : "");
@@ -65,13 +60,13 @@ static enum status take_buffers(struct reading *reading, const json_t *file)
 	reading->buffer = arena_alloc(&reading->arena, (size_t)count + 1, sizeof *reading->buffer);
 	if (!json_is_array(list) || json_array_size(list) >= NONE)
 		return fail(reading->error, BAD_INPUT, "there is no list of buffers");
-	enum status status = reading->buffer ? OK : out_of_memory(reading);
+	enum status status = reading->buffer ? OK : fail_memory(reading->error);
 	for (; reading->buffers < count && status == OK; reading->buffers++) {
 		struct buffer *buffer = &reading->buffer[reading->buffers];
 		status = take_buffer(reading, json_array_get(list, reading->buffers), buffer);
 		uint32_t id = status == OK ? names_add(&reading->names, buffer->name, reading->buffers) : NONE;
 		if (status == OK && id != reading->buffers)
-			status = id == NONE ? out_of_memory(reading) : wrong(reading, "two buffers have one name", buffer->name);
+			status = id == NONE ? fail_memory(reading->error) : wrong(reading, "two buffers have one name", buffer->name);
 	}
 	return status;
 }
@@ -112,7 +107,7 @@ static uint32_t add_tensor(struct reading *reading, const char *name, int64_t by
 	struct tensor tensor = { .name = name, .bytes = bytes, .kind = (uint8_t)kind, .alias = alias, .has_bytes = true };
 	uint32_t id = name ? draft_tensor(reading->draft, &tensor) : NONE;
 	if (id == NONE)
-		out_of_memory(reading);
+		fail_memory(reading->error);
 	return id;
 }
 
@@ -144,7 +139,7 @@ static struct buffer *allocator_of(struct reading *reading, const struct buffer 
 
 static enum status write_by(struct reading *reading, uint32_t op, uint32_t tensor)
 {
-	return tensor == NONE || draft_write(reading->draft, op, tensor) != OK ? out_of_memory(reading) : OK;
+	return tensor == NONE || draft_write(reading->draft, op, tensor) != OK ? fail_memory(reading->error) : OK;
 }
 
 /* The memory of what one node allocates and another one names. */
@@ -178,7 +173,7 @@ static enum status add_buffers(struct reading *reading)
 		if (write_by(reading, buffer->op, buffer->tensor) != OK)
 			return NO_MEMORY;
 		if (buffer->held != NONE && draft_read(reading->draft, buffer->op, buffer->held) != OK)
-			return out_of_memory(reading);
+			return fail_memory(reading->error);
 		if (buffer->alloc <= buffer->freed)
 			continue;
 		reading->leaked += buffer->alloc - buffer->freed;
@@ -196,7 +191,7 @@ static enum status add_ops(struct reading *reading, const json_t *nodes)
 	for (size_t n = 0; n < json_array_size(nodes); n++) {
 		struct op op = { .name = json_string_value(json_object_get(json_array_get(nodes, n), "name")), .type = "inductor.kernel", .module = "", .flops = -1 };
 		if (draft_op(reading->draft, &op) == NONE)
-			return out_of_memory(reading);
+			return fail_memory(reading->error);
 	}
 	return OK;
 }
@@ -206,10 +201,10 @@ static enum status add_reads(struct reading *reading, uint32_t ops)
 {
 	uint32_t *reader = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *reader);
 	if (!reader)
-		return out_of_memory(reading);
+		return fail_memory(reading->error);
 	uint32_t *by_op = arena_alloc(&reading->arena, (size_t)ops + 1, sizeof *by_op), *next = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *next);
 	if (!by_op || !next)
-		return out_of_memory(reading);
+		return fail_memory(reading->error);
 	for (uint32_t i = 0; i < reading->buffers; i++)
 		if (reading->buffer[i].op != NONE) {
 			next[i] = by_op[reading->buffer[i].op];
@@ -224,7 +219,7 @@ static enum status add_reads(struct reading *reading, uint32_t ops)
 					continue;
 				*last = op + 1;
 				if (draft_read(reading->draft, op, from->tensor) != OK)
-					return out_of_memory(reading);
+					return fail_memory(reading->error);
 			}
 	return OK;
 }
@@ -238,7 +233,7 @@ static enum status describe(struct reading *reading)
 	if (reading->leaked)
 		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%lld bytes are allocated that no buffer frees: they stay", (long long)reading->leaked);
 	struct about about = { .intake = { .said = true, .format = "Inductor memory graph", .assumed = assumed } };
-	return draft_describe(reading->draft, "inductor", NULL, NULL, &about) == OK ? OK : out_of_memory(reading);
+	return draft_describe(reading->draft, "inductor", NULL, NULL, &about) == OK ? OK : fail_memory(reading->error);
 }
 
 static enum status read_graph(struct reading *reading, const json_t *file)
@@ -266,7 +261,7 @@ struct graph *inductor_read(const char *text, size_t size, struct error *error)
 	struct graph *graph = NULL;
 	*error = (struct error){ 0 };
 	json_t *file = json_read_text(text, size, "JSON", error);
-	enum status status = !reading.draft ? out_of_memory(&reading) : file ? read_graph(&reading, file) : error->status;
+	enum status status = !reading.draft ? fail_memory(reading.error) : file ? read_graph(&reading, file) : error->status;
 	if (status == OK)
 		graph = graph_build(reading.draft, error);
 	else
