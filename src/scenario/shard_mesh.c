@@ -20,9 +20,14 @@ bool scenario_searches(const struct scenario *scenario)
 int64_t least_extent(const struct units *units, enum factor_role role)
 {
 	int64_t least = 0;
-	for (uint32_t i = 0; i < units->unit_start[units->graph->ops]; i++)
-		if (units->unit[i].role == role && (least == 0 || units->unit[i].size < least))
-			least = units->unit[i].size;
+	for (uint32_t op = 0; op < units->graph->ops; op++) {
+		int64_t most = 0;
+		for (uint32_t i = units->unit_start[op]; i < units->unit_start[op + 1]; i++)
+			if (units->unit[i].role == role && units->unit[i].size > most)
+				most = units->unit[i].size;
+		if (most > 0 && (least == 0 || most < least))
+			least = most;
+	}
 	return least;
 }
 

@@ -107,6 +107,29 @@ Test(fsdp, eager_checkpointing_keeps_what_its_policy_names)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* The plan checker plays the same allocations with an allocator of its own. */
+Test(fsdp, plan_files_are_checked)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = model();
+	for (int expandable = 0; expandable < 2; expandable++) {
+		struct error error = { 0 };
+		struct plan *plan = plan_of_words(&planner, graph, expandable ? "devices=4 strategy=zero zero=3 precision=mixed expandable=on" : "devices=4 strategy=zero zero=3 recompute=full");
+		char *text = plan_text(plan), *digit = strstr(text, "\"fully_shard_bytes\"");
+		cr_assert_not_null(digit);
+		cr_expect_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
+		digit += strcspn(digit, "123456789");
+		*digit = *digit == '1' ? '2' : '1';
+		cr_expect_eq(check_plan_text(graph, text, &error), INFEASIBLE);
+		cr_expect(strstr(error.text, "fully_shard_bytes"), "%s", error.text);
+		free(text);
+		plan_release(plan);
+	}
+	graph_release(graph);
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(fsdp, nothing_where_no_parameter_is_gathered)
 {
 	struct planner planner = { .store = store_new() };

@@ -593,6 +593,24 @@ Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* 32 heads of which 4 share keys and values are 8 x 4: tp cuts the 8, as Megatron-LM does, and nothing stays whole. */
+Test(sharded, groups_of_queries_do_not_hinder_tensor_parallelism)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = step_of_sizes("llama", (struct model_config){ .layers = 1, .hidden = 64, .ffn = 64, .vocab = 64, .heads = 32, .kv_heads = 8, .head_width = 2, .seq = 16, .batch = 8 });
+	struct plan *plan = plan_of_words(&planner, graph, "devices=8 strategy=megatron");
+	const struct mesh *mesh = &plan->transformed->sharded->sharding.mesh;
+	cr_expect(mesh->axes == 1 && mesh->axis[0].size == 8 && strcmp(mesh->axis[0].name, "tp") == 0, "%u axes, %s %u", mesh->axes, mesh->axis[0].name, mesh->axis[0].size);
+	cr_expect(!strstr(plan->transformed->notes, "divisible"), "%s", plan->transformed->notes);
+	plan_release(plan);
+	plan = plan_of_words(&planner, graph, "devices=16 strategy=megatron tp=16");
+	cr_expect(strstr(plan->transformed->notes, "heads 8 is not divisible by tp 16"), "%s", plan->transformed->notes);
+	plan_release(plan);
+	planner_done(&planner);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(sharded, every_allocation_may_fail)
 {
 	struct graph *graph = model("gpt", 4);
