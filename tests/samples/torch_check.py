@@ -645,6 +645,45 @@ class Capture(unittest.TestCase):
         first = next(i for i, op in enumerate(order) if graph.ops[op]["phase"] == "update")
         self.assertGreaterEqual(graph.live_bytes(order)[first] - graph.persistent_bytes(), gradients)
 
+    def test_gradients_of_the_step_before_live_until_zero_grad(self):
+        def step():   # the forward pass needs least, so that these gradients make the peak
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        for real in (True, False):
+            model, (x, y) = torch_steps.network(), torch_steps.batch()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            size = sum(p.numel() * p.element_size() for p in model.parameters())
+            step()
+            before = [id(p.grad) for p in model.parameters()]
+            graph = capture_step(None, step, real=real, warm=False)
+            release = next(op for op in graph.ops.values() if op["op"] == "tidemark.release" and len(op["in"]) == len(before))
+            self.assertEqual({graph.tensors[name]["kind"] for name in release["in"]}, {"gradient"})
+            live = graph.live_bytes(list(graph.ops), workspace=False)
+            self.assertGreaterEqual(live[0], graph.persistent_bytes() + size)
+            self.assertLess(live[-1], graph.persistent_bytes() + size + 256)
+            self.assertEqual(graph.start_bytes(), graph.persistent_bytes() + size)
+            self.assertTrue(real or [id(p.grad) for p in model.parameters()] == before)
+
+    def test_numbers_in_texts_are_those_of_item(self):
+        model, (x, y) = torch_steps.network(), torch_steps.batch()
+        with tidemark_torch.capture(None) as session:
+            loss = F.cross_entropy(model(x), y)
+            self.assertEqual(f"{loss:.2f} {loss.detach()}", "0.00 0.0")
+        self.assertIn(".item() gives 0.0", session.graph.head["assumed"][0])
+        with fake():
+            self.assertIn("FakeTensor", f"{torch.zeros(())}")
+
+    def test_distributions_take_their_arguments_for_valid(self):
+        model = nn.Linear(8, 8)
+        with tidemark_torch.capture(None) as session:
+            chosen = torch.distributions.Categorical(logits=model(torch.randn(4, 8)), validate_args=True)
+            loss = chosen.log_prob(chosen.sample()).mean()
+            loss.backward()
+        self.assertIn("takes its arguments for valid", session.graph.head["assumed"][0])
+
     def test_fake_modules_are_converted(self):
         x, y = torch_steps.batch(4)
         with fake():

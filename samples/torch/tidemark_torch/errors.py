@@ -44,6 +44,8 @@ def explain(error):
         return f"{error.func} depends on data, which fake tensors don't have: capture with real=True"
     if isinstance(error, NotImplementedError) and "SparseTensorImpl" in said:
         return "a sparse tensor takes part: only dense ones can be captured (an embedding's sparse=False)"
+    if "shape_env must not be None" in said:
+        return "a nested tensor takes part, whose lengths fake tensors don't have: capture with real=True, or pad it"
     if "Mixing fake modes" in said:
         return "the model was made under another FakeTensorMode: make it outside, or under tidemark_torch.fake()"
     if isinstance(error, RuntimeError) and ("data pointer" in said.lower() or ".numpy() is not supported" in said):

@@ -2,7 +2,7 @@
 import contextlib
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
 
 FAKE = FakeTensorMode(allow_fallback_kernels=True)
 
@@ -32,7 +32,16 @@ def convert_fake(swap_tensors):
     return swap
 
 
+def format_fake(tensor, how):
+    """A fake tensor in an f-string: one of a single element is the number that .item() gives, as a real one is."""
+    if tensor.dim() == 0:
+        with contextlib.suppress(DataDependentOutputException):
+            return format(tensor.item(), how)
+    return object.__format__(tensor, how)
+
+
 FakeTensor.__deepcopy__ = copy_fake
+FakeTensor.__format__ = format_fake
 torch.utils.swap_tensors = convert_fake(torch.utils.swap_tensors)
 
 

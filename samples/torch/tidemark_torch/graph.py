@@ -65,6 +65,10 @@ class StepGraph:
         return sum(tensor["bytes"] for name, tensor in self.tensors.items()
                    if "alias" not in tensor and self.is_persistent(name))
 
+    def start_bytes(self):
+        """Bytes of all storages that are there before the first op: what persists, and gradients that the step before has left."""
+        return sum(tensor["bytes"] for name, tensor in self.tensors.items() if "alias" not in tensor and name not in self.writer)
+
     def check_order(self, order):
         """Raises ValueError unless `order` runs every op once and keeps every dependency."""
         position = {op: i for i, op in enumerate(order)}

@@ -7,10 +7,14 @@
 What was assumed is written into the graph.
 """
 import collections
+import os
+import sys
 
 import torch
 
 aten = torch.ops.aten
+DISTRIBUTIONS = os.path.join("torch", "distributions", "")
+CHECKING = ("distribution.py", "constraints.py", "geometric.py", "continuous_bernoulli.py", "von_mises.py")
 DEFAULTS = {"item": 0, "nonzero": 0.5, "masked_select": 0.5, "unique": 1.0, "repeat_interleave": 1.0}
 
 
@@ -39,6 +43,9 @@ class Hints:
         hint = self.value["item"]
         if storage is not None and storage.hint is not None:
             return type_of(tensor)(storage.hint)
+        if tensor.dtype is torch.bool and is_check_of_distribution():
+            self.assumed["torch.distributions takes its arguments for valid"] += 1
+            return True
         value = type_of(tensor)(hint(tensor) if callable(hint) else hint)
         self.assumed[f".item() gives {value}"] += 1
         return value
@@ -88,6 +95,14 @@ class Hints:
             else:
                 indices.append(index)
         return function(args[0], indices, *args[2:], **kwargs)
+
+
+def is_check_of_distribution():
+    """True where torch.distributions asks whether arguments or samples are right: it raises an error, or draws again, otherwise."""
+    frame = sys._getframe(2)
+    while frame is not None and DISTRIBUTIONS not in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None and os.path.basename(frame.f_code.co_filename) in CHECKING
 
 
 def type_of(tensor):

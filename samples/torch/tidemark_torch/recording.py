@@ -97,7 +97,8 @@ class Recorder(TorchDispatchMode):
         self.hints, self.values, self.kept = Hints(hints, self.memory), Values(), Kept()
         self.modules, self.optimizers = Modules(self.found, self.kept), Optimizers(self, prime=not real)
         self.gradients = {}                    # id of a parameter -> the name of its gradient
-        self.known, self.parameters = {}, {}   # id(tensor) -> (tensor, name, kind); id -> (parameter, its .grad before)
+        self.known, self.parameters = {}, {}   # id(tensor) -> (tensor, name, kind); id -> (parameter, its real .grad before)
+        self.earlier = {}                      # id of a parameter -> (it, its real .grad before the step, the storage)
         self.twins = {}                        # id of a real tensor -> (it, the fake tensor that stands for it)
         self.paused, self.after_backward, self.in_backward = False, False, False
         self.fake_mode, self.eager, self.meter = None, None, Meter(real)
@@ -118,7 +119,7 @@ class Recorder(TorchDispatchMode):
         self.known[id(tensor)] = tensor, name, kind
         self.known.setdefault(id(stand_in), (stand_in, name, kind))
         if kind == "parameter":
-            self.parameters[id(tensor)] = tensor, tensor.grad
+            self.parameters[id(tensor)] = tensor, self.grad_to_restore(tensor)
         storage = self.storage_of(stand_in)
         if hasattr(tensor, "placements"):
             storage.record["dtensor"] = str(list(tensor.placements))
@@ -126,10 +127,43 @@ class Recorder(TorchDispatchMode):
             self.memory.set_kind(storage, kind)
         if hint is not None and tensor.numel() == 1:
             storage.hint = hint
-        if kind == "parameter" and tensor.grad is not None and isinstance(tensor.grad, torch.Tensor):
-            before = self.memory.find(local(tensor.grad))
-            if before is None:
-                self.found(f"{name}.grad", tensor.grad, "gradient")
+        if kind == "parameter":
+            self.find_gradient(tensor, name)
+
+    def find_gradient(self, parameter, name):
+        """A gradient that is there before the step, as where zero_grad comes at its beginning or after the forward pass. It isn't
+        among `known`, which would keep it."""
+        gradient = parameter.grad
+        if not isinstance(gradient, torch.Tensor) or gradient.layout is not torch.strided or id(parameter) in self.earlier:
+            return
+        stand_in = self.here(local(gradient))
+        if self.memory.find(stand_in) is None:
+            self.known[id(stand_in)] = stand_in, f"{name}.grad", "gradient"
+            storage = self.storage_of(stand_in)
+            del self.known[id(stand_in)]
+            if hasattr(gradient, "placements"):
+                storage.record["dtensor"] = str(list(gradient.placements))
+            self.earlier[id(parameter)] = parameter, gradient if stand_in is not local(gradient) else None, storage
+
+    def bury(self):
+        """Notes which storages have gone. What stands for a real gradient goes when the parameter has lost this."""
+        for key, (parameter, gradient, storage) in list(self.earlier.items()):
+            if gradient is not None and parameter.grad is not gradient:
+                storage.died = len(self.ops)
+                self.memory.forget(storage)
+                self.memory.watched = [pair for pair in self.memory.watched if pair[1] is not storage]
+                self.earlier[key] = parameter, None, storage
+        self.memory.bury(len(self.ops))
+
+    def find_gradients(self):
+        """Those of all parameters known so far: what a run that wasn't written down has left."""
+        for tensor, name, kind in list(self.known.values()):
+            if kind == "parameter":
+                self.find_gradient(tensor, name)
+
+    def grad_to_restore(self, parameter):
+        """The gradient that is put back after a capture on fake tensors. Others aren't held: the step is to let go of them."""
+        return None if self.real or isinstance(parameter, FakeTensor) else parameter.grad
 
     def name_parameter(self, parameter):
         """A parameter's name, given now if no module has."""
@@ -176,7 +210,7 @@ class Recorder(TorchDispatchMode):
                 self.known[id(fake)] = (fake,) + self.known[id(original)][1:]
             elif isinstance(original, torch.nn.Parameter):
                 self.known[id(fake)] = fake, f"parameter_{len(self.parameters)}", "parameter"
-                self.parameters[id(original)] = original, original.grad
+                self.parameters[id(original)] = original, self.grad_to_restore(original)
             storage = self.storage_of(fake)
             if original.numel() <= LARGEST_DATA and not original.requires_grad:
                 with _disable_current_modes():
@@ -362,7 +396,7 @@ class Recorder(TorchDispatchMode):
 
     def follow(self, function, args, kwargs):
         """Runs an op and writes it down."""
-        self.memory.bury(len(self.ops))
+        self.bury()
         read = tensors_in((args, kwargs))
         storages = [self.storage_of(tensor) for tensor in read]
         phase = self.phase(storages)
@@ -450,7 +484,7 @@ class Recorder(TorchDispatchMode):
         def get_rng_state():
             state = read()
             if not self.paused and not self.meter.gpu:
-                self.memory.bury(len(self.ops))
+                self.bury()
                 name, phase = self.next_name("generator_state"), self.phase([])
                 storage = self.memory.add(state, name, KIND_IN_PHASE[phase])
                 storage.last = len(self.ops)
@@ -464,7 +498,7 @@ class Recorder(TorchDispatchMode):
     def finish(self):
         """Closes the books: what is alive now stays."""
         self.note_gradients()
-        self.memory.bury(len(self.ops))
+        self.bury()
         updated = {storage for storage in self.memory.storages if storage.gradient}
         has_update = any(op["phase"] == "update" for op in self.ops)
         for storage in self.memory.storages:
@@ -500,26 +534,29 @@ class Recorder(TorchDispatchMode):
         before = [0]
         for does in allocates:
             before.append(before[-1] + does)
-        releases = collections.defaultdict(list)
+        releases, unread = collections.defaultdict(list), collections.defaultdict(list)
         for storage in self.memory.storages:
-            late = storage.died is not None and storage.last >= 0 and storage.record["kind"] not in PERSISTENT
-            if late and storage.record["bytes"] and before[storage.died] > before[storage.last + 1]:
-                releases[storage.died].append(storage)
+            if storage.died is None or storage.record["kind"] in PERSISTENT or not storage.record["bytes"]:
+                continue
+            if storage.last < 0:   # a gradient of the step before
+                unread[storage.died].append(storage)
+            elif before[storage.died] > before[storage.last + 1]:
+                releases[storage.died].append([storage])
         ops = []
         for i in range(len(self.ops) + 1):
-            for storage in releases.get(i, []):
-                ops.append(self.release(storage, self.ops[min(i, len(self.ops) - 1)]))
+            for storages in ([unread[i]] if i in unread else []) + releases.get(i, []):
+                ops.append(self.release(storages, self.ops[min(i, len(self.ops) - 1)]))
             ops += self.ops[i:i + 1]
         return ops
 
-    def release(self, storage, following):
-        """The op that marks the place where PyTorch lets go of a storage."""
-        last = self.ops[storage.last]
-        phase = following["phase"] if storage.gradient else last["phase"] if following["phase"] == "forward" else following["phase"]
-        name = storage.record["id"]
+    def release(self, storages, following):
+        """The op that marks the place where PyTorch lets go of storages."""
+        last = self.ops[storages[0].last] if storages[0].last >= 0 else following
+        phase = following["phase"] if storages[0].gradient else last["phase"] if following["phase"] == "forward" else following["phase"]
+        names = [storage.record["id"] for storage in storages]
         self.counts["release"] += 1
-        return {"id": f"release_{self.counts['release']}", "op": RELEASE, "phase": phase, "mod": last["mod"], "in": [name],
-                "out": [], "flops": 0, "args": [{"t": name}], "kwargs": {}, "result": None}
+        return {"id": f"release_{self.counts['release']}", "op": RELEASE, "phase": phase, "mod": last["mod"], "in": names,
+                "out": [], "flops": 0, "args": [{"t": name} for name in names], "kwargs": {}, "result": None}
 
 
 QUESTIONS = {getattr(aten, name) for name in ("sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "is_contiguous", "size",
@@ -662,6 +699,7 @@ def capture_step(path, step, *args, warm=True, **options):
         if warm:
             with session.recorder.pause():
                 step(*args)
+            session.recorder.find_gradients()
             session.recorder.hints.assumed.clear()
         kept = step(*args)
     del kept

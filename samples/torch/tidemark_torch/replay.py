@@ -14,8 +14,8 @@ that was measured, on the heap and in the events of PyTorch's allocator, each in
     results         "equal" when the loss and every updated parameter, buffer and optimizer state is equal, bit by
                     bit, to the first run in program order
 
-Measured peaks are the heap's growth since just before the first op plus the graph's persistent bytes, which exist by
-then. Random ops are seeded by their place in the program, so that every order draws the same numbers. --workspace
+Measured peaks are the heap's growth since just before the first op plus the bytes that exist by then: what persists,
+and gradients that the step before has left. Random ops are seeded by their place in the program, so that every order draws the same numbers. --workspace
 writes the graph anew with the workspace of each op, as measured in program order. Exit status 1: results differ.
 """
 import argparse
@@ -224,7 +224,7 @@ class Replay:
             if event.name() == "[memory]":
                 live += event.nbytes()
                 peak = max(peak, live)
-        return peak + self.graph.persistent_bytes()
+        return peak + self.graph.start_bytes()
 
 
 def record_workspace(replay, growth):
@@ -243,7 +243,7 @@ def compare(replay, order, heap, expected):
     growth, results = replay.measure(order, heap)
     return {"predicted_bytes": graph.peak_bytes(order, workspace=False),
             "with_workspace_bytes": graph.peak_bytes(order),
-            "heap_bytes": graph.persistent_bytes() + max(before + most for before, most in growth),
+            "heap_bytes": graph.start_bytes() + max(before + most for before, most in growth),
             "allocator_bytes": replay.allocator_peak(order, heap), "equal": results == expected}
 
 
