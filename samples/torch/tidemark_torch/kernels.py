@@ -11,7 +11,7 @@ import json
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .replay import MOVES, TORCH_DTYPES, decode, find_function, bind
+from .replay import TORCH_DTYPES, decode, find_function, bind
 from .workspace import LEAST, heap, say
 
 LARGEST = 4 << 30  # bytes of operands and results: larger calls aren't run
@@ -111,7 +111,7 @@ class Kernels:
     def runs(self, op):
         """True for an op worth a run: one that makes memory in ways that aren't plain."""
         makes = any("alias" not in self.graph.tensors[out] for out in op["out"])
-        return makes and "args" in op and op["phase"] != "update" and op["op"] not in MOVES and not op["op"].startswith(("tidemark.",) + QUIET)
+        return makes and "args" in op and op["phase"] != "update" and not op["op"].startswith(("tidemark.",) + QUIET)
 
     def workspace(self, name, op):
         """Bytes that an op allocates beside what it makes."""

@@ -11,7 +11,7 @@ from torch import fx
 
 from .errors import CaptureError
 from .numbers import Numbers, is_number
-from .replay import MOVES, find_function, stored_tensor
+from .replay import OWN, copy_back, find_function, stored_tensor
 from .memory import DTYPES, PERSISTENT
 
 TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
@@ -46,9 +46,12 @@ class Builder:
     def __init__(self, graph, order, numbers, seeds, device):
         self.graph, self.numbers, self.seeds, self.device = graph, numbers, seeds, device
         self.fx, self.node, self.uses = fx.Graph(), {}, set()
+        read = set()
         for op in graph.ops.values():
             self.uses.update(op["in"])
-        self.inputs = [name for name in graph.tensors if name not in graph.writer and "alias" not in graph.tensors[name]]
+            read.update(op["in"] if op["op"] != "tidemark.release" else ())
+        self.inputs = [name for name, record in graph.tensors.items() if name not in graph.writer and "alias" not in record and
+                       (record["kind"] != "gradient" or name in read)]   # gradients that the step only lets go aren't there
         words = {"numbers"}
         for name in self.inputs:
             word = self.identifier(name)
@@ -92,23 +95,33 @@ class Builder:
         function = find_function(name, op)
         if function is None:
             return
-        if op["op"] in MOVES:
-            args, kwargs = (self.node[op["in"][0]],), {}
-        else:
-            first = self.numbers.slots.get(name) if self.numbers else None
-            slot = None if first is None else [first]
-            args = tuple(self.argument(value, slot) for value in op["args"])
-            kwargs = {key: self.argument(op["kwargs"][key], slot) for key in sorted(op["kwargs"])}
-            if self.device is not None and kwargs.get("device") == "cpu":
-                kwargs["device"] = self.device
-            if op.get("random"):
-                function = self.seeds.seeded(name, function)
+        if op["op"] in OWN:
+            self.add_own(name, op)
+            return
+        first = self.numbers.slots.get(name) if self.numbers else None
+        slot = None if first is None else [first]
+        args = tuple(self.argument(value, slot) for value in op["args"])
+        kwargs = {key: self.argument(op["kwargs"][key], slot) for key in sorted(op["kwargs"])}
+        if self.device is not None and kwargs.get("device") == "cpu":
+            kwargs["device"] = self.device
+        if op.get("random"):
+            function = self.seeds.seeded(name, function)
         node = self.fx.call_function(function, args, kwargs)
         node.meta["tidemark"] = name
-        if op["op"] in MOVES:
-            self.node.update({out: node for out in op["out"]})
+        self.bind(op["result"], node)
+
+    def add_own(self, name, op):
+        """The node of an op that PyTorch doesn't have. Waits are no work, and random ops are seeded anyhow."""
+        if op["op"] in ("tidemark.offload_wait", "tidemark.random_state"):
+            return
+        if op["op"] == "tidemark.fetch_buffer":
+            record = self.graph.tensors[op["out"][0]]
+            kwargs = {"dtype": TORCH_DTYPES[record["dtype"]], **({} if self.device is None else {"device": self.device})}
+            node = self.fx.call_function(torch.empty, (record["shape"],), kwargs)
         else:
-            self.bind(op["result"], node)
+            node = self.fx.call_function(torch.clone if len(op["in"]) == 1 else copy_back, tuple(self.node[source] for source in op["in"]))
+        node.meta["tidemark"] = name
+        self.node.update({out: node for out in op["out"]})
 
     def bind(self, slots, node):
         """Names an op's results."""

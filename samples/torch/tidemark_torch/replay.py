@@ -121,13 +121,17 @@ def allocate(replay, op, values):
     values[op["out"][0]] = torch.empty(record["shape"], dtype=torch.int64 if record["dtype"] == "u64" else TORCH_DTYPES[record["dtype"]])
 
 
+def copy_back(there, buffer):
+    """What the host has, in memory that is there already."""
+    return buffer.as_strided(there.size(), there.stride()).copy_(there)
+
+
 def fetch(replay, op, values):
     """A copy back: into a buffer where the graph has one, else into memory of its own."""
     if len(op["in"]) == 1:
         offload(replay, op, values)
         return
-    there, buffer = (values[name] for name in op["in"])
-    copy = buffer.as_strided(there.size(), there.stride()).copy_(there)
+    copy = copy_back(*(values[name] for name in op["in"]))
     for out in op["out"]:
         values[out] = copy
 
