@@ -76,7 +76,7 @@ static void row(struct fit_solver *solver, const struct fit_input *input, int64_
 		plan.extra == INT64_MAX ? -1 : 100 * (double)plan.extra / total, (double)plan.peak / 1e6, (double)program / 1e6, (double)planned / 1e6,
 		plan.proved ? "proved" : plan.impossible ? "impossible" : "", took, status == OK ? "certified" : error.text);
 	if (getenv("MILP") && plan.extra < INT64_MAX)
-		print_optimum(&solver->step, plan.order, cap, (unsigned)atoi(getenv("MILP")));
+		print_optimum(&solver->step, plan.order, cap, (unsigned)strtoul(getenv("MILP"), NULL, 10));
 	printf("\n");
 	fflush(stdout);
 	graph_release(graph);

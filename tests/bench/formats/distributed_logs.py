@@ -3,7 +3,9 @@
 Writes for each step FOLDER/NAME.log (TORCH_LOGS=aot_joint_graph,aot_graphs) and NAME.trace/ (TORCH_TRACE). The ranks but for ddp's are a process group of
 the kind "fake": collectives return at once, in one process on a CPU. With BACKEND=inductor also NAME.debug/ (TORCH_COMPILE_DEBUG).
 """
-import os, subprocess, sys
+import os
+
+from each_alone import each_alone, for_torch
 
 BACKEND = os.environ.get("BACKEND", "aot_eager")
 
@@ -137,7 +139,7 @@ def experts():
 STEPS = {f.__name__: f for f in (ddp, ddp_reducer, fsdp2, simple_fsdp, tp_sequence, tp_2d, experts)}
 
 
-def run(name):
+def run(name, folder):
     import torch
     torch.manual_seed(0)
     model, given = STEPS[name]()
@@ -146,16 +148,4 @@ def run(name):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--one":
-        run(sys.argv[2])
-        sys.stdout.flush()
-        os._exit(0)                # a fake group's threads would wait
-    folder = os.path.abspath(sys.argv[1])
-    for name in sys.argv[2:] or STEPS:
-        os.makedirs(folder, exist_ok=True)
-        environment = dict(os.environ, TORCH_LOGS="aot_joint_graph,aot_graphs", TORCH_TRACE=f"{folder}/{name}.trace", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
-        if BACKEND == "inductor":
-            environment.update(TORCH_COMPILE_DEBUG="1", TORCH_COMPILE_DEBUG_DIR=f"{folder}/{name}.debug")
-        with open(f"{folder}/{name}.log", "w") as log:
-            code = subprocess.run([sys.executable, os.path.abspath(__file__), "--one", name], env=environment, stdout=log, stderr=log).returncode
-        print(name, code, flush=True)
+    each_alone(STEPS, run, for_torch, log=True)

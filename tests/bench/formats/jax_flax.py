@@ -3,13 +3,13 @@
 Needs jax, flax and optax. Writes what jax_more.py does, and FOLDER/NAME.before.txt and FOLDER/NAME.before.hlo.pb, the module before XLA's optimization.
 """
 
-import json, os, subprocess, sys
-
 import flax.linen as nn, jax, jax.numpy as jnp, numpy as np, optax
 from flax import nnx
 from functools import partial
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec as P
+
+from each_alone import cases, compile_jax, each_alone, for_jax
 
 KEY = jax.random.key(0)
 
@@ -360,30 +360,8 @@ def run(name, folder):
         out.write(before.as_hlo_text())
     with open(f"{folder}/{name}.before.hlo.pb", "wb") as out:
         out.write(before.as_serialized_hlo_module_proto())
-    compiled = lowered.compile()
-    with open(f"{folder}/{name}.txt", "w") as out:
-        out.write(compiled.as_text())
-    m = compiled.memory_analysis()
-    peak = m.argument_size_in_bytes + m.temp_size_in_bytes + m.output_size_in_bytes - m.alias_size_in_bytes
-    with open(f"{folder}/{name}.json", "w") as out:
-        json.dump({"peak": peak, "jax": jax.__version__}, out)
-    print(name, peak, flush=True)
+    compile_jax(lowered, folder, name)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--one":
-        run(sys.argv[2], sys.argv[3])
-        sys.exit()
-    folder = os.path.abspath(sys.argv[1])
-    os.makedirs(folder, exist_ok=True)
-    names = [n for n, f in globals().items() if callable(f) and n not in HELPERS and not isinstance(f, type) and getattr(f, "__module__", "") == "__main__"]
-    for name in sys.argv[2:] or names:
-        flags = f"--xla_force_host_platform_device_count=8 --xla_dump_to={folder}/{name}.dump --xla_dump_hlo_as_proto --xla_dump_hlo_as_text"
-        try:
-            code = subprocess.run(
-                [sys.executable, os.path.abspath(__file__), "--one", name, folder], env=dict(os.environ, XLA_FLAGS=flags), timeout=300
-            ).returncode
-        except subprocess.TimeoutExpired:
-            code = "takes more than five minutes"
-        if code:
-            print(name, code, flush=True)
+    each_alone(cases(globals(), HELPERS), run, for_jax)

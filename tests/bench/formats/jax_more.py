@@ -4,10 +4,10 @@ Needs jax and optax. Writes for each FOLDER/NAME.dump (--xla_dump_to, with the b
 memory_analysis()). Each compiles in a process of its own, for 8 devices that XLA makes of one CPU.
 """
 
-import json, os, subprocess, sys
-
 import jax, jax.numpy as jnp, optax
 from jax import lax
+
+from each_alone import cases, compile_jax, each_alone, for_jax
 
 
 def mlp(sizes):
@@ -288,29 +288,8 @@ HELPERS = ("mlp", "fwd", "train", "opt_case", "policy", "mesh", "run")
 
 def run(name, folder):
     f, args = globals()[name]()
-    compiled = f.lower(*args).compile()
-    with open(f"{folder}/{name}.txt", "w") as out:
-        out.write(compiled.as_text())
-    m = compiled.memory_analysis()
-    peak = m.argument_size_in_bytes + m.temp_size_in_bytes + m.output_size_in_bytes - m.alias_size_in_bytes
-    with open(f"{folder}/{name}.json", "w") as out:
-        json.dump({"peak": peak, "jax": jax.__version__}, out)
-    print(name, peak, flush=True)
+    compile_jax(f.lower(*args), folder, name)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--one":
-        run(sys.argv[2], sys.argv[3])
-        sys.exit()
-    folder = os.path.abspath(sys.argv[1])
-    os.makedirs(folder, exist_ok=True)
-    for name in sys.argv[2:] or [n for n, f in globals().items() if callable(f) and n not in HELPERS]:
-        flags = f"--xla_force_host_platform_device_count=8 --xla_dump_to={folder}/{name}.dump --xla_dump_hlo_as_proto --xla_dump_hlo_as_text"
-        try:
-            code = subprocess.run(
-                [sys.executable, os.path.abspath(__file__), "--one", name, folder], env=dict(os.environ, XLA_FLAGS=flags), timeout=300
-            ).returncode
-        except subprocess.TimeoutExpired:
-            code = "takes more than five minutes"
-        if code:
-            print(name, code, flush=True)
+    each_alone(cases(globals(), HELPERS), run, for_jax)

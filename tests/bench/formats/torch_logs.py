@@ -3,7 +3,9 @@
 Writes for each model FOLDER/NAME.log (TORCH_LOGS=aot_joint_graph,aot_graphs) and NAME.trace/ (TORCH_TRACE); with BACKEND=inductor
 NAME.debug/ (TORCH_COMPILE_DEBUG) too. Each model compiles in a process of its own, on the CPU; one step is run.
 """
-import os, subprocess, sys
+import os
+
+from each_alone import each_alone, for_torch
 
 BACKEND = os.environ.get("BACKEND", "aot_eager")
 
@@ -85,7 +87,7 @@ MODELS = {
 }
 
 
-def run(name):
+def run(name, folder):
     import torch
     torch.manual_seed(0)
     torch._dynamo.config.automatic_dynamic_shapes = False
@@ -100,16 +102,4 @@ def run(name):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--one":
-        run(sys.argv[2])
-        sys.exit()
-    folder = sys.argv[1]
-    for name in sys.argv[2:] or MODELS:
-        os.makedirs(folder, exist_ok=True)
-        environment = dict(os.environ, TORCH_LOGS="aot_joint_graph,aot_graphs", TORCH_TRACE=f"{folder}/{name}.trace",
-                           TORCH_COMPILE_DEBUG_DIR=f"{folder}/{name}.debug", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
-        if BACKEND == "inductor":
-            environment["TORCH_COMPILE_DEBUG"] = "1"
-        with open(f"{folder}/{name}.log", "w") as log:
-            code = subprocess.run([sys.executable, os.path.abspath(__file__), "--one", name], env=environment, stdout=log, stderr=log).returncode
-        print(name, code, flush=True)
+    each_alone(MODELS, run, for_torch, log=True)

@@ -6,7 +6,9 @@ peak of the same step as the profiler counts the CPU
 allocator's bytes, beside parameters, buffers and inputs. Each in a process of its own; BACKEND=inductor for NAME.debug/ too.
 """
 
-import json, os, subprocess, sys
+import json, os, sys
+
+from each_alone import cases, each_alone, for_torch
 
 B = os.environ.get("BACKEND", "aot_eager")
 if sys.argv[1] == "--one":
@@ -367,7 +369,7 @@ def gemma3():
     return ([m], lambda x: m(input_ids=x, labels=x).loss, (x,))
 
 
-def run(name, path):
+def run(name, folder):
     torch.manual_seed(0)
     torch._dynamo.config.automatic_dynamic_shapes = False
     modules, step, given = globals()[name]()
@@ -388,22 +390,9 @@ def run(name, path):
         if event.name() == "[memory]":
             now += event.nbytes()
             peak = max(peak, now)
-    with open(path, "w") as out:
+    with open(f"{folder}/{name}.json", "w") as out:
         json.dump({"peak": peak, "held": start, "torch": torch.__version__}, out)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--one":
-        run(sys.argv[2], sys.argv[3])
-        sys.exit()
-    folder = os.path.abspath(sys.argv[1])
-    os.makedirs(folder, exist_ok=True)
-    for name in sys.argv[2:] or [n for n, f in globals().items() if callable(f) and n != "run"]:
-        environment = dict(os.environ, TORCH_LOGS="aot_joint_graph,aot_graphs", TORCH_TRACE=f"{folder}/{name}.trace", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
-        if B == "inductor":
-            environment.update(TORCH_COMPILE_DEBUG="1", TORCH_COMPILE_DEBUG_DIR=f"{folder}/{name}.debug")
-        with open(f"{folder}/{name}.log", "w") as log:
-            code = subprocess.run(
-                [sys.executable, os.path.abspath(__file__), "--one", name, f"{folder}/{name}.json"], env=environment, stdout=log, stderr=log
-            ).returncode
-        print(name, code, flush=True)
+    each_alone(cases(globals(), ("run",)), run, for_torch, log=True)
