@@ -160,6 +160,8 @@ struct intake {
 	const char *advice;           /* what supplies the rest; NULL */
 	int64_t peak;                 /* as the framework itself reports it, 0: it doesn't */
 	const char *peak_by;          /* in what words; NULL */
+	int64_t caching[2];           /* bytes that PyTorch's caching allocator, simulated, reserves for all buffers of a trace where the tensors here are several of them each,
+	                               * without and with expandable segments; 0: the tensors here tell it */
 	const char *graphs;           /* of a file with several, a line on each: --graph N takes the N-th, from 1 on; NULL: it has one */
 	uint32_t graph;               /* which of them this is */
 	bool graph_asked;             /* somebody asked for that one */

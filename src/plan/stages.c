@@ -522,6 +522,13 @@ static enum status lay_out_order(struct stage_context *stage, const struct order
 	return status;
 }
 
+/* What the caching allocator reserves. A trace's own buffers tell it better than tensors that join several of them. */
+static int64_t reserved_bytes(const struct graph *graph, const struct scenario *scenario, const struct buffers *buffers, bool expandable)
+{
+	int64_t layout = scenario->value[K_layout], said = graph->about.intake.caching[expandable];
+	return said > 0 && layout != LAYOUT_CACHING && layout != LAYOUT_EXPANDABLE ? said : layout_caching(buffers, expandable, NULL);
+}
+
 enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, uint32_t *order, int64_t *arena, struct error *error)
 {
 	struct ordered other = *ordered;
@@ -562,7 +569,7 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 	struct layout_input input = { 0 };
 	enum status status = lay_out_order(stage, ordered, scenario, quick, &input, laid_out, error);
 	for (int expandable = 0; expandable < 2 && status == OK; expandable++)
-		if ((laid_out->caching[expandable] = layout_caching(&input.buffers, expandable, NULL)) < 0)
+		if ((laid_out->caching[expandable] = reserved_bytes(ordered->graph, scenario, &input.buffers, expandable)) < 0)
 			status = fail_memory(error);
 	arena_free(&input.arena);
 	if (error_set(error, status) != OK) {

@@ -170,7 +170,7 @@ static const char *read_lines(struct arena *names, const json_t *list)
 /* What a reader of ours said of the graph that it read: all of it as Tidemark writes it, or none. */
 static void read_intake(struct arena *names, const json_t *record, struct intake *intake, struct keys *known)
 {
-	static const char *const members[] = { "format", "version", "inferred", "missing", "derived", "assumed", "advice", "peak", "peak_by" };
+	static const char *const members[] = { "format", "version", "inferred", "missing", "derived", "assumed", "advice", "peak", "peak_by", "caching_allocator", "expandable_segments" };
 	json_t *read = json_object_get(record, "read");
 	int64_t inferred = 0, missing = 0;
 	size_t found = 0;
@@ -189,7 +189,9 @@ static void read_intake(struct arena *names, const json_t *record, struct intake
 	fine = fine && (!json_object_get(read, "inferred") || whole_number(read, "inferred", 1, NONE - 1, &inferred))
 		&& (!json_object_get(read, "missing") || whole_number(read, "missing", 1, NONE - 1, &missing))
 		&& (!json_object_get(read, "peak") || whole_number(read, "peak", 1, BYTES_MAX, &got.peak))
-		&& (!got.derived || json_is_true(json_object_get(read, "derived")))
+		&& (!json_object_get(read, "caching_allocator") || whole_number(read, "caching_allocator", 1, BYTES_MAX, &got.caching[0]))
+		&& (!json_object_get(read, "expandable_segments") || whole_number(read, "expandable_segments", 1, BYTES_MAX, &got.caching[1]))
+		&& (got.caching[0] > 0) == (got.caching[1] > 0) && (!got.derived || json_is_true(json_object_get(read, "derived")))
 		&& (!json_object_get(read, "assumed") || (got.assumed = read_lines(names, json_object_get(read, "assumed"))) != NULL);
 	if (!fine)
 		return;

@@ -212,8 +212,11 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 		line(stream, "host memory", host.arena, remark);
 	}
 	host_pool_free(&host);
-	snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
-		100.0 * ((double)plan_caching(plan) / (plan_arena(plan) ? (double)plan_arena(plan) : 1) - 1));
+	if (plan->graph->about.intake.caching[0] > 0)
+		snprintf(remark, sizeof remark, "PyTorch's, simulated with each of the trace's own buffers");
+	else
+		snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
+			100.0 * ((double)plan_caching(plan) / (plan_arena(plan) ? (double)plan_arena(plan) : 1) - 1));
 	line(stream, "caching allocator", plan_caching(plan), remark);
 	int64_t fully_shard;
 	if (plan_fsdp(plan, &fully_shard) == OK && fully_shard >= 0)

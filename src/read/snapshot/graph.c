@@ -56,6 +56,7 @@ struct making {
 	const struct buffers_csv *csv;
 	const struct snapshot_facts *facts;
 	const struct snapshot_groups *groups;
+	int64_t caching[2];         /* of joined buffers: what the allocator reserves, see struct intake */
 	struct draft *draft;
 	struct error *error;
 	int64_t *event;              /* of each op */
@@ -278,8 +279,8 @@ static enum status describe(struct making *making, uint32_t wanted)
 	snprintf(version, sizeof version, "device %" PRIu32 "%s, %" PRIu32 " events", facts->device, facts->devices > 1 ? " (--graph N takes another)" : "", facts->events);
 	if (making->groups->groups < making->groups->allocs)
 		snprintf(ops, sizeof ops, "%" PRIu32 " allocations are %" PRIu32 " ops: one each near the peak, many where memory is far below it; what comes and goes within an op is its workspace, "
-			"what goes together is one tensor\nsuch tensors are larger than the trace's own buffers: the arena here and what the caching allocator is simulated to take are above what these need; "
-			"tidemark layout FILE lays each out, --strategy caching simulates it with each", making->groups->allocs, making->groups->groups);
+			"what goes together is one tensor\nsuch tensors are larger than the trace's own buffers: the arena here is above what these need, and tidemark layout FILE lays each out; "
+			"the caching allocator is simulated with each", making->groups->allocs, making->groups->groups);
 	snprintf(assumed, sizeof assumed, "%s; the trace's order is the only one\n%" PRIu32 " buffers were there before the first event, %" PRIu32
 		" are behind the last", ops, facts->before, facts->after);
 	snprintf(peak_by, sizeof peak_by, "sizes rounded up to 512; reserved at most %s, %s of it fragmentation", bytes_text(facts->reserved, text[0], sizeof text[0]),
@@ -288,8 +289,17 @@ static enum status describe(struct making *making, uint32_t wanted)
 		trace++;
 	list_devices(making->snapshot, graphs, sizeof graphs);
 	struct about about = { .intake = { .said = true, .graphs = *graphs ? graphs : NULL, .graph = trace + 1, .graph_asked = wanted > 0, .version = version, .assumed = assumed, .peak = facts->rounded_peak,
-		.peak_by = peak_by, .advice = "tidemark layout FILE plans the same buffers alone and names the places in the source that hold the peak" } };
+		.peak_by = peak_by, .caching = { making->caching[0], making->caching[1] }, .advice = "tidemark layout FILE plans the same buffers alone and names the places in the source that hold the peak" } };
 	return draft_describe(making->draft, "snapshot", NULL, NULL, &about) == OK ? OK : fail_memory(making->error);
+}
+
+/* Of joined buffers the allocator would seem to take much more than it does. */
+static enum status simulate_allocator(struct making *making)
+{
+	for (int expandable = 0; expandable < 2 && making->groups->groups < making->groups->allocs; expandable++)
+		if ((making->caching[expandable] = layout_caching(&making->csv->buffers, expandable, NULL)) < 0)
+			return fail_memory(making->error);
+	return OK;
 }
 
 static int64_t device_of(const struct snapshot *snapshot, uint32_t wanted)
@@ -317,6 +327,8 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 		making.says = mem_alloc((size_t)snapshot->stacks.stack_count + 1, sizeof *making.says);
 		status = making.draft && making.event && making.says ? make(&making) : fail_memory(making.error);
 	}
+	if (status == OK)
+		status = simulate_allocator(&making);
 	if (status == OK)
 		status = describe(&making, wanted);
 	if (status == OK)
