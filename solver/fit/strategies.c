@@ -25,6 +25,15 @@ void fit_keep_groups(const struct fit_step *step, const struct activations *acti
 	}
 }
 
+void fit_keep_every(const struct fit_step *step, const struct activations *activations, uint32_t every, bool *keep)
+{
+	fit_keep_groups(step, activations, 1, keep);
+	for (uint32_t s = 0; s < step->storages; s++) {
+		uint32_t maker = step->graph->storage[s].allocator, layer = maker == NONE ? NONE : activations->layer[maker];
+		keep[s] |= layer != NONE && (layer + 1) % every != 0;
+	}
+}
+
 uint32_t fit_root_of_layers(const struct activations *activations)
 {
 	uint32_t root = (uint32_t)lround(sqrt((double)activations->layers));

@@ -9,6 +9,8 @@
 
 /* What crosses between groups of `every` (> 0) layers, and what lies outside of layers. With the square root of the layers, Chen et al. 2016. O(step). */
 void fit_keep_groups(const struct fit_step *step, const struct activations *activations, uint32_t every, bool *keep);
+/* All but what stays within the layers `every` (> 0), 2 `every` ..., counted from 1. O(step). */
+void fit_keep_every(const struct fit_step *step, const struct activations *activations, uint32_t every, bool *keep);
 /* Chen's number of layers in a group, at least 1. */
 uint32_t fit_root_of_layers(const struct activations *activations);
 /* All but what ops that run again [ops] write. O(step). */

@@ -15,7 +15,8 @@
 	X(SQRT, "sqrt", "groups of layers run again, the square root of their number (Chen et al. 2016)") \
 	X(LAYERS, "layers:2", "groups of so many layers run again from what crosses into them") \
 	X(OPS, "ops", "ops of given types or modules run again: recompute=ops:aten.gelu+aten.native_layer_norm, ops:core_attn+mlp+layernorm (Megatron's)") \
-	X(KNAPSACK, "knapsack:50%", "PyTorch's activation_memory_budget: a share of the saved bytes, by its partitioner")
+	X(KNAPSACK, "knapsack:50%", "PyTorch's activation_memory_budget: a share of the saved bytes, by its partitioner") \
+	X(EVERY, "every:2", "each so manieth layer runs again from what crosses into it (torchtitan's selective checkpointing by layers)")
 #define X(id, name, help) RECOMPUTE_##id,
 enum recompute { RECOMPUTES(X) RECOMPUTE_COUNT };
 #undef X
@@ -49,7 +50,7 @@ size_t module_layer_length(const char *module);
 
 struct recompute_options {
 	enum recompute mode;            /* recompute_choose(): up to PRODUCTS */
-	int64_t number;                 /* of LAYERS and KNAPSACK: layers in a group, percent */
+	int64_t number;                 /* of LAYERS and KNAPSACK: layers in a group, percent; of EVERY: which layers */
 	const char *const *type;        /* of OPS: types of ops that run again */
 	uint32_t types;
 	const uint32_t *layer;          /* more layers to recompute in full */

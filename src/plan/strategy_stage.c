@@ -52,6 +52,8 @@ static enum status strategy_keep(struct stage_context *stage, const struct fit_s
 		status = fit_keep_knapsack(step, activations, stage->rules, &options->number, 1, stage->control, keep);
 	} else if (options->mode == RECOMPUTE_OPS) {
 		status = keep_but_named(step, activations, options, keep);
+	} else if (options->mode == RECOMPUTE_EVERY) {
+		fit_keep_every(step, activations, (uint32_t)options->number, keep);
 	} else {
 		bool root = options->mode == RECOMPUTE_SQRT;
 		fit_keep_groups(step, activations, root ? fit_root_of_layers(activations) : (uint32_t)options->number, keep);

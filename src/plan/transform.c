@@ -340,7 +340,7 @@ static void note_cost(struct job *job, const struct activations *activations, co
 
 static void note_strategy(struct job *job, const struct activations *activations, const struct recompute_options *options)
 {
-	bool by_layers = options->mode == RECOMPUTE_SQRT || options->mode == RECOMPUTE_LAYERS;
+	bool by_layers = options->mode == RECOMPUTE_SQRT || options->mode == RECOMPUTE_LAYERS || options->mode == RECOMPUTE_EVERY;
 	char word[64];
 	knob_text(K_recompute, value(job, K_recompute), word, sizeof word);
 	if (job->fitted->extra > 0)

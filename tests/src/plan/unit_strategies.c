@@ -19,7 +19,7 @@ static struct plan *plan_of_program(struct planner *planner, struct graph *graph
 
 static const char *const families[] = { "gpt", "llama", "bert", "resnet", "t5", "vit", "moe", "dlrm" };
 static const char *const words[] = { "recompute=sqrt", "recompute=layers:1", "recompute=layers:2", "recompute=layers:3", "recompute=knapsack:0%",
-	"recompute=knapsack:20%", "recompute=knapsack:60%", "recompute=knapsack:100%" };
+	"recompute=knapsack:20%", "recompute=knapsack:60%", "recompute=knapsack:100%", "recompute=every:2" };
 
 /* check runs both steps on symbols: every op reads what it read. */
 Test(strategies, every_plan_passes_the_check)
@@ -38,6 +38,31 @@ Test(strategies, every_plan_passes_the_check)
 		}
 		graph_release(graph);
 	}
+	planner_done(&planner);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* torchtitan's apply_ac() counts layers from 1 and checkpoints those that the number divides. */
+Test(strategies, every_so_manieth_layer_runs_again)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = fit_model("gpt", 5);
+	for (int every = 1; every <= 6; every++) {
+		char word[40];
+		uint32_t again[5] = { 0 };
+		snprintf(word, sizeof word, "recompute=every:%d", every);
+		struct plan *plan = plan_of_program(&planner, graph, word);
+		for (uint32_t op = 0; op < plan->graph->ops; op++) {
+			const char *number = strpbrk(plan->graph->op[op].module, "0123456789");
+			if (plan->graph->op[op].recomputed && number && *number < '5')
+				again[*number - '0']++;
+		}
+		for (int layer = 0; layer < 5; layer++)
+			cr_expect_eq(again[layer] > 0, (layer + 1) % every == 0, "%s: layer %d, %u ops", word, layer, again[layer]);
+		cr_expect(every < 6 || strstr(plan->transformed->notes, "changes nothing"), "%s", plan->transformed->notes);
+		plan_release(plan);
+	}
+	graph_release(graph);
 	planner_done(&planner);
 	cr_assert_eq(memory_blocks(), 0);
 }

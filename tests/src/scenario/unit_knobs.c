@@ -68,6 +68,9 @@ Test(knobs, units_and_ranges)
 	cr_assert_eq(knob_choice(value), RECOMPUTE_LAYERS);
 	cr_assert_str_eq(knob_text(K_recompute, value, text, sizeof text), "layers:7");
 	cr_assert_eq(knob_choice(knob_step(K_recompute, value, 1)), RECOMPUTE_OPS);
+	cr_assert_eq(knob_parse(K_recompute, "every:3", &value, NULL), OK);
+	cr_assert_eq(knob_choice(value), RECOMPUTE_EVERY);
+	cr_assert_str_eq(knob_text(K_recompute, value, text, sizeof text), "every:3");
 	cr_assert_eq(knob_parse(K_recompute, "knapsack:0", &value, NULL), OK);
 	cr_assert_eq(knob_number(K_recompute, value), 0);
 	cr_assert_str_eq(knob_text(K_recompute, value, text, sizeof text), "knapsack:0%");
