@@ -369,6 +369,29 @@ def gemma3():
     return ([m], lambda x: m(input_ids=x, labels=x).loss, (x,))
 
 
+def family(name, **more):
+    """A causal language model of a family of transformers, two layers deep."""
+    import transformers
+    config, model = getattr(transformers, name + "Config"), getattr(transformers, name + ("ForMaskedLM" if name == "DebertaV2" else "ForCausalLM"))
+    m = model(config(hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256, vocab_size=500, **more))
+    x = torch.randint(400, (2, 32))
+    return ([m], lambda x: m(input_ids=x, labels=x).loss, (x,))
+
+
+def image(name, side):
+    import timm
+    m = timm.create_model(name, num_classes=10).train()
+    return ([m], lambda x: m(x).square().mean(), (torch.randn(2, 3, side, side),))
+
+
+GROUPS = dict(num_key_value_heads=2, head_dim=32)
+MORE = {"bloom": lambda: family("Bloom"), "cohere": lambda: family("Cohere"), "deberta": lambda: family("DebertaV2"), "glm4": lambda: family("Glm4", pad_token_id=0, **GROUPS),
+        "gpt_oss": lambda: family("GptOss", num_local_experts=4, **GROUPS), "granite": lambda: family("Granite"), "olmo2": lambda: family("Olmo2"),
+        "rwkv": lambda: family("Rwkv", attention_hidden_size=128), "deit3": lambda: image("deit3_small_patch16_224", 224), "hiera": lambda: image("hiera_tiny_224", 224),
+        "mixer": lambda: image("mixer_s32_224", 224), "nfnet": lambda: image("nfnet_l0", 64), "resnest": lambda: image("resnest14d", 64)}
+globals().update(MORE)
+
+
 def run(name, folder):
     torch.manual_seed(0)
     torch._dynamo.config.automatic_dynamic_shapes = False
@@ -395,4 +418,4 @@ def run(name, folder):
 
 
 if __name__ == "__main__":
-    each_alone(cases(globals(), ("run",)), run, for_torch, log=True)
+    each_alone(cases(globals(), ("run", "family", "image")), run, for_torch, log=True)
