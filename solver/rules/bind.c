@@ -387,7 +387,7 @@ static enum status bind_einsum(const struct parsed_rule *parsed, struct matcher 
 		if (!match(matcher))
 			continue;
 		if (!results_known(matcher))
-			return fail(error, BAD_INPUT, "%s: the shape of a result is an attribute, not a consequence", parsed->rule.type);
+			return fail(error, BAD_INPUT, "%s: an attribute gives the shape of a result: operands don't tell it", parsed->rule.type);
 		return emit(matcher, binding) ? OK : NO_MEMORY;
 	}
 	return fail(error, BAD_INPUT, "%s: the rule \"%s\" doesn't fit the shapes", parsed->rule.type, parsed->rule.factors);
@@ -408,7 +408,7 @@ enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor,
 	}
 	for (uint32_t t = 0; t < tensors; t++) {
 		if (tensor[t].dims < 0)
-			return fail(error, BAD_INPUT, "%s: the shape of a result is an attribute, not a consequence", rule->type);
+			return fail(error, BAD_INPUT, "%s: an attribute gives the shape of a result: operands don't tell it", rule->type);
 		if (!binding_tensor(binding, t, tensor[t].dims, tensor[t].shape))
 			return NO_MEMORY;
 	}

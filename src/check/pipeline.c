@@ -127,7 +127,7 @@ static enum status read_order(struct checking *checking)
 	const struct pipeline_order *order = &checking->order.order;
 	if (status == OK && (order->ranks != pipelined->ranks || order->chunks != pipelined->chunks || order->microbatches != pipelined->microbatches
 			|| order->split != pipelined->split || (order->chunks > 1 && order->folded != pipelined->folded)))
-		return fail(checking->error, INFEASIBLE, "shard.pipeline.order is of %u ranks x %u pieces and %u microbatches, or lies otherwise, than the scenario's", order->ranks, order->chunks,
+		return fail(checking->error, INFEASIBLE, "shard.pipeline.order has %u ranks x %u pieces and %u microbatches: these, or where pieces lie, are not the scenario's", order->ranks, order->chunks,
 			order->microbatches);
 	return status == OK ? check_words(checking) : fail_memory(checking->error);
 }

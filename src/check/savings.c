@@ -122,7 +122,7 @@ static enum status check_kinds(struct check *check)
 	if (check->as_planned && scenario_pipelines(&check->scenario))
 		return OK;
 	if (!check->pipelined && json_array_size(stages) != 1)
-		return check_wrong(check, "shard.stages has not the one stage of a step on one rank");
+		return check_wrong(check, "shard.stages must have one entry: the step runs on one pipeline rank");
 	for (uint32_t s = 0; graph->ops && s < graph->storages; s++)
 		if (check->first[s] != NONE && check->first[s] <= check->peak_position && check->peak_position <= check->last[s])
 			bytes[graph->storage[s].kind] += check->bytes[s];

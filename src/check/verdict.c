@@ -52,7 +52,7 @@ static enum status check_fits(struct check *check, struct verdict *verdict)
 	const char *word = verdict->fits == FITS_YES ? "yes" : verdict->fits == FITS_NO ? "no" : "unknown";
 	enum status status = expect(check, "cap_bytes", verdict->cap);
 	if (status == OK && (!json_is_string(stated) || strcmp(json_string_value(stated), word) != 0))
-		status = check_wrong(check, "memory.fits is not \"%s\", which plan, what is gathered ahead, buffers, reserve and bound come to", word);
+		status = check_wrong(check, "memory.fits must be \"%s\": so says the sum of the plan, what is gathered ahead, buffers and reserve, beside the bound", word);
 	return status;
 }
 

@@ -75,7 +75,7 @@ static int check_graph(struct check_request *request, enum input_kind second)
 	struct error error = { 0 };
 	int code = EXIT_FINE;
 	if (request->wanted.pools || request->wanted.options.capacity || request->wanted.options.alignment)
-		return usage_error("check", "--pool, --capacity and --alignment are of buffers, not of a graph");
+		return usage_error("check", "--pool, --capacity and --alignment are for files of buffers, not for graphs");
 	request->options.report = stdout;
 	request->options.rules_file = request->line.rules_file;
 	struct graph *graph = batch_open(request->line.operand[0], &request->line.reading, &code);

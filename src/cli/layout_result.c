@@ -71,7 +71,7 @@ enum status layout_read_input(struct layout_request *request, struct input *inpu
 	enum input_kind kind = input_detect(start, size);
 	bool pickle = kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE;
 	if (!pickle && memchr(start, '\0', size))   /* as of /dev/zero, which would be read for long */
-		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot: it has bytes of no text");
+		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot: it has bytes that are not text");
 	return pickle ? read_snapshot(request, input, csv, error) : read_csv(request, input, csv, error);
 }
 

@@ -138,7 +138,7 @@ static int parse(struct sweep *sweep, int argc, char **argv)
 	if (sweep->resume && !sweep->line.output)
 		return usage_error("sweep", "--resume needs -o FILE");
 	if (sweep->resume && sweep->form == SWEEP_TABLE)
-		return usage_error("sweep", "--table is for people: --resume takes up JSON or --csv");
+		return usage_error("sweep", "--resume continues a sweep in JSON or --csv, not a --table");
 	sweep->total = 1;
 	for (int i = 0; i < sweep->count; i++)
 		if (__builtin_mul_overflow(sweep->total, sweep->varied[i].values, &sweep->total) || sweep->total > UINT32_MAX)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "fit.h"
+#include "least_squares.h"
 #include "model_source.h"
 
 /* Factors on the machine's constants: shares of the matrix peak, traffic of other ops, links within and between nodes. */

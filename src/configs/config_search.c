@@ -474,7 +474,7 @@ enum status config_case_timetable(struct config_case *opened, struct config_resu
 	if (status == OK)
 		status = config_cut(&model, &opened->config, overheads, first);
 	if (status == INFEASIBLE)
-		return fail(error, INFEASIBLE, "the step has %u blocks that cuts may lie between, fewer than the pipeline's %u pieces", opened->searching.step.blocks.stretches,
+		return fail(error, INFEASIBLE, "the step has %u blocks between which it can be cut, fewer than the pipeline's %u pieces", opened->searching.step.blocks.stretches,
 			opened->config.pp * opened->config.chunks);
 	if (status == OK)
 		status = config_evaluate(&model, &opened->config, overheads, first, true, result);

@@ -12,7 +12,7 @@
  *     calibrate      a machine fitted to measured steps
  *     op_samples     times of ops by what they do, from a trace
  *     device_fit     a device's figures from these
- *     fit            least squares for that
+ *     least_squares  factors fitted to measurements, for that
  */
 #ifndef TIDEMARK_CONFIGS_CONFIG_SEARCH_H
 #define TIDEMARK_CONFIGS_CONFIG_SEARCH_H

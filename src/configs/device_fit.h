@@ -7,7 +7,7 @@
 #ifndef TIDEMARK_CONFIGS_DEVICE_FIT_H
 #define TIDEMARK_CONFIGS_DEVICE_FIT_H
 
-#include "fit.h"
+#include "least_squares.h"
 #include "op_samples.h"
 #include "src/scenario/own_device.h"
 

@@ -7,8 +7,8 @@
 #include "clusters.h"
 #include "draw.h"
 #include "groups.h"
-#include "place.h"
-#include "placement.h"
+#include "coordinates.h"
+#include "placement_colours.h"
 
 /* Okabe and Ito's colours, which colour-blind readers can tell apart, and tints of them for areas. */
 static const struct { const char *line, *area; } phase_colour[PHASE_COUNT] = {

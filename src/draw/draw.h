@@ -11,8 +11,8 @@
  *     modules          the tree of modules, equal ones folded
  *     groups           ops gathered into nodes
  *     clusters         boxes around modules, one below the other
- *     place            coordinates of our own
- *     placement        colours by placement
+ *     coordinates      places of nodes, where `dot` would need minutes
+ *     placement_colours  colours by placement
  *     tikz             what LaTeX sources have in common
  *     canvas           SVG, PDF, PNG and TikZ
  *     plot             axes

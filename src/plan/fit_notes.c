@@ -22,13 +22,13 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, int64_t lef
 	else if (fitted->replayed > fitted->cap)
 		note(notes, "no recomputation was found that meets the memory cap%s", less);
 	if (fitted->replayed > fitted->cap && fitted->lowest > 0)
-		note(notes, "shown is what saves memory for little time: the lowest peak that was found takes %.4g %% of the step's time more", 100 * (double)fitted->lowest_extra / step);
+		note(notes, "this plan saves memory for little time: the lowest peak that was found takes %.4g %% of the step's time more", 100 * (double)fitted->lowest_extra / step);
 	if (fitted->away > 0)
 		note(notes, "%u tensor%s, %s, wait%s in the host's memory between the passes", fitted->away, fitted->away == 1 ? "" : "s",
 			bytes_text(fitted->moved, margin, sizeof margin), fitted->away == 1 ? "s" : "");
 	if (fitted->extra > fitted->stall)
 		note(notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)(fitted->extra - fitted->stall) / step,
-			(double)(fitted->extra - fitted->stall) / 1e9, !fitted->proved || fitted->away > 0 ? "" : *among ? ", proved least of what leaves the layout as much" : ", proved least");
+			(double)(fitted->extra - fitted->stall) / 1e9, !fitted->proved || fitted->away > 0 ? "" : *among ? ", proved the least among plans that leave the layout as much memory" : ", proved least");
 	if (left > 0 && fitted->replayed <= fitted->cap)
 		note(notes, "that leaves %s of the memory cap to what the layout adds", bytes_text(left, margin, sizeof margin));
 	if (fitted->bound > 0 && !fitted->proved)

@@ -184,10 +184,10 @@ struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *fir
 		return NULL;
 	list_again(job, first, sharded);
 	shard_note_unsplit(&job->shared->units, rival, job->notes);
-	note(job->notes, job->wish->told ? "planned, this sharding is better than what searches found: ops were split otherwise, one or two at a time, and each sharding planned"
-		: rival < first->rival + first->experts ? "planned, this expert's sharding is better than what the search found"
-		: scenario_strategy(job->scenario) == STRATEGY_AUTO ? "planned, this sharding is better than the one of the least estimate"
-		: "planned, this sharding is better than the one of the least time within the slack");
+	note(job->notes, job->wish->told ? "once planned, this sharding is better than what the searches found: one or two ops at a time were split another way, and each such sharding was planned"
+		: rival < first->rival + first->experts ? "once planned, this expert's sharding is better than what the search found"
+		: scenario_strategy(job->scenario) == STRATEGY_AUTO ? "once planned, this sharding is better than the one with the least estimate"
+		: "once planned, this sharding is better than the one with the least time within the slack");
 	memcpy(sharded->curve, first->curve, sizeof sharded->curve);
 	sharded->points = first->points;
 	sharded->space = first->space;

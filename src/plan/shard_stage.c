@@ -27,7 +27,7 @@ static void note_roles(const struct units *units, const struct mesh *mesh, const
 			note(notes, "no op has a batch to split: the batch is 1, or shapes are not known; %s %u cuts only the states of parameters",
 				mesh->axis[a].name, mesh->axis[a].size);
 		else if (!any)
-			note(notes, "nothing in the graph is for %s to split: the %u devices along it hold and run the same", mesh->axis[a].name, mesh->axis[a].size);
+			note(notes, "the graph has nothing that %s can split: the %u devices along it hold and run the same", mesh->axis[a].name, mesh->axis[a].size);
 		else if (roles[a].role[0] == ROLE_EXPERTS && least_extent(units, ROLE_EXPERTS) == 0)
 			note(notes, "the graph has no experts for %s %u: it splits the batch, and cuts no parameter", mesh->axis[a].name, mesh->axis[a].size);
 	}
@@ -331,14 +331,14 @@ static struct sharded *decide(struct shard_job *job, bool quick)
 	if (search && status == OK)
 		shard_note_unsplit(units, &sharding, job->notes);
 	if (job->wish->least)
-		note(job->notes, "planned, a sharding of little memory is better here than the one of the least estimate");
+		note(job->notes, "once planned, a sharding that needs little memory is better here than the one with the least estimate");
 	struct sharded *sharded = NULL;
 	if (error_set(job->error, status) == OK)
 		sharded = shard_job_build(job, &sharding);
 	else
 		sharding_free(&sharding);
 	if (search && !quick && job->error->status == BAD_INPUT && job->scenario->pins == 0 && shard_job_split(job, &choice.degrees, choice.zero, &sharding, roles) == OK) {
-		note(job->notes, "the search's sharding has no graph of a device, an expert's takes its place: %s", job->error->text);
+		note(job->notes, "no graph of a device can be made for the search's sharding, so an expert's takes its place: %s", job->error->text);
 		report.proof.value = -1;
 		sharded = shard_job_build(job, &sharding);
 	}

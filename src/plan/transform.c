@@ -332,7 +332,7 @@ static void note_cost(struct job *job, const struct activations *activations, co
 	if (cost.bytes)
 		note(job->notes, "%s of activations are computed again, for %s more", bytes_text(cost.bytes, saved, sizeof saved), flops_text((double)cost.flops, work, sizeof work));
 	else if (options->mode == RECOMPUTE_FULL || options->mode == RECOMPUTE_PRODUCTS)
-		note(job->notes, activations->layers ? "recompute=%s changes nothing: all that the layers save crosses between them or can't be run again"
+		note(job->notes, activations->layers ? "recompute=%s changes nothing: what the layers save either passes from one to the next or can't be computed again"
 			: "recompute=%s changes nothing: no module path has a numbered part (\"layers.3\"), so no layers are known", recompute_names[options->mode]);
 	else if (options->mode == RECOMPUTE_SELECTIVE)
 		note(job->notes, "recompute=selective changes nothing: no attention scores are saved");

@@ -1,11 +1,11 @@
 /* export.h: the export table: every kind of file that a plan or graph can be written as.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
- *     export          the table of exports
+ *     export          the table of exports; CSV of the timeline
  *     native          the native format
  *     dot             DOT, full dialect
  *     drawing         drawings through tidemark-dot
- *     report          text for people; CSV of the timeline
+ *     report          text for people
  *     plan_json       plan files
  *     recompute_json  their part on recomputation
  *     shard_json      their part on sharding

@@ -187,7 +187,7 @@ static enum status visit_pairs(void *context, struct pickle_value *dict, const s
 		return OK;
 	}
 	if (event + segment + block + root > 1 || dict->note != NOTE_NONE)
-		return fail(error, BAD_INPUT, "something is an event, a block, a segment or the snapshot, and another of these, too");
+		return fail(error, BAD_INPUT, "one record stands in two places: as an event, a block, a segment or the snapshot itself");
 	if (event)
 		return read_event(context, dict, value, error);
 	if (segment)

@@ -4,7 +4,7 @@
 #include "tests/common/random_graph.h"
 #include "src/draw/clusters.h"
 #include "src/draw/groups.h"
-#include "src/draw/place.h"
+#include "src/draw/coordinates.h"
 #include "src/write/data.h"
 #include "src/plan/planner.h"
 #include "src/plan/timeline.h"

@@ -1,9 +1,9 @@
-/* fit.c: Gauss-Newton on logarithms. */
+/* least_squares.c: Gauss-Newton on logarithms. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fit.h"
+#include "least_squares.h"
 
 #define PULL 1e-4           /* weight of a factor's squared logarithm */
 #define STEPS 12

@@ -1,6 +1,6 @@
-/* place.h: coordinates of our own, for pictures that `dot` would need minutes for. */
-#ifndef TIDEMARK_DRAW_PLACE_H
-#define TIDEMARK_DRAW_PLACE_H
+/* coordinates.h: coordinates of our own, for pictures that `dot` would need minutes for. */
+#ifndef TIDEMARK_DRAW_COORDINATES_H
+#define TIDEMARK_DRAW_COORDINATES_H
 
 #include "groups.h"
 

@@ -1,10 +1,10 @@
-/* fit.h: a few positive factors fitted to measurements of positive quantities.
+/* least_squares.h: a few positive factors fitted to measurements of positive quantities.
  *
  * Least squares of logarithms by Gauss-Newton steps with halving (Nocedal and Wright, Numerical Optimization, section 10.3), each factor weakly drawn
  * to 1. Rows that lie far off count less (Huber's weights, Huber 1964), so that one wrong measurement doesn't decide.
  */
-#ifndef TIDEMARK_CONFIGS_FIT_H
-#define TIDEMARK_CONFIGS_FIT_H
+#ifndef TIDEMARK_CONFIGS_LEAST_SQUARES_H
+#define TIDEMARK_CONFIGS_LEAST_SQUARES_H
 
 #include "solver/base/base.h"
 

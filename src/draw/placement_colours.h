@@ -1,6 +1,6 @@
-/* placement.h: colours of a drawing's nodes by where their results lie on the mesh. */
-#ifndef TIDEMARK_DRAW_PLACEMENT_H
-#define TIDEMARK_DRAW_PLACEMENT_H
+/* placement_colours.h: colours of a drawing's nodes by where their results lie on the mesh. */
+#ifndef TIDEMARK_DRAW_PLACEMENT_COLOURS_H
+#define TIDEMARK_DRAW_PLACEMENT_COLOURS_H
 
 #include "groups.h"
 
