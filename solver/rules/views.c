@@ -311,6 +311,19 @@ static bool read_dims(const struct binding *binding, uint32_t item, uint32_t dim
 	return count > 0;
 }
 
+/* The one dim that an argument names, or NONE. */
+static uint32_t named_dim(const struct binding *binding, uint32_t item, uint32_t dims)
+{
+	bool named[DIMS_MAX];
+	uint32_t found = NONE;
+	if (!read_dims(binding, item, dims, named))
+		return NONE;
+	for (uint32_t d = 0; d < dims; d++)
+		if (named[d])
+			found = found == NONE ? d : dims;
+	return found == dims ? NONE : found;
+}
+
 /* Elements that move along the dims that an argument names; along any where none is named. */
 static enum status bind_move(struct binding *binding, uint32_t item)
 {
@@ -418,16 +431,25 @@ static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t f
 	return done(fine);
 }
 
+/* What PyTorch joins to anything: a list of no elements, such as a cache that is empty yet. */
+static bool joins_anything(const struct binding *binding, struct side part)
+{
+	return part.dims == 1 && size_at(binding, part, 0) == 0;
+}
+
 /* The dim along which the parts [first, end) add up to the whole while all other extents agree; NONE: there is none.
  * *times: how often the whole repeats them (graphs list an operand once, even if it is joined with itself; of
  * results there is always one for each part). */
-static uint32_t find_joint(const struct binding *binding, struct side whole, uint32_t first, uint32_t end, int64_t *times)
+static uint32_t find_joint(const struct binding *binding, struct side whole, uint32_t told, uint32_t first, uint32_t end, int64_t *times)
 {
-	for (uint32_t d = 0; d < whole.dims; d++) {
+	for (uint32_t n = told == NONE ? 1 : 0; n <= whole.dims; n++) {
+		uint32_t d = n == 0 ? told : n - 1; /* equal extents, or a part that is all of it, don't tell the dim */
 		int64_t sum = 0;
 		bool fits = true;
 		for (uint32_t t = first; t < end && fits; t++) {
 			struct side part = side_of(binding, t);
+			if (whole.dims > 1 && joins_anything(binding, part))
+				continue;
 			fits = part.dims == whole.dims;
 			for (uint32_t i = 0; i < whole.dims && fits; i++)
 				fits = i == d || size_at(binding, part, i) == size_at(binding, whole, i);
@@ -440,11 +462,11 @@ static uint32_t find_joint(const struct binding *binding, struct side whole, uin
 	return NONE;
 }
 
-static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t first, uint32_t end)
+static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t first, uint32_t end, uint32_t item)
 {
 	struct side all = side_of(binding, whole);
 	int64_t times;
-	uint32_t joint = find_joint(binding, all, first, end, &times);
+	uint32_t joint = find_joint(binding, all, named_dim(binding, item, all.dims), first, end, &times);
 	if (joint == NONE)
 		return BAD_INPUT;
 	for (uint32_t i = 0; i < all.dims; i++) {
@@ -453,6 +475,11 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 			return NO_MEMORY;
 		for (uint32_t t = first; t < end; t++) {
 			uint32_t dim = binding->dim_start[t] + i;
+			if (all.dims > 1 && joins_anything(binding, side_of(binding, t))) {
+				if (i == 0 && own(binding, dim, FACTOR_WHOLE) == NONE)
+					return NO_MEMORY;
+				continue;
+			}
 			uint32_t part = i == joint ? own(binding, dim, FACTOR_WHOLE) : factor;
 			if (part == NONE || (i != joint && !binding_append(binding, dim, part)))
 				return NO_MEMORY;
@@ -606,8 +633,8 @@ enum status bind_structure(struct binding *binding, enum structure structure)
 	case PLACE: return bind_drop(binding, operands, 0, 1, false);
 	case UNBIND: return bind_drop(binding, 0, operands, tensors, true);
 	case STACK: return bind_drop(binding, operands, 0, operands, true);
-	case SPLIT: return bind_join(binding, 0, operands, tensors);
-	case CAT: return bind_join(binding, operands, 0, operands);
+	case SPLIT: return bind_join(binding, 0, operands, tensors, 2);
+	case CAT: return bind_join(binding, operands, 0, operands, 1);
 	case REDUCE_SUM: return bind_reduce(binding, FACTOR_REDUCED, 1);
 	case REDUCE_WHOLE: return bind_reduce(binding, FACTOR_WHOLE, 1);
 	case REDUCE_WHOLE_2: return bind_reduce(binding, FACTOR_WHOLE, 2);

@@ -336,12 +336,13 @@ static enum status add_op(struct scaling *scaling, const struct op *model, const
 	return draft_write(scaling->draft, id, result);
 }
 
-static bool add_tensor(struct scaling *scaling, uint32_t model, const char *suffix, const int64_t *shape, uint8_t kind)
+/* A tensor like `model`, named after `of`. */
+static bool add_tensor(struct scaling *scaling, uint32_t model, const char *of, const char *suffix, const int64_t *shape, uint8_t kind)
 {
 	const struct tensor *from = &scaling->graph->tensor[model];
 	struct tensor tensor = *from;
 	char name[450];
-	new_name(from->name, suffix, name, sizeof name, graph_find_tensor, scaling->graph);
+	new_name(of, suffix, name, sizeof name, graph_find_tensor, scaling->graph);
 	tensor.name = name;
 	tensor_forget(&tensor);
 	tensor.places = NULL;
@@ -369,7 +370,7 @@ static bool write_tensors(struct scaling *scaling)
 			uint8_t kind = graph->tensor[graph->writes.item[graph->writes.start[op]]].kind;
 			if (kind_persistent(kind))
 				kind = KIND_TEMPORARY;
-			if (!add_tensor(scaling, operand, "copy", new_shape(scaling, operand), kind))
+			if (!add_tensor(scaling, operand, graph->op[op].name, "copy", new_shape(scaling, operand), kind))
 				return false;
 		}
 		FOR_ROW(i, &graph->writes, op) {
@@ -378,7 +379,7 @@ static bool write_tensors(struct scaling *scaling)
 			if (scaling->sum[result] == NONE)
 				continue;
 			summed_shape(scaling, result, shape);
-			if (!add_tensor(scaling, result, "sum", shape, graph->tensor[result].kind))
+			if (!add_tensor(scaling, result, graph->tensor[result].name, "sum", shape, graph->tensor[result].kind))
 				return false;
 		}
 	}

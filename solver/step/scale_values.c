@@ -278,7 +278,8 @@ static enum status check_positions(struct reach *reach, const struct rules *rule
 			continue;
 		const uint32_t *read = graph->reads.item + graph->reads.start[op];
 		uint32_t writer = graph->tensor[read[1]].writer, start = reach->factors->dim_start[read[1]];
-		if (writer == NONE || csr_length(&graph->reads, writer) != 0 || !reach->values->changed[read[1]] || graph->tensor[read[0]].dims == 0)
+		if (writer == NONE || csr_length(&graph->reads, writer) != 0 || !reach->values->changed[read[1]] || graph->tensor[read[0]].dims == 0
+			|| graph->tensor[read[1]].dims != 1) /* [batch, seq] is filled with one number: token types */
 			continue;
 		int64_t rows = graph->tensor[read[0]].shape[0], wanted = reach->values->shape[start];
 		if (wanted > rows)

@@ -173,8 +173,8 @@ Test(scale, an_op_without_a_rule_is_never_guessed)
 
 struct made_op { const char *name, *type; enum phase phase; int in[2], out; };   /* in: -1: nothing */
 
-/* The graph of a draft's tensors and these ops; ends the draft. */
-static struct graph *graph_of_ops(struct draft *draft, const uint32_t *id, const struct made_op *ops, size_t count)
+/* The graph of a draft's tensors and these ops, of which one has arguments; ends the draft. */
+static struct graph *graph_with_arguments(struct draft *draft, const uint32_t *id, const struct made_op *ops, size_t count, size_t which, const struct arguments *arguments)
 {
 	for (const struct made_op *made = ops; made < ops + count; made++) {
 		struct op op = { .name = made->name, .type = made->type, .module = "", .phase = made->phase, .has_phase = true };
@@ -183,12 +183,19 @@ static struct graph *graph_of_ops(struct draft *draft, const uint32_t *id, const
 			if (made->in[j] >= 0)
 				draft_read(draft, number, id[made->in[j]]);
 		draft_write(draft, number, id[made->out]);
+		if (arguments && made == ops + which)
+			draft_op_arguments(draft, number, arguments);
 	}
 	struct error error = { 0 };
 	struct graph *graph = graph_build(draft, &error);
 	cr_assert(graph, "%s", error.text);
 	draft_free(draft);
 	return graph;
+}
+
+static struct graph *graph_of_ops(struct draft *draft, const uint32_t *id, const struct made_op *ops, size_t count)
+{
+	return graph_with_arguments(draft, id, ops, count, 0, NULL);
 }
 
 /* A mask [1, 4] made from nothing that meets the batch, and one [1, 1, 4] that got its 1 by a view. */
@@ -216,6 +223,40 @@ Test(scale, a_mask_that_is_made_for_the_batch_grows_with_it)
 	cr_assert_eq(scaled->tensor[id[2]].bytes, 16);
 	cr_assert_eq(scaled->tensor[id[3]].bytes, 16);
 	cr_assert_eq(scaled->tensor[id[5]].bytes, 128);
+	graph_release(graph);
+	graph_release(scaled);
+}
+
+/* Token types are zeros [1, 4], no positions; what was empty at first is joined along the dim that the argument names; a permuted tensor of batch 1 that is viewed in
+ * two ways is copied twice. */
+Test(scale, token_types_caches_and_two_views_of_one_tensor)
+{
+	static const int64_t shape[][3] = { { 1, 4, 4 }, { 2, 4 }, { 1, 4 }, { 1, 4, 4 }, { 0 }, { 1, 4, 4 }, { 4, 1, 4 }, { 4, 4 }, { 16 }, { 1, 4, 4 } };
+	static const uint8_t dims[] = { 3, 2, 2, 3, 1, 3, 3, 2, 1, 3 };
+	static const char *const names[] = { "x", "table", "types", "typed", "empty", "cache", "turned", "rows", "row", "out" };
+	static const uint8_t kinds[] = { KIND_INPUT, KIND_PARAMETER, KIND_TEMPORARY, KIND_ACTIVATION, KIND_CONSTANT, KIND_ACTIVATION, KIND_ACTIVATION, KIND_ACTIVATION,
+		KIND_ACTIVATION, KIND_OUTPUT };
+	const struct made_op ops[] = { { "types", "aten.zeros.default", PHASE_FORWARD, { -1, -1 }, 2 }, { "typed", "aten.embedding.default", PHASE_FORWARD, { 1, 2 }, 3 },
+		{ "cache", "aten.cat.default", PHASE_FORWARD, { 4, 0 }, 5 }, { "turned", "aten.transpose.int", PHASE_FORWARD, { 5, -1 }, 6 },
+		{ "rows", "aten.view.default", PHASE_FORWARD, { 6, -1 }, 7 }, { "row", "aten.view.default", PHASE_FORWARD, { 6, -1 }, 8 },
+		{ "out", "aten.add.Tensor", PHASE_FORWARD, { 3, 5 }, 9 } };
+	struct draft *draft = draft_new();
+	uint32_t id[10];
+	for (int i = 0; i < 10; i++) {
+		struct tensor tensor = { .name = names[i], .dtype = DTYPE_F32, .shape = shape[i], .dims = dims[i], .kind = kinds[i], .alias = i >= 6 && i < 9 ? id[5] : NONE, .bytes = 4 };
+		for (int d = 0; d < dims[i]; d++)
+			tensor.bytes *= shape[i][d];
+		id[i] = draft_tensor(draft, &tensor);
+	}
+	struct argument value[] = { { .key = "args", .kind = ARGUMENT_LIST, .within = 4 }, { .kind = ARGUMENT_LIST, .within = 2 },
+		{ .kind = ARGUMENT_TENSOR, .text = "empty" }, { .kind = ARGUMENT_TENSOR, .text = "x" }, { .kind = ARGUMENT_NUMBER, .text = "1" } };
+	const struct arguments arguments = { value, 5 };
+	struct graph *graph = graph_with_arguments(draft, id, ops, sizeof ops / sizeof *ops, 2, &arguments);
+	struct scale_report report;
+	struct graph *scaled = scale(graph, 8, 0, &report);
+	cr_assert_eq(report.copies, 2);
+	cr_assert_eq(scaled->tensor[id[2]].bytes, 128);
+	cr_assert_eq(scaled->tensor[id[5]].bytes, 512);
 	graph_release(graph);
 	graph_release(scaled);
 }
