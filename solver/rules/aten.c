@@ -39,8 +39,10 @@ const struct rule rules_aten[] = {
 	{ "aten._pdist_forward", "n^ k^ -> m!", COST_ELEMENT, "0", "i0 o0", NULL, 0 },
 	{ "aten._pdist_backward", "m^, n^ k^, m^ -> n k", COST_ELEMENT, "", "", NULL, 0 },
 	{ "aten.dist", "x^.., x^.. -> ", COST_ELEMENT, "0 1", "i0 i1 o0", NULL, 0 },
-	{ "aten.convolution", "b (g c+) y~k.., (g o) c+ k.., ?&(g o) -> b (g o) y..", COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, TRAIT_CONVOLUTION },
-	{ "aten.convolution_backward", "b+ (g o+) y+.., b+ (g c) y~k.., ?(g o+) c k.. -> ?b (g c) y~k.., ?(g o) c k.., ?(g o)",
+	{ "aten.convolution", "b (g c+) y~k.., (g o) c+ k.., ?&(g o) -> b (g o) y.. | b (g c+) y.., (g c+) o k.., ?&(g o) -> b (g o) y~k..",
+		COST_CONTRACTION, "0 1 2", "i0|1 i1|0", NULL, TRAIT_CONVOLUTION },   /* the second: transposed */
+	{ "aten.convolution_backward", "b+ (g o+) y+.., b+ (g c) y~k.., ?(g o+) c k.. -> ?b (g c) y~k.., ?(g o) c k.., ?(g o)"
+		" | b+ (g o+) y~k.., b+ (g c) y^.., ?(g c) o+ k+.. -> ?b (g c) y.., ?(g c) o k.., ?(g o)",
 		COST_CONTRACTION, "", "", NULL, 0 },
 
 	/* attention in one kernel: queries, keys, values; the result and the log-sum-exp; groups of queries may share a head of keys,

@@ -380,11 +380,35 @@ static bool results_known(const struct matcher *matcher)
 	return true;
 }
 
+static bool has_windows(const struct form *form)
+{
+	for (int f = 0; f < form->factors; f++)
+		if (form->factor[f].over != FORM_FACTORS)
+			return true;
+	return false;
+}
+
+/* Of a convolution and a transposed one, the alternative that a captured op's arguments rule out; NULL: they don't say. As many channels on both sides fit
+ * both. The argument is the first word behind strides, padding and dilation. */
+static const struct form *ruled_out(const struct parsed_rule *parsed, const struct arguments *arguments)
+{
+	const struct form *other = parsed->form->next;
+	if (!other || other->next || !has_windows(parsed->form) || !has_windows(other))
+		return NULL;
+	for (uint32_t item = 6; item < 8; item++) {
+		const struct argument *value = arguments_item(arguments, item);
+		if (value && (value->kind == ARGUMENT_TRUE || value->kind == ARGUMENT_FALSE))
+			return value->kind == ARGUMENT_TRUE ? parsed->form : other;
+	}
+	return NULL;
+}
+
 static enum status bind_einsum(const struct parsed_rule *parsed, struct matcher *matcher, struct binding *binding, struct error *error)
 {
+	const struct form *wrong = ruled_out(parsed, binding->arguments);
 	for (const struct form *form = parsed->form; form; form = form->next) {
 		matcher->form = form;
-		if (!match(matcher))
+		if (form == wrong || !match(matcher))
 			continue;
 		if (!results_known(matcher))
 			return fail(error, BAD_INPUT, "%s: an attribute gives the shape of a result: operands don't tell it", parsed->rule.type);

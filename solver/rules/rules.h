@@ -41,7 +41,7 @@
  *     plain         rules of operators in plain words
  *     form          a parsed factor string
  *     binding       the factors of one op
- *     bind          from a factor string and shapes to a binding
+ *     bind          from a factor string, shapes and, of convolutions, arguments to a binding
  *     views         the same for views, slices and joins, from shapes alone
  *     cost          FLOPs and bytes moved of an op
  *     terms         products of factors under unification

@@ -226,6 +226,17 @@ static void transposed_convolution(const struct call *call)
 	each_tap(y, &call->tensor[1], &call->tensor[0], add_tap, &taps);
 }
 
+static void transposed_convolution_backward(const struct call *call)
+{
+	const struct array *g = call->tensor, *x = g + 1, *w = g + 2;
+	struct taps to_input = { g->value, w->value, result(call, 0)->value, 0, 1, 2 };
+	struct taps to_weight = { x->value, g->value, result(call, 1)->value, 2, 0, 1 };
+	each_tap(g, w, x, add_tap, &to_input);
+	each_tap(g, w, x, add_tap, &to_weight);
+	for (int64_t i = 0; i < count(g); i++)
+		result(call, 2)->value[i / (g->shape[2] * g->shape[3]) % g->shape[1]] += g->value[i];
+}
+
 /* x[t, b, i], weights [d, p, i] and [d, p, h]; each step adds to a state that all later ones see. */
 static void recurrence(const struct call *call)
 {

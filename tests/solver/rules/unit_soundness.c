@@ -25,7 +25,8 @@ static const struct soundness_case cases[] = {
 	{ "aten.convolution onnx.Conv", "2444 6422 6 > 2633", convolution }, { "aten.convolution onnx.Conv", "2444 8222 8 > 2833", convolution },
 	{ "aten.convolution onnx.Conv", "2443 4122 4 > 2432", convolution }, { "aten.convolution_backward", "2633 2444 6422 > 2444 6422 6", convolution_backward },
 	{ "aten.convolution_backward", "2833 2444 8222 > 2444 8222 8", convolution_backward },
-	{ "onnx.ConvTranspose", "2422 4622 6 > 2633", transposed_convolution }, { "onnx.LSTM onnx.GRU", "345 285 286 > 3246", recurrence },
+	{ "aten.convolution onnx.ConvTranspose", "2422 4622 6 > 2633", transposed_convolution }, { "aten.convolution_backward", "2633 2422 4622 > 2422 4622 6", transposed_convolution_backward },
+	 { "onnx.LSTM onnx.GRU", "345 285 286 > 3246", recurrence },
 	{ "tidemark.dispatch", "68 64 > 428", dispatch }, { "tidemark.combine", "428 64 > 68", combine },
 	{ "tidemark.dispatch_backward", "428 64 > 68 64", dispatch_backward }, { "tidemark.combine_backward", "68 428 64 > 428 64", combine_backward },
 	{ "aten._scaled_dot_product_flash_attention", "2446 2486 2486 > 2446 244", attention },
@@ -416,6 +417,23 @@ Test(soundness, ops_whose_arguments_name_dims_are_split_along_the_others)
 			if (is_case_of(&told->at, rule))
 				splits += check_case(rules_find(rules, rule->type), &told->at, &arguments, &state);
 		cr_assert_gt(splits, 0, "%s [%s] along %s", told->at.types, told->at.shapes, told->dims);
+	}
+	rules_free(rules);
+}
+
+/* As many channels on both sides: the argument behind dilation says that it is transposed. */
+Test(soundness, transposed_convolutions_are_told_by_their_argument)
+{
+	static const struct soundness_case told[] = { { "aten.convolution", "2422 4222 4 > 2433", transposed_convolution }, { "aten.convolution", "2422 4422 4 > 2433", transposed_convolution },
+		{ "aten.convolution_backward", "2433 2422 4222 > 2422 4222 4", transposed_convolution_backward } };
+	struct rules *rules = rules_new();
+	uint64_t state = test_seed();
+	for (int i = 0; i < 3; i++) {
+		uint32_t items = i < 2 ? 7 : 8;
+		struct argument value[9] = { { .key = "args", .kind = ARGUMENT_LIST, .within = items } };
+		value[items].kind = ARGUMENT_TRUE;
+		const struct arguments arguments = { value, items + 1 };
+		cr_assert_gt(check_case(rules_find(rules, told[i].types), &told[i], &arguments, &state), 0);
 	}
 	rules_free(rules);
 }
