@@ -59,6 +59,8 @@ static ssize_t read_file(struct input *input, void *buffer, size_t size, struct 
 		fail_memory(error);
 	else if (number == Z_BUF_ERROR)
 		fail(error, BAD_INPUT, "the compressed file is truncated");
+	else if (number == Z_DATA_ERROR)
+		fail(error, BAD_INPUT, "the compressed file is damaged%s", strstr(text, ": ") ? strstr(text, ": ") : "");     /* zlib begins with a descriptor's number */
 	else
 		fail(error, BAD_INPUT, "%s", number == Z_ERRNO ? strerror(errno) : text);
 	return -1;

@@ -100,6 +100,8 @@ static enum status concatenate(struct flat *flat, const struct scope *scope, con
 	uint64_t count = 0;
 	for (uint32_t i = 0; i < instruction->operands; i++)
 		count += scope->value[instruction->operand[i]].count;
+	if (opcode(instruction, "tuple") && count != instruction->shape->leaves)   /* a shape is as long in the file: no chain of tuples grows beyond it */
+		return bad(flat, instruction, "has another shape than what it joins");
 	if (count > NONE - 1)
 		return bad(flat, instruction, "has too many arrays");
 	*value = (struct value){ arena_alloc(flat->arena, (size_t)count, sizeof *value->leaf), 0 };

@@ -310,6 +310,8 @@ static enum fx_role role_of(const struct reader *reader, struct span name, struc
 static enum status read_inputs(struct reader *reader, struct span text)
 {
 	enum status status = OK;
+	const char *hash = find(text, "#");
+	struct span comment = { hash ? hash : text.end, text.end };
 	while (status == OK && text.at < text.end && *text.at != '#') {
 		while (text.at < text.end && !letter(*text.at) && *text.at != '#')
 			text.at++;
@@ -322,7 +324,7 @@ static enum status read_inputs(struct reader *reader, struct span text)
 		while (type.end < text.end && *type.end != '"')
 			type.end++;
 		text.at = type.end + (type.end < text.end);
-		struct fx_value value = { .input = true, .node = NONE, .role = (uint8_t)role_of(reader, name, text) };
+		struct fx_value value = { .input = true, .node = NONE, .role = (uint8_t)role_of(reader, name, comment) };
 		value.typed = read_type(reader, type, &value);
 		status = add_value(reader, name, &value);
 	}

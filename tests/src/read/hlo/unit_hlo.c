@@ -255,7 +255,7 @@ Test(hlo, what_is_wrong_is_said_with_its_line)
 {
 	static const struct { const char *path, *text; unsigned line; } cases[] = {
 		{ "cyclic", "call themselves", 4 }, { "deep", "nested more than", 3 }, { "index", "takes a part", 4 },
-		{ "size_2_63", "overflows", 3 }, { "truncated", "truncated", 61 },
+		{ "size_2_63", "overflows", 3 }, { "truncated", "truncated", 61 }, { "tuples", "another shape than what it joins", 5 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char path[100];
