@@ -80,6 +80,32 @@ static enum status read_schedule(struct check *check)
 }
 
 /* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */
+/* What the plan left of the cap to order and layout. */
+static enum status read_margin(const struct check *check, int64_t *margin)
+{
+	const json_t *member = check_member(check, "memory", "fit_margin_bytes");
+	*margin = json_is_null(member) ? MARGIN_NO_CAP : json_integer_value(member);
+	if (!json_is_null(member) && !json_is_integer(member))
+		return fail(check->error, BAD_INPUT, "not a plan file: memory.fit_margin_bytes is no integer");
+	return *margin >= -BYTES_MAX && *margin <= BYTES_MAX ? OK : fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
+}
+
+/* How the step is split, against what the plan file says of it. */
+static enum status check_split(struct check *check, struct stage_context *stage, const struct plan_wish *wish, const struct transformed *transformed)
+{
+	const json_t *shard = json_object_get(check->plan, "shard");
+	if (!transformed->sharded)
+		return shard_check_unsplit(shard, check->error);
+	check->sharded = sharded_retain(transformed->sharded);
+	check->pipelined = transformed->pipelined ? pipelined_retain(transformed->pipelined) : NULL;
+	enum status status = check_shard(check, stage, wish, transformed->sharded);
+	if (status == OK && check->pipelined)
+		status = pipeline_check_claims(shard, check->pipelined, check->rules, check->error);
+	if (status == OK && check->pipelined)
+		check_passed(check, "every pipeline rank's graph; the schedule played anew, and the step's time; what ranks hold");
+	return status;
+}
+
 static enum status transform_graph(struct check *check)
 {
 	struct graph *input = (struct graph *)(uintptr_t)check->input;
@@ -91,17 +117,14 @@ static enum status transform_graph(struct check *check)
 		return OK;
 	}
 	struct control control = { 0 };
+	int64_t margin = 0;
 	enum status given = read_rank(check);
 	if (given == OK)
 		given = read_schedule(check);
+	if (given == OK)
+		given = read_margin(check, &margin);
 	if (given != OK)
 		return given;
-	const json_t *member = check_member(check, "memory", "fit_margin_bytes");
-	int64_t margin = json_is_null(member) ? MARGIN_NO_CAP : json_integer_value(member);
-	if (!json_is_null(member) && !json_is_integer(member))
-		return fail(check->error, BAD_INPUT, "not a plan file: memory.fit_margin_bytes is no integer");
-	if (margin < -BYTES_MAX || margin > BYTES_MAX)
-		return fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
 	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules,
 		.shard_decider = shard_decision, .shard_context = &claim, .witness = made_check, .witness_context = check };
@@ -117,17 +140,8 @@ static enum status transform_graph(struct check *check)
 		if (!transformed->sharded && !(check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes))))
 			status = fail_memory(check->error);
 	}
-	if (status == OK && !transformed->sharded)
-		status = shard_check_unsplit(json_object_get(check->plan, "shard"), check->error);
-	else if (status == OK) {
-		check->sharded = sharded_retain(transformed->sharded);
-		check->pipelined = transformed->pipelined ? pipelined_retain(transformed->pipelined) : NULL;
-		status = check_shard(check, &stage, &wish, transformed->sharded);
-		if (status == OK && check->pipelined)
-			status = pipeline_check_claims(json_object_get(check->plan, "shard"), check->pipelined, check->rules, check->error);
-		if (status == OK && check->pipelined)
-			check_passed(check, "every pipeline rank's graph; the schedule played anew, and the step's time; what ranks hold");
-	}
+	if (status == OK)
+		status = check_split(check, &stage, &wish, transformed);
 	if (status == OK)
 		made_report(check);
 	if (transformed && status == OK)

@@ -400,10 +400,48 @@ bool app_ask_graph(struct app *app)
 	return true;
 }
 
+/* Who turns knobs goes on turning them. */
+static void show_differences(struct app *app)
+{
+	bool keys = app->panel_has_keys;
+	show(app, &view_runs);
+	app->panel_has_keys = keys;
+}
+
+static void to_panel_or_back(struct app *app)
+{
+	app->panel_has_keys = !app->panel_has_keys;
+	if (app->panel_has_keys)
+		view_say(&app->model, "arrows turn knobs, Enter types a value, / finds a knob");
+}
+
+static void give_mouse(struct app *app)
+{
+	app->mouse = !app->mouse;
+	app->wishes |= WISH_MOUSE;
+	view_say(&app->model, app->mouse ? "the mouse is ours: m gives it back" : "the mouse is the terminal's: select text, m takes it back");
+}
+
+/* What takes a text: with one it is done, without one a line asks for it. */
+static void with_text(struct app *app, enum command_id command, const char *text)
+{
+	struct model *model = &app->model;
+	if (command == COMMAND_SEARCH)
+		snprintf(model->search, sizeof model->search, "%s", text);
+	if (!*text)
+		app_open_line(app, command == COMMAND_SEARCH ? MODE_SEARCH : command == COMMAND_FILTER ? MODE_FILTER : MODE_PROMPT,
+			command == COMMAND_SEARCH ? "" : command == COMMAND_FILTER ? model->filter : "go ");
+	else if (command == COMMAND_SEARCH)
+		app_find(app, 1);
+	else if (command == COMMAND_FILTER)
+		snprintf(model->filter, sizeof model->filter, "%s", text);
+	else
+		go_to_name(app, text);
+}
+
 /* Commands of the explorer itself. False for others. */
 static bool run_own(struct app *app, enum command_id command, const char *arguments)
 {
-	struct model *model = &app->model;
 	switch (command) {
 	case COMMAND_HELP:
 		help_open(&app->help);
@@ -424,51 +462,22 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_CONFIGURE: configure(app); return true;
 	case COMMAND_FIT: fit(app); return true;
 	case COMMAND_SLOWDOWN: draw_slowdown(app); return true;
-	case COMMAND_DIFFERENCES: {
-		bool keys = app->panel_has_keys;   /* who turns knobs goes on turning them */
-		show(app, &view_runs);
-		app->panel_has_keys = keys;
-		return true;
-	}
-	case COMMAND_PANEL:
-		app->panel_has_keys = !app->panel_has_keys;
-		if (app->panel_has_keys)
-			view_say(model, "arrows turn knobs, Enter types a value, / finds a knob");
-		return true;
+	case COMMAND_DIFFERENCES: show_differences(app); return true;
+	case COMMAND_PANEL: to_panel_or_back(app); return true;
 	case COMMAND_SEARCH:
-		snprintf(model->search, sizeof model->search, "%s", arguments);
-		if (*arguments)
-			app_find(app, 1);
-		else
-			app_open_line(app, MODE_SEARCH, "");
-		return true;
+	case COMMAND_FILTER:
+	case COMMAND_GO: with_text(app, command, arguments); return true;
 	case COMMAND_SEARCH_NEXT: app_find(app, 1); return true;
 	case COMMAND_SEARCH_PREVIOUS: app_find(app, -1); return true;
-	case COMMAND_FILTER:
-		if (*arguments)
-			snprintf(model->filter, sizeof model->filter, "%s", arguments);
-		else
-			app_open_line(app, MODE_FILTER, model->filter);
-		return true;
-	case COMMAND_GO:
-		if (*arguments)
-			go_to_name(app, arguments);
-		else
-			app_open_line(app, MODE_PROMPT, "go ");
-		return true;
 	case COMMAND_TOUR: next_tour_step(app); return true;
 	case COMMAND_GLYPHS: app->frame.ascii = !app->frame.ascii; return true;
-	case COMMAND_MOUSE:
-		app->mouse = !app->mouse;
-		app->wishes |= WISH_MOUSE;
-		view_say(model, app->mouse ? "the mouse is ours: m gives it back" : "the mouse is the terminal's: select text, m takes it back");
-		return true;
+	case COMMAND_MOUSE: give_mouse(app); return true;
 	case COMMAND_COLOURS: next_theme(app); return true;
 	case COMMAND_GRAPH:
 		if (*arguments || arguments[-1] == ' ')   /* "graph " is the question, with Enter for an answer */
 			return false;
 		if (!app_ask_graph(app))
-			view_say(model, "the file has one graph");
+			view_say(&app->model, "the file has one graph");
 		return true;
 	case COMMAND_COLUMNS: choose_columns(app, arguments); return true;
 	case COMMAND_COPY: copy_name(app); return true;
