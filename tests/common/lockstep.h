@@ -251,12 +251,12 @@ static inline bool run_on(struct lockstep *run, const struct graph *graph, struc
 			cell->memory[cell->place[i]] = view ? in[0].value[from[r][place]] : out[r].value[place];
 		}
 	}
-	/* Writes without a new name: some function of the old value and of what the op reads beside it. */
+	/* Writes without a new name: some function of the old value and of what the op reads beside it. The flag of a scaled loss stays, all gradients being finite. */
 	for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1]; i++) {
 		struct cell *cell = &device->cell[graph->inplace[i].in];
 		const struct array *with = call.results > 0 ? &out[call.results - 1] : NULL;
 		bool like = with && with->dims == cell->shape.dims && memcmp(with->whole, cell->shape.whole, (size_t)with->dims * sizeof *with->whole) == 0;
-		if (graph->inplace[i].out != NONE)
+		if (graph->inplace[i].out != NONE || (rules_traits(run->rules, graph->op[id].type) & TRAIT_UNSCALES))
 			continue;
 		load(cell);
 		for (int64_t j = 0; j < cell->shape.count; j++)

@@ -213,6 +213,31 @@ Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_s
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* A scaled loss: the flag that some gradient isn't finite is summed over all ranks before any of them updates. */
+Test(pipeline_plan, ranks_of_a_scaled_loss_compute_the_whole_steps_states)
+{
+	static const char *const names[] = { "gpt", "llama" };
+	struct rules *rules = rules_new();
+	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+		struct model_config size = { .layers = 2, .hidden = 8, .heads = 2, .kv_heads = 2, .ffn = 8, .positions = 8, .vocab = 16, .seq = 4, .batch = 2 };
+		struct graph *graph = step_of_config(names[m], sized_model(names[m], size), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
+		struct tally tally = { 0 };
+		struct blocks blocks;
+		uint32_t gaps;
+		bool *gap = mem_alloc(graph->ops, sizeof *gap);
+		cr_assert_eq(blocks_cheap_gaps(graph, 6, gap, &gaps), OK);
+		cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
+		mem_free(gap);
+		for (uint32_t way = 0; way < 2; way++)
+			cut_and_run(graph, graph, &blocks, blocks.blocks, 2 + way, way > 0, rules, names[m], &tally);
+		cr_expect_eq(tally.run, 2, "%s: %u", names[m], tally.run);
+		blocks_free(&blocks);
+		graph_release(graph);
+	}
+	rules_free(rules);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 /* Layers that run again on the ranks that ran them: the device's graph has ops that the step that was cut has not. */
 Test(pipeline_plan, ranks_run_again_what_they_ran)
 {
