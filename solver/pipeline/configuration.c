@@ -58,9 +58,10 @@ static bool splits(const struct config *config)
 	return schedule_split((enum schedule)config->schedule) && config->pp > 1;
 }
 
+/* Kernels that add weight gradients into their sums have them in what they keep for that. */
 static int64_t working_of(const struct block_cost *cost, const struct config *config, const struct overheads *overheads)
 {
-	const struct block_working *working = splits(config) ? &cost->input : &cost->both;
+	const struct block_working *working = splits(config) || (overheads->cached && config_sums_gradients(config)) ? &cost->input : &cost->both;
 	return !overheads->transient ? 0 : working->most[config_sums_gradients(config)][overheads->gathered && gathers(config)];
 }
 

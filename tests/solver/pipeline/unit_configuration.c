@@ -143,7 +143,7 @@ Test(configuration, overheads_are_what_they_say)
 	uint32_t first[5];
 	struct rank_memory bare, memory;
 	for (int b = 0; b < 4; b++)
-		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .saved = 50000, .saved_small = 2000, .both.most = { { 0 }, { 70000 } }, .matrices = b % 2 ? 3000 : 9000,
+		cost[b] = (struct block_cost) { .forward = 10, .backward = 20, .saved = 50000, .saved_small = 2000, .both.most = { { 0 }, { 70000 } }, .input.most = { { 0 }, { 50000 } }, .matrices = b % 2 ? 3000 : 9000,
 			.shared_with = NONE, .forward_reads = { .bytes = { [3] = 40000 } }, .backward_reads = { .bytes = { [3] = 90000 } },
 			.states = { .parameter = { [3] = 40000 }, .gradient = { [3] = 80000 }, .optimizer = { [3] = 240000 } },
 			.vectors = { .parameter = { [3] = 400 }, .gradient = { [3] = 800 }, .optimizer = { [3] = 2400 } } };
@@ -167,6 +167,8 @@ Test(configuration, overheads_are_what_they_say)
 	WITH(777, workspace, .workspace = 777);
 	WITH(12000, cached, .cached = true);                  /* of each shape one */
 	WITH(70000, transient, .transient = true);
+	config_rank_memory(&model, &config, &(struct overheads) { .vectors = true, .small = true, .transient = true, .cached = true }, first, 0, &memory);
+	cr_expect(memory.transient - bare.transient == 50000 && memory.cached == 12000, "weight gradients are not made beside what is kept for them: %lld", (long long)memory.transient);
 	WITH((4 * 50000) / 1000 * 60, fragmentation, .fragmentation = 60);
 	config_rank_memory(&model, &config, &(struct overheads) { .vectors = true }, first, 0, &memory);
 	cr_expect_eq(bare.total - memory.total, 4 * 2000);
