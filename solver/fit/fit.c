@@ -7,6 +7,7 @@
 #include "floor.h"
 
 #define PLAYS 6000         /* of a round of changes at random; of a large step a quarter */
+#define FAR 1e-2           /* a large step's plan that is so far from the bound, as a share of the step, is changed for longer */
 #define ANNEALINGS 4
 #define SMALL_STEP 1000    /* ops that a replay plays: below, searches cost little */
 #define TINY_STEP 300      /* below, they cost nothing */
@@ -94,9 +95,10 @@ static void repair_all(struct solving *solving, const struct fit_dual *dual)
 	uint32_t heaviest = 0;
 	for (uint32_t c = 0; c < dual->columns; c++)
 		heaviest = dual->column[c].time > dual->column[heaviest].time ? c : heaviest;
-	for (int i = 0; i < 4 && dual->columns > 0 && search->status == OK; i++) {
+	uint32_t begin[] = { dual->best, heaviest, dual->columns - 1 };
+	for (int i = 0; i < 6 && dual->columns > 0 && search->status == OK; i++) {
 		fit_allow(search, solving->ticks / 4);
-		fit_states_of(step, dual->column[i / 2 ? heaviest : dual->best].kept, start);
+		fit_states_of(step, dual->column[begin[i / 2]].kept, start);
 		for (uint32_t s = 0; s < step->storages && i % 2 == 0; s++)
 			start[s] = start[s] == FIT_HOLD ? FIT_LATE : start[s];
 		fit_repair(search, start);
@@ -184,6 +186,26 @@ static void on_base(struct solving *solving, uint32_t number, bool hard)
 {
 	solve_base(solving, number, hard);
 	take_best(solving, number);
+}
+
+/* What fits by mixing is far from the bound: cuts repaired, which end elsewhere. */
+static void repair_base(struct solving *solving, uint32_t number)
+{
+	struct fit_solver *solver = solving->solver;
+	struct fit_search *search = &solver->search;
+	struct fit_dual dual;
+	search->extra = INT64_MAX;
+	fit_search_begin(search, &solver->base[number], solving->cap);
+	enum status status = fit_dual_solve(&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
+	if (status == OK) {
+		repair_all(solving, &dual);
+		fit_allow(search, solving->ticks / 8);
+		fit_fill(search);
+		take_best(solving, number);
+	} else if (status != INFEASIBLE) {
+		search->status = status;
+	}
+	fit_dual_free(&dual);
 }
 
 /* The orderer's order of states along an order is one more base. Where their graph fits in that order though it didn't fit as played, and nothing is
@@ -298,7 +320,7 @@ static void descend(struct solving *solving)
 	static const int percent[] = { 20, 12, 7, 4, 2, -1, -3 };
 	struct fit_plan *plan = solving->plan, larger;
 	struct fit_search *search = &solver->search;
-	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.02, 2e-4); i++) {
+	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.003, 3e-4); i++) {
 		struct solving other = *solving;
 		bool added = false;
 		if (!allocate_plan(solver, &larger)) {
@@ -322,11 +344,10 @@ static void descend(struct solving *solving)
 }
 
 /* The best plan, changed at random along the order that it has and along those that an orderer makes of it and of what comes out. */
-static void anneal(struct solving *solving)
+static void anneal(struct solving *solving, uint64_t plays)
 {
 	struct fit_solver *solver = solving->solver;
 	struct fit_search *search = &solver->search;
-	uint64_t plays = solver->base[0].actives < SMALL_STEP ? PLAYS : PLAYS / 4;
 	uint32_t number = solving->best == NONE ? 0 : solving->best;
 	bool added = false;
 	fit_search_begin(search, &solver->base[number], solving->cap);
@@ -334,10 +355,10 @@ static void anneal(struct solving *solving)
 	fit_allow(search, solving->ticks / 2);
 	if (!is_near(solving, 0, 0))
 		fit_enumerate(search);
-	if (!is_near(solving, 0.02, 5e-4))
+	if (!is_near(solving, 0.003, 5e-4))
 		fit_refine(search);
 	take_best(solving, number);
-	for (int round = 0; round < ANNEALINGS && search->status == OK && !is_near(solving, 0.005, 2e-4); round++) {
+	for (int round = 0; round < ANNEALINGS && search->status == OK && !is_near(solving, 0.002, 2e-4); round++) {
 		fit_search_begin(search, &solver->base[number], solving->cap);
 		fit_try(search, solving->plan->state);
 		fit_allow(search, plays * (search->replay->length + search->replay->instances + 1));
@@ -388,7 +409,7 @@ static void search_orders(struct solving *solving)
 {
 	struct fit_search *search = &solving->solver->search;
 	bool added = false;
-	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.02, 2e-4); round++) {
+	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.003, 3e-4); round++) {
 		int64_t extra = solving->plan->extra, peak = solving->plan->peak;
 		search->status = order_plan(solving, &added);
 		if (search->status == OK && added)
@@ -404,7 +425,7 @@ static void order_lower(struct solving *solving)
 	struct fit_solver *solver = solving->solver;
 	struct fit_search *search = &solver->search;
 	static const int percent[] = { 3, 8 };
-	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.02, 2e-4); i++) {
+	for (size_t i = 0; i < sizeof percent / sizeof *percent && search->status == OK && !is_near(solving, 0.003, 3e-4); i++) {
 		struct fit_plan lower;
 		struct solving other = *solving;
 		if (!allocate_plan(solver, &lower)) {
@@ -453,7 +474,7 @@ static enum status search_all(struct solving *solving)
 	search_orders(solving);
 	if (is_hopeless(solving))
 		return search->status;
-	if (foreign && search->status == OK && solving->options->orderer && !is_near(solving, 0.02, 2e-4))
+	if (foreign && search->status == OK && solving->options->orderer && !is_near(solving, 0.003, 3e-4))
 		order_lower(solving);
 	bool small = solving->solver->base[0].actives < SMALL_STEP, tiny = solving->solver->base[0].actives < TINY_STEP;
 	for (uint32_t i = solving->solver->bases; i-- > 0 && search->status == OK && !is_done(solving);) {
@@ -463,11 +484,17 @@ static enum status search_all(struct solving *solving)
 			break;
 	}
 	begin_part(solving, 2);
-	if (search->status == OK && !is_near(solving, small ? 0.02 : 0.3, small ? 2e-4 : 2e-3))
+	if (search->status == OK && !is_near(solving, small ? 0.003 : 0.01, small ? 2e-4 : 5e-4))
 		descend(solving);
 	begin_part(solving, 2);
 	if (search->status == OK && !is_done(solving))
-		anneal(solving);
+		anneal(solving, small ? PLAYS : PLAYS / 4);
+	begin_part(solving, 2);
+	for (uint32_t i = 0; i < solving->solver->bases && search->status == OK && solving->plan->extra < INT64_MAX && !is_near(solving, 0, FAR); i++)
+		repair_base(solving, i);
+	begin_part(solving, 4);
+	if (search->status == OK && !small && solving->plan->extra < INT64_MAX && !is_near(solving, 0, FAR))
+		anneal(solving, PLAYS * 4);
 	begin_part(solving, 1);
 	if (search->status == OK && solving->options->orderer && !solving->options->played)
 		search->status = order_starts(solving);
@@ -597,7 +624,7 @@ enum status fit_consider(struct fit_solver *solver, int64_t cap, const uint8_t *
 	mem_free(rank);
 	if (status == OK && solving.best != NONE) {
 		begin_part(&solving, 1);
-		anneal(&solving);
+		anneal(&solving, large ? PLAYS / 4 : PLAYS);
 		status = solver->search.status;
 	}
 	plan->proved = plan->extra <= plan->bound;
