@@ -557,7 +557,7 @@ static const struct step {
 	const char *name;
 	bool (*wanted)(const struct job *job);
 	struct graph *(*run)(struct job *job);
-	int knobs[7];               /* what the result depends on besides the graph; ends with -1 */
+	int knobs[12];              /* what the result depends on besides the graph; ends with -1 */
 } steps[] = {
 	{ "scale", wants_scale_first, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
 	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_moments, K_accumulation, -1 } },
