@@ -139,6 +139,20 @@ char *card_text(const struct graph *graph)
 	return copy;
 }
 
+char *card_brief(const struct graph *graph)
+{
+	static const char *const labels[] = { "read: ", "sizes: ", "step: ", "to get the rest: " };
+	char *text = graph->about.intake.said ? card_text(graph) : NULL;
+	size_t size = text ? 2 * strlen(text) + 1 : 0, used = 0;
+	char *brief = text ? mem_alloc(size, 1) : NULL;
+	for (const char *at = brief ? text : ""; *at; at += strcspn(at, "\n"), at += *at == '\n')
+		for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+			if (strncmp(at, labels[i], strlen(labels[i])) == 0)
+				used += (size_t)snprintf(brief + used, size - used, "%s%.*s", used ? ". " : "", (int)strcspn(at, "\n"), at);
+	mem_free(text);
+	return brief;
+}
+
 /* ---- JSON -------------------------------------------------------------------------- */
 
 void card_json(const struct graph *graph, struct json *json)

@@ -110,6 +110,8 @@ void app_open_line(struct app *app, enum mode mode, const char *text);
 void app_show_view(struct app *app, int view);
 /* Runs what a view or the panel has asked for. */
 void app_grant_request(struct app *app);
+/* Says what was read of a file of another program's format: at first, until a key is pressed. False: there is nothing to say. */
+bool app_say_card(struct app *app);
 /* Asks which graph of the file to open, where it has several and there is a plan of one. */
 bool app_ask_graph(struct app *app);
 void app_use_theme(struct app *app, enum theme theme);

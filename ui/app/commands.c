@@ -1,6 +1,7 @@
 /* commands.c: what the explorer's own commands do, and which belong to the views or the session. */
 #include "app.h"
 #include "src/base/output.h"
+#include "src/read/card.h"
 
 #include <unistd.h>
 
@@ -390,6 +391,16 @@ static void choose_columns(struct app *app, const char *arguments)
 		app->columns = kept;
 	}
 	view_say(model, "%s", columns_command(&app->columns, arguments, said, sizeof said, &error) == OK ? said : error.text);
+}
+
+bool app_say_card(struct app *app)
+{
+	char *text = app->plan ? card_brief(app->plan->input) : NULL;
+	bool said = text != NULL;
+	if (said)
+		view_say(&app->model, "%s", text);
+	mem_free(text);
+	return said;
 }
 
 bool app_ask_graph(struct app *app)

@@ -129,13 +129,18 @@ static bool watch(struct loop *loop)
 	return app_watch(loop->app) || loop->app->model.ticks;
 }
 
-/* A file with several graphs: the largest is open, unless one was named. Once, and not under the hands of who is at work already. */
-static void ask_graph(struct loop *loop)
+/* What was read. Of a file with several graphs the largest is open, unless one was named. Once, and not under the hands of who is at work already. */
+static void greet(struct loop *loop)
 {
 	if (!loop->app->plan || loop->asked)
 		return;
 	loop->asked = true;
-	if (!loop->typed && !loop->app->plan->input->about.intake.graph_asked && app_ask_graph(loop->app))
+	if (loop->typed)
+		return;
+	bool said = app_say_card(loop->app);
+	if (!loop->app->plan->input->about.intake.graph_asked)
+		said |= app_ask_graph(loop->app);
+	if (said)
 		draw(loop);
 }
 
@@ -144,7 +149,7 @@ static void run(struct loop *loop)
 	struct app *app = loop->app;
 	bool progress = false;
 	while (app->running) {
-		ask_graph(loop);
+		greet(loop);
 		struct pollfd wait[] = { { .fd = terminal_key_fd(loop->terminal), .events = POLLIN },
 					 { .fd = terminal_signal_fd(loop->terminal), .events = POLLIN },
 					 { .fd = session_wake_fd(app->session), .events = POLLIN } };

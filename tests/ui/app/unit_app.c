@@ -453,6 +453,23 @@ Test(app, a_file_with_several_graphs_is_asked_about)
 	close_app(app);
 }
 
+Test(app, what_was_read_is_said_on_the_first_screen)
+{
+	struct session *session = session_on("tests/corpus/hlo/small.txt", NULL);
+	struct app *app = app_on(session, THEME_ANSI, false, 100, 24, "");
+	cr_assert(app_say_card(app));
+	redraw(app);
+	expect(app, "read: XLA HLO text");
+	expect(app, "tensors known");
+	expect(app, "step: forward");
+	press(app, "Right");
+	cr_expect(!strstr(app->model.message, "XLA"), "until a key is pressed");
+	close_app(app);
+	app = app_on_diamond(THEME_ANSI, false, 80, 24, "");
+	cr_expect_not(app_say_card(app), "a native file's is no news");
+	close_app(app);
+}
+
 /* What fits is shown; the rest is counted. Nothing overlaps. */
 Test(app, columns_keep_to_the_width)
 {
