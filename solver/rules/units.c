@@ -200,6 +200,7 @@ struct finding {
 	struct binding binding;
 	uint32_t op, arguments;
 	bool fits;                    /* the rule, to the op's shapes */
+	bool source;                  /* it reads no contents */
 	const struct inside *inside;  /* all-reduces that let the op do without a whole dim; NULL: it can't */
 	/* of the op's local factors */
 	struct carried *carried;      /* [factors * arguments], count 0: not in that argument */
@@ -281,39 +282,86 @@ static int64_t reduced_points(const struct finding *finding)
 	return points;
 }
 
-/* The units of one local factor: its parts, the same in every argument that has it. */
+/* The part, among those that carry a factor in one argument, of that size and with as much inside it: the same digit of the index. NONE: there is none. */
+static uint32_t digit_of(const struct finding *finding, const struct carried *carried, int64_t size, int64_t within)
+{
+	const struct units *units = finding->units;
+	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, carried->argument)] + carried->first;
+	int64_t inner = 1;
+	for (uint32_t i = carried->count; i-- > 0 && inner <= within; inner *= part[i].size)
+		if (inner == within && part[i].size == size)
+			return i;
+	return NONE;
+}
+
+/* Where every argument lies when an op is split along a part, of so much inside it, of a local factor; false where one has no such part: it is cut into others there
+ * (rows as batch x 2 x 7 here and as batch x 7 x 2 there have the batch in common). */
+static bool place_digit(struct finding *finding, uint32_t factor, int64_t size, int64_t within, int8_t *place)
+{
+	const struct carried *carried = finding->carried + (size_t)factor * finding->arguments;
+	for (uint32_t k = 0; k < finding->arguments; k++) {
+		uint32_t digit = carried[k].count > 0 ? digit_of(finding, &carried[k], size, within) : NONE;
+		if (carried[k].count > 0 && digit == NONE)
+			return false;
+		place[k] = digit == NONE ? PLACE_WHOLE : (int8_t)(carried[k].first + digit);
+	}
+	return true;
+}
+
+/* What a source reads only for its format may lie as it is cut already: where it has the part's own factor, along that. */
+static void place_unread(struct finding *finding, const struct part *part, int8_t *place)
+{
+	const struct units *units = finding->units;
+	for (uint32_t k = 0; k < finding->binding.operands; k++) {
+		uint32_t tensor = argument_tensor(units->graph, finding->op, k), first = units->part_start[tensor];
+		for (uint32_t i = first; i < units->part_start[tensor + 1] && part->factor != NONE; i++)
+			if (units->part[i].factor == part->factor && units->part[i].size == part->size)
+				place[k] = (int8_t)(i - first);
+	}
+}
+
+/* The first argument that carries a local factor, or NULL; *everywhere: all results do. */
+static const struct carried *carrier(const struct finding *finding, uint32_t factor, bool *everywhere)
+{
+	const struct carried *carried = finding->carried + (size_t)factor * finding->arguments, *model = NULL;
+	*everywhere = true;
+	for (uint32_t k = 0; k < finding->arguments; k++) {
+		model = !model && carried[k].count > 0 ? &carried[k] : model;
+		*everywhere = *everywhere && (k < finding->binding.operands || carried[k].count > 0);
+	}
+	return model;
+}
+
+/* The units of one local factor: its parts that are the same in every argument that has it. */
 static bool add_factor(struct finding *finding, uint32_t factor)
 {
 	const struct binding *binding = &finding->binding;
-	const struct carried *carried = finding->carried + (size_t)factor * finding->arguments, *model = NULL;
+	const struct units *units = finding->units;
 	uint8_t marks = binding->factor[factor].marks;
-	bool everywhere = true;
-	bool inside = (marks & FACTOR_WHOLE) && finding->inside, whole = inside && finding->inside->whole;
+	bool everywhere, inside = (marks & FACTOR_WHOLE) && finding->inside, whole = inside && finding->inside->whole;
+	const struct carried *model = carrier(finding, factor, &everywhere);
 	if (finding->bad[factor] || binding->factor[factor].size < 2 || (marks & ~FACTOR_REDUCED & ~(inside ? FACTOR_WHOLE : 0)) != 0)
 		return true;
-	for (uint32_t k = 0; k < finding->arguments; k++) {
-		if (carried[k].count > 0 && model && !carried_alike(finding, model, &carried[k]))
-			return true;
-		if (carried[k].count > 0 && !model)
-			model = &carried[k];
-		everywhere = everywhere && (k < binding->operands || carried[k].count > 0);
-	}
 	if (!model || (!everywhere && !(marks & FACTOR_REDUCED) && !whole))
 		return true;
-	const struct units *units = finding->units;
 	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, model->argument)] + model->first;
+	int64_t within = binding->factor[factor].size;
 	for (uint32_t j = 0; j < model->count; j++) {
+		within /= part[j].size;
 		if (!add_unit(finding, (struct unit) { part[j].size, inside ? reduced_points(finding) : 0, part[j].role, !everywhere && !whole,
 			inside ? finding->inside->rounds : 0 }))
 			return false;
 		int8_t *place = finding->place + finding->places - finding->arguments;
+		if (!place_digit(finding, factor, part[j].size, within, place)) {
+			finding->count--;
+			finding->places -= finding->arguments;
+			continue;
+		}
 		for (uint32_t k = 0; k < finding->arguments; k++)
-			if (carried[k].count > 0)
-				place[k] = (int8_t)(carried[k].first + j);
-			else if (whole)
-				continue;
-			else if (k >= binding->operands || (!everywhere && k < 64 && (binding->addends >> k & 1)))
+			if (place[k] == PLACE_WHOLE && !whole && (k >= binding->operands || (!everywhere && k < 64 && (binding->addends >> k & 1))))
 				place[k] = PLACE_PARTIAL;
+		if (finding->source)
+			place_unread(finding, &part[j], place);
 	}
 	return true;
 }
@@ -511,6 +559,7 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
 		finding->op = op;
 		finding->inside = rule ? inside_of(rule) : NULL;
+		finding->source = rule && (rule->traits & TRAIT_SOURCE);
 		if (rule && !find_op(finding, rule))
 			return false;
 		units->linear[op] = rule && finding->fits && is_linear(graph, rule, op) && floating(graph, op);

@@ -7,6 +7,7 @@
 #include "solver/shard/split_roles.h"
 #include "src/models/models.h"
 #include "tests/common/model_steps.h"
+#include "tests/common/native_text.h"
 #include "tests/common/support.h"
 
 static const struct model_training adam = { .optimizer = OPTIMIZER_ADAM };
@@ -260,4 +261,64 @@ Test(units, placements_coincide_across_finer_parts)
 		cr_expect_eq(placements_coincide(&units, &mesh, 0, a, 1, b), cases[i].same, "case %zu", i);
 		cr_expect_eq(placements_coincide(&units, &mesh, 1, b, 0, a), cases[i].same, "case %zu, turned", i);
 	}
+}
+
+/* Rows of 8 images in windows of 7, and of the gradient in pairs: images are what both rows have in common. The noise reads x for its format alone. */
+static const char windows[] =
+	"{\"k\":\"graph\",\"v\":1}\n"
+	"{\"k\":\"tensor\",\"id\":\"x\",\"dtype\":\"f32\",\"shape\":[8,14,14,3],\"kind\":\"input\"}\n"
+	"{\"k\":\"tensor\",\"id\":\"y\",\"dtype\":\"f32\",\"shape\":[8,14,14,5],\"kind\":\"input\"}\n"
+	"{\"k\":\"tensor\",\"id\":\"windows\",\"dtype\":\"f32\",\"shape\":[8,2,7,2,7,3]}\n"
+	"{\"k\":\"tensor\",\"id\":\"pairs\",\"dtype\":\"f32\",\"shape\":[8,7,2,7,2,5]}\n"
+	"{\"k\":\"tensor\",\"id\":\"rows\",\"dtype\":\"f32\",\"shape\":[1568,3]}\n"
+	"{\"k\":\"tensor\",\"id\":\"grads\",\"dtype\":\"f32\",\"shape\":[1568,5]}\n"
+	"{\"k\":\"tensor\",\"id\":\"turned\",\"dtype\":\"f32\",\"shape\":[5,1568]}\n"
+	"{\"k\":\"tensor\",\"id\":\"weight\",\"dtype\":\"f32\",\"shape\":[5,3],\"kind\":\"gradient\"}\n"
+	"{\"k\":\"tensor\",\"id\":\"noise\",\"dtype\":\"f32\",\"shape\":[8,1,1,1]}\n"
+	"{\"k\":\"tensor\",\"id\":\"dropped\",\"dtype\":\"f32\",\"shape\":[8,14,14,3],\"kind\":\"output\"}\n"
+	"{\"k\":\"op\",\"id\":\"cut\",\"op\":\"aten.view.default\",\"in\":[\"x\"],\"out\":[\"windows\"]}\n"
+	"{\"k\":\"op\",\"id\":\"pair\",\"op\":\"aten.view.default\",\"in\":[\"y\"],\"out\":[\"pairs\"]}\n"
+	"{\"k\":\"op\",\"id\":\"flat\",\"op\":\"aten.view.default\",\"in\":[\"windows\"],\"out\":[\"rows\"]}\n"
+	"{\"k\":\"op\",\"id\":\"flat_2\",\"op\":\"aten.view.default\",\"in\":[\"pairs\"],\"out\":[\"grads\"]}\n"
+	"{\"k\":\"op\",\"id\":\"t\",\"op\":\"aten.t.default\",\"in\":[\"grads\"],\"out\":[\"turned\"]}\n"
+	"{\"k\":\"op\",\"id\":\"mm\",\"op\":\"aten.mm.default\",\"in\":[\"turned\",\"rows\"],\"out\":[\"weight\"]}\n"
+	"{\"k\":\"op\",\"id\":\"new\",\"op\":\"aten.new_empty.default\",\"in\":[\"x\"],\"out\":[\"noise\"]}\n"
+	"{\"k\":\"op\",\"id\":\"drop\",\"op\":\"aten.mul.Tensor\",\"in\":[\"x\",\"noise\"],\"out\":[\"dropped\"]}\n"
+	"{\"k\":\"end\",\"ops\":8,\"tensors\":10}\n";
+
+/* The one unit of 8 of an op; NONE unless there is just one. */
+static uint32_t unit_of_images(const struct units *units, uint32_t op)
+{
+	uint32_t found = NONE, count = 0;
+	for (uint32_t u = 0; u < unit_count(units, op); u++)
+		if (units->unit[units->unit_start[op] + u].size == 8) {
+			found = u;
+			count++;
+		}
+	return count == 1 ? found : NONE;
+}
+
+Test(units, what_is_cut_in_different_ways_is_split_along_what_is_common)
+{
+	struct error error;
+	struct rules *rules = rules_new();
+	struct graph *graph = graph_of_text(windows, sizeof windows - 1, &error);
+	struct units units;
+	cr_assert_not_null(graph, "%s", error.text);
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	uint32_t mm = graph_find_op(graph, "mm"), new = graph_find_op(graph, "new");
+	uint32_t sum = unit_of_images(&units, mm), images = unit_of_images(&units, new);
+	cr_assert_neq(sum, NONE);
+	cr_expect(units.unit[units.unit_start[mm] + sum].reduced);
+	cr_expect_eq(units_place(&units, mm, (int8_t)sum, 0), 1, "behind the columns of the turned gradient");
+	cr_expect_eq(units_place(&units, mm, (int8_t)sum, 1), 0);
+	cr_expect_eq(units_place(&units, mm, (int8_t)sum, 2), PLACE_PARTIAL);
+	for (uint32_t u = 0; u < unit_count(&units, mm); u++)
+		cr_expect_neq(units.unit[units.unit_start[mm] + u].size, 7, "a 7 is the outer one here, the inner one there");
+	cr_assert_neq(images, NONE);
+	cr_expect_eq(units_place(&units, new, (int8_t)images, 0), 0, "what is read for its format alone is not gathered");
+	cr_expect_eq(units_place(&units, new, (int8_t)images, 1), 0);
+	units_free(&units);
+	graph_release(graph);
+	rules_free(rules);
 }
