@@ -61,6 +61,7 @@ const struct rule rules_aten[] = {
 #define MASKED(rows) \
 	"b h q d^, b h t^ d^, b h t^ d^, ?b? h? q? t^ -> b h q d, ?" rows ", ?, ?, ?z!" \
 	" | b (k g) q d^, b k t^ d^, b k t^ d^ -> b (k g) q d, ?b (k g) q, ?, ?, ?z!" \
+	" | b (k g) q d^, b k t^ d^, b k t^ v^, b? 1 q? t^ -> b (k g) q v, ?b (k g) q, ?, ?, ?z!" \
 	" | b h q d^, b h t^ d^, b h t^ v^, ?b? h? q? t^ -> b h q v, ?" rows ", ?, ?, ?z!"
 #define MASKED_BACKWARD(rows, before, behind) \
 	"b h q+ d^, b h q+ d^, b h t^ d^, b h t^ d^, " before "b h q+ d^, ?" rows ", ?, ?" behind " -> b h q d, b h t d, b h t d, ?b? h? q? t" \
@@ -79,12 +80,14 @@ const struct rule rules_aten[] = {
 	/* on CPUs; the mask is added */
 	{ "aten._scaled_dot_product_flash_attention_for_cpu", "b h q d^, b h t^ d^, b h t^ d^ -> b h q d, ?b h q"
 		" | b (k g) q d^, b k t^ d^, b k t^ d^ -> b (k g) q d, ?b (k g) q"
-		" | b h q d^, b h t^ d^, b h t^ v^, ?b? h? q? t^ -> b h q v, ?b h q", COST_ATTENTION,
+		" | b h q d^, b h t^ d^, b h t^ v^, ?b? h? q? t^ -> b h q v, ?b h q"
+		" | b (k g) q d^, b k t^ d^, b k t^ v^, b? 1 q? t^ -> b (k g) q v, ?b (k g) q", COST_ATTENTION,
 		"0 1 2", "i0 i1 i2 o0 o1", NULL, TRAIT_STATISTICS },
 	{ "aten._scaled_dot_product_flash_attention_for_cpu_backward",
 		"b h q+ d^, b h q+ d^, b h t^ d^, b h t^ d^, b h q+ d^, ?b h q+ -> b h q d, b h t d, b h t d"
 		" | b (k g+) q+ d^, b (k g+) q+ d^, b k t^ d^, b k t^ d^, b (k g+) q+ d^, ?b (k g+) q+ -> b (k g) q d, b k t d, b k t d"
-		" | b h q+ v^, b h q+ d^, b h t^ d^, b h t^ v^, b h q+ v^, b h q+, ?b? h? q? t^ -> b h q d, b h t d, b h t v",
+		" | b h q+ v^, b h q+ d^, b h t^ d^, b h t^ v^, b h q+ v^, b h q+, ?b? h? q? t^ -> b h q d, b h t d, b h t v"
+		" | b (k g+) q+ v^, b (k g+) q+ d^, b k t^ d^, b k t^ v^, b (k g+) q+ v^, b (k g+) q+, b? 1 q? t^ -> b (k g) q d, b k t d, b k t v",
 		COST_ATTENTION_BACKWARD, "", "", NULL, 0 },
 
 	/* normalisation */
@@ -376,12 +379,12 @@ const struct rule rules_aten[] = {
 	VIEW("split_with_sizes", "@split"), VIEW("chunk", "@split"), VIEW("unsafe_split", "@split"), VIEW("unbind", "@unbind"),
 	 VIEW_WITH("detach", "... -> ...", TRAIT_VERBATIM), VIEW("alias", "... -> ..."),
 	VIEW("lift_fresh", "... -> ..."), VIEW("_conj", "... -> ..."), VIEW("view_as_complex", "... e! -> ..."), VIEW("view_as_real", "... -> ... e!"),
-	VIEW("diagonal", DIAGONAL), VIEW("unfold", "... n^ -> ... l! k! | b n^ x.. -> b l! x.. k!"),
+	VIEW("diagonal", DIAGONAL), VIEW("unfold", "... n^ -> ... l! k! | b n^ x.. -> b l! x.. k! | b c n^ x.. -> b c l! x.. k! | b c d n^ x.. -> b c d l! x.. k!"),
 
 	/* movers: a new buffer, nothing saved */
 	MOVE_WITH("clone", "... -> ...", TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY), MOVE_WITH("contiguous", "... -> ...", TRAIT_LINEAR), MOVE_WITH("_to_copy", "... -> ...", TRAIT_LINEAR | TRAIT_VERBATIM | TRAIT_COPY | TRAIT_CAST), MOVE("copy", ANY),
 	MOVE_WITH("cat", "@cat", TRAIT_JOINTLY_LINEAR), MOVE_WITH("stack", "@stack", TRAIT_JOINTLY_LINEAR), MOVE_WITH("constant_pad_nd", "@pad", TRAIT_LINEAR), MOVE_WITH("repeat", "@expand", TRAIT_LINEAR),
-	MOVE("diag_embed", "n! -> m! m! | b n! -> b m! m! | b c n! -> b c m! m!"), MOVE("diagonal_backward", "n! -> n! n! | b n! -> b n! n! | b c n! -> b c n! n! | k! -> n! m! | b k! -> b n! m! | b c k! -> b c n! m!"), MOVE("unfold_backward", "... l^ k^ -> ... n! | b l^ x.. k^ -> b n! x.."),
+	MOVE("diag_embed", "n! -> m! m! | b n! -> b m! m! | b c n! -> b c m! m!"), MOVE("diagonal_backward", "n! -> n! n! | b n! -> b n! n! | b c n! -> b c n! n! | k! -> n! m! | b k! -> b n! m! | b c k! -> b c n! m!"), MOVE("unfold_backward", "... l^ k^ -> ... n! | b l^ x.. k^ -> b n! x.. | b c l^ x.. k^ -> b c n! x.. | b c d l^ x.. k^ -> b c d n! x.."),
 	MOVE_WITH("slice_backward", "@pad", TRAIT_LINEAR), MOVE_WITH("select_backward", "@place", TRAIT_LINEAR), MOVE_WITH("roll", "@move2", TRAIT_LINEAR), MOVE_WITH("flip", "@move", TRAIT_LINEAR),
 	MOVE_WITH("tril", "... -> ...", TRAIT_LINEAR), MOVE_WITH("triu", "... -> ...", TRAIT_LINEAR),
 	/* views that copy, as programs without side effects have them */

@@ -366,6 +366,27 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 	return true;
 }
 
+/* Along what only an operand of a source has, that may be cut as well: every device makes all of the results. */
+static bool add_unread(struct finding *finding)
+{
+	const struct units *units = finding->units;
+	for (uint32_t k = 0; k < finding->binding.operands; k++) {
+		uint32_t tensor = argument_tensor(units->graph, finding->op, k), first = units->part_start[tensor];
+		size_t begin = units->place_start[finding->op];
+		for (uint32_t i = first; i < units->part_start[tensor + 1]; i++) {
+			bool placed = false;
+			for (size_t at = begin; at < finding->places; at += finding->arguments)
+				placed |= finding->place[at + k] == (int8_t)(i - first);
+			if (placed)
+				continue;
+			if (!add_unit(finding, (struct unit) { .size = units->part[i].size, .role = units->part[i].role }))
+				return false;
+			finding->place[finding->places - finding->arguments + k] = (int8_t)(i - first);
+		}
+	}
+	return true;
+}
+
 /* A split into, or a joining of, equal pieces: the parts inside the pieces are units. */
 static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *piece, uint32_t pieces)
 {
@@ -513,7 +534,7 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 	for (uint32_t f = 0; f < binding->factors; f++)
 		if (!add_factor(finding, f))
 			return false;
-	return true;
+	return !finding->source || add_unread(finding);
 }
 
 /* Ops of which a sum of results for summands is the result for the sum: partial sums pass. With all: every operand is such

@@ -368,9 +368,18 @@ static void swiglu_scaled_backward(const struct call *call)
 	}
 }
 
+/* What a mask adds to a row of scores at a key; its extents of 1 are broadcast. */
+static double masked(const struct array *mask, const struct array *q, int64_t row, int64_t key)
+{
+	int64_t at[] = { row / q->shape[2] / q->shape[1], row / q->shape[2] % q->shape[1], row % q->shape[2], key }, place = 0;
+	for (int d = 0; d < 4; d++)
+		place = place * mask->shape[d] + (mask->shape[d] == 1 ? 0 : at[d]);
+	return mask->value[place];
+}
+
 static void attention(const struct call *call)
 {
-	const struct array *q = call->tensor, *k = q + 1, *v = q + 2;
+	const struct array *q = call->tensor, *k = q + 1, *v = q + 2, *mask = call->operands > 3 ? q + 3 : NULL;
 	int64_t queries = q->shape[2], keys = k->shape[2], width = q->shape[3], wide = v->shape[3], group = q->shape[1] / k->shape[1];
 	for (int64_t row = 0; row < q->shape[0] * q->shape[1] * queries; row++) {
 		const double *keys_at = k->value + row / queries / group * keys * width, *values = v->value + row / queries / group * keys * wide;
@@ -379,7 +388,7 @@ static void attention(const struct call *call)
 			double dot = 0;
 			for (int64_t d = 0; d < width; d++)
 				dot += q->value[row * width + d] * keys_at[j * width + d];
-			sum += weight[j] = exp(dot);
+			sum += weight[j] = exp(dot + (mask ? masked(mask, q, row, j) : 0));
 		}
 		for (int64_t j = 0; j < keys; j++)
 			for (int64_t d = 0; d < wide; d++)

@@ -403,6 +403,23 @@ static void by_lead(const struct call *call)
 			y->value[i] += sin(x->value[i / to * from + j] * (double)(i % to + 1));
 }
 
+/* Any function of what windows along dim 2 of four are cut from, [b c n x] to [b c l x k], or back. */
+static void by_windows(const struct call *call)
+{
+	const struct array *x = call->tensor;
+	struct array *y = result(call, 0);
+	const struct array *cut = x->dims > y->dims ? x : y, *flat = x->dims > y->dims ? y : x;
+	int64_t rows = flat->shape[2], width = flat->shape[3], windows = cut->shape[2], size = cut->shape[4];
+	for (int64_t i = 0; i < count(flat); i++)
+		for (int64_t j = 0; j < windows * size; j++) {
+			int64_t lead = i / (rows * width), at = ((lead * windows + j / size) * width + i % width) * size + j % size;
+			if (cut == y)
+				y->value[at] += sin(x->value[i] * (double)(i / width % rows + 1)) * (double)(j + 1);
+			else
+				y->value[i] += sin(x->value[at] * (double)(j + 1)) * (double)(i / width % rows + 1);
+		}
+}
+
 /* Any function of one column of operand 0; results of one dim come from the operands of one dim. */
 static void by_column(const struct call *call)
 {

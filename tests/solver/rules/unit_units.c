@@ -318,6 +318,10 @@ Test(units, what_is_cut_in_different_ways_is_split_along_what_is_common)
 	cr_assert_neq(images, NONE);
 	cr_expect_eq(units_place(&units, new, (int8_t)images, 0), 0, "what is read for its format alone is not gathered");
 	cr_expect_eq(units_place(&units, new, (int8_t)images, 1), 0);
+	uint32_t x = graph->reads.item[graph->reads.start[new]];
+	cr_expect_eq(unit_count(&units, new), units.part_start[x + 1] - units.part_start[x], "x may be cut along any of its parts");
+	for (uint32_t u = 0; u < unit_count(&units, new); u++)
+		cr_expect(u == images || units_place(&units, new, (int8_t)u, 1) == PLACE_WHOLE);
 	units_free(&units);
 	graph_release(graph);
 	rules_free(rules);
