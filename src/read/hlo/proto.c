@@ -604,6 +604,7 @@ enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *mod
 	struct reader reader = { .module = module, .error = error, .arena = &module->arena };
 	struct wire body = wire_of(data, size), assignment = { 0 };
 	enum status status = OK;
+	bool broken = false;      /* behind a whole module: its buffer assignment would be lost without a word */
 	for (int level = 0; level < 3 && !is_module(body); level++) {
 		struct wire outer = body;
 		struct wire_field field;
@@ -616,10 +617,14 @@ enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *mod
 			if (field.number == 3 && field.type == 2)
 				assignment = field.body;
 		}
+		broken |= found && outer.broken;
 		if (!found || outer.broken)
 			break;
 	}
-	status = is_module(body) ? read_module(&reader, body) : bad(&reader, "there is no module in it");
+	if (broken)
+		status = bad(&reader, "what is around the module is truncated or broken");
+	else
+		status = is_module(body) ? read_module(&reader, body) : bad(&reader, "there is no module in it");
 	if (status == OK && wire_size(assignment))
 		status = hlo_assignment_proto(assignment, module, error);
 	mem_free(reader.computation);

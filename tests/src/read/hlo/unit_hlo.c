@@ -272,6 +272,27 @@ Test(hlo, what_is_wrong_is_said_with_its_line)
 }
 
 /* Each computation calls the one before it twice. */
+/* Of an HloProto that ends within its buffer assignment the module is whole. */
+Test(hlo, a_proto_that_is_cut_short_is_refused)
+{
+	struct hlo_module module;
+	struct error error;
+	size_t size;
+	char *text = load("tests/corpus/hlo/scan.hlo.pb", &size);
+	char wrapped[1 << 16] = { 0x0a, (char)(0x80 | (size & 0x7f)), (char)(0x80 | (size >> 7 & 0x7f)), (char)(size >> 14) };
+	cr_assert(size < 60000);
+	memcpy(wrapped + 4, text, size);
+	memcpy(wrapped + 4 + size, "\x1a\x04\x0a\x02\x08\x01", 6);
+	cr_expect_eq(hlo_proto_read(wrapped, size + 4, &module, &error), OK, "%s", error.text);
+	hlo_free(&module);
+	for (size_t cut = 1; cut < 6; cut++) {
+		cr_expect_eq(hlo_proto_read(wrapped, size + 4 + cut, &module, &error), BAD_INPUT, "%zu bytes of its assignment", cut);
+		hlo_free(&module);
+	}
+	free(text);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 Test(hlo, calls_that_double_come_to_an_end)
 {
 	struct hlo_module module;
