@@ -38,7 +38,7 @@ BENCHES  := $(call programs,$(wildcard tests/bench/*.c))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
-.PHONY: all build run test test-long lessons pictures test-programs units man check-layers asan tsan bench lint help install uninstall clean setup fuzz
+.PHONY: all build run test test-long lessons pictures test-programs units man check-layers asan tsan benches bench lint help install uninstall clean setup fuzz
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -159,6 +159,8 @@ check-layers: ## dependencies run down only
 
 man: build ## write man/tidemark.1 from its template and the program's tables
 	$(Q)man/generate
+
+benches: $(BENCHES)
 
 bench: all $(BENCHES) ## tables of peaks, bounds, arenas and times (BENCH=name runs one)
 	$(Q)tests/bench/run $(BENCH)
