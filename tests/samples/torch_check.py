@@ -785,6 +785,11 @@ class Capture(unittest.TestCase):
         version, torch.__version__ = torch.__version__, "1.13.1"
         try:
             self.assertRaisesRegex(tidemark_torch.CaptureError, "too old", errors.check_version)
+            torch.__version__ = "2.4.1+cpu"
+            errors.check_version()
+            plan = tidemark_torch.apply({"order": {"ops": []}})
+            for call in (lambda: plan.checkpoint(None), plan.compile_backend, lambda: plan.distribute(None)):
+                self.assertRaisesRegex(tidemark_torch.CaptureError, "2.5 or later can", call)
         finally:
             torch.__version__ = version
 

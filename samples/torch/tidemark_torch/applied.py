@@ -15,7 +15,7 @@ with the plan's settings writes it.
 """
 import json
 
-from .errors import CaptureError
+from .errors import CaptureError, check_since
 from .graph import read_graph, StepGraph
 
 
@@ -69,12 +69,14 @@ class Applied:
 
     def checkpoint(self, module):
         """Puts a model under checkpoints that keep what the plan keeps. Returns what undo() takes them off with."""
+        check_since((2, 5), "selective checkpoints")
         from .checkpointing import Checkpointed, Decisions
         return Checkpointed(Decisions(self.graph, self.order), module)
 
     def compile_backend(self, to="eager"):
         """A backend for torch.compile that keeps and computes again what the plan says. to: eager runs the pieces as
         they are; inductor compiles them, which is less tried."""
+        check_since((2, 5), "tags for the partitioner")
         from .checkpointing import Decisions
         from .tags import tagging_backend
         if to not in ("inductor", "eager"):
@@ -84,6 +86,7 @@ class Applied:
     def distribute(self, module, mesh=None):
         """Makes DTensors of a module's parameters as the plan places them; its inputs become such at each call. mesh: a
         DeviceMesh with the plan's axes; made if it is None. Returns the mesh."""
+        check_since((2, 5), "DTensors")
         from .distribution import Placements, distribute
         return distribute(Placements(self.plan), self.graph, module, mesh)
 

@@ -18,6 +18,14 @@ def check_version():
                            "(pip install --upgrade torch)")
 
 
+def check_since(oldest, what):
+    """Raises CaptureError where PyTorch has not yet what is asked for. oldest: (2, 5)."""
+    import torch
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < oldest:
+        raise CaptureError(f"{what}: PyTorch {torch.__version__} can't, {oldest[0]}.{oldest[1]} or later can (pip install --upgrade torch)")
+
+
 def misfit_of(error):
     """What to do where torchvision was built for another PyTorch than the one installed; None for other errors. Packages
     that import torchvision hide that error behind their own."""
