@@ -387,10 +387,10 @@ static bool write_tensors(struct scaling *scaling)
 }
 
 /* What a release reads now: PyTorch keeps for the backward pass what it copied, where all that was read of a storage since is views of the copy. */
-static uint32_t released(const struct scaling *scaling, uint32_t op)
+static uint32_t released(const struct scaling *scaling, uint32_t op, uint32_t tensor)
 {
 	const struct graph *graph = scaling->graph;
-	uint32_t tensor = graph->reads.item[graph->reads.start[op]], storage = graph->tensor[tensor].storage, clone = NONE;
+	uint32_t storage = graph->tensor[tensor].storage, clone = NONE;
 	FOR_ROW(i, &graph->users, storage) {
 		uint32_t user = graph->users.item[i];
 		if (user >= op || op_releases(&graph->op[user]))
@@ -428,7 +428,7 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 		else if (reads_sum(scaling, op, t))
 			t = scaling->sum[t];
 		else if (op_releases(&copy))
-			t = released(scaling, op);
+			t = released(scaling, op, t);
 		if (status == OK)
 			status = draft_read(draft, id, t);
 	}

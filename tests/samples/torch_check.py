@@ -692,6 +692,11 @@ class Capture(unittest.TestCase):
             self.assertGreaterEqual(live[0], graph.persistent_bytes() + size)
             self.assertLess(live[-1], graph.persistent_bytes() + size + 256)
             self.assertEqual(graph.start_bytes(), graph.persistent_bytes() + size)
+            with tempfile.TemporaryDirectory() as folder:   # one release of many scales
+                write_graph(f"{folder}/step.jsonl", graph)
+                with open(f"{folder}/plan.json", "w", encoding="utf-8") as text:
+                    json.dump(planned(f"{folder}/step.jsonl", "batch=8"), text)
+                subprocess.run([os.environ["TIDEMARK"], "check", f"{folder}/step.jsonl", f"{folder}/plan.json"], check=True, stdout=subprocess.DEVNULL)
             self.assertTrue(real or [id(p.grad) for p in model.parameters()] == before)
 
     def test_numbers_in_texts_are_those_of_item(self):
