@@ -351,6 +351,9 @@ static enum status take_others(const json_t *file, const struct hf_type *type, s
 	const json_t *width = json_object_get(file, "word_embed_proj_dim");
 	if (json_is_integer(width) && json_integer_value(width) != config->hidden)
 		return fail(error, BAD_INPUT, "word_embed_proj_dim is %lld: only hidden_size, %lld, is covered", (long long)json_integer_value(width), (long long)config->hidden);
+	if (type->heads_fill && config->head_width && config->head_width != config->hidden / config->heads)
+		return fail(error, BAD_INPUT, "head_dim is %lld: only hidden_size / num_attention_heads, %lld, is covered for model_type \"%s\"", (long long)config->head_width,
+			(long long)(config->hidden / config->heads), type->name);
 	config->positions += type->more_positions;
 	if (config->shared_plain && config->shared_experts)
 		config->shared_ffn = config->shared_experts * config->expert_ffn;

@@ -93,6 +93,8 @@ static const struct hf_size ernie_sizes[] = { DECODER_SIZES(18, 1024, 16, 3072, 
 static const struct hf_size hunyuan_sizes[] = { DECODER_SIZES(32, 4096, 32, 11008, 290943), GROUPED(HF_FOLLOWS, HF_FOLLOWS), { 0 } };
 static const struct hf_size exaone4_sizes[] = { DECODER_SIZES(32, 4096, 32, 16384, 102400), GROUPED(32, HF_FOLLOWS), { 0 } };
 static const struct hf_switch use_bias_switches[] = { SWITCH("use_bias", qkv_bias, false), SWITCH("use_bias", o_bias, false), SWITCH("use_bias", mlp_bias, false), { 0 } };
+static const struct hf_switch ernie_moe_switches[] = { SWITCH("use_bias", qkv_bias, false), SWITCH("use_bias", o_bias, false), SWITCH("use_bias", mlp_bias, false),
+	SWITCH("use_bias", head_bias, false), { 0 } };
 static const struct hf_switch starcoder2_switches[] = { SWITCH("use_bias", qkv_bias, true), SWITCH("use_bias", o_bias, true), SWITCH("use_bias", mlp_bias, true), { 0 } };
 static const struct hf_switch stablelm_switches[] = { SWITCH("use_qkv_bias", qkv_bias, false), { 0 } };
 static const struct hf_switch glm_switches[] = { SWITCH("attention_bias", qkv_bias, true), { 0 } };
@@ -284,7 +286,8 @@ const struct hf_type hf_types[] = {
 		.settings = mistral_settings },
 	{ .name = "seed_oss", .architecture = "SeedOssForCausalLM", LLAMA(), TO(524288), SILU, .sizes = seed_oss_sizes, .switches = seed_oss_switches,
 		.settings = no_settings, .dropped = true, .dropouts = { "residual_dropout", "attention_dropout" } },
-	{ .name = "helium", .architecture = "HeliumForCausalLM", LLAMA(), TO(4096), SILU, .sizes = helium_sizes, .switches = helium_switches, .settings = rotary_settings },
+	{ .name = "helium", .architecture = "HeliumForCausalLM", LLAMA(), TO(4096), SILU, .sizes = helium_sizes, .switches = helium_switches,
+		.settings = rotary_settings, .heads_fill = true },
 	{ .name = "ernie4_5", .architecture = "Ernie4_5ForCausalLM", LLAMA(), TO(131072), SILU, .tied = true, .sizes = ernie_sizes, .switches = use_bias_switches,
 		.settings = rotary_settings },
 	{ .name = "hunyuan_v1_dense", .architecture = "HunYuanDenseV1ForCausalLM", LLAMA(.qk_norms = true), TO(2048), SILU, .sizes = hunyuan_sizes,
@@ -330,7 +333,7 @@ const struct hf_type hf_types[] = {
 	{ .name = "granitemoeshared", .architecture = "GraniteMoeSharedForCausalLM", LLAMA(.scaled_embedding = true, .shared_plain = true), TO(2048),
 		.sizes = granitemoeshared_sizes, .switches = attention_switches, .settings = mixture_settings, .assumed = CAPACITY "; " MULTIPLIED },
 	{ .name = "ernie4_5_moe", .architecture = "Ernie4_5_MoeForCausalLM", LLAMA(.shared_plain = true, .router_offset = true), TO(131072), .tied = true,
-		.sizes = ernie_moe_sizes, .switches = use_bias_switches, .settings = beside_settings, .assumed = CAPACITY "; what is added to the router's scores counts as trained" },
+		.sizes = ernie_moe_sizes, .switches = ernie_moe_switches, .settings = beside_settings, .assumed = CAPACITY "; what is added to the router's scores counts as trained" },
 	{ .name = "llama4_text", .architecture = "Llama4ForCausalLM", LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072), .sizes = llama4_sizes,
 		.switches = llama4_switches, .settings = beside_settings, .assumed = CAPACITY "; norms of queries and keys, which have no weights here, are left out; " TURNED },
 	{ .name = "youtu", .architecture = "YoutuForCausalLM", LATENT(false), TO(131072), .tied = true, .sizes = youtu_sizes, .switches = attention_switches,

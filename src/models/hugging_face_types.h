@@ -37,6 +37,7 @@ struct hf_type {
 	int64_t positions_normal, window_normal;
 	int64_t more_positions;     /* that the table of positions has above what the file says */
 	bool window_asked;          /* the window counts only where use_sliding_window is true */
+	bool heads_fill;            /* all heads side by side must be as wide as the model: the library's last product takes no other width */
 	double rotary_normal;       /* the part of a head with positions where the file doesn't say; 0: always all of it */
 	const struct hf_size *sizes;
 	const struct hf_switch *switches;

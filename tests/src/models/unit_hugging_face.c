@@ -68,7 +68,8 @@ Test(hugging_face, missing_keys_have_the_library_s_defaults)
 		{ "{\"model_type\": \"gptj\", \"n_layer\": 6}", 1621066976 }, { "{\"model_type\": \"exaone_moe\", \"num_hidden_layers\": 6}", INT64_C(5533652480) },
 		{ "{\"model_type\": \"llama4_text\", \"num_hidden_layers\": 6}", INT64_C(15281587200) }, { "{\"model_type\": \"flex_olmo\", \"num_hidden_layers\": 6}", INT64_C(6906195968) },
 		{ "{\"model_type\": \"youtu\", \"num_hidden_layers\": 6}", 581212160 }, { "{\"model_type\": \"opt\", \"num_hidden_layers\": 6}", 82712064 },
-		{ "{\"model_type\": \"ernie4_5_moe\", \"num_hidden_layers\": 6}", INT64_C(4347200320) }, { "{\"model_type\": \"distilbert\"}", 66985530 }, { "{\"model_type\": \"jais2\", \"num_hidden_layers\": 6}", INT64_C(2329626624) },
+		{ "{\"model_type\": \"ernie4_5_moe\", \"num_hidden_layers\": 6}", INT64_C(4347200320) }, { "{\"model_type\": \"distilbert\"}", 66985530 },
+		{ "{\"model_type\": \"ernie4_5_moe\", \"num_hidden_layers\": 6, \"use_bias\": true}", INT64_C(4347411264) }, { "{\"model_type\": \"jais2\", \"num_hidden_layers\": 6}", INT64_C(2329626624) },
 		{ "{\"model_type\": \"bert\"}", 109514298 }, { "{\"model_type\": \"vit\"}", 85800194 }, { "{\"model_type\": \"t5\"}", 60506624 },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -111,6 +112,7 @@ Test(hugging_face, what_is_not_covered_is_refused_by_its_key)
 		{ "{\"model_type\": \"jamba\", \"mamba_d_state\": 16}", "not covered, with state-space layers (Mamba)" },
 		{ "{\"model_type\": \"qwen3_next\", \"layer_types\": [\"linear_attention\"]}", "with layers of linear attention" },
 		{ "{\"model_type\": \"opt\", \"word_embed_proj_dim\": 512}", "word_embed_proj_dim is 512" },
+		{ "{\"model_type\": \"helium\", \"num_key_value_heads\": 2, \"num_attention_heads\": 10}", "head_dim is 128: only hidden_size / num_attention_heads, 256" },
 		{ "{\"model_type\": \"glm4_moe\", \"mlp_layer_types\": [\"dense\"]}", "mlp_layer_types has 1 layers, not 46" }, { "{\"model_type\": \"llama\", \"model_type\": \"gpt2\"}", "duplicate" },
 		{ "{\"model_type\": \"mistral\", \"attention_bias\": true}", "attention_bias is true" }, { "{\"model_type\": \"gemma3\"}", "text_config is missing" },
 		{ "{\"model_type\": \"mixtral\", \"hidden_act\": \"gelu\"}", "hidden_act" }, { "{\"model_type\": \"phi\", \"partial_rotary_factor\": 2}", "partial_rotary_factor is 2" },
