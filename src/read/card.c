@@ -139,16 +139,44 @@ char *card_text(const struct graph *graph)
 	return copy;
 }
 
-char *card_brief(const struct graph *graph)
+/* The line behind this one; NULL behind the last one. */
+static const char *next_line(const char *at)
+{
+	at += strcspn(at, "\n");
+	return at[0] == '\n' && at[1] ? at + 1 : NULL;
+}
+
+/* Assumptions as long as there is room; the others are counted. */
+static void brief_assumed(const char *text, char *brief, size_t used, size_t size, size_t most)
+{
+	static const char label[] = "assumed: ";
+	unsigned shown = 0, more = 0;
+	size_t skip = sizeof label - 1;
+	for (const char *at = text; at; at = next_line(at)) {
+		size_t length = strcspn(at, "\n");
+		if (strncmp(at, label, skip) != 0)
+			continue;
+		if (more || used + length + 40 > most)
+			more++;
+		else
+			used += (size_t)snprintf(brief + used, size - used, "%s%.*s", shown++ ? "; " : ". assumed: ", (int)(length - skip), at + skip);
+	}
+	if (more)
+		snprintf(brief + used, size - used, "%s%u%s, which tidemark plan prints", shown ? "; " : ". assumed: ", more, shown ? " more" : "");
+}
+
+char *card_brief(const struct graph *graph, size_t most)
 {
 	static const char *const labels[] = { "read: ", "sizes: ", "step: ", "to get the rest: " };
 	char *text = graph->about.intake.said ? card_text(graph) : NULL;
-	size_t size = text ? 2 * strlen(text) + 1 : 0, used = 0;
+	size_t size = text ? 2 * strlen(text) + 60 : 0, used = 0;
 	char *brief = text ? mem_alloc(size, 1) : NULL;
-	for (const char *at = brief ? text : ""; *at; at += strcspn(at, "\n"), at += *at == '\n')
-		for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+	for (size_t i = 0; brief && i < sizeof labels / sizeof *labels; i++)
+		for (const char *at = text; at; at = next_line(at))
 			if (strncmp(at, labels[i], strlen(labels[i])) == 0)
 				used += (size_t)snprintf(brief + used, size - used, "%s%.*s", used ? ". " : "", (int)strcspn(at, "\n"), at);
+	if (brief)
+		brief_assumed(text, brief, used, size, most);
 	mem_free(text);
 	return brief;
 }

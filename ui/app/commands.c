@@ -393,9 +393,11 @@ static void choose_columns(struct app *app, const char *arguments)
 	view_say(model, "%s", columns_command(&app->columns, arguments, said, sizeof said, &error) == OK ? said : error.text);
 }
 
+enum { CARD_MOST = 640 };   /* eight rows of 80 columns */
+
 bool app_say_card(struct app *app)
 {
-	char *text = app->plan ? card_brief(app->plan->input) : NULL;
+	char *text = app->plan ? card_brief(app->plan->input, CARD_MOST) : NULL;
 	bool said = text != NULL;
 	if (said)
 		view_say(&app->model, "%s", text);

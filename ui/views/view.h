@@ -92,7 +92,7 @@ struct model {
 
 	char request[1000];               /* a line for the prompt's interpreter, "" for none */
 	bool request_edit;                /* let the user finish it first */
-	char message[500];                /* what a view has to say in the message line */
+	char message[1000];               /* what a view has to say in the message line */
 };
 
 struct view_ops {

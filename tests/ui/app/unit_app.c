@@ -462,6 +462,7 @@ Test(app, what_was_read_is_said_on_the_first_screen)
 	expect(app, "read: XLA HLO text");
 	expect(app, "tensors known");
 	expect(app, "step: forward");
+	expect(app, "assumed: ");
 	press(app, "Right");
 	cr_expect(!strstr(app->model.message, "XLA"), "until a key is pressed");
 	close_app(app);
