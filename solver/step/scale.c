@@ -265,6 +265,42 @@ static void count_whole_slices(struct scaling *scaling)
 	}
 }
 
+/* Whether an operand is repeated along a dim of the result that grew from 1: all other dims agree. */
+static bool repeated(const struct scaling *scaling, uint32_t operand, uint32_t result)
+{
+	const struct tensor *of = &scaling->graph->tensor[operand], *to = &scaling->graph->tensor[result];
+	const int64_t *from = new_shape(scaling, operand), *grown = new_shape(scaling, result);
+	bool found = false;
+	if (of->dims > to->dims || count_elements(from, of->dims) == 1)
+		return false;
+	for (uint32_t d = 0, at = to->dims - of->dims; d < of->dims; d++, at++) {
+		if (from[d] != 1 && from[d] != grown[at])
+			return false;
+		found |= of->shape[d] == 1 && from[d] == 1 && to->shape[at] == 1 && grown[at] > 1;
+	}
+	return found;
+}
+
+/* At extent 1 a program that makes a mask for each sample and one that makes a mask for all of them leave the same graph, since a tracer sees no repetition to 1. */
+static bool count_once(struct scaling *scaling)
+{
+	const struct graph *graph = scaling->graph;
+	bool *seen = arena_alloc(&scaling->arena, graph->storages, sizeof *seen);
+	if (!seen)
+		return false;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->writes, op)
+			FOR_ROW(j, &graph->reads, op) {
+				uint32_t t = graph->reads.item[j], s = graph->tensor[t].storage, result = graph->writes.item[i];
+				if (s == graph->tensor[result].storage || seen[s] || graph->storage[s].allocator == NONE || !repeated(scaling, t, result))
+					continue;
+				seen[s] = true;
+				if (scaling->report->once++ == 0)
+					scaling->report->first_once = t;
+			}
+	return true;
+}
+
 static void count_copies(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
@@ -500,6 +536,8 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 		scaling->report->sums += scaling->sum[t] != NONE;
 	if (scaling->flat == 0)
 		count_whole_slices(scaling);
+	if (scaling->flat == 0 && !count_once(scaling))
+		return NO_MEMORY;
 	scaling->report->flat = scaling->flat > 0;
 	scaling->report->capacities = scaling->values.capacities;
 	scaling->report->reserves = scaling->values.reserves;
@@ -517,7 +555,7 @@ enum status graph_scale(const struct graph *graph, const struct rules *rules, co
 	const struct scale_request *request, struct scale_report *report, struct graph **scaled, struct error *error)
 {
 	struct scaling scaling = { .graph = graph, .rules = rules, .factors = factors, .request = request, .report = report, .error = error };
-	*report = (struct scale_report) { .first_copy = NONE };
+	*report = (struct scale_report) { .first_copy = NONE, .first_once = NONE };
 	*scaled = NULL;
 	enum status status = scale(&scaling, scaled);
 	draft_free(scaling.draft);

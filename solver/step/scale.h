@@ -17,6 +17,8 @@ struct scale_report {
 	uint32_t capacities;     /* numbers of slots per expert that were taken to grow with the tokens */
 	uint32_t reserves;       /* recurrent layers whose reserve is an estimate */
 	uint32_t ambiguous;      /* changed ops of equal extents, where the likelier reading was taken */
+	uint32_t once;           /* storages made in the step with extent 1 where they meet what grew from 1 to more: taken to be made once for all samples */
+	uint32_t first_once;     /* the tensor of the given graph that is read there first, NONE: none */
 	bool flat;               /* shapes are flat: the batch multiplied whole tensors */
 	uint32_t first_copy;     /* the first op (of the given graph) that needs a copy, NONE: none */
 };

@@ -158,6 +158,9 @@ static void note_scale(struct job *job, const struct scale_report *report)
 	if (report->reserves)
 		note(job->notes, "what %u recurrent layer%s for the backward pass is scaled like %s operand: an estimate", report->reserves,
 			report->reserves == 1 ? " keeps" : "s keep", report->reserves == 1 ? "its" : "their");
+	if (report->once)
+		note(job->notes, "%u tensor%s made once for all samples; if the program makes %s for each, the plan is too low: a capture at batch 2 tells; the first is %s",
+			report->once, report->once == 1 ? " is taken to be" : "s are taken to be", report->once == 1 ? "it" : "them", job->graph->tensor[report->first_once].name);
 	if (report->flat)
 		note(job->notes, "shapes are flat: the batch multiplies what comes from the inputs, not weights, their gradients and steps");
 	if (report->ambiguous)

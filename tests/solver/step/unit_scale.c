@@ -299,6 +299,34 @@ Test(scale, the_gradient_of_a_mean_grows_with_the_batch)
 	graph_release(scaled);
 }
 
+/* Whether a program makes positions [1, 4] for each sample isn't in a graph at batch 1; at batch 2 it is. */
+Test(scale, what_is_made_once_at_batch_1_is_told)
+{
+	for (int64_t batch = 1; batch <= 2; batch++) {
+		const int64_t shape[][2] = { { batch, 4 }, { 4 }, { 1, 4 }, { batch, 4 } };
+		static const uint8_t dims[] = { 2, 1, 2, 2 };
+		static const char *const names[] = { "x", "positions", "row", "sum" };
+		const struct made_op ops[] = { { "positions", "aten.arange.default", PHASE_FORWARD, { -1, -1 }, 1 }, { "row", "aten.unsqueeze.default", PHASE_FORWARD, { 1, -1 }, 2 },
+			{ "sum", "aten.add.Tensor", PHASE_FORWARD, { 0, 2 }, 3 } };
+		struct draft *draft = draft_new();
+		uint32_t id[4];
+		for (int t = 0; t < 4; t++) {
+			struct tensor tensor = { .name = names[t], .bytes = t == 1 || t == 2 ? 16 : 16 * batch, .dtype = DTYPE_F32, .shape = shape[t], .dims = dims[t],
+				.kind = t == 0 ? KIND_INPUT : t == 3 ? KIND_OUTPUT : KIND_TEMPORARY, .alias = t == 2 ? id[1] : NONE, .has_shape = true, .has_dtype = true };
+			id[t] = draft_tensor(draft, &tensor);
+		}
+		struct graph *graph = graph_of_ops(draft, id, ops, sizeof ops / sizeof *ops);
+		struct scale_report report;
+		struct graph *scaled = scale(graph, 8, 0, &report);
+		cr_expect_eq(scaled->tensor[id[1]].bytes, 16);
+		cr_expect_eq(scaled->tensor[id[3]].bytes, 128);
+		cr_expect_eq(report.once, batch == 1, "batch %d: %u", (int)batch, report.once);
+		cr_expect_eq(report.first_once, batch == 1 ? id[2] : NONE);
+		graph_release(graph);
+		graph_release(scaled);
+	}
+}
+
 Test(scale, the_reserve_of_a_recurrent_layer_is_computed_anew)
 {
 	/* PyTorch's own captures: samples, bytes; 5 times, 6 features, 4 hidden units */
