@@ -46,8 +46,8 @@ static void draw_memory(struct frame *frame, int *x, int end, const struct plan 
 	bool fits = verdict.fits == FITS_ANY || verdict.fits == FITS_YES;
 	if (verdict.fits != FITS_ANY)
 		frame_part(frame, x, 0, end, fits ? ROLE_GOOD : ROLE_BAD, verdict_plan_text(&verdict, text, sizeof text));
-	if (!fits)
-		frame_part(frame, x, 0, end, ROLE_KEY, "F: what fits");
+	if (!fits && !frame_part(frame, x, 0, end, ROLE_KEY, "F: what fits"))
+		frame_part(frame, x, 0, end, ROLE_KEY, "F: fit");    /* 80 columns */
 	if (!fits)
 		frame_part(frame, x, 0, end, ROLE_BAD, verdict_excess_text(&verdict, text, sizeof text));
 	if (proof_closed(&plan->ordered->result.proof))

@@ -213,6 +213,22 @@ Test(chrome, the_status_line_says_stale_and_keeps_its_numbers_whole)
 	close_fixture(&fixture);
 }
 
+Test(chrome, a_step_that_does_not_fit_shows_the_key_for_what_does)
+{
+	struct fixture fixture;
+	struct error error = { 0 };
+	open_program_order(&fixture, diamond(), 80, 1);
+	cr_assert_eq(scenario_set(&((struct plan *)(uintptr_t)fixture.model.plan)->scenario, "memory=100MiB", &error), OK, "%s", error.text);
+	for (int width = 80; width < 200; width++) {
+		cr_assert(frame_resize(&fixture.frame, width, 1));
+		chrome_status(&fixture.frame, &fixture.model);
+		char *text = frame_dump(&fixture.frame);
+		cr_assert(strstr(text, "F: fit") || strstr(text, "F: what fits"), "%d columns: %s", width, text);
+		mem_free(text);
+	}
+	close_fixture(&fixture);
+}
+
 Test(chrome, the_prompt_completes_commands_knobs_values_and_names)
 {
 	struct fixture fixture;
