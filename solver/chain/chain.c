@@ -14,6 +14,7 @@
 #define PRICES 60
 #define PASSES_LEAST 40        /* over the tables of each model, and ticks besides, before effort counts */
 #define TICKS_LEAST 5000000
+#define PASS_MOST 100000000    /* ticks of one pass: with more, 40 of them take longer than all else that plans */
 #define PRICE_BITS 24          /* of a price's numbers, fewer where sums would overflow */
 #define LARGE 200000           /* entries of tables from which on strategies are looked through */
 #define QUICK 8000000          /* entries that one more pass goes over in the end */
@@ -114,6 +115,8 @@ static enum status open_model(struct run *run)
 	run->plan->states = states > run->plan->states ? states : run->plan->states;
 	if (status == OK)
 		status = chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control);
+	if (status == OK && pass_ticks(run) > PASS_MOST)
+		return LIMIT;
 	if (status == OK)  /* prices first, whatever the effort: plans on the way are far from good */
 		grant(run, PASSES_LEAST * pass_ticks(run) + TICKS_LEAST);
 	return status;

@@ -451,3 +451,36 @@ Test(shard_chain, the_same_effort_gives_the_same_plan_and_no_memory_leaks_nothin
 		arena_free(&chain.arena);
 	}
 }
+
+/* Three nodes of 12 strategies, each bound to its next copy: 1,728 states between copies. One pass over their powers is more than any effort. */
+Test(shard_chain, wide_boundaries_are_left_to_the_rough_method_at_once)
+{
+	enum { NODES = 3, WIDTH = 12, EDGES = 6 };
+	uint32_t segment[NODES] = { 0 }, copies[] = { 8 }, first[NODES + 1];
+	int64_t cost[NODES * WIDTH], usage[NODES * WIDTH], pair[EDGES * WIDTH * WIDTH];
+	struct chain_edge edge[EDGES];
+	uint64_t seed = test_seed();
+	for (uint32_t i = 0; i <= NODES; i++)
+		first[i] = i * WIDTH;
+	for (uint32_t i = 0; i < NODES * WIDTH; i++) {
+		cost[i] = (int64_t)(random_next(&seed) % 1000);
+		usage[i] = (int64_t)(random_next(&seed) % 1000);
+	}
+	for (uint32_t i = 0; i < EDGES * WIDTH * WIDTH; i++)
+		pair[i] = (int64_t)(random_next(&seed) % 1000);
+	for (uint32_t e = 0; e < EDGES; e++)
+		edge[e] = (struct chain_edge) { e % NODES, e < NODES ? e : (e + 1) % NODES, CHAIN_EVERY, CHAIN_EVERY, e < NODES, (size_t)e * WIDTH * WIDTH };
+	struct shard_chain chain = { .nodes = NODES, .edges = EDGES, .segments = 1, .segment = segment, .copies = copies, .first = first, .cost = cost, .usage = usage,
+		.edge = edge, .pair = pair, .pairs = EDGES * WIDTH * WIDTH, .limit = 12000 };
+	struct control control = { 0 };
+	struct chain_plan plan;
+	struct error error = { 0 };
+	cr_expect_eq(shard_chain_solve(&chain, EFFORT / 400, &control, &plan, &error), LIMIT);
+	cr_expect_null(plan.choice);
+	cr_expect_lt(control.ticks, UINT64_C(100000000), "%llu ticks", (unsigned long long)control.ticks);
+	chain_plan_free(&plan);
+	enum status status = shard_chain_rough(&chain, EFFORT / 400, &control, &plan, &error);
+	cr_expect(status == OK || status == LIMIT, "%s", error.text);
+	cr_expect(plan.choice && plan.usage <= chain.limit && plan.bound <= plan.cost);
+	chain_plan_free(&plan);
+}
