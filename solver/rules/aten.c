@@ -186,6 +186,8 @@ const struct rule rules_aten[] = {
 	{ "aten.index_put", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
 	{ "aten._unsafe_index_put", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
 	{ "aten._index_put_impl", "&v x.., n+, n+ x.. -> v x..", COST_ELEMENT, "0 2", "i1", NULL, TRAIT_SCATTER },
+	/* the gradient of rows that are looked up, as PyTorch 2.15 writes it: the mask leaves padding out */
+	{ "aten._unsafe_masked_index_put_accumulate", "&v h, ...+ 1, ...+, ...+ h -> v h", COST_ELEMENT, "0 3", "i1 i2", NULL, TRAIT_SCATTER },
 
 	/* pooling */
 	{ "aten.max_pool2d_with_indices", "b c y~.. -> b c y.., b c y..", COST_ELEMENT, "0", "i0 o1", NULL, 0 },

@@ -224,17 +224,19 @@ static void embedding(const struct call *call)
 	}
 }
 
-/* Adds rows into a table: embedding_dense_backward(grad, index) and index_put(table, index, values). */
+/* Adds rows into a table: embedding_dense_backward(grad, index), index_put(table, index, values) and, where the mask is even,
+ * _unsafe_masked_index_put_accumulate(table, mask, index, values). */
 static void scatter_rows(const struct call *call)
 {
-	const struct array *values = &call->tensor[call->operands == 3 ? 2 : 0], *index = &call->tensor[1];
+	const struct array *values = &call->tensor[call->operands > 2 ? call->operands - 1 : 0], *index = &call->tensor[call->operands == 4 ? 2 : 1];
+	const struct array *mask = call->operands == 4 ? &call->tensor[1] : NULL;
 	struct array *table = result(call, 0);
 	int64_t width = table->shape[1], rows = call->whole[call->operands].shape[0];
-	if (call->operands == 3)
+	if (call->operands > 2)
 		memcpy(table->value, call->tensor[0].value, sizeof table->value);
 	for (int64_t i = 0; i < count(index); i++) {
 		int64_t row = (int64_t)index->value[i] % rows - first_row(call, call->operands);
-		for (int64_t d = 0; d < width && row >= 0 && row < table->shape[0]; d++)
+		for (int64_t d = 0; d < width && row >= 0 && row < table->shape[0] && (!mask || (int64_t)mask->value[i] % 2 == 0); d++)
 			table->value[row * width + d] += values->value[i * width + d];
 	}
 }

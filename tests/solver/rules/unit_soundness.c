@@ -110,7 +110,7 @@ static const struct soundness_case cases[] = {
 	{ "aten.select_scatter", "446 46 > 446", select_scatter }, { "aten.select_scatter", "246 46 > 246", select_scatter },
 	{ "aten.masked_scatter_backward", "246 246 > 8", by_first }, { "aten.index_fill", "246 3 > 246", by_first }, { "aten.index_copy", "246 3 243 > 246", by_first }, { "aten.linalg_matrix_exp", "244 > 244", by_first }, { "aten.masked_scatter_backward", "246 246 > 83", by_first },
 	{ "aten._embedding_bag_backward", "26 4 2 4 2 2 > 86", by_column }, { "aten.histc", "46 > 8", by_first }, { "prims.inductor_lookup_seed", "4 > -", by_first },
-	{ "aten._unsafe_index_put", "86 4 46 > 86", scatter_rows }, { "aten._unsafe_index", "86 24 > 246", gather_rows },
+	{ "aten._unsafe_masked_index_put_accumulate", "86 241 24 246 > 86", scatter_rows }, { "aten._unsafe_index_put", "86 4 46 > 86", scatter_rows }, { "aten._unsafe_index", "86 24 > 246", gather_rows },
 	{ "b c y~.. -> b c y..", "2422 > 2444", by_plane }, { "b c y.. -> b c y~..", "2422 > 2444", by_plane }, { "b c y~.. -> b c y.., b c y..", "2444 > 2422 2422", by_plane },
 	{ "b c y.., b c y~.. -> b c y~..", "2422 2444 > 2444", by_plane }, { "b c y.., b c y~.., b c y.. -> b c y~..", "2422 2444 2422 > 2444", by_plane },
 	{ "aten.max_unpool2d aten.max_unpool3d", "2422 2422 > 2444", by_plane }, { "aten.im2col", "2246 > 283", by_channel_of_fewer }, { "aten.im2col", "2251 > 244", by_channel_of_fewer }, { "aten.col2im", "283 > 2246", by_channel_of_fewer },
