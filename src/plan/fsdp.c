@@ -105,17 +105,25 @@ static uint32_t user_of(const struct fsdp *fsdp, uint32_t gather, uint32_t resul
 	return user;
 }
 
-/* The parameter. Where it is gathered over one axis after the other, or cut otherwise in between, PyTorch gathers at once. */
+/* What the storage is made of, collective by collective: where that begins. */
+static uint32_t origin_of(const struct graph *graph, uint32_t storage)
+{
+	uint32_t op, from, to;
+	while ((op = graph->storage[storage].allocator) != NONE && moves(graph, op, COLLECTIVE_KINDS, &from, &to))
+		storage = from;
+	return storage;
+}
+
+/* The parameter, or NONE. Where it is gathered over one axis after the other, or cut otherwise in between, PyTorch gathers at once. */
 static uint32_t gathered_from(struct fsdp *fsdp, uint32_t storage)
 {
 	const struct graph *graph = fsdp->graph;
-	uint32_t op = graph->storage[storage].allocator, from, to;
-	if (op == NONE || !moves(graph, op, COLLECTIVE_KINDS, &from, &to))
-		return graph->storage[storage].kind == KIND_PARAMETER && graph->storage[storage].persistent ? storage : NONE;
-	uint32_t parameter = gathered_from(fsdp, from);
-	if (parameter != NONE && parameter != from)
-		fsdp->upper[from] = 0;
-	return parameter;
+	uint32_t origin = origin_of(graph, storage), from, to;
+	if (graph->storage[origin].kind != KIND_PARAMETER || !graph->storage[origin].persistent)
+		return NONE;
+	for (uint32_t at = storage; at != origin && moves(graph, graph->storage[at].allocator, COLLECTIVE_KINDS, &from, &to); at = from)
+		fsdp->upper[from] = from == origin ? fsdp->upper[from] : 0;
+	return origin;
 }
 
 static void find_gathers(struct fsdp *fsdp)

@@ -173,6 +173,22 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 	cr_assert_eq(memory_blocks(), 0);
 }
 
+/* A rank for each block: two microbatches, then three with split backward passes. */
+static void cut_twice_and_run(struct graph *graph, const struct rules *rules, const char *name)
+{
+	struct tally tally = { 0 };
+	struct blocks blocks;
+	uint32_t gaps;
+	bool *gap = mem_alloc(graph->ops, sizeof *gap);
+	cr_assert_eq(blocks_cheap_gaps(graph, 6, gap, &gaps), OK);
+	cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
+	mem_free(gap);
+	for (uint32_t way = 0; way < 2; way++)
+		cut_and_run(graph, graph, &blocks, blocks.blocks, 2 + way, way > 0, rules, name, &tally);
+	cr_expect_eq(tally.run, 2, "%s: %u", name, tally.run);
+	blocks_free(&blocks);
+}
+
 /* Microbatches add up gradients in 16 bits and cast the sums where casts belong to the update. */
 Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_states)
 {
@@ -182,9 +198,7 @@ Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_s
 		struct model_config config = model_find(names[m])->config;
 		const struct train_options options = { .rules = rules, .update = { .optimizer = OPTIMIZER_ADAM, .master = true } };
 		struct error error = { 0 };
-		struct tally tally = { 0 };
-		struct blocks blocks;
-		uint32_t gaps, moved;
+		uint32_t moved;
 		config.layers = config.heads = config.kv_heads = config.batch = 2;
 		config.hidden = config.ffn = config.positions = 8;
 		config.vocab = 16;
@@ -196,14 +210,7 @@ Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_s
 		cr_assert(graph && moved > 10, "%s: %u", names[m], moved);
 		for (uint32_t op = 0; op < graph->ops; op++)
 			cr_assert(!graph_widens_gradient(graph, op) || graph->op[op].phase == PHASE_UPDATE, "%s", graph->op[op].name);
-		bool *gap = mem_alloc(graph->ops, sizeof *gap);
-		cr_assert_eq(blocks_cheap_gaps(graph, 6, gap, &gaps), OK);
-		cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
-		mem_free(gap);
-		for (uint32_t way = 0; way < 2; way++)
-			cut_and_run(graph, graph, &blocks, blocks.blocks, 2 + way, way > 0, rules, names[m], &tally);
-		cr_expect_eq(tally.run, 2, "%s: %u", names[m], tally.run);
-		blocks_free(&blocks);
+		cut_twice_and_run(graph, rules, names[m]);
 		graph_release(graph);
 		graph_release(step);
 		graph_release(mixed);
@@ -221,17 +228,7 @@ Test(pipeline_plan, ranks_of_a_scaled_loss_compute_the_whole_steps_states)
 	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
 		struct model_config size = { .layers = 2, .hidden = 8, .heads = 2, .kv_heads = 2, .ffn = 8, .positions = 8, .vocab = 16, .seq = 4, .batch = 2 };
 		struct graph *graph = step_of_config(names[m], sized_model(names[m], size), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
-		struct tally tally = { 0 };
-		struct blocks blocks;
-		uint32_t gaps;
-		bool *gap = mem_alloc(graph->ops, sizeof *gap);
-		cr_assert_eq(blocks_cheap_gaps(graph, 6, gap, &gaps), OK);
-		cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
-		mem_free(gap);
-		for (uint32_t way = 0; way < 2; way++)
-			cut_and_run(graph, graph, &blocks, blocks.blocks, 2 + way, way > 0, rules, names[m], &tally);
-		cr_expect_eq(tally.run, 2, "%s: %u", names[m], tally.run);
-		blocks_free(&blocks);
+		cut_twice_and_run(graph, rules, names[m]);
 		graph_release(graph);
 	}
 	rules_free(rules);
