@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/plan/group_pins.h"
+#include "src/stages/group_pins.h"
 #include "layout.h"
 #include "solver/layout/links.h"
 

@@ -4,7 +4,7 @@
 
 #include "state.h"
 
-/* A witness of stage_transform() (src/plan/stages.h); context is the struct check. By matching: every op computes the same value from the same versions, sizes are those that
+/* A witness of stage_transform() (src/stages/stages.h); context is the struct check. By matching: every op computes the same value from the same versions, sizes are those that
  * were asked for. Splits over devices and pipeline ranks have checks of their own. */
 enum status made_check(void *context, const char *step, const struct graph *before, const struct graph *after);
 

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "src/plan/pipelined.h"
+#include "src/stages/pipeline/pipelined.h"
 
 /* The ranks' graphs by their own words, the schedule played anew from the file's times of pieces, the step summed up, and what the file says of
  * ranks. shard: that member of the file. INFEASIBLE, BAD_INPUT with what is wrong; NO_MEMORY. */

@@ -2,6 +2,7 @@
 #include "plan_members.h"
 
 #include "members.h"
+#include "src/stages/pipeline/pipelined.h"
 
 /* What a plan must have for a member to be there. */
 enum { SPLIT = 1, RANKS = 2, RERUNS = 4, CAPPED = 8, AWAY = 16, HOST = 32, GAPS = 64, ORDERED = 128 };

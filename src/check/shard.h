@@ -4,13 +4,13 @@
 
 #include <jansson.h>
 
-#include "src/plan/plan_time.h"
-#include "src/plan/shard_stage.h"
+#include "src/stages/fit/plan_time.h"
+#include "src/stages/shard/stage.h"
 
 /* What a plan file says of its sharding. */
 struct shard_claim { const json_t *shard; const struct scenario *scenario; };
 
-/* A shard_decider (src/plan/stages.h) that takes the file's own decision, context being a claim: every split and placement is looked at,
+/* A shard_decider (src/stages/stages.h) that takes the file's own decision, context being a claim: every split and placement is looked at,
  * what is impossible is INFEASIBLE with its name. */
 enum status shard_decision(void *context, const struct units *units, struct sharding *sharding, struct error *error);
 

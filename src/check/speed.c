@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "speed.h"
-#include "src/plan/pipelined.h"
-#include "src/plan/plan_time.h"
+#include "src/stages/pipeline/pipelined.h"
+#include "src/stages/fit/plan_time.h"
 #include "src/plan/speed.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/shard_mesh.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "streams.h"
-#include "src/plan/plan_time.h"
+#include "src/stages/fit/plan_time.h"
 #include "src/scenario/shard_mesh.h"
 
 struct change { int64_t when, bytes; };

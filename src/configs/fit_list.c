@@ -6,7 +6,7 @@
 
 #include "fit_list.h"
 #include "src/base/background.h"
-#include "src/plan/fit_stage.h"
+#include "src/stages/fit/stage.h"
 #include "src/plan/verdict.h"
 #include "solver/rules/factors.h"
 #include "solver/step/scale_flat.h"

@@ -6,10 +6,10 @@
 #include "solver/step/scale_flat.h"
 #include "model_source.h"
 #include "outlook.h"
-#include "src/plan/pipeline_stage.h"
+#include "src/stages/pipeline/stage.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/shard_mesh.h"
-#include "src/plan/shard_stage.h"
+#include "src/stages/shard/stage.h"
 
 #define STORE_BYTES ((size_t)1 << 28)
 

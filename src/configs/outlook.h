@@ -6,8 +6,9 @@
 #ifndef TIDEMARK_CONFIGS_OUTLOOK_H
 #define TIDEMARK_CONFIGS_OUTLOOK_H
 
+#include "src/plan/plan.h"
 #include "config_search.h"
-#include "src/plan/stages.h"
+#include "src/stages/stages.h"
 
 /* Immutable once made and shared by counted references. */
 struct outlook {

@@ -3,7 +3,7 @@
 #define TIDEMARK_DRAW_FIGURE_ROOFLINE_H
 
 #include "canvas.h"
-#include "src/plan/plan_time.h"
+#include "src/stages/fit/plan_time.h"
 
 extern const char *const roofline_colours[STEP_LIMITS];
 

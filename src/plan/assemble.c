@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "assemble.h"
-#include "fit_stage.h"
-#include "room_order.h"
+#include "src/stages/fit/stage.h"
+#include "src/stages/room_order.h"
 #include "verdict.h"
 #include "src/scenario/shard_mesh.h"
 

@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_PLAN_ASSEMBLE_H
 #define TIDEMARK_PLAN_ASSEMBLE_H
 
+#include "plan.h"
 #include "transform.h"
 
 /* What a run plans, and with what. */

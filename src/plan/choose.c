@@ -5,7 +5,7 @@
  */
 #include "choose_margin.h"
 #include "shard_moves.h"
-#include "shard_stage.h"
+#include "src/stages/shard/stage.h"
 #include "verdict.h"
 #include "src/scenario/shard_mesh.h"
 #include "solver/step/recompute.h"

@@ -1,6 +1,6 @@
 /* choose_margin.c: rounds of plans with other margins: choices count with models, order and layout show what they come to. */
 #include "choose_margin.h"
-#include "fit_stage.h"
+#include "src/stages/fit/stage.h"
 #include "verdict.h"
 #include "src/scenario/shard_mesh.h"
 #include "solver/step/recompute.h"

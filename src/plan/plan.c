@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "fit_stage.h"
-#include "passes.h"
+#include "src/stages/fit/stage.h"
+#include "src/stages/fit/passes.h"
 #include "plan.h"
 
 const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "cheapest state", "by this order" };

@@ -4,43 +4,18 @@
  *     plan            the result; questions that all readers ask
  *     verdict         whether it fits its device
  *     fsdp            what PyTorch reserves where fully_shard runs the step
- *     results         what transforming, ordering and laying out a graph return
  *     planner         a run: rules and store
  *     choose_schedule schedule=auto: a plan of every schedule that may be the best
  *     choose          which of several plans is better; the candidates that are asked for
  *     choose_margin   how much of the cap is left to order and layout
  *     assemble        one pass through the stages
- *     store           results by fingerprint
  *     weigh           how much memory plans keep
- *     notes           what is told with a plan
  *     transform       the steps from graph to graph
- *     fit_stage       recomputation that fits the step into the cap
- *     fit_notes       what is told of it
- *     strategy_stage  recomputation by published strategies
  *     slowdown        time over memory: bound, plans, published strategies
- *     shard_stage     how the step is split
- *     shard_job       what its files share
- *     shard_search    searches of one mesh
- *     shard_rivals    other shardings that are worth a plan
  *     shard_moves     shardings of small graphs, judged by plans alone
- *     sharded         its result
- *     sharded_build   from a decision to the graph of a device
- *     shard_pins      pinned placements
- *     shard_why       what a tensor's other places would cost
- *     pipeline_stage  cuts the step into ranks
- *     pipeline_fit    what ranks compute again to keep the cap
- *     pipelined       its result
- *     pipeline_times  times of ops, as configurations count them
- *     stages          order and layout
- *     room_order      another order, for a layout that is above the cap
- *     group_pins      tensors kept next to each other
- *     offload_stage   what recomputation leaves to the host
  *     host_pool       host memory of offloaded tensors
- *     passes          what runs in each pass of a step that accumulates
- *     plan_time       the simulated time of a step
  *     speed           samples and tokens a second, and what is reached of the peak
  *     timeline        live bytes over the order
- *     traffic         what each device sends
  *     changes         two plans, op by op
  *     beside          two plans of different graphs, laid over each other
  *     came_to         what "given" and "auto" stand for
@@ -51,11 +26,11 @@
 
 #include "src/base/bytes.h"
 #include "src/scenario/scenario.h"
-#include "pipelined.h"
-#include "plan_time.h"
-#include "results.h"
+#include "src/stages/pipeline/pipelined.h"
+#include "src/stages/fit/plan_time.h"
+#include "src/stages/results.h"
 #include "speed.h"
-#include "traffic.h"
+#include "src/stages/fit/traffic.h"
 
 /* What a pipeline rank comes to in its plan; of ranks that are alike but for names and microbatches in flight one is planned, the others
  * follow its order. */

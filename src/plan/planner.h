@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_PLAN_PLANNER_H
 #define TIDEMARK_PLAN_PLANNER_H
 
+#include "plan.h"
 #include "transform.h"
 
 struct planner {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "shard_moves.h"
-#include "shard_stage.h"
+#include "src/stages/shard/stage.h"
 #include "verdict.h"
 
 #define MOVE_WORK 36000         /* ops of all plans */

@@ -2,13 +2,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "fit_stage.h"
+#include "src/stages/fit/stage.h"
 #include "slowdown.h"
 #include "solver/fit/baselines.h"
 #include "solver/fit/strategies.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/own_device.h"
-#include "strategy_stage.h"
+#include "src/stages/strategy_stage.h"
 
 #define PRICE_LEAST 0.01       /* picoseconds a byte */
 #define PRICE_MOST  1e5

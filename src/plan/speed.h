@@ -2,7 +2,7 @@
 #ifndef TIDEMARK_PLAN_SPEED_H
 #define TIDEMARK_PLAN_SPEED_H
 
-#include "sharded.h"
+#include "src/stages/shard/sharded.h"
 #include "src/scenario/scenario.h"
 
 struct plan_speed {

@@ -5,10 +5,11 @@
  */
 #include <string.h>
 
-#include "fit_notes.h"
-#include "notes.h"
-#include "pipeline_stage.h"
-#include "shard_stage.h"
+#include "src/base/bytes.h"
+#include "src/stages/fit/notes.h"
+#include "src/stages/notes.h"
+#include "src/stages/pipeline/stage.h"
+#include "src/stages/shard/stage.h"
 #include "solver/step/float8.h"
 #include "solver/step/grouped_heads.h"
 #include "solver/step/late_casts.h"

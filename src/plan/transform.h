@@ -2,7 +2,7 @@
 #ifndef TIDEMARK_PLAN_TRANSFORM_H
 #define TIDEMARK_PLAN_TRANSFORM_H
 
-#include "fit_stage.h"
+#include "src/stages/fit/stage.h"
 
 /* train, scale, optimizer and precision, recompute, shard, in_place: those that the scenario asks for, each from the store where
  * it is there. A new reference, or NULL: BAD_INPUT and the reason where a knob asks for what this graph can't give. */

@@ -1,8 +1,8 @@
 /* weigh.c: plans share graphs and results of stages with each other. Each is a piece with an address, counted at the first plan that has it. */
 #include "weigh.h"
 
-#include "fit_stage.h"
-#include "sharded.h"
+#include "src/stages/fit/stage.h"
+#include "src/stages/shard/sharded.h"
 
 enum { PIECES_MOST = 16 + SHARD_RIVALS };
 

@@ -7,7 +7,7 @@
 #ifndef TIDEMARK_SESSION_WORKER_H
 #define TIDEMARK_SESSION_WORKER_H
 
-#include "src/plan/stages.h"
+#include "src/stages/stages.h"
 
 struct worker;
 

@@ -10,7 +10,7 @@
 #include "plan_json.h"
 #include "recompute_json.h"
 #include "shard_json.h"
-#include "src/plan/stages.h"
+#include "src/stages/stages.h"
 
 static const char *strategy_word(const struct plan *plan, enum knob_id knob, char text[64])
 {

@@ -1,6 +1,6 @@
 /* recompute_json.c: what recomputation costs, in plan files. */
 #include "recompute_json.h"
-#include "src/plan/fit_stage.h"
+#include "src/stages/fit/stage.h"
 
 static const char *op_name(const struct fitted *fitted, uint32_t op)
 {

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/plan/fit_stage.h"
+#include "src/stages/fit/stage.h"
 #include "src/plan/host_pool.h"
 #include "src/read/card.h"
 #include "src/plan/verdict.h"

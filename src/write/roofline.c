@@ -4,6 +4,7 @@
 #include "roofline.h"
 #include "src/draw/figure_roofline.h"
 #include "src/read/rules_file.h"
+#include "src/stages/pipeline/times.h"
 
 enum status roofline_shares(const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error)
 {

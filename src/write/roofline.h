@@ -3,7 +3,7 @@
 #define TIDEMARK_WRITE_ROOFLINE_H
 
 #include "export.h"
-#include "src/plan/plan_time.h"
+#include "src/stages/fit/plan_time.h"
 
 /* What a plan's step takes on a device; of a pipeline on the rank that the plan shows. OK or NO_MEMORY. O(graph). */
 enum status roofline_shares(const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error);

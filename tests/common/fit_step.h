@@ -12,8 +12,8 @@
 #include "src/models/models.h"
 #include "src/read/input.h"
 #include "src/scenario/devices.h"
-#include "tests/common/model_steps.h"
-#include "tests/common/support.h"
+#include "model_steps.h"
+#include "support.h"
 
 static inline struct graph *fit_model(const char *name, int64_t layers)
 {

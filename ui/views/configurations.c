@@ -9,7 +9,7 @@
 #include "src/configs/planned.h"
 #include "src/plan/plan.h"
 #include "src/read/rules_file.h"
-#include "src/plan/stages.h"
+#include "src/stages/stages.h"
 
 #define STORE_BYTES ((size_t)1 << 28)
 

@@ -1,6 +1,6 @@
 /* devices_places.c: where every tensor lies, and what its other places would cost. */
 #include "devices.h"
-#include "src/plan/shard_why.h"
+#include "src/stages/shard/why.h"
 
 enum { NAME_LEAST = 10, BYTES_WIDE = 52, PLACE = 14, AMOUNT = 11, WHY = 8, WHY_HIGH = 13, HIGH = 24, TABLE = 92, SHAPE = 26, MORE_FROM = TABLE + SHAPE + 24 };
 

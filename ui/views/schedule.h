@@ -2,7 +2,7 @@
 #ifndef TIDEMARK_VIEWS_SCHEDULE_H
 #define TIDEMARK_VIEWS_SCHEDULE_H
 
-#include "src/plan/stages.h"
+#include "src/plan/plan.h"
 
 #define LANES 64
 

@@ -12,7 +12,7 @@
 #include "src/check/check.h"
 #include "src/check/made.h"
 #include "src/check/recompute.h"
-#include "src/plan/fit_stage.h"
+#include "src/stages/fit/stage.h"
 #include "src/models/models.h"
 #include "src/plan/planner.h"
 #include "src/read/input.h"

@@ -1,0 +1,350 @@
+/* offload.c: what recomputation leaves to the host. */
+#include <string.h>
+
+#include "offload.h"
+#include "plan_time.h"
+#include "solver/fit/offload.h"
+#include "src/scenario/devices.h"
+
+#define ALL UINT32_MAX
+#define ROUNDS 3
+
+/* A step with storages away, and how good it is. */
+struct away {
+	struct graph *graph;
+	uint32_t windows;
+	int64_t bytes;             /* away at the turn */
+	bool fits;                 /* with everything kept */
+	int64_t least;             /* picoseconds: no recomputation of it costs less, stalls included; INT64_MAX: nothing fits */
+};
+
+struct choosing {
+	struct stage_context *stage;
+	const struct scenario *scenario;
+	const struct sharded *sharded;
+	const struct activations *activations;
+	const struct recompute_options *options;
+	const struct fitted *fitted;
+	const struct fit_step *step;
+	int64_t cap;
+	bool finished;             /* nothing more will run again: what doesn't fit as it is is of no use */
+	struct fit_reruns reruns;  /* estimated */
+	uint32_t turn;             /* the moment that counts */
+	struct offload_window *window; /* [storages] scratch */
+	struct error *error;
+};
+
+enum status host_link_of(const struct graph *step, const struct scenario *scenario, struct fit_link *link)
+{
+	struct machine machine;
+	scenario_machine(scenario, &machine);
+	int64_t *time = mem_alloc(step->storages, sizeof *time);
+	*link = (struct fit_link){ .rate = machine.host.rate, .memory = scenario->value[K_host_memory] == KNOB_GIVEN ? BYTES_MAX : scenario->value[K_host_memory], .time = time };
+	for (uint32_t s = 0; s < step->storages && time; s++)
+		time[s] = machine_host_time(&machine, step->storage[s].bytes);
+	return time ? OK : NO_MEMORY;
+}
+
+int64_t host_stall(const struct graph *graph, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
+{
+	uint32_t *order = mem_alloc(graph->ops, sizeof *order);
+	for (uint32_t op = 0; op < graph->ops && order; op++)
+		order[op] = op;
+	struct plan_time *time = order ? plan_time_of(graph, order, sharded, scenario, rules) : NULL;
+	int64_t stall = time ? plan_time_host_waits(time, sharded) : -1;
+	plan_time_free(time);
+	mem_free(order);
+	return stall;
+}
+
+/* ---- how good a choice is ------------------------------------------------------------------------------------ */
+
+static enum status judge(const struct choosing *choosing, const struct fitted *fitted, struct away *away)
+{
+	struct fit_solver solver;
+	enum status status = fit_solver_begin(&fitted->input, &solver);
+	uint8_t *keep = mem_alloc(away->graph->storages, sizeof *keep);
+	status = keep ? status : NO_MEMORY;
+	for (uint32_t b = 0; b < solver.bases && status == OK; b++) {
+		status = fit_play(&solver.replay, &solver.base[b], keep);
+		away->fits |= solver.replay.peak <= choosing->cap;
+	}
+	away->least = status == OK && away->fits ? 0 : INT64_MAX;
+	for (uint32_t b = 0; b < solver.bases && status == OK && !away->fits && !choosing->finished; b++) {
+		struct fit_dual dual;
+		status = fit_dual_solve(&solver.base[b], &solver.network, choosing->cap, NULL, NULL, choosing->stage->control, &dual);
+		if (status == OK && (int64_t)dual.bound < away->least)
+			away->least = (int64_t)dual.bound;
+		fit_dual_free(&dual);
+		status = status == INFEASIBLE ? OK : status;
+	}
+	fit_solver_free(&solver);
+	mem_free(keep);
+	return status;
+}
+
+/* Storages that are wanted, at most `most` of them, with so long a wait at the turn. */
+static enum status look(const struct choosing *choosing, const bool *wanted, int64_t stall, uint32_t most, struct away *away)
+{
+	*away = (struct away){ 0 };
+	enum status status = fit_windows_find(choosing->step, choosing->fitted->input.link, wanted, choosing->reruns.later ? &choosing->reruns : NULL, choosing->turn, stall, most, choosing->window, &away->windows);
+	if (status != OK)
+		return error_set(choosing->error, status);
+	for (uint32_t i = 0; i < away->windows; i++)
+		away->bytes += choosing->step->bytes[choosing->window[i].storage];
+	away->graph = offload_apply(choosing->fitted->step, choosing->activations, choosing->window, away->windows, choosing->error);
+	if (!away->graph)
+		return choosing->error->status;
+	struct fitted *fitted = fitted_of_pinned(choosing->stage, away->graph, choosing->fitted->step, choosing->scenario, choosing->sharded, choosing->options, choosing->error);
+	status = fitted ? judge(choosing, fitted, away) : choosing->error->status;
+	if (status == OK && away->least < INT64_MAX && stall > 0) {
+		int64_t waits = host_stall(away->graph, choosing->scenario, choosing->sharded, choosing->stage->rules);
+		away->least += waits;
+		status = waits < 0 ? NO_MEMORY : OK;
+	}
+	fitted_release(fitted);
+	if (error_set(choosing->error, status) == OK)
+		return OK;
+	graph_release(away->graph);
+	away->graph = NULL;
+	return choosing->error->status;
+}
+
+static bool is_better(const struct away *a, const struct away *b)
+{
+	if (a->fits != b->fits && (a->fits ? a : b)->least <= (a->fits ? b : a)->least)
+		return a->fits;
+	return a->least != b->least ? a->least < b->least : a->windows < b->windows;
+}
+
+/* The better one stays in *best. */
+static void take_better(struct away *best, struct away *other)
+{
+	struct away worse = *other;
+	if (!best->graph || is_better(other, best)) {
+		worse = *best;
+		*best = *other;
+	}
+	graph_release(worse.graph);
+	other->graph = NULL;
+}
+
+/* ---- choosing --------------------------------------------------------------------------------------------------- */
+
+/* Where all fits with so many away: as few of them, those made first, as still do. */
+static enum status take_fewer(const struct choosing *choosing, const bool *wanted, struct away *best)
+{
+	uint32_t low = 0, high = best->windows;
+	enum status status = OK;
+	while (status == OK && high - low > 1 + high / 32) {
+		struct away other;
+		uint32_t middle = low + (high - low) / 2;
+		status = look(choosing, wanted, 0, middle, &other);
+		if (status == OK && other.fits)
+			high = middle;
+		else
+			low = middle;
+		if (status == OK && other.fits)
+			take_better(best, &other);
+		graph_release(other.graph);
+	}
+	return status;
+}
+
+/* Copies that are worth waiting for: a byte of the cap may be worth more than the time that its copy takes. */
+static enum status try_stalls(const struct choosing *choosing, const bool *wanted, struct away *best)
+{
+	enum status status = OK;
+	int64_t most = best->least < choosing->fitted->total ? best->least : choosing->fitted->total;
+	for (int part = 1; part <= 4 && status == OK && most > 0; part++) {
+		struct away other;
+		status = look(choosing, wanted, most / 5 * part, ALL, &other);
+		if (status == OK)
+			take_better(best, &other);
+		graph_release(other.graph);
+	}
+	return status;
+}
+
+/* What the bound's cut keeps where the cap is larger by what waits in the host, and what runs again then. *price: picoseconds a byte, in FIT_PRICE_UNIT; 0: all is kept. */
+static enum status estimate(struct choosing *choosing, struct fit_solver *solver, int64_t bytes, bool *wanted, struct fit_reruns *reruns, int64_t *price)
+{
+	uint8_t *state = mem_alloc(choosing->step->storages, sizeof *state);
+	struct fit_certificate certificate = { .op = NONE };
+	int64_t bound;
+	double slope;
+	enum status status = state ? fit_bound(&solver->bounds, choosing->cap + bytes, choosing->stage->control, &bound, &slope, &certificate) : NO_MEMORY;
+	mem_free(certificate.arc);
+	choosing->turn = certificate.op != NONE ? certificate.op : choosing->turn;
+	*price = certificate.price;
+	if (status == OK)
+		status = fit_bound_kept(&solver->bounds, certificate.price, choosing->stage->control, wanted);
+	for (uint32_t s = 0; s < choosing->step->storages && certificate.price == 0; s++)
+		wanted[s] = true;
+	if (status == OK) {
+		fit_states_of(choosing->step, wanted, state);
+		status = fit_reruns_of(solver, state, reruns);
+	}
+	if (status == OK)
+		choosing->reruns = *reruns;
+	mem_free(state);
+	return status == INFEASIBLE ? INFEASIBLE : error_set(choosing->error, status);
+}
+
+/* First as if nothing ran again; then what a cut keeps when so much is away as went in the try before. */
+static enum status choose(struct choosing *choosing, struct fit_solver *solver, bool *wanted, struct fit_reruns *reruns, struct away *best)
+{
+	struct away other = { 0 };
+	int64_t price = 0, bytes;
+	for (uint32_t s = 0; s < choosing->step->storages; s++)
+		wanted[s] = true;
+	enum status status = look(choosing, wanted, 0, ALL, best);
+	if (status == OK && best->fits)
+		return take_fewer(choosing, wanted, best);
+	bytes = best->bytes;
+	for (int round = 0; round < ROUNDS && status == OK; round++) {
+		status = estimate(choosing, solver, bytes, wanted, reruns, &price);
+		if (status == INFEASIBLE)
+			return OK;
+		uint32_t turn = choosing->turn;
+		choosing->turn = NONE;
+		if (status == OK)
+			status = look(choosing, wanted, 0, ALL, &other);
+		if (status == OK)
+			take_better(best, &other);
+		choosing->turn = turn;
+		if (status == OK)
+			status = look(choosing, wanted, 0, ALL, &other);
+		int64_t moved = other.bytes;
+		if (status == OK)
+			take_better(best, &other);
+		if (moved == bytes)
+			break;
+		bytes = moved;
+	}
+	bool dear = (double)price / (double)FIT_PRICE_UNIT * (double)choosing->fitted->input.link->rate >= 0.98 * (double)PICOSECONDS;
+	return status == OK && dear ? try_stalls(choosing, wanted, best) : status;
+}
+
+/* What runs again in a graph that was found, by ops and storages of the step. */
+static void read_reruns(const struct fitted *fitted, const struct graph *graph, uint32_t *came, struct fit_reruns *reruns)
+{
+	const struct graph *step = fitted->step;
+	int64_t more = 0;
+	uint32_t next = step->ops;
+	memset(reruns->later, 0, step->ops * sizeof *reruns->later);
+	memset(reruns->first, 0xff, step->storages * sizeof *reruns->first);
+	for (uint32_t s = 0; s < graph->storages; s++) {    /* a storage of the step, also where it was fetched to */
+		uint32_t root = graph_find_tensor(step, graph->tensor[graph->storage[s].root].name);
+		came[s] = root == NONE ? NONE : step->tensor[root].storage;
+	}
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (graph->op[op].added == ADDED_FETCH && csr_length(&graph->reads, op) > 0 && csr_length(&graph->writes, op) > 0) {
+			uint32_t host = graph->tensor[graph->reads.item[graph->reads.start[op]]].writer, to = graph->writes.item[graph->writes.start[op]];
+			if (host != NONE && csr_length(&graph->reads, host) > 0)
+				came[graph->tensor[to].storage] = came[graph->tensor[graph->reads.item[graph->reads.start[host]]].storage];
+		}
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		uint32_t own = graph_find_op(step, graph->op[op].name), of = graph->op[op].recomputed && graph->op[op].of ? graph_find_op(step, graph->op[op].of) : NONE;
+		if (own != NONE && fitted->time[own] > 0) {
+			if (next < step->ops)
+				reruns->later[next] = more;
+			more = 0;
+			next = own;
+		}
+		if (of == NONE)
+			continue;
+		more += fitted->time[of];
+		FOR_ROW(i, &graph->touches, op)
+			if (came[graph->touches.item[i]] != NONE && next < step->ops)
+				reruns->first[came[graph->touches.item[i]]] = next;    /* from the last to the first */
+	}
+}
+
+struct graph *offload_again(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
+	const struct recompute_options *options, const struct fitted *fitted, const struct fit_step *step, const struct graph *found, struct error *error)
+{
+	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = activations, .options = options, .fitted = fitted, .step = step,
+		.turn = NONE, .error = error };
+	struct arena arena = { 0 };
+	struct graph *graph = NULL;
+	uint32_t windows = 0, ops = fitted->step->ops, storages = fitted->step->storages;
+	struct fit_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later), arena_alloc(&arena, storages, sizeof *reruns.first) };
+	uint32_t *came = arena_alloc(&arena, found->storages, sizeof *came);
+	bool *wanted = arena_alloc(&arena, storages, sizeof *wanted);
+	choosing.window = arena_alloc(&arena, storages, sizeof *choosing.window);
+	enum status status = reruns.later && reruns.first && came && wanted && choosing.window ? OK : NO_MEMORY;
+	if (status == OK) {
+		read_reruns(fitted, found, came, &reruns);
+		for (uint32_t op = 0; op < found->ops; op++)
+			FOR_ROW(i, &found->reads, op)
+				if (found->op[op].added == ADDED_OFFLOAD && came[found->tensor[found->reads.item[i]].storage] != NONE)
+					wanted[came[found->tensor[found->reads.item[i]].storage]] = true;
+		status = fit_windows_find(step, fitted->input.link, wanted, &reruns, NONE, 0, ALL, choosing.window, &windows);
+	}
+	if (error_set(error, status) == OK)
+		graph = offload_apply(fitted->step, activations, choosing.window, windows, error);
+	arena_free(&arena);
+	return graph;
+}
+
+struct graph *offload_choose(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
+	const struct recompute_options *options, const struct fitted *fitted, struct fit_solver *solver, int64_t cap, struct error *error)
+{
+	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = activations, .options = options, .fitted = fitted, .step = &solver->step,
+		.cap = cap, .turn = NONE, .error = error };
+	struct away best = { 0 };
+	struct arena arena = { 0 };
+	uint32_t ops = fitted->step->ops, storages = fitted->step->storages;
+	struct fit_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later), arena_alloc(&arena, storages, sizeof *reruns.first) };
+	bool *wanted = arena_alloc(&arena, storages, sizeof *wanted);
+	choosing.window = arena_alloc(&arena, storages, sizeof *choosing.window);
+	enum status status = wanted && choosing.window && reruns.later && reruns.first ? choose(&choosing, solver, wanted, &reruns, &best) : fail_memory(error);
+	arena_free(&arena);
+	if (status == OK && best.windows > 0)
+		return best.graph;
+	graph_release(best.graph);
+	return status == OK ? graph_retain(fitted->step) : NULL;
+}
+
+/* The best of what waits for nothing: everything that has the time, then as little as keeps the cap. */
+static enum status choose_after(struct choosing *choosing, struct fitted *sub, struct away *best)
+{
+	struct fit_solver solver = { 0 };
+	uint32_t storages = sub->step->storages;
+	bool *wanted = mem_alloc(storages, sizeof *wanted);
+	choosing->window = mem_alloc(storages, sizeof *choosing->window);
+	enum status status = wanted && choosing->window ? host_link_of(sub->step, choosing->scenario, &sub->link) : NO_MEMORY;
+	status = status == OK ? fit_solver_begin(&sub->input, &solver) : status;
+	sub->input.link = &sub->link;
+	choosing->step = &solver.step;
+	for (uint32_t s = 0; s < storages && wanted; s++)
+		wanted[s] = true;
+	status = error_set(choosing->error, status) == OK ? look(choosing, wanted, 0, ALL, best) : status;
+	if (status == OK && best->fits)
+		status = take_fewer(choosing, wanted, best);
+	fit_solver_free(&solver);
+	mem_free(wanted);
+	mem_free(choosing->window);
+	return status;
+}
+
+struct graph *offload_after(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct recompute_options *options,
+	const struct fitted *fitted, struct graph *found, int64_t cap, bool *fits, struct error *error)
+{
+	struct activations activations = { 0 };
+	struct away best = { 0 };
+	struct fitted *sub = fitted_of_pinned(stage, found, fitted->step, scenario, sharded, options, error);
+	enum status status = sub ? activations_find(found, stage->rules, &activations, error) : error->status;
+	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = &activations, .options = options, .fitted = sub, .cap = cap,
+		.finished = true, .turn = NONE, .error = error };
+	if (status == OK)
+		status = choose_after(&choosing, sub, &best);
+	*fits = best.fits;
+	activations_free(&activations);
+	fitted_release(sub);
+	if (status == OK)
+		return best.graph;
+	graph_release(best.graph);
+	return NULL;
+}

@@ -1,0 +1,331 @@
+/* plan_time.c: what the ops of a planned graph take, and the simulation of its step. */
+#include <string.h>
+
+#include "src/scenario/devices.h"
+#include "passes.h"
+#include "plan_time.h"
+#include "solver/pipeline/blocks.h"
+#include "solver/cost/op_time.h"
+#include "traffic.h"
+
+struct timing {
+	const struct graph *graph;       /* as planned */
+	const struct sharded *sharded;   /* NULL: one device runs the whole step */
+	const struct rules *rules;
+	struct machine machine;
+	struct blocks blocks;            /* of the whole step's graph */
+	struct step_costs costs;
+	uint8_t *limit;                  /* [ops] enum machine_limit, of what is computed */
+	int64_t passes;                  /* of a step */
+	bool *once;                      /* [ops] runs in the last pass alone; NULL where there is one */
+	struct arena arena;
+};
+
+bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes)
+{
+	bool out = graph->op[op].added == ADDED_OFFLOAD, back = graph->op[op].added == ADDED_FETCH;
+	const struct csr *moved = out ? &graph->reads : &graph->writes;
+	*bytes = (out || back) && csr_length(moved, op) > 0 ? graph->tensor[moved->item[moved->start[op]]].bytes : 0;
+	return out || back;
+}
+
+static const struct mesh no_mesh;
+
+static enum status time_op(struct timing *timing, uint32_t op)
+{
+	const struct mesh *mesh = timing->sharded ? &timing->sharded->sharding.mesh : &no_mesh;
+	struct step_costs *costs = &timing->costs;
+	enum collective_kind collective;
+	uint32_t axis, whole = timing->sharded ? sharded_op(timing->sharded, timing->graph, op) : NONE;
+	int64_t bytes;
+	costs->layer[op] = whole == NONE || timing->blocks.blocks < 2 ? NONE : timing->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;
+	if (traffic_collective(mesh, timing->graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE) {
+		costs->stream[op] = 1 + axis;
+		costs->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
+		return OK;
+	}
+	if (plan_time_host(timing->graph, op, &bytes)) {
+		costs->stream[op] = 1 + mesh->axes + (timing->graph->op[op].added == ADDED_FETCH);
+		costs->time[op] = machine_host_time(&timing->machine, bytes);
+		return OK;
+	}
+	bool pieces = whole != NONE && op_on_pieces(&timing->sharded->shared->units, whole, timing->sharded->sharding.split[whole]);
+	if (whole != NONE)
+		op_inside_time(&timing->sharded->shared->units, mesh, whole, timing->sharded->sharding.split[whole],
+			costs->inside + (size_t)op * costs->axes, NULL);
+	enum machine_limit limit;
+	enum status status = op_local_time(timing->graph, timing->rules, &timing->machine, op, pieces, &costs->time[op], &limit);
+	timing->limit[op] = (uint8_t)limit;
+	return status;
+}
+
+enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
+	int64_t *sure)
+{
+	const struct mesh *mesh = sharded ? &sharded->sharding.mesh : &no_mesh;
+	struct machine machine;
+	enum status status = OK;
+	scenario_machine(scenario, &machine);
+	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+		enum collective_kind collective;
+		uint32_t axis;
+		int64_t bytes;
+		bool sends = traffic_collective(mesh, graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE;
+		bool moves = !sends && plan_time_host(graph, op, &bytes);
+		if (sends)
+			full[op] = collective_time(&mesh->axis[axis], collective, bytes);
+		else if (moves)
+			full[op] = machine_host_time(&machine, bytes);
+		else
+			status = op_whole_time(graph, rules, &machine, op, &full[op]);
+		sure[op] = sends || moves ? 0 : full[op];
+	}
+	return status;
+}
+
+static bool find_costs(struct timing *timing)
+{
+	struct step_costs *costs = &timing->costs;
+	uint32_t ops = timing->graph->ops;
+	int64_t ignored;
+	bool host = false;
+	for (uint32_t op = 0; op < ops; op++)
+		host |= plan_time_host(timing->graph, op, &ignored);
+	costs->axes = (timing->sharded ? timing->sharded->sharding.mesh.axes : 0) + 2u * host;
+	costs->stream = arena_alloc(&timing->arena, ops, sizeof *costs->stream);
+	costs->time = arena_alloc(&timing->arena, ops, sizeof *costs->time);
+	costs->layer = arena_alloc(&timing->arena, ops, sizeof *costs->layer);
+	costs->inside = arena_alloc(&timing->arena, (size_t)ops * costs->axes, sizeof *costs->inside);
+	timing->limit = arena_alloc(&timing->arena, ops, sizeof *timing->limit);
+	if (!timing->limit || !costs->stream || !costs->time || !costs->layer || !costs->inside
+		|| (timing->sharded && blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK))
+		return false;
+	enum status status = OK;
+	for (uint32_t op = 0; op < ops && status == OK; op++)
+		status = time_op(timing, op);
+	blocks_free(&timing->blocks);
+	return status == OK;
+}
+
+/* Tells what runs once a step from what runs in every pass. False: out of memory. */
+static bool find_passes(struct timing *timing, const struct scenario *scenario)
+{
+	timing->passes = scenario->value[K_accumulation];
+	if (timing->passes == 1)
+		return true;
+	timing->once = arena_alloc(&timing->arena, timing->graph->ops, sizeof *timing->once);
+	if (timing->once)
+		passes_find(timing->graph, timing->once);
+	return timing->once;
+}
+
+/* How often an op runs in a step. */
+static int64_t runs_of(const struct timing *timing, uint32_t op)
+{
+	return timing->once && !timing->once[op] ? timing->passes : 1;
+}
+
+/* sum + times * time, INT64_MAX at the most. */
+static int64_t added(int64_t sum, int64_t times, int64_t time)
+{
+	return __builtin_mul_overflow(times, time, &time) || __builtin_add_overflow(sum, time, &sum) ? INT64_MAX : sum;
+}
+
+/* Without what runs once a step. */
+static void leave_pass(struct timing *timing)
+{
+	struct step_costs *costs = &timing->costs;
+	for (uint32_t op = 0; op < timing->graph->ops; op++) {
+		if (!timing->once[op])
+			continue;
+		costs->time[op] = 0;
+		for (uint32_t a = 0; a < costs->axes; a++)
+			costs->inside[(size_t)op * costs->axes + a] = 0;
+	}
+}
+
+/* A pass that no update follows, and the whole step. Changes the costs. False: out of memory. */
+static bool find_whole(struct timing *timing, const uint32_t *order, struct plan_time *time)
+{
+	time->passes = timing->passes;
+	if (timing->passes > 1) {
+		leave_pass(timing);
+		if (step_model_build(timing->graph, order, &timing->costs, &time->pass_model) != OK || step_time_find(&time->pass_model, &time->pass) != OK)
+			return false;
+	}
+	time->whole.total = added(time->time.total, time->passes - 1, time->pass.total);
+	for (int s = 0; s < STREAMS_MAX; s++) {
+		time->whole.busy[s] = added(time->time.busy[s], time->passes - 1, time->pass.busy[s]);
+		time->whole.exposed[s] = added(time->time.exposed[s], time->passes - 1, time->pass.exposed[s]);
+	}
+	return true;
+}
+
+struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
+	struct plan_time *time = mem_alloc(1, sizeof *time);
+	scenario_machine(scenario, &timing.machine);
+	bool fine = time && find_passes(&timing, scenario) && find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
+		&& step_time_find(&time->model, &time->time) == OK && find_whole(&timing, order, time);
+	arena_free(&timing.arena);
+	if (fine)
+		return time;
+	plan_time_free(time);
+	return NULL;
+}
+
+const char *const step_part_names[STEP_PARTS] = { "forward", "backward", "recomputed", "update", "resharding", "waiting" };
+const char *const step_limit_names[STEP_LIMITS] = { "matrix products", "other arithmetic", "memory bandwidth", "launch overhead", "links between devices", "link to the host", "other ranks" };
+
+static enum step_part part_of(const struct op *op)
+{
+	static const enum step_part of[PHASE_COUNT] = { [PHASE_FORWARD] = STEP_FORWARD, [PHASE_BACKWARD] = STEP_BACKWARD, [PHASE_UPDATE] = STEP_UPDATE,
+		[PHASE_COMMUNICATION] = STEP_RESHARDING };
+	return op->recomputed ? STEP_RECOMPUTED : of[op->phase];
+}
+
+enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules,
+	const struct plan_time *time, struct step_shares *shares)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
+	uint32_t axes = sharded ? sharded->sharding.mesh.axes : 0;
+	*shares = (struct step_shares) { .total = time->whole.total, .computed = time->whole.busy[0] };
+	scenario_machine(scenario, &timing.machine);
+	bool fine = find_passes(&timing, scenario) && find_costs(&timing);
+	for (uint32_t op = 0; op < graph->ops && fine; op++)
+		if (timing.costs.stream[op] == 0 && timing.costs.time[op] > 0) {
+			enum step_part part = part_of(&graph->op[op]);
+			shares->time[part][timing.limit[op]] = added(shares->time[part][timing.limit[op]], runs_of(&timing, op), timing.costs.time[op]);
+			shares->ops[part][timing.limit[op]] += (uint32_t)runs_of(&timing, op);
+		}
+	for (uint32_t s = 1; s < time->model.streams && fine; s++)
+		shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST] = added(shares->time[STEP_WAITING][s <= axes ? STEP_LINK : STEP_HOST], 1, time->whole.exposed[s]);
+	for (uint32_t op = 0; op < graph->ops && fine; op++)
+		if (timing.costs.stream[op] > 0)
+			shares->ops[STEP_WAITING][timing.costs.stream[op] <= axes ? STEP_LINK : STEP_HOST] += (uint32_t)runs_of(&timing, op);
+	arena_free(&timing.arena);
+	return fine ? OK : NO_MEMORY;
+}
+
+/* Whether the schedule's passes count an op: sums over microbatches and messages between ranks are none of the model's. */
+static bool in_pass(const struct timing *timing, uint32_t op)
+{
+	enum collective_kind collective;
+	uint32_t axis;
+	int64_t bytes;
+	return sharded_op(timing->sharded, timing->graph, op) != NONE || traffic_collective(&timing->sharded->sharding.mesh, timing->graph, op, &axis, &collective, &bytes);
+}
+
+enum status plan_pass_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes, const struct scenario *scenario, const struct rules *rules,
+	struct step_shares *shares, int64_t *computed)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
+	*computed = 0;
+	scenario_machine(scenario, &timing.machine);
+	bool fine = find_costs(&timing);
+	for (uint32_t op = 0; op < graph->ops && fine; op++) {
+		bool update = graph->op[op].phase == PHASE_UPDATE;
+		uint32_t times = update ? 1 : passes;
+		enum step_part part = part_of(&graph->op[op]);
+		if (!in_pass(&timing, op) || timing.costs.time[op] == 0)
+			continue;
+		if (timing.costs.stream[op] > 0) {
+			shares->ops[STEP_WAITING][STEP_LINK] += times;
+			continue;
+		}
+		shares->time[part][timing.limit[op]] += times * timing.costs.time[op];
+		shares->ops[part][timing.limit[op]] += times;
+		shares->computed += times * timing.costs.time[op];
+		*computed += update ? 0 : times * timing.costs.time[op];
+	}
+	arena_free(&timing.arena);
+	return fine ? OK : NO_MEMORY;
+}
+
+static int64_t longest_way(const struct graph *graph, const struct step_costs *costs, int64_t *end)
+{
+	int64_t longest = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {   /* in a topological order */
+		end[op] = 0;
+		FOR_ROW(j, &graph->pred, op)
+			end[op] = end[graph->pred.item[j]] > end[op] ? end[graph->pred.item[j]] : end[op];
+		end[op] += costs->time[op];
+		for (uint32_t a = 0; a < costs->axes; a++)
+			end[op] += costs->inside[(size_t)op * costs->axes + a];
+		longest = end[op] > longest ? end[op] : longest;
+	}
+	return longest;
+}
+
+int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
+	int64_t busy[STREAMS_MAX] = { 0 }, least = -1;
+	scenario_machine(scenario, &timing.machine);
+	int64_t *end = arena_alloc(&timing.arena, graph->ops, sizeof *end);
+	if (end && find_passes(&timing, scenario) && find_costs(&timing)) {
+		for (uint32_t op = 0; op < graph->ops; op++) {
+			int64_t runs = runs_of(&timing, op), *of = &busy[timing.costs.stream[op]];
+			*of = added(*of, runs, timing.costs.time[op]);
+			for (uint32_t a = 0; a < timing.costs.axes; a++)
+				busy[1 + a] = added(busy[1 + a], runs, timing.costs.inside[(size_t)op * timing.costs.axes + a]);
+		}
+		least = longest_way(graph, &timing.costs, end);
+		if (timing.passes > 1) {
+			leave_pass(&timing);
+			least = added(least, timing.passes - 1, longest_way(graph, &timing.costs, end));
+		}
+		for (uint32_t s = 0; s < 1 + timing.costs.axes; s++)
+			least = busy[s] > least ? busy[s] : least;
+	}
+	arena_free(&timing.arena);
+	return least;
+}
+
+enum status plan_time_bound(struct plan_time *time)
+{
+	step_bound_free(&time->bound);
+	return step_bound_find(&time->model, &time->bound);
+}
+
+enum status plan_time_order(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, int64_t limit, struct control *control, struct overlap_result *result)
+{
+	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
+	const uint32_t *const start[] = { order, problem->program };
+	uint64_t ticks = scenario->value[K_order] == ORDER_FAST ? OVERLAP_EFFORT : OVERLAP_EFFORT / 3;   /* else for a comparison */
+	struct overlap_request request = { graph, problem, &timing.costs, limit, start, 2, ticks };
+	*result = (struct overlap_result) { 0 };
+	scenario_machine(scenario, &timing.machine);
+	enum status status = find_costs(&timing) ? overlap_schedule(&request, control, result) : NO_MEMORY;
+	arena_free(&timing.arena);
+	return status;
+}
+
+void plan_time_free(struct plan_time *time)
+{
+	if (!time)
+		return;
+	step_bound_free(&time->bound);
+	step_time_free(&time->pass);
+	step_model_free(&time->pass_model);
+	step_time_free(&time->time);
+	step_model_free(&time->model);
+	mem_free(time);
+}
+
+int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded)
+{
+	int64_t waits = 0;
+	for (uint32_t s = 1 + (sharded ? sharded->sharding.mesh.axes : 0); s < time->model.streams; s++)
+		waits += time->time.exposed[s];
+	return waits;
+}
+
+const char *plan_time_stream(const struct sharded *sharded, uint32_t stream)
+{
+	const struct mesh *mesh = sharded ? &sharded->sharding.mesh : &no_mesh;
+	return stream == 0 ? "computation" : stream <= mesh->axes ? mesh->axis[stream - 1].name : stream == 1 + mesh->axes ? "host" : "host back";
+}

@@ -1,0 +1,66 @@
+/* plan_time.h: how long a plan's step takes on a device that computes and communicates at once, simulated in the plan's order. */
+#ifndef TIDEMARK_STAGES_FIT_PLAN_TIME_H
+#define TIDEMARK_STAGES_FIT_PLAN_TIME_H
+
+#include "src/scenario/scenario.h"
+#include "src/stages/shard/sharded.h"
+#include "solver/rules/rules.h"
+#include "solver/cost/machine.h"
+#include "solver/cost/step_time.h"
+#include "solver/overlap/overlap.h"
+#include "solver/overlap/step_bound.h"
+
+struct plan_time {
+	struct step_model model;       /* one pass and the update */
+	struct step_time time;
+	struct step_bound bound;       /* of every order of the graph; no station where it was not asked for */
+	int64_t passes;                /* accumulation: how often forward and backward pass run in a step */
+	struct step_model pass_model;  /* of passes > 1: a pass that no update follows; what runs once a step takes no time */
+	struct step_time pass;
+	/* Of the whole step, picoseconds as in step_time: passes - 1 without an update, then one with it. INT64_MAX: more than can be said. */
+	struct step_whole { int64_t total, busy[STREAMS_MAX], exposed[STREAMS_MAX]; } whole;
+};
+
+/* The planned graph of a device in an order: ops by the roofline of their local tensors, collectives by the mesh's links. What is
+ * gathered ahead is memory that the plan doesn't count: at most model.ahead bytes. sharded: NULL where one device runs the whole step.
+ * NULL when out of memory. O(size). */
+struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules);
+void plan_time_free(struct plan_time *time);
+/* Picoseconds that computation waits for copies to the host and back, in one pass and the update. */
+int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded);
+/* Fills in the bound, of one pass and the update. OK or NO_MEMORY. */
+enum status plan_time_bound(struct plan_time *time);
+/* An order of a shorter step with a peak of at most limit bytes (overlap.h), from the order given and the program's. Statuses as overlap_schedule(). */
+enum status plan_time_order(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
+	const struct rules *rules, int64_t limit, struct control *control, struct overlap_result *result);
+/* Picoseconds that no order of the graph goes below in a whole step: what the busiest stream has to do, or the longest way through dependencies. -1 when out of memory.
+ * O(arguments). */
+int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules);
+/* Picoseconds of every op of a graph, full [ops], and of what can't hide behind computation alone, sure [ops]. sharded as above. OK or NO_MEMORY.
+ * O(arguments). */
+enum status plan_op_times(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules, int64_t *full,
+	int64_t *sure);
+/* A step's time by phase and by what sets it. Resharding: a device cuts its share out of what it
+ * has. Waiting is what computation waits for: collectives, copies to the host and back, other ranks of a pipeline. */
+enum step_part { STEP_FORWARD, STEP_BACKWARD, STEP_RECOMPUTED, STEP_UPDATE, STEP_RESHARDING, STEP_WAITING, STEP_PARTS };
+enum { STEP_LINK = LIMIT_COUNT, STEP_HOST, STEP_RANKS, STEP_LIMITS };   /* behind enum machine_limit */
+extern const char *const step_part_names[STEP_PARTS], *const step_limit_names[STEP_LIMITS];
+struct step_shares {
+	int64_t time[STEP_PARTS][STEP_LIMITS];   /* picoseconds; they add up to total, without waiting to computed */
+	uint32_t ops[STEP_PARTS][STEP_LIMITS];   /* that take time; of waiting: all collectives or copies, hidden ones too */
+	int64_t total, computed;
+};
+/* Of a simulated step: plan_time_of() with the same arguments. OK or NO_MEMORY. O(size). */
+enum status plan_time_shares(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules,
+	const struct plan_time *time, struct step_shares *shares);
+/* Adds what a rank of a pipeline, whose graph is one microbatch and the update, computes in passes microbatches; computed: without the update. OK or
+ * NO_MEMORY. O(size). */
+enum status plan_pass_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes, const struct scenario *scenario, const struct rules *rules,
+	struct step_shares *shares, int64_t *computed);
+/* "computation", an axis of the mesh, or "host" and "host back": the two directions of the link over which tensors are offloaded and fetched. */
+const char *plan_time_stream(const struct sharded *sharded, uint32_t stream);
+/* The op moves a tensor to the host's memory or back: how many bytes. */
+bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes);
+
+#endif

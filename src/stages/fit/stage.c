@@ -1,0 +1,541 @@
+/* stage.c: recomputation that fits a step into the memory cap. */
+#include <string.h>
+
+#include "stage.h"
+#include "offload.h"
+#include "plan_time.h"
+#include "src/stages/strategy_stage.h"
+#include "solver/fit/baselines.h"
+#include "solver/fit/strategies.h"
+#include "src/scenario/own_device.h"
+
+#define AGAIN 2            /* tries of windows for copies to the host */
+#define AFTER 7            /* halvings of what the host may take off the cap: looks, */
+#define AFTER_WHOLE 3      /* and steps of the last one's width between the choices that are then searched for in full */
+#define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along: at most, */
+#define ORDER_OP_TICKS UINT64_C(5000)       /* and for each op */
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+struct fitted *fitted_retain(struct fitted *fitted)
+{
+	atomic_fetch_add(&fitted->references, 1);
+	return fitted;
+}
+
+void fitted_release(void *pointer)
+{
+	struct fitted *fitted = pointer;
+	if (!fitted || atomic_fetch_sub(&fitted->references, 1) > 1)
+		return;
+	graph_release(fitted->step);
+	graph_release(fitted->recomputed);
+	mem_free(fitted->time);
+	mem_free(fitted->sure);
+	mem_free(fitted->traits);
+	mem_free((void *)(uintptr_t)fitted->link.time);
+	mem_free((void *)(uintptr_t)fitted->input.fixed);
+	mem_free(fitted->certificate.arc);
+	mem_free(fitted);
+}
+
+static struct fitted *new_fitted(struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
+{
+	struct fitted *fitted = mem_alloc(1, sizeof *fitted);
+	if (!fitted)
+		return NULL;
+	atomic_store(&fitted->references, 1);
+	fitted->certificate.op = NONE;
+	fitted->step = graph_retain(step);
+	fitted->time = mem_alloc(step->ops, sizeof *fitted->time);
+	fitted->sure = mem_alloc(step->ops, sizeof *fitted->sure);
+	fitted->traits = mem_alloc(step->ops, sizeof *fitted->traits);
+	uint8_t *fixed = mem_alloc(step->storages, sizeof *fixed);
+	fitted->input = (struct fit_input){ .graph = step, .time = fitted->time, .sure = fitted->sure, .traits = fitted->traits, .alignment = scenario->value[K_alignment],
+		.workspace = scenario->value[K_workspace], .random = (enum fit_random)scenario->value[K_random], .fixed = fixed };
+	if (!fitted->time || !fitted->sure || !fitted->traits || !fixed || plan_op_times(step, sharded, scenario, rules, fitted->time, fitted->sure) != OK) {
+		fitted_release(fitted);
+		return NULL;
+	}
+	for (uint32_t op = 0; op < step->ops; op++)
+		fitted->total += fitted->time[op];
+	for (uint32_t op = 0; op < step->ops; op++)
+		fitted->traits[op] = rules_traits(rules, step->op[op].type);
+	return fitted;
+}
+
+int64_t fitted_extra(const struct fitted *fitted, const struct graph *graph)
+{
+	int64_t extra = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t of = graph->op[op].recomputed && graph->op[op].of ? graph_find_op(fitted->step, graph->op[op].of) : NONE;
+		extra += of == NONE ? 0 : fitted->time[of];
+	}
+	return extra + fitted->stall;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------------------- */
+
+struct ordering { const struct scenario *scenario; };
+
+/* The orders that a planner would take, at less effort. */
+static enum status order_step(void *context, struct graph *graph, int64_t ceiling, struct control *control, uint32_t *order, int64_t *peak)
+{
+	const struct ordering *ordering = context;
+	uint64_t ticks = ORDER_OP_TICKS * (graph->ops + 1u);
+	struct order_options options = { .strategy = ORDER_BEST, .ticks = ticks < ORDER_TICKS ? ticks : ORDER_TICKS, .ceiling = ceiling };
+	struct control own = { .cancel = control->cancel };
+	struct order_result result = { 0 };
+	struct problem problem;
+	struct error error = { 0 };
+	enum status status = scenario_problem(graph, ordering->scenario, &problem, &error);
+	if (status != OK)
+		return status;
+	status = order_solve(&problem, &options, &own, &result);
+	if ((status == OK || status == LIMIT) && result.order) {
+		memcpy(order, result.order, graph->ops * sizeof *order);
+		*peak = result.peak;
+		status = OK;
+	}
+	order_result_free(&result);
+	problem_free(&problem);
+	return status;
+}
+
+/* Pins, and what the host gets: its storages stay until they leave. */
+static void fix_storages(const struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, uint8_t *fixed)
+{
+	struct recompute_options pins = *options;
+	pins.mode = RECOMPUTE_NONE;
+	recompute_choose(step, activations, &pins, drop);
+	for (uint32_t s = 0; s < step->storages; s++)
+		fixed[s] = drop[s] ? FIT_DROPPED : FIT_FREE;
+	for (uint32_t i = 0; i < options->residents; i++)
+		fixed[step->tensor[options->resident[i]].storage] = FIT_KEPT;
+	for (uint32_t i = 0; i < options->offloads; i++)
+		fixed[step->tensor[options->offload[i]].storage] = FIT_KEPT;
+	for (uint32_t op = 0; op < step->ops; op++)
+		FOR_ROW(i, &step->reads, op)
+			if (step->op[op].added == ADDED_OFFLOAD)
+				fixed[step->tensor[step->reads.item[i]].storage] = FIT_KEPT;
+}
+
+static void take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
+{
+	fitted->capped = true;
+	fitted->cap = cap;
+	fitted->replayed = plan->peak;
+	if (plan->extra == INT64_MAX && plan->lowest < plan->peak) {
+		fitted->lowest = plan->lowest;
+		fitted->lowest_extra = plan->lowest_extra;
+	}
+	fitted->bound = plan->bound;
+	fitted->impossible = plan->impossible;
+	fitted->slope = plan->slope;
+	fitted->searched = plan->exact && plan->extra > plan->bound && plan->extra < INT64_MAX;
+	if (fitted->searched) {
+		fitted->bound = plan->extra;
+		return;
+	}
+	fitted->certificate = plan->certificate;
+	plan->certificate.arc = NULL;
+}
+
+/* No plan is slower than what a published strategy does within the cap. */
+static enum status consider_published(struct stage_context *stage, struct fit_solver *solver, const struct activations *activations, int64_t cap,
+	const struct fit_options *options, struct fit_plan *plan)
+{
+	uint8_t *state = NULL;
+	uint32_t count = 0;
+	enum status status = fit_published_states(&solver->step, activations, stage->rules, stage->control, &state, &count);
+	status = status == OK ? fit_consider(solver, cap, state, count, options, stage->control, plan) : status;
+	mem_free(state);
+	return status;
+}
+
+static bool has_copies(const struct graph *graph)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (graph->op[op].added == ADDED_OFFLOAD)
+			return true;
+	return false;
+}
+
+/* Whether the step itself is the plan: nothing runs again, and either its own order keeps the cap or another one is sought anyway, where
+ * that costs no time: windows of copies are along the order that was found. */
+static bool keeps_all(struct fit_solver *solver, const struct fit_plan *plan, const struct scenario *scenario, int64_t cap)
+{
+	int64_t order = scenario->value[K_order];
+	for (uint32_t s = 0; s < solver->step.storages; s++)
+		if (solver->step.droppable[s] && plan->state[s] != FIT_KEEP)
+			return false;
+	return plan->extra == 0 && (((order == ORDER_BEST || order == ORDER_FAST) && !has_copies(solver->step.graph)) || (fit_play(&solver->replay, &solver->base[1], plan->state) == OK && solver->replay.peak <= cap));
+}
+
+enum effort { EFFORT_ALL, EFFORT_UNPUBLISHED, EFFORT_LOOK };    /* published strategies as candidates; not; the cuts alone */
+
+static struct graph *solve(struct stage_context *stage, const struct scenario *scenario, const struct activations *activations, int64_t cap,
+	enum effort effort, struct fitted *fitted, struct error *error)
+{
+	struct ordering ordering = { scenario };
+	/* A cap less a margin is a guess at what the layout adds: what doesn't fit it may fit the cap. */
+	struct fit_options options = { .orderer = order_step, .context = &ordering, .played = scenario->value[K_order] == ORDER_PROGRAM || has_copies(fitted->step), .coarse = effort == EFFORT_LOOK,
+		.lowest = cap < scenario_budget(scenario) };
+	struct fit_solver solver;
+	struct fit_plan plan = { 0 };
+	struct graph *graph = NULL;
+	uint8_t *start = NULL;
+	enum status status = fit_solver_new(&fitted->input, &solver);
+	if (status == OK)
+		status = fit_baselines(&solver.step, activations, &start, &options.starts);
+	options.start = start;
+	status = status == OK ? fit_solve(&solver, cap, &options, stage->control, &plan) : status;
+	if (status == OK && !plan.proved && !plan.impossible && effort == EFFORT_ALL)
+		status = consider_published(stage, &solver, activations, cap, &options, &plan);
+	if (status == OK && keeps_all(&solver, &plan, scenario, cap))
+		graph = graph_retain(fitted->step);
+	else if (status == OK)
+		graph = fit_plan_graph(&solver, &plan, error);
+	else
+		fail_status(error, status);
+	if (graph) {
+		take_plan(fitted, &plan, cap);
+		fitted->extra = fitted_extra(fitted, graph);
+		fitted->proved = !fitted->impossible && fitted->extra <= fitted->bound;
+	}
+	fit_plan_free(&plan);
+	fit_solver_free(&solver);
+	mem_free(start);
+	return graph;
+}
+
+/* The options that are left where the rest of them is in the step already: its tensors have their names. resident: [options->residents]. */
+static struct recompute_options rest_of(const struct recompute_options *options, const struct graph *from, const struct graph *step, uint32_t *resident)
+{
+	struct recompute_options rest = *options;
+	for (uint32_t i = 0; i < options->residents; i++)
+		resident[i] = graph_find_tensor(step, from->tensor[options->resident[i]].name);
+	rest.resident = resident;
+	rest.offloads = 0;
+	return rest;
+}
+
+struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step, const struct graph *other, const struct scenario *scenario, const struct sharded *sharded,
+	const struct recompute_options *options, struct error *error)
+{
+	struct activations activations = { 0 };
+	struct fitted *fitted = new_fitted(step, scenario, sharded, stage->rules);
+	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
+	enum status status = fitted && drop && resident ? activations_find(step, stage->rules, &activations, error) : fail_memory(error);
+	if (status == OK) {
+		struct recompute_options rest = rest_of(options, other, step, resident);
+		fix_storages(step, &activations, &rest, drop, (uint8_t *)(uintptr_t)fitted->input.fixed);
+	}
+	activations_free(&activations);
+	mem_free(drop);
+	mem_free(resident);
+	if (status == OK)
+		return fitted;
+	fitted_release(fitted);
+	return NULL;
+}
+
+/* What the host took, and what computation waits for it. */
+static enum status note_away(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct graph *graph, struct fitted *fitted)
+{
+	fitted->away = 0;
+	fitted->moved = 0;
+	int64_t bytes, stall = host_stall(graph, scenario, sharded, stage->rules), before = host_stall(fitted->step, scenario, sharded, stage->rules);
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (graph->op[op].added == ADDED_OFFLOAD && graph_find_op(fitted->step, graph->op[op].name) == NONE && plan_time_host(graph, op, &bytes)) {
+			fitted->away++;
+			fitted->moved += bytes;
+		}
+	fitted->stall = stall > before ? stall - before : 0;
+	fitted->pinned_stall = before > 0 ? before : 0;
+	return stall < 0 || before < 0 ? NO_MEMORY : OK;
+}
+
+/* The bound of plans that use the link, at the moments that a solver of the step without it looks at. */
+static enum status bound_both(struct stage_context *stage, int64_t cap, const struct fit_solver *solver, struct fitted *fitted, struct error *error)
+{
+	struct fit_bounds bounds = { 0 };
+	uint32_t *op = mem_alloc(solver->bounds.turns, sizeof *op);
+	for (uint32_t i = 0; i < solver->bounds.turns && op; i++)
+		op[i] = fit_bounds_op(&solver->bounds, i);
+	enum status status = op ? fit_bounds_new(&fitted->input, op, solver->bounds.turns, &bounds) : NO_MEMORY;
+	if (status == OK)
+		status = fit_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate);
+	fitted->impossible = status == INFEASIBLE;
+	fit_bounds_free(&bounds);
+	mem_free(op);
+	return fitted->impossible ? OK : error_set(error, status);
+}
+
+/* A plan with storages in the host. */
+struct both {
+	struct stage_context *stage;
+	const struct scenario *scenario;
+	const struct sharded *sharded;
+	const struct activations *activations;
+	const struct recompute_options *options;
+	int64_t cap;
+	bool alone;                /* nothing goes to the host */
+	struct fitted *fitted;     /* of the step; what is found stands there */
+	struct graph *graph;       /* the best so far, or NULL */
+	struct error *error;
+};
+
+/* Recomputation of a step whose storages wait in the host; what is better stays. */
+static enum status try_away(struct both *both, struct graph *away)
+{
+	struct fitted *fitted = both->fitted;
+	struct activations activations = { 0 };
+	struct graph *graph = NULL;
+	struct fitted *sub = fitted_of_pinned(both->stage, away, fitted->step, both->scenario, both->sharded, both->options, both->error);
+	if (sub && activations_find(away, both->stage->rules, &activations, both->error) == OK)
+		graph = solve(both->stage, both->scenario, &activations, both->cap, EFFORT_ALL, sub, both->error);
+	activations_free(&activations);
+	struct fitted before = *fitted;
+	enum status status = !graph ? both->error->status : error_set(both->error, note_away(both->stage, both->scenario, both->sharded, graph, fitted));
+	bool fits = status == OK && sub->replayed <= both->cap, did = both->graph && before.replayed <= both->cap;
+	int64_t extra = status == OK ? fitted_extra(fitted, graph) : 0;
+	bool better = status == OK && (!both->graph || (fits != did ? fits : fits ? extra < before.extra : sub->replayed < before.replayed));
+	if (better) {
+		fitted->replayed = sub->replayed;
+		fitted->extra = extra;
+		graph_release(both->graph);
+		both->graph = graph_retain(graph);
+	} else {
+		fitted->stall = before.stall;
+		fitted->away = before.away;
+		fitted->moved = before.moved;
+	}
+	graph_release(graph);
+	fitted_release(sub);
+	return status;
+}
+
+static bool is_close(const struct fitted *fitted, int64_t cap)
+{
+	return fitted->replayed <= cap && fitted->extra - fitted->bound <= fitted->total / 2000;
+}
+
+/* Recomputation of the step under so much larger a cap, then what the host takes off it. *fits: that may be still more; *found: a plan. */
+static enum status try_after(struct both *both, int64_t more, enum effort effort, bool *fits, bool *found)
+{
+	struct fitted *fitted = both->fitted, *sub = fitted_of_pinned(both->stage, fitted->step, fitted->step, both->scenario, both->sharded, both->options, both->error);
+	struct graph *graph = sub ? solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error) : NULL;
+	struct graph *away = NULL;
+	enum status status = graph ? OK : both->error->status;
+	*fits = graph && (sub->replayed > both->cap + more || (fitted->replayed <= both->cap && sub->extra >= fitted->extra));    /* no use: less may run again */
+	if (status == OK && !*fits) {
+		away = offload_after(both->stage, both->scenario, both->sharded, both->options, fitted, graph, both->cap, fits, both->error);
+		status = !away ? both->error->status : *fits ? try_away(both, away) : OK;
+		*found |= *fits;
+	}
+	graph_release(away);
+	graph_release(graph);
+	fitted_release(sub);
+	return status;
+}
+
+/* How much larger a cap recomputation may count with: as much as what it keeps can wait in the host. */
+static enum status find_after(struct both *both, const struct fit_solver *solver)
+{
+	const struct fitted *fitted = both->fitted;
+	double carried = (double)solver->step.forward_time / (double)PICOSECONDS * (double)fitted->link.rate;
+	int64_t low = 0, high = 0;
+	for (uint32_t i = 0; i < solver->step.storages; i++)
+		high += solver->step.saved[i] ? solver->step.bytes[i] : 0;
+	high = carried < (double)high ? (int64_t)carried : high;
+	enum status status = OK;
+	bool found = false;
+	for (int n = 0; n < AFTER && status == OK && !is_close(fitted, both->cap); n++) {
+		int64_t more = low + (high - low) / 2;
+		bool fits = false;
+		status = try_after(both, more, EFFORT_LOOK, &fits, &found);
+		low = fits ? more : low;
+		high = fits ? high : more;
+	}
+	int64_t width = high - low;
+	for (int n = 0; n < 3 && found && low > 0 && status == OK && !is_close(fitted, both->cap); n++) {
+		bool fits = false;
+		status = try_after(both, low, EFFORT_UNPUBLISHED, &fits, &found);
+		low += fits ? AFTER_WHOLE * width : -AFTER_WHOLE * width;
+		width = n > 0 ? width / 2 : width;
+	}
+	return status;
+}
+
+/* Whether recomputation without the host may be faster: near a floor what comes back early is in the way. */
+static bool alone_may_win(struct both *both, struct fit_solver *solver, enum status *status)
+{
+	struct fitted *fitted = both->fitted;
+	struct fit_certificate certificate = { .op = NONE };
+	int64_t bound = 0;
+	double slope;
+	enum status bounded = fit_bound(&solver->bounds, both->cap, both->stage->control, &bound, &slope, &certificate);
+	mem_free(certificate.arc);
+	*status = bounded == INFEASIBLE ? OK : error_set(both->error, bounded);
+	fitted->alone = bounded == OK ? bound : INT64_MAX;
+	return fitted->replayed > both->cap || fitted->alone < fitted->extra;
+}
+
+/* Whether the cap keeps the step as it is. */
+static enum status fits_kept(struct fit_solver *solver, int64_t cap, bool *kept)
+{
+	uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
+	enum status status = keep ? OK : NO_MEMORY;
+	for (uint32_t s = 0; s < solver->step.storages && keep; s++)
+		keep[s] = solver->step.droppable[s] && solver->step.fixed[s] == FIT_DROPPED ? FIT_HOLD : FIT_KEEP;
+	for (uint32_t b = 0; b < solver->bases && status == OK && !*kept; b++) {
+		status = fit_play(&solver->replay, &solver->base[b], keep);
+		*kept = status == OK && solver->replay.peak <= cap;
+	}
+	mem_free(keep);
+	return status;
+}
+
+/* Storages in the host, and recomputation of the step that is left; then again with the windows that fit what runs again. The bound is over plans that do both. */
+static enum status find_both(struct both *both, struct fit_solver *solver)
+{
+	struct fitted *fitted = both->fitted;
+	bool kept = false;
+	enum status status = bound_both(both->stage, both->cap, solver, fitted, both->error);
+	status = status == OK && fitted->bound == 0 ? error_set(both->error, fits_kept(solver, both->cap, &kept)) : status;
+	if (status == OK && (both->alone || kept || fitted->impossible))    /* proved: nothing fits, and what is lowest is shown */
+		return try_away(both, fitted->step);
+	uint64_t tried = 0;
+	for (int round = 0; round < AGAIN && status == OK; round++) {
+		struct graph *away = round == 0 ? offload_choose(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, solver, both->cap, both->error)
+			: offload_again(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, &solver->step, both->graph, both->error);
+		bool same = away && round > 0 && away->fingerprint == tried;     /* the windows fit what runs again: it would be the same plan */
+		tried = away ? away->fingerprint : 0;
+		status = same ? OK : away ? try_away(both, away) : both->error->status;
+		graph_release(away);
+		if (same || fitted->away == 0 || is_close(fitted, both->cap))
+			break;
+	}
+	if (status == OK && !fitted->impossible)
+		status = find_after(both, solver);
+	if (status == OK && fitted->away > 0 && !fitted->impossible && alone_may_win(both, solver, &status))
+		status = try_away(both, fitted->step);
+	return status;
+}
+
+static struct graph *solve_both(struct both *both)
+{
+	struct fit_solver solver = { 0 };
+	struct fitted *fitted = both->fitted;
+	enum status status = host_link_of(fitted->step, both->scenario, &fitted->link);
+	status = error_set(both->error, status == OK ? fit_solver_new(&fitted->input, &solver) : status);
+	fitted->input.link = &fitted->link;
+	if (status == OK)
+		status = find_both(both, &solver);
+	fit_solver_free(&solver);
+	if (status != OK) {
+		graph_release(both->graph);
+		return NULL;
+	}
+	fitted->capped = true;
+	fitted->cap = both->cap;
+	fitted->proved = !fitted->impossible && fitted->extra <= fitted->bound;
+	return both->graph;
+}
+
+static struct graph *apply(struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, struct error *error)
+{
+	recompute_choose(step, activations, options, drop);
+	return recompute_apply(step, activations, drop, options->offload, options->offloads, error);
+}
+
+static struct graph *fit_step_graph(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
+{
+	struct graph *graph = NULL;
+	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	*fitted = new_fitted(step, scenario, sharded, stage->rules);
+	if (!*fitted || !drop) {
+		fail_memory(error);
+	} else if (options->mode == RECOMPUTE_AUTO) {
+		fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
+		int64_t cap = scenario_budget(scenario) - wish->margin;
+		struct both both = { stage, scenario, sharded, activations, options, cap, wish->alone, *fitted, NULL, error };
+		graph = scenario->value[K_offload] ? solve_both(&both)
+			: solve(stage, scenario, activations, cap, EFFORT_ALL, *fitted, error);
+	} else {
+		if (options->mode > RECOMPUTE_AUTO)
+			fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
+		graph = options->mode > RECOMPUTE_AUTO ? strategy_apply(stage, &(*fitted)->input, activations, options, error)
+			: apply(step, activations, options, drop, error);
+		if (graph)
+			(*fitted)->extra = fitted_extra(*fitted, graph);
+	}
+	mem_free(drop);
+	if (graph) {
+		(*fitted)->recomputed = graph_retain(graph);
+	} else {
+		fitted_release(*fitted);
+		*fitted = NULL;
+	}
+	return graph;
+}
+
+/* What pins send to the host goes there first; then the rest is made to fit. */
+static struct graph *fit_rest(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
+{
+	struct graph *away = recompute_apply(step, activations, NULL, options->offload, options->offloads, error), *graph = NULL;
+	struct activations now = { 0 };
+	uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
+	if (!resident)
+		fail_memory(error);
+	else if (away && activations_find(away, stage->rules, &now, error) == OK) {
+		struct recompute_options rest = rest_of(options, step, away, resident);
+		graph = fit_step_graph(stage, wish, away, scenario, sharded, &now, &rest, fitted, error);
+	}
+	activations_free(&now);
+	mem_free(resident);
+	graph_release(away);
+	return graph;
+}
+
+struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wish, struct graph *step, const struct scenario *scenario, const struct sharded *sharded,
+	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
+{
+	*fitted = NULL;
+	if (options->mode == RECOMPUTE_AUTO && scenario_budget(scenario) < 0) {
+		fail(error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
+		return NULL;
+	}
+	return (options->mode >= RECOMPUTE_AUTO && options->offloads > 0 ? fit_rest : fit_step_graph)(stage, wish, step, scenario, sharded, activations, options,
+		fitted, error);
+}
+
+void fit_times_key_add(struct key *key, const struct scenario *scenario)
+{
+	static const enum knob_id read[] = { K_device, K_matrix_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
+		K_inter_latency, K_host_bandwidth, KNOB_COUNT };
+	key_add_knobs(key, scenario, read);
+	key_add(key, scenario_figures_hash(scenario));
+}
+
+void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
+{
+	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, K_host_memory, K_order, KNOB_COUNT };
+	fit_times_key_add(key, scenario);
+	key_add_knobs(key, scenario, read);
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_ORDER) {
+			key_add_bytes(key, scenario->pin[i].a, strlen(scenario->pin[i].a));
+			key_add_bytes(key, scenario->pin[i].b, strlen(scenario->pin[i].b));
+		}
+	key_add(key, (uint64_t)margin);
+}
+
+struct fitted *fitted_of_step(struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
+{
+	return new_fitted(step, scenario, sharded, rules);
+}

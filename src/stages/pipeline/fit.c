@@ -1,0 +1,256 @@
+/* fit.c: recompute=auto of a pipeline. */
+#include <string.h>
+
+#include "fit.h"
+#include "solver/fit/apply.h"
+#include "solver/fit/baselines.h"
+
+#define TICKS (FIT_EFFORT_DEFAULT / 4)   /* of a rank */
+
+struct choosing {
+	struct stage_context *stage;
+	struct pipeline_fit *fit;
+	const struct pipelined *pipelined;
+	const struct graph *device;
+	struct pipeline_flow flow;
+	bool *sent;                /* [storages of the device] of the forward pass, and another rank has it, too */
+	bool *forward;             /* [ops of the device] */
+	uint8_t *fixed;            /* [storages of the device] */
+	uint8_t *state;            /* [storages of the device] what is chosen */
+	bool *chosen;              /* [storages of the device] by some rank */
+	struct error *error;
+	struct arena arena;
+};
+
+/* A rank's graph of one microbatch as the fit sees it. */
+struct rank_step {
+	struct graph *graph;
+	uint32_t *storage;         /* [storages] of the device, or NONE */
+	struct fit_input input;
+	struct arena arena;
+};
+
+/* ---- what holds for all ranks -------------------------------------------------------------------------------------------- */
+
+/* Collectives of the forward pass belong to it, and what they write stays: they don't run again. So does what several ranks have. */
+static void fix_storages(struct choosing *choosing)
+{
+	const struct graph *device = choosing->device;
+	const struct pipeline_cut *cut = &choosing->pipelined->cut;
+	for (uint32_t op = 0; op < device->ops; op++)
+		choosing->forward[op] = cut->side[op] == SIDE_FORWARD;
+	for (uint32_t i = 0; i < choosing->flow.transfers; i++) {
+		const struct transfer *transfer = &choosing->flow.transfer[i];
+		uint32_t writer = transfer->state ? NONE : device->tensor[transfer->tensor].writer;
+		choosing->sent[device->tensor[transfer->tensor].storage] |= writer != NONE && choosing->forward[writer];
+	}
+	for (uint32_t s = 0; s < device->storages; s++) {
+		uint32_t maker = device->storage[s].allocator;
+		bool stays = choosing->sent[s] || (maker != NONE && choosing->forward[maker] && device->op[maker].phase != PHASE_FORWARD);
+		choosing->fixed[s] = stays ? FIT_KEPT : choosing->fit->fitted->input.fixed[s];
+	}
+}
+
+static enum status begin(struct choosing *choosing)
+{
+	const struct graph *device = choosing->device;
+	struct arena *arena = &choosing->arena;
+	enum status status = pipeline_flow_find(&choosing->pipelined->cut, &choosing->flow, choosing->error);
+	if (status != OK)
+		return status == NO_MEMORY ? fail_memory(choosing->error) : status;
+	choosing->sent = arena_alloc(arena, device->storages, sizeof *choosing->sent);
+	choosing->forward = arena_alloc(arena, device->ops, sizeof *choosing->forward);
+	choosing->fixed = arena_alloc(arena, device->storages, sizeof *choosing->fixed);
+	choosing->state = arena_alloc(arena, device->storages, sizeof *choosing->state);
+	choosing->chosen = arena_alloc(arena, device->storages, sizeof *choosing->chosen);
+	if (!choosing->sent || !choosing->forward || !choosing->fixed || !choosing->state || !choosing->chosen)
+		return fail_memory(choosing->error);
+	memset(choosing->state, FIT_KEEP, device->storages);
+	fix_storages(choosing);
+	return OK;
+}
+
+/* ---- a rank's graph --------------------------------------------------------------------------------------------------------- */
+
+/* Microbatches of a storage that the rank holds if it is kept: those of the piece whose backward pass reads it, else of the one that touches it. */
+static uint32_t microbatches_held(const struct choosing *choosing, uint32_t rank, uint32_t s)
+{
+	const struct graph *device = choosing->device;
+	const struct pipeline_cut *cut = &choosing->pipelined->cut;
+	uint32_t piece = NONE, maker = device->storage[s].allocator;
+	bool weight = false, backward = false, between = maker != NONE && cut->side[maker] != SIDE_FORWARD;
+	FOR_ROW(i, &device->users, s) {
+		uint32_t op = device->users.item[i];
+		bool back = cut->side[op] == SIDE_BACKWARD;
+		if (cut->side[op] == SIDE_UPDATE || (cut_rank(cut, op) != rank && !cut->anywhere[op]) || op == maker)
+			continue;
+		uint32_t of = cut_rank(cut, op) == rank ? cut->piece[op] : rank;
+		piece = piece == NONE || (back && !backward) ? of : piece;
+		backward |= back;
+		weight |= back && cut->weight[op];
+	}
+	if (piece == NONE && maker != NONE)
+		piece = cut_rank(cut, maker) == rank ? cut->piece[maker] : rank;
+	const struct in_flight *held = piece == NONE ? NULL : &choosing->pipelined->piece[piece].in_flight;
+	uint32_t count = !held ? 1 : between ? (weight ? held->between : 1) : weight ? held->weight : held->input;
+	return count > 1 ? count : 1;
+}
+
+/* Times, pins and copies of a rank's graph, by the names of the device's. */
+static bool describe(struct choosing *choosing, uint32_t rank, struct rank_step *step)
+{
+	const struct graph *graph = step->graph, *device = choosing->device;
+	const struct fitted *fitted = choosing->fit->fitted;
+	struct arena *arena = &step->arena;
+	int64_t *time = arena_alloc(arena, graph->ops, sizeof *time), *sure = arena_alloc(arena, graph->ops, sizeof *sure), *copies = arena_alloc(arena, graph->storages, sizeof *copies);
+	uint32_t *traits = arena_alloc(arena, graph->ops, sizeof *traits), flush = NONE;
+	uint8_t *fixed = arena_alloc(arena, graph->storages, sizeof *fixed);
+	bool *forward = arena_alloc(arena, graph->ops, sizeof *forward);
+	step->storage = arena_alloc(arena, graph->storages, sizeof *step->storage);
+	if (!time || !sure || !copies || !traits || !fixed || !forward || !step->storage)
+		return false;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t of = graph_find_op(device, graph->op[op].name), sent = NONE;
+		const struct collective *said = graph->op[op].collective;
+		if (of == NONE && said && said->kind == COLLECTIVE_SEND)
+			sent = graph_find_tensor(device, graph->op[op].of);
+		flush = graph->op[op].added == ADDED_FLUSH ? op : flush;
+		time[op] = of == NONE ? 0 : fitted->time[of];
+		sure[op] = of == NONE ? 0 : fitted->sure[of];
+		traits[op] = of == NONE ? 0 : fitted->traits[of];
+		forward[op] = of != NONE ? choosing->forward[of] : sent != NONE && device->tensor[sent].writer != NONE && choosing->forward[device->tensor[sent].writer];
+	}
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		uint32_t tensor = graph_find_tensor(device, graph->tensor[graph->storage[s].root].name), maker = graph->storage[s].allocator;
+		uint32_t of = step->storage[s] = tensor == NONE ? NONE : device->tensor[tensor].storage;
+		bool passes = of != NONE && (graph->storage[s].kind == KIND_INPUT || !graph->storage[s].persistent) && !graph->storage[s].live_out;
+		int64_t bytes = 0;
+		if (passes && __builtin_mul_overflow(graph->storage[s].bytes, (int64_t)microbatches_held(choosing, rank, of) - 1, &bytes))
+			bytes = BYTES_MAX / 2;
+		copies[s] = flush == NONE ? 0 : align_up(bytes, fitted->input.alignment);
+		fixed[s] = of == NONE || (maker != NONE && graph_find_op(device, graph->op[maker].name) == NONE) ? FIT_KEPT : choosing->fixed[of];
+	}
+	step->input = (struct fit_input){ .graph = graph, .time = time, .sure = sure, .traits = traits, .alignment = fitted->input.alignment, .workspace = fitted->input.workspace,
+		.random = fitted->input.random, .fixed = fixed, .forward = forward, .copies = flush == NONE ? NULL : copies, .flush = flush };
+	return true;
+}
+
+static enum status make_step(struct choosing *choosing, uint32_t rank, struct rank_step *step)
+{
+	const struct pipelined *pipelined = choosing->pipelined;
+	uint32_t pieces = pipelined->ranks * pipelined->chunks;
+	struct in_flight *one = arena_alloc(&step->arena, pieces, sizeof *one);
+	if (!one)
+		return fail_memory(choosing->error);
+	for (uint32_t k = 0; k < pieces; k++)
+		one[k] = (struct in_flight) { 1, 1, 1 };
+	step->graph = pipeline_rank_graph(&pipelined->cut, &choosing->flow, one, pipelined->microbatches, rank, NULL, choosing->error);
+	if (!step->graph)
+		return choosing->error->status;
+	return describe(choosing, rank, step) ? OK : fail_memory(choosing->error);
+}
+
+/* ---- choosing ------------------------------------------------------------------------------------------------------------------ */
+
+/* What a rank drops; what several ranks make for themselves is dropped where all of them drop it. */
+static void take(struct choosing *choosing, const struct rank_step *step, const struct fit_step *seen, const uint8_t *state)
+{
+	for (uint32_t s = 0; s < step->graph->storages; s++) {
+		uint32_t of = step->storage[s];
+		if (of == NONE || !seen->droppable[s])
+			continue;
+		bool first = !choosing->chosen[of];
+		choosing->state[of] = first || (choosing->state[of] != FIT_KEEP && state[s] == FIT_KEEP) ? state[s] : choosing->state[of];
+		choosing->chosen[of] = true;
+	}
+}
+
+static enum status choose_states(struct choosing *choosing, uint32_t rank, const struct rank_step *step)
+{
+	struct pipeline_fit *fit = choosing->fit;
+	struct stage_context *stage = choosing->stage;
+	struct fit_options options = { .ticks = TICKS };
+	struct activations activations = { 0 };
+	struct fit_solver solver;
+	struct fit_plan plan = { 0 };
+	uint8_t *start = NULL;
+	enum status status = activations_find(step->graph, stage->rules, &activations, choosing->error), made = fit_solver_new(&step->input, &solver);
+	status = status == OK ? made : status;
+	status = status == OK ? fit_baselines(&solver.step, &activations, &start, &options.starts) : status;
+	options.start = start;
+	status = status == OK ? fit_solve(&solver, fit->cap[rank], &options, stage->control, &plan) : status;
+	if (status == OK) {
+		take(choosing, step, &solver.step, plan.state);
+		fit->peak[rank] = plan.peak;
+		fit->impossible |= plan.impossible;
+		fit->bound += plan.bound;
+	}
+	fit_plan_free(&plan);
+	fit_solver_free(&solver);
+	activations_free(&activations);
+	mem_free(start);
+	return fail_status(choosing->error, status);
+}
+
+static enum status choose_rank(struct choosing *choosing, uint32_t rank)
+{
+	struct rank_step step = { 0 };
+	enum status status = make_step(choosing, rank, &step);
+	status = status == OK ? choose_states(choosing, rank, &step) : status;
+	graph_release(step.graph);
+	arena_free(&step.arena);
+	return status;
+}
+
+/* ---- the device's graph ------------------------------------------------------------------------------------------------------- */
+
+/* The states along the device's program order. What can't be played so is written anew once, for all its readers. */
+static struct graph *apply_states(struct choosing *choosing)
+{
+	struct fit_input input = choosing->fit->fitted->input;
+	struct fit_step step;
+	struct fit_replay replay = { 0 };
+	struct fit_base base = { 0 };
+	struct graph *graph = NULL;
+	uint32_t *order = arena_alloc(&choosing->arena, choosing->device->ops, sizeof *order);
+	input.forward = choosing->forward;
+	input.fixed = choosing->fixed;
+	enum status status = fit_step_find(&input, &step);
+	for (uint32_t op = 0; op < choosing->device->ops && order; op++)
+		order[op] = op;
+	status = status == OK && order ? fit_replay_new(&step, &replay) : NO_MEMORY;
+	status = status == OK ? fit_base_of(&step, order, &base) : status;
+	for (int once = 0; once < 2 && status == OK; once++) {
+		for (uint32_t s = 0; s < step.storages; s++) {
+			uint8_t *state = &choosing->state[s];
+			*state = !step.droppable[s] ? FIT_KEEP : once && *state != FIT_KEEP ? FIT_HOLD : *state;
+		}
+		status = fit_play_all(&replay, &base, choosing->state);
+		if (replay.valid)
+			break;
+	}
+	if (status != OK)
+		fail_memory(choosing->error);
+	else if (!replay.valid)
+		fail(choosing->error, INFEASIBLE, "recompute=auto found nothing that can run again on these pipeline ranks");
+	else
+		graph = fit_apply(&replay, choosing->state, choosing->error);
+	fit_base_free(&base);
+	fit_replay_free(&replay);
+	fit_step_free(&step);
+	return graph;
+}
+
+struct graph *pipeline_fit_graph(struct stage_context *stage, struct pipeline_fit *fit, struct error *error)
+{
+	struct choosing choosing = { .stage = stage, .fit = fit, .pipelined = fit->pipelined, .device = fit->pipelined->device, .error = error };
+	enum status status = begin(&choosing);
+	fit->impossible = false;
+	fit->bound = 0;
+	for (uint32_t r = 0; r < fit->pipelined->ranks && status == OK; r++)
+		status = choose_rank(&choosing, r);
+	struct graph *graph = status == OK ? apply_states(&choosing) : NULL;
+	pipeline_flow_free(&choosing.flow);
+	arena_free(&choosing.arena);
+	return graph;
+}

@@ -1,0 +1,25 @@
+/* fit.h: recompute=auto of a pipeline: every rank computes again what lets it keep the memory cap, at the least time.
+ *
+ * A rank holds what it keeps of a microbatch once for each microbatch in flight. So the choice is made on each rank's graph of one microbatch, in which a storage that is kept costs its copies as
+ * well (struct fit_input's copies), and then applied to the device's graph, which is cut anew at the same places.
+ */
+#ifndef TIDEMARK_STAGES_PIPELINE_FIT_H
+#define TIDEMARK_STAGES_PIPELINE_FIT_H
+
+#include "src/stages/fit/stage.h"
+#include "pipelined.h"
+
+/* What is chosen, rank by rank. */
+struct pipeline_fit {
+	const struct pipelined *pipelined;  /* cut and played without recomputation */
+	struct fitted *fitted;     /* of the device's graph: times and pins */
+	int64_t *cap;              /* [ranks] bytes that the rank's graph may take */
+	int64_t *peak;             /* [ranks] of what was chosen for it, as it was chosen */
+	bool impossible;           /* a rank can't keep its cap, proved */
+	int64_t bound;             /* picoseconds: the ranks' bounds on what runs again for a microbatch, summed */
+};
+
+/* The device's graph with what runs again on all ranks. A new reference, or NULL with *error. */
+struct graph *pipeline_fit_graph(struct stage_context *stage, struct pipeline_fit *fit, struct error *error);
+
+#endif

@@ -1,0 +1,672 @@
+/* stage.c: cuts a device's graph into pipeline ranks and times them. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/scenario/own_device.h"
+#include "fit.h"
+#include "stage.h"
+#include "times.h"
+#include "solver/pipeline/configuration.h"
+#include "src/scenario/shard_mesh.h"
+
+/* ---- life ------------------------------------------------------------------------------------------------------------ */
+
+struct pipelined *pipelined_retain(struct pipelined *pipelined)
+{
+	atomic_fetch_add(&pipelined->references, 1);
+	return pipelined;
+}
+
+void pipelined_release(void *pointer)
+{
+	struct pipelined *pipelined = pointer;
+	if (!pipelined || atomic_fetch_sub(&pipelined->references, 1) > 1)
+		return;
+	for (uint32_t r = 0; pipelined->rank && r < pipelined->ranks; r++)
+		graph_release(pipelined->rank[r].graph);
+	pipeline_free(&pipelined->timing);
+	schedule_csv_free(&pipelined->file);
+	pipeline_cut_free(&pipelined->cut);
+	graph_release(pipelined->device);
+	fitted_release(pipelined->fitted);
+	arena_free(&pipelined->arena);
+	mem_free(pipelined);
+}
+
+size_t pipelined_bytes(const struct pipelined *pipelined)
+{
+	size_t bytes = pipelined->arena.bytes + pipelined->cut.arena.bytes + pipelined->timing.arena.bytes;
+	for (uint32_t r = 0; r < pipelined->ranks; r++)
+		bytes += pipelined->rank[r].graph->arena.bytes;
+	return bytes;
+}
+
+/* ---- what is asked for ------------------------------------------------------------------------------------------------ */
+
+static uint32_t degree(const struct scenario *scenario, enum knob_id knob)
+{
+	return scenario->value[knob] > 1 ? (uint32_t)scenario->value[knob] : 1;
+}
+
+uint32_t scenario_chunks(const struct scenario *scenario)
+{
+	if (schedule_folded((enum schedule)scenario->value[K_schedule]) && scenario->value[K_pp] > 1)
+		return 2;
+	if (scenario->value[K_schedule] != SCHEDULE_INTERLEAVED || scenario->value[K_pp] < 2)
+		return 1;
+	return scenario->value[K_chunks] == KNOB_GIVEN ? 2 : (uint32_t)scenario->value[K_chunks];
+}
+
+/* The CSV of schedule=@FILE; "" where there is none. */
+static const char *schedule_path(const struct scenario *scenario)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_SCHEDULE)
+			return scenario->pin[i].a;
+	return "";
+}
+
+/* A file's content: it may change while plans of it are kept. A pipe can be read once alone, by the stage: its name stands for it. */
+static void add_file(struct key *key, const char *path)
+{
+	struct stat state;
+	bool regular = stat(path, &state) == 0 && S_ISREG(state.st_mode);
+	FILE *file = regular ? fopen(path, "rb") : NULL;
+	uint64_t hash = regular;
+	for (int c; file && (c = getc(file)) != EOF;)
+		hash = hash_join(hash, (uint64_t)c);
+	for (const char *at = path; !regular && *at; at++)
+		hash = hash_join(hash, (uint64_t)*at);
+	if (file)
+		fclose(file);
+	key_add(key, hash);
+}
+
+void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
+{
+	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, MEMORY_KNOBS, KNOB_COUNT };
+	key_add_knobs(key, scenario, read);
+	key_add(key, scenario_figures_hash(scenario));
+	if (scenario_budget(scenario) >= 0)
+		key_add(key, (uint64_t)margin);
+	if (scenario->value[K_recompute] == RECOMPUTE_AUTO)
+		fit_key_add(key, scenario, margin);
+	if (scenario->value[K_schedule] == SCHEDULE_FILE)
+		add_file(key, schedule_path(scenario));
+}
+
+/* ---- cutting ------------------------------------------------------------------------------------------------------------ */
+
+#define STRETCHES 8   /* possible cuts for every piece of a model without layers */
+
+/* Cuts by time alone; so that ranks keep the cap by the model; or that from the second round on. */
+enum limited { CUTS_AS_WISHED, CUTS_ANY, CUTS_CAPPED };
+
+struct piping {
+	struct stage_context *stage;
+	enum limited limited;
+	const struct plan_wish *wish;
+	const struct sharded *sharded;
+	const struct scenario *scenario;
+	struct pipelined *pipelined;
+	struct config config;
+	struct machine machine;
+	struct overheads overheads;
+	struct blocks blocks;
+	struct block_cost *cost;     /* [blocks] */
+	struct device_times times;
+	struct pipeline_flow flow;
+	uint32_t *first;             /* [pieces + 1] blocks */
+	struct arena arena;
+	struct error *error;
+};
+
+static enum status out_of_memory(struct piping *piping, enum status status)
+{
+	return status == NO_MEMORY ? fail_memory(piping->error) : status;
+}
+
+static uint32_t pieces_of(const struct piping *piping)
+{
+	return piping->config.pp * piping->config.chunks;
+}
+
+/* Forward and backward times of blocks, from the device's ops: every block a piece of its own. */
+static enum status time_blocks(struct piping *piping)
+{
+	const struct graph *device = piping->sharded->device;
+	struct pipeline_cut cut;
+	uint32_t *own = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *own);
+	if (!own)
+		return NO_MEMORY;
+	for (uint32_t b = 0; b < piping->blocks.blocks; b++) {
+		own[b] = b;
+		piping->cost[b].forward = piping->cost[b].backward = piping->cost[b].weight = 0;
+	}
+	enum status status = pipeline_cut_find(device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, own,
+		(struct pieces_wanted) { .ranks = piping->blocks.blocks, .pieces = piping->blocks.blocks, .split = piping->pipelined->split }, &cut);
+	for (uint32_t op = 0; status == OK && op < device->ops; op++) {
+		struct block_cost *cost = &piping->cost[cut.piece[op]];
+		if (piping->times.hidden[op] || piping->times.host[op] || cut.side[op] == SIDE_UPDATE)
+			continue;
+		*(cut.side[op] == SIDE_FORWARD ? &cost->forward : &cost->backward) += piping->times.time[op];
+		cost->weight += cut.weight[op] ? piping->times.time[op] : 0;
+	}
+	if (status == OK)
+		pipeline_cut_free(&cut);
+	return status;
+}
+
+static uint32_t axis_named(const struct mesh *mesh, const char *name)
+{
+	return mesh_axis_named(mesh, name);
+}
+
+/* Blocks that one activation goes between; where there are fewer than pieces, blocks between cheap gaps. */
+static enum status find_blocks(struct piping *piping)
+{
+	const struct graph *whole = piping->sharded->shared->graph;
+	uint32_t pieces = pieces_of(piping), gaps;
+	enum status status = blocks_find(whole, &piping->blocks);
+	if (status != OK || piping->blocks.stretches >= pieces)
+		return status;
+	bool *gap = arena_alloc(&piping->arena, whole->ops, sizeof *gap);
+	blocks_free(&piping->blocks);
+	status = gap ? blocks_cheap_gaps(whole, STRETCHES * pieces, gap, &gaps) : NO_MEMORY;
+	return status == OK ? blocks_find_at(whole, gap, &piping->blocks) : status;
+}
+
+static enum status cost_blocks(struct piping *piping)
+{
+	const struct sharded *sharded = piping->sharded;
+	const struct graph *whole = sharded->shared->graph;
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	struct block_work work;
+	enum status status = find_blocks(piping);
+	if (status == OK)
+		status = block_work_find(whole, piping->stage->rules, &piping->arena, &work);
+	if (status == OK && !(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
+		status = NO_MEMORY;
+	if (status == OK)
+		status = block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine, axis_named(mesh, "cp"),
+			axis_named(mesh, "ep"), piping->cost);
+	if (status == OK)
+		status = device_times_find(sharded, sharded->device, piping->stage->rules, &piping->machine, &piping->times);
+	return status == OK ? time_blocks(piping) : status;
+}
+
+static struct config_model model_of(const struct piping *piping)
+{
+	int64_t cap = piping->limited == CUTS_ANY ? -1 : piping->machine.memory, margin = piping->limited == CUTS_CAPPED ? 1 : piping->wish->margin;
+	return (struct config_model) { .blocks = piping->blocks.blocks, .cost = piping->cost, .machine = &piping->machine,
+		.devices_per_node = (uint32_t)piping->scenario->value[K_devices_per_node], .limit = cap < 0 || margin == 0 ? -1 : cap > margin ? cap - margin : 0 };
+}
+
+/* What the cuts come to by the model, and whether the memory cap has moved them. */
+static enum status estimate(struct piping *piping, struct config_model *model)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	uint32_t *free_cut = arena_alloc(&piping->arena, pieces_of(piping) + (size_t)1, sizeof *free_cut);
+	if (!free_cut)
+		return NO_MEMORY;
+	for (uint32_t r = 0; r < piping->config.pp; r++) {
+		struct rank_memory memory;
+		config_rank_memory(model, &piping->config, &piping->overheads, piping->first, r, &memory);
+		pipelined->estimate = memory.total > pipelined->estimate ? memory.total : pipelined->estimate;
+	}
+	model->limit = -1;
+	enum status status = config_cut(model, &piping->config, &piping->overheads, free_cut);
+	for (uint32_t k = 0; k < pieces_of(piping) && status == OK; k++)
+		pipelined->moved |= free_cut[k] != piping->first[k];
+	return status;
+}
+
+static enum status cut(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	struct config_model model = model_of(piping);
+	uint32_t *piece_of = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piece_of), pieces = pieces_of(piping);
+	piping->first = arena_alloc(&piping->arena, pieces + (size_t)1, sizeof *piping->first);
+	if (!piece_of || !piping->first)
+		return NO_MEMORY;
+	enum status status = config_cut(&model, &piping->config, &piping->overheads, piping->first);
+	if (status == INFEASIBLE)
+		return fail(piping->error, INFEASIBLE, "%u pipeline ranks x %u pieces need %u cuts, but the step has just %u blocks of forward ops",
+			piping->config.pp, piping->config.chunks, pieces - 1, piping->blocks.stretches);
+	for (uint32_t k = 0; k < pieces && status == OK; k++)
+		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
+			piece_of[b] = k;
+	pipelined->blocks = piping->blocks.blocks;
+	if (status == OK)
+		status = estimate(piping, &model);
+	if (status == OK)
+		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, piece_of,
+			(struct pieces_wanted) { piping->config.pp, pieces, pipelined->folded, pipelined->split }, &pipelined->cut);
+	return status == OK ? pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error) : status;
+}
+
+/* ---- ranks ---------------------------------------------------------------------------------------------------------------- */
+
+/* What a rank's graph says of it. */
+static enum status measure(struct piping *piping, struct pipeline_rank *rank)
+{
+	const struct graph *graph = rank->graph;
+	struct memory_rules rules = scenario_memory_rules(piping->scenario);
+	struct problem problem;
+	for (uint32_t s = 0; s < graph->storages; s++) {
+		const struct storage *storage = &graph->storage[s];
+		if (storage->allocator != NONE)
+			continue;
+		if (storage->kind == KIND_PARAMETER)
+			rank->parameters += storage->bytes;
+		else if (storage->kind == KIND_OPTIMIZER)
+			rank->optimizer += storage->bytes;
+		else if (storage->kind == KIND_GRADIENT)
+			rank->gradients += storage->bytes;
+		else if (storage->persistent)
+			rank->inputs += storage->bytes;
+	}
+	enum status status = problem_of_graph(graph, &rules, &problem, piping->error);
+	if (status != OK)
+		return status;
+	rank->peak = problem_peak(&problem, problem.program, NULL, NULL);
+	problem_free(&problem);
+	return rank->peak < 0 ? NO_MEMORY : OK;
+}
+
+/* Structure without names, without the copies in flight. */
+static uint64_t shape_of(const struct graph *graph)
+{
+	uint64_t hash = graph->ops;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool flush = graph->op[op].added == ADDED_FLUSH;
+		for (const char *c = graph->op[op].type; *c; c++)
+			hash = hash_join(hash, (unsigned char)*c);
+		hash = hash_join(hash, (uint64_t)graph->op[op].workspace);
+		FOR_ROW(i, &graph->pred, op)
+			hash = hash_join(hash, op - graph->pred.item[i]);
+		FOR_ROW(i, &graph->touches, op) {
+			const struct storage *storage = &graph->storage[graph->touches.item[i]];
+			hash = hash_join(hash, flush ? 1 : (uint64_t)storage->bytes << 4 | storage->kind);
+		}
+	}
+	return hash;
+}
+
+static void find_alike(struct piping *piping, uint64_t *shape)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	for (uint32_t r = 0; r < pipelined->ranks; r++) {
+		struct pipeline_rank *rank = &pipelined->rank[r];
+		shape[r] = hash_join(shape_of(rank->graph), (uint64_t)(rank->parameters + rank->optimizer + rank->gradients + rank->inputs));
+		rank->alike = r;
+		for (uint32_t other = 0; other < r && rank->alike == r; other++)
+			rank->alike = shape[other] == shape[r] ? other : r;
+	}
+}
+
+/* Of schedules that don't split the backward pass what follows from their definition; of others what has been played. */
+static struct in_flight piece_in_flight(const struct piping *piping, uint32_t k)
+{
+	const struct pipelined *pipelined = piping->pipelined;
+	struct in_flight in_flight = pipelined->timing.at_most[k];
+	if (!pipelined->split && pipelined->schedule < SCHEDULE_COUNT)
+		in_flight = config_in_flight(&piping->config, piece_rank(k, pipelined->ranks, pipelined->folded), k / pipelined->ranks);
+	in_flight.input = in_flight.input > 0 ? in_flight.input : 1;
+	in_flight.weight = in_flight.weight > 0 ? in_flight.weight : 1;
+	return in_flight;
+}
+
+static enum status build_ranks(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	uint32_t pieces = pieces_of(piping);
+	struct in_flight *in_flight = arena_alloc(&piping->arena, pieces, sizeof *in_flight);
+	struct kept_bytes *kept = arena_alloc(&piping->arena, pieces, sizeof *kept);
+	uint64_t *shape = arena_alloc(&piping->arena, pipelined->ranks, sizeof *shape);
+	enum status status = in_flight && kept && shape ? OK : NO_MEMORY;
+	for (uint32_t k = 0; k < pieces && status == OK; k++)
+		pipelined->piece[k].in_flight = in_flight[k] = piece_in_flight(piping, k);
+	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
+		struct pipeline_rank *rank = &pipelined->rank[r];
+		rank->graph = pipeline_rank_graph(&pipelined->cut, &piping->flow, in_flight, pipelined->microbatches, r, kept, piping->error);
+		status = rank->graph ? measure(piping, rank) : piping->error->status;
+		if (status == OK && rank->peak > pipelined->rank[pipelined->reported].peak)
+			pipelined->reported = r;
+	}
+	for (uint32_t k = 0; k < pieces && status == OK; k++) {
+		struct pipeline_piece *piece = &pipelined->piece[k];
+		piece->kept = kept[k].input + kept[k].weight;
+		piece->kept_weight = pipelined->split ? kept[k].weight : piece->kept;
+		piece->between = kept[k].between;
+		pipelined->rank[piece_rank(k, pipelined->ranks, pipelined->folded)].kept += kept[k].input * in_flight[k].input + kept[k].weight * in_flight[k].weight
+			+ kept[k].between * in_flight[k].between;
+	}
+	if (status == OK)
+		find_alike(piping, shape);
+	return status;
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------------------------ */
+
+/* The larger of what goes to the next piece and what comes back. */
+static void measure_sends(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	const struct pipeline_cut *cut = &pipelined->cut;
+	uint32_t pieces = pieces_of(piping);
+	struct config_model model = model_of(piping);
+	for (int side = SIDE_FORWARD; side <= SIDE_BACKWARD; side++)
+		for (uint32_t k = 0; k + 1 < pieces; k++) {
+			int64_t bytes = 0;
+			for (uint32_t i = 0; i < piping->flow.transfers; i++) {
+				const struct transfer *transfer = &piping->flow.transfer[i];
+				uint32_t writer = transfer->state ? NONE : cut->graph->tensor[transfer->tensor].writer;
+				if (writer != NONE && transfer->side == side && cut->piece[writer] == (side == SIDE_FORWARD ? k : k + 1))
+					bytes += cut->graph->tensor[transfer->tensor].bytes;
+			}
+			if (bytes > pipelined->piece[k].sent)
+				pipelined->piece[k].sent = bytes;
+		}
+	for (uint32_t k = 0; k + 1 < pieces; k++)
+		pipelined->send[k] = pipelined->piece[k].send = config_send_time(&model, &piping->config, pipelined->piece[k].sent);
+}
+
+/* What is left of collectives behind a pass of so much computation. */
+static int64_t beyond(const struct piping *piping, int64_t collectives, int64_t compute)
+{
+	int64_t hidden = compute / 1000 * piping->overheads.overlap;
+	return collectives > hidden ? collectives - hidden : 0;
+}
+
+/* A reduction of gradients, which may begin before the backward pass ends. */
+static bool reduces(const struct graph *graph, uint32_t op)
+{
+	const struct collective *said = graph->op[op].collective;
+	return said && (said->kind == COLLECTIVE_ALL_REDUCE || said->kind == COLLECTIVE_REDUCE_SCATTER);
+}
+
+/* Collectives that run beside computation: what they take beyond that; and the update. What reduces gradients
+ * once a step runs beside one backward pass, what each microbatch gathers or reduces beside its own pass, and nothing beside what the update has made. */
+static void measure_rest(struct piping *piping, uint32_t r)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	const struct pipeline_cut *cut = &pipelined->cut;
+	struct pipeline_rank *rank = &pipelined->rank[r];
+	int64_t once = 0, updated = 0, each[2] = { 0 }, compute[2] = { 0 };
+	for (uint32_t op = 0; op < cut->graph->ops; op++) {
+		bool link = piping->times.hidden[op] || piping->times.link[op] || piping->times.host[op];
+		int64_t time = piping->times.time[op];
+		if (cut_rank(cut, op) != r)
+			continue;
+		if (cut->side[op] == SIDE_UPDATE)
+			*(!link ? &rank->update : reduces(cut->graph, op) ? &once : &updated) += time;
+		else if (piping->times.hidden[op])
+			each[cut->side[op] == SIDE_BACKWARD] += time;
+		else
+			compute[cut->side[op] == SIDE_BACKWARD] += link ? 0 : time;
+	}
+	rank->exposed = updated + beyond(piping, once, compute[1]) + pipelined->microbatches * (beyond(piping, each[0], compute[0]) + beyond(piping, each[1], compute[1]));
+	pipelined->exposed = rank->exposed > pipelined->exposed ? rank->exposed : pipelined->exposed;
+	pipelined->update = rank->update > pipelined->update ? rank->update : pipelined->update;
+}
+
+static enum status play(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	const struct pipeline_cut *cut = &pipelined->cut;
+	int64_t *host = arena_alloc(&piping->arena, 2 * (size_t)pieces_of(piping), sizeof *host);
+	if (!host)
+		return NO_MEMORY;
+	if (pipelined->device != piping->sharded->device) {    /* ops that run again take time, too */
+		device_times_free(&piping->times);
+		if (device_times_find(piping->sharded, pipelined->device, piping->stage->rules, &piping->machine, &piping->times) != OK)
+			return NO_MEMORY;
+	}
+	for (uint32_t op = 0; op < cut->graph->ops; op++) {
+		struct pipeline_piece *piece = &pipelined->piece[cut->piece[op]];
+		const struct op *of = &cut->graph->op[op];
+		if (cut->side[op] == SIDE_UPDATE)
+			continue;
+		piece->ops++;
+		bool counts = !piping->times.hidden[op] && !piping->times.host[op];
+		*(cut->side[op] == SIDE_FORWARD ? &piece->forward : &piece->backward) += counts ? piping->times.time[op] : 0;
+		piece->weight += counts && cut->weight[op] ? piping->times.time[op] : 0;
+		host[2 * (size_t)cut->piece[op] + (cut->side[op] != SIDE_FORWARD)] += piping->times.host[op] ? piping->times.time[op] : 0;
+		if (of->phase == PHASE_FORWARD && *of->module) {
+			piece->first = piece->first ? piece->first : of->module;
+			piece->last = of->module;
+		}
+	}
+	for (uint32_t k = 0; k < pieces_of(piping); k++) {    /* copies to the host run beside a pass: what takes longer counts */
+		struct pipeline_piece *piece = &pipelined->piece[k];
+		piece->forward = host[2 * (size_t)k] > piece->forward ? host[2 * (size_t)k] : piece->forward;
+		piece->backward = host[2 * (size_t)k + 1] > piece->backward ? host[2 * (size_t)k + 1] : piece->backward;
+		pipelined->forward[k] = pipelined->piece[k].forward;
+		pipelined->backward[k] = pipelined->piece[k].backward;
+		pipelined->weight[k] = pipelined->piece[k].weight;
+	}
+	measure_sends(piping);
+	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
+		.microbatches = pipelined->microbatches, .forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send,
+		.order = pipelined->order };
+	pipelined->bound = pipeline_bound(&pipeline, pipelined->folded);
+	return pipeline_run(&pipeline, &pipelined->timing, piping->error);
+}
+
+/* With what every rank does beside the schedule. */
+static enum status add_rest(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	for (uint32_t r = 0; r < pipelined->ranks; r++)
+		measure_rest(piping, r);
+	pipelined->time = pipelined->timing.time + pipelined->exposed + pipelined->update;
+	pipelined->bound += pipelined->exposed + pipelined->update;
+	pipelined->bubble = pipelined->timing.time - pipelined->timing.ideal;
+	return OK;
+}
+
+/* ---- the stage --------------------------------------------------------------------------------------------------------------- */
+
+static bool start(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	uint32_t pieces = pieces_of(piping);
+	pipelined->piece = arena_alloc(&pipelined->arena, pieces, sizeof *pipelined->piece);
+	pipelined->rank = arena_alloc(&pipelined->arena, pipelined->ranks, sizeof *pipelined->rank);
+	pipelined->forward = arena_alloc(&pipelined->arena, 4 * (size_t)pieces, sizeof *pipelined->forward);
+	if (!pipelined->piece || !pipelined->rank || !pipelined->forward)
+		return false;
+	pipelined->backward = pipelined->forward + pieces;
+	pipelined->weight = pipelined->backward + pieces;
+	pipelined->send = pipelined->weight + pieces;
+	return true;
+}
+
+/* The named schedule that an order is most like: for the model of memory that cuts are made with. */
+static enum schedule likeness(const struct pipeline_order *order)
+{
+	if (order->chunks > 1)
+		return order->folded && order->chunks == 2 ? SCHEDULE_ZBV : SCHEDULE_INTERLEAVED;
+	return order->split ? SCHEDULE_ZB1P : SCHEDULE_1F1B;
+}
+
+/* schedule=@FILE: it must be of as many ranks and microbatches as the scenario. */
+static enum status read_order(struct piping *piping)
+{
+	struct pipelined *pipelined = piping->pipelined;
+	struct config *config = &piping->config;
+	const char *path = schedule_path(piping->scenario);
+	const struct pipeline_order *order = &pipelined->file.order;
+	if (!*path)
+		return fail(piping->error, BAD_INPUT, "schedule=file needs a file: schedule=@FILE");
+	enum status status = schedule_csv_open(path, &pipelined->file, piping->error);
+	if (status != OK)
+		return status;
+	if (order->ranks != config->pp || order->microbatches != config->microbatches)
+		return fail(piping->error, BAD_INPUT, "%.200s is a schedule of %u ranks and %u microbatches: set pp=%u microbatches=%u", path, order->ranks,
+			order->microbatches, order->ranks, order->microbatches);
+	if (order->folded && order->chunks != 2)
+		return fail(piping->error, BAD_INPUT, "%.200s: %u stages on each rank; in a V there can be two", path, order->chunks);
+	pipelined->order = order;
+	pipelined->folded = order->folded;
+	pipelined->split = order->split;
+	pipelined->chunks = config->chunks = order->chunks;
+	config->schedule = (uint8_t)likeness(order);
+	return OK;
+}
+
+static enum status run(struct piping *piping)
+{
+	const struct config *config = &piping->config;
+	enum status status = schedule_possible(piping->pipelined->schedule, config->pp, config->chunks, config->microbatches, piping->error);    /* before anything is cut */
+	if (status == OK && !start(piping))
+		status = NO_MEMORY;
+	if (status == OK)
+		status = cost_blocks(piping);
+	if (status == OK)
+		status = cut(piping);
+	if (status == OK)
+		status = play(piping);
+	if (status == OK)
+		status = build_ranks(piping);
+	if (status == OK)
+		status = add_rest(piping);
+	return out_of_memory(piping, status);
+}
+
+/* Of the sharding's graph of a device, or of that graph with ops that run again. */
+static struct pipelined *stage_device(struct stage_context *stage, const struct sharded *sharded, struct graph *device, enum limited limited, const struct scenario *scenario,
+	const struct plan_wish *wish, struct error *error)
+{
+	struct pipelined *pipelined = mem_alloc(1, sizeof *pipelined);
+	struct piping piping = { .stage = stage, .limited = limited, .sharded = sharded, .scenario = scenario, .wish = wish, .pipelined = pipelined, .overheads = overheads_all, .error = error };
+	if (!pipelined) {
+		fail_memory(error);
+		return NULL;
+	}
+	uint32_t devices = mesh_devices(&sharded->sharding.mesh);
+	piping.config = (struct config) { .dp = devices, .tp = 1, .pp = degree(scenario, K_pp), .cp = 1, .ep = 1,
+		.microbatches = degree(scenario, K_microbatches), .chunks = scenario_chunks(scenario), .schedule = (uint8_t)scenario->value[K_schedule] };
+	atomic_store(&pipelined->references, 1);
+	pipelined->device = graph_retain(device);
+	pipelined->ranks = piping.config.pp;
+	pipelined->chunks = piping.config.chunks;
+	pipelined->microbatches = piping.config.microbatches;
+	pipelined->schedule = piping.config.pp < 2 || (piping.config.chunks < 2 && piping.config.schedule == SCHEDULE_INTERLEAVED) ? SCHEDULE_1F1B : (enum schedule)scenario->value[K_schedule];
+	pipelined->folded = schedule_folded(pipelined->schedule);
+	pipelined->split = schedule_split(pipelined->schedule);
+	scenario_machine(scenario, &piping.machine);
+	enum status status = pipelined->schedule == SCHEDULE_FILE ? read_order(&piping) : OK;
+	if (status == OK)
+		status = run(&piping);
+	error_set(error, status);
+	pipeline_flow_free(&piping.flow);
+	blocks_free(&piping.blocks);
+	device_times_free(&piping.times);
+	arena_free(&piping.arena);
+	if (status == OK)
+		return pipelined;
+	pipelined_release(pipelined);
+	return NULL;
+}
+
+/* ---- recompute=auto ------------------------------------------------------------------------------------------------------------ */
+
+#define FIT_TRIES 3   /* caps of ranks, each less by what the try before was above */
+
+static int64_t cap_of(const struct scenario *scenario, const struct plan_wish *wish)
+{
+	int64_t cap = scenario_budget(scenario);
+	return cap > wish->margin ? cap - wish->margin : 0;
+}
+
+/* Cut again with what runs again; lowers the caps of ranks that are above in program order. */
+static struct pipelined *try_fit(struct stage_context *stage, const struct sharded *sharded, enum limited limited, const struct scenario *scenario,
+	const struct plan_wish *wish, struct pipeline_fit *fit, struct error *error)
+{
+	struct graph *device = pipeline_fit_graph(stage, fit, error);
+	struct pipelined *next = device ? stage_device(stage, sharded, device, limited, scenario, wish, error) : NULL;
+	for (uint32_t r = 0; next && r < next->ranks; r++) {
+		int64_t above = next->rank[r].peak - cap_of(scenario, wish);
+		next->replayed = next->rank[r].peak > next->replayed ? next->rank[r].peak : next->replayed;
+		fit->cap[r] -= above > 0 ? above : 0;
+	}
+	graph_release(device);
+	return next;
+}
+
+static bool is_fitter(const struct pipelined *one, const struct pipelined *than, int64_t cap)
+{
+	bool fits = one->replayed <= cap, did = than->replayed <= cap;
+	return fits != did ? fits : fits ? one->time < than->time : one->replayed < than->replayed;
+}
+
+/* What the whole costs: times of the device's graph, where each rank has its share. */
+static void note_fit(struct pipelined *pipelined, const struct pipeline_fit *fit, int64_t cap)
+{
+	struct fitted *fitted = fit->fitted;
+	graph_release(fitted->recomputed);
+	fitted->recomputed = graph_retain(pipelined->device);
+	fitted->extra = fitted_extra(fitted, pipelined->device);
+	fitted->cap = cap;
+	fitted->replayed = pipelined->replayed;
+	pipelined->fitted = fitted_retain(fitted);
+}
+
+/* Every rank computes again what lets it keep the cap, behind cuts of that kind. */
+static struct pipelined *stage_fitted(struct stage_context *stage, const struct sharded *sharded, enum limited limited, const struct scenario *scenario,
+	const struct plan_wish *wish, const struct recompute_options *options, struct error *error)
+{
+	struct pipelined *first = stage_device(stage, sharded, sharded->device, limited, scenario, wish, error);
+	if (!first)
+		return NULL;
+	struct pipeline_fit fit = { .pipelined = first };
+	struct pipelined *best = NULL;
+	int64_t cap = cap_of(scenario, wish);
+	fit.fitted = fitted_of_pinned(stage, first->device, first->device, scenario, sharded, options, error);
+	fit.cap = mem_alloc(2 * (size_t)first->ranks, sizeof *fit.cap);
+	fit.peak = fit.cap ? fit.cap + first->ranks : NULL;
+	if (fit.fitted && !fit.cap)
+		fail_memory(error);
+	for (uint32_t r = 0; fit.cap && r < first->ranks; r++)
+		fit.cap[r] = cap;
+	for (int round = 0; round < FIT_TRIES && fit.fitted && fit.cap && !(best && best->replayed <= cap); round++) {
+		struct pipelined *next = try_fit(stage, sharded, limited, scenario, wish, &fit, error);
+		bool better = next && (!best || is_fitter(next, best, cap));
+		if (next)
+			next->unfit = fit.impossible && round == 0;    /* caps of later rounds are lower */
+		if (better)
+			note_fit(next, &fit, cap);
+		pipelined_release(better ? best : next);
+		best = better ? next : best;
+		if (!next || fit.impossible)
+			break;
+	}
+	if (best)
+		error_set(error, OK);
+	fitted_release(fit.fitted);
+	mem_free(fit.cap);
+	pipelined_release(first);
+	return best;
+}
+
+struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	const struct recompute_options *options, struct error *error)
+{
+	if (!options)
+		return stage_device(stage, sharded, sharded->device, CUTS_AS_WISHED, scenario, wish, error);
+	int64_t cap = cap_of(scenario, wish);
+	struct pipelined *even = stage_fitted(stage, sharded, CUTS_ANY, scenario, wish, options, error), *uneven = NULL;
+	if (!even || (even->replayed <= cap && even->fitted->extra == 0) || even->ranks < 2)
+		return even;
+	uneven = stage_fitted(stage, sharded, CUTS_CAPPED, scenario, wish, options, error);
+	bool better = uneven && is_fitter(uneven, even, cap);
+	even->unfit &= !uneven || uneven->unfit;
+	if (uneven)
+		uneven->unfit &= even->unfit;
+	pipelined_release(better ? even : uneven);
+	error_set(error, OK);
+	return better ? uneven : even;
+}

@@ -1,0 +1,74 @@
+/* results.h: what transforming, ordering and laying out a graph return. Each is immutable once made and shared by counted references between plans
+ * and the store; all that asks for a plan's numbers reads them here.
+ */
+#ifndef TIDEMARK_STAGES_RESULTS_H
+#define TIDEMARK_STAGES_RESULTS_H
+
+#include "store.h"
+#include "solver/layout/layout.h"
+#include "solver/order/order.h"
+
+/* How a stage's sub-problems came about. */
+struct stage_run {
+	double seconds;
+	uint32_t reused, solved;
+};
+
+/* A graph as planned, and what was assumed on the way there: sentences, one a line. Shared. */
+struct transformed {
+	struct graph *graph;
+	char *notes;                /* "" where nothing was assumed */
+	struct sharded *sharded;    /* NULL where the step is not split over devices */
+	struct pipelined *pipelined; /* NULL where it is not cut into microbatches or pipeline ranks; graph is then its reported rank's */
+	struct fitted *fitted;      /* NULL where nothing is computed again or moved to the host */
+	int64_t fit_peak;           /* what a choice counted with: the program-order peak of recompute=auto, what stays of a searched sharding, the worst rank's; else -1 */
+	atomic_uint references;
+};
+
+/* A step on the orderer's way to its result: effort spent, best peak and bound (< 0: none yet) by then, what found the best. */
+struct improvement {
+	uint64_t ticks;
+	int64_t peak, bound;
+	const char *winner;
+};
+#define IMPROVEMENTS_MOST 200u      /* kept; of more, the first ones and the last */
+
+/* The result of the order stage, shared between plans. */
+struct ordered {
+	struct graph *graph;
+	struct problem problem;     /* its base: persistent bytes, rounded up to the alignment */
+	struct order_result result; /* the order: op at each position, counted from 0 */
+	int64_t *live;              /* [ops] live bytes at each position, persistent included */
+	uint32_t *position;         /* [ops] of each op */
+	uint32_t peak_position;     /* NONE in a graph without ops */
+	int64_t program_peak;       /* of the program order */
+	struct improvement *improvement; /* [improvements] in the order found; none for quick results */
+	uint32_t improvements;
+	struct stage_run run;
+	bool cut_short;             /* cancelled: must not be kept under its key */
+	struct key key;             /* of everything that it depends on */
+	struct arena arena;
+	atomic_uint references;
+};
+
+/* The result of the layout stage, by storage of the ordered graph. */
+struct laid_out {
+	uint32_t *first, *last;     /* [storages] positions, inclusive; NONE: never there (0 bytes or untouched) */
+	int64_t *bytes;             /* [storages] rounded up to the alignment */
+	int64_t *offset;            /* [storages] -1 where first is NONE */
+	struct layout layout;       /* of the storages that are there, in their order */
+	int64_t caching[2];         /* reserved peaks of the simulated PyTorch caching allocator in this order, without and with expandable segments */
+	struct stage_run run;
+	bool cut_short;
+	struct arena arena;
+	atomic_uint references;
+};
+
+struct transformed *transformed_retain(struct transformed *transformed);
+void transformed_release(void *transformed);
+struct ordered *ordered_retain(struct ordered *ordered);
+void ordered_release(void *ordered);
+struct laid_out *laid_out_retain(struct laid_out *laid_out);
+void laid_out_release(void *laid_out);
+
+#endif

@@ -1,0 +1,202 @@
+/* rivals.c: which other shardings are worth a plan: experts', tap's, what searches of other meshes find. */
+#include <stdio.h>
+#include <string.h>
+
+#include "job.h"
+
+#define HOPELESS_PERCENT 125    /* estimates are that near to simulated steps */
+#define MESHES_SEARCHED 3      /* beside the first */
+
+/* The candidates of an earlier result, with another one chosen. */
+static void list_again(struct shard_job *job, const struct sharded *first, const struct sharded *chosen)
+{
+	bool there = false;
+	for (uint32_t i = 0; i < first->candidates; i++) {
+		struct shard_candidate *candidate = &job->candidate[job->candidates++];
+		*candidate = first->candidate[i];
+		candidate->chosen = !there && candidate->time == chosen->cost.total && candidate->usage == chosen->cost.usage;
+		there |= candidate->chosen;
+	}
+	if (!there)
+		shard_job_list_found(job, &chosen->sharding, &chosen->cost);
+}
+
+/* Takes a rival over. auto doesn't plan one twice; minred's limit needs the experts' arenas, whatever else is like them. */
+static void add_rival(const struct shard_job *job, struct sharding *rival, int64_t time, struct sharded *sharded)
+{
+	const struct units *units = &job->shared->units;
+	bool automatic = scenario_strategy(job->scenario) == STRATEGY_AUTO, known = automatic && sharding_equal(units, rival, &sharded->sharding);
+	for (uint32_t i = 0; i < sharded->rivals && !known && automatic; i++)
+		known = sharding_equal(units, rival, &sharded->rival[i]);
+	if (known) {
+		sharding_free(rival);
+		return;
+	}
+	sharded->rival_time[sharded->rivals] = time;
+	sharded->rival[sharded->rivals++] = *rival;
+}
+
+/* Whether a mesh was searched already: the first choice's, or that of an expert before. */
+static bool is_searched(const struct shard_job *job, const struct shard_choice *choice, uint32_t expert)
+{
+	const struct degrees *next = &job->expert[expert].degrees;
+	bool known = false;
+	for (uint32_t i = 0; i <= expert; i++) {
+		const struct degrees *other = i == expert ? &choice->degrees : &job->expert[i].degrees;
+		known |= other->dp == next->dp && other->tp == next->tp && other->cp == next->cp && other->ep == next->ep;
+	}
+	return known;
+}
+
+/* What a search finds on an expert's mesh, as a rival where it may still be better than the first; and what it shows of that mesh. */
+static enum status search_mesh_of(struct shard_job *job, const struct shard_choice *expert, struct sharded *sharded)
+{
+	struct axis_roles roles[MESH_AXES];
+	struct sharding start, found = { 0 };
+	struct sharding_options options;
+	struct sharding_report report = { .proof.value = -1 };
+	enum status status = shard_job_split(job, &expert->degrees, expert->zero, &start, roles);
+	if (status != OK)
+		return status;
+	job->by_axes = true;
+	shard_job_begin_over(job, &expert->cost);
+	status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
+	job->by_axes = false;
+	if (status == OK)
+		shard_job_add_bound(job, &start.mesh, &report, sharded);
+	if (status == OK && found.split && report.cost.total < sharded->cost.total / 100 * HOPELESS_PERCENT) {
+		add_rival(job, &found, report.cost.total, sharded);
+		found = (struct sharding){ 0 };
+	}
+	sharding_free(&found);
+	sharding_report_free(&report);
+	sharding_free(&start);
+	return status == INFEASIBLE || status == BAD_INPUT ? OK : status;
+}
+
+/* auto: planning decides between meshes, as estimates of different meshes are not exact enough: what a search finds on those of the best experts. One axis
+ * after the other: a rival needs no bound. Nothing on graphs where searches are long. */
+static enum status search_elsewhere(struct shard_job *job, const struct shard_choice *choice, struct sharded *sharded)
+{
+	enum status status = OK;
+	uint32_t searched = 0;
+	for (uint32_t i = 0; i < job->experts && status == OK && sharded->rivals < SHARD_RIVALS && searched < MESHES_SEARCHED; i++)
+		if (!is_searched(job, choice, i)) {
+			status = search_mesh_of(job, &job->expert[i], sharded);
+			searched++;
+		}
+	return status;
+}
+
+static enum status add_expert(struct shard_job *job, const struct degrees *degrees, int zero, struct sharded *sharded)
+{
+	struct axis_roles roles[MESH_AXES];
+	struct sharding rival;
+	struct sharding_cost cost = { .total = INT64_MAX };
+	enum status status = shard_job_split(job, degrees, zero, &rival, roles);
+	if (status != OK)
+		return status;
+	if (sharding_cost(&job->shared->units, &rival, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches, &cost) == NO_MEMORY) {
+		sharding_free(&rival);
+		return NO_MEMORY;
+	}
+	add_rival(job, &rival, cost.total, sharded);
+	return OK;
+}
+
+/* auto: what the strategies that experts write by hand come to, on meshes of their own. Degrees or pins that one can't keep leave it out. */
+static enum status add_strategies(struct shard_job *job, struct sharded *sharded)
+{
+	static const enum shard_strategy by_hand[] = { STRATEGY_DATA, STRATEGY_MEGATRON, STRATEGY_ZERO };
+	enum status status = OK;
+	for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand && status == OK; i++) {
+		struct scenario scenario = *job->scenario;   /* only read */
+		struct degrees degrees;
+		int zero = (int)scenario.value[K_zero];
+		scenario.value[K_strategy] = by_hand[i] + 1;
+		status = degrees_of_scenario(&scenario, &job->shared->units, &degrees, job->error);
+		if (status == OK)
+			status = add_expert(job, &degrees, zero == 0 && by_hand[i] == STRATEGY_ZERO ? 3 : zero, sharded);
+		status = status == BAD_INPUT ? error_set(job->error, OK) : status;
+	}
+	return status;
+}
+
+/* auto: what tap finds on the mesh of the best expert, where tap itself would take it. Without, the expert's sharding is tap's, and a rival already. */
+static enum status add_tap(struct shard_job *job, const struct shard_choice *choice, struct sharded *sharded)
+{
+	struct axis_roles roles[MESH_AXES];
+	struct sharding start, found = { 0 };
+	struct sharding_options options;
+	struct sharding_report report = { .proof.value = -1 };
+	enum status status = shard_job_split(job, &choice->degrees, choice->zero, &start, roles);
+	if (status != OK)
+		return status;
+	job->as_tap = true;
+	shard_job_begin_over(job, &choice->cost);
+	status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
+	if (status == OK && found.split && shard_job_better(job, &report.cost, &choice->cost)) {
+		add_rival(job, &found, report.cost.total, sharded);
+		found = (struct sharding){ 0 };
+	}
+	job->as_tap = false;
+	sharding_free(&found);
+	sharding_report_free(&report);
+	sharding_free(&start);
+	return status == INFEASIBLE || status == BAD_INPUT ? error_set(job->error, OK) : status;
+}
+
+/* What experts write and what the search passed by, for the planner to compare with. */
+enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report, struct sharded *sharded)
+{
+	bool automatic = shard_job_strategy(job) == STRATEGY_AUTO;
+	enum status status = OK;
+	if (automatic && job->shared->graph->ops > RIVAL_OPS)
+		return OK;
+	for (uint32_t i = 0; i < job->experts && i < EXPERTS_PLANNED && status == OK; i++) {
+		const struct sharding_cost *cost = &job->expert[i].cost;
+		if (!automatic || cost->total != sharded->cost.total || cost->usage != sharded->cost.usage)   /* else the first itself */
+			status = add_expert(job, &job->expert[i].degrees, job->expert[i].zero, sharded);
+	}
+	bool first = !job->wish->first;   /* later ones need not be told again what no cap changes */
+	if (status == OK && automatic && first)
+		status = add_strategies(job, sharded);
+	if (status == OK && automatic && first)
+		status = add_tap(job, choice, sharded);
+	sharded->experts = sharded->rivals;
+	for (; report->others > 0; report->others--) {
+		sharded->rival_time[sharded->rivals] = report->other_cost[report->others - 1].total;
+		sharded->rival[sharded->rivals++] = report->other[report->others - 1];
+	}
+	return status == OK && automatic ? search_elsewhere(job, choice, sharded) : status;
+}
+
+/* The plan of a rival: what was looked at is as with the first one. */
+struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *first, const struct sharding *rival)
+{
+	struct sharding sharding;
+	struct sharded *sharded = NULL;
+	if (sharding_copy(&job->shared->units, rival, &sharding) != OK)
+		fail_memory(job->error);
+	else
+		sharded = shard_job_build(job, &sharding);
+	if (!sharded)
+		return NULL;
+	list_again(job, first, sharded);
+	shard_note_unsplit(&job->shared->units, rival, job->notes);
+	note(job->notes, job->wish->told ? "once planned, this sharding is better than what the searches found: one or two ops at a time were split another way, and each such sharding was planned"
+		: rival < first->rival + first->experts ? "once planned, this expert's sharding is better than what the search found"
+		: scenario_strategy(job->scenario) == STRATEGY_AUTO ? "once planned, this sharding is better than the one with the least estimate"
+		: "once planned, this sharding is better than the one with the least time within the slack");
+	memcpy(sharded->curve, first->curve, sizeof sharded->curve);
+	sharded->points = first->points;
+	sharded->space = first->space;
+	sharded->folded = first->folded;
+	if (shard_job_strategy(job) == STRATEGY_AUTO)
+		shard_job_inherit(job, first, sharded);
+	if (shard_job_describe(job, sharded))
+		return sharded;
+	fail_memory(job->error);
+	sharded_release(sharded);
+	return NULL;
+}

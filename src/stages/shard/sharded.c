@@ -1,0 +1,100 @@
+/* sharded.c: life and words of the shard stage's result. */
+#include <string.h>
+
+#include "sharded.h"
+#include "stage.h"
+
+struct sharded *sharded_retain(struct sharded *sharded)
+{
+	atomic_fetch_add(&sharded->references, 1);
+	return sharded;
+}
+
+void sharded_release(void *pointer)
+{
+	struct sharded *sharded = pointer;
+	if (!sharded || atomic_fetch_sub(&sharded->references, 1) > 1)
+		return;
+	shared_units_release(sharded->shared);
+	sharding_free(&sharded->sharding);
+	for (uint32_t i = 0; i < sharded->rivals; i++)
+		sharding_free(&sharded->rival[i]);
+	graph_release(sharded->device);
+	arena_free(&sharded->arena);
+	mem_free(sharded);
+}
+
+struct shared_units *shared_units_retain(struct shared_units *shared)
+{
+	atomic_fetch_add(&shared->references, 1);
+	return shared;
+}
+
+void shared_units_release(void *pointer)
+{
+	struct shared_units *shared = pointer;
+	if (!shared || atomic_fetch_sub(&shared->references, 1) > 1)
+		return;
+	fold_free(&shared->fold);
+	units_free(&shared->units);
+	graph_release(shared->graph);
+	mem_free(shared);
+}
+
+uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph, uint32_t tensor)
+{
+	return graph_find_tensor(sharded->shared->graph, graph->tensor[tensor].name);
+}
+
+uint32_t sharded_op(const struct sharded *sharded, const struct graph *device, uint32_t op)
+{
+	const struct graph *whole = sharded->shared->graph;
+	const struct op *here = &device->op[op];
+	uint32_t found = graph_find_op(whole, here->name);
+	return found == NONE && here->recomputed && here->of ? graph_find_op(whole, here->of) : found;
+}
+
+char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size)
+{
+	char word[24];
+	size_t used = 0;
+	text[0] = '\0';
+	for (uint32_t a = 0; a < sharded->sharding.mesh.axes && used < size; a++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", a ? ", " : "[",
+			placement_text(&sharded->shared->units, tensor, placement.on[a], word, sizeof word));
+	if (used && used < size)
+		snprintf(text + used, size - used, "]");
+	return text;
+}
+
+char *sharded_place_here(const struct sharded *sharded, const struct graph *device, uint32_t tensor, char *text, size_t size)
+{
+	uint32_t id = sharded_tensor(sharded, device, tensor);
+	const struct axis_places *places = device->tensor[tensor].places;
+	char word[24];
+	size_t used = 0;
+	text[0] = '\0';
+	if (id != NONE)
+		return sharded_place(sharded, id, sharded->sharding.produced[id], text, size);
+	for (uint32_t a = 0; places && a < places->axes && used < size; a++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s%s", a ? ", " : "[", axis_place_text(places->on[a], word, sizeof word),
+			a + 1 == places->axes ? "]" : "");
+	return text;
+}
+
+char *mesh_text(const struct mesh *mesh, char *text, size_t size)
+{
+	size_t used = 0;
+	snprintf(text, size, "1 device");
+	for (uint32_t a = 0; a < mesh->axes && used < size; a++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s %u", a ? " x " : "", mesh->axis[a].name, mesh->axis[a].size);
+	return text;
+}
+
+uint32_t mesh_axis_named(const struct mesh *mesh, const char *name)
+{
+	for (uint32_t a = 0; a < mesh->axes; a++)
+		if (strcmp(mesh->axis[a].name, name) == 0)
+			return a;
+	return NONE;
+}

@@ -1,0 +1,382 @@
+/* stage.c: the shard stage: scenario -> mesh -> sharding -> the graph of one device. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "job.h"
+#include "src/scenario/own_device.h"
+
+/* ---- notes ------------------------------------------------------------------------------------------------------------ */
+
+/* Says which extents an axis would like to cut but doesn't divide. */
+static void note_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, char *notes)
+{
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		bool any = false;
+		for (uint32_t r = 0; r < roles[a].roles; r++) {
+			int64_t size = least_extent(units, (enum factor_role)roles[a].role[r]);
+			any |= size > 0;
+			if (size > mesh->axis[a].size && size % mesh->axis[a].size != 0 && mesh->padding)
+				note(notes, "%s %" PRId64 " is not divisible by %s %u: every device counts the largest piece, %" PRId64, factor_role_names[roles[a].role[r]],
+					size, mesh->axis[a].name, mesh->axis[a].size, size / mesh->axis[a].size + 1);
+			else if (size > 0 && size % mesh->axis[a].size != 0)
+				note(notes, "%s %" PRId64 " is not divisible by %s %u: it stays whole on every device", factor_role_names[roles[a].role[r]], size,
+					mesh->axis[a].name, mesh->axis[a].size);
+		}
+		if (!any && roles[a].role[0] == ROLE_BATCH)
+			note(notes, "no op has a batch to split: the batch is 1, or shapes are not known; %s %u cuts only the states of parameters",
+				mesh->axis[a].name, mesh->axis[a].size);
+		else if (!any)
+			note(notes, "the graph has nothing that %s can split: the %u devices along it hold and run the same", mesh->axis[a].name, mesh->axis[a].size);
+		else if (roles[a].role[0] == ROLE_EXPERTS && least_extent(units, ROLE_EXPERTS) == 0)
+			note(notes, "the graph has no experts for %s %u: it splits the batch, and cuts no parameter", mesh->axis[a].name, mesh->axis[a].size);
+	}
+}
+
+/* Says which axes a search left without work. */
+void shard_note_unsplit(const struct units *units, const struct sharding *sharding, char *notes)
+{
+	const struct mesh *mesh = &sharding->mesh;
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		bool any = false;
+		for (uint32_t op = 0; op < units->graph->ops && !any; op++)
+			any = sharding->split[op].on[a] != UNIT_NONE;
+		if (!any)
+			note(notes, "no op is split over %s %u: every device along it runs the same%s", mesh->axis[a].name, mesh->axis[a].size,
+				units->unit_start[units->graph->ops] == 0 ? ", as shapes are not known" : "");
+	}
+}
+
+/* ---- deciding ------------------------------------------------------------------------------------------------------------ */
+
+static void add_mesh(struct key *key, const struct mesh *mesh)
+{
+	key_add(key, mesh->axes);
+	for (uint32_t a = 0; a < mesh->axes; a++) {
+		key_add(key, mesh->axis[a].size);
+		key_add_bytes(key, mesh->axis[a].name, strlen(mesh->axis[a].name));
+	}
+}
+
+static void add_sharding(struct key *key, const struct graph *graph, const struct sharding *sharding)
+{
+	add_mesh(key, &sharding->mesh);
+	key_add_bytes(key, sharding->split, graph->ops * sizeof *sharding->split);
+	key_add_bytes(key, sharding->produced, graph->tensors * sizeof *sharding->produced);
+	key_add_bytes(key, sharding->needed, graph->reads.start[graph->ops] * sizeof *sharding->needed);
+	key_add(key, (uint64_t)sharding->late_axes << 16 | (uint64_t)sharding->each_axes << 8 | sharding->regather_axes);
+}
+
+void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick)
+{
+	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
+		K_inter_latency, K_host_bandwidth, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_kernels, K_strategy, K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches, KNOB_COUNT };
+	static const enum knob_id searched[] = { K_slack, K_curve, KNOB_COUNT }, capped[] = { K_memory, K_reserve, KNOB_COUNT };
+	key_add(key, quick && scenario_searches(scenario));
+	if (scenario_searches(scenario))
+		key_add_knobs(key, scenario, searched);
+	if (scenario_searches(scenario) && wish->margin != MARGIN_NO_CAP)
+		key_add_knobs(key, scenario, capped);
+	if (scenario_searches(scenario) && !scenario_cuts(scenario))
+		key_add(key, (uint64_t)wish->margin);
+	if (scenario_searches(scenario))
+		key_add(key, 6 * wish->rival + 2 * (uint32_t)wish->rivals + wish->least);
+	if (wish->rival > 0 || wish->rivals != RIVALS_SOUGHT || wish->told)
+		key_add_key(key, &wish->first->key);
+	if (wish->mesh)
+		add_mesh(key, wish->mesh);
+	if (wish->told)
+		add_sharding(key, wish->first->shared->graph, wish->told);
+	key_add_knobs(key, scenario, read);
+	key_add(key, scenario_figures_hash(scenario));
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind != PIN_PLACEMENT)
+			continue;
+		key_add_bytes(key, pin->a, strlen(pin->a));
+		key_add_bytes(key, pin->b, strlen(pin->b));
+		key_add(key, (uint64_t)pin->number);
+	}
+}
+
+/* What the memory cap leaves to what stays: earlier rounds have shown what comes and goes beside it. */
+int64_t shard_job_cap(const struct plan_wish *wish, const struct scenario *scenario)
+{
+	int64_t cap = scenario_budget(scenario);
+	int64_t ranks = scenario->value[K_pp];
+	if (scenario_cuts(scenario))    /* the ranks share what stays; their cuts see to the rest */
+		return cap < 0 || cap > BYTES_MAX / ranks ? -1 : cap * ranks;
+	if (cap < 0 || wish->margin == MARGIN_NO_CAP)
+		return -1;
+	return cap > wish->margin ? cap - wish->margin : 0;
+}
+
+enum shard_strategy shard_job_strategy(const struct shard_job *job)
+{
+	return job->as_tap ? STRATEGY_TAP : job->wish->least ? STRATEGY_MINRED : scenario_strategy(job->scenario);
+}
+
+bool shard_job_better(const struct shard_job *job, const struct sharding_cost *a, const struct sharding_cost *b)
+{
+	enum shard_strategy strategy = shard_job_strategy(job);
+	bool fits_a = job->cap < 0 || a->usage <= job->cap, fits_b = job->cap < 0 || b->usage <= job->cap;
+	if (fits_a != fits_b)
+		return fits_a;
+	/* Where nothing fits, a little less that stays is not worth much time, nor the buffers of many collectives. */
+	bool alike = (a->usage > b->usage ? a->usage - b->usage : b->usage - a->usage) < a->usage / 50;
+	if (strategy == STRATEGY_MINRED || (!fits_a && !alike))
+		return a->usage != b->usage ? a->usage < b->usage : a->total < b->total;
+	return a->total != b->total ? a->total < b->total : a->usage < b->usage;
+}
+
+/* An expert's sharding over degrees. Free it in any case but a failure. */
+enum status shard_job_split(struct shard_job *job, const struct degrees *degrees, int zero, struct sharding *sharding, struct axis_roles roles[MESH_AXES])
+{
+	struct mesh mesh;
+	mesh_of_degrees(job->scenario, degrees, &mesh, roles);
+	for (uint32_t a = 0; a < mesh.axes && zero >= 0; a++)
+		if (strcmp(mesh.axis[a].name, "dp") == 0 || strcmp(mesh.axis[a].name, "cp") == 0)
+			roles[a].zero = (uint8_t)zero;
+	enum status status = split_by_roles(&job->shared->units, &mesh, roles, sharding);
+	if (status != OK)
+		return fail_status(job->error, status);
+	status = shard_pins_apply(job->scenario, &job->shared->units, sharding, job->error);
+	if (status != OK)
+		sharding_free(sharding);
+	return status;
+}
+
+void shard_job_list(struct shard_job *job, const char *text, const struct sharding_cost *cost)
+{
+	if (job->candidates == CANDIDATES_MAX)
+		return;
+	char *copy = arena_text(&job->arena, text, strlen(text));
+	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", cost->total, cost->usage, cost->redundant, true, false };
+}
+
+/* Keeps the best: planned, one of them may be better than what is searched. minred: those that take least. */
+static void keep_expert(struct shard_job *job, const struct shard_choice *next)
+{
+	uint32_t i = job->experts;
+	bool least = shard_job_strategy(job) == STRATEGY_MINRED;
+	uint32_t most = least ? EXPERTS_PLANNED : SHARD_EXPERTS;
+	for (; i > 0 && (least ? next->cost.usage < job->expert[i - 1].cost.usage : shard_job_better(job, &next->cost, &job->expert[i - 1].cost)); i--)
+		if (i < most)
+			job->expert[i] = job->expert[i - 1];
+	if (i < most)
+		job->expert[i] = *next;
+	job->experts += job->experts < most;
+}
+
+static bool is_wished(const struct shard_job *job, const struct degrees *degrees)
+{
+	struct axis_roles roles[MESH_AXES];
+	struct mesh mesh;
+	mesh_of_degrees(job->scenario, degrees, &mesh, roles);
+	return !job->wish->mesh || mesh_equal(&mesh, job->wish->mesh);
+}
+
+/* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a first plan. */
+static enum status best_expert(struct shard_job *job, uint32_t most, struct shard_choice *best)
+{
+	struct degrees degrees[DEGREES_MAX];
+	uint32_t count = degrees_of_search(job->scenario, degrees, most);
+	struct sharding_sum *sum = sharding_sum_new(&job->shared->units, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches);
+	enum status status = sum ? OK : fail_memory(job->error);
+	bool refused = false;
+	*best = (struct shard_choice){ .any = false };
+	for (uint32_t i = 0; i < count; i++)
+		for (int zero = 0; zero <= 3 && status == OK; zero += 3) {
+			struct shard_choice next = { degrees[i], job->scenario->value[K_zero] ? (int)job->scenario->value[K_zero] : zero, .any = true };
+			struct axis_roles roles[MESH_AXES];
+			struct sharding sharding;
+			char text[120], mesh[96];
+			int used;
+			if ((zero && degrees[i].dp * degrees[i].cp == 1) || !is_wished(job, &degrees[i]))
+				continue;
+			status = shard_job_split(job, &degrees[i], next.zero, &sharding, roles);
+			if (status == BAD_INPUT) {   /* this mesh can't keep a pin, another may; else the error stays */
+				refused = true;
+				status = OK;
+				continue;
+			}
+			if (status != OK)
+				continue;
+			status = sharding_sum_cost(sum, &sharding, &next.cost);
+			used = snprintf(text, sizeof text, "%s", mesh_text(&sharding.mesh, mesh, sizeof mesh));
+			if (next.zero > 0 && used < (int)sizeof text)
+				snprintf(text + used, sizeof text - (size_t)used, ", ZeRO %d", next.zero);
+			next.candidate = job->candidates;
+			shard_job_list(job, text, &next.cost);
+			sharding_free(&sharding);
+			if (status == OK && shard_job_strategy(job) != STRATEGY_TAP)
+				keep_expert(job, &next);
+			if (status == OK && (!best->any || shard_job_better(job, &next.cost, &best->cost)))
+				*best = next;
+		}
+	sharding_sum_free(sum);
+	if (best->any && best->candidate < job->candidates)
+		job->candidate[best->candidate].chosen = true;
+	if (status == OK && !best->any)
+		return refused ? BAD_INPUT : fail(job->error, BAD_INPUT, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
+	return status;
+}
+
+/* Meshes that a first plan looks at, and a complete one: few on large graphs, so that it stands at once. */
+enum { QUICK_WORK = 15000, FULL_WORK = 400000 };
+
+/* What a result says of how it came about. */
+bool shard_job_describe(struct shard_job *job, struct sharded *sharded)
+{
+	struct arena *arena = &sharded->arena;
+	sharded->notes = arena_text(arena, job->notes, strlen(job->notes));
+	sharded->candidate = arena_alloc(arena, job->candidates, sizeof *sharded->candidate);
+	if (!sharded->notes || !sharded->candidate)
+		return false;
+	for (uint32_t i = 0; i < job->candidates; i++) {
+		sharded->candidate[i] = job->candidate[i];
+		sharded->candidate[i].text = arena_text(arena, job->candidate[i].text, strlen(job->candidate[i].text));
+		if (!sharded->candidate[i].text)
+			return false;
+	}
+	sharded->candidates = job->candidates;
+	sharded->patterns = job->patterns;
+	return true;
+}
+
+/* ---- what is proved ---------------------------------------------------------------------------------------------------------- */
+
+/* Keeps what a search of auto has shown of its mesh. */
+void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, const struct sharding_report *report, struct sharded *sharded)
+{
+	if (report->proof.bound < 0 || job->wish->least || sharded->bounds == MESH_BOUNDS)
+		return;
+	struct mesh_bound *bound = &sharded->bound[sharded->bounds++];
+	*bound = (struct mesh_bound){ *mesh, job->cap, report->proof.bound, report->proof.by, report->space, report->price, .folded = report->folded };
+	memcpy(bound->over, report->over, sizeof bound->over);
+}
+
+/* What is proved of the sharding's mesh is a bound of its estimate, too, whoever found it: the highest. Where it costs less, it lies outside of what was
+ * searched. */
+static void take_bound(const struct shard_job *job, struct sharded *sharded)
+{
+	int64_t cost = sharded->cost.total + sharded->cost.ties;   /* what searches minimise */
+	const struct mesh_bound *best = NULL;
+	for (uint32_t i = 0; i < sharded->bounds; i++) {
+		const struct mesh_bound *bound = &sharded->bound[i];
+		bool holds = mesh_equal(&bound->mesh, &sharded->sharding.mesh) && cost >= bound->bound && (bound->cap < 0 || bound->cap == job->cap);
+		best = holds && (!best || bound->bound > best->bound) ? bound : best;
+	}
+	if (!best)
+		return;
+	sharded->proof = (struct proof){ job->clock.microbatches > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE, cost, best->bound, best->by };
+	sharded->price = best->price;
+	memcpy(sharded->over, best->over, sizeof sharded->over);
+	if (!sharded->space) {
+		sharded->space = best->space;
+		sharded->folded = best->folded;
+	}
+}
+
+/* Takes over what an earlier search has shown. */
+void shard_job_inherit(const struct shard_job *job, const struct sharded *first, struct sharded *sharded)
+{
+	memcpy(sharded->bound, first->bound, sizeof sharded->bound);
+	sharded->bounds = first->bounds;
+	take_bound(job, sharded);
+}
+
+static void note_report(struct shard_job *job, const struct sharding_report *report, struct sharded *sharded)
+{
+	if (job->wish->first)
+		shard_job_inherit(job, job->wish->first, sharded);
+	if (report->proof.value >= 0) {
+		sharded->space = report->space;
+		sharded->folded = report->folded;
+		shard_job_add_bound(job, &sharded->sharding.mesh, report, sharded);
+	}
+	take_bound(job, sharded);
+}
+
+/* The result of a decision, which it takes over. */
+struct sharded *shard_job_build(struct shard_job *job, struct sharding *sharding)
+{
+	sharding->late_sums = job->scenario->value[K_microbatches] > 1;
+	return sharded_of(job->shared, sharding, &job->clock, job->error);
+}
+
+static struct sharded *decide(struct shard_job *job, bool quick)
+{
+	const struct units *units = &job->shared->units;
+	struct shard_choice choice = { .zero = -1 };
+	struct axis_roles roles[MESH_AXES];
+	struct sharding sharding;
+	struct sharding_report report = { .proof.value = -1 };
+	struct sharding_point curve[SHARDING_CURVE_POINTS];
+	uint32_t points = 0;
+	bool search = scenario_searches(job->scenario);
+	enum status status = degrees_of_scenario(job->scenario, units, &choice.degrees, job->error);
+	if (status == OK && search)
+		status = best_expert(job, 1 + (quick ? QUICK_WORK : FULL_WORK) / (units->graph->ops + 1), &choice);
+	if (status == OK)
+		status = shard_job_split(job, &choice.degrees, choice.zero, &sharding, roles);
+	if (error_set(job->error, status) != OK)
+		return NULL;
+	bool sought = job->wish->rivals != RIVALS_ALONE;
+	job->by_axes = job->wish->rivals == RIVALS_NONE || job->wish->mesh;   /* a round needs no bound of its own, nor does a candidate */
+	if (search && !quick && sought)
+		status = shard_job_improve(job, roles, &sharding, &choice.cost, &report, curve, &points);
+	else if (!search)
+		note_roles(units, &sharding.mesh, roles, job->notes);
+	if (search && status == OK)
+		shard_note_unsplit(units, &sharding, job->notes);
+	if (job->wish->least)
+		note(job->notes, "once planned, a sharding that needs little memory is better here than the one with the least estimate");
+	struct sharded *sharded = NULL;
+	if (error_set(job->error, status) == OK)
+		sharded = shard_job_build(job, &sharding);
+	else
+		sharding_free(&sharding);
+	if (search && !quick && job->error->status == BAD_INPUT && job->scenario->pins == 0 && shard_job_split(job, &choice.degrees, choice.zero, &sharding, roles) == OK) {
+		note(job->notes, "no graph of a device can be made for the search's sharding, so an expert's takes its place: %s", job->error->text);
+		report.proof.value = -1;
+		sharded = shard_job_build(job, &sharding);
+	}
+	if (sharded)
+		note_report(job, &report, sharded);
+	if (sharded && (!shard_job_describe(job, sharded) || (!quick && job->wish->rivals != RIVALS_NONE && shard_job_rivals(job, &choice, &report, sharded) == NO_MEMORY))) {
+		fail_memory(job->error);
+		sharded_release(sharded);
+		sharded = NULL;
+	}
+	if (sharded) {
+		memcpy(sharded->curve, curve, points * sizeof *curve);
+		sharded->points = points;
+	}
+	sharding_report_free(&report);
+	return sharded;
+}
+
+struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
+	struct error *error)
+{
+	struct shard_job job = { .stage = stage, .wish = wish, .shared = shared_units_find(stage, graph), .scenario = scenario, .cap = shard_job_cap(wish, scenario), .error = error };
+	struct sharded *sharded = NULL;
+	struct sharding sharding;
+	enum status status = job.shared ? shard_clock_open(stage, &job.shared->units, scenario, &job.clock) : NO_MEMORY;
+	if (status != OK) {
+		fail_memory(error);
+	} else if (stage->shard_decider) {
+		status = stage->shard_decider(stage->shard_context, &job.shared->units, &sharding, error);
+		if (error_set(error, status) == OK)
+			sharded = shard_job_build(&job, &sharding);
+	} else if (wish->rival > 0 || wish->told) {
+		sharded = shard_job_rival(&job, wish->first, wish->told ? wish->told : &wish->first->rival[wish->rival - 1]);
+	} else {
+		sharded = decide(&job, quick);
+	}
+	shard_clock_close(&job.clock);
+	arena_free(&job.arena);
+	shared_units_release(job.shared);
+	return sharded;
+}

@@ -1,0 +1,69 @@
+/* stages.h: the stages between graph and plan: pure functions of their inputs and of the knobs that they declare.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     results        what transforming, ordering and laying out a graph return
+ *     store          results by fingerprint
+ *     stages         order and layout
+ *     room_order     another order, for a layout that is above the cap
+ *     group_pins     tensors kept next to each other
+ *     strategy_stage recomputation by published strategies
+ *     notes          what is told with a plan
+ */
+#ifndef TIDEMARK_STAGES_STAGES_H
+#define TIDEMARK_STAGES_STAGES_H
+
+#include "results.h"
+#include "solver/rules/rules.h"
+
+/* An orderer as order_solve() is one: tests put others in its place. */
+typedef enum status order_solver(const struct problem *, const struct order_options *, struct control *, struct order_result *);
+
+/* Decides how a step is split: the plan checker puts a plan's own decision in the place of the strategies. */
+typedef enum status shard_decider(void *context, const struct units *units, struct sharding *sharding, struct error *error);
+
+/* Sees what each step of stage_transform() made of what; anything but OK ends it. */
+typedef enum status transform_witness(void *context, const char *step, const struct graph *before, const struct graph *after);
+
+#define MARGIN_NO_CAP (-BYTES_MAX)      /* a margin that leaves no cap */
+
+/* What choices are asked for besides what the scenario says, by whoever compares plans (choose.h). Nothing changes it on its way down; all 0: nothing. */
+struct plan_wish {
+	int64_t margin;             /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0: they come to less */
+	bool alone;                 /* offload=on: recomputation sends nothing to the host by itself */
+	bool least;                 /* auto: what minred finds */
+	const struct mesh *mesh;    /* least: over this mesh; NULL: over the one where experts need least */
+	enum { RIVALS_SOUGHT, RIVALS_NONE, RIVALS_ALONE } rivals;   /* auto: beside what the search finds others to plan; just that; an expert's and others, without the search */
+	const struct sharded *first; /* what earlier searches have shown; may be NULL */
+	uint32_t rival;             /* 0: what the strategy finds; else one of first's rivals, counted from 1 */
+	const struct sharding *told; /* auto: this one of first's graph, which moves have led to; else NULL */
+};
+
+/* What a stage runs with. */
+struct stage_context {
+	struct store *store;
+	struct control *control;
+	const struct rules *rules;
+	const atomic_bool *abandoned;       /* nobody wants the result any more: don't even finish it quickly; may be NULL */
+	order_solver *order_solver;         /* NULL: order_solve() */
+	shard_decider *shard_decider;       /* NULL: what the strategy says */
+	void *shard_context;
+	transform_witness *witness;         /* NULL: nobody looks */
+	void *witness_context;
+	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
+	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
+};
+
+/* The ordering problem of a scenario: alignment, workspace and order pins applied. The pins' names must be known. */
+enum status scenario_problem(const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error);
+
+/* quick: the first plan of heuristics alone, whatever the strategy. A new reference, from the store where it is there. */
+struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
+	struct error *error);
+/* The same result with another valid order, whose peak it has; bound and certificate stay: they hold of every order. winner: static text. */
+struct ordered *ordered_again(const struct ordered *from, const struct scenario *scenario, const uint32_t *order, const char *winner, struct error *error);
+struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, bool quick,
+	struct error *error);
+/* The arena that another order of the same ops comes to, in bytes; nothing is kept. order [ops]: valid. */
+enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, uint32_t *order, int64_t *arena, struct error *error);
+
+#endif

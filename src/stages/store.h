@@ -1,0 +1,42 @@
+/* store.h: results by fingerprint, bounded in bytes, least recently used out first.
+ *
+ * One store serves whole stages and the solvers' sub-problems alike. A key is a fingerprint of everything
+ * that a result depends on, so a hit is as good as solving again: nothing depends on an earlier plan.
+ * A store belongs to one thread at a time.
+ */
+#ifndef TIDEMARK_STAGES_STORE_H
+#define TIDEMARK_STAGES_STORE_H
+
+#include "src/scenario/scenario.h"
+
+struct key { uint64_t half[2]; };
+
+/* A key starts from a text that names what it is a key of; then everything that matters is added. */
+struct key key_of(const char *what);
+void key_add(struct key *key, uint64_t value);
+void key_add_key(struct key *key, const struct key *other);
+void key_add_bytes(struct key *key, const void *bytes, size_t size);
+/* Their values; the list ends with KNOB_COUNT. */
+void key_add_knobs(struct key *key, const struct scenario *scenario, const enum knob_id *knob);
+
+struct store;
+
+/* Without a limit until store_set_limit(). NULL when out of memory. */
+struct store *store_new(void);
+void store_free(struct store *store);
+/* In bytes; what is too much goes at once. */
+void store_set_limit(struct store *store, size_t limit);
+size_t store_bytes(const struct store *store);
+
+/* The value, which the store keeps owning (until the next store_keep), or NULL. O(1). */
+void *store_find(struct store *store, const struct key *key);
+/* Takes over value: release(value) is called when it has to go, at once where it is larger than the limit
+ * or memory is out. bytes: what the value occupies. An older value of the key is replaced.
+ * True when the store has it, until the next call; false when it is released already. */
+bool store_keep(struct store *store, const struct key *key, void *value, size_t bytes, void (*release)(void *value));
+
+/* Blobs, for the solvers' callbacks: copies in and out. */
+size_t store_find_blob(struct store *store, const uint64_t key[2], void *data, size_t bytes);
+void store_keep_blob(struct store *store, const uint64_t key[2], const void *data, size_t bytes);
+
+#endif
