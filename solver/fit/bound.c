@@ -13,6 +13,7 @@ const char *const fit_arc_names[FIT_ARC_COUNT] = { FIT_ARCS(X) };
 #define PRICE_MOST (FIT_PRICE_UNIT * 10000000)   /* 10 seconds a megabyte */
 #define ROUNDS 60
 #define REFINED 3          /* moments whose best price is looked for, beside the last best one */
+#define GRANULES 6         /* sizes that what is kept may come in */
 
 /* What holds at the first moment that an op runs. */
 struct fit_turn {
@@ -25,6 +26,7 @@ struct fit_turn {
 	int64_t *time;             /* [ops] that a rerun after the moment costs */
 	int64_t wanted;            /* bytes of storages needed and priced */
 	int64_t value;             /* of the dual, at the price tried last */
+	int64_t granule;           /* > 0: sizes are counted in it */
 };
 
 /* ---- the moments ------------------------------------------------------------------------------------------ */
@@ -167,6 +169,23 @@ static int64_t room_of(const struct fit_turn *turn, int64_t cap)
 /* A cut as a line over the price: time + price * over. */
 struct line { int64_t time, over; };
 
+/* Storages are there as a whole or not at all. So what holds of bytes, their sum <= room, holds of granules, too, by mixed integer rounding (Nemhauser and Wolsey 1988): with
+ * room = q g + r, the sum of floor(bytes / g) + max(0, bytes mod g - r) / (g - r) is at most q. In bytes, rounded down. */
+static int64_t rounded(const struct fit_turn *turn, int64_t room, int64_t bytes)
+{
+	int64_t granule = turn->granule, left, more;
+	if (granule == 0)
+		return bytes;
+	left = room % granule;
+	more = bytes % granule - left;
+	return (int64_t)(((wide)(bytes / granule) * (granule - left) + (more > 0 ? more : 0)) * granule / (granule - left));
+}
+
+static int64_t rounded_room(const struct fit_turn *turn, int64_t room)
+{
+	return turn->granule > 0 ? room - room % turn->granule : room;
+}
+
 static int64_t at_price(int64_t price, int64_t bytes)
 {
 	wide whole = (wide)price * bytes;
@@ -182,9 +201,9 @@ static int64_t worth(int64_t price, int64_t room)
 static enum status cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int64_t price, int64_t room, struct control *control, struct line *line)
 {
 	const struct fit_step *loose = &bounds->loose;
-	int64_t value, paid = 0, bytes = 0;
+	int64_t value, paid = 0, bytes = 0, counted = rounded_room(turn, room);
 	for (uint32_t s = 0; s < loose->storages; s++) {
-		int64_t each = turn->priced[s] ? at_price(price, fit_kept_bytes(loose, s)) : 0;
+		int64_t each = turn->priced[s] ? at_price(price, rounded(turn, room, fit_kept_bytes(loose, s))) : 0;
 		bounds->price[s] = each > loose->total ? loose->total : each;
 	}
 	enum status status = fit_cut(&bounds->network, bounds->price, turn->time, turn->needed, FIT_FEWEST, control, &value, bounds->kept);
@@ -193,17 +212,27 @@ static enum status cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int6
 	for (uint32_t s = 0; s < loose->storages; s++)
 		if (turn->priced[s] && bounds->kept[s]) {
 			paid += bounds->price[s];
-			bytes += fit_kept_bytes(loose, s);
+			bytes += rounded(turn, room, fit_kept_bytes(loose, s));
 		}
-	*line = (struct line){ value - paid, bytes - room };
-	turn->value = value - worth(price, room);
+	*line = (struct line){ value - paid, bytes - counted };
+	turn->value = value - worth(price, counted);
 	return OK;
+}
+
+/* What all that is wanted counts for. */
+static int64_t wanted_bytes(const struct fit_bounds *bounds, const struct fit_turn *turn, int64_t room)
+{
+	const struct fit_step *loose = &bounds->loose;
+	int64_t bytes = 0;
+	for (uint32_t s = 0; s < loose->storages && turn->granule > 0; s++)
+		bytes += turn->needed[s] && turn->priced[s] ? rounded(turn, room, fit_kept_bytes(loose, s)) : 0;
+	return turn->granule > 0 ? bytes : turn->wanted;
 }
 
 /* The price at which the dual is highest: where two lines meet, until no cut is below both. *price: to begin with, and of the best; 0: none. */
 static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64_t room, struct control *control, int64_t *price, int64_t *best)
 {
-	struct line low = { 0, turn->wanted - room }, high, now;
+	struct line low = { 0, wanted_bytes(bounds, turn, room) - rounded_room(turn, room) }, high, now;
 	int64_t found = 0;
 	*best = 0;
 	enum status status = cut_at(bounds, turn, turn->price_most, room, control, &high);
@@ -295,6 +324,8 @@ static enum status prove(struct fit_bounds *bounds, struct fit_turn *turn, int64
 	enum status status = cut_at(bounds, turn, price, room, control, &line);
 	certificate->op = turn->op;
 	certificate->price = price;
+	certificate->granule = turn->granule;
+	certificate->room = turn->granule > 0 ? room : 0;
 	return status == OK ? keep_flow(bounds, certificate) : status;
 }
 
@@ -309,6 +340,60 @@ static enum status try_all(struct fit_bounds *bounds, int64_t cap, int64_t price
 		if (i != bounds->best && turn->wanted > room_of(turn, cap))
 			status = cut_at(bounds, turn, price < turn->price_most ? price : turn->price_most, room_of(turn, cap), control, &line);
 	}
+	return status;
+}
+
+/* Sizes that most of what is wanted comes in, the most bytes first. */
+static uint32_t list_granules(const struct fit_bounds *bounds, const struct fit_turn *turn, int64_t granule[GRANULES])
+{
+	const struct fit_step *loose = &bounds->loose;
+	int64_t sum[GRANULES + 1] = { 0 }, size[GRANULES + 1] = { 0 };
+	uint32_t count = 0, at;
+	for (uint32_t s = 0; s < loose->storages; s++) {
+		int64_t bytes = turn->needed[s] && turn->priced[s] ? fit_kept_bytes(loose, s) : 0;
+		for (at = 0; at < count && size[at] != bytes; at++)
+			;
+		if (bytes <= 1 || (at == count && count > GRANULES))
+			continue;
+		count += at == count;
+		size[at] = bytes;
+		for (sum[at] += bytes; at > 0 && sum[at - 1] < sum[at]; at--) {
+			int64_t other = sum[at - 1], one = size[at - 1];
+			sum[at - 1] = sum[at];
+			size[at - 1] = size[at];
+			sum[at] = other;
+			size[at] = one;
+		}
+		count = count > GRANULES ? GRANULES : count;    /* the last one's place is free again */
+		sum[GRANULES] = size[GRANULES] = 0;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		granule[i] = size[i];
+	return count;
+}
+
+/* The best moment's bound with sizes rounded; of larger granules where that proves more. Copies to the host take any part of what is kept: not with a link. */
+static enum status round_sizes(struct fit_bounds *bounds, int64_t room, struct control *control, int64_t *price, int64_t *best, int64_t *chosen)
+{
+	struct fit_turn *turn = &bounds->turn[bounds->best];
+	int64_t granule[GRANULES];
+	uint32_t count = turn->price_most < PRICE_MOST || turn->away > 0 ? 0 : list_granules(bounds, turn, granule);
+	enum status status = OK;
+	int64_t plain = *price;
+	for (uint32_t i = 0; i < count && status == OK; i++) {
+		int64_t other = 0, value = 0;
+		struct line line;
+		turn->granule = granule[i];
+		status = cut_at(bounds, turn, plain, room, control, &line);
+		if (status == OK && turn->value > *best - *best / 64)
+			status = climb(bounds, turn, room, control, &other, &value);
+		if (value > *best) {
+			*best = value;
+			*price = other;
+			*chosen = granule[i];
+		}
+	}
+	turn->granule = 0;
 	return status;
 }
 
@@ -356,11 +441,16 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 			bounds->best = next;
 		}
 	}
-	*bound = best;
 	*slope = (double)price / (double)FIT_PRICE_UNIT;
+	int64_t granule = 0;
+	struct fit_turn *turn = &bounds->turn[bounds->best];
+	if (status == OK && best > 0)
+		status = round_sizes(bounds, room_of(turn, cap), control, &price, &best, &granule);
+	*bound = best;
 	if (status == OK && certificate && best > 0) {
-		struct fit_turn *turn = &bounds->turn[bounds->best];
+		turn->granule = granule;
 		status = prove(bounds, turn, price, room_of(turn, cap), control, certificate);
+		turn->granule = 0;
 	}
 	return status;
 }

@@ -10,6 +10,9 @@
  *
  * and a room below 0 proves that nothing fits. With a link to the host, what waits there at z is a third choice at the same price: the room grows by what the link carries in the
  * time that the step leaves before z, and lambda stays at most 1 / rate, since above it waiting for the link is cheaper (find_away()). Ops of the backward pass that do not depend on the loss count to the forward pass.
+ * Storages are kept as a whole or not at all, so sum of bytes(K) <= room may be rounded (Gomory; mixed integer rounding, Nemhauser and Wolsey 1988): with any size g > 0 and room = q g + r,
+ * 0 <= r < g, the sum over K of floor(bytes / g) + max(0, bytes mod g - r) / (g - r) is at most q. Prices lambda * g times that, and q g in the room's place, prove the same. Not with a
+ * link: the bytes that may be away are no storages.
  * The bound is over plans that rerun what struct fit_step calls droppable, and nothing else.
  */
 #ifndef TIDEMARK_FIT_BOUND_H
@@ -36,6 +39,7 @@ struct fit_certificate {
 	bool impossible;           /* nothing fits: room < 0, or with arcs of kind STATE, z's cheapest state is above the cap */
 	int64_t bytes;             /* with impossible, not of a file: what any plan needs at least */
 	int64_t price;             /* lambda * FIT_PRICE_UNIT */
+	int64_t granule, room;     /* granule > 0: sizes are rounded to it for so much room, see above */
 	uint32_t arcs;
 	struct fit_arc *arc;       /* the caller frees it with mem_free() */
 };

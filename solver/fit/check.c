@@ -210,9 +210,19 @@ static enum status check_before(const struct proof *proof, uint32_t op, uint32_t
 	return wrong(proof, "flow goes between ops that share no storage");
 }
 
+/* A size in granules of the certificate, as bytes: whole ones, and of the rest what the room's own rest doesn't take, in granules less that. */
+static wide granular(const struct proof *proof, int64_t bytes)
+{
+	wide granule = proof->certificate->granule, rest = granule > 0 ? (wide)proof->certificate->room % granule : 0;
+	if (granule == 0)
+		return bytes;
+	wide whole = bytes / granule, part = bytes % granule > rest ? bytes % granule - rest : 0;
+	return whole * granule + part * granule / (granule - rest);
+}
+
 static enum status check_keep(const struct proof *proof, const struct fit_arc *arc)
 {
-	wide price = proof->touched[arc->storage] ? 0 : (wide)proof->certificate->price * size_of(proof, arc->storage) / FIT_PRICE_UNIT;
+	wide price = proof->touched[arc->storage] ? 0 : (wide)proof->certificate->price * granular(proof, size_of(proof, arc->storage)) / FIT_PRICE_UNIT;
 	bool dropped = proof->input->fixed && proof->input->fixed[arc->storage] == FIT_DROPPED;
 	return dropped || arc->flow <= price ? OK : wrong(proof, "more flows through a storage than keeping it costs");
 }
@@ -331,16 +341,20 @@ enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
 		return bound <= 0 && !certificate->impossible ? OK : wrong(&proof, "it has no certificate");
 	if (certificate->op >= input->graph->ops || certificate->price < 0 || certificate->price > BYTES_MAX / 16)
 		return wrong(&proof, "its op or price is out of range");
+	if (certificate->granule != 0 && (certificate->granule < 0 || certificate->granule > BYTES_MAX || certificate->room < 0 || certificate->room > BYTES_MAX || input->link))
+		return wrong(&proof, "sizes can't be rounded so");
 	enum status status = set_up(&proof);
 	bool state = certificate->impossible && certificate->arcs > 0;
 	if (status == OK)
 		status = state ? fit_check_floor(input, proof.for_good, cap, certificate, error) : check_flow(&proof, &value);
 	if (status == OK && !state) {
 		int64_t room = cap - bytes_there(&proof), away = bytes_away(&proof);
-		wide worth = (wide)certificate->price * ((wide)room + away);
+		wide counted = certificate->granule > 0 ? certificate->room / certificate->granule * certificate->granule : (wide)room + away, worth = (wide)certificate->price * counted;
 		wide proved = (wide)value - (worth + (worth > 0 ? FIT_PRICE_UNIT - 1 : 0)) / FIT_PRICE_UNIT;
 		if (certificate->impossible && room >= 0)
 			status = wrong(&proof, "the op's own operands fit the cap");
+		else if (certificate->granule > 0 && room > certificate->room)
+			status = wrong(&proof, "there is more room than sizes were rounded for");
 		else if (!certificate->impossible && room >= 0 && proved < bound)
 			status = wrong(&proof, "the flow is too small");
 	}

@@ -43,7 +43,7 @@ static bool is_near(const struct solving *solving, double of_bound, double of_st
 static bool is_done(const struct solving *solving)
 {
 	bool tiny = solving->solver->base[0].actives < TINY_STEP;
-	return is_near(solving, 0.001, tiny ? 5e-5 : 4e-4);
+	return is_near(solving, 0.001, tiny ? 5e-5 : 2e-4);
 }
 
 /* Nothing fits, and what was tried is so far above the cap that no change of single storages mends it; of small steps more is tried, for the lowest peak. */
@@ -134,6 +134,10 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 	if (search->status == OK && !is_near(solving, 0.002, 2e-4)) {
 		fit_reprice(search, status == OK ? &dual : NULL);
 		fit_fill(search);
+	}
+	if (hard && status == OK && search->status == OK && !is_done(solving) && is_near(solving, 0, 2 * FAR)) {
+		fit_allow(search, solving->ticks / 4);
+		fit_exchange(search, &dual, solving->plan->bound, solving->plan->slope);
 	}
 	if (hard && status == OK && search->status == OK && !is_done(solving)) {
 		fit_allow(search, solving->ticks / 2);
@@ -409,7 +413,7 @@ static void search_orders(struct solving *solving)
 {
 	struct fit_search *search = &solving->solver->search;
 	bool added = false;
-	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.003, 3e-4); round++) {
+	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.002, 2e-4); round++) {
 		int64_t extra = solving->plan->extra, peak = solving->plan->peak;
 		search->status = order_plan(solving, &added);
 		if (search->status == OK && added)

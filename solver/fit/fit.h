@@ -18,6 +18,7 @@
  *     search      cuts mixed while a replay fits
  *     repair      changes until a replay fits
  *     improve     single storages changed while a replay fits
+ *     exchange    several changes at once, combined as numbers
  *     anneal      changes at random, near a floor
  *     exact       small steps: every order, any number of reruns
  *     baselines   what simple strategies choose

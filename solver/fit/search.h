@@ -74,6 +74,8 @@ void fit_enumerate(struct fit_search *search);
 void fit_refine(struct fit_search *search);
 /* One kept storage dropped and others kept in its place. */
 void fit_swap(struct fit_search *search);
+/* Up to four changes at once, which together fill what the cap leaves: of single storages, of neighbours, and where cuts of a dual along the order differ. bound, slope: of the cap. */
+void fit_exchange(struct fit_search *search, const struct fit_dual *dual, int64_t bound, double slope);
 /* Cuts at prices changed at random around a dual's, filled: for few large storages, where two cuts are coarse (GRASP, Feo and Resende 1995). */
 void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_t tries);
 /* Changes at random from the best, or the lowest, slower ones too (simulated annealing). slope: picoseconds that a byte of cap is worth;

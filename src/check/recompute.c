@@ -38,13 +38,16 @@ static enum status read_certificate(struct check *check, const struct fitted *fi
 {
 	const json_t *json = check_member(check, "recompute", "certificate"), *price = json_array_get(json_object_get(json, "price"), 0), *arc;
 	const json_t *unit = json_array_get(json_object_get(json, "price"), 1), *flow = json_object_get(json, "flow");
+	const json_t *granule = json_array_get(json_object_get(json, "rounded"), 0), *room = json_array_get(json_object_get(json, "rounded"), 1);
 	const char *by = json_string_value(json_object_get(json, "by"));
 	size_t i;
 	uint32_t op = op_of(fitted, json_object_get(json, "op"));
 	bool impossible = by && (strcmp(by, "room") == 0 || strcmp(by, "state") == 0), known = by && (op == NONE ? strcmp(by, "none") == 0 || strcmp(by, "search") == 0 : impossible || strcmp(by, "cut") == 0);
 	if (!known || !json_is_integer(price) || json_integer_value(unit) != FIT_PRICE_UNIT)
 		return fail(check->error, BAD_INPUT, "not a plan file: recomputation has no certificate");
-	*certificate = (struct fit_certificate){ .op = op, .impossible = impossible,
+	if (json_object_get(json, "rounded") && (!json_is_integer(granule) || !json_is_integer(room) || json_integer_value(granule) <= 0))
+		return fail(check->error, BAD_INPUT, "not a plan file: recomputation's certificate does not say what sizes are rounded to");
+	*certificate = (struct fit_certificate){ .op = op, .impossible = impossible, .granule = json_integer_value(granule), .room = json_integer_value(room),
 		.price = json_integer_value(price), .arc = arena_alloc(&check->arena, json_array_size(flow) + 1, sizeof *certificate->arc) };
 	if (!certificate->arc)
 		return fail_memory(check->error);

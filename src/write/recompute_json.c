@@ -35,6 +35,12 @@ static void write_certificate(const struct fitted *fitted, struct json *json)
 	json_write_integer(json, NULL, certificate->price);
 	json_write_integer(json, NULL, FIT_PRICE_UNIT);
 	json_close(json);
+	if (certificate->granule > 0) {
+		json_open_array(json, "rounded");
+		json_write_integer(json, NULL, certificate->granule);
+		json_write_integer(json, NULL, certificate->room);
+		json_close(json);
+	}
 	json_open_array(json, "flow");
 	for (uint32_t i = 0; i < certificate->arcs; i++)
 		write_arc(fitted, &certificate->arc[i], json);

@@ -172,14 +172,14 @@ static enum status estimate(struct choosing *choosing, struct fit_solver *solver
 	uint8_t *state = mem_alloc(choosing->step->storages, sizeof *state);
 	struct fit_certificate certificate = { .op = NONE };
 	int64_t bound;
-	double slope;
+	double slope = 0;
 	enum status status = state ? fit_bound(&solver->bounds, choosing->cap + bytes, choosing->stage->control, &bound, &slope, &certificate) : NO_MEMORY;
 	mem_free(certificate.arc);
 	choosing->turn = certificate.op != NONE ? certificate.op : choosing->turn;
-	*price = certificate.price;
+	*price = (int64_t)(slope * (double)FIT_PRICE_UNIT);
 	if (status == OK)
-		status = fit_bound_kept(&solver->bounds, certificate.price, choosing->stage->control, wanted);
-	for (uint32_t s = 0; s < choosing->step->storages && certificate.price == 0; s++)
+		status = fit_bound_kept(&solver->bounds, *price, choosing->stage->control, wanted);
+	for (uint32_t s = 0; s < choosing->step->storages && *price == 0; s++)
 		wanted[s] = true;
 	if (status == OK) {
 		fit_states_of(choosing->step, wanted, state);

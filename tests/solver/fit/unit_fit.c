@@ -181,6 +181,13 @@ static void spoil(const struct fit_input *input, int64_t cap, const struct fit_p
 	cr_assert_neq(fit_check(input, cap, plan->bound, &bad, &error), OK, "another arc");
 	*arc = was;
 	cr_assert_neq(fit_check(input, cap * 2, plan->bound, &bad, &error), OK, "another cap");
+	if (bad.granule == 0)
+		return;
+	bad.room--;
+	cr_assert_neq(fit_check(input, cap, plan->bound, &bad, &error), OK, "rounded for less room");
+	bad.room++;
+	bad.granule = 0;
+	cr_assert_neq(fit_check(input, cap, plan->bound, &bad, &error), OK, "not rounded");
 }
 
 static void check_cap(struct fit_solver *solver, const struct fit_input *input, int64_t cap, int64_t *before)
@@ -261,6 +268,79 @@ Test(fit, plans_keep_their_caps_and_bounds_are_certified)
 		fit_input_free(&input);
 		graph_release(graph);
 	}
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* Storages of few sizes leave a part of most caps unused: what that costs is in the bound, and its proof says what sizes were rounded to. */
+Test(fit, what_no_sizes_add_up_to_is_in_the_bound)
+{
+	struct graph *graph = some_step(1);
+	struct fit_input input = fit_input_of(graph);
+	struct fit_solver solver;
+	struct control control = { 0 };
+	cr_assert_eq(fit_solver_new(&input, &solver), OK);
+	int64_t top = whole_program_peak(graph), more = 0;
+	for (int k = 1; k < 20; k++) {
+		int64_t cap = top - (top - solver.step.persistent) * k / 40;
+		struct fit_plan plan = { 0 };
+		struct fit_line line;
+		struct error error = { 0 };
+		enum status status = fit_bound(&solver.bounds, cap, &control, &plan.bound, &plan.slope, &plan.certificate);
+		if (status == OK && plan.certificate.granule > 0) {
+			cr_assert_eq(fit_bound_line(&solver.bounds, (int64_t)(plan.slope * FIT_PRICE_UNIT), &control, &line), OK);
+			cr_assert_gt(plan.bound, fit_line_at(&line, cap), "more than without");
+			cr_assert_eq(fit_check(&input, cap, plan.bound, &plan.certificate, &error), OK, "%s", error.text);
+			spoil(&input, cap, &plan, test_seed() + (uint64_t)k);
+			more++;
+		}
+		mem_free(plan.certificate.arc);
+	}
+	cr_assert_gt(more, 0);
+	fit_solver_free(&solver);
+	fit_input_free(&input);
+	graph_release(graph);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
+/* What mixed cuts leave of a cap is filled by several changes at once, and the result is what a replay of it says. */
+Test(fit, several_changes_at_once_fill_a_cap)
+{
+	struct graph *graph = some_step(6);
+	struct fit_input input = fit_input_of(graph);
+	struct fit_solver solver;
+	struct control control = { 0 };
+	uint32_t faster = 0;
+	cr_assert_eq(fit_solver_new(&input, &solver), OK);
+	struct fit_search *search = &solver.search;
+	int64_t top = whole_program_peak(graph), floor = 0, bound;
+	for (uint32_t k = 0; k < solver.step.ops; k++)
+		floor = solver.base[0].fixed[k] > floor ? solver.base[0].fixed[k] : floor;
+	search->control = &control;
+	for (int k = 1; k < 6; k++) {
+		int64_t cap = top - (top - floor) * k / 6;
+		struct fit_dual dual;
+		double slope;
+		search->end = control.ticks + 20000000;
+		search->extra = INT64_MAX;
+		fit_search_begin(search, &solver.base[0], cap);
+		fit_allow(search, 2000000);
+		cr_assert_eq(fit_bound(&solver.bounds, cap, &control, &bound, &slope, NULL), OK);
+		cr_assert_eq(fit_dual_solve(&solver.base[0], &solver.network, cap, NULL, NULL, &control, &dual), OK);
+		fit_primal(search, &dual);
+		int64_t before = search->extra;
+		fit_allow(search, 4000000);
+		fit_exchange(search, &dual, bound, slope);
+		cr_assert_eq(search->status, OK);
+		cr_assert_leq(search->extra, before);
+		faster += search->extra < before;
+		cr_assert(fit_play_counted(search, search->best) && search->replay->peak <= cap && search->replay->extra == search->extra);
+		cr_assert_geq(search->extra, bound);
+		fit_dual_free(&dual);
+	}
+	cr_assert_geq(faster, 2);
+	fit_solver_free(&solver);
+	fit_input_free(&input);
+	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
 }
 
