@@ -39,6 +39,11 @@ long memory_blocks(void)
 	return atomic_load(&blocks);
 }
 
+void memory_all_freed(void)
+{
+	cr_assert_eq(memory_blocks(), 0, "%ld blocks of memory are still there", memory_blocks());
+}
+
 static atomic_ulong refused;
 
 unsigned long mem_refused(void)

@@ -2,6 +2,8 @@
 #ifndef TIDEMARK_TESTS_COMMON_SUPPORT_H
 #define TIDEMARK_TESTS_COMMON_SUPPORT_H
 
+#include <criterion/criterion.h>
+
 #include "solver/graph/problem.h"
 
 struct plan;
@@ -22,6 +24,13 @@ long memory_next(long n);
 
 /* Blocks allocated through mem_alloc and mem_resize and not freed. Compare before and after. */
 long memory_blocks(void);
+
+/* At the end of every test nothing is allocated any more. */
+void memory_all_freed(void);
+#undef Test
+#define Test(suite, name) static void suite##_##name(void); \
+	CR_TEST_BASE(suite, name, .sentinel_ = 0) { suite##_##name(); memory_all_freed(); } \
+	static void suite##_##name(void)
 
 /* Bytes at the peak of a graph's program order, without workspace; -1 when out of memory. */
 int64_t program_peak(const struct graph *graph);

@@ -1,6 +1,4 @@
 /* unit_max_flow.c: flows against augmenting paths on a dense matrix, cold and warm. */
-#include <criterion/criterion.h>
-
 #include "solver/base/max_flow.h"
 #include "tests/common/support.h"
 

@@ -1,5 +1,4 @@
 /* unit_milp.c: the interface to GLPK. */
-#include <criterion/criterion.h>
 #include <math.h>
 
 #include "solver/base/milp.h"

@@ -1,5 +1,4 @@
 /* unit_shard_chain.c: folded sharding problems against brute force and against the unfolded integer program. */
-#include <criterion/criterion.h>
 #include <math.h>
 
 #include "tests/common/random_chain.h"

@@ -1,5 +1,4 @@
 /* unit_shard_chain_rough.c: runs of copies, and what a local search and multipliers over them say, against the exact solver. */
-#include <criterion/criterion.h>
 #include <string.h>
 
 #include "tests/common/random_chain.h"

@@ -1,5 +1,4 @@
 /* unit_fold.c: chains of equal layers in built-in and random graphs; what is found is checked op by op. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 

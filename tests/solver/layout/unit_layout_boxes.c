@@ -1,6 +1,4 @@
 /* unit_layout_boxes.c: boxes are layouts of what they are made of, and solve what has been cut up. */
-#include <criterion/criterion.h>
-
 #include "tests/common/random_buffers.h"
 #include "solver/layout/boxes.h"
 #include "tests/common/support.h"

@@ -1,6 +1,4 @@
 /* unit_layout_core.c: bounds above the load, their cores, and the plain search that confirms them. */
-#include <criterion/criterion.h>
-
 #include "tests/common/random_buffers.h"
 #include "solver/layout/layout.h"
 #include "tests/common/support.h"

@@ -1,6 +1,4 @@
 /* unit_layout_links.c: contiguous groups and places taken, against brute force. */
-#include <criterion/criterion.h>
-
 #include "tests/common/random_buffers.h"
 #include "solver/layout/links.h"
 #include "tests/common/support.h"

@@ -1,6 +1,4 @@
 /* unit_layout_peak.c: windows around the peak and what sticks out, against exact search and the checker. */
-#include <criterion/criterion.h>
-
 #include "tests/common/random_buffers.h"
 #include "solver/layout/steps.h"
 #include "tests/common/support.h"

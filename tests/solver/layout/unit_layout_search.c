@@ -1,6 +1,4 @@
 /* unit_layout_search.c: the exact search against brute force and against itself without its rules. */
-#include <criterion/criterion.h>
-
 #include "tests/common/random_buffers.h"
 #include "solver/layout/layout.h"
 #include "solver/layout/search.h"

@@ -1,6 +1,4 @@
 /* unit_layout_wheel.c: the squeaky wheel against dives and exact search. */
-#include <criterion/criterion.h>
-
 #include "tests/common/random_buffers.h"
 #include "solver/layout/layout.h"
 #include "tests/common/support.h"

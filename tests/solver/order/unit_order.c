@@ -1,6 +1,4 @@
 /* unit_order.c: the orderer as a whole, against brute force over all orders. */
-#include <criterion/criterion.h>
-
 #include "tests/common/order_valid.h"
 #include "tests/common/random_problem.h"
 #include "solver/order/cut.h"

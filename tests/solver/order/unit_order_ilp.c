@@ -1,6 +1,4 @@
 /* unit_order_ilp.c: the exact search and the integer program, which share nothing, agree on small problems. */
-#include <criterion/criterion.h>
-
 #include "tests/common/random_problem.h"
 #include "solver/order/ilp.h"
 #include "solver/order/search.h"

@@ -1,6 +1,4 @@
 /* unit_order_layers.c: equal layers are solved once, a pin re-solves what it touches, and ROAM shows its parts. */
-#include <criterion/criterion.h>
-
 #include "tests/common/order_valid.h"
 #include "tests/common/random_problem.h"
 #include "solver/order/order.h"

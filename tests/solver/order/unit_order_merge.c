@@ -1,6 +1,4 @@
 /* unit_order_merge.c: hill-valley merging of branches, against brute force over all orders. */
-#include <criterion/criterion.h>
-
 #include "tests/common/order_valid.h"
 #include "tests/common/random_problem.h"
 #include "solver/order/merge.h"

@@ -1,6 +1,4 @@
 /* unit_order_parts.c: bounds, cuts, greedy seeds, exact search and windows, each against a slow oracle. */
-#include <criterion/criterion.h>
-
 #include "tests/common/random_problem.h"
 #include "solver/order/bound.h"
 #include "solver/order/cut.h"

@@ -1,5 +1,4 @@
 /* unit_factors.c: factor propagation, on captured steps and on small graphs, and rules from a file. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
  * factor reduced (+), else every part must give the whole result. Factors that are needed in full (^), never sharded
  * (!) or windows (~) and what they move over are not split.
  */
-#include <criterion/criterion.h>
 #include <stdio.h>
 
 #include "tests/common/kernels.h"

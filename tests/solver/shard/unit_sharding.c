@@ -1,5 +1,4 @@
 /* unit_sharding.c: strategies that search: published objectives, what experts found, folded against written out, memory against time. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

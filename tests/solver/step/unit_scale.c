@@ -1,5 +1,4 @@
 /* unit_scale.c: captured steps at other batch sizes and sequence lengths. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 

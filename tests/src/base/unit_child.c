@@ -1,5 +1,4 @@
 /* unit_child.c: running programs with limits, and reading DOT through tidemark-dot. */
-#include <criterion/criterion.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -129,8 +128,9 @@ static void find_programs(void)
 	setenv("TIDEMARK_DOT", value, 1);
 }
 
-Test(dot_child, reads_dot_and_passes_errors_on, .init = find_programs)
+Test(dot_child, reads_dot_and_passes_errors_on)
 {
+	find_programs();
 	struct error error = { 0 };
 	const char *good = "digraph { a [bytes=\"4KiB\"]; a -> b }", *bad = "digraph {\n a [bytes=much] }";
 	struct graph *graph = dot_child_read(good, strlen(good), NULL, &error);
@@ -146,8 +146,9 @@ Test(dot_child, reads_dot_and_passes_errors_on, .init = find_programs)
 	cr_expect_eq(error.status, LIMIT, "no fault of the file");
 }
 
-Test(dot_child, draws, .init = find_programs)
+Test(dot_child, draws)
 {
+	find_programs();
 	setenv("ASAN_OPTIONS", "detect_leaks=0", 1);   /* of fontconfig */
 	const char *text = "digraph { a -> b }";
 	char *picture;

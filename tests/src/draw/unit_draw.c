@@ -1,6 +1,4 @@
 /* unit_draw.c: drawings, thinned timelines and exports of random plans. */
-#include <criterion/criterion.h>
-
 #include "tests/common/random_graph.h"
 #include "src/draw/clusters.h"
 #include "src/draw/groups.h"
@@ -146,9 +144,10 @@ Test(draw, hops_count_data_dependencies)
 
 /* ---- random graphs ------------------------------------------------------------------------ */
 
+static struct rules *rules;    /* read once, for all plans of a test */
+
 static struct plan *plan_of(struct graph *graph, struct store *store)
 {
-	static struct rules *rules;    /* read once, for all plans of a test */
 	struct planner planner = { .store = store, .rules = rules };
 	struct scenario scenario;
 	struct error error;
@@ -253,6 +252,7 @@ Test(draw, running_out_of_memory_leaks_nothing)
 	plan_release(plan);
 	graph_release(graph);
 	store_free(store);
+	rules_free(rules);
 }
 
 /* ---- timelines ------------------------------------------------------------------------------- */

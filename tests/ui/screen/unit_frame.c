@@ -1,5 +1,4 @@
 /* Tests of the cell buffer: text, clipping, wide characters, dumps. */
-#include <criterion/criterion.h>
 #include <locale.h>
 
 #include "tests/common/support.h"

@@ -55,7 +55,6 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	snprintf(fixture.model.filter, sizeof fixture.model.filter, "no such tensor");
 	expect(&fixture, DEVICES, "no tensor's name or kind contains");
 	close_fixture(&fixture);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* Wide screens use their width: every part has something on the right of column 150. */
@@ -72,7 +71,6 @@ Test(view_devices, wide_screens_use_their_width)
 		expect(&fixture, DEVICES, cases[i].wanted);
 		close_fixture(&fixture);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* Four ranks of eight devices, as planned: the schedule's peaks are the plan's. */
@@ -115,7 +113,6 @@ Test(view_devices, the_schedule_is_the_plans)
 	expect(&fixture, DEVICES, "device 7: pp 3 dp 1");
 	outlook_release(outlook);
 	close_fixture(&fixture);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* A step in one piece has the plan's numbers in its schedule, too, split or not, whatever its batch divides by. */
@@ -137,7 +134,6 @@ Test(view_devices, the_schedule_of_a_step_in_one_piece_is_the_plans)
 		outlook_release(outlook);
 		close_fixture(&fixture);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
@@ -157,7 +153,6 @@ Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
 	cr_assert(heads && strncmp(heads + strlen("candidate\n"), " \u25b8 ", strlen(" \u25b8 ")) == 0, "what was chosen comes first in\n%s", text);
 	mem_free(text);
 	close_fixture(&fixture);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 static void search(struct fixture *fixture, struct configurations *kept)
@@ -201,7 +196,6 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	expect(&fixture, DEVICES, fixture.model.ranking->list.fitting ? "The smallest change that fits: " : "Nothing fits 8 devices");
 	configurations_free(&kept);
 	close_fixture(&fixture);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
@@ -235,7 +229,6 @@ Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
 	expect(&fixture, DEVICES, "no op differs");
 	close_fixture(&fixture);
 	close_fixture(&one);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(view_devices, the_graph_view_says_where_operands_and_results_lie)
@@ -265,7 +258,6 @@ Test(view_devices, one_device_says_how_to_have_more)
 	for (int part = PART_TRAFFIC; part <= PART_SEARCH; part++, press(&fixture, DEVICES, COMMAND_PART))
 		expect(&fixture, DEVICES, "the step is not split");
 	close_fixture(&fixture);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(view_devices, every_part_draws_at_every_size)
@@ -289,7 +281,6 @@ Test(view_devices, every_part_draws_at_every_size)
 	outlook_release(outlook);
 	rules_free(rules);
 	close_fixture(&fixture);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(view_devices, drawings_are_coloured_by_placement)
@@ -307,5 +298,4 @@ Test(view_devices, drawings_are_coloured_by_placement)
 	cr_assert(strstr(text, "[S(0), S(1)]"));
 	free(text);
 	close_fixture(&fixture);
-	cr_assert_eq(memory_blocks(), 0);
 }

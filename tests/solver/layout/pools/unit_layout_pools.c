@@ -1,6 +1,4 @@
 /* unit_layout_pools.c: assignments to pools against brute force over assignments, each pool's layout by the solver. */
-#include <criterion/criterion.h>
-
 #include "tests/common/random_buffers.h"
 #include "solver/layout/pools/pools.h"
 #include "tests/common/support.h"

@@ -1,5 +1,4 @@
 /* unit_hlo.c: modules of XLA HLO: what is read of their text and their proto, and what becomes of loops, fusions and donated arguments. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -56,7 +55,6 @@ Test(hlo, a_step_has_phases_kinds_modules_and_places_in_the_source)
 	cr_expect_eq(op_named(graph, "ar")->collective->size, 2);
 	cr_expect_not(graph->about.intake.derived);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 static struct graph *read_text(const char *text, struct error *error)
@@ -89,7 +87,6 @@ Test(hlo, what_is_called_is_of_the_phase_of_the_call)
 	cr_expect_null(strstr(graph->about.intake.assumed, "op_name"));
 	cr_expect_null(strstr(graph->about.intake.assumed, "cut over devices"));
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(hlo, a_module_without_names_has_no_phases_and_one_that_is_not_cut_yet_says_so)
@@ -103,7 +100,6 @@ Test(hlo, a_module_without_names_has_no_phases_and_one_that_is_not_cut_yet_says_
 		"  ROOT y = f32[1]{0} multiply(x, x)\n}\n");
 	cr_expect_null(strstr(graph->about.intake.assumed, "before it is cut over devices"));
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* The text of a step of two ops under the names given. */
@@ -132,7 +128,6 @@ Test(hlo, phases_are_told_where_names_mark_them)
 		cr_expect_eq(strstr(graph->about.intake.assumed, "is not known: names of ops") == NULL, cases[i].told, "case %zu", i);
 		graph_release(graph);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* What all branches give back untouched is no result; what lies in the memory of the others before they are written takes none. */
@@ -145,7 +140,6 @@ Test(hlo, a_conditional_has_its_dearest_branch_beside_its_results)
 	cr_expect_eq(graph->tensors, 4);
 	cr_expect_eq(op->workspace, 2 * 64 * 64 * 4 - 256 * 4, "the product and its transpose, but for the result's kilobyte: %ld", (long)op->workspace);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* A hundred thousand results in one place: once this took seconds. */
@@ -167,7 +161,6 @@ Test(hlo, what_is_written_in_place_again_and_again_is_found_at_once)
 	hlo_free(&module);
 	graph_release(graph);
 	free(text);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(hlo, a_donated_argument_is_written_in_place)
@@ -203,7 +196,6 @@ Test(hlo, a_copy_of_a_donated_argument_lies_where_the_argument_does)
 	cr_expect_not(copy_is_joined("{0,1}", "subtract"), "it has another order of dims");
 	cr_expect_not(copy_is_joined("{1,0:S(1)}", "subtract"), "it lies in another memory");
 	cr_expect_not(copy_is_joined("{1,0}", "dot"), "the new value reads it all over");
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* The body holds the product and its reverse at once; the sum and the counter go where the loop's state lies. */
@@ -268,7 +260,6 @@ Test(hlo, what_is_wrong_is_said_with_its_line)
 		cr_expect_eq(error.line, cases[i].line, "%s: line %u", path, error.line);
 		graph_release(graph);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* Each computation calls the one before it twice. */
@@ -290,7 +281,6 @@ Test(hlo, a_proto_that_is_cut_short_is_refused)
 		hlo_free(&module);
 	}
 	free(text);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(hlo, calls_that_double_come_to_an_end)
@@ -310,7 +300,6 @@ Test(hlo, calls_that_double_come_to_an_end)
 	cr_expect(strstr(error.text, "once calls are inlined"), "%s", error.text);
 	hlo_free(&module);
 	free(text);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* The product takes the place that the sum leaves; the copy of the donated argument lies elsewhere, so that the quotient can lie in the argument. */
@@ -343,7 +332,6 @@ Test(hlo, xlas_own_assignment_gives_addresses)
 	cr_expect_eq(tensor_named(graph, "c")->storage, tensor_named(graph, "w")->storage, "so what lies in w meanwhile goes where the copy lay");
 	cr_expect_not(tensor_named(graph, "n")->has_address);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(hlo, a_wrong_assignment_is_refused_with_its_line)
@@ -357,7 +345,6 @@ Test(hlo, a_wrong_assignment_is_refused_with_its_line)
 		cr_expect_eq(hlo_assignment_text(wrong[i], strlen(wrong[i]), &module, &error), BAD_INPUT, "%zu", i);
 		hlo_free(&module);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(hlo, of_a_folder_of_dumps_the_largest_module_is_the_step)
@@ -377,7 +364,6 @@ Test(hlo, of_a_folder_of_dumps_the_largest_module_is_the_step)
 	graph_release(step);
 	cr_expect_null(graph_open("tests/corpus/hlo_folder", &(struct read_options){ .graph = 3 }, &error));
 	cr_expect(error.status == BAD_INPUT && strstr(error.text, "the folder has 2 modules of XLA"), "%s", error.text);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* A user's function may begin with an underscore, as a lambda does; JAX's own ones for random numbers are no step, however large. */
@@ -439,5 +425,4 @@ Test(hlo, text_and_proto_say_the_same_groups)
 			cr_expect_eq(op_named(graph, expected[i].op)->collective->size, expected[i].size, "%s: %s", files[f], expected[i].op);
 		graph_release(graph);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }

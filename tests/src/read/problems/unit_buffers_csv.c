@@ -1,6 +1,5 @@
 /* unit_buffers_csv.c: MiniMalloc's CSV, in and out. */
 #define _GNU_SOURCE
-#include <criterion/criterion.h>
 #include <stdio.h>
 
 #include "src/read/problems/buffers_csv.h"

@@ -1,5 +1,4 @@
 /* unit_fx.c: graphs that torch.compile logs: what is found, and how forward and backward become one step. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 
 #include "src/read/torch/fx.h"
@@ -46,7 +45,6 @@ static void check_step(const char *path)
 	cr_expect_eq(op_named(graph, "all_reduce")->collective->size, 4);
 	cr_expect_eq(tensor_named(graph, "wait")->storage, tensor_named(graph, "all_reduce")->storage);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(fx, logs_and_traces_give_the_same_step)
@@ -124,7 +122,6 @@ Test(fx, a_log_says_what_its_symbols_were)
 		cr_expect_str_eq(log.graph->hints, "s7=5");
 		fx_free(&log);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(fx, what_is_wrong_is_said)
@@ -142,7 +139,6 @@ Test(fx, what_is_wrong_is_said)
 		cr_expect(strstr(error.text, cases[i].text), "%s: %s", path, error.text);
 		graph_release(graph);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(fx, a_folder_says_by_its_names_what_belongs_together)
@@ -166,7 +162,6 @@ Test(fx, a_folder_says_by_its_names_what_belongs_together)
 	cr_expect_eq(error.status, BAD_INPUT);
 	cr_expect_null(graph_open("tests/corpus/onnx", NULL, &error), "a folder without graphs");
 	cr_expect_eq(error.status, BAD_INPUT);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(fx, placements_of_dtensors_need_the_mesh)
@@ -188,7 +183,6 @@ Test(fx, placements_of_dtensors_need_the_mesh)
 	cr_expect_eq(tensor_named(graph, "primals_1")->places->on[0].dim, PLACE_WHOLE);
 	cr_expect_eq(graph->about.axis[0].size, 4);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* As PyTorch writes them: the size of a group stands in all-gathers, as a list in all-to-alls, and nowhere in all-reduces. */
@@ -217,7 +211,6 @@ Test(fx, collectives_have_the_size_of_their_group)
 	cr_expect_eq(tensor_named(graph, "w")->storage, tensor_named(graph, "a2a")->storage);
 	graph_release(graph);
 	fx_free(&log);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* What no collective of a group says is asked for; and DTensors of one graph say nothing of another. */
@@ -249,7 +242,6 @@ Test(fx, a_groups_size_that_nobody_says_is_asked_for)
 		graph_release(graph);
 		fx_free(&log);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* What print(torch.export.export(...)) writes: a module in a module, whose inputs' names say what they are. */
@@ -264,7 +256,6 @@ Test(fx, a_printed_exported_program_is_a_graph)
 	cr_expect_eq(tensor_named(graph, "x")->kind, KIND_INPUT);
 	cr_expect_eq(tensor_named(graph, "mm")->bytes, 64);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 static struct graph *step_of_text(const char *text, struct error *error)
@@ -298,7 +289,6 @@ Test(fx, a_graph_alone_is_of_the_phase_that_it_shows)
 		cr_expect_eq(op_named(graph, "op")->phase, cases[i].phase, "case %zu", i);
 		graph_release(graph);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* What a compilation had come to when it failed stands in a trace, too. It ran nowhere. */
@@ -311,5 +301,4 @@ Test(fx, a_graph_that_was_given_up_is_none)
 		"\tdef forward(self, tangents_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(tangents_1);  tangents_1 = None\n"
 		"V1124 01:29:57.536000 1 a.py:3] {\"chromium_event\": {}}\n", &error));
 	cr_expect(strstr(error.text, "there is no graph of torch.compile in it"), "%s", error.text);
-	cr_assert_eq(memory_blocks(), 0);
 }

@@ -1,5 +1,4 @@
 /* unit_pipeline_plan.c: the graphs of pipeline ranks compute what the whole step does, microbatch by microbatch. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,7 +132,6 @@ Test(pipeline_plan, ranks_of_random_steps_compute_the_whole_steps_states)
 	cr_expect_gt(tally.sent, tally.run);
 	cr_expect_gt(tally.caught, 2 * tally.run, "%u of %u", tally.caught, 4 * tally.run);
 	rules_free(rules);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
@@ -170,7 +168,6 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		graph_release(graph);
 	}
 	rules_free(rules);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* A rank for each block: two microbatches, then three with split backward passes. */
@@ -217,7 +214,6 @@ Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_s
 		graph_release(built);
 	}
 	rules_free(rules);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* A scaled loss: the flag that some gradient isn't finite is summed over all ranks before any of them updates. */
@@ -232,7 +228,6 @@ Test(pipeline_plan, ranks_of_a_scaled_loss_compute_the_whole_steps_states)
 		graph_release(graph);
 	}
 	rules_free(rules);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* Layers that run again on the ranks that ran them: the device's graph has ops that the step that was cut has not. */
@@ -266,7 +261,6 @@ Test(pipeline_plan, ranks_run_again_what_they_ran)
 	graph_release(again);
 	graph_release(graph);
 	rules_free(rules);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* The graphs of a schedule's ranks, with what it has in flight, run slot by slot as it is played. */
@@ -337,7 +331,6 @@ Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
 	mem_free(gap);
 	rules_free(rules);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* Two microbatches of a tied model over two ranks: what failing allocations leave. */
@@ -406,5 +399,4 @@ Test(pipeline_plan, schedules_played_twice_agree)
 			cr_assert(plan.piece_in_flight[k].weight <= in_flight[k % ranks].most && plan.piece_in_flight[k].weight >= in_flight[k % ranks].least);
 		pipeline_free(&plan);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
