@@ -279,6 +279,7 @@ Test(timeline, groups_add_up_to_the_live_bytes)
 		}
 		store_free(store);
 	}
+	rules_free(rules);
 }
 
 Test(timeline, thinning_keeps_the_peak_and_every_stretchs_extremes)
