@@ -79,7 +79,23 @@ static enum status read_schedule(struct check *check)
 	return OK;
 }
 
-/* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */
+/* recompute=auto that keeps all, planned as recompute=none is. */
+static enum status read_kept(struct check *check)
+{
+	const json_t *word = json_object_get(json_object_get(check->plan, "recompute"), "planned_as");
+	int64_t *recompute = &check->scenario.value[K_recompute];
+	char none[16];
+	knob_text(K_recompute, RECOMPUTE_NONE, none, sizeof none);
+	if (!word)
+		return OK;
+	if (!json_is_string(word) || strcmp(json_string_value(word), none) != 0)
+		return fail(check->error, BAD_INPUT, "not a plan file: recompute.planned_as may be \"%s\" alone", none);
+	if (*recompute != RECOMPUTE_AUTO)
+		return check_wrong(check, "recompute.planned_as is of recompute=auto");
+	*recompute = RECOMPUTE_KEPT;
+	return OK;
+}
+
 /* What the plan left of the cap to order and layout. */
 static enum status read_margin(const struct check *check, int64_t *margin)
 {
@@ -106,6 +122,7 @@ static enum status check_split(struct check *check, struct stage_context *stage,
 	return status;
 }
 
+/* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */
 static enum status transform_graph(struct check *check)
 {
 	struct graph *input = (struct graph *)(uintptr_t)check->input;
@@ -121,6 +138,8 @@ static enum status transform_graph(struct check *check)
 	enum status given = read_rank(check);
 	if (given == OK)
 		given = read_schedule(check);
+	if (given == OK)
+		given = read_kept(check);
 	if (given == OK)
 		given = read_margin(check, &margin);
 	if (given != OK)

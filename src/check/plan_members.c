@@ -24,7 +24,7 @@ static const struct member_row ROWS[] = {
 	{ "speed", "step_seconds samples tokens per_second per_second_and_device flops model_flops rests_on mfu", 0 },
 	{ "recompute", "strategy step_seconds extra_seconds", 0 },
 	{ "recompute", "stall_seconds offloaded offloaded_bytes", AWAY },
-	{ "recompute", "cap_bytes bound_seconds proved certificate", CAPPED },
+	{ "recompute", "planned_as? cap_bytes bound_seconds proved certificate", CAPPED },
 	{ "recompute.certificate", "by op price flow", 0 },
 	{ "shard", "strategy mesh placements redundant_bytes comm_bytes stages", 0 },
 	{ "shard", "step_seconds estimated_seconds compute_seconds staying_bytes kept_bytes saved_bytes gradient_bytes compared? quantity? among? value_seconds? "

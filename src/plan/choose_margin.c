@@ -10,7 +10,6 @@
 #define HOST_ROUNDS 3      /* where storages may wait in the host: each takes long, and recomputation alone is tried with all of them */
 #define FINE 200            /* limits are told apart by so small a part of the cap */
 #define NEAR 64             /* a plan that uses the cap but for so small a part of it */
-#define KEPT 20             /* heuristics' plan that is above the cap by more has no chance */
 #define CLOSE 500           /* or takes so small a part longer than one above the cap is good enough */
 
 bool starts_without_cap(const struct scenario *scenario)
@@ -121,8 +120,7 @@ static int64_t next_limit(struct halving *halving, const struct plan *first, con
 	return -1;
 }
 
-/* Whether plan a is to be preferred: the faster one of two that fit, else the smaller. */
-static bool is_better(const struct plan *a, const struct plan *b, int64_t budget)
+bool fits_faster(const struct plan *a, const struct plan *b, int64_t budget)
 {
 	bool fits_a = plan_needs(a) <= budget, fits_b = plan_needs(b) <= budget;
 	if (fits_a != fits_b)
@@ -159,7 +157,7 @@ static struct plan *refine(const struct planning *planning, struct plan *first, 
 		plan_release(last);
 		last = plan_retain(next);
 		guess = guess ? guess : plan_retain(next);
-		bool better = is_better(next, best, halving.budget);
+		bool better = fits_faster(next, best, halving.budget);
 		plan_release(better ? best : next);
 		best = better ? next : best;
 	}
@@ -168,45 +166,6 @@ static struct plan *refine(const struct planning *planning, struct plan *first, 
 	plan_release(last);
 	plan_release(first);
 	return best;
-}
-
-static bool reruns_in(const struct graph *graph)
-{
-	for (uint32_t op = 0; op < graph->ops; op++)
-		if (graph->op[op].recomputed)
-			return true;
-	return false;
-}
-
-static bool runs_again(const struct plan *plan)
-{
-	const struct pipelined *pipelined = plan->transformed->pipelined;
-	bool again = reruns_in(plan->graph);
-	for (uint32_t r = 0; pipelined && r < pipelined->ranks && !again; r++)
-		again = reruns_in(pipelined->rank[r].graph);
-	return again;
-}
-
-/* recompute=auto where something runs again: the step with all kept, whose planned order may well keep a cap that the program's doesn't. Takes the plan over. */
-static struct plan *try_keeping(const struct planning *planning, struct plan *plan, bool quick, uint32_t *compared)
-{
-	int64_t budget = scenario_budget(planning->scenario);
-	struct plan_wish wish = { .margin = -budget };
-	const struct fitted *fitted = plan->transformed->fitted;
-	if (fitted && fitted->bound > 0 && plan->fit_margin <= 0)    /* proved: something must run again */
-		return plan;
-	if (budget < 0 || plan->limited || planning->error->status != OK || !(runs_again(plan) || plan_extra_time(plan) > 0))
-		return plan;
-	struct plan *kept = plan_once(planning, &wish, true);
-	bool may = kept && !runs_again(kept) && plan_verdict(kept).fits != FITS_NO && plan_needs(kept) <= budget + budget / KEPT;
-	if (may && !quick) {
-		plan_release(kept);
-		kept = plan_once(planning, &wish, false);
-		++*compared;
-	}
-	bool better = may && kept && is_better(kept, plan, budget);
-	plan_release(better ? plan : kept);
-	return better ? kept : plan;
 }
 
 /* offload=on: recomputation without the host, planned as well, where it may take less time: choices under the same cap were compared, but this plan may wait for copies
@@ -222,7 +181,7 @@ static struct plan *try_alone(const struct planning *planning, struct plan *plan
 	if (fitted->impossible ? whole : plan_needs(plan) <= budget && least)
 		return plan;
 	struct plan *first = plan_once(planning, &wish, false), *alone = first ? refine(planning, first, true, false, compared) : NULL;
-	bool better = alone && is_better(alone, plan, budget);
+	bool better = alone && fits_faster(alone, plan, budget);
 	*compared += alone != NULL;
 	plan_release(better ? plan : alone);
 	return better ? alone : plan;
@@ -231,7 +190,7 @@ static struct plan *try_alone(const struct planning *planning, struct plan *plan
 static struct plan *fit_recomputation(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
 {
 	struct plan *plan = refine(planning, first, false, quick, compared);
-	return try_keeping(planning, try_alone(planning, plan, quick, compared), quick, compared);
+	return try_alone(planning, plan, quick, compared);
 }
 
 struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)

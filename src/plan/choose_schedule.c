@@ -4,6 +4,7 @@
  * may be the best gets a plan of its own, by the same choice as by name.
  */
 #include "choose_schedule.h"
+#include "choose_kept.h"
 #include "src/scenario/shard_mesh.h"
 #include "verdict.h"
 
@@ -81,7 +82,7 @@ static bool is_hopeless(struct trials *trials, const struct trial *trial, const 
 		return true;
 	if (budget < 0)
 		return false;
-	struct plan *quick = choose_quickly(&trials->planning);
+	struct plan *quick = choose_fit(&trials->planning, NULL, true);
 	int64_t limit = fits || needs < budget ? budget : needs;
 	bool hopeless = quick && plan_needs(quick) > limit + limit / 100 * FAR_PERCENT;
 	plan_release(quick);
@@ -116,7 +117,7 @@ struct plan *choose_schedule(const struct planning *planning, bool quick)
 		if (is_hopeless(&trials, &trials.trial[i], best))
 			continue;
 		error_set(planning->error, OK);
-		best = better_of(&goal, best, quick ? choose_quickly(&trials.planning) : choose_plan(&trials.planning, best));
+		best = better_of(&goal, best, choose_fit(&trials.planning, best, quick));
 	}
 	bool cancelled = planning->error->status == CANCELLED, fine = goes_on(planning) || cancelled;
 	scenario_done(&trials.scenario);

@@ -6,6 +6,7 @@
  *     fsdp            what PyTorch reserves where fully_shard runs the step
  *     planner         a run: rules and store
  *     choose_schedule schedule=auto: a plan of every schedule that may be the best
+ *     choose_kept     recompute=auto against the step with all kept
  *     choose          which of several plans is better; the candidates that are asked for
  *     choose_margin   how much of the cap is left to order and layout
  *     assemble        one pass through the stages
@@ -58,6 +59,7 @@ struct plan {
 	uint32_t compared;            /* shardings whose plans were compared by memory and simulated time, this one included; 0: there was just one */
 	uint32_t schedules;           /* schedule=auto: how many can be played and were compared; else 0 */
 	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */
+	bool kept;                    /* recompute=auto: planned as recompute=none is, as that keeps the cap */
 	struct stage_run run[STAGE_COUNT];
 	bool limited;                 /* cut short by --time, a cancel or a signal */
 	bool complete;                /* false: a better plan of the same scenario may follow */

@@ -1,4 +1,5 @@
 /* planner.c: a run: rules and store, then one pass or a choice of plans. */
+#include "choose_kept.h"
 #include "choose_schedule.h"
 #include "planner.h"
 #include "src/read/rules_file.h"
@@ -24,7 +25,7 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 		return NULL;
 	if (has_free_schedule(scenario))
 		return choose_schedule(&planning, depth == PLAN_QUICK);
-	return depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_plan(&planning, NULL);
+	return depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_fit(&planning, NULL, false);
 }
 
 /* The bound on any order, by the heuristics' run. */

@@ -276,19 +276,25 @@ static struct graph *run_loss_chunks(struct job *job)
 	return graph;
 }
 
+/* What is recomputed is decided for the graph of a device. */
+static bool fits_device(const struct job *job)
+{
+	return value(job, K_recompute) == RECOMPUTE_AUTO || value(job, K_recompute) == RECOMPUTE_KEPT;
+}
+
 static bool wants_fit(const struct job *job)
 {
-	return value(job, K_recompute) == RECOMPUTE_AUTO && !scenario_shards(job->scenario);
+	return fits_device(job) && !scenario_shards(job->scenario);
 }
 
 static bool wants_fit_of_device(const struct job *job)
 {
-	return value(job, K_recompute) == RECOMPUTE_AUTO && job->sharded && !scenario_pipelines(job->scenario);
+	return fits_device(job) && job->sharded && !scenario_pipelines(job->scenario);
 }
 
 static bool wants_recompute(const struct job *job)
 {
-	if (value(job, K_recompute) == RECOMPUTE_AUTO)
+	if (fits_device(job))
 		return false;
 	for (uint32_t i = 0; i < job->scenario->pins; i++)
 		if (job->scenario->pin[i].kind == PIN_RECOMPUTE || job->scenario->pin[i].kind == PIN_OFFLOAD)
@@ -369,7 +375,7 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 	if (graph && options.mode == RECOMPUTE_AUTO) {
 		job->fit_peak = job->fitted->replayed;
 		fit_notes(job->notes, job->fitted, job->wish->margin);
-	} else if (graph && options.mode > RECOMPUTE_AUTO) {
+	} else if (graph && options.mode > RECOMPUTE_AUTO && options.mode != RECOMPUTE_KEPT) {
 		note_strategy(job, activations, &options);
 	} else if (graph) {
 		note_cost(job, activations, &options, drop);
@@ -499,6 +505,19 @@ static void note_ranks_fit(struct job *job)
 			100 * (double)fitted->extra / (double)(fitted->total > 0 ? fitted->total : 1), (double)fitted->extra / 1e9);
 }
 
+/* A microbatch with all kept. False with *error. */
+static bool keep_microbatch(struct job *job)
+{
+	struct graph *device = job->pipelined->device;
+	fitted_release(job->fitted);
+	job->fitted = fitted_of_step(device, job->scenario, job->sharded, job->stage->rules);
+	if (!job->fitted)
+		return fail_memory(job->error) == OK;
+	job->fitted->recomputed = graph_retain(device);
+	fitted_keep(job->fitted, scenario_budget(job->scenario));
+	return true;
+}
+
 static struct graph *run_pipeline(struct job *job)
 {
 	bool fits = value(job, K_recompute) == RECOMPUTE_AUTO;
@@ -507,7 +526,7 @@ static struct graph *run_pipeline(struct job *job)
 		return NULL;
 	}
 	job->pipelined = fits ? pipeline_to_fit(job) : stage_pipeline(job->stage, job->sharded, job->scenario, job->wish, NULL, job->error);
-	if (!job->pipelined)
+	if (!job->pipelined || (value(job, K_recompute) == RECOMPUTE_KEPT && !keep_microbatch(job)))
 		return NULL;
 	if (fits) {
 		fitted_release(job->fitted);
@@ -569,13 +588,13 @@ static const struct step {
 	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_moments, K_accumulation, -1 } },
 	{ "loss chunks", wants_loss_chunks, run_loss_chunks, { K_loss_chunks, -1 } },
 	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_random, MEMORY_KNOBS, READS_PINS, READS_TIMES, -1 } },
-	{ "recompute to fit", wants_fit, run_recompute, { READS_PINS, READS_FIT, -1 } },
+	{ "recompute to fit", wants_fit, run_recompute, { K_recompute, READS_PINS, READS_FIT, -1 } },
 	{ "float8", wants_float8, run_float8, { -1 } },
 	{ "group heads", wants_groups, run_groups, { -1 } },
 	{ "late casts", wants_late_casts, run_late_casts, { -1 } },
 	{ "share views", wants_shard, run_share_views, { -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
-	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { READS_PINS, READS_FIT, -1 } },
+	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { K_recompute, READS_PINS, READS_FIT, -1 } },
 	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_recompute, K_accumulation, READS_PINS, K_rank, -1 } },
 	{ "late reruns", wants_late_reruns, run_late_reruns, { -1 } },
 	{ "in_place", wants_separate, run_separate, { -1 } },

@@ -120,6 +120,14 @@ static void fix_storages(const struct graph *step, const struct activations *act
 				fixed[step->tensor[step->reads.item[i]].storage] = FIT_KEPT;
 }
 
+void fitted_keep(struct fitted *fitted, int64_t cap)
+{
+	fitted->capped = true;
+	fitted->cap = fitted->replayed = cap;
+	fitted->certificate = (struct fit_certificate){ .op = NONE };
+	fitted->proved = fitted->extra == 0;
+}
+
 static void take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
 {
 	fitted->capped = true;
@@ -445,6 +453,20 @@ static struct graph *solve_both(struct both *both)
 	return both->graph;
 }
 
+/* All stays but what pins say. That another order or sharding keeps the cap so is for the plan to show. */
+static struct graph *keep_all(struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, const struct scenario *scenario,
+	struct fitted *fitted, struct error *error)
+{
+	struct recompute_options pins = *options;
+	pins.mode = RECOMPUTE_NONE;
+	recompute_choose(step, activations, &pins, drop);
+	struct graph *graph = recompute_apply(step, activations, drop, options->offload, options->offloads, error);
+	if (graph)
+		fitted->extra = fitted_extra(fitted, graph);
+	fitted_keep(fitted, scenario_budget(scenario));
+	return graph;
+}
+
 static struct graph *apply(struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, struct error *error)
 {
 	recompute_choose(step, activations, options, drop);
@@ -459,6 +481,8 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 	*fitted = new_fitted(step, scenario, sharded, stage->rules);
 	if (!*fitted || !drop) {
 		fail_memory(error);
+	} else if (scenario->value[K_recompute] == RECOMPUTE_KEPT) {
+		graph = keep_all(step, activations, options, drop, scenario, *fitted, error);
 	} else if (options->mode == RECOMPUTE_AUTO) {
 		fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
 		int64_t cap = scenario_budget(scenario) - wish->margin;
@@ -510,7 +534,7 @@ struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wis
 		fail(error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
-	return (options->mode >= RECOMPUTE_AUTO && options->offloads > 0 ? fit_rest : fit_step_graph)(stage, wish, step, scenario, sharded, activations, options,
+	return (options->mode >= RECOMPUTE_AUTO && options->mode != RECOMPUTE_KEPT && options->offloads > 0 ? fit_rest : fit_step_graph)(stage, wish, step, scenario, sharded, activations, options,
 		fitted, error);
 }
 

@@ -44,6 +44,8 @@ struct fitted *fitted_of_step(struct graph *step, const struct scenario *scenari
 /* Of a step with what pins of another step say of it, whose tensors it has under their names; options: of that other step. A new reference, or NULL with *error. */
 struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step, const struct graph *other, const struct scenario *scenario, const struct sharded *sharded,
 	const struct recompute_options *options, struct error *error);
+/* All stays, and the plan shows that it keeps the cap. fitted: with what pins make run again, as extra. */
+void fitted_keep(struct fitted *fitted, int64_t cap);
 struct fitted *fitted_retain(struct fitted *fitted);
 void fitted_release(void *fitted);
 

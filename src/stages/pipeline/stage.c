@@ -90,7 +90,7 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 	key_add(key, scenario_figures_hash(scenario));
 	if (scenario_budget(scenario) >= 0)
 		key_add(key, (uint64_t)margin);
-	if (scenario->value[K_recompute] == RECOMPUTE_AUTO)
+	if (scenario->value[K_recompute] == RECOMPUTE_AUTO || scenario->value[K_recompute] == RECOMPUTE_KEPT)
 		fit_key_add(key, scenario, margin);
 	if (scenario->value[K_schedule] == SCHEDULE_FILE)
 		add_file(key, schedule_path(scenario));

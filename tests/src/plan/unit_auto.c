@@ -1,4 +1,4 @@
-/* unit_auto.c: strategy=auto against every other strategy, and against all placements of small steps; schedule=auto against every named schedule. */
+/* unit_auto.c: strategy=auto against every other strategy, and against all placements of small steps; schedule=auto against every named schedule; recompute=auto against none. */
 #include <stdio.h>
 #include <string.h>
 
@@ -145,6 +145,49 @@ Test(auto_schedule, no_named_schedule_is_faster)
 	printf("%u comparisons, %u with caps: %u beaten, %u above the cap, %.2f %% at most\n", tally.cases, tally.caps, tally.beaten, tally.broken, 100 * tally.worst);
 	cr_assert_eq(tally.beaten, 0);
 	cr_assert_gt(tally.cases, 0);
+}
+
+/* ---- recompute=auto against keeping all ------------------------------------------------------------------------------------- */
+
+/* Under a cap: a step that keeps all, and what recompute=auto makes of it. */
+static void compare_kept(struct graph *graph, const char *what, const char *base, int64_t cap, struct tally *tally)
+{
+	struct planner planner = { .store = store_new() };
+	char words[300];
+	snprintf(words, sizeof words, "%s memory=%lld recompute=none", base, (long long)cap);
+	struct plan *none = plan_of(&planner, graph, words);
+	snprintf(words, sizeof words, "%s memory=%lld recompute=auto", base, (long long)cap);
+	struct plan *best = none && plan_needs(none) <= cap ? plan_of(&planner, graph, words) : NULL;
+	if (best)
+		compare(what, words, best, "recompute=none", cap, plan_step_time(none), true, tally);
+	plan_release(none);
+	plan_release(best);
+	planner_done(&planner);
+}
+
+Test(auto_recompute, keeping_all_is_not_faster)
+{
+	static const char *const models[] = { "resnet18", "gpt", "moe", "deepseek", "vit", "t5" },
+		*const how[] = { "devices=2 strategy=auto", "devices=2 pp=2 microbatches=2", "devices=4 strategy=auto zero=1", "devices=4 pp=2 microbatches=4 strategy=data", "devices=4 strategy=minred" };
+	struct tally tally = { 0 };
+	uint64_t random = test_seed();
+	for (uint32_t round = 0; round < test_rounds(2, 60); round++) {
+		char base[200], words[300];
+		struct graph *graph = model(models[round % 6], 8, 1 + round / 6 % 3);
+		snprintf(base, sizeof base, "reserve=0 group_buffers=0 %s %s", links[random_next(&random) % 4], how[round % 5]);
+		snprintf(words, sizeof words, "%s memory=%lld recompute=none", base, 1LL << 45);
+		struct planner planner = { .store = store_new() };
+		struct plan *free = plan_of(&planner, graph, words);
+		int64_t needs = free ? plan_needs(free) : 0;
+		plan_release(free);
+		planner_done(&planner);
+		for (int part = 0; part < 3 && needs > 0; part++)
+			compare_kept(graph, models[round % 6], base, needs / 100 * (part == 0 ? 150 : part == 1 ? 101 : 97), &tally);
+		graph_release(graph);
+	}
+	printf("%u caps: %u beaten, %u above the cap, %.2f %% at most\n", tally.caps, tally.beaten, tally.broken, 100 * tally.worst);
+	cr_assert_eq(tally.beaten, 0);
+	cr_assert_gt(tally.caps, 0);
 }
 
 /* ---- against all placements ------------------------------------------------------------------------------------------------ */

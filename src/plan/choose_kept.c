@@ -1,0 +1,142 @@
+/* choose_kept.c: recompute=auto against the step with all kept. */
+#include "choose_kept.h"
+#include "choose_margin.h"
+#include "src/scenario/shard_mesh.h"
+#include "src/stages/fit/stage.h"
+#include "verdict.h"
+
+#define FAR 20   /* heuristics' plan that is above the cap by a larger part of it has no chance */
+
+static bool reruns_in(const struct graph *graph)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (graph->op[op].recomputed)
+			return true;
+	return false;
+}
+
+static bool runs_again(const struct plan *plan)
+{
+	const struct pipelined *pipelined = plan->transformed->pipelined;
+	bool again = reruns_in(plan->graph);
+	for (uint32_t r = 0; pipelined && r < pipelined->ranks && !again; r++)
+		again = reruns_in(pipelined->rank[r].graph);
+	return again;
+}
+
+static bool pins_reruns(const struct scenario *scenario)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		any |= scenario->pin[i].kind == PIN_RECOMPUTE || scenario->pin[i].kind == PIN_RERUN;
+	return any;
+}
+
+static bool is_over(const struct plan *plan)
+{
+	return plan_needs(plan) > scenario_budget(&plan->scenario);
+}
+
+static bool searches_fastest(const struct scenario *scenario)
+{
+	return scenario_searches(scenario) && !scenario_cuts(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO;
+}
+
+/* Whether a step with all kept may be the better plan: something runs again, or nothing fits, and no proof of the same step says that something must. */
+static bool may_keep(const struct planning *planning, const struct plan *plan)
+{
+	const struct fitted *fitted = plan->transformed->fitted;
+	bool proved = fitted && fitted->bound > 0 && plan->fit_margin <= 0;
+	return !plan->limited && planning->error->status == OK && !proved && (runs_again(plan) || plan_extra_time(plan) > 0 || is_over(plan));
+}
+
+/* A plan of the scenario with all kept as that of the scenario asked for. */
+static struct plan *finish(const struct planning *planning, struct plan *kept)
+{
+	kept->scenario.value[K_recompute] = planning->scenario->value[K_recompute];
+	kept->fingerprint = plan_fingerprint(kept->input, &kept->scenario);
+	kept->kept = true;
+	return kept;
+}
+
+/* Of two plans, the second of which may be NULL. Releases the other one. */
+static struct plan *best_of(struct plan *a, struct plan *b, int64_t budget)
+{
+	bool turn = b && fits_faster(b, a, budget);
+	plan_release(turn ? a : b);
+	return turn ? b : a;
+}
+
+/* The step with all kept, where heuristics leave it a chance; else NULL. */
+static struct plan *plan_kept(const struct planning *kept, bool quick)
+{
+	int64_t budget = scenario_budget(kept->scenario);
+	struct plan *plan = choose_quickly(kept);
+	if (quick || !plan)
+		return plan;
+	bool far = plan_needs(plan) > budget + budget / FAR;
+	plan_release(plan);
+	return far ? NULL : choose_plan(kept, NULL);
+}
+
+/* strategy=auto: first the step with all kept, whose fastest plan ends the search where it fits. */
+static struct plan *choose_fastest(const struct planning *planning, const struct planning *kept, const struct plan *rival)
+{
+	struct plan_wish wish = first_wish(kept->scenario);
+	struct plan *first = plan_once(kept, &wish, false), *best = first ? choose_plan(kept, rival) : NULL;
+	bool ends = best && (best->limited || !is_over(first));
+	plan_release(first);
+	best = best ? finish(planning, best) : NULL;
+	if (ends || !best)
+		return best;
+	if (is_over(best)) {
+		plan_release(best);
+		return choose_plan(planning, rival);
+	}
+	struct plan *again = choose_plan(planning, best);
+	if (planning->error->status != NO_MEMORY) {
+		error_set(planning->error, OK);
+		return best_of(best, again, scenario_budget(planning->scenario));
+	}
+	plan_release(best);
+	plan_release(again);
+	return NULL;
+}
+
+/* Other strategies: the step that runs something again, then the one with all kept. */
+static struct plan *choose_other(const struct planning *planning, const struct planning *kept, const struct plan *rival, bool quick)
+{
+	struct plan *best = quick ? choose_quickly(planning) : choose_plan(planning, rival);
+	if (!best || !may_keep(planning, best))
+		return best;
+	struct plan *other = plan_kept(kept, quick);
+	enum status status = planning->error->status;
+	if (status == NO_MEMORY || !other || is_over(other)) {
+		plan_release(other);
+		other = NULL;
+	}
+	if (status != NO_MEMORY) {
+		error_set(planning->error, OK);
+		return best_of(best, other ? finish(planning, other) : NULL, scenario_budget(planning->scenario));
+	}
+	plan_release(best);
+	return NULL;
+}
+
+struct plan *choose_fit(const struct planning *planning, const struct plan *rival, bool quick)
+{
+	const struct scenario *asked = planning->scenario;
+	if (asked->value[K_recompute] != RECOMPUTE_AUTO || scenario_budget(asked) < 0 || pins_reruns(asked))
+		return quick ? choose_quickly(planning) : choose_plan(planning, rival);
+	struct scenario scenario;
+	struct planning kept = *planning;
+	if (scenario_copy(&scenario, asked) != OK) {
+		fail_memory(planning->error);
+		return NULL;
+	}
+	scenario.value[K_recompute] = RECOMPUTE_KEPT;
+	kept.scenario = &scenario;
+	struct plan *plan = searches_fastest(asked) && !quick ? choose_fastest(planning, &kept, rival) : choose_other(planning, &kept, rival, quick);
+	scenario_done(&scenario);
+	return plan;
+}
