@@ -221,3 +221,15 @@ enum status csr_transpose(struct arena *arena, const struct csr *csr, uint32_t r
 	result->start[0] = 0;
 	return OK;
 }
+
+int compare_uint32(const void *left, const void *right)
+{
+	const uint32_t *a = left, *b = right;
+	return *a < *b ? -1 : *a > *b;
+}
+
+int compare_int64(const void *left, const void *right)
+{
+	const int64_t *a = left, *b = right;
+	return *a < *b ? -1 : *a > *b;
+}

@@ -113,6 +113,29 @@ void control_report(struct control *control, const char *stage, double fraction,
 
 /* ---- small shared things ---------------------------------------------------- */
 
+/* For qsort(): numbers upwards. */
+int compare_uint32(const void *left, const void *right);
+int compare_int64(const void *left, const void *right);
+
+/* Whose set i is in, where each element has another one of its set, or itself. Shortens the way for the next call. */
+static inline uint32_t set_root(uint32_t *parent, uint32_t i)
+{
+	while (parent[i] != i)
+		i = parent[i] = parent[parent[i]];
+	return i;
+}
+
+static inline bool text_begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static inline bool text_ends(const char *text, const char *with)
+{
+	size_t length = strlen(text), tail = strlen(with);
+	return length >= tail && strcmp(text + length - tail, with) == 0;
+}
+
 /* Compressed rows: row i holds item[start[i]] .. item[start[i + 1] - 1]. */
 struct csr {
 	uint32_t *start;
@@ -136,6 +159,16 @@ enum status csr_transpose(struct arena *arena, const struct csr *csr, uint32_t r
 static inline int64_t align_up(int64_t bytes, int64_t alignment)
 {
 	return alignment > 1 ? (bytes + alignment - 1) / alignment * alignment : bytes;
+}
+
+static inline int64_t smaller_of(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int64_t larger_of(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* Of numbers >= 0, not both 0. */
@@ -169,11 +202,30 @@ static inline uint64_t hash_join(uint64_t hash, uint64_t value)
 {
 	return hash_mix(hash * UINT64_C(0x9e3779b97f4a7c15) + value + 1);
 }
+static inline uint64_t text_hash(const char *text)
+{
+	uint64_t hash = 7;
+	for (; *text; text++)
+		hash = hash_join(hash, (unsigned char)*text);
+	return hash;
+}
 
 /* Small deterministic random numbers (splitmix64); state is the caller's. */
 static inline uint64_t random_next(uint64_t *state)
 {
 	return hash_mix(*state += UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* 0 .. count - 1. */
+static inline uint32_t random_below(uint64_t *state, uint32_t count)
+{
+	return (uint32_t)(random_next(state) % count);
+}
+
+/* At least 0 and less than 1. */
+static inline double random_part(uint64_t *state)
+{
+	return (double)(random_next(state) >> 11) * 0x1p-53;
 }
 
 #endif

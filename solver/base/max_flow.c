@@ -112,18 +112,13 @@ static uint32_t arc_nearer(struct max_flow *flow, uint32_t node)
 	return NONE;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Pushes along path, from `node` on to its last arc's end. Returns how many arcs at its start stay usable. */
 static uint32_t push_path(struct max_flow *flow, uint32_t node, uint32_t length)
 {
 	uint32_t end = flow->to[flow->path[length - 1]], kept = length;
-	int64_t amount = least(flow->supply[node], -flow->supply[end]);
+	int64_t amount = smaller_of(flow->supply[node], -flow->supply[end]);
 	for (uint32_t i = 0; i < length; i++)
-		amount = least(amount, flow->residual[flow->path[i]]);
+		amount = smaller_of(amount, flow->residual[flow->path[i]]);
 	for (uint32_t i = length; i-- > 0;) {
 		flow->residual[flow->path[i]] -= amount;
 		flow->residual[flow->path[i] ^ 1] += amount;

@@ -72,14 +72,6 @@ struct cover {
 	uint32_t set;              /* of tails */
 };
 
-static struct chain_side *side_of(struct chain_side *side, uint32_t count, uint32_t node)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (side[i].node == node)
-			return &side[i];
-	return NULL;
-}
-
 static bool has_tail(const struct cover *cover, uint32_t tail)
 {
 	return tail >= 32 ? cover->set == UINT32_MAX : cover->set >> tail & 1;
@@ -88,7 +80,7 @@ static bool has_tail(const struct cover *cover, uint32_t tail)
 /* Adds a table of an edge to the side of the node, a new one where there is none. */
 static enum status see(struct chain_model *model, struct chain_side *side, uint32_t *count, uint32_t node, const struct chain_table *table, bool columns)
 {
-	struct chain_side *old = side_of(side, *count, node);
+	struct chain_side *old = chain_side_of(side, *count, node);
 	if (!old) {
 		old = &side[(*count)++];
 		old->node = node;
@@ -110,7 +102,7 @@ static enum status cover_by(struct chain_model *model, struct cover *cover, uint
 		*states *= has_tail(cover, i) ? cover->all[i].classes.count : 1;
 	for (uint32_t i = 0; i < cover->edges && status == OK; i++) {
 		const struct chain_edge *edge = &chain->edge[cover->edge[i]];
-		if (!has_tail(cover, (uint32_t)(side_of(cover->all, cover->count, edge->from) - cover->all)))
+		if (!has_tail(cover, (uint32_t)(chain_side_of(cover->all, cover->count, edge->from) - cover->all)))
 			status = see(model, cover->head, &cover->heads, edge->to, &model->table[cover->edge[i]], true);
 	}
 	for (uint32_t i = 0; i < cover->heads; i++)

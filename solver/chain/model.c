@@ -208,18 +208,10 @@ static uint32_t after_head(const struct chain_link *link, uint32_t head)
 	return link->outs + 2 * link->tails + link->heads + head;
 }
 
-static struct chain_side *side_of(struct chain_side *side, uint32_t sides, uint32_t node)
-{
-	for (uint32_t i = 0; i < sides; i++)
-		if (side[i].node == node)
-			return &side[i];
-	return NULL;
-}
-
 /* The variable of a node of the copy: a state's where each of its strategies is a class. */
 static uint32_t node_var(const struct chain_model *model, struct chain_link *link, uint32_t node)
 {
-	const struct chain_side *head = side_of(link->head, link->heads, node), *tail = side_of(link->tail, link->tails, node);
+	const struct chain_side *head = chain_side_of(link->head, link->heads, node), *tail = chain_side_of(link->tail, link->tails, node);
 	if (head && head->classes.count == chain_width(model, node))
 		return before_head(link, (uint32_t)(head - link->head));
 	if (tail && tail->classes.count == chain_width(model, node))
@@ -303,7 +295,7 @@ static void place_step(struct chain_model *model, const struct chain_edge *edge,
 		add_edge(core, first, last, table);
 		return;
 	}
-	const struct chain_side *tail = side_of(link->tail, link->tails, edge->from), *head = side_of(link->head, link->heads, edge->to);
+	const struct chain_side *tail = chain_side_of(link->tail, link->tails, edge->from), *head = chain_side_of(link->head, link->heads, edge->to);
 	add_sums(core, first, last, table);
 	add_sums(&link->graph, link->var[edge->from], link->var[edge->to], table);
 	if (tail) {

@@ -28,6 +28,14 @@ struct chain_classes {
 /* What an end of a segment's copy, or a variable of the core, is to others: classes of its strategies. */
 struct chain_side { uint32_t node; struct chain_classes classes; };
 
+static inline struct chain_side *chain_side_of(struct chain_side *side, uint32_t sides, uint32_t node)
+{
+	for (uint32_t i = 0; i < sides; i++)
+		if (side[i].node == node)
+			return &side[i];
+	return NULL;
+}
+
 struct chain_out {
 	uint32_t var, class_var;   /* of the core: a node's, and its class's */
 	struct chain_classes classes;

@@ -58,11 +58,6 @@ static uint32_t log2_up(uint32_t n)
 	return log;
 }
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Over n devices that share one kind of link. */
 static int64_t flat_time(struct link link, uint32_t n, enum collective_kind collective, int64_t bytes)
 {
@@ -78,10 +73,10 @@ static int64_t flat_time(struct link link, uint32_t n, enum collective_kind coll
 		if (halving)
 			return transfer(link, 2 * log, bytes, 2 * (n - 1), n);
 		/* a tree sends everything up and down */
-		return lesser(transfer(link, 2 * (n - 1), bytes, 2 * (n - 1), n), transfer(link, 2 * log, bytes, 2, 1));
+		return smaller_of(transfer(link, 2 * (n - 1), bytes, 2 * (n - 1), n), transfer(link, 2 * log, bytes, 2, 1));
 	case COLLECTIVE_ALL_TO_ALL:
 		/* Bruck's algorithm moves half of the local piece each time */
-		return lesser(transfer(link, n - 1, bytes, n - 1, (int64_t)n * n), transfer(link, log, bytes, log, 2 * (int64_t)n));
+		return smaller_of(transfer(link, n - 1, bytes, n - 1, (int64_t)n * n), transfer(link, log, bytes, log, 2 * (int64_t)n));
 	case COLLECTIVE_SEND:
 		return transfer(link, 1, bytes, 1, 1);
 	default:
@@ -127,7 +122,7 @@ int64_t collective_time(const struct mesh_axis *axis, enum collective_kind colle
 		time = flat_time(axis->near, near, collective, bytes) + flat_time(axis->far, nodes, collective, piece);
 		break;
 	}
-	return lesser(time, COLLECTIVE_TIME_MAX);
+	return smaller_of(time, COLLECTIVE_TIME_MAX);
 }
 
 int64_t collective_of(const struct mesh_axis *axis, enum collective_kind collective, int64_t from, int64_t to)

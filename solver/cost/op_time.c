@@ -3,22 +3,13 @@
 
 /* ---- what an op does -------------------------------------------------------------------------------------------------- */
 
-/* A view takes no time. */
-static bool is_view(const struct graph *graph, uint32_t op)
-{
-	bool view = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
-	FOR_ROW(i, &graph->writes, op)
-		view &= graph->tensor[graph->writes.item[i]].alias != NONE;
-	return view;
-}
-
 static enum status find_work(const struct graph *graph, const struct rules *rules, uint32_t op, struct binding *binding, struct op_work *work)
 {
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
 	enum status status = OK;
 	struct error ignored;
 	*work = (struct op_work) { .flops = graph->op[op].flops > 0 ? graph->op[op].flops : 0, .format = machine_format_of(graph, op) };
-	work->view = rule ? rule->cost == COST_NONE : is_view(graph, op);
+	work->view = rule ? rule->cost == COST_NONE : graph_is_view(graph, op);
 	if (!rule)
 		return OK;
 	work->matrix = machine_is_matrix(rule);

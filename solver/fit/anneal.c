@@ -20,16 +20,6 @@ struct annealing {
 	uint64_t random;
 };
 
-static double uniform(uint64_t *random)
-{
-	return (double)(random_next(random) >> 11) * 0x1p-53;
-}
-
-static uint32_t below(uint64_t *random, uint32_t count)
-{
-	return (uint32_t)(random_next(random) % count);
-}
-
 /* What may change: what is large, and not decided by a caller. */
 static void list_storages(struct annealing *annealing)
 {
@@ -49,9 +39,9 @@ static void set_state(struct annealing *annealing, uint32_t storage, uint8_t to)
 static void change_some(struct annealing *annealing)
 {
 	const struct fit_fold *fold = &annealing->search->fold;
-	uint32_t storage = annealing->list[below(&annealing->random, annealing->count)];
-	uint8_t to = (uint8_t)below(&annealing->random, FIT_STATES);
-	if (fold->of[storage] != NONE && below(&annealing->random, 2) == 0) {
+	uint32_t storage = annealing->list[random_below(&annealing->random, annealing->count)];
+	uint8_t to = (uint8_t)random_below(&annealing->random, FIT_STATES);
+	if (fold->of[storage] != NONE && random_below(&annealing->random, 2) == 0) {
 		FOR_ROW(i, &fold->members, fold->of[storage])
 			set_state(annealing, fold->members.item[i], to);
 		return;
@@ -71,7 +61,7 @@ static void move(struct annealing *annealing, double temperature)
 	struct fit_search *search = annealing->search;
 	memcpy(annealing->next, annealing->state, search->step->storages);
 	change_some(annealing);
-	if (below(&annealing->random, 3) == 0)
+	if (random_below(&annealing->random, 3) == 0)
 		change_some(annealing);
 	if (memcmp(annealing->next, annealing->state, search->step->storages) == 0)
 		return;
@@ -79,7 +69,7 @@ static void move(struct annealing *annealing, double temperature)
 	if (search->status != OK || !search->replay->valid)
 		return;
 	double cost = cost_of(annealing);
-	if (cost > annealing->cost && uniform(&annealing->random) >= exp((annealing->cost - cost) / temperature))
+	if (cost > annealing->cost && random_part(&annealing->random) >= exp((annealing->cost - cost) / temperature))
 		return;
 	memcpy(annealing->state, annealing->next, search->step->storages);
 	annealing->cost = cost;

@@ -4,11 +4,6 @@
 
 #include "baselines.h"
 
-static uint32_t group_of(const struct activations *activations, uint32_t op, uint32_t every)
-{
-	return activations->layer[op] == NONE ? NONE : activations->layer[op] / every;
-}
-
 static void fix(const struct fit_step *step, uint8_t *state)
 {
 	for (uint32_t s = 0; s < step->storages; s++)
@@ -20,11 +15,11 @@ static void fix(const struct fit_step *step, uint8_t *state)
 static void keep_boundaries(const struct fit_step *step, const struct activations *activations, uint32_t every, uint8_t *state)
 {
 	for (uint32_t s = 0; s < step->storages; s++) {
-		uint32_t maker = step->graph->storage[s].allocator, group = maker == NONE ? NONE : group_of(activations, maker, every);
+		uint32_t maker = step->graph->storage[s].allocator, group = maker == NONE ? NONE : activations_group(activations, maker, every);
 		state[s] = group == NONE ? FIT_KEEP : FIT_HOLD;
 		FOR_ROW(i, &step->graph->users, s) {
 			uint32_t user = step->graph->users.item[i];
-			if (step->forward[user] && group_of(activations, user, every) != group)
+			if (step->forward[user] && activations_group(activations, user, every) != group)
 				state[s] = FIT_KEEP;
 		}
 	}

@@ -7,14 +7,6 @@
 #define ROUNDS 3
 #define SMALL 4096         /* bytes: storages below are left to the cuts */
 
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 7;
-	for (; *text; text++)
-		hash = hash_join(hash, (unsigned char)*text);
-	return hash;
-}
-
 static void refine_ops(const struct fit_step *step, const uint64_t *storage, uint64_t *op)
 {
 	for (uint32_t o = 0; o < step->ops; o++) {
@@ -45,7 +37,7 @@ static bool find_colours(const struct fit_step *step, uint64_t *storage)
 	for (uint32_t s = 0; s < step->storages; s++)
 		storage[s] = hash_join(step->droppable[s] * 2u + step->saved[s], (uint64_t)fit_kept_bytes(step, s));
 	for (uint32_t o = 0; o < step->ops; o++)
-		op[o] = hash_join(hash_join(hash_text(step->graph->op[o].type), (uint64_t)step->time[o]), step->graph->op[o].phase);
+		op[o] = hash_join(hash_join(text_hash(step->graph->op[o].type), (uint64_t)step->time[o]), step->graph->op[o].phase);
 	for (int round = 0; round < ROUNDS; round++) {
 		refine_ops(step, storage, op);
 		refine_storages(step, op, storage);

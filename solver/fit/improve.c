@@ -211,21 +211,16 @@ void fit_swap(struct fit_search *search)
 
 /* ---- cuts at other prices -------------------------------------------------------------------------------------------- */
 
-static double uniform(uint64_t *random)
-{
-	return (double)(random_next(random) >> 11) * 0x1p-53;
-}
-
 static double normal(uint64_t *random)
 {
-	double u = uniform(random), v = uniform(random);
+	double u = random_part(random), v = random_part(random);
 	return sqrt(-2 * log(u > 1e-300 ? u : 1e-300)) * cos(6.283185307179586 * v);
 }
 
 static void perturb_prices(const struct fit_step *step, const int64_t *price, uint64_t *random, int64_t *other)
 {
 	static const double spread[] = { 0.1, 0.3, 0.6, 1 };
-	double wide = spread[random_next(random) % 4], all = uniform(random) * 1.8 - 0.3;
+	double wide = spread[random_next(random) % 4], all = random_part(random) * 1.8 - 0.3;
 	for (uint32_t s = 0; s < step->storages; s++) {
 		double value = price[s] > step->total ? (double)price[s] : (double)price[s] * exp(all + wide * normal(random));
 		other[s] = step->droppable[s] ? value > (double)step->total ? step->total + 1 : (int64_t)value : 0;

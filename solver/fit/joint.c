@@ -17,11 +17,6 @@ static int64_t bytes_of(const struct graph *graph, uint32_t tensor)
 	return (count * dtype_bits[record->dtype] + 7) / 8;
 }
 
-static bool begins(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* The partitioner's lists of operators, as our rules tell them. */
 static void classify(const struct rules *rules, const char *type, struct joint_node *node)
 {
@@ -32,9 +27,9 @@ static void classify(const struct rules *rules, const char *type, struct joint_n
 	node->view = rule->cost == COST_NONE;
 	node->random = traits & TRAIT_RANDOM;
 	node->expensive = rule->cost == COST_CONTRACTION || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION;
-	node->concatenates = begins(rule->factors, "@cat");
-	node->generated = !node->expensive && !node->random && (node->view || strcmp(rule->factors, "...* -> ...*") == 0 || begins(rule->factors, "@source")
-		|| begins(rule->factors, "@reduce") || begins(rule->factors, "@gather") || (traits & TRAIT_COPY));
+	node->concatenates = text_begins(rule->factors, "@cat");
+	node->generated = !node->expensive && !node->random && (node->view || strcmp(rule->factors, "...* -> ...*") == 0 || text_begins(rule->factors, "@source")
+		|| text_begins(rule->factors, "@reduce") || text_begins(rule->factors, "@gather") || (traits & TRAIT_COPY));
 }
 
 static void add_inputs(const struct graph *graph, const bool *forward, struct joint *joint, uint32_t *of_tensor)

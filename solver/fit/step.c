@@ -3,15 +3,6 @@
 
 #include "step.h"
 
-/* Another name of its operand: it takes no time and changes nothing. */
-static bool is_view(const struct graph *graph, uint32_t op)
-{
-	bool view = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
-	FOR_ROW(i, &graph->writes, op)
-		view &= graph->tensor[graph->writes.item[i]].alias != NONE;
-	return view;
-}
-
 uint32_t fit_version(const struct fit_step *step, uint32_t storage, uint32_t op)
 {
 	uint32_t version = 0;
@@ -31,14 +22,6 @@ static bool reads_output(const struct graph *graph, uint32_t op)
 	return false;
 }
 
-static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->tensor[graph->inplace[i].in].storage == storage)
-			return true;
-	return false;
-}
-
 /* The tensor that is the op's mask, where its product can be computed again from that: nothing writes over it. */
 static uint32_t mask_of(const struct graph *graph, uint32_t traits, uint32_t op)
 {
@@ -48,7 +31,7 @@ static uint32_t mask_of(const struct graph *graph, uint32_t traits, uint32_t op)
 		return NONE;
 	uint32_t storage = graph->tensor[result[1]].storage;
 	FOR_ROW(i, &graph->users, storage)
-		if (writes_in_place(graph, graph->users.item[i], storage))
+		if (graph_writes_in_place(graph, graph->users.item[i], storage))
 			return NONE;
 	return result[1];
 }
@@ -148,7 +131,7 @@ static void note_ops(const struct fit_input *input, struct fit_step *step)
 	const struct graph *graph = step->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		step->forward[op] = input->forward ? input->forward[op] : graph->op[op].phase == PHASE_FORWARD;
-		step->view[op] = is_view(graph, op);
+		step->view[op] = graph_is_view(graph, op);
 		note_fetch(step, op);
 		uint32_t mask = input->random == FIT_RANDOM_MASK ? mask_of(graph, input->traits[op], op) : NONE;
 		step->mask[op] = mask == NONE ? NONE : graph->tensor[mask].storage;
@@ -214,7 +197,7 @@ static bool repeatable(const struct fit_step *step, const uint32_t *last, uint32
 		bool statistics = norm && graph->storage[storage].persistent;
 		if (step->droppable[storage] || statistics || last[storage] == NONE || graph->storage[storage].allocator == op)
 			continue;
-		if (last[storage] > op || writes_in_place(graph, op, storage))
+		if (last[storage] > op || graph_writes_in_place(graph, op, storage))
 			return false;
 	}
 	return true;
@@ -235,7 +218,7 @@ static bool settle(struct fit_step *step)
 				continue;
 			FOR_ROW(i, &graph->touches, op) {
 				uint32_t storage = graph->touches.item[i];
-				bool writes = graph->storage[storage].allocator == op || writes_in_place(graph, op, storage);
+				bool writes = graph->storage[storage].allocator == op || graph_writes_in_place(graph, op, storage);
 				changed |= writes && step->droppable[storage];
 				step->droppable[storage] = step->droppable[storage] && !writes;
 			}
@@ -263,7 +246,7 @@ static bool find_touches(struct fit_step *step)
 		FOR_ROW(i, &graph->touches, op) {
 			uint32_t storage = graph->touches.item[i];
 			bool makes_it = graph->storage[storage].allocator == op, drops = step->droppable[storage];
-			bool changes_it = drops && !makes_it && writes_in_place(graph, op, storage);
+			bool changes_it = drops && !makes_it && graph_writes_in_place(graph, op, storage);
 			if (step->bytes[storage] > 0 || drops)
 				add(makes_it ? &makes : &touches, op, storage);
 			if ((step->bytes[storage] > 0 || drops) && !step->outer[storage])
@@ -298,7 +281,7 @@ static bool find_reads(struct fit_step *step)
 				add(&readers, storage, op);
 			if (!drops && step->forward[op] && !(norm && persistent))
 				add(&steady, op, storage);
-			if (!step->forward[op] && writes_in_place(graph, op, storage))
+			if (!step->forward[op] && graph_writes_in_place(graph, op, storage))
 				add(&overwrites, op, storage);
 			step->saved[storage] |= drops && !step->forward[op];
 		}

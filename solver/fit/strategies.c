@@ -8,19 +8,14 @@
 
 /* ---- groups of layers ------------------------------------------------------------------------------------------------- */
 
-static uint32_t group_of(const struct activations *activations, uint32_t op, uint32_t every)
-{
-	return activations->layer[op] == NONE ? NONE : activations->layer[op] / every;
-}
-
 void fit_keep_groups(const struct fit_step *step, const struct activations *activations, uint32_t every, bool *keep)
 {
 	for (uint32_t s = 0; s < step->storages; s++) {
-		uint32_t maker = step->graph->storage[s].allocator, group = maker == NONE ? NONE : group_of(activations, maker, every);
+		uint32_t maker = step->graph->storage[s].allocator, group = maker == NONE ? NONE : activations_group(activations, maker, every);
 		keep[s] = group == NONE;
 		FOR_ROW(i, &step->graph->users, s) {
 			uint32_t user = step->graph->users.item[i];
-			keep[s] |= step->forward[user] && group_of(activations, user, every) != group;
+			keep[s] |= step->forward[user] && activations_group(activations, user, every) != group;
 		}
 	}
 }

@@ -541,14 +541,6 @@ static enum status touch_rows(struct build *build)
 	return OK;
 }
 
-static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->tensor[graph->inplace[i].in].storage == storage)
-			return true;
-	return false;
-}
-
 /* Who writes a storage in place keeps its place relative to all others that touch it: read after write,
  * write after read, write after write. Linear in the users of the storage. */
 static enum status inplace_edges(struct build *build, uint32_t storage)
@@ -559,7 +551,7 @@ static enum status inplace_edges(struct build *build, uint32_t storage)
 		uint32_t op = graph->users.item[i];
 		if (last_write != NONE && pairs_add(&build->edges, op, last_write) != OK)
 			return NO_MEMORY;
-		if (!writes_in_place(graph, op, storage))
+		if (!graph_writes_in_place(graph, op, storage))
 			continue;
 		for (uint32_t j = first_reader; j < i; j++)
 			if (pairs_add(&build->edges, op, graph->users.item[j]) != OK)

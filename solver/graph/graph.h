@@ -261,6 +261,57 @@ uint32_t graph_find_tensor(const struct graph *graph, const char *name);
 /* A tensor of no bytes that an offload wrote: what it stands for waits in the host's memory to be fetched. O(1). */
 bool graph_in_host(const struct graph *graph, uint32_t tensor);
 
+/* What an op reads, then what it writes. */
+static inline uint32_t graph_argument(const struct graph *graph, uint32_t op, uint32_t k)
+{
+	uint32_t reads = csr_length(&graph->reads, op);
+	return k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
+}
+
+static inline bool graph_writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->tensor[graph->inplace[i].in].storage == storage)
+			return true;
+	return false;
+}
+
+/* The operand that an op writes a result over; NONE. */
+static inline uint32_t graph_written_over(const struct graph *graph, uint32_t op, uint32_t tensor)
+{
+	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+		if (graph->inplace[i].out == tensor)
+			return graph->inplace[i].in;
+	return NONE;
+}
+
+/* Whether an op only names memory that is there. */
+static inline bool graph_is_view(const struct graph *graph, uint32_t op)
+{
+	bool view = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	FOR_ROW(i, &graph->writes, op)
+		view &= graph->tensor[graph->writes.item[i]].alias != NONE;
+	return view;
+}
+
+/* Whether any op runs again. O(ops). */
+static inline bool graph_reruns(const struct graph *graph)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (graph->op[op].recomputed)
+			return true;
+	return false;
+}
+
+/* Elements of a tensor; bytes where its shape is not known. */
+static inline int64_t tensor_elements(const struct tensor *tensor)
+{
+	int64_t product = 1;
+	for (int d = 0; d < tensor->dims && tensor->shape; d++)
+		product *= tensor->shape[d];
+	return tensor->shape ? product : tensor->bytes;
+}
+
 /* Whether an op casts a gradient to a wider format, as mixed precision does in front of the update. */
 static inline bool graph_widens_gradient(const struct graph *graph, uint32_t op)
 {

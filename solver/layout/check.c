@@ -91,26 +91,21 @@ static enum status prepare(struct check *check, const int64_t *offset)
 	return check->over && check->within ? OK : NO_MEMORY;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* The highest top between two steps; nodes of the tree are steps + i for the leaves and v / 2 for parents. */
 static int64_t highest(const struct check *check, uint32_t first, uint32_t last)
 {
 	int64_t top = 0;
 	for (uint32_t l = first + check->steps, r = last + check->steps; l < r; l /= 2, r /= 2) {
 		if (l & 1)
-			top = larger(top, check->within[l++]);
+			top = larger_of(top, check->within[l++]);
 		if (r & 1)
-			top = larger(top, check->within[--r]);
+			top = larger_of(top, check->within[--r]);
 	}
 	/* What covers an ancestor covers the leaf. */
 	for (uint32_t v = first + check->steps; v > 0; v /= 2)
-		top = larger(top, check->over[v]);
+		top = larger_of(top, check->over[v]);
 	for (uint32_t v = last - 1 + check->steps; v > 0; v /= 2)
-		top = larger(top, check->over[v]);
+		top = larger_of(top, check->over[v]);
 	return top;
 }
 
@@ -118,20 +113,20 @@ static void cover(struct check *check, uint32_t first, uint32_t last, int64_t to
 {
 	for (uint32_t l = first + check->steps, r = last + check->steps; l < r; l /= 2, r /= 2) {
 		if (l & 1) {
-			check->over[l] = larger(check->over[l], top);
-			check->within[l] = larger(check->within[l], top);
+			check->over[l] = larger_of(check->over[l], top);
+			check->within[l] = larger_of(check->within[l], top);
 			l++;
 		}
 		if (r & 1) {
 			r--;
-			check->over[r] = larger(check->over[r], top);
-			check->within[r] = larger(check->within[r], top);
+			check->over[r] = larger_of(check->over[r], top);
+			check->within[r] = larger_of(check->within[r], top);
 		}
 	}
 	for (uint32_t v = (first + check->steps) / 2; v > 0; v /= 2)
-		check->within[v] = larger(check->within[v], top);
+		check->within[v] = larger_of(check->within[v], top);
 	for (uint32_t v = (last - 1 + check->steps) / 2; v > 0; v /= 2)
-		check->within[v] = larger(check->within[v], top);
+		check->within[v] = larger_of(check->within[v], top);
 }
 
 static enum status report_overlap(const struct check *check, uint32_t number, struct error *error)
@@ -141,7 +136,7 @@ static enum status report_overlap(const struct check *check, uint32_t number, st
 		const struct rectangle *a = &check->rectangle[i];
 		if (a->buffer != b->buffer && a->lower < b->upper && b->lower < a->upper && a->top > b->bottom)
 			return fail(error, BAD_INPUT, "buffers %u and %u overlap at step %lld", a->buffer, b->buffer,
-				    (long long)larger(a->lower, b->lower));
+				    (long long)larger_of(a->lower, b->lower));
 	}
 	return fail(error, BAD_INPUT, "pieces of buffer %u overlap each other", b->buffer);
 }
@@ -173,7 +168,7 @@ static enum status check_offsets(const struct check *check, const struct layout 
 		if (buffers->fixed && buffers->fixed[i] >= 0 && offset != buffers->fixed[i])
 			return fail(error, BAD_INPUT, "buffer %u: offset %lld, but it is pinned to %lld", i, (long long)offset,
 				    (long long)buffers->fixed[i]);
-		top = larger(top, offset + rounded(check, i));
+		top = larger_of(top, offset + rounded(check, i));
 	}
 	if (layout->arena < top)
 		return fail(error, BAD_INPUT, "the arena has %lld bytes, but byte %lld is in use", (long long)layout->arena,

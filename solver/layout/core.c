@@ -111,12 +111,6 @@ enum status layout_core_find(const struct layout_model *model, int64_t capacity,
 
 /* ---- shrinking ------------------------------------------------------------------------------------------------- */
 
-static int compare_numbers(const void *left, const void *right)
-{
-	const uint32_t *a = left, *b = right;
-	return *a < *b ? -1 : *a > *b;
-}
-
 enum status layout_core_shrink(const struct layout_model *model, int64_t capacity, uint64_t nodes, struct layout_core *core,
 			       struct control *control)
 {
@@ -150,7 +144,7 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 	}
 	core->irreducible &= status == OK;
 	if (status != NO_MEMORY)
-		qsort(core->buffer, core->count, sizeof *core->buffer, compare_numbers);
+		qsort(core->buffer, core->count, sizeof *core->buffer, compare_uint32);
 	mem_free(sized);
 	mem_free(rest);
 	return status;
@@ -186,7 +180,7 @@ enum status layout_core_of_load(const struct layout_model *model, int64_t capaci
 	/* Alone they fit when one is gone; alignments and pins may be in the way all the same. */
 	for (uint32_t i = 0; i < core->count; i++)
 		core->irreducible &= model->alignment[core->buffer[i]] <= 1 && model->fixed[core->buffer[i]] < 0;
-	qsort(core->buffer, core->count, sizeof *core->buffer, compare_numbers);
+	qsort(core->buffer, core->count, sizeof *core->buffer, compare_uint32);
 	mem_free(sized);
 	return OK;
 }

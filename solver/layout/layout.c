@@ -83,12 +83,6 @@ static enum status lift_residents(struct solve *solve)
 
 /* ---- one part ------------------------------------------------------------------------------------------ */
 
-static int compare_numbers(const void *left, const void *right)
-{
-	const uint32_t *a = left, *b = right;
-	return *a < *b ? -1 : *a > *b;
-}
-
 /* A search has shown that the part needs more than was thought. What lies below it belongs to the core, too. */
 static enum status raise_bound(struct solve *solve, const struct attempt *attempt, int64_t scale, enum status status)
 {
@@ -105,7 +99,7 @@ static enum status raise_bound(struct solve *solve, const struct attempt *attemp
 	for (uint32_t b = 0; b < model->n; b++)
 		if (lifted(model, b))
 			layout->core[layout->core_count++] = model->origin[b];
-	qsort(layout->core, layout->core_count, sizeof *layout->core, compare_numbers);
+	qsort(layout->core, layout->core_count, sizeof *layout->core, compare_uint32);
 	/* Without a resident the others need less if they fill what the bound says. */
 	layout->irreducible = attempt->core.irreducible && (solve->base == 0 || attempt->height == attempt->bound);
 	solve->bound = solve->base + attempt->bound * scale;

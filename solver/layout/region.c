@@ -47,11 +47,6 @@ static bool meets(const struct layout_model *model, uint32_t b, uint32_t first, 
 
 /* ---- what is set free -------------------------------------------------------------------------------------------- */
 
-static double random_part(struct region *region)
-{
-	return (double)(random_next(&region->random) >> 11) * 0x1p-53;
-}
-
 /* The section of the buffer's life with the largest load. */
 static uint32_t fullest(const struct layout_model *model, uint32_t b)
 {
@@ -77,7 +72,7 @@ static double distance(struct region *region, uint32_t b, uint32_t from, uint32_
 	case 0:  return meets(model, b, model->first[from], model->last[from]) ? depth : -1;
 	case 1:  return away + life;
 	case 2:  return depth + 4 * away + life;
-	default: return away > 0 ? -1 : depth * random_part(region) + life * random_part(region);
+	default: return away > 0 ? -1 : depth * random_part(&region->random) + life * random_part(&region->random);
 	}
 }
 
@@ -127,7 +122,7 @@ static void set_free(struct region *region, uint32_t from, uint32_t most, uint32
 	for (uint32_t b = 0; b < model->n; b++) {
 		double far = b == from ? 0 : model->fixed[b] >= 0 ? -1 : distance(region, b, from, section, way);
 		if (far >= 0)
-			region->near[count++] = (struct near){ b == from ? -1 : far * (0.75 + 0.5 * random_part(region)), b };
+			region->near[count++] = (struct near){ b == from ? -1 : far * (0.75 + 0.5 * random_part(&region->random)), b };
 	}
 	region->count = count < most ? count : most;
 	select_near(region->near, count, region->count);
@@ -173,12 +168,6 @@ static int compare_heights(const void *left, const void *right)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-	const uint32_t *a = left, *b = right;
-	return *a < *b ? -1 : *a > *b;
-}
-
 static void cut_time(struct region *region)
 {
 	uint32_t count = 0;
@@ -186,7 +175,7 @@ static void cut_time(struct region *region)
 		region->cut[count++] = region->model->first[region->chosen[i]];
 		region->cut[count++] = region->model->last[region->chosen[i]];
 	}
-	qsort(region->cut, count, sizeof *region->cut, compare_numbers);
+	qsort(region->cut, count, sizeof *region->cut, compare_uint32);
 	region->cuts = 0;
 	for (uint32_t i = 0; i < count; i++)
 		if (i == 0 || region->cut[i] != region->cut[i - 1])

@@ -56,11 +56,6 @@ static void tear_down(struct wheel *wheel)
 	mem_free(wheel->trial);
 }
 
-static double random_part(struct wheel *wheel)
-{
-	return (double)(random_next(&wheel->random) >> 11) * 0x1p-53;
-}
-
 /* Moves what sticks out of the layout forward. */
 static void push_forward(struct wheel *wheel, const int64_t *offset)
 {
@@ -70,7 +65,7 @@ static void push_forward(struct wheel *wheel, const int64_t *offset)
 		int64_t excess = offset[placed->buffer] + model->size[placed->buffer] - wheel->enough;
 		placed->place = (double)i / model->n;
 		if (excess > 0)
-			placed->place -= pushes[wheel->restarts % PUSHES] * random_part(wheel) * (1 + (double)excess / (double)wheel->enough);
+			placed->place -= pushes[wheel->restarts % PUSHES] * random_part(&wheel->random) * (1 + (double)excess / (double)wheel->enough);
 	}
 	qsort(wheel->placed, model->n, sizeof *wheel->placed, compare_placed);
 	for (uint32_t i = 0; i < model->n; i++)

@@ -179,19 +179,13 @@ static uint32_t bfs_pop(struct bfs *bfs)
 	return first;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-	return left < right ? -1 : left > right;
-}
-
 static void bfs_ready(struct bfs *bfs, uint32_t op)
 {
 	const struct csr *pred = &bfs->operands;
 	FOR_ROW(i, pred, op)
 		bfs->when[i] = bfs->step[pred->item[i]];
 	if (csr_length(pred, op) > 1)
-		qsort(bfs->when + pred->start[op], csr_length(pred, op), sizeof *bfs->when, ascending);
+		qsort(bfs->when + pred->start[op], csr_length(pred, op), sizeof *bfs->when, compare_uint32);
 	bfs_push(bfs, op);
 }
 

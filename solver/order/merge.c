@@ -254,13 +254,6 @@ static void group_branches(struct merge *merge, uint32_t *path, uint32_t count, 
 	memcpy(path, merge->grouped, count * sizeof *path);
 }
 
-static uint32_t root(uint32_t *parent, uint32_t i)
-{
-	while (parent[i] != i)
-		i = parent[i] = parent[parent[i]];
-	return i;
-}
-
 /* The first place from which on a connected set without waist falls apart, or hangs off the op there. */
 static uint32_t tangled_ops(struct merge *merge, const uint32_t *path, uint32_t count)
 {
@@ -272,7 +265,7 @@ static uint32_t tangled_ops(struct merge *merge, const uint32_t *path, uint32_t 
 			uint32_t succ = merge->model->succ.item[j];
 			if (!order_on_path(path, count, merge->place, succ))
 				continue;
-			uint32_t top = root(merge->parent, merge->place[succ]);
+			uint32_t top = set_root(merge->parent, merge->place[succ]);
 			branches -= top != i;
 			merge->parent[top] = i;
 		}

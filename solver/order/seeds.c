@@ -168,11 +168,6 @@ static int compare_operands(const void *a, const void *b)
 	return left->op < right->op ? -1 : left->op > right->op;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Sums over all paths from above, capped like XLA's: users at the number of ops, bytes at all bytes so far. */
 static void weigh_operands(const struct order_model *model, const uint32_t *topological, bool *seen, struct operand *operand)
 {
@@ -189,8 +184,8 @@ static void weigh_operands(const struct order_model *model, const uint32_t *topo
 		all += produced;
 		operand[op] = (struct operand) { users ? users - 1 : 0, produced, op };
 		FOR_ROW(j, &model->pred, op) {
-			operand[op].users = least(operand[op].users + operand[model->pred.item[j]].users, model->ops);
-			operand[op].bytes = least(operand[op].bytes + operand[model->pred.item[j]].bytes, all);
+			operand[op].users = smaller_of(operand[op].users + operand[model->pred.item[j]].users, model->ops);
+			operand[op].bytes = smaller_of(operand[op].bytes + operand[model->pred.item[j]].bytes, all);
 		}
 	}
 }

@@ -51,13 +51,6 @@ static bool find_twins(const struct graph *graph, const struct rules *rules, uin
 
 /* ---- updates that wait for each other ---- */
 
-static uint32_t leader(uint32_t *of, uint32_t s)
-{
-	while (of[s] != s)
-		s = of[s] = of[of[s]];
-	return s;
-}
-
 /* Storages that ops of the update touch together are one set, but for what no op writes: a learning rate joins nothing. joint: a set has two parameters. */
 static bool find_joint(const struct graph *graph, bool *joint)
 {
@@ -82,14 +75,14 @@ static bool find_joint(const struct graph *graph, bool *joint)
 			if (!written[s])
 				continue;
 			if (first != NONE)
-				set[leader(set, s)] = leader(set, first);
+				set[set_root(set, s)] = set_root(set, first);
 			first = s;
 		}
 	}
 	for (uint32_t s = 0; fine && s < graph->storages; s++)
 		if (written[s] && graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE) {
-			*joint |= has[leader(set, s)];
-			has[leader(set, s)] = true;
+			*joint |= has[set_root(set, s)];
+			has[set_root(set, s)] = true;
 		}
 	arena_free(&arena);
 	return fine;
@@ -122,11 +115,6 @@ struct costing {
 static int64_t bytes_at(const struct costing *costing, uint32_t tensor, struct placement placement)
 {
 	return placement_bytes(costing->units, &costing->sharding->mesh, tensor, placement);
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
 }
 
 static int64_t storage_bytes(const struct costing *costing, uint32_t storage)
@@ -355,7 +343,7 @@ static void raise_working(struct block_working *working, int64_t live, int64_t p
 	for (int summed = 0; summed < 2; summed++)
 		for (int gathered = 0; gathered < 2; gathered++) {
 			int64_t bytes = live - (summed ? parts : 0) + (summed || gathered ? written : 0) + (gathered ? read : 0);
-			working->most[summed][gathered] = larger(working->most[summed][gathered], bytes);
+			working->most[summed][gathered] = larger_of(working->most[summed][gathered], bytes);
 		}
 }
 
@@ -421,7 +409,7 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 			int64_t beside = now.live - saved_until[costing->blocks->of[op]], waiting = part < now.parts ? part : now.parts;   /* its own part is there */
 			raise_working(&cost->both, beside, waiting, after ? 0 : written, after ? 0 : read);
 			if (costing->weight[op])
-				cost->weights = larger(cost->weights, now.weights + now.parts - waiting + (after ? 0 : written));
+				cost->weights = larger_of(cost->weights, now.weights + now.parts - waiting + (after ? 0 : written));
 			else
 				raise_working(&cost->input, beside, waiting, after ? 0 : written, after ? 0 : read);
 		}
@@ -530,7 +518,7 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 	FOR_ROW(i, &graph->touches, op)
 		beside += graph->storage[graph->touches.item[i]].persistent ? 0 : graph->storage[graph->touches.item[i]].bytes;
 	beside -= beside < costing->waits[parameter] ? beside : costing->waits[parameter];
-	costing->cost[home].update_transient = larger(costing->cost[home].update_transient, (int64_t)((double)beside * share));
+	costing->cost[home].update_transient = larger_of(costing->cost[home].update_transient, (int64_t)((double)beside * share));
 	int64_t *time = costing->cost[home].update[class_of(costing, graph->storage[parameter].root)];
 	for (int i = 0; i < UPDATE_SHARES; i++, share /= 2)
 		time[i] += op_work_time(costing->machine, work, (int64_t)((double)work->flops * share), (int64_t)((double)bytes * share));

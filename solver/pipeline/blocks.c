@@ -25,14 +25,6 @@ static uint32_t storage_of(const struct graph *graph, uint32_t tensor)
 	return graph->tensor[tensor].storage;
 }
 
-static int64_t elements(const struct tensor *tensor)
-{
-	int64_t product = 1;
-	for (int d = 0; d < tensor->dims && tensor->shape; d++)
-		product *= tensor->shape[d];
-	return tensor->shape ? product : tensor->bytes;
-}
-
 static void find_uses(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
@@ -70,7 +62,7 @@ static bool counts(const struct cutting *cutting, uint32_t s)
 {
 	const struct graph *graph = cutting->graph;
 	return cutting->first[s] != NONE && cutting->last[s] != NONE && cutting->made_of[s] == (OF_INPUT | OF_PARAMETER)
-		&& elements(&graph->tensor[graph->storage[s].root]) > SMALL;
+		&& tensor_elements(&graph->tensor[graph->storage[s].root]) > SMALL;
 }
 
 static void count_crossings(struct cutting *cutting)
@@ -189,7 +181,7 @@ static bool tells(const struct cutting *cutting, uint32_t s)
 {
 	const struct graph *graph = cutting->graph;
 	const struct storage *storage = &graph->storage[s];
-	if (elements(&graph->tensor[storage->root]) < 2 || cutting->shared[s])
+	if (tensor_elements(&graph->tensor[storage->root]) < 2 || cutting->shared[s])
 		return false;
 	if (storage->allocator == NONE)
 		return storage->kind == KIND_PARAMETER || storage->kind == KIND_OPTIMIZER;
@@ -269,7 +261,7 @@ void blocks_owners(const struct graph *graph, uint32_t *owner)
 			uint32_t of = graph->op[op].phase == PHASE_UPDATE ? blocks_owner(graph, owner, op) : NONE;
 			FOR_ROW(i, &graph->touches, op) {
 				uint32_t s = graph->touches.item[i];
-				if (of != NONE && owner[s] == NONE && elements(&graph->tensor[graph->storage[s].root]) > 1)
+				if (of != NONE && owner[s] == NONE && tensor_elements(&graph->tensor[graph->storage[s].root]) > 1)
 					owner[s] = of;
 			}
 		}

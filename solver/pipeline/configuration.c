@@ -42,11 +42,6 @@ static int64_t reads_of(const struct block_reads *reads)
 	return sum;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Parameters lie in shards and are gathered to be read. */
 static bool gathers(const struct config *config)
 {
@@ -73,17 +68,17 @@ static int64_t backward_most(const struct config_model *model, const struct conf
 	int64_t most = 0, waiting = 0, weights = 0;
 	for (uint32_t b = end; b-- > begin && overheads->transient;) {
 		const struct block_cost *cost = &model->cost[b];
-		most = larger(most, working_of(cost, config, overheads) + *level);
+		most = larger_of(most, working_of(cost, config, overheads) + *level);
 		*level -= cost->saved;
 		if (splits(config)) {
 			waiting += cost->saved_weight + cost->between;
 			*level += cost->saved_weight + cost->between;
-			most = larger(most, *level);
-			weights = larger(weights, cost->saved_weight + cost->between + cost->weights);
+			most = larger_of(most, *level);
+			weights = larger_of(weights, cost->saved_weight + cost->between + cost->weights);
 		}
 	}
 	*level -= waiting;
-	return larger(most, *level + weights);
+	return larger_of(most, *level + weights);
 }
 
 /* Short-lived tensors of a rank's pieces beside the activations of all: a microbatch's pass goes back through the last piece first. */
@@ -92,7 +87,7 @@ static int64_t transient_of(const struct config_model *model, const struct confi
 	int64_t most = 0, level = 0;
 	for (uint32_t chunk = config->chunks; chunk-- > 0;) {
 		uint32_t piece = piece_at(config, rank, chunk);
-		most = larger(most, backward_most(model, config, overheads, first[piece], first[piece + 1], &level));
+		most = larger_of(most, backward_most(model, config, overheads, first[piece], first[piece + 1], &level));
 	}
 	return most;
 }
@@ -119,11 +114,11 @@ static int64_t update_most(const struct config_model *model, const struct config
 		next = -1;
 		for (uint32_t b = begin; b < end; b++)
 			if (model->cost[b].update_transient < takes)
-				next = larger(next, model->cost[b].update_transient);
+				next = larger_of(next, model->cost[b].update_transient);
 			else if (model->joint)
 				waiting += waiting_of(config, &model->cost[b]);
 		if (takes < INT64_MAX)
-			most = larger(most, waiting + share(takes, group));
+			most = larger_of(most, waiting + share(takes, group));
 	}
 	return most;
 }
@@ -168,7 +163,7 @@ static void add_block(const struct config_model *model, const struct config *con
 	if (config->keeps && overheads->gathered && gathers(config))
 		memory->gathered += reads_of(&cost->forward_reads);
 	else if (overheads->gathered && gathers(config) && !config_sums_gradients(config))
-		memory->gathered = larger(memory->gathered, larger(reads_of(&cost->forward_reads), reads_of(&cost->backward_reads)));
+		memory->gathered = larger_of(memory->gathered, larger_of(reads_of(&cost->forward_reads), reads_of(&cost->backward_reads)));
 }
 
 /* The weights of every kind of block of a rank, once. */
@@ -279,7 +274,7 @@ static void extend(struct cutting *cutting, uint32_t k, uint32_t least, uint32_t
 			low = middle + 1;
 	}
 	for (uint32_t begin = low > least ? low - 1 : low; begin <= low; begin++) {
-		int64_t slowest = larger(before[begin], cutting->time[end] - cutting->time[begin]);
+		int64_t slowest = larger_of(before[begin], cutting->time[end] - cutting->time[begin]);
 		if (before[begin] < INT64_MAX && slowest < *best) {
 			*best = slowest;
 			cutting->from[(size_t)(k + 1) * width + end] = begin;
@@ -412,7 +407,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 			cutting.saved[number + 1] = cutting.saved[number];
 		}
 		int64_t level = 0;
-		cutting.fixed = larger(cutting.fixed, overheads->context + overheads->workspace + overheads->communication * groups_of(config)
+		cutting.fixed = larger_of(cutting.fixed, overheads->context + overheads->workspace + overheads->communication * groups_of(config)
 			+ memory.gathered + backward_most(model, config, overheads, b, b + 1, &level));
 	}
 	cut_evenly(&cutting, first);
@@ -491,7 +486,7 @@ static int64_t busiest(const struct config *config, const struct pieces *pieces)
 		int64_t work = 0;
 		for (uint32_t c = 0; c < config->chunks; c++)
 			work += pieces->forward[piece_at(config, r, c)] + pieces->backward[piece_at(config, r, c)];
-		most = larger(most, work);
+		most = larger_of(most, work);
 	}
 	return most;
 }
@@ -507,7 +502,7 @@ static int64_t closed_form(const struct config *config, const struct pieces *pie
 	int64_t forward = 0;
 	for (uint32_t k = 0; k < n; k++)
 		forward += pieces->forward[k] + pieces->send[k];
-	bubble = larger(0, all - most);
+	bubble = larger_of(0, all - most);
 	switch (config->schedule) {    /* no less than until the last rank has something to do */
 	case SCHEDULE_ZB1P: bubble /= 3; break;
 	case SCHEDULE_ZB2P: bubble = forward * (config->pp - 1) / config->pp; break;
@@ -519,7 +514,7 @@ static int64_t closed_form(const struct config *config, const struct pieces *pie
 	}
 	if (bubble >= 0)
 		return (int64_t)config->microbatches * most + bubble;
-	return config->chunks > 1 ? (int64_t)config->microbatches * most + larger(0, all - most) / config->chunks
+	return config->chunks > 1 ? (int64_t)config->microbatches * most + larger_of(0, all - most) / config->chunks
 		: (config->microbatches - 1) * most + all;
 }
 
@@ -591,12 +586,12 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 				flops += model->cost[b].flops * config->microbatches;
 			}
 		}
-		result->exposed = larger(result->exposed, exposed);
-		result->update = larger(result->update, update);
-		result->link = larger(result->link, link);
-		result->flops = larger(result->flops, flops);
+		result->exposed = larger_of(result->exposed, exposed);
+		result->update = larger_of(result->update, update);
+		result->link = larger_of(result->link, link);
+		result->flops = larger_of(result->flops, flops);
 	}
-	result->bubble = larger(0, result->time - config->microbatches * busiest(config, &pieces));
+	result->bubble = larger_of(0, result->time - config->microbatches * busiest(config, &pieces));
 	result->time += result->exposed + result->update;
 	arena_free(&arena);
 	return OK;
@@ -655,7 +650,7 @@ enum status config_timetable(const struct config_model *model, const struct conf
 	status = timetable_build(&pipeline, &bytes, result.exposed + result.update, timetable, error);
 	/* a slot of a split pass holds what it frees and what it makes: what else it works with is what is missing */
 	for (uint32_t rank = 0; rank < ranks && counted && status == OK; rank++)
-		timetable_add(timetable, rank, 0, larger(0, total[rank] - timetable_peak(timetable, rank)));
+		timetable_add(timetable, rank, 0, larger_of(0, total[rank] - timetable_peak(timetable, rank)));
 	arena_free(&arena);
 	return status;
 }

@@ -29,14 +29,6 @@ static bool is_collective(const struct graph *graph, uint32_t op)
 	return graph->op[op].phase == PHASE_COMMUNICATION;
 }
 
-static int64_t elements(const struct tensor *tensor)
-{
-	int64_t product = 1;
-	for (int d = 0; d < tensor->dims && tensor->shape; d++)
-		product *= tensor->shape[d];
-	return tensor->shape ? product : tensor->bytes;
-}
-
 static uint32_t storage_of(const struct graph *graph, uint32_t tensor)
 {
 	return graph->tensor[tensor].storage;
@@ -226,7 +218,7 @@ static void find_owners(struct finding *finding)
 			uint32_t of = finding->cut->side[op] == SIDE_UPDATE ? parameter_of(finding, op) : NONE;
 			FOR_ROW(i, &graph->touches, op) {
 				uint32_t s = graph->touches.item[i];
-				if (of != NONE && finding->owner[s] == NONE && elements(&graph->tensor[graph->storage[s].root]) > 1)
+				if (of != NONE && finding->owner[s] == NONE && tensor_elements(&graph->tensor[graph->storage[s].root]) > 1)
 					finding->owner[s] = of;
 			}
 		}
@@ -259,7 +251,7 @@ static void find_joint(struct finding *finding)
 	struct pipeline_cut *cut = finding->cut;
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		uint32_t rank = NONE;
-		if (graph->storage[s].persistent || elements(&graph->tensor[graph->storage[s].root]) > 1)
+		if (graph->storage[s].persistent || tensor_elements(&graph->tensor[graph->storage[s].root]) > 1)
 			continue;
 		FOR_ROW(i, &graph->users, s) {
 			uint32_t op = graph->users.item[i];

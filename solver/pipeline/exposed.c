@@ -17,11 +17,6 @@ bool config_sums_gradients(const struct config *config)
 	return config->microbatches > 1 || config->pp > 1;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* An axis of so many devices outside others. */
 static struct mesh_axis axis_outside(const struct config_model *model, uint32_t size, uint32_t inside)
 {
@@ -35,7 +30,7 @@ static struct mesh_axis axis_outside(const struct config_model *model, uint32_t 
 /* What is left of collectives behind a pass of so much computation. */
 static int64_t beyond(int64_t collectives, int64_t compute, const struct overheads *overheads)
 {
-	return larger(0, collectives - compute / 1000 * overheads->overlap);
+	return larger_of(0, collectives - compute / 1000 * overheads->overlap);
 }
 
 /* Each tensor is a collective of its own. */
@@ -81,8 +76,8 @@ struct streams { int64_t time, begun, free; };   /* of the passes; when the bloc
 static void run_block(struct streams *streams, int64_t gather, int64_t takes)
 {
 	if (gather > 0)
-		streams->free = larger(streams->free, streams->begun) + gather;
-	streams->time = gather > 0 ? larger(streams->time, streams->free) : streams->time;
+		streams->free = larger_of(streams->free, streams->begun) + gather;
+	streams->time = gather > 0 ? larger_of(streams->time, streams->free) : streams->time;
 	streams->begun = streams->time;
 	streams->time += takes;
 }
@@ -107,13 +102,13 @@ static int64_t exposed_once(const struct config_model *model, const struct confi
 	for (uint32_t b = blocks; b-- > 0;) {
 		struct state_traffic traffic = block_traffic(model, config, b);
 		run_block(&streams, traffic.gather, model->cost[b].backward);
-		streams.free = reduce > 0 ? larger(streams.free, ready) + reduce : streams.free;
+		streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
 		reduce = traffic.once + traffic.each;
 		ready = streams.time;
 		updated += traffic.updated;
 	}
-	streams.free = reduce > 0 ? larger(streams.free, ready) + reduce : streams.free;
-	return larger(streams.free, streams.time) - passes + updated;
+	streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
+	return larger_of(streams.free, streams.time) - passes + updated;
 }
 
 int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,

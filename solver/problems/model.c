@@ -172,12 +172,6 @@ static enum status keep_strategies(struct builder *builder, struct error *error)
 
 /* ---- slots -------------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *left, const void *right)
-{
-	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-	return (a > b) - (a < b);
-}
-
 static uint32_t first_not_below(const int64_t *moment, uint32_t count, int64_t time)
 {
 	uint32_t low = 0, high = count;
@@ -296,8 +290,8 @@ static enum status build_slots(struct builder *builder)
 			begins[count] = problem->begin[node];
 			ends[count++] = problem->end[node];
 		}
-	qsort(begins, count, sizeof *begins, by_value);
-	qsort(ends, count, sizeof *ends, by_value);
+	qsort(begins, count, sizeof *begins, compare_int64);
+	qsort(ends, count, sizeof *ends, compare_int64);
 	find_slots(model, begins, ends, count);
 	return build_pieces(builder);
 }

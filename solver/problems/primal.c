@@ -125,13 +125,6 @@ void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *d
 
 /* ---- forests --------------------------------------------------------------------------------------------------- */
 
-static uint32_t find(uint32_t *root, uint32_t node)
-{
-	while (root[node] != node)
-		node = root[node] = root[root[node]];
-	return node;
-}
-
 /* Joins the node to the trees next to it, unless two of its neighbours are in the same one. */
 static bool join(struct shard_primal *primal, uint32_t node)
 {
@@ -141,7 +134,7 @@ static bool join(struct shard_primal *primal, uint32_t node)
 		uint32_t other = shard_other(model, model->incident.item[i], node);
 		if (!primal->inside[other])
 			continue;
-		uint32_t root = find(primal->root, other);
+		uint32_t root = set_root(primal->root, other);
 		for (uint32_t j = 0; j < trees; j++)
 			if (tree[j] == root)
 				return false;

@@ -61,14 +61,6 @@ static bool add_link(struct search *search, enum link_kind kind, uint32_t op, ui
 	return true;
 }
 
-/* The tensor of a binding's position. */
-static uint32_t tensor_of(const struct graph *graph, uint32_t op, uint32_t position)
-{
-	uint32_t operands = csr_length(&graph->reads, op);
-	return position < operands ? graph->reads.item[graph->reads.start[op] + position]
-		: graph->writes.item[graph->writes.start[op] + position - operands];
-}
-
 /* ---- the inputs ----------------------------------------------------------------------------------------- */
 
 static bool is_index(const struct tensor *tensor)
@@ -162,9 +154,9 @@ static bool carries_batch_into_gradient(struct search *search, uint32_t dim, uin
 	const struct graph *graph = search->graph;
 	const struct term_node *node = &search->terms.node[term_find(&search->terms, dim)];
 	return position < csr_length(&graph->reads, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1
-		&& label_scales(node->label) && csr_length(&graph->writes, op) == 1 && search->flow.gradient[tensor_of(graph, op, csr_length(&graph->reads, op))]
+		&& label_scales(node->label) && csr_length(&graph->writes, op) == 1 && search->flow.gradient[graph_argument(graph, op, csr_length(&graph->reads, op))]
 		&& graph->inplace_start[op] == graph->inplace_start[op + 1] && ((rules_traits(search->rules, graph->op[op].type) & TRAIT_ADDITION) 
-		|| (search->flow.data[tensor_of(graph, op, position)] && gradient_flow_is_derivative(&search->flow, op)));
+		|| (search->flow.data[graph_argument(graph, op, position)] && gradient_flow_is_derivative(&search->flow, op)));
 }
 
 /* Joins one dim of a tensor with what the rule says of it. */
@@ -373,7 +365,7 @@ static bool sum_first(struct search *search, struct view *view, uint32_t op)
 static bool view_op(struct search *search, uint32_t op)
 {
 	const struct graph *graph = search->graph;
-	uint32_t in = tensor_of(graph, op, 0), out = tensor_of(graph, op, csr_length(&graph->reads, op));
+	uint32_t in = graph_argument(graph, op, 0), out = graph_argument(graph, op, csr_length(&graph->reads, op));
 	const struct tensor *result = &graph->tensor[out];
 	struct view view = { .search = search, .shape = result->shape, .dims = result->dims };
 	uint32_t *operand = search->dim + search->dim_start[in];
@@ -450,7 +442,7 @@ static bool reduce_ones(struct search *search, uint32_t op)
 	struct binding *binding = &search->binding;
 	for (uint32_t t = binding->operands; t < binding->tensors; t++)
 		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++) {
-			if (binding->dim[d].size != 1 || !search->flow.gradient[tensor_of(search->graph, op, t)])
+			if (binding->dim[d].size != 1 || !search->flow.gradient[graph_argument(search->graph, op, t)])
 				continue;
 			uint32_t unit = binding_new_factor(binding, 1, FACTOR_UNIT);
 			binding->dim[d].count = 0;
@@ -467,7 +459,7 @@ static bool apply(struct search *search, uint32_t op)
 		return false;
 	memset(search->local, -1, binding->factors * sizeof *search->local);
 	for (uint32_t t = 0; t < binding->tensors; t++) {
-		uint32_t tensor = tensor_of(search->graph, op, t);
+		uint32_t tensor = graph_argument(search->graph, op, t);
 		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++)
 			if (!meet(search, &binding->dim[d], &search->dim[search->dim_start[tensor] + d - binding->dim_start[t]], op, t))
 				return false;
@@ -523,7 +515,7 @@ static bool settle_all(struct search *search)
 			uint32_t from = term_find(terms, link->from), to = term_find(terms, link->to);
 			if (from == to || terms->node[to].label == LABEL_FIXED)
 				continue;
-			uint32_t tensor = tensor_of(search->graph, link->op, link->operand);
+			uint32_t tensor = graph_argument(search->graph, link->op, link->operand);
 			bool made = terms->node[to].label == LABEL_BATCH && terms->node[from].label == LABEL_FREE && search->made[tensor]
 				&& term_find(terms, search->dim[search->dim_start[tensor]]) == from;
 			if (!made && (!label_scales(terms->node[from].label) || label_scales(terms->node[to].label)))

@@ -213,18 +213,12 @@ struct finding {
 	size_t room_units, places, room_places;
 };
 
-static uint32_t argument_tensor(const struct graph *graph, uint32_t op, uint32_t k)
-{
-	uint32_t reads = csr_length(&graph->reads, op);
-	return k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
-}
-
 /* Walks along a dim's local factors and the tensor's parts side by side: a factor is carried where it is a product of parts. */
 static void align_dim(struct finding *finding, uint32_t k, uint32_t dim, uint32_t *part)
 {
 	const struct units *units = finding->units;
 	const struct binding *binding = &finding->binding;
-	uint32_t tensor = argument_tensor(units->graph, finding->op, k);
+	uint32_t tensor = graph_argument(units->graph, finding->op, k);
 	uint32_t first = units->part_start[tensor], end = units->part_start[tensor + 1];
 	const struct binding_dim *bound = &binding->dim[binding->dim_start[k] + dim];
 	bool aligned = true;
@@ -248,8 +242,8 @@ static void align_dim(struct finding *finding, uint32_t k, uint32_t dim, uint32_
 static bool carried_alike(const struct finding *finding, const struct carried *a, const struct carried *b)
 {
 	const struct units *units = finding->units;
-	const struct part *pa = units->part + units->part_start[argument_tensor(units->graph, finding->op, a->argument)] + a->first;
-	const struct part *pb = units->part + units->part_start[argument_tensor(units->graph, finding->op, b->argument)] + b->first;
+	const struct part *pa = units->part + units->part_start[graph_argument(units->graph, finding->op, a->argument)] + a->first;
+	const struct part *pb = units->part + units->part_start[graph_argument(units->graph, finding->op, b->argument)] + b->first;
 	for (uint32_t i = 0; i < a->count; i++)
 		if (pa[i].size != pb[i].size)
 			return false;
@@ -272,7 +266,7 @@ static int64_t reduced_points(const struct finding *finding)
 {
 	const struct binding *binding = &finding->binding;
 	const struct units *units = finding->units;
-	uint32_t result = argument_tensor(units->graph, finding->op, binding->operands);
+	uint32_t result = graph_argument(units->graph, finding->op, binding->operands);
 	int64_t points = finding->inside->floats;
 	for (uint32_t i = units->part_start[result]; i < units->part_start[result + 1]; i++)
 		points *= units->part[i].size;
@@ -286,7 +280,7 @@ static int64_t reduced_points(const struct finding *finding)
 static uint32_t digit_of(const struct finding *finding, const struct carried *carried, int64_t size, int64_t within)
 {
 	const struct units *units = finding->units;
-	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, carried->argument)] + carried->first;
+	const struct part *part = units->part + units->part_start[graph_argument(units->graph, finding->op, carried->argument)] + carried->first;
 	int64_t inner = 1;
 	for (uint32_t i = carried->count; i-- > 0 && inner <= within; inner *= part[i].size)
 		if (inner == within && part[i].size == size)
@@ -313,7 +307,7 @@ static void place_unread(struct finding *finding, const struct part *part, int8_
 {
 	const struct units *units = finding->units;
 	for (uint32_t k = 0; k < finding->binding.operands; k++) {
-		uint32_t tensor = argument_tensor(units->graph, finding->op, k), first = units->part_start[tensor];
+		uint32_t tensor = graph_argument(units->graph, finding->op, k), first = units->part_start[tensor];
 		for (uint32_t i = first; i < units->part_start[tensor + 1] && part->factor != NONE; i++)
 			if (units->part[i].factor == part->factor && units->part[i].size == part->size)
 				place[k] = (int8_t)(i - first);
@@ -344,7 +338,7 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 		return true;
 	if (!model || (!everywhere && !(marks & FACTOR_REDUCED) && !whole))
 		return true;
-	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, model->argument)] + model->first;
+	const struct part *part = units->part + units->part_start[graph_argument(units->graph, finding->op, model->argument)] + model->first;
 	int64_t within = binding->factor[factor].size;
 	for (uint32_t j = 0; j < model->count; j++) {
 		within /= part[j].size;
@@ -371,7 +365,7 @@ static bool add_unread(struct finding *finding)
 {
 	const struct units *units = finding->units;
 	for (uint32_t k = 0; k < finding->binding.operands; k++) {
-		uint32_t tensor = argument_tensor(units->graph, finding->op, k), first = units->part_start[tensor];
+		uint32_t tensor = graph_argument(units->graph, finding->op, k), first = units->part_start[tensor];
 		size_t begin = units->place_start[finding->op];
 		for (uint32_t i = first; i < units->part_start[tensor + 1]; i++) {
 			bool placed = false;
@@ -405,7 +399,7 @@ static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *
 	if (!of_whole || !model || of_whole->count != model->count + 1)
 		return true;
 	struct carried inside = { of_whole->argument, of_whole->first + 1, model->count };
-	const struct part *part = units->part + units->part_start[argument_tensor(units->graph, finding->op, inside.argument)] + inside.first;
+	const struct part *part = units->part + units->part_start[graph_argument(units->graph, finding->op, inside.argument)] + inside.first;
 	if (part[-1].size != pieces || !carried_alike(finding, &inside, model))
 		return true;
 	for (uint32_t j = 0; j < inside.count; j++) {
@@ -465,7 +459,7 @@ static bool add_slots(struct finding *finding)
 	const struct graph *graph = units->graph;
 	uint32_t first, count = NONE, at;
 	for (uint32_t k = 0; k < finding->arguments; k++) {
-		uint32_t tensor = argument_tensor(graph, finding->op, k);
+		uint32_t tensor = graph_argument(graph, finding->op, k);
 		const struct binding_dim *dim = &finding->binding.dim[finding->binding.dim_start[k] + (graph->tensor[tensor].dims == 3)];
 		for (uint32_t i = 0; graph->tensor[tensor].dims > 1 && i < dim->count; i++)
 			finding->bad[finding->binding.part[dim->first + i]] = true;
@@ -478,7 +472,7 @@ static bool add_slots(struct finding *finding)
 		int64_t size = 0;
 		uint8_t role = ROLE_NONE;
 		for (uint32_t k = 0; k < finding->arguments; k++) {
-			uint32_t tensor = argument_tensor(graph, finding->op, k);
+			uint32_t tensor = graph_argument(graph, finding->op, k);
 			parts_in_dim(units, tensor, graph->tensor[tensor].dims == 3, &first);
 			struct part *part = &units->part[units->part_start[tensor] + first + j];
 			int64_t other = part->size;
@@ -497,7 +491,7 @@ static bool add_slots(struct finding *finding)
 			return false;
 		at = (uint32_t)(finding->places - finding->arguments);
 		for (uint32_t k = 0; k < finding->arguments; k++) {
-			uint32_t tensor = argument_tensor(graph, finding->op, k);
+			uint32_t tensor = graph_argument(graph, finding->op, k);
 			parts_in_dim(units, tensor, graph->tensor[tensor].dims == 3, &first);
 			finding->place[at + k] = (int8_t)(first + j);
 		}
@@ -524,7 +518,7 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 	memset(finding->carried, 0, cells * sizeof *finding->carried);
 	memset(finding->bad, 0, binding->factors);
 	for (uint32_t k = 0; k < finding->arguments; k++) {
-		uint32_t tensor = argument_tensor(graph, finding->op, k);
+		uint32_t tensor = graph_argument(graph, finding->op, k);
 		uint32_t part = finding->units->part_start[tensor], dims = binding->dim_start[k + 1] - binding->dim_start[k];
 		for (uint32_t d = 0; d < dims; d++)
 			align_dim(finding, k, d, &part);
@@ -550,7 +544,7 @@ static bool is_linear(const struct graph *graph, const struct rule *rule, uint32
 static bool floating(const struct graph *graph, uint32_t op)
 {
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
-		uint8_t dtype = graph->tensor[argument_tensor(graph, op, k)].dtype;
+		uint8_t dtype = graph->tensor[graph_argument(graph, op, k)].dtype;
 		if (dtype > DTYPE_F8E5M2 && dtype < DTYPE_C64)
 			return false;
 	}

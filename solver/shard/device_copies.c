@@ -192,19 +192,11 @@ static bool serves(const struct walk *walk, uint32_t copy, uint8_t phase)
 	return (of == ANY_PHASE || of == phase) && is_current(walk, copy);
 }
 
-static bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->tensor[graph->inplace[i].in].storage == storage)
-			return true;
-	return false;
-}
-
 /* The first op after `op` that writes a storage in place, or NONE. */
 static uint32_t next_write(const struct graph *graph, uint32_t storage, uint32_t op)
 {
 	FOR_ROW(i, &graph->users, storage)
-		if (graph->users.item[i] > op && writes_in_place(graph, graph->users.item[i], storage))
+		if (graph->users.item[i] > op && graph_writes_in_place(graph, graph->users.item[i], storage))
 			return graph->users.item[i];
 	return NONE;
 }

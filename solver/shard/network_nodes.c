@@ -52,12 +52,6 @@ struct placement choice_place(const struct building *building, uint32_t tensor, 
 	return split_place(building->units, op, choice->split, k);
 }
 
-static uint32_t argument_of(const struct graph *graph, uint32_t op, uint32_t k)
-{
-	uint32_t reads = csr_length(&graph->reads, op);
-	return k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
-}
-
 /* ---- usage -------------------------------------------------------------------------------------------------------- */
 
 static const struct storage *storage_of(const struct graph *graph, uint32_t tensor)
@@ -108,10 +102,10 @@ static int64_t usage_of(const struct building *building, uint32_t op, struct spl
 	uint32_t reads = csr_length(&graph->reads, op);
 	int64_t bytes = 0;
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
-		uint32_t tensor = argument_of(graph, op, k);
+		uint32_t tensor = graph_argument(graph, op, k);
 		bool twice = false;
 		for (uint32_t j = 0; j < k && j < reads && k < reads; j++)
-			twice = twice || graph->tensor[argument_of(graph, op, j)].storage == graph->tensor[tensor].storage;
+			twice = twice || graph->tensor[graph_argument(graph, op, j)].storage == graph->tensor[tensor].storage;
 		if (k < reads ? !sums && !twice && first_of_update(graph, tensor, op) : saved(graph, tensor) || (sums && summed(graph, tensor))) {
 			int64_t more = placement_bytes(building->units, building->mesh, tensor, split_place(building->units, op, split, k));
 			bytes += more;
@@ -144,7 +138,7 @@ static bool split_fits(const struct building *building, uint32_t op, struct spli
 	if (!split_divides(building->units, building->mesh, op, split))
 		return false;
 	for (uint32_t k = csr_length(&graph->reads, op); k < op_arguments(graph, op); k++) {
-		uint32_t tensor = argument_of(graph, op, k);
+		uint32_t tensor = graph_argument(graph, op, k);
 		struct placement placement = split_place(building->units, op, split, k);
 		for (uint32_t a = 0; a < building->mesh->axes; a++)
 			if (placement.on[a] == PLACE_PARTIAL && stays(graph, tensor) && graph->op[op].phase == PHASE_UPDATE)
@@ -180,7 +174,7 @@ static bool hardly_pays(const struct building *building, uint32_t op, int8_t uni
 	if (graph->op[op].phase == PHASE_UPDATE || unit == UNIT_NONE || (unit == UNIT_PARTIAL && reads < 2))
 		return false;
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
-		if (passes(units, argument_of(graph, op, k)) && units_place(units, op, unit, k) != PLACE_WHOLE)
+		if (passes(units, graph_argument(graph, op, k)) && units_place(units, op, unit, k) != PLACE_WHOLE)
 			*(k < reads ? &in : &out) += 1;
 	uint8_t role = unit < 0 ? ROLE_NONE : units->unit[units->unit_start[op] + (uint32_t)unit].role;
 	return unit == UNIT_PARTIAL ? out > 0 : role == ROLE_HEAD_SIZE ? in > 0 : role == ROLE_HIDDEN && in > 0 && out > 0
@@ -349,9 +343,9 @@ static uint32_t counterpart(const struct building *building, uint32_t tensor, ui
 	const struct fold *fold = building->options->fold;
 	uint32_t reader = building->units->readers.item[building->units->readers.start[tensor]], k = 0, where, which;
 	const struct fold_segment *segment = &fold->segment[fold->segment_of[reader]];
-	while (argument_of(graph, reader, k) != tensor)
+	while (graph_argument(graph, reader, k) != tensor)
 		k++;
-	uint32_t other = argument_of(graph, segment->op[copy * segment->ops + fold->index_of[reader]], k);
+	uint32_t other = graph_argument(graph, segment->op[copy * segment->ops + fold->index_of[reader]], k);
 	if (graph->tensor[other].writer != NONE || !read_by_copy(building, other, &where, &which) || where != fold->segment_of[reader]
 		|| which != copy || csr_length(&building->units->readers, other) != csr_length(&building->units->readers, tensor)
 		|| building->network->kept_node[other] != NONE)

@@ -3,20 +3,11 @@
 #include <string.h>
 
 #include "recompute.h"
+#include "replay.h"
 
 #define X(id, name, help) name,
 const char *const recompute_names[RECOMPUTE_COUNT] = { RECOMPUTES(X) };
 #undef X
-
-static bool is_forward(const struct graph *graph, uint32_t op)
-{
-	return op != NONE && graph->op[op].phase == PHASE_FORWARD;
-}
-
-static uint32_t allocator_of(const struct graph *graph, uint32_t storage)
-{
-	return graph->tensor[graph->storage[storage].root].writer;
-}
 
 /* ---- layers ------------------------------------------------------------------------------------------ */
 

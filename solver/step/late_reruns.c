@@ -2,14 +2,6 @@
 #include "build.h"
 #include "late_reruns.h"
 
-static bool runs_again(const struct graph *graph)
-{
-	for (uint32_t op = 0; op < graph->ops; op++)
-		if (graph->op[op].recomputed)
-			return true;
-	return false;
-}
-
 /* From the last op before it that doesn't run again. */
 static void add_edges(struct build *build, const struct graph *graph, const uint32_t *op)
 {
@@ -26,7 +18,7 @@ struct graph *late_reruns(struct graph *graph, struct error *error)
 {
 	struct build build = { .source = graph, .op = NONE };
 	struct arena arena = { 0 };
-	if (!runs_again(graph))
+	if (!graph_reruns(graph))
 		return graph_retain(graph);
 	uint32_t *tensor = arena_alloc(&arena, graph->tensors, sizeof *tensor), *op = arena_alloc(&arena, graph->ops, sizeof *op);
 	build.draft = draft_new();

@@ -163,7 +163,7 @@ static void run_again(struct replay *replay, uint32_t op)
 
 static bool writes_storage(const struct graph *graph, uint32_t op, uint32_t storage)
 {
-	return allocator_of(graph, storage) == op || writes_in_place(graph, op, storage);
+	return allocator_of(graph, storage) == op || graph_writes_in_place(graph, op, storage);
 }
 
 static void note_offloads(struct replay *replay, const uint32_t *offload, uint32_t offloads)
@@ -329,7 +329,7 @@ static void push_writers(struct replay *replay, uint32_t tensor, uint32_t reader
 		return;
 	FOR_ROW(i, &graph->users, storage) {
 		uint32_t user = graph->users.item[i];
-		if (user < reader && is_forward(graph, user) && writes_in_place(graph, user, storage))
+		if (user < reader && is_forward(graph, user) && graph_writes_in_place(graph, user, storage))
 			fill = user;
 	}
 	if (fill != NONE && !replay->done[fill] && *depth < capacity)

@@ -36,6 +36,12 @@ struct activations {
 	struct arena arena;
 };
 
+/* Of groups of so many layers, the one that an op is of; NONE. */
+static inline uint32_t activations_group(const struct activations *activations, uint32_t op, uint32_t every)
+{
+	return activations->layer[op] == NONE ? NONE : activations->layer[op] / every;
+}
+
 /* Layers are told by the first numbered part of a module path ("h.3", "encoder.layers.encoder_layer_3", "layer1.0").
  * O(graph). Free with activations_free(). */
 enum status activations_find(const struct graph *step, const struct rules *rules, struct activations *activations,

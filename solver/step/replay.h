@@ -41,14 +41,6 @@ static inline uint32_t allocator_of(const struct graph *graph, uint32_t storage)
 	return graph->tensor[graph->storage[storage].root].writer;
 }
 
-static inline bool writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (storage_of(graph, graph->inplace[i].in) == storage)
-			return true;
-	return false;
-}
-
 /* Fills anew and overwrite: what is written anew where drop is set (NULL: nowhere) and what can run again, which may be less. False: out of memory. O(graph) a round,
  * and each round but the last shrinks the set. */
 bool replay_sets(struct replay *replay, const bool *drop);

@@ -75,7 +75,7 @@ static bool storage_replayable(const struct replay *replay, uint32_t storage)
 		uint32_t user = graph->users.item[i];
 		if (user > replay->overwrite[storage] || !is_forward(graph, user))
 			continue;
-		if (writes_in_place(graph, user, storage) ? !op_replayable(replay, user) : !reads_in_time(replay, user, storage))
+		if (graph_writes_in_place(graph, user, storage) ? !op_replayable(replay, user) : !reads_in_time(replay, user, storage))
 			return false;
 	}
 	return true;

@@ -137,14 +137,6 @@ static void join_row(struct update_groups *groups, const uint32_t *tensor, uint3
 
 /* ---- what an op says of its group ------------------------------------------------------------------------------------ */
 
-static bool writes_storage(const struct graph *graph, uint32_t op, uint32_t storage)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->tensor[graph->inplace[i].in].storage == storage)
-			return true;
-	return false;
-}
-
 /* The group that a row belongs to; NULL: none. */
 static struct update_group *group_of_row(const struct update_groups *groups, const uint32_t *tensor, uint32_t width)
 {
@@ -164,7 +156,7 @@ static enum status note_parameter(struct update_groups *groups, uint32_t op, con
 	const struct graph *graph = groups->step;
 	for (uint32_t i = 0; i < rows->width; i++) {
 		uint32_t storage = graph->tensor[tensor[i]].storage, root = graph->storage[storage].root;
-		if (graph->storage[storage].kind != KIND_PARAMETER || !writes_storage(graph, op, storage))
+		if (graph->storage[storage].kind != KIND_PARAMETER || !graph_writes_in_place(graph, op, storage))
 			continue;
 		uint32_t *index = &groups->group_of[leader(groups, storage)];
 		if (*index == NONE) {

@@ -18,6 +18,7 @@
  *     safe_text    texts of any origin, safe to print
  *     state_files  where state is kept
  *     child        runs a program with limits
+ *     clock        seconds
  *     background   one call on a thread of its own
  *     nearest      the names that come nearest to a misspelt one
  */

@@ -290,12 +290,6 @@ struct tries {
 	uint64_t tried;
 };
 
-static int by_number(const void *left, const void *right)
-{
-	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-	return (a > b) - (a < b);
-}
-
 /* Adds a unit to a pool, or takes it away; whether the pool still holds all. */
 static bool put(struct tries *tries, uint32_t unit, uint32_t pool, int64_t sign)
 {
@@ -364,7 +358,7 @@ enum status buffers_check_spill_bound(const struct buffers_csv *csv, const int64
 			tries.step[i] = buffers->lower[i];
 		}
 		tries.steps = buffers->n;
-		qsort(tries.step, tries.steps, sizeof *tries.step, by_number);
+		qsort(tries.step, tries.steps, sizeof *tries.step, compare_int64);
 		status = try_from(&tries, 0, 0);
 	}
 	arena_free(&arena);

@@ -4,8 +4,8 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "batch.h"
 #include "src/base/json_memory.h"
 #include "src/base/output.h"
@@ -78,13 +78,6 @@ static int parse_arguments(struct request *request, int argc, char **argv)
 }
 
 /* ---- running -------------------------------------------------------------------------------------------- */
-
-static double seconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* To standard output; takes the object. */
 static bool dump(json_t *object)
@@ -257,7 +250,7 @@ static int solve_pools(const struct request *request, const struct buffers_csv *
 	struct pooled_layout result;
 	struct error error = { 0 };
 	struct layout_pools pools = { csv->pools, request->asked.room, csv->candidates, csv->spill_cost };
-	double start = seconds();
+	double start = clock_seconds(CLOCK_MONOTONIC);
 	enum status status = layout_solve_all_pools(&request->asked, csv, &control, &result, &error);
 	enum status checked = result.offset && !simulated(request) ? layout_check_pools(&csv->buffers, &csv->links, &pools, request->asked.options.alignment, &result, &error) : OK;
 	if (checked != OK) {
@@ -266,7 +259,7 @@ static int solve_pools(const struct request *request, const struct buffers_csv *
 		return EXIT_LIMIT;
 	}
 	int exit_status = status == NO_MEMORY || status == BAD_INPUT ? fail_input(request->path, status, &error)
-				: report_pools(request, csv, &result, status, &error, seconds() - start);
+				: report_pools(request, csv, &result, status, &error, clock_seconds(CLOCK_MONOTONIC) - start);
 	pooled_layout_free(&result);
 	return exit_status;
 }
@@ -300,11 +293,11 @@ static int solve_one(const struct request *request, const struct buffers_csv *cs
 	struct linked_layout result;
 	struct control control = { .cancel = batch_cancel() };
 	struct error error = { 0 };
-	double start = seconds();
+	double start = clock_seconds(CLOCK_MONOTONIC);
 	enum status status = layout_solve_one(&request->asked, csv, &control, &result, &error);
 	if (status == CANCELLED && !layout_offsets(&result) && !batch_signal())
 		status = solve_first(request, csv, &result, &error);
-	double time = seconds() - start;
+	double time = clock_seconds(CLOCK_MONOTONIC) - start;
 	if (layout_offsets(&result) && confirm(request, csv, &result) != OK) {
 		linked_layout_free(&result);
 		return EXIT_LIMIT;

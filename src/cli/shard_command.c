@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "batch.h"
 #include "src/base/output.h"
 #include "options.h"
@@ -67,13 +67,6 @@ static enum status write_text(const struct shard_problem *problem, const struct 
 	return output_close(&output, OK, error);
 }
 
-static double now(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* ---- solving ---------------------------------------------------------------------------------------------------- */
 
 static int report(const struct request *request, const struct shard_problem *problem, const struct shard_plan *plan, bool limited,
@@ -100,13 +93,13 @@ static int solve(const struct request *request, const struct shard_problem *prob
 	struct shard_plan plan;
 	struct control control = { .cancel = batch_cancel() };
 	struct shard_options options = { .effort = request->line.seconds > 0 ? UINT64_MAX / 2 : SHARD_EFFORT_DEFAULT };
-	double start = now();
+	double start = clock_seconds(CLOCK_MONOTONIC);
 	batch_progress(&control);
 	enum status status = shard_solve(problem, &options, &control, &plan, &error);
 	batch_progress_done();
 	int code;
 	if (status == OK || status == LIMIT || status == CANCELLED)
-		code = report(request, problem, &plan, status != OK, now() - start);
+		code = report(request, problem, &plan, status != OK, clock_seconds(CLOCK_MONOTONIC) - start);
 	else
 		code = complain(request->problem, &error, status);
 	shard_plan_free(&plan);

@@ -22,11 +22,6 @@ uint32_t cluster_of(const struct drawing *drawing, uint32_t module)
 	return module;
 }
 
-static enum phase phase_of(const struct drawing *drawing, uint32_t node)
-{
-	return drawing->graph->op[drawing->node[node].first].phase;
-}
-
 bool cluster_edge_back(const struct drawing *drawing, const struct draw_edge *edge)
 {
 	return phase_of(drawing, edge->from) == PHASE_BACKWARD && phase_of(drawing, edge->to) == PHASE_BACKWARD;

@@ -4,11 +4,6 @@
 #define ROW    46.0
 #define COLUMN 190.0
 
-static enum phase phase_of(const struct drawing *drawing, uint32_t node)
-{
-	return drawing->graph->op[drawing->node[node].first].phase;
-}
-
 /* The edges as they are drawn, into update nodes or into others: what runs within the backward pass is turned round. */
 static uint32_t folded_links(const struct drawing *drawing, bool update, uint32_t *from, uint32_t *to)
 {

@@ -43,4 +43,9 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	struct drawing *drawing, struct error *error);
 void drawing_free(struct drawing *drawing);
 
+static inline enum phase phase_of(const struct drawing *drawing, uint32_t node)
+{
+	return drawing->graph->op[drawing->node[node].first].phase;
+}
+
 #endif

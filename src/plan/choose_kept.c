@@ -7,20 +7,12 @@
 
 #define FAR 20   /* heuristics' plan that is above the cap by a larger part of it has no chance */
 
-static bool reruns_in(const struct graph *graph)
-{
-	for (uint32_t op = 0; op < graph->ops; op++)
-		if (graph->op[op].recomputed)
-			return true;
-	return false;
-}
-
 static bool runs_again(const struct plan *plan)
 {
 	const struct pipelined *pipelined = plan->transformed->pipelined;
-	bool again = reruns_in(plan->graph);
+	bool again = graph_reruns(plan->graph);
 	for (uint32_t r = 0; pipelined && r < pipelined->ranks && !again; r++)
-		again = reruns_in(pipelined->rank[r].graph);
+		again = graph_reruns(pipelined->rank[r].graph);
 	return again;
 }
 

@@ -94,17 +94,12 @@ int64_t plan_storage_peak(const struct plan *plan)
 	return peak;
 }
 
-static bool alive(const struct plan *plan, uint32_t storage, uint32_t position)
-{
-	return plan->laid_out->first[storage] != NONE && plan->laid_out->first[storage] <= position && position <= plan->laid_out->last[storage];
-}
-
 void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace)
 {
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		bytes[kind] = 0;
 	for (uint32_t s = 0; s < plan->graph->storages; s++)
-		if (alive(plan, s, position))
+		if (alive_at(plan, s, position))
 			bytes[plan->graph->storage[s].kind] += plan->laid_out->bytes[s];
 	*workspace = plan->graph->ops ? plan->ordered->problem.workspace[plan->ordered->result.order[position]] : 0;
 }
@@ -131,7 +126,7 @@ uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list)
 	if (!sized)
 		return NONE;
 	for (uint32_t s = 0; s < plan->graph->storages; s++)
-		if (alive(plan, s, position))
+		if (alive_at(plan, s, position))
 			sized[count++] = (struct sized){ plan->laid_out->bytes[s], s };
 	qsort(sized, count, sizeof *sized, larger_first);
 	for (uint32_t i = 0; i < count; i++)

@@ -116,6 +116,16 @@ uint32_t plan_item_storage(const struct plan *plan, uint32_t item);
 /* The storages alive at a position, largest first. list has room for graph->storages ids. Returns how many; NONE: out of memory. */
 uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list);
 
+static inline const char *storage_name(const struct plan *plan, uint32_t storage)
+{
+	return plan->graph->tensor[plan->graph->storage[storage].root].name;
+}
+
+static inline bool alive_at(const struct plan *plan, uint32_t storage, uint32_t position)
+{
+	return plan->laid_out->first[storage] != NONE && plan->laid_out->first[storage] <= position && position <= plan->laid_out->last[storage];
+}
+
 /* Why a storage is alive at a position. */
 enum alive_reason {
 	ALIVE_PERSISTENT,   /* parameter, optimizer state, input: always */

@@ -18,14 +18,9 @@ static int64_t ahead_of(const struct plan *plan)
 	return plan->time ? plan->time->model.ahead : 0;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 int64_t plan_needs(const struct plan *plan)
 {
-	return larger(plan_arena(plan), plan_peak(plan)) + ahead_of(plan) + groups_of(plan) * scenario_group_buffers(&plan->scenario);
+	return larger_of(plan_arena(plan), plan_peak(plan)) + ahead_of(plan) + groups_of(plan) * scenario_group_buffers(&plan->scenario);
 }
 
 /* What is gathered ahead could wait, so that a bound doesn't count it. */
@@ -41,7 +36,7 @@ static enum fits fits_of(const struct verdict *verdict, int64_t bound)
 struct verdict plan_verdict(const struct plan *plan)
 {
 	int64_t budget = scenario_budget(&plan->scenario);
-	struct verdict verdict = { .plan = larger(plan_arena(plan), plan_peak(plan)), .ahead = ahead_of(plan),
+	struct verdict verdict = { .plan = larger_of(plan_arena(plan), plan_peak(plan)), .ahead = ahead_of(plan),
 		.buffers = groups_of(plan) * scenario_group_buffers(&plan->scenario), .reserve = scenario_reserve(&plan->scenario), .cap = -1 };
 	int64_t beside = verdict.ahead + verdict.buffers + verdict.reserve;
 	verdict.needed = verdict.plan + beside;
@@ -54,8 +49,8 @@ struct verdict plan_verdict(const struct plan *plan)
 
 int64_t plan_budget(const struct plan *plan)
 {
-	int64_t budget = scenario_budget(&plan->scenario), beside = plan_needs(plan) - larger(plan_arena(plan), plan_peak(plan));
-	return budget < 0 ? -1 : larger(budget - beside, 0);
+	int64_t budget = scenario_budget(&plan->scenario), beside = plan_needs(plan) - larger_of(plan_arena(plan), plan_peak(plan));
+	return budget < 0 ? -1 : larger_of(budget - beside, 0);
 }
 
 /* ---- words ---------------------------------------------------------------------------------------------------------------- */
@@ -66,7 +61,7 @@ struct scale { const char *name; double bytes; };
 static struct scale scale_of(const struct verdict *verdict)
 {
 	static const struct scale units[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 }, { "KiB", 1024.0 }, { "B", 1.0 } };
-	double most = (double)larger(verdict->needed, verdict->cap);
+	double most = (double)larger_of(verdict->needed, verdict->cap);
 	size_t i = 0;
 	while (i < 3 && most < units[i].bytes)
 		i++;

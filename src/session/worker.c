@@ -6,9 +6,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "src/base/clock.h"
 #include "src/configs/outlook.h"
 #include "src/plan/planner.h"
 #include "worker.h"
@@ -55,22 +55,15 @@ static void wake_reader(struct worker *worker)
 	(void)written;
 }
 
-static double now(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static void report(void *context, const struct progress *progress)
 {
 	struct worker *worker = context;
 	pthread_mutex_lock(&worker->mutex);
 	worker->state.progress = *progress;
 	pthread_mutex_unlock(&worker->mutex);
-	if (now() - worker->reported < REPORT_SECONDS)
+	if (clock_seconds(CLOCK_MONOTONIC) - worker->reported < REPORT_SECONDS)
 		return;
-	worker->reported = now();
+	worker->reported = clock_seconds(CLOCK_MONOTONIC);
 	wake_reader(worker);
 }
 

@@ -2,18 +2,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "group_pins.h"
 #include "solver/layout/links.h"
 #include "stages.h"
-
-static double seconds_now(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Ticks of an effort knob: each level is four times the one before. */
 static uint64_t effort_ticks(int64_t level, uint64_t normal)
@@ -185,7 +178,7 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 		error_set(error, LIMIT);
 		return NULL;
 	}
-	double begin = seconds_now();
+	double begin = clock_seconds(CLOCK_MONOTONIC);
 	ordered = mem_alloc(1, sizeof *ordered);
 	if (!ordered) {
 		fail_memory(error);
@@ -209,7 +202,7 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 		ordered_release(ordered);
 		return NULL;
 	}
-	ordered->run = (struct stage_run){ seconds_now() - begin, ordered->result.reused, ordered->result.solved + 1 };
+	ordered->run = (struct stage_run){ clock_seconds(CLOCK_MONOTONIC) - begin, ordered->result.reused, ordered->result.solved + 1 };
 	if (!ordered->cut_short)
 		store_keep(stage->store, &key, ordered_retain(ordered), ordered->problem.arena.bytes + ordered->arena.bytes +
 			ordered->problem.ops * sizeof(uint32_t) + ordered->result.certificate.arcs * sizeof(struct order_arc), ordered_release);
@@ -559,7 +552,7 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 		error_set(error, LIMIT);
 		return NULL;
 	}
-	double begin = seconds_now();
+	double begin = clock_seconds(CLOCK_MONOTONIC);
 	laid_out = mem_alloc(1, sizeof *laid_out);
 	if (!laid_out) {
 		fail_memory(error);
@@ -576,7 +569,7 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 		laid_out_release(laid_out);
 		return NULL;
 	}
-	laid_out->run = (struct stage_run){ seconds_now() - begin, 0, 1 };
+	laid_out->run = (struct stage_run){ clock_seconds(CLOCK_MONOTONIC) - begin, 0, 1 };
 	if (keep && !laid_out->cut_short)
 		store_keep(stage->store, &key, laid_out_retain(laid_out), laid_out->arena.bytes + input.buffers.n * sizeof(int64_t),
 			laid_out_release);

@@ -7,6 +7,9 @@
 /* A field of a table: in quotes where it needs them, clean but for tabs and ends of lines; behind an apostrophe where a spreadsheet would take it for a formula. */
 void csv_text(FILE *stream, const char *text);
 
+/* Picoseconds as seconds, to the last digit. */
+void csv_seconds(FILE *stream, int64_t picoseconds);
+
 /* Rows of the export table. */
 
 /* MiniMalloc's CSV with offsets: id,lower,upper,size,offset; upper is exclusive. */

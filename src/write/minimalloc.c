@@ -37,6 +37,11 @@ void csv_text(FILE *stream, const char *text)
 	put_field(stream, text, is_formula(text));
 }
 
+void csv_seconds(FILE *stream, int64_t picoseconds)
+{
+	fprintf(stream, "%" PRId64 ".%012" PRId64, picoseconds / PICOSECONDS, picoseconds % PICOSECONDS);
+}
+
 enum status export_minimalloc(const struct export_job *job)
 {
 	const struct plan *plan = job->plan;

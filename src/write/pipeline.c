@@ -1,6 +1,7 @@
 /* pipeline.c: a pipeline's schedule as a table, as JSON and as a trace. */
 #include <inttypes.h>
 
+#include "data.h"
 #include "pipeline.h"
 #include "schedule_rows.h"
 #include "src/draw/figure_pipeline.h"
@@ -18,11 +19,6 @@ static enum status with_outlook(const struct export_job *job, void (*write)(cons
 	return OK;
 }
 
-static void seconds(FILE *stream, int64_t picoseconds)
-{
-	fprintf(stream, "%" PRId64 ".%012" PRId64, picoseconds / PICOSECONDS, picoseconds % PICOSECONDS);
-}
-
 /* ---- table ------------------------------------------------------------------------------------------------------------------ */
 
 static void write_csv(const struct export_job *job, const struct outlook *outlook)
@@ -34,9 +30,9 @@ static void write_csv(const struct export_job *job, const struct outlook *outloo
 		for (uint32_t i = 0; i < timetable->slots; i++) {
 			const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 			fprintf(stream, "%u,%u,%s,%u,%u,", rank, i, pass_names[slot->pass], slot->microbatch, slot->piece / timetable->ranks);
-			seconds(stream, slot->begin);
+			csv_seconds(stream, slot->begin);
 			putc(',', stream);
-			seconds(stream, slot->end);
+			csv_seconds(stream, slot->end);
 			fprintf(stream, ",%" PRId64 ",%d,%u\n", timetable->bytes[(size_t)rank * timetable->slots + i], i == timetable->peak[rank], slot->piece);
 		}
 }

@@ -32,11 +32,6 @@ static void open_result(const struct plan *plan, const char *key, enum knob_id s
 	json_new_line(json, 2);
 }
 
-static const char *storage_name(const struct plan *plan, uint32_t storage)
-{
-	return plan->graph->tensor[plan->graph->storage[storage].root].name;
-}
-
 /* ---- graph and scenario -------------------------------------------------------------- */
 
 static void write_fingerprint(struct json *json, const char *key, const struct graph *graph)

@@ -7,7 +7,7 @@ static const char *op_name(const struct fitted *fitted, uint32_t op)
 	return op == NONE ? NULL : fitted->step->op[op].name;
 }
 
-static const char *storage_name(const struct fitted *fitted, uint32_t storage)
+static const char *fitted_name(const struct fitted *fitted, uint32_t storage)
 {
 	return storage == NONE ? NULL : fitted->step->tensor[fitted->step->storage[storage].root].name;
 }
@@ -17,7 +17,7 @@ static void write_arc(const struct fitted *fitted, const struct fit_arc *arc, st
 {
 	json_open_array(json, NULL);
 	json_write_text(json, NULL, fit_arc_names[arc->kind]);
-	json_write_text(json, NULL, storage_name(fitted, arc->storage));
+	json_write_text(json, NULL, fitted_name(fitted, arc->storage));
 	json_write_text(json, NULL, op_name(fitted, arc->op));
 	json_write_text(json, NULL, op_name(fitted, arc->other));
 	json_write_integer(json, NULL, arc->flow);

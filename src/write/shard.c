@@ -5,11 +5,6 @@
 #include "shard.h"
 #include "sharding_words.h"
 
-static void seconds(FILE *stream, int64_t picoseconds)
-{
-	fprintf(stream, "%" PRId64 ".%012" PRId64, picoseconds / PICOSECONDS, picoseconds % PICOSECONDS);
-}
-
 static void write_word(FILE *stream, const char *word)
 {
 	putc(',', stream);
@@ -47,7 +42,7 @@ static void write_collectives(const struct plan *plan, FILE *stream)
 			if (traffic->count == 0)
 				continue;
 			fprintf(stream, "%s,%s,%u,%" PRId64 ",", mesh->axis[a].name, collective_names[c], traffic->count, traffic->bytes);
-			seconds(stream, traffic->time);
+			csv_seconds(stream, traffic->time);
 			putc('\n', stream);
 		}
 }
@@ -61,7 +56,7 @@ static void write_candidates(const struct plan *plan, FILE *stream)
 		csv_text(stream, candidate->text);
 		putc(',', stream);
 		if (candidate->possible)
-			seconds(stream, candidate->time);
+			csv_seconds(stream, candidate->time);
 		putc(',', stream);
 		if (candidate->possible && candidate->usage >= 0)
 			fprintf(stream, "%" PRId64, candidate->usage);
@@ -76,7 +71,7 @@ static void write_curve(const struct plan *plan, FILE *stream)
 	for (uint32_t i = 0; i < sharded->points; i++) {
 		const struct sharding_point *point = &sharded->curve[i];
 		fprintf(stream, "%u,%" PRId64 ",%" PRId64 ",", point->eps, point->usage, point->redundant);
-		seconds(stream, point->time);
+		csv_seconds(stream, point->time);
 		putc('\n', stream);
 	}
 }

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "solver/cost/op_time.h"
 #include "solver/fit/baselines.h"
 #include "solver/fit/check.h"
@@ -15,13 +15,6 @@
 #include "solver/order/order.h"
 #include "src/read/input.h"
 #include "src/scenario/devices.h"
-
-static double seconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static enum status order_graph(void *context, struct graph *graph, int64_t ceiling, struct control *control, uint32_t *order, int64_t *peak)
 {
@@ -52,10 +45,10 @@ static void row(struct fit_solver *solver, const struct fit_input *input, int64_
 	struct fit_plan plan;
 	struct error error = { 0 };
 	enum status status;
-	double start = seconds(), total = (double)solver->step.total;
+	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID), total = (double)solver->step.total;
 	if (fit_solve(solver, cap, &options, &control, &plan) != OK)
 		return;
-	double took = seconds() - start;
+	double took = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 	int64_t planned = -1, program = -1;
 	struct graph *graph = fit_plan_graph(solver, &plan, &error);
 	if (graph) {
@@ -105,7 +98,7 @@ int main(int count, char **words)
 			return 1;
 	struct fit_input input = { .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 	struct fit_solver solver;
-	double start = seconds();
+	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	if (fit_solver_new(&input, &solver) != OK)
 		return 1;
 	struct activations activations = { 0 };
@@ -122,7 +115,7 @@ int main(int count, char **words)
 	for (uint32_t i = 0; i < solver.step.ops; i++)
 		floor = solver.base[0].fixed[i] > floor ? solver.base[0].fixed[i] : floor;
 	printf("%s: %u ops, step %.2f ms, forward %.2f, peak %.1f MB, floor %.1f MB, set up %.3f s\n", graph->name, graph->ops, (double)solver.step.total / 1e9,
-		(double)solver.step.forward_time / 1e9, (double)top / 1e6, (double)floor / 1e6, seconds() - start);
+		(double)solver.step.forward_time / 1e9, (double)top / 1e6, (double)floor / 1e6, clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start);
 	printf("| cap MB | bound %% | ours %% | replayed, program, planned MB | | s | |\n");
 	for (int i = 2; i < count; i++)
 		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * (strchr(words[i], '%') ? (double)top / 100 : 1e6)), starts, some);

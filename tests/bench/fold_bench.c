@@ -6,8 +6,8 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "solver/graph/fold.h"
 #include "solver/shard/network.h"
 #include "solver/cost/op_time.h"
@@ -17,13 +17,6 @@
 
 #define EFFORT UINT64_C(10000000)
 #define UNFOLDED_OPS 8000      /* larger networks are not written out */
-
-static double seconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 struct bench {
 	struct graph *graph;
@@ -55,9 +48,9 @@ static bool set_up(struct bench *bench, const char *name, int64_t layers)
 	if (!bench->rules || units_find(bench->graph, bench->rules, &bench->units) != OK ||
 	    op_times_find(&bench->units, bench->rules, &bench->machine, &bench->times) != OK)
 		return false;
-	double start = seconds();
+	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	enum status status = fold_find(bench->graph, units_label, &bench->units, 2, &bench->fold);
-	bench->found = seconds() - start;
+	bench->found = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 	return status == OK;
 }
 
@@ -85,9 +78,9 @@ static struct result solve(const struct bench *bench, bool folded, int64_t limit
 		return result;
 	network_prune(&network, NULL);
 	network.chain.limit = limit;
-	double start = seconds();
+	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	result.status = shard_chain_solve(&network.chain, EFFORT, &control, &plan, &error);
-	result.seconds = seconds() - start;
+	result.seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 	result.cost = plan.cost;
 	result.bound = plan.bound;
 	result.usage = plan.usage;
@@ -108,9 +101,9 @@ static double shard(const struct bench *bench, int64_t limit)
 	struct error error = { 0 };
 	struct sharding sharding;
 	struct sharding_report report;
-	double start = seconds();
+	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	sharding_find(&bench->units, &bench->mesh, &options, &control, &sharding, &report, &error);
-	double taken = seconds() - start;
+	double taken = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 	sharding_free(&sharding);
 	sharding_report_free(&report);
 	return taken;

@@ -8,20 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "solver/graph/draft.h"
 #include "solver/order/ilp.h"
 #include "solver/order/window.h"
 #include "src/read/input.h"
 #include "tests/common/random_problem.h"
-
-static double seconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static const struct memory_rules rules = { .alignment = 1, .workspace = true };
 
@@ -30,9 +23,9 @@ static double solve(const struct problem *problem, struct order_result *result)
 {
 	struct order_options options = { .strategy = ORDER_BEST };
 	struct control control = { 0 };
-	double start = seconds();
+	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	order_solve(problem, &options, &control, result);
-	return seconds() - start;
+	return clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
 static double mebibytes(int64_t bytes)
@@ -149,9 +142,9 @@ static void growth(void)
 		struct control control = { 0 };
 		if (!graph || problem_of_graph(graph, &rules, &problem, &error) != OK)
 			return;
-		double start = seconds();
+		double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 		order_quick(&problem, &control, &result);
-		double quick = seconds() - start;
+		double quick = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 		order_result_free(&result);
 		double time = solve(&problem, &result);
 		printf("| %u | %.3f | %.3f | %.3f | %.3f | %.1f |\n", problem.ops, quick, time, mebibytes(result.peak - problem.base),
@@ -309,9 +302,9 @@ static void ilp(void)
 			struct order_result result;
 			if (!random_problem(&state, sizes[i], &problem))
 				return;
-			double time = solve(&problem, &result), start = seconds();
+			double time = solve(&problem, &result), start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 			int64_t prefix = solve_prefix(&problem, &limits);
-			double middle = seconds(), model = sizes[i] <= 10 ? solve_steps(&problem, &limits) : -1, end = seconds();
+			double middle = clock_seconds(CLOCK_PROCESS_CPUTIME_ID), model = sizes[i] <= 10 ? solve_steps(&problem, &limits) : -1, end = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 			all += time;
 			if (prefix >= 0) {
 				solved[0]++;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "solver/graph/problem.h"
 #include "solver/step/scale.h"
 #include "src/read/input.h"
@@ -34,13 +34,6 @@ static int64_t program_peak(const struct graph *graph)
 	int64_t peak = problem_peak(&problem, problem.program, NULL, NULL);
 	problem_free(&problem);
 	return peak;
-}
-
-static double seconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static const char *plain_type(const char *type)
@@ -139,12 +132,12 @@ int main(int argc, char **argv)
 	struct factors factors;
 	struct scale_report report;
 	struct error error = { 0 };
-	double start = seconds();
+	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	if (factors_find(given, rules, &factors) != OK)
 		return 4;
-	double found = seconds();
+	double found = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	enum status status = graph_scale(given, rules, &factors, &request, &report, &scaled, &error);
-	double end = seconds();
+	double end = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	if (status != OK) {
 		printf("unavailable: %s\n", error.text);
 	} else {

@@ -5,20 +5,13 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "src/read/input.h"
 #include "ui/app/app.h"
 #include "ui/app/key_script.h"
 
 enum { PRESSES = 40 };
-
-static double seconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static int ascending(const void *left, const void *right)
 {
@@ -30,10 +23,10 @@ static int ascending(const void *left, const void *right)
 static double press(struct app *app, const struct key_press *key, int width, int height)
 {
 	int x, y;
-	double begin = seconds();
+	double begin = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 	app_key(app, key);
 	app_draw(app, width, height, &x, &y);
-	return seconds() - begin;
+	return clock_seconds(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 
 /* Presses the keys of a script one after the other, again and again. Returns the worst time. */
@@ -119,10 +112,10 @@ int main(int argc, char **argv)
 	if (!app || !app->plan)
 		return 4;
 	struct plan_index index;
-	double begin = seconds();
+	double begin = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 	if (plan_index_build(app->plan, &index) != OK)
 		return 4;
-	printf("| taking over a new plan | | | %.1f |\n", 1e3 * (seconds() - begin));
+	printf("| taking over a new plan | | | %.1f |\n", 1e3 * (clock_seconds(CLOCK_THREAD_CPUTIME_ID) - begin));
 	plan_index_free(&index);
 	double first = measure_first(app, 80, 24), small = measure_all(app, 80, 24), large = measure_all(app, 200, 60);
 	printf("\nWorst: %.1f ms.\n", 1e3 * (small > large && small > first ? small : large > first ? large : first));

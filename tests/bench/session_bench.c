@@ -4,8 +4,8 @@
  */
 #include <poll.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "src/read/input.h"
 #include "src/session/session.h"
 
@@ -13,16 +13,9 @@ struct moment {
 	double wall, cpu;              /* seconds; cpu: of all threads */
 };
 
-static double seconds(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static struct moment since(struct moment begin)
 {
-	return (struct moment) { seconds(CLOCK_MONOTONIC) - begin.wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - begin.cpu };
+	return (struct moment) { clock_seconds(CLOCK_MONOTONIC) - begin.wall, clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin.cpu };
 }
 
 /* Waits for the plan of the present scenario; *first: when any plan of it was there. */

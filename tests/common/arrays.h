@@ -31,14 +31,6 @@ struct call {
 	bool split;                      /* on some axis */
 };
 
-static inline uint64_t text_hash(const char *text)
-{
-	uint64_t hash = 7;
-	for (; *text; text++)
-		hash = hash_join(hash, (unsigned char)*text);
-	return hash;
-}
-
 static inline double hash_unit(uint64_t hash)
 {
 	return (double)(hash_mix(hash) >> 11) / (double)(UINT64_C(1) << 53);

@@ -187,14 +187,6 @@ static inline bool set_up_device(struct lockstep *run, const struct graph *graph
 
 /* ---- ops --------------------------------------------------------------------------------------------------------------------- */
 
-static inline uint32_t inplace_operand(const struct graph *graph, uint32_t op, uint32_t out)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->inplace[i].out == out)
-			return graph->inplace[i].in;
-	return NONE;
-}
-
 #define ARGUMENTS 40
 
 /* Executes op `id` of a graph, which is op `of` of the whole step, on one device. operand: pieces to read instead of its own. */
@@ -227,7 +219,7 @@ static inline bool run_on(struct lockstep *run, const struct graph *graph, struc
 		return false;
 	}
 	for (int r = 0; r < call.results; r++) {
-		uint32_t t = graph->writes.item[graph->writes.start[id] + (uint32_t)r], overwritten = inplace_operand(graph, id, t);
+		uint32_t t = graph->writes.item[graph->writes.start[id] + (uint32_t)r], overwritten = graph_written_over(graph, id, t);
 		struct cell *cell = &device->cell[t];
 		if (overwritten != NONE) {
 			if (!same_memory(run, cell, &device->cell[overwritten]))
@@ -357,7 +349,7 @@ static inline bool run_collective(struct lockstep *run, uint32_t id)
 	const struct graph *graph = run->local;
 	const struct op *op = &graph->op[id];
 	uint32_t operand = graph->reads.item[graph->reads.start[id]], result = graph->writes.item[graph->writes.start[id]];
-	uint32_t axis = axis_named(&run->sharding->mesh, op->collective), overwritten = inplace_operand(graph, id, result);
+	uint32_t axis = axis_named(&run->sharding->mesh, op->collective), overwritten = graph_written_over(graph, id, result);
 	run->collectives++;
 	for (uint32_t d = 0; d < run->devices; d++)
 		load(&run->device[d].cell[operand]);

@@ -6,12 +6,6 @@
 
 #include "solver/graph/problem.h"
 
-/* One of `count` values, from 0. */
-static inline uint32_t random_below(uint64_t *state, uint32_t count)
-{
-	return (uint32_t)(random_next(state) % count);
-}
-
 struct random_rows {
 	uint32_t count, row[4000], value[4000];
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "src/check/check.h"
+#include "src/read/input.h"
 #include "src/write/plan_json.h"
 
 uint64_t test_seed(void)
@@ -125,4 +126,14 @@ enum status check_plan_text(const struct graph *graph, const char *text, struct 
 	enum status status = plan_check(graph, path, &(struct check_options){ .planned = true, .numbers = true, .above_cap = true }, error);
 	remove(path);
 	return status;
+}
+
+struct graph *open_sample(const char *name)
+{
+	char path[200];
+	struct error error = { 0 };
+	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
+	struct graph *graph = graph_open(path, NULL, &error);
+	cr_assert(graph, "%s: %s", path, error.text);
+	return graph;
 }

@@ -35,6 +35,9 @@ void memory_all_freed(void);
 /* Bytes at the peak of a graph's program order, without workspace; -1 when out of memory. */
 int64_t program_peak(const struct graph *graph);
 
+/* samples/NAME.jsonl.gz. */
+struct graph *open_sample(const char *name);
+
 /* A plan's file. Free it with free(). */
 char *plan_text(const struct plan *plan);
 /* What the independent check says of such a file. */

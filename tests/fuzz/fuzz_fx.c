@@ -1,19 +1,10 @@
 /* fuzz_fx.c: anything read as a log of torch.compile is refused with a reason, or its steps become graphs. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/read/torch/fx.h"
+#include "must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition, const char *what)
-{
-	if (!condition) {
-		fprintf(stderr, "%s\n", what);
-		abort();
-	}
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

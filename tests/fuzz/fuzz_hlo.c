@@ -1,21 +1,12 @@
 /* fuzz_hlo.c: anything read as an HLO module, text or proto, is refused with a reason, or becomes a graph, with fusions closed and open.
  * Of a text, what begins with a line "BufferAssignment:" is read as the file of XLA's addresses that lies beside the module's. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "src/read/hlo/assignment.h"
 #include "tests/common/order_valid.h"
 #include "solver/graph/problem.h"
+#include "must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition, const char *what)
-{
-	if (!condition) {
-		fprintf(stderr, "%s\n", what);
-		abort();
-	}
-}
 
 static void check(struct graph *graph, const struct error *error)
 {

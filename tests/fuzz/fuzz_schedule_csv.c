@@ -1,21 +1,12 @@
 /* fuzz_schedule_csv.c: a schedule's CSV is refused with a reason, or can be played, by the checker, too, and is written as it was read. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "solver/pipeline/check.h"
 #include "src/read/schedule_csv.h"
 #include "src/write/schedule_rows.h"
+#include "must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds, const char *what)
-{
-	if (!holds) {
-		fprintf(stderr, "%s\n", what);
-		abort();
-	}
-}
 
 /* Times that differ from piece to piece. */
 static void play(const struct pipeline_order *order)

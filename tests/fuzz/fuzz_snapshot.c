@@ -1,10 +1,9 @@
 /* fuzz_snapshot.c: anything read as a memory snapshot is refused, or its buffers are ones that a layout can be found for. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "solver/layout/layout.h"
 #include "src/read/snapshot/snapshot.h"
+#include "must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,14 +20,6 @@ static ssize_t read_bytes(void *context, void *buffer, size_t size, struct error
 	bytes->next += part;
 	bytes->left -= part;
 	return (ssize_t)part;
-}
-
-static void must(bool true_, const char *what)
-{
-	if (!true_) {
-		fprintf(stderr, "%s\n", what);
-		abort();
-	}
 }
 
 static void lay_out(const struct buffers_csv *csv, const struct snapshot_facts *facts)

@@ -19,12 +19,6 @@ struct plan_index {
 enum status plan_index_build(const struct plan *plan, struct plan_index *index);
 void plan_index_free(struct plan_index *index);
 
-/* True while the storage is alive at the position. */
-static inline bool alive_at(const struct plan *plan, uint32_t storage, uint32_t position)
-{
-	return plan->laid_out->first[storage] != NONE && plan->laid_out->first[storage] <= position && position <= plan->laid_out->last[storage];
-}
-
 /* Holes between storages alive at a position, below the arena's end. */
 struct holes {
 	uint32_t count;

@@ -148,11 +148,6 @@ void view_say(struct model *model, const char *format, ...)
 	va_end(arguments);
 }
 
-const char *storage_name(const struct plan *plan, uint32_t storage)
-{
-	return plan->graph->tensor[plan->graph->storage[storage].root].name;
-}
-
 enum role storage_role(const struct plan *plan, uint32_t storage)
 {
 	return role_of_category(plan->graph->storage[storage].kind, 0);

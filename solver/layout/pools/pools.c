@@ -321,12 +321,6 @@ static void keep(struct solve *solve)
 
 /* ---- the integer program --------------------------------------------------------------------------------- */
 
-static int compare_units(const void *left, const void *right)
-{
-	const uint32_t *a = left, *b = right;
-	return *a < *b ? -1 : *a > *b;
-}
-
 /* What is in the pool doesn't fit: the core if one is known, else all of it. */
 static enum status add_cut(struct solve *solve, uint32_t pool, const struct pool_layout *part)
 {
@@ -345,7 +339,7 @@ static enum status add_cut(struct solve *solve, uint32_t pool, const struct pool
 		if (in)
 			unit[count++] = solve->unit[part->buffer[i]];
 	}
-	qsort(unit, count, sizeof *unit, compare_units);
+	qsort(unit, count, sizeof *unit, compare_uint32);
 	for (uint32_t i = 0; i < count; i++)
 		if (kept == 0 || unit[kept - 1] != unit[i])
 			unit[kept++] = unit[i];

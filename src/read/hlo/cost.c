@@ -3,11 +3,6 @@
 
 #include "flat.h"
 
-static bool opcode(const struct hlo_instruction *instruction, const char *text)
-{
-	return strcmp(instruction->opcode, text) == 0;
-}
-
 static bool listed(const struct hlo_instruction *instruction, const char *const *list)
 {
 	for (; *list; list++)

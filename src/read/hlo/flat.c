@@ -14,17 +14,6 @@ static enum status too_deep(struct flat *flat, const struct hlo_instruction *ins
 	return fail(flat->error, BAD_INPUT, "calls are nested more than %d deep, or call themselves, at \"%.60s\"", HLO_DEPTH, instruction->name);
 }
 
-static bool opcode(const struct hlo_instruction *instruction, const char *text)
-{
-	return strcmp(instruction->opcode, text) == 0;
-}
-
-static bool ends(const char *text, const char *ending)
-{
-	size_t length = strlen(text), tail = strlen(ending);
-	return length >= tail && strcmp(text + length - tail, ending) == 0;
-}
-
 /* ---- values ----------------------------------------------------------------------- */
 
 static uint32_t add_tensor(struct flat *flat, const struct flat_tensor *tensor)
@@ -232,7 +221,7 @@ static enum status add_op(struct flat *flat, const struct scope *scope, const st
 			return fail_memory(flat->error);
 	op.write = flat->arguments;
 	/* What a start gives back besides the result are its operands; what a loop leaves alone is no result. */
-	bool start = ends(instruction->opcode, "-start") && instruction->shape->parts > 1 && !opcode(instruction, "all-reduce-start");
+	bool start = text_ends(instruction->opcode, "-start") && instruction->shape->parts > 1 && !opcode(instruction, "all-reduce-start");
 	uint32_t skip_from = start && !opcode(instruction, "copy-start") ? 0 : 1;
 	for (uint32_t i = 0, p = 0, end = start ? instruction->shape->part[0].leaves : 0; i < value->count; i++) {
 		while (start && i >= end && p + 1 < instruction->shape->parts)
@@ -275,7 +264,7 @@ static enum status add_instruction(struct flat *flat, struct scope *scope, const
 	}
 	if (opcode(instruction, "copy-done") && one)
 		return part(flat, scope, instruction, 0, value);
-	if (ends(instruction->opcode, "-done") && one && scope->computation->instruction[instruction->operand[0]].shape->parts > 1)
+	if (text_ends(instruction->opcode, "-done") && one && scope->computation->instruction[instruction->operand[0]].shape->parts > 1)
 		return part(flat, scope, instruction, 1, value);
 	if (opcode(instruction, "call") || (opcode(instruction, "fusion") && flat->open))
 		return call_scope(flat, scope, instruction, value);

@@ -2,6 +2,8 @@
 #ifndef TIDEMARK_READ_HLO_FLAT_H
 #define TIDEMARK_READ_HLO_FLAT_H
 
+#include <string.h>
+
 #include "hlo.h"
 
 struct flat_tensor {
@@ -56,5 +58,10 @@ enum status hlo_places(const struct flat *flat, const uint32_t *alias_of, int64_
 
 /* Multiplications and additions; -1 where an instruction in it doesn't tell. memo: [computations], all -2 at first. */
 int64_t hlo_flops(const struct hlo_module *module, const struct hlo_computation *computation, const struct hlo_instruction *instruction, int64_t *memo);
+
+static inline bool opcode(const struct hlo_instruction *instruction, const char *text)
+{
+	return strcmp(instruction->opcode, text) == 0;
+}
 
 #endif

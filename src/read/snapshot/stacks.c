@@ -141,12 +141,6 @@ static const char *text_of(const struct stacks *stacks, uint32_t text)
 	return text ? stacks->text[text - 1] : "";
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), tail = strlen(end);
-	return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* A place in the user's own program, as far as the file's name tells. */
 static bool is_own(const struct stacks *stacks, uint32_t frame)
 {
@@ -155,7 +149,7 @@ static bool is_own(const struct stacks *stacks, uint32_t frame)
 	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
 		if (strstr(file, foreign[i]))
 			return false;
-	return ends_with(file, ".py") || *file == '<';
+	return text_ends(file, ".py") || *file == '<';
 }
 
 uint32_t stacks_place(const struct stacks *stacks, uint32_t stack)

@@ -117,11 +117,6 @@ static const char *unique(struct making *making, const char *text, uint32_t (*fi
 	return arena_text(&making->arena, name, strlen(name));
 }
 
-static bool prefixed(const char *name, const char *prefix)
-{
-	return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 /* ---- tensors -------------------------------------------------------------------------------- */
 
 /* Of every axis of the DTensors' mesh. */
@@ -170,12 +165,12 @@ static void find_trained(const struct fx_graph *graph, const struct fx_graph *gr
 {
 	uint32_t inputs = 0, skip = 0;
 	for (uint32_t i = 0; i < graph->values; i++)
-		inputs += graph->value[i].input && prefixed(graph->value[i].name, "primals_");
+		inputs += graph->value[i].input && text_begins(graph->value[i].name, "primals_");
 	if (!gradients || gradients->results < inputs)
 		return;
 	skip = gradients->results - inputs;   /* of a joint graph, its own results */
 	for (uint32_t i = 0, k = 0; i < graph->values; i++)
-		if (graph->value[i].input && prefixed(graph->value[i].name, "primals_"))
+		if (graph->value[i].input && text_begins(graph->value[i].name, "primals_"))
 			trained[i] = gradients->result[skip + k++] != NONE;
 }
 
@@ -187,7 +182,7 @@ static enum kind input_kind(const struct fx_value *value, bool trained)
 		return KIND_BUFFER;
 	if (trained)
 		return KIND_PARAMETER;
-	return prefixed(value->name, "tangents_") ? KIND_GRADIENT : KIND_INPUT;
+	return text_begins(value->name, "tangents_") ? KIND_GRADIENT : KIND_INPUT;
 }
 
 /* ---- ops ---------------------------------------------------------------------------------------- */
@@ -204,9 +199,9 @@ static enum status find_groups(struct making *making)
 	for (uint32_t g = 0; g < log->graphs; g++)
 		for (uint32_t n = 0; n < log->graph[g].nodes; n++) {
 			const struct fx_node *node = &log->graph[g].node[n];
-			bool lists = prefixed(node->type, "_c10d_functional.all_to_all_single");
+			bool lists = text_begins(node->type, "_c10d_functional.all_to_all_single");
 			int64_t size = lists ? node->listed : node->group;
-			if (!node->text || !prefixed(node->type, "_c10d_functional.") || size < 1 || size >= NONE || names_find(&making->groups, node->text) != NONE)
+			if (!node->text || !text_begins(node->type, "_c10d_functional.") || size < 1 || size >= NONE || names_find(&making->groups, node->text) != NONE)
 				continue;
 			if (names_add(&making->groups, node->text, (uint32_t)size) == NONE)
 				return fail_memory(making->error);
@@ -219,7 +214,7 @@ static uint32_t given_size(const struct fx_log *log, const char *group)
 {
 	for (uint32_t i = 0; i < log->dims; i++) {
 		const char *equals = strchr(log->dim[i], '=');
-		if (prefixed(log->dim[i], "group") && equals && (size_t)(equals - log->dim[i]) == strlen(group) + 5 && prefixed(log->dim[i] + 5, group)) {
+		if (text_begins(log->dim[i], "group") && equals && (size_t)(equals - log->dim[i]) == strlen(group) + 5 && text_begins(log->dim[i] + 5, group)) {
 			long long size = strtoll(equals + 1, NULL, 10);
 			return size > 0 && size < 1 << 20 ? (uint32_t)size : 0;
 		}
@@ -231,7 +226,7 @@ static uint32_t group_size(struct making *making, const struct fx_node *node)
 {
 	uint32_t size = node->text ? names_find(&making->groups, node->text) : NONE;
 	if (size == NONE)
-		size = prefixed(node->type, "_c10d_functional.") && node->group > 0 && node->group < NONE ? (uint32_t)node->group : 0;
+		size = text_begins(node->type, "_c10d_functional.") && node->group > 0 && node->group < NONE ? (uint32_t)node->group : 0;
 	if (size == 0 && node->text) {
 		size = given_size(making->log, node->text);
 		making->unsized += size == 0;
@@ -270,11 +265,11 @@ static const char *redistribution(const struct making *making, const struct fx_g
 
 static const char *op_type(const struct fx_node *node)
 {
-	if (prefixed(node->type, "_dtensor.shard_dim_alltoall"))
+	if (text_begins(node->type, "_dtensor.shard_dim_alltoall"))
 		return "comm.all_to_all";
-	if (prefixed(node->type, "_c10d_functional."))
+	if (text_begins(node->type, "_c10d_functional."))
 		for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
-			if (prefixed(node->type + strlen("_c10d_functional."), collectives[i].word))
+			if (text_begins(node->type + strlen("_c10d_functional."), collectives[i].word))
 				return collectives[i].type;
 	return node->type;
 }
@@ -282,7 +277,7 @@ static const char *op_type(const struct fx_node *node)
 static bool is_view(const struct making *making, const char *type)
 {
 	const struct rule *rule = rules_find(making->rules, type);
-	return (rule && rule->cost == COST_NONE) || prefixed(type, "_c10d_functional.wait_tensor");
+	return (rule && rule->cost == COST_NONE) || text_begins(type, "_c10d_functional.wait_tensor");
 }
 
 /* Of types without a rule the first ones are kept, to be named. */
@@ -290,7 +285,7 @@ static void count_type(struct making *making, const struct op *op)
 {
 	const struct rule *rule = rules_find(making->rules, op->type);
 	making->convolutions += rule && rules_traits(making->rules, op->type) & TRAIT_CONVOLUTION;
-	if (rule || op->collective || prefixed(op->type, "_c10d_functional.wait_tensor"))
+	if (rule || op->collective || text_begins(op->type, "_c10d_functional.wait_tensor"))
 		return;
 	making->unknown++;
 	for (uint32_t i = 0; i < STRANGERS; i++) {
@@ -364,7 +359,7 @@ static enum status add_tangent(struct making *making, const struct fx_value *val
 
 static enum status add_input(struct making *making, const struct fx_value *value, bool trained, uint32_t *tensor)
 {
-	if (prefixed(value->name, "tangents_"))
+	if (text_begins(value->name, "tangents_"))
 		return add_tangent(making, value, tensor);
 	for (uint32_t i = 0; making->forward && making->phase == PHASE_BACKWARD && i < making->forward->values; i++)
 		if (strcmp(making->forward->value[i].name, value->name) == 0 && making->of_forward[i] != NONE) {
@@ -384,7 +379,7 @@ static bool *find_backward(struct making *making, const struct fx_graph *graph)
 		return NULL;
 	for (uint32_t v = 0, n = 0; v < graph->values; v++) {
 		const struct fx_value *at = &graph->value[v];
-		value[v] = at->input && prefixed(at->name, "tangents_");
+		value[v] = at->input && text_begins(at->name, "tangents_");
 		for (; at->node != NONE && n <= at->node; n++)
 			for (uint32_t k = 0; k < graph->node[n].reads; k++)
 				backward[n] |= value[graph->argument[graph->node[n].read + k]];
@@ -405,7 +400,7 @@ static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, 
 		if (graph->result[i] != NONE)
 			late[graph->result[i]] = true;
 	for (uint32_t i = 0; i < graph->values && status == OK; i++)
-		if (graph->value[i].input && graph->value[i].typed && !prefixed(graph->value[i].name, "tangents_"))
+		if (graph->value[i].input && graph->value[i].typed && !text_begins(graph->value[i].name, "tangents_"))
 			status = add_input(making, &graph->value[i], trained && trained[i], &tensor[i]);
 	uint32_t value = 0;
 	for (uint32_t n = 0; n < graph->nodes && status == OK; n++) {

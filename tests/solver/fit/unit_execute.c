@@ -104,14 +104,6 @@ static void set_up(struct run *run)
 		}
 }
 
-static uint32_t overwritten(const struct graph *graph, uint32_t op, uint32_t out)
-{
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		if (graph->inplace[i].out == out)
-			return graph->inplace[i].in;
-	return NONE;
-}
-
 static struct array values_of(struct run *run, const struct cell *cell)
 {
 	struct array array = cell->shape;
@@ -125,7 +117,7 @@ static struct array values_of(struct run *run, const struct cell *cell)
 static void put(struct run *run, uint32_t id, uint32_t t, bool view, const struct array *out, const int32_t *from, const struct cell *source, const struct array *operand)
 {
 	struct cell *cell = &run->cell[t];
-	uint32_t over = overwritten(run->graph, id, t);
+	uint32_t over = graph_written_over(run->graph, id, t);
 	if (view && run->graph->tensor[t].alias != NONE && over == NONE) {
 		cell->memory = source->memory;
 		cell->place = arena_alloc(&run->arena, (size_t)cell->shape.count + 1, sizeof *cell->place);
@@ -160,7 +152,7 @@ static void move(struct run *run, uint32_t id)
 	struct array value = values_of(run, &run->cell[run->graph->reads.item[run->graph->reads.start[id]]]);
 	FOR_ROW(i, &run->graph->writes, id) {
 		struct cell *cell = &run->cell[run->graph->writes.item[i]];
-		uint32_t over = overwritten(run->graph, id, run->graph->writes.item[i]);
+		uint32_t over = graph_written_over(run->graph, id, run->graph->writes.item[i]);
 		own_memory(run, cell);
 		if (over != NONE) {
 			cell->memory = run->cell[over].memory;

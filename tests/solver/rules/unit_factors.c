@@ -8,16 +8,6 @@
 #include "tests/common/native_text.h"
 #include "tests/common/support.h"
 
-static struct graph *open_sample(const char *name)
-{
-	char path[200];
-	struct error error = { 0 };
-	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
-	struct graph *graph = graph_open(path, NULL, &error);
-	cr_assert(graph, "%s: %s", path, error.text);
-	return graph;
-}
-
 /* A tensor's dims in words: "batch*sequence,hidden"; a number where there is no name. */
 static const char *describe(const struct factors *factors, uint32_t tensor, char text[200])
 {

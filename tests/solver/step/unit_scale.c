@@ -7,16 +7,6 @@
 #include "src/read/input.h"
 #include "tests/common/support.h"
 
-static struct graph *open_sample(const char *name)
-{
-	char path[200];
-	struct error error = { 0 };
-	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
-	struct graph *graph = graph_open(path, NULL, &error);
-	cr_assert(graph, "%s: %s", path, error.text);
-	return graph;
-}
-
 static enum status try_scale(const struct graph *graph, int64_t batch, int64_t sequence, struct scale_report *report,
 	struct graph **scaled, struct error *error)
 {

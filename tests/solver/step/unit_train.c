@@ -9,16 +9,6 @@
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
-static struct graph *captured(const char *name)
-{
-	char path[200];
-	struct error error = { 0 };
-	snprintf(path, sizeof path, "samples/%s.jsonl.gz", name);
-	struct graph *graph = graph_open(path, NULL, &error);
-	cr_assert_not_null(graph, "%s", error.text);
-	return graph;
-}
-
 static struct graph *trained(const struct graph *step, enum gradient_policy policy, enum optimizer optimizer)
 {
 	struct rules *rules = rules_new();
@@ -42,7 +32,7 @@ enum { SAMPLES = sizeof samples / sizeof *samples };
 Test(train, the_forward_part_of_a_captured_step_trains_to_the_captured_peak)
 {
 	for (int i = 0; i < SAMPLES; i++) {
-		struct graph *step = captured(samples[i]), *again = trained(step, GRADIENT_EAGER, OPTIMIZER_ADAM);
+		struct graph *step = open_sample(samples[i]), *again = trained(step, GRADIENT_EAGER, OPTIMIZER_ADAM);
 		int64_t truth = program_peak(step), peak = program_peak(again);
 		cr_assert_leq(llabs(peak - truth) * 100, truth, "%s: peak %ld, captured %ld", samples[i], (long)peak, (long)truth);
 		cr_assert_eq(again->persistent_bytes, step->persistent_bytes, "%s: persistent", samples[i]);
@@ -206,7 +196,7 @@ Test(train, a_captured_optimizer_is_recognised_and_replaced_by_the_same_to_the_b
 {
 	struct rules *rules = rules_new();
 	for (int i = 0; i < SAMPLES; i++) {
-		struct graph *step = captured(samples[i]);
+		struct graph *step = open_sample(samples[i]);
 		struct error error = { 0 };
 		cr_assert_eq(optimizer_of(step, rules), OPTIMIZER_ADAM);
 		struct optimizer_change change = { .same_optimizer = true };
@@ -225,7 +215,7 @@ Test(train, optimizers_keep_the_state_that_they_are_known_for)
 	struct rules *rules = rules_new();
 	static const double states[OPTIMIZER_COUNT] = { [OPTIMIZER_SGD] = 0, [OPTIMIZER_MOMENTUM] = 1,
 		[OPTIMIZER_ADAM] = 2, [OPTIMIZER_ADAMW] = 2, [OPTIMIZER_RMSPROP] = 1, [OPTIMIZER_ADAGRAD] = 1 };
-	struct graph *step = captured("gpt2_b1_s1024_adam");
+	struct graph *step = open_sample("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
 	for (enum optimizer optimizer = OPTIMIZER_SGD; optimizer < OPTIMIZER_COUNT; optimizer++) {
 		struct optimizer_change change = { .update = { .optimizer = optimizer } };
@@ -248,7 +238,7 @@ Test(train, optimizers_keep_the_state_that_they_are_known_for)
 Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_parameter)
 {
 	struct rules *rules = rules_new();
-	struct graph *step = captured("gpt2_b1_s1024_adam");
+	struct graph *step = open_sample("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
 	struct optimizer_change change = { .same_optimizer = true, .precision = PRECISION_MIXED,
 		.update = { .master = true, .loss_scaling = true } };

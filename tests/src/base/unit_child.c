@@ -1,21 +1,14 @@
 /* unit_child.c: running programs with limits, and reading DOT through tidemark-dot. */
 #include <pthread.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "src/base/clock.h"
 #include "src/base/child.h"
 #include "src/read/dot_child.h"
 #include "src/base/dot_text.h"
 #include "src/base/safe_text.h"
 #include "tests/common/support.h"
-
-static double now(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 Test(child, passes_bytes_through)
 {
@@ -57,12 +50,12 @@ Test(child, is_stopped_by_time_and_by_too_much_output)
 {
 	struct child_result result;
 	struct error error;
-	double start = now();
+	double start = clock_seconds(CLOCK_MONOTONIC);
 	const char *sleeper[] = { "sh", "-c", "sleep 60 & sleep 60", NULL };
 	cr_expect_eq(child_run(sleeper, "", 0, &(struct child_limits){ .milliseconds = 100 }, &result, &error), LIMIT);
 	const char *talker[] = { "cat", "/dev/zero", NULL };
 	cr_expect_eq(child_run(talker, "", 0, &(struct child_limits){ .output = 100000 }, &result, &error), LIMIT);
-	cr_expect_lt(now() - start, 20);
+	cr_expect_lt(clock_seconds(CLOCK_MONOTONIC) - start, 20);
 	cr_expect_null(result.output);
 }
 
@@ -80,10 +73,10 @@ Test(child, is_stopped_by_the_flag)
 	struct child_result result;
 	struct error error;
 	const char *sleeper[] = { "sleep", "60", NULL };
-	double start = now();
+	double start = clock_seconds(CLOCK_MONOTONIC);
 	cr_assert_eq(pthread_create(&thread, NULL, set_later, &flag), 0);
 	cr_expect_eq(child_run(sleeper, "", 0, &(struct child_limits){ .cancel = &flag }, &result, &error), CANCELLED);
-	cr_expect_lt(now() - start, 10);
+	cr_expect_lt(clock_seconds(CLOCK_MONOTONIC) - start, 10);
 	pthread_join(thread, NULL);
 }
 
@@ -94,9 +87,9 @@ Test(child, one_that_closes_its_output_but_stays_is_ended)
 	struct child_limits limits = { .milliseconds = 30000 };
 	struct child_result result;
 	struct error error = { 0 };
-	double start = now();
+	double start = clock_seconds(CLOCK_MONOTONIC);
 	cr_assert_eq(child_run(arguments, NULL, 0, &limits, &result, &error), OK, "%s", error.text);
-	cr_expect_lt(now() - start, 10);
+	cr_expect_lt(clock_seconds(CLOCK_MONOTONIC) - start, 10);
 	cr_expect_str_eq(result.output, "said\n");
 	cr_expect(result.code != 0 && result.stayed);
 	mem_free(result.output);
@@ -108,10 +101,10 @@ Test(child, one_that_warns_without_end_is_ended)
 	const char *arguments[] = { "/bin/sh", "-c", "exec yes 'a warning of a library that never comes to an end' >&2", NULL };
 	struct child_result result;
 	struct error error = { 0 };
-	double start = now();
+	double start = clock_seconds(CLOCK_MONOTONIC);
 	cr_expect_eq(child_run(arguments, NULL, 0, &(struct child_limits){ .milliseconds = 60000 }, &result, &error), LIMIT);
 	cr_expect_str_eq(error.text, "its warnings are too long");
-	cr_expect_lt(now() - start, 30);
+	cr_expect_lt(clock_seconds(CLOCK_MONOTONIC) - start, 30);
 	cr_expect_null(result.output);
 }
 

@@ -178,12 +178,6 @@ struct device {
 	bool sequence, full;
 };
 
-static bool has_suffix(const char *text, const char *suffix)
-{
-	size_t length = strlen(text), tail = strlen(suffix);
-	return length >= tail && strcmp(text + length - tail, suffix) == 0;
-}
-
 static bool of_layer(const struct graph *graph, uint32_t op)
 {
 	return op != NONE && strncmp(graph->op[op].module, "h.", 2) == 0;
@@ -198,9 +192,9 @@ static bool *split_tensors(const struct graph *graph)
 		bool product = strncmp(type, "aten.addmm", 10) == 0, any = false;
 		FOR_ROW(i, &graph->reads, op)
 			any |= split[graph->reads.item[i]];
-		if (product && (has_suffix(module, ".c_attn") || has_suffix(module, ".c_fc")))
+		if (product && (text_ends(module, ".c_attn") || text_ends(module, ".c_fc")))
 			any = true;
-		if (product && has_suffix(module, ".c_proj"))
+		if (product && text_ends(module, ".c_proj"))
 			any = false;
 		FOR_ROW(i, &graph->writes, op)
 			split[graph->writes.item[i]] = any;

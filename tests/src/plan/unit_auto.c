@@ -267,17 +267,17 @@ static struct graph *small_step(uint64_t *random, const struct rules *rules)
 	struct build *build = &model.build;
 	build->draft = draft_new();
 	build->phase = PHASE_FORWARD;
-	uint32_t ops = 1 + random_below(&model, 3), x = random_leaf(&model, KIND_INPUT, DTYPE_F32, SHAPE(4 + random_below(&model, 5), 3 + random_below(&model, 6)));
+	uint32_t ops = 1 + random_below(model.random, 3), x = random_leaf(&model, KIND_INPUT, DTYPE_F32, SHAPE(4 + random_below(model.random, 5), 3 + random_below(model.random, 6)));
 	for (uint32_t i = 0; i < ops; i++) {
 		struct shape shape = build_shape(build, x);
-		if (i == 0 || random_below(&model, 2)) {
-			shape.dim[1] = 3 + random_below(&model, 6);
+		if (i == 0 || random_below(model.random, 2)) {
+			shape.dim[1] = 3 + random_below(model.random, 6);
 			build_op(build, "aten.mm.default", IN(x, random_leaf(&model, KIND_PARAMETER, DTYPE_F32, SHAPE(build_shape(build, x).dim[1], shape.dim[1]))));
 			x = build_output(build, DTYPE_F32, shape);
-		} else if (random_below(&model, 2)) {
+		} else if (random_below(model.random, 2)) {
 			x = build_map(build, "aten.add.Tensor", IN(x, random_leaf(&model, KIND_PARAMETER, DTYPE_F32, SHAPE(shape.dim[1]))));
 		} else {
-			x = build_map(build, random_below(&model, 2) ? "aten.relu.default" : "aten._softmax.default", IN(x));
+			x = build_map(build, random_below(model.random, 2) ? "aten.relu.default" : "aten._softmax.default", IN(x));
 		}
 	}
 	build_kind(build, build_to_shape(build, "aten.mean.default", x, SCALAR), KIND_OUTPUT);
@@ -285,7 +285,7 @@ static struct graph *small_step(uint64_t *random, const struct rules *rules)
 	build_finish(build);
 	draft_free(build->draft);
 	struct train_options options = { .rules = rules, .update = { .optimizer = OPTIMIZER_SGD } };
-	if (graph && ops == 1 && random_below(&model, 2))
+	if (graph && ops == 1 && random_below(model.random, 2))
 		step = train_step(graph, &options, NULL);
 	if (!step)
 		return graph;

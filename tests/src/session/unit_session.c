@@ -1,9 +1,9 @@
 /* unit_session.c: sessions: a worker that can always be stopped, undo, replay. */
 #include <malloc.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "src/base/clock.h"
 #include "src/session/export_line.h"
 #include "src/read/input.h"
 #include "src/models/models.h"
@@ -12,13 +12,6 @@
 #include "src/session/worker.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
-
-static double seconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static struct session *new_session(const char *path, const struct session_options *options)
 {
@@ -34,8 +27,8 @@ static struct session *new_session(const char *path, const struct session_option
 /* Polls until the newest plan is the present scenario's own; false after some seconds. */
 static bool settled(struct session *session, bool complete)
 {
-	double end = seconds() + 20;
-	while (seconds() < end) {
+	double end = clock_seconds(CLOCK_MONOTONIC) + 20;
+	while (clock_seconds(CLOCK_MONOTONIC) < end) {
 		struct session_status status;
 		session_poll(session);
 		session_status(session, &status);
@@ -65,11 +58,11 @@ Test(session, a_solver_that_never_ends_can_be_stopped_and_superseded)
 	struct session_status status;
 	cr_assert(settled(session, false), "a quick plan shows while solving");
 	for (int i = 0; i < 20; i++) {
-		double begin = seconds();
+		double begin = clock_seconds(CLOCK_MONOTONIC);
 		cr_assert_eq(session_command(session, i % 2 ? "set layout=bestfit" : "set layout=best", NULL), OK);
 		session_status(session, &status);
 		cr_assert(status.solving);
-		cr_assert(seconds() - begin < 0.5, "a command returns at once");
+		cr_assert(clock_seconds(CLOCK_MONOTONIC) - begin < 0.5, "a command returns at once");
 		cr_assert(settled(session, false));
 	}
 	session_cancel(session);
@@ -170,8 +163,8 @@ Test(session, mistakes_change_nothing_and_say_why)
 static const struct preview *answer(struct session *session, enum knob_id knob, int64_t value)
 {
 	const struct preview *preview;
-	double end = seconds() + 20;
-	while (!(preview = session_preview(session, knob, value)) && seconds() < end) {
+	double end = clock_seconds(CLOCK_MONOTONIC) + 20;
+	while (!(preview = session_preview(session, knob, value)) && clock_seconds(CLOCK_MONOTONIC) < end) {
 		usleep(500);
 		session_poll(session);
 	}
@@ -252,12 +245,12 @@ Test(session, a_preview_that_never_ends_stops_for_a_command)
 	for (int i = 0; i < 10; i++) {
 		cr_assert_null(session_preview(session, K_alignment, 64 << i), "it has no end");
 		usleep(2000);
-		double begin = seconds();
+		double begin = clock_seconds(CLOCK_MONOTONIC);
 		cr_assert_eq(session_command(session, i % 2 ? "set layout=bestfit" : "set layout=best", NULL), OK);
 		cr_assert(settled(session, false));
 		session_cancel(session);
 		cr_assert(settled(session, true));
-		cr_assert(seconds() - begin < 0.5, "%g s", seconds() - begin);
+		cr_assert(clock_seconds(CLOCK_MONOTONIC) - begin < 0.5, "%g s", clock_seconds(CLOCK_MONOTONIC) - begin);
 	}
 	session_free(session);
 }
@@ -267,9 +260,9 @@ Test(session, raised_effort_makes_no_further_runs)
 	struct session *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
 	cr_assert_eq(session_command(session, "set order_effort=0", NULL), OK);
 	cr_assert(settled(session, true));
-	double end = seconds() + 3;
+	double end = clock_seconds(CLOCK_MONOTONIC) + 3;
 	uint32_t before = session_runs(session);
-	while (seconds() < end) {
+	while (clock_seconds(CLOCK_MONOTONIC) < end) {
 		usleep(1000);
 		session_poll(session);
 		cr_assert_eq(session_runs(session), before);
