@@ -15,6 +15,7 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, int64_t lef
 {
 	double step = (double)(fitted->total > 0 ? fitted->total : 1), giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
 	char margin[32];
+	left = fitted->planned ? 0 : left;    /* the cap was held against the arena */
 	const char *less = left > 0 ? " less what the layout may add" : "", *among = left > 0 ? " that leaves the layout as much" : "";
 	if (fitted->impossible)
 		note(notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s", fitted->step->op[fitted->certificate.op].name, less);

@@ -4,6 +4,7 @@
 #include "stage.h"
 #include "offload.h"
 #include "plan_time.h"
+#include "planned.h"
 #include "src/stages/strategy_stage.h"
 #include "solver/fit/baselines.h"
 #include "solver/fit/strategies.h"
@@ -489,6 +490,8 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 		struct both both = { stage, scenario, sharded, activations, options, cap, wish->alone, *fitted, NULL, error };
 		graph = scenario->value[K_offload] ? solve_both(&both)
 			: solve(stage, scenario, activations, cap, EFFORT_ALL, *fitted, error);
+		if (graph && !scenario->value[K_offload] && wish->margin > 0 && !((*fitted)->proved && (*fitted)->extra == 0))
+			graph = fit_planned(stage, scenario, activations, wish->margin, graph, *fitted, error);
 	} else {
 		if (options->mode > RECOMPUTE_AUTO)
 			fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
@@ -549,13 +552,20 @@ void fit_times_key_add(struct key *key, const struct scenario *scenario)
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
 	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, K_host_memory, K_order, KNOB_COUNT };
+	static const enum knob_id planned[] = { K_order_effort, K_layout, K_layout_effort, K_in_place, KNOB_COUNT };
 	fit_times_key_add(key, scenario);
 	key_add_knobs(key, scenario, read);
-	for (uint32_t i = 0; i < scenario->pins; i++)
-		if (scenario->pin[i].kind == PIN_ORDER) {
-			key_add_bytes(key, scenario->pin[i].a, strlen(scenario->pin[i].a));
-			key_add_bytes(key, scenario->pin[i].b, strlen(scenario->pin[i].b));
-		}
+	if (margin > 0)
+		key_add_knobs(key, scenario, planned);
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		if (pin->kind != PIN_ORDER && !(margin > 0 && (pin->kind == PIN_OFFSET || pin->kind == PIN_BEHIND)))
+			continue;
+		key_add_bytes(key, pin->a, strlen(pin->a));
+		if (pin->b)
+			key_add_bytes(key, pin->b, strlen(pin->b));
+		key_add(key, (uint64_t)pin->number);
+	}
 	key_add(key, (uint64_t)margin);
 }
 

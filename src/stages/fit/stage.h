@@ -2,6 +2,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     stage     recomputation that fits the step into the cap
+ *     planned   recomputation chosen by what order and layout make of it
  *     notes     what is told of it
  *     offload   what recomputation leaves to the host
  *     plan_time the simulated time of a step
@@ -33,6 +34,7 @@ struct fitted {
 	int64_t lowest, lowest_extra;  /* bytes and picoseconds of the lowest peak that was seen where nothing fits; 0: it is the plan's, or something fits */
 	int64_t bound;                 /* picoseconds: any plan of the cap takes so much more */
 	bool proved, impossible;
+	bool planned;                  /* chosen by the arena that order and layout came to: cap is the whole one, whatever the margin */
 	bool searched;                 /* the bound is the least of all plans, which were tried; it has no certificate */
 	double slope;                  /* picoseconds that a byte more of cap is worth */
 	struct fit_certificate certificate;

@@ -129,7 +129,8 @@ Test(published, nor_on_samples)
 /* An order that takes what is ready would run again in the forward pass what the backward pass needs, and a layout of rules adds to the peak. */
 Test(published, less_memory_takes_no_less_time_in_poor_orders)
 {
-	static const char *const poor[] = { "order=list layout=bestfit", "order=inductor-bfs layout=roam", "order=list layout=roam", "order=dfs layout=bestfit" };
+	static const struct { const char *knobs; int64_t most; } poor[] = { { "order=list layout=bestfit", 200000000 }, { "order=inductor-bfs layout=roam", 1300000000 },
+		{ "order=list layout=roam", 200000000 }, { "order=dfs layout=bestfit", 200000000 } };    /* most: picoseconds at the last cap */
 	struct error error = { 0 };
 	struct graph *graph = graph_open("samples/lessons/recompute.jsonl", NULL, &error);
 	cr_assert_not_null(graph, "%s", error.text);
@@ -137,17 +138,25 @@ Test(published, less_memory_takes_no_less_time_in_poor_orders)
 	for (size_t i = 0; i < test_rounds(1, sizeof poor / sizeof *poor); i++) {
 		struct planner planner = { .store = store_new() };
 		struct point last = { INT64_MAX, INT64_MAX, 0, 0 };
-		for (int64_t cap = test_rounds(236, 120); cap < 300; cap += step) {
+		for (int64_t cap = test_rounds(236, 140); cap < 300; cap += step) {      /* below, nothing is known to fit in all of these orders */
 			char setting[120];
-			snprintf(setting, sizeof setting, "auto train=eager optimizer=sgd device=a100-40gb %s", poor[i]);
+			snprintf(setting, sizeof setting, "auto train=eager optimizer=sgd device=a100-40gb %s", poor[i].knobs);
 			struct point point = plan_of(&planner, graph, setting, cap * 1000000);
-			cr_assert_leq(point.needs, cap * 1000000, "%s at %lld MB needs %lld", poor[i], (long long)cap, (long long)point.needs);
-			cr_assert_leq(point.extra, last.extra, "%s at %lld MB takes longer than at %lld MB", poor[i], (long long)cap, (long long)(cap - step));
+			cr_assert_leq(point.needs, cap * 1000000, "%s at %lld MB needs %lld", poor[i].knobs, (long long)cap, (long long)point.needs);
+			cr_assert_leq(point.extra, last.extra, "%s at %lld MB takes longer than at %lld MB", poor[i].knobs, (long long)cap, (long long)(cap - step));
 			last = point;
 		}
-		cr_assert_lt(last.extra, 200000000, "%s: %lld ps", poor[i], (long long)last.extra);
+		cr_assert_lt(last.extra, poor[i].most, "%s: %lld ps", poor[i].knobs, (long long)last.extra);
 		planner_done(&planner);
 	}
+	/* A published strategy keeps 180 MB so, though what it is played as tells little of that. */
+	struct planner planner = { .store = store_new() };
+	struct point layers = plan_of(&planner, graph, "layers:1 train=eager optimizer=sgd device=a100-40gb order=inductor-bfs layout=roam", 180000000);
+	struct point point = plan_of(&planner, graph, "auto train=eager optimizer=sgd device=a100-40gb order=inductor-bfs layout=roam", 180000000);
+	cr_assert_leq(layers.needs, 180000000);
+	cr_assert_leq(point.needs, 180000000);
+	cr_assert_leq(point.extra, layers.extra, "%lld ps, layers:1 %lld", (long long)point.extra, (long long)layers.extra);
+	planner_done(&planner);
 	graph_release(graph);
 	cr_assert_eq(memory_blocks(), 0);
 }

@@ -1,0 +1,265 @@
+/* planned.c: recomputation chosen by what order and layout make of it. */
+#include <string.h>
+
+#include "planned.h"
+#include "solver/fit/strategies.h"
+#include "solver/step/late_reruns.h"
+#include "src/scenario/own_device.h"
+
+#define RIVALS 256
+#define RUNGS 16           /* caps between what is always there and the peak when all is kept */
+#define RUNG_TICKS UINT64_C(1000000)
+#define LARGE 1500         /* ops: of larger steps what is far above the cap as played is not ordered */
+#define FAR 8              /* above it by more than such a part of what the cap leaves */
+
+/* Choices, each with the order that it is played along. */
+struct rivals {
+	struct stage_context *stage;
+	const struct scenario *scenario;
+	struct fitted *fitted;
+	struct fit_solver solver;
+	int64_t budget;
+	struct rival {
+		uint8_t *state;        /* [storages] */
+		uint32_t *order;       /* [ops] */
+		int64_t extra, peak;   /* as played */
+	} *rival;
+	uint32_t count, room;
+	struct arena arena;
+	struct error *error;
+};
+
+static enum status add_rival(struct rivals *rivals, const uint8_t *state, const uint32_t *order)
+{
+	struct fit_solver *solver = &rivals->solver;
+	struct rival *rival = &rivals->rival[rivals->count];
+	struct fit_base base = { 0 };
+	enum status status = rivals->count < rivals->room ? fit_base_of(&solver->step, order, &base) : LIMIT;
+	status = status == OK ? fit_play(&solver->replay, &base, state) : status;
+	if (status == OK && solver->replay.valid) {
+		*rival = (struct rival){ arena_alloc(&rivals->arena, solver->step.storages, sizeof *rival->state), arena_alloc(&rivals->arena, solver->step.ops, sizeof *rival->order),
+			solver->replay.extra, solver->replay.peak };
+		if (!rival->state || !rival->order) {
+			status = NO_MEMORY;
+		} else {
+			memcpy(rival->state, state, solver->step.storages);
+			memcpy(rival->order, order, solver->step.ops * sizeof *order);
+			rivals->count++;
+		}
+	}
+	fit_base_free(&base);
+	return status == LIMIT ? OK : status;
+}
+
+/* The same, and of small steps with nothing held for longer than a layer, or than one reader. */
+static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const uint32_t *order)
+{
+	uint32_t storages = rivals->solver.step.storages;
+	enum status status = add_rival(rivals, state, order);
+	uint8_t *other = mem_alloc(storages, sizeof *other);
+	status = other ? status : NO_MEMORY;
+	for (uint8_t to = FIT_LATE; to < FIT_STATES && status == OK && rivals->solver.step.ops <= LARGE; to++) {
+		for (uint32_t s = 0; s < storages; s++)
+			other[s] = state[s] == FIT_HOLD ? to : state[s];
+		status = add_rival(rivals, other, order);
+	}
+	mem_free(other);
+	return status;
+}
+
+static enum status add_published(struct rivals *rivals, const struct activations *activations)
+{
+	struct fit_solver *solver = &rivals->solver;
+	uint8_t *state = NULL;
+	uint32_t count = 0;
+	enum status status = fit_published_states(&solver->step, activations, rivals->stage->rules, rivals->stage->control, &state, &count);
+	for (uint32_t i = 0; i < count && status == OK; i++)
+		status = add_rivals(rivals, state + (size_t)i * solver->step.storages, solver->base[1].order);
+	mem_free(state);
+	return status;
+}
+
+/* Cuts for caps that depend on the step alone, so that what a cap finds every larger one does. */
+static enum status add_rungs(struct rivals *rivals)
+{
+	struct fit_solver *solver = &rivals->solver;
+	struct fit_options options = { .coarse = solver->step.ops > LARGE, .ticks = RUNG_TICKS };
+	uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
+	enum status status = keep ? fit_play(&solver->replay, &solver->base[1], keep) : NO_MEMORY;
+	int64_t top = solver->replay.peak, low = solver->step.persistent;
+	for (int i = 1; i < RUNGS && status == OK; i++) {
+		struct fit_plan plan;
+		status = fit_solve(solver, low + (top - low) / RUNGS * i, &options, rivals->stage->control, &plan);
+		if (status == OK)
+			status = add_rivals(rivals, plan.state, plan.order);
+		fit_plan_free(&plan);
+	}
+	mem_free(keep);
+	return status;
+}
+
+/* ---- the store's copy ------------------------------------------------------------------------------------------------------- */
+
+/* Choices depend on the step alone, and every cap and margin asks for them. */
+static struct key key_of_rivals(const struct rivals *rivals)
+{
+	static const enum knob_id read[] = { MEMORY_KNOBS, K_random, KNOB_COUNT };
+	struct key key = key_of("choices to be planned");
+	key_add(&key, rivals->fitted->step->fingerprint);
+	fit_times_key_add(&key, rivals->scenario);
+	key_add_knobs(&key, rivals->scenario, read);
+	key_add_bytes(&key, rivals->fitted->input.fixed, rivals->solver.step.storages);
+	return key;
+}
+
+/* One rival as bytes, to and fro. */
+static uint8_t *copy_rival(const struct rivals *rivals, struct rival *rival, uint8_t *bytes, bool out)
+{
+	const struct fit_step *step = &rivals->solver.step;
+	struct { void *data; size_t bytes; } part[] = { { &rival->extra, sizeof rival->extra }, { &rival->peak, sizeof rival->peak }, { rival->state, step->storages },
+		{ rival->order, step->ops * sizeof *rival->order } };
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+		memcpy(out ? (void *)bytes : part[i].data, out ? part[i].data : (const void *)bytes, part[i].bytes);
+		bytes += part[i].bytes;
+	}
+	return bytes;
+}
+
+static enum status find_stored(struct rivals *rivals, const struct key *key, uint8_t *blob, size_t each)
+{
+	size_t bytes = store_find_blob(rivals->stage->store, key->half, blob, RIVALS * each);
+	for (size_t i = 0; i < bytes / each; i++) {
+		struct rival *rival = &rivals->rival[rivals->count++];
+		rival->state = arena_alloc(&rivals->arena, rivals->solver.step.storages, sizeof *rival->state);
+		rival->order = arena_alloc(&rivals->arena, rivals->solver.step.ops, sizeof *rival->order);
+		if (!rival->state || !rival->order)
+			return NO_MEMORY;
+		copy_rival(rivals, rival, blob + i * each, false);
+	}
+	return OK;
+}
+
+static enum status find_rivals(struct rivals *rivals, const struct activations *activations)
+{
+	size_t each = 2 * sizeof(int64_t) + rivals->solver.step.storages + rivals->solver.step.ops * sizeof(uint32_t);
+	uint8_t *blob = mem_alloc(RIVALS, each), *end = blob;
+	struct key key = key_of_rivals(rivals);
+	enum status status = blob ? find_stored(rivals, &key, blob, each) : NO_MEMORY;
+	if (status == OK && rivals->count == 0) {
+		status = add_published(rivals, activations);
+		status = status == OK ? add_rungs(rivals) : status;
+		for (uint32_t i = 0; i < rivals->count && status == OK; i++)
+			end = copy_rival(rivals, &rivals->rival[i], end, true);
+		if (status == OK && rivals->count > 0)
+			store_keep_blob(rivals->stage->store, key.half, blob, (size_t)(end - blob));
+	}
+	mem_free(blob);
+	return status;
+}
+
+/* ---- what they come to -------------------------------------------------------------------------------------------------------- */
+
+/* The arena that the scenario's order and layout come to. */
+static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_t *arena)
+{
+	struct stage_context *stage = rivals->stage;
+	int64_t order = rivals->scenario->value[K_order];
+	bool quick = order == ORDER_BEST && graph->ops > LARGE;
+	struct graph *late = order == ORDER_LIST || order == ORDER_INDUCTOR_BFS ? late_reruns(graph, rivals->error) : graph_retain(graph);
+	struct graph *run = !late ? NULL : rivals->scenario->value[K_in_place] ? graph_retain(late) : graph_without_inplace(late, rivals->error);
+	struct ordered *ordered = run ? stage_order(stage, run, rivals->scenario, quick, rivals->error) : NULL;
+	struct laid_out *laid_out = ordered ? stage_layout(stage, ordered, rivals->scenario, quick, rivals->error) : NULL;
+	if (laid_out)
+		*arena = laid_out->layout.arena;
+	laid_out_release(laid_out);
+	ordered_release(ordered);
+	graph_release(run);
+	graph_release(late);
+	return laid_out ? OK : rivals->error->status;
+}
+
+static struct graph *graph_of(struct rivals *rivals, const struct rival *rival)
+{
+	struct fit_plan plan = { .state = rival->state, .order = rival->order };
+	return fit_plan_graph(&rivals->solver, &plan, rivals->error);
+}
+
+static bool may_fit(const struct rivals *rivals, const struct rival *rival)
+{
+	return rivals->solver.step.ops <= LARGE || rival->peak - rivals->budget <= (rivals->budget - rivals->solver.step.persistent) / FAR;
+}
+
+/* The first by extra time that keeps the cap and takes less than `below`; NULL: none does, or *error. */
+static struct graph *find_fastest(struct rivals *rivals, int64_t below, int64_t *extra)
+{
+	for (uint32_t i = 1; i < rivals->count; i++)
+		for (uint32_t k = i; k > 0 && rivals->rival[k - 1].extra > rivals->rival[k].extra; k--) {
+			struct rival other = rivals->rival[k];
+			rivals->rival[k] = rivals->rival[k - 1];
+			rivals->rival[k - 1] = other;
+		}
+	for (uint32_t i = 0; i < rivals->count && rivals->rival[i].extra < below; i++) {
+		int64_t arena = INT64_MAX;
+		bool same = i > 0 && rivals->rival[i].extra == rivals->rival[i - 1].extra && rivals->rival[i].peak == rivals->rival[i - 1].peak;
+		if (same || !may_fit(rivals, &rivals->rival[i]))
+			continue;
+		struct graph *graph = graph_of(rivals, &rivals->rival[i]);
+		if (!graph || find_arena(rivals, graph, &arena) != OK) {
+			graph_release(graph);
+			return NULL;
+		}
+		*extra = rivals->rival[i].extra;
+		if (arena <= rivals->budget)
+			return graph;
+		graph_release(graph);
+	}
+	return NULL;
+}
+
+/* The bound under the whole cap, which the graph's arena was held against. */
+static enum status take(struct rivals *rivals, int64_t limit)
+{
+	struct fitted *fitted = rivals->fitted;
+	mem_free(fitted->certificate.arc);
+	enum status status = fit_bound(&rivals->solver.bounds, rivals->budget, rivals->stage->control, &fitted->bound, &fitted->slope, &fitted->certificate);
+	fitted->planned = true;
+	fitted->impossible = fitted->searched = false;
+	fitted->lowest = 0;
+	fitted->cap = rivals->budget;
+	fitted->replayed = fitted->replayed < limit ? fitted->replayed : limit;
+	return status;
+}
+
+struct graph *fit_planned(struct stage_context *stage, const struct scenario *scenario, const struct activations *activations, int64_t margin, struct graph *graph,
+	struct fitted *fitted, struct error *error)
+{
+	struct rivals rivals = { .stage = stage, .scenario = scenario, .fitted = fitted, .budget = scenario_budget(scenario), .room = RIVALS, .error = error };
+	int64_t extra = 0, limit = rivals.budget - margin, arena = 0;
+	struct graph *found = NULL;
+	error_set(error, OK);
+	rivals.rival = arena_alloc(&rivals.arena, rivals.room, sizeof *rivals.rival);
+	enum status status = fit_solver_new(&fitted->input, &rivals.solver);
+	status = status == OK && !rivals.rival ? NO_MEMORY : status;
+	status = status == OK ? find_rivals(&rivals, activations) : status;
+	/* Where the margin was asked for too much, the graph is what takes little memory and not what is fast. */
+	bool floor = fitted->impossible || fitted->replayed > limit;
+	if (status == OK && floor)
+		status = find_arena(&rivals, graph, &arena);
+	if (status == OK)
+		found = find_fastest(&rivals, floor && arena > rivals.budget ? INT64_MAX : fitted->extra, &extra);
+	status = status == OK ? error->status : error_set(error, status);
+	if (status == OK && found && take(&rivals, limit) == OK) {
+		graph_release(graph);
+		graph = found;
+		found = NULL;
+		fitted->extra = extra;
+		fitted->proved = extra <= fitted->bound;
+	}
+	graph_release(found);
+	fit_solver_free(&rivals.solver);
+	arena_free(&rivals.arena);
+	if (status == OK || status == CANCELLED)
+		return graph;
+	graph_release(graph);
+	return NULL;
+}
