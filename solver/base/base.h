@@ -13,8 +13,7 @@
  *     milp      integer programs; the only file that knows GLPK
  *     proof     value, bound and gap of a result, in one form
  */
-#ifndef TIDEMARK_BASE_BASE_H
-#define TIDEMARK_BASE_BASE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -227,5 +226,3 @@ static inline double random_part(uint64_t *state)
 {
 	return (double)(random_next(state) >> 11) * 0x1p-53;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* heap.h: a binary heap of ops with changeable keys. */
-#ifndef TIDEMARK_BASE_HEAP_H
-#define TIDEMARK_BASE_HEAP_H
+#pragma once
 
 #include "base.h"
 
@@ -20,5 +19,3 @@ static inline uint32_t order_heap_top(const struct order_heap *heap)
 {
 	return heap->count ? heap->op[0] : NONE;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Terminals are labels on nodes rather than two extra nodes, and may change between calls: the flow of the last
  * call stays in the arcs, is repaired where the new labels break conservation, and then augmented.
  */
-#ifndef TIDEMARK_BASE_MAX_FLOW_H
-#define TIDEMARK_BASE_MAX_FLOW_H
+#pragma once
 
 #include "base.h"
 
@@ -52,5 +51,3 @@ static inline int64_t flow_on(const struct max_flow *flow, uint32_t arc)
 {
 	return flow->capacity[arc] - flow->residual[arc];
 }
-
-#endif

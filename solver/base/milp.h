@@ -2,8 +2,7 @@
  *
  * Results are floating point: a caller checks what it takes over, and no proof rests on them alone.
  */
-#ifndef TIDEMARK_BASE_MILP_H
-#define TIDEMARK_BASE_MILP_H
+#pragma once
 
 #include "base.h"
 
@@ -59,5 +58,3 @@ void milp_solution_free(struct milp_solution *solution);
 
 /* The version of GLPK, "5.0". */
 const char *milp_version(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* names.h: an index from unique names to dense ids (open addressing; grows by doubling). */
-#ifndef TIDEMARK_BASE_NAMES_H
-#define TIDEMARK_BASE_NAMES_H
+#pragma once
 
 #include "base.h"
 
@@ -26,5 +25,3 @@ struct texts {
 /* The text as it is kept in the arena, the first time copied to it; NULL when out of memory. Expected O(length). */
 const char *texts_keep(struct texts *texts, struct arena *arena, const char *text);
 void texts_free(struct texts *texts);
-
-#endif

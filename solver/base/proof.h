@@ -3,8 +3,7 @@
  * Orders, layouts, shardings and whole plans say it in the same words. The certificate itself, from which `bound` can be worked
  * out again, stands beside the proof in the solver's own result: what it holds differs from solver to solver.
  */
-#ifndef TIDEMARK_BASE_PROOF_H
-#define TIDEMARK_BASE_PROOF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ struct price {
 	int64_t priced;            /* picoseconds */
 	int64_t limit;             /* bytes; < 0: any */
 };
-
-#endif

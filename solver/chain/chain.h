@@ -22,8 +22,7 @@
  *     bound    checks the bound of a price, all copies written out
  *     check    checks a plan, all copies written out
  */
-#ifndef TIDEMARK_CHAIN_CHAIN_H
-#define TIDEMARK_CHAIN_CHAIN_H
+#pragma once
 
 #include "solver/problems/problems.h"
 
@@ -92,5 +91,3 @@ enum status shard_chain_evaluate(const struct shard_chain *chain, const struct c
  * solves it; that shares no code with the solver's. BAD_INPUT: not a price of this chain. LIMIT: the chain is too large for it.
  * O(copies * elimination of one). */
 enum status shard_chain_bound(const struct shard_chain *chain, int64_t alpha, int64_t beta, int64_t *bound, struct error *error);
-
-#endif

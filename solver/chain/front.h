@@ -4,8 +4,7 @@
  * exactly how much the best plan weighs that has a point. A point above the limit of that weight is dropped, so sets stay small where
  * the limit is close.
  */
-#ifndef TIDEMARK_CHAIN_FRONT_H
-#define TIDEMARK_CHAIN_FRONT_H
+#pragma once
 
 #include "tree.h"
 
@@ -49,5 +48,3 @@ void chain_front_decode(const struct chain_front *front, uint32_t bucket, uint32
 int chain_points_by_usage(const void *left, const void *right);
 /* Drops points that another one is as good as in both; the rest by usage. Returns how many are left. */
 uint32_t chain_points_filter(struct chain_point *list, uint32_t count);
-
-#endif

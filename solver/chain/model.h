@@ -4,8 +4,7 @@
  * stands between two copies and holds the choices of a cover of the edges between these: for each edge its tail in the copy before, or
  * its head in the copy after.
  */
-#ifndef TIDEMARK_CHAIN_MODEL_H
-#define TIDEMARK_CHAIN_MODEL_H
+#pragma once
 
 #include "chain.h"
 #include "power.h"
@@ -91,5 +90,3 @@ static inline uint32_t chain_width(const struct chain_model *model, uint32_t nod
 {
 	return model->first[node + 1] - model->first[node];
 }
-
-#endif

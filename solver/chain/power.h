@@ -3,8 +3,7 @@
  * Squaring and multiplying keeps O(log length) matrices; going back through them gives, for every arc, the least weight of a walk that
  * uses it anywhere (the adjoint of the power), and a walk itself. O(states^3 log length).
  */
-#ifndef TIDEMARK_CHAIN_POWER_H
-#define TIDEMARK_CHAIN_POWER_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -29,5 +28,3 @@ void chain_power_around(struct chain_power *power, const int64_t *around, int64_
 enum status chain_power_keep(struct chain_power *power);
 /* The states on a best walk, state[0 .. length]. */
 void chain_power_walk(const struct chain_power *power, uint32_t from, uint32_t to, uint32_t *state);
-
-#endif

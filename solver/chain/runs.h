@@ -5,8 +5,7 @@
  * cut: where they lead to the next copy, they lead to twins of its nodes, and prices ("potentials") are paid at a node and refunded at its
  * twin, or the other way round. All potentials in a sum over copies cancel, so the least of the cut problem is never more than that of the chain.
  */
-#ifndef TIDEMARK_CHAIN_RUNS_H
-#define TIDEMARK_CHAIN_RUNS_H
+#pragma once
 
 #include "chain.h"
 
@@ -30,5 +29,3 @@ struct chain_runs {
 enum status chain_runs_write(const struct shard_chain *chain, enum chain_steps steps, uint32_t inner, const int64_t *potential, size_t pairs_most,
 	struct chain_runs *runs);
 void chain_runs_free(struct chain_runs *runs);
-
-#endif

@@ -1,6 +1,5 @@
 /* search.h: what the parts of the search for a chain's plan share. */
-#ifndef TIDEMARK_CHAIN_SEARCH_H
-#define TIDEMARK_CHAIN_SEARCH_H
+#pragma once
 
 #include "front.h"
 #include "model.h"
@@ -55,5 +54,3 @@ enum status chain_splice(const struct shard_chain *chain, const struct chain_pla
 void chain_choice_free(struct chain_choice *choice);
 /* Cost and usage of a choice. */
 void chain_choice_sum(const struct chain_model *model, struct chain_choice *choice);
-
-#endif

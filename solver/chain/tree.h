@@ -4,8 +4,7 @@
  * and passes on the least sum for each assignment of the others. A second pass, from the root down, gives every bucket the least of all
  * the rest. Factors have two numbers per entry, cost and usage, weighed anew by each pass: alpha * cost + beta * usage.
  */
-#ifndef TIDEMARK_CHAIN_TREE_H
-#define TIDEMARK_CHAIN_TREE_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -102,5 +101,3 @@ void chain_tree_decode_below(const struct chain_tree *tree, uint32_t bucket, uin
 /* A part's weight at the bucket's assignment. */
 int64_t chain_part_weight(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value);
 size_t chain_part_entry(const struct chain_bucket *bucket, const struct chain_part *part, const uint32_t *value);
-
-#endif

@@ -14,8 +14,7 @@
  *     step_model    from a device's graph to what its streams do
  *     step_check    checks a played step start by start
  */
-#ifndef TIDEMARK_COST_MACHINE_H
-#define TIDEMARK_COST_MACHINE_H
+#pragma once
 
 #include "mesh.h"
 #include "solver/rules/rules.h"
@@ -64,5 +63,3 @@ enum machine_format machine_format_of(const struct graph *graph, uint32_t op);
 
 /* The time of a copy to the host's memory or back. */
 int64_t machine_host_time(const struct machine *machine, int64_t bytes);
-
-#endif

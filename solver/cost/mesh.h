@@ -2,8 +2,7 @@
  *
  * Times are picoseconds in integers, so that sums are exact and certificates can be verified.
  */
-#ifndef TIDEMARK_COST_MESH_H
-#define TIDEMARK_COST_MESH_H
+#pragma once
 
 #include "solver/graph/collective.h"
 
@@ -45,5 +44,3 @@ int64_t collective_time(const struct mesh_axis *axis, enum collective_kind colle
 /* The bytes that both take for a collective that makes a local tensor of `to` bytes from one of `from`: of unequal pieces every one
  * counts as the largest. */
 int64_t collective_of(const struct mesh_axis *axis, enum collective_kind collective, int64_t from, int64_t to);
-
-#endif

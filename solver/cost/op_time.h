@@ -3,8 +3,7 @@
  * There is one formula, op_work_time(), for plans, searches of shardings, pipelines and whole configurations: what differs is who says what share of
  * FLOPs and bytes a device has.
  */
-#ifndef TIDEMARK_COST_OP_TIME_H
-#define TIDEMARK_COST_OP_TIME_H
+#pragma once
 
 #include "machine.h"
 #include "placement.h"
@@ -58,5 +57,3 @@ bool op_on_pieces(const struct units *units, uint32_t op, struct split split);
 /* The time of all-reduces inside an op, in picoseconds by axis. */
 int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t axis_time[MESH_AXES],
 	int64_t axis_bytes[MESH_AXES]);
-
-#endif

@@ -7,8 +7,7 @@
  * An op is split on an axis along one of its units (an index of its rule, or a part of one): every operand and result that has
  * the unit is sharded there, the others are whole, and results of a sum over the unit are partial.
  */
-#ifndef TIDEMARK_COST_PLACEMENT_H
-#define TIDEMARK_COST_PLACEMENT_H
+#pragma once
 
 #include <string.h>
 
@@ -85,5 +84,3 @@ static inline bool split_equal(struct split a, struct split b)
 {
 	return memcmp(&a, &b, sizeof a) == 0;
 }
-
-#endif

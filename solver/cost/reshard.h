@@ -1,6 +1,5 @@
 /* reshard.h: the cheapest sequence of collectives from one placement of a tensor to another. */
-#ifndef TIDEMARK_COST_RESHARD_H
-#define TIDEMARK_COST_RESHARD_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -52,5 +51,3 @@ uint32_t reshard_map_states(const struct reshard_map *map);
 uint32_t reshard_map_state(const struct reshard_map *map, struct placement placement);
 /* As reshard_any(). O(moves) but for the first from a placement. */
 enum status reshard_map_any(struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard);
-
-#endif

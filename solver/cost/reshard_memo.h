@@ -1,6 +1,5 @@
 /* reshard_memo.h: reshardings on one mesh, each found once: tensors that are alike have equal ones. */
-#ifndef TIDEMARK_COST_RESHARD_MEMO_H
-#define TIDEMARK_COST_RESHARD_MEMO_H
+#pragma once
 
 #include "reshard.h"
 
@@ -22,5 +21,3 @@ void reshard_memo_end(struct reshard_memo *memo);
 /* As reshard_any(); the result is lent until the end. O(1) but for the first of a class. */
 enum status reshard_memo_find(struct reshard_memo *memo, uint32_t tensor, struct placement from, struct placement to,
 	const struct reshard **reshard);
-
-#endif

@@ -6,8 +6,7 @@
  * while earlier layers still compute. The time that computation waits is exposed; it follows from the dependencies, and no constant
  * guesses it.
  */
-#ifndef TIDEMARK_COST_STEP_TIME_H
-#define TIDEMARK_COST_STEP_TIME_H
+#pragma once
 
 #include "solver/graph/graph.h"
 #include "mesh.h"
@@ -65,5 +64,3 @@ void step_time_free(struct step_time *time);
 /* Checks every start: the op could begin then, and no earlier, and it was its turn. Then the sums; of the exposed times, that they add up.
  * INFEASIBLE says what is wrong; NO_MEMORY. O(ops * collectives that wait at once). */
 enum status step_time_check(const struct step_model *model, const struct step_time *time, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* apply.h: the step as a graph in which ops run again. */
-#ifndef TIDEMARK_FIT_APPLY_H
-#define TIDEMARK_FIT_APPLY_H
+#pragma once
 
 #include "replay.h"
 
@@ -16,5 +15,3 @@ struct graph *fit_apply(const struct fit_replay *replay, const uint8_t *state, s
 
 /* The order [ops of the step] that an order of such a graph stands for: copies left out. OK or NO_MEMORY. O(ops). */
 enum status fit_order_back(const struct fit_step *step, const struct graph *graph, const uint32_t *order, uint32_t *back);
-
-#endif

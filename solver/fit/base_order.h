@@ -1,6 +1,5 @@
 /* base_order.h: orders of a step's ops that recomputation is decided along, and what they say of every storage. */
-#ifndef TIDEMARK_FIT_BASE_ORDER_H
-#define TIDEMARK_FIT_BASE_ORDER_H
+#pragma once
 
 #include "step.h"
 
@@ -35,5 +34,3 @@ void fit_base_free(struct fit_base *base);
 /* The program order with every update as soon as what it needs is there. casts: gradients are cast to a wider type right before their updates alone, as where all are checked together
  * before the first update. order: [ops]. OK; INFEASIBLE: nothing is cast so; NO_MEMORY. O(arcs log ops). */
 enum status fit_order_early(const struct fit_step *step, bool casts, uint32_t *order);
-
-#endif

@@ -1,11 +1,8 @@
 /* baselines.h: states that simple strategies choose, to begin with and to compare with. */
-#ifndef TIDEMARK_FIT_BASELINES_H
-#define TIDEMARK_FIT_BASELINES_H
+#pragma once
 
 #include "step.h"
 #include "solver/step/recompute.h"
 
 /* Several of them, one behind the other: state [*count * storages], which the caller frees with mem_free(). OK or NO_MEMORY. */
 enum status fit_baselines(const struct fit_step *step, const struct activations *activations, uint8_t **state, uint32_t *count);
-
-#endif

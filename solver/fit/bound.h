@@ -15,8 +15,7 @@
  * link: the bytes that may be away are no storages.
  * The bound is over plans that rerun what struct fit_step calls droppable, and nothing else.
  */
-#ifndef TIDEMARK_FIT_BOUND_H
-#define TIDEMARK_FIT_BOUND_H
+#pragma once
 
 #include "network.h"
 
@@ -81,5 +80,3 @@ struct fit_line { int64_t price, value, there; };
 enum status fit_bound_line(struct fit_bounds *bounds, int64_t price, struct control *control, struct fit_line *line);
 /* The line's bound at a cap, picoseconds, may be below 0. O(1). */
 int64_t fit_line_at(const struct fit_line *line, int64_t cap);
-
-#endif

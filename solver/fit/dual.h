@@ -4,8 +4,7 @@
  * plan is above the cap get a price per byte; the cut at these prices is a column of the master program (Kelley's cutting planes), whose optimum mixes
  * columns. It equals the LP relaxation of integer programs as Checkmate's (Jain et al., MLSys 2020) that fix the order, on all graphs it was compared on.
  */
-#ifndef TIDEMARK_FIT_DUAL_H
-#define TIDEMARK_FIT_DUAL_H
+#pragma once
 
 #include "base_order.h"
 #include "network.h"
@@ -48,5 +47,3 @@ void fit_dual_profile(const struct fit_base *base, const int64_t *fixed, const b
 enum status fit_dual_solve(const struct fit_base *base, struct fit_network *network, int64_t cap, const int64_t *fixed, const struct fit_dual *warm,
 	struct control *control, struct fit_dual *dual);
 void fit_dual_free(struct fit_dual *dual);
-
-#endif

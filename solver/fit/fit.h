@@ -31,8 +31,7 @@
  *     check_floor the same of what must be there while an op runs
  *     apply       the step as a graph in which ops run again
  */
-#ifndef TIDEMARK_FIT_FIT_H
-#define TIDEMARK_FIT_FIT_H
+#pragma once
 
 #include "bound.h"
 #include "exact.h"
@@ -118,5 +117,3 @@ enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t ca
 
 /* The plan's graph: fit_apply(). */
 struct graph *fit_plan_graph(struct fit_solver *solver, const struct fit_plan *plan, struct error *error);
-
-#endif

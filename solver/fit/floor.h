@@ -5,13 +5,10 @@
  * all S is a minimum cut, that of an order's bound T2 (solver/order/cut.h) in a problem in which what may be written again weighs nothing: a gradient stays until its
  * update, or its update is done and what that makes stays, or what the gradient is made of does.
  */
-#ifndef TIDEMARK_FIT_FLOOR_H
-#define TIDEMARK_FIT_FLOOR_H
+#pragma once
 
 #include "bound.h"
 
 /* *above: no plan of the step keeps the cap while the op runs; then *certificate is the proof, its arcs the caller's. loose: fit_bounds' step. OK, CANCELLED, LIMIT,
  * NO_MEMORY. One flow on the step's ops. */
 enum status fit_floor(const struct fit_step *loose, uint32_t op, int64_t cap, struct control *control, bool *above, struct fit_certificate *certificate);
-
-#endif

@@ -1,6 +1,5 @@
 /* fold.h: storages that play the same part in equal layers, so that one change can be made in all of them at once. */
-#ifndef TIDEMARK_FIT_FOLD_H
-#define TIDEMARK_FIT_FOLD_H
+#pragma once
 
 #include "step.h"
 
@@ -16,5 +15,3 @@ struct fit_fold {
  * It is no proof of symmetry: a search plays what it changes. OK or NO_MEMORY. O(step). Free with fit_fold_free() in any case. */
 enum status fit_fold_find(const struct fit_step *step, struct fit_fold *fold);
 void fit_fold_free(struct fit_fold *fold);
-
-#endif

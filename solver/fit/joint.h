@@ -3,8 +3,7 @@
  * After torch/_functorch/partitioners.py of PyTorch 2.14 (solve_min_cut, choose_saved_values_set). Its lists of operators are read off our rules: what Inductor makes
  * code for is views, elementwise ops, sources, reductions, gathers and copies; what is expensive is products, convolutions and attentions.
  */
-#ifndef TIDEMARK_FIT_JOINT_H
-#define TIDEMARK_FIT_JOINT_H
+#pragma once
 
 #include "solver/base/max_flow.h"
 #include "solver/graph/graph.h"
@@ -41,5 +40,3 @@ void joint_free(struct joint *joint);
  * that are allowed to [nodes] (NULL: none). saved [nodes]; banned [nodes]: 0, or the number with which it was banned, from 1. OK, NO_MEMORY or CANCELLED. As
  * flow_maximise(), and O(nodes^2) for bans of what is used far apart. */
 enum status joint_cut(const struct joint *joint, const struct joint_bans *bans, const bool *allowed, struct control *control, bool *saved, uint32_t *banned);
-
-#endif

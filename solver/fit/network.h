@@ -12,8 +12,7 @@
  * On the sources' side of a minimum cut redo(v) means that v is dropped, need(v) without it that v is kept, neither that nobody needs v. So the cut's
  * value is the time of all that runs again and the prices of all that is kept, an op that several storages share being paid once.
  */
-#ifndef TIDEMARK_FIT_NETWORK_H
-#define TIDEMARK_FIT_NETWORK_H
+#pragma once
 
 #include "step.h"
 #include "solver/base/max_flow.h"
@@ -42,5 +41,3 @@ enum fit_side { FIT_FEWEST, FIT_MOST };    /* of minimum cuts, that with the few
  * cuts are unique, and it is one of them. As flow_maximise(). */
 enum status fit_cut(struct fit_network *network, const int64_t *price, const int64_t *time, const bool *needed, enum fit_side side,
 	struct control *control, int64_t *value, bool *kept);
-
-#endif

@@ -1,6 +1,5 @@
 /* offload.h: which storages wait in the host's memory, and from when to when, so that nothing waits for a copy. */
-#ifndef TIDEMARK_FIT_OFFLOAD_H
-#define TIDEMARK_FIT_OFFLOAD_H
+#pragma once
 
 #include "fit.h"
 #include "solver/step/recompute.h"
@@ -19,5 +18,3 @@ enum status fit_reruns_of(struct fit_solver *solver, const uint8_t *state, struc
 
 enum status fit_windows_find(const struct fit_step *step, const struct fit_link *link, const bool *wanted, const struct fit_reruns *reruns, uint32_t turn, int64_t stall, uint32_t most,
 	struct offload_window *window, uint32_t *count);
-
-#endif

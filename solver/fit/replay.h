@@ -1,6 +1,5 @@
 /* replay.h: a choice of states played out along an order of the step's ops: what runs when, the memory at every moment, the extra time. */
-#ifndef TIDEMARK_FIT_REPLAY_H
-#define TIDEMARK_FIT_REPLAY_H
+#pragma once
 
 #include "base_order.h"
 
@@ -59,5 +58,3 @@ void fit_replay_free(struct fit_replay *replay);
 enum status fit_play(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state);
 /* The same with every op in the sequence. */
 enum status fit_play_all(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state);
-
-#endif

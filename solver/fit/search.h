@@ -1,6 +1,5 @@
 /* search.h: states of storages that fit a cap along a base order, at little extra time. */
-#ifndef TIDEMARK_FIT_SEARCH_H
-#define TIDEMARK_FIT_SEARCH_H
+#pragma once
 
 #include "dual.h"
 #include "fold.h"
@@ -81,5 +80,3 @@ void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_
 /* Changes at random from the best, or the lowest, slower ones too (simulated annealing). slope: picoseconds that a byte of cap is worth;
  * hot: a slowdown in picoseconds that is taken rather often in the beginning. */
 void fit_anneal(struct fit_search *search, double slope, double hot);
-
-#endif

@@ -3,8 +3,7 @@
  * A storage is droppable when ops of the forward pass alone write it, nothing wants it at the end, and all its writers can run again with
  * the same result. What is decided is a state for each: kept, or dropped and written anew when an op after the pass reads it.
  */
-#ifndef TIDEMARK_FIT_STEP_H
-#define TIDEMARK_FIT_STEP_H
+#pragma once
 
 #include "solver/rules/rules.h"
 
@@ -110,5 +109,3 @@ enum status fit_early_ops(const struct graph *graph, bool *forward);
 
 /* How many writers of the droppable storage come before the op in program order: the version that the op reads. O(writers). */
 uint32_t fit_version(const struct fit_step *step, uint32_t storage, uint32_t op);
-
-#endif

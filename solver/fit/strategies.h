@@ -1,6 +1,5 @@
 /* strategies.h: what published strategies keep, and the states that keep it. */
-#ifndef TIDEMARK_FIT_STRATEGIES_H
-#define TIDEMARK_FIT_STRATEGIES_H
+#pragma once
 
 #include "network.h"
 #include "solver/step/recompute.h"
@@ -28,5 +27,3 @@ enum status fit_states_keeping(const struct fit_step *step, const bool *keep, st
  * [*count * storages], which the caller frees with mem_free(), also after a failure. OK, NO_MEMORY, CANCELLED or LIMIT. */
 enum status fit_published_states(const struct fit_step *step, const struct activations *activations, const struct rules *rules, struct control *control,
 	uint8_t **state, uint32_t *count);
-
-#endif

@@ -1,8 +1,7 @@
 /* arguments.h: what a captured op is called with and what its results are called, for those who run it. Files say it by the members args, kwargs and result:
  * see tidemark(5) and src/read/argument_members.h.
  */
-#ifndef TIDEMARK_GRAPH_ARGUMENTS_H
-#define TIDEMARK_GRAPH_ARGUMENTS_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -45,5 +44,3 @@ bool argument_integer(const struct argument *value, int64_t *number);
 /* The tensors of the item-th positional argument, where that is a list of nothing but tensors of the graph: how many, the first `room` of them in
  * tensor[]. 0 for everything else. O(length). */
 uint32_t arguments_tensors(const struct arguments *arguments, const struct graph *graph, uint32_t item, uint32_t *tensor, uint32_t room);
-
-#endif

@@ -1,8 +1,7 @@
 /* collective.h: what an op that moves data between devices does, and where a tensor lies on their grid, in words that a graph
  * carries by itself. Files say the same by members of a record: see tidemark(5) and src/read/device_members.h.
  */
-#ifndef TIDEMARK_GRAPH_COLLECTIVE_H
-#define TIDEMARK_GRAPH_COLLECTIVE_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -63,5 +62,3 @@ static inline bool axis_places_equal(const struct axis_places *a, const struct a
 		equal = a->on[i].dim == b->on[i].dim && (a->on[i].dim < 0 || a->on[i].blocks == b->on[i].blocks);
 	return equal;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* draft.h: the inside of a draft, for draft.c and graph.c only. */
-#ifndef TIDEMARK_GRAPH_DRAFT_H
-#define TIDEMARK_GRAPH_DRAFT_H
+#pragma once
 
 #include "graph.h"
 
@@ -30,5 +29,3 @@ struct draft {
 	struct texts shared;                    /* types, modules, places in the source */
 	struct arena arena;                     /* texts and shapes */
 };
-
-#endif

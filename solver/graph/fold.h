@@ -3,8 +3,7 @@
  * TAP (arXiv 2302.00247) folds frequent subgraphs; here a chain of equal layers is found by hash refinement (Weisfeiler and
  * Leman) and every equality is checked by an isomorphism, so a plan for one copy holds for all.
  */
-#ifndef TIDEMARK_GRAPH_FOLD_H
-#define TIDEMARK_GRAPH_FOLD_H
+#pragma once
 
 #include "graph.h"
 
@@ -29,5 +28,3 @@ typedef uint64_t fold_label(const struct graph *graph, uint32_t op, void *contex
  * OK or NO_MEMORY. O((ops + arguments) * rounds). */
 enum status fold_find(const struct graph *graph, fold_label *label, void *context, uint32_t least, struct fold *fold);
 void fold_free(struct fold *fold);
-
-#endif

@@ -1,6 +1,5 @@
 /* fold_steps.h: what the steps of finding a segment share. Not for its users. */
-#ifndef TIDEMARK_GRAPH_FOLD_STEPS_H
-#define TIDEMARK_GRAPH_FOLD_STEPS_H
+#pragma once
 
 #include "fold.h"
 
@@ -43,5 +42,3 @@ struct fold_orbits {
 enum status fold_place(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena);
 /* Leaves copies and orbits that are equal indeed: see fold_find(). high < low: none. */
 enum status fold_verify(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena);
-
-#endif

@@ -20,8 +20,7 @@
  *     fold_place   where copies begin
  *     fold_verify  compares every copy with the one in the middle
  */
-#ifndef TIDEMARK_GRAPH_GRAPH_H
-#define TIDEMARK_GRAPH_GRAPH_H
+#pragma once
 
 #include <string.h>
 
@@ -321,5 +320,3 @@ static inline bool graph_widens_gradient(const struct graph *graph, uint32_t op)
 	return from->has_dtype && to->has_dtype && dtype_bits[to->dtype] > dtype_bits[from->dtype] && graph->storage[to->storage].kind == KIND_GRADIENT
 		&& to->alias == NONE;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * An item is freed right after its last user has run. An item without users that is not live_out is freed
  * right after its producer.
  */
-#ifndef TIDEMARK_GRAPH_PROBLEM_H
-#define TIDEMARK_GRAPH_PROBLEM_H
+#pragma once
 
 #include "graph.h"
 
@@ -57,5 +56,3 @@ int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64
 
 /* The positions, inclusive, between which each item is alive under an order: first and last [items]. */
 enum status problem_lifetimes(const struct problem *problem, const uint32_t *order, uint32_t *first, uint32_t *last);
-
-#endif

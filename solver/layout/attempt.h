@@ -1,6 +1,5 @@
 /* attempt.h: a part of a layout, and the best that was found for it so far. For this folder only. */
-#ifndef TIDEMARK_LAYOUT_ATTEMPT_H
-#define TIDEMARK_LAYOUT_ATTEMPT_H
+#pragma once
 
 #include "steps.h"
 
@@ -22,5 +21,3 @@ enum status layout_attempt(struct attempt *attempt, const struct layout_options 
 
 /* One layout, without limits. */
 enum status layout_attempt_first(struct attempt *attempt);
-
-#endif

@@ -1,6 +1,5 @@
 /* boxes.h: buffers joined into boxes. For this folder only. */
-#ifndef TIDEMARK_LAYOUT_BOXES_H
-#define TIDEMARK_LAYOUT_BOXES_H
+#pragma once
 
 #include "model.h"
 
@@ -36,5 +35,3 @@ void layout_boxes_free(struct layout_boxes *boxes);
 
 /* From offsets of boxes->model to offsets of the buffers. */
 enum status layout_boxes_unpack(const struct layout_boxes *boxes, const int64_t *coarse, int64_t *offset);
-
-#endif

@@ -45,8 +45,7 @@
  *     check_links   checks groups and places taken
  *     check_moment  checks the bound of one moment
  */
-#ifndef TIDEMARK_LAYOUT_LAYOUT_H
-#define TIDEMARK_LAYOUT_LAYOUT_H
+#pragma once
 
 #include "solver/base/base.h"
 #include "solver/base/proof.h"
@@ -192,5 +191,3 @@ int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, in
  * offset: [n], address of each (segments one after another); may be NULL, and is where streams are told. Returns the bytes reserved, -1 when
  * out of memory. O(n log n). */
 int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset);
-
-#endif

@@ -7,8 +7,7 @@
  * Both are said in pieces (layout.h): all that shares an offset, or lies at a fixed distance, is one buffer, a compound.
  * A part of a group that is not alive leaves a hole that others may use.
  */
-#ifndef TIDEMARK_LAYOUT_LINKS_H
-#define TIDEMARK_LAYOUT_LINKS_H
+#pragma once
 
 #include "layout.h"
 
@@ -73,5 +72,3 @@ enum status linked_layout_flatten(const struct linked_layout *linked, uint32_t n
  * error. O(n log n). */
 enum status layout_check_links(const struct buffers *buffers, const struct layout_links *links, int64_t alignment, const int64_t *offset,
 			       const uint32_t *donor, int64_t arena, struct error *error);
-
-#endif

@@ -4,8 +4,7 @@
  * share a section. Sizes are divided by their greatest common divisor. Buffers of size 0 are gone. A component is a
  * model of its own: sections count from its own first.
  */
-#ifndef TIDEMARK_LAYOUT_MODEL_H
-#define TIDEMARK_LAYOUT_MODEL_H
+#pragma once
 
 #include "layout.h"
 
@@ -59,5 +58,3 @@ int64_t layout_model_height(const struct layout_model *model, const int64_t *off
  * W lifetime (width), A area, Z size, O overlapping buffers, C sections, L late start, E early start.
  * order: [n] buffers, best first. O(n log n). */
 enum status layout_sort(const struct layout_model *model, const char *keys, uint32_t *order);
-
-#endif

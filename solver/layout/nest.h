@@ -1,6 +1,5 @@
 /* nest.h: which buffer that is left lives within some sections? For this folder only. */
-#ifndef TIDEMARK_LAYOUT_NEST_H
-#define TIDEMARK_LAYOUT_NEST_H
+#pragma once
 
 #include "model.h"
 
@@ -35,5 +34,3 @@ uint32_t nest_best_over(const struct nest *nest, uint32_t first, uint32_t last, 
 
 /* Takes a buffer out. O(log n). */
 void nest_remove(struct nest *nest, uint32_t buffer);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A section's reach is what it has in use, holes included, and what is still to come: its load and the holes so far.
  */
-#ifndef TIDEMARK_LAYOUT_REACH_H
-#define TIDEMARK_LAYOUT_REACH_H
+#pragma once
 
 #include "model.h"
 
@@ -22,5 +21,3 @@ uint32_t reach_most(const struct reach *reach, uint32_t first, uint32_t last);
 
 /* A hole of so many units in sections [first, last). */
 void reach_add(struct reach *reach, uint32_t first, uint32_t last, int64_t hole);
-
-#endif

@@ -1,6 +1,5 @@
 /* search.h: is there a layout within a capacity? For this folder only. */
-#ifndef TIDEMARK_LAYOUT_SEARCH_H
-#define TIDEMARK_LAYOUT_SEARCH_H
+#pragma once
 
 #include "model.h"
 
@@ -23,5 +22,3 @@ void layout_search_free(struct layout_search *search);
  * the next, whatever its rules. */
 enum status layout_search_run(struct layout_search *search, int64_t capacity, const char *keys, unsigned rules, uint64_t nodes,
 			      int64_t *offset, struct control *control);
-
-#endif

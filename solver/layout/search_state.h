@@ -1,6 +1,5 @@
 /* search_state.h: the exact search's data. For this folder only. */
-#ifndef TIDEMARK_LAYOUT_SEARCH_STATE_H
-#define TIDEMARK_LAYOUT_SEARCH_STATE_H
+#pragma once
 
 #include "search.h"
 
@@ -95,5 +94,3 @@ static inline bool is_free(const struct layout_search *search, uint32_t b)
 {
 	return search->model->fixed[b] < 0;
 }
-
-#endif

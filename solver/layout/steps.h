@@ -3,8 +3,7 @@
  * Those that place every buffer once write offset [n] in units and *height, the highest unit in use. They give up with
  * *height = INT64_MAX as soon as the height reaches limit. LIMIT and CANCELLED leave offset undefined.
  */
-#ifndef TIDEMARK_LAYOUT_STEPS_H
-#define TIDEMARK_LAYOUT_STEPS_H
+#pragma once
 
 #include "model.h"
 
@@ -120,5 +119,3 @@ static inline struct control control_part(const struct control *control, uint64_
 		part.limit = control->limit > control->ticks ? control->limit - control->ticks : 1;
 	return part;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* begin.h: seeds and first bounds of a run. */
-#ifndef TIDEMARK_ORDER_BEGIN_H
-#define TIDEMARK_ORDER_BEGIN_H
+#pragma once
 
 #include "job.h"
 
@@ -11,5 +10,3 @@ enum status order_run_alive(struct order_job *job);
 
 /* Raises the bound by the cuts at ops where the best order is highest, so many of them. */
 enum status order_run_cuts(struct order_job *job, uint32_t ops);
-
-#endif

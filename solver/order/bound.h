@@ -1,6 +1,5 @@
 /* bound.h: the certainly-alive bound LB2. */
-#ifndef TIDEMARK_ORDER_BOUND_H
-#define TIDEMARK_ORDER_BOUND_H
+#pragma once
 
 #include "model.h"
 
@@ -9,5 +8,3 @@
  * O((arcs + uses) * ops / 512) time, O(ops + items) memory. CANCELLED and LIMIT leave alive incomplete. */
 enum status order_bound_alive(const struct order_model *model, const uint32_t *topological,
 	struct control *control, int64_t *alive);
-
-#endif

@@ -1,6 +1,5 @@
 /* cut.h: the cheapest state in which an op can run: the minimum cut bound T2. */
-#ifndef TIDEMARK_ORDER_CUT_H
-#define TIDEMARK_ORDER_CUT_H
+#pragma once
 
 #include "solver/base/max_flow.h"
 #include "order.h"
@@ -33,5 +32,3 @@ enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *pos
 
 /* The certificate of the last cut, which must have been made without prices and positions. */
 enum status order_cut_certificate(const struct order_cut *cut, uint32_t op, struct order_certificate *certificate);
-
-#endif

@@ -1,6 +1,5 @@
 /* ilp.h: ordering as an integer program. */
-#ifndef TIDEMARK_ORDER_ILP_H
-#define TIDEMARK_ORDER_ILP_H
+#pragma once
 
 #include "solver/base/milp.h"
 #include "model.h"
@@ -11,5 +10,3 @@
  * *found; INFEASIBLE: nothing is better than high. */
 enum status order_ilp_prefix(const struct order_model *model, int64_t high, const struct milp_limits *limits,
 	struct control *control, uint32_t *order, bool *found);
-
-#endif

@@ -1,6 +1,5 @@
 /* inductor.h: the orders that PyTorch's Inductor tries (torch/_inductor/memory.py, 2.15; reorder_for_peak_memory), to the op. */
-#ifndef TIDEMARK_ORDER_INDUCTOR_H
-#define TIDEMARK_ORDER_INDUCTOR_H
+#pragma once
 
 #include "solver/graph/problem.h"
 
@@ -11,5 +10,3 @@ enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order);
 enum status order_inductor_bfs(const struct problem *problem, uint32_t *order);
 /* Its topological_sort_dfs: depth first from the op that touches fewest bytes, operands in the same order. O(arcs log ops). */
 enum status order_inductor_dfs(const struct problem *problem, uint32_t *order);
-
-#endif

@@ -1,6 +1,5 @@
 /* job.h: one run of the orderer: the best order and bound so far. */
-#ifndef TIDEMARK_ORDER_JOB_H
-#define TIDEMARK_ORDER_JOB_H
+#pragma once
 
 #include "memory.h"
 #include "model.h"
@@ -49,5 +48,3 @@ bool order_job_done(const struct order_job *job);
  * stopped keeps nothing: status is the answer's. */
 bool order_job_find(struct order_job *job, const uint64_t key[2], void *answer, size_t bytes);
 void order_job_keep(struct order_job *job, const uint64_t key[2], const void *answer, size_t bytes, enum status status);
-
-#endif

@@ -1,6 +1,5 @@
 /* memory.h: a store of answers for one run, where the caller has none. */
-#ifndef TIDEMARK_ORDER_MEMORY_H
-#define TIDEMARK_ORDER_MEMORY_H
+#pragma once
 
 #include "order.h"
 
@@ -11,5 +10,3 @@ struct order_memory {
 /* A store in memory, empty. It forgets what it has no memory for. Free with order_memory_free(). */
 struct order_store order_memory_store(struct order_memory *memory);
 void order_memory_free(struct order_memory *memory);
-
-#endif

@@ -1,6 +1,5 @@
 /* merge.h: series-parallel parts of a problem, ordered by hill-valley merging. */
-#ifndef TIDEMARK_ORDER_MERGE_H
-#define TIDEMARK_ORDER_MERGE_H
+#pragma once
 
 #include "model.h"
 
@@ -12,5 +11,3 @@
  * Liu 1987 (hill-valley segments), Abdel-Wahab and Kameda 1978 and Monma and Sidney 1979 (series-parallel orders),
  * Kayaaslan et al. 2018 (memory of task graphs). */
 enum status order_merge(const struct order_model *model, const uint32_t *base, uint32_t *order, bool *exact, uint64_t *ticks);
-
-#endif

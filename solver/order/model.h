@@ -5,8 +5,7 @@
  * touched by one after all others. Complementing S and reversing all arcs keeps that, so a reversed model
  * is a model, and every algorithm here also works from the end (T5).
  */
-#ifndef TIDEMARK_ORDER_MODEL_H
-#define TIDEMARK_ORDER_MODEL_H
+#pragma once
 
 #include "solver/graph/problem.h"
 
@@ -67,5 +66,3 @@ static inline int64_t order_walk_growth(const struct order_walk *walk, uint32_t 
 
 /* Reads an order from its end. */
 void order_turn(uint32_t *order, uint32_t ops);
-
-#endif

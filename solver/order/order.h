@@ -26,8 +26,7 @@
  *     explain     why an item is alive while an op runs
  *     check       checks a certificate without the solver
  */
-#ifndef TIDEMARK_ORDER_ORDER_H
-#define TIDEMARK_ORDER_ORDER_H
+#pragma once
 
 #include "solver/base/proof.h"
 #include "solver/graph/problem.h"
@@ -183,5 +182,3 @@ struct order_explainer;
 struct order_explainer *order_explainer_new(const struct problem *problem, const uint32_t *order);
 void order_explainer_free(struct order_explainer *explainer);
 enum status order_explainer_at(struct order_explainer *explainer, uint32_t position, struct control *control, enum order_reason *reason);
-
-#endif

@@ -1,6 +1,5 @@
 /* repair.h: min-cut repair T7. */
-#ifndef TIDEMARK_ORDER_REPAIR_H
-#define TIDEMARK_ORDER_REPAIR_H
+#pragma once
 
 #include "cut.h"
 #include "job.h"
@@ -10,5 +9,3 @@
  * op at the peak cannot do better, after `failures` rounds in a row without a better order, or at the control's end.
  * cut must have been made with prices. Each round takes a few max-flows. */
 enum status order_repair(struct order_job *job, struct order_cut *cut, uint32_t *order, uint32_t failures);
-
-#endif

@@ -1,6 +1,5 @@
 /* search.h: exact search for an order that stays within a threshold. */
-#ifndef TIDEMARK_ORDER_SEARCH_H
-#define TIDEMARK_ORDER_SEARCH_H
+#pragma once
 
 #include "model.h"
 
@@ -21,5 +20,3 @@ enum status order_search_within(const struct order_model *model, int64_t thresho
  * (INFEASIBLE: every order peaks at *bound > ceiling). */
 enum status order_search_least(const struct order_model *model, int64_t ceiling, const struct order_search_limits *limits,
 	struct control *control, uint32_t *order, int64_t *bound, uint32_t *states);
-
-#endif

@@ -1,6 +1,5 @@
 /* seeds.h: fast orders that the deeper steps start from. */
-#ifndef TIDEMARK_ORDER_SEEDS_H
-#define TIDEMARK_ORDER_SEEDS_H
+#pragma once
 
 #include "model.h"
 
@@ -22,5 +21,3 @@ enum status order_by_priority(const struct order_model *model, const uint8_t *gr
 /* Post-order depth-first search from the last ops, the operand with most other users and largest total size
  * first: XLA's DFS memory scheduler. O(arcs + ops log ops). */
 enum status order_depth_first(const struct order_model *model, uint32_t *order);
-
-#endif

@@ -1,6 +1,5 @@
 /* tournament.h: the best ready op among those whose need fits. */
-#ifndef TIDEMARK_ORDER_TOURNAMENT_H
-#define TIDEMARK_ORDER_TOURNAMENT_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -32,5 +31,3 @@ static inline int64_t order_tournament_least(const struct order_tournament *tour
 {
 	return tournament->least[1];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* waists.h: memory-insensitive ops: comparable with every other op, so that the problem falls apart there. */
-#ifndef TIDEMARK_ORDER_WAISTS_H
-#define TIDEMARK_ORDER_WAISTS_H
+#pragma once
 
 #include "model.h"
 
@@ -16,5 +15,3 @@ static inline bool order_on_path(const uint32_t *path, uint32_t count, const uin
  * all ops behind i depend on it. Dependencies through ops outside the set don't count. O(arcs of the set). */
 void order_find_waists(const struct order_model *model, const uint32_t *path, uint32_t count, const uint32_t *place,
 	uint32_t *lowest, bool *waist);
-
-#endif

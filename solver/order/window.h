@@ -1,6 +1,5 @@
 /* window.h: a stretch of an order as a problem of its own, with its first and last state fixed. */
-#ifndef TIDEMARK_ORDER_WINDOW_H
-#define TIDEMARK_ORDER_WINDOW_H
+#pragma once
 
 #include "job.h"
 
@@ -25,5 +24,3 @@ void order_window_apply(const struct order_window *window, uint32_t *order, uint
 /* Improves an order in place by windows around its peak, small ones first, while that helps and the job is not done, and
  * offers what it finds to the job. */
 enum status order_improve_windows(struct order_job *job, uint32_t *order, uint32_t states);
-
-#endif

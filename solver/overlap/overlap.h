@@ -10,8 +10,7 @@
  *     step_bound   picoseconds that no order goes below, with their certificate
  *     check        the certificate, worked out anew
  */
-#ifndef TIDEMARK_OVERLAP_OVERLAP_H
-#define TIDEMARK_OVERLAP_OVERLAP_H
+#pragma once
 
 #include "solver/cost/step_time.h"
 #include "solver/graph/problem.h"
@@ -40,5 +39,3 @@ struct overlap_result {
  * O(ops * (window + ops that could run)). */
 enum status overlap_schedule(const struct overlap_request *request, struct control *control, struct overlap_result *result);
 void overlap_result_free(struct overlap_result *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* pass.h: one pass of list scheduling under a memory limit. */
-#ifndef TIDEMARK_OVERLAP_PASS_H
-#define TIDEMARK_OVERLAP_PASS_H
+#pragma once
 
 #include "overlap.h"
 
@@ -29,5 +28,3 @@ struct overlap_rule {
 /* Goes along `from`, an order that keeps the limit, and takes ops forward so that computation waits less: only where the peak of all that is left keeps the
  * limit, too. So the result keeps it. release: of the model of `from`, when parameters are gathered. order: [ops]. OK or NO_MEMORY. */
 enum status overlap_pass(const struct overlap_terms *terms, const struct overlap_rule *rule, const uint32_t *from, const uint32_t *release, uint32_t *order);
-
-#endif

@@ -5,8 +5,7 @@
  * Pinson, "An algorithm for solving the job-shop problem", 1989). The same holds of what must be done before an op: at ops along the longest way, from the first to
  * the last, the bound of all their ancestors raises their own head, and with it the heads behind.
  */
-#ifndef TIDEMARK_OVERLAP_STEP_BOUND_H
-#define TIDEMARK_OVERLAP_STEP_BOUND_H
+#pragma once
 
 #include "solver/cost/step_time.h"
 #include "solver/base/base.h"
@@ -33,5 +32,3 @@ void step_bound_free(struct step_bound *bound);
 
 /* Works the bound out again from the stations, without the solver. BAD_INPUT says which doesn't hold; NO_MEMORY. O(stations * (ops + dependencies)). */
 enum status step_bound_check(const struct step_model *model, const struct step_bound *bound, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* block_costs.h: what one device of a sharded step spends and holds for every block, for one microbatch. */
-#ifndef TIDEMARK_PIPELINE_BLOCK_COSTS_H
-#define TIDEMARK_PIPELINE_BLOCK_COSTS_H
+#pragma once
 
 #include "blocks.h"
 #include "solver/cost/op_time.h"
@@ -60,5 +59,3 @@ enum status block_work_find(const struct graph *graph, const struct rules *rules
  * here. context, experts: those axes of the mesh or NONE. OK or NO_MEMORY. O(size) and a search for each tensor that changes placement. */
 enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks, const struct block_work *work,
 	const struct machine *machine, uint32_t context, uint32_t experts, struct block_cost *cost);
-
-#endif

@@ -4,8 +4,7 @@
  * attention and feed-forward layers. Tensors made of parameters alone (position biases) or of inputs alone (masks) don't count,
  * every rank makes its own. Nor are there cuts within what recomputation runs again in one go. Structure alone decides, no names.
  */
-#ifndef TIDEMARK_PIPELINE_BLOCKS_H
-#define TIDEMARK_PIPELINE_BLOCKS_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -39,5 +38,3 @@ uint32_t blocks_owner(const struct graph *graph, const uint32_t *owner, uint32_t
 
 /* The longest run of blocks that repeats: blocks first .. first + length with a period, at least two periods long; false where none is. */
 bool blocks_period(const struct blocks *blocks, uint32_t *first, uint32_t *length, uint32_t *period);
-
-#endif

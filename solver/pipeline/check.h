@@ -1,6 +1,5 @@
 /* check.h: verifies the graphs of pipeline ranks and a schedule, by their own words: nothing here knows how they were made. */
-#ifndef TIDEMARK_PIPELINE_CHECK_H
-#define TIDEMARK_PIPELINE_CHECK_H
+#pragma once
 
 #include "solver/rules/rules.h"
 #include "pipeline.h"
@@ -19,5 +18,3 @@ enum status pipeline_check_ranks(const struct graph *device, const struct rules 
  * is done. -1: a pass is missing, there twice, or before what it needs; it never ends; or out of memory. in_flight[ranks] as above; where backward passes
  * are split, at least 1. counts[pieces], where not NULL: what is in flight when a rank holds the most pieces. O(slots^2). */
 int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_flight, struct in_flight *counts);
-
-#endif

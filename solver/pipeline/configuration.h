@@ -3,8 +3,7 @@
  * In-flight activations of GPipe, 1F1B and interleaved schedules (Narayanan et al., arXiv 2104.04473;
  * Korthikanti et al., arXiv 2205.05198) and ZeRO (Rajbhandari et al., arXiv 1910.02054), applied to costs of blocks that come from a graph.
  */
-#ifndef TIDEMARK_PIPELINE_CONFIGURATION_H
-#define TIDEMARK_PIPELINE_CONFIGURATION_H
+#pragma once
 
 #include "block_costs.h"
 #include "timetable.h"
@@ -87,5 +86,3 @@ int64_t config_send_time(const struct config_model *model, const struct config *
 
 /* Pieces of one chunk whose activations a rank holds when it holds the most. */
 struct in_flight config_in_flight(const struct config *config, uint32_t rank, uint32_t chunk);
-
-#endif

@@ -4,8 +4,7 @@
  * earlier piece's gradient. Some tensors are made of parameters alone or of inputs alone (masks, positions, transposed weights). A rank
  * that needs one of these, or a view, makes it for itself.
  */
-#ifndef TIDEMARK_PIPELINE_CUT_H
-#define TIDEMARK_PIPELINE_CUT_H
+#pragma once
 
 #include "blocks.h"
 #include "pipeline.h"
@@ -54,5 +53,3 @@ static inline uint32_t cut_rank(const struct pipeline_cut *cut, uint32_t op)
 }
 /* The rank holds a tied parameter: it finds a part of its gradient. */
 bool tied_on(const struct pipeline_cut *cut, uint32_t tied, uint32_t rank);
-
-#endif

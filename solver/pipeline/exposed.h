@@ -2,8 +2,7 @@
  *
  * ZeRO (Rajbhandari et al., arXiv 1910.02054) over the devices that share states; buckets reduced beside the backward pass (Li et al., VLDB 2020).
  */
-#ifndef TIDEMARK_PIPELINE_EXPOSED_H
-#define TIDEMARK_PIPELINE_EXPOSED_H
+#pragma once
 
 #include "configuration.h"
 
@@ -17,5 +16,3 @@ bool config_sums_gradients(const struct config *config);
  * behind that of every microbatch; parameters behind the pass that reads them. Those that an update has made are gathered behind nothing. */
 int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
 	uint32_t end);
-
-#endif

@@ -1,6 +1,5 @@
 /* making.h: a rank's graph while it is made: what rank.c and waiting.c share. */
-#ifndef TIDEMARK_PIPELINE_MAKING_H
-#define TIDEMARK_PIPELINE_MAKING_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -83,5 +82,3 @@ static inline const struct transfer *transfer_here(const struct making *making, 
 			return &flow->transfer[i];
 	return NULL;
 }
-
-#endif

@@ -19,8 +19,7 @@
  *     rank           the graph of one rank
  *     check          checks ranks' graphs and schedules
  */
-#ifndef TIDEMARK_PIPELINE_PIPELINE_H
-#define TIDEMARK_PIPELINE_PIPELINE_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -131,5 +130,3 @@ int64_t pipeline_bound(const struct pipeline *pipeline, bool folded);
 
 /* The most that a rank idles between its first pass and its last: the bubble of schedules whose ranks need not end together. O(slots). */
 int64_t pipeline_idle(const struct pipeline_plan *plan, uint32_t ranks);
-
-#endif

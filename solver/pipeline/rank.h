@@ -5,8 +5,7 @@
  * for every activation that the backward pass reads, and every gradient that waits for those of the weights, "NAME.in_flight", as large as its copies of the other microbatches in flight, there
  * until "pipeline.flush", which ends the backward pass; for every gradient "NAME.sum", to which a microbatch's is added.
  */
-#ifndef TIDEMARK_PIPELINE_RANK_H
-#define TIDEMARK_PIPELINE_RANK_H
+#pragma once
 
 #include "cut.h"
 
@@ -42,5 +41,3 @@ struct kept_bytes { int64_t input, weight, between; };
  * ranks by "NAME.all_reduce.pp". kept[pieces], where not NULL: added is what a piece keeps of a microbatch. NULL with *status and *error. O(size). */
 struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct pipeline_flow *flow, const struct in_flight *in_flight,
 	uint32_t microbatches, uint32_t rank, struct kept_bytes *kept, struct error *error);
-
-#endif

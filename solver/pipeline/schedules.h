@@ -1,6 +1,5 @@
 /* schedules.h: the named schedules as orders of passes. */
-#ifndef TIDEMARK_PIPELINE_SCHEDULES_H
-#define TIDEMARK_PIPELINE_SCHEDULES_H
+#pragma once
 
 #include "pipeline.h"
 
@@ -10,5 +9,3 @@ enum status schedule_list(const struct pipeline *pipeline, uint32_t slots, struc
 
 /* What a piece has in flight when its rank holds the most pieces, without playing: for a model of memory. O(1). */
 struct in_flight schedule_in_flight(enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, uint32_t rank, uint32_t chunk);
-
-#endif

@@ -5,8 +5,7 @@
  * section 2.2: the activations in flight). Where the backward pass is split, that is the slot of the input's gradients; what gradients of
  * weights need as well stays until these are done, and so do the gradients that they are made of, from the input's slot on.
  */
-#ifndef TIDEMARK_PIPELINE_TIMETABLE_H
-#define TIDEMARK_PIPELINE_TIMETABLE_H
+#pragma once
 
 #include "pipeline.h"
 
@@ -71,5 +70,3 @@ struct slot_reason {
 };
 /* Of several that are there at the same time the input. O(slots). */
 struct slot_reason timetable_reason(const struct timetable *timetable, uint32_t rank, uint32_t slot);
-
-#endif

@@ -1,8 +1,7 @@
 /* waiting.h: what lasts longer than a microbatch on a rank: activations and gradients that wait for the backward pass, in as many copies as there are microbatches
  * in flight, and sums of gradients.
  */
-#ifndef TIDEMARK_PIPELINE_WAITING_H
-#define TIDEMARK_PIPELINE_WAITING_H
+#pragma once
 
 #include "making.h"
 
@@ -20,5 +19,3 @@ uint32_t waiting_tensor(const struct making *making, uint32_t storage, uint32_t 
 
 /* The end of the backward pass: the op "pipeline.flush" reads the copies in flight and follows all ops of both passes. */
 void waiting_end(struct making *making);
-
-#endif

@@ -3,8 +3,7 @@
  * Zero-bubble schedules run a backward pass in two parts (Qi et al., arXiv 2401.10241): the gradients of a piece's input, which the piece before
  * it waits for, and later the gradients of its weights, which nobody waits for before the update.
  */
-#ifndef TIDEMARK_PIPELINE_WEIGHTS_H
-#define TIDEMARK_PIPELINE_WEIGHTS_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -12,5 +11,3 @@
  * the first part. Sums of a parameter's gradients that several blocks make count with the weights. linear[ops]: additions,
  * copies, collectives. backward[ops], block[ops]. OK or NO_MEMORY. O(size). */
 enum status weight_ops_find(const struct graph *graph, const bool *linear, const bool *backward, const uint32_t *block, bool *weight);
-
-#endif

@@ -1,6 +1,5 @@
 /* dual.h: the Lagrangian dual: multipliers of the memory rows, messages over the edges. */
-#ifndef TIDEMARK_PROBLEMS_DUAL_H
-#define TIDEMARK_PROBLEMS_DUAL_H
+#pragma once
 
 #include "model.h"
 
@@ -28,5 +27,3 @@ void shard_dual_pass(struct shard_dual *dual, double *part);
 
 /* The bound as a certificate, rounded to integers. */
 enum status shard_round(struct shard_dual *dual, const struct shard_problem *problem, struct shard_certificate *certificate);
-
-#endif

@@ -3,8 +3,7 @@
  * Where an edge allows every strategy of one end exactly one partner at the other, the two choose together (operators that keep
  * their operand's placement). Clusters of such nodes are found along breadth-first trees.
  */
-#ifndef TIDEMARK_PROBLEMS_MERGE_H
-#define TIDEMARK_PROBLEMS_MERGE_H
+#pragma once
 
 #include "model.h"
 
@@ -26,5 +25,3 @@ bool shard_group_allows(const struct shard_problem *problem, const struct shard_
  * anew. Results live in arena. OK or NO_MEMORY. O(pairs of strategies). */
 enum status shard_merge_find(const struct shard_problem *problem, const struct shard_group *group, uint32_t groups, bool *alive,
 	struct arena *arena, struct shard_merge *merge, bool *again);
-
-#endif

@@ -4,8 +4,7 @@
  * all edges between two nodes, no edge whose costs are a sum of two nodes' costs, and memory rows at the moments whose live sets no
  * other live set contains ("slots").
  */
-#ifndef TIDEMARK_PROBLEMS_MODEL_H
-#define TIDEMARK_PROBLEMS_MODEL_H
+#pragma once
 
 #include "problems.h"
 
@@ -98,5 +97,3 @@ static inline size_t shard_into(const struct shard_model *model, uint32_t edge, 
 {
 	return model->head[edge] == node ? model->into_head[edge] : model->into_tail[edge];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* primal.h: choices: decoded from messages, improved by induced forests, brought and kept within the memory limit. */
-#ifndef TIDEMARK_PROBLEMS_PRIMAL_H
-#define TIDEMARK_PROBLEMS_PRIMAL_H
+#pragma once
 
 #include "dual.h"
 
@@ -58,5 +57,3 @@ void shard_primal_move(struct shard_primal *primal, uint32_t node, uint32_t from
 /* Solves small random trees of the choice anew, about as long as ticks last; priced: strategy -> cost with memory at its price. The choice
  * must be within the limit, stays so, and is never dearer at the end. */
 void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64_t ticks);
-
-#endif

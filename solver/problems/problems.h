@@ -19,8 +19,7 @@
  *     round     the dual rounded to an integer certificate
  *     check     sums a choice, checks a bound in integers
  */
-#ifndef TIDEMARK_PROBLEMS_PROBLEMS_H
-#define TIDEMARK_PROBLEMS_PROBLEMS_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -96,5 +95,3 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
  * no solution. BAD_INPUT: not a certificate of this problem. O(size of the problem) a round of arc consistency. */
 enum status shard_bound(const struct shard_problem *problem, const struct shard_certificate *certificate, int64_t *bound,
 	struct error *error);
-
-#endif

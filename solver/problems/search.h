@@ -1,6 +1,5 @@
 /* search.h: closes the gap of small problems by an exhaustive search. */
-#ifndef TIDEMARK_PROBLEMS_SEARCH_H
-#define TIDEMARK_PROBLEMS_SEARCH_H
+#pragma once
 
 #include "dual.h"
 
@@ -8,5 +7,3 @@
  * reparametrised costs that dual left (see shard_dual_pass(); its part is computed here). Where there is one, choice and
  * *cost become it. OK: exhausted, *cost is optimal. LIMIT: as many branches were tried as allowed. CANCELLED, NO_MEMORY. */
 enum status shard_search(struct shard_dual *dual, uint64_t branches, struct control *control, uint32_t *choice, double *cost);
-
-#endif

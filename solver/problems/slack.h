@@ -1,6 +1,5 @@
 /* slack.h: free bytes per slot, under changes of ranges and questions for the least in a range. */
-#ifndef TIDEMARK_PROBLEMS_SLACK_H
-#define TIDEMARK_PROBLEMS_SLACK_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -16,5 +15,3 @@ double shard_slack_least(const struct shard_slack *slack, uint32_t begin, uint32
 
 /* Fisher and Yates's shuffle. */
 void shard_shuffle(uint32_t *item, uint32_t count, uint64_t *random);
-
-#endif

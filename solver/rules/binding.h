@@ -1,6 +1,5 @@
 /* binding.h: how the binders fill a struct binding. Not for its users. All return false (NONE) when out of memory. */
-#ifndef TIDEMARK_RULES_BINDING_H
-#define TIDEMARK_RULES_BINDING_H
+#pragma once
 
 #include "rules.h"
 
@@ -18,5 +17,3 @@ static inline uint32_t binding_dims(const struct binding *binding, uint32_t tens
 {
 	return binding->dim_start[tensor + 1] - binding->dim_start[tensor];
 }
-
-#endif

@@ -1,10 +1,7 @@
 /* factor_roles.h: the last step of factors_find(). */
-#ifndef TIDEMARK_RULES_FACTOR_ROLES_H
-#define TIDEMARK_RULES_FACTOR_ROLES_H
+#pragma once
 
 #include "factors.h"
 
 /* Gives factors other than batch and sequence their roles. False when out of memory. */
 bool factor_roles_find(const struct graph *graph, const struct rules *rules, struct factors *factors);
-
-#endif

@@ -5,8 +5,7 @@
  * view, heads * head size inside hidden), or constant 1. What carries the batch and the sequence is found from the
  * inputs; heads, hidden and the others from the ops that use them, never from names.
  */
-#ifndef TIDEMARK_RULES_FACTORS_H
-#define TIDEMARK_RULES_FACTORS_H
+#pragma once
 
 #include "rules.h"
 
@@ -62,5 +61,3 @@ const char *factors_name_of(const struct factors *factors, const struct factor_t
 
 /* The only factor of a role, or NONE (also when there are several). */
 uint32_t factors_of_role(const struct factors *factors, enum factor_role role);
-
-#endif

@@ -1,6 +1,5 @@
 /* form.h: a factor string, parsed. Shared by the parser (rules.c) and the binder (bind.c). */
-#ifndef TIDEMARK_RULES_FORM_H
-#define TIDEMARK_RULES_FORM_H
+#pragma once
 
 #include "rules.h"
 
@@ -61,5 +60,3 @@ struct parsed_rule {
 /* Factors by structure; see views.c. The binding's tensors and dims are there, without parts. */
 struct binding;
 enum status bind_structure(struct binding *binding, enum structure structure);
-
-#endif

@@ -1,6 +1,5 @@
 /* gradient_flow.h: what depends on data, and what flows into weight updates only. For factors.c, which follows the batch. */
-#ifndef TIDEMARK_RULES_GRADIENT_FLOW_H
-#define TIDEMARK_RULES_GRADIENT_FLOW_H
+#pragma once
 
 #include "rules.h"
 
@@ -18,5 +17,3 @@ enum status gradient_flow_find(const struct graph *graph, const struct rules *ru
 void gradient_flow_free(struct gradient_flow *flow);
 /* The derivative of an elementwise op on what was made of parameters alone: one gradient, and nothing else that depends on data. */
 bool gradient_flow_is_derivative(const struct gradient_flow *flow, uint32_t op);
-
-#endif

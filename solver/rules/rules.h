@@ -52,8 +52,7 @@
  *     units         what each op can be split along
  *     alike         tensors and ops that are alike
  */
-#ifndef TIDEMARK_RULES_RULES_H
-#define TIDEMARK_RULES_RULES_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -200,5 +199,3 @@ int64_t rule_flops(const struct rule *rule, const struct binding *binding);
 
 /* Binds the rule of a graph's op. BAD_INPUT also where a shape is unknown. */
 enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uint32_t op, struct binding *binding, struct error *error);
-
-#endif

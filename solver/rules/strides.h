@@ -1,6 +1,5 @@
 /* strides.h: how tensors lie in memory, and which views therefore need a copy. */
-#ifndef TIDEMARK_RULES_STRIDES_H
-#define TIDEMARK_RULES_STRIDES_H
+#pragma once
 
 #include "rules.h"
 
@@ -9,5 +8,3 @@
  * graph's extents but not at the others. OK or NO_MEMORY. O(dims). */
 enum status strides_find_copies(const struct graph *graph, const struct rules *rules, const uint32_t *dim_start,
 	const int64_t *shape, bool *copied);
-
-#endif

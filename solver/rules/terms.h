@@ -1,6 +1,5 @@
 /* terms.h: products of factors under unification: union-find whose classes may be split into products. */
-#ifndef TIDEMARK_RULES_TERMS_H
-#define TIDEMARK_RULES_TERMS_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -44,5 +43,3 @@ static inline bool label_scales(uint8_t label)
 {
 	return label == LABEL_BATCH || label == LABEL_SEQUENCE;
 }
-
-#endif

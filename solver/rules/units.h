@@ -4,8 +4,7 @@
  * units: an index of its rule, or a part of one. Every operand and result that has the unit is sharded there, the others are whole, and results of a sum
  * over the unit are partial. What a unit of an op says of each operand and result does not depend on a mesh.
  */
-#ifndef TIDEMARK_RULES_UNITS_H
-#define TIDEMARK_RULES_UNITS_H
+#pragma once
 
 #include "factors.h"
 
@@ -64,5 +63,3 @@ static inline int8_t units_place(const struct units *units, uint32_t op, int8_t 
 /* A label for fold_find(), context being the units: the op's class. Equal layers have equal ones; equal shapes alone have not (the weights
  * of a query's and of an output's projection). O(1). */
 uint64_t units_label(const struct graph *graph, uint32_t op, void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* cost.h: what a sharding costs, summed straight from it. */
-#ifndef TIDEMARK_SHARD_COST_H
-#define TIDEMARK_SHARD_COST_H
+#pragma once
 
 #include "network.h"
 #include "solver/cost/reshard.h"
@@ -68,5 +67,3 @@ static inline int64_t sharding_tie(int64_t bytes)
 }
 /* Extra copies: the bytes that the mesh holds of a tensor in a placement beyond one copy, per device. */
 int64_t placement_redundant(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);
-
-#endif

@@ -1,6 +1,5 @@
 /* device_graph.h: the graph of one device of a sharded step, with collectives as ops. */
-#ifndef TIDEMARK_SHARD_DEVICE_GRAPH_H
-#define TIDEMARK_SHARD_DEVICE_GRAPH_H
+#pragma once
 
 #include "solver/cost/placement.h"
 
@@ -30,5 +29,3 @@ struct graph *device_graph_build(const struct units *units, const struct shardin
  * persistent storages are up to date at the end. INFEASIBLE says what is wrong; NO_MEMORY. Nearly linear. */
 enum status device_graph_check(const struct units *units, const struct sharding *sharding, const struct rules *rules, const struct graph *device,
 	struct error *error);
-
-#endif

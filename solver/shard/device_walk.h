@@ -1,6 +1,5 @@
 /* device_walk.h: one walk over a step's program that makes the graph of a device. */
-#ifndef TIDEMARK_SHARD_DEVICE_WALK_H
-#define TIDEMARK_SHARD_DEVICE_WALK_H
+#pragma once
 
 #include "device_graph.h"
 #include "solver/cost/reshard_memo.h"
@@ -58,5 +57,3 @@ void walk_bring_up(struct walk *walk, uint32_t holder);
 uint32_t walk_add_holder(struct walk *walk, struct holder holder);
 /* The reductions that an op's partial sums need. */
 void walk_reduce(struct walk *walk, uint32_t op);
-
-#endif

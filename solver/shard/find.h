@@ -18,8 +18,7 @@
  *     device_copies     copies of tensors, and the collectives between them
  *     device_check      checks that graph
  */
-#ifndef TIDEMARK_SHARD_FIND_H
-#define TIDEMARK_SHARD_FIND_H
+#pragma once
 
 #include "cost.h"
 #include "split_roles.h"
@@ -108,5 +107,3 @@ struct sharding_point { uint32_t eps; enum status status; int64_t usage, redunda
 #define SHARDING_CURVE_POINTS 6
 enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
 	struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error);
-
-#endif

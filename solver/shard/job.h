@@ -1,6 +1,5 @@
 /* job.h: what the strategies that search share. */
-#ifndef TIDEMARK_SHARD_JOB_H
-#define TIDEMARK_SHARD_JOB_H
+#pragma once
 
 #include "find.h"
 
@@ -61,5 +60,3 @@ enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct
 
 /* TAP's search; see tap.c. */
 enum status sharding_tap(struct sharding_job *job, struct sharding *sharding);
-
-#endif

@@ -6,8 +6,7 @@
  * a tensor is written to the one in which it is read. Usage is the bytes that one device keeps: persistent storages, what the forward
  * pass saves for the backward pass, and gradients as their update reads them.
  */
-#ifndef TIDEMARK_SHARD_NETWORK_H
-#define TIDEMARK_SHARD_NETWORK_H
+#pragma once
 
 #include "solver/graph/fold.h"
 #include "solver/cost/op_time.h"
@@ -82,5 +81,3 @@ enum status network_prune(struct network *network, struct control *control);
 
 /* A plan's choices as a sharding. base: decides on axes that weren't free; may be NULL. OK or NO_MEMORY. */
 enum status network_decode(const struct network *network, const struct chain_plan *plan, const struct sharding *base, struct sharding *sharding);
-
-#endif

@@ -1,6 +1,5 @@
 /* network_build.h: what the parts of network_build() share. */
-#ifndef TIDEMARK_SHARD_NETWORK_BUILD_H
-#define TIDEMARK_SHARD_NETWORK_BUILD_H
+#pragma once
 
 #include "network.h"
 #include "solver/cost/reshard_memo.h"
@@ -53,5 +52,3 @@ enum status building_edges(struct building *building);
 
 /* Where a tensor lies for a choice of the node that writes or keeps it. */
 struct placement choice_place(const struct building *building, uint32_t tensor, const struct network_choice *choice);
-
-#endif

@@ -1,6 +1,5 @@
 /* split_roles.h: shardings that experts write by hand: every mesh axis splits the ops along the first of a list of roles. */
-#ifndef TIDEMARK_SHARD_SPLIT_ROLES_H
-#define TIDEMARK_SHARD_SPLIT_ROLES_H
+#pragma once
 
 #include "solver/cost/placement.h"
 
@@ -26,5 +25,3 @@ extern const struct axis_roles roles_experts;    /* experts, else the batch */
  * roles[i] is for axis i. Tensors that nothing writes are kept as their readers need them: parameters as the forward pass does (ZeRO-3:
  * as the update does), optimizer state as the update does. OK or NO_MEMORY. O(ops * axes * units). */
 enum status split_by_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, struct sharding *sharding);
-
-#endif

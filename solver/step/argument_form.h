@@ -1,6 +1,5 @@
 /* argument_form.h: arguments of new ops, from a form. */
-#ifndef TIDEMARK_STEP_ARGUMENT_FORM_H
-#define TIDEMARK_STEP_ARGUMENT_FORM_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -19,5 +18,3 @@ const struct arguments *arguments_make(struct arena *arena, const char *form, co
 
 /* The same with results: a name, a list of names, or nothing where there are none. NULL when out of memory. */
 const struct arguments *arguments_with_result(struct arena *arena, const struct arguments *arguments, const char *const *name, uint32_t names, bool list);
-
-#endif

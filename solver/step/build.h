@@ -3,8 +3,7 @@
  * The first failure sticks in `status` and makes every later call a no-op that returns NONE, so a
  * builder is straight-line code and its caller looks at the status once, at the end.
  */
-#ifndef TIDEMARK_STEP_BUILD_H
-#define TIDEMARK_STEP_BUILD_H
+#pragma once
 
 #include "solver/rules/rules.h"
 
@@ -87,5 +86,3 @@ void build_copy_control(struct build *build, const struct graph *graph, const ui
 void build_copy_tensors(struct build *build, const struct graph *graph, uint32_t *tensor);
 /* The end of a copy of a graph: the draft becomes a graph that says of itself what that one does. Frees the draft. NULL with the error: build->status, or what graph_build() says. */
 struct graph *build_like(struct build *build, const struct graph *graph, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* eager_update.h: weight updates op by op as PyTorch's optimizers run them. */
-#ifndef TIDEMARK_STEP_EAGER_UPDATE_H
-#define TIDEMARK_STEP_EAGER_UPDATE_H
+#pragma once
 
 #include "update.h"
 
@@ -25,5 +24,3 @@ void eager_update_all(struct build *build, const struct update_options *options,
 
 /* A parameter that no update writes: the state that some optimizers (Adagrad) keep of it all the same. */
 void eager_update_idle(struct build *build, const struct update_options *options, uint32_t parameter);
-
-#endif

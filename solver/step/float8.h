@@ -1,6 +1,5 @@
 /* float8.h: matrix products of layers with 8-bit operands, everything else as it is. */
-#ifndef TIDEMARK_STEP_FLOAT8_H
-#define TIDEMARK_STEP_FLOAT8_H
+#pragma once
 
 #include "solver/rules/rules.h"
 
@@ -10,5 +9,3 @@
  * stacked (bmm) and attention stay, and so does the projection to the vocabulary, which lies outside of the layers. Scales are numbers and not in the graph.
  * *changed: products. A new reference, to the graph itself where there are none. NULL with *error: out of memory. O(graph). */
 struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint32_t *changed, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* gradient.h: the backward ops of one forward op, as automatic differentiation by reverse accumulation writes them. */
-#ifndef TIDEMARK_STEP_GRADIENT_H
-#define TIDEMARK_STEP_GRADIENT_H
+#pragma once
 
 #include "build.h"
 
@@ -35,5 +34,3 @@ bool gradient_keeps_input(const struct rules *rules, const char *type, const boo
  * shape-faithful: each has its input's shape, reductions of broadcast dims included. Derivatives follow
  * PyTorch's derivatives.yaml. An op without a rule is opaque: one backward op that reads all it could. */
 void gradient_expand(const struct gradient *gradient);
-
-#endif

@@ -1,6 +1,5 @@
 /* grouped_heads.h: attention over groups of queries without copies of the keys' and values' heads. */
-#ifndef TIDEMARK_STEP_GROUPED_HEADS_H
-#define TIDEMARK_STEP_GROUPED_HEADS_H
+#pragma once
 
 #include "solver/rules/rules.h"
 
@@ -10,5 +9,3 @@
  * between devices that share a sequence is then g times smaller. Whatever doesn't look just like this stays. A new reference, to the graph itself where there is
  * nothing to do. NULL with *error: out of memory. O(graph), nearly. */
 struct graph *graph_group_heads(struct graph *graph, const struct rules *rules, struct error *error);
-
-#endif

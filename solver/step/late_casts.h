@@ -1,6 +1,5 @@
 /* late_casts.h: casts of gradients to a wider format, put off until something reads them. */
-#ifndef TIDEMARK_STEP_LATE_CASTS_H
-#define TIDEMARK_STEP_LATE_CASTS_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -8,5 +7,3 @@
  * goes on. of_update: they belong to the update then, so that microbatches add up gradients in the narrow format, and the sums are cast once. moved: how many; 0: the graph itself.
  * A new reference, or NULL: NO_MEMORY. O(size). */
 struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, struct error *error);
-
-#endif

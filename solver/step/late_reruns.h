@@ -1,6 +1,5 @@
 /* late_reruns.h: what runs again waits for the backward pass to come there. */
-#ifndef TIDEMARK_STEP_LATE_RERUNS_H
-#define TIDEMARK_STEP_LATE_RERUNS_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -8,5 +7,3 @@
  * would run it in the forward pass and keep its result all the same. Program order stays valid. A new reference, the graph itself where nothing runs again; or NULL:
  * NO_MEMORY. O(size). */
 struct graph *late_reruns(struct graph *graph, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* loss_chunks.h: the loss and what belongs to it in chunks of the tokens, one after the other. */
-#ifndef TIDEMARK_STEP_LOSS_CHUNKS_H
-#define TIDEMARK_STEP_LOSS_CHUNKS_H
+#pragma once
 
 #include "solver/rules/factors.h"
 
@@ -19,5 +18,3 @@ struct loss_chunks_report {
  * out of memory. O(graph + chunks * ops). */
 struct graph *loss_chunks_apply(struct graph *graph, const struct rules *rules, const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report,
 	struct error *error);
-
-#endif

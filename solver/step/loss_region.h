@@ -1,6 +1,5 @@
 /* loss_region.h: the ops around a loss over classes that touch tensors as large as its logits. */
-#ifndef TIDEMARK_STEP_LOSS_REGION_H
-#define TIDEMARK_STEP_LOSS_REGION_H
+#pragma once
 
 #include "solver/rules/factors.h"
 
@@ -38,5 +37,3 @@ void loss_region_free(struct loss_region *region);
 int loss_region_dim(const struct loss_region *region, const struct factors *factors, const struct graph *graph, uint32_t tensor, uint32_t *factor, uint32_t *place);
 /* Whether a tensor of the region is an output or is read by an op that is neither in the region nor its seed. O(readers). */
 bool loss_region_leaves(const struct graph *graph, const struct loss_region *region, uint32_t tensor);
-
-#endif

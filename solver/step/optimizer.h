@@ -1,6 +1,5 @@
 /* optimizer.h: another optimizer, another precision, or gradient accumulation on a step that has its own. */
-#ifndef TIDEMARK_STEP_OPTIMIZER_H
-#define TIDEMARK_STEP_OPTIMIZER_H
+#pragma once
 
 #include "precision.h"
 #include "update.h"
@@ -22,5 +21,3 @@ enum optimizer optimizer_of(const struct graph *step, const struct rules *rules)
  * that isn't known where it is to be kept. O(graph). */
 struct graph *optimizer_replace(const struct graph *step, const struct rules *rules, const struct optimizer_change *change,
 	struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* precision.h: the number format of parameters and activations. */
-#ifndef TIDEMARK_STEP_PRECISION_H
-#define TIDEMARK_STEP_PRECISION_H
+#pragma once
 
 #include "solver/rules/rules.h"
 
@@ -18,5 +17,3 @@ extern const char *const precision_names[PRECISION_COUNT];
  * For forward graphs and for steps without update ops: state of an optimizer is not converted.
  * NULL with *status and *error: BAD_INPUT where a tensor's dtype is unknown. O(graph). */
 struct graph *precision_apply(const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error);
-
-#endif

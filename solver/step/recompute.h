@@ -1,6 +1,5 @@
 /* recompute.h: computing activations again in the backward pass instead of keeping them; offloading them. */
-#ifndef TIDEMARK_STEP_RECOMPUTE_H
-#define TIDEMARK_STEP_RECOMPUTE_H
+#pragma once
 
 #include "solver/graph/graph.h"
 #include "solver/rules/rules.h"
@@ -97,5 +96,3 @@ struct offload_window { uint32_t storage, gone, back; };
 /* The step with storages in the host. The copy out may begin when the storage's last writer of the pass has run. Control edges hold what lets go, and the memory to come back to,
  * where the window says. NULL with *error. O(graph). */
 struct graph *offload_apply(const struct graph *step, const struct activations *activations, const struct offload_window *window, uint32_t windows, struct error *error);
-
-#endif

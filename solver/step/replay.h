@@ -1,6 +1,5 @@
 /* replay.h: a step whose activations are written anew, while it is made. For this folder only. */
-#ifndef TIDEMARK_STEP_REPLAY_H
-#define TIDEMARK_STEP_REPLAY_H
+#pragma once
 
 #include "build.h"
 #include "recompute.h"
@@ -44,5 +43,3 @@ static inline uint32_t allocator_of(const struct graph *graph, uint32_t storage)
 /* Fills anew and overwrite: what is written anew where drop is set (NULL: nowhere) and what can run again, which may be less. False: out of memory. O(graph) a round,
  * and each round but the last shrinks the set. */
 bool replay_sets(struct replay *replay, const bool *drop);
-
-#endif

@@ -1,6 +1,5 @@
 /* scale.h: a captured or built step at another batch size or sequence length. */
-#ifndef TIDEMARK_STEP_SCALE_H
-#define TIDEMARK_STEP_SCALE_H
+#pragma once
 
 #include "solver/rules/factors.h"
 
@@ -31,5 +30,3 @@ struct scale_report {
  * graph and factors must belong together. Release *scaled with graph_release(). O(ops + dims). */
 enum status graph_scale(const struct graph *graph, const struct rules *rules, const struct factors *factors,
 	const struct scale_request *request, struct scale_report *report, struct graph **scaled, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* scale_flat.h: another batch of a graph whose shapes are flat: the batch multiplies whole tensors. */
-#ifndef TIDEMARK_STEP_SCALE_FLAT_H
-#define TIDEMARK_STEP_SCALE_FLAT_H
+#pragma once
 
 #include "scale_values.h"
 
@@ -10,5 +9,3 @@ bool scale_flat(const struct graph *graph, const struct factors *factors);
 int64_t scale_given_batch(const struct graph *graph, const struct factors *factors);
 /* Shapes of a flat graph with another batch. BAD_INPUT: too large, or not made of samples. Free the arena also on failure. O(size). */
 enum status scale_flat_values(const struct graph *graph, const struct factors *factors, int64_t batch, struct scale_values *values, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* scale_values.h: the new extents of all factors and dims. */
-#ifndef TIDEMARK_STEP_SCALE_VALUES_H
-#define TIDEMARK_STEP_SCALE_VALUES_H
+#pragma once
 
 #include "scale.h"
 
@@ -16,5 +15,3 @@ struct scale_values {
 /* BAD_INPUT with the reason as graph_scale(). Free the arena also on failure. */
 enum status scale_values_find(const struct graph *graph, const struct rules *rules, const struct factors *factors,
 	const struct scale_request *request, struct scale_values *values, struct error *error);
-
-#endif

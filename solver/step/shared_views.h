@@ -1,6 +1,5 @@
 /* shared_views.h: one view instead of several that are the same. */
-#ifndef TIDEMARK_STEP_SHARED_VIEWS_H
-#define TIDEMARK_STEP_SHARED_VIEWS_H
+#pragma once
 
 #include "solver/rules/rules.h"
 
@@ -10,5 +9,3 @@
  * out; they take no memory and no time. Views whose shapes don't say all of them (slices have offsets), and those of memory that is written in
  * place, stay as they are. A new reference, to the graph itself where there are none. NULL with *error: out of memory. O(graph), nearly. */
 struct graph *graph_share_views(struct graph *graph, const struct rules *rules, struct error *error);
-
-#endif

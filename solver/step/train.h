@@ -26,8 +26,7 @@
  *     grouped_heads   attention over groups of queries without copies of heads
  *     shared_views    one view instead of several that are the same
  */
-#ifndef TIDEMARK_STEP_TRAIN_H
-#define TIDEMARK_STEP_TRAIN_H
+#pragma once
 
 #include "gradient.h"
 #include "update.h"
@@ -55,5 +54,3 @@ struct graph *train_step(const struct graph *forward, const struct train_options
 /* The forward part of a training step: its forward ops without the copies that only backward ops read, their tensors,
  * inputs, parameters, buffers and constants. */
 struct graph *train_forward_part(const struct graph *step, const struct rules *rules, struct error *error);
-
-#endif

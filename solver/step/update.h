@@ -1,6 +1,5 @@
 /* update.h: the ops of an optimizer's weight update. */
-#ifndef TIDEMARK_STEP_UPDATE_H
-#define TIDEMARK_STEP_UPDATE_H
+#pragma once
 
 #include "build.h"
 
@@ -40,5 +39,3 @@ uint32_t update_unscale(struct build *build, const uint32_t *parameter, uint32_t
  * second moment of matrices, no first moment. O(count). */
 void update_all(struct build *build, const struct update_options *options, const uint32_t *parameter,
 	uint32_t *gradient, uint32_t count);
-
-#endif

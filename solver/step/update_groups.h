@@ -1,6 +1,5 @@
 /* update_groups.h: which ops of a training step update which parameter, from which gradient. */
-#ifndef TIDEMARK_STEP_UPDATE_GROUPS_H
-#define TIDEMARK_STEP_UPDATE_GROUPS_H
+#pragma once
 
 #include "solver/rules/rules.h"
 #include "update.h"
@@ -42,5 +41,3 @@ bool update_op(const struct graph *graph, uint32_t op);
 
 /* The optimizer of a group: OPTIMIZER_COUNT where it is none that is known. */
 enum optimizer update_group_optimizer(const struct graph *step, const struct update_group *group);
-
-#endif

@@ -1,6 +1,5 @@
 /* background.h: one call on a thread of its own. */
-#ifndef TIDEMARK_BASE_BACKGROUND_H
-#define TIDEMARK_BASE_BACKGROUND_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -13,5 +12,3 @@ bool background_done(const struct background *background);
 void background_cancel(struct background *background);
 /* Waits for the call and frees. */
 void background_end(struct background *background);
-
-#endif

@@ -1,6 +1,5 @@
 /* bytes.h: sizes and amounts of work for people. */
-#ifndef TIDEMARK_BASE_BYTES_H
-#define TIDEMARK_BASE_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@ char *bytes_text(int64_t bytes, char *text, size_t size);
 char *change_text(int64_t bytes, char *text, size_t size);
 /* Floating-point operations for people: "3.35 TFLOP", "12.0 GFLOP", "7 FLOP"; powers of 1000. Returns text. */
 char *flops_text(double flops, char *text, size_t size);
-
-#endif

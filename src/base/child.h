@@ -1,6 +1,5 @@
 /* child.h: runs a program with limits: bytes in, bytes out, stopped by a clock or a flag. */
-#ifndef TIDEMARK_BASE_CHILD_H
-#define TIDEMARK_BASE_CHILD_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -24,5 +23,3 @@ struct child_result {
  * A signal that ends us ends its process group; where we are killed, Linux ends the program itself. Safe beside threads. */
 enum status child_run(const char *const *arguments, const char *input, size_t size, const struct child_limits *limits,
 	struct child_result *result, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* clock.h: seconds from some moment on. */
-#ifndef TIDEMARK_BASE_CLOCK_H
-#define TIDEMARK_BASE_CLOCK_H
+#pragma once
 
 #include <time.h>
 
@@ -11,5 +10,3 @@ static inline double clock_seconds(clockid_t clock)
 	clock_gettime(clock, &now);
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
-
-#endif

@@ -22,8 +22,7 @@
  *     background   one call on a thread of its own
  *     nearest      the names that come nearest to a misspelt one
  */
-#ifndef TIDEMARK_BASE_COMPLAIN_H
-#define TIDEMARK_BASE_COMPLAIN_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -39,5 +38,3 @@ void complain_line(const char *format, ...) __attribute__((format(printf, 1, 2))
 int complain(const char *file, const struct error *error, enum status status);
 /* Prints `tidemark: text` and the hint to --help; returns EXIT_USAGE. */
 int usage_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,8 +1,7 @@
 /* dot_text.h: texts of any content in DOT. In a DOT string a backslash before a quote can't be written, and an
  * empty value is no value; so, as in Graphviz labels, texts hold HTML entities: &amp; &#92; and, for an empty text, &empty;.
  */
-#ifndef TIDEMARK_BASE_DOT_TEXT_H
-#define TIDEMARK_BASE_DOT_TEXT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -14,5 +13,3 @@ void dot_write_text(FILE *stream, const char *text, const char *more);
 void dot_write_part(FILE *stream, const char *text, const char *more);
 /* Turns the entities back, in place. Unknown ones stay as they are. */
 void dot_decode(char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* folder_walk.h: the files below a folder, in the order of their names. */
-#ifndef TIDEMARK_BASE_FOLDER_WALK_H
-#define TIDEMARK_BASE_FOLDER_WALK_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -16,5 +15,3 @@ struct folder_files {
  * BAD_INPUT: more than 200,000 entries. Free with folder_files_free(), after an error too. O(entries log entries). */
 enum status folder_walk(const char *path, bool (*wanted)(const char *base), struct folder_files *list, struct error *error);
 void folder_files_free(struct folder_files *list);
-
-#endif

@@ -1,6 +1,5 @@
 /* gzip_stream.h: a stream whose bytes are compressed into a file. */
-#ifndef TIDEMARK_BASE_GZIP_STREAM_H
-#define TIDEMARK_BASE_GZIP_STREAM_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@
 FILE *gzip_stream(int descriptor);
 /* True of names that end in ".gz". */
 bool gzip_named(const char *path);
-
-#endif

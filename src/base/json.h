@@ -8,8 +8,7 @@
  *     json_write_integer(&json, NULL, 3);
  *     json_end(&json);                           -> {"name": "...", "sizes": [3]}
  */
-#ifndef TIDEMARK_BASE_JSON_H
-#define TIDEMARK_BASE_JSON_H
+#pragma once
 
 #include <stdio.h>
 
@@ -44,5 +43,3 @@ void json_write_decimal(struct json *json, const char *key, int64_t count, int d
 void json_write_raw(struct json *json, const char *key, const char *raw);
 /* The next item, or the next closing bracket, stands on a new line behind so many spaces. */
 void json_new_line(struct json *json, int indent);
-
-#endif

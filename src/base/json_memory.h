@@ -1,7 +1,6 @@
 /* json_memory.h: memory that ends inside jansson. It answers with a syntax error, or, where a text is copied, with a wrong result and no error at
  * all; so a flag says that an allocation failed, and whoever parsed asks for it. */
-#ifndef TIDEMARK_BASE_JSON_MEMORY_H
-#define TIDEMARK_BASE_JSON_MEMORY_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -15,5 +14,3 @@ bool json_memory_failed(void);
 
 /* The text as one JSON value, or NULL with its line in error: BAD_INPUT "not WHAT: ..." or OUT_OF_MEMORY. No object has a key twice. */
 json_t *json_read_text(const char *text, size_t size, const char *what, struct error *error);
-
-#endif

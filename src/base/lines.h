@@ -1,6 +1,5 @@
 /* lines.h: short text files that users write, line by line: options, settings, tables of measurements. */
-#ifndef TIDEMARK_BASE_LINES_H
-#define TIDEMARK_BASE_LINES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -21,5 +20,3 @@ enum status lines_open(struct lines *lines, const char *path, struct error *erro
  * next call goes on behind it. A file of more than 16 MiB ends there, with -1 once. */
 int lines_next(struct lines *lines, struct error *error);
 void lines_close(struct lines *lines);
-
-#endif

@@ -1,6 +1,5 @@
 /* nearest.h: the names that come nearest to a misspelt one. */
-#ifndef TIDEMARK_BASE_NEAREST_H
-#define TIDEMARK_BASE_NEAREST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ struct nearest {
 void nearest_consider(struct nearest *nearest, const char *name);
 /* "; the nearest is --view": where one name is likely meant, with the sign before it, else "". Returns text. */
 char *nearest_text(const struct nearest *nearest, const char *sign, char *text, size_t size);
-
-#endif

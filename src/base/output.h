@@ -9,8 +9,7 @@
  *         status = output_close(&output, status, error);
  *     }
  */
-#ifndef TIDEMARK_BASE_OUTPUT_H
-#define TIDEMARK_BASE_OUTPUT_H
+#pragma once
 
 #include <stdio.h>
 #include <sys/types.h>
@@ -50,5 +49,3 @@ bool output_same_file(const char *a, const char *b);
 /* status: what writing came to. OK: flushes, checks, and puts the file in its place; anything else: takes it away, and the old file
  * stays as it was. Returns status, or LIMIT with error where not all could be written. */
 enum status output_close(struct output *output, enum status status, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* safe_text.h: names come from files that anyone may have written. A text is *clean* when it is valid UTF-8 without characters that steer what
  * shows it: controls (C0, delete, C1), line and paragraph separators, and the marks that turn the direction of writing around. */
-#ifndef TIDEMARK_BASE_SAFE_TEXT_H
-#define TIDEMARK_BASE_SAFE_TEXT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -22,5 +21,3 @@ void text_put(FILE *stream, uint32_t character);
 void text_write_clean(FILE *stream, const char *text, const char *keep);
 /* The same into a buffer, cut off between characters. Returns buffer. */
 char *text_clean(const char *text, char *buffer, size_t size);
-
-#endif

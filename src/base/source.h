@@ -1,6 +1,5 @@
 /* source.h: where a reader's bytes come from: a file, plain or gz, or whatever else can be read piece by piece. */
-#ifndef TIDEMARK_BASE_SOURCE_H
-#define TIDEMARK_BASE_SOURCE_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -35,5 +34,3 @@ bool input_begins_json(const struct input *input);
 char *input_all(struct input *input, size_t limit, size_t *size, struct error *error);
 /* As a source for the readers: everything from the beginning. */
 struct source input_source(struct input *input);
-
-#endif

@@ -1,6 +1,5 @@
 /* state_files.h: where the program keeps what it remembers: $XDG_STATE_HOME/tidemark, or ~/.local/state/tidemark. */
-#ifndef TIDEMARK_BASE_STATE_FILES_H
-#define TIDEMARK_BASE_STATE_FILES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@
 bool state_path(const char *name, char path[STATE_PATH_BYTES]);
 /* Makes a directory and those above it, for the user alone. path is changed meanwhile. */
 bool state_make_directories(char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* wire.h: walks over the fields of a protocol buffer in memory. It copies nothing and never reads past its end. */
-#ifndef TIDEMARK_BASE_WIRE_H
-#define TIDEMARK_BASE_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool wire_next(struct wire *wire, struct wire_field *field);
 bool wire_integer(struct wire *packed, uint64_t *value);
 /* All integers of a field, packed or not, appended to a growing list. False when out of memory, or more than most of them. */
 bool wire_integers(const struct wire_field *field, int64_t **list, size_t *count, size_t *room, size_t most);
-
-#endif

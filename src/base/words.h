@@ -1,6 +1,5 @@
 /* words.h: a text put together piece by piece in the caller's room; what has no room is cut off. */
-#ifndef TIDEMARK_BASE_WORDS_H
-#define TIDEMARK_BASE_WORDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -19,5 +18,3 @@ void words_print(FILE *stream, const char *head, int column, const char *text);
 void words_add_quoted(struct words *words, const char *word);
 /* Of a place in a program's source, "/home/me/model.py:6 in forward", the part behind the folders: a pointer into it. */
 const char *words_of_place(const char *place);
-
-#endif

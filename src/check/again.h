@@ -1,6 +1,5 @@
 /* again.h: the part of the plan checker that plans again. */
-#ifndef TIDEMARK_CHECK_AGAIN_H
-#define TIDEMARK_CHECK_AGAIN_H
+#pragma once
 
 #include "state.h"
 
@@ -9,5 +8,3 @@
 enum status check_again(struct check *check);
 /* Whether it will. */
 bool check_plans_again(const struct check *check);
-
-#endif

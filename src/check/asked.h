@@ -1,6 +1,5 @@
 /* asked.h: the part of the plan checker that looks at the graph and at what was asked for. */
-#ifndef TIDEMARK_CHECK_ASKED_H
-#define TIDEMARK_CHECK_ASKED_H
+#pragma once
 
 #include "state.h"
 
@@ -15,5 +14,3 @@ enum status check_scenario(struct check *check);
 enum status check_fit(struct check *check);
 /* INFEASIBLE: the plan is above its cap. Last of all. */
 enum status check_cap(struct check *check);
-
-#endif

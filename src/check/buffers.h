@@ -2,8 +2,7 @@
  *
  * It takes the file of the buffers and the places that the result gives them, and shares no code with the solvers: every pair that is alive together is
  * compared, and sums are made anew. */
-#ifndef TIDEMARK_CHECK_BUFFERS_H
-#define TIDEMARK_CHECK_BUFFERS_H
+#pragma once
 
 #include "src/read/problems/buffers_csv.h"
 
@@ -29,5 +28,3 @@ enum status buffers_check(const struct buffers_csv *csv, const struct buffers_pl
 /* Whether no choice of pools whose loads keep the capacities [pools] (0: none) costs less than the bound, by trying all. OK: it is so. LIMIT: there are too many
  * to try, or loads alone don't show it. NO_MEMORY. */
 enum status buffers_check_spill_bound(const struct buffers_csv *csv, const int64_t *capacity, int64_t alignment, int64_t bound);
-
-#endif

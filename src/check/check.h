@@ -25,8 +25,7 @@
  *     compare   two files, member by member
  *     buffers   results of `tidemark layout`: places of any buffers, pair by pair
  */
-#ifndef TIDEMARK_CHECK_CHECK_H
-#define TIDEMARK_CHECK_CHECK_H
+#pragma once
 
 #include <stdio.h>
 
@@ -51,5 +50,3 @@ struct check_options {
  *
  * OK; INFEASIBLE: something in the plan is wrong, or it is above its memory cap: error says what; BAD_INPUT: not a plan file of this graph. */
 enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* chunks.h: a step whose loss runs in chunks, held against the one that it was made of. */
-#ifndef TIDEMARK_CHECK_CHUNKS_H
-#define TIDEMARK_CHECK_CHUNKS_H
+#pragma once
 
 #include "solver/rules/rules.h"
 #include "state.h"
@@ -9,5 +8,3 @@
  * a result add up to its elements and are joined in order, sums have a term from every chunk; all other ops read what they read before. How the chunks'
  * losses are weighed is not looked at. INFEASIBLE with the op, NO_MEMORY. O(graph). */
 enum status chunks_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after);
-
-#endif

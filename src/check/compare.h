@@ -1,6 +1,5 @@
 /* compare.h: a file against the one that what it asks for leads to. */
-#ifndef TIDEMARK_CHECK_COMPARE_H
-#define TIDEMARK_CHECK_COMPARE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@ struct free_member { const char *name, *why; };
 
 /* OK where all members but the free ones (up to one without a name) are equal; INFEASIBLE with the first that differs. O(size). */
 enum status compare_files(const json_t *file, const json_t *again, const struct free_member *free_members, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* made.h: what each stage made of a graph, held against what it was given. */
-#ifndef TIDEMARK_CHECK_MADE_H
-#define TIDEMARK_CHECK_MADE_H
+#pragma once
 
 #include "state.h"
 
@@ -10,5 +9,3 @@ enum status made_check(void *context, const char *step, const struct graph *befo
 
 /* Says what held, and what the matching can't show. */
 void made_report(const struct check *check);
-
-#endif

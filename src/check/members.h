@@ -1,6 +1,5 @@
 /* members.h: whether a file has members that nobody looks at. */
-#ifndef TIDEMARK_CHECK_MEMBERS_H
-#define TIDEMARK_CHECK_MEMBERS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@ struct member_row { const char *path, *names; unsigned with; };
 /* Walks through every object of a file. has: what the file is of; ~0u where that is not known: then members with conditions may be there or not. OK, or INFEASIBLE: it has a member that no row allows, a claim
  * that nothing else would look at, or one is missing, or a number is -0. O(size of the file * rows). */
 enum status members_check(const json_t *file, const struct member_row *rows, size_t count, unsigned has, struct error *error);
-
-#endif

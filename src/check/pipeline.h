@@ -1,6 +1,5 @@
 /* pipeline.h: the part of the plan checker that looks at microbatches and pipeline ranks. */
-#ifndef TIDEMARK_CHECK_PIPELINE_H
-#define TIDEMARK_CHECK_PIPELINE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -9,5 +8,3 @@
 /* The ranks' graphs by their own words, the schedule played anew from the file's times of pieces, the step summed up, and what the file says of
  * ranks. shard: that member of the file. INFEASIBLE, BAD_INPUT with what is wrong; NO_MEMORY. */
 enum status pipeline_check_claims(const json_t *shard, const struct pipelined *pipelined, const struct rules *rules, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* recompute.h: verifies what a plan file says of recomputation. */
-#ifndef TIDEMARK_CHECK_RECOMPUTE_H
-#define TIDEMARK_CHECK_RECOMPUTE_H
+#pragma once
 
 #include "state.h"
 
@@ -9,5 +8,3 @@
 enum status check_recompute(struct check *check, const struct fitted *fitted, const struct graph *recomputed);
 /* Where copies to the host were chosen: the extra time with the waits for them, which are so many picoseconds in the file's order. */
 enum status check_waits(struct check *check, int64_t waits);
-
-#endif

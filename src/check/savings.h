@@ -1,6 +1,5 @@
 /* savings.h: the part of the plan checker that looks at what a plan is compared with, and at its peak by kinds. */
-#ifndef TIDEMARK_CHECK_SAVINGS_H
-#define TIDEMARK_CHECK_SAVINGS_H
+#pragma once
 
 #include "solver/layout/layout.h"
 #include "state.h"
@@ -13,5 +12,3 @@ enum status check_savings(struct check *check);
 int64_t check_allocator(const struct check *check, bool expandable);
 /* The same for others, which may be of several streams. */
 int64_t check_allocator_of(const struct buffers *buffers, bool expandable);
-
-#endif

@@ -1,6 +1,5 @@
 /* shard.h: the part of the plan checker that looks at how a step is split over devices. */
-#ifndef TIDEMARK_CHECK_SHARD_H
-#define TIDEMARK_CHECK_SHARD_H
+#pragma once
 
 #include <jansson.h>
 
@@ -28,5 +27,3 @@ enum status shard_check_step_bound(const json_t *bound, const struct plan_time *
  * the scenario again does so. *how: text that says so; NULL: it claims none. */
 enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
 	bool planned_again, const char **how, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* sizes.h: a step at another batch or sequence, held against the one that it was made of. */
-#ifndef TIDEMARK_CHECK_SIZES_H
-#define TIDEMARK_CHECK_SIZES_H
+#pragma once
 
 #include "solver/rules/rules.h"
 #include "state.h"
@@ -9,5 +8,3 @@
  * the FLOPs that follow from it where it had those; bytes follow the shapes; inputs that changed have the samples and the length that were asked for (0: none was).
  * INFEASIBLE with the tensor or op. O(graph). */
 enum status sizes_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, int64_t batch, int64_t sequence);
-
-#endif

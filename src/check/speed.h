@@ -1,10 +1,7 @@
 /* speed.h: verifies the member "speed" of plan files. */
-#ifndef TIDEMARK_CHECK_SPEED_H
-#define TIDEMARK_CHECK_SPEED_H
+#pragma once
 
 #include "state.h"
 
 /* After the order and the times of a split step were verified. OK, INFEASIBLE or NO_MEMORY. O(graph). */
 enum status check_speed(struct check *check);
-
-#endif

@@ -1,6 +1,5 @@
 /* state.h: what the parts of the plan checker share. For this folder only. */
-#ifndef TIDEMARK_CHECK_STATE_H
-#define TIDEMARK_CHECK_STATE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -50,5 +49,3 @@ void check_trusted(const struct check *check, const char *what);
 const json_t *check_member(const struct check *check, const char *part, const char *key);
 enum status check_integer(struct check *check, const char *part, const char *key, int64_t *value);
 enum status check_expect(struct check *check, const char *part, const char *key, int64_t expected);
-
-#endif

@@ -1,6 +1,5 @@
 /* streams.h: the memory of a step whose streams are played: what is alive by time, not by place in the order. */
-#ifndef TIDEMARK_CHECK_STREAMS_H
-#define TIDEMARK_CHECK_STREAMS_H
+#pragma once
 
 #include "state.h"
 #include "solver/cost/step_time.h"
@@ -16,5 +15,3 @@ int64_t peak_by_time(const struct graph *graph, const uint32_t *order, const uin
 
 /* With copies to the host: no moment of the step as simulated holds more than the peak that the plan says. */
 enum status check_streams(struct check *check);
-
-#endif

@@ -1,6 +1,5 @@
 /* values.h: a step and what a stage made of it, run beside each other on symbols. */
-#ifndef TIDEMARK_CHECK_VALUES_H
-#define TIDEMARK_CHECK_VALUES_H
+#pragma once
 
 #include "solver/rules/rules.h"
 #include "state.h"
@@ -20,5 +19,3 @@ enum values_allowed {
  * must be in `after`, of the same type, and read the same symbols; every copy those of the op that it repeats; a new op must be one that is allowed.
  * Nothing here is shared with the stages. INFEASIBLE with the op, NO_MEMORY. O(graph). */
 enum status values_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, unsigned allowed);
-
-#endif

@@ -1,6 +1,5 @@
 /* batch.h: what the subcommands without a screen share: options, planning under signals and a time limit. */
-#ifndef TIDEMARK_CLI_BATCH_H
-#define TIDEMARK_CLI_BATCH_H
+#pragma once
 
 #include <stdio.h>
 
@@ -37,5 +36,3 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 
 /* EXIT_CONSTRAINT when the plan is over its memory cap (said on standard error), or the signal's status, else EXIT_FINE. */
 int plan_exit(const struct plan *plan);
-
-#endif

@@ -1,6 +1,5 @@
 /* fit_check.h: what was asked of `tidemark fit`, as its JSON says it, and the check of such a file. */
-#ifndef TIDEMARK_CLI_FIT_CHECK_H
-#define TIDEMARK_CLI_FIT_CHECK_H
+#pragma once
 
 #include <jansson.h>
 
@@ -24,5 +23,3 @@ bool fit_is_file(const json_t *file);
 /* Verifies such a file of a graph: every sum and verdict is derived from the bytes and times beside it; then all changes are planned again, and every member is compared.
  * That asks the planner itself, and the report says so. numbers: nothing is planned. OK; INFEASIBLE; BAD_INPUT; NO_MEMORY. */
 enum status fit_check_file(struct graph *graph, const json_t *file, const char *rules_file, bool numbers, FILE *report, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* fit_most_command.h: `tidemark fit --max` and `--smallest-device`. */
-#ifndef TIDEMARK_CLI_FIT_MOST_COMMAND_H
-#define TIDEMARK_CLI_FIT_MOST_COMMAND_H
+#pragma once
 
 #include "fit_check.h"
 
@@ -14,5 +13,3 @@ struct most_request {
 int fit_most_serve(const struct most_request *request, struct planner *planner, struct graph *graph, const struct scenario *scenario);
 /* The same as JSON to a stream. INFEASIBLE where nothing fits, and written all the same; what planning says; NO_MEMORY. */
 enum status fit_most_write_json(const struct fit_asked *asked, struct planner *planner, struct graph *graph, const struct scenario *scenario, FILE *stream, struct error *error);
-
-#endif

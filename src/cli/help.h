@@ -1,6 +1,5 @@
 /* help.h: what --help says beside a command's options: knobs, words of session files, an example; and `tidemark help KNOB`. */
-#ifndef TIDEMARK_CLI_HELP_H
-#define TIDEMARK_CLI_HELP_H
+#pragma once
 
 #include "src/scenario/knobs.h"
 #include "subcommands.h"
@@ -19,5 +18,3 @@ void help_print_words(const char *title, const char *const *names, const char *c
 void help_print_session_words(void);
 /* One line to try, of a command. */
 void help_print_example(enum subcommand_id command);
-
-#endif

@@ -1,6 +1,5 @@
 /* help_command.h: `tidemark --help`, `tidemark help WORD`, and what is said of a command that there isn't. */
-#ifndef TIDEMARK_CLI_HELP_COMMAND_H
-#define TIDEMARK_CLI_HELP_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ int help_command(int argc, char **argv);
 int help_no_command(const char *word);
 /* A single word that is no file, no option and looks like a command; help: --help is asked of it, so that no file is meant. */
 bool help_misspelt(const char *word, bool help);
-
-#endif

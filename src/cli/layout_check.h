@@ -1,6 +1,5 @@
 /* layout_check.h: `tidemark check BUFFERS RESULT`: files that `tidemark layout` has written. */
-#ifndef TIDEMARK_CLI_LAYOUT_CHECK_H
-#define TIDEMARK_CLI_LAYOUT_CHECK_H
+#pragma once
 
 #include "layout_result.h"
 
@@ -8,5 +7,3 @@
  * numbers is set or the result was cut short by --time, lays out again what the file says was asked for, and compares every member. A line on report for
  * each part. wanted: what pools, capacity and alignment it must be of; zero: any. OK; INFEASIBLE: something in it is wrong; BAD_INPUT; NO_MEMORY. */
 enum status layout_check_file(const char *buffers_path, const char *result_path, const struct layout_request *wanted, bool numbers, FILE *report, struct error *error);
-
-#endif

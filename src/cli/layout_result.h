@@ -1,6 +1,5 @@
 /* layout_result.h: buffers read and laid out, and the object that says the result: what `tidemark layout` and the check of its files share. */
-#ifndef TIDEMARK_CLI_LAYOUT_RESULT_H
-#define TIDEMARK_CLI_LAYOUT_RESULT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -47,5 +46,3 @@ bool layout_core_confirmed(const struct layout_request *request, const struct bu
 /* The objects of --json; NULL, or with members left out, when out of memory. */
 json_t *layout_json(const struct layout_request *request, const struct buffers_csv *csv, const struct linked_layout *result, bool limited, double time);
 json_t *layout_pools_json(const struct layout_request *request, const struct buffers_csv *csv, const struct pooled_layout *result, bool limited, double time);
-
-#endif

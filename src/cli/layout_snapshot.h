@@ -1,6 +1,5 @@
 /* layout_snapshot.h: what `tidemark layout` says of a PyTorch memory snapshot. */
-#ifndef TIDEMARK_CLI_LAYOUT_SNAPSHOT_H
-#define TIDEMARK_CLI_LAYOUT_SNAPSHOT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -21,5 +20,3 @@ enum status snapshot_report_places(struct snapshot_report *report, const struct 
 json_t *snapshot_json(const struct snapshot_report *report, int64_t arena);
 /* Some lines: what the trace had, what the plan needs, what fragmentation cost, who holds the peak. layout: NULL where none was found. */
 void snapshot_print(const struct snapshot_report *report, int64_t alignment, const struct layout *layout, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* options.h: the table of options, and the one parser of command lines. --help and the manual are made from it. */
-#ifndef TIDEMARK_CLI_OPTIONS_H
-#define TIDEMARK_CLI_OPTIONS_H
+#pragma once
 
 #include "src/models/models.h"
 #include "src/read/read_options.h"
@@ -145,5 +144,3 @@ char *option_name(const struct option_row *row, char *text, size_t size);
 /* Values. Each is EXIT_FINE, or EXIT_USAGE after saying what the option expects. */
 int option_number(const struct command_line *line, int row, const char *value, int64_t least, int64_t most, int64_t *number);
 int option_word(const struct command_line *line, int row, const char *value, const char *const *words, int count, int *index);
-
-#endif

@@ -1,6 +1,5 @@
 /* shard_check.h: sharding problems read, solved choices written, and files of them verified. */
-#ifndef TIDEMARK_CLI_SHARD_CHECK_H
-#define TIDEMARK_CLI_SHARD_CHECK_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -16,5 +15,3 @@ json_t *shard_json(const struct shard_problem *problem, const struct shard_plan 
 /* Verifies such a file: the choice is summed anew and the bound derived from its certificate in integers, without the solver; then, unless numbers is set or the file
  * was made with --time, the problem is solved again and every member compared. What was not looked at is said on report. OK; INFEASIBLE; BAD_INPUT; NO_MEMORY. */
 enum status shard_check_file(const struct shard_problem *problem, const char *path, bool numbers, FILE *report, struct error *error);
-
-#endif

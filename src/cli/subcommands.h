@@ -26,8 +26,7 @@
  *     replay          tidemark replay
  *     tables          tables for the manual page
  */
-#ifndef TIDEMARK_CLI_SUBCOMMANDS_H
-#define TIDEMARK_CLI_SUBCOMMANDS_H
+#pragma once
 
 /* X(name, its operands, help). Their options: options.h. */
 #define SUBCOMMANDS(X) \
@@ -62,5 +61,3 @@ struct subcommand {
 	int (*run)(int argc, char **argv);
 };
 extern const struct subcommand subcommands[];
-
-#endif

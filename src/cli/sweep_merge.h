@@ -1,6 +1,5 @@
 /* sweep_merge.h: the pieces of one sweep, put together. */
-#ifndef TIDEMARK_CLI_SWEEP_MERGE_H
-#define TIDEMARK_CLI_SWEEP_MERGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@
  * it isn't known. EXIT_FINE; EXIT_CONSTRAINT: written, but scenarios are missing, standard error says which; EXIT_INPUT: a line is none of a sweep, or two
  * lines differ for one scenario, and nothing is written; EXIT_LIMIT. O(n log n) time for n lines, and memory for all of them. */
 int sweep_merge(char *const *path, int count, uint64_t total, const char *output);
-
-#endif

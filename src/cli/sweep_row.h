@@ -1,6 +1,5 @@
 /* sweep_row.h: a line of `tidemark sweep`: one scenario's plan as JSON, CSV, or a table for people. */
-#ifndef TIDEMARK_CLI_SWEEP_ROW_H
-#define TIDEMARK_CLI_SWEEP_ROW_H
+#pragma once
 
 #include <stdio.h>
 
@@ -24,5 +23,3 @@ void sweep_row_names(const struct sweep_row *row, FILE *stream);
 void sweep_row_write(const struct sweep_row *row, FILE *stream);
 /* Which scenario a line of an earlier run is of: true and *number; *number is NONE where it is the line of names. False: neither. */
 bool sweep_row_number(const struct sweep_row *row, const char *line, uint64_t *number);
-
-#endif

@@ -1,10 +1,7 @@
 /* tables.h: prints the tables of knobs, commands, pins, exports and subcommands for the man page. */
-#ifndef TIDEMARK_CLI_TABLES_H
-#define TIDEMARK_CLI_TABLES_H
+#pragma once
 
 #include <stdio.h>
 
 /* mdoc(7) list items of one table: "knobs", "commands", "pins", "exports" or "subcommands". False for another name. */
 bool tables_write(const char *table, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* calibrate.h: a machine's constants fitted to measured steps. */
-#ifndef TIDEMARK_CONFIGS_CALIBRATE_H
-#define TIDEMARK_CONFIGS_CALIBRATE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -44,5 +43,3 @@ void calibration_print(const struct calibration *calibration, FILE *file);
 /* What the rows tell as knobs, one a line, for --set @FILE. scenario: what the machine came from. */
 void calibration_save(const struct calibration *calibration, const struct scenario *scenario, FILE *file);
 void calibration_free(struct calibration *calibration);
-
-#endif

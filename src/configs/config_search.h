@@ -14,8 +14,7 @@
  *     device_fit     a device's figures from these
  *     least_squares  factors fitted to measurements, for that
  */
-#ifndef TIDEMARK_CONFIGS_CONFIG_SEARCH_H
-#define TIDEMARK_CONFIGS_CONFIG_SEARCH_H
+#pragma once
 
 #include "src/models/models.h"
 #include "src/scenario/scenario.h"
@@ -99,5 +98,3 @@ bool config_equal(const struct config *a, const struct config *b);
 char *config_changes(const struct config *from, const struct config *to, char *text, size_t size);
 /* "dp 8 tp 8 pp 1 ...", only what is above 1. Returns text. */
 char *config_text(const struct config *config, char *text, size_t size);
-
-#endif

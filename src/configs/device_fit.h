@@ -4,8 +4,7 @@
  * takes most of their time, other formats and attention by them; links from collectives within a node and across nodes. A curve is first moved as a whole, by the
  * median of its ops, then point by point (fit.h). What too few ops tell stays the base preset's.
  */
-#ifndef TIDEMARK_CONFIGS_DEVICE_FIT_H
-#define TIDEMARK_CONFIGS_DEVICE_FIT_H
+#pragma once
 
 #include "least_squares.h"
 #include "op_samples.h"
@@ -31,5 +30,3 @@ enum status device_fit_find(struct device_fit *fit, enum device base, int64_t me
 void device_fit_print(const struct device_fit *fit, const struct samples *samples, const char *prefix, FILE *file);
 /* The preset's file: that as comments, then the figures. title: how it came about. */
 void device_fit_save(const struct device_fit *fit, const struct samples *samples, const char *title, const char *name, FILE *file);
-
-#endif

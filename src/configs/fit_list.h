@@ -1,6 +1,5 @@
 /* fit_list.h: changes of knobs that make a step fit its memory cap, each of them planned. */
-#ifndef TIDEMARK_CONFIGS_FIT_LIST_H
-#define TIDEMARK_CONFIGS_FIT_LIST_H
+#pragma once
 
 #include "src/plan/planner.h"
 
@@ -57,5 +56,3 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 /* OK or NO_MEMORY. */
 enum status fit_list_copy(struct fit_list *to, const struct fit_list *from);
 void fit_list_free(struct fit_list *list);
-
-#endif

@@ -1,6 +1,5 @@
 /* fit_most.h: the largest batch or sequence that fits, and the device presets on which a step fits. Every answer is planned. */
-#ifndef TIDEMARK_CONFIGS_FIT_MOST_H
-#define TIDEMARK_CONFIGS_FIT_MOST_H
+#pragma once
 
 #include "src/plan/planner.h"
 
@@ -29,5 +28,3 @@ struct fit_device {
  * receives how many there are. OK, CANCELLED, NO_MEMORY, or what planning says where no preset can be planned. */
 enum status fit_devices_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, struct fit_device *device, uint32_t *devices,
 	struct error *error);
-
-#endif

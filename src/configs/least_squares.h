@@ -3,8 +3,7 @@
  * Least squares of logarithms by Gauss-Newton steps with halving (Nocedal and Wright, Numerical Optimization, section 10.3), each factor weakly drawn
  * to 1. Rows that lie far off count less (Huber's weights, Huber 1964), so that one wrong measurement doesn't decide.
  */
-#ifndef TIDEMARK_CONFIGS_LEAST_SQUARES_H
-#define TIDEMARK_CONFIGS_LEAST_SQUARES_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -30,5 +29,3 @@ struct fit {
 
 /* rows >= 1, factors <= FIT_FACTORS. OK or NO_MEMORY. Some 10 (factors + 1) rows + 3 rows^2 predictions. Deterministic. */
 enum status fit_rows(struct fit *fit);
-
-#endif

@@ -1,6 +1,5 @@
 /* model_source.h: where the steps of a configuration search come from: a built-in model, or a captured step that is scaled. */
-#ifndef TIDEMARK_CONFIGS_MODEL_SOURCE_H
-#define TIDEMARK_CONFIGS_MODEL_SOURCE_H
+#pragma once
 
 #include "config_search.h"
 #include "src/models/hugging_face.h"
@@ -44,5 +43,3 @@ char *model_source_line(const struct model_source *source, int64_t batch, const 
 char *model_source_assumptions(const struct model_source *source, char *text, size_t size);
 /* Fills in step, context and repeat. */
 void model_source_request(struct model_source *source, struct config_request *request);
-
-#endif

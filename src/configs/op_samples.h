@@ -1,6 +1,5 @@
 /* op_samples.h: from what a profiler saw to times of ops by what they do: FLOPs and bytes by the rules of their types. */
-#ifndef TIDEMARK_CONFIGS_OP_SAMPLES_H
-#define TIDEMARK_CONFIGS_OP_SAMPLES_H
+#pragma once
 
 #include "solver/cost/op_time.h"
 
@@ -59,5 +58,3 @@ void samples_free(struct samples *samples);
 
 /* What the model of time takes of such an op. */
 struct op_work sample_work(const struct op_sample *sample);
-
-#endif

@@ -3,8 +3,7 @@
  * Of a plan the timetable is as planned and simulated: its peaks are the plan's. Without one, by the model of whole configurations, which
  * takes milliseconds where a plan takes seconds, and says about what the plan would.
  */
-#ifndef TIDEMARK_CONFIGS_OUTLOOK_H
-#define TIDEMARK_CONFIGS_OUTLOOK_H
+#pragma once
 
 #include "src/plan/plan.h"
 #include "config_search.h"
@@ -37,5 +36,3 @@ uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *s
 
 /* The samples of a step: the knob, else what the graph has. 0 where out of memory. */
 int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, const struct scenario *scenario);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A search estimates by formulas. Its best rows are planned, so that memory and time of the two stand side by side.
  */
-#ifndef TIDEMARK_CONFIGS_PLANNED_H
-#define TIDEMARK_CONFIGS_PLANNED_H
+#pragma once
 
 #include "config_search.h"
 #include "src/plan/planner.h"
@@ -26,5 +25,3 @@ struct config_watch {
  * fits counts as fitting: the list is ranked anew. Rows tried are then in the order of their planned times. watch may be NULL. OK, CANCELLED or NO_MEMORY. */
 enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, uint32_t wanted,
 	const struct config_watch *watch, struct config_list *list, struct error *error);
-
-#endif

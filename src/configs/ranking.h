@@ -1,6 +1,5 @@
 /* ranking.h: configurations in the order in which they are shown. */
-#ifndef TIDEMARK_CONFIGS_RANKING_H
-#define TIDEMARK_CONFIGS_RANKING_H
+#pragma once
 
 #include "config_search.h"
 
@@ -13,5 +12,3 @@ enum status config_rank(struct config_list *list);
 bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap);
 /* Of the fitting entries from number begin on the next one by time; *at, zeros at first, keeps the place. NONE: all were returned. */
 uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uint32_t at[2]);
-
-#endif

@@ -1,6 +1,5 @@
 /* attributes.h: the node attributes that we know, and their values. */
-#ifndef TIDEMARK_DOT_ATTRIBUTES_H
-#define TIDEMARK_DOT_ATTRIBUTES_H
+#pragma once
 
 #include <graphviz/cgraph.h>
 
@@ -40,5 +39,3 @@ enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, en
 	struct error *error);
 /* Checks the text of an `extra`. */
 enum status check_extra(const char *extra, enum record_kind record, struct error *error);
-
-#endif

@@ -4,8 +4,7 @@
  * one graph and ends, so the end of the process is the way out: guard_end() from callbacks, a signal
  * handler for crashes and for the processor time limit.
  */
-#ifndef TIDEMARK_DOT_GUARD_H
-#define TIDEMARK_DOT_GUARD_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -25,5 +24,3 @@ void guard_expect_end(void);
 void guard_with_parent(void);
 /* Prints "tidemark-dot: NAME: text" and ends the process without running exit handlers. */
 _Noreturn void guard_end(int status, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* lex.h: tokens of the DOT language, for looking at a text before libcgraph parses it. */
-#ifndef TIDEMARK_DOT_LEX_H
-#define TIDEMARK_DOT_LEX_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -41,5 +40,3 @@ static inline bool token_atom(const struct token *token)
 {
 	return token->kind >= TOKEN_NAME && token->kind <= TOKEN_HTML;
 }
-
-#endif

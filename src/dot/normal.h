@@ -3,8 +3,7 @@
  * libcgraph 2.42 gives up in the middle, or needs hours or gigabytes, on some harmless texts (see
  * normal.c). Such texts are rewritten, or refused with the line, before it sees them.
  */
-#ifndef TIDEMARK_DOT_NORMAL_H
-#define TIDEMARK_DOT_NORMAL_H
+#pragma once
 
 #include "solver/base/names.h"
 
@@ -22,5 +21,3 @@ void normal_free(struct normal *normal);
 
 /* The line on which a node is first mentioned, 0 where it is not known. */
 unsigned normal_line(const struct normal *normal, const char *name);
-
-#endif

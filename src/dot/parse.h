@@ -1,6 +1,5 @@
 /* parse.h: DOT text to libcgraph's graph, with libcgraph's traps closed. */
-#ifndef TIDEMARK_DOT_PARSE_H
-#define TIDEMARK_DOT_PARSE_H
+#pragma once
 
 #include <graphviz/cgraph.h>
 
@@ -11,5 +10,3 @@
 Agraph_t *parse_dot(const struct normal *normal, int64_t edges_most, struct error *error);
 /* What libcgraph and libgvc have said since the last parse_dot(), "" if nothing: warnings about labels and the like. */
 const char *parse_messages(void);
-
-#endif

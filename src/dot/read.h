@@ -12,8 +12,7 @@
  *     figure      figures by Cairo and Pango, from a list of what is drawn
  *     pdf_date    the date in a PDF
  */
-#ifndef TIDEMARK_DOT_READ_H
-#define TIDEMARK_DOT_READ_H
+#pragma once
 
 #include <graphviz/cgraph.h>
 
@@ -23,5 +22,3 @@
 /* Full dialect where a node has kind=, else teaching dialect (docs/design.md section 6, tidemark(5)). normal gives the lines for
  * errors. NULL with *status and *error. O(nodes + edges + nodes x depth of their clusters). */
 struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* canvas.h: figures of boxes, lines and texts. SVG is written here, with names to point at, and TikZ; PDF and PNG are drawn by tidemark-dot with Cairo,
  * which embeds fonts of any script. Points, y downwards from the top left corner. */
-#ifndef TIDEMARK_DRAW_CANVAS_H
-#define TIDEMARK_DRAW_CANVAS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -70,5 +69,3 @@ int canvas_legend(struct canvas *canvas, double x, double y, double width, doubl
 	const struct canvas_key *key, int keys);
 /* Writes the figure and frees everything. PDF and PNG need tidemark-dot beside the program: BAD_INPUT or LIMIT, error says why it can't draw. */
 enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* clusters.h: which modules are boxes of the picture, and which boxes stand above which. */
-#ifndef TIDEMARK_DRAW_CLUSTERS_H
-#define TIDEMARK_DRAW_CLUSTERS_H
+#pragma once
 
 #include "groups.h"
 
@@ -19,5 +18,3 @@ enum status cluster_stack(const struct drawing *drawing, struct cluster_pair **p
 
 /* Whether an edge is drawn from its head to its tail: within the backward pass, which stands beside the forward pass. */
 bool cluster_edge_back(const struct drawing *drawing, const struct draw_edge *edge);
-
-#endif

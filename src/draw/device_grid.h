@@ -2,8 +2,7 @@
  *
  * Devices are numbered row-major, pipeline ranks outermost; so many in a row as share a node.
  */
-#ifndef TIDEMARK_DRAW_DEVICE_GRID_H
-#define TIDEMARK_DRAW_DEVICE_GRID_H
+#pragma once
 
 #include "canvas.h"
 #include "src/configs/outlook.h"
@@ -42,5 +41,3 @@ char *device_grid_axis_text(const struct grid_axis *axis, char *text, size_t siz
 enum grid_level { GRID_LOW, GRID_HIGH, GRID_OVER, GRID_LEVELS };   /* below 80 %; up to all of it; above the budget */
 enum grid_level device_grid_level(const struct device_grid *grid, int64_t bytes);
 extern const char *const grid_level_names[GRID_LEVELS], *const grid_level_colours[GRID_LEVELS];
-
-#endif

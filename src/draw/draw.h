@@ -24,8 +24,7 @@
  *     figure_roofline  a step's time by phase and by what limits it
  *     device_grid      devices in their nodes
  */
-#ifndef TIDEMARK_DRAW_DRAW_H
-#define TIDEMARK_DRAW_DRAW_H
+#pragma once
 
 #include <stdio.h>
 
@@ -56,5 +55,3 @@ enum status draw_options_of(const char *view, char *buffer, size_t size, struct 
  * many nodes it has. BAD_INPUT when the op or tensor isn't there. O(graph + pairs of neighbouring nodes). */
 enum status draw_write(const struct graph *graph, const struct plan *plan, const struct draw_options *options, FILE *stream,
 	uint32_t *nodes, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* figure.h: the memory timeline and the address map of a plan, as figures of a paper's width. */
-#ifndef TIDEMARK_DRAW_FIGURE_H
-#define TIDEMARK_DRAW_FIGURE_H
+#pragma once
 
 #include "canvas.h"
 #include "src/plan/plan.h"
@@ -34,5 +33,3 @@ int64_t axis_unit(int64_t bytes, const char **name);
 double axis_step(double range, int most);
 /* The room that the numbers of an upright axis (least to most, every step, of that size) take with the paper's edge: where the plot begins, in points. */
 double axis_margin(double least, double most, double step, double size);
-
-#endif

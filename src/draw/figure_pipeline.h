@@ -1,6 +1,5 @@
 /* figure_pipeline.h: a pipeline's schedule as a figure of a paper's width: ranks down, time to the right, memory of the ranks below. */
-#ifndef TIDEMARK_DRAW_FIGURE_PIPELINE_H
-#define TIDEMARK_DRAW_FIGURE_PIPELINE_H
+#pragma once
 
 #include "canvas.h"
 #include "solver/pipeline/timetable.h"
@@ -17,5 +16,3 @@ void pipeline_title(const struct timetable *timetable, const char *name, char *t
 /* What a box stands for. */
 enum pipeline_part { PART_FORWARD, PART_BACKWARD, PART_WEIGHT, PART_UPDATE, PIPELINE_PARTS };
 extern const char *const pipeline_names[PIPELINE_PARTS], *const pipeline_colours[PIPELINE_PARTS];
-
-#endif

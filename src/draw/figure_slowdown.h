@@ -1,6 +1,5 @@
 /* figure_slowdown.h: extra time over memory as a figure of a paper's width. */
-#ifndef TIDEMARK_DRAW_FIGURE_SLOWDOWN_H
-#define TIDEMARK_DRAW_FIGURE_SLOWDOWN_H
+#pragma once
 
 #include "figure.h"
 #include "src/plan/slowdown.h"
@@ -16,5 +15,3 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 
 /* Percent of the step at the upper end of the axis: all plans, and strategies not far above them. */
 double slowdown_top(const struct slowdown *slowdown);
-
-#endif

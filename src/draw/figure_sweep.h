@@ -1,6 +1,5 @@
 /* figure_sweep.h: what a sweep found, as figures of a paper's width. */
-#ifndef TIDEMARK_DRAW_FIGURE_SWEEP_H
-#define TIDEMARK_DRAW_FIGURE_SWEEP_H
+#pragma once
 
 #include "canvas.h"
 #include "src/read/sweep_file.h"
@@ -14,5 +13,3 @@ enum status figure_sweep(const struct sweep_table *table, const char *name, stru
 
 /* What the colours of such a figure stand for, for its caption: "Colours: batch 1 (#0072B2), 2 (#D55E00)"; "" where there is one. BAD_INPUT as figure_sweep(). */
 enum status sweep_colours(const struct sweep_table *table, bool pareto, char *text, size_t size, struct error *error);
-
-#endif

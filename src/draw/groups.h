@@ -1,6 +1,5 @@
 /* groups.h: ops gathered into the nodes of a picture, and what flows between them. */
-#ifndef TIDEMARK_DRAW_GROUPS_H
-#define TIDEMARK_DRAW_GROUPS_H
+#pragma once
 
 #include "draw.h"
 #include "modules.h"
@@ -47,5 +46,3 @@ static inline enum phase phase_of(const struct drawing *drawing, uint32_t node)
 {
 	return drawing->graph->op[drawing->node[node].first].phase;
 }
-
-#endif

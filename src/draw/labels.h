@@ -1,6 +1,5 @@
 /* labels.h: names beside points, clear of each other. */
-#ifndef TIDEMARK_DRAW_LABELS_H
-#define TIDEMARK_DRAW_LABELS_H
+#pragma once
 
 #include "canvas.h"
 
@@ -22,5 +21,3 @@ void label_avoid_line(struct labels *labels, double x, double y, double to_x, do
 /* Draws a name of that size in the free place that is nearest to (x, y), right of it first; a thin line leads there from afar. Nothing where all places are
  * taken. O(places x (marks + lines)). */
 void label_point(struct labels *labels, struct canvas *canvas, double x, double y, double size, const char *colour, const char *name);
-
-#endif

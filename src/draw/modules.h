@@ -1,6 +1,5 @@
 /* modules.h: the tree of modules that the ops' paths span, with equal siblings in a row folded into the first. */
-#ifndef TIDEMARK_DRAW_MODULES_H
-#define TIDEMARK_DRAW_MODULES_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -28,5 +27,3 @@ enum status modules_of_graph(const struct graph *graph, bool fold, struct arena 
 
 /* True when two modules lie in different members of one row: one stands for the other's place or they stand side by side. */
 bool modules_repeat(const struct modules *modules, uint32_t a, uint32_t b);
-
-#endif

@@ -1,6 +1,5 @@
 /* placement_colours.h: colours of a drawing's nodes by where their results lie on the mesh. */
-#ifndef TIDEMARK_DRAW_PLACEMENT_COLOURS_H
-#define TIDEMARK_DRAW_PLACEMENT_COLOURS_H
+#pragma once
 
 #include "groups.h"
 
@@ -19,5 +18,3 @@ const char *placement_colour(const struct drawing *drawing, const struct placeme
 const char *placement_area(uint32_t i);
 /* "[S(0), R]" of a node's main result, "" where nothing is known. Returns text. */
 char *placement_of_node(const struct drawing *drawing, const struct draw_node *node, char *text, size_t size);
-
-#endif

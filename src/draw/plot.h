@@ -1,6 +1,5 @@
 /* plot.h: the axes of a plot: numbers, grid, frame and names. */
-#ifndef TIDEMARK_DRAW_PLOT_H
-#define TIDEMARK_DRAW_PLOT_H
+#pragma once
 
 #include "canvas.h"
 
@@ -17,5 +16,3 @@ void plot_place(struct plot *plot, double width, double right, enum plot_unit un
 void plot_axes(const struct plot *plot, struct canvas *canvas, const char *label, enum plot_unit unit);
 /* Bytes along the lower axis. */
 void plot_byte_axis(const struct plot *plot, struct canvas *canvas, const char *label);
-
-#endif

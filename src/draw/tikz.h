@@ -1,6 +1,5 @@
 /* tikz.h: what all LaTeX sources of figures have in common. */
-#ifndef TIDEMARK_DRAW_TIKZ_H
-#define TIDEMARK_DRAW_TIKZ_H
+#pragma once
 
 #include <stdio.h>
 
@@ -10,5 +9,3 @@ void tikz_head(FILE *stream, const char *packages);
 void tikz_end(FILE *stream);
 /* A text that LaTeX prints as it is; letters that pdflatex's fonts don't have become "?". */
 void tikz_text(FILE *stream, const char *text);
-
-#endif

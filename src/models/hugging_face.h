@@ -1,6 +1,5 @@
 /* hugging_face.h: the config.json of a Hugging Face model, as a configuration of a built-in family. */
-#ifndef TIDEMARK_MODELS_HUGGING_FACE_H
-#define TIDEMARK_MODELS_HUGGING_FACE_H
+#pragma once
 
 #include "models.h"
 
@@ -26,5 +25,3 @@ enum status hugging_face_read(const char *text, size_t size, struct hugging_face
 struct model_config hugging_face_config(const struct hugging_face *model);
 /* BAD_INPUT where a sequence of that length would need another model: more learned positions. */
 enum status hugging_face_fits(const struct hugging_face *model, int64_t seq, struct error *error);
-
-#endif

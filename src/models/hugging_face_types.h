@@ -1,6 +1,5 @@
 /* hugging_face_types.h: the table of Hugging Face's model types: their keys, what these mean here, and transformers' defaults. */
-#ifndef TIDEMARK_MODELS_HUGGING_FACE_TYPES_H
-#define TIDEMARK_MODELS_HUGGING_FACE_TYPES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -53,5 +52,3 @@ extern const struct hf_type hf_types[];
 
 /* Whether a key is known to change neither tensors nor ops: tokens, caches, initialisation, bases of positions, numbers in norms. */
 bool hf_harmless(const char *key);
-
-#endif

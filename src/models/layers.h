@@ -3,8 +3,7 @@
  * Each writes aten ops as PyTorch's eager mode runs them, with module paths, so that folding, drawing and
  * scaling treat a built-in model like a captured one. All are no-ops after the first failure (build.status).
  */
-#ifndef TIDEMARK_MODELS_LAYERS_H
-#define TIDEMARK_MODELS_LAYERS_H
+#pragma once
 
 #include "models.h"
 #include "solver/step/build.h"
@@ -92,5 +91,3 @@ void model_resnet(struct model *model);
 void model_moe(struct model *model);
 void model_deepseek(struct model *model);
 void model_dlrm(struct model *model);
-
-#endif

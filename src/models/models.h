@@ -17,8 +17,7 @@
  *     resnet    residual networks
  *     dlrm      recommendation models
  */
-#ifndef TIDEMARK_MODELS_MODELS_H
-#define TIDEMARK_MODELS_MODELS_H
+#pragma once
 
 #include "solver/step/precision.h"
 #include "solver/step/recompute.h"
@@ -156,5 +155,3 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 
 /* The command: tidemark model NAME [--layers N] ... [-o FILE]. Returns the exit status. */
 int model_command(int argc, char **argv);
-
-#endif

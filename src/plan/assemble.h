@@ -1,6 +1,5 @@
 /* assemble.h: one pass through the stages, without a choice between plans (choose.h makes it). */
-#ifndef TIDEMARK_PLAN_ASSEMBLE_H
-#define TIDEMARK_PLAN_ASSEMBLE_H
+#pragma once
 
 #include "plan.h"
 #include "transform.h"
@@ -20,5 +19,3 @@ uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scen
 struct plan *plan_transformed(const struct planning *planning, struct transformed *transformed, const struct plan_wish *wish, bool quick);
 /* All stages. A new reference or NULL. */
 struct plan *plan_once(const struct planning *planning, const struct plan_wish *wish, bool quick);
-
-#endif

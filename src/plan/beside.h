@@ -1,7 +1,6 @@
 /* beside.h: two plans laid over each other, whatever they were read from: a memory snapshot of a step that ran and the captured step as planned, two
  * snapshots, a step as two compilers have it. Their graphs share no names, so time is matched by phases, and memory by sizes. */
-#ifndef TIDEMARK_PLAN_BESIDE_H
-#define TIDEMARK_PLAN_BESIDE_H
+#pragma once
 
 #include "plan.h"
 
@@ -45,5 +44,3 @@ uint32_t beside_position(const struct beside *beside, int side, uint32_t positio
 
 /* A plan of a graph as its file has it: its order, its addresses where it has some. NULL with *error. cancel may be NULL. */
 struct plan *plan_as_read(struct graph *graph, const char *rules_file, const atomic_bool *cancel, struct error *error);
-
-#endif

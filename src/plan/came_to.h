@@ -1,6 +1,5 @@
 /* came_to.h: what "given", "auto" and the like stand for: the value that a knob's word comes to in a graph and in a plan. */
-#ifndef TIDEMARK_PLAN_CAME_TO_H
-#define TIDEMARK_PLAN_CAME_TO_H
+#pragma once
 
 #include "plan.h"
 
@@ -20,5 +19,3 @@ void given_find(const struct graph *graph, const struct factors *factors, const 
 char *knob_came_to_text(enum knob_id knob, const struct scenario *scenario, const struct given *given, const struct plan *plan, int room, char *text, size_t size);
 /* The next value up (1) or down (-1) that means another thing than the present one: from "given (8)" to 16, not to 1. */
 int64_t knob_next(enum knob_id knob, const struct scenario *scenario, const struct given *given, const struct plan *plan, int direction);
-
-#endif

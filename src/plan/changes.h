@@ -1,6 +1,5 @@
 /* changes.h: two plans of a step, op by op: what a device sends, and what memory it takes, around each op. */
-#ifndef TIDEMARK_PLAN_CHANGES_H
-#define TIDEMARK_PLAN_CHANGES_H
+#pragma once
 
 #include "plan.h"
 
@@ -13,5 +12,3 @@ struct plan_change {
 
 /* The ops that differ, those that differ most in what is sent first, then in memory. OK or NO_MEMORY. O(size log size). */
 enum status plan_changes(const struct plan *before, const struct plan *after, struct arena *arena, struct plan_change **change, uint32_t *count);
-
-#endif

@@ -1,6 +1,5 @@
 /* choose.h: which of several plans is better: the one place that compares them, and the candidates that it asks for. */
-#ifndef TIDEMARK_PLAN_CHOOSE_H
-#define TIDEMARK_PLAN_CHOOSE_H
+#pragma once
 
 #include "assemble.h"
 
@@ -22,5 +21,3 @@ struct plan_wish first_wish(const struct scenario *scenario);
 struct plan *choose_plan(const struct planning *planning, const struct plan *rival);
 /* The same by heuristics alone, without rivals. */
 struct plan *choose_quickly(const struct planning *planning);
-
-#endif

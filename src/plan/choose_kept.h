@@ -1,6 +1,5 @@
 /* choose_kept.h: recompute=auto against the step with all kept. */
-#ifndef TIDEMARK_PLAN_CHOOSE_KEPT_H
-#define TIDEMARK_PLAN_CHOOSE_KEPT_H
+#pragma once
 
 #include "choose.h"
 
@@ -8,5 +7,3 @@
  * sought for a step that keeps all: what keeps the cap so is not always found on the way to what runs again. Under a search for shardings the step with all kept
  * comes first, and where the cap leaves it its fastest plan there is nothing else to look for. */
 struct plan *choose_fit(const struct planning *planning, const struct plan *rival, bool quick);
-
-#endif

@@ -1,6 +1,5 @@
 /* choose_margin.h: how much of the memory cap choices leave to what order and layout add. */
-#ifndef TIDEMARK_PLAN_CHOOSE_MARGIN_H
-#define TIDEMARK_PLAN_CHOOSE_MARGIN_H
+#pragma once
 
 #include "choose.h"
 
@@ -13,5 +12,3 @@ bool fits_faster(const struct plan *a, const struct plan *b, int64_t budget);
 /* Plans with other margins, as long as that helps: what the first plan has shown decides on the next. Takes over the first plan; returns the best that fits, or that with
  * the smallest arena. A round that is cancelled, or that the pins forbid, leaves the best so far. *compared: rises by the plans made. NULL where no run goes on. */
 struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared);
-
-#endif

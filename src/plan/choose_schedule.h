@@ -1,6 +1,5 @@
 /* choose_schedule.h: schedule=auto: the best of the plans of the named schedules. */
-#ifndef TIDEMARK_PLAN_CHOOSE_SCHEDULE_H
-#define TIDEMARK_PLAN_CHOOSE_SCHEDULE_H
+#pragma once
 
 #include "choose.h"
 
@@ -12,5 +11,3 @@ bool has_free_schedule(const struct scenario *scenario);
  * others are left out where they can't be better: without a search for shardings, those whose step takes as long, and those that heuristics find a quarter
  * above the cap. quick: plans of heuristics alone. The plan's scenario is the one asked for. A new reference, or NULL with the error's status. */
 struct plan *choose_schedule(const struct planning *planning, bool quick);
-
-#endif

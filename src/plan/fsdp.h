@@ -12,8 +12,7 @@
  *     two steps    are played: torch.optim makes moments in its first update, in memory that the backward pass has let go of.
  *     eager        kernels and recompute=products: torch.utils.checkpoint keeps the results that its policy names, though nobody reads the last product's again.
  */
-#ifndef TIDEMARK_PLAN_FSDP_H
-#define TIDEMARK_PLAN_FSDP_H
+#pragma once
 
 #include "src/scenario/scenario.h"
 #include "solver/graph/graph.h"
@@ -30,5 +29,3 @@ struct fsdp_step {
 
 /* What is allocated by which stream over two steps, in the arena; none where no layers are found whose parameters are gathered. OK or NO_MEMORY. O(size log size). */
 enum status fsdp_buffers(const struct fsdp_step *step, struct arena *arena, struct buffers *buffers);
-
-#endif

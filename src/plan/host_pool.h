@@ -1,6 +1,5 @@
 /* host_pool.h: host memory, the other pool of a plan with offloads. */
-#ifndef TIDEMARK_PLAN_HOST_POOL_H
-#define TIDEMARK_PLAN_HOST_POOL_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -22,5 +21,3 @@ struct host_pool {
  * others have in flight. position: [ops] of each op in the order. Free with host_pool_free(). */
 enum status host_pool_make(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool);
 void host_pool_free(struct host_pool *pool);
-
-#endif

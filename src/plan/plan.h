@@ -22,8 +22,7 @@
  *     came_to         what "given" and "auto" stand for
  *     idle            knobs that change nothing in a plan
  */
-#ifndef TIDEMARK_PLAN_PLAN_H
-#define TIDEMARK_PLAN_PLAN_H
+#pragma once
 
 #include "src/base/bytes.h"
 #include "src/scenario/scenario.h"
@@ -140,5 +139,3 @@ enum alive_reason {
 void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count, struct order_explainer **kept,
 	enum alive_reason *reason);
 extern const char *const alive_reason_text[];   /* "persistent", "made here", "read here", "in every order", "cheapest state", "by this order" */
-
-#endif

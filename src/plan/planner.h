@@ -1,6 +1,5 @@
 /* planner.h: graph and scenario in, plan out: runs the stages that a change touched, takes the rest from the store. Or, by bounds alone, whether any plan keeps the cap. */
-#ifndef TIDEMARK_PLAN_PLANNER_H
-#define TIDEMARK_PLAN_PLANNER_H
+#pragma once
 
 #include "plan.h"
 #include "transform.h"
@@ -40,5 +39,3 @@ struct least {
 /* Of a step on one device: what no order of it is below; with recompute=auto what no recomputation is. Nothing is ordered or laid out, and what is transformed is in
  * the planner's store for planner_run(). The scenario must have a cap. OK, also where nothing is proved; else the status as planner_run()'s. Release least->transformed in any case. */
 enum status planner_least(struct planner *planner, struct graph *input, const struct scenario *scenario, struct least *least, struct error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * Everything is of one graph: the step before anything is computed again, or the graph of one device. The bound is a cut at each of some prices of memory
  * (solver/fit/bound.h), each of which bounds every cap at once; so any cap is answered at once.
  */
-#ifndef TIDEMARK_PLAN_SLOWDOWN_H
-#define TIDEMARK_PLAN_SLOWDOWN_H
+#pragma once
 
 #include "planner.h"
 #include "solver/fit/bound.h"
@@ -51,5 +50,3 @@ int64_t slowdown_bound(const struct slowdown *slowdown, int64_t cap, double *pri
 
 /* Of everything that the curve depends on: equal for plans that differ by the cap, or by what recompute=auto chose. */
 uint64_t slowdown_fingerprint(const struct plan *plan);
-
-#endif

@@ -1,6 +1,5 @@
 /* speed.h: how fast a step is: its time, samples and tokens per second, and the share of the devices' peak that is reached. */
-#ifndef TIDEMARK_PLAN_SPEED_H
-#define TIDEMARK_PLAN_SPEED_H
+#pragma once
 
 #include "src/stages/shard/sharded.h"
 #include "src/scenario/scenario.h"
@@ -20,5 +19,3 @@ struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *r
 	int64_t time);
 /* Tokens, or else samples, of a second and one device; 0 where neither is known. */
 double plan_speed_rate(const struct plan_speed *speed);
-
-#endif

@@ -1,6 +1,5 @@
 /* timeline.h: live bytes over the steps of a plan, by groups that a reader can tell apart, and thinned for figures. */
-#ifndef TIDEMARK_PLAN_TIMELINE_H
-#define TIDEMARK_PLAN_TIMELINE_H
+#pragma once
 
 #include "plan.h"
 
@@ -25,5 +24,3 @@ int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT];
 /* Positions to draw, at most `most` >= 8 of them, ascending: of each stretch its lowest and its highest point, and the
  * first and the last of all; the peak (the first highest point of all) is one of them. keep: [most]. O(count). */
 uint32_t timeline_thin(const int64_t *live, uint32_t count, uint32_t most, uint32_t *keep);
-
-#endif

@@ -1,6 +1,5 @@
 /* transform.h: the stages between reading and ordering: graph in, graph out (docs/design.md section 2). */
-#ifndef TIDEMARK_PLAN_TRANSFORM_H
-#define TIDEMARK_PLAN_TRANSFORM_H
+#pragma once
 
 #include "src/stages/fit/stage.h"
 
@@ -8,5 +7,3 @@
  * it is there. A new reference, or NULL: BAD_INPUT and the reason where a knob asks for what this graph can't give. */
 struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
 	struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* verdict.h: whether a plan fits its device: all that the report counts, against the whole memory. */
-#ifndef TIDEMARK_PLAN_VERDICT_H
-#define TIDEMARK_PLAN_VERDICT_H
+#pragma once
 
 #include "plan.h"
 
@@ -28,5 +27,3 @@ char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t s
 
 /* Bytes that a plan needs of its cap less the reserve: the plan, what is gathered ahead, buffers. */
 int64_t plan_needs(const struct plan *plan);
-
-#endif

@@ -1,6 +1,5 @@
 /* card.h: what was got of a file and what had to be added: the first thing to look at before a plan is believed. */
-#ifndef TIDEMARK_READ_CARD_H
-#define TIDEMARK_READ_CARD_H
+#pragma once
 
 #include "solver/graph/graph.h"
 #include "src/base/json.h"
@@ -15,5 +14,3 @@ char *card_brief(const struct graph *graph, size_t most);
 bool graph_of_allocations(const struct graph *graph);
 /* As the member "input". */
 void card_json(const struct graph *graph, struct json *json);
-
-#endif

@@ -1,6 +1,5 @@
 /* detect.h: what an input is, by its content and never by its name. */
-#ifndef TIDEMARK_READ_DETECT_H
-#define TIDEMARK_READ_DETECT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -41,5 +40,3 @@ enum input_kind input_detect(const char *data, size_t size);
 const char *input_kind_name(enum input_kind kind);
 /* What to do with a kind that is not a graph to open, NULL for those that are. */
 const char *input_kind_advice(enum input_kind kind);
-
-#endif

@@ -1,6 +1,5 @@
 /* device_members.h: members of records that only device graphs have: placements, collectives, what ops come from, meshes and pipelines. */
-#ifndef TIDEMARK_READ_DEVICE_MEMBERS_H
-#define TIDEMARK_READ_DEVICE_MEMBERS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -19,5 +18,3 @@ bool record_places(const json_t *list, struct axis_places *places);
 void record_collective(const json_t *record, enum collective_kind kind, struct collective *said, struct keys *known);
 void record_origin(struct arena *names, const json_t *record, struct op *op, struct keys *known);
 void record_about(struct arena *names, const json_t *record, struct about *about, struct keys *known);
-
-#endif

@@ -1,6 +1,5 @@
 /* dot_child.h: tidemark-dot as a child: the only way from this program to Graphviz. */
-#ifndef TIDEMARK_READ_DOT_CHILD_H
-#define TIDEMARK_READ_DOT_CHILD_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -18,5 +17,3 @@ struct graph *dot_child_read(const char *text, size_t size, const struct dot_lim
  * it takes too long, or what comes is no whole picture. *picture: length bytes; free with mem_free(). limits may be NULL. */
 enum status dot_child_render(const char *text, size_t size, const char *format, bool positions, const struct dot_limits *limits,
 	char **picture, size_t *length, struct error *error);
-
-#endif

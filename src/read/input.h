@@ -1,6 +1,5 @@
 /* input.h: opens graph files: plain or gz, "-" for standard input, the format found by content. */
-#ifndef TIDEMARK_READ_INPUT_H
-#define TIDEMARK_READ_INPUT_H
+#pragma once
 
 #include "read_options.h"
 #include "solver/graph/graph.h"
@@ -8,5 +7,3 @@
 
 /* Reads a graph of any format that is known. Errors as the formats' readers give them. options NULL: as the formats' files have it. */
 struct graph *graph_open(const char *path, const struct read_options *options, struct error *error);
-
-#endif

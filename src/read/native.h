@@ -1,6 +1,5 @@
 /* native.h: the native graph format: JSON Lines, one record a line (tidemark(5), docs/design.md section 6). */
-#ifndef TIDEMARK_READ_NATIVE_H
-#define TIDEMARK_READ_NATIVE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ bool native_write(const struct graph *graph, FILE *stream);
 void native_graph_members(const struct graph *graph, struct json *json);
 void native_tensor_members(const struct tensor *tensor, struct json *json);
 void native_op_members(const struct op *op, struct json *json);
-
-#endif

@@ -17,13 +17,10 @@
  *     rules_file    reads a user's operator rules
  *     schedule_csv  reads schedules of torch.distributed.pipelining
  */
-#ifndef TIDEMARK_READ_OPEN_H
-#define TIDEMARK_READ_OPEN_H
+#pragma once
 
 #include "read_options.h"
 #include "solver/graph/graph.h"
 
 /* Reads a graph, with its warnings printed (options: as in graph_open()); NULL after complaining, *exit_code set. */
 struct graph *batch_open(const char *path, const struct read_options *options, int *exit_code);
-
-#endif

@@ -1,6 +1,5 @@
 /* plan_file.h: plan files as JSON. */
-#ifndef TIDEMARK_READ_PLAN_FILE_H
-#define TIDEMARK_READ_PLAN_FILE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@
 json_t *plan_file_read(const char *path, struct error *error);
 /* The same of an input that is open; it stays open. */
 json_t *plan_file_take(struct input *input, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* read_options.h: how a graph is read where its file leaves it open: which of several graphs, sizes of symbolic dims, fusions. */
-#ifndef TIDEMARK_READ_READ_OPTIONS_H
-#define TIDEMARK_READ_READ_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ enum status read_options_parse(struct read_options *options, const char *words, 
 char *read_options_text(const struct read_options *options, char *text, size_t size);
 /* Fills dim with a pointer to each size; returns how many. They are valid as long as *options. */
 uint32_t read_options_dims(const struct read_options *options, const char *dim[READ_DIMS_MOST]);
-
-#endif

@@ -1,6 +1,5 @@
 /* rules_file.h: a user's operator rules, in a text file. */
-#ifndef TIDEMARK_READ_RULES_FILE_H
-#define TIDEMARK_READ_RULES_FILE_H
+#pragma once
 
 #include "solver/rules/rules.h"
 
@@ -9,5 +8,3 @@
 struct rules *rules_load(const char *path, struct error *error);
 /* Adds the rules of a text to a set. BAD_INPUT with the line, NO_MEMORY; rules of the lines before stay in the set. */
 enum status rules_read_text(struct rules *rules, const char *text, struct error *error);
-
-#endif

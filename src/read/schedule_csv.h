@@ -5,8 +5,7 @@
  * follow from the order. Stages lie on the ranks in turn or in a V. PyTorch's own Schedule1F1B (up to 2.15 at least) numbers the forward passes of the last rank
  * from 1, all else from 0: such a row is read as from 0.
  */
-#ifndef TIDEMARK_READ_SCHEDULE_CSV_H
-#define TIDEMARK_READ_SCHEDULE_CSV_H
+#pragma once
 
 #include "solver/pipeline/pipeline.h"
 
@@ -23,5 +22,3 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 /* The same of a file, which *error then names with its line. */
 enum status schedule_csv_open(const char *path, struct schedule_csv *csv, struct error *error);
 void schedule_csv_free(struct schedule_csv *csv);
-
-#endif

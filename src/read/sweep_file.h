@@ -1,6 +1,5 @@
 /* sweep_file.h: what `tidemark sweep` wrote, JSON Lines, as a table. */
-#ifndef TIDEMARK_READ_SWEEP_FILE_H
-#define TIDEMARK_READ_SWEEP_FILE_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -34,5 +33,3 @@ struct sweep_table {
  * than fits the table. The table must be given back with sweep_table_done() in any case. O(bytes * values). */
 enum status sweep_file_read(const char *path, struct sweep_table *table, struct error *error);
 void sweep_table_done(struct sweep_table *table);
-
-#endif

@@ -1,6 +1,5 @@
 /* device_figures.h: everything that is counted with of a device, beside what its data sheet says and why the two differ, for people. */
-#ifndef TIDEMARK_SCENARIO_DEVICE_FIGURES_H
-#define TIDEMARK_SCENARIO_DEVICE_FIGURES_H
+#pragma once
 
 #include "scenario.h"
 
@@ -18,5 +17,3 @@ int device_figures(const struct scenario *scenario, struct device_figure *figure
 /* Where the data sheet's figures come from, and what was measured; of a device of the user's own, which figures are. */
 const char *device_sheet_source(enum device device);
 char *device_reached_text(const struct scenario *scenario, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* device_table.h: the table of device presets: one row is the only place that knows a device. */
-#ifndef TIDEMARK_SCENARIO_DEVICE_TABLE_H
-#define TIDEMARK_SCENARIO_DEVICE_TABLE_H
+#pragma once
 
 /* X(id, name, memory GiB, memory GB/s,
  *   dense peak TFLOP/s of f64, f32, f16, bf16 and f8 matrix products (f32 without TF32; 0: the device has no unit for that format, so
@@ -43,5 +42,3 @@ enum device { DEVICE_NONE, DEVICES(X) DEVICE_COUNT };
 
 /* For the knob's words. */
 #define DEVICE_WORD(id, name, ...) name "|"
-
-#endif

@@ -1,6 +1,5 @@
 /* devices.h: device presets, and from a scenario the machine and the mesh that a step runs on. */
-#ifndef TIDEMARK_SCENARIO_DEVICES_H
-#define TIDEMARK_SCENARIO_DEVICES_H
+#pragma once
 
 #include "device_table.h"
 #include "solver/cost/machine.h"
@@ -36,5 +35,3 @@ int64_t scenario_group_buffers(const struct scenario *scenario);
 /* Adds an axis of that size inside those that are there (none of size 1). A node holds as many of its members as fit beside the
  * devices of all axes that will be inside it. */
 void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t inside, uint32_t devices_per_node, const struct machine *machine);
-
-#endif

@@ -1,10 +1,7 @@
 /* idle_knobs.h: knobs that change nothing in their scenario. */
-#ifndef TIDEMARK_SCENARIO_IDLE_KNOBS_H
-#define TIDEMARK_SCENARIO_IDLE_KNOBS_H
+#pragma once
 
 #include "scenario.h"
 
 /* Why it doesn't matter what the knob is set to: "there is no pipeline"; NULL where it does, or may. Where the knob's own value is the reason, of that value. Static text. */
 const char *knob_idle(const struct scenario *scenario, enum knob_id knob);
-
-#endif

@@ -4,8 +4,7 @@
  * A value is an int64_t in the knob's unit; words ("auto", "given", choices) are small negative numbers
  * or indices, see knob_parse() and knob_text().
  */
-#ifndef TIDEMARK_SCENARIO_KNOBS_H
-#define TIDEMARK_SCENARIO_KNOBS_H
+#pragma once
 
 #include "device_table.h"
 #include "solver/fit/step.h"
@@ -134,5 +133,3 @@ bool knob_word(const char *words, int i, char *word, size_t size);
 char *knob_word_help(enum knob_id knob, int64_t value, char *text, size_t size);
 /* The next value up (+1) or down (-1) as a widget steps: words in turn, numbers doubled and halved or by one. */
 int64_t knob_step(enum knob_id knob, int64_t value, int direction);
-
-#endif

@@ -3,8 +3,7 @@
  * In a scenario each figure is a pin, "figure NAME VALUE", so that plan files and sessions hold all that they were made with. In a file, which
  * `tidemark calibrate` writes and device=@FILE reads, each is a line NAME=VALUE, beside base=PRESET.
  */
-#ifndef TIDEMARK_SCENARIO_OWN_DEVICE_H
-#define TIDEMARK_SCENARIO_OWN_DEVICE_H
+#pragma once
 
 #include "devices.h"
 #include "scenario.h"
@@ -53,5 +52,3 @@ struct device_preset scenario_preset(const struct scenario *scenario);
 const char *scenario_device_name(const struct scenario *scenario);
 /* A number that changes with the figures; 0 where none is the user's. */
 uint64_t scenario_figures_hash(const struct scenario *scenario);
-
-#endif

@@ -11,8 +11,7 @@
  *     shard_mesh    from knobs to the degrees of the mesh
  *     idle_knobs    knobs that are set and change nothing
  */
-#ifndef TIDEMARK_SCENARIO_SCENARIO_H
-#define TIDEMARK_SCENARIO_SCENARIO_H
+#pragma once
 
 #include "knobs.h"
 #include "solver/graph/problem.h"
@@ -86,5 +85,3 @@ char *pin_text(const struct pin *pin, char *text, size_t size);
 uint32_t pins_drop(struct scenario *scenario, const struct graph *before, const struct graph *next);
 /* Names in pins that the graph doesn't have: BAD_INPUT with the nearest names. */
 enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error);
-
-#endif

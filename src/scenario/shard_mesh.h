@@ -1,6 +1,5 @@
 /* shard_mesh.h: the mesh that the knobs ask for. */
-#ifndef TIDEMARK_SCENARIO_SHARD_MESH_H
-#define TIDEMARK_SCENARIO_SHARD_MESH_H
+#pragma once
 
 #include "scenario.h"
 #include "solver/cost/mesh.h"
@@ -54,5 +53,3 @@ static inline enum shard_strategy scenario_strategy(const struct scenario *scena
 }
 /* The strategy decides by itself: tap, minred, auto. */
 bool scenario_searches(const struct scenario *scenario);
-
-#endif

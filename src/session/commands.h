@@ -1,8 +1,7 @@
 /* commands.h: the command table. One row is the only place that knows a command: its keys, its footer
  * label, its sentence in `?` and in the man page, its word at the `:` prompt and in session files.
  */
-#ifndef TIDEMARK_SESSION_COMMANDS_H
-#define TIDEMARK_SESSION_COMMANDS_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -128,5 +127,3 @@ const char *command_arguments(const char *line);
 enum command_id command_of_key(const char *key, unsigned context);
 /* The first key of a command, into text ("" where it has none). Returns text. */
 char *command_key(enum command_id command, char text[16]);
-
-#endif

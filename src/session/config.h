@@ -8,8 +8,7 @@
  *
  * What is unknown is warned of, with file and line, and left out: it never stops the program.
  */
-#ifndef TIDEMARK_SESSION_CONFIG_H
-#define TIDEMARK_SESSION_CONFIG_H
+#pragma once
 
 #include "commands.h"
 #include "src/scenario/scenario.h"
@@ -34,5 +33,3 @@ struct user_config {
 void config_load(struct user_config *config);
 /* One file, for tests: returns the number of warnings. */
 int config_read(struct user_config *config, const char *path);
-
-#endif

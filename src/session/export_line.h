@@ -1,6 +1,5 @@
 /* export_line.h: the words of an export at the prompt and in session files: KIND FILE [--view V] [--stage S]. */
-#ifndef TIDEMARK_SESSION_EXPORT_LINE_H
-#define TIDEMARK_SESSION_EXPORT_LINE_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -16,5 +15,3 @@ struct export_line {
 enum status export_line_parse(const char *argument, struct export_line *line, struct error *error);
 /* The whole command, as export_line_parse() reads it back, without the "!". Returns text. */
 char *export_line_text(const struct export_line *line, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* glossary.h: the words of the screen, each in one line: `?` lists them behind the commands, `tidemark help WORD` says them. */
-#ifndef TIDEMARK_SESSION_GLOSSARY_H
-#define TIDEMARK_SESSION_GLOSSARY_H
+#pragma once
 
 /* X(word, or several with commas between, what it means) */
 #define WORDS(X) \
@@ -46,5 +45,3 @@
 	X("segment, waist", "of order=roam: a stretch of the order, and the op at its end that all paths run through") \
 	X("dive", "of layouts: each buffer in turn at the lowest offset that is free; by start, load, area: in which turn") \
 	X("wheel, squeaky wheel", "of layouts: dives again and again; what stuck out comes earlier in the next")
-
-#endif

@@ -1,6 +1,5 @@
 /* log.h: the commands of a session, in memory and, as it goes, in a file that survives a crash. */
-#ifndef TIDEMARK_SESSION_LOG_H
-#define TIDEMARK_SESSION_LOG_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -18,5 +17,3 @@ enum status log_save(const struct session_log *log, const char *path, bool repla
 
 /* The newest session file of this user, or NULL; *ended: whether its program left in good order. Free with mem_free(). */
 char *log_newest(bool *ended);
-
-#endif

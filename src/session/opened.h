@@ -1,6 +1,5 @@
 /* opened.h: the file that a session's graph was read from, and whether it is still as it was then. */
-#ifndef TIDEMARK_SESSION_OPENED_H
-#define TIDEMARK_SESSION_OPENED_H
+#pragma once
 
 #include "src/read/read_options.h"
 
@@ -21,5 +20,3 @@ enum status opened_words(const char *argument, char *path, size_t size, struct r
 bool opened_changed(struct opened *opened);
 /* BAD_INPUT where the path is that file: nothing is written over it. */
 enum status opened_spare(const struct opened *opened, const char *path, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* scenario_lines.h: what follows `set`, `reset` and `unpin` at the prompt and in session files. */
-#ifndef TIDEMARK_SESSION_SCENARIO_LINES_H
-#define TIDEMARK_SESSION_SCENARIO_LINES_H
+#pragma once
 
 #include "src/scenario/scenario.h"
 
@@ -10,5 +9,3 @@ enum status scenario_line_set(struct scenario *scenario, const char *argument, s
 enum status scenario_line_reset(struct scenario *scenario, const char *argument, struct error *error);
 /* A pin's number, from 1 on. */
 enum status scenario_line_unpin(struct scenario *scenario, const char *argument, struct error *error);
-
-#endif

@@ -15,8 +15,7 @@
  *     scenario_lines  words that change the scenario
  *     config       the user's configuration file
  */
-#ifndef TIDEMARK_SESSION_SESSION_H
-#define TIDEMARK_SESSION_SESSION_H
+#pragma once
 
 #include "src/plan/plan.h"
 #include "src/read/read_options.h"
@@ -101,5 +100,3 @@ void session_wait_preview(struct session *session);
 /* What undo and redo restore beside the scenario: the cursor of the screen, opaque to the session. */
 void session_set_cursor(struct session *session, uint32_t op, uint32_t tensor);
 void session_cursor(const struct session *session, uint32_t *op, uint32_t *tensor);
-
-#endif

@@ -4,8 +4,7 @@
  * store, or first a quick one and then the complete one; where asked to, it goes on with more effort until both proofs stand.
  * Between requests it makes previews.
  */
-#ifndef TIDEMARK_SESSION_WORKER_H
-#define TIDEMARK_SESSION_WORKER_H
+#pragma once
 
 #include "src/stages/stages.h"
 
@@ -51,5 +50,3 @@ void worker_wait_preview(struct worker *worker);
 void worker_state(struct worker *worker, struct worker_state *state);
 /* Blocks until request number n is finished. */
 void worker_wait(struct worker *worker, uint64_t n);
-
-#endif

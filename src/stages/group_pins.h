@@ -1,6 +1,5 @@
 /* group_pins.h: contiguous groups: `pin tensor A behind B`. */
-#ifndef TIDEMARK_STAGES_GROUP_PINS_H
-#define TIDEMARK_STAGES_GROUP_PINS_H
+#pragma once
 
 #include "src/scenario/scenario.h"
 #include "solver/graph/graph.h"
@@ -10,5 +9,3 @@
  * ranks, are left out. O(pins^2). */
 enum status group_pins(const struct graph *graph, const struct scenario *scenario, const uint32_t *buffer, uint32_t n, struct arena *arena,
 		       uint32_t **behind, struct error *error);
-
-#endif

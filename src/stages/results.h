@@ -1,8 +1,7 @@
 /* results.h: what transforming, ordering and laying out a graph return. Each is immutable once made and shared by counted references between plans
  * and the store; all that asks for a plan's numbers reads them here.
  */
-#ifndef TIDEMARK_STAGES_RESULTS_H
-#define TIDEMARK_STAGES_RESULTS_H
+#pragma once
 
 #include "store.h"
 #include "solver/layout/layout.h"
@@ -70,5 +69,3 @@ struct ordered *ordered_retain(struct ordered *ordered);
 void ordered_release(void *ordered);
 struct laid_out *laid_out_retain(struct laid_out *laid_out);
 void laid_out_release(void *laid_out);
-
-#endif

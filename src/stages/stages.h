@@ -9,8 +9,7 @@
  *     strategy_stage recomputation by published strategies
  *     notes          what is told with a plan
  */
-#ifndef TIDEMARK_STAGES_STAGES_H
-#define TIDEMARK_STAGES_STAGES_H
+#pragma once
 
 #include "results.h"
 #include "solver/rules/rules.h"
@@ -69,5 +68,3 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 	struct error *error);
 /* The arena that another order of the same ops comes to, in bytes; nothing is kept. order [ops]: valid. */
 enum status stage_arena(struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, uint32_t *order, int64_t *arena, struct error *error);
-
-#endif

@@ -4,8 +4,7 @@
  * that a result depends on, so a hit is as good as solving again: nothing depends on an earlier plan.
  * A store belongs to one thread at a time.
  */
-#ifndef TIDEMARK_STAGES_STORE_H
-#define TIDEMARK_STAGES_STORE_H
+#pragma once
 
 #include "src/scenario/scenario.h"
 
@@ -38,5 +37,3 @@ bool store_keep(struct store *store, const struct key *key, void *value, size_t 
 /* Blobs, for the solvers' callbacks: copies in and out. */
 size_t store_find_blob(struct store *store, const uint64_t key[2], void *data, size_t bytes);
 void store_keep_blob(struct store *store, const uint64_t key[2], const void *data, size_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* strategy_stage.h: recomputation by published strategies. */
-#ifndef TIDEMARK_STAGES_STRATEGY_STAGE_H
-#define TIDEMARK_STAGES_STRATEGY_STAGE_H
+#pragma once
 
 #include "solver/fit/step.h"
 #include "solver/step/recompute.h"
@@ -9,5 +8,3 @@
 /* The input's step in which all else runs again, along its program order. A new reference, or NULL with *error. */
 struct graph *strategy_apply(struct stage_context *stage, const struct fit_input *input, const struct activations *activations,
 	const struct recompute_options *options, struct error *error);
-
-#endif

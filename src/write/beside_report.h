@@ -1,6 +1,5 @@
 /* beside_report.h: two plans laid over each other, as text, JSON, a table and a figure. */
-#ifndef TIDEMARK_WRITE_BESIDE_REPORT_H
-#define TIDEMARK_WRITE_BESIDE_REPORT_H
+#pragma once
 
 #include "export.h"
 #include "src/plan/beside.h"
@@ -19,5 +18,3 @@ void beside_json(const struct beside_report *report, FILE *stream);
 /* Live bytes of both over the first one's step: the second one's highest of what stands there. kind: svg, pdf, png or tikz; csv: a table of position, and
  * live bytes of both. O(ops). */
 enum status beside_timeline(const struct beside_report *report, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
-
-#endif

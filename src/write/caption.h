@@ -1,6 +1,5 @@
 /* caption.h: a figure's caption: what it shows, under which knobs, and the command that draws it again. */
-#ifndef TIDEMARK_WRITE_CAPTION_H
-#define TIDEMARK_WRITE_CAPTION_H
+#pragma once
 
 #include "export.h"
 
@@ -8,5 +7,3 @@
 enum status caption_write(const struct plan *plan, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error);
 /* Of a figure of files: several plans over each other, a sweep. */
 enum status caption_write_files(char *const *path, int paths, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error);
-
-#endif

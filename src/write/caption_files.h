@@ -1,6 +1,5 @@
 /* caption_files.h: what a caption says of files that a figure is drawn of: each line's plan and knobs, or a sweep's colours and values. */
-#ifndef TIDEMARK_WRITE_CAPTION_FILES_H
-#define TIDEMARK_WRITE_CAPTION_FILES_H
+#pragma once
 
 #include "export.h"
 #include "src/base/words.h"
@@ -10,5 +9,3 @@
 enum status caption_add_plans(char *const *path, int paths, struct words *words, struct error *error);
 /* Of a sweep's figure: what its colours are, and the values of the knobs that it varies. BAD_INPUT where it is no sweep. */
 enum status caption_add_sweep(const char *path, bool pareto, struct words *words, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* data.h: plans for other tools: allocators, trace and memory viewers, graph viewers, plotters. */
-#ifndef TIDEMARK_WRITE_DATA_H
-#define TIDEMARK_WRITE_DATA_H
+#pragma once
 
 #include "export.h"
 
@@ -34,5 +33,3 @@ void gnuplot_begin(const struct export_options *options, FILE *stream);
 enum status slowdown_csv(const struct export_job *job);
 enum status slowdown_gnuplot(const struct export_job *job);
 enum status slowdown_picture(const struct export_job *job);
-
-#endif

@@ -1,6 +1,5 @@
 /* dot.h: a graph as DOT in the full dialect (docs/design.md section 6: ops and tensors are both nodes). */
-#ifndef TIDEMARK_WRITE_DOT_H
-#define TIDEMARK_WRITE_DOT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -8,5 +7,3 @@
 
 /* Writes all of the graph: reading the text gives the same native bytes. False when the stream has an error. O(graph). */
 bool dot_write(const struct graph *graph, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* drawing.h: the graph as a drawing: DOT, SVG, PDF, PNG. */
-#ifndef TIDEMARK_WRITE_DRAWING_H
-#define TIDEMARK_WRITE_DRAWING_H
+#pragma once
 
 #include "export.h"
 
@@ -15,5 +14,3 @@ enum status segments_drawing(const struct export_job *job);
 /* Figures. */
 enum status export_timeline(const struct export_job *job);
 enum status export_map(const struct export_job *job);
-
-#endif

@@ -32,8 +32,7 @@
  *     slowdown_plot   time over memory: table and sources
  *     plot            TikZ and gnuplot
  */
-#ifndef TIDEMARK_WRITE_EXPORT_H
-#define TIDEMARK_WRITE_EXPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -125,5 +124,3 @@ const struct graph *export_graph(const struct plan *plan, const struct export_op
 /* Writes to path ("-" or NULL: standard output). A file appears whole or not at all. force: replaces what is there. */
 enum status export_to(enum export_kind_id kind, const struct plan *plan, const struct export_options *options, const char *path,
 	bool force, struct error *error);
-
-#endif

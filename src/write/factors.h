@@ -1,6 +1,5 @@
 /* factors.h: what every dim of a plan's graph carries: batch, sequence, heads, hidden, ... */
-#ifndef TIDEMARK_WRITE_FACTORS_H
-#define TIDEMARK_WRITE_FACTORS_H
+#pragma once
 
 #include "export.h"
 #include "src/base/json.h"
@@ -19,5 +18,3 @@ void factors_write_json(const struct factors *factors, const struct graph *graph
 
 /* A row of the export table: CSV of tensor, dim, size, factor; of the input with --stage input. */
 enum status export_factors(const struct export_job *job);
-
-#endif

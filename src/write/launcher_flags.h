@@ -1,6 +1,5 @@
 /* launcher_flags.h: the flags that ask a launcher for a plan's sharding. */
-#ifndef TIDEMARK_WRITE_LAUNCHER_FLAGS_H
-#define TIDEMARK_WRITE_LAUNCHER_FLAGS_H
+#pragma once
 
 #include "src/scenario/scenario.h"
 #include "solver/cost/placement.h"
@@ -18,5 +17,3 @@ struct launcher_flags { bool possible; char text[500]; };
  * scenario's knobs, which say the rest (pipeline, batch, recomputation). Launchers can do what experts write by hand, and not all of that. Compares with
  * up to 8 such shardings: O(8 * size of the graph). */
 void launcher_flags_find(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct launcher_flags flags[LAUNCHER_COUNT]);
-
-#endif

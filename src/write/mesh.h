@@ -1,9 +1,6 @@
 /* mesh.h: --view mesh: the grid of devices as a figure, as LaTeX, as tables. */
-#ifndef TIDEMARK_WRITE_MESH_H
-#define TIDEMARK_WRITE_MESH_H
+#pragma once
 
 #include "export.h"
 
 enum status export_mesh(const struct export_job *job);
-
-#endif

@@ -1,6 +1,5 @@
 /* pipeline.h: --view pipeline: the schedule of a plan's pipeline and what its ranks hold meanwhile. */
-#ifndef TIDEMARK_WRITE_PIPELINE_H
-#define TIDEMARK_WRITE_PIPELINE_H
+#pragma once
 
 #include "src/draw/canvas.h"
 #include "export.h"
@@ -13,5 +12,3 @@ enum status pipeline_trace(const struct export_job *job);
 /* The order of every rank's passes, a row each. */
 enum status schedule_csv(const struct export_job *job);
 enum status pipeline_picture(const struct export_job *job);
-
-#endif

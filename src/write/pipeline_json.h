@@ -1,6 +1,5 @@
 /* pipeline_json.h: what plan files and reports say of pipelines. */
-#ifndef TIDEMARK_WRITE_PIPELINE_JSON_H
-#define TIDEMARK_WRITE_PIPELINE_JSON_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@
 void pipeline_write_json(const struct plan *plan, struct json *json);
 /* The report's part: ranks with memory and time. Nothing without a pipeline. */
 void pipeline_write_text(const struct plan *plan, FILE *stream);
-
-#endif

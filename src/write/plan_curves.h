@@ -1,6 +1,5 @@
 /* plan_curves.h: live bytes of plans as their files have them, drawn over each other. */
-#ifndef TIDEMARK_WRITE_PLAN_CURVES_H
-#define TIDEMARK_WRITE_PLAN_CURVES_H
+#pragma once
 
 #include "export.h"
 #include "src/draw/figure.h"
@@ -10,5 +9,3 @@ bool plan_curves_kind(const struct export_options *options, enum export_kind_id 
 /* Sums up what the files' layouts say is alive at each op, and draws a line for each, or writes them as CSV: plan, step, live_bytes. A file's name, without
  * folders and .json, names its line. BAD_INPUT: a file that can't be read or is no plan; more than CURVES_MOST. O(ops + buffers). */
 enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
-
-#endif

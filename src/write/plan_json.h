@@ -1,6 +1,5 @@
 /* plan_json.h: the plan file (docs/design.md section 7): written for scripts, read again by `check`. */
-#ifndef TIDEMARK_WRITE_PLAN_JSON_H
-#define TIDEMARK_WRITE_PLAN_JSON_H
+#pragma once
 
 #include <stdio.h>
 
@@ -10,5 +9,3 @@
 /* factors: of the planned graph's dims, or NULL to leave them out. with_run: also the run part, the only one that may
  * differ between two equal runs. False on a stream error. */
 bool plan_write_json(const struct plan *plan, const struct factors *factors, bool with_run, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* recompute_json.h: what recomputation costs, in plan files. */
-#ifndef TIDEMARK_WRITE_RECOMPUTE_JSON_H
-#define TIDEMARK_WRITE_RECOMPUTE_JSON_H
+#pragma once
 
 #include "src/base/json.h"
 #include "src/plan/plan.h"
@@ -8,5 +7,3 @@
 /* The member "recompute", where the plan computes something again or was asked to: how much time, and for recompute=auto the bound under every plan of the cap with
  * its certificate. Nothing where the plan has none. */
 void recompute_write_json(const struct plan *plan, struct json *json);
-
-#endif

@@ -1,6 +1,5 @@
 /* report.h: a plan as text for people, and the timeline as CSV. */
-#ifndef TIDEMARK_WRITE_REPORT_H
-#define TIDEMARK_WRITE_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -8,5 +7,3 @@
 
 /* The report of `plan` and of `tidemark GRAPH` where standard output is no terminal. utf8: draw with block characters. */
 bool report_write(const struct plan *plan, bool utf8, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* roofline.h: --view roofline: a step's time by phase and by what limits it, as a figure and as a table. */
-#ifndef TIDEMARK_WRITE_ROOFLINE_H
-#define TIDEMARK_WRITE_ROOFLINE_H
+#pragma once
 
 #include "export.h"
 #include "src/stages/fit/plan_time.h"
@@ -11,5 +10,3 @@ enum status roofline_shares(const struct plan *plan, const struct export_options
 char *roofline_name(const struct plan *plan, char *text, size_t size);
 enum status roofline_csv(const struct export_job *job);
 enum status roofline_picture(const struct export_job *job);
-
-#endif

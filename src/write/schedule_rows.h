@@ -1,6 +1,5 @@
 /* schedule_rows.h: schedules in the words of torch.distributed.pipelining: a row a rank, of cells such as 0F3. */
-#ifndef TIDEMARK_WRITE_SCHEDULE_ROWS_H
-#define TIDEMARK_WRITE_SCHEDULE_ROWS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -8,5 +7,3 @@
 
 /* The cells of a rank's slots, with commas between them, no newline. Read again by schedule_csv_read(). */
 void schedule_row_write(const struct pipeline_slot *slot, uint32_t slots, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* segments.h: what ROAM chose (order=roam): segments, waists, and where each update branch went and why. */
-#ifndef TIDEMARK_WRITE_SEGMENTS_H
-#define TIDEMARK_WRITE_SEGMENTS_H
+#pragma once
 
 #include "export.h"
 
@@ -8,5 +7,3 @@
 enum status segments_text(const struct export_job *job);
 enum status segments_csv(const struct export_job *job);
 enum status segments_dot(const struct plan *plan, FILE *stream, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* shard.h: how a step is split over devices, as tables for other programs. */
-#ifndef TIDEMARK_WRITE_SHARD_H
-#define TIDEMARK_WRITE_SHARD_H
+#pragma once
 
 #include "export.h"
 
@@ -9,5 +8,3 @@ enum status shard_placements(const struct export_job *job);
 enum status shard_collectives(const struct export_job *job);
 enum status shard_candidates(const struct export_job *job);
 enum status shard_curve(const struct export_job *job);
-
-#endif

@@ -1,6 +1,5 @@
 /* shard_json.h: the "shard" part of plan files: written from a plan, and read back by the checker. */
-#ifndef TIDEMARK_WRITE_SHARD_JSON_H
-#define TIDEMARK_WRITE_SHARD_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -14,5 +13,3 @@ void shard_write_json(const struct plan *plan, struct json *json);
  * agree. BAD_INPUT: not a plan of this graph. INFEASIBLE: an axis, a split or a placement that is not possible, error says which. */
 enum status shard_read_json(const json_t *shard, const struct scenario *scenario, const struct units *units, struct sharding *sharding,
 	struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* sharding_words.h: placements in the words of the frameworks that execute them. */
-#ifndef TIDEMARK_WRITE_SHARDING_WORDS_H
-#define TIDEMARK_WRITE_SHARDING_WORDS_H
+#pragma once
 
 #include "solver/cost/placement.h"
 
@@ -14,5 +13,3 @@ char *sharding_partition_spec(const struct units *units, const struct mesh *mesh
 /* XLA: "{devices=[4,1,2]<=[8] last_tile_dim_replicate}" (HloSharding, iota form). NULL for partial sums, strided shards and
  * unequal pieces of a part of a dim. */
 char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* sweep_figures.h: figures of what `tidemark sweep` wrote. */
-#ifndef TIDEMARK_WRITE_SWEEP_FIGURES_H
-#define TIDEMARK_WRITE_SWEEP_FIGURES_H
+#pragma once
 
 #include "export.h"
 
@@ -10,5 +9,3 @@ bool sweep_figure_view(const char *view);
 enum status sweep_figure_write(const char *path, const struct export_options *options, enum export_kind_id kind, FILE *stream, struct error *error);
 /* A row of the export table: of a plan there is no such figure. */
 enum status sweep_figure_refuse(const struct export_job *job);
-
-#endif

@@ -1,6 +1,5 @@
 /* trace.h: the frame of Chrome's trace format, which a plan and a pipeline share. */
-#ifndef TIDEMARK_WRITE_TRACE_H
-#define TIDEMARK_WRITE_TRACE_H
+#pragma once
 
 #include "src/base/json.h"
 
@@ -13,5 +12,3 @@ void trace_end(struct json *json);
 void trace_event(struct json *json, const char *name, const char *phase, int process);
 /* The name of a process or thread (what: "process_name", "thread_name"); thread -1: none is said. */
 void trace_name(struct json *json, const char *what, int process, int thread, const char *name);
-
-#endif

@@ -4,8 +4,7 @@
  * A stage is an op after the pass that reads what can be dropped; right before it ops of the pass may run again, each once, in their order. Columns: again[stage][op];
  * there[stage][storage], at the stage's begin; held[stage][op][storage], while the op could run again, and last while the stage's own op runs.
  */
-#ifndef TIDEMARK_TESTS_BENCH_FIT_MILP_H
-#define TIDEMARK_TESTS_BENCH_FIT_MILP_H
+#pragma once
 
 #include <math.h>
 #include <signal.h>
@@ -238,5 +237,3 @@ static inline void print_optimum(const struct fit_step *step, const uint32_t *or
 	free(s.steady);
 	free(s.position);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* array_kernels.h: what ops compute, each on whole arrays or on pieces of them: products, norms, tables, losses, experts, element by element.
  * For tests. */
-#ifndef TIDEMARK_TESTS_COMMON_ARRAY_KERNELS_H
-#define TIDEMARK_TESTS_COMMON_ARRAY_KERNELS_H
+#pragma once
 
 #include "arrays.h"
 
@@ -575,5 +574,3 @@ static inline void run_copy(const struct call *call)
 {
 	memcpy(call->out->value, call->in->value, (size_t)call->out->count * sizeof(double));
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Elements know where they lie in the whole tensor: tables, random numbers and losses need it.
  */
-#ifndef TIDEMARK_TESTS_COMMON_ARRAYS_H
-#define TIDEMARK_TESTS_COMMON_ARRAYS_H
+#pragma once
 
 #include <math.h>
 #include <stdio.h>
@@ -87,5 +86,3 @@ static inline double random_at(const struct call *call, int result, int64_t elem
 {
 	return hash_unit(op_seed(call) + (uint64_t)whole_place(&call->out[result], element) * 31);
 }
-
-#endif

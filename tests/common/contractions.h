@@ -1,6 +1,5 @@
 /* contractions.h: small dense arrays, the products and convolutions of operators on them. For kernels.h, which has the rest of the operators. */
-#ifndef TIDEMARK_TESTS_COMMON_CONTRACTIONS_H
-#define TIDEMARK_TESTS_COMMON_CONTRACTIONS_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -396,5 +395,3 @@ static void attention(const struct call *call)
 		result(call, 1)->value[row / queries * result(call, 1)->shape[2] + row % queries] = log(sum);
 	}
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* fit_step.h: training steps, and what fitting them takes. For tests. */
-#ifndef TIDEMARK_TESTS_COMMON_FIT_STEP_H
-#define TIDEMARK_TESTS_COMMON_FIT_STEP_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -62,5 +61,3 @@ static inline void random_states(const struct fit_step *step, uint64_t *random, 
 		state[s] = (uint8_t)(!drop ? FIT_KEEP : FIT_HOLD + random_next(random) % (FIT_STATES - FIT_HOLD));
 	}
 }
-
-#endif

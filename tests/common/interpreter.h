@@ -3,8 +3,7 @@
  * Attributes that graphs don't record (where a slice begins, which way dims are permuted) follow from the whole op and its name, so
  * that every device takes the same.
  */
-#ifndef TIDEMARK_TESTS_COMMON_INTERPRETER_H
-#define TIDEMARK_TESTS_COMMON_INTERPRETER_H
+#pragma once
 
 #include "array_kernels.h"
 
@@ -221,5 +220,3 @@ static inline bool run_op(const struct call *call)
 	run_unknown(call);
 	return true;
 }
-
-#endif

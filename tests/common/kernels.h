@@ -1,7 +1,6 @@
 /* kernels.h: what operators compute, or something with the dependencies of what they compute, on small dense arrays. For
  * tests/solver/rules/unit_soundness.c, which splits them. */
-#ifndef TIDEMARK_TESTS_COMMON_KERNELS_H
-#define TIDEMARK_TESTS_COMMON_KERNELS_H
+#pragma once
 
 #include "contractions.h"
 
@@ -607,5 +606,3 @@ static void join(const struct call *call)
 {
 	along_dim(call, call->operands, 0, call->operands, true);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* lockstep.h: executes a step dense on one device, and sharded on all devices of a mesh in lockstep, with collectives simulated
  * among their groups alone. After every op the devices' pieces must make up the dense result. For tests.
  */
-#ifndef TIDEMARK_TESTS_COMMON_LOCKSTEP_H
-#define TIDEMARK_TESTS_COMMON_LOCKSTEP_H
+#pragma once
 
 #include "interpreter.h"
 #include "random_sharding.h"
@@ -497,5 +496,3 @@ static inline void lockstep_free(struct lockstep *run)
 	binding_free(&run->binding);
 	arena_free(&run->arena);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* model_steps.h: training steps of built-in models in sizes for tests. */
-#ifndef TIDEMARK_TESTS_COMMON_MODEL_STEPS_H
-#define TIDEMARK_TESTS_COMMON_MODEL_STEPS_H
+#pragma once
 
 #include <criterion/criterion.h>
 
@@ -29,5 +28,3 @@ static inline struct graph *step_of_sizes(const char *name, struct model_config 
 {
 	return step_of_config(name, sized_model(name, sizes), (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 }
-
-#endif

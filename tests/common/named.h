@@ -1,6 +1,5 @@
 /* named.h: ops and tensors of a graph by their names; a test fails where there is none. */
-#ifndef TIDEMARK_TESTS_COMMON_NAMED_H
-#define TIDEMARK_TESTS_COMMON_NAMED_H
+#pragma once
 
 #include <criterion/criterion.h>
 
@@ -19,5 +18,3 @@ static inline const struct tensor *tensor_named(const struct graph *graph, const
 	cr_assert_neq(id, NONE, "%s", name);
 	return &graph->tensor[id];
 }
-
-#endif

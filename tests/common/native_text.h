@@ -1,6 +1,5 @@
 /* native_text.h: graphs from the native format's text, and back. */
-#ifndef TIDEMARK_TESTS_COMMON_NATIVE_TEXT_H
-#define TIDEMARK_TESTS_COMMON_NATIVE_TEXT_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -23,5 +22,3 @@ static inline char *text_of_graph(const struct graph *graph, size_t *size)
 	fclose(stream);
 	return text;
 }
-
-#endif

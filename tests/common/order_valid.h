@@ -1,6 +1,5 @@
 /* order_valid.h: whether an order is one of a problem's ops. */
-#ifndef TIDEMARK_TESTS_ORDER_VALID_H
-#define TIDEMARK_TESTS_ORDER_VALID_H
+#pragma once
 
 #include "solver/graph/problem.h"
 
@@ -20,5 +19,3 @@ static inline bool problem_order_valid(const struct problem *problem, const uint
 	mem_free(done);
 	return valid;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* planned.h: scenarios from words, and plans of them. */
-#ifndef TIDEMARK_TESTS_COMMON_PLANNED_H
-#define TIDEMARK_TESTS_COMMON_PLANNED_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -48,5 +47,3 @@ static inline struct plan *plan_of_words(struct planner *planner, struct graph *
 	scenario_done(&scenario);
 	return plan;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* random_buffers.h: random buffers with everything that may be special about them. */
-#ifndef TIDEMARK_TESTS_COMMON_RANDOM_BUFFERS_H
-#define TIDEMARK_TESTS_COMMON_RANDOM_BUFFERS_H
+#pragma once
 
 #include "solver/layout/layout.h"
 
@@ -62,5 +61,3 @@ static inline void draw(struct sample *sample, uint32_t n, int64_t steps, int64_
 		sample->buffers.piece = sample->piece;
 	}
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* random_chain.h: random sharding problems with repeated segments. */
-#ifndef TIDEMARK_TESTS_COMMON_RANDOM_CHAIN_H
-#define TIDEMARK_TESTS_COMMON_RANDOM_CHAIN_H
+#pragma once
 
 #include <string.h>
 
@@ -99,5 +98,3 @@ static inline bool random_chain(struct shard_chain *chain, uint64_t *seed, const
 		chain_draw_edge(chain, seed, shape);
 	return true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* random_graph.h: small random graphs with views, in-place writes, control edges, every kind and workspace. */
-#ifndef TIDEMARK_TESTS_COMMON_RANDOM_GRAPH_H
-#define TIDEMARK_TESTS_COMMON_RANDOM_GRAPH_H
+#pragma once
 
 #include <stdio.h>
 
@@ -63,5 +62,3 @@ static inline struct graph *random_graph(uint64_t *random, uint32_t ops)
 	draft_free(draft);
 	return graph;
 }
-
-#endif

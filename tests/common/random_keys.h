@@ -1,6 +1,5 @@
 /* random_keys.h: keys and clicks of a monkey at the explorer. */
-#ifndef TIDEMARK_TESTS_RANDOM_KEYS_H
-#define TIDEMARK_TESTS_RANDOM_KEYS_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -28,5 +27,3 @@ static inline void random_key(uint64_t *random, struct key_press *key)
 	key->x = (int)(pick / 7 % 120);
 	key->y = (int)(pick / 840 % 40);
 }
-
-#endif

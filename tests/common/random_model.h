@@ -1,6 +1,5 @@
 /* random_model.h: small random forward graphs of operators with rules: products, norms, views, tables, in-place writes. For tests. */
-#ifndef TIDEMARK_TESTS_COMMON_RANDOM_MODEL_H
-#define TIDEMARK_TESTS_COMMON_RANDOM_MODEL_H
+#pragma once
 
 #include <stdio.h>
 
@@ -344,5 +343,3 @@ static inline struct graph *random_step(uint64_t *random, uint32_t ops, const st
 	graph_release(forward);
 	return step;
 }
-
-#endif

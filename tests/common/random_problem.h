@@ -1,6 +1,5 @@
 /* random_problem.h: small random ordering problems, and their optimum by brute force. Shares no code with the orderers. */
-#ifndef TIDEMARK_TESTS_COMMON_RANDOM_PROBLEM_H
-#define TIDEMARK_TESTS_COMMON_RANDOM_PROBLEM_H
+#pragma once
 
 #include <string.h>
 
@@ -136,5 +135,3 @@ static inline int64_t least_peak(const struct problem *problem)
 	}
 	return best[(1u << ops) - 1];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* random_sharding.h: random legal decisions how a graph is split over a mesh. For tests. */
-#ifndef TIDEMARK_TESTS_COMMON_RANDOM_SHARDING_H
-#define TIDEMARK_TESTS_COMMON_RANDOM_SHARDING_H
+#pragma once
 
 #include "solver/cost/placement.h"
 
@@ -81,5 +80,3 @@ static inline struct mesh random_mesh(uint64_t *random)
 	}
 	return mesh;
 }
-
-#endif

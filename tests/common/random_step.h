@@ -1,6 +1,5 @@
 /* random_step.h: small random training steps of matrix products, elementwise ops, views and updates, for tests of shardings. */
-#ifndef TIDEMARK_TESTS_COMMON_RANDOM_STEP_H
-#define TIDEMARK_TESTS_COMMON_RANDOM_STEP_H
+#pragma once
 
 #include <stdio.h>
 
@@ -37,5 +36,3 @@ static inline struct graph *random_step(uint64_t *random, uint32_t ops, int64_t 
 	draft_free(build.draft);
 	return graph;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* ranks.h: executes a step microbatch by microbatch, whole on one device, and cut into the graphs of pipeline ranks, which send each other
  * numbers. What persists must end the same. For tests.
  */
-#ifndef TIDEMARK_TESTS_COMMON_RANKS_H
-#define TIDEMARK_TESTS_COMMON_RANKS_H
+#pragma once
 
 #include "lockstep.h"
 #include "solver/pipeline/rank.h"
@@ -305,5 +304,3 @@ static inline void ranks_free(struct rank_run *run)
 {
 	lockstep_free(&run->lock);
 }
-
-#endif

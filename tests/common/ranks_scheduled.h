@@ -1,8 +1,7 @@
 /* ranks_scheduled.h: executes ranks' graphs in the order of a played schedule: every slot runs the ops of its pass for its microbatch, each microbatch in memory of its own.
  * An op that needs what another pass makes must find it there. For tests.
  */
-#ifndef TIDEMARK_TESTS_COMMON_RANKS_SCHEDULED_H
-#define TIDEMARK_TESTS_COMMON_RANKS_SCHEDULED_H
+#pragma once
 
 #include "ranks.h"
 
@@ -180,5 +179,3 @@ static inline bool ranks_run_scheduled(struct rank_run *run, const struct units 
 			return false;
 	return same_states(run);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* repeatable_chain.h: what every solver of chains keeps: the same plan for the same effort, and nothing leaks where memory is short. */
-#ifndef TIDEMARK_TESTS_COMMON_REPEATABLE_CHAIN_H
-#define TIDEMARK_TESTS_COMMON_REPEATABLE_CHAIN_H
+#pragma once
 
 #include <criterion/criterion.h>
 
@@ -27,5 +26,3 @@ static inline void check_repeatable(const struct shard_chain *chain, enum status
 			break;
 	}
 }
-
-#endif

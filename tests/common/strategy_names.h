@@ -1,11 +1,8 @@
 /* strategy_names.h: what strategies are called in messages. */
-#ifndef TIDEMARK_TESTS_STRATEGY_NAMES_H
-#define TIDEMARK_TESTS_STRATEGY_NAMES_H
+#pragma once
 
 #include "solver/shard/find.h"
 
 #define X(id, name, help) name,
 static const char *const strategy_names[STRATEGY_COUNT] = { SHARD_STRATEGIES(X) };
 #undef X
-
-#endif

@@ -1,6 +1,5 @@
 /* support.h: what unit tests share. Linking it replaces the solver's allocator by a counting one. */
-#ifndef TIDEMARK_TESTS_COMMON_SUPPORT_H
-#define TIDEMARK_TESTS_COMMON_SUPPORT_H
+#pragma once
 
 #include <criterion/criterion.h>
 
@@ -42,5 +41,3 @@ struct graph *open_sample(const char *name);
 char *plan_text(const struct plan *plan);
 /* What the independent check says of such a file. */
 enum status check_plan_text(const struct graph *graph, const char *text, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* two_devices.h: steps of small models, executed on two devices. */
-#ifndef TIDEMARK_TESTS_COMMON_TWO_DEVICES_H
-#define TIDEMARK_TESTS_COMMON_TWO_DEVICES_H
+#pragma once
 
 #include "model_steps.h"
 #include "lockstep.h"
@@ -36,5 +35,3 @@ static inline void on_two_free(struct on_two *ran)
 	sharding_free(&ran->sharding);
 	units_free(&ran->units);
 }
-
-#endif

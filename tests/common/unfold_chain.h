@@ -1,6 +1,5 @@
 /* unfold_chain.h: a sharding problem with repeated segments as a plain one, every copy a node. Shares no code with the solver. */
-#ifndef TIDEMARK_TESTS_UNFOLD_CHAIN_H
-#define TIDEMARK_TESTS_UNFOLD_CHAIN_H
+#pragma once
 
 #include <string.h>
 
@@ -102,5 +101,3 @@ static enum status shard_chain_unfold(const struct shard_chain *chain, struct sh
 	write_edges(chain, problem, start);
 	return OK;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* refuse.h: what tests/faults/inject tells the library in the program that it watches, and what that tells it. In a file that both map. */
-#ifndef TIDEMARK_TESTS_FAULTS_REFUSE_H
-#define TIDEMARK_TESTS_FAULTS_REFUSE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -15,5 +14,3 @@ struct refuse_state {
 	atomic_long live;           /* blocks that the watched program's own code, no library's, had not freed when it ended; -1: it did not come to its end */
 	char trace;                 /* print where the refused allocation is */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* any_text.h: what a reader of graphs makes of any text: a graph, or a reason why not. */
-#ifndef TIDEMARK_TESTS_FUZZ_ANY_TEXT_H
-#define TIDEMARK_TESTS_FUZZ_ANY_TEXT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -27,5 +26,3 @@ static inline int read_any_text(const uint8_t *data, size_t size, struct graph *
 	free(copy);
 	return 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* as_file.h: a fuzz target's input under a path, for readers that open files themselves. Nothing is written to disk. */
-#ifndef TIDEMARK_TESTS_FUZZ_AS_FILE_H
-#define TIDEMARK_TESTS_FUZZ_AS_FILE_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -34,5 +33,3 @@ static inline void hush(void)
 	must(nowhere != NULL);
 	stderr = nowhere;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* must.h: what a fuzz target finds wrong ends it. */
-#ifndef TIDEMARK_TESTS_FUZZ_MUST_H
-#define TIDEMARK_TESTS_FUZZ_MUST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,5 +12,3 @@ static inline void must(bool condition, const char *what)
 		abort();
 	}
 }
-
-#endif

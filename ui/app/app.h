@@ -18,8 +18,7 @@
  *     key_script    keys written as text
  *     screenshot    a screen as a file
  */
-#ifndef TIDEMARK_APP_APP_H
-#define TIDEMARK_APP_APP_H
+#pragma once
 
 #include "completion.h"
 #include "help.h"
@@ -115,5 +114,3 @@ bool app_say_card(struct app *app);
 /* Asks which graph of the file to open, where it has several and there is a plan of one. */
 bool app_ask_graph(struct app *app);
 void app_use_theme(struct app *app, enum theme theme);
-
-#endif

@@ -1,6 +1,5 @@
 /* chrome.h: what stands around the views: tabs, status line, footer. */
-#ifndef TIDEMARK_APP_CHROME_H
-#define TIDEMARK_APP_CHROME_H
+#pragma once
 
 #include "ui/views/view.h"
 
@@ -18,5 +17,3 @@ int chrome_tab_at(int width, int view, int x);
 
 /* Why a command can't run now, or NULL. Static text. */
 const char *command_unavailable(const struct model *model, enum command_id command);
-
-#endif

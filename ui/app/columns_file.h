@@ -1,6 +1,5 @@
 /* columns_file.h: the user's sets of columns, and which of them is shown, kept between runs. */
-#ifndef TIDEMARK_APP_COLUMNS_FILE_H
-#define TIDEMARK_APP_COLUMNS_FILE_H
+#pragma once
 
 #include "ui/views/columns.h"
 
@@ -8,5 +7,3 @@
 void columns_file_load(struct column_sets *sets, const char *path, bool warn);
 /* Writes all of it. LIMIT: it can't be written; error says why. */
 enum status columns_file_save(struct column_sets *sets, const char *path, struct error *error);
-
-#endif

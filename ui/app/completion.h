@@ -1,6 +1,5 @@
 /* completion.h: what could follow at the `:` prompt. */
-#ifndef TIDEMARK_APP_COMPLETION_H
-#define TIDEMARK_APP_COMPLETION_H
+#pragma once
 
 #include "ui/screen/line_edit.h"
 #include "ui/views/view.h"
@@ -27,5 +26,3 @@ void completion_find(const char *line, const struct model *model, struct complet
 int completion_draw(struct frame *frame, struct rect rect, const struct completion *completion, uint32_t chosen);
 /* A hint for what is being typed: the knob's sentence, the command's arguments; "" where there is none. */
 const char *completion_hint(const char *line);
-
-#endif

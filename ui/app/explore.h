@@ -1,6 +1,5 @@
 /* explore.h: the interactive explorer. */
-#ifndef TIDEMARK_APP_EXPLORE_H
-#define TIDEMARK_APP_EXPLORE_H
+#pragma once
 
 #include "src/session/config.h"
 #include "src/session/session.h"
@@ -20,6 +19,3 @@ bool explore_possible(void);
 /* Runs until the user leaves. Returns the exit status: 0, 2 when there is no usable terminal (the reason on standard error),
  * 4 when out of memory, 128 + n after signal n. The session stays the caller's. */
 int explore(struct session *session, const struct explore_options *options);
-
-
-#endif

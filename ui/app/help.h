@@ -1,6 +1,5 @@
 /* help.h: the `?` overlay: the commands that are valid here, narrowed by typing, run by Enter. */
-#ifndef TIDEMARK_APP_HELP_H
-#define TIDEMARK_APP_HELP_H
+#pragma once
 
 #include "ui/screen/line_edit.h"
 #include "ui/views/view.h"
@@ -16,5 +15,3 @@ void help_open(struct help *help);
 enum command_id help_key(struct help *help, const struct model *model, unsigned context, const struct key_press *key, bool *close);
 /* Draws over the whole screen; returns the column and row of the cursor in x and y. */
 void help_draw(struct help *help, const struct model *model, unsigned context, struct frame *frame, int *x, int *y);
-
-#endif

@@ -1,6 +1,5 @@
 /* history_file.h: the prompt's lines, kept between runs. */
-#ifndef TIDEMARK_APP_HISTORY_FILE_H
-#define TIDEMARK_APP_HISTORY_FILE_H
+#pragma once
 
 #include "ui/screen/line_edit.h"
 
@@ -8,5 +7,3 @@
 void history_load(struct history *history, const char *path);
 /* Adds a line to the file. Several programs may do so at once. What can't be written is not kept. */
 void history_append(const char *path, const char *line);
-
-#endif

@@ -1,6 +1,5 @@
 /* key_script.h: keys written as text: "2 down down : set space tp=4 Enter". */
-#ifndef TIDEMARK_APP_KEY_SCRIPT_H
-#define TIDEMARK_APP_KEY_SCRIPT_H
+#pragma once
 
 #include "ui/screen/line_edit.h"
 
@@ -13,5 +12,3 @@ struct key_script {
  * "^L", "PgUp", "space") is that key; any other word is typed character by character. "click@X,Y" is a click
  * on a cell, counted from 0. */
 bool key_script_next(struct key_script *script, struct key_press *key);
-
-#endif

@@ -1,6 +1,5 @@
 /* panel.h: the control panel: every knob with its value, generated from the knob table. */
-#ifndef TIDEMARK_APP_PANEL_H
-#define TIDEMARK_APP_PANEL_H
+#pragma once
 
 #include "ui/views/view.h"
 
@@ -24,5 +23,3 @@ bool panel_find(struct panel *panel, const char *text, int direction);
 void panel_click(struct panel *panel, struct model *model, int x, int y);
 /* Moves, or requests "set knob=value". False for commands it doesn't know. */
 bool panel_command(struct panel *panel, struct model *model, enum command_id command);
-
-#endif

@@ -1,6 +1,5 @@
 /* screenshot.h: the explorer's screen as a file, without a terminal. */
-#ifndef TIDEMARK_APP_SCREENSHOT_H
-#define TIDEMARK_APP_SCREENSHOT_H
+#pragma once
 
 #include "app.h"
 
@@ -12,5 +11,3 @@ bool screenshot_wanted(int argc, char **argv);
 /* Presses the keys of a script (key_script.h) one by one; after each the session's plan is waited for, so that equal scripts
  * give equal screens. */
 void screenshot_keys(struct app *app, const char *keys);
-
-#endif

@@ -1,6 +1,5 @@
 /* tour.h: a short guided tour: commands that are run for the newcomer, each with a sentence about what is seen. */
-#ifndef TIDEMARK_APP_TOUR_H
-#define TIDEMARK_APP_TOUR_H
+#pragma once
 
 struct tour_step {
 	const char *commands;   /* lines of the prompt, one a line */
@@ -8,5 +7,3 @@ struct tour_step {
 };
 extern const struct tour_step tour_steps[];
 extern const int tour_step_count;
-
-#endif

@@ -14,8 +14,7 @@
  *     picture       a frame as SVG
  *     picture_ansi  a frame as coloured text
  */
-#ifndef TIDEMARK_SCREEN_FRAME_H
-#define TIDEMARK_SCREEN_FRAME_H
+#pragma once
 
 #include "solver/graph/graph.h"
 #include "src/base/safe_text.h"
@@ -117,5 +116,3 @@ int text_cells(const char *text);
  * out of memory. */
 char *frame_dump(const struct frame *frame);
 char *frame_dump_roles(const struct frame *frame);
-
-#endif

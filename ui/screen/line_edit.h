@@ -1,6 +1,5 @@
 /* line_edit.h: one line of text being typed, with history. */
-#ifndef TIDEMARK_SCREEN_LINE_EDIT_H
-#define TIDEMARK_SCREEN_LINE_EDIT_H
+#pragma once
 
 #include "frame.h"
 
@@ -33,5 +32,3 @@ bool line_key(struct line_edit *line, const struct key_press *key, const struct 
 void history_add(struct history *history, const char *line);
 /* Draws "label text" in a row of the current window; returns the column of the cursor. */
 int line_draw(struct frame *frame, int y, const char *label, const struct line_edit *line);
-
-#endif

@@ -1,6 +1,5 @@
 /* picture.h: a frame as an SVG picture, or as text with a terminal's colour sequences. */
-#ifndef TIDEMARK_SCREEN_PICTURE_H
-#define TIDEMARK_SCREEN_PICTURE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@
 void picture_svg(const struct frame *frame, const struct palette *palette, enum theme theme, int x, int y, FILE *stream);
 /* Lines with the sequences of ISO 6429 for colours and attributes, each line from a plain start to a plain end. */
 void picture_ansi(const struct frame *frame, const struct palette *palette, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* screen.h: where things stand: the rectangles of a terminal of any size. */
-#ifndef TIDEMARK_SCREEN_SCREEN_H
-#define TIDEMARK_SCREEN_SCREEN_H
+#pragma once
 
 #include "frame.h"
 
@@ -18,5 +17,3 @@ struct screen screen_layout(int width, int height, bool panel_has_keys);
 
 /* The line for screens that are too small, centred. */
 void screen_draw_small(struct frame *frame);
-
-#endif

@@ -1,7 +1,6 @@
 /* terminal.h: the terminal: keys in, frames out, signals. Implemented by curses.c, the only file that knows curses.
  * There is one terminal per process: signal handlers restore it whatever happens. */
-#ifndef TIDEMARK_SCREEN_TERMINAL_H
-#define TIDEMARK_SCREEN_TERMINAL_H
+#pragma once
 
 #include "line_edit.h"
 #include "theme.h"
@@ -46,5 +45,3 @@ void terminal_suspend(struct terminal *terminal);
 
 /* The version of the terminal library, "ncurses 6.4.20221231". */
 const char *curses_version_text(void);
-
-#endif

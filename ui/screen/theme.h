@@ -1,6 +1,5 @@
 /* theme.h: what roles look like: colours by number, -1 being the terminal's own. */
-#ifndef TIDEMARK_SCREEN_THEME_H
-#define TIDEMARK_SCREEN_THEME_H
+#pragma once
 
 #include "frame.h"
 
@@ -35,5 +34,3 @@ struct look cell_look(const struct palette *palette, const struct cell *cell);
 enum theme theme_find(const char *name);
 /* The theme that a terminal with so many colours can show: mono below 8, ansi below 256. */
 enum theme theme_possible(enum theme wanted, int colours);
-
-#endif

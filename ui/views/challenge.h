@@ -1,6 +1,5 @@
 /* challenge.h: the user orders a graph op by op, against the optimum. */
-#ifndef TIDEMARK_VIEWS_CHALLENGE_H
-#define TIDEMARK_VIEWS_CHALLENGE_H
+#pragma once
 
 #include "order_rows.h"
 
@@ -34,5 +33,3 @@ bool challenge_on(struct challenge *challenge, const struct model *model);
 bool challenge_command(struct challenge *challenge, struct model *model, enum command_id command);
 void challenge_draw(struct challenge *challenge, const struct model *model, struct frame *frame);
 void challenge_end(struct challenge *challenge);
-
-#endif

@@ -1,6 +1,5 @@
 /* columns.h: the columns of the table of tensors: which there are, and the user's choice and sets of them. */
-#ifndef TIDEMARK_VIEWS_COLUMNS_H
-#define TIDEMARK_VIEWS_COLUMNS_H
+#pragma once
 
 #include "ui/screen/frame.h"
 
@@ -68,5 +67,3 @@ struct column_layout {
 	int count, left_out;               /* left_out: of a set that the user chose */
 };
 void columns_arrange(const struct column_set *set, int width, struct column_layout *layout);
-
-#endif

@@ -1,6 +1,5 @@
 /* columns_chooser.h: the list in which columns of the table of tensors are shown, hidden and moved. */
-#ifndef TIDEMARK_VIEWS_COLUMNS_CHOOSER_H
-#define TIDEMARK_VIEWS_COLUMNS_CHOOSER_H
+#pragma once
 
 #include "columns.h"
 #include "view.h"
@@ -15,5 +14,3 @@ struct columns_chooser {
 void columns_chooser_draw(struct columns_chooser *chooser, const struct column_sets *sets, struct frame *frame);
 /* Opens it, and while it is open changes model->columns; false for commands that it doesn't know. */
 bool columns_chooser_command(struct columns_chooser *chooser, struct model *model, enum command_id command);
-
-#endif

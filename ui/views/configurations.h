@@ -1,8 +1,7 @@
 /* configurations.h: what the model of whole configurations says of the plan on the screen, and the ranked list of all configurations:
  * found beside the screen, kept until something else is asked.
  */
-#ifndef TIDEMARK_VIEWS_CONFIGURATIONS_H
-#define TIDEMARK_VIEWS_CONFIGURATIONS_H
+#pragma once
 
 #include "src/configs/config_search.h"
 #include "src/configs/outlook.h"
@@ -43,5 +42,3 @@ uint64_t configurations_fingerprint(const struct plan *plan);
 bool configurations_pending(const struct configurations *kept);
 void configurations_wait(struct configurations *kept);
 void configurations_free(struct configurations *kept);
-
-#endif

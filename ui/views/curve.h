@@ -1,6 +1,5 @@
 /* curve.h: the memory timeline: live bytes over the order, stacked by category. */
-#ifndef TIDEMARK_VIEWS_CURVE_H
-#define TIDEMARK_VIEWS_CURVE_H
+#pragma once
 
 #include "view.h"
 
@@ -11,5 +10,3 @@
 void curve_draw(struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden);
 /* The position under a column of the curve's rectangle in a window of that width, or NONE. */
 uint32_t curve_position(const struct model *model, int width, int x);
-
-#endif

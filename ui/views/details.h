@@ -1,6 +1,5 @@
 /* details.h: columns behind a name, of an op or a tensor, where a view has width to spare: dims, life, operator, module, place in the program. */
-#ifndef TIDEMARK_VIEWS_DETAILS_H
-#define TIDEMARK_VIEWS_DETAILS_H
+#pragma once
 
 #include "columns.h"
 #include "view.h"
@@ -20,5 +19,3 @@ void details_titles(struct frame *frame, int y, const struct details *details, b
 void details_of_tensor(struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t tensor);
 /* Dims are those of the op's first result. */
 void details_of_op(struct frame *frame, int y, const struct details *details, const struct plan *plan, uint32_t op);
-
-#endif

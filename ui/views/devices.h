@@ -1,6 +1,5 @@
 /* devices.h: the parts of the Devices view. */
-#ifndef TIDEMARK_VIEWS_DEVICES_H
-#define TIDEMARK_VIEWS_DEVICES_H
+#pragma once
 
 #include "view.h"
 
@@ -85,5 +84,3 @@ void changes_free(struct change_list *list);
 
 /* "1.25 ms", "31 us". Returns text. */
 char *time_text(int64_t picoseconds, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* frequency.h: the tensors or the ops of a plan counted by what they are: kind, type of number, module, operator, phase. */
-#ifndef TIDEMARK_VIEWS_FREQUENCY_H
-#define TIDEMARK_VIEWS_FREQUENCY_H
+#pragma once
 
 #include "row_filter.h"
 
@@ -27,5 +26,3 @@ bool frequency_count(struct frequency *frequency, const struct plan *plan, const
 void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame);
 /* The word for row_filter.h that shows the selected row's tensors, into text; "" where there is none. Returns text. */
 char *frequency_word(const struct frequency *frequency, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* gantt.h: a pipeline's schedule in cells: a row for each rank, time to the right; and what the ranks hold meanwhile. */
-#ifndef TIDEMARK_VIEWS_GANTT_H
-#define TIDEMARK_VIEWS_GANTT_H
+#pragma once
 
 #include "solver/pipeline/timetable.h"
 #include "view.h"
@@ -48,5 +47,3 @@ void gantt_settle(struct gantt *gantt, const struct timetable *timetable, struct
 void gantt_draw_axis(struct frame *frame, const struct gantt *gantt, int y);
 
 enum { GANTT_LABELS = 9, GANTT_AMOUNTS = 17, GANTT_AMOUNTS_FROM = 46 };
-
-#endif

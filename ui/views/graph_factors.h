@@ -1,6 +1,5 @@
 /* graph_factors.h: the factors of the dims of the graph on the screen, found once per graph and only when a view shows them. */
-#ifndef TIDEMARK_VIEWS_GRAPH_FACTORS_H
-#define TIDEMARK_VIEWS_GRAPH_FACTORS_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -25,5 +24,3 @@ void graph_factors_free(struct graph_factors *kept);
 /* A tensor's type and dims with what they carry, "f32[1024=batch*sequence, 2304]"; "" where the shape is unknown.
  * factors: of its graph, or NULL for the dims alone. Cut off to fit size. Returns text. */
 char *carried_text(const struct graph *graph, uint32_t tensor, const struct factors *factors, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* map_list.h: beside a wide address map: what lies at the cursor's op, highest address first, with the holes between. */
-#ifndef TIDEMARK_VIEWS_MAP_LIST_H
-#define TIDEMARK_VIEWS_MAP_LIST_H
+#pragma once
 
 #include "view.h"
 
@@ -15,5 +14,3 @@ int map_list_width(int width);
 void map_list_draw(struct frame *frame, struct rect rect, struct map_list *list, const struct model *model, bool persistent_hidden);
 /* The storage on a row of the view, or NONE. O(storages). */
 uint32_t map_list_at(const struct map_list *list, const struct model *model, bool persistent_hidden, int y);
-
-#endif

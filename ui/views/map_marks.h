@@ -1,6 +1,5 @@
 /* map_marks.h: what helps to read the address map: shades that tell neighbours apart, names inside rectangles, and a legend. */
-#ifndef TIDEMARK_VIEWS_MAP_MARKS_H
-#define TIDEMARK_VIEWS_MAP_MARKS_H
+#pragma once
 
 #include "view.h"
 
@@ -25,5 +24,3 @@ void map_names_draw(struct frame *frame, const struct tiles *tiles, int left, in
 	const void *context);
 /* The categories on the map, each with its colour or letter. */
 void map_legend_draw(struct frame *frame, int y, const struct tiles *tiles, const struct graph *graph);
-
-#endif

@@ -1,7 +1,6 @@
 /* module_tree.h: the modules of a graph as a tree, with the bytes that each subtree is responsible for.
  * A storage belongs to the module of the op that writes it; what is there from the start, to its first user's. */
-#ifndef TIDEMARK_VIEWS_MODULE_TREE_H
-#define TIDEMARK_VIEWS_MODULE_TREE_H
+#pragma once
 
 #include "src/plan/plan.h"
 
@@ -27,5 +26,3 @@ struct module_tree {
 /* OK or NO_MEMORY (empty). O(ops * depth + storages). */
 enum status module_tree_build(const struct plan *plan, struct module_tree *tree);
 void module_tree_free(struct module_tree *tree);
-
-#endif

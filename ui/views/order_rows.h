@@ -1,6 +1,5 @@
 /* order_rows.h: ops down, lifetimes across: the rows of a schedule. */
-#ifndef TIDEMARK_VIEWS_ORDER_ROWS_H
-#define TIDEMARK_VIEWS_ORDER_ROWS_H
+#pragma once
 
 #include "details.h"
 #include "schedule.h"
@@ -30,5 +29,3 @@ void order_candidates_title(struct frame *frame, int y, const struct model *mode
 /* An op that could run: what it needs, and what it leaves behind against the bytes before it. */
 void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate, int64_t before, bool chosen,
 	const struct details *details);
-
-#endif

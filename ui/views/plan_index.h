@@ -1,6 +1,5 @@
 /* plan_index.h: what the views look up in a plan again and again, computed once per plan. */
-#ifndef TIDEMARK_VIEWS_PLAN_INDEX_H
-#define TIDEMARK_VIEWS_PLAN_INDEX_H
+#pragma once
 
 #include "ui/screen/frame.h"
 #include "src/plan/plan.h"
@@ -40,5 +39,3 @@ uint32_t plan_highest(const struct plan *plan, uint32_t first, uint32_t last);
 /* The next local peak after (direction 1) or before (-1) a position: a position that nothing within
  * 1/100 of the step on either side surpasses. The position itself where there is none. O(ops). */
 uint32_t plan_local_peak(const struct plan *plan, uint32_t position, int direction);
-
-#endif

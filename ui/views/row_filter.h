@@ -6,8 +6,7 @@
  *     field:word as above, but of one field: kind, dtype, module, type, phase, name; field=word: all of the field
  *     !word      any of these, but not
  */
-#ifndef TIDEMARK_VIEWS_ROW_FILTER_H
-#define TIDEMARK_VIEWS_ROW_FILTER_H
+#pragma once
 
 #include <regex.h>
 
@@ -41,5 +40,3 @@ void row_filter_free(struct row_filter *filter);
 bool row_filter_passes(const struct row_filter *filter, const char *const value[ROW_FIELD_COUNT]);
 /* A tensor's fields; module, type and phase are those of the op that makes it, "" where none does. */
 void tensor_fields(const struct graph *graph, uint32_t tensor, const char *value[ROW_FIELD_COUNT]);
-
-#endif

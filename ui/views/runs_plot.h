@@ -1,6 +1,5 @@
 /* runs_plot.h: the runs so far as points: memory over what it costs. */
-#ifndef TIDEMARK_VIEWS_RUNS_PLOT_H
-#define TIDEMARK_VIEWS_RUNS_PLOT_H
+#pragma once
 
 #include "view.h"
 
@@ -21,5 +20,3 @@ bool runs_work(const struct model *model, double *work);
 /* The points that no other run beats, in memory and on the axis, are joined, and points have their runs' numbers where there is room; selected: a run's number. work: [runs]. */
 void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *model, int axis, const double *work, bool flops,
 	uint32_t selected);
-
-#endif

@@ -1,6 +1,5 @@
 /* runs_slowdown.h: the pane of the Runs view that shows time over memory, with a cap to move along it. */
-#ifndef TIDEMARK_VIEWS_RUNS_SLOWDOWN_H
-#define TIDEMARK_VIEWS_RUNS_SLOWDOWN_H
+#pragma once
 
 #include "view.h"
 
@@ -12,5 +11,3 @@ struct slowdown_pane {
 void slowdown_draw(struct frame *frame, struct rect rect, struct slowdown_pane *pane, const struct model *model);
 /* Moves the cap, or sets it; false for other commands. */
 bool slowdown_command(struct slowdown_pane *pane, struct model *model, enum command_id command);
-
-#endif

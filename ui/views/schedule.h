@@ -1,6 +1,5 @@
 /* schedule.h: an order that can be changed by hand, with what it does to memory at each step. */
-#ifndef TIDEMARK_VIEWS_SCHEDULE_H
-#define TIDEMARK_VIEWS_SCHEDULE_H
+#pragma once
 
 #include "src/plan/plan.h"
 
@@ -46,5 +45,3 @@ uint32_t schedule_freed(const struct order_schedule *schedule, uint32_t position
 uint32_t schedule_ready(const struct order_schedule *schedule, uint32_t position, struct candidate *list);
 /* What speaks for one of the ops that could run. solved: a solver put it there, not the user's hand. Static text. */
 const char *schedule_why(const struct order_schedule *schedule, const struct candidate *list, uint32_t count, uint32_t chosen, bool solved);
-
-#endif

@@ -1,8 +1,7 @@
 /* segment_rows.h: ROAM's segments among the rows of the Order view: a rule above each segment's first op. Without segments
  * every row is an op's.
  */
-#ifndef TIDEMARK_VIEWS_SEGMENT_ROWS_H
-#define TIDEMARK_VIEWS_SEGMENT_ROWS_H
+#pragma once
 
 #include "ui/screen/frame.h"
 #include "src/plan/plan.h"
@@ -21,5 +20,3 @@ void segment_rule_draw(struct frame *frame, int y, const struct plan *plan, uint
 /* What ROAM decided about the op at a position, in one line: which branch it belongs to, where that could run and why it runs
  * where it does; or that it is a waist or another op of the main path. */
 void segment_choice_draw(struct frame *frame, int y, const struct plan *plan, uint32_t op, uint32_t position);
-
-#endif

@@ -1,6 +1,5 @@
 /* slowdowns.h: time over memory of the step on the screen: found beside the screen, shown as far as it is there. */
-#ifndef TIDEMARK_VIEWS_SLOWDOWNS_H
-#define TIDEMARK_VIEWS_SLOWDOWNS_H
+#pragma once
 
 #include "src/plan/slowdown.h"
 
@@ -19,5 +18,3 @@ bool slowdowns_cancel(struct slowdowns *slowdowns);
 bool slowdowns_pending(const struct slowdowns *slowdowns);
 void slowdowns_wait(struct slowdowns *slowdowns);
 void slowdowns_free(struct slowdowns *slowdowns);
-
-#endif

@@ -1,6 +1,5 @@
 /* tensor_values.h: a tensor's value in each column of the table of tensors. Bytes, places and addresses are those of its storage. */
-#ifndef TIDEMARK_VIEWS_TENSOR_VALUES_H
-#define TIDEMARK_VIEWS_TENSOR_VALUES_H
+#pragma once
 
 #include "columns.h"
 #include "view.h"
@@ -11,5 +10,3 @@ int64_t tensor_value(const struct plan *plan, uint32_t id, enum column column);
 const char *tensor_words(const struct plan *plan, uint32_t id, enum column column);
 /* What stands in the cell. */
 void tensor_value_text(const struct plan *plan, uint32_t id, enum column column, char *text, size_t size);
-
-#endif

@@ -45,8 +45,7 @@
  *     runs_slowdown    time over memory
  *     slowdowns        where that comes from
  */
-#ifndef TIDEMARK_VIEWS_VIEW_H
-#define TIDEMARK_VIEWS_VIEW_H
+#pragma once
 
 #include "configurations.h"
 #include "graph_factors.h"
@@ -147,5 +146,3 @@ int view_source(struct frame *frame, int x, int y, int width, const struct op *o
 uint32_t scroll_to(uint32_t top, uint32_t row, uint32_t rows, int visible);
 /* Moves a row number by a movement command within rows; false for other commands. page: rows of a page. */
 bool row_command(enum command_id command, uint32_t *row, uint32_t rows, int page);
-
-#endif

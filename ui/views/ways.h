@@ -1,6 +1,5 @@
 /* ways.h: what would make the step fit its memory cap: the list of `tidemark fit`, planned beside the screen, row by row. */
-#ifndef TIDEMARK_VIEWS_WAYS_H
-#define TIDEMARK_VIEWS_WAYS_H
+#pragma once
 
 #include "src/configs/fit_list.h"
 
@@ -21,5 +20,3 @@ bool ways_cancel(struct ways *ways);
 bool ways_pending(const struct ways *ways);
 void ways_wait(struct ways *ways);
 void ways_free(struct ways *ways);
-
-#endif

@@ -14,8 +14,7 @@
  *     spill_program  the same by an integer program
  *     check_pools    checks assignment and layouts
  */
-#ifndef TIDEMARK_LAYOUT_POOLS_POOLS_H
-#define TIDEMARK_LAYOUT_POOLS_POOLS_H
+#pragma once
 
 #include "solver/layout/links.h"
 
@@ -58,5 +57,3 @@ void pooled_layout_free(struct pooled_layout *result);
  * O(pools n log n). */
 enum status layout_check_pools(const struct buffers *buffers, const struct layout_links *links, const struct layout_pools *pools,
 			       int64_t alignment, const struct pooled_layout *result, struct error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A unit is what goes to a pool together: a buffer or a group. Its pick is its place in its list of pools.
  */
-#ifndef TIDEMARK_LAYOUT_POOLS_SPILL_H
-#define TIDEMARK_LAYOUT_POOLS_SPILL_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -52,5 +51,3 @@ enum status spill_bound(const struct spill *spill, int64_t *bound);
 enum status spill_program(const struct spill *spill, uint32_t *pick, int64_t *bound, struct control *control);
 
 enum status spill_add_cut(struct spill *spill, uint32_t pool, const uint32_t *unit, uint32_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* assignment.h: XLA's own buffer assignment: where each array of a module lies, as the proto or the text that lies beside a dump says it. */
-#ifndef TIDEMARK_READ_HLO_ASSIGNMENT_H
-#define TIDEMARK_READ_HLO_ASSIGNMENT_H
+#pragma once
 
 #include "hlo.h"
 #include "src/base/wire.h"
@@ -12,5 +11,3 @@ enum status hlo_assignment_text(const char *text, size_t size, struct hlo_module
 
 /* The address of array `leaf` of an instruction, -1 where the assignment has none. O(log places). */
 int64_t hlo_address(const struct hlo_module *module, const struct hlo_instruction *instruction, uint32_t leaf);
-
-#endif

@@ -1,6 +1,5 @@
 /* flat.h: a computation as a list of ops over arrays: tuples are gone, calls are inlined, and so are fusions where they are opened. */
-#ifndef TIDEMARK_READ_HLO_FLAT_H
-#define TIDEMARK_READ_HLO_FLAT_H
+#pragma once
 
 #include <string.h>
 
@@ -63,5 +62,3 @@ static inline bool opcode(const struct hlo_instruction *instruction, const char 
 {
 	return strcmp(instruction->opcode, text) == 0;
 }
-
-#endif

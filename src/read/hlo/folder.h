@@ -1,6 +1,5 @@
 /* folder.h: what XLA leaves in a folder with --xla_dump_to: which of its files is the step. */
-#ifndef TIDEMARK_READ_HLO_FOLDER_H
-#define TIDEMARK_READ_HLO_FOLDER_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -16,5 +15,3 @@ struct hlo_folder {
  * Free with hlo_folder_free(), after an error too. O(files log files). */
 enum status hlo_folder_find(const char *path, uint32_t wanted, struct hlo_folder *found, struct error *error);
 void hlo_folder_free(struct hlo_folder *found);
-
-#endif

@@ -1,6 +1,5 @@
 /* groups.h: how many devices take part in a collective, as the text or the proto of a module says it. */
-#ifndef TIDEMARK_READ_HLO_GROUPS_H
-#define TIDEMARK_READ_HLO_GROUPS_H
+#pragma once
 
 #include "scan.h"
 #include "src/base/wire.h"
@@ -16,5 +15,3 @@ struct hlo_groups hlo_groups_text(struct span value, const char *end);
 /* Of an instruction's field 49 (a ReplicaGroup, one of several), 87 (CollectiveDeviceListProto), 92 (IotaReplicaGroupListProto) or 93
  * (MeshAxesReplicaGroupListProto). O(size). */
 struct hlo_groups hlo_groups_proto(uint32_t number, struct wire body);
-
-#endif

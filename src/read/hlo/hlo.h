@@ -15,8 +15,7 @@
  *     graph       from a flat module to a graph
  *     folder      which file of a folder of dumps is the step
  */
-#ifndef TIDEMARK_READ_HLO_H
-#define TIDEMARK_READ_HLO_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -94,5 +93,3 @@ bool hlo_shape_finish(struct hlo_shape *shape);
 
 /* The step: fusions closed (one op each) or open (an op for each instruction in it). NULL with *error. */
 struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, const char *format, struct error *error);
-
-#endif

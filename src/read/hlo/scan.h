@@ -1,6 +1,5 @@
 /* scan.h: the characters, words and shapes of HLO text. */
-#ifndef TIDEMARK_READ_HLO_SCAN_H
-#define TIDEMARK_READ_HLO_SCAN_H
+#pragma once
 
 #include "hlo.h"
 
@@ -41,5 +40,3 @@ struct span scan_find(struct span in, const char *before, char until);
 
 /* An array's or tuple's shape with its layout; depth 0 for the outermost. */
 enum status scan_shape(struct scanner *scanner, int depth, struct hlo_shape *shape);
-
-#endif

@@ -1,6 +1,5 @@
 /* infer.h: what the parts of ONNX's shape inference share: operands and results of a node. All are O(values followed). */
-#ifndef TIDEMARK_READ_ONNX_INFER_H
-#define TIDEMARK_READ_ONNX_INFER_H
+#pragma once
 
 #include "shapes.h"
 
@@ -72,5 +71,3 @@ void infer_grid_sample(struct infer *infer);
 void infer_roi_align(struct infer *infer);
 void infer_stft(struct infer *infer);
 void infer_window(struct infer *infer);
-
-#endif

@@ -8,8 +8,7 @@
  *     shapes  sizes that files don't say, by operator
  *     onnx    reads models
  */
-#ifndef TIDEMARK_READ_ONNX_H
-#define TIDEMARK_READ_ONNX_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -17,5 +16,3 @@
  * work element by element and of matrix products; those that are unknown are counted. dim: "batch=8" for symbolic sizes. NULL with *error. O(size without
  * weights). */
 struct graph *onnx_read(const void *data, size_t size, const char *const *dim, uint32_t dims, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* shapes.h: sizes of an ONNX model's tensors that the file doesn't say: by operator, from operands, attributes, and small integers that are worked out on
  * the way (Shape, Gather, Concat, arithmetic), as onnx.shape_inference does with data_prop. Symbolic dims stay unknown: --dim gives them sizes. */
-#ifndef TIDEMARK_READ_ONNX_SHAPES_H
-#define TIDEMARK_READ_ONNX_SHAPES_H
+#pragma once
 
 #include "solver/graph/graph.h"
 #include "src/base/wire.h"
@@ -34,5 +33,3 @@ int onnx_dtype(uint64_t type);
 enum status onnx_tensor(struct wire body, struct onnx_shape *shape, struct wire *name, struct arena *arena);
 /* Fills the results that are not known yet, as far as operands tell; shape is the table that operands and results are numbers of. NO_MEMORY or OK. */
 enum status onnx_infer(const struct onnx_node *node, struct onnx_shape *shape, struct arena *arena);
-
-#endif

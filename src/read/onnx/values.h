@@ -1,6 +1,5 @@
 /* values.h: attributes of ONNX nodes, and TensorProtos: dims, types, and the numbers of small ones. */
-#ifndef TIDEMARK_READ_ONNX_VALUES_H
-#define TIDEMARK_READ_ONNX_VALUES_H
+#pragma once
 
 #include "shapes.h"
 
@@ -12,5 +11,3 @@ int64_t onnx_int(struct wire node, const char *name, int64_t normal);
 bool onnx_word(struct wire node, const char *name, const char *word);
 /* Its list of integers: how many, at most `most`; -1 where there is none, or more of them. */
 int onnx_ints(struct wire node, const char *name, int64_t *list, int most);
-
-#endif

@@ -10,8 +10,7 @@
  *     buffers_csv   reads and writes MiniMalloc's CSV
  *     problem_json  reads IOPDDL problems
  */
-#ifndef TIDEMARK_READ_BUFFERS_CSV_H
-#define TIDEMARK_READ_BUFFERS_CSV_H
+#pragma once
 
 #include <stdio.h>
 
@@ -52,5 +51,3 @@ struct buffers_result { const int64_t *offset; const uint32_t *donor, *pool; };
  * buffer whose place was taken, in column pool, behind that of offset if there was none, the pool's name. False when the
  * stream has an error. */
 bool buffers_csv_write(const struct buffers_csv *csv, const struct buffers_result *result, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* page.h: the page that `python -m torch.cuda._memory_viz` makes of a snapshot: HTML with the pickle in it, in base64. */
-#ifndef TIDEMARK_READ_SNAPSHOT_PAGE_H
-#define TIDEMARK_READ_SNAPSHOT_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ struct page {
 
 /* The bytes of inner, or where these are a page the pickle in it. BAD_INPUT for a page without one, and for what is no base64. `page` must outlive the source. */
 struct source page_source(struct page *page, struct source inner);
-
-#endif

@@ -5,8 +5,7 @@
  * are words that the reader knows, or what the visitor keeps of them; dicts and lists are what the visitor notes in them. The memo has
  * four bytes per entry, and a limit. So memory is that of the memo, of a stack with a limit, and what the visitor keeps.
  */
-#ifndef TIDEMARK_READ_PICKLE_H
-#define TIDEMARK_READ_PICKLE_H
+#pragma once
 
 #include "src/base/source.h"
 
@@ -38,5 +37,3 @@ struct pickle_visitor {
 /* Reads one pickle, up to its STOP; *root is what it is. BAD_INPUT with the byte in error's text where it is truncated, isn't a pickle
  * of these protocols, wants to call something, or needs a stack of more than a million values. O(bytes). */
 enum status pickle_walk(struct source source, const struct pickle_visitor *visitor, struct pickle_value *root, struct error *error);
-
-#endif

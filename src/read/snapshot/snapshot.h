@@ -17,8 +17,7 @@
  *     groups     the allocations of a long trace in groups
  *     graph      a trace as a graph, and what holds its peak
  */
-#ifndef TIDEMARK_READ_SNAPSHOT_H
-#define TIDEMARK_READ_SNAPSHOT_H
+#pragma once
 
 #include "src/read/problems/buffers_csv.h"
 #include "src/base/source.h"
@@ -107,5 +106,3 @@ bool snapshot_within(const struct buffers *buffers, const struct snapshot_facts 
  * the source that asks for the largest, and the buffers as tensors; of groups, buffers of the same two groups are one, but for those alive at the peak.
  * wanted: the device, from 1 on, of those that have events; 0: the one with the most. NULL with *error. O(events log events). */
 struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, uint32_t most, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* stacks.h: the stack traces of a snapshot, each once. Numbers count from 1; 0 is none, what is above a limit, and what there was no memory for, which is noted. */
-#ifndef TIDEMARK_READ_STACKS_H
-#define TIDEMARK_READ_STACKS_H
+#pragma once
 
 #include "solver/base/base.h"
 #include "solver/base/names.h"
@@ -46,5 +45,3 @@ char *stacks_path(const struct stacks *stacks, uint32_t stack, char *text, size_
 const char *stacks_function(const struct stacks *stacks, uint32_t frame);
 /* Whether a frame's file, or its function, has that word in its name. */
 bool stacks_within(const struct stacks *stacks, uint32_t stack, const char *word);
-
-#endif

@@ -4,12 +4,9 @@
  * input the placement that it comes in and the one that the op needs; `summary` with the optimizer's costs. The graph is that of one device: sizes are local, and
  * where placements differ an op of communication stands between, once for each tensor and placement.
  */
-#ifndef TIDEMARK_READ_AUTOPARALLEL_H
-#define TIDEMARK_READ_AUTOPARALLEL_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
 /* The graph of a text: NULL with *error, BAD_INPUT or NO_MEMORY. O(size). */
 struct graph *autoparallel_read(const char *text, size_t size, struct error *error);
-
-#endif

@@ -14,8 +14,7 @@
  *     inductor      reads Inductor's memory graphs
  *     trace         reads what the profiler saw
  */
-#ifndef TIDEMARK_READ_FX_H
-#define TIDEMARK_READ_FX_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -88,5 +87,3 @@ enum status fx_folder_read(const char *path, const char *const *dim, uint32_t di
 /* The step number `wanted` of a log, from 1 (0: the one with the most ops): a forward graph with its backward graph, a joint graph, or one without
  * gradients. NULL with *error, which lists the steps where there is none of that number. */
 struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* fx_size.h: symbolic sizes as PyTorch prints them: "s77", "2*s0 + 1", "8*(((u0 + u1 + 71)//8))", "Max(1, s0)". */
-#ifndef TIDEMARK_READ_FX_SIZE_H
-#define TIDEMARK_READ_FX_SIZE_H
+#pragma once
 
 #include "solver/base/base.h"
 
@@ -11,5 +10,3 @@ struct fx_sizes { const char *const *dim; uint32_t dims; };
  * grammar, or a value below 0 or above 2^62. Sums, products, floor division (a division that isn't whole, too), remainders, powers; Max, Min, FloorDiv, CeilDiv, Mod,
  * PythonMod, ModularIndexing, floor, ceiling. O(length * dims). */
 bool fx_size(const struct fx_sizes *sizes, const char *text, const char *end, int64_t *value, const char **symbol, size_t *length);
-
-#endif

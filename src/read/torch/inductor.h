@@ -4,12 +4,9 @@
  * size_free, is_input, is_output and deps, the buffers that the node of this one reads. A node of several outputs allocates them all, and nodes behind it that
  * take one out free it: these become views here. Inputs that can't be freed are not in it.
  */
-#ifndef TIDEMARK_READ_INDUCTOR_H
-#define TIDEMARK_READ_INDUCTOR_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
 /* The graph of a text: NULL with *error, BAD_INPUT or NO_MEMORY. O(size). */
 struct graph *inductor_read(const char *text, size_t size, struct error *error);
-
-#endif

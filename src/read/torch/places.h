@@ -1,6 +1,5 @@
 /* places.h: placements as PyTorch's DTensor writes them. */
-#ifndef TIDEMARK_READ_PLACES_H
-#define TIDEMARK_READ_PLACES_H
+#pragma once
 
 #include "solver/graph/collective.h"
 
@@ -10,5 +9,3 @@ uint32_t places_read(const char *text, uint32_t most, struct axis_places *places
 
 /* The type of the op that turns one place on an axis into another, "comm.all_gather"; NULL where every device cuts its own piece, or nothing changes. O(1). */
 const char *place_move(struct axis_place from, struct axis_place to);
-
-#endif

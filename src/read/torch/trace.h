@@ -4,8 +4,7 @@
  * their "External id"; on a processor, its own. Operators lie in each other as their events do. Collectives are kernels that say what they are
  * ("Collective name", "In msg nelems", "Group size"), or Gloo's annotations. Times in the file are microseconds.
  */
-#ifndef TIDEMARK_READ_TRACE_H
-#define TIDEMARK_READ_TRACE_H
+#pragma once
 
 #include "solver/graph/graph.h"
 #include "solver/graph/collective.h"
@@ -51,5 +50,3 @@ struct trace {
 /* Reads a trace's text. BAD_INPUT with the line, or NO_MEMORY; free it in any case. O(n log n) of its events. */
 enum status trace_read(const char *text, size_t size, struct trace *trace, struct error *error);
 void trace_free(struct trace *trace);
-
-#endif

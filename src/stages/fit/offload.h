@@ -1,6 +1,5 @@
 /* offload.h: what recomputation leaves to the host: with offload=on, storages wait in its memory so that less runs again. */
-#ifndef TIDEMARK_STAGES_FIT_OFFLOAD_H
-#define TIDEMARK_STAGES_FIT_OFFLOAD_H
+#pragma once
 
 #include "stage.h"
 
@@ -24,5 +23,3 @@ struct graph *offload_after(struct stage_context *stage, const struct scenario *
 
 /* Picoseconds that computation waits for the host in a graph's program order. -1 when out of memory. */
 int64_t host_stall(const struct graph *graph, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules);
-
-#endif

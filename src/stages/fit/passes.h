@@ -1,6 +1,5 @@
 /* passes.h: what a step that accumulates gradients does in each of its passes, and what once. */
-#ifndef TIDEMARK_STAGES_FIT_PASSES_H
-#define TIDEMARK_STAGES_FIT_PASSES_H
+#pragma once
 
 #include "solver/graph/graph.h"
 
@@ -9,5 +8,3 @@ bool passes_sums(const struct graph *graph, uint32_t op);
 /* once[op]: it runs once a step, behind the last pass: the update, and collectives that wait for it or for sums of gradients. All else, sums too, runs in
  * every pass. once: [ops]. O(graph). */
 void passes_find(const struct graph *graph, bool *once);
-
-#endif

@@ -1,6 +1,5 @@
 /* plan_time.h: how long a plan's step takes on a device that computes and communicates at once, simulated in the plan's order. */
-#ifndef TIDEMARK_STAGES_FIT_PLAN_TIME_H
-#define TIDEMARK_STAGES_FIT_PLAN_TIME_H
+#pragma once
 
 #include "src/scenario/scenario.h"
 #include "src/stages/shard/sharded.h"
@@ -62,5 +61,3 @@ enum status plan_pass_shares(const struct graph *graph, const struct sharded *sh
 const char *plan_time_stream(const struct sharded *sharded, uint32_t stream);
 /* The op moves a tensor to the host's memory or back: how many bytes. */
 bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes);
-
-#endif

@@ -9,8 +9,7 @@
  *     passes    what runs in each pass of a step that accumulates
  *     traffic   what each device sends
  */
-#ifndef TIDEMARK_STAGES_FIT_STAGE_H
-#define TIDEMARK_STAGES_FIT_STAGE_H
+#pragma once
 
 #include "solver/fit/fit.h"
 #include "solver/step/recompute.h"
@@ -68,5 +67,3 @@ struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wis
 /* Everything that stage_fit() reads of a scenario beside pins: for times alone, and for what fits. */
 void fit_times_key_add(struct key *key, const struct scenario *scenario);
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin);
-
-#endif

@@ -3,8 +3,7 @@
  * A rank holds what it keeps of a microbatch once for each microbatch in flight. So the choice is made on each rank's graph of one microbatch, in which a storage that is kept costs its copies as
  * well (struct fit_input's copies), and then applied to the device's graph, which is cut anew at the same places.
  */
-#ifndef TIDEMARK_STAGES_PIPELINE_FIT_H
-#define TIDEMARK_STAGES_PIPELINE_FIT_H
+#pragma once
 
 #include "src/stages/fit/stage.h"
 #include "pipelined.h"
@@ -21,5 +20,3 @@ struct pipeline_fit {
 
 /* The device's graph with what runs again on all ranks. A new reference, or NULL with *error. */
 struct graph *pipeline_fit_graph(struct stage_context *stage, struct pipeline_fit *fit, struct error *error);
-
-#endif

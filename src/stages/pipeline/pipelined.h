@@ -3,8 +3,7 @@
  * Immutable once made and shared by counted references between plans and the store. The slots of the schedule are timing.slot (solver/pipeline/pipeline.h):
  * rank r's are slot[r * slots] .. slot[(r + 1) * slots - 1], in order of time; a slot says its piece, microbatch, and whether it is backward.
  */
-#ifndef TIDEMARK_STAGES_PIPELINE_PIPELINED_H
-#define TIDEMARK_STAGES_PIPELINE_PIPELINED_H
+#pragma once
 
 #include "src/stages/shard/sharded.h"
 #include "solver/pipeline/pipeline.h"
@@ -68,5 +67,3 @@ struct pipelined *pipelined_retain(struct pipelined *pipelined);
 void pipelined_release(void *pipelined);
 /* Bytes that it keeps. */
 size_t pipelined_bytes(const struct pipelined *pipelined);
-
-#endif

@@ -6,8 +6,7 @@
  *     pipelined its result
  *     times     times of ops and of ranks, as configurations count them
  */
-#ifndef TIDEMARK_STAGES_PIPELINE_STAGE_H
-#define TIDEMARK_STAGES_PIPELINE_STAGE_H
+#pragma once
 
 #include "pipelined.h"
 #include "src/stages/stages.h"
@@ -24,5 +23,3 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
  * set), or NULL: INFEASIBLE or BAD_INPUT with the reason: fewer gaps than cuts, microbatches that the schedule can't have. */
 struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
 	const struct recompute_options *options, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* times.h: how long the ops of a device's graph take: kernels, and collectives by their links. */
-#ifndef TIDEMARK_STAGES_PIPELINE_TIMES_H
-#define TIDEMARK_STAGES_PIPELINE_TIMES_H
+#pragma once
 
 #include "pipelined.h"
 #include "solver/pipeline/block_costs.h"
@@ -22,5 +21,3 @@ void device_times_free(struct device_times *times);
  * collectives in its passes and of its gradients, and for other ranks. OK or NO_MEMORY. O(size). */
 enum status plan_rank_shares(const struct graph *graph, const struct sharded *sharded, const struct pipelined *pipelined, uint32_t rank, const struct scenario *scenario,
 	const struct rules *rules, struct step_shares *shares);
-
-#endif

@@ -1,6 +1,5 @@
 /* job.h: what the files of the shard stage share. */
-#ifndef TIDEMARK_STAGES_SHARD_JOB_H
-#define TIDEMARK_STAGES_SHARD_JOB_H
+#pragma once
 
 #include "src/stages/notes.h"
 #include "stage.h"
@@ -67,5 +66,3 @@ enum status shard_job_improve(struct shard_job *job, const struct axis_roles *ro
 enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report, struct sharded *sharded);
 /* The plan of one of first's rivals, or of what moves have led to: what was looked at is as with the first one. NULL with the job's error. */
 struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *first, const struct sharding *rival);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Immutable once made and shared by counted references between plans and the store.
  */
-#ifndef TIDEMARK_STAGES_SHARD_SHARDED_H
-#define TIDEMARK_STAGES_SHARD_SHARDED_H
+#pragma once
 
 #include "src/scenario/scenario.h"
 #include "solver/shard/find.h"
@@ -82,5 +81,3 @@ char *sharded_place_here(const struct sharded *sharded, const struct graph *devi
 char *mesh_text(const struct mesh *mesh, char *text, size_t size);
 /* The axis of that name, or NONE. */
 uint32_t mesh_axis_named(const struct mesh *mesh, const char *name);
-
-#endif

@@ -10,8 +10,7 @@
  *     pins    pinned placements
  *     why     what a tensor's other places would cost
  */
-#ifndef TIDEMARK_STAGES_SHARD_STAGE_H
-#define TIDEMARK_STAGES_SHARD_STAGE_H
+#pragma once
 
 #include "src/scenario/shard_mesh.h"
 #include "sharded.h"
@@ -64,5 +63,3 @@ enum status shard_pins_find(const struct scenario *scenario, const struct units 
 	struct error *error);
 /* Puts what the placement pins ask for into a sharding. BAD_INPUT with the pin's tensor and what is in the way. */
 enum status shard_pins_apply(const struct scenario *scenario, const struct units *units, struct sharding *sharding, struct error *error);
-
-#endif

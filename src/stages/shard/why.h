@@ -1,6 +1,5 @@
 /* why.h: why a tensor lies as it does: what each other placement on an axis would cost, if nothing else changed. */
-#ifndef TIDEMARK_STAGES_SHARD_WHY_H
-#define TIDEMARK_STAGES_SHARD_WHY_H
+#pragma once
 
 #include "sharded.h"
 
@@ -17,5 +16,3 @@ struct place_choice {
 /* The places that a tensor of the sharded graph may have on an axis: first the chosen one, then R and the others by time. An op that can be
  * split to write it so is taken to be split; else its result is brought there. Returns how many. O(places * readers). */
 uint32_t sharded_choices(const struct sharded *sharded, uint32_t tensor, uint32_t axis, struct place_choice choice[PLACE_CHOICES]);
-
-#endif

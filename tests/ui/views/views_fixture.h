@@ -1,6 +1,5 @@
 /* views_fixture.h: a planned graph and all views of it, drawn into cells. For tests of views. */
-#ifndef TIDEMARK_TESTS_UI_VIEWS_VIEWS_FIXTURE_H
-#define TIDEMARK_TESTS_UI_VIEWS_VIEWS_FIXTURE_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <locale.h>
@@ -124,5 +123,3 @@ static inline void press(struct fixture *fixture, int view, enum command_id comm
 {
 	views[view]->command(fixture->state[view], &fixture->model, command);
 }
-
-#endif
