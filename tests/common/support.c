@@ -40,6 +40,20 @@ long memory_blocks(void)
 	return atomic_load(&blocks);
 }
 
+bool memory_refuse(struct refusal *refused)
+{
+	memory_allow(-1);
+	if (refused->allowed >= 0) {
+		cr_assert_eq(memory_blocks(), refused->before, "a leak after %ld allocations", refused->allowed);
+		cr_assert(refused->status == OK || refused->status == NO_MEMORY, "status %d after %ld allocations", (int)refused->status, refused->allowed);
+		if (refused->status == OK)
+			return false;
+	}
+	refused->allowed = refused->allowed < 0 ? 0 : memory_next(refused->allowed);
+	memory_allow(refused->allowed);
+	return true;
+}
+
 void memory_all_freed(void)
 {
 	cr_assert_eq(memory_blocks(), 0, "%ld blocks of memory are still there", memory_blocks());

@@ -13,9 +13,7 @@ uint64_t test_seed(void);
 /* Rounds of a long random test: `usual` of them in `make test`, `all` in `make test-long` (LONG=1); ROUNDS=n asks for n. */
 uint32_t test_rounds(uint32_t usual, uint32_t all);
 
-/* From now on so many allocations succeed and all later ones fail; -1: all succeed.
- * The brutal test of a call: for (n = 0; ; n = memory_next(n)) { memory_allow(n); status = call(); memory_allow(-1);
- * if (status != NO_MEMORY) break; assert(memory_blocks() == before); } */
+/* From now on so many allocations succeed and all later ones fail; -1: all succeed. */
 void memory_allow(long allocations);
 
 /* How many allocations to allow after n were: one more in `make test-long`; in `make test` one more up to 100, then about 2 % more. */
@@ -23,6 +21,16 @@ long memory_next(long n);
 
 /* Blocks allocated through mem_alloc and mem_resize and not freed. Compare before and after. */
 long memory_blocks(void);
+
+/* The brutal test of a call: with no allocation, with one, ... until there are enough. What it made it frees, so that nothing is left each time:
+ *     EACH_REFUSAL(refused)
+ *         refused.status = call(); */
+struct refusal {
+	long allowed, before;
+	enum status status;   /* NO_MEMORY: once more; else it must be OK */
+};
+bool memory_refuse(struct refusal *refused);
+#define EACH_REFUSAL(refused) for (struct refusal refused = { .allowed = -1, .before = memory_blocks() }; memory_refuse(&refused);)
 
 /* At the end of every test nothing is allocated any more. */
 void memory_all_freed(void);

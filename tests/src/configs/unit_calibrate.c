@@ -122,14 +122,8 @@ Test(calibrate, failing_allocations_leave_nothing)
 	struct fit_row row[ROWS];
 	struct fit fit = { .row = row, .rows = ROWS, .factors = 3, .predict = sum_of_parts, .context = &parts };
 	measure(&parts, truth, 0, &random, row);
-	enum status status = NO_MEMORY;
-	for (long n = 0; status == NO_MEMORY; n = memory_next(n)) {
-		memory_allow(n);
-		status = fit_rows(&fit);
-		memory_allow(-1);
-		cr_assert_eq(memory_blocks(), 0);
-	}
-	cr_assert_eq(status, OK);
+	EACH_REFUSAL(refused)
+		refused.status = fit_rows(&fit);
 }
 
 /* ---- files of measured steps ------------------------------------------------------------------------------------------------ */
