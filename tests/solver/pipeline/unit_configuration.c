@@ -33,7 +33,7 @@ static void cost_split(const char *name, int64_t batch, int64_t seq, enum recomp
 	config.seq = seq ? seq : config.seq;
 	layers->machine = device_preset(DEVICE_A100_80).machine;
 	struct graph *graph = model_step(name, &config, &training, &error);
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct arena arena = { 0 };
 	struct units units;
 	struct blocks blocks;
@@ -57,7 +57,6 @@ static void cost_split(const char *name, int64_t batch, int64_t seq, enum recomp
 	blocks_free(&blocks);
 	units_free(&units);
 	arena_free(&arena);
-	rules_free(rules);
 	graph_release(graph);
 }
 
@@ -563,7 +562,7 @@ Test(configuration, failing_allocations_leave_nothing)
 		if (refused.status == OK)
 			blocks_free(&blocks);
 	}
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct units units;
 	struct sharding sharding;
 	struct mesh mesh = { 0 };
@@ -584,6 +583,5 @@ Test(configuration, failing_allocations_leave_nothing)
 	sharding_free(&sharding);
 	units_free(&units);
 	blocks_free(&blocks);
-	rules_free(rules);
 	graph_release(graph);
 }

@@ -31,7 +31,7 @@ static const char *describe(const struct factors *factors, uint32_t tensor, char
 static void check_dims(const char *sample, const char *const (*expected)[2], size_t count)
 {
 	struct graph *graph = open_sample(sample);
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct factors factors;
 	cr_assert_eq(factors_find(graph, rules, &factors), OK);
 	for (size_t i = 0; i < count; i++) {
@@ -47,7 +47,6 @@ static void check_dims(const char *sample, const char *const (*expected)[2], siz
 	for (uint32_t i = 0; i < factors.issues; i++)
 		cr_expect_neq(factors.issue[i].kind, ISSUE_OPAQUE, "%s: %s", sample, graph->op[factors.issue[i].op].type);
 	factors_free(&factors);
-	rules_free(rules);
 	graph_release(graph);
 }
 
@@ -86,7 +85,7 @@ Test(factors, a_permutation_among_equal_extents_is_that_of_the_arguments)
 	struct error error = { 0 };
 	struct graph *graph = graph_of_text(text, sizeof text - 1, &error);
 	cr_assert(graph, "%s", error.text);
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct factors factors;
 	cr_assert_eq(factors_find(graph, rules, &factors), OK);
 	static const uint32_t from[2][5] = { { 2, 0, 3, 1, 4 }, { 2, 1, 3, 0, 4 } };
@@ -96,7 +95,6 @@ Test(factors, a_permutation_among_equal_extents_is_that_of_the_arguments)
 			cr_expect_eq(factors.part[is->first], factors.part[was->first], "tensor %u, dim %u", t + 1, d);
 		}
 	factors_free(&factors);
-	rules_free(rules);
 	graph_release(graph);
 }
 

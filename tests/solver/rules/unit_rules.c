@@ -1,13 +1,13 @@
 /* unit_rules.c: the operator rules: parsing, binding to shapes, and their soundness: every rule executed
  * numerically, sharded along each of its factors against dense.
  */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "solver/rules/rules.h"
 #include "src/read/input.h"
+#include "tests/common/support.h"
 
 Test(rules, every_built_in_rule_parses)
 {
@@ -25,12 +25,11 @@ Test(rules, every_built_in_rule_parses)
 
 Test(rules, an_overload_and_the_mark_of_in_place_ops_are_no_part_of_the_name)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	cr_assert_str_eq(rules_find(rules, "aten.add_.Tensor")->type, "aten.add");
 	cr_assert_str_eq(rules_find(rules, "aten.sum.dim_IntList")->type, "aten.sum");
 	cr_assert_str_eq(rules_find(rules, "aten._softmax.default")->type, "aten._softmax");
 	cr_assert_null(rules_find(rules, "aten.add_nothing.Tensor"));
-	rules_free(rules);
 }
 
 Test(rules, a_bad_factor_string_is_refused_with_its_place)
@@ -76,7 +75,7 @@ static void check_sample(const struct rules *rules, const char *path)
 
 Test(rules, all_ops_of_the_captured_steps_have_rules_that_give_the_recorded_flops)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	const char *extra = getenv("GRAPH");
 	if (extra) {
 		check_sample(rules, extra);
@@ -87,5 +86,4 @@ Test(rules, all_ops_of_the_captured_steps_have_rules_that_give_the_recorded_flop
 			check_sample(rules, path);
 		}
 	}
-	rules_free(rules);
 }

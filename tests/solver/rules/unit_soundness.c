@@ -371,7 +371,7 @@ static bool is_case_of(const struct soundness_case *at, const struct rule *rule)
 
 Test(soundness, sharded_ops_give_what_the_whole_op_gives)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t seed = test_seed(), state = seed;
 	uint32_t splits = 0, ops = 0, bare = 0;
 	const struct rule *const tables[] = { rules_aten, rules_onnx, rules_plain };
@@ -392,13 +392,12 @@ Test(soundness, sharded_ops_give_what_the_whole_op_gives)
 		}
 	cr_assert_gt(splits, 200, "seed %lu: only %u splits were checked", seed, splits);
 	cr_assert_leq(bare, 0, "%u rules of %u were never executed", bare, ops + bare);
-	rules_free(rules);
 }
 
 /* Nothing but dims that a rule calls whole may hold an op back: every other one is split. */
 Test(soundness, ops_whose_arguments_name_dims_are_split_along_the_others)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t state = test_seed();
 	for (size_t i = 0; i < sizeof told_cases / sizeof *told_cases; i++) {
 		const struct told_case *told = &told_cases[i];
@@ -419,7 +418,6 @@ Test(soundness, ops_whose_arguments_name_dims_are_split_along_the_others)
 				splits += check_case(rules_find(rules, rule->type), &told->at, &arguments, &state);
 		cr_assert_gt(splits, 0, "%s [%s] along %s", told->at.types, told->at.shapes, told->dims);
 	}
-	rules_free(rules);
 }
 
 /* As many channels on both sides: the argument behind dilation says that it is transposed. */
@@ -427,7 +425,7 @@ Test(soundness, transposed_convolutions_are_told_by_their_argument)
 {
 	static const struct soundness_case told[] = { { "aten.convolution", "2422 4222 4 > 2433", transposed_convolution }, { "aten.convolution", "2422 4422 4 > 2433", transposed_convolution },
 		{ "aten.convolution_backward", "2433 2422 4222 > 2422 4222 4", transposed_convolution_backward } };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t state = test_seed();
 	for (int i = 0; i < 3; i++) {
 		uint32_t items = i < 2 ? 7 : 8;
@@ -436,5 +434,4 @@ Test(soundness, transposed_convolutions_are_told_by_their_argument)
 		const struct arguments arguments = { value, items + 1 };
 		cr_assert_gt(check_case(rules_find(rules, told[i].types), &told[i], &arguments, &state), 0);
 	}
-	rules_free(rules);
 }

@@ -44,7 +44,7 @@ static void check_legal(const struct units *units, const struct sharding *shardi
 Test(units, shardings_by_roles_are_legal_on_every_model)
 {
 	static const char *const models[] = { "gpt", "llama", "bert", "t5", "vit", "moe", "resnet18", "dlrm" };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
 		struct graph *graph = step_of_config(models[m], small(models[m]), adam);
 		struct units units;
@@ -68,7 +68,6 @@ Test(units, shardings_by_roles_are_legal_on_every_model)
 		units_free(&units);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }
 
 static int count_changes(const struct units *units, const struct sharding *sharding, int8_t from, bool from_shard, int8_t to, bool to_shard)
@@ -88,7 +87,7 @@ static int count_changes(const struct units *units, const struct sharding *shard
 /* Korthikanti et al. 2022, figure 5: per layer two all-gathers before the column-split products, two reduce-scatters behind the row-split ones. */
 Test(units, megatron_with_sequence_parallelism_has_four_collectives_a_layer)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct model_config config = small("gpt");
 	struct graph *graph = step_of_config("gpt", config, adam);
 	struct units units;
@@ -109,13 +108,12 @@ Test(units, megatron_with_sequence_parallelism_has_four_collectives_a_layer)
 	sharding_free(&sharding);
 	units_free(&units);
 	graph_release(graph);
-	rules_free(rules);
 }
 
 /* GShard: tokens go to their experts and back by all-to-all, and their gradients the same way. */
 Test(units, expert_parallelism_has_four_exchanges_a_layer)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct model_config config = small("moe");
 	config.batch = 16;
 	struct graph *graph = step_of_config("moe", config, adam);
@@ -142,7 +140,6 @@ Test(units, expert_parallelism_has_four_exchanges_a_layer)
 	sharding_free(&sharding);
 	units_free(&units);
 	graph_release(graph);
-	rules_free(rules);
 }
 
 /* All that a class stands for, as text. */
@@ -199,7 +196,7 @@ static void check_classes(const struct units *units, bool are_ops)
 Test(units, classes_are_what_is_alike)
 {
 	static const char *const models[] = { "gpt", "llama", "moe", "resnet18" };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
 		struct graph *graph = step_of_config(models[m], small(models[m]), adam);
 		struct units units;
@@ -210,12 +207,11 @@ Test(units, classes_are_what_is_alike)
 		units_free(&units);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }
 
 Test(units, allocation_failures_leave_nothing)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct model_config config = small("gpt");
 	config.layers = 1;
 	struct graph *graph = step_of_config("gpt", config, adam);
@@ -238,7 +234,6 @@ Test(units, allocation_failures_leave_nothing)
 	}
 	cr_expect_eq(status, OK);
 	graph_release(graph);
-	rules_free(rules);
 }
 
 /* Two names of one memory of dims 28 and 192: the second's 28 is 4 x 7. */
@@ -299,7 +294,7 @@ static uint32_t unit_of_images(const struct units *units, uint32_t op)
 Test(units, what_is_cut_in_different_ways_is_split_along_what_is_common)
 {
 	struct error error;
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct graph *graph = graph_of_text(windows, sizeof windows - 1, &error);
 	struct units units;
 	cr_assert_not_null(graph, "%s", error.text);
@@ -322,5 +317,4 @@ Test(units, what_is_cut_in_different_ways_is_split_along_what_is_common)
 		cr_expect(u == images || units_place(&units, new, (int8_t)u, 1) == PLACE_WHOLE);
 	units_free(&units);
 	graph_release(graph);
-	rules_free(rules);
 }

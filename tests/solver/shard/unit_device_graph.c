@@ -25,7 +25,7 @@ static struct lockstep run_sharding(const struct units *units, const struct shar
 
 Test(device_graph, random_steps_compute_the_dense_result)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t seed = test_seed(), split = 0, collectives = 0;
 	for (uint32_t round = 0; round < 400; round++) {
 		uint64_t random = seed + round;
@@ -44,7 +44,6 @@ Test(device_graph, random_steps_compute_the_dense_result)
 		units_free(&units);
 		graph_release(graph);
 	}
-	rules_free(rules);
 	printf("%lu splits, %lu collectives\n", (unsigned long)split, (unsigned long)collectives);
 	cr_assert_gt(split, 8000);
 	cr_assert_gt(collectives, 8000);
@@ -52,7 +51,7 @@ Test(device_graph, random_steps_compute_the_dense_result)
 
 Test(device_graph, one_device_runs_the_whole_step)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t random = test_seed();
 	for (uint32_t round = 0; round < 50; round++) {
 		struct units units;
@@ -71,12 +70,11 @@ Test(device_graph, one_device_runs_the_whole_step)
 		units_free(&units);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }
 
 Test(device_graph, nothing_leaks_where_memory_ends)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t random = test_seed() + 3;
 	struct units units;
 	struct sharding sharding;
@@ -94,7 +92,6 @@ Test(device_graph, nothing_leaks_where_memory_ends)
 	sharding_free(&sharding);
 	units_free(&units);
 	graph_release(graph);
-	rules_free(rules);
 }
 
 static bool copy_op(struct draft *draft, const struct graph *graph, uint32_t op)
@@ -161,7 +158,7 @@ static struct graph *spoiled(const struct graph *local, uint32_t way, uint64_t *
 
 Test(device_graph, the_checker_finds_what_is_wrong)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t seed = test_seed();
 	uint32_t spoilt = 0;
 	for (uint32_t round = 0; round < 100; round++) {
@@ -196,5 +193,4 @@ Test(device_graph, the_checker_finds_what_is_wrong)
 		graph_release(graph);
 	}
 	cr_assert_gt(spoilt, 300);
-	rules_free(rules);
 }

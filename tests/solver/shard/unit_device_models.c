@@ -91,7 +91,7 @@ static const struct model_training trainings[] = {
 Test(device_models, shardings_by_roles_compute_the_dense_result)
 {
 	static const struct axis_roles *const second[] = { &roles_tensor, &roles_tensor_sp, &roles_context, &roles_experts };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (size_t m = 0; m < TINY; m++) {
 		const struct model_training *training = &trainings[m % 4];
 		struct graph *graph = tiny_step(m, training);
@@ -115,14 +115,13 @@ Test(device_models, shardings_by_roles_compute_the_dense_result)
 		units_free(&units);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }
 
 /* Each training with each way to split the second axis. */
 Test(device_models, sums_and_graphs_agree_on_what_is_sent_whatever_the_training)
 {
 	static const struct axis_roles *const second[] = { &roles_tensor, &roles_tensor_sp, &roles_context, &roles_experts };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (size_t m = 0; m < TINY; m++)
 		for (size_t t = m % test_rounds(2, 1); t < sizeof trainings / sizeof *trainings; t += test_rounds(2, 1)) {
 			struct graph *graph = tiny_step(m, &trainings[t]);
@@ -142,13 +141,12 @@ Test(device_models, sums_and_graphs_agree_on_what_is_sent_whatever_the_training)
 			units_free(&units);
 			graph_release(graph);
 		}
-	rules_free(rules);
 }
 
 /* Statistics of a batch norm are summed over the devices; activations stay where they are. */
 Test(device_models, data_parallel_convolutions_gather_no_activations)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct mesh mesh = mesh_of(2, 1);
 	uint32_t reduced = 0;
 	size_t m = 0;
@@ -179,12 +177,11 @@ Test(device_models, data_parallel_convolutions_gather_no_activations)
 	sharding_free(&sharding);
 	units_free(&units);
 	graph_release(graph);
-	rules_free(rules);
 }
 
 Test(device_models, random_shardings_compute_the_dense_result)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t seed = test_seed();
 	for (size_t m = 0; m < TINY; m++)
 		for (uint32_t round = 0; round < (tiny[m].size.hidden < 8 || m >= EVEN ? 1 : test_rounds(1, 2)); round++) {
@@ -203,7 +200,6 @@ Test(device_models, random_shardings_compute_the_dense_result)
 			units_free(&units);
 			graph_release(graph);
 		}
-	rules_free(rules);
 }
 
 /* ---- memory: Korthikanti et al. (arXiv 2205.05198), table 2 ------------------------------------------------------------- */
@@ -231,7 +227,7 @@ static int64_t layer_activations(const struct graph *graph)
 
 Test(device_models, activations_are_what_the_published_formulas_say)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct model_config config = model_find("megatron-22b")->config;
 	int64_t sbh = config.seq * config.batch * config.hidden, scores = 5 * config.heads * config.seq * config.batch * config.seq, t = 8;
 	config.layers = 4;
@@ -257,5 +253,4 @@ Test(device_models, activations_are_what_the_published_formulas_say)
 		units_free(&units);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }

@@ -240,19 +240,18 @@ static uint64_t compare(uint64_t seed, uint32_t round, const struct rules *rules
 
 Test(network, small_steps_cost_the_least_of_all_their_placements)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t seed = test_seed(), placements = 0;
 	uint32_t exact = 0;
 	for (uint32_t round = 0; round < 2000; round++)
 		placements += compare(seed, round, rules, &exact);
 	printf("2000 steps, %lu placements; %u of 4000 least costs found\n", (unsigned long)placements, exact);
 	cr_assert_gt(exact, 3950);
-	rules_free(rules);
 }
 
 Test(network, what_is_cancelled_ends_and_nothing_leaks)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t random = test_seed();
 	int64_t scale = 3;
 	struct graph *graph = random_step(&random, 4, 8);
@@ -272,12 +271,11 @@ Test(network, what_is_cancelled_ends_and_nothing_leaks)
 	network_free(&network);
 	units_free(&units);
 	graph_release(graph);
-	rules_free(rules);
 }
 
 Test(network, failed_allocations_are_reported_and_nothing_leaks)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t random = 7;
 	int64_t scale = 3;
 	struct graph *graph = random_step(&random, 6, 8);
@@ -296,12 +294,11 @@ Test(network, failed_allocations_are_reported_and_nothing_leaks)
 	}
 	units_free(&units);
 	graph_release(graph);
-	rules_free(rules);
 }
 
 Test(network, contradictory_pins_name_their_tensor)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t random = 7;
 	int64_t scale = 3;
 	struct graph *graph = random_step(&random, 6, 8);
@@ -321,5 +318,4 @@ Test(network, contradictory_pins_name_their_tensor)
 	network_free(&network);
 	units_free(&units);
 	graph_release(graph);
-	rules_free(rules);
 }

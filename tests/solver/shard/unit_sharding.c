@@ -95,7 +95,7 @@ static double reduce(double bytes, uint32_t members, double beta)
 
 static double objective(struct graph *graph, struct mesh mesh, const struct placement_pin *pin, uint32_t pins)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct units units;
 	struct sharding sharding;
 	struct sharding_report report;
@@ -110,7 +110,6 @@ static double objective(struct graph *graph, struct mesh mesh, const struct plac
 	sharding_free(&sharding);
 	sharding_report_free(&report);
 	units_free(&units);
-	rules_free(rules);
 	graph_release(graph);
 	return found;
 }

@@ -3,7 +3,6 @@
  * Formulas are of a model's sizes alone: nothing here knows how a sharding is made. Each counts what one device sends, with rings: (n - 1) / n of what is
  * gathered or scattered, twice that of what is all-reduced, (n - 1) / n^2 of what is exchanged by all-to-all.
  */
-#include <criterion/criterion.h>
 #include <string.h>
 
 #include "src/models/models.h"
@@ -11,6 +10,7 @@
 #include "solver/shard/split_roles.h"
 #include "solver/step/shared_views.h"
 #include "tests/common/model_steps.h"
+#include "tests/common/support.h"
 
 /* A Llama in f32, sizes as formulas call them. */
 enum { L = 3, B = 8, S = 32, H = 64, HEADS = 8, KV = 4, WIDTH = H / HEADS, FFN = 96, V = 160, N = 4, BYTES = 4 };
@@ -63,7 +63,7 @@ static void give_heads(const struct rules *rules, const struct units *units, str
 /* What a device's graph sends over one axis of N devices. */
 static struct volumes send(const struct axis_roles *roles, uint8_t zero, bool ulysses)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct error error = { 0 };
 	struct axis_roles role[MESH_AXES] = { *roles };
 	struct mesh mesh = { .axes = 1, .axis = { { .name = "dp", .size = N, .near_size = N, .near = { 2000000, INT64_C(100000000000) } } } };
@@ -92,7 +92,6 @@ static struct volumes send(const struct axis_roles *roles, uint8_t zero, bool ul
 	units_free(&units);
 	graph_release(graph);
 	graph_release(built);
-	rules_free(rules);
 	return volumes;
 }
 

@@ -42,7 +42,7 @@ static uint32_t narrow_products(const struct graph *graph, const struct rules *r
 
 Test(float8, products_of_layers_read_two_narrow_operands_and_nothing_else_does)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct graph *graph = tiny("llama", true, RECOMPUTE_NONE), *again;
 	struct error error = { 0 };
 	uint32_t changed;
@@ -54,13 +54,12 @@ Test(float8, products_of_layers_read_two_narrow_operands_and_nothing_else_does)
 	graph = tiny("llama", true, RECOMPUTE_FULL);
 	cr_expect_gt(narrow_products(graph, rules), 2 * 7 * 3, "what runs again, too");
 	graph_release(graph);
-	rules_free(rules);
 }
 
 Test(float8, a_step_on_two_devices_computes_what_one_does)
 {
 	static const char *const names[] = { "llama", "gpt", "bert" };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
 		struct graph *graph = tiny(names[i / 2], true, RECOMPUTE_NONE);
 		struct on_two ran;
@@ -71,12 +70,11 @@ Test(float8, a_step_on_two_devices_computes_what_one_does)
 		on_two_free(&ran);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }
 
 Test(float8, failing_allocations_leave_nothing)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct graph *graph = tiny("gpt", false, RECOMPUTE_NONE), *result = NULL;
 	long before = memory_blocks();
 	for (long n = 0; !result; n = memory_next(n)) {
@@ -90,5 +88,4 @@ Test(float8, failing_allocations_leave_nothing)
 	cr_assert_not_null(result);
 	graph_release(result);
 	graph_release(graph);
-	rules_free(rules);
 }

@@ -62,7 +62,7 @@ static void compare(const struct graph *graph, const struct graph *grouped, cons
 Test(grouped_heads, a_step_computes_the_same_and_sends_less)
 {
 	static const struct { int64_t heads, groups; enum recompute recompute; } cases[] = { { 4, 2, RECOMPUTE_NONE }, { 4, 4, RECOMPUTE_NONE }, { 6, 2, RECOMPUTE_FULL } };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct error error = { 0 };
 		struct graph *graph = tiny(cases[i].heads, cases[i].groups, cases[i].recompute, true), *grouped = graph_group_heads(graph, rules, &error);
@@ -76,13 +76,12 @@ Test(grouped_heads, a_step_computes_the_same_and_sends_less)
 		graph_release(grouped);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }
 
 /* Products and a softmax need the copies; without groups there are none. */
 Test(grouped_heads, what_is_no_kernel_over_groups_stays)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (int i = 0; i < 2; i++) {
 		struct error error = { 0 };
 		struct graph *graph = tiny(4, i == 0 ? 2 : 1, RECOMPUTE_NONE, i > 0), *grouped = graph_group_heads(graph, rules, &error);
@@ -90,5 +89,4 @@ Test(grouped_heads, what_is_no_kernel_over_groups_stays)
 		graph_release(grouped);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }

@@ -69,7 +69,7 @@ Test(loss_chunks, a_step_computes_the_same_in_chunks)
 	static const struct { const char *name; int64_t batch; bool fused; uint32_t chunks, made; } cases[] = {
 		{ "llama", 2, true, 2, 2 }, { "llama", 1, false, 3, 3 }, { "gpt", 2, false, 2, 2 }, { "gpt", 3, false, 4, 3 }, { "gpt", 2, true, 6, 5 },
 		{ "bert", 2, false, 3, 3 } };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct loss_chunks_report report;
 		struct graph *graph = tiny(cases[i].name, cases[i].batch, cases[i].fused), *result = chunked(graph, rules, cases[i].chunks, &report);
@@ -81,13 +81,12 @@ Test(loss_chunks, a_step_computes_the_same_in_chunks)
 		graph_release(result);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }
 
 /* Forward and backward passes of a chunk follow each other: no chunk's backward pass waits for another's loss. */
 Test(loss_chunks, a_chunk_does_not_wait_for_the_next)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct loss_chunks_report report;
 	struct graph *graph = tiny("gpt", 2, false), *result = chunked(graph, rules, 5, &report);
 	uint32_t last = NONE;
@@ -101,24 +100,22 @@ Test(loss_chunks, a_chunk_does_not_wait_for_the_next)
 	cr_expect_eq(result->repaired, 0);
 	graph_release(result);
 	graph_release(graph);
-	rules_free(rules);
 }
 
 Test(loss_chunks, what_cannot_be_cut_stays_and_says_why)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct loss_chunks_report report;
 	struct graph *graph = tiny("vit", 1, false), *same = chunked(graph, rules, 4, &report);
 	cr_expect_eq(same, graph);
 	cr_expect(strstr(report.why, "one row"), "%s", report.why);
 	graph_release(same);
 	graph_release(graph);
-	rules_free(rules);
 }
 
 Test(loss_chunks, every_failed_allocation_is_reported_and_nothing_leaks)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct graph *graph = tiny("gpt", 2, false);
 	struct factors factors;
 	cr_assert_eq(factors_find(graph, rules, &factors), OK);
@@ -136,5 +133,4 @@ Test(loss_chunks, every_failed_allocation_is_reported_and_nothing_leaks)
 	graph_release(result);
 	factors_free(&factors);
 	graph_release(graph);
-	rules_free(rules);
 }

@@ -51,7 +51,7 @@ static bool touches(const struct graph *graph, const char *op_name, const char *
 
 Test(recompute, what_views_fill_is_filled_again_and_statistics_are_left_alone)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct graph *step = hand_made_step();
 	struct activations activations;
 	struct error error = { 0 };
@@ -77,7 +77,6 @@ Test(recompute, what_views_fill_is_filled_again_and_statistics_are_left_alone)
 	mem_free(drop);
 	activations_free(&activations);
 	graph_release(step);
-	rules_free(rules);
 }
 
 /* ---- values: an oracle that runs a step on symbols ------------------------------------------------------------- */
@@ -162,7 +161,7 @@ static struct graph *applied(const struct graph *step, const struct activations 
 
 Test(recompute, a_recomputed_step_reads_the_same_values_in_every_op)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (enum model_family family = 0; family < FAMILY_COUNT; family++) {
 		struct graph *step = small_step(family);
 		struct activations activations;
@@ -180,12 +179,11 @@ Test(recompute, a_recomputed_step_reads_the_same_values_in_every_op)
 		activations_free(&activations);
 		graph_release(step);
 	}
-	rules_free(rules);
 }
 
 Test(recompute, any_set_of_dropped_storages_gives_the_same_values)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct error error = { 0 };
 	struct graph *mobilenet = graph_open("samples/mobilenet_v2_b1_adam.jsonl.gz", NULL, &error);
 	struct graph *const steps[] = { small_step(FAMILY_GPT), small_step(FAMILY_LLAMA), small_step(FAMILY_T5), mobilenet };
@@ -207,12 +205,11 @@ Test(recompute, any_set_of_dropped_storages_gives_the_same_values)
 		activations_free(&activations);
 		graph_release(steps[i]);
 	}
-	rules_free(rules);
 }
 
 Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_layers)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct error error = { 0 };
 	struct graph *step = small_step(FAMILY_GPT);
 	struct activations activations;
@@ -238,7 +235,6 @@ Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_laye
 	mem_free(drop);
 	activations_free(&activations);
 	graph_release(step);
-	rules_free(rules);
 }
 
 Test(recompute, products_keeps_attention_kernels_and_every_other_product)
@@ -262,7 +258,7 @@ Test(recompute, products_keeps_attention_kernels_and_every_other_product)
 
 Test(recompute, pins_recompute_one_layer_and_keep_and_offload_tensors)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct error error = { 0 };
 	struct graph *step = small_step(FAMILY_GPT);
 	struct activations activations;
@@ -293,7 +289,6 @@ Test(recompute, pins_recompute_one_layer_and_keep_and_offload_tensors)
 	graph_release(away);
 	activations_free(&activations);
 	graph_release(step);
-	rules_free(rules);
 }
 
 /* What waits in the host is read by its fetch alone. */
@@ -309,7 +304,7 @@ static void check_host(const struct graph *graph, const char *what)
 
 Test(recompute, all_that_is_saved_may_wait_in_the_host_whatever_is_computed_again)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (enum model_family family = 0; family < FAMILY_COUNT; family++) {
 		struct graph *step = small_step(family);
 		struct activations activations;
@@ -331,7 +326,6 @@ Test(recompute, all_that_is_saved_may_wait_in_the_host_whatever_is_computed_agai
 		activations_free(&activations);
 		graph_release(step);
 	}
-	rules_free(rules);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
@@ -341,7 +335,7 @@ Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 	struct model_config config = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4,
 		.batch = 2 };
 	struct model_training training = { .optimizer = OPTIMIZER_SGD };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct error error = { 0 };
 	struct graph *step = model_step("gpt", &config, &training, &error);
 	struct recompute_options options = { .mode = RECOMPUTE_FULL };
@@ -362,5 +356,4 @@ Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 		graph_release(again);
 	}
 	graph_release(step);
-	rules_free(rules);
 }

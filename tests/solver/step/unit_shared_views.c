@@ -34,7 +34,7 @@ static void compare(const struct graph *graph, const struct graph *shared, const
 Test(shared_views, a_step_computes_the_same_with_fewer_views)
 {
 	static const char *const names[] = { "llama", "bert", "gpt" };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct error error = { 0 };
 		struct graph *graph = tiny(names[i]), *shared = graph_share_views(graph, rules, &error);
@@ -48,13 +48,12 @@ Test(shared_views, a_step_computes_the_same_with_fewer_views)
 		graph_release(shared);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }
 
 /* Slices have offsets, permutations of equal extents may be different ones, and a write in place makes another version. */
 Test(shared_views, what_shapes_do_not_tell_apart_stays)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct build build = { .draft = draft_new() };
 	struct error error = { 0 };
 	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 4, 4)), y = build_map(&build, "aten.relu.default", IN(x));
@@ -75,5 +74,4 @@ Test(shared_views, what_shapes_do_not_tell_apart_stays)
 	graph_release(shared);
 	graph_release(graph);
 	draft_free(build.draft);
-	rules_free(rules);
 }

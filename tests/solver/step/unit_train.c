@@ -194,7 +194,7 @@ static int64_t parameter_bytes(const struct graph *graph)
 
 Test(train, a_captured_optimizer_is_recognised_and_replaced_by_the_same_to_the_byte)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (int i = 0; i < SAMPLES; i++) {
 		struct graph *step = open_sample(samples[i]);
 		struct error error = { 0 };
@@ -207,12 +207,11 @@ Test(train, a_captured_optimizer_is_recognised_and_replaced_by_the_same_to_the_b
 		graph_release(same);
 		graph_release(step);
 	}
-	rules_free(rules);
 }
 
 Test(train, optimizers_keep_the_state_that_they_are_known_for)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	static const double states[OPTIMIZER_COUNT] = { [OPTIMIZER_SGD] = 0, [OPTIMIZER_MOMENTUM] = 1,
 		[OPTIMIZER_ADAM] = 2, [OPTIMIZER_ADAMW] = 2, [OPTIMIZER_RMSPROP] = 1, [OPTIMIZER_ADAGRAD] = 1 };
 	struct graph *step = open_sample("gpt2_b1_s1024_adam");
@@ -232,12 +231,11 @@ Test(train, optimizers_keep_the_state_that_they_are_known_for)
 		graph_release(other);
 	}
 	graph_release(step);
-	rules_free(rules);
 }
 
 Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_parameter)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct graph *step = open_sample("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
 	struct optimizer_change change = { .same_optimizer = true, .precision = PRECISION_MIXED,
@@ -259,7 +257,6 @@ Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_pa
 	graph_release(half);
 	graph_release(mixed);
 	graph_release(step);
-	rules_free(rules);
 }
 
 /* Bytes of the optimizer's tensors whose names have that end. */
@@ -276,7 +273,7 @@ static int64_t named_state(const struct graph *step, const char *end)
 
 Test(train, moments_may_be_narrow_and_a_step_keeps_its_copies_of_the_weights)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct optimizer_change change = { .same_optimizer = true, .update = { .narrow_moments = true } };
 	struct error error = { 0 };
 	struct graph *step = step_of_config("gpt", sized_model("gpt", (struct model_config){ .layers = 2 }), model_training_default);
@@ -294,12 +291,11 @@ Test(train, moments_may_be_narrow_and_a_step_keeps_its_copies_of_the_weights)
 	cr_expect_eq(same->persistent_bytes, step->persistent_bytes);
 	graph_release(same);
 	graph_release(step);
-	rules_free(rules);
 }
 
 Test(train, an_update_that_mixes_parameters_is_not_replaced)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct build build = { .draft = draft_new(), .op = NONE };
 	uint32_t a = build_leaf(&build, "a", KIND_PARAMETER, DTYPE_F32, SHAPE(8)), b = build_leaf(&build, "b", KIND_PARAMETER, DTYPE_F32, SHAPE(8));
 	build.phase = PHASE_BACKWARD;
@@ -315,7 +311,6 @@ Test(train, an_update_that_mixes_parameters_is_not_replaced)
 	cr_assert_eq(error.status, BAD_INPUT);
 	cr_assert(strstr(error.text, "can't be replaced"), "%s", error.text);
 	graph_release(step);
-	rules_free(rules);
 }
 
 Test(train, every_failed_allocation_is_reported_and_nothing_leaks)

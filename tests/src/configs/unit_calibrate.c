@@ -328,14 +328,13 @@ static void add_made_messages(struct made_trace *made)
 /* What is read and fitted of a text. */
 static enum status fit_text(const char *text, size_t size, struct device_fit *fit, struct samples *samples, struct error *error)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	*samples = (struct samples){ 0 };
 	*error = (struct error){ 0 };
 	enum status status = samples_read(samples, text, size, rules, 8, error);
 	samples_join(samples);
 	if (status == OK)
 		status = device_fit_find(fit, samples->gpu ? device_called(samples->device, samples->memory) : DEVICE_CPU, samples->memory, samples);
-	rules_free(rules);
 	return status;
 }
 

@@ -86,7 +86,7 @@ static const char *const devices[] = { "devices=2", "devices=4", "devices=4 zero
 
 Test(auto_strategy, no_other_is_faster_on_random_steps)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t seed = test_seed();
 	struct tally tally = { 0 };
 	for (uint32_t round = 0; round < test_rounds(2, 300); round++) {
@@ -103,7 +103,6 @@ Test(auto_strategy, no_other_is_faster_on_random_steps)
 	printf("%u comparisons, %u with caps: %u beaten, %u above the cap, %.2f %% at most\n", tally.cases, tally.caps, tally.beaten, tally.broken, 100 * tally.worst);
 	cr_assert_eq(tally.beaten, 0);
 	cr_assert_gt(tally.cases, 0);
-	rules_free(rules);
 }
 
 static struct graph *model(const char *name, int64_t batch, int64_t layers)
@@ -473,7 +472,7 @@ static void compare_all(struct graph *graph, const char *what, const char *words
 Test(auto_strategy, no_placement_is_faster)
 {
 	static const char *const meshes[] = { "devices=2 dp=2", "devices=2 tp=2", "devices=4 dp=2 tp=2" };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t seed = test_seed(), most = test_rounds(0, 1) ? 20000 : 200;
 	struct brute brute = { 0 };
 	uint32_t wanted = test_rounds(6, 1200);
@@ -493,5 +492,4 @@ Test(auto_strategy, no_placement_is_faster)
 	cr_assert_eq(brute.beaten, brute.capped_beaten);
 	cr_assert(50 * brute.capped_beaten <= brute.capped);
 	cr_assert_gt(brute.proved, 0);
-	rules_free(rules);
 }

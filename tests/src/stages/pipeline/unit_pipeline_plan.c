@@ -106,7 +106,7 @@ static void cut_and_run(struct graph *graph, const struct graph *whole, const st
 
 Test(pipeline_plan, ranks_of_random_steps_compute_the_whole_steps_states)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t seed = test_seed();
 	uint32_t rounds = test_rounds(100, 2000);
 	struct tally tally = { 0 };
@@ -131,7 +131,6 @@ Test(pipeline_plan, ranks_of_random_steps_compute_the_whole_steps_states)
 	cr_expect_gt(tally.run, 2 * tally.refused, "%u run, %u refused", tally.run, tally.refused);
 	cr_expect_gt(tally.sent, tally.run);
 	cr_expect_gt(tally.caught, 2 * tally.run, "%u of %u", tally.caught, 4 * tally.run);
-	rules_free(rules);
 }
 
 Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
@@ -143,7 +142,7 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		{ "vit", { .layers = 2, .hidden = 8, .heads = 2, .classes = 4, .image = 32, .patch = 16, .batch = 2 }, 0 },
 	};
 	static const enum optimizer optimizers[] = { OPTIMIZER_ADAM, OPTIMIZER_SGD, OPTIMIZER_ADAMW, OPTIMIZER_MOMENTUM };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (size_t m = 0; m < sizeof tiny / sizeof *tiny; m++) {
 		struct model_config config = sized_model(tiny[m].name, tiny[m].size);
 		struct model_training training = { .optimizer = optimizers[m] };
@@ -167,7 +166,6 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		blocks_free(&blocks);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }
 
 /* A rank for each block: two microbatches, then three with split backward passes. */
@@ -220,14 +218,13 @@ Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_s
 Test(pipeline_plan, ranks_of_a_scaled_loss_compute_the_whole_steps_states)
 {
 	static const char *const names[] = { "gpt", "llama" };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
 		struct model_config size = { .layers = 2, .hidden = 8, .heads = 2, .kv_heads = 2, .ffn = 8, .positions = 8, .vocab = 16, .seq = 4, .batch = 2 };
 		struct graph *graph = step_of_config(names[m], sized_model(names[m], size), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
 		cut_twice_and_run(graph, rules, names[m]);
 		graph_release(graph);
 	}
-	rules_free(rules);
 }
 
 /* Layers that run again on the ranks that ran them: the device's graph has ops that the step that was cut has not. */
@@ -236,7 +233,7 @@ Test(pipeline_plan, ranks_run_again_what_they_ran)
 	struct model_config small = { .family = FAMILY_GPT, .layers = 4, .hidden = 8, .heads = 2, .vocab = 8, .positions = 4, .seq = 4, .batch = 1, .tied = true };
 	struct error error;
 	struct graph *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct activations activations;
 	struct tally tally = { 0 };
 	struct blocks blocks;
@@ -260,7 +257,6 @@ Test(pipeline_plan, ranks_run_again_what_they_ran)
 	mem_free(gap);
 	graph_release(again);
 	graph_release(graph);
-	rules_free(rules);
 }
 
 /* The graphs of a schedule's ranks, with what it has in flight, run slot by slot as it is played. */
@@ -313,7 +309,7 @@ Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
 {
 	struct model_config small = { .family = FAMILY_GPT, .layers = 3, .hidden = 8, .heads = 2, .vocab = 8, .positions = 4, .seq = 4, .batch = 1, .tied = true };
 	struct graph *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct blocks blocks;
 	bool *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps;
@@ -329,7 +325,6 @@ Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
 		}
 	blocks_free(&blocks);
 	mem_free(gap);
-	rules_free(rules);
 	graph_release(graph);
 }
 
@@ -343,7 +338,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 	bool *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps, piece_of[] = { 0, 1 };
 	struct in_flight in_flight[] = { { 2, 2, 1 }, { 1, 2, 2 } };
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	cr_assert_eq(blocks_cheap_gaps(graph, 1, gap, &gaps), OK);
 	cr_assert_eq(gaps, 1);
 	cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
@@ -365,7 +360,6 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 	}
 	blocks_free(&blocks);
 	mem_free(gap);
-	rules_free(rules);
 	graph_release(graph);
 }
 

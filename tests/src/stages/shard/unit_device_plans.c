@@ -77,7 +77,7 @@ static void find_and_run(const struct units *units, const struct mesh *mesh, con
 
 Test(device_plans, plans_of_random_steps_compute_the_dense_result)
 {
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	uint64_t seed = test_seed();
 	struct tally tally = { 0 };
 	for (uint32_t round = 0; round < 24; round++) {
@@ -98,7 +98,6 @@ Test(device_plans, plans_of_random_steps_compute_the_dense_result)
 	/* Now and then a tensor has readers in many places, and takes another way than the sum's. */
 	cr_expect_geq(tally.same_traffic * 20, tally.plans * 19, "SEED=%lu: %u of %u", (unsigned long)seed, tally.same_traffic, tally.plans);
 	cr_expect_gt(tally.split, tally.plans);
-	rules_free(rules);
 }
 
 Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
@@ -114,7 +113,7 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 		{ "deepseek", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .rope_width = 2, .value_width = 2, .kv_rank = 4, .q_rank = 4, .ffn = 12,
 			.expert_ffn = 4, .experts = 4, .top_k = 2, .shared_experts = 2, .vocab = 16, .seq = 4, .batch = 2 } },
 	};
-	struct rules *rules = rules_new();
+	struct rules *rules = test_rules();
 	struct tally tally = { 0 };
 	for (size_t m = 0; m < sizeof tiny / sizeof *tiny; m++) {
 		struct model_config config = sized_model(tiny[m].name, tiny[m].size);
@@ -133,5 +132,4 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 		graph_release(graph);
 	}
 	cr_expect_geq(tally.same_traffic, tally.plans, "%u of %u", tally.same_traffic, tally.plans);
-	rules_free(rules);
 }
