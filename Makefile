@@ -173,7 +173,7 @@ fuzz: ## coverage-guided fuzzing of every reader with clang, SECONDS=60 each
 torch-test: build ## test samples/torch against PyTorch (pip, in build/torch)
 	$(Q)./.ci/setup torch
 	$(Q)test -x $(BUILD)/torch$(TORCH)/bin/python || python3 -m venv $(BUILD)/torch$(TORCH)
-	$(Q)$(BUILD)/torch$(TORCH)/bin/pip install -q "torch$(if $(TORCH),==$(TORCH))" ./samples/torch
+	$(Q)$(BUILD)/torch$(TORCH)/bin/pip install -q "torch$(if $(TORCH),==$(TORCH))" numpy ./samples/torch
 	$(Q)TORCH_PYTHON=$(BUILD)/torch$(TORCH)/bin/python tests/samples/torch_test
 
 pictures: build ## draw README's pictures from the program, in docs

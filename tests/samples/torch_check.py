@@ -461,11 +461,11 @@ class Applied(unittest.TestCase):
             self.assertLess(self.planned_growth(applied), 0.95 * own)
             torch._dynamo.reset()
 
-    def ranks(self, what, folder):
-        """What both processes of torch_ranks.py print."""
+    def ranks(self, what, folder, count=2):
+        """What all processes of torch_ranks.py print."""
         environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
         running = [subprocess.Popen([sys.executable, os.path.join(HERE, "torch_ranks.py"), what, str(rank), folder], stdout=subprocess.PIPE,
-                                    stderr=subprocess.DEVNULL, text=True, env=environment) for rank in range(2)]
+                                    stderr=subprocess.DEVNULL, text=True, env=environment) for rank in range(count)]
         said = [process.communicate(timeout=300)[0] for process in running]
         self.assertTrue(all(process.returncode == 0 for process in running), said)
         return [json.loads(text) for text in said]
@@ -502,6 +502,48 @@ class Applied(unittest.TestCase):
                 self.assertIn("(Shard(dim=1),)", shards)
                 for one, other in zip(found, losses):
                     self.assertAlmostEqual(one, other, places=5)
+
+    def test_ranks_run_the_graph_of_a_plan(self):
+        strategies = {"blocks": ["strategy=megatron", "tp=2"], "images": ["strategy=data"], "words": ["strategy=megatron", "tp=2"]}
+        with tempfile.TemporaryDirectory() as folder:
+            losses, growth = {}, {}
+            for name, strategy in strategies.items():
+                step = make(name)
+                step.optimizer = torch.optim.SGD(step.module.parameters(), lr=0.1)
+                graph, path = capture_step(None, step), f"{folder}/{name}"
+                tidemark_torch.measure_workspace(graph)
+                os.mkdir(path)
+                tidemark_torch.write_graph(f"{path}/step.jsonl", graph)
+                settings = ["devices=2", *strategy]
+                plan = planned(f"{path}/step.jsonl", *settings)
+                growth[name] = plan["memory"]["peak_bytes"] - plan["memory"]["persistent_bytes"]
+                with open(f"{path}/plan.json", "w", encoding="utf-8") as file:
+                    json.dump(plan, file)
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{path}/step.jsonl", "--as", "native", "--stage", "device", "-o", f"{path}/rank.jsonl",
+                                *[word for setting in settings for word in ("--set", setting)]], check=True)
+                losses[name] = self.losses(step)
+                whole = tidemark_torch.apply(plan, f"{path}/rank.jsonl")
+                self.assertRaisesRegex(tidemark_torch.CaptureError, "init_process_group first", whole.step, step.module, step.optimizer)
+            for found in self.ranks("ranked", folder):
+                for name, expected in losses.items():
+                    for one, other in zip(found[name][0], expected):
+                        self.assertAlmostEqual(one, other, places=5, msg=name)
+                self.assertGreater(found["words"][1], 0)
+            (peaks,) = self.ranks("peak", folder, 1)
+            for name, most in peaks.items():
+                self.assertLess(abs(most / growth[name] - 1), 0.01, f"{name}: {most}, planned {growth[name]}")
+
+    @staticmethod
+    def losses(step):
+        """Those of three of the user's own steps."""
+        found = []
+        for _ in range(3):
+            loss = step.forward()
+            loss.backward()
+            step.optimizer.step()
+            step.optimizer.zero_grad()
+            found.append(loss.item())
+        return found
 
     @unittest.skipUnless(importlib.util.find_spec("numpy"), "torch.distributed.pipelining needs numpy")
     def test_a_pipeline_runs_by_its_schedule(self):

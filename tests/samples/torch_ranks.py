@@ -35,6 +35,40 @@ def placements(folder):
     return losses_of(model, torch.optim.SGD(model.parameters(), lr=0.1), inputs), sorted(shards)
 
 
+def made(folder):
+    """The model of a folder's step, and its inputs."""
+    torch.manual_seed(0)
+    return getattr(torch_steps, os.path.basename(folder))()
+
+
+def ranked(folder):
+    """Trains each step in the folder by the graph of a rank: the losses, and how many parameters are cut."""
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        if not os.path.isdir(f"{folder}/{name}"):
+            continue
+        model, inputs = made(f"{folder}/{name}")
+        whole = sum(p.numel() for p in model.parameters())
+        step = tidemark_torch.apply(f"{folder}/{name}/plan.json", f"{folder}/{name}/rank.jsonl").step(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        found[name] = [step(*inputs).item() for _ in range(3)], whole - sum(p.numel() for p in model.parameters())
+    return found
+
+
+def peak(folder):
+    """Bytes that a rank's step takes beside what persists. Nobody answers: collectives are none."""
+    model, inputs = made(folder)
+    step = tidemark_torch.apply(f"{folder}/plan.json", f"{folder}/rank.jsonl").step(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    step(*inputs)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+        step(*inputs)
+    live = most = 0
+    for event in profiler.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            live += event.nbytes()
+            most = max(most, live)
+    return most
+
+
 def pipeline(folder, rank):
     """Runs torch_steps.blocks in two stages (or four) by the schedule in the folder."""
     from torch.distributed.pipelining import PipelineStage
@@ -63,9 +97,14 @@ def pipeline(folder, rank):
 def main():
     what, rank, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     torch.set_num_threads(1)
+    if what == "peak":
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+        dist.init_process_group("fake", rank=0, world_size=RANKS, store=FakeStore())
+        print(json.dumps({name: peak(f"{folder}/{name}") for name in sorted(os.listdir(folder)) if os.path.isdir(f"{folder}/{name}")}), flush=True)
+        os._exit(0)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=RANKS)
-    made = placements(folder) if what == "placements" else pipeline(folder, rank)
-    print(json.dumps(made), flush=True)
+    said = placements(folder) if what == "placements" else ranked(folder) if what == "ranked" else pipeline(folder, rank)
+    print(json.dumps(said), flush=True)
     dist.barrier()
     os._exit(0)
 

@@ -439,6 +439,39 @@ def blocks(dropout=0.0):
     return Blocks(dropout), (torch.randn(16, 64, 64),)
 
 
+class Images(nn.Module):
+    """A batch norm, whose means are those of all samples, a group norm and a grouped convolution."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.Conv2d(32, 32, 3, stride=2, padding=1, groups=4), nn.GroupNorm(4, 32),
+                                  nn.ReLU(), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 16))
+
+    def forward(self, x, y):
+        return F.cross_entropy(self.body(x), y)
+
+
+def images():
+    """A step on a batch of images."""
+    return Images(), (torch.randn(16, 3, 32, 32), torch.randint(0, 16, (16,)))
+
+
+class Words(nn.Module):
+    """A language model, as large as its vocabulary."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(512, 32), nn.Linear(32, 512)
+
+    def forward(self, ids):
+        return F.cross_entropy(self.head(self.embedding(ids))[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+
+
+def words():
+    """Tokens that are told from each other."""
+    return Words(), (torch.randint(0, 512, (16, 33)),)
+
+
 def dropping():
     """The same with dropout."""
     return blocks(0.1)

@@ -6,12 +6,13 @@
     loss = step(x, y)
     applied.checkpoint(model)                  # what it recomputes, as selective activation checkpointing
     torch.compile(model, backend=applied.compile_backend())     # ... as tags for torch.compile's partitioner
-    applied.distribute(model, mesh)            # placements, as DTensors; applied.code() is the program text for it
+    tidemark_torch.apply("plan.json", "rank.jsonl").step(model, optimizer)     # a sharded plan, in every process
+    applied.distribute(model, mesh)            # its placements, as DTensors; applied.code() is the program text for it
     applied.write_schedule("schedule.csv", "pipeline.csv")     # a pipeline's schedule for torch.distributed.pipelining
 
 The plan is what `tidemark plan GRAPH --json` writes, and the graph is the one that it is of. Where the plan recomputes
 or offloads and step() is to run it, the graph must hold that, too: `tidemark export GRAPH --as native --stage device`
-with the plan's settings writes it.
+with the plan's settings writes it, for a sharded plan as well: the graph of one rank.
 """
 import json
 
@@ -56,15 +57,20 @@ class Applied:
         """The ops as the plan runs them."""
         return self.plan["order"]["ops"]
 
-    def step(self, modules, optimizers=None, tensors=None):
+    def step(self, modules, optimizers=None, tensors=None, mesh=None):
         """The step in the plan's order: call it with the step's inputs. modules, optimizers: those of the captured
-        step, one or a list in the order in which it uses them. tensors: name -> tensor for other things that stay."""
+        step, one or a list in the order in which it uses them. tensors: name -> tensor for other things that stay.
+        Where the graph is that of one rank, every process makes the step: parameters and optimizer state are cut in
+        place, and collectives run on mesh, a DeviceMesh with the plan's axes; made if it is None."""
         from .reordered import Reordered
         graph, order = self.graph, self.order
         lacking = [name for name in order if name not in graph.ops]
         if lacking:
             raise CaptureError(f"the plan runs {lacking[0]}, which the graph lacks: give the graph as planned, which `tidemark "
                                "export GRAPH --as native --stage device` writes with the plan's settings")
+        if graph.head.get("mesh"):
+            from .ranked import RankStep
+            return RankStep(graph, order, as_list(modules), as_list(optimizers), tensors or {}, mesh)
         return Reordered(graph, order, as_list(modules), as_list(optimizers), tensors or {})
 
     def checkpoint(self, module):

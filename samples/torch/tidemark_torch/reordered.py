@@ -92,7 +92,7 @@ class Builder:
 
     def add(self, name, op):
         """The node of an op, and those of its results."""
-        function = find_function(name, op)
+        function = self.function(name, op)
         if function is None:
             return
         if op["op"] in OWN:
@@ -109,6 +109,10 @@ class Builder:
         node = self.fx.call_function(function, args, kwargs)
         node.meta["tidemark"] = name
         self.bind(op["result"], node)
+
+    def function(self, name, op):
+        """What runs an op; None: nothing."""
+        return find_function(name, op)
 
     def add_own(self, name, op):
         """The node of an op that PyTorch doesn't have. Waits are no work, and random ops are seeded anyhow."""
@@ -203,11 +207,15 @@ class Reordered:
         self.numbers = self.find_numbers(graph, optimizers)
         for text in graph.head.get("assumed", []):
             raise CaptureError(f"the graph assumes what data decides ({text}): no graph can run such a step")
-        self.builder = Builder(graph, order, self.numbers, self.seeds, device)
+        self.builder = self.make_builder(graph, order, device)
         self.graph_module = fx.GraphModule(torch.nn.Module(), self.builder.fx, "ReorderedStep")
         self.device = device
         self.wanted = [name for name in self.builder.inputs if self.is_given(name)]
         self.constants = {}
+
+    def make_builder(self, graph, order, device):
+        """What writes the FX graph."""
+        return Builder(graph, order, self.numbers, self.seeds, device)
 
     def find_numbers(self, graph, optimizers):
         """The Numbers of the optimizers, or None."""
