@@ -3,7 +3,8 @@
  * A view is possible when the operand's strides allow it (ATen's computeStride). Extents of 1 allow much: a
  * transposed tensor of batch 1 can often be viewed where one of batch 2 can't, and `reshape` copies. Layouts of
  * results: views have what follows from their operand; elementwise results keep the order of their operand's
- * strides; all others are contiguous.
+ * strides; images whose channels lie innermost keep them there through convolutions, pools and norms; all others
+ * are contiguous.
  */
 #include <string.h>
 
@@ -142,6 +143,59 @@ static uint32_t model_operand(const struct layouts *layouts, const struct parsed
 	return NONE;
 }
 
+/* The dims of an image with its channels innermost: from the innermost outwards. */
+static int channels_last(int dims, int order[DIMS_MAX])
+{
+	int count = 0;
+	order[count++] = 1;
+	for (int d = dims; d-- > 2;)
+		order[count++] = d;
+	order[count++] = 0;
+	return count;
+}
+
+/* As ATen's is_channels_last_strides. */
+static bool lies_channels_last(const int64_t *shape, const int64_t *stride, int dims)
+{
+	int order[DIMS_MAX];
+	int64_t least = 0;
+	channels_last(dims, order);
+	if (stride[1] == 0)
+		return false;
+	for (int i = 0; i < dims; i++) {
+		int d = order[i];
+		if (shape[d] == 0 || stride[d] < least || (d == 0 && least == stride[1]))
+			return false;
+		least = stride[d] * (shape[d] > 1 ? shape[d] : 1);
+	}
+	return true;
+}
+
+/* Whether an op's result is an image with its channels innermost, as its first operand. The factors of an op on images begin with samples, channels and space. */
+static bool is_image(const struct layouts *layouts, const struct parsed_rule *parsed, uint32_t op, uint32_t result)
+{
+	const struct graph *graph = layouts->graph;
+	const struct form_slot *slot = parsed && parsed->form ? &parsed->form->slot[0] : NULL;
+	if (!slot || slot->count != 3 || !slot->dim[2].space || slot->dim[1].space || csr_length(&graph->reads, op) == 0)
+		return false;
+	uint32_t operand = graph->reads.item[graph->reads.start[op]], start = layouts->dim_start[operand], dims = layouts->dim_start[operand + 1] - start;
+	bool image = (dims == 4 || dims == 5) && dims == layouts->dim_start[result + 1] - layouts->dim_start[result];
+	return image && lies_channels_last(layouts->shape[GIVEN] + start, layouts->stride[GIVEN] + start, (int)dims);
+}
+
+static void lay_out_image(const struct layouts *layouts, uint32_t result)
+{
+	uint32_t to = layouts->dim_start[result];
+	int order[DIMS_MAX], dims = channels_last((int)(layouts->dim_start[result + 1] - to), order);
+	for (int v = 0; v < VARIANTS; v++) {
+		int64_t step = 1;
+		for (int i = 0; i < dims; i++) {
+			layouts->stride[v][to + (uint32_t)order[i]] = step;
+			step *= layouts->shape[v][to + (uint32_t)order[i]];
+		}
+	}
+}
+
 static void lay_out(const struct layouts *layouts, uint32_t result, uint32_t model)
 {
 	uint32_t to = layouts->dim_start[result];
@@ -195,8 +249,11 @@ static enum status visit(struct layouts *layouts, const struct rules *rules, uin
 		return OK;
 	}
 	FOR_ROW(i, &graph->writes, op) {
-		uint32_t result = graph->writes.item[i];
-		lay_out(layouts, result, model_operand(layouts, parsed, op, result));
+		uint32_t result = graph->writes.item[i], model = model_operand(layouts, parsed, op, result);
+		if (model == NONE && is_image(layouts, parsed, op, result))
+			lay_out_image(layouts, result);
+		else
+			lay_out(layouts, result, model);
 	}
 	return OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "scale_flat.h"
+#include "scale_held.h"
 #include "solver/rules/strides.h"
 
 struct scaling {
@@ -28,6 +29,8 @@ struct scaling {
 	uint32_t *alias;           /* tensor: its new alias */
 	uint32_t *moved;           /* tensor: the clone or the sum it is a view of, NONE: where it was */
 	uint32_t *clone;           /* op: the clone before it, or NONE */
+	bool *unfused;             /* op: a product with a bias that runs as a product and an addition */
+	uint32_t *held, *next_held; /* op: the first op whose copied operand is let go of after it, and the next one; NONE */
 	uint32_t *number;          /* op: its new number */
 	uint32_t tensors;          /* given out so far, new ones included */
 	struct draft *draft;
@@ -44,10 +47,14 @@ static bool allocate(struct scaling *scaling)
 	scaling->alias = arena_alloc(&scaling->arena, tensors, sizeof *scaling->alias);
 	scaling->moved = arena_alloc(&scaling->arena, tensors, sizeof *scaling->moved);
 	scaling->clone = arena_alloc(&scaling->arena, ops, sizeof *scaling->clone);
-	if (!scaling->clone || !scaling->copied || !scaling->flops || !scaling->sums || !scaling->number || !scaling->sum || !scaling->alias || !scaling->moved)
+	scaling->held = arena_alloc(&scaling->arena, ops, sizeof *scaling->held);
+	scaling->next_held = arena_alloc(&scaling->arena, ops, sizeof *scaling->next_held);
+	scaling->unfused = arena_alloc(&scaling->arena, ops, sizeof *scaling->unfused);
+	if (!scaling->unfused || !scaling->held || !scaling->next_held || !scaling->clone || !scaling->copied || !scaling->flops || !scaling->sums || !scaling->number || !scaling->sum || !scaling->alias || !scaling->moved)
 		return false;
 	memset(scaling->sum, -1, tensors * sizeof *scaling->sum);
 	memset(scaling->moved, -1, tensors * sizeof *scaling->moved);
+	memset(scaling->held, -1, ops * sizeof *scaling->held);
 	return true;
 }
 
@@ -312,15 +319,53 @@ static void count_copies(struct scaling *scaling)
 		uint32_t result = graph->writes.item[graph->writes.start[op]];
 		FOR_ROW(i, &graph->users, graph->tensor[result].storage) {
 			uint32_t user = graph->users.item[i];
-			bool linear = false;
-			FOR_ROW(j, &graph->reads, user)
-				linear |= graph->reads.item[j] == result && (rules_traits(scaling->rules, graph->op[user].type) & TRAIT_BIASED);
+			bool linear = csr_length(&graph->reads, user) == 3 && graph->reads.item[graph->reads.start[user] + 1] == result
+				&& (rules_traits(scaling->rules, graph->op[user].type) & TRAIT_BIASED) && csr_length(&graph->writes, user) == 1;
 			scaling->report->unfused += linear;
+			scaling->unfused[user] |= linear;
 		}
 	}
 }
 
+/* Whether nothing but a copy reads an op's first operand from there on: the backward pass keeps the copy. */
+static bool left_behind(const struct scaling *scaling, uint32_t op)
+{
+	const struct graph *graph = scaling->graph;
+	uint32_t storage = graph->tensor[graph->reads.item[graph->reads.start[op]]].storage;
+	if (graph->storage[storage].persistent || graph->op[op].phase != PHASE_FORWARD)
+		return false;
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t user = graph->users.item[i];
+		if (user <= op || op_releases(&graph->op[user]))
+			continue;
+		FOR_ROW(j, &graph->reads, user)
+			if (graph->tensor[graph->reads.item[j]].storage == storage && scaling->moved[graph->reads.item[j]] == NONE)
+				return false;
+	}
+	return true;
+}
+
+/* PyTorch lets go of what was copied when the program has no name for it any more, which no graph at batch 1 shows. */
+static void count_left_behind(struct scaling *scaling)
+{
+	for (uint32_t op = 0; op < scaling->graph->ops; op++)
+		scaling->report->left_behind += scaling->copied[op] && left_behind(scaling, op);
+}
+
 /* ---- writing --------------------------------------------------------------------------------------------------- */
+
+/* Where what is copied is let go of: each storage once. */
+static void find_held(struct scaling *scaling)
+{
+	const struct graph *graph = scaling->graph;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t until = scaling->copied[op] ? scale_held_until(graph, op) : NONE;
+		if (until == NONE)
+			continue;
+		scaling->next_held[op] = scaling->held[until];
+		scaling->held[until] = op;
+	}
+}
 
 /* Numbers new tensors and ops, and finds the new aliases: views of a clone or a sum are aliases of it. */
 static void plan_tensors(struct scaling *scaling)
@@ -331,7 +376,8 @@ static void plan_tensors(struct scaling *scaling)
 		scaling->alias[t] = graph->tensor[t].alias;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t clone = scaling->clone[op] = scaling->copied[op] ? scaling->tensors++ : NONE;
-		number += scaling->copied[op];
+		scaling->tensors += scaling->unfused[op];
+		number += scaling->copied[op] + (uint32_t)scaling->unfused[op];
 		scaling->number[op] = number++;
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t result = graph->writes.item[i];
@@ -346,6 +392,8 @@ static void plan_tensors(struct scaling *scaling)
 				number++;
 			}
 		}
+		for (uint32_t held = scaling->held[op]; held != NONE; held = scaling->next_held[held])
+			number++;
 	}
 }
 
@@ -358,7 +406,7 @@ static void new_name(const char *name, const char *suffix, char *text, size_t si
 		snprintf(text, size, "%.400s.%s%d", name, suffix, i);
 }
 
-/* An op of one operand and one result that isn't in the given graph. */
+/* An op of one operand and one result, or none, that isn't in the given graph. */
 static enum status add_op(struct scaling *scaling, const struct op *model, const char *type, const char *suffix, int64_t flops,
 	uint32_t operand, uint32_t result)
 {
@@ -369,7 +417,7 @@ static enum status add_op(struct scaling *scaling, const struct op *model, const
 	uint32_t id = draft_op(scaling->draft, &op);
 	if (id == NONE || draft_read(scaling->draft, id, operand) != OK)
 		return NO_MEMORY;
-	return draft_write(scaling->draft, id, result);
+	return result == NONE ? OK : draft_write(scaling->draft, id, result);
 }
 
 /* A tensor like `model`, named after `of`. */
@@ -387,6 +435,14 @@ static bool add_tensor(struct scaling *scaling, uint32_t model, const char *of, 
 	tensor.alias = NONE;
 	tensor.kind = kind;
 	return draft_tensor(scaling->draft, &tensor) != NONE;
+}
+
+/* What a product makes before its bias is added. */
+static bool add_product(struct scaling *scaling, uint32_t op)
+{
+	const struct graph *graph = scaling->graph;
+	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	return add_tensor(scaling, result, graph->op[op].name, "product", new_shape(scaling, result), KIND_TEMPORARY);
 }
 
 static bool write_tensors(struct scaling *scaling)
@@ -409,6 +465,8 @@ static bool write_tensors(struct scaling *scaling)
 			if (!add_tensor(scaling, operand, graph->op[op].name, "copy", new_shape(scaling, operand), kind))
 				return false;
 		}
+		if (scaling->unfused[op] && !add_product(scaling, op))
+			return false;
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t result = graph->writes.item[i];
 			int64_t shape[DIMS_MAX];
@@ -438,6 +496,34 @@ static uint32_t released(const struct scaling *scaling, uint32_t op, uint32_t te
 	return clone == NONE ? tensor : clone;
 }
 
+/* What an op reads in place of a tensor. clone: that before the op. */
+static uint32_t operand_of(const struct scaling *scaling, uint32_t op, uint32_t tensor, uint32_t first, uint32_t clone)
+{
+	if (scaling->copied[op] && tensor == first)
+		return clone;
+	if (reads_sum(scaling, op, tensor))
+		return scaling->sum[tensor];
+	return op_releases(&scaling->graph->op[op]) ? released(scaling, op, tensor) : tensor;
+}
+
+/* A linear layer whose operand isn't contiguous, as ATen runs it: a product, and an addition of the bias, whose operands are left in `reads`. */
+static enum status write_product(struct scaling *scaling, uint32_t op, struct op *addition, uint32_t product, uint32_t reads[2])
+{
+	const struct graph *graph = scaling->graph;
+	const uint32_t *given = graph->reads.item + graph->reads.start[op];
+	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	enum status status = add_op(scaling, addition, "aten.mm.default", "product", addition->flops, operand_of(scaling, op, given[1], NONE, NONE), product);
+	if (status == OK)
+		status = draft_read(scaling->draft, scaling->number[op] - 1, operand_of(scaling, op, given[2], NONE, NONE));
+	reads[0] = product;
+	reads[1] = operand_of(scaling, op, given[0], NONE, NONE);
+	addition->type = "aten.add.Tensor";
+	addition->flops = count_elements(new_shape(scaling, result), graph->tensor[result].dims);
+	addition->arguments = NULL;
+	addition->workspace = 0;
+	return status;
+}
+
 static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clone)
 {
 	const struct graph *graph = scaling->graph;
@@ -454,20 +540,17 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 	copy.flops = scaling->flops[op];
 	if (copy.workspace > 0 && first != NONE && touches_changed(scaling, op))
 		copy.workspace = ratio(copy.workspace, new_bytes(scaling, first), graph->tensor[first].bytes);
+	uint32_t parts[2];
+	if (scaling->unfused[op] && status == OK)
+		status = write_product(scaling, op, &copy, (*clone)++, parts);
 	uint32_t id = status == OK ? draft_op(draft, &copy) : NONE;
 	if (id == NONE)
 		return NO_MEMORY;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t t = graph->reads.item[i];
-		if (scaling->copied[op] && t == first)
-			t = *clone;
-		else if (reads_sum(scaling, op, t))
-			t = scaling->sum[t];
-		else if (op_releases(&copy))
-			t = released(scaling, op, t);
-		if (status == OK)
-			status = draft_read(draft, id, t);
-	}
+	for (int i = 0; scaling->unfused[op] && i < 2 && status == OK; i++)
+		status = draft_read(draft, id, parts[i]);
+	FOR_ROW(i, &graph->reads, op)
+		if (status == OK && !scaling->unfused[op])
+			status = draft_read(draft, id, operand_of(scaling, op, graph->reads.item[i], first, *clone));
 	*clone += scaling->copied[op];
 	FOR_ROW(i, &graph->writes, op)
 		if (status == OK)
@@ -481,6 +564,8 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 		int64_t elements = count_elements(new_shape(scaling, result), graph->tensor[result].dims);
 		status = add_op(scaling, &graph->op[op], "aten.sum.dim_IntList", "sum", elements, result, (*clone)++);
 	}
+	for (uint32_t held = scaling->held[op]; held != NONE && status == OK; held = scaling->next_held[held])
+		status = add_op(scaling, &graph->op[held], RELEASE_TYPE, "release", 0, graph->reads.item[graph->reads.start[held]], NONE);
 	return status;
 }
 
@@ -542,7 +627,9 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 	scaling->report->capacities = scaling->values.capacities;
 	scaling->report->reserves = scaling->values.reserves;
 	scaling->tensors = graph->tensors;
+	find_held(scaling);
 	plan_tensors(scaling);
+	count_left_behind(scaling);
 	scaling->draft = draft_new();
 	status = scaling->draft ? write_graph(scaling) : NO_MEMORY;
 	if (status != OK)

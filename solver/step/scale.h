@@ -9,7 +9,8 @@ struct scale_request { int64_t batch, sequence; };
 /* What the new graph rests on besides the rules; one sentence each for the user is the caller's. */
 struct scale_report {
 	uint32_t copies;         /* views that need a copy at the new size: clones were put before them */
-	uint32_t unfused;        /* copies before a linear layer (addmm): PyTorch traces a product and an addition there instead */
+	uint32_t unfused;        /* copies before a linear layer (addmm): it is a product and an addition now, as ATen runs it */
+	uint32_t left_behind;    /* tensors of which only the copy is read on: how long the program keeps a name for them is unknown */
 	uint32_t sums;           /* gradients that are summed over the batch only now: sums were put before their use */
 	uint32_t whole_slices;   /* slices that now take everything: a tracer would leave them out; they cost nothing */
 	uint32_t workspaces;     /* ops whose workspace was scaled like their tensors: an estimate */

@@ -13,6 +13,7 @@
  *     scale_reserve   what recurrent layers keep for their backward pass
  *     scale_values    how far a new batch or sequence reaches
  *     scale_flat      another batch where shapes are flat
+ *     scale_held      what is held while a module runs that copies it
  *     activations     what the backward pass needs of a layer
  *     argument_form   arguments of new ops
  *     replayable      what can be computed again, and what that costs

@@ -143,8 +143,11 @@ static void note_scale(struct job *job, const struct scale_report *report)
 	if (report->copies)
 		note(job->notes, "%u view%s copied at this size, as PyTorch's reshape does; the first is %s", report->copies,
 			report->copies == 1 ? " is" : "s are", job->graph->op[report->first_copy].name);
+	if (report->left_behind)
+		note(job->notes, "%u of the tensors copied %s let go of when the module returns that was called with %s; if the program has a name for %s longer, the plan is too low: a capture at batch 2 tells",
+			report->left_behind, report->left_behind == 1 ? "is" : "are", report->left_behind == 1 ? "it" : "them", report->left_behind == 1 ? "it" : "them");
 	if (report->unfused)
-		note(job->notes, "%u linear layer%s a copied operand: PyTorch runs a product and an addition there, not one fused op", report->unfused,
+		note(job->notes, "%u linear layer%s a copied operand: a product and an addition now, as PyTorch runs there", report->unfused,
 			report->unfused == 1 ? " has" : "s have");
 	if (report->capacities)
 		note(job->notes, "%u number%s of slots per expert taken to grow with the tokens", report->capacities, report->capacities == 1 ? " is" : "s are");
