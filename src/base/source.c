@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "source.h"
+#include "unpack.h"
 
 #define PEEK_BYTES (64u << 10)
 /* Real files unpack to 5 to 60 times their size. What unpacks to more than this, beyond the first bytes, was made to fill memory: zlib's own limit is 1,032. */
@@ -15,7 +15,7 @@
 #define UNPACKS_FREE ((uint64_t)64 << 20)
 
 struct input {
-	gzFile file;
+	struct unpack *file;
 	size_t have, taken;      /* of peek: filled, and given out by the source */
 	uint64_t unpacked, look; /* bytes so far, and at how many to look again at what they were packed in */
 	char peek[PEEK_BYTES];
@@ -33,36 +33,25 @@ bool source_waits(void)
 	return atomic_load(&waits) > 0;
 }
 
-/* Looked at every few megabytes. A pipe's place isn't known: there the readers' own limits have to do. */
+/* Looked at every few megabytes. */
 static bool unpacks_too_much(struct input *input)
 {
 	if (input->unpacked < input->look + UNPACKS_FREE)
 		return false;
 	input->look = input->unpacked;
-	z_off_t packed = gzoffset(input->file);
-	return packed > 0 && input->unpacked / UNPACKS_MOST > (uint64_t)packed;
+	uint64_t packed = unpack_packed(input->file);
+	return packed > 0 && input->unpacked / UNPACKS_MOST > packed;
 }
 
 static ssize_t read_file(struct input *input, void *buffer, size_t size, struct error *error)
 {
 	source_wait(true);
-	int got = gzread(input->file, buffer, size > 1u << 30 ? 1u << 30 : (unsigned)size);
+	ssize_t got = unpack_read(input->file, buffer, size, error);
 	source_wait(false);
-	int number;
-	const char *text = gzerror(input->file, &number);
 	input->unpacked += got > 0 ? (uint64_t)got : 0;
-	if (got >= 0 && (number == Z_OK || number == Z_STREAM_END)) {
-		if (!unpacks_too_much(input))
-			return got;
-		fail(error, BAD_INPUT, "the compressed file unpacks to more than %d times its size, as no real one does", UNPACKS_MOST);
-	} else if (number == Z_MEM_ERROR)
-		fail_memory(error);
-	else if (number == Z_BUF_ERROR)
-		fail(error, BAD_INPUT, "the compressed file is truncated");
-	else if (number == Z_DATA_ERROR)
-		fail(error, BAD_INPUT, "the compressed file is damaged%s", strstr(text, ": ") ? strstr(text, ": ") : "");     /* zlib begins with a descriptor's number */
-	else
-		fail(error, BAD_INPUT, "%s", number == Z_ERRNO ? strerror(errno) : text);
+	if (got < 0 || !unpacks_too_much(input))
+		return got;
+	fail(error, BAD_INPUT, "the compressed file unpacks to more than %d times its size, as no real one does", UNPACKS_MOST);
 	return -1;
 }
 
@@ -90,13 +79,18 @@ struct input *input_open(const char *path, struct error *error)
 	if (descriptor < 0)
 		return NULL;
 	struct input *input = mem_alloc(1, sizeof *input);
-	if (!input || !(input->file = gzdopen(descriptor, "rb"))) {
+	if (!input) {
 		close(descriptor);
-		mem_free(input);
 		fail_memory(error);
 		return NULL;
 	}
-	gzbuffer(input->file, 128u << 10);
+	source_wait(true);
+	input->file = unpack_open(descriptor, error);
+	source_wait(false);
+	if (!input->file) {
+		mem_free(input);
+		return NULL;
+	}
 	while (input->have < PEEK_BYTES) {
 		ssize_t got = read_file(input, input->peek + input->have, PEEK_BYTES - input->have, error);
 		if (got < 0) {
@@ -119,7 +113,7 @@ void input_close(struct input *input)
 {
 	if (!input)
 		return;
-	gzclose(input->file);
+	unpack_close(input->file);
 	mem_free(input);
 }
 

@@ -8,6 +8,7 @@
  *     fx_size       symbolic sizes
  *     fx_text       finds them in logs
  *     fx_folder     collects them from a folder
+ *     fx_phases     which ops of a graph with both passes are of which
  *     fx_step       joins forward and backward
  *     places        placements as DTensor writes them
  *     autoparallel  reads what AutoParallel writes of a sharded step
@@ -39,6 +40,7 @@ struct fx_node {
 	const char *text;                /* the last quoted text among the arguments, which is the name of a collective's group; NULL: none */
 	int64_t group;                   /* the first integer among the arguments, which is a collective's size; 0: none */
 	uint32_t listed;                 /* entries of the first list among them */
+	bool gradient;                   /* of one that torch.func takes: its place in the source says so */
 	unsigned line;
 };
 
@@ -46,6 +48,7 @@ struct fx_graph {
 	const char *id;                  /* of the compilation: "0/0" */
 	const char *hints;               /* what its symbols were when it was compiled, "s77=6, s27=17"; "" where nobody says */
 	enum fx_kind kind;
+	bool autograd;                   /* compiled autograd traced it: a backward pass */
 	struct fx_value *value;
 	struct fx_node *node;
 	uint32_t *argument, *result;     /* result: values, NONE for None */

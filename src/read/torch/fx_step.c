@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fx.h"
+#include "fx_phases.h"
 #include "places.h"
 #include "solver/rules/rules.h"
 #include "src/base/words.h"
@@ -31,6 +32,7 @@ struct making {
 	const char *group;                /* the first of those */
 	enum phase phase;
 	bool unphased;                    /* of no op is said which */
+	bool split;                       /* one graph holds several */
 };
 
 /* ---- which graphs are a step ---------------------------------------------------------- */
@@ -83,15 +85,27 @@ static bool differentiates(const struct fx_graph *graph)
 	return false;
 }
 
-/* What compiled autograd traced has "!" before the number of its compilation. */
+static bool takes_gradients(const struct fx_graph *graph)
+{
+	for (uint32_t n = 0; n < graph->nodes; n++)
+		if (graph->node[n].gradient)
+			return true;
+	return false;
+}
+
+/* What compiled autograd traced has "!" before the number of its compilation, or says it of its ops. */
+static enum part part_of_graph(const struct fx_graph *graph)
+{
+	if (graph->kind == FX_JOINT)
+		return PART_BOTH;
+	if (graph->kind == FX_BACKWARD || *graph->id == '!' || graph->autograd)
+		return PART_BACKWARD;
+	return takes_gradients(graph) ? PART_BOTH : updates(graph) ? PART_UPDATE : differentiates(graph) ? PART_UNKNOWN : PART_FORWARD;
+}
+
 static enum part part_of(const struct offer *offer)
 {
-	const struct fx_graph *first = offer->first;
-	if (offer->backward || first->kind == FX_JOINT)
-		return PART_BOTH;
-	if (first->kind == FX_BACKWARD || *first->id == '!')
-		return PART_BACKWARD;
-	return updates(first) ? PART_UPDATE : differentiates(first) ? PART_UNKNOWN : PART_FORWARD;
+	return offer->backward ? PART_BOTH : part_of_graph(offer->first);
 }
 
 static const char *offer_kind(const struct offer *offer)
@@ -99,6 +113,8 @@ static const char *offer_kind(const struct offer *offer)
 	static const char *const kinds[] = { [PART_FORWARD] = "forward only", [PART_BACKWARD] = "backward only", [PART_UPDATE] = "update only", [PART_BOTH] = "joint",
 		[PART_UNKNOWN] = "forward and backward in one" };
 	enum part part = part_of(offer);
+	if (part == PART_BOTH && offer->first->kind != FX_JOINT && !offer->backward)
+		return "forward and backward in one";
 	return offer->backward ? "forward and backward" : part == PART_FORWARD && offer->first->kind == FX_INFERENCE ? "inference" : kinds[part];
 }
 
@@ -370,30 +386,13 @@ static enum status add_input(struct making *making, const struct fx_value *value
 	return *tensor == NONE ? making->error->status : OK;
 }
 
-/* Of a joint graph, what depends on a tangent is backward. */
-static bool *find_backward(struct making *making, const struct fx_graph *graph)
-{
-	bool *backward = arena_alloc(&making->arena, (size_t)graph->nodes + 1, sizeof *backward);
-	bool *value = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *value);
-	if (!backward || !value)
-		return NULL;
-	for (uint32_t v = 0, n = 0; v < graph->values; v++) {
-		const struct fx_value *at = &graph->value[v];
-		value[v] = at->input && text_begins(at->name, "tangents_");
-		for (; at->node != NONE && n <= at->node; n++)
-			for (uint32_t k = 0; k < graph->node[n].reads; k++)
-				backward[n] |= value[graph->argument[graph->node[n].read + k]];
-		value[v] |= at->node != NONE && backward[at->node];
-	}
-	return backward;
-}
-
 /* The tensors of a graph's values, in *result; NULL with *error. `last`: what it returns is the step's. */
 static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, const bool *trained, bool last)
 {
 	uint32_t *tensor = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *tensor);
-	bool *late = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *late), *backward = find_backward(making, graph);
-	enum status status = tensor && late && backward ? OK : fail_memory(making->error);
+	bool *late = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *late);
+	uint8_t *phase;
+	enum status status = tensor && late && fx_phases(&making->arena, graph, &phase) == OK ? OK : fail_memory(making->error);
 	for (uint32_t i = 0; i < graph->values && status == OK; i++)
 		tensor[i] = NONE;
 	for (uint32_t i = 0; i < graph->results && last && status == OK; i++)
@@ -410,8 +409,8 @@ static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, 
 			if (tensor[read] == NONE && graph->value[read].input && graph->value[read].typed)
 				status = add_input(making, &graph->value[read], false, &tensor[read]);
 		}
-		if (graph->kind == FX_JOINT)
-			making->phase = backward[n] ? PHASE_BACKWARD : PHASE_FORWARD;
+		if (phase && making->split)
+			making->phase = phase[n];
 		if (status == OK)
 			status = add_op(making, graph, n, &value, tensor, late);
 	}
@@ -447,7 +446,8 @@ static void list_assumptions(const struct making *making, const struct fx_graph 
 {
 	struct words words = { text, size, 0 };
 	uint32_t named = 0;
-	words_add(&words, making->phase == PHASE_UPDATE ? "an optimizer's step: which of its inputs are parameters, gradients and state isn't said"
+	words_add(&words, making->split && first->kind != FX_JOINT ? "what stands where torch.func takes a gradient is backward; which inputs are parameters isn't said"
+		: making->phase == PHASE_UPDATE ? "an optimizer's step: which of its inputs are parameters, gradients and state isn't said"
 		: "inputs with a gradient are parameters; there is no optimizer in the log");
 	if (making->unphased)
 		words_add(&words, "\nforward and backward are one graph: which op is of which isn't said");
@@ -512,6 +512,7 @@ static enum status make(struct making *making, const struct offer *offer)
 	enum part part = part_of(offer);
 	making->phase = part == PART_BACKWARD ? PHASE_BACKWARD : part == PART_UPDATE ? PHASE_UPDATE : PHASE_FORWARD;
 	making->unphased = part == PART_UNKNOWN;
+	making->split = part == PART_BOTH && !offer->backward;
 	making->forward = first->kind == FX_JOINT ? first : NULL;
 	making->of_forward = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *making->of_forward);
 	if (!making->of_forward)

@@ -31,6 +31,7 @@ struct reader {
 	enum { NO_EXPORT, EXPORT_BEGUN, EXPORT } export;   /* a printed torch.export.ExportedProgram: its module is one in another */
 	char id[64];
 	const char *src;
+	bool gradient;              /* src is where torch.func takes a gradient */
 	const struct fx_origin *origin;
 	struct hint *hint;          /* of all compilations */
 	uint32_t hints;
@@ -197,13 +198,22 @@ static void note(struct reader *reader, struct span line)
 static int dtype_of(struct span span)
 {
 	static const struct { const char *name; int dtype; } others[] = { { "b8", DTYPE_BOOL }, { "f8e4m3fn", DTYPE_F8E4M3 }, { "f8e4m3fnuz", DTYPE_F8E4M3 },
-		{ "f8e5m2fnuz", DTYPE_F8E5M2 }, { "f8e8m0fnu", DTYPE_U8 }, { "c32", DTYPE_I32 } };
+		{ "f8e5m2fnuz", DTYPE_F8E5M2 }, { "f8e8m0fnu", DTYPE_U8 }, { "f4e2m1fn_x2", DTYPE_U8 }, { "c32", DTYPE_I32 } };
 	char name[16];
 	snprintf(name, sizeof name, "%.*s", (int)(length_of(span) > 15 ? 15 : length_of(span)), span.at);
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strcmp(others[i].name, name) == 0)
 			return others[i].dtype;
 	return name_index(dtype_names, DTYPE_COUNT, name);
+}
+
+/* "f6e3m2", which nobody has yet: letters and a number of bits. */
+static bool looks_like_dtype(struct span span)
+{
+	size_t letters = 0;
+	while (letters < length_of(span) && span.at[letters] >= 'a' && span.at[letters] <= 'z')
+		letters++;
+	return letters > 0 && letters <= 5 && letters < length_of(span) && span.at[letters] >= '0' && span.at[letters] <= '9' && length_of(span) < 20;
 }
 
 /* A size: a number, or an expression of symbols that the caller gave numbers. The first symbols without are noted. */
@@ -243,9 +253,11 @@ static bool read_plain_type(const struct reader *reader, struct span type, struc
 {
 	struct span dtype = identifier(&type);
 	int index = dtype_of(dtype);
-	if (index < 0 || type.at >= type.end || *type.at != '[')
+	if (type.at >= type.end || *type.at != '[' || (index < 0 && !looks_like_dtype(dtype)))
 		return false;
-	value->dtype = (uint8_t)index;
+	/* A tensor whose size can't be told counts as one without a size, not as nothing. */
+	value->dtype = index < 0 ? DTYPE_OPAQUE : (uint8_t)index;
+	value->unsized |= index < 0;
 	for (type.at++; type.at < type.end && *type.at != ']';) {
 		struct span dim = { type.at, type.at };
 		for (int open = 0; dim.end < type.end && *dim.end != ']' && (*dim.end != ',' || open > 0); dim.end++)
@@ -255,7 +267,7 @@ static bool read_plain_type(const struct reader *reader, struct span type, struc
 		if (length_of(dim) == 0)
 			continue;
 		if (value->dims == DIMS_MAX)
-			return false;
+			return value->unsized = true;
 		value->unsized |= !size_of(reader, dim, &value->dim[value->dims++]);
 	}
 	return true;
@@ -405,7 +417,7 @@ static uint32_t taken_of(struct reader *reader, struct span text)
 static enum status add_node(struct reader *reader, struct span name, struct span expression, struct fx_value *value)
 {
 	struct fx_graph *graph = reader->graph;
-	struct fx_node node = { .src = reader->src, .line = reader->line };
+	struct fx_node node = { .src = reader->src, .gradient = reader->gradient, .line = reader->line };
 	struct span type = expression;
 	if (starts(type, "torch.ops."))
 		type.at += strlen("torch.ops.");
@@ -508,6 +520,7 @@ static enum status begin_graph(struct reader *reader)
 	names_free(&reader->names);
 	reader->names = (struct names){ 0 };
 	reader->src = NULL;
+	reader->gradient = false;
 	char id[400];
 	snprintf(id, sizeof id, "%.300s%s%s", reader->origin->id, *reader->origin->id && *reader->id ? " " : "", reader->id);
 	reader->graph->id = arena_text(&log->arena, id, strlen(id));
@@ -574,18 +587,26 @@ static enum status read_results(struct reader *reader, struct span line)
 	return OK;
 }
 
+/* "File: model.py:6 in forward, code: ...": what follows belongs there. */
+static enum status take_place(struct reader *reader, struct span file, struct span code)
+{
+	reader->gradient = find(file, "_functorch/eager_transforms.py:") && (find(code, "autograd_grad(") || find(code, "autograd.grad("));
+	reader->graph->autograd |= find(code, "torch__dynamo_compiled_autograd_") != NULL;
+	return (reader->src = keep(reader, file)) ? OK : fail_memory(reader->error);
+}
+
 static enum status read_body(struct reader *reader, struct span line)
 {
 	/* "# File: model.py:6 in forward, code: ...", from 2.14 on also "# recompute: MUST_SAVE File: ..." and "# Backward of forward node: File: ...". */
 	const char *file = starts(line, "#") ? find(line, "File: ") : NULL, *code = file ? find(line, ", code:") : NULL;
-	if (file && (!code || file < code)) {
-		struct span src = { file + 6, code ? code : line.end };
-		return (reader->src = keep(reader, src)) ? OK : fail_memory(reader->error);
+	if (file && (!code || file < code))
+		return take_place(reader, (struct span){ file + 6, code ? code : line.end }, (struct span){ code ? code : line.end, line.end });
+	if (starts(line, "# No stacktrace")) {
+		reader->src = NULL;
+		reader->gradient = false;
 	}
-	if (starts(line, "#")) {
-		reader->src = starts(line, "# No stacktrace") ? NULL : reader->src;
+	if (starts(line, "#"))
 		return OK;
-	}
 	if (!starts(line, "return"))
 		return read_line(reader, line);
 	reader->state = RESULTS;

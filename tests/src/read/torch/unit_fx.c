@@ -279,6 +279,9 @@ Test(fx, a_graph_alone_is_of_the_phase_that_it_shows)
 		{ "def forward(self, arg0_1: \"f32[4][1]cpu\", arg1_1: \"f32[4][1]cpu\"):\n    op: \"f32[4][1]cpu\" = torch.ops.aten.threshold_backward.default(arg0_1, arg1_1, 0);  arg0_1 = arg1_1 = None\n"
 			"    return (op,)\n", "forward and backward in one", false, PHASE_FORWARD },
 		{ "def forward(self, arg0_1: \"f32[4][1]cpu\"):\n    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n    return (op,)\n", "inference", true, PHASE_FORWARD },
+		/* A file of TORCH_COMPILE_DEBUG names no compilation. */
+		{ "def forward(self, arg0_1: \"f32[4]\"):\n    # File: <eval_with_key>.11:23 in forward, code: mul = torch__dynamo_compiled_autograd_ops_MulBackward0([getitem], [True])\n"
+			"    op: \"f32[4]\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n    return (op,)\n", "backward only", true, PHASE_BACKWARD },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct error error = { 0 };
@@ -289,6 +292,37 @@ Test(fx, a_graph_alone_is_of_the_phase_that_it_shows)
 		cr_expect_eq(op_named(graph, "op")->phase, cases[i].phase, "case %zu", i);
 		graph_release(graph);
 	}
+}
+
+/* torch.func's gradients stand in the graph of what calls them; of a gradient within a gradient, what lies between them is what the outer one differentiates. */
+Test(fx, gradients_of_torch_func_are_backward)
+{
+#define GRADIENT "    # File: /torch/_functorch/eager_transforms.py:1518 in grad_and_value_impl, code: flat_grad_input = _autograd_grad(\n"
+#define USER "    # File: step.py:6 in step, code: g = grad(loss)(w)\n"
+#define OP(name, read) "    " name ": \"f32[4][1]cpu\" = torch.ops.aten.neg.default(" read ")\n"
+	struct error error = { 0 };
+	struct graph *graph = step_of_text("def forward(self, w: \"f32[4][1]cpu\"):\n" USER OP("loss", "w") GRADIENT OP("inner", "loss") USER OP("between", "inner") GRADIENT OP("outer", "between")
+		USER OP("update", "outer") "    # No stacktrace found for following nodes\n" OP("other", "w") "    return (update, other)\n", &error);
+	static const struct { const char *op; enum phase phase; } phases[] = { { "loss", PHASE_FORWARD }, { "inner", PHASE_BACKWARD }, { "between", PHASE_FORWARD }, { "outer", PHASE_BACKWARD },
+		{ "update", PHASE_UPDATE }, { "other", PHASE_FORWARD } };
+	cr_assert(graph, "%s", error.text);
+	cr_expect_str_eq(graph->about.intake.version, "forward and backward in one");
+	for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
+		cr_expect(op_named(graph, phases[i].op)->has_phase && op_named(graph, phases[i].op)->phase == phases[i].phase, "%s", phases[i].op);
+	graph_release(graph);
+}
+
+/* A dtype that is new, or more dims than are kept: it would count as no tensor at all. */
+Test(fx, a_tensor_of_a_strange_type_has_no_known_size)
+{
+	struct error error = { 0 };
+	struct graph *graph = step_of_text("def forward(self, a: \"f6e3m2[4][1]cpu\", b: \"f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 8][8]cpu\", c: \"f4e2m1fn_x2[16][1]cpu\", s: \"Sym(s0)\"):\n"
+		"    op: \"f32[4][1]cpu\" = torch.ops.aten.cat.default([a, b, c])\n    return (op,)\n", &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_eq(graph->tensors, 4);
+	cr_expect_eq(graph->about.intake.missing, 2);
+	cr_expect_eq(tensor_named(graph, "c")->bytes, 16, "two of four bits in each element");
+	graph_release(graph);
 }
 
 /* What a compilation had come to when it failed stands in a trace, too. It ran nowhere. */
