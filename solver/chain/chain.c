@@ -40,8 +40,7 @@ struct run {
 	int64_t cost, usage;       /* of plan->choice, where there is one: the best within the limit */
 	uint32_t *over, *other;    /* like plan->choice: the last plan that doesn't fit; scratch. NULL: none yet */
 	int64_t bound;
-	struct price price;        /* of the best bound, alpha 0: there is none yet; */
-	wide weight;               /* and the least weight of a plan at it */
+	struct price price;        /* of the best bound, alpha 0: there is none yet */
 	struct price all_price;    /* the best with all strategies in the model, and its bound */
 	int64_t all_bound;
 	size_t all_entries;        /* of that model's tables */
@@ -250,7 +249,6 @@ static enum status look(struct run *run, struct price price, struct vertex *foun
 	if (price.alpha > 0 && (bound > run->bound || !run->price.alpha)) {
 		run->bound = bound;
 		run->price = price;
-		run->weight = whole_weight(run, run->search.weight);
 	}
 	if (price.alpha > 0 && !run->wanted && (bound > run->all_bound || !run->all_price.alpha)) {
 		run->all_price = price;

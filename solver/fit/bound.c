@@ -206,7 +206,7 @@ static enum status cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int6
 		int64_t each = turn->priced[s] ? at_price(price, rounded(turn, room, fit_kept_bytes(loose, s))) : 0;
 		bounds->price[s] = each > loose->total ? loose->total : each;
 	}
-	enum status status = fit_cut(&bounds->network, bounds->price, turn->time, turn->needed, FIT_FEWEST, control, &value, bounds->kept);
+	enum status status = fit_cut(&bounds->network, bounds->price, turn->time, turn->needed, control, &value, bounds->kept);
 	if (status != OK)
 		return status;
 	for (uint32_t s = 0; s < loose->storages; s++)

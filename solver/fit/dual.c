@@ -83,7 +83,7 @@ static enum status add_cut(struct fit_dual *dual, const double *lambda, struct c
 	if (!column)
 		return NO_MEMORY;
 	fit_dual_prices(dual->base, dual->moment, lambda, dual->moments, dual->sums, price);
-	enum status status = fit_cut(dual->network, price, step->time, step->saved, FIT_FEWEST, control, &value, column->kept);
+	enum status status = fit_cut(dual->network, price, step->time, step->saved, control, &value, column->kept);
 	if (status != OK)
 		return status;
 	for (uint32_t s = 0; s < step->storages; s++)

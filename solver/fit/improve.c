@@ -280,7 +280,7 @@ void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_
 	uint64_t begin = search->control->ticks, found = begin;
 	for (uint32_t i = 0; i < tries && fine && dual->moments > 0 && fit_goes_on(search) && search->control->ticks - found < PATIENCE + (found - begin); i++) {
 		perturb_prices(step, price, &random, other);
-		enum status status = fit_cut(search->network, other, step->time, step->saved, FIT_FEWEST, search->control, &value, kept);
+		enum status status = fit_cut(search->network, other, step->time, step->saved, search->control, &value, kept);
 		search->status = status != OK ? status : search->status;
 		if (status != OK || seen_before(seen, &known, hash_kept(step, kept)))
 			continue;

@@ -82,8 +82,7 @@ enum status fit_network_new(const struct fit_step *step, bool for_bound, struct 
 		return NO_MEMORY;
 	uint32_t nodes = number_nodes(network);
 	network->side = arena_alloc(arena, nodes, sizeof *network->side);
-	network->mark = arena_alloc(arena, nodes, sizeof *network->mark);
-	if (!network->side || !network->mark || flow_init(&network->flow, nodes, count_arcs(step, nodes)) != OK)
+	if (!network->side || flow_init(&network->flow, nodes, count_arcs(step, nodes)) != OK)
 		return NO_MEMORY;
 	add_arcs(network, for_bound);
 	return flow_ready(&network->flow);
@@ -115,27 +114,7 @@ static void set_capacities(struct fit_network *network, const int64_t *price, co
 	flow_reset(flow);
 }
 
-/* Nodes that can still send something to the sink. */
-static void mark_reaching(struct fit_network *network)
-{
-	struct max_flow *flow = &network->flow;
-	uint32_t head = 0, tail = 0;
-	memset(network->mark, 0, flow->nodes * sizeof *network->mark);
-	network->mark[network->sink] = true;
-	flow->queue[tail++] = network->sink;
-	while (head < tail) {
-		uint32_t node = flow->queue[head++];
-		FOR_ROW(i, &flow->leaving, node) {
-			uint32_t arc = flow->leaving.item[i], before = flow->to[arc];
-			if (flow->residual[arc ^ 1] > 0 && !network->mark[before]) {
-				network->mark[before] = true;
-				flow->queue[tail++] = before;
-			}
-		}
-	}
-}
-
-enum status fit_cut(struct fit_network *network, const int64_t *price, const int64_t *time, const bool *needed, enum fit_side side,
+enum status fit_cut(struct fit_network *network, const int64_t *price, const int64_t *time, const bool *needed,
 	struct control *control, int64_t *value, bool *kept)
 {
 	const struct fit_step *step = network->step;
@@ -144,13 +123,9 @@ enum status fit_cut(struct fit_network *network, const int64_t *price, const int
 	enum status status = flow_maximise(flow, network->side, control, value);
 	if (status != OK)
 		return status;
-	if (side == FIT_MOST)
-		mark_reaching(network);
 	for (uint32_t s = 0; s < step->storages; s++) {
 		uint32_t node = network->need[s];
-		bool need = node != NONE && (side == FIT_MOST ? !network->mark[node] : flow->reached[node]);
-		bool redo = node != NONE && (side == FIT_MOST ? !network->mark[node + 1] : flow->reached[node + 1]);
-		kept[s] = need && !redo;
+		kept[s] = node != NONE && flow->reached[node] && !flow->reached[node + 1];
 	}
 	return OK;
 }

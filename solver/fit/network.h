@@ -26,7 +26,6 @@ struct fit_network {
 	uint32_t *time_arc;        /* [ops] */
 	uint32_t runs, sink;       /* the first node of an op; the sink, which is the last node */
 	uint8_t *side;             /* [nodes] */
-	bool *mark;                /* [nodes] scratch */
 	struct arena arena;
 };
 
@@ -34,10 +33,8 @@ struct fit_network {
 enum status fit_network_new(const struct fit_step *step, bool for_bound, struct fit_network *network);
 void fit_network_free(struct fit_network *network);
 
-enum fit_side { FIT_FEWEST, FIT_MOST };    /* of minimum cuts, that with the fewest, or the most, on the sources' side */
-
 /* The minimum cut at prices [storages] (>= 0; at or above the step's time: never kept) and times [ops], with sources at needed [storages].
- * Results: *value; kept [storages]: what the cut keeps (of droppable ones); the flow stays in network->flow. Deterministic: only the two extreme minimum
- * cuts are unique, and it is one of them. As flow_maximise(). */
-enum status fit_cut(struct fit_network *network, const int64_t *price, const int64_t *time, const bool *needed, enum fit_side side,
+ * Results: *value; kept [storages]: what the cut keeps (of droppable ones); the flow stays in network->flow. Deterministic: of minimum cuts
+ * it is the one with the fewest on the sources' side. As flow_maximise(). */
+enum status fit_cut(struct fit_network *network, const int64_t *price, const int64_t *time, const bool *needed,
 	struct control *control, int64_t *value, bool *kept);

@@ -257,7 +257,7 @@ enum status fit_states_keeping(const struct fit_step *step, const bool *keep, st
 	if (price && kept) {
 		for (uint32_t s = 0; s < step->storages; s++)
 			price[s] = keep[s] ? 0 : step->total + 1;
-		status = status == OK ? fit_cut(&network, price, step->time, step->saved, FIT_FEWEST, control, &value, kept) : status;
+		status = status == OK ? fit_cut(&network, price, step->time, step->saved, control, &value, kept) : status;
 		fit_network_free(&network);
 	}
 	if (status == OK)

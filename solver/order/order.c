@@ -86,7 +86,6 @@ static enum status job_finish(struct order_job *job, enum status status, struct 
 	result->proof = (struct proof){ QUANTITY_LIVE_PEAK, job->order ? job->peak : -1, job->bound, order_proof_names[job->certificate.proof] };
 	result->winner = job->winner;
 	result->certificate = job->certificate;
-	result->ticks = job->control.ticks;
 	result->solved = job->solved;
 	result->reused = job->reused;
 	control->ticks += job->control.ticks;

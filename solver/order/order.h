@@ -113,7 +113,6 @@ struct order_result {
 	const char *winner;    /* static text: the heuristic or step that found the order */
 	struct order_certificate certificate;
 	struct order_roam roam;
-	uint64_t ticks;        /* spent on it */
 	uint32_t solved, reused; /* sub-problems searched, and answered from the store */
 };
 void order_result_free(struct order_result *result);

@@ -53,7 +53,6 @@ void overlap_terms_free(struct overlap_terms *terms)
 struct passing {
 	const struct overlap_terms *terms;
 	const struct overlap_rule *rule;
-	const struct graph *graph;
 	const struct problem *problem;
 	const struct step_costs *costs;
 	const uint32_t *release;
@@ -70,7 +69,6 @@ struct passing {
 	int64_t *relief;              /* [ops + 1] scratch */
 	int64_t alive;                /* bytes between two ops */
 	uint32_t last;                /* the last op that computed, or NONE */
-	uint64_t random;
 	struct arena arena;
 };
 
@@ -354,7 +352,7 @@ static enum status prepare(struct passing *passing, const uint32_t *from)
 enum status overlap_pass(const struct overlap_terms *terms, const struct overlap_rule *rule, const uint32_t *from, const uint32_t *release, uint32_t *order)
 {
 	const struct overlap_request *request = terms->request;
-	struct passing passing = { .terms = terms, .rule = rule, .graph = request->graph, .problem = request->problem, .costs = request->costs,
+	struct passing passing = { .terms = terms, .rule = rule, .problem = request->problem, .costs = request->costs,
 		.release = release, .order = order, .last = NONE };
 	enum status status = prepare(&passing, from);
 	while (status == OK && passing.at < request->problem->ops) {

@@ -119,7 +119,7 @@ static enum status place_members(struct builder *builder, struct error *error)
 		}
 		if (width == 0)
 			return fail(error, INFEASIBLE, "forbidden pairs leave node %u no strategy", node);
-		model->member[i] = (struct shard_member) { .node = node, .base = bases, .up = merge->up[node] };
+		model->member[i] = (struct shard_member) { .node = node, .base = bases };
 		model->member_of[node] = i;
 		model->node_of[node] = cluster;
 		model->member_start[cluster + 1] = i + 1;

@@ -14,7 +14,6 @@ struct shard_group { uint32_t low, high, edge; };   /* one problem edge between 
 struct shard_member {
 	uint32_t node;
 	uint32_t base;             /* its part of original: as many as the node here has strategies */
-	uint32_t up;               /* see struct shard_merge */
 };
 
 /* A stretch of slots at which the same members of a node are alive: those of a node are disjoint and ascending. */

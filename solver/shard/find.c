@@ -50,7 +50,7 @@ static enum status prefer_roles(struct sharding_job *job, int64_t limit, struct 
  * with memory within eps of it. What stays of a tensor beyond one copy is redundant, so least bytes that stay is least redundancy. */
 static enum status least_memory(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
 {
-	enum status status = sharding_search(job, -1, true, NULL, 0, sharding, cost);
+	enum status status = sharding_search(job, -1, true, sharding, cost);
 	if (usable(status)) {
 		/* What the program counts: of tensors that may be copied twice it knows the most that that takes. */
 		if (job->report->proof.value > cost->usage)

@@ -79,9 +79,8 @@ struct sharding_report {
 	struct price price;              /* shows its bound alone: see sharding_priced() */
 	uint8_t over[HIDINGS];           /* the mixture that the bound is of, see sharding_weigh_hidden() */
 	int64_t least_usage;             /* least kept bytes of all shardings searched; < 0: not asked */
-	uint32_t nodes, choices, dropped; /* of the network searched */
+	uint32_t nodes;                  /* of the network searched */
 	uint32_t folded;                 /* ops that copies of equal layers stand for */
-	uint32_t rounds;                 /* axes decided one after the other: how often */
 	const char *space;               /* static text: which shardings were looked at */
 	uint32_t candidates;
 	struct sharding_candidate *candidate;

@@ -50,8 +50,7 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 
 /* As sharding_solve() for all axes at once; where that isn't proved, then one axis after the other, from what was found or what experts write by
  * hand, until nothing gets better. The report's bound is that of all axes at once. */
-enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
-	struct sharding *sharding, struct sharding_cost *cost);
+enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, struct sharding *sharding, struct sharding_cost *cost);
 
 /* As sharding_search() for the least time: the estimate counts the larger of two sums for transfers that computation may hide, a search minimises a mixture
  * of both. So it is searched again with another mixture until the mixture is the estimate itself of what it finds; then that is the least. The

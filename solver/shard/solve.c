@@ -79,13 +79,10 @@ static enum status build(struct sharding_job *job, const struct sharding_aim *ai
 	enum status status = build_whole(job, aim, network);
 	if (status != OK)
 		return status;
-	uint32_t choices = network->chain.first[network->chain.nodes];
 	status = network_prune(network, job->control);
 	if (status == OK && aim->memory)
 		network_weigh_memory(network);
 	job->report->nodes = network->chain.nodes;
-	job->report->choices = choices;
-	job->report->dropped = network->dropped;
 	job->report->folded = 0;
 	for (uint32_t node = 0; node < network->chain.nodes; node++)
 		if (network->node[node].kind == NETWORK_OP && network->chain.segment[node] != NONE)
@@ -238,12 +235,12 @@ static bool better(const struct sharding_cost *a, const struct sharding_cost *b,
 }
 
 /* Decides one axis anew; true where that is better. */
-static bool improve(struct sharding_job *of, uint32_t axis, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+static bool improve(struct sharding_job *of, uint32_t axis, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost, enum status *status)
 {
 	struct sharding_job part = *of, *job = &part;
 	part.effort /= AXIS_SHARE;
-	struct sharding_aim aim = { (uint8_t)(1 << axis), sharding, limit, memory, pin, pins };
+	struct sharding_aim aim = { (uint8_t)(1 << axis), sharding, limit, memory, NULL, 0 };
 	struct sharding found;
 	struct sharding_cost of_found;
 	*status = sharding_solve(job, &aim, &found, &of_found);
@@ -269,7 +266,7 @@ static bool went_on(enum status status)
 }
 
 /* One axis after the other, innermost first, from the sharding at hand. */
-static enum status descend(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+static enum status descend(struct sharding_job *job, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	enum status status = OK;
@@ -279,8 +276,7 @@ static enum status descend(struct sharding_job *job, int64_t limit, bool memory,
 		if (job->mesh->axis[axis].size < 2)
 			idle++;
 		else
-			idle = improve(job, axis, limit, memory, pin, pins, sharding, cost, &status) ? 1 : idle + 1;
-		job->report->rounds = step / axes + 1;
+			idle = improve(job, axis, limit, memory, sharding, cost, &status) ? 1 : idle + 1;
 	}
 	if (status == OK && limit >= 0 && cost->usage > limit)
 		status = INFEASIBLE;
@@ -288,19 +284,18 @@ static enum status descend(struct sharding_job *job, int64_t limit, bool memory,
 }
 
 /* The same from what experts write by hand. */
-static enum status descend_from(struct sharding_job *job, const struct axis_roles *roles, int64_t limit, bool memory, const struct placement_pin *pin,
-	uint32_t pins, struct sharding *sharding, struct sharding_cost *cost)
+static enum status descend_from(struct sharding_job *job, const struct axis_roles *roles, int64_t limit, bool memory, struct sharding *sharding, struct sharding_cost *cost)
 {
 	enum status status = split_by_roles(job->units, job->mesh, roles, sharding);
 	if (status == OK)
 		status = sharding_sum_cost(job->sum, sharding, cost);
-	if (job->options->pins + pins > 0)  /* the start need not keep to pins */
+	if (job->options->pins > 0)  /* the start need not keep to pins */
 		cost->total = cost->usage = INT64_MAX / 2;
-	return status == OK ? descend(job, limit, memory, pin, pins, sharding, cost) : status;
+	return status == OK ? descend(job, limit, memory, sharding, cost) : status;
 }
 
 /* From both of an expert's. */
-static enum status descend_twice(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+static enum status descend_twice(struct sharding_job *job, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	struct axis_roles data[MESH_AXES];
@@ -310,13 +305,13 @@ static enum status descend_twice(struct sharding_job *job, int64_t limit, bool m
 		data[a].narrow = job->options->roles[a].narrow;
 		data[a].zero = 3;
 	}
-	enum status status = descend_from(job, job->options->roles, limit, memory, pin, pins, sharding, cost);
+	enum status status = descend_from(job, job->options->roles, limit, memory, sharding, cost);
 	if (!went_on(status))
 		return status;
 	struct sharding other;
 	struct sharding_cost of_other;
 	struct sharding_report first = *job->report;
-	enum status again = descend_from(job, data, limit, memory, pin, pins, &other, &of_other);
+	enum status again = descend_from(job, data, limit, memory, &other, &of_other);
 	if (went_on(again) && better(&of_other, cost, limit, memory)) {
 		sharding_free(sharding);
 		*sharding = other;
@@ -388,10 +383,10 @@ static int64_t least_ops(const struct sharding_job *job)
 }
 
 /* All axes together, for the bound and a start, where that is wanted and not too large; then axis by axis what is exact, and sees no need for copies to be written out. */
-static enum status search_several(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+static enum status search_several(struct sharding_job *job, uint8_t axes, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
-	struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
+	struct sharding_aim aim = { axes, NULL, limit, memory, NULL, 0 };
 	job->report->proof.bound = -1;
 	job->report->proof.by = "";
 	job->report->price.alpha = 0;
@@ -409,10 +404,10 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	bool near = !at_once && job->by_axes && job->start;
 	if (near)
 		status = copy_start(job, sharding, cost);
-	status = near && status != OK ? status : sharding->split ? descend(job, limit, memory, pin, pins, sharding, cost) : descend_twice(job, limit, memory, pin, pins, sharding, cost);
+	status = near && status != OK ? status : sharding->split ? descend(job, limit, memory, sharding, cost) : descend_twice(job, limit, memory, sharding, cost);
 	if (went_on(status) && job->start && limit >= 0 && (!sharding->split || cost->usage > limit)) {
 		status = copy_start(job, sharding, cost);
-		status = status == OK ? descend(job, limit, memory, pin, pins, sharding, cost) : status;
+		status = status == OK ? descend(job, limit, memory, sharding, cost) : status;
 	}
 	job->report->proof.bound = together.proof.bound < 0 ? -1 : together.proof.bound;
 	job->report->proof.by = together.proof.by;
@@ -422,15 +417,15 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	return status;
 }
 
-enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, const struct placement_pin *pin, uint32_t pins,
+enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	uint8_t axes = all_axes(job->mesh);
-	struct sharding_aim aim = { axes, NULL, limit, memory, pin, pins };
+	struct sharding_aim aim = { axes, NULL, limit, memory, NULL, 0 };
 	job->report->space = job->units->graph->ops > FULL_OPS ? "splits of every op that may pay" : "every split of every op";
 	if (!has_several_axes(job->mesh) || pairs_at_once(job) <= FULL_PAIRS || !job->options->roles)
 		return sharding_solve(job, &aim, sharding, cost);
-	return search_several(job, axes, limit, memory, pin, pins, sharding, cost);
+	return search_several(job, axes, limit, memory, sharding, cost);
 }
 
 /* ---- mixtures ------------------------------------------------------------------------------------------------------- */
@@ -481,7 +476,7 @@ enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct
 		mixing.high[k] = 101;
 	}
 	memcpy(job->over, job->options->over, sizeof job->over);
-	enum status status = sharding_search(job, limit, false, NULL, 0, sharding, cost);
+	enum status status = sharding_search(job, limit, false, sharding, cost);
 	last = *cost;
 	bool by_axes = job->by_axes;
 	const struct sharding *start = job->start;
@@ -491,7 +486,7 @@ enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct
 	for (int round = 0; round < MIXTURES_MAX && sharding->split && (limit < 0 || cost->usage <= limit) && went_on(status) && mix(job, &last, &mixing); round++) {
 		struct sharding other;
 		struct sharding_report before = *job->report;
-		enum status found = sharding_search(job, limit, false, NULL, 0, &other, &last);
+		enum status found = sharding_search(job, limit, false, &other, &last);
 		bool there = other.split;
 		keep_better(job, limit, &other, &last, &before, sharding, cost);
 		status = found == NO_MEMORY || found == CANCELLED ? found : status;

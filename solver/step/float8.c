@@ -7,7 +7,6 @@
 
 struct casting {
 	const struct graph *graph;
-	const struct rules *rules;
 	struct build build;
 	struct arena arena;
 	uint32_t *tensor;          /* [tensors] the draft's tensor */
@@ -90,7 +89,7 @@ static void rewrite(struct casting *casting, const bool *linear)
 
 struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint32_t *changed, struct error *error)
 {
-	struct casting casting = { .graph = graph, .rules = rules, .build = { .source = graph, .op = NONE, .rules = rules } };
+	struct casting casting = { .graph = graph, .build = { .source = graph, .op = NONE, .rules = rules } };
 	struct graph *result;
 	bool *linear = arena_alloc(&casting.arena, graph->ops, sizeof *linear);
 	*changed = 0;

@@ -491,7 +491,7 @@ static enum status plan_best(struct search *search, struct config_list *list, st
 	struct graph *graph = planner.store ? model_source_whole(&search->source, batch, error) : NULL;
 	enum status status = !planner.store ? fail_memory(error) : !graph ? error->status : model_source_scenario(&search->source, batch, &scenario);
 	if (status == OK)
-		status = config_plan_best(&planner, graph, &scenario, 0, search->planned, NULL, list, error);
+		status = config_plan_best(&planner, graph, &scenario, search->planned, NULL, list, error);
 	graph_release(graph);
 	scenario_done(&scenario);
 	planner_done(&planner);

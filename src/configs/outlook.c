@@ -115,8 +115,6 @@ static struct outlook *evaluate(struct model_source *source, const struct scenar
 	}
 	atomic_store(&outlook->references, 1);
 	outlook->config = *config;
-	outlook->devices = request.devices;
-	outlook->devices_per_node = request.devices_per_node;
 	outlook->machine = request.machine;
 	outlook->fingerprint = outlook_fingerprint(source->graph, scenario);
 	return outlook;
@@ -260,8 +258,6 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 		.schedule = pipelined ? (uint8_t)pipelined->schedule : SCHEDULE_1F1B };
 	if (plan->transformed->sharded)
 		take_mesh(&plan->scenario, &plan->transformed->sharded->sharding.mesh, &outlook->config);
-	outlook->devices = (uint32_t)plan->scenario.value[K_devices];
-	outlook->devices_per_node = (uint32_t)plan->scenario.value[K_devices_per_node];
 	scenario_machine(&plan->scenario, &outlook->machine);
 	outlook->fingerprint = outlook_fingerprint(plan->input, &plan->scenario);
 	return outlook;

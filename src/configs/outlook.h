@@ -15,7 +15,6 @@ struct outlook {
 	struct config_result result;  /* by the model; zero where planned */
 	bool planned;                 /* config has only what a plan says: degrees, microbatches, schedule */
 	struct timetable timetable;
-	uint32_t devices, devices_per_node;
 	struct machine machine;       /* memory: what a device has; < 0: any */
 	uint64_t fingerprint;         /* of graph and scenario */
 	atomic_uint references;

@@ -33,7 +33,7 @@ char *config_set_text(const struct scenario *scenario, char *text, size_t size)
 	return text;
 }
 
-static enum status config_plan(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, struct config_entry *entry,
+static enum status config_plan(struct planner *planner, struct graph *graph, const struct scenario *base, struct config_entry *entry,
 	struct error *error)
 {
 	struct scenario scenario;
@@ -41,8 +41,6 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 	if (scenario_copy(&scenario, base) != OK)
 		return fail_memory(error);
 	config_knobs(&entry->config, &scenario);
-	if (batch > 0)
-		scenario.value[K_batch] = batch;
 	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &why);
 	scenario_done(&scenario);
 	entry->planned = (struct config_planned) { .tried = true };
@@ -82,7 +80,7 @@ static void sort_planned(struct config_list *list, uint32_t rows)
 	}
 }
 
-enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, uint32_t wanted,
+enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, uint32_t wanted,
 	const struct config_watch *watch, struct config_list *list, struct error *error)
 {
 	bool near = list->fitting == 0;
@@ -94,7 +92,7 @@ enum status config_plan_best(struct planner *planner, struct graph *graph, const
 		struct config_entry *entry = &list->entry[i];
 		if (!near && !entry->fits)
 			break;
-		status = config_plan(planner, graph, base, batch, entry, error);
+		status = config_plan(planner, graph, base, entry, error);
 		bool fits = entry->planned.known && entry->planned.fits;
 		fitting += fits;
 		entry->fits |= near && fits;

@@ -20,8 +20,8 @@ struct config_watch {
 	void *context;
 };
 
-/* Plans rows of a graph under base, in order, until so many fit or twice as many are tried, and fills in their planned. batch: samples of a step, 0: as the
- * graph has them. A configuration that can't be planned has the reason there. Where none fits by the estimates, those that need the least are tried, and what
+/* Plans rows of a graph under base, in order, until so many fit or twice as many are tried, and fills in their planned.
+ * A configuration that can't be planned has the reason there. Where none fits by the estimates, those that need the least are tried, and what
  * fits counts as fitting: the list is ranked anew. Rows tried are then in the order of their planned times. watch may be NULL. OK, CANCELLED or NO_MEMORY. */
-enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, int64_t batch, uint32_t wanted,
+enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, uint32_t wanted,
 	const struct config_watch *watch, struct config_list *list, struct error *error);

@@ -23,7 +23,7 @@ struct reader {
 	struct schedule_csv *csv;
 	struct error *error;
 	const char *at, *end, *line_start;
-	uint32_t line, rank;
+	uint32_t line;
 	struct cell *cell;
 	uint32_t cells;
 	size_t room, row_room;

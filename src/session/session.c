@@ -355,8 +355,7 @@ void session_status(const struct session *session, struct session_status *status
 {
 	struct worker_state state;
 	worker_state(session->worker, &state);
-	*status = (struct session_status){ .solving = state.busy, .stale = session->plan_request != session->request,
-		.fraction = state.progress.fraction, .best = state.progress.best, .bound = state.progress.bound };
+	*status = (struct session_status){ .solving = state.busy, .stale = session->plan_request != session->request, .fraction = state.progress.fraction };
 	snprintf(status->stage, sizeof status->stage, "%s", state.progress.stage ? state.progress.stage : "");
 	snprintf(status->message, sizeof status->message, "%s", session->message);
 	snprintf(status->problem, sizeof status->problem, "%s", session->problem.text);

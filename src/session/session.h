@@ -27,7 +27,6 @@ struct session_status {
 	bool solving, stale;          /* stale: the newest plan belongs to an older scenario */
 	char stage[48];               /* "order: cuts" */
 	double fraction;              /* of the stage, 0..1, or < 0 */
-	int64_t best, bound;          /* bytes, or < 0 */
 	uint32_t reused, solved;      /* sub-problems of the newest plan: from the store, anew */
 	char message[500];            /* the last command's error or answer, "" if none */
 	char problem[500];            /* why the present scenario has no plan, "" where it has one or may get one */

@@ -148,7 +148,7 @@ static void plan_rows(struct search_job *job, const atomic_bool *cancel)
 	if (planner.store && open_scenario(job->plan, &scenario) == OK) {
 		scenario.value[K_rank] = KNOB_GIVEN;
 		scenario.value[K_store] = scenario.value[K_store] < (int64_t)STORE_BYTES ? scenario.value[K_store] : (int64_t)STORE_BYTES;
-		config_plan_best(&planner, job->plan->input, &scenario, 0, CONFIGS_PLANNED, &watch, &job->ranking.list, &error);
+		config_plan_best(&planner, job->plan->input, &scenario, CONFIGS_PLANNED, &watch, &job->ranking.list, &error);
 		publish(job, &job->ranking.list);
 		scenario_done(&scenario);
 	}

@@ -44,7 +44,6 @@ struct hlo_instruction {
 	uint32_t index;               /* parameter number, or part of a tuple */
 	uint32_t group;               /* devices that take part in a collective, 0: nobody says */
 	unsigned line;
-	bool inlined;                 /* a fusion's insides are its own: workspace of none */
 };
 
 struct hlo_computation {

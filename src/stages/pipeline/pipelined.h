@@ -41,7 +41,6 @@ struct pipelined {
 	struct pipeline_cut cut;
 	uint32_t ranks, chunks, microbatches;
 	enum schedule schedule;
-	uint32_t blocks;             /* the model falls into */
 	struct pipeline_piece *piece;/* [ranks * chunks] */
 	struct pipeline_rank *rank;  /* [ranks] */
 	struct schedule_csv file;    /* of SCHEDULE_FILE */

@@ -237,7 +237,6 @@ static enum status cut(struct piping *piping)
 	for (uint32_t k = 0; k < pieces && status == OK; k++)
 		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
 			piece_of[b] = k;
-	pipelined->blocks = piping->blocks.blocks;
 	if (status == OK)
 		status = estimate(piping, &model);
 	if (status == OK)

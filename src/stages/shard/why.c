@@ -83,7 +83,6 @@ static struct place_choice choice_of(const struct sharded *sharded, uint32_t ten
 	if (!choice.possible)
 		return choice;
 	choice.bytes = placement_bytes(units, mesh, tensor, placement);
-	choice.redundant = placement_redundant(units, mesh, tensor, placement);
 	if (units->graph->tensor[tensor].writer != NONE)
 		add_writer(sharded, tensor, axis, placement, &choice);
 	add_readers(sharded, tensor, placement, &choice);

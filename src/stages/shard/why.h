@@ -9,7 +9,7 @@ struct place_choice {
 	int8_t on;                  /* on the axis that is asked about */
 	bool chosen;
 	bool possible;              /* else its pieces would not be equal, or no collectives lead there */
-	int64_t bytes, redundant;   /* of one device */
+	int64_t bytes;              /* of one device */
 	int64_t time, sent;         /* of the collectives around the tensor: picoseconds, bytes that each device sends */
 };
 
