@@ -377,7 +377,7 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 	struct graph *graph = stage_fit(job->stage, job->wish, job->graph, job->scenario, job->sharded, activations, &options, &job->fitted, job->error);
 	if (graph && options.mode == RECOMPUTE_AUTO) {
 		job->fit_peak = job->fitted->replayed;
-		fit_notes(job->notes, job->fitted, job->wish->margin);
+		fit_notes(job->notes, job->fitted, job->scenario, job->wish->margin);
 	} else if (graph && options.mode > RECOMPUTE_AUTO && options.mode != RECOMPUTE_KEPT) {
 		note_strategy(job, activations, &options);
 	} else if (graph) {

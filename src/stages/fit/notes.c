@@ -1,5 +1,9 @@
 /* notes.c: what is told of recomputation that fits a step into the memory cap. */
+#include <stdio.h>
+
 #include "src/base/bytes.h"
+#include "src/scenario/devices.h"
+#include "src/scenario/shard_mesh.h"
 #include "notes.h"
 
 static bool goes_back(const struct graph *step)
@@ -10,13 +14,33 @@ static bool goes_back(const struct graph *step)
 	return op < step->ops;
 }
 
+/* Parameters are gathered for the step, and a layer ahead of their place in the order. */
+static bool gathers_ahead(const struct graph *step, const struct scenario *scenario)
+{
+	bool gathers = false;
+	for (uint32_t op = 0; op < step->ops && scenario->value[K_prefetch] > 0; op++)
+		FOR_ROW(i, &step->reads, op)
+			gathers |= step->op[op].phase == PHASE_COMMUNICATION && step->storage[step->tensor[step->reads.item[i]].storage].persistent;
+	return gathers;
+}
+
+/* What comes on top of what recomputation counts with. */
+static const char *added_to(const struct graph *step, const struct scenario *scenario)
+{
+	bool ahead = gathers_ahead(step, scenario), buffers = scenario_shards(scenario) && scenario_group_buffers(scenario) > 0;
+	return ahead && buffers ? "the layout, what is gathered ahead and the buffers of groups" : ahead ? "the layout and what is gathered ahead"
+		: buffers ? "the layout and the buffers of groups" : "the layout";
+}
+
 /* "9.32 % more time, 13.5 ms". */
-void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, int64_t left)
+void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struct scenario *scenario, int64_t left)
 {
 	double step = (double)(fitted->total > 0 ? fitted->total : 1), giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
-	char margin[32];
+	char margin[32], less[100], among[100];
+	const char *added = added_to(fitted->step, scenario);
 	left = fitted->planned ? 0 : left;    /* the cap was held against the arena */
-	const char *less = left > 0 ? " less what the layout may add" : "", *among = left > 0 ? " that leaves the layout as much" : "";
+	snprintf(less, sizeof less, left > 0 ? " less what is left to %s" : "", added);
+	snprintf(among, sizeof among, left > 0 ? " that leaves as much to %s" : "", added);
 	if (fitted->impossible)
 		note(notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s", fitted->step->op[fitted->certificate.op].name, less);
 	else if (fitted->replayed > fitted->cap && !goes_back(fitted->step))
@@ -30,9 +54,9 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, int64_t lef
 			bytes_text(fitted->moved, margin, sizeof margin), fitted->away == 1 ? "s" : "");
 	if (fitted->extra > fitted->stall)
 		note(notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s", 100 * (double)(fitted->extra - fitted->stall) / step,
-			(double)(fitted->extra - fitted->stall) / 1e9, !fitted->proved || fitted->away > 0 ? "" : *among ? ", proved the least among plans that leave the layout as much memory" : ", proved least");
+			(double)(fitted->extra - fitted->stall) / 1e9, !fitted->proved || fitted->away > 0 ? "" : *among ? ", proved the least among plans that leave as much" : ", proved least");
 	if (left > 0 && fitted->replayed <= fitted->cap)
-		note(notes, "that leaves %s of the memory cap to what the layout adds", bytes_text(left, margin, sizeof margin));
+		note(notes, "that leaves %s of the memory cap to %s", bytes_text(left, margin, sizeof margin), added);
 	if (fitted->bound > 0 && !fitted->proved)
 		note(notes, "any order with any recomputation%s takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms", among, 100 * (double)fitted->bound / step, giga);
 }

@@ -5,4 +5,4 @@
 #include "src/stages/notes.h"
 
 /* left: bytes of the cap that were left to the layout, of the wish. */
-void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, int64_t left);
+void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struct scenario *scenario, int64_t left);

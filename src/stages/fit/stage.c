@@ -490,7 +490,7 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 		struct both both = { stage, scenario, sharded, activations, options, cap, wish->alone, *fitted, NULL, error };
 		graph = scenario->value[K_offload] ? solve_both(&both)
 			: solve(stage, scenario, activations, cap, EFFORT_ALL, *fitted, error);
-		if (graph && !scenario->value[K_offload] && wish->margin > 0 && !((*fitted)->proved && (*fitted)->extra == 0))
+		if (graph && !sharded && !scenario->value[K_offload] && wish->margin > 0 && !((*fitted)->proved && (*fitted)->extra == 0))
 			graph = fit_planned(stage, scenario, activations, wish->margin, graph, *fitted, error);
 	} else {
 		if (options->mode > RECOMPUTE_AUTO)

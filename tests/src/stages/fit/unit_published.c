@@ -192,3 +192,28 @@ Test(published, what_fits_as_it_is_runs_nothing_again)
 	}
 	graph_release(graph);
 }
+
+/* Of a device's graph what is gathered ahead stands beside the arena: that is left, too, and said. */
+Test(published, what_is_gathered_ahead_is_left_room)
+{
+	struct graph *graph = step_of_config("llama", sized_model("llama", (struct model_config){ .layers = 2, .batch = 2 }), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
+	struct planner planner = { .store = store_new() };
+	struct point kept = plan_of(&planner, graph, "none devices=4 strategy=zero zero=3", INT64_C(1) << 50);
+	int64_t cap = kept.needs - kept.needs / 50;
+	struct scenario scenario;
+	struct error error = { 0 };
+	char text[60];
+	scenario_init(&scenario);
+	snprintf(text, sizeof text, "memory=%lld", (long long)cap);
+	const char *const settings[] = { "recompute=auto", "devices=4", "strategy=zero", "zero=3", text };
+	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+		cr_assert_eq(scenario_set(&scenario, settings[i], &error), OK, "%s", error.text);
+	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
+	cr_assert_not_null(plan, "%s", error.text);
+	cr_assert_leq(plan_needs(plan), cap);
+	cr_assert_not_null(strstr(plan->transformed->notes, "of the memory cap to the layout and what is gathered ahead"), "%s", plan->transformed->notes);
+	plan_release(plan);
+	scenario_done(&scenario);
+	planner_done(&planner);
+	graph_release(graph);
+}
