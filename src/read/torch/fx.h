@@ -48,7 +48,7 @@ struct fx_graph {
 	const char *id;                  /* of the compilation: "0/0" */
 	const char *hints;               /* what its symbols were when it was compiled, "s77=6, s27=17"; "" where nobody says */
 	enum fx_kind kind;
-	bool autograd;                   /* compiled autograd traced it: a backward pass */
+	bool autograd;                   /* compiled autograd traced it, a backward pass: "!" before the number of its compilation, or its ops, say so */
 	struct fx_value *value;
 	struct fx_node *node;
 	uint32_t *argument, *result;     /* result: values, NONE for None */

@@ -93,12 +93,11 @@ static bool takes_gradients(const struct fx_graph *graph)
 	return false;
 }
 
-/* What compiled autograd traced has "!" before the number of its compilation, or says it of its ops. */
 static enum part part_of_graph(const struct fx_graph *graph)
 {
 	if (graph->kind == FX_JOINT)
 		return PART_BOTH;
-	if (graph->kind == FX_BACKWARD || *graph->id == '!' || graph->autograd)
+	if (graph->kind == FX_BACKWARD || graph->autograd)
 		return PART_BACKWARD;
 	return takes_gradients(graph) ? PART_BOTH : updates(graph) ? PART_UPDATE : differentiates(graph) ? PART_UNKNOWN : PART_FORWARD;
 }

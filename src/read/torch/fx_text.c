@@ -516,7 +516,7 @@ static enum status begin_graph(struct reader *reader)
 	if (!mem_reserve(&log->graph, &log->room, log->graphs + 1, sizeof *log->graph))
 		return fail_memory(reader->error);
 	reader->graph = &log->graph[log->graphs++];
-	*reader->graph = (struct fx_graph){ .kind = reader->kind, .line = reader->line };
+	*reader->graph = (struct fx_graph){ .kind = reader->kind, .autograd = *reader->id == '!', .line = reader->line };   /* "!0/2/0" */
 	names_free(&reader->names);
 	reader->names = (struct names){ 0 };
 	reader->src = NULL;

@@ -294,6 +294,22 @@ Test(fx, a_graph_alone_is_of_the_phase_that_it_shows)
 	}
 }
 
+/* Of several ranks' logs in a folder the rank stands before the number of a compilation. */
+Test(fx, compiled_autograd_of_a_rank_is_backward)
+{
+	static const char text[] = "V1124 01:30:19.470000 1 a.py:4] {\"aot_inference_graph\": {}, \"compiled_autograd_id\": 0, \"frame_id\": 2, \"frame_compile_id\": 0}\n"
+		"\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n\t    return (op,)\n";
+	struct fx_log log = { 0 };
+	struct error error = { 0 };
+	cr_assert_eq(fx_add(&log, text, sizeof text - 1, &(struct fx_origin){ "rank_0", FX_OTHER }, NULL, 0, &error), OK);
+	struct graph *graph = fx_step(&log, 0, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_str_eq(graph->about.intake.version, "[rank_0 !0/2/0] backward only");
+	cr_expect_eq(op_named(graph, "op")->phase, PHASE_BACKWARD);
+	graph_release(graph);
+	fx_free(&log);
+}
+
 /* torch.func's gradients stand in the graph of what calls them; of a gradient within a gradient, what lies between them is what the outer one differentiates. */
 Test(fx, gradients_of_torch_func_are_backward)
 {
