@@ -553,6 +553,19 @@ static enum status do_save(struct session *session, const char *argument, struct
 	return status;
 }
 
+/* What is wrong with a file says which file, and where in it. */
+static enum status name_file(const char *path, struct error *error)
+{
+	char why[300];
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	unsigned line = error->line;
+	if (error->status != BAD_INPUT)
+		return error->status;
+	snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
+	error->line = 0;
+	return line ? fail(error, BAD_INPUT, "%.100s:%u: %s", name, line, why) : fail(error, BAD_INPUT, "%.100s: %s", name, why);
+}
+
 /* Reads a graph in the place of the one that is open. The baseline stays, to be compared with. Knobs stay, and of pins, which name ops and tensors of the old
  * graph, those that the new one has, too: none where another file is opened. The history goes. *dropped: pins that are gone. */
 static enum status open_graph(struct session *session, const char *path, const struct read_options *reading, bool again, uint32_t *dropped, struct error *error)
@@ -561,8 +574,11 @@ static enum status open_graph(struct session *session, const char *path, const s
 	struct opened opened;
 	opened_note(&opened, path, reading);
 	struct graph *graph = graph_open(path, reading, error);
-	if (!graph)
-		return error->status;
+	if (!graph) {
+		if (again)      /* of this state of the file all is said */
+			session->opened.seen = opened.read;
+		return name_file(path, error);
+	}
 	if (scenario_copy(&scenario, present(session)) != OK) {
 		graph_release(graph);
 		return fail_memory(error);

@@ -349,6 +349,12 @@ Test(session, a_file_that_changes_is_read_again_beside_the_old_baseline)
 	cr_assert_eq(unlink(path), 0);
 	cr_expect(!session_file_changed(session));
 	cr_expect_eq(session_command(session, "reload", &error), BAD_INPUT);
+	cr_expect(strstr(error.text, strrchr(path, '/') + 1) && strstr(error.text, ": no such file"), "%s", error.text);
+	copy_to(path, "tests/corpus/fx/twice.py");
+	cr_expect_eq(session_command(session, "reload", &error), BAD_INPUT);
+	cr_expect(strstr(error.text, strrchr(path, '/') + 1) && strstr(error.text, "a second value named"), "%s", error.text);
+	cr_expect(!session_file_changed(session), "it isn't offered again over what was wrong with it");
 	cr_expect_eq(session_plan(session)->graph->ops, 3, "what was open stays");
+	cr_assert_eq(unlink(path), 0);
 	session_free(session);
 }
