@@ -126,7 +126,7 @@ static uint32_t copy_op(struct apply *apply, uint32_t op)
 		record.arguments = NULL;       /* those of the dropout are not its own */
 	}
 	record.recomputed = true;
-	record.phase = PHASE_BACKWARD;
+	record.phase = record.collective ? record.phase : PHASE_BACKWARD;
 	record.has_phase = true;
 	uint32_t id = draft_op(draft, &record);
 	failed(apply, id != NONE);

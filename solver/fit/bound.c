@@ -135,7 +135,10 @@ enum status fit_bounds_new(const struct fit_input *input, const uint32_t *op, ui
 	bool fine = forward && before && after && stack && bounds->price && bounds->kept && bounds->turn;
 	early.forward = forward;
 	early.time = input->sure ? input->sure : input->time;
-	fine = fine && fit_early_ops(graph, forward) == OK && fit_step_find(&early, &bounds->loose) == OK
+	fine = fine && fit_early_ops(graph, forward) == OK;
+	for (uint32_t o = 0; fine && o < graph->ops; o++)
+		forward[o] |= input->forward && input->forward[o];
+	fine = fine && fit_step_find(&early, &bounds->loose) == OK
 		&& fit_network_new(&bounds->loose, true, &bounds->network) == OK;
 	for (uint32_t i = 0; i < count && fine; i++)
 		if (!forward[op[i]])

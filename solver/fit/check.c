@@ -93,7 +93,7 @@ static bool runs_once(const struct proof *proof, uint32_t op)
 	const struct graph *graph = proof->graph;
 	const struct op *record = &graph->op[op];
 	bool norm = proof->input->traits[op] & TRAIT_STATISTICS;
-	if (record->phase != PHASE_FORWARD)
+	if (proof->input->forward ? !proof->input->forward[op] : record->phase != PHASE_FORWARD)
 		return true;
 	if (proof->input->random != FIT_RANDOM_STATE && (proof->input->traits[op] & TRAIT_RANDOM) && mask_storage(proof, op) == NONE)
 		return true;

@@ -36,8 +36,33 @@ void fitted_release(void *pointer)
 	mem_free(fitted->traits);
 	mem_free((void *)(uintptr_t)fitted->link.time);
 	mem_free((void *)(uintptr_t)fitted->input.fixed);
+	mem_free((void *)(uintptr_t)fitted->input.forward);
 	mem_free(fitted->certificate.arc);
 	mem_free(fitted);
+}
+
+/* Parameters gathered for the forward pass: what reads them again gathers them again, or they stay from the one pass to the other. */
+static bool gathers_for_pass(const struct graph *step, uint32_t op)
+{
+	const struct collective *collective = step->op[op].collective;
+	bool gathers = collective && collective->kind == COLLECTIVE_ALL_GATHER && csr_length(&step->reads, op) > 0, wanted = false;
+	FOR_ROW(i, &step->reads, op)
+		gathers &= step->storage[step->tensor[step->reads.item[i]].storage].persistent;
+	FOR_ROW(i, &step->writes, op) {
+		uint32_t s = step->tensor[step->writes.item[i]].storage;
+		gathers &= step->storage[s].allocator == op;
+		FOR_ROW(u, &step->users, s)
+			wanted |= step->op[step->users.item[u]].phase == PHASE_FORWARD;
+	}
+	return gathers && wanted;
+}
+
+static bool *find_forward(const struct graph *step)
+{
+	bool *forward = mem_alloc(step->ops, sizeof *forward);
+	for (uint32_t op = 0; forward && op < step->ops; op++)
+		forward[op] = step->op[op].phase == PHASE_FORWARD || gathers_for_pass(step, op);
+	return forward;
 }
 
 static struct fitted *new_fitted(struct graph *step, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
@@ -53,8 +78,8 @@ static struct fitted *new_fitted(struct graph *step, const struct scenario *scen
 	fitted->traits = mem_alloc(step->ops, sizeof *fitted->traits);
 	uint8_t *fixed = mem_alloc(step->storages, sizeof *fixed);
 	fitted->input = (struct fit_input){ .graph = step, .time = fitted->time, .sure = fitted->sure, .traits = fitted->traits, .alignment = scenario->value[K_alignment],
-		.workspace = scenario->value[K_workspace], .random = (enum fit_random)scenario->value[K_random], .fixed = fixed };
-	if (!fitted->time || !fitted->sure || !fitted->traits || !fixed || plan_op_times(step, sharded, scenario, rules, fitted->time, fitted->sure) != OK) {
+		.workspace = scenario->value[K_workspace], .random = (enum fit_random)scenario->value[K_random], .fixed = fixed, .forward = find_forward(step) };
+	if (!fitted->time || !fitted->sure || !fitted->traits || !fixed || !fitted->input.forward || plan_op_times(step, sharded, scenario, rules, fitted->time, fitted->sure) != OK) {
 		fitted_release(fitted);
 		return NULL;
 	}

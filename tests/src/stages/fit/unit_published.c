@@ -214,6 +214,11 @@ Test(published, what_is_gathered_ahead_is_left_room)
 	cr_assert_not_null(strstr(plan->transformed->notes, "of the memory cap to the layout and what is gathered ahead"), "%s", plan->transformed->notes);
 	plan_release(plan);
 	scenario_done(&scenario);
+	/* Near the floor what runs again gathers its weights again, as recompute=full does, which runs before the step is split. */
+	struct point full = plan_of(&planner, graph, "full devices=4 strategy=zero zero=3", INT64_C(1) << 50);
+	struct point fits = plan_of(&planner, graph, "auto devices=4 strategy=zero zero=3", full.needs + full.needs / 50);
+	cr_assert_leq(fits.needs, full.needs + full.needs / 50);
+	cr_assert_leq(fits.time, full.time, "%lld ps, full %lld", (long long)fits.time, (long long)full.time);
 	planner_done(&planner);
 	graph_release(graph);
 }
