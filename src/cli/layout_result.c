@@ -70,6 +70,8 @@ enum status layout_read_input(struct layout_request *request, struct input *inpu
 	const char *start = input_peek(input, &size);
 	enum input_kind kind = input_detect(start, size);
 	bool pickle = kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE;
+	if (kind == INPUT_OLD_PICKLE)
+		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot, but a %s; %s", input_kind_name(kind), input_kind_advice(kind));
 	if (!pickle && memchr(start, '\0', size))   /* as of /dev/zero, which would be read for long */
 		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot: it has bytes that are not text");
 	return pickle ? read_snapshot(request, input, csv, error) : read_csv(request, input, csv, error);

@@ -219,6 +219,18 @@ static bool is_snapshot(struct view view)
 	return contains(&view, "segments") || contains(&view, "device_traces") || (contains(&view, "total_size") && contains(&view, "address"));
 }
 
+/* An empty dict or list that goes into the memo: "(dp0" and a newline, or "}q" and a byte. Those protocols have no mark of their own at the beginning. */
+static bool is_old_pickle(struct view view)
+{
+	if (starts(&view, "}q") || starts(&view, "]q"))
+		return view.end - view.at > 2;
+	if (!starts(&view, "(dp") && !starts(&view, "(lp"))
+		return false;
+	for (view.at += 3; view.at < view.end && *view.at >= '0' && *view.at <= '9'; view.at++)
+		;
+	return view.at < view.end && view.at[-1] != 'p' && *view.at == '\n';
+}
+
 /* The page that torch.cuda._memory_viz makes of one. */
 static bool is_snapshot_page(struct view view)
 {
@@ -234,6 +246,8 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_ZIP;
 	if (size > 2 && data[0] == '\x80' && data[1] >= 2 && data[1] <= 5)
 		return is_snapshot(view) ? INPUT_SNAPSHOT : INPUT_PICKLE;
+	if (is_old_pickle(view))
+		return INPUT_OLD_PICKLE;
 	if (size > 8 && memcmp(data + 4, "TFL3", 4) == 0)
 		return INPUT_TFLITE;
 	if (is_onnx(view))

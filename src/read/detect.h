@@ -22,6 +22,7 @@
 	X(PLAN, "Tidemark plan", "open the graph it was made from, or run: tidemark check GRAPH PLAN") \
 	X(MLIR, "MLIR text", "take the compiled module instead: jit(f).lower(...).compile().as_text() in JAX, or XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
+	X(OLD_PICKLE, "Python pickle of protocol 0 or 1", "memory snapshots are read in protocols 2 to 5, of which torch.cuda.memory._dump_snapshot() writes one") \
 	X(ZIP, "zip archive (torch.export, torch.save)", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \
 	X(CONFIG, "config.json of a Hugging Face model", "it holds the sizes of a model: tidemark model FILE -o step.jsonl writes its training step, tidemark search FILE ranks configurations") \

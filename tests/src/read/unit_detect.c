@@ -41,6 +41,9 @@ Test(detect, knows_binaries_by_their_first_bytes)
 {
 	EXPECT("PK\003\004\024\0\0\0", INPUT_ZIP);
 	EXPECT("\x80\x02}q\0(X\x08", INPUT_PICKLE);
+	EXPECT("(dp0\nVsegments\np1\n(lp2\ns", INPUT_OLD_PICKLE);
+	EXPECT("}q\0(X\x08\0\0\0segmentsq\x01]q\x02", INPUT_OLD_PICKLE);
+	EXPECT("(dp", INPUT_UNKNOWN);
 	EXPECT("\x80\x04\x95\0\0\0\0\0\0\0\0}\x94(\x8c\x08segments\x94]", INPUT_SNAPSHOT);
 	EXPECT("\x80\x02}(X\x0d\0\0\0device_traces](", INPUT_SNAPSHOT);
 	EXPECT("\x1c\0\0\0TFL3\x14\0", INPUT_TFLITE);
