@@ -1,6 +1,7 @@
 """Captures, replays and real runs of the steps in torch_steps.py. Run by torch_test, under the heap shim."""
 import copy
 import faulthandler
+import functools
 import importlib.util
 import json
 import os
@@ -637,6 +638,21 @@ class Sharded(unittest.TestCase):
 
 class Capture(unittest.TestCase):
     """The context manager and the command line."""
+
+    def test_what_a_program_remembers_is_no_fake_tensor(self):
+        @functools.lru_cache(maxsize=8)
+        def places(count):
+            return torch.arange(count, dtype=torch.float32)[:, None] + 1
+
+        layer, x = nn.Linear(4, 4), torch.randn(3, 4)
+
+        def step():
+            loss = (layer(x) * places(3)).sum()
+            loss.backward()
+            return loss
+        ops = list(capture_step(None, step).ops)
+        self.assertTrue(step().isfinite())
+        self.assertEqual(list(capture_step(None, step).ops), ops)
 
     def test_the_users_tensors_stay_as_they_are(self):
         model = torch_steps.network()

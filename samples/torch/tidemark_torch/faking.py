@@ -1,5 +1,7 @@
 """Fake modules and tensors: shapes without memory."""
 import contextlib
+import functools
+import gc
 
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
@@ -45,11 +47,29 @@ FakeTensor.__format__ = format_fake
 torch.utils.swap_tensors = convert_fake(torch.utils.swap_tensors)
 
 
+def program_caches():
+    """What functools.lru_cache and functools.cache have made, but for PyTorch's own."""
+    kind = type(functools.lru_cache(lambda: None))
+    return [found for found in gc.get_objects() if type(found) is kind and str(found.__module__).partition(".")[0] != "torch"]
+
+
+@contextlib.contextmanager
+def caches_emptied():
+    """What programs put into such caches meanwhile is fake: they are emptied, since a real step would find it there."""
+    before = {id(cache): cache.cache_info().misses for cache in program_caches()}
+    try:
+        yield
+    finally:
+        for cache in program_caches():
+            if cache.cache_info().misses != before.get(id(cache), 0):
+                cache.cache_clear()
+
+
 @contextlib.contextmanager
 def fake():
     """A context under which modules and tensors are made fake: they have shapes, but no memory. Use it around the
     making of models that are too large for the machine."""
-    with FAKE, patched(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_args, **_kwargs: tensor):
+    with caches_emptied(), FAKE, patched(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_args, **_kwargs: tensor):
         yield
 
 

@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 from . import flops
 from .eager import Eager
 from .errors import CaptureError, check_version, explain
-from .faking import FAKE, fake, patched  # noqa: F401, fake is what users call
+from .faking import caches_emptied, FAKE, fake, patched  # noqa: F401, fake is what users call
 from .graph import StepGraph, write_graph
 from .hints import Hints
 from .initial import set_values
@@ -633,6 +633,7 @@ class capture:
         if not self.real:
             active = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
             recorder.fake_mode = active or FAKE
+            self.stack.enter_context(caches_emptied())
             if active is None:
                 self.stack.enter_context(FAKE)
             # transformers takes other ways where it sees fake tensors
