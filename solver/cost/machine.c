@@ -32,13 +32,13 @@ static int64_t spent(int64_t work, int64_t rate, uint32_t share)
 	return time > COLLECTIVE_TIME_MAX ? COLLECTIVE_TIME_MAX : (int64_t)time;
 }
 
-int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes, enum machine_limit *limit)
+int64_t machine_parts_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t parts, int64_t bytes, enum machine_limit *limit)
 {
 	*limit = LIMIT_LAUNCH;
 	if (flops <= 0 && bytes <= 0)
 		return 0;
 	int64_t rate = matrix ? machine->matrix_rate[format] : machine->vector_rate;
-	uint32_t share = efficiency_at(matrix ? &machine->matrix : &machine->vector, flops);
+	uint32_t share = efficiency_at(matrix ? &machine->matrix : &machine->vector, flops / parts);
 	if (matrix && format == FORMAT_F8)
 		share = (share * machine->narrow + 500) / 1000;
 	int64_t time = spent(flops, rate, share);
@@ -49,6 +49,11 @@ int64_t machine_time(const struct machine *machine, bool matrix, enum machine_fo
 	return traffic > time ? traffic : time;
 }
 
+int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes, enum machine_limit *limit)
+{
+	return machine_parts_time(machine, matrix, format, flops, 1, bytes, limit);
+}
+
 int64_t machine_host_time(const struct machine *machine, int64_t bytes)
 {
 	struct mesh_axis axis = { .size = 2, .near_size = 2, .near = machine->host };
@@ -57,7 +62,7 @@ int64_t machine_host_time(const struct machine *machine, int64_t bytes)
 
 bool machine_is_matrix(const struct rule *rule)
 {
-	return rule->cost == COST_CONTRACTION || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
+	return rule_contracts(rule) || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
 }
 
 static int format_of(uint8_t dtype)

@@ -15,6 +15,8 @@ static enum status find_work(const struct graph *graph, const struct rules *rule
 	work->matrix = machine_is_matrix(rule);
 	work->attention = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
 	work->cast = rule->traits & TRAIT_CAST;
+	work->grouped = rule->cost == COST_GROUPED;
+	work->routes = rule->traits & TRAIT_ROUTES;
 	work->linear = rule->traits & (TRAIT_ADDITION | TRAIT_VERBATIM);
 	work->gathers = (rule->traits & TRAIT_ROWS) && (graph->op[op].phase == PHASE_FORWARD || graph->op[op].recomputed);
 	if (graph->op[op].flops < 0 && !work->view && (status = rule_bind_op(rule, graph, op, binding, &ignored)) == OK)
@@ -50,9 +52,15 @@ static int64_t work_time(const struct machine *machine, const struct op_work *wo
 		flops = flops / machine->attention * 1000;
 	if (work->attention && work->pieces && machine->pieces > 0)
 		flops = flops / machine->pieces * 1000;
-	if (!work->matrix && !work->cast && machine->fused > 0)
+	if (!work->matrix && !work->cast && !work->routes && machine->fused > 0)
 		bytes = bytes / 1000 * machine->fused + bytes % 1000 * machine->fused / 1000;
-	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops, bytes, limit);
+	return machine_parts_time(machine, work->matrix, (enum machine_format)work->format, flops, work->groups > 1 ? work->groups : 1, bytes, limit);
+}
+
+/* What a kernel of its own moves again of tokens in experts' slots: sent as they lie by device, they are put in the order of experts, or back. */
+static int64_t sorted_bytes(const struct op_work *work, int64_t largest)
+{
+	return work->routes ? 2 * largest : 0;
 }
 
 int64_t op_work_time(const struct machine *machine, const struct op_work *work, int64_t flops, int64_t bytes)
@@ -61,22 +69,29 @@ int64_t op_work_time(const struct machine *machine, const struct op_work *work, 
 	return work_time(machine, work, flops, bytes, &limit);
 }
 
+static int64_t groups_of(const struct tensor *tensor)
+{
+	return tensor->dims > 0 && tensor->shape ? tensor->shape[0] : 1;
+}
+
 enum status op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, bool pieces, int64_t *time,
 	enum machine_limit *limit)
 {
 	struct op_work work;
-	int64_t bytes = 0;
+	int64_t bytes = 0, largest = 0;
 	enum status status = op_work_of(graph, rules, op, &work);
 	*time = 0;
 	*limit = LIMIT_LAUNCH;
 	if (status != OK || work.view)
 		return status;
 	work.pieces = pieces;
-	FOR_ROW(i, &graph->reads, op)
-		bytes += work.gathers && i == graph->reads.start[op] ? 0 : graph->tensor[graph->reads.item[i]].bytes;
-	FOR_ROW(i, &graph->writes, op)
-		bytes += graph->tensor[graph->writes.item[i]].bytes;
-	*time = work_time(machine, &work, work.flops, bytes, limit);
+	work.groups = work.grouped ? groups_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]) : 1;
+	for (uint32_t k = work.gathers; k < op_arguments(graph, op); k++) {
+		int64_t moves = graph->tensor[op_argument(graph, op, k)].bytes;
+		bytes += moves;
+		largest = moves > largest ? moves : largest;
+	}
+	*time = work_time(machine, &work, work.flops, bytes + sorted_bytes(&work, largest), limit);
 	return OK;
 }
 
@@ -120,21 +135,32 @@ bool op_on_pieces(const struct units *units, uint32_t op, struct split split)
 	return pieces;
 }
 
+/* How many of the grouped products a device has: the extent of its first operand's first dim. */
+static int64_t share_groups(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+{
+	uint32_t tensor = op_argument(units->graph, op, 0);
+	int64_t shape[DIMS_MAX];
+	placement_shape(units, mesh, tensor, split_place(units, op, split, 0), shape);
+	return units->graph->tensor[tensor].dims > 0 ? shape[0] : 1;
+}
+
 int64_t op_share_time(const struct units *units, const struct mesh *mesh, const struct op_work *work, const struct machine *machine, uint32_t op,
 	struct split split)
 {
 	const struct graph *graph = units->graph;
-	uint32_t reads = csr_length(&graph->reads, op);
-	int64_t bytes = 0;
+	struct op_work share = *work;
+	int64_t bytes = 0, largest = 0;
 	if (work->view)
 		return 0;
 	for (uint32_t k = work->gathers; k < op_arguments(graph, op); k++) {
-		uint32_t tensor = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
-		bytes += placement_bytes(units, mesh, tensor, split_place(units, op, split, k));
+		int64_t moves = placement_bytes(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k));
+		bytes += moves;
+		largest = moves > largest ? moves : largest;
 	}
-	struct op_work share = *work;
+	if (work->grouped)
+		share.groups = share_groups(units, mesh, op, split);
 	share.pieces = work->attention && op_on_pieces(units, op, split);
-	return op_work_time(machine, &share, split_share(units, mesh, op, split, work->flops), bytes);
+	return op_work_time(machine, &share, split_share(units, mesh, op, split, work->flops), bytes + sorted_bytes(work, largest));
 }
 
 int64_t op_inside_time(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t axis_time[MESH_AXES],

@@ -15,6 +15,8 @@ struct op_work {
 	bool matrix, attention, view, cast;
 	bool linear;               /* a sum or a copy: gradients pass through it as they are */
 	bool pieces;               /* attention on a piece of a sequence: never set here, by those who know how it is split */
+	bool grouped, routes;      /* experts' products, each a kernel; tokens to their slots or back */
+	int64_t groups;            /* how many products it is: set where shapes are known */
 	bool gathers;              /* of its first operand, a table, it reads the rows that it gives */
 };
 /* [ops] into the arena. flops is 0 where neither graph nor rule say. OK or NO_MEMORY. O(size). */

@@ -111,12 +111,9 @@ bool placement_divides(const struct units *units, const struct mesh *mesh, uint3
 bool split_divides(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
 {
 	const struct graph *graph = units->graph;
-	uint32_t reads = csr_length(&graph->reads, op);
-	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
-		uint32_t tensor = k < reads ? graph->reads.item[graph->reads.start[op] + k] : graph->writes.item[graph->writes.start[op] + k - reads];
-		if (!placement_divides(units, mesh, tensor, split_place(units, op, split, k)))
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+		if (!placement_divides(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k)))
 			return false;
-	}
 	return true;
 }
 

@@ -26,7 +26,7 @@ static void classify(const struct rules *rules, const char *type, struct joint_n
 		return;
 	node->view = rule->cost == COST_NONE;
 	node->random = traits & TRAIT_RANDOM;
-	node->expensive = rule->cost == COST_CONTRACTION || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION;
+	node->expensive = rule_contracts(rule) || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION;
 	node->concatenates = text_begins(rule->factors, "@cat");
 	node->generated = !node->expensive && !node->random && (node->view || strcmp(rule->factors, "...* -> ...*") == 0 || text_begins(rule->factors, "@source")
 		|| text_begins(rule->factors, "@reduce") || text_begins(rule->factors, "@gather") || (traits & TRAIT_COPY));

@@ -479,6 +479,7 @@ const struct rule rules_aten[] = {
 	{ "tidemark.fetch_buffer", "@source", COST_NONE, "", "", NULL, 0 },
 	{ "tidemark.generator_state", "@source", COST_NONE, "", "", NULL, TRAIT_RANDOM }, /* what a captured step keeps of it, for a checkpoint */
 	{ "tidemark.random_state", "@source", COST_NONE, "", "", NULL, 0 }, /* the generator's seed and offset, for an op that runs again */
+	{ "tidemark.grouped_mm", "b m k+, b k+ n -> b m n", COST_GROUPED, "0 1", "i0|1 i1|0", NULL, TRAIT_PRODUCT },
 	{ "tidemark.dispatch", "t^ h, t^ e^ -> e c h", COST_ELEMENT, "0 1", "i1", NULL, TRAIT_DISPATCH | TRAIT_ROUTES },
 	{ "tidemark.combine", "e+ c+ h, t e+ -> t h", COST_ELEMENT, "0 1", "i0 i1", NULL, TRAIT_ROUTES },
 	{ "tidemark.dispatch_backward", "e^ c^ h+, t^ e^ -> t h, t e", COST_ELEMENT, "", "", NULL, TRAIT_ROUTES },

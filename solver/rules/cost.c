@@ -60,7 +60,7 @@ int64_t rule_flops(const struct rule *rule, const struct binding *binding)
 		return 0;
 	case COST_ELEMENT:
 		return largest_tensor(binding);
-	case COST_CONTRACTION:
+	case COST_CONTRACTION: case COST_GROUPED:
 		for (uint32_t t = binding->operands; t < binding->tensors; t++)
 			products += binding_dims(binding, t) > 1 || binding->tensors == binding->operands + 1;
 		break;

@@ -146,7 +146,7 @@ static void name_head_size(const struct naming *naming)
 static void mark_inner(const struct naming *naming, const struct rule *rule, uint32_t op, uint8_t *inner)
 {
 	const struct graph *graph = naming->graph;
-	if (rule->cost != COST_CONTRACTION || csr_length(&graph->reads, op) < 2 || csr_length(&graph->writes, op) != 1)
+	if (!rule_contracts(rule) || csr_length(&graph->reads, op) < 2 || csr_length(&graph->writes, op) != 1)
 		return;
 	uint32_t result = graph->writes.item[graph->writes.start[op]], dims = graph->tensor[result].dims;
 	uint32_t written = dims > 0 ? single(naming, result, dims - 1) : NONE;

@@ -63,7 +63,7 @@ static bool passes_gradient(const struct gradient_flow *flow, uint32_t op)
 	if (!rule || graph->op[op].phase != PHASE_BACKWARD)
 		return false;
 	bool scatters = (rule->traits & TRAIT_SCATTER) && csr_length(&graph->reads, op) > 1 && !flow->data[graph->reads.item[graph->reads.start[op] + 1]];
-	return scatters || gradient_flow_is_derivative(flow, op) || ((rule->cost == COST_CONTRACTION || rule->cost == COST_RECURRENCE) && data_operand(flow, op) != NONE) ||
+	return scatters || gradient_flow_is_derivative(flow, op) || ((rule_contracts(rule) || rule->cost == COST_RECURRENCE) && data_operand(flow, op) != NONE) ||
 		rule->cost == COST_NONE || (rule->traits & (TRAIT_SOURCE | TRAIT_ADDITION | TRAIT_COPY));
 }
 

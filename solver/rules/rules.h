@@ -62,6 +62,7 @@ enum rule_cost {
 	COST_ELEMENT,       /* one per element of its largest tensor */
 	COST_CONTRACTION,   /* a multiplication and an addition per point of the product of all factors,
 	                     * for each result of more than one dim */
+	COST_GROUPED,       /* the same of products that are kernels of their own, one for each of the first dim: experts */
 	COST_RECURRENCE,    /* a layer of a recurrent network over operand 0 [times, samples, features]: a multiplication and an addition per
 	                     * time, sample and weight. Of its results, one of one dim in bytes is what it keeps for its backward pass */
 	COST_ATTENTION,     /* two such products: scores, as wide as queries, and their use, as wide as values */
@@ -128,6 +129,11 @@ struct rule {
 	const char *backward;   /* the backward op's type; NULL: the type with "_backward" */
 	uint32_t traits;        /* enum trait, or'ed */
 };
+
+static inline bool rule_contracts(const struct rule *rule)
+{
+	return rule->cost == COST_CONTRACTION || rule->cost == COST_GROUPED;
+}
 
 extern const struct rule rules_aten[], rules_onnx[], rules_plain[]; /* each ends with a type of NULL */
 

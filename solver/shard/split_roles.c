@@ -244,15 +244,22 @@ static bool widens_partial(const struct graph *graph, const struct sharding *sha
 	return graph_widens_gradient(graph, op) && sharding->produced[operand(graph, op, 0)].on[axis] == PLACE_PARTIAL;
 }
 
+/* An op that cuts states over the axis, or what they are made of, as ZeRO does. */
+static bool cuts_states(const struct graph *graph, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
+{
+	bool update = graph->op[op].phase == PHASE_UPDATE, narrow = roles->narrow && widens_partial(graph, sharding, op, axis);
+	return (roles->zero >= 1 && (update || narrow)) || (roles->zero == 3 && !roles->stays && views_parameter(graph, op));   /* what stays is gathered once, for all views of it */
+}
+
 static int8_t choose(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
 	if (csr_length(&graph->reads, op) == 1 && graph_in_host(graph, operand(graph, op, 0)))
 		return as_it_lies(units, sharding, op, axis);
-	if ((roles->zero >= 1 && graph->op[op].phase == PHASE_UPDATE) || (roles->narrow && widens_partial(graph, sharding, op, axis)))
-		return roles->zero == 0 ? UNIT_NONE : state_unit(units, sharding, op, axis);
-	if (roles->zero == 3 && !roles->stays && views_parameter(graph, op))    /* what stays is gathered once, for all views of it */
+	if (cuts_states(graph, sharding, roles, op, axis))
 		return state_unit(units, sharding, op, axis);
+	if (roles->narrow && widens_partial(graph, sharding, op, axis))
+		return UNIT_NONE;
 	int8_t unit = all_partial(units, sharding, op, axis) ? UNIT_PARTIAL : by_role(units, sharding, roles, op, axis);
 	return unit == UNIT_NONE && roles->follows ? keep_cut(units, sharding, op, axis) : unit;
 }
@@ -282,6 +289,26 @@ static int8_t choose_alike(const struct units *units, const struct sharding *sha
 	return last->on;
 }
 
+/* Experts are cut before states are: of what all devices of their axis have, which no expert is, states are cut over it later. */
+static bool cuts_twice(const struct axis_roles *roles)
+{
+	return roles->zero > 0 && roles->roles > 0 && roles->role[0] == ROLE_EXPERTS;
+}
+
+static void split_axis(struct sharding *sharding, const struct units *units, const struct axis_roles *roles, uint32_t axis, bool again, const bool *constant,
+	struct chosen *chosen)
+{
+	memset(chosen, 0, units->op_classes * sizeof *chosen);
+	for (uint32_t op = 0; op < units->graph->ops; op++) {
+		struct split split = sharding->split[op];
+		if (again && (split.on[axis] >= 0 || !cuts_states(units->graph, sharding, roles, op, axis)))
+			continue;
+		split.on[axis] = constant[op] ? UNIT_NONE : choose_alike(units, sharding, roles, op, axis, chosen);
+		if (!split_equal(split, sharding->split[op]))
+			sharding_set(sharding, units, op, split);
+	}
+}
+
 enum status split_by_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, struct sharding *sharding)
 {
 	uint8_t zero[MESH_AXES] = { 0 };
@@ -299,19 +326,16 @@ enum status split_by_roles(const struct units *units, const struct mesh *mesh, c
 	/* Axes that cut states come last: they cut what the others leave. */
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t a = 0; a < mesh->axes; a++) {
-			if ((roles[a].zero > 0) != (pass == 1) || mesh->axis[a].size < 2)
+			struct axis_roles cut = roles[a];
+			bool twice = cuts_twice(&cut);
+			if (((cut.zero > 0) != (pass == 1) && !twice) || mesh->axis[a].size < 2)
 				continue;
-			zero[a] = roles[a].zero;
+			cut.zero = pass == 1 ? cut.zero : 0;
+			zero[a] = cut.zero;
 			sharding->late_axes |= (uint8_t)((zero[a] == 1) << a);
 			sharding->each_axes |= (uint8_t)((zero[a] >= 2) << a);
 			sharding->regather_axes |= (uint8_t)((zero[a] == 3 && !roles[a].stays) << a);
-			memset(chosen, 0, units->op_classes * sizeof *chosen);
-			for (uint32_t op = 0; op < units->graph->ops; op++) {
-				struct split split = sharding->split[op];
-				split.on[a] = constant[op] ? UNIT_NONE : choose_alike(units, sharding, &roles[a], op, a, chosen);
-				if (!split_equal(split, sharding->split[op]))
-					sharding_set(sharding, units, op, split);
-			}
+			split_axis(sharding, units, &cut, a, twice && pass == 1, constant, chosen);
 		}
 	sharding_keep(sharding, units, zero);
 	return OK;

@@ -163,7 +163,7 @@ static enum status find_kept_products(const struct graph *graph, const struct ru
 	uint32_t *count = mem_alloc(activations->layers, sizeof *count);
 	for (uint32_t op = 0; op < graph->ops && count; op++) {
 		const struct rule *rule = rules && activations->layer[op] != NONE ? rules_find(rules, graph->op[op].type) : NULL;
-		if (rule && (rule->cost == COST_CONTRACTION || rule->cost == COST_RECURRENCE) && reads_weight(graph, op))
+		if (rule && (rule_contracts(rule) || rule->cost == COST_RECURRENCE) && reads_weight(graph, op))
 			activations->kept_product[op] = count[activations->layer[op]]++ % 2 == 0;
 		else
 			activations->kept_product[op] = rule && rule->cost == COST_ATTENTION;

@@ -24,7 +24,7 @@ static bool is_linear(const struct graph *graph, const struct rules *rules, uint
 {
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
 	uint32_t matrices = 0;
-	if (!rule || rule->cost != COST_CONTRACTION || csr_length(&graph->writes, op) != 1 || !module_in_layer(graph->op[op].module))
+	if (!rule || !rule_contracts(rule) || csr_length(&graph->writes, op) != 1 || !module_in_layer(graph->op[op].module))
 		return false;
 	FOR_ROW(i, &graph->reads, op)
 		matrices += is_wide(&graph->tensor[graph->reads.item[i]]);

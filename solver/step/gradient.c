@@ -70,7 +70,8 @@ static uint32_t zeros(const struct gradient *g, uint32_t tensor)
 /* c = a b, also batched: da = dc b', db = a' dc. */
 static void product(const struct gradient *g, uint32_t a, uint32_t b)
 {
-	const char *type = build_shape(g->build, g->in[a]).dims == 2 ? "aten.mm.default" : "aten.bmm.default";
+	bool grouped = rules_find(g->rules, g->type)->cost == COST_GROUPED;
+	const char *type = grouped ? g->type : build_shape(g->build, g->in[a]).dims == 2 ? "aten.mm.default" : "aten.bmm.default";
 	if (needs(g, a))
 		g->to[a] = like(g, type, g->in[a], IN(g->from[0], transposed(g, g->in[b])));
 	if (needs(g, b))
@@ -498,7 +499,7 @@ static const struct derivative derivatives[] = {
 	{ "cat", join, false }, { "chunk", split, true }, { "clone", pass, false }, { "constant_pad_nd", narrow, false },
 	{ "contiguous", pass, false }, { "cos", cosine, false }, { "cumsum", same_again, false }, { "div", divide, false },
 	{ "exp", exponential, false }, { "expand", pass, false }, { "flatten", reshape, false }, { "flip", same_again, false },
-	{ "gather", gather, false }, { "index", index_rows, false }, { "index_add", index_add, false },
+	{ "gather", gather, false }, { "grouped_mm", matmul, false }, { "index", index_rows, false }, { "index_add", index_add, false },
 	{ "index_select", index_select, false }, { "log", logarithm, false }, { "logsumexp", reduction, false },
 	{ "masked_fill", masked_fill, false }, { "matmul", matmul, false }, { "max", pick, false },
 	{ "maximum", extremum, false }, { "mean", mean, false }, { "min", pick, false }, { "minimum", extremum, false },
@@ -543,7 +544,7 @@ static const struct derivative *find_derivative(const char *type)
 	if (length >= sizeof text)
 		return NULL;
 	snprintf(text, sizeof text, "%.*s", (int)length, word);
-	if (strncmp(type, "onnx.", 5) == 0 ? !aten_name(word, length, text, sizeof text) : strncmp(type, "aten.", 5) != 0)
+	if (strncmp(type, "onnx.", 5) == 0 ? !aten_name(word, length, text, sizeof text) : strncmp(type, "aten.", 5) != 0 && strncmp(type, "tidemark.", 9) != 0)
 		return NULL;
 	length = strlen(text);
 	if (length > 1 && text[length - 1] == '_')

@@ -251,7 +251,7 @@ static bool is_seed(const struct finding *finding, uint32_t op)
 static bool adds_up(const struct finding *finding, uint32_t op)
 {
 	const struct rule *rule = rules_find(finding->rules, finding->graph->op[op].type);
-	bool sums = rule && (rule->cost == COST_CONTRACTION || (rule->traits & TRAIT_LINEAR));
+	bool sums = rule && (rule_contracts(rule) || (rule->traits & TRAIT_LINEAR));
 	return sums && !(rule->traits & TRAIT_BIASED) && !(rule->factors[0] == '@' && *rule->saved);
 }
 

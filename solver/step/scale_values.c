@@ -172,6 +172,27 @@ static bool follow_tokens(struct reach *reach, uint32_t op)
 	return true;
 }
 
+/* Slots that an op of their own fills with tokens [tokens, width]: [experts, slots, width]. As above; rounded numbers alone are counted as taken to grow. */
+static bool follow_dispatch(struct reach *reach, const struct rules *rules, uint32_t op)
+{
+	const struct factors *factors = reach->factors;
+	const struct graph *graph = reach->graph;
+	if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) == 0 || csr_length(&graph->writes, op) == 0)
+		return false;
+	uint32_t flat = graph->reads.item[graph->reads.start[op]], stack = graph->writes.item[graph->writes.start[op]];
+	if (graph->tensor[flat].dims != 2 || graph->tensor[stack].dims != 3)
+		return false;
+	const struct factor_term *tokens = &factors->dim[factors->dim_start[flat]], *slots = &factors->dim[factors->dim_start[stack] + 1];
+	uint32_t follows = follower(reach, slots);
+	int64_t before = product(factors, tokens, NULL), after = product(factors, tokens, reach->values->value), scaled;
+	if (before == after || before <= 0 || follows == NONE || reach->held[follows] || __builtin_mul_overflow(factors->factor[follows].size, after, &scaled)
+		|| scaled > INT64_MAX - before)
+		return false;
+	reach->values->value[follows] = (scaled + before - 1) / before;
+	reach->values->capacities += scaled % before != 0;
+	return true;
+}
+
 /* What a recurrent layer keeps for its backward pass: bytes of which shapes say nothing. */
 static void follow_reserve(struct reach *reach, const struct rules *rules, uint32_t op)
 {
@@ -308,7 +329,7 @@ enum status scale_values_find(const struct graph *graph, const struct rules *rul
 		return status;
 	follow_links(&reach);
 	for (uint32_t op = 0; op < graph->ops; op++)
-		if (follow_tokens(&reach, op))
+		if (follow_tokens(&reach, op) || follow_dispatch(&reach, rules, op))
 			follow_links(&reach);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		follow_reserve(&reach, rules, op);

@@ -126,7 +126,7 @@ static const char *advice_for(const struct rules *rules, const struct graph *gra
 		return "It holds an attention's scores: attention in one kernel helps, and a shorter sequence.";
 	if (traits & (TRAIT_SCATTER | TRAIT_EMBEDDING))
 		return "It holds a whole table: tensor parallelism cuts it.";
-	if (rule && rule->cost == COST_CONTRACTION && csr_length(&graph->writes, op) > 1)
+	if (rule && rule_contracts(rule) && csr_length(&graph->writes, op) > 1)
 		return "It makes several gradients at once: one after the other, it needs less; so it does with a smaller batch.";
 	return "A smaller batch or sequence, a narrower precision or more devices help.";
 }

@@ -94,7 +94,7 @@ static bool classify(const struct trace_op *op, const struct rules *rules, struc
 		return false;
 	sample->flops = rule_flops(rule, binding);
 	sample->bytes += result_bytes(op, binding);
-	sample->class = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD ? SAMPLE_ATTENTION : rule->cost == COST_CONTRACTION || rule->cost == COST_RECURRENCE ? SAMPLE_PRODUCT
+	sample->class = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD ? SAMPLE_ATTENTION : rule_contracts(rule) || rule->cost == COST_RECURRENCE ? SAMPLE_PRODUCT
 		: rule->traits & TRAIT_COPY ? SAMPLE_COPY : SAMPLE_EAGER;
 	return true;
 }

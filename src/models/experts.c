@@ -14,7 +14,7 @@ static uint32_t grouped_linear(struct model *model, const char *name, uint32_t s
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, stack);
 	uint32_t weight = layer_parameter(model, name, SHAPE(shape.dim[0], shape.dim[2], out));
-	build_op(build, "aten.bmm.default", IN(stack, weight));
+	build_op(build, "tidemark.grouped_mm", IN(stack, weight));
 	return build_output(build, build_dtype(build, stack), SHAPE(shape.dim[0], shape.dim[1], out));
 }
 

@@ -62,9 +62,9 @@ static uint32_t experts(struct model *model, uint32_t x)
 	size_t inside = layer_enter(model, "experts");
 	uint32_t up = layer_parameter(model, "up", SHAPE(count, config->hidden, config->ffn));
 	uint32_t down = layer_parameter(model, "down", SHAPE(count, config->ffn, config->hidden));
-	build_op(build, "aten.bmm.default", IN(slotted, up));
+	build_op(build, "tidemark.grouped_mm", IN(slotted, up));
 	uint32_t inner = layer_activation(model, build_output(build, DTYPE_F32, SHAPE(count, slots, config->ffn)));
-	build_op(build, "aten.bmm.default", IN(inner, down));
+	build_op(build, "tidemark.grouped_mm", IN(inner, down));
 	uint32_t worked = build_output(build, DTYPE_F32, SHAPE(count, slots, config->hidden));
 	layer_leave(model, inside);
 	build_op(build, "tidemark.combine", IN(worked, gate));

@@ -69,7 +69,7 @@ enum knob_type {
 	X(ep, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "expert parallel degree") \
 	X(sp, "parallelism", CHOICE, "off|on|auto", 0, 2, 2, SHARD, "sequence parallelism: splits what tensor parallelism leaves whole") \
 	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut dims that an axis doesn't divide, such as 25 heads by 8; the last pieces are smaller, and every device counts the largest") \
-	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage; 1 shards optimizer state, 2 also gradients, 3 also parameters, over dp and cp together") \
+	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage; 1 shards optimizer state, 2 also gradients, 3 also parameters, over dp, cp and, of what is no expert, ep together") \
 	X(replicate, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "hybrid sharding (HSDP): groups of dp devices; ZeRO cuts states within a group, and groups hold copies whose gradients are summed") \
 	X(reshard_after_forward, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "ZeRO stage 3: free gathered parameters after the forward pass and gather them again for the backward pass; off keeps them, as in FSDP2") \
 	X(reduce_dtype, "parallelism", CHOICE, "given|param", 0, 1, 0, SHARD, "number format in which gradients are summed over microbatches and devices: as the step casts them, fp32 in mixed precision; param is that of parameters, half the bytes in memory and on the links") \

@@ -149,12 +149,14 @@ static struct axis_roles roles_of_axis(const struct scenario *scenario, const ch
 		return data;
 	if (scenario->value[K_zero] > 0 || scenario_strategy(scenario) == STRATEGY_ZERO)
 		data.zero = (uint8_t)(scenario->value[K_zero] > 0 ? scenario->value[K_zero] : 3);
-	struct axis_roles context = roles_context;    /* devices that share a sequence share states as those of dp do: one group in Megatron's distributed optimizer and in FSDP */
-	context.zero = data.zero;
-	context.narrow = data.narrow;
-	context.stays = data.stays;
-	return strcmp(name, "ep") == 0 ? roles_experts : strcmp(name, "cp") == 0 ? context : strcmp(name, "tp") != 0 ? data
-		: scenario->value[K_sp] == 0 ? roles_tensor : roles_tensor_sp;
+	if (strcmp(name, "tp") == 0)
+		return scenario->value[K_sp] == 0 ? roles_tensor : roles_tensor_sp;
+	/* devices that share a sequence, or experts, share states of what all of them have as those of dp do: one group in Megatron's distributed optimizer and in FSDP */
+	struct axis_roles roles = strcmp(name, "cp") == 0 ? roles_context : strcmp(name, "ep") == 0 ? roles_experts : data;
+	roles.zero = data.zero;
+	roles.narrow = data.narrow;
+	roles.stays = data.stays;
+	return roles;
 }
 
 void roles_of_mesh(const struct scenario *scenario, const struct mesh *mesh, struct axis_roles roles[MESH_AXES])

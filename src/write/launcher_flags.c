@@ -31,7 +31,7 @@ static void roles_asked(const struct mesh *mesh, const struct asked *asked, stru
 		const char *name = mesh->axis[a].name;
 		roles[a] = strcmp(name, "ep") == 0 ? roles_experts : strcmp(name, "cp") == 0 ? roles_context : strcmp(name, "tp") != 0 ? roles_data
 			: asked->sequence ? roles_tensor_sp : roles_tensor;
-		if (strcmp(name, "dp") == 0 || strcmp(name, "cp") == 0)
+		if (strcmp(name, "dp") == 0 || strcmp(name, "cp") == 0 || strcmp(name, "ep") == 0)
 			roles[a].zero = asked->zero;
 	}
 }

@@ -175,7 +175,7 @@ static inline void run_unknown(const struct call *call)
 /* ---- all ----------------------------------------------------------------------------------------------------------------------- */
 
 static const struct { const char *types; void (*run)(const struct call *call); } interpreted[] = {
-	{ " aten.mm aten.bmm aten.addmm aten.baddbmm aten.matmul ", run_product }, { " aten.linear ", run_linear },
+	{ " aten.mm aten.bmm aten.addmm aten.baddbmm aten.matmul tidemark.grouped_mm ", run_product }, { " aten.linear ", run_linear },
 	{ " aten.convolution ", run_convolution }, { " aten.convolution_backward ", run_convolution_backward },
 	{ " aten._scaled_dot_product_flash_attention ", run_attention }, { " aten._scaled_dot_product_flash_attention_backward ", run_attention_backward },
 	{ " aten._softmax aten._log_softmax ", run_softmax }, { " aten._softmax_backward_data aten._log_softmax_backward_data ", run_softmax_backward },

@@ -135,7 +135,7 @@ enum status shard_job_split(struct shard_job *job, const struct degrees *degrees
 	struct mesh mesh;
 	mesh_of_degrees(job->scenario, degrees, &mesh, roles);
 	for (uint32_t a = 0; a < mesh.axes && zero >= 0; a++)
-		if (strcmp(mesh.axis[a].name, "dp") == 0 || strcmp(mesh.axis[a].name, "cp") == 0)
+		if (strcmp(mesh.axis[a].name, "dp") == 0 || strcmp(mesh.axis[a].name, "cp") == 0 || strcmp(mesh.axis[a].name, "ep") == 0)
 			roles[a].zero = (uint8_t)zero;
 	enum status status = split_by_roles(&job->shared->units, &mesh, roles, sharding);
 	if (status != OK)

@@ -17,7 +17,7 @@
 struct soundness_case { const char *types, *shapes; void (*execute)(const struct call *call); };
 
 static const struct soundness_case cases[] = {
-	{ "aten.mm", "46 62 > 42", mm }, { "aten.bmm aten.matmul onnx.MatMul matmul", "246 268 > 248", mm }, { "aten.matmul onnx.MatMul", "246 68 > 248", mm },
+	{ "aten.mm", "46 62 > 42", mm }, { "aten.bmm aten.matmul onnx.MatMul matmul tidemark.grouped_mm", "246 268 > 248", mm }, { "aten.matmul onnx.MatMul", "246 68 > 248", mm },
 	{ "aten.addmm", "2 46 62 > 42", mm }, { "aten.addmm", "42 46 62 > 42", mm }, { "aten.baddbmm", "248 246 268 > 248", mm },
 	{ "aten.linear linear", "246 86 8 > 248", linear }, { "aten.linear", "246 86 > 248", linear }, { "onnx.Gemm", "46 86 8 > 48", linear },
 	{ "aten.mv", "46 6 > 4", vector_product }, { "aten.dot", "6 6 > -", vector_product },

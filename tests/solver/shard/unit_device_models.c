@@ -117,6 +117,38 @@ Test(device_models, shardings_by_roles_compute_the_dense_result)
 	}
 }
 
+/* States of what no expert is are cut over the devices that share experts, too; experts' own over those that have the same ones. */
+Test(device_models, states_are_cut_over_devices_that_share_experts)
+{
+	struct rules *rules = test_rules();
+	for (size_t m = 0; m < TINY; m++) {
+		struct units units;
+		if (tiny[m].size.top_k == 0)
+			continue;
+		struct graph *graph = tiny_step(m, &trainings[m % 2]);
+		cr_assert_eq(units_find(graph, rules, &units), OK);
+		for (uint8_t zero = 1; zero <= 3; zero++) {
+			struct mesh mesh = m >= EVEN ? mesh_of(3, 2) : mesh_of(2, 2);
+			struct axis_roles roles[2] = { roles_data, roles_experts };
+			struct sharding sharding;
+			char what[80];
+			roles[0].zero = roles[1].zero = zero;
+			cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
+			snprintf(what, sizeof what, "%s, zero %d over both", tiny[m].name, zero);
+			execute(&units, &sharding, rules, what);
+			compare_traffic(&units, &sharding, what);
+			for (uint32_t i = 0; i < units.kepts && m < EVEN; i++) {
+				uint32_t t = units.kept[i];
+				if (graph->tensor[t].kind == KIND_OPTIMIZER && graph->tensor[t].dims > 1)
+					cr_expect(sharding.produced[t].on[1] >= 0, "%s: %s", what, graph->tensor[t].name);
+			}
+			sharding_free(&sharding);
+		}
+		units_free(&units);
+		graph_release(graph);
+	}
+}
+
 /* Each training with each way to split the second axis. */
 Test(device_models, sums_and_graphs_agree_on_what_is_sent_whatever_the_training)
 {

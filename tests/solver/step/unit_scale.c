@@ -5,6 +5,7 @@
 #include "solver/step/scale.h"
 #include "solver/step/scale_reserve.h"
 #include "src/read/input.h"
+#include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 
 static enum status try_scale(const struct graph *graph, int64_t batch, int64_t sequence, struct scale_report *report,
@@ -430,6 +431,29 @@ Test(scale, the_reserve_of_a_recurrent_layer_is_computed_anew)
 		cr_expect_eq(scaled->op[1].flops, 800);
 		graph_release(graph);
 		graph_release(scaled);
+	}
+}
+
+/* A mixture's slots are a share of the tokens: the step at another batch is the one that is built at it. */
+Test(scale, slots_of_experts_grow_with_the_tokens)
+{
+	static const char *const names[] = { "moe", "deepseek-v2", "deepseek-v3" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct model_config sizes = { .layers = 4, .hidden = 64, .heads = 4, .seq = 32, .experts = 8, .top_k = 2, .batch = 6 };
+		struct graph *graph = step_of_sizes(names[i], sizes), *scaled, *built;
+		struct scale_report report;
+		for (sizes.batch = 2; sizes.batch <= 10; sizes.batch += 8) {
+			built = step_of_sizes(names[i], sizes);
+			scaled = scale(graph, sizes.batch, 0, &report);
+			cr_expect_eq(report.capacities, 0);
+			cr_assert_eq(scaled->tensors, built->tensors);
+			for (uint32_t t = 0; t < built->tensors; t++)
+				cr_expect_eq(scaled->tensor[graph_find_tensor(scaled, built->tensor[t].name)].bytes, built->tensor[t].bytes, "%s, batch %ld: %s", names[i], (long)sizes.batch,
+					built->tensor[t].name);
+			graph_release(built);
+			graph_release(scaled);
+		}
+		graph_release(graph);
 	}
 }
 

@@ -6,6 +6,8 @@
 #include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
+#include "solver/cost/op_time.h"
+#include "tests/common/model_steps.h"
 
 Test(devices, presets_are_plausible_and_named_by_the_knob)
 {
@@ -135,6 +137,51 @@ Test(devices, ops_take_the_longer_of_arithmetic_and_traffic)
 	cr_expect_eq(limit, LIMIT_LAUNCH);
 	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 0, 0, &limit), 0);
 	cr_expect_eq(machine_time(&machine, true, FORMAT_F64, INT64_MAX, BYTES_MAX, &limit), COLLECTIVE_TIME_MAX);
+}
+
+/* Experts' products are kernels of their own: each reaches what a product of its size does, and a device that has a part of the experts takes that part of the time. What
+ * brings tokens into slots moves them once more. */
+Test(devices, experts_products_reach_what_one_of_them_does)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct rules *rules = rules_new();
+	struct graph *graph = step_of_sizes("moe", (struct model_config) { .layers = 1, .hidden = 1024, .heads = 8, .experts = 8, .seq = 512, .batch = 8 });
+	struct units units;
+	struct op_times times;
+	cr_assert_eq(units_find(graph, rules, &units), OK);
+	cr_assert_eq(op_times_find(&units, rules, &machine, &times), OK);
+	struct mesh mesh = { .axes = 1, .axis = { { .name = "ep", .size = 4, .near_size = 4, .near = machine.near, .far = machine.far } } };
+	uint32_t products = 0, moves = 0;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct op_work *work = &times.work[units.op_class[op]];
+		struct split whole = { .on = { UNIT_NONE, UNIT_NONE, UNIT_NONE, UNIT_NONE } }, split = whole;
+		int64_t time, part, bytes = 0;
+		enum machine_limit limit;
+		cr_assert_eq(op_whole_time(graph, rules, &machine, op, &time), OK);
+		cr_expect_eq(op_share_time(&units, &mesh, work, &machine, op, whole), time, "%s", graph->op[op].name);
+		for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+			bytes += graph->tensor[op_argument(graph, op, k)].bytes;
+		if (work->routes) {
+			moves++;
+			cr_expect_gt(time, machine_time(&machine, false, (enum machine_format)work->format, 0, bytes, &limit));
+		}
+		if (!work->grouped)
+			continue;
+		products++;
+		cr_expect_eq(time, machine_parts_time(&machine, true, (enum machine_format)work->format, work->flops, 8, bytes, &limit));
+		cr_expect_gt(time, machine_time(&machine, true, (enum machine_format)work->format, work->flops, bytes, &limit));
+		for (uint32_t u = 0; u < units.unit_start[op + 1] - units.unit_start[op]; u++)
+			if (units.unit[units.unit_start[op] + u].role == ROLE_EXPERTS)
+				split.on[0] = (int8_t)u;
+		part = op_share_time(&units, &mesh, work, &machine, op, split);
+		cr_expect_float_eq((double)part, (double)time / 4, (double)time / 1000, "%s: %ld of %ld", graph->op[op].name, (long)part, (long)time);
+	}
+	cr_expect_eq(products, 6);
+	cr_expect_eq(moves, 4);
+	op_times_free(&times);
+	units_free(&units);
+	graph_release(graph);
+	rules_free(rules);
 }
 
 static void mesh_of(struct mesh *mesh, enum status expected, const char *const *assignment, int count)
