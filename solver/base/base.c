@@ -160,8 +160,7 @@ enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, con
 {
 	result->start = arena_alloc(arena, (size_t)rows + 2, sizeof *result->start);
 	result->item = arena_alloc(arena, pairs, sizeof *result->item);
-	if (!result->start || !result->item)
-		return NO_MEMORY;
+	NEED(result->start && result->item);
 	/* Counts stand two rows further, so that filling moves every start to its place. */
 	uint32_t *next = result->start + 1;
 	for (uint32_t i = 0; i < pairs; i++)
@@ -202,8 +201,7 @@ enum status csr_transpose(struct arena *arena, const struct csr *csr, uint32_t r
 {
 	result->start = arena_alloc(arena, (size_t)columns + 1, sizeof *result->start);
 	result->item = arena_alloc(arena, csr->start[rows], sizeof *result->item);
-	if (!result->start || !result->item)
-		return NO_MEMORY;
+	NEED(result->start && result->item);
 	for (uint32_t i = 0; i < csr->start[rows]; i++)
 		result->start[csr->item[i]]++;
 	uint32_t sum = 0;

@@ -56,6 +56,14 @@ enum status fail_status(struct error *error, enum status status);
 /* Sets the error's status alone (error may be NULL) and returns it: the text stands already, or all went well. */
 enum status error_set(struct error *error, enum status status);
 
+/* Leaves the function with a call's status if that isn't OK. */
+#define TRY(...) do { enum status tried_ = (__VA_ARGS__); if (tried_ != OK) return tried_; } while (0)
+/* Makes a call if all went well so far: `status` becomes the call's. Where something has to be freed before the function is left. */
+#define THEN(status, ...) do { if ((status) == OK) (status) = (__VA_ARGS__); } while (0)
+/* Leaves the function with NO_MEMORY if an allocation failed: NEED(a && b). NEED_IN() says so in an error, too. */
+#define NEED(...) do { if (!(__VA_ARGS__)) return NO_MEMORY; } while (0)
+#define NEED_IN(error, ...) do { if (!(__VA_ARGS__)) return fail_memory(error); } while (0)
+
 /* ---- memory --------------------------------------------------------------
  * All three return NULL when out of memory or when count * size overflows.
  * Tests link a replacement of memory.c which fails the n-th call. */

@@ -9,8 +9,7 @@ enum status order_heap_init(struct order_heap *heap, uint32_t ops, struct arena 
 		.key = arena_alloc(arena, ops, sizeof *heap->key),
 		.second = arena_alloc(arena, ops, sizeof *heap->second),
 	};
-	if (!heap->op || !heap->place || !heap->key || !heap->second)
-		return NO_MEMORY;
+	NEED(heap->op && heap->place && heap->key && heap->second);
 	for (uint32_t op = 0; op < ops; op++)
 		heap->place[op] = NONE;
 	return OK;

@@ -48,8 +48,7 @@ uint32_t flow_add(struct max_flow *flow, uint32_t from, uint32_t to, int64_t cap
 enum status flow_ready(struct max_flow *flow)
 {
 	uint32_t *arc = arena_alloc(&flow->arena, flow->arcs, sizeof *arc);
-	if (!arc)
-		return NO_MEMORY;
+	NEED(arc);
 	for (uint32_t i = 0; i < flow->arcs; i++)
 		arc[i] = i;
 	return csr_of_pairs(&flow->arena, flow->nodes, flow->arcs, flow->from, arc, &flow->leaving);

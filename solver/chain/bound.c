@@ -65,13 +65,11 @@ static enum status add_table(struct auditing *auditing, const uint32_t *var, uin
 	for (uint32_t i = 0; i < count; i++)
 		if ((size *= width(auditing, var[i])) > TABLE_MOST)
 			return LIMIT;
-	if (!mem_reserve(&auditing->table, &auditing->table_room, auditing->tables + 1, sizeof *auditing->table))
-		return NO_MEMORY;
+	NEED(mem_reserve(&auditing->table, &auditing->table_room, auditing->tables + 1, sizeof *auditing->table));
 	struct table *table = &auditing->table[auditing->tables];
 	*table = (struct table) { .count = count, .size = size, .weight = mem_alloc(size, sizeof *table->weight) };
 	memcpy(table->var, var, count * sizeof *var);
-	if (!table->weight)
-		return NO_MEMORY;
+	NEED(table->weight);
 	for (uint32_t i = 0; i < count; i++)
 		if (!note(auditing, var[i], auditing->tables)) {
 			mem_free(table->weight);
@@ -167,8 +165,7 @@ static enum status begin(struct auditing *auditing)
 {
 	const struct shard_chain *chain = auditing->chain;
 	auditing->start = arena_alloc(&auditing->arena, chain->nodes + (size_t)1, sizeof *auditing->start);
-	if (!auditing->start)
-		return NO_MEMORY;
+	NEED(auditing->start);
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		auditing->start[node + 1] = auditing->start[node] + (chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
 	if (auditing->start[chain->nodes] > VARS_MOST)
@@ -176,19 +173,17 @@ static enum status begin(struct auditing *auditing)
 	auditing->vars = (uint32_t)auditing->start[chain->nodes];
 	auditing->node_of = arena_alloc(&auditing->arena, auditing->vars, sizeof *auditing->node_of);
 	auditing->first = arena_alloc(&auditing->arena, auditing->vars, sizeof *auditing->first);
-	enum status status = auditing->node_of && auditing->first ? order_heap_init(&auditing->queue, auditing->vars, &auditing->arena)
-		: NO_MEMORY;
-	if (status != OK)
-		return status;
+	TRY(auditing->node_of && auditing->first ? order_heap_init(&auditing->queue, auditing->vars, &auditing->arena)
+		: NO_MEMORY);
 	memset(auditing->first, 0xff, auditing->vars * sizeof *auditing->first);
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		for (size_t var = auditing->start[node]; var < auditing->start[node + 1]; var++)
 			auditing->node_of[var] = node;
-	for (uint32_t var = 0; var < auditing->vars && status == OK; var++)
-		status = add_node(auditing, var);
-	for (uint32_t e = 0; e < chain->edges && status == OK; e++)
-		status = add_edge(auditing, &chain->edge[e]);
-	return status == OK && auditing->spread > WEIGHT_MAX ? LIMIT : status;
+	for (uint32_t var = 0; var < auditing->vars; var++)
+		TRY(add_node(auditing, var));
+	for (uint32_t e = 0; e < chain->edges; e++)
+		TRY(add_edge(auditing, &chain->edge[e]));
+	return auditing->spread > WEIGHT_MAX ? LIMIT : OK;
 }
 
 /* ---- elimination --------------------------------------------------------------------------------------------------- */

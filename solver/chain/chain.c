@@ -112,8 +112,7 @@ static enum status open_model(struct run *run)
 		status = open_link(run, i);
 	}
 	run->plan->states = states > run->plan->states ? states : run->plan->states;
-	if (status == OK)
-		status = chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control);
+	THEN(status, chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control));
 	if (status == OK && pass_ticks(run) > PASS_MOST)
 		return LIMIT;
 	if (status == OK)  /* prices first, whatever the effort: plans on the way are far from good */
@@ -361,20 +360,14 @@ static enum status find_price(struct run *run, struct vertex over, struct vertex
 		struct vertex found;
 		if (!set_price(run, under.cost - over.cost, over.usage - under.usage, &price))
 			return LIMIT;
-		enum status status = look(run, price, &found);
-		if (status == OK)
-			status = control_status(run->control);
-		if (status != OK)
-			return status;
+		TRY(look(run, price, &found));
+		TRY(control_status(run->control));
 		wide weight = whole_weight(run, run->search.weight);
 		if (weight >= weight_at(price, over.cost, over.usage) || weight >= weight_at(price, under.cost, under.usage))
 			return splice(run);
 		*(found.usage <= run->chain->limit ? &under : &over) = found;
-		status = splice(run);
-		if (status == OK)
-			status = thin_out(run);
-		if (status != OK)
-			return status;
+		TRY(splice(run));
+		TRY(thin_out(run));
 	}
 	return OK;
 }
@@ -388,8 +381,7 @@ static enum status try_share(struct run *run, int64_t share)
 	struct vertex found;
 	int64_t most = run->search.weight + share, below = run->cost - run->model.base_cost;
 	enum status status = chain_exact(&run->search, most, below, &choice);
-	if (status == OK)
-		status = offer(run, &choice, &found);
+	THEN(status, offer(run, &choice, &found));
 	if (status != OK && status != INFEASIBLE)
 		return status;
 	int64_t bound = bound_at(run, most + 1);
@@ -411,10 +403,8 @@ static enum status weigh_best(struct run *run)
 static enum status prepare(struct run *run)
 {
 	enum status status = weigh_best(run);
-	if (status == OK)
-		status = thin_out(run);
-	if (status == OK)
-		status = weigh_best(run);
+	THEN(status, thin_out(run));
+	THEN(status, weigh_best(run));
 	if (status == OK)
 		chain_weigh_around(&run->search, most_weight(run), NULL);
 	return status;
@@ -446,8 +436,7 @@ static enum status close_gap(struct run *run)
 		share = done < 0 ? gap >> FIRST_SHARE : growth * (done + 1) < gap / 2 ? growth * (done + 1) : gap;
 		share = share < CHAIN_WEIGHT_MAX ? share : CHAIN_WEIGHT_MAX;
 		status = control_status(run->control);
-		if (status == OK)
-			status = try_share(run, (int64_t)share);
+		THEN(status, try_share(run, (int64_t)share));
 		if (status == LIMIT && growth > 2 && control_status(run->control) == OK) {
 			growth = growth > 4 ? 4 : 2;
 			status = OK;
@@ -482,20 +471,16 @@ static enum status search_plans(struct run *run)
 	struct price cost = { 1, 0 };
 	struct vertex over, under;
 	enum status status = open_model(run);
-	if (status == OK)
-		status = look(run, cost, &over);
+	THEN(status, look(run, cost, &over));
 	if (status == INFEASIBLE)
 		return no_plan(run, -1);
 	if (status != OK || run->plan->choice)
 		return status;
-	status = find_under(run, &under);
-	if (status != OK)
-		return status;
+	TRY(find_under(run, &under));
 	if (!run->plan->choice)
 		return no_plan(run, under.usage);
 	status = find_price(run, over, under);
-	if (status == OK)
-		status = close_gap(run);
+	THEN(status, close_gap(run));
 	if (status == INFEASIBLE) {  /* no strategy is left that a better plan could have */
 		run->bound = run->cost;
 		status = OK;
@@ -533,8 +518,7 @@ static enum status finish_price(struct run *run)
 static enum status finish(struct run *run)
 {
 	struct chain_plan *plan = run->plan;
-	if (finish_price(run) != OK)
-		return NO_MEMORY;
+	NEED(finish_price(run) == OK);
 	plan->bound = run->bound < run->cost ? run->bound : run->cost;
 	plan->bound_kind = run->exhausted ? "exhausted search" : "exact DP";
 	enum status status = shard_chain_evaluate(run->chain, plan, &plan->cost, &plan->usage, run->error);
@@ -547,13 +531,11 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
 {
 	struct run run = { .chain = chain, .control = control, .plan = plan, .error = error, .most_ticks = control->limit };
 	*plan = (struct chain_plan) { 0 };
-	enum status status = shard_chain_valid(chain, error);
-	if (status != OK)
-		return status;
+	TRY(shard_chain_valid(chain, error));
 	run.patience = control->ticks + effort;
 	if (control->limit == 0 || control->ticks + effort < control->limit)
 		control->limit = control->ticks + effort;
-	status = search_plans(&run);
+	enum status status = search_plans(&run);
 	if ((status == OK || status == LIMIT || status == CANCELLED) && plan->choice) {
 		enum status finished = finish(&run);
 		status = finished != OK ? finished : plan->proved ? OK : status == OK ? LIMIT : status;

@@ -32,8 +32,7 @@ enum status chain_classes_split(struct chain_classes *classes, const struct chai
 {
 	uint32_t strategies = columns ? table->columns : table->rows, count = 0;
 	uint32_t *before = mem_alloc(strategies, sizeof *before);
-	if (!before)
-		return NO_MEMORY;
+	NEED(before);
 	memcpy(before, classes->of, strategies * sizeof *before);
 	for (uint32_t i = 0; i < strategies; i++) {
 		uint32_t class = 0;
@@ -84,8 +83,7 @@ static enum status see(struct chain_model *model, struct chain_side *side, uint3
 	if (!old) {
 		old = &side[(*count)++];
 		old->node = node;
-		if (chain_classes_begin(&old->classes, chain_width(model, node), &model->arena) != OK)
-			return NO_MEMORY;
+		NEED(chain_classes_begin(&old->classes, chain_width(model, node), &model->arena) == OK);
 	}
 	return chain_classes_split(&old->classes, table, columns);
 }
@@ -148,13 +146,9 @@ enum status chain_state_choose(struct chain_model *model, struct chain_link *lin
 	cover.all = arena_alloc(&model->arena, model->chain->edges, sizeof *cover.all);
 	cover.head = arena_alloc(&model->arena, model->chain->edges, sizeof *cover.head);
 	link->tail = arena_alloc(&model->arena, model->chain->edges, sizeof *link->tail);
-	if (!cover.edge || !cover.all || !cover.head || !link->tail)
-		return NO_MEMORY;
-	enum status status = find_tails(model, link, &cover);
-	if (status == OK)
-		status = best_cover(model, &cover, &states);
-	if (status != OK)
-		return status;
+	NEED(cover.edge && cover.all && cover.head && link->tail);
+	TRY(find_tails(model, link, &cover));
+	TRY(best_cover(model, &cover, &states));
 	for (uint32_t i = 0; i < cover.count; i++)
 		if (has_tail(&cover, i))
 			link->tail[link->tails++] = cover.all[i];

@@ -138,8 +138,7 @@ static enum status combine(struct row *row)
 		}
 	if (weight_of(tree, &point) + rest > row->room)
 		return OK;
-	if (!push(&front->list, &front->list_room, row->count++, point))
-		return NO_MEMORY;
+	NEED(push(&front->list, &front->list_room, row->count++, point));
 	enum status status = OK;
 	for (uint32_t i = 0; i < row->bucket->parts && row->count && status == OK; i++) {
 		const struct chain_part *part = &row->bucket->part[i];
@@ -160,8 +159,7 @@ static enum status keep(struct row *row, uint32_t begin)
 	for (uint32_t i = 0; i < row->count; i++) {
 		if (front->points >= front->room.most)
 			return LIMIT;
-		if (!push(&front->point, &front->point_room, front->points, front->list[i]))
-			return NO_MEMORY;
+		NEED(push(&front->point, &front->point_room, front->points, front->list[i]));
 		front->points++;
 	}
 	if (front->points > begin)
@@ -179,8 +177,7 @@ static enum status fill_row(struct row *row, int64_t around, int64_t limit, uint
 		if (bucket->var != NONE)
 			value[bucket->var] = i;
 		status = combine(row);
-		if (status == OK)
-			status = keep(row, begin);
+		THEN(status, keep(row, begin));
 	}
 	return status;
 }
@@ -193,8 +190,7 @@ static enum status fill_bucket(struct chain_front *front, uint32_t number, int64
 	size_t rows = bucket->rows;
 	enum status status = OK;
 	front->start[number] = arena_alloc(&front->arena, rows + 1, sizeof **front->start);
-	if (!front->start[number])
-		return NO_MEMORY;
+	NEED(front->start[number]);
 	for (size_t row = 0; row < rows && status == OK; row++) {
 		front->start[number][row] = front->points;
 		if (chain_blocked(bucket->up[row]) || chain_blocked(bucket->down[row]) || bucket->up[row] + bucket->down[row] > limit)

@@ -156,8 +156,7 @@ static enum status see_out(struct chain_model *model, struct chain_link *link, u
 	if (!out) {
 		out = &link->out[link->outs++];
 		out->var = var;
-		if (chain_classes_begin(&out->classes, model->core.domain[var], &model->arena) != OK)
-			return NO_MEMORY;
+		NEED(chain_classes_begin(&out->classes, model->core.domain[var], &model->arena) == OK);
 	}
 	return chain_classes_split(&out->classes, table, columns);
 }
@@ -169,8 +168,7 @@ static enum status find_outs(struct chain_model *model, struct chain_link *link)
 	enum status status = OK;
 	double blocks = 1;
 	link->out = arena_alloc(&model->arena, chain->edges, sizeof *link->out);
-	if (!link->out)
-		return NO_MEMORY;
+	NEED(link->out);
 	for (uint32_t i = 0; i < chain->edges && status == OK; i++) {
 		const struct chain_edge *edge = &chain->edge[i];
 		bool to = edge->to_where == CHAIN_EVERY;
@@ -225,8 +223,7 @@ static enum status make_copy_vars(struct chain_model *model, struct chain_link *
 	struct chain_graph *graph = &link->graph;
 	link->var = arena_alloc(&model->arena, chain->nodes, sizeof *link->var);
 	graph->arena = &model->arena;
-	if (!link->var)
-		return NO_MEMORY;
+	NEED(link->var);
 	for (uint32_t i = 0; i < link->outs; i++)
 		chain_graph_var(graph, link->out[i].classes.count);
 	for (int end = 0; end < 2; end++) {
@@ -270,8 +267,7 @@ static enum status make_link_factor(struct chain_model *model, struct chain_link
 		return LIMIT;
 	factor.var = arena_alloc(&model->arena, link->outs + 2 * parts, sizeof *factor.var);
 	factor.weight = arena_alloc(&model->arena, factor.size, sizeof *factor.weight);
-	if (!factor.var || !factor.weight)
-		return NO_MEMORY;
+	NEED(factor.var && factor.weight);
 	for (uint32_t i = 0; i < link->outs + 2 * parts && !core->failed; i++) {
 		uint32_t part = i - link->outs, var = i < link->outs ? link->out[i].class_var : state_var(model, link, part % parts, part >= parts);
 		if (among(factor.var, factor.count, var))
@@ -387,8 +383,7 @@ static enum status find_links(struct chain_model *model)
 	enum status status = OK;
 	model->link = arena_alloc(&model->arena, chain->segments, sizeof *model->link);
 	bool *there = arena_alloc(&model->arena, chain->segments, sizeof *there);
-	if (!model->link || !there)
-		return NO_MEMORY;
+	NEED(model->link && there);
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		if (chain->segment[node] != NONE)
 			there[chain->segment[node]] = true;
@@ -419,8 +414,7 @@ enum status chain_model_build(struct chain_model *model, const struct shard_chai
 		make_core_vars(model);
 	for (uint32_t i = 0; i < model->links && status == OK && !model->core.failed; i++) {
 		status = find_outs(model, &model->link[i]);
-		if (status == OK)
-			status = make_copy_vars(model, &model->link[i]);
+		THEN(status, make_copy_vars(model, &model->link[i]));
 	}
 	for (uint32_t i = 0; i < chain->edges && status == OK && !model->core.failed; i++)
 		place_edge(model, i);

@@ -205,8 +205,7 @@ static enum status join_levels(struct chain_tree *tree, const struct chain_bucke
 {
 	part->extent = arena_alloc(&tree->arena, (size_t)bucket->count + 1, sizeof *part->extent);
 	part->step = arena_alloc(&tree->arena, (size_t)bucket->count + 1, sizeof *part->step);
-	if (!part->extent || !part->step)
-		return NO_MEMORY;
+	NEED(part->extent && part->step);
 	for (uint32_t i = bucket->outer; i < bucket->count; i++) {
 		uint32_t domain = tree->graph->domain[bucket->scope[i]], last = part->levels - 1;
 		if (part->levels && part->step[last] == part->stride[i] * domain) {
@@ -228,8 +227,7 @@ static enum status set_strides(struct chain_tree *tree, const struct chain_bucke
 {
 	size_t step = 1;
 	part->stride = arena_alloc(&tree->arena, bucket->count, sizeof *part->stride);
-	if (!part->stride)
-		return NO_MEMORY;
+	NEED(part->stride);
 	for (uint32_t i = count; i-- > 0; step *= tree->graph->domain[scope[i]])
 		for (uint32_t j = 0; j < bucket->count; j++)
 			if (bucket->scope[j] == scope[i])
@@ -278,8 +276,7 @@ static enum status take_parts(struct gathering *gathering, uint32_t number)
 	for (uint32_t child = gathering->child[number]; child != NONE; child = gathering->next[child])
 		children++;
 	bucket->part = arena_alloc(&tree->arena, children + csr_length(&gathering->factors, number), sizeof *bucket->part);
-	if (!bucket->part)
-		return NO_MEMORY;
+	NEED(bucket->part);
 	bucket->plain = bucket->var != NONE;   /* the root is always in weights: what is around it comes from outside */
 	FOR_ROW(i, &gathering->factors, number) {
 		const struct chain_factor *factor = &graph->factor[gathering->factors.item[i]];
@@ -324,8 +321,7 @@ static enum status make_bucket(struct gathering *gathering, uint32_t number)
 		sort_scope(gathering, count);
 	bucket->count = count;
 	bucket->scope = arena_alloc(&tree->arena, count, sizeof *bucket->scope);
-	if (!bucket->scope)
-		return NO_MEMORY;
+	NEED(bucket->scope);
 	for (uint32_t i = 0; i < count; i++)
 		bucket->scope[i] = gathering->scope[i];
 	bucket->size = product(graph, bucket->scope, count);
@@ -383,8 +379,7 @@ static enum status make_buckets(struct gathering *gathering, const uint32_t *ord
 	const struct chain_graph *graph = tree->graph;
 	uint32_t root = tree->buckets - 1;
 	uint32_t *home = arena_alloc(arena, graph->factors, sizeof *home), *item = arena_alloc(arena, graph->factors, sizeof *item);
-	if (!home || !item)
-		return NO_MEMORY;
+	NEED(home && item);
 	for (uint32_t var = 0; var < graph->kept; var++)
 		position[var] = root;
 	for (uint32_t i = 0; i < root; i++) {
@@ -428,8 +423,7 @@ static enum status choose_order(const struct chain_graph *graph, size_t budget, 
 	double last, free_order;
 	bool links = false;
 	uint32_t *other = arena_alloc(arena, graph->vars, sizeof *other);
-	if (!other)
-		return NO_MEMORY;
+	NEED(other);
 	for (uint32_t i = 0; i < graph->factors; i++)
 		links |= graph->factor[i].weight != NULL;
 	enum status status = better_order(graph, true, order, &last, arena, control);
@@ -464,10 +458,8 @@ enum status chain_tree_build(struct chain_tree *tree, const struct chain_graph *
 	tree->bucket = arena_alloc(&tree->arena, tree->buckets, sizeof *tree->bucket);
 	bool full = order && gathering.child && gathering.next && gathering.mark && gathering.scope && tree->bucket_of && tree->bucket;
 	enum status status = full ? choose_order(graph, budget, order, &arena, control) : NO_MEMORY;
-	if (status == OK)
-		status = make_buckets(&gathering, order, tree->bucket_of, &arena);
-	if (status == OK)
-		status = give_tables(tree, budget);
+	THEN(status, make_buckets(&gathering, order, tree->bucket_of, &arena));
+	THEN(status, give_tables(tree, budget));
 	arena_free(&arena);
 	return status;
 }

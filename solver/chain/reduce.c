@@ -56,8 +56,7 @@ static enum status prune(struct reduction *reduction, struct control *control)
 {
 	const struct shard_chain *chain = reduction->chain;
 	bool *forbidden = arena_alloc(&reduction->arena, chain->edges, sizeof *forbidden), changed = true;
-	if (!forbidden)
-		return NO_MEMORY;
+	NEED(forbidden);
 	for (uint32_t i = 0; i < chain->edges; i++)
 		forbidden[i] = any_forbidden(chain, &chain->edge[i]);
 	for (uint32_t round = 0; changed; round++) {
@@ -114,8 +113,7 @@ static enum status keep_strategies(struct reduction *reduction, struct error *er
 	model->original = arena_alloc(&model->arena, all, sizeof *model->original);
 	model->cost = arena_alloc(&model->arena, all, sizeof *model->cost);
 	model->usage = arena_alloc(&model->arena, all, sizeof *model->usage);
-	if (!model->first || !model->original || !model->cost || !model->usage)
-		return NO_MEMORY;
+	NEED(model->first && model->original && model->cost && model->usage);
 	for (uint32_t node = 0; node < chain->nodes; node++) {
 		for (uint32_t i = chain->first[node]; i < chain->first[node + 1]; i++)
 			if (reduction->alive[i]) {
@@ -173,8 +171,7 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 	table->rows = chain_width(model, edge->from);
 	table->columns = chain_width(model, edge->to);
 	table->pair = arena_alloc(&model->arena, (size_t)table->rows * table->columns, sizeof *table->pair);
-	if (!table->pair)
-		return NO_MEMORY;
+	NEED(table->pair);
 	for (uint32_t p = 0; p < table->rows; p++)
 		for (uint32_t q = 0; q < table->columns; q++) {
 			int64_t cost = pair_of(chain, edge, model->original[model->first[edge->from] + p], model->original[model->first[edge->to] + q]);
@@ -183,8 +180,7 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 	model->base_cost += take_least(table->pair, (size_t)table->rows * table->columns) * times(chain, edge);
 	table->row = arena_alloc(&model->arena, table->rows, sizeof *table->row);
 	table->column = arena_alloc(&model->arena, table->columns, sizeof *table->column);
-	if (!table->row || !table->column)
-		return NO_MEMORY;
+	NEED(table->row && table->column);
 	separate(table);
 	return OK;
 }
@@ -193,8 +189,7 @@ static enum status choose_alive(struct reduction *reduction, const bool *wanted,
 {
 	const struct shard_chain *chain = reduction->chain;
 	reduction->alive = arena_alloc(&reduction->arena, chain->first[chain->nodes], sizeof *reduction->alive);
-	if (!reduction->alive)
-		return NO_MEMORY;
+	NEED(reduction->alive);
 	for (uint32_t i = 0; i < chain->first[chain->nodes]; i++)
 		reduction->alive[i] = chain->cost[i] < SHARD_FORBIDDEN && (!wanted || wanted[i]);
 	return prune(reduction, control);
@@ -204,11 +199,9 @@ enum status chain_model_reduce(struct chain_model *model, const bool *wanted, st
 {
 	struct reduction reduction = { .model = model, .chain = model->chain };
 	enum status status = choose_alive(&reduction, wanted, control);
-	if (status == OK)
-		status = keep_strategies(&reduction, error);
+	THEN(status, keep_strategies(&reduction, error));
 	arena_free(&reduction.arena);
-	if (status != OK)
-		return status;
+	TRY(status);
 	model->table = arena_alloc(&model->arena, model->chain->edges, sizeof *model->table);
 	status = model->table ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < model->chain->edges && status == OK; i++)

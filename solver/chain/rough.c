@@ -33,12 +33,10 @@ static enum status take_choice(struct rough *rough, const struct chain_runs *run
 	const struct shard_chain *chain = rough->chain;
 	struct chain_plan *plan = rough->plan;
 	plan->start = arena_alloc(&plan->arena, chain->nodes + (size_t)1, sizeof *plan->start);
-	if (!plan->start)
-		return NO_MEMORY;
+	NEED(plan->start);
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);
-	if (!(plan->choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof *plan->choice)))
-		return NO_MEMORY;
+	NEED(plan->choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof *plan->choice));
 	for (uint32_t node = 0; node < chain->nodes; node++)
 		for (size_t run = runs->start[node]; run < runs->start[node + 1]; run++) {
 			size_t end = run + 1 < runs->start[node + 1] ? plan->start[node] + runs->begin[run + 1] : plan->start[node + 1];
@@ -136,8 +134,7 @@ static enum status begin(const struct rough *rough, enum chain_steps steps, cons
 {
 	*ascent = (struct ascent) { .multiplier = rough->multiplier };
 	enum status status = chain_runs_write(rough->chain, steps, 1, potential, PAIRS_MOST, &ascent->runs);
-	if (status == OK)
-		status = shard_model_build(&ascent->model, &ascent->runs.problem, rough->error);
+	THEN(status, shard_model_build(&ascent->model, &ascent->runs.problem, rough->error));
 	return status == OK ? shard_dual_begin(&ascent->dual, &ascent->model) : status;
 }
 
@@ -200,8 +197,7 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 			dual->multiplier[slot] = cut->multiplier;
 		status = shard_round(dual, &cut->runs.problem, &certificate);
 	}
-	if (status == OK)
-		status = shard_bound(&cut->runs.problem, &certificate, &rough->plan->bound, rough->error);
+	THEN(status, shard_bound(&cut->runs.problem, &certificate, &rough->plan->bound, rough->error));
 	shard_certificate_free(&certificate);
 	mem_free(message);
 	return status;
@@ -238,8 +234,7 @@ enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, 
 	bool whole = false;
 	*plan = (struct chain_plan) { 0 };
 	enum status status = shard_chain_valid(chain, error);
-	if (status == OK)
-		status = find_plan(&rough, 1, effort, &whole);
+	THEN(status, find_plan(&rough, 1, effort, &whole));
 	if (status == LIMIT && !plan->choice && !whole && chain->limit >= 0)
 		status = find_plan(&rough, 4, effort, &whole);
 	if ((status == OK || status == LIMIT) && !whole && plan->bound_kind) {

@@ -57,8 +57,7 @@ static enum status lay_out(struct writing *writing, uint32_t inner)
 	runs->tie = arena_alloc(&runs->arena, chain->nodes, sizeof *runs->tie);
 	writing->twin = arena_alloc(&runs->arena, chain->nodes, sizeof *writing->twin);
 	writing->tails = arena_alloc(&runs->arena, chain->nodes, sizeof *writing->tails);
-	if (!runs->start || !runs->begin || !runs->tie || !writing->twin || !writing->tails)
-		return NO_MEMORY;
+	NEED(runs->start && runs->begin && runs->tie && writing->twin && writing->tails);
 	runs->whole = true;
 	for (uint32_t node = 0; node < chain->nodes; node++) {
 		uint32_t count = cut_runs(chain_copies(chain, node), inner, runs->begin + runs->start[node]);
@@ -259,8 +258,7 @@ static enum status tie_twins(struct writing *writing)
 	const struct chain_runs *runs = writing->runs;
 	enum status status = OK;
 	int64_t *range = mem_alloc(runs->problem.nodes, sizeof *range);
-	if (!range)
-		return NO_MEMORY;
+	NEED(range);
 	find_ranges(&runs->problem, range);
 	for (uint32_t node = 0; node < writing->chain->nodes && status == OK; node++)
 		if (runs->tie[node] != NONE)

@@ -95,8 +95,7 @@ static enum status meet(struct walking *walking, uint32_t left, uint32_t left_en
 				continue;
 			if (walking->listed >= 4 * walks->room.most)
 				return LIMIT;
-			if (!push(&walks->list, &walks->list_room, walking->listed++, point))
-				return NO_MEMORY;
+			NEED(push(&walks->list, &walks->list_room, walking->listed++, point));
 		}
 	return OK;
 }
@@ -109,8 +108,7 @@ static enum status multiply(struct walking *walking, const int64_t *left, const 
 	uint32_t states = walking->power->states;
 	enum status status = OK;
 	result->start = arena_alloc(&walks->arena, (size_t)states * states + 1, sizeof *result->start);
-	if (!result->start)
-		return NO_MEMORY;
+	NEED(result->start);
 	for (size_t entry = 0; entry < (size_t)states * states && status == OK; entry++) {
 		size_t from = entry / states, to = entry % states;
 		result->start[entry] = walks->points;
@@ -141,16 +139,14 @@ static enum status copy_arcs(struct walking *walking, uint32_t block, struct set
 	size_t square = (size_t)walking->power->states * walking->power->states;
 	const uint32_t *start = walks->arcs.start[walks->arcs.tree->buckets - 1] + block * square;
 	result->start = arena_alloc(&walks->arena, square + 1, sizeof *result->start);
-	if (!result->start)
-		return NO_MEMORY;
+	NEED(result->start);
 	for (size_t entry = 0; entry < square; entry++) {
 		result->start[entry] = walks->points;
 		for (uint32_t i = start[entry]; i < start[entry + 1]; i++) {
 			struct chain_point point = { walks->arcs.point[i].cost, walks->arcs.point[i].usage, NONE, i };
 			if (walks->points >= walks->room.most)
 				return LIMIT;
-			if (!push(&walks->point, &walks->points_room, walks->points++, point))
-				return NO_MEMORY;
+			NEED(push(&walks->point, &walks->points_room, walks->points++, point));
 		}
 	}
 	result->start[square] = walks->points;
@@ -235,9 +231,7 @@ static enum status look_at_block(struct walking *walking, uint32_t number, uint3
 	struct chain_search *search = walking->search;
 	struct chain_copy *copy = &search->copy[number];
 	size_t square = (size_t)walking->power->states * walking->power->states;
-	enum status status = chain_power_keep(&copy->power[block]);
-	if (status != OK)
-		return status;
+	TRY(chain_power_keep(&copy->power[block]));
 	chain_power_around(&copy->power[block], copy->around + block * square, copy->arc + block * square, search->control);
 	find_range(walking, number, block, below);
 	return walk_block(walking, block, last);
@@ -252,8 +246,7 @@ static enum status build_walks(struct chain_walks *walks, struct chain_search *s
 	*walks = (struct chain_walks) { .link = link, .room = room };
 	enum status status = chain_front_build(&walks->arcs, &copy->tree, NULL, limit, room, search->control);
 	walks->start = arena_alloc(&walks->arena, link->blocks * square + 1, sizeof *walks->start);
-	if (!walks->start)
-		return NO_MEMORY;
+	NEED(walks->start);
 	for (uint32_t block = 0; block < link->blocks && status == OK; block++) {
 		struct walking walking = { .walks = walks, .search = search, .power = &copy->power[block], .limit = limit };
 		struct sets last = { NULL };
@@ -306,8 +299,7 @@ static enum status arc_values(const struct chain_walks *walks, uint32_t arc, uin
 		*(start[middle] <= arc ? &low : &high) = middle;
 	}
 	*value = arena_alloc(arena, walks->link->graph.vars, sizeof **value);
-	if (!*value)
-		return NO_MEMORY;
+	NEED(*value);
 	chain_tree_digits(tree, root, low, *value);
 	chain_front_decode(&walks->arcs, tree->buckets - 1, arc, *value, NULL);
 	return OK;
@@ -380,8 +372,7 @@ enum status chain_exact(struct chain_search *search, int64_t most, int64_t below
 		status = build_walks(&walks[i], search, i, most, below, room);
 		given[model->link[i].factor] = (struct chain_given) { walks[i].start, walks[i].whole };
 	}
-	if (status == OK)
-		status = chain_front_build(&core, &search->core, given, most, room, search->control);
+	THEN(status, chain_front_build(&core, &search->core, given, most, room, search->control));
 	if (status == OK) {
 		uint32_t best = cheapest(&core, search, below);
 		status = best == NONE ? INFEASIBLE : read_choice(search, &core, best, walks, choice);

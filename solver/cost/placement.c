@@ -24,9 +24,7 @@ enum status sharding_new(const struct units *units, const struct mesh *mesh, str
 enum status sharding_copy(const struct units *units, const struct sharding *of, struct sharding *sharding)
 {
 	const struct graph *graph = units->graph;
-	enum status status = sharding_new(units, &of->mesh, sharding);
-	if (status != OK)
-		return status;
+	TRY(sharding_new(units, &of->mesh, sharding));
 	struct sharding own = *sharding;
 	memcpy(own.split, of->split, graph->ops * sizeof *own.split);
 	memcpy(own.produced, of->produced, graph->tensors * sizeof *own.produced);

@@ -279,8 +279,7 @@ enum status reshard_map_new(const struct units *units, const struct mesh *mesh, 
 {
 	struct reshard_map *made = arena_alloc(arena, 1, sizeof *made);
 	*map = NULL;
-	if (!made)
-		return NO_MEMORY;
+	NEED(made);
 	*made = (struct reshard_map) { .way = { .units = units, .mesh = mesh, .tensor = tensor }, .arena = arena };
 	struct way *way = &made->way;
 	if (!take_all_parts(way))
@@ -288,8 +287,7 @@ enum status reshard_map_new(const struct units *units, const struct mesh *mesh, 
 	way->takes = arena_alloc(arena, (size_t)way->states * mesh->axes * way->candidates, sizeof *way->takes);
 	way->known = arena_alloc(arena, way->states, sizeof *way->known);
 	made->tree = arena_alloc(arena, way->states, sizeof(struct tree *));
-	if (!way->takes || !way->known || !made->tree)
-		return NO_MEMORY;
+	NEED(way->takes && way->known && made->tree);
 	for (uint32_t i = 0; i < way->candidates; i++)
 		made->digit[way->candidate[i] - PLACE_PARTIAL] = (int8_t)i;
 	*map = made;
@@ -384,8 +382,7 @@ enum status reshard_any(const struct units *units, const struct mesh *mesh, uint
 	struct placement middle = middle_of(mesh, from, to);
 	struct reshard rest;
 	status = placement_equal(middle, to) ? INFEASIBLE : reshard_find(units, mesh, tensor, from, middle, reshard);
-	if (status == OK)
-		status = reshard_find(units, mesh, tensor, middle, to, &rest);
+	THEN(status, reshard_find(units, mesh, tensor, middle, to, &rest));
 	return status == OK ? join(reshard, &rest) : status;
 }
 
@@ -397,7 +394,6 @@ enum status reshard_map_any(struct reshard_map *map, struct placement from, stru
 	struct placement middle = middle_of(map->way.mesh, from, to);
 	struct reshard rest;
 	status = placement_equal(middle, to) ? INFEASIBLE : map_find(map, from, middle, reshard);
-	if (status == OK)
-		status = map_find(map, middle, to, &rest);
+	THEN(status, map_find(map, middle, to, &rest));
 	return status == OK ? join(reshard, &rest) : status;
 }

@@ -118,8 +118,7 @@ enum status reshard_memo_find(struct reshard_memo *memo, uint32_t tensor, struct
 		enum status status = reshard_map_any(class->map, from, to, &found);
 		*entry = status == NO_MEMORY ? NULL : status == OK ? kept(memo, &found) : &unreachable;
 	}
-	if (!entry || !*entry)
-		return NO_MEMORY;
+	NEED(entry && *entry);
 	*reshard = *entry;
 	return *entry == &unreachable ? INFEASIBLE : OK;
 }

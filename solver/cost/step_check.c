@@ -112,13 +112,11 @@ static enum status check_sums(const struct checking *checking)
 enum status step_time_check(const struct step_model *model, const struct step_time *time, struct error *error)
 {
 	struct checking checking = { model, time, error, mem_alloc(model->ops, sizeof *checking.begun) };
-	if (!checking.begun)
-		return fail_memory(error);
+	NEED_IN(error, checking.begun);
 	enum status status = check_order(&checking);
 	for (uint32_t s = 1; s < model->streams && status == OK; s++)
 		status = check_link(&checking, s);
-	if (status == OK)
-		status = check_sums(&checking);
+	THEN(status, check_sums(&checking));
 	mem_free(checking.begun);
 	return status;
 }

@@ -130,8 +130,7 @@ static enum status find_ahead(struct modelling *modelling, struct arena *scratch
 	uint32_t ops = modelling->graph->ops, gathers = 0;
 	uint32_t *found = arena_alloc(scratch, ops, sizeof *found), *gather = arena_alloc(scratch, ops, sizeof *gather);
 	uint32_t *next = arena_alloc(scratch, ops + (size_t)1, sizeof *next);
-	if (!found || !gather || !next)
-		return NO_MEMORY;
+	NEED(found && gather && next);
 	for (uint32_t p = 0; p < ops; p++) {
 		uint32_t op = modelling->order[p];
 		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0 && modelling->early[op] && modelling->use[op] != NONE)
@@ -178,8 +177,7 @@ static enum status connect(struct modelling *modelling, struct arena *scratch)
 	struct step_model *model = modelling->model;
 	uint32_t pairs = 0, most = graph->pred.start[graph->ops] + model->ops - graph->ops;
 	uint32_t *row = arena_alloc(scratch, most, sizeof *row), *item = arena_alloc(scratch, most, sizeof *item);
-	if (!row || !item)
-		return NO_MEMORY;
+	NEED(row && item);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		FOR_ROW(i, &graph->pred, op) {
 			row[pairs] = op;
@@ -204,8 +202,7 @@ static enum status hold_back(struct modelling *modelling, struct arena *scratch)
 {
 	const struct graph *graph = modelling->graph;
 	uint32_t pairs = 0, last = NONE, *row = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *row), *item = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *item);
-	if (!row || !item)
-		return NO_MEMORY;
+	NEED(row && item);
 	for (uint32_t p = 0; p < graph->ops; p++) {
 		uint32_t op = modelling->order[p], place = place_of(graph, op);
 		bool held = holds(modelling, op), computes = waits(modelling, op), comes = graph->op[op].added == ADDED_FETCH;

@@ -147,8 +147,7 @@ static enum status find_releases(struct running *running)
 	const struct step_model *model = running->model;
 	uint32_t pairs = 0;
 	uint32_t *row = arena_alloc(&running->arena, model->ops, sizeof *row), *item = arena_alloc(&running->arena, model->ops, sizeof *item);
-	if (!row || !item)
-		return NO_MEMORY;
+	NEED(row && item);
 	for (uint32_t op = 0; op < model->ops; op++) {
 		running->cause[op] = NONE;
 		running->missing[op] = csr_length(&model->pred, op) + csr_length(&model->held, op) + (model->release[op] != NONE);
@@ -169,16 +168,13 @@ static enum status prepare(struct running *running)
 	running->ready = arena_alloc(&running->arena, model->ops, sizeof *running->ready);
 	running->cause = arena_alloc(&running->arena, model->ops, sizeof *running->cause);
 	running->ended = arena_alloc(&running->arena, model->ops, sizeof *running->ended);
-	if (!running->time->start || !running->missing || !running->ready || !running->cause || !running->ended)
-		return NO_MEMORY;
+	NEED(running->time->start && running->missing && running->ready && running->cause && running->ended);
 	for (uint32_t s = 0; s < model->streams && status == OK; s++) {
 		running->at[s] = running->last[s] = NONE;
 		status = order_heap_init(&running->queue[s], s > 0 ? model->ops : 0, &running->arena);
 	}
-	if (status == OK)
-		status = csr_transpose(&running->arena, &model->pred, model->ops, model->ops, &running->succ);
-	if (status == OK)
-		status = csr_transpose(&running->arena, &model->held, model->ops, model->ops, &running->held);
+	THEN(status, csr_transpose(&running->arena, &model->pred, model->ops, model->ops, &running->succ));
+	THEN(status, csr_transpose(&running->arena, &model->held, model->ops, model->ops, &running->held));
 	return status == OK ? find_releases(running) : status;
 }
 

@@ -241,8 +241,7 @@ static bool list_readers(struct fit_base *base)
 
 enum status fit_base_of(const struct fit_step *step, const uint32_t *order, struct fit_base *base)
 {
-	if (!allocate(step, base) || !place(base, order) || !fit_updates_late(step, base->order))
-		return NO_MEMORY;
+	NEED(allocate(step, base) && place(base, order) && fit_updates_late(step, base->order));
 	for (uint32_t i = 0; i < step->ops; i++)
 		base->position[base->order[i]] = i;
 	find_ends(base);

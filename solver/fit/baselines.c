@@ -39,8 +39,7 @@ enum status fit_baselines(const struct fit_step *step, const struct activations 
 	uint32_t root = (uint32_t)sqrt((double)activations->layers), every[] = { 1, 2, 3, root };
 	*count = 0;
 	*state = mem_alloc((size_t)step->storages * 5, sizeof **state);
-	if (!*state)
-		return NO_MEMORY;
+	NEED(*state);
 	drop_scores(step, activations, *state);
 	*count = 1;
 	for (size_t i = 0; i < sizeof every / sizeof *every && activations->layers > 0; i++)

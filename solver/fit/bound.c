@@ -209,9 +209,7 @@ static enum status cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int6
 		int64_t each = turn->priced[s] ? at_price(price, rounded(turn, room, fit_kept_bytes(loose, s))) : 0;
 		bounds->price[s] = each > loose->total ? loose->total : each;
 	}
-	enum status status = fit_cut(&bounds->network, bounds->price, turn->time, turn->needed, control, &value, bounds->kept);
-	if (status != OK)
-		return status;
+	TRY(fit_cut(&bounds->network, bounds->price, turn->time, turn->needed, control, &value, bounds->kept));
 	for (uint32_t s = 0; s < loose->storages; s++)
 		if (turn->priced[s] && bounds->kept[s]) {
 			paid += bounds->price[s];
@@ -238,9 +236,7 @@ static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64
 	struct line low = { 0, wanted_bytes(bounds, turn, room) - rounded_room(turn, room) }, high, now;
 	int64_t found = 0;
 	*best = 0;
-	enum status status = cut_at(bounds, turn, turn->price_most, room, control, &high);
-	if (status != OK)
-		return status;
+	TRY(cut_at(bounds, turn, turn->price_most, room, control, &high));
 	if (turn->value > *best) {
 		*best = turn->value;
 		found = turn->price_most;
@@ -248,9 +244,7 @@ static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64
 	for (int round = 0; round < ROUNDS && high.over < 0; round++) {
 		wide next = (wide)(high.time - low.time) * FIT_PRICE_UNIT / ((wide)low.over - high.over);
 		int64_t trial = next < 1 ? 1 : next > turn->price_most ? turn->price_most : (int64_t)next;
-		status = cut_at(bounds, turn, trial, room, control, &now);
-		if (status != OK)
-			return status;
+		TRY(cut_at(bounds, turn, trial, room, control, &now));
 		if (turn->value > *best) {
 			*best = turn->value;
 			found = trial;
@@ -426,8 +420,7 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 		return INFEASIBLE;
 	if (bounds->turn[at].wanted > room_of(&bounds->turn[at], cap))
 		status = climb(bounds, &bounds->turn[at], room_of(&bounds->turn[at], cap), control, &price, &best);
-	if (status == OK)
-		status = try_all(bounds, cap, price > 0 ? price : FIT_PRICE_UNIT, control);
+	THEN(status, try_all(bounds, cap, price > 0 ? price : FIT_PRICE_UNIT, control));
 	for (int round = 0; round < REFINED && status == OK; round++) {
 		uint32_t next = NONE;
 		for (uint32_t i = 0; i < bounds->turns; i++)

@@ -274,13 +274,10 @@ static enum status check_arc(struct proof *proof, const struct fit_arc *arc)
 static enum status check_flow(struct proof *proof, int64_t *value)
 {
 	const struct fit_certificate *certificate = proof->certificate;
-	enum status status = OK;
 	*value = 0;
-	for (uint32_t i = 0; i < certificate->arcs && status == OK; i++) {
+	for (uint32_t i = 0; i < certificate->arcs; i++) {
 		const struct fit_arc *arc = &certificate->arc[i];
-		status = check_arc(proof, arc);
-		if (status != OK)
-			return status;
+		TRY(check_arc(proof, arc));
 		*value += arc->kind == FIT_ARC_START ? arc->flow : 0;
 		if (*value > BYTES_MAX)
 			return wrong(proof, "the flow is larger than any time");
@@ -345,8 +342,7 @@ enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
 		return wrong(&proof, "sizes can't be rounded so");
 	enum status status = set_up(&proof);
 	bool state = certificate->impossible && certificate->arcs > 0;
-	if (status == OK)
-		status = state ? fit_check_floor(input, proof.for_good, cap, certificate, error) : check_flow(&proof, &value);
+	THEN(status, state ? fit_check_floor(input, proof.for_good, cap, certificate, error) : check_flow(&proof, &value));
 	if (status == OK && !state) {
 		int64_t room = cap - bytes_there(&proof), away = bytes_away(&proof);
 		wide counted = certificate->granule > 0 ? certificate->room / certificate->granule * certificate->granule : (wide)room + away, worth = (wide)certificate->price * counted;

@@ -40,13 +40,11 @@ enum status fit_check_floor(const struct fit_input *input, const bool *for_good,
 	struct order_certificate order = { .proof = ORDER_PROOF_CUT, .op = certificate->op };
 	struct problem problem;
 	struct error why = { 0 };
-	enum status status = problem_of_graph(graph, &rules, &problem, error);
-	if (status != OK)
-		return status;
+	TRY(problem_of_graph(graph, &rules, &problem, error));
 	uint32_t *item = mem_alloc(graph->storages, sizeof *item);
 	order.arc = mem_alloc(certificate->arcs, sizeof *order.arc);
 	forget_others(graph, for_good, certificate->op, &problem);
-	status = item && order.arc ? read_arcs(certificate, &problem, item, graph->storages, &order, error) : fail_memory(error);
+	enum status status = item && order.arc ? read_arcs(certificate, &problem, item, graph->storages, &order, error) : fail_memory(error);
 	if (status == OK && order_check_certificate(&problem, &order, cap + 1, &why) != OK)
 		status = fail(error, BAD_INPUT, "that nothing fits is not proved: %s", why.text);
 	mem_free(item);

@@ -80,12 +80,9 @@ static enum status add_cut(struct fit_dual *dual, const double *lambda, struct c
 	const struct fit_step *step = dual->base->step;
 	int64_t *price = dual->prices, value = 0, kept = 0;
 	struct fit_column *column = new_column(dual);
-	if (!column)
-		return NO_MEMORY;
+	NEED(column);
 	fit_dual_prices(dual->base, dual->moment, lambda, dual->moments, dual->sums, price);
-	enum status status = fit_cut(dual->network, price, step->time, step->saved, control, &value, column->kept);
-	if (status != OK)
-		return status;
+	TRY(fit_cut(dual->network, price, step->time, step->saved, control, &value, column->kept));
 	for (uint32_t s = 0; s < step->storages; s++)
 		kept += column->kept[s] ? price[s] : 0;
 	column->time = value - kept;
@@ -190,9 +187,7 @@ static enum status iterate(struct fit_dual *dual, struct control *control)
 		status = status == OK ? master_mix(dual, control) : status;
 		if (status != OK)
 			return status == INFEASIBLE ? OK : status;    /* numbers that GLPK can't handle: what there is will do */
-		status = add_cut(dual, lambda, control, &value);
-		if (status != OK)
-			return status;
+		TRY(add_cut(dual, lambda, control, &value));
 		if (value > dual->bound || dual->columns == 2) {
 			dual->bound = value > 0 ? value : 0;
 			dual->best = dual->columns - 1;
@@ -217,8 +212,7 @@ enum status fit_dual_solve(const struct fit_base *base, struct fit_network *netw
 	dual->sums = arena_alloc(&dual->arena, step->ops + 1u, sizeof *dual->sums);
 	dual->prices = arena_alloc(&dual->arena, step->storages, sizeof *dual->prices);
 	struct fit_column *all = new_column(dual);
-	if (!dual->sums || !dual->prices || !all)
-		return NO_MEMORY;
+	NEED(dual->sums && dual->prices && all);
 	if (dual->fixed[fullest(step, dual->fixed)] > cap)
 		return INFEASIBLE;
 	for (uint32_t s = 0; s < step->storages; s++)

@@ -225,16 +225,14 @@ static enum status order_states(struct solving *solving, const uint8_t *state, c
 	int64_t peak = 0, extra = solver->replay.extra, played = solver->replay.peak;
 	*added = false;
 	status = graph && !order ? NO_MEMORY : status;
-	if (status == OK)
-		status = solving->options->orderer(solving->options->context, graph, ceiling, solving->control, order, &peak);
+	THEN(status, solving->options->orderer(solving->options->context, graph, ceiling, solving->control, order, &peak));
 	solving->gained = status == OK && played - peak > solving->gained ? played - peak : solving->gained;
 	solving->candidates++;
 	if (status == OK && peak <= solving->cap && extra < solving->plan->extra && !solving->options->played) {
 		take(solving, state, along, extra, peak);
 		solving->best = 0;
 	}
-	if (status == OK)
-		status = fit_order_back(&solver->step, graph, order, solver->order);
+	THEN(status, fit_order_back(&solver->step, graph, order, solver->order));
 	if (status == OK) {
 		*added = fit_add_base(solver, solver->order);
 		status = *added ? OK : NO_MEMORY;
@@ -548,8 +546,7 @@ static enum status try_exactly(struct solving *solving)
 enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options, struct control *control, struct fit_plan *plan)
 {
 	struct solving solving = { solver, options, control, plan, cap, options->ticks ? options->ticks : FIT_EFFORT_DEFAULT, NONE, 0, 0, 0 };
-	if (!allocate_plan(solver, plan))
-		return NO_MEMORY;
+	NEED(allocate_plan(solver, plan));
 	forget_orders(solver);
 	solver->bounds.best = 0;
 	solver->search.control = control;

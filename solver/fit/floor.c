@@ -21,8 +21,7 @@ static void weigh(const struct fit_step *loose, uint32_t op, struct problem *pro
 static enum status take_flow(const struct problem *problem, const struct order_certificate *flow, struct fit_certificate *certificate)
 {
 	certificate->arc = mem_alloc(flow->arcs ? flow->arcs : 1, sizeof *certificate->arc);
-	if (!certificate->arc)
-		return NO_MEMORY;
+	NEED(certificate->arc);
 	for (uint32_t i = 0; i < flow->arcs; i++) {
 		const struct order_arc *arc = &flow->arc[i];
 		uint32_t storage = arc->item == NONE ? NONE : problem->storage[arc->item];
@@ -40,8 +39,7 @@ enum status fit_floor(const struct fit_step *loose, uint32_t op, int64_t cap, st
 	struct error error = { 0 };
 	int64_t bytes = 0;
 	*above = false;
-	if (problem_of_graph(loose->graph, &rules, &problem, &error) != OK)
-		return NO_MEMORY;
+	NEED(problem_of_graph(loose->graph, &rules, &problem, &error) == OK);
 	weigh(loose, op, &problem);
 	enum status status = order_cut_init(&cut, &problem, false);
 	status = status == OK ? order_cut_at(&cut, op, NULL, 0, control, &bytes) : status;

@@ -287,9 +287,7 @@ static int64_t weight(const struct joint *joint, uint32_t n)
 static enum status build(const struct joint *joint, struct max_flow *flow, uint8_t *side, const uint32_t *banned)
 {
 	uint32_t sink = 2 * joint->nodes;
-	enum status status = flow_init(flow, sink + 1, joint->nodes + joint->users.start[joint->nodes]);
-	if (status != OK)
-		return status;
+	TRY(flow_init(flow, sink + 1, joint->nodes + joint->users.start[joint->nodes]));
 	side[sink] = FLOW_SINK;
 	for (uint32_t n = 0; n < joint->nodes; n++) {
 		bool read = false;

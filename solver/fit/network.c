@@ -78,8 +78,7 @@ enum status fit_network_new(const struct fit_step *step, bool for_bound, struct 
 	network->keep_arc = arena_alloc(arena, step->storages, sizeof *network->keep_arc);
 	network->run = arena_alloc(arena, step->ops, sizeof *network->run);
 	network->time_arc = arena_alloc(arena, step->ops, sizeof *network->time_arc);
-	if (!network->need || !network->keep_arc || !network->run || !network->time_arc)
-		return NO_MEMORY;
+	NEED(network->need && network->keep_arc && network->run && network->time_arc);
 	uint32_t nodes = number_nodes(network);
 	network->side = arena_alloc(arena, nodes, sizeof *network->side);
 	if (!network->side || flow_init(&network->flow, nodes, count_arcs(step, nodes)) != OK)
@@ -120,9 +119,7 @@ enum status fit_cut(struct fit_network *network, const int64_t *price, const int
 	const struct fit_step *step = network->step;
 	struct max_flow *flow = &network->flow;
 	set_capacities(network, price, time, needed);
-	enum status status = flow_maximise(flow, network->side, control, value);
-	if (status != OK)
-		return status;
+	TRY(flow_maximise(flow, network->side, control, value));
 	for (uint32_t s = 0; s < step->storages; s++) {
 		uint32_t node = network->need[s];
 		kept[s] = node != NONE && flow->reached[node] && !flow->reached[node + 1];

@@ -39,8 +39,7 @@ static uint32_t mask_of(const struct graph *graph, uint32_t traits, uint32_t op)
 enum status fit_early_ops(const struct graph *graph, bool *forward)
 {
 	bool *late = mem_alloc(graph->ops, sizeof *late), any = false;
-	if (!late)
-		return NO_MEMORY;
+	NEED(late);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		any |= late[op] = graph->op[op].phase != PHASE_FORWARD && reads_output(graph, op);
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -338,12 +337,10 @@ static bool count_copied(struct fit_step *step)
 
 enum status fit_step_find(const struct fit_input *input, struct fit_step *step)
 {
-	if (!allocate(input, step))
-		return NO_MEMORY;
+	NEED(allocate(input, step));
 	note_ops(input, step);
 	mark_droppable(input, step);
-	if (!settle(step) || !find_touches(step) || !find_reads(step) || !find_before(step) || !count_copied(step))
-		return NO_MEMORY;
+	NEED(settle(step) && find_touches(step) && find_reads(step) && find_before(step) && count_copied(step));
 	for (uint32_t s = 0; s < step->storages; s++)
 		step->fixed[s] = input->fixed && step->droppable[s] ? input->fixed[s] : FIT_FREE;
 	return OK;

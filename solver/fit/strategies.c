@@ -197,9 +197,7 @@ static enum status choose_saved(struct budget *budget, double share, const bool 
 	}
 	if (budget->items == 0)
 		return OK;
-	enum status status = budget->taken ? OK : fill_knapsack(budget);
-	if (status != OK)
-		return status;
+	TRY(budget->taken ? OK : fill_knapsack(budget));
 	allow_rest(budget, (uint32_t)nearbyint(share * SHARES));
 	*saved = budget->saved;
 	return joint_cut(budget->joint, &last, budget->allowed, budget->control, budget->saved, budget->banned);

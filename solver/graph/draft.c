@@ -87,8 +87,7 @@ enum status draft_describe(struct draft *draft, const char *name, const char *so
 	struct about copy = about ? *about : draft->about;
 	if (about && !about_keep(&draft->arena, &copy))
 		return NO_MEMORY;
-	if (!keep_text(draft, &name) || !keep_text(draft, &source) || !keep_text(draft, &extra))
-		return NO_MEMORY;
+	NEED(keep_text(draft, &name) && keep_text(draft, &source) && keep_text(draft, &extra));
 	draft->name = name ? name : draft->name;
 	draft->source = source ? source : draft->source;
 	draft->extra = extra ? extra : draft->extra;

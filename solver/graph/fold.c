@@ -16,8 +16,7 @@ static enum status fold_orbits_of(const struct fold_run *run, const struct fold_
 	orbits->item = arena_alloc(arena, ops, sizeof *orbits->item);
 	orbits->orbit = arena_alloc(arena, ops, sizeof *orbits->orbit);
 	orbits->index = arena_alloc(arena, ops, sizeof *orbits->index);
-	if (!orbits->start || !orbits->item || !orbits->orbit || !orbits->index)
-		return NO_MEMORY;
+	NEED(orbits->start && orbits->item && orbits->orbit && orbits->index);
 	memset(orbits->orbit, 0xff, ops * sizeof *orbits->orbit);
 	/* Ops on a cycle of the shift have no first one, and are in no orbit. */
 	for (uint32_t op = 0; op < ops; op++) {
@@ -46,8 +45,7 @@ static enum status add_segment(struct fold_run *run, struct fold *fold, const st
 		segment->ops += !orbits->out[orbit];
 	segment->copies = copies;
 	segment->op = arena_alloc(&fold->arena, (size_t)copies * segment->ops, sizeof *segment->op);
-	if (!segment->op)
-		return NO_MEMORY;
+	NEED(segment->op);
 	/* Ops of a copy in the program order of the copy in the middle. */
 	for (uint32_t op = 0; op < ops; op++) {
 		uint32_t orbit = orbits->orbit[op];

@@ -27,8 +27,7 @@ static enum status find_readers(struct fold_run *run)
 	run->reader_start = arena_alloc(&run->arena, (size_t)graph->tensors + 1, sizeof *run->reader_start);
 	run->reader = arena_alloc(&run->arena, graph->reads.start[graph->ops], sizeof *run->reader);
 	run->place = arena_alloc(&run->arena, graph->tensors, sizeof *run->place);
-	if (!fill || !run->reader_start || !run->reader || !run->place)
-		return NO_MEMORY;
+	NEED(fill && run->reader_start && run->reader && run->place);
 	for (uint32_t i = 0; i < graph->reads.start[graph->ops]; i++)
 		run->reader_start[graph->reads.item[i] + 1]++;
 	for (uint32_t t = 0; t < graph->tensors; t++)
@@ -307,8 +306,7 @@ enum status fold_shift_find(const struct fold_run *run, struct fold_shift *shift
 	trial.now.origin = arena_alloc(arena, ops, sizeof *trial.now.origin);
 	trial.best.image = arena_alloc(arena, ops, sizeof *trial.best.image);
 	trial.best.origin = arena_alloc(arena, ops, sizeof *trial.best.origin);
-	if (!member || !seed || !trial.matcher.queue || !trial.now.image || !trial.now.origin || !trial.best.image || !trial.best.origin)
-		return NO_MEMORY;
+	NEED(member && seed && trial.matcher.queue && trial.now.image && trial.now.origin && trial.best.image && trial.best.origin);
 	trial.matcher.shift = &trial.now;
 	for (uint32_t op = 0; op < ops; op++)
 		trial.left += !run->used[op];

@@ -66,8 +66,7 @@ static enum status find_links(struct placing *placing)
 		most += csr_length(&graph->reads, middle_of(orbits, orbit));
 	uint32_t *row = arena_alloc(placing->arena, most, sizeof *row), *item = arena_alloc(placing->arena, most, sizeof *item);
 	placing->link = arena_alloc(placing->arena, most, sizeof *placing->link);
-	if (!row || !item || !placing->link)
-		return NO_MEMORY;
+	NEED(row && item && placing->link);
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
 		uint32_t op = middle_of(orbits, orbit), next = length_of(orbits, orbit) / 2 + 1;
 		uint32_t other = next < length_of(orbits, orbit) ? orbits->item[orbits->start[orbit] + next] : NONE;
@@ -345,8 +344,7 @@ static enum status place_rings(struct placing *placing)
 	uint32_t orbits = placing->orbits->orbits;
 	uint32_t *member = arena_alloc(placing->arena, orbits, sizeof *member);
 	bool *done = arena_alloc(placing->arena, placing->rings, sizeof *done), alone = true;
-	if (!member || !done)
-		return NO_MEMORY;
+	NEED(member && done);
 	for (bool progress = true; progress;) {
 		progress = false;
 		/* Tarjan's algorithm finds what is written last first: the forward stream is among the last. */
@@ -371,10 +369,8 @@ enum status fold_place(const struct fold_run *run, struct fold_orbits *orbits, s
 	placing.placed = arena_alloc(arena, orbits->orbits, sizeof *placing.placed);
 	placing.mark = arena_alloc(arena, run->graph->tensors, sizeof *placing.mark);
 	enum status status = placing.placed && placing.mark ? find_links(&placing) : NO_MEMORY;
-	if (status == OK)
-		status = find_rings(&placing);
-	if (status == OK)
-		status = place_rings(&placing);
+	THEN(status, find_rings(&placing));
+	THEN(status, place_rings(&placing));
 	if (status == OK)
 		place_others(&placing);
 	for (uint32_t orbit = 0; orbit < orbits->orbits && status == OK; orbit++)

@@ -274,8 +274,7 @@ static bool set_range(struct fold_orbits *orbits, uint32_t least)
 enum status fold_verify(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena)
 {
 	struct verifying verifying = { .run = run, .graph = run->graph, .orbits = orbits, .changed = true };
-	if (make_room(&verifying, arena) != OK)
-		return NO_MEMORY;
+	NEED(make_room(&verifying, arena) == OK);
 	bool found = set_range(orbits, run->least);
 	for (int round = 0; round < ROUNDS && found && verifying.changed; round++) {
 		verifying.changed = false;

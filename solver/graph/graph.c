@@ -71,8 +71,7 @@ static enum status copy_tensors(struct build *build)
 	const struct draft *draft = build->draft;
 	graph->tensors = draft->tensors;
 	graph->tensor = arena_alloc(&graph->arena, draft->tensors, sizeof *graph->tensor);
-	if (!graph->tensor)
-		return fail_memory(build->error);
+	NEED_IN(build->error, graph->tensor);
 	for (uint32_t id = 0; id < draft->tensors; id++) {
 		struct tensor *tensor = &graph->tensor[id];
 		*tensor = draft->tensor[id];
@@ -82,8 +81,7 @@ static enum status copy_tensors(struct build *build)
 			return fail_memory(build->error);
 		if (tensor->shape) {
 			int64_t *shape = arena_alloc(&graph->arena, tensor->dims, sizeof *shape);
-			if (!shape)
-				return fail_memory(build->error);
+			NEED_IN(build->error, shape);
 			memcpy(shape, tensor->shape, tensor->dims * sizeof *shape);
 			tensor->shape = shape;
 		}
@@ -128,8 +126,7 @@ static enum status copy_ops(struct build *build)
 	const struct draft *draft = build->draft;
 	graph->ops = draft->ops;
 	graph->op = arena_alloc(&graph->arena, draft->ops, sizeof *graph->op);
-	if (!graph->op)
-		return fail_memory(build->error);
+	NEED_IN(build->error, graph->op);
 	graph->flush = NONE;
 	for (uint32_t i = 0; i < draft->ops; i++)
 		graph->op[build->place[i]] = draft->op[i];
@@ -178,8 +175,7 @@ static enum status find_roots(struct build *build)
 {
 	const struct draft *draft = build->draft;
 	build->root = arena_alloc(&build->scratch, draft->tensors, sizeof *build->root);
-	if (!build->root)
-		return fail_memory(build->error);
+	NEED_IN(build->error, build->root);
 	for (uint32_t id = 0; id < draft->tensors; id++) {
 		uint32_t alias = draft->tensor[id].alias;
 		if (alias != NONE && alias >= draft->tensors)
@@ -330,8 +326,7 @@ static enum status data_edges(struct build *build)
 		return fail(build->error, BAD_INPUT, "more than 2^32 dependencies");
 	edges->op = arena_alloc(&build->scratch, most, sizeof *edges->op);
 	edges->pred = arena_alloc(&build->scratch, most, sizeof *edges->pred);
-	if (!edges->op || !edges->pred)
-		return fail_memory(build->error);
+	NEED_IN(build->error, edges->op && edges->pred);
 	for (int list = 0; list < 3; list++)
 		for (uint32_t i = 0; i < lists[list]->count; i++) {
 			uint32_t op = lists[list]->op[i], tensor = lists[list]->other[i];
@@ -355,8 +350,7 @@ static enum status report_cycle(struct build *build, const struct csr *pred, con
 	const struct draft *draft = build->draft;
 	uint32_t *path = arena_alloc(&build->scratch, draft->ops, sizeof *path);
 	uint32_t *seen = arena_alloc(&build->scratch, draft->ops, sizeof *seen);   /* 1 + index in path */
-	if (!path || !seen)
-		return fail_memory(build->error);
+	NEED_IN(build->error, path && seen);
 	uint32_t at = 0, steps = 0;
 	while (!waiting[at])
 		at++;
@@ -406,17 +400,14 @@ static enum status order_ops(struct build *build)
 {
 	uint32_t ops = build->draft->ops;
 	struct csr pred, succ;
-	enum status status = data_edges(build);
-	if (status != OK)
-		return status;
+	TRY(data_edges(build));
 	build->place = arena_alloc(&build->scratch, ops, sizeof *build->place);
 	uint32_t *waiting = arena_alloc(&build->scratch, ops, sizeof *waiting);
 	uint32_t *heap = arena_alloc(&build->scratch, ops, sizeof *heap);
 	if (!build->place || !waiting || !heap || csr_of_pairs(&build->scratch, ops, build->data.count, build->data.op, build->data.pred, &pred) != OK)
 		return fail_memory(build->error);
 	csr_unique(&pred, ops);
-	if (csr_transpose(&build->scratch, &pred, ops, ops, &succ) != OK)
-		return fail_memory(build->error);
+	NEED_IN(build->error, csr_transpose(&build->scratch, &pred, ops, ops, &succ) == OK);
 	uint32_t ready = 0, done = 0;
 	for (uint32_t op = 0; op < ops; op++) {
 		waiting[op] = csr_length(&pred, op);
@@ -442,8 +433,7 @@ static enum status rows_of(struct build *build, const struct pairs *pairs, bool 
 {
 	uint32_t *op = arena_alloc(&build->scratch, pairs->count, sizeof *op);
 	uint32_t *other = arena_alloc(&build->scratch, pairs->count, sizeof *other);
-	if (!op || !other)
-		return NO_MEMORY;
+	NEED(op && other);
 	for (uint32_t i = 0; i < pairs->count; i++) {
 		op[i] = build->place[pairs->op[i]];
 		other[i] = both ? build->place[pairs->other[i]] : pairs->other[i];
@@ -462,8 +452,7 @@ static enum status argument_rows(struct build *build)
 		return fail_memory(build->error);
 	graph->inplace_start = in.start;
 	graph->inplace = arena_alloc(&graph->arena, draft->inplace_in.count, sizeof *graph->inplace);
-	if (!graph->inplace)
-		return fail_memory(build->error);
+	NEED_IN(build->error, graph->inplace);
 	for (uint32_t i = 0; i < draft->inplace_in.count; i++)
 		graph->inplace[i] = (struct inplace){ out.item[i], in.item[i] };
 	for (uint32_t id = 0; id < graph->tensors; id++)
@@ -476,18 +465,15 @@ static enum status make_storages(struct build *build)
 {
 	struct graph *graph = build->graph;
 	uint32_t *number = arena_alloc(&build->scratch, graph->tensors, sizeof *number);
-	if (!number)
-		return fail_memory(build->error);
+	NEED_IN(build->error, number);
 	for (uint32_t id = 0; id < graph->tensors; id++)
 		if (build->root[id] == id)
 			number[id] = graph->storages++;
 	graph->storage = arena_alloc(&graph->arena, graph->storages, sizeof *graph->storage);
-	if (!graph->storage)
-		return fail_memory(build->error);
+	NEED_IN(build->error, graph->storage);
 	uint32_t *one = arena_alloc(&build->scratch, graph->tensors, sizeof *one);
 	uint32_t *two = arena_alloc(&build->scratch, graph->tensors, sizeof *two);
-	if (!one || !two)
-		return fail_memory(build->error);
+	NEED_IN(build->error, one && two);
 	for (uint32_t id = 0; id < graph->tensors; id++) {
 		struct tensor *tensor = &graph->tensor[id];
 		tensor->storage = one[id] = number[build->root[id]];
@@ -517,8 +503,7 @@ static enum status touch_rows(struct build *build)
 	uint32_t total = graph->reads.start[ops] + graph->writes.start[ops] + graph->inplace_start[ops];
 	uint32_t *op = arena_alloc(&build->scratch, total, sizeof *op);
 	uint32_t *storage = arena_alloc(&build->scratch, total, sizeof *storage);
-	if (!op || !storage)
-		return fail_memory(build->error);
+	NEED_IN(build->error, op && storage);
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		FOR_ROW(i, &graph->reads, id) {
 			op[count] = id;
@@ -533,11 +518,9 @@ static enum status touch_rows(struct build *build)
 			storage[count++] = graph->tensor[graph->inplace[i].in].storage;
 		}
 	}
-	if (csr_of_pairs(&graph->arena, graph->ops, count, op, storage, &graph->touches) != OK)
-		return fail_memory(build->error);
+	NEED_IN(build->error, csr_of_pairs(&graph->arena, graph->ops, count, op, storage, &graph->touches) == OK);
 	csr_unique(&graph->touches, graph->ops);
-	if (csr_transpose(&graph->arena, &graph->touches, graph->ops, graph->storages, &graph->users) != OK)
-		return fail_memory(build->error);
+	NEED_IN(build->error, csr_transpose(&graph->arena, &graph->touches, graph->ops, graph->storages, &graph->users) == OK);
 	return OK;
 }
 
@@ -554,8 +537,7 @@ static enum status inplace_edges(struct build *build, uint32_t storage)
 		if (!graph_writes_in_place(graph, op, storage))
 			continue;
 		for (uint32_t j = first_reader; j < i; j++)
-			if (pairs_add(&build->edges, op, graph->users.item[j]) != OK)
-				return NO_MEMORY;
+			NEED(pairs_add(&build->edges, op, graph->users.item[j]) == OK);
 		last_write = op;
 		first_reader = i + 1;
 	}

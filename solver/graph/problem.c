@@ -23,8 +23,7 @@ static enum status fill_items(const struct graph *graph, const struct memory_rul
 	problem->size = arena_alloc(arena, problem->items, sizeof *problem->size);
 	problem->live_out = arena_alloc(arena, problem->items, sizeof *problem->live_out);
 	problem->storage = arena_alloc(arena, problem->items, sizeof *problem->storage);
-	if (!problem->producer || !problem->size || !problem->live_out || !problem->storage)
-		return NO_MEMORY;
+	NEED(problem->producer && problem->size && problem->live_out && problem->storage);
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		const struct storage *storage = &graph->storage[s];
 		int64_t bytes = align_up(storage->bytes, rules->alignment);
@@ -50,8 +49,7 @@ static enum status fill_rows(const struct graph *graph, const uint32_t *item, st
 	use->item = arena_alloc(arena, touches, sizeof *use->item);
 	product->start = arena_alloc(arena, (size_t)graph->ops + 1, sizeof *product->start);
 	product->item = arena_alloc(arena, problem->items, sizeof *product->item);
-	if (!use->start || !use->item || !product->start || !product->item)
-		return NO_MEMORY;
+	NEED(use->start && use->item && product->start && product->item);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		FOR_ROW(i, &graph->touches, op) {
 			uint32_t id = item[graph->touches.item[i]];
@@ -84,8 +82,7 @@ static enum status copy_csr(struct arena *arena, const struct csr *csr, uint32_t
 {
 	copy->start = arena_alloc(arena, (size_t)rows + 1, sizeof *copy->start);
 	copy->item = arena_alloc(arena, csr->start[rows], sizeof *copy->item);
-	if (!copy->start || !copy->item)
-		return NO_MEMORY;
+	NEED(copy->start && copy->item);
 	memcpy(copy->start, csr->start, ((size_t)rows + 1) * sizeof *copy->start);
 	memcpy(copy->item, csr->item, csr->start[rows] * sizeof *copy->item);
 	return OK;
@@ -102,8 +99,7 @@ static enum status fill_dependencies(const struct graph *graph, const struct mem
 	uint32_t edges = graph->pred.start[graph->ops], count = 0;
 	uint32_t *op = arena_alloc(arena, (size_t)edges + rules->pins, sizeof *op);
 	uint32_t *pred = arena_alloc(arena, (size_t)edges + rules->pins, sizeof *pred);
-	if (!op || !pred)
-		return NO_MEMORY;
+	NEED(op && pred);
 	for (uint32_t id = 0; id < graph->ops; id++)
 		FOR_ROW(i, &graph->pred, id) {
 			op[count] = id;
@@ -113,8 +109,7 @@ static enum status fill_dependencies(const struct graph *graph, const struct mem
 		op[count] = rules->pin[i].after;
 		pred[count++] = rules->pin[i].before;
 	}
-	if (csr_of_pairs(arena, graph->ops, count, op, pred, &problem->pred) != OK)
-		return NO_MEMORY;
+	NEED(csr_of_pairs(arena, graph->ops, count, op, pred, &problem->pred) == OK);
 	csr_unique(&problem->pred, graph->ops);
 	return csr_transpose(arena, &problem->pred, graph->ops, graph->ops, &problem->succ);
 }
@@ -147,8 +142,7 @@ static enum status fill_program(const struct graph *graph, struct problem *probl
 	problem->program = arena_alloc(&problem->arena, ops, sizeof *problem->program);
 	uint32_t *waiting = arena_alloc(&problem->arena, ops, sizeof *waiting);
 	bool *taken = arena_alloc(&problem->arena, ops, sizeof *taken);
-	if (!problem->program || !waiting || !taken)
-		return NO_MEMORY;
+	NEED(problem->program && waiting && taken);
 	for (uint32_t op = 0; op < ops; op++)
 		waiting[op] = csr_length(&problem->pred, op);
 	for (uint32_t at = 0; at < ops; ) {
@@ -175,8 +169,7 @@ static enum status fill_ops(const struct graph *graph, const struct memory_rules
 {
 	problem->workspace = arena_alloc(&problem->arena, graph->ops, sizeof *problem->workspace);
 	problem->phase = arena_alloc(&problem->arena, graph->ops, sizeof *problem->phase);
-	if (!problem->workspace || !problem->phase)
-		return NO_MEMORY;
+	NEED(problem->workspace && problem->phase);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		problem->workspace[op] = rules->workspace ? align_up(graph->op[op].workspace, rules->alignment) : 0;
 		problem->phase[op] = graph->op[op].phase;
@@ -189,16 +182,11 @@ enum status problem_of_graph(const struct graph *graph, const struct memory_rule
 	*problem = (struct problem){ .ops = graph->ops };
 	uint32_t *item = number_items(graph, problem);
 	enum status status = item ? fill_items(graph, rules, item, problem) : NO_MEMORY;
-	if (status == OK)
-		status = fill_rows(graph, item, problem);
-	if (status == OK)
-		status = fill_dependencies(graph, rules, problem);
-	if (status == OK)
-		status = fill_views(graph, problem);
-	if (status == OK)
-		status = fill_ops(graph, rules, problem);
-	if (status == OK)
-		status = fill_program(graph, problem, error);
+	THEN(status, fill_rows(graph, item, problem));
+	THEN(status, fill_dependencies(graph, rules, problem));
+	THEN(status, fill_views(graph, problem));
+	THEN(status, fill_ops(graph, rules, problem));
+	THEN(status, fill_program(graph, problem, error));
 	if (status == NO_MEMORY)
 		fail_memory(error);
 	if (status != OK)
@@ -258,8 +246,7 @@ int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64
 enum status problem_lifetimes(const struct problem *problem, const uint32_t *order, uint32_t *first, uint32_t *last)
 {
 	uint32_t *position = mem_alloc(problem->ops, sizeof *position);
-	if (!position)
-		return NO_MEMORY;
+	NEED(position);
 	for (uint32_t i = 0; i < problem->ops; i++)
 		position[order[i]] = i;
 	uint32_t end = problem->ops ? problem->ops - 1 : 0;

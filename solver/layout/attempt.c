@@ -17,8 +17,7 @@ static enum status try_dive(struct attempt *attempt, const struct layout_recipe 
 {
 	int64_t height;
 	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
-	if (status == OK)
-		status = layout_dive(&attempt->part, attempt->order, recipe->critical, attempt->height, attempt->trial, &height, control);
+	THEN(status, layout_dive(&attempt->part, attempt->order, recipe->critical, attempt->height, attempt->trial, &height, control));
 	if (status == OK && height < attempt->height)
 		attempt->dive = recipe;
 	if (status == OK)
@@ -30,8 +29,7 @@ static enum status try_fit(struct attempt *attempt, const struct layout_recipe *
 {
 	int64_t height;
 	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
-	if (status == OK)
-		status = layout_fit(&attempt->part, attempt->order, tightest, attempt->height, attempt->trial, &height, control);
+	THEN(status, layout_fit(&attempt->part, attempt->order, tightest, attempt->height, attempt->trial, &height, control));
 	if (status == OK)
 		keep(attempt, height, recipe->name);
 	return status;
@@ -62,8 +60,7 @@ static enum status try_hints(struct attempt *attempt, struct control *control)
 	struct hinted *hinted = mem_alloc(part->n, sizeof *hinted);
 	bool any = false;
 	int64_t height;
-	if (!hinted)
-		return NO_MEMORY;
+	NEED(hinted);
 	for (uint32_t b = 0; b < part->n; b++) {
 		any |= part->hint[b] >= 0;
 		hinted[b] = (struct hinted){ part->hint[b] >= 0 ? part->hint[b] : INT64_MAX, b };
@@ -129,9 +126,8 @@ static enum status try_wheel(struct attempt *attempt, const struct layout_recipe
 {
 	int64_t height = attempt->height;
 	enum status status = layout_sort(&attempt->part, dive->keys, attempt->order);
-	if (status == OK)
-		status = layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort, attempt->offset,
-				      &attempt->height, control);
+	THEN(status, layout_wheel(&attempt->part, attempt->order, dive->critical, attempt->enough, effort, effort, attempt->offset,
+			      &attempt->height, control));
 	if (attempt->height < height)
 		attempt->strategy = "repeated dives";
 	return status;
@@ -230,8 +226,7 @@ static enum status try_everything(struct attempt *attempt, const struct layout_o
 	/* Too far for the wheel, and too many for the exact search. */
 	if (status == OK && options->effort > 0 && attempt->part.n > SEARCH_MOST && peak_helps(attempt) && !wheel_helps(attempt))
 		status = try_peak(attempt, false, first_peak_effort(attempt, options), control);
-	if (status == OK)
-		status = take_turns(attempt, options, end, control);
+	THEN(status, take_turns(attempt, options, end, control));
 	left = control->ticks < end ? end - control->ticks : 0;
 	left = is_trifle(attempt) ? left / TRIFLE_SHARE : left;
 	return status == OK && left > 0 && search_helps(attempt) ? try_search(attempt, options, left, control) : status;

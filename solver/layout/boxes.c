@@ -11,8 +11,7 @@
 
 static enum status add(struct layout_boxes *boxes, struct box box)
 {
-	if (!mem_reserve(&boxes->box, &boxes->room, boxes->count + 1, sizeof *boxes->box))
-		return NO_MEMORY;
+	NEED(mem_reserve(&boxes->box, &boxes->room, boxes->count + 1, sizeof *boxes->box));
 	boxes->box[boxes->count++] = box;
 	return OK;
 }
@@ -178,8 +177,7 @@ static enum status join_all(struct layout_boxes *boxes, uint32_t variant)
 		for (uint32_t before = 0; status == OK && before != boxes->count;) {
 			before = boxes->count;
 			status = stack(boxes, start);
-			if (status == OK)
-				status = hand_over(boxes, variant, stage, start, &waiting);
+			THEN(status, hand_over(boxes, variant, stage, start, &waiting));
 		}
 	}
 	mem_free(start);
@@ -206,8 +204,7 @@ static enum status build_model(struct layout_boxes *boxes, const struct layout_m
 		buffers.size[n++] = box->size;
 	}
 	buffers.n = n;
-	if (status == OK)
-		status = layout_model_build(&buffers, 1, &boxes->model, NULL);
+	THEN(status, layout_model_build(&buffers, 1, &boxes->model, NULL));
 	boxes->scale = boxes->model.unit;
 	mem_free(buffers.lower);
 	mem_free(buffers.upper);
@@ -223,14 +220,12 @@ enum status layout_boxes_build(const struct layout_model *model, int64_t capacit
 		status = add(boxes, (struct box){ .first = model->first[b], .last = model->last[b], .size = model->size[b],
 						  .left = NONE, .right = NONE, .real = true });
 	/* What holds without a guess comes first. */
-	if (status == OK)
-		status = join_all(boxes, variant);
+	THEN(status, join_all(boxes, variant));
 	if (status == OK && capacity > 0)
 		status = add_rooms(boxes, model, capacity);
 	if (status == OK && capacity > 0)
 		status = join_all(boxes, variant);
-	if (status == OK)
-		status = build_model(boxes, model);
+	THEN(status, build_model(boxes, model));
 	return status;
 }
 
@@ -245,8 +240,7 @@ void layout_boxes_free(struct layout_boxes *boxes)
 enum status layout_boxes_unpack(const struct layout_boxes *boxes, const int64_t *coarse, int64_t *offset)
 {
 	int64_t *bottom = mem_alloc(boxes->count, sizeof *bottom);
-	if (!bottom)
-		return NO_MEMORY;
+	NEED(bottom);
 	for (uint32_t b = 0; b < boxes->model.n; b++)
 		bottom[boxes->top[boxes->model.origin[b]]] = coarse[b] * boxes->scale;
 	for (uint32_t i = boxes->count; i-- > boxes->n;) {

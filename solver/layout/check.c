@@ -75,8 +75,7 @@ static enum status rank_steps(struct check *check)
 	uint64_t range = check->steps ? (uint64_t)check->step[check->steps - 1] - (uint64_t)check->step[0] : UINT64_MAX;
 	if (range >= (uint64_t)check->steps * RANGE_MOST)
 		return OK;
-	if (!(check->rank = mem_alloc((size_t)range + 1, sizeof *check->rank)))
-		return NO_MEMORY;
+	NEED(check->rank = mem_alloc((size_t)range + 1, sizeof *check->rank));
 	for (uint32_t i = 0; i < check->steps; i++)
 		check->rank[check->step[i] - check->step[0]] = i;
 	return OK;
@@ -95,8 +94,7 @@ static enum status prepare(struct check *check, const int64_t *offset)
 	check->count = list_rectangles(check, offset, NULL);
 	check->rectangle = mem_alloc(check->count, sizeof *check->rectangle);
 	check->step = mem_alloc((size_t)check->count * 2, sizeof *check->step);
-	if (!check->rectangle || !check->step)
-		return NO_MEMORY;
+	NEED(check->rectangle && check->step);
 	list_rectangles(check, offset, check->rectangle);
 	for (uint32_t i = 0; i < check->count; i++) {
 		check->step[2 * i] = check->rectangle[i].lower;
@@ -253,12 +251,9 @@ enum status layout_check(const struct buffers *buffers, int64_t alignment, const
 {
 	struct check check = { .buffers = buffers, .alignment = alignment };
 	enum status status = prepare(&check, layout->offset);
-	if (status == OK)
-		status = check_offsets(&check, layout, error);
-	if (status == OK)
-		status = check_overlaps(&check, error);
-	if (status == OK)
-		status = check_bound(&check, layout, error);
+	THEN(status, check_offsets(&check, layout, error));
+	THEN(status, check_overlaps(&check, error));
+	THEN(status, check_bound(&check, layout, error));
 	mem_free(check.rectangle);
 	mem_free(check.step);
 	mem_free(check.rank);

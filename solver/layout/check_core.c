@@ -178,8 +178,7 @@ static enum status set_up(struct core_check *check, const struct buffers *buffer
 				check->equals[i] |= UINT64_C(1) << j;
 	}
 	check->moment = mem_alloc(room, sizeof *check->moment);
-	if (!check->moment)
-		return NO_MEMORY;
+	NEED(check->moment);
 	for (uint32_t i = 0; i < check->n; i++) {
 		const struct piece *piece = pieces_of(buffers, core[i], &whole, &count);
 		for (uint32_t k = 0; k < count; k++)
@@ -213,8 +212,7 @@ enum status layout_check_core(const struct buffers *buffers, const uint32_t *cor
 	if (count > CORE_MOST)
 		return exceeds(buffers, core, count, alignment, capacity) ? INFEASIBLE : LIMIT;
 	struct core_check *check = mem_alloc(1, sizeof *check);
-	if (!check)
-		return NO_MEMORY;
+	NEED(check);
 	check->n = count;
 	check->capacity = capacity;
 	check->nodes = nodes;
@@ -228,8 +226,7 @@ enum status layout_check_core(const struct buffers *buffers, const uint32_t *cor
 		if (!is_free && check->fixed[i] + check->size[i] > capacity)
 			status = INFEASIBLE;
 	}
-	if (status == OK)
-		status = place_rest(check, 0, rest, 0, 0);
+	THEN(status, place_rest(check, 0, rest, 0, 0));
 	mem_free(check->moment);
 	mem_free(check);
 	return status;

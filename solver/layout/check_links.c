@@ -73,8 +73,7 @@ static enum status copy(const struct buffers *buffers, struct arena *arena, stru
 	rest->lower = arena_alloc(arena, n, sizeof *rest->lower);
 	rest->upper = arena_alloc(arena, n, sizeof *rest->upper);
 	rest->size = arena_alloc(arena, n, sizeof *rest->size);
-	if (!rest->lower || !rest->upper || !rest->size)
-		return NO_MEMORY;
+	NEED(rest->lower && rest->upper && rest->size);
 	memcpy(rest->lower, buffers->lower, n * sizeof *rest->lower);
 	memcpy(rest->upper, buffers->upper, n * sizeof *rest->upper);
 	memcpy(rest->size, buffers->size, n * sizeof *rest->size);
@@ -89,8 +88,7 @@ static enum status copy(const struct buffers *buffers, struct arena *arena, stru
 static enum status check_rest(const struct buffers *rest, int64_t alignment, const int64_t *offset, int64_t arena, struct error *error)
 {
 	struct layout layout = { .offset = mem_alloc(rest->n, sizeof *layout.offset), .arena = arena };
-	if (!layout.offset)
-		return NO_MEMORY;
+	NEED(layout.offset);
 	memcpy(layout.offset, offset, rest->n * sizeof *offset);
 	layout.load = layout.proof.bound = layout_load(rest, alignment, &layout.moment);
 	enum status status = layout.load < 0 ? NO_MEMORY : layout_check(rest, alignment, &layout, error);
@@ -117,8 +115,7 @@ enum status layout_check_links(const struct buffers *buffers, const struct layou
 		rest.lower[i] = rest.upper[i] - 1;
 		rest.size[i] = 0;
 	}
-	if (status == OK)
-		status = check_rest(&rest, alignment, offset, arena, error);
+	THEN(status, check_rest(&rest, alignment, offset, arena, error));
 	arena_free(&memory);
 	return status;
 }

@@ -284,8 +284,7 @@ enum status layout_links_relax(const struct buffers *buffers, const struct layou
 	relaxed->size = arena_alloc(arena, n, sizeof *relaxed->size);
 	relaxed->piece_start = arena_alloc(arena, (size_t)n + 1, sizeof *relaxed->piece_start);
 	relaxed->piece = arena_alloc(arena, pieces, sizeof *relaxed->piece);
-	if (!relaxed->size || !relaxed->piece_start || !relaxed->piece)
-		return NO_MEMORY;
+	NEED(relaxed->size && relaxed->piece_start && relaxed->piece);
 	memcpy(relaxed->size, buffers->size, n * sizeof *relaxed->size);
 	for (uint32_t i = 0; i < n; i++)
 		relax_pieces(buffers, i, links->donors.start ? largest_donor(buffers, links, i) : 0, alignment, relaxed);

@@ -17,8 +17,7 @@ static enum status decide(const struct layout_model *model, const uint32_t *buff
 	struct layout_model part;
 	if (n == 0)
 		return OK;
-	if (layout_model_part(model, buffer, n, 0, model->sections, &part) != OK)
-		return NO_MEMORY;
+	NEED(layout_model_part(model, buffer, n, 0, model->sections, &part) == OK);
 	struct layout_search *search = layout_search_new(&part, nodes);
 	int64_t *offset = mem_alloc(n, sizeof *offset);
 	enum status status = search && offset ? LIMIT : NO_MEMORY;
@@ -155,8 +154,7 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 enum status layout_core_of_load(const struct layout_model *model, int64_t capacity, struct layout_core *core)
 {
 	struct sized *sized = mem_alloc(model->n, sizeof *sized);
-	if (!sized)
-		return NO_MEMORY;
+	NEED(sized);
 	uint32_t count = 0, section = model->max_section;
 	int64_t sum = 0;
 	for (uint32_t b = 0; b < model->n; b++) {

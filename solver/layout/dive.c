@@ -193,8 +193,7 @@ static enum status set_up(struct dive *dive, const struct layout_model *model)
 	dive->sibling = mem_alloc(model->n, sizeof *dive->sibling);
 	dive->pin = mem_alloc(model->pins, sizeof *dive->pin);
 	dive->pin_waits = mem_alloc(model->pins, sizeof *dive->pin_waits);
-	if (!dive->node || !dive->root || !dive->child || !dive->sibling || !dive->pin || !dive->pin_waits)
-		return NO_MEMORY;
+	NEED(dive->node && dive->root && dive->child && dive->sibling && dive->pin && dive->pin_waits);
 	for (uint32_t s = 0; s < model->sections; s++)
 		dive->root[s] = NONE;
 	for (uint32_t turn = 0; turn < model->n; turn++) {

@@ -51,10 +51,10 @@ static enum status shrink_core(struct exact *exact)
 {
 	if (!exact->core)
 		return OK;
-	enum status status = layout_core_shrink(exact->model, exact->bound - 1, CORE_NODES, exact->core, exact->control);
-	if (status == OK && !exact->core->irreducible)
-		status = layout_core_shrink(exact->model, exact->bound - 1, CORE_NODES_MOST, exact->core, exact->control);
-	return status;
+	TRY(layout_core_shrink(exact->model, exact->bound - 1, CORE_NODES, exact->core, exact->control));
+	if (!exact->core->irreducible)
+		return layout_core_shrink(exact->model, exact->bound - 1, CORE_NODES_MOST, exact->core, exact->control);
+	return OK;
 }
 
 /* One search. LIMIT: undecided. */
@@ -97,8 +97,7 @@ static enum status search_in(struct exact *exact, const struct layout_boxes *box
 	for (size_t i = 0; i < count && status == LIMIT && control_status(exact->control) == OK; i++)
 		status = layout_search_run(search, capacity / boxes->scale, ways[i].keys, ways[i].rules, nodes, exact->trial, exact->control);
 	layout_search_free(search);
-	if (status == OK)
-		status = layout_boxes_unpack(boxes, exact->trial, exact->trial);
+	THEN(status, layout_boxes_unpack(boxes, exact->trial, exact->trial));
 	if (status == OK)
 		found(exact);
 	return status;
@@ -111,8 +110,7 @@ static enum status try_boxes(struct exact *exact, int64_t capacity, bool rooms, 
 	enum status status = layout_boxes_build(exact->model, rooms ? capacity : 0, variant, &boxes);
 	control_spend(exact->control, status == OK ? boxes.count * 16 : 0);
 	*share = (double)boxes.model.n / exact->model->n;
-	if (status == OK)
-		status = *share < 1 ? search_in(exact, &boxes, capacity, variant ? BOX_WAYS : WAYS, nodes) : INFEASIBLE;
+	THEN(status, *share < 1 ? search_in(exact, &boxes, capacity, variant ? BOX_WAYS : WAYS, nodes) : INFEASIBLE);
 	layout_boxes_free(&boxes);
 	return status;
 }

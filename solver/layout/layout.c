@@ -92,8 +92,7 @@ static enum status raise_bound(struct solve *solve, const struct attempt *attemp
 	mem_free(layout->core);
 	layout->core = mem_alloc(model->n, sizeof *layout->core);
 	layout->core_count = 0;
-	if (!layout->core)
-		return NO_MEMORY;
+	NEED(layout->core);
 	for (uint32_t i = 0; i < count; i++)
 		layout->core[layout->core_count++] = model->origin[attempt->part.origin[attempt->core.count ? attempt->core.buffer[i] : i]];
 	for (uint32_t b = 0; b < model->n; b++)
@@ -181,20 +180,17 @@ static enum status solve_or_reuse(struct solve *solve, struct attempt *attempt)
 static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, uint32_t first, uint32_t last)
 {
 	struct attempt attempt = { .height = INT64_MAX };
-	enum status status = layout_model_part(&solve->model, solve->rest + from, to - from, first, last, &attempt.part);
-	if (status != OK)
-		return status;
+	TRY(layout_model_part(&solve->model, solve->rest + from, to - from, first, last, &attempt.part));
 	uint32_t n = attempt.part.n;
 	attempt.offset = mem_alloc(n, sizeof *attempt.offset);
 	attempt.trial = mem_alloc(n, sizeof *attempt.trial);
 	attempt.order = mem_alloc(n, sizeof *attempt.order);
 	attempt.core.buffer = mem_alloc(n, sizeof *attempt.core.buffer);
-	status = attempt.offset && attempt.trial && attempt.order && attempt.core.buffer ? OK : NO_MEMORY;
+	enum status status = attempt.offset && attempt.trial && attempt.order && attempt.core.buffer ? OK : NO_MEMORY;
 	int64_t scale = attempt.part.unit / solve->model.unit;
 	attempt.bound = attempt.part.max_load;
 	attempt.enough = ((solve->enough > solve->bound ? solve->enough : solve->bound) - solve->base) / scale;
-	if (status == OK)
-		status = solve->late ? layout_attempt_first(&attempt) : solve_or_reuse(solve, &attempt);
+	THEN(status, solve->late ? layout_attempt_first(&attempt) : solve_or_reuse(solve, &attempt));
 	if (solve->base + attempt.bound * scale > solve->bound)
 		status = raise_bound(solve, &attempt, scale, status);
 	solve->complete &= attempt.height < INT64_MAX;
@@ -257,8 +253,7 @@ static enum status moment_bound(struct solve *solve)
 	layout->core = mem_alloc(model->n, sizeof *layout->core);
 	layout->core_count = 0;
 	layout->irreducible = false;
-	if (!layout->core)
-		return NO_MEMORY;
+	NEED(layout->core);
 	for (uint32_t b = 0; b < model->n; b++)
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
 			if (model->span[k].first <= section && section < model->span[k].last)
@@ -381,8 +376,7 @@ static enum status place_all(struct solve *solve)
 	solve->height = solve->base;
 	solve->bound = layout->proof.bound / solve->model.unit;
 	solve->enough = options->capacity > layout->proof.bound ? options->capacity / solve->model.unit : solve->bound;
-	if (status == OK)
-		status = solve_parts(solve);
+	THEN(status, solve_parts(solve));
 	if (!solve->complete) {
 		mem_free(layout->offset);
 		layout->offset = NULL;
@@ -398,22 +392,18 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 	struct solve solve = { .buffers = buffers, .options = &wanted, .control = control, .layout = layout, .error = error, .late = options->first };
 	*layout = (struct layout){ .strategy = "nothing to place", .clash = LAYOUT_NO_CLASH };
 	bool caching = options->strategy == LAYOUT_CACHING || options->strategy == LAYOUT_EXPANDABLE, given = options->strategy == LAYOUT_FILE && !buffers->fixed && !buffers->piece_start;
-	enum status status = layout_model_build(buffers, caching ? 1 : options->alignment, &solve.model, error);
-	if (status != OK)
-		return status;
+	TRY(layout_model_build(buffers, caching ? 1 : options->alignment, &solve.model, error));
 	layout->offset = mem_alloc(buffers->n, sizeof *layout->offset);
-	status = layout->offset ? simple_bound(&solve) : NO_MEMORY;
+	enum status status = layout->offset ? simple_bound(&solve) : NO_MEMORY;
 	/* What cannot fit is not worth a search. */
 	if (wanted.capacity > 0 && layout->proof.bound > wanted.capacity)
 		wanted.effort = 0;
-	if (status == OK)
-		status = check_pins(&solve.model, layout, error);
+	THEN(status, check_pins(&solve.model, layout, error));
 	if (status == INFEASIBLE) {
 		mem_free(layout->offset);
 		layout->offset = NULL;
 	}
-	if (status == OK)
-		status = caching ? solve_caching(&solve) : given ? solve_given(&solve) : place_all(&solve);
+	THEN(status, caching ? solve_caching(&solve) : given ? solve_given(&solve) : place_all(&solve));
 	layout->proof = (struct proof){ QUANTITY_ARENA, layout->offset ? layout->arena : -1, layout->proof.bound, layout_proof_names[layout->ground] };
 	if (status == OK && wanted.capacity > 0 && layout->proof.bound > wanted.capacity)
 		status = refuse(&solve);

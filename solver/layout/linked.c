@@ -51,8 +51,7 @@ static enum status list_candidates(struct linking *linking)
 	if (!donors->start)
 		return OK;
 	linking->candidate = mem_alloc(donors->start[buffers->n], sizeof *linking->candidate);
-	if (!linking->candidate)
-		return NO_MEMORY;
+	NEED(linking->candidate);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		FOR_ROW(k, donors, i) {
 			uint32_t donor = donors->item[k];
@@ -300,8 +299,7 @@ static enum status take_result(struct linking *linking, struct linked_layout *re
 	}
 	if (result->layout.offset) {
 		result->offset = mem_alloc(n, sizeof *result->offset);
-		if (!result->offset)
-			return NO_MEMORY;
+		NEED(result->offset);
 		layout_compounds_spread(&result->compounds, n, result->layout.offset, result->offset);
 	}
 	result->proved = result->offset && result->layout.arena <= bound;
@@ -319,8 +317,7 @@ static enum status relaxed_bound(struct linking *linking, struct error *error)
 	struct buffers relaxed;
 	struct layout_model model = { 0 };
 	enum status status = layout_links_relax(linking->buffers, linking->links, linking->options->alignment, &arena, &relaxed);
-	if (status == OK)
-		status = layout_model_build(&relaxed, linking->options->alignment, &model, error);
+	THEN(status, layout_model_build(&relaxed, linking->options->alignment, &model, error));
 	linking->relaxed = status == OK ? model.max_load * model.unit : 0;
 	layout_model_free(&model);
 	arena_free(&arena);
@@ -332,19 +329,15 @@ enum status layout_solve_linked(const struct buffers *buffers, const struct layo
 {
 	struct linking *linking = mem_alloc(1, sizeof *linking);
 	*result = (struct linked_layout){ .layout.clash = LAYOUT_NO_CLASH };
-	if (!linking)
-		return NO_MEMORY;
+	NEED(linking);
 	*linking = (struct linking){ .buffers = buffers, .links = links, .options = options, .control = control };
 	linking->pin = mem_alloc(buffers->n, sizeof *linking->pin);
 	enum status status = linking->pin ? list_candidates(linking) : NO_MEMORY;
 	for (uint32_t i = 0; status == OK && i < buffers->n; i++)
 		linking->pin[i] = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] : -1;
-	if (status == OK)
-		status = list_choices(linking);
-	if (status == OK)
-		status = relaxed_bound(linking, error);
-	if (status == OK)
-		status = try_choices(linking);
+	THEN(status, list_choices(linking));
+	THEN(status, relaxed_bound(linking, error));
+	THEN(status, try_choices(linking));
 	if (status == OK)
 		status = take_result(linking, result, error);
 	else if (status == CANCELLED && take_result(linking, result, error) == NO_MEMORY)

@@ -54,9 +54,7 @@ static enum status check_buffers(const struct buffers *buffers, int64_t alignmen
 		return fail(error, BAD_INPUT, "alignment %lld", (long long)alignment);
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < buffers->n; i++) {
-		enum status status = check_buffer(buffers, i, error);
-		if (status != OK)
-			return status;
+		TRY(check_buffer(buffers, i, error));
 		int64_t step = buffers->alignment && buffers->alignment[i] > alignment ? buffers->alignment[i] : alignment;
 		sum += align_up(buffers->size[i], alignment) + (step - 1);
 		if (sum > BYTES_MAX)
@@ -133,8 +131,7 @@ static void describe(struct layout_model *model)
 static enum status add_loads(struct layout_model *model)
 {
 	model->load = arena_alloc(&model->arena, (size_t)model->sections + 1, sizeof *model->load);
-	if (!model->load)
-		return NO_MEMORY;
+	NEED(model->load);
 	for (uint32_t k = 0; k < model->span_start[model->n]; k++) {
 		const struct span *span = &model->span[k];
 		model->load[span->first] += span->to - span->from;
@@ -242,19 +239,15 @@ static void divide(struct layout_model *model, int64_t unit)
 enum status layout_model_build(const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error)
 {
 	*model = (struct layout_model){ .unit = 1 };
-	enum status status = check_buffers(buffers, alignment, error);
-	if (status != OK)
-		return status;
+	TRY(check_buffers(buffers, alignment, error));
 	uint32_t n = 0, spans = 0;
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		n += buffers->size[i] > 0;
 		spans += buffers->size[i] > 0 ? piece_count(buffers, i) : 0;
 	}
-	status = allocate(model, n, spans);
-	if (status == OK)
-		status = fill(buffers, alignment, model, error);
-	if (status == OK)
-		status = find_sections(buffers, model);
+	enum status status = allocate(model, n, spans);
+	THEN(status, fill(buffers, alignment, model, error));
+	THEN(status, find_sections(buffers, model));
 	if (status == OK) {
 		divide(model, find_unit(model));
 		describe(model);

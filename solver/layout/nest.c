@@ -111,8 +111,7 @@ enum status nest_build(struct nest *nest, const struct layout_model *model, cons
 			nest->start[v] += nest->start[v - 1];
 		status = sort_ends(nest, model->first, node, nest->first, nest->by_first);
 	}
-	if (status == OK)
-		status = sort_ends(nest, model->last, node, nest->last, nest->by_last);
+	THEN(status, sort_ends(nest, model->last, node, nest->last, nest->by_last));
 	if (status == OK)
 		fill(nest, node);
 	mem_free(node);

@@ -172,8 +172,7 @@ static enum status sort_by(const struct layout_model *model, const uint32_t *sec
 {
 	rows->start = mem_alloc((size_t)model->sections + 2, sizeof *rows->start);
 	rows->item = mem_alloc(model->n, sizeof *rows->item);
-	if (!rows->start || !rows->item)
-		return NO_MEMORY;
+	NEED(rows->start && rows->item);
 	uint32_t *next = rows->start + 1;   /* becomes the starts as rows are filled */
 	for (uint32_t b = 0; b < model->n; b++)
 		if (section[b] < model->sections)
@@ -207,8 +206,7 @@ enum status layout_online(const struct layout_model *model, int64_t *offset)
 	struct csr starts = { 0 }, ends = { 0 };
 	uint32_t *held = mem_alloc(model->n, sizeof *held), all = new_block(&online, 0, ENDLESS);
 	enum status status = held && all != NONE ? sort_by(model, model->first, &starts) : NO_MEMORY;
-	if (status == OK)
-		status = sort_by(model, model->last, &ends);
+	THEN(status, sort_by(model, model->last, &ends));
 	if (status == OK) {
 		insert(&online, all);
 		status = run(model, &online, &starts, &ends, held, offset);

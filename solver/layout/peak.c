@@ -69,11 +69,9 @@ static enum status place(struct peak *peak, uint32_t since, uint32_t first, uint
 	control_spend(peak->control, model->n);
 	if (n == 0 || first == last)
 		return OK;
-	enum status status = layout_model_clip(model, peak->buffer, n, since, last, peak->offset, &part);
-	if (status != OK)
-		return status;
+	TRY(layout_model_clip(model, peak->buffer, n, since, last, peak->offset, &part));
 	int64_t *offset = mem_alloc(n, sizeof *offset);
-	status = offset ? solve_part(peak, &part, effort, offset, &height) : NO_MEMORY;
+	enum status status = offset ? solve_part(peak, &part, effort, offset, &height) : NO_MEMORY;
 	for (uint32_t i = 0; i < n && status == OK; i++)
 		peak->offset[peak->buffer[i]] = offset[i] * (part.unit / model->unit);
 	if (status == OK && height > peak->target)
@@ -136,8 +134,7 @@ enum status layout_peak(const struct layout_model *model, int64_t enough, uint64
 	peak.offset = mem_alloc(model->n, sizeof *peak.offset);
 	peak.buffer = mem_alloc(model->n, sizeof *peak.buffer);
 	enum status status = peak.offset && peak.buffer ? OK : NO_MEMORY;
-	if (status == OK)
-		status = try_windows(&peak, 0, offset, height);
+	THEN(status, try_windows(&peak, 0, offset, height));
 	if (status == OK && *height > enough && own.ticks < own.limit)
 		status = try_windows(&peak, own.limit - own.ticks, offset, height);
 	control_spend(control, own.ticks);

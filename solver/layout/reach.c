@@ -7,8 +7,7 @@ enum status reach_build(struct reach *reach, const struct layout_model *model)
 	while (reach->leaves < model->sections)
 		reach->leaves *= 2;
 	reach->node = mem_alloc((size_t)reach->leaves * 2, sizeof *reach->node);
-	if (!reach->node)
-		return NO_MEMORY;
+	NEED(reach->node);
 	for (uint32_t s = 0; s < model->sections; s++)
 		reach->node[reach->leaves + s].most = model->load[s];
 	for (uint32_t v = reach->leaves; v-- > 1;) {

@@ -198,8 +198,7 @@ static uint32_t cut_at(const struct region *region, uint32_t section)
 
 static enum status add(struct obstacles *list, struct obstacle obstacle)
 {
-	if (!mem_reserve(&list->item, &list->room, list->count + 1, sizeof *list->item))
-		return NO_MEMORY;
+	NEED(mem_reserve(&list->item, &list->room, list->count + 1, sizeof *list->item));
 	list->item[list->count++] = obstacle;
 	return OK;
 }
@@ -261,8 +260,7 @@ static enum status model_of(const struct region *region, const struct obstacles 
 	int64_t *value = mem_alloc(n, 5 * sizeof *value);
 	struct buffers buffers = { .n = (uint32_t)n, .lower = value, .upper = value + n, .size = value + 2 * n, .fixed = value + 3 * n,
 				   .alignment = value + 4 * n };
-	if (!value)
-		return NO_MEMORY;
+	NEED(value);
 	for (size_t i = 0; i < n; i++) {
 		bool is_free = i < region->count;
 		uint32_t b = is_free ? region->chosen[i] : NONE;
@@ -300,8 +298,7 @@ static enum status fit(struct region *region, const struct layout_model *part, i
 	for (size_t i = 0; i < FITS && status == LIMIT && control_status(region->control) == OK; i++) {
 		int64_t height = 0;
 		status = layout_sort(part, fits[i], order);
-		if (status == OK)
-			status = layout_fit(part, order, i % 2, capacity + 1, offset, &height, region->control);
+		THEN(status, layout_fit(part, order, i % 2, capacity + 1, offset, &height, region->control));
 		if (status == OK && height > capacity)
 			status = LIMIT;
 	}
@@ -323,12 +320,10 @@ static enum status search(struct region *region, const struct layout_model *part
 static enum status place(struct region *region, uint64_t nodes)
 {
 	struct layout_model part = { 0 };
-	enum status status = build(region, &part);
-	if (status != OK)
-		return status;
+	TRY(build(region, &part));
 	int64_t capacity = (region->capacity - region->bottom) / part.unit;
 	int64_t *offset = mem_alloc(part.n, sizeof *offset);
-	status = offset ? fit(region, &part, capacity, offset) : NO_MEMORY;
+	enum status status = offset ? fit(region, &part, capacity, offset) : NO_MEMORY;
 	if (status == LIMIT && control_status(region->control) == OK)
 		status = search(region, &part, capacity, nodes * region->count, offset);
 	for (uint32_t i = 0; i < region->count && status == OK; i++)

@@ -6,8 +6,7 @@ static enum status list_members(struct layout_search *search, bool pinned, bool 
 {
 	const struct layout_model *model = search->model;
 	members->start = arena_alloc(&search->arena, (size_t)model->sections + 2, sizeof *members->start);
-	if (!members->start)
-		return NO_MEMORY;
+	NEED(members->start);
 	uint64_t sum = 0;
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t b = 0; b < model->n; b++) {
@@ -26,8 +25,7 @@ static enum status list_members(struct layout_search *search, bool pinned, bool 
 		}
 		if (pass == 0) {
 			members->item = sum < UINT32_MAX ? arena_alloc(&search->arena, sum, sizeof *members->item) : NULL;
-			if (!members->item)
-				return NO_MEMORY;
+			NEED(members->item);
 			for (uint32_t s = 1; s <= model->sections + 1; s++)
 				members->start[s] += members->start[s - 1];
 		}
@@ -92,8 +90,7 @@ static int compare_keyed(const void *left, const void *right)
 static enum status sort_rows(const struct layout_model *model, struct csr *rows, const int64_t *key)
 {
 	struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
-	if (!keyed)
-		return NO_MEMORY;
+	NEED(keyed);
 	for (uint32_t b = 0; b < model->n; b++) {
 		uint32_t *row = rows->item + rows->start[b], length = csr_length(rows, b);
 		for (uint32_t i = 0; i < length; i++)
@@ -198,18 +195,13 @@ static enum status set_up(struct layout_search *search, uint64_t nodes)
 	    || !search->sort || !search->frame || !search->floor || !search->total || !search->crossing || !search->stamp || !search->table)
 		return NO_MEMORY;
 	enum status status = list_members(search, false, false, &search->members);
-	if (status == OK)
-		status = list_members(search, true, false, &search->pinned);
-	if (status == OK)
-		status = list_overlapping(search, false, &search->neighbours);
-	if (status == OK)
-		status = list_overlapping(search, true, &search->obstacles);
-	if (status == OK)
-		status = sort_rows(model, &search->obstacles, model->fixed);
+	THEN(status, list_members(search, true, false, &search->pinned));
+	THEN(status, list_overlapping(search, false, &search->neighbours));
+	THEN(status, list_overlapping(search, true, &search->obstacles));
+	THEN(status, sort_rows(model, &search->obstacles, model->fixed));
 	if (status == OK)
 		drop_hidden(model, &search->obstacles);
-	if (status == OK)
-		status = sort_neighbours(model, &search->neighbours);
+	THEN(status, sort_neighbours(model, &search->neighbours));
 	if (status == OK) {
 		find_twins(search);
 		search->unpaid += 4 * (uint64_t)search->neighbours.start[model->n];

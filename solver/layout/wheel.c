@@ -41,8 +41,7 @@ static enum status set_up(struct wheel *wheel, const uint32_t *order)
 	wheel->best = mem_alloc(n, sizeof *wheel->best);
 	wheel->order = mem_alloc(n, sizeof *wheel->order);
 	wheel->trial = mem_alloc(n, sizeof *wheel->trial);
-	if (!wheel->placed || !wheel->best || !wheel->order || !wheel->trial)
-		return NO_MEMORY;
+	NEED(wheel->placed && wheel->best && wheel->order && wheel->trial);
 	for (uint32_t i = 0; i < n; i++)
 		wheel->best[i] = (struct placed){ (double)i / n, order[i] };
 	return OK;

@@ -50,8 +50,7 @@ static int compare_intervals(const void *left, const void *right)
 
 static enum status add_interval(struct windows *windows, int64_t above, int64_t below)
 {
-	if (!mem_reserve(&windows->interval, &windows->interval_room, windows->intervals + 1, sizeof *windows->interval))
-		return NO_MEMORY;
+	NEED(mem_reserve(&windows->interval, &windows->interval_room, windows->intervals + 1, sizeof *windows->interval));
 	windows->interval[windows->intervals++] = (struct interval){ above, below };
 	return OK;
 }
@@ -87,12 +86,10 @@ static enum status set_up(struct windows *windows)
 {
 	uint32_t n = windows->model->n;
 	windows->pair = mem_alloc((size_t)n * (n - 1) / 2, sizeof *windows->pair);
-	if (!windows->pair)
-		return NO_MEMORY;
+	NEED(windows->pair);
 	for (uint32_t b = 0; b < n; b++)
 		for (uint32_t a = 0; a < b; a++)
-			if (add_pair(windows, a, b) != OK)
-				return NO_MEMORY;
+			NEED(add_pair(windows, a, b) == OK);
 	windows->bound = mem_alloc((size_t)windows->pairs * 2, sizeof *windows->bound);
 	windows->frame = mem_alloc((size_t)windows->pairs + 1, sizeof *windows->frame);
 	windows->offset = mem_alloc(((size_t)windows->pairs + 1) * n, sizeof *windows->offset);

@@ -21,8 +21,7 @@ static enum status order_by_phase(const struct order_job *job, const uint8_t gro
 		priority[problem->program[i]] = i;
 		group[i] = group_of[problem->phase[i]];
 	}
-	if (status == OK)
-		status = order_by_priority(&job->model, group, priority, order);
+	THEN(status, order_by_priority(&job->model, group, priority, order));
 	mem_free(group);
 	mem_free(priority);
 	return status;
@@ -72,8 +71,7 @@ enum status order_run_alive(struct order_job *job)
 	if (job->model.ops > ALIVE_OPS)
 		return order_run_cuts(job, 8);
 	job->alive = arena_alloc(&job->arena, job->model.ops, sizeof *job->alive);
-	if (!job->alive)
-		return NO_MEMORY;
+	NEED(job->alive);
 	enum status status = order_bound_alive(&job->model, job->problem->program, &job->control, job->alive);
 	if (status != OK) {
 		job->alive = NULL;
@@ -144,9 +142,7 @@ enum status order_run_seeds(struct order_job *job)
 	}
 	for (enum order_strategy strategy = ORDER_PROGRAM; strategy < ORDER_ROAM; strategy++) {
 		uint32_t *order = job->seed[strategy] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
-		enum status status = order ? order_seed(job, strategy, order) : NO_MEMORY;
-		if (status != OK)
-			return status;
+		TRY(order ? order_seed(job, strategy, order) : NO_MEMORY);
 		order_job_offer(job, order, order_strategy_names[strategy]);
 		job->seed_peak[strategy] = order_profile(&job->model, order, job->count, job->live);
 		if (control_spend(&job->control, job->model.ops) && control_status(&job->control) == CANCELLED)
@@ -187,8 +183,7 @@ enum status order_run_cuts(struct order_job *job, uint32_t ops)
 	struct order_cut cut;
 	int64_t (*place)[2] = mem_alloc(job->model.ops, sizeof *place);
 	enum status status = place ? order_cut_init(&cut, job->problem, false) : NO_MEMORY;
-	if (status == OK)
-		status = cut_highest(job, &cut, place, ops);
+	THEN(status, cut_highest(job, &cut, place, ops));
 	if (place)
 		order_cut_free(&cut);
 	mem_free(place);

@@ -37,9 +37,7 @@ static enum status merge_best(struct order_job *job, bool backward, uint32_t *ba
 	memcpy(base, job->order, job->model.ops * sizeof *base);
 	if (backward)
 		order_turn(base, job->model.ops);
-	enum status status = order_merge(backward ? &job->reversed : &job->model, base, merged, &exact, &ticks);
-	if (status != OK)
-		return status;
+	TRY(order_merge(backward ? &job->reversed : &job->model, base, merged, &exact, &ticks));
 	if (backward)
 		order_turn(merged, job->model.ops);
 	order_job_offer(job, merged, "branch merging");
@@ -78,10 +76,8 @@ static enum status improve_seeds(struct order_job *job, struct order_cut *cut, i
 			break;
 		used[next] = true;
 		status = order_improve_windows(job, job->seed[next], states);
-		if (status == OK)
-			status = order_repair(job, cut, job->seed[next], failures);
-		if (status == OK)
-			status = order_improve_windows(job, job->seed[next], states);
+		THEN(status, order_repair(job, cut, job->seed[next], failures));
+		THEN(status, order_improve_windows(job, job->seed[next], states));
 		job->seed_peak[next] = order_profile(&job->model, job->seed[next], job->count, job->live);
 	}
 	return status;
@@ -127,8 +123,7 @@ static enum status close_gap(struct order_job *job, struct order_cut *cut)
 			break;
 		gap = job->peak - job->bound;
 		status = improve_seeds(job, cut, pass[i].seeds, pass[i].failures, pass[i].window);
-		if (status == OK)
-			status = search_both_ways(job, pass[i].states);
+		THEN(status, search_both_ways(job, pass[i].states));
 	}
 	return status == OK && !order_job_done(job) ? LIMIT : status;
 }
@@ -149,8 +144,7 @@ enum status order_run_best(struct order_job *job)
 		return status;
 	status = order_cut_init(&cut, job->problem, true);
 	order_job_hurry(job);
-	if (status == OK)
-		status = close_gap(job, &cut);
+	THEN(status, close_gap(job, &cut));
 	order_cut_free(&cut);
 	return status;
 }

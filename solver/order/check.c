@@ -13,8 +13,7 @@ enum side { FREE, SOURCE, SINK };
 static enum status mark_reachable(const struct csr *arcs, uint32_t ops, uint32_t op, enum side mark, enum side *side)
 {
 	uint32_t *stack = mem_alloc(ops, sizeof *stack);
-	if (!stack)
-		return NO_MEMORY;
+	NEED(stack);
 	uint32_t depth = 0;
 	stack[depth++] = op;
 	while (depth > 0) {
@@ -33,8 +32,7 @@ static enum status mark_reachable(const struct csr *arcs, uint32_t ops, uint32_t
 static enum status mark_sides(const struct problem *problem, uint32_t op, enum side *side)
 {
 	enum status status = mark_reachable(&problem->pred, problem->ops, op, SOURCE, side);
-	if (status == OK)
-		status = mark_reachable(&problem->succ, problem->ops, op, SINK, side);
+	THEN(status, mark_reachable(&problem->succ, problem->ops, op, SINK, side));
 	side[op] = SINK;
 	return status;
 }

@@ -79,13 +79,11 @@ enum status order_cut_init(struct order_cut *cut, const struct problem *problem,
 	cut->item_node = arena_alloc(arena, problem->items, sizeof *cut->item_node);
 	cut->item_arc = arena_alloc(arena, problem->items, sizeof *cut->item_arc);
 	cut->stack = arena_alloc(arena, problem->ops, sizeof *cut->stack);
-	if (!cut->item_node || !cut->item_arc || !cut->stack)
-		return NO_MEMORY;
+	NEED(cut->item_node && cut->item_arc && cut->stack);
 	if (prices) {
 		cut->early = arena_alloc(arena, problem->ops, sizeof *cut->early);
 		cut->late = arena_alloc(arena, problem->ops, sizeof *cut->late);
-		if (!cut->early || !cut->late)
-			return NO_MEMORY;
+		NEED(cut->early && cut->late);
 	}
 	cut->nodes = number_nodes(cut);
 	cut->side = arena_alloc(arena, cut->nodes, sizeof *cut->side);
@@ -209,8 +207,7 @@ enum status order_cut_certificate(const struct order_cut *cut, uint32_t op, stru
 	const struct problem *problem = cut->problem;
 	*certificate = (struct order_certificate) { .proof = ORDER_PROOF_CUT, .op = op };
 	certificate->arc = mem_alloc((size_t)cut->flow.arcs / 2 + problem->items, sizeof *certificate->arc);
-	if (!certificate->arc)
-		return NO_MEMORY;
+	NEED(certificate->arc);
 	for (uint32_t item = 0; item < problem->items; item++)
 		certify_item(cut, item, certificate);
 	uint32_t arc = cut->flow.arcs - 2 * problem->pred.start[problem->ops];

@@ -47,8 +47,7 @@ static enum status find_steps(struct program *program)
 	program->early = arena_alloc(arena, model->ops, sizeof *program->early);
 	program->late = arena_alloc(arena, model->ops, sizeof *program->late);
 	program->column = arena_alloc(arena, model->ops, sizeof *program->column);
-	if (!seen || !stack || !program->early || !program->late || !program->column)
-		return NO_MEMORY;
+	NEED(seen && stack && program->early && program->late && program->column);
 	for (uint32_t op = 0; op < model->ops; op++) {
 		program->early[op] = count_reachable(&model->pred, model->ops, op, seen, stack) + 1;
 		program->late[op] = model->ops - count_reachable(&model->succ, model->ops, op, seen, stack);

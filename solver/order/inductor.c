@@ -20,8 +20,7 @@ static enum status begin(const struct problem *problem, struct arena *arena, int
 {
 	*size = arena_alloc(arena, problem->ops, sizeof **size);
 	*waiting = arena_alloc(arena, problem->ops, sizeof **waiting);
-	if (!*size || !*waiting)
-		return NO_MEMORY;
+	NEED(*size && *waiting);
 	for (uint32_t op = 0; op < problem->ops; op++) {
 		(*waiting)[op] = csr_length(&problem->pred, op);
 		FOR_ROW(i, &problem->products, op)
@@ -37,8 +36,7 @@ static enum status operands_of(const struct problem *problem, struct arena *aren
 	uint32_t count = 0, *behind = arena_alloc(arena, problem->ops, sizeof *behind);  /* op -> the last op that has it behind a view, plus 1 */
 	operands->start = arena_alloc(arena, (size_t)problem->ops + 1, sizeof *operands->start);
 	operands->item = arena_alloc(arena, (size_t)pred->start[problem->ops] + 1, sizeof *operands->item);
-	if (!behind || !operands->start || !operands->item)
-		return NO_MEMORY;
+	NEED(behind && operands->start && operands->item);
 	for (uint32_t op = 0; op < problem->ops; op++) {
 		FOR_ROW(i, pred, op)
 			if (problem->view && problem->view[pred->item[i]])
@@ -197,8 +195,7 @@ enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 	int64_t *size;
 	uint32_t *waiting;
 	enum status status = bfs.place && bfs.step && bfs.when && bfs.heap ? begin(problem, &arena, &size, &waiting) : NO_MEMORY;
-	if (status == OK)
-		status = operands_of(problem, &arena, &bfs.operands);
+	THEN(status, operands_of(problem, &arena, &bfs.operands));
 	for (uint32_t op = 0; op < problem->ops && status == OK; op++)
 		if (waiting[op] == 0)
 			bfs_ready(&bfs, op);

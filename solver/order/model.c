@@ -9,8 +9,7 @@ static enum status collect_touched(const struct problem *problem, struct arena *
 	uint32_t ops = problem->ops;
 	touch->start = arena_alloc(arena, (size_t)ops + 1, sizeof *touch->start);
 	touch->item = arena_alloc(arena, (size_t)problem->uses.start[ops] + problem->products.start[ops], sizeof *touch->item);
-	if (!touch->start || !touch->item)
-		return NO_MEMORY;
+	NEED(touch->start && touch->item);
 	uint32_t count = 0;
 	for (uint32_t op = 0; op < ops; op++) {
 		touch->start[op] = count;
@@ -26,8 +25,7 @@ static enum status collect_touched(const struct problem *problem, struct arena *
 enum status order_model_of(const struct problem *problem, struct arena *arena, struct order_model *model)
 {
 	bool *from_start = arena_alloc(arena, problem->items, sizeof *from_start);
-	if (!from_start)
-		return NO_MEMORY;
+	NEED(from_start);
 	for (uint32_t item = 0; item < problem->items; item++)
 		from_start[item] = problem->producer[item] == NONE;
 	*model = (struct order_model) {
@@ -35,10 +33,8 @@ enum status order_model_of(const struct problem *problem, struct arena *arena, s
 		.pred = problem->pred, .succ = problem->succ,
 		.size = problem->size, .from_start = from_start, .to_end = problem->live_out, .workspace = problem->workspace,
 	};
-	enum status status = collect_touched(problem, arena, &model->touch);
-	if (status == OK)
-		status = csr_transpose(arena, &model->touch, model->ops, model->items, &model->users);
-	return status;
+	TRY(collect_touched(problem, arena, &model->touch));
+	return csr_transpose(arena, &model->touch, model->ops, model->items, &model->users);
 }
 
 struct order_model order_model_reversed(const struct order_model *model)
@@ -80,8 +76,7 @@ int64_t order_profile(const struct order_model *model, const uint32_t *order, ui
 enum status order_keeps_dependencies(const struct order_model *model, const uint32_t *order)
 {
 	bool *run = mem_alloc(model->ops, sizeof *run), valid = true;
-	if (!run)
-		return NO_MEMORY;
+	NEED(run);
 	for (uint32_t n = 0; valid && n < model->ops; n++) {
 		uint32_t op = order[n];
 		valid = op < model->ops && !run[op];
@@ -129,8 +124,7 @@ enum status order_walk_start(struct order_walk *walk, const struct order_model *
 		/* One run changes at most every user of every item it touches. */
 		.changed = arena_alloc(arena, (size_t)model->users.start[model->items] + model->items, sizeof *walk->changed),
 	};
-	if (!walk->waiting || !walk->left || !walk->rest || !walk->opens || !walk->closes || !walk->changed)
-		return NO_MEMORY;
+	NEED(walk->waiting && walk->left && walk->rest && walk->opens && walk->closes && walk->changed);
 	walk_reset(walk);
 	return OK;
 }

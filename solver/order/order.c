@@ -33,8 +33,7 @@ static enum status job_start(struct order_job *job, const struct problem *proble
 	job->order = mem_alloc(problem->ops, sizeof *job->order);
 	job->count = arena_alloc(&job->arena, problem->items, sizeof *job->count);
 	job->live = arena_alloc(&job->arena, problem->ops, sizeof *job->live);
-	if (!job->order || !job->count || !job->live)
-		return NO_MEMORY;
+	NEED(job->order && job->count && job->live);
 	enum status status = order_model_of(problem, &job->arena, &job->model);
 	if (status == OK)
 		job->reversed = order_model_reversed(&job->model);
@@ -58,10 +57,8 @@ static enum status certify(struct order_job *job)
 	struct control control = { 0 };
 	int64_t bytes;
 	enum status status = order_cut_init(&cut, job->problem, false);
-	if (status == OK)
-		status = order_cut_at(&cut, job->certificate.op, NULL, 0, &control, &bytes);
-	if (status == OK)
-		status = order_cut_certificate(&cut, job->certificate.op, &job->certificate);
+	THEN(status, order_cut_at(&cut, job->certificate.op, NULL, 0, &control, &bytes));
+	THEN(status, order_cut_certificate(&cut, job->certificate.op, &job->certificate));
 	order_cut_free(&cut);
 	return status;
 }
@@ -104,8 +101,7 @@ enum status order_quick(const struct problem *problem, struct control *control, 
 	struct order_job job;
 	*result = (struct order_result) { .certificate.op = NONE };
 	enum status status = job_start(&job, problem, &options, control);
-	if (status == OK)
-		status = order_run_seeds(&job);
+	THEN(status, order_run_seeds(&job));
 	if (status == OK && !order_job_done(&job))
 		status = order_run_alive(&job);
 	return job_finish(&job, status, control, result);
@@ -118,8 +114,7 @@ static enum status run_one_seed(struct order_job *job)
 	if (status == OK)
 		order_job_offer(job, order, order_strategy_names[job->options->strategy]);
 	mem_free(order);
-	if (status == OK)
-		status = order_run_alive(job);
+	THEN(status, order_run_alive(job));
 	return status == OK ? order_run_cuts(job, CUTS) : status;
 }
 
@@ -139,7 +134,6 @@ enum status order_solve(const struct problem *problem, const struct order_option
 	struct order_job job;
 	*result = (struct order_result) { .certificate.op = NONE };
 	enum status status = job_start(&job, problem, options, control);
-	if (status == OK)
-		status = run(&job, &result->roam);
+	THEN(status, run(&job, &result->roam));
 	return job_finish(&job, status, control, result);
 }

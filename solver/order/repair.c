@@ -98,9 +98,7 @@ static enum status try_cuts(struct repair *repair, uint32_t op, bool *hopeless)
 	for (uint32_t i = DISTANCES; i-- > 0;) {
 		if (i + 1 < DISTANCES && distances[i] >= job->model.ops)
 			continue;
-		enum status status = order_cut_at(repair->cut, op, repair->position, distances[i], &job->control, &bytes);
-		if (status != OK)
-			return status;
+		TRY(order_cut_at(repair->cut, op, repair->position, distances[i], &job->control, &bytes));
 		if (i + 1 == DISTANCES) {
 			order_job_raise(job, bytes, ORDER_PROOF_CUT, op);
 			*hopeless = order_job_done(job) || bytes >= repair->now.peak;

@@ -89,8 +89,7 @@ static enum status find_main(struct roam *roam)
 	bool *above_end = arena_alloc(&roam->arena, ops, sizeof *above_end);
 	bool *above_loss = arena_alloc(&roam->arena, ops, sizeof *above_loss);
 	bool *below_loss = arena_alloc(&roam->arena, ops, sizeof *below_loss);
-	if (!level || !above_end || !above_loss || !below_loss)
-		return NO_MEMORY;
+	NEED(level && above_end && above_loss && below_loss);
 	uint32_t end = deepest(roam, NULL, NULL, level);
 	mark(&roam->model->pred, end, roam->stack, above_end);
 	roam->loss = deepest(roam, above_end, roam->job->problem->phase, level);
@@ -111,8 +110,7 @@ static enum status find_segments(struct roam *roam)
 	uint32_t *place = arena_alloc(&roam->arena, ops, sizeof *place);
 	uint32_t *lowest = arena_alloc(&roam->arena, (size_t)ops + 1, sizeof *lowest);
 	bool *waist = arena_alloc(&roam->arena, ops, sizeof *waist);
-	if (!path || !place || !lowest || !waist)
-		return NO_MEMORY;
+	NEED(path && place && lowest && waist);
 	for (uint32_t i = 0; i < ops; i++)
 		if (roam->main[roam->sequence[i]]) {
 			place[roam->sequence[i]] = count;
@@ -139,8 +137,7 @@ static enum status find_branches(struct roam *roam)
 	const struct order_model *model = roam->model;
 	uint32_t *row = arena_alloc(&roam->arena, model->ops, sizeof *row);
 	uint32_t *op_of = arena_alloc(&roam->arena, model->ops, sizeof *op_of), count = 0;
-	if (!row || !op_of)
-		return NO_MEMORY;
+	NEED(row && op_of);
 	for (uint32_t op = 0; op < model->ops; op++)
 		roam->branch_of[op] = NONE;
 	for (uint32_t i = 0; i < model->ops; i++) {
@@ -178,8 +175,7 @@ static enum status measure_branches(struct roam *roam)
 	roam->branch = mem_alloc(roam->branches, sizeof *roam->branch);
 	roam->missing = arena_alloc(&roam->arena, roam->branches, sizeof *roam->missing);
 	roam->pending = arena_alloc(&roam->arena, roam->branches, sizeof *roam->pending);
-	if (!roam->branch || !roam->missing || !roam->pending)
-		return NO_MEMORY;
+	NEED(roam->branch && roam->missing && roam->pending);
 	for (uint32_t id = 0; id < roam->branches; id++) {
 		struct order_branch *branch = &roam->branch[id];
 		*branch = (struct order_branch) {
@@ -350,8 +346,7 @@ static enum status solve_window(struct leaves *leaves, const struct order_window
 	uint64_t ticks = job->control.ticks, key[2] = { hash_join(window->key[0], LEAF_NODES), hash_join(window->key[1], LEAF_NODES) };
 	struct leaf_answer *answer = mem_alloc(1, bytes);
 	enum status status = OK;
-	if (!answer)
-		return NO_MEMORY;
+	NEED(answer);
 	key[0] = hash_join(key[0], (uint64_t)(peak - window->model.base));
 	if (order_job_find(job, key, answer, bytes)) {
 		memcpy(leaves->local, answer + 1, ops * sizeof *leaves->local);
@@ -376,8 +371,7 @@ static enum status solve_leaf(struct leaves *leaves, uint32_t first, uint32_t op
 	int64_t peak = highest(leaves, first, ops);
 	bool found = false;
 	enum status status = order_window_cut(&window, roam->model, roam->order, leaves->position, leaves->live, first, ops);
-	if (status == OK)
-		status = solve_window(leaves, &window, peak, exact, &found);
+	THEN(status, solve_window(leaves, &window, peak, exact, &found));
 	/* The integer program's answer is checked, as it is floating point. */
 	enum status kept = status == OK && found ? order_keeps_dependencies(&window.model, leaves->local) : INFEASIBLE;
 	if (kept == OK && order_profile(&window.model, leaves->local, leaves->count, leaves->live) < peak)
@@ -419,9 +413,7 @@ static enum status solve_segment(struct leaves *leaves, struct order_segment *se
 			continue;
 		}
 		bool exact = true;
-		enum status status = solve_leaf(leaves, first, ops, &exact);
-		if (status != OK)
-			return status;
+		TRY(solve_leaf(leaves, first, ops, &exact));
 		segment->exact &= exact;
 	}
 	return OK;
@@ -437,14 +429,12 @@ static enum status solve_segments(struct roam *roam)
 		.count = arena_alloc(&roam->arena, roam->model->items, sizeof *leaves.count),
 		.live = arena_alloc(&roam->arena, ops, sizeof *leaves.live),
 	};
-	if (!leaves.position || !leaves.local || !leaves.count || !leaves.live)
-		return NO_MEMORY;
+	NEED(leaves.position && leaves.local && leaves.count && leaves.live);
 	refresh(&leaves);
 	enum status status = OK;
 	for (uint32_t i = 0; i < roam->segments; i++) {
 		struct order_segment *segment = &roam->segment[i];
-		if (status == OK)
-			status = solve_segment(&leaves, segment);
+		THEN(status, solve_segment(&leaves, segment));
 		segment->peak = highest(&leaves, segment->first, segment->last - segment->first + 1);
 	}
 	return status;
@@ -492,12 +482,9 @@ enum status order_run_roam(struct order_job *job, uint32_t *order, struct order_
 	enum status status = prepare(&roam);
 	if (status == OK && roam.model->ops > 0) {
 		status = find_main(&roam);
-		if (status == OK)
-			status = find_segments(&roam);
-		if (status == OK)
-			status = find_branches(&roam);
-		if (status == OK)
-			status = measure_branches(&roam);
+		THEN(status, find_segments(&roam));
+		THEN(status, find_branches(&roam));
+		THEN(status, measure_branches(&roam));
 	}
 	if (status == OK && roam.model->ops > 0) {
 		assign_branches(&roam);

@@ -280,8 +280,7 @@ static enum status note_state(struct search *search, uint32_t parent, uint32_t f
 		return OK;
 	if (search->count >= search->limits->states || search->move_count + moves > search->limits->moves)
 		return LIMIT;
-	if (!mem_reserve(&search->move, &search->move_room, search->move_count + moves, sizeof *search->move))
-		return NO_MEMORY;
+	NEED(mem_reserve(&search->move, &search->move_room, search->move_count + moves, sizeof *search->move));
 	*id = search->count++;
 	*slot = *id + 1;
 	if (search->done == search->model->ops)
@@ -398,9 +397,7 @@ static enum status expand_all(struct search *search)
 {
 	while (search->depth > 0 && search->found == NO_STATE) {
 		enum status status = expand(search, search->stack[--search->depth]);
-		status = status == OK ? look_up(search) : status;
-		if (status != OK)
-			return status;
+		TRY(status == OK ? look_up(search) : status);
 	}
 	return search->found == NO_STATE ? INFEASIBLE : OK;
 }
@@ -428,16 +425,14 @@ static enum status search_start(struct search *search, const struct order_model 
 {
 	struct arena *arena = &search->arena;
 	*search = (struct search) { .model = model, .limits = limits, .control = control, .at = NO_STATE, .found = NO_STATE };
-	if (order_walk_start(&search->walk, model, arena) != OK)
-		return NO_MEMORY;
+	NEED(order_walk_start(&search->walk, model, arena) == OK);
 	search->ready = arena_alloc(arena, model->ops, sizeof *search->ready);
 	search->ready_place = arena_alloc(arena, model->ops, sizeof *search->ready_place);
 	search->calm = arena_alloc(arena, model->ops, sizeof *search->calm);
 	search->calm_place = arena_alloc(arena, model->ops, sizeof *search->calm_place);
 	search->trail = arena_alloc(arena, model->ops, sizeof *search->trail);
 	search->option = arena_alloc(arena, model->ops, sizeof *search->option);
-	if (!search->ready || !search->ready_place || !search->calm || !search->calm_place || !search->trail || !search->option)
-		return NO_MEMORY;
+	NEED(search->ready && search->ready_place && search->calm && search->calm_place && search->trail && search->option);
 	for (uint32_t op = 0; op < model->ops; op++)
 		search->ready_place[op] = search->calm_place[op] = NONE;
 	for (uint32_t op = 0; op < model->ops; op++)
@@ -468,8 +463,7 @@ enum status order_search_least(const struct order_model *model, int64_t ceiling,
 		*bound = search.threshold;
 		status = INFEASIBLE;
 	}
-	if (status == OK)
-		status = note_state(&search, NO_STATE, 0, &root);
+	THEN(status, note_state(&search, NO_STATE, 0, &root));
 	if (status == OK) {
 		search.at = root;
 		search.stack[search.depth++] = root;

@@ -73,8 +73,7 @@ static enum status start_tournament(struct greedy *greedy, struct arena *arena)
 	const struct order_walk *walk = &greedy->walk;
 	const struct order_model *model = walk->model;
 	int64_t *need = arena_alloc(arena, model->ops, sizeof *need);
-	if (!need)
-		return NO_MEMORY;
+	NEED(need);
 	for (uint32_t op = 0; op < model->ops; op++)
 		need[op] = order_walk_need(walk, op);
 	return order_tournament_init(&greedy->ready, model->ops, need, arena);
@@ -82,11 +81,8 @@ static enum status start_tournament(struct greedy *greedy, struct arena *arena)
 
 static enum status greedy_all(struct greedy *greedy, const struct order_model *model, bool prefer_late, struct arena *arena, uint32_t *order)
 {
-	enum status status = order_walk_start(&greedy->walk, model, arena);
-	if (status == OK)
-		status = start_tournament(greedy, arena);
-	if (status != OK)
-		return status;
+	TRY(order_walk_start(&greedy->walk, model, arena));
+	TRY(start_tournament(greedy, arena));
 	greedy->ready.late = prefer_late;
 	greedy->peak = greedy->walk.live;
 	for (uint32_t op = 0; op < model->ops; op++)
@@ -196,8 +192,7 @@ static enum status sort_operands(const struct order_model *model, struct operand
 	operands->start = model->pred.start;
 	operands->item = arena_alloc(arena, model->pred.start[model->ops], sizeof *operands->item);
 	uint32_t *fill = arena_alloc(arena, model->ops, sizeof *fill);
-	if (!operands->item || !fill)
-		return NO_MEMORY;
+	NEED(operands->item && fill);
 	qsort(operand, model->ops, sizeof *operand, compare_operands);
 	for (uint32_t n = 0; n < model->ops; n++)
 		FOR_ROW(i, &model->succ, operand[n].op) {

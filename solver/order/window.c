@@ -32,8 +32,7 @@ static enum status cut_dependencies(const struct cutting *cutting, const struct 
 		count += csr_length(arcs, cutting->order[cutting->first + i]);
 	result->start = arena_alloc(arena, (size_t)cutting->ops + 1, sizeof *result->start);
 	result->item = arena_alloc(arena, count, sizeof *result->item);
-	if (!result->start || !result->item)
-		return NO_MEMORY;
+	NEED(result->start && result->item);
 	count = 0;
 	for (uint32_t i = 0; i < cutting->ops; i++) {
 		FOR_ROW(j, arcs, cutting->order[cutting->first + i])
@@ -54,8 +53,7 @@ static enum status cut_touches(struct cutting *cutting, struct arena *arena, str
 	touch->start = arena_alloc(arena, (size_t)cutting->ops + 1, sizeof *touch->start);
 	touch->item = arena_alloc(arena, count, sizeof *touch->item);
 	cutting->items = arena_alloc(arena, count, sizeof *cutting->items);
-	if (!touch->start || !touch->item || !cutting->items)
-		return NO_MEMORY;
+	NEED(touch->start && touch->item && cutting->items);
 	count = 0;
 	for (uint32_t i = 0; i < cutting->ops; i++) {
 		FOR_ROW(j, &model->touch, cutting->order[cutting->first + i]) {
@@ -215,8 +213,7 @@ static enum status order_window_solve(struct order_job *job, const struct order_
 	uint32_t ops = window->model.ops;
 	size_t bytes = sizeof(struct answer) + ops * sizeof *order;
 	struct answer *answer = mem_alloc(1, bytes);
-	if (!answer)
-		return NO_MEMORY;
+	NEED(answer);
 	/* The answer depends on threshold and effort as well: a hit is exactly what solving again would give. */
 	uint64_t key[2] = { window->key[0], window->key[1] }, ticks = job->control.ticks;
 	add_to_key(key, (uint64_t)(threshold - window->model.base));
@@ -260,8 +257,7 @@ static enum status improve_at(struct improvement *improvement, uint32_t at, uint
 	uint32_t first = at > ops / 2 ? at - ops / 2 : 0;
 	ops = ops < model->ops - first ? ops : model->ops - first;
 	enum status status = order_window_cut(&window, model, improvement->order, improvement->position, improvement->live, first, ops);
-	if (status == OK)
-		status = order_window_solve(improvement->job, &window, improvement->peak - 1, improvement->states, improvement->local);
+	THEN(status, order_window_solve(improvement->job, &window, improvement->peak - 1, improvement->states, improvement->local));
 	if (status == OK) {
 		order_window_apply(&window, improvement->order, improvement->local);
 		refresh(improvement);
@@ -277,9 +273,7 @@ static enum status lower_peak(struct improvement *improvement, uint32_t ops)
 	for (uint32_t at = 0; at < improvement->job->model.ops; at++) {
 		if (improvement->live[at] != peak)
 			continue;
-		enum status status = improve_at(improvement, at, ops);
-		if (status != OK)
-			return status;
+		TRY(improve_at(improvement, at, ops));
 	}
 	return OK;
 }

@@ -29,8 +29,7 @@ static enum status consider(struct seeking *seeking, const uint32_t *order, cons
 	enum status status = peak < 0 ? NO_MEMORY : step_model_build(request->graph, order, request->costs, &model);
 	if (peak < 0)
 		return status;
-	if (status == OK)
-		status = step_time_find(&model, &time);
+	THEN(status, step_time_find(&model, &time));
 	bool turn = status == OK && peak <= request->limit
 		&& (!best->winner || time.total < best->time || (time.total == best->time && peak < best->peak));
 	if (turn) {
@@ -143,8 +142,7 @@ static enum status from_starts(struct seeking *seeking)
 		if (status != OK || !here->winner)
 			continue;
 		status = settle(seeking, ways[i % WAYS]);
-		if (status == OK)
-			status = keep_better(seeking, &best);
+		THEN(status, keep_better(seeking, &best));
 	}
 	here->winner = NULL;
 	return status == OK && best.winner ? consider(seeking, best.order, best.winner, NULL) : status;
@@ -155,8 +153,7 @@ enum status overlap_schedule(const struct overlap_request *request, struct contr
 	struct seeking seeking = { .request = request, .control = control, .result = result };
 	*result = (struct overlap_result) { .time = -1, .peak = -1 };
 	enum status status = prepare(&seeking);
-	if (status == OK)
-		status = from_starts(&seeking);
+	THEN(status, from_starts(&seeking));
 	if (status == OK && result->winner)
 		status = shake(&seeking);
 	overlap_terms_free(&seeking.terms);

@@ -23,8 +23,7 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 	terms->whole = arena_alloc(&terms->arena, graph->ops, sizeof *terms->whole);
 	terms->tail = arena_alloc(&terms->arena, graph->ops, sizeof *terms->tail);
 	terms->early = arena_alloc(&terms->arena, graph->ops, sizeof *terms->early);
-	if (!terms->whole || !terms->tail || !terms->early)
-		return NO_MEMORY;
+	NEED(terms->whole && terms->tail && terms->early);
 	for (uint32_t p = 0; p < graph->ops; p++) {
 		uint32_t op = program[p];
 		terms->early[op] = (costs->stream[op] > 0 || costs->time[op] == 0) && csr_length(&graph->reads, op) > 0;

@@ -178,9 +178,7 @@ static enum status add_times(struct costing *costing)
 		int64_t link = 0;
 		if (graph->op[op].phase == PHASE_UPDATE)
 			continue;
-		enum status status = link_time(costing, op, &link);
-		if (status != OK)
-			return status;
+		TRY(link_time(costing, op, &link));
 		int64_t time = op_time(costing, op) + link;
 		*(forward ? &cost->forward : &cost->backward) += time;
 		*(forward ? &cost->forward_link : &cost->backward_link) += link;
@@ -260,8 +258,7 @@ static enum status find_weights(struct costing *costing, struct arena *arena)
 	const struct graph *graph = costing->units->graph;
 	bool *backward = arena_alloc(arena, 2 * (size_t)graph->ops, sizeof *backward), *linear = backward + graph->ops;
 	costing->weight = arena_alloc(arena, graph->ops, sizeof *costing->weight);
-	if (!backward || !costing->weight)
-		return NO_MEMORY;
+	NEED(backward && costing->weight);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		backward[op] = graph->op[op].phase == PHASE_BACKWARD;
 		linear[op] = costing->work->op[op].linear;

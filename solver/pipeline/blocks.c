@@ -415,8 +415,7 @@ enum status blocks_cheap_gaps(const struct graph *graph, uint32_t stretches, boo
 	int64_t *bytes = mem_alloc(graph->ops, sizeof *bytes);
 	uint32_t forward = 0, number = 0, best = NONE, end = first_backward(graph);
 	*gaps = 0;
-	if (!bytes)
-		return NO_MEMORY;
+	NEED(bytes);
 	crossing_bytes(graph, bytes);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		gap[op] = false;

@@ -229,8 +229,7 @@ static bool all_marked(const struct check *check, uint32_t tensor, const uint32_
 static enum status check_reduction(struct check *check, const struct op *sum)
 {
 	uint32_t root = sum->of ? graph_find_tensor(check->device, sum->of) : NONE, *marks = arena_alloc(&check->arena, check->device->tensors, sizeof *marks);
-	if (!marks)
-		return fail_memory(check->error);
+	NEED_IN(check->error, marks);
 	if (root != NONE && check->device->tensor[root].writer != NONE && check->device->op[check->device->tensor[root].writer].phase == PHASE_UPDATE)
 		return OK;    /* a number that every rank has its own of */
 	for (uint32_t r = 0; r < check->ranks; r++) {
@@ -293,8 +292,7 @@ static enum status check_received(const struct check *check, uint32_t r)
 static enum status check_progress(struct check *check)
 {
 	uint32_t *next = arena_alloc(&check->arena, check->ranks, sizeof *next), left = 0;
-	if (!next)
-		return fail_memory(check->error);
+	NEED_IN(check->error, next);
 	for (bool moved = true; moved;) {
 		moved = false;
 		left = 0;
@@ -427,14 +425,11 @@ enum status pipeline_check_ranks(const struct graph *device, const struct rules 
 		find_reduced(&check);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)
 		status = check_ops(&check, r);
-	if (status == OK)
-		status = check_complete(&check);
-	if (status == OK)
-		status = check_reductions(&check);
+	THEN(status, check_complete(&check));
+	THEN(status, check_reductions(&check));
 	for (uint32_t r = 0; r < ranks && status == OK; r++)
 		status = check_received(&check, r);
-	if (status == OK)
-		status = check_progress(&check);
+	THEN(status, check_progress(&check));
 	for (uint32_t r = 0; r < ranks && status == OK; r++)
 		status = check_waiting(&check, r);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)

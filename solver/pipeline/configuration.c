@@ -462,8 +462,7 @@ static enum status pieces_find(const struct config_model *model, const struct co
 {
 	uint32_t n = config->pp * config->chunks;
 	pieces->forward = arena_alloc(arena, 4 * (size_t)n, sizeof *pieces->forward);
-	if (!pieces->forward)
-		return NO_MEMORY;
+	NEED(pieces->forward);
 	pieces->backward = pieces->forward + n;
 	pieces->weight = pieces->backward + n;
 	pieces->send = pieces->weight + n;
@@ -568,8 +567,7 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	struct in_flight *at_most = arena_alloc(&arena, (size_t)config->pp * config->chunks, sizeof *at_most);
 	*result = (struct config_result) { 0 };
 	enum status status = at_most ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
-	if (status == OK)
-		status = schedule_time(config, &pieces, exact, &result->time, at_most, &counted);
+	THEN(status, schedule_time(config, &pieces, exact, &result->time, at_most, &counted));
 	if (status != OK) {
 		arena_free(&arena);
 		return status;
@@ -619,10 +617,8 @@ enum status config_timetable(const struct config_model *model, const struct conf
 	bool counted = false;
 	int64_t time;
 	enum status status = fixed && at_most ? pieces_find(model, config, first, &arena, &pieces) : NO_MEMORY;
-	if (status == OK)
-		status = config_evaluate(model, config, overheads, first, false, &result);
-	if (status == OK)
-		status = schedule_time(config, &pieces, true, &time, at_most, &counted);
+	THEN(status, config_evaluate(model, config, overheads, first, false, &result));
+	THEN(status, schedule_time(config, &pieces, true, &time, at_most, &counted));
 	if (status != OK) {
 		arena_free(&arena);
 		return fail_status(error, status);

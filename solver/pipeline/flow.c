@@ -86,8 +86,7 @@ struct flowing {
 static enum status add_transfer(struct flowing *flowing, const struct transfer *transfer)
 {
 	struct pipeline_flow *flow = flowing->flow;
-	if (!mem_reserve(&flow->transfer, &flowing->room, flow->transfers + 1, sizeof *flow->transfer))
-		return NO_MEMORY;
+	NEED(mem_reserve(&flow->transfer, &flowing->room, flow->transfers + 1, sizeof *flow->transfer));
 	flow->transfer[flow->transfers++] = *transfer;
 	return OK;
 }
@@ -234,8 +233,7 @@ enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_f
 	enum status status = flowing.latest && flowing.side && flowing.runs && flowing.stands && flowing.seen && flowing.touched ? OK : NO_MEMORY;
 	for (uint32_t rank = 0; rank < cut->ranks && status == OK; rank++)
 		status = look_at(&flowing, rank);
-	if (status == OK)
-		status = sort(&flowing);
+	THEN(status, sort(&flowing));
 	arena_free(&arena);
 	if (status == NO_MEMORY)
 		fail_memory(error);

@@ -269,8 +269,7 @@ enum status pipeline_play(const struct pipeline *pipeline, struct pipeline_plan 
 	enum status status = pipeline->order ? OK : schedule_possible(pipeline->schedule, pipeline->ranks, pipeline->chunks, pipeline->microbatches, error);
 	if (status == OK && !begin(&timing, plan))
 		status = NO_MEMORY;
-	if (status == OK)
-		status = list(pipeline, plan);
+	THEN(status, list(pipeline, plan));
 	if (status == OK && !time_all(&timing)) {
 		*stuck = find_stuck(&timing);
 		status = fail(error, BAD_INPUT, "pipeline ranks wait for each other in this schedule");
@@ -282,8 +281,7 @@ enum status pipeline_play(const struct pipeline *pipeline, struct pipeline_plan 
 		plan->ideal = work > plan->ideal ? work : plan->ideal;
 		plan->time = timing.free_at[rank] > plan->time ? timing.free_at[rank] : plan->time;
 	}
-	if (status == OK)
-		status = count_in_flight(&timing);
+	THEN(status, count_in_flight(&timing));
 	if (status != OK)
 		pipeline_free(plan);
 	return status;

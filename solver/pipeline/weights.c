@@ -15,8 +15,7 @@ static bool only_sums(const struct graph *graph, const bool *linear, const bool 
 enum status weight_ops_find(const struct graph *graph, const bool *linear, const bool *backward, const uint32_t *block, bool *weight)
 {
 	bool *sums = mem_alloc(graph->ops + (size_t)1, sizeof *sums);
-	if (!sums)
-		return NO_MEMORY;
+	NEED(sums);
 	for (uint32_t op = graph->ops; op-- > 0;) {
 		weight[op] = sums[op] = false;
 		if (!backward[op])

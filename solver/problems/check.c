@@ -33,8 +33,7 @@ static enum status find_peak(const struct shard_problem *problem, const uint32_t
 	size_t count = 0;
 	struct change *change = mem_alloc(2 * (size_t)problem->nodes, sizeof *change);
 	int64_t live = 0;
-	if (!change)
-		return NO_MEMORY;
+	NEED(change);
 	for (uint32_t node = 0; node < problem->nodes; node++) {
 		int64_t usage = problem->usage[problem->first[node] + choice[node]];
 		if (problem->begin[node] >= problem->end[node])
@@ -73,8 +72,7 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 				from, choice[to], to);
 		*cost += part;
 	}
-	if (find_peak(problem, choice, peak) != OK)
-		return fail_memory(error);
+	NEED_IN(error, find_peak(problem, choice, peak) == OK);
 	if (problem->limit >= 0 && *peak > problem->limit)
 		return fail(error, BAD_INPUT, "%lld bytes at the peak, above the limit of %lld", (long long)*peak, (long long)problem->limit);
 	return OK;
@@ -133,8 +131,7 @@ static enum status audit_begin(struct audit *audit)
 	audit->alive = mem_alloc(strategies, sizeof *audit->alive);
 	audit->reduced = mem_alloc(strategies, sizeof *audit->reduced);
 	audit->sum = mem_alloc(widest * widest, sizeof *audit->sum);
-	if (!audit->parent || !audit->map || !audit->scratch || !audit->link || !audit->alive || !audit->reduced || !audit->sum)
-		return NO_MEMORY;
+	NEED(audit->parent && audit->map && audit->scratch && audit->link && audit->alive && audit->reduced && audit->sum);
 	for (uint32_t i = 0; i < strategies; i++) {
 		audit->alive[i] = problem->cost[i] < SHARD_FORBIDDEN;
 		audit->reduced[i] = (wide)problem->cost[i] * ((wide)1 << audit->certificate->shift);
@@ -383,8 +380,7 @@ static enum status add_multipliers(struct audit *audit, wide *bound)
 	const struct shard_problem *problem = audit->problem;
 	const struct shard_certificate *certificate = audit->certificate;
 	wide *before = mem_alloc((size_t)certificate->moments + 1, sizeof *before);
-	if (!before)
-		return NO_MEMORY;
+	NEED(before);
 	for (uint32_t i = 0; i < certificate->moments; i++)
 		before[i + 1] = before[i] + certificate->multiplier[i];
 	for (uint32_t node = 0; node < problem->nodes; node++) {
@@ -493,8 +489,7 @@ enum status shard_bound(const struct shard_problem *problem, const struct shard_
 	struct audit audit = { .problem = problem, .certificate = certificate };
 	wide sum = 0;
 	enum status status = certificate_valid(problem, certificate, error);
-	if (status == OK)
-		status = audit_begin(&audit);
+	THEN(status, audit_begin(&audit));
 	if (status == OK) {
 		add_loops(&audit);
 		merge_all(&audit);
@@ -504,8 +499,7 @@ enum status shard_bound(const struct shard_problem *problem, const struct shard_
 		gather(&audit);
 		status = add_edges(&audit, &sum, error);
 	}
-	if (status == OK)
-		status = add_nodes(&audit, &sum, error);
+	THEN(status, add_nodes(&audit, &sum, error));
 	audit_free(&audit);
 	if (status == NO_MEMORY)
 		return fail_memory(error);

@@ -72,8 +72,7 @@ static enum status find_followers(struct merging *merging)
 	struct arena *arena = &merging->scratch;
 	uint32_t *row = arena_alloc(arena, 2 * (size_t)merging->groups, sizeof *row);
 	uint32_t *item = arena_alloc(arena, 2 * (size_t)merging->groups, sizeof *item), pairs = 0;
-	if (!row || !item)
-		return NO_MEMORY;
+	NEED(row && item);
 	for (uint32_t i = 0; i < merging->groups; i = group_end(merging, i)) {
 		if (!follows(merging, i))
 			continue;

@@ -34,8 +34,7 @@ static enum status find_groups(struct shard_model *model)
 	model->group = arena_alloc(&model->arena, problem->edges, sizeof *model->group);
 	model->reduced = arena_alloc(&model->arena, problem->edges, sizeof *model->reduced);
 	model->bundle = arena_alloc(&model->arena, problem->edges, sizeof *model->bundle);
-	if (!model->group || !model->reduced || !model->bundle)
-		return NO_MEMORY;
+	NEED(model->group && model->reduced && model->bundle);
 	for (uint32_t edge = 0; edge < problem->edges; edge++) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		if (from != to)
@@ -264,8 +263,7 @@ static enum status build_pieces(struct builder *builder)
 	model->piece = arena_alloc(&model->arena, 2 * nodes, sizeof *model->piece);
 	model->use = arena_alloc(&model->arena, 2 * strategies, sizeof *model->use);
 	model->weight = arena_alloc(&model->arena, strategies, sizeof *model->weight);
-	if (!event || !live || !model->piece_start || !model->piece || !model->use || !model->weight)
-		return NO_MEMORY;
+	NEED(event && live && model->piece_start && model->piece && model->use && model->weight);
 	for (uint32_t node = 0; node < model->nodes; node++) {
 		cut_pieces(model, node, event, list_events(model, node, event), live, &pieces, &bases);
 		model->piece_start[node + 1] = pieces;
@@ -282,8 +280,7 @@ static enum status build_slots(struct builder *builder)
 	int64_t *begins = arena_alloc(&builder->arena, problem->nodes, sizeof *begins);
 	int64_t *ends = arena_alloc(&builder->arena, problem->nodes, sizeof *ends);
 	model->moment = arena_alloc(&model->arena, problem->nodes, sizeof *model->moment);
-	if (!begins || !ends || !model->moment)
-		return NO_MEMORY;
+	NEED(begins && ends && model->moment);
 	uint32_t count = 0;
 	for (uint32_t node = 0; node < problem->nodes && problem->limit >= 0; node++)
 		if (problem->begin[node] < problem->end[node]) {
@@ -379,8 +376,7 @@ static enum status place_table(struct builder *builder, uint32_t edge, uint32_t 
 		return OK;
 	}
 	builder->bucket[at] = edge + 1;
-	if (!mem_reserve(&model->pair, &model->pair_room, model->pair_count + 2 * size, sizeof *model->pair))
-		return NO_MEMORY;
+	NEED(mem_reserve(&model->pair, &model->pair_room, model->pair_count + 2 * size, sizeof *model->pair));
 	double *pair = model->pair + model->pair_count;
 	memcpy(pair, builder->sum, size * sizeof *pair);
 	for (uint32_t p = 0; p < rows; p++)
@@ -445,8 +441,7 @@ static enum status find_bundles(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
 	struct bundled *bundled = arena_alloc(&builder->arena, model->groups, sizeof *bundled);
-	if (!bundled)
-		return NO_MEMORY;
+	NEED(bundled);
 	for (uint32_t i = 0; i < model->groups; i++) {
 		uint32_t a = model->node_of[model->group[i].low], b = model->node_of[model->group[i].high];
 		if (a != b)
@@ -464,8 +459,7 @@ static enum status build_edges(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
 	enum status status = find_bundles(builder);
-	if (status == OK)
-		status = prepare_edges(builder);
+	THEN(status, prepare_edges(builder));
 	for (uint32_t i = 0, next; i < model->bundles && status == OK; i = next) {
 		uint32_t low, high;
 		shard_bundle_ends(model, i, &low, &high);
@@ -493,8 +487,7 @@ static enum status build_incidence(struct builder *builder)
 	uint32_t *item = arena_alloc(&builder->arena, 2 * (size_t)model->edges, sizeof *item);
 	model->into_tail = arena_alloc(&model->arena, model->edges, sizeof *model->into_tail);
 	model->into_head = arena_alloc(&model->arena, model->edges, sizeof *model->into_head);
-	if (!row || !item || !model->into_tail || !model->into_head)
-		return NO_MEMORY;
+	NEED(row && item && model->into_tail && model->into_head);
 	for (uint32_t edge = 0; edge < model->edges; edge++) {
 		row[2 * edge] = model->tail[edge];
 		row[2 * edge + 1] = model->head[edge];
@@ -516,16 +509,11 @@ enum status shard_model_build(struct shard_model *model, const struct shard_prob
 	*model = (struct shard_model) { .problem = problem, .nodes = problem->nodes, .limit = (double)problem->limit };
 	builder.alive = arena_alloc(&builder.arena, problem->first[problem->nodes], sizeof *builder.alive);
 	enum status status = builder.alive ? find_groups(model) : NO_MEMORY;
-	if (status == OK)
-		status = settle(&builder);
-	if (status == OK)
-		status = keep_strategies(&builder, error);
-	if (status == OK)
-		status = build_slots(&builder);
-	if (status == OK)
-		status = build_edges(&builder);
-	if (status == OK)
-		status = build_incidence(&builder);
+	THEN(status, settle(&builder));
+	THEN(status, keep_strategies(&builder, error));
+	THEN(status, build_slots(&builder));
+	THEN(status, build_edges(&builder));
+	THEN(status, build_incidence(&builder));
 	arena_free(&builder.arena);
 	return status == NO_MEMORY ? fail_memory(error) : status;
 }

@@ -221,8 +221,7 @@ static enum status take_choice(struct shard_run *run)
 	if (!found(run))
 		return OK;
 	run->plan->choice = mem_alloc(run->problem->nodes, sizeof *run->plan->choice);
-	if (!run->plan->choice)
-		return NO_MEMORY;
+	NEED(run->plan->choice);
 	for (uint32_t node = 0; node < run->problem->nodes; node++)
 		run->plan->choice[node] = shard_original(model, node, run->choice[model->node_of[node]]);
 	return shard_evaluate(run->problem, run->plan->choice, &run->plan->cost, &run->plan->peak, run->error);
@@ -233,10 +232,8 @@ static enum status take_bound(struct shard_run *run)
 	struct shard_dual *dual = &run->dual;
 	memcpy(dual->multiplier, run->best_multiplier, run->model.slots * sizeof *dual->multiplier);
 	memcpy(dual->message, run->best_message, run->model.messages * sizeof *dual->message);
-	enum status status = shard_round(dual, run->problem, &run->plan->certificate);
-	if (status == OK)
-		status = shard_bound(run->problem, &run->plan->certificate, &run->plan->bound, run->error);
-	return status;
+	TRY(shard_round(dual, run->problem, &run->plan->certificate));
+	return shard_bound(run->problem, &run->plan->certificate, &run->plan->bound, run->error);
 }
 
 static enum status run_begin(struct shard_run *run)
@@ -244,10 +241,8 @@ static enum status run_begin(struct shard_run *run)
 	enum status status = shard_model_build(&run->model, run->problem, run->error);
 	if (status == OK && run->problem->limit < 0)
 		run->model.limit = (double)INFINITY;
-	if (status == OK)
-		status = shard_dual_begin(&run->dual, &run->model);
-	if (status == OK)
-		status = shard_primal_begin(&run->primal, &run->model, run->control);
+	THEN(status, shard_dual_begin(&run->dual, &run->model));
+	THEN(status, shard_primal_begin(&run->primal, &run->model, run->control));
 	run->choice = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->choice);
 	run->plain = arena_alloc(&run->arena, run->problem->nodes, sizeof *run->plain);
 	run->best_multiplier = arena_alloc(&run->arena, run->model.slots, sizeof *run->best_multiplier);
@@ -268,17 +263,14 @@ enum status shard_solve(const struct shard_problem *problem, const struct shard_
 	uint64_t limit = control->limit;
 	if (control->limit == 0 || control->ticks + options->effort < control->limit)
 		control->limit = control->ticks + options->effort;
-	if (status == OK)
-		status = run_begin(&run);
+	THEN(status, run_begin(&run));
 	if (status == OK) {
 		status = improve(&run);
 		if (status == OK && run.searched && !found(&run))
 			status = fail(error, INFEASIBLE, "no choice is within the usage limit");
 	}
-	if (status == OK)
-		status = take_bound(&run);
-	if (status == OK)
-		status = take_choice(&run);
+	THEN(status, take_bound(&run));
+	THEN(status, take_choice(&run));
 	if (status == OK && run.searched && plan->bound < plan->cost) {
 		plan->bound = plan->cost;
 		plan->searched = true;

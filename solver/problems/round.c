@@ -44,8 +44,7 @@ static enum status lay_out(struct rounding *rounding)
 	struct shard_certificate *certificate = rounding->certificate;
 	size_t largest = 1;
 	certificate->start = mem_alloc((size_t)problem->edges + 1, sizeof *certificate->start);
-	if (!certificate->start)
-		return NO_MEMORY;
+	NEED(certificate->start);
 	for (uint32_t i = 0, next; i < model->bundles; i = next) {
 		uint32_t low, high;
 		shard_bundle_ends(model, i, &low, &high);

@@ -200,8 +200,7 @@ enum status shard_search(struct shard_dual *dual, uint64_t branches, struct cont
 {
 	struct search search = { 0 };
 	enum status status = begin(&search, dual, choice, *cost);
-	if (status == OK)
-		status = run(&search, branches, control);
+	THEN(status, run(&search, branches, control));
 	if (status != NO_MEMORY)
 		*cost = search.best;
 	arena_free(&search.arena);

@@ -153,8 +153,7 @@ enum status units_find_alike(struct units *units)
 	bool found = true;
 	units->tensor_class = arena_alloc(&units->arena, graph->tensors, sizeof *units->tensor_class);
 	units->op_class = arena_alloc(&units->arena, graph->ops, sizeof *units->op_class);
-	if (!units->tensor_class || !units->op_class)
-		return NO_MEMORY;
+	NEED(units->tensor_class && units->op_class);
 	for (uint32_t t = 0; t < graph->tensors && found; t++) {
 		units->tensor_class[t] = class_of(&tensors, units, t, hash_tensor(units, t), tensors_alike);
 		found = units->tensor_class[t] != NONE;

@@ -422,8 +422,7 @@ enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor,
 {
 	const struct parsed_rule *parsed = (const struct parsed_rule *)rule;
 	uint32_t tensors = operands + results;
-	if (!binding_begin(binding, operands, tensors))
-		return NO_MEMORY;
+	NEED(binding_begin(binding, operands, tensors));
 	if (parsed->structure == EINSUM) {
 		if (tensors > TENSORS_MAX)
 			return fail(error, BAD_INPUT, "%s: too many operands", rule->type);
@@ -433,8 +432,7 @@ enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor,
 	for (uint32_t t = 0; t < tensors; t++) {
 		if (tensor[t].dims < 0)
 			return fail(error, BAD_INPUT, "%s: an attribute gives the shape of a result: operands don't tell it", rule->type);
-		if (!binding_tensor(binding, t, tensor[t].dims, tensor[t].shape))
-			return NO_MEMORY;
+		NEED(binding_tensor(binding, t, tensor[t].dims, tensor[t].shape));
 	}
 	enum status status = bind_structure(binding, parsed->structure);
 	return status == BAD_INPUT ? fail(error, status, "%s: the rule \"%s\" doesn't fit the shapes", rule->type, rule->factors) : status;

@@ -96,8 +96,7 @@ enum status rule_bind_op(const struct rule *rule, const struct graph *graph, uin
 		in_place |= graph->inplace[i].out == result && graph->tensor[first].storage == graph->tensor[result].storage;
 	}
 	binding->arguments = graph->op[op].arguments;
-	if (status == OK)
-		status = rule_bind(rule, all, operands, results, in_place, binding, error);
+	THEN(status, rule_bind(rule, all, operands, results, in_place, binding, error));
 	binding->arguments = NULL;
 	if (all != tensor)
 		mem_free(all);

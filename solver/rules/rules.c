@@ -141,9 +141,7 @@ static enum status parse_dim(struct parser *parser, struct form_dim *dim)
 	if (take(parser, "(")) {
 		skip_blanks(parser);
 		while (!take(parser, ")")) {
-			enum status status = parse_factor(parser, dim);
-			if (status != OK)
-				return status;
+			TRY(parse_factor(parser, dim));
 			skip_blanks(parser);
 		}
 		return dim->count > 0 ? OK : complain(parser, "an empty product");
@@ -178,9 +176,7 @@ static enum status parse_slot(struct parser *parser)
 			return OK;
 		if (slot->count == SLOT_DIMS)
 			return complain(parser, "too many dims");
-		enum status status = parse_dim(parser, &slot->dim[slot->count++]);
-		if (status != OK)
-			return status;
+		TRY(parse_dim(parser, &slot->dim[slot->count++]));
 	}
 }
 
@@ -192,9 +188,7 @@ static enum status parse_form(struct parser *parser)
 	if (take(parser, "->"))
 		results = true;
 	for (;;) {
-		enum status status = parse_slot(parser);
-		if (status != OK)
-			return status;
+		TRY(parse_slot(parser));
 		if (take(parser, ","))
 			continue;
 		if (results || !take(parser, "->"))
@@ -210,11 +204,8 @@ static enum status parse_einsum(struct arena *arena, const char *factors, struct
 	struct parser parser = { .at = factors, .start = factors, .error = error };
 	for (struct form **link = first;; link = &(*link)->next) {
 		*link = parser.form = arena_alloc(arena, 1, sizeof **link);
-		if (!*link)
-			return NO_MEMORY;
-		enum status status = parse_form(&parser);
-		if (status != OK)
-			return status;
+		NEED(*link);
+		TRY(parse_form(&parser));
 		if (*parser.at == '\0')
 			return OK;
 		if (!take(&parser, "|"))
@@ -246,8 +237,7 @@ static const char *keep(struct arena *arena, const char *text, bool *failed)
 enum status rules_add(struct rules *rules, const struct rule *rule, struct error *error)
 {
 	struct parsed_rule *parsed = arena_alloc(&rules->arena, 1, sizeof *parsed);
-	if (!parsed)
-		return NO_MEMORY;
+	NEED(parsed);
 	bool failed = false;
 	parsed->rule = *rule;
 	parsed->rule.type = keep(&rules->arena, rule->type, &failed);
@@ -257,11 +247,8 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 	parsed->rule.backward = keep(&rules->arena, rule->backward, &failed);
 	if (failed)
 		return NO_MEMORY;
-	enum status status = parse(&rules->arena, parsed->rule.factors, parsed, error);
-	if (status != OK)
-		return status;
-	if (!mem_reserve(&rules->rule, &rules->room, rules->count + 1, sizeof *rules->rule))
-		return NO_MEMORY;
+	TRY(parse(&rules->arena, parsed->rule.factors, parsed, error));
+	NEED(mem_reserve(&rules->rule, &rules->room, rules->count + 1, sizeof *rules->rule));
 	uint32_t id = names_add(&rules->names, parsed->rule.type, rules->count);
 	if (id == NONE)
 		return NO_MEMORY;

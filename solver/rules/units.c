@@ -596,8 +596,7 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 static enum status list_tensors(struct units *units)
 {
 	const struct graph *graph = units->graph;
-	if (csr_transpose(&units->arena, &graph->reads, graph->ops, graph->tensors, &units->readers) != OK)
-		return NO_MEMORY;
+	NEED(csr_transpose(&units->arena, &graph->reads, graph->ops, graph->tensors, &units->readers) == OK);
 	csr_unique(&units->readers, graph->tensors);
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		units->kepts += graph->tensor[t].writer == NONE;
@@ -619,10 +618,8 @@ enum status units_find(const struct graph *graph, const struct rules *rules, str
 		if (!refining.refined || !refine_routes(&refining, rules) || !refine_all(&refining) || !fill_parts(&refining) || !fill_units(&finding, rules))
 			status = NO_MEMORY;
 	}
-	if (status == OK)
-		status = list_tensors(units);
-	if (status == OK)
-		status = units_find_alike(units);
+	THEN(status, list_tensors(units));
+	THEN(status, units_find_alike(units));
 	mem_free(refining.refined);
 	mem_free(refining.item);
 	mem_free(finding.carried);

@@ -290,8 +290,7 @@ static enum status bind_permute(struct binding *binding)
 	if (in.dims != out.dims || in.dims > DIMS_MAX || (!read_permutation(binding, in, out, from) && !find_permutation(binding, in, out, from)))
 		return BAD_INPUT;
 	for (uint32_t i = 0; i < out.dims; i++)
-		if (!share(binding, in.start + from[i], out.start + i))
-			return NO_MEMORY;
+		NEED(share(binding, in.start + from[i], out.start + i));
 	return OK;
 }
 
@@ -484,8 +483,7 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 			if (part == NONE || (i != joint && !binding_append(binding, dim, part)))
 				return NO_MEMORY;
 			for (int64_t n = 0; i == joint && (n < times || n == 0); n++)
-				if (!binding_link(binding, LINK_JOIN, part, factor))
-					return NO_MEMORY;
+				NEED(binding_link(binding, LINK_JOIN, part, factor));
 		}
 	}
 	return OK;
@@ -644,7 +642,6 @@ enum status bind_structure(struct binding *binding, enum structure structure)
 	default: break;
 	}
 	for (uint32_t t = 0; t < tensors; t++)
-		if (!loose(binding, t))
-			return NO_MEMORY;
+		NEED(loose(binding, t));
 	return OK;
 }

@@ -240,9 +240,7 @@ static enum status find_needs(struct sharding_sum *sum, uint32_t tensor, struct 
 				return INFEASIBLE;
 			if (n == *needs) {
 				need[n] = (struct need) { .at = sharding->needed[j] };
-				enum status status = reshard_memo_find(&sum->memo, tensor, sharding->produced[tensor], need[n].at, &need[n].way);
-				if (status != OK)
-					return status;
+				TRY(reshard_memo_find(&sum->memo, tensor, sharding->produced[tensor], need[n].at, &need[n].way));
 				need[n].only = gathered_per_phase(sum, tensor, need[n].way) ? phase : ANY;
 				++*needs;
 			}
@@ -398,8 +396,7 @@ static enum status begin(struct sharding_sum *sum)
 	sum->need = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->need);
 	sum->way = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->way);
 	sum->best = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->best);
-	if (!sum->phase || !sum->late || !sum->staying || !sum->returning || !sum->moved || !sum->bytes || !sum->time || !sum->need || !sum->way || !sum->best)
-		return NO_MEMORY;
+	NEED(sum->phase && sum->late && sum->staying && sum->returning && sum->moved && sum->bytes && sum->time && sum->need && sum->way && sum->best);
 	find_late(sum);
 	find_returning(sum);
 	find_staying(sum);
@@ -445,11 +442,8 @@ enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *s
 	*cost = (struct sharding_cost) { 0 };
 	sum->sharding = sharding;
 	sum->cost = cost;
-	enum status status = turn_to(sum, &sharding->mesh);
-	if (status == OK)
-		status = sum_moved(sum);
-	if (status != OK)
-		return status;
+	TRY(turn_to(sum, &sharding->mesh));
+	TRY(sum_moved(sum));
 	sum_staying(sum);
 	sum_time(sum);
 	sum_hidden(cost);

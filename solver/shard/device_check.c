@@ -184,8 +184,7 @@ static enum status check_op(struct check *check, uint32_t id)
 		|| csr_length(&check->whole->writes, of) != csr_length(&check->device->writes, id))
 		return wrong(check, "not the step's next op:", op->name);
 	enum status status = check_reads(check, id, of);
-	if (status == OK)
-		status = check_writes(check, id, of);
+	THEN(status, check_writes(check, id, of));
 	return status == OK ? check_rule(check, id, of) : status;
 }
 
@@ -322,10 +321,8 @@ enum status device_graph_check(const struct units *units, const struct sharding 
 	enum status status = start(&check) ? OK : fail_memory(error);
 	for (uint32_t id = 0; id < device->ops && status == OK; id++)
 		status = device->op[id].collective ? check_collective(&check, id) : check_op(&check, id);
-	if (status == OK)
-		status = check_sizes(&check);
-	if (status == OK)
-		status = check_end(&check);
+	THEN(status, check_sizes(&check));
+	THEN(status, check_end(&check));
 	binding_free(&check.binding);
 	arena_free(&check.arena);
 	return status;

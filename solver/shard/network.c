@@ -75,10 +75,8 @@ enum status network_build(const struct units *units, const struct mesh *mesh, co
 	*network = (struct network) { .units = units, .mesh = *mesh };
 	network->chain.limit = -1;
 	enum status status = begin(&building, &own);
-	if (status == OK)
-		status = building_nodes(&building);
-	if (status == OK)
-		status = building_edges(&building);
+	THEN(status, building_nodes(&building));
+	THEN(status, building_edges(&building));
 	reshard_memo_end(&building.own_memo);
 	mem_free(building.reading);
 	arena_free(&building.arena);
@@ -116,9 +114,7 @@ enum status network_decode(const struct network *network, const struct chain_pla
 {
 	const struct graph *graph = network->units->graph;
 	const struct shard_chain *chain = &network->chain;
-	enum status status = sharding_new(network->units, &network->mesh, sharding);
-	if (status != OK)
-		return status;
+	TRY(sharding_new(network->units, &network->mesh, sharding));
 	sharding->late_axes = base ? base->late_axes : 0;
 	sharding->each_axes = base ? base->each_axes : 0;
 	sharding->regather_axes = base ? base->regather_axes : 0;

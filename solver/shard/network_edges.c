@@ -15,10 +15,8 @@ static enum status add_edge(struct building *building, struct chain_edge edge)
 {
 	struct shard_chain *chain = &building->network->chain;
 	size_t cells = (size_t)choices_of(building, edge.from) * choices_of(building, edge.to);
-	if (!mem_reserve(&chain->edge, &building->edge_room, chain->edges + 1, sizeof *chain->edge))
-		return NO_MEMORY;
-	if (!mem_reserve(&chain->pair, &building->pair_room, chain->pairs + cells, sizeof *chain->pair))
-		return NO_MEMORY;
+	NEED(mem_reserve(&chain->edge, &building->edge_room, chain->edges + 1, sizeof *chain->edge));
+	NEED(mem_reserve(&chain->pair, &building->pair_room, chain->pairs + cells, sizeof *chain->pair));
 	edge.table = chain->pairs;
 	memset(chain->pair + chain->pairs, 0, cells * sizeof *chain->pair);
 	chain->pairs += cells;
@@ -84,8 +82,7 @@ static enum status connect(struct building *building, uint32_t writer, uint32_t 
 			edge.from_where = building->network->chain.segment[node] == NONE ? CHAIN_ONLY : where;
 			edge.to_where = building->network->chain.segment[reading->node] == NONE ? CHAIN_ONLY : where;
 		}
-		if (add_edge(building, edge) != OK)
-			return NO_MEMORY;
+		NEED(add_edge(building, edge) == OK);
 		fill(building, reading, &building->network->chain.edge[building->network->chain.edges - 1], turned);
 	}
 	return OK;
@@ -405,8 +402,7 @@ static enum status note_needs(const struct building *building, uint32_t writer, 
 				if (graph->reads.item[i] != reading->tensor)
 					continue;
 				struct place *place = note_place(needs, need);
-				if (!place)
-					return NO_MEMORY;
+				NEED(place);
 				if (place->counted == at + 1)
 					continue;
 				place->counted = at + 1;
@@ -524,8 +520,7 @@ static enum status double_tensor(struct building *building, uint32_t writer, uin
 	uint32_t node = building_node(building, NETWORK_COPY, tensor, segment);
 	enum status status = node == NONE ? NO_MEMORY : doubled_choices(building, writer, tensor, needs);
 	uint8_t where = segment == NONE ? CHAIN_ONLY : CHAIN_EVERY;
-	if (status == OK)
-		status = add_edge(building, (struct chain_edge) { .from = writer, .to = node, .from_where = where, .to_where = where });
+	THEN(status, add_edge(building, (struct chain_edge) { .from = writer, .to = node, .from_where = where, .to_where = where }));
 	if (status == OK)
 		fill_agree(building, tensor, &network->chain.edge[network->chain.edges - 1]);
 	for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)

@@ -309,11 +309,8 @@ static enum status op_nodes(struct building *building)
 		if (folded && fold->copy_of[op] > 0)
 			continue;
 		uint32_t node = building_node(building, NETWORK_OP, op, folded ? fold->segment_of[op] : NONE);
-		enum status status = node == NONE ? NO_MEMORY : op_choices(building, op, &pinned);
-		if (status == OK)
-			status = some_choice(building, csr_length(&graph->writes, op) ? graph->writes.item[graph->writes.start[op]] : NONE, pinned);
-		if (status != OK)
-			return status;
+		TRY(node == NONE ? NO_MEMORY : op_choices(building, op, &pinned));
+		TRY(some_choice(building, csr_length(&graph->writes, op) ? graph->writes.item[graph->writes.start[op]] : NONE, pinned));
 		network->op_node[op] = node;
 	}
 	for (uint32_t s = 0; fold && s < fold->segments; s++)
@@ -374,8 +371,7 @@ static enum status kept_node(struct building *building, uint32_t segment, const 
 	bool pinned = false;
 	uint32_t node = building_node(building, NETWORK_KEPT, theirs[0], segment);
 	enum status status = node == NONE ? NO_MEMORY : kept_choices(building, theirs[0], &pinned);
-	if (status == OK)
-		status = some_choice(building, theirs[0], pinned);
+	THEN(status, some_choice(building, theirs[0], pinned));
 	for (uint32_t copy = 0; copy < copies && status == OK; copy++) {
 		network->kept_node[theirs[copy]] = node;
 		network->kept_copy[theirs[copy]] = copy;

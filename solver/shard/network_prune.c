@@ -102,8 +102,7 @@ static enum status open_sides(struct pruning *pruning, uint32_t node)
 		mem_free(pruning->room);
 		pruning->room = mem_alloc(wanted, sizeof *pruning->room);
 		pruning->rooms = pruning->room ? wanted : 0;
-		if (!pruning->room)
-			return NO_MEMORY;
+		NEED(pruning->room);
 	}
 	int64_t *room = pruning->room;
 	pruning->sides = pruning->rivals = 0;

@@ -56,8 +56,7 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 		.exposed = options->exposed, .microbatches = options->microbatches, .pins = options->pins + aim->pins, .narrow = is_narrow(job), .usual = job->usual.split ? &job->usual : NULL,
 		.strict = aim->memory || aim->limit >= 0, .control = job->control };
 	struct placement_pin *pin = mem_alloc(wanted.pins, sizeof *pin);
-	if (!pin)
-		return NO_MEMORY;
+	NEED(pin);
 	if (options->pins > 0)
 		memcpy(pin, options->pin, options->pins * sizeof *pin);
 	if (aim->pins > 0)
@@ -76,10 +75,8 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 
 static enum status build(struct sharding_job *job, const struct sharding_aim *aim, struct network *network)
 {
-	enum status status = build_whole(job, aim, network);
-	if (status != OK)
-		return status;
-	status = network_prune(network, job->control);
+	TRY(build_whole(job, aim, network));
+	enum status status = network_prune(network, job->control);
 	if (status == OK && aim->memory)
 		network_weigh_memory(network);
 	job->report->nodes = network->chain.nodes;
@@ -141,12 +138,10 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	struct network network;
 	*sharding = (struct sharding) { 0 };
 	*cost = (struct sharding_cost) { 0 };
-	enum status status = build(job, aim, &network);
-	if (status != OK)
-		return status;
+	TRY(build(job, aim, &network));
 	struct chain_plan plan = { 0 };
 	network.chain.limit = aim->limit;
-	status = solve_chain(job, &network, &plan);
+	enum status status = solve_chain(job, &network, &plan);
 	cost->usage = plan.usage;
 	job->report->proof.bound = plan.bound_kind ? plan.bound : -1;
 	job->report->proof.by = plan.bound_kind ? plan.bound_kind : "";
@@ -159,8 +154,7 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	memcpy(job->report->over, job->over, sizeof job->over);
 	if (plan.choice) {
 		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
-		if (decoded == OK)
-			decoded = sharding_sum_cost(job->sum, sharding, cost);
+		THEN(decoded, sharding_sum_cost(job->sum, sharding, cost));
 		status = decoded == OK ? status : decoded;
 		job->report->proof.value = plan.cost;
 	}
@@ -186,15 +180,12 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 	struct network network;
 	memcpy(job.over, options->over, sizeof job.over);
 	enum status status = split_usually(&job);
-	if (status == OK)
-		status = build_whole(&job, &aim, &network);
+	THEN(status, build_whole(&job, &aim, &network));
 	sharding_free(&job.usual);
-	if (status != OK)
-		return status;
+	TRY(status);
 	network.chain.limit = limit;
 	status = shard_chain_valid(&network.chain, error);
-	if (status == OK)
-		status = shard_chain_bound(&network.chain, alpha, beta, bound, error);
+	THEN(status, shard_chain_bound(&network.chain, alpha, beta, bound, error));
 	network_free(&network);
 	return status;
 }
@@ -287,8 +278,7 @@ static enum status descend(struct sharding_job *job, int64_t limit, bool memory,
 static enum status descend_from(struct sharding_job *job, const struct axis_roles *roles, int64_t limit, bool memory, struct sharding *sharding, struct sharding_cost *cost)
 {
 	enum status status = split_by_roles(job->units, job->mesh, roles, sharding);
-	if (status == OK)
-		status = sharding_sum_cost(job->sum, sharding, cost);
+	THEN(status, sharding_sum_cost(job->sum, sharding, cost));
 	if (job->options->pins > 0)  /* the start need not keep to pins */
 		cost->total = cost->usage = INT64_MAX / 2;
 	return status == OK ? descend(job, limit, memory, sharding, cost) : status;
@@ -328,9 +318,7 @@ static enum status copy_start(const struct sharding_job *job, struct sharding *s
 	const struct graph *graph = job->units->graph;
 	const struct sharding *start = job->start;
 	sharding_free(sharding);
-	enum status status = sharding_new(job->units, job->mesh, sharding);
-	if (status != OK)
-		return status;
+	TRY(sharding_new(job->units, job->mesh, sharding));
 	memcpy(sharding->split, start->split, graph->ops * sizeof *start->split);
 	memcpy(sharding->produced, start->produced, graph->tensors * sizeof *start->produced);
 	memcpy(sharding->needed, start->needed, graph->reads.start[graph->ops] * sizeof *start->needed);

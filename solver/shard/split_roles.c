@@ -320,8 +320,7 @@ enum status split_by_roles(const struct units *units, const struct mesh *mesh, c
 		sharding_free(sharding);
 		status = NO_MEMORY;
 	}
-	if (status != OK)
-		return status;
+	TRY(status);
 	mark_constant(units, constant, value);
 	/* Axes that cut states come last: they cut what the others leave. */
 	for (int pass = 0; pass < 2; pass++)

@@ -315,8 +315,7 @@ static enum status note_candidate(struct tap *tap, const uint32_t *weight, uint3
 	if (report->candidates == tap->room) {
 		uint32_t room = tap->room ? 2 * tap->room : 128;
 		struct sharding_candidate *grown = arena_alloc(&report->arena, room, sizeof *grown);
-		if (!grown)
-			return NO_MEMORY;
+		NEED(grown);
 		if (report->candidates > 0)
 			memcpy(grown, report->candidate, report->candidates * sizeof *grown);
 		report->candidate = grown;
@@ -326,8 +325,7 @@ static enum status note_candidate(struct tap *tap, const uint32_t *weight, uint3
 		used += snprintf(text + used, sizeof text - (size_t)used, "%s%.40s %s", i > 0 ? ", " : "",
 			last_words(tap->graph->tensor[tap->network.node[weight[i]].id].name), pattern_names[code % PATTERNS]);
 	char *copy = arena_text(&report->arena, text, strlen(text));
-	if (!copy)
-		return NO_MEMORY;
+	NEED(copy);
 	report->candidate[report->candidates++] = (struct sharding_candidate) { copy, cost, -1, false };
 	return OK;
 }
@@ -358,8 +356,7 @@ static enum status try_patterns(struct tap *tap, const uint32_t *weight, uint32_
 		if (control_spend(tap->job->control, tap->network.chain.edges * 20))
 			status = control_status(tap->job->control);
 		int64_t cost = route(tap);
-		if (status == OK)
-			status = note_candidate(tap, weight, weights, code, copies, cost);
+		THEN(status, note_candidate(tap, weight, weights, code, copies, cost));
 		if (status == OK && cost < least) {
 			least = cost;
 			best = code;
@@ -404,8 +401,7 @@ static enum status finish(struct tap *tap, const struct sharding *base, struct s
 	const struct graph *graph = tap->graph;
 	uint32_t pins = 0;
 	struct placement_pin *pin = arena_alloc(&tap->arena, graph->tensors, sizeof *pin);
-	if (!pin)
-		return NO_MEMORY;
+	NEED(pin);
 	for (uint32_t node = 0; node < tap->network.chain.nodes; node++) {
 		const struct network_node *of = &tap->network.node[node];
 		int8_t on;
@@ -431,15 +427,13 @@ static enum status begin(struct tap *tap, const struct sharding *base)
 		options.fold = NULL;
 		status = network_build(job->units, job->mesh, &options, &tap->network, job->error);
 	}
-	if (status != OK)
-		return status;
+	TRY(status);
 	const struct shard_chain *chain = &tap->network.chain;
 	uint32_t *row = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *row), *item = arena_alloc(&tap->arena, 2 * (size_t)chain->edges, sizeof *item);
 	tap->chosen = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->chosen);
 	tap->pattern = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->pattern);
 	tap->trying = arena_alloc(&tap->arena, chain->nodes, sizeof *tap->trying);
-	if (!row || !item || !tap->chosen || !tap->pattern || !tap->trying)
-		return NO_MEMORY;
+	NEED(row && item && tap->chosen && tap->pattern && tap->trying);
 	for (uint32_t e = 0; e < chain->edges; e++) {
 		row[2 * e] = chain->edge[e].from;
 		row[2 * e + 1] = chain->edge[e].to;
@@ -469,8 +463,7 @@ enum status sharding_tap(struct sharding_job *job, struct sharding *sharding)
 		}
 	job->report->space = "patterns of the weights of each unique subgraph";
 	enum status status = axes > 1 ? split_by_roles(job->units, job->mesh, job->options->roles, &base) : OK;
-	if (status == OK)
-		status = begin(&tap, axes > 1 ? &base : NULL);
+	THEN(status, begin(&tap, axes > 1 ? &base : NULL));
 	uint32_t *weight = status == OK ? arena_alloc(&tap.arena, tap.network.chain.nodes, sizeof *weight) : NULL;
 	if (status == OK && !weight)
 		status = NO_MEMORY;

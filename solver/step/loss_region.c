@@ -306,8 +306,7 @@ static enum status find_roles(struct finding *finding)
 				return refuse(finding, "op %s reads rows that have no loss", graph->op[op].name);
 		}
 		FOR_ROW(i, &graph->writes, op)
-			if (status == OK)
-				status = check_result(finding, op, graph->writes.item[i]);
+			THEN(status, check_result(finding, op, graph->writes.item[i]));
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
 			if (region->role[graph->inplace[i].in] != LOSS_INSIDE)
 				status = refuse(finding, "op %s writes into %s", graph->op[op].name, graph->tensor[graph->inplace[i].in].name);
@@ -360,20 +359,17 @@ enum status loss_region_find(const struct graph *graph, const struct rules *rule
 	struct finding finding = { .graph = graph, .rules = rules, .factors = factors, .region = region };
 	*region = (struct loss_region) { .loss = NONE };
 	enum status status = allocate(graph, region) ? find_loss(&finding) : NO_MEMORY;
-	if (status == OK)
-		status = find_cut(&finding);
+	THEN(status, find_cut(&finding));
 	if (status == OK) {
 		find_longer(&finding);
 		status = find_ops(&finding);
 	}
-	if (status != OK)
-		return status;
+	TRY(status);
 	find_backward(&finding);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		region->seed[op] = !region->inside[op] && is_seed(&finding, op);
 	status = find_roles(&finding);
-	if (status == OK)
-		status = find_labels(&finding);
+	THEN(status, find_labels(&finding));
 	return status == OK ? find_order(&finding) : status;
 }
 

@@ -147,13 +147,10 @@ static enum status convert(struct conversion *conversion, struct error *error)
 	conversion->tensor = arena_alloc(&conversion->arena, graph->tensors, sizeof *conversion->tensor);
 	conversion->wide = arena_alloc(&conversion->arena, graph->tensors, sizeof *conversion->wide);
 	conversion->op = arena_alloc(&conversion->arena, graph->ops, sizeof *conversion->op);
-	if (!build->draft || !written || !conversion->tensor || !conversion->wide || !conversion->op)
-		return fail_memory(error);
+	NEED_IN(error, build->draft && written && conversion->tensor && conversion->wide && conversion->op);
 	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
 		written[graph->tensor[graph->inplace[i].in].storage] = true;
-	enum status status = convert_tensors(conversion, written, error);
-	if (status != OK)
-		return status;
+	TRY(convert_tensors(conversion, written, error));
 	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
 		conversion->op[op] = in_island(conversion, op) ? island_op(conversion, op)
 			: build_copy_op(build, graph, op, conversion->tensor);

@@ -464,8 +464,7 @@ static enum status run(struct replay *replay, const bool *drop, const uint32_t *
 				offload_storage(replay, graph->touches.item[i]);
 		status = replay->build.status;
 	}
-	if (status != OK)
-		return status;
+	TRY(status);
 	build_copy_control(&replay->build, graph, replay->op);
 	return replay->build.status != OK ? replay->build.status
 		: draft_describe(replay->build.draft, graph->name, graph->source, graph->extra, &graph->about);

@@ -198,8 +198,7 @@ static enum status check_op(struct scaling *scaling, uint32_t op)
 	enum status status = rule_bind_op(rule, scaling->graph, op, &scaling->binding, &reason);
 	if (status == BAD_INPUT)
 		return fail(scaling->error, status, "op %s: %.300s", from->name, reason.text);
-	if (status != OK)
-		return status;
+	TRY(status);
 	int64_t before = rule_flops(rule, &scaling->binding);
 	status = bind_new(scaling, rule, op);
 	if (status == OK && from->flops >= 0)
@@ -513,8 +512,7 @@ static enum status write_product(struct scaling *scaling, uint32_t op, struct op
 	const uint32_t *given = graph->reads.item + graph->reads.start[op];
 	uint32_t result = graph->writes.item[graph->writes.start[op]];
 	enum status status = add_op(scaling, addition, "aten.mm.default", "product", addition->flops, operand_of(scaling, op, given[1], NONE, NONE), product);
-	if (status == OK)
-		status = draft_read(scaling->draft, scaling->number[op] - 1, operand_of(scaling, op, given[2], NONE, NONE));
+	THEN(status, draft_read(scaling->draft, scaling->number[op] - 1, operand_of(scaling, op, given[2], NONE, NONE)));
 	reads[0] = product;
 	reads[1] = operand_of(scaling, op, given[0], NONE, NONE);
 	addition->type = "aten.add.Tensor";
@@ -553,8 +551,7 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 			status = draft_read(draft, id, operand_of(scaling, op, graph->reads.item[i], first, *clone));
 	*clone += scaling->copied[op];
 	FOR_ROW(i, &graph->writes, op)
-		if (status == OK)
-			status = draft_write(draft, id, graph->writes.item[i]);
+		THEN(status, draft_write(draft, id, graph->writes.item[i]));
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
 		status = draft_inplace(draft, id, graph->inplace[i].out, graph->inplace[i].in);
 	FOR_ROW(i, &graph->writes, op) {
@@ -585,8 +582,7 @@ static enum status write_graph(struct scaling *scaling)
 		status = write_op(scaling, op, &next);
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		FOR_ROW(i, &graph->after, op)
-			if (status == OK)
-				status = draft_after(scaling->draft, scaling->number[op], scaling->number[graph->after.item[i]]);
+			THEN(status, draft_after(scaling->draft, scaling->number[op], scaling->number[graph->after.item[i]]));
 	return status;
 }
 
@@ -604,17 +600,14 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 	enum status status = check_shapes_known(graph, scaling->error);
 	if (scaling->request->batch > 0 && scaling->request->sequence == 0 && scale_flat(graph, scaling->factors))
 		scaling->flat = scale_given_batch(graph, scaling->factors);
-	if (status == OK)
-		status = scaling->flat > 0 ? scale_flat_values(graph, scaling->factors, scaling->request->batch, &scaling->values, scaling->error)
-			: scale_values_find(graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error);
-	if (status == OK)
-		status = !allocate(scaling) ? NO_MEMORY : scaling->flat > 0 ? OK : find_sums(scaling);
+	THEN(status, scaling->flat > 0 ? scale_flat_values(graph, scaling->factors, scaling->request->batch, &scaling->values, scaling->error)
+		: scale_values_find(graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error));
+	THEN(status, !allocate(scaling) ? NO_MEMORY : scaling->flat > 0 ? OK : find_sums(scaling));
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		status = check_op(scaling, op);
 	if (status == OK && scaling->flat == 0)
 		status = strides_find_copies(graph, scaling->rules, scaling->factors->dim_start, scaling->values.shape, scaling->copied);
-	if (status != OK)
-		return status;
+	TRY(status);
 	view_sums(scaling);
 	count_copies(scaling);
 	for (uint32_t t = 0; t < graph->tensors; t++)
@@ -631,9 +624,7 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 	plan_tensors(scaling);
 	count_left_behind(scaling);
 	scaling->draft = draft_new();
-	status = scaling->draft ? write_graph(scaling) : NO_MEMORY;
-	if (status != OK)
-		return status;
+	TRY(scaling->draft ? write_graph(scaling) : NO_MEMORY);
 	*scaled = graph_build(scaling->draft, scaling->error);
 	return *scaled ? OK : scaling->error->status;
 }

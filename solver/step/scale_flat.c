@@ -66,8 +66,7 @@ enum status scale_flat_values(const struct graph *graph, const struct factors *f
 	values->shape = arena_alloc(&values->arena, factors->dim_start[graph->tensors], sizeof *values->shape);
 	values->changed = arena_alloc(&values->arena, graph->tensors, sizeof *values->changed);
 	bool *summed = arena_alloc(&values->arena, graph->storages, sizeof *summed);
-	if (!values->shape || !values->changed || !summed)
-		return NO_MEMORY;
+	NEED(values->shape && values->changed && summed);
 	mark_update(graph, summed);
 	mark_samples(graph, summed, values->changed);
 	for (uint32_t t = 0; t < graph->tensors; t++) {

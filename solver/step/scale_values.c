@@ -318,21 +318,17 @@ enum status scale_values_find(const struct graph *graph, const struct rules *rul
 	values->value = arena_alloc(&values->arena, factors->factors, sizeof *values->value);
 	values->shape = arena_alloc(&values->arena, factors->dim_start[graph->tensors], sizeof *values->shape);
 	values->changed = arena_alloc(&values->arena, graph->tensors, sizeof *values->changed);
-	if (!values->value || !values->shape || !values->changed || !mark_held(&reach))
-		return NO_MEMORY;
+	NEED(values->value && values->shape && values->changed && mark_held(&reach));
 	for (uint32_t i = 0; i < factors->factors; i++)
 		values->value[i] = factors->factor[i].size;
-	enum status status = seed(&reach, ROLE_BATCH, request->batch);
-	if (status == OK)
-		status = seed(&reach, ROLE_SEQUENCE, request->sequence);
-	if (status != OK)
-		return status;
+	TRY(seed(&reach, ROLE_BATCH, request->batch));
+	TRY(seed(&reach, ROLE_SEQUENCE, request->sequence));
 	follow_links(&reach);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (follow_tokens(&reach, op) || follow_dispatch(&reach, rules, op))
 			follow_links(&reach);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		follow_reserve(&reach, rules, op);
-	status = find_shapes(&reach, rules);
+	enum status status = find_shapes(&reach, rules);
 	return status == OK ? check_positions(&reach, rules) : status;
 }

@@ -275,8 +275,7 @@ static bool prepare(struct train *train)
 
 static enum status run(struct train *train, struct error *error)
 {
-	if (!prepare(train))
-		return fail_memory(error);
+	NEED_IN(error, prepare(train));
 	find_needs(train);
 	copy_tensors(train);
 	forward_ops(train);

@@ -370,8 +370,7 @@ enum status update_groups_find(const struct graph *step, const struct rules *rul
 	struct rows rows;
 	uint32_t *column;
 	*groups = (struct update_groups){ .step = step, .rules = rules };
-	if (!prepare(groups, &rows, &column))
-		return fail_memory(error);
+	NEED_IN(error, prepare(groups, &rows, &column));
 	enum status status = OK;
 	for (enum pass pass = PASS_JOIN; pass <= PASS_GRADIENTS && status == OK; pass++)
 		status = pass_over(groups, pass, &rows, column, error);

@@ -131,8 +131,7 @@ static enum status take_output(struct child *child, size_t most, struct error *e
 	if (child->capacity - result->length < 4096) {
 		size_t capacity = child->capacity ? child->capacity * 2 : 1 << 16;
 		char *output = mem_resize(result->output, capacity, 1);
-		if (!output)
-			return fail_memory(error);
+		NEED_IN(error, output);
 		result->output = output;
 		child->capacity = capacity;
 	}
@@ -192,8 +191,7 @@ static enum status talk(struct child *child, const struct child_limits *limits, 
 		enum status status = polled[ERR].revents ? take_message(child, error) : OK;
 		if (polled[OUT].revents && status == OK)
 			status = take_output(child, most, error);
-		if (status != OK)
-			return status;
+		TRY(status);
 	}
 	return OK;
 }

@@ -23,8 +23,7 @@ static enum status add(struct walk *walk, const char *name, int64_t bytes)
 {
 	struct folder_files *list = walk->list;
 	struct folder_file file = { arena_text(&list->arena, name, strlen(name)), bytes };
-	if (!file.name || !mem_reserve(&list->file, &list->room, list->files + 1, sizeof file))
-		return fail_memory(walk->error);
+	NEED_IN(walk->error, file.name && mem_reserve(&list->file, &list->room, list->files + 1, sizeof file));
 	list->file[list->files++] = file;
 	return OK;
 }

@@ -153,8 +153,7 @@ static enum status open_temporary(struct output *output, struct error *error)
 	size_t size = strlen(output->path) + 40;
 	int descriptor = -1;
 	output->temporary = mem_alloc(size, 1);
-	if (!output->temporary)
-		return fail_memory(error);
+	NEED_IN(error, output->temporary);
 	for (int i = 0; i < TRIES && descriptor < 0; i++) {
 		snprintf(output->temporary, size, "%s.%ld-%d", output->path, (long)getpid(), i);
 		output->slot = remember(output->temporary);
@@ -231,8 +230,7 @@ enum status output_open(struct output *output, const char *path, bool replace, s
 	}
 	expect_signals();
 	output->path = mem_alloc(PATH_BYTES, 1);
-	if (!output->path)
-		return fail_memory(error);
+	NEED_IN(error, output->path);
 	snprintf(output->path, PATH_BYTES, "%s", path);
 	enum status status = open_file(output, replace, error);
 	if (status != OK)

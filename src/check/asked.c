@@ -61,16 +61,12 @@ enum status check_input_graph(struct check *check)
 	if (check->as_planned)
 		return OK;
 	enum status status = check_fingerprint(check, "fingerprint", input->fingerprint);
-	if (status == OK)
-		status = check_expect(check, "graph", "ops", input->ops);
-	if (status == OK)
-		status = check_expect(check, "graph", "tensors", input->tensors);
-	if (status == OK)
-		status = check_expect(check, "graph", "storages", input->storages);
+	THEN(status, check_expect(check, "graph", "ops", input->ops));
+	THEN(status, check_expect(check, "graph", "tensors", input->tensors));
+	THEN(status, check_expect(check, "graph", "storages", input->storages));
 	if (status == OK && (!name || strcmp(name, input->name) != 0))
 		status = check_wrong(check, "graph.name is not \"%.100s\"", input->name);
-	if (status == OK)
-		status = check_card(check);
+	THEN(status, check_card(check));
 	return status;
 }
 
@@ -114,10 +110,8 @@ static enum status read_pins(struct check *check, const json_t *pins)
 	if (!json_is_array(pins))
 		return fail(check->error, BAD_INPUT, "not a plan file: scenario.pins is no list");
 	json_array_foreach(pins, i, pin) {
-		enum status status = json_is_string(pin) ? scenario_pin(&check->scenario, json_string_value(pin), check->error)
-			: fail(check->error, BAD_INPUT, "the plan's pins must be strings");
-		if (status != OK)
-			return status;
+		TRY(json_is_string(pin) ? scenario_pin(&check->scenario, json_string_value(pin), check->error)
+			: fail(check->error, BAD_INPUT, "the plan's pins must be strings"));
 		if (strcmp(pin_text(&check->scenario.pin[i], text, sizeof text), json_string_value(pin)) != 0)
 			return fail(check->error, BAD_INPUT, "not a plan file: pin %zu is not written as pins are", i + 1);
 	}
@@ -136,10 +130,8 @@ enum status check_scenario(struct check *check)
 	}
 	if (status == OK && json_object_size(scenario) != KNOB_COUNT + 1)
 		status = fail(check->error, BAD_INPUT, "not a plan file: the scenario has a knob that is not known");
-	if (status == OK)
-		status = read_pins(check, json_object_get(scenario, "pins"));
-	if (status == OK)
-		status = scenario_copy(&check->asked, &check->scenario) == OK ? OK : fail_memory(check->error);
+	THEN(status, read_pins(check, json_object_get(scenario, "pins")));
+	THEN(status, scenario_copy(&check->asked, &check->scenario) == OK ? OK : fail_memory(check->error));
 	return status == OK && !check->as_planned ? check_pins(check->input, &check->scenario, check->error) : status;
 }
 

@@ -208,8 +208,7 @@ static enum status sum_up(const struct look *look, struct buffers_sums *sums)
 {
 	struct change *change = mem_alloc(look->parts * 2, sizeof *change);
 	int64_t alive[POOLS_MOST] = { 0 };
-	if (!change)
-		return fail_memory(look->error);
+	NEED_IN(look->error, change);
 	for (size_t k = 0; k < look->parts; k++) {
 		const struct part *part = &look->part[k];
 		uint32_t pool = pool_of(look, part->buffer);
@@ -255,8 +254,7 @@ enum status buffers_check(const struct buffers_csv *csv, const struct buffers_pl
 		upper[i] = buffers->upper[i];
 		taken[i] = NONE;
 		status = check_place(&look, i);
-		if (status == OK)
-			status = check_pool(&look, i, sums);
+		THEN(status, check_pool(&look, i, sums));
 	}
 	for (uint32_t i = 0; i < buffers->n && status == OK; i++)
 		if ((status = check_group(&look, i)) == OK)
@@ -266,8 +264,7 @@ enum status buffers_check(const struct buffers_csv *csv, const struct buffers_pl
 		qsort(look.part, look.parts, sizeof *look.part, by_lower);
 		status = check_pairs(&look, live);
 	}
-	if (status == OK)
-		status = sum_up(&look, sums);
+	THEN(status, sum_up(&look, sums));
 	reach(&look, sums);
 	arena_free(&arena);
 	return status;

@@ -28,17 +28,12 @@ static enum status check_shard(struct check *check, struct stage_context *stage,
 {
 	const json_t *shard = json_object_get(check->plan, "shard");
 	const char *how = NULL;
-	enum status status = shard_check(shard, sharded, check->pipelined ? sharded->device : check->graph, check->error);
-	if (status == OK)
-		status = shard_check_sums(shard, sharded, check->pipelined ? sharded->device : check->graph, &check->asked, check->error);
-	if (status != OK)
-		return status;
+	TRY(shard_check(shard, sharded, check->pipelined ? sharded->device : check->graph, check->error));
+	TRY(shard_check_sums(shard, sharded, check->pipelined ? sharded->device : check->graph, &check->asked, check->error));
 	check_passed(check, "every op's split and every tensor's placement is possible; redundancy and communication by kind, summed anew; annotations and flags");
-	status = device_graph_check(&sharded->shared->units, &sharded->sharding, check->rules, sharded->device, check->error);
-	if (status != OK)
-		return status;
+	TRY(device_graph_check(&sharded->shared->units, &sharded->sharding, check->rules, sharded->device, check->error));
 	check_passed(check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
-	status = shard_check_bound(shard, stage, sharded, &check->scenario, wish, check_plans_again(check), &how, check->error);
+	enum status status = shard_check_bound(shard, stage, sharded, &check->scenario, wish, check_plans_again(check), &how, check->error);
 	if (status == OK && how)
 		check_passed(check, how);
 	return status;
@@ -135,15 +130,10 @@ static enum status transform_graph(struct check *check)
 	}
 	struct control control = { 0 };
 	int64_t margin = 0;
-	enum status given = read_rank(check);
-	if (given == OK)
-		given = read_schedule(check);
-	if (given == OK)
-		given = read_kept(check);
-	if (given == OK)
-		given = read_margin(check, &margin);
-	if (given != OK)
-		return given;
+	TRY(read_rank(check));
+	TRY(read_schedule(check));
+	TRY(read_kept(check));
+	TRY(read_margin(check, &margin));
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
 	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules,
 		.shard_decider = shard_decision, .shard_context = &claim, .witness = made_check, .witness_context = check };
@@ -159,8 +149,7 @@ static enum status transform_graph(struct check *check)
 		if (!transformed->sharded && !(check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes))))
 			status = fail_memory(check->error);
 	}
-	if (status == OK)
-		status = check_split(check, &stage, &wish, transformed);
+	THEN(status, check_split(check, &stage, &wish, transformed));
 	if (status == OK)
 		made_report(check);
 	if (transformed && status == OK)
@@ -172,13 +161,9 @@ static enum status transform_graph(struct check *check)
 
 static enum status prepare_graph(struct check *check)
 {
-	enum status status = check_input_graph(check);
-	if (status == OK)
-		status = transform_graph(check);
-	if (status == OK)
-		status = check_planned_graph(check);
-	if (status != OK)
-		return status;
+	TRY(check_input_graph(check));
+	TRY(transform_graph(check));
+	TRY(check_planned_graph(check));
 	const struct graph *graph = check->graph;
 	check->position = arena_alloc(&check->arena, graph->ops, sizeof *check->position);
 	check->order = arena_alloc(&check->arena, graph->ops, sizeof *check->order);
@@ -186,8 +171,7 @@ static enum status prepare_graph(struct check *check)
 	check->last = arena_alloc(&check->arena, graph->storages, sizeof *check->last);
 	check->bytes = arena_alloc(&check->arena, graph->storages, sizeof *check->bytes);
 	check->offset = arena_alloc(&check->arena, graph->storages, sizeof *check->offset);
-	if (!check->position || !check->order || !check->first || !check->last || !check->bytes || !check->offset)
-		return fail_memory(check->error);
+	NEED_IN(check->error, check->position && check->order && check->first && check->last && check->bytes && check->offset);
 	return OK;
 }
 
@@ -236,8 +220,7 @@ static enum status check_time(struct check *check)
 	if (!check->sharded && !check->copies)
 		return OK;
 	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
-	if (!time)
-		return fail_memory(check->error);
+	NEED_IN(check->error, time);
 	enum status status = check_waits(check, plan_time_host_waits(time, check->sharded));
 	if (!check->sharded || status != OK) {
 		plan_time_free(time);
@@ -271,8 +254,7 @@ static enum status check_memory(struct check *check)
 	const struct graph *graph = check->graph;
 	int64_t persistent = 0, bytes = 0;
 	int64_t *change = arena_alloc(&check->arena, (size_t)graph->ops + 2, sizeof *change);
-	if (!change)
-		return fail_memory(check->error);
+	NEED_IN(check->error, change);
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		find_lifetime(check, s);
 		persistent += graph->storage[s].persistent ? check->bytes[s] : 0;
@@ -292,10 +274,8 @@ static enum status check_memory(struct check *check)
 		}
 	}
 	enum status status = check_expect(check, "memory", "persistent_bytes", persistent);
-	if (status == OK)
-		status = check_expect(check, "memory", "peak_bytes", check->peak);
-	if (status == OK)
-		status = check_expect(check, "order", "peak_bytes", check->peak);
+	THEN(status, check_expect(check, "memory", "peak_bytes", check->peak));
+	THEN(status, check_expect(check, "order", "peak_bytes", check->peak));
 	const char *op = json_string_value(check_member(check, "memory", "peak_op")), *peak = graph->ops ? graph->op[check->order[check->peak_position]].name : NULL;
 	if (status == OK && (peak ? !op || strcmp(op, peak) != 0 : !json_is_null(check_member(check, "memory", "peak_op"))))
 		status = check_wrong(check, "memory.peak_op is not \"%.100s\"", peak ? peak : "null");
@@ -316,8 +296,7 @@ static enum status read_flow(struct check *check, const struct problem *problem,
 	const struct graph *graph = check->graph;
 	uint32_t *item = arena_alloc(&check->arena, graph->storages, sizeof *item);
 	certificate->arc = arena_alloc(&check->arena, json_array_size(flow), sizeof *certificate->arc);
-	if (!item || !certificate->arc)
-		return fail_memory(check->error);
+	NEED_IN(check->error, item && certificate->arc);
 	for (uint32_t s = 0; s < graph->storages; s++)
 		item[s] = NONE;
 	for (uint32_t i = 0; i < problem->items; i++)
@@ -398,17 +377,13 @@ static enum status verify_certificate(struct check *check, const struct problem 
 static enum status check_order_bound(struct check *check)
 {
 	int64_t bound;
-	enum status status = check_integer(check, "order", "bound_bytes", &bound);
-	if (status != OK)
-		return status;
+	TRY(check_integer(check, "order", "bound_bytes", &bound));
 	if (bound < 0 || bound > check->peak || !json_is_boolean(check_member(check, "order", "proved"))
 	    || json_is_true(check_member(check, "order", "proved")) != (bound == check->peak))
 		return check_wrong(check, "order.proved or order.bound_bytes contradicts the peak");
 	struct problem problem;
-	status = scenario_problem(check->graph, &check->scenario, &problem, check->error);
-	if (status != OK)
-		return status;
-	status = verify_certificate(check, &problem, bound);
+	TRY(scenario_problem(check->graph, &check->scenario, &problem, check->error));
+	enum status status = verify_certificate(check, &problem, bound);
 	problem_free(&problem);
 	return status;
 }

@@ -261,10 +261,8 @@ enum status chunks_check(struct check *check, const struct rules *rules, const s
 		else
 			pass_on(&chunks, op);
 	}
-	if (status == OK)
-		status = check_elements(&chunks);
-	if (status == OK)
-		status = check_all_run(&chunks);
+	THEN(status, check_elements(&chunks));
+	THEN(status, check_all_run(&chunks));
 	binding_free(&chunks.binding);
 	mem_free(chunks.part);
 	mem_free(chunks.made);

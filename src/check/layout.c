@@ -40,8 +40,7 @@ static enum status read_buffer(struct check *check, const json_t *buffer)
 static enum status pin_buffers(struct check *check, struct buffers *buffers, const uint32_t *storage)
 {
 	buffers->fixed = arena_alloc(&check->arena, buffers->n, sizeof *buffers->fixed);
-	if (!buffers->fixed)
-		return fail_memory(check->error);
+	NEED_IN(check->error, buffers->fixed);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		buffers->fixed[i] = -1;
 		for (uint32_t p = 0; p < check->scenario.pins; p++) {
@@ -118,8 +117,7 @@ static enum status make_buffers(struct check *check, const bool *wanted, struct 
 	buffers->size = arena_alloc(&check->arena, storages, sizeof(int64_t));
 	*storage = arena_alloc(&check->arena, storages, sizeof(uint32_t));
 	*offset = arena_alloc(&check->arena, storages, sizeof(int64_t));
-	if (!buffers->lower || !buffers->upper || !buffers->size || !*storage || !*offset)
-		return fail_memory(check->error);
+	NEED_IN(check->error, buffers->lower && buffers->upper && buffers->size && *storage && *offset);
 	for (uint32_t s = 0; s < storages; s++) {
 		if (check->first[s] == NONE || (wanted && !wanted[s]))
 			continue;
@@ -151,15 +149,13 @@ static enum status check_overlap(struct check *check, int64_t arena)
 	struct buffers buffers = { 0 };
 	uint32_t *storage;
 	struct layout layout = { .arena = arena };
-	enum status status = make_buffers(check, NULL, &buffers, &storage, &layout.offset);
-	if (status != OK)
-		return status;
+	TRY(make_buffers(check, NULL, &buffers, &storage, &layout.offset));
 	layout.load = layout.proof.bound = load_at(check, 0);
 	layout.proof.value = arena;
 	struct error why = { 0 };
 	int64_t alignment = check->scenario.value[K_layout] == LAYOUT_CACHING || check->scenario.value[K_layout] == LAYOUT_EXPANDABLE
 		? 1 : check->scenario.value[K_alignment];
-	status = layout_check(&buffers, alignment, &layout, &why);
+	enum status status = layout_check(&buffers, alignment, &layout, &why);
 	if (status == NO_MEMORY)
 		return fail_memory(check->error);
 	return status == OK ? OK : name_overlap(check);
@@ -185,20 +181,16 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 	uint32_t *storage;
 	int64_t *offset;
 	size_t i;
-	if (!wanted)
-		return fail_memory(check->error);
+	NEED_IN(check->error, wanted);
 	json_array_foreach(core, i, name) {
 		uint32_t tensor = json_is_string(name) ? graph_find_tensor(check->graph, json_string_value(name)) : NONE;
 		if (tensor == NONE)
 			return check_wrong(check, "the core of the layout's bound names no tensor of the graph");
 		wanted[check->graph->tensor[tensor].storage] = true;
 	}
-	enum status status = make_buffers(check, json_array_size(core) ? wanted : NULL, &buffers, &storage, &offset);
-	if (status == OK)
-		status = pin_buffers(check, &buffers, storage);
-	if (status != OK)
-		return status;
-	status = refute_core(check, &buffers, bound);
+	TRY(make_buffers(check, json_array_size(core) ? wanted : NULL, &buffers, &storage, &offset));
+	TRY(pin_buffers(check, &buffers, storage));
+	enum status status = refute_core(check, &buffers, bound);
 	if (status == INFEASIBLE) {
 		check_passed(check, "the layout's bound, by a plain search on its core");
 		return OK;
@@ -212,15 +204,12 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 		.effort = LAYOUT_EFFORT_DEFAULT * 16 };
 	struct error why;
 	uint32_t *buffer = arena_alloc(&check->arena, check->graph->storages, sizeof *buffer);
-	if (!buffer)
-		return fail_memory(check->error);
+	NEED_IN(check->error, buffer);
 	for (uint32_t s = 0; s < check->graph->storages; s++)
 		buffer[s] = NONE;
 	for (uint32_t b = 0; b < buffers.n; b++)
 		buffer[storage[b]] = b;
-	status = group_pins(check->graph, &check->scenario, buffer, buffers.n, &check->arena, &links.behind, check->error);
-	if (status != OK)
-		return status;
+	TRY(group_pins(check->graph, &check->scenario, buffer, buffers.n, &check->arena, &links.behind, check->error));
 	status = layout_solve_linked(&buffers, &links, &options, &control, &linked, &why);
 	linked_layout_free(&linked);
 	if (status != INFEASIBLE)
@@ -235,11 +224,8 @@ static enum status check_layout_moment(struct check *check, int64_t bound)
 	struct buffers buffers = { 0 };
 	uint32_t *storage;
 	int64_t *offset, moment = json_integer_value(json_object_get(check_member(check, "layout", "certificate"), "moment"));
-	enum status status = make_buffers(check, NULL, &buffers, &storage, &offset);
-	if (status == OK)
-		status = pin_buffers(check, &buffers, storage);
-	if (status != OK)
-		return status;
+	TRY(make_buffers(check, NULL, &buffers, &storage, &offset));
+	TRY(pin_buffers(check, &buffers, storage));
 	int64_t needed = layout_check_moment(&buffers, check->scenario.value[K_alignment], moment);
 	if (needed < bound)
 		return needed < 0 ? fail_memory(check->error)
@@ -251,9 +237,7 @@ static enum status check_layout_moment(struct check *check, int64_t bound)
 static enum status check_layout_bound(struct check *check, int64_t arena)
 {
 	int64_t bound;
-	enum status status = check_integer(check, "layout", "bound_bytes", &bound);
-	if (status != OK)
-		return status;
+	TRY(check_integer(check, "layout", "bound_bytes", &bound));
 	if (bound < 0 || bound > arena || !json_is_boolean(check_member(check, "layout", "proved"))
 	    || json_is_true(check_member(check, "layout", "proved")) != (bound == arena))
 		return check_wrong(check, "layout.proved or layout.bound_bytes contradicts the arena");
@@ -276,8 +260,7 @@ enum status check_layout(struct check *check)
 	if (!json_is_array(list))
 		return fail(check->error, BAD_INPUT, "not a plan file: it has no layout.buffers");
 	json_array_foreach(list, i, buffer)
-		if ((status = read_buffer(check, buffer)) != OK)
-			return status;
+		TRY(read_buffer(check, buffer));
 	for (uint32_t s = 0; s < check->graph->storages; s++) {
 		if (check->first[s] == NONE)
 			continue;
@@ -294,14 +277,10 @@ enum status check_layout(struct check *check)
 			return check_wrong(check, "the allocator's %" PRId64 " bytes do not hold its buffers", reserved);
 		arena = reserved;
 	}
-	if (status == OK)
-		status = check_expect(check, "layout", "arena_bytes", arena);
-	if (status == OK)
-		status = check_pinned_offsets(check);
-	if (status == OK)
-		status = check_neighbours(check);
-	if (status == OK)
-		status = check_overlap(check, arena);
+	THEN(status, check_expect(check, "layout", "arena_bytes", arena));
+	THEN(status, check_pinned_offsets(check));
+	THEN(status, check_neighbours(check));
+	THEN(status, check_overlap(check, arena));
 	if (status == OK) {
 		check_passed(check, "no two buffers that are alive together overlap; arena and pins are right");
 		status = check_layout_bound(check, arena);

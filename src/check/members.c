@@ -71,21 +71,17 @@ static enum status walk_object(struct walk *walk, const json_t *object)
 	size_t length = strlen(walk->path);
 	const char *name;
 	json_t *value;
-	enum status status = check_missing(walk, object);
-	if (status != OK)
-		return status;
+	TRY(check_missing(walk, object));
 	json_object_foreach((json_t *)(uintptr_t)object, name, value) {
 		bool any = false;
 		if (!may_have(walk, name, &any))
 			return fail(walk->error, INFEASIBLE, "%.200s%s%.60s is no member that such a file has here", walk->path, length ? "." : "", name);
 		snprintf(walk->path + length, PATH_MOST - length, "%s%.60s", length ? "." : "", any ? "*" : name);
 		if (!any || knows(walk))
-			status = walk_through(walk, value);
+			TRY(walk_through(walk, value));
 		walk->path[length] = '\0';
-		if (status != OK)
-			break;
 	}
-	return status;
+	return OK;
 }
 
 static enum status walk_through(struct walk *walk, const json_t *value)

@@ -73,16 +73,13 @@ static int64_t graph_floor(const struct graph *graph)
 static enum status check_parts(struct checking *checking, const json_t *piece, uint32_t k)
 {
 	const struct pipeline_piece *of = &checking->pipelined->piece[k];
-	enum status status = number(checking, piece, "kept_for_weights_bytes", of->kept_weight);
-	if (status == OK)
-		status = number(checking, piece, "waiting_gradient_bytes", of->between);
-	if (status == OK)
-		status = number(checking, piece, "in_flight_inputs", of->in_flight.input);
-	if (status == OK)
-		status = number(checking, piece, "in_flight_gradients", of->in_flight.between);
-	if (status == OK && !alike(checking->weight[k], of->weight))
-		status = fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u].weight_seconds is another time than its ops take", k);
-	return status;
+	TRY(number(checking, piece, "kept_for_weights_bytes", of->kept_weight));
+	TRY(number(checking, piece, "waiting_gradient_bytes", of->between));
+	TRY(number(checking, piece, "in_flight_inputs", of->in_flight.input));
+	TRY(number(checking, piece, "in_flight_gradients", of->in_flight.between));
+	if (!alike(checking->weight[k], of->weight))
+		return fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u].weight_seconds is another time than its ops take", k);
+	return OK;
 }
 
 /* The reader knows more ways to write an order than plan files have. */
@@ -114,8 +111,7 @@ static enum status read_order(struct checking *checking)
 	char *text = NULL;
 	size_t size = 0, i;
 	FILE *stream = text_stream(&text, &size);
-	if (!stream)
-		return fail_memory(checking->error);
+	NEED_IN(checking->error, stream);
 	json_array_foreach(rows, i, row)
 		fprintf(stream, "%s\n", json_is_string(row) ? json_string_value(row) : "?");
 	bool written = fclose(stream) == 0;
@@ -137,24 +133,17 @@ static enum status check_head(const struct checking *checking)
 {
 	const struct pipelined *pipelined = checking->pipelined;
 	const json_t *pipeline = checking->pipeline;
-	enum status status = number(checking, pipeline, "ranks", pipelined->ranks);
-	if (status == OK)
-		status = number(checking, pipeline, "chunks", pipelined->chunks);
-	if (status == OK)
-		status = number(checking, pipeline, "microbatches", pipelined->microbatches);
-	if (status == OK)
-		status = same_text(checking, pipeline, "schedule", schedule_names[pipelined->schedule]);
-	if (status == OK)
-		status = same_time(checking, pipeline, "bubble_seconds", pipelined->bubble);
-	if (status == OK)
-		status = same_time(checking, pipeline, "bound_seconds", pipelined->bound);
-	if (status == OK)
-		status = same_time(checking, pipeline, "exposed_seconds", pipelined->exposed);
-	if (status == OK)
-		status = same_time(checking, pipeline, "update_seconds", pipelined->update);
-	if (status == OK && pipelined->split)
-		status = same_time(checking, pipeline, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
-	return status;
+	TRY(number(checking, pipeline, "ranks", pipelined->ranks));
+	TRY(number(checking, pipeline, "chunks", pipelined->chunks));
+	TRY(number(checking, pipeline, "microbatches", pipelined->microbatches));
+	TRY(same_text(checking, pipeline, "schedule", schedule_names[pipelined->schedule]));
+	TRY(same_time(checking, pipeline, "bubble_seconds", pipelined->bubble));
+	TRY(same_time(checking, pipeline, "bound_seconds", pipelined->bound));
+	TRY(same_time(checking, pipeline, "exposed_seconds", pipelined->exposed));
+	TRY(same_time(checking, pipeline, "update_seconds", pipelined->update));
+	if (pipelined->split)
+		return same_time(checking, pipeline, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
+	return OK;
 }
 
 /* In flight when a rank holds the most pieces, counted anew. */
@@ -187,18 +176,12 @@ static enum status read_pieces(struct checking *checking)
 		checking->send[k] = picoseconds(piece, "send_seconds");
 		checking->weight[k] = pipelined->split ? picoseconds(piece, "weight_seconds") : 0;
 		status = number(checking, piece, "rank", piece_rank(k, pipelined->ranks, pipelined->folded));
-		if (status == OK)
-			status = same_text(checking, piece, "first", of->first);
-		if (status == OK)
-			status = same_text(checking, piece, "last", of->last);
-		if (status == OK)
-			status = number(checking, piece, "ops", of->ops);
-		if (status == OK)
-			status = number(checking, piece, "kept_bytes", of->kept);
-		if (status == OK)
-			status = number(checking, piece, "in_flight", of->in_flight.weight);
-		if (status == OK)
-			status = number(checking, piece, "sent_bytes", of->sent);
+		THEN(status, same_text(checking, piece, "first", of->first));
+		THEN(status, same_text(checking, piece, "last", of->last));
+		THEN(status, number(checking, piece, "ops", of->ops));
+		THEN(status, number(checking, piece, "kept_bytes", of->kept));
+		THEN(status, number(checking, piece, "in_flight", of->in_flight.weight));
+		THEN(status, number(checking, piece, "sent_bytes", of->sent));
 		if (status == OK && pipelined->split)
 			status = check_parts(checking, piece, k);
 		if (status == OK && !(alike(checking->forward[k], of->forward) && alike(checking->backward[k], of->backward) && alike(checking->send[k], of->send)))
@@ -251,22 +234,17 @@ static enum status check_stages(struct checking *checking)
 		const struct pipeline_rank *rank = &pipelined->rank[r];
 		int64_t peak = bytes_in(stage, "peak_bytes"), sum = bytes_in(stage, "workspace");
 		enum status status = number(checking, stage, "rank", (int64_t)r);
-		if (status == OK)
-			status = number(checking, stage, "in_flight_bytes", rank->kept);
-		if (status == OK)
-			status = number(checking, stage, "alike", rank->alike);
-		if (status == OK)
-			status = same_time(checking, stage, "exposed_seconds", rank->exposed);
-		if (status == OK)
-			status = same_time(checking, stage, "update_seconds", rank->update);
+		THEN(status, number(checking, stage, "in_flight_bytes", rank->kept));
+		THEN(status, number(checking, stage, "alike", rank->alike));
+		THEN(status, same_time(checking, stage, "exposed_seconds", rank->exposed));
+		THEN(status, same_time(checking, stage, "update_seconds", rank->update));
 		for (int kind = 0; kind < KIND_COUNT; kind++)
 			sum += bytes_in(stage, kind_names[kind]);
 		if (status == OK && sum != peak)
 			status = fail(checking->error, INFEASIBLE, "the kinds of shard.stages[%zu] are %" PRId64 " bytes, its peak %" PRId64, r, sum, peak);
 		if (status == OK && peak < graph_floor(rank->graph))
 			status = fail(checking->error, INFEASIBLE, "shard.stages[%zu] has a peak of %" PRId64 " bytes: less than what it holds", r, peak);
-		if (status != OK)
-			return status;
+		TRY(status);
 	}
 	return OK;
 }
@@ -286,21 +264,17 @@ enum status pipeline_check_claims(const json_t *shard, const struct pipelined *p
 		checking.send = checking.weight + pieces;
 		status = check_head(&checking);
 	}
-	if (status == OK)
-		status = read_pieces(&checking);
+	THEN(status, read_pieces(&checking));
 	bool ordered = pipelined->split || pipelined->schedule == SCHEDULE_FILE;
 	if (status == OK && ordered)
 		status = read_order(&checking);
-	if (status == OK)
-		status = check_step(&checking);
+	THEN(status, check_step(&checking));
 	if (status == OK && ordered)
 		status = check_counts(&checking);
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++)
 		rank[r] = pipelined->rank[r].graph;
-	if (status == OK)
-		status = pipeline_check_ranks(pipelined->device, rules, rank, pipelined->ranks, pipelined->microbatches, checking.held, error);
-	if (status == OK)
-		status = check_stages(&checking);
+	THEN(status, pipeline_check_ranks(pipelined->device, rules, rank, pipelined->ranks, pipelined->microbatches, checking.held, error));
+	THEN(status, check_stages(&checking));
 	schedule_csv_free(&checking.order);
 	arena_free(&checking.arena);
 	return status;

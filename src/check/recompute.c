@@ -49,12 +49,9 @@ static enum status read_certificate(struct check *check, const struct fitted *fi
 		return fail(check->error, BAD_INPUT, "not a plan file: recomputation's certificate does not say what sizes are rounded to");
 	*certificate = (struct fit_certificate){ .op = op, .impossible = impossible, .granule = json_integer_value(granule), .room = json_integer_value(room),
 		.price = json_integer_value(price), .arc = arena_alloc(&check->arena, json_array_size(flow) + 1, sizeof *certificate->arc) };
-	if (!certificate->arc)
-		return fail_memory(check->error);
+	NEED_IN(check->error, certificate->arc);
 	json_array_foreach(flow, i, arc) {
-		enum status status = read_arc(check, fitted, arc, i, &certificate->arc[certificate->arcs++]);
-		if (status != OK)
-			return status;
+		TRY(read_arc(check, fitted, arc, i, &certificate->arc[certificate->arcs++]));
 	}
 	return OK;
 }
@@ -85,9 +82,7 @@ static enum status check_bound(struct check *check, const struct fitted *fitted)
 	struct error why = { 0 };
 	int64_t cap;
 	enum status status = check_integer(check, "recompute", "cap_bytes", &cap);
-	status = status == OK ? read_certificate(check, fitted, &certificate) : status;
-	if (status != OK)
-		return status;
+	TRY(status == OK ? read_certificate(check, fitted, &certificate) : status);
 	if (cap != fitted->cap)
 		return check_wrong(check, "recompute.cap_bytes must be %" PRId64, fitted->cap);
 	const json_t *claim = check_member(check, "recompute", "bound_seconds");
@@ -127,8 +122,7 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	for (uint32_t op = 0; op < fitted->step->ops; op++)
 		total += fitted->time[op];
 	enum status status = check_words(check, fitted);
-	if (status == OK)
-		status = expect_time(check, "step_seconds", total);
+	THEN(status, expect_time(check, "step_seconds", total));
 	check->recomputes = true;
 	check->recomputes_to_cap = fitted->capped;
 	check->copies = fitted->away > 0;

@@ -131,8 +131,7 @@ static enum status check_kinds(struct check *check)
 	enum status status = expect_in(check, stage, "rank", rank);
 	if (status == OK && check->pipelined && json_integer_value(check_member(check, "layout", "arena_bytes")) > 0)
 		status = expect_in(check, stage, "arena_bytes", json_integer_value(check_member(check, "layout", "arena_bytes")));
-	if (status == OK)
-		status = expect_in(check, stage, "peak_bytes", check->peak);
+	THEN(status, expect_in(check, stage, "peak_bytes", check->peak));
 	for (int kind = 0; kind < KIND_COUNT && status == OK; kind++)
 		status = expect_in(check, stage, kind_names[kind], bytes[kind]);
 	return status == OK ? expect_in(check, stage, "workspace", workspace) : status;
@@ -158,14 +157,10 @@ static enum status check_notes(struct check *check)
 enum status check_savings(struct check *check)
 {
 	enum status status = check_peaks(check);
-	if (status == OK)
-		status = check_reserved(check);
-	if (status == OK)
-		status = check_fully_shard(check);
-	if (status == OK)
-		status = check_kinds(check);
-	if (status == OK)
-		status = check_notes(check);
+	THEN(status, check_reserved(check));
+	THEN(status, check_fully_shard(check));
+	THEN(status, check_kinds(check));
+	THEN(status, check_notes(check));
 	if (status == OK)
 		check_passed(check, "what the plan is compared with: the program's own order, the caching allocator; the peak by kinds");
 	return status;

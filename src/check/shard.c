@@ -81,10 +81,8 @@ enum status shard_check_time(const json_t *shard, const struct sharded *sharded,
 {
 	enum status status = step_time_check(&time->model, &time->time, error);
 	const json_t *streams = json_object_get(shard, "streams");
-	if (status == OK)
-		status = check_seconds(shard, "step_seconds", time->whole.total, error);
-	if (status == OK)
-		status = expect(shard, "gathered_ahead_bytes", time->model.ahead, error);
+	THEN(status, check_seconds(shard, "step_seconds", time->whole.total, error));
+	THEN(status, expect(shard, "gathered_ahead_bytes", time->model.ahead, error));
 	if (status == OK && json_array_size(streams) != time->model.streams)
 		return fail(error, INFEASIBLE, "shard.streams must have %u entries", time->model.streams);
 	for (uint32_t s = 0; s < time->model.streams && status == OK; s++) {
@@ -93,10 +91,8 @@ enum status shard_check_time(const json_t *shard, const struct sharded *sharded,
 		if (!name || strcmp(name, plan_time_stream(sharded, s)) != 0)
 			return fail(error, INFEASIBLE, "shard.streams[%u] is not called \"%.60s\"", s, plan_time_stream(sharded, s));
 		status = check_seconds(stream, "busy_seconds", time->whole.busy[s], error);
-		if (status == OK)
-			status = check_seconds(stream, "exposed_seconds", time->whole.exposed[s], error);
-		if (status == OK)
-			status = check_seconds(stream, "idle_seconds", time->whole.total - time->whole.busy[s], error);
+		THEN(status, check_seconds(stream, "exposed_seconds", time->whole.exposed[s], error));
+		THEN(status, check_seconds(stream, "idle_seconds", time->whole.total - time->whole.busy[s], error));
 	}
 	return status;
 }
@@ -130,8 +126,7 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 	for (size_t i = 0; i < count && status == OK; i++)
 		if (!read_station(json_array_get(stations, i), &time->model, &bound.station[i]))
 			status = fail(error, BAD_INPUT, "not a plan file: shard.step_bound.stations[%zu] is no station of this step", i);
-	if (status == OK)
-		status = check_seconds(claimed, "seconds", bound.bound, error);
+	THEN(status, check_seconds(claimed, "seconds", bound.bound, error));
 	if (status == OK && step_bound_check(&time->model, &bound, error) != OK)
 		status = error_set(error, INFEASIBLE);
 	mem_free(bound.station);
@@ -140,18 +135,12 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 
 enum status shard_check(const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
 {
-	enum status status = expect(shard, "redundant_bytes", sharded->cost.redundant, error);
-	if (status == OK)
-		status = expect(shard, "staying_bytes", sharded->cost.usage, error);
-	if (status == OK)
-		status = check_seconds(shard, "estimated_seconds", sharded->cost.total, error);
-	if (status == OK)
-		status = check_seconds(shard, "compute_seconds", sharded->cost.compute, error);
-	if (status == OK)
-		status = expect(shard, "comm_bytes", moved_bytes(graph) + moved_inside(sharded, graph), error);
-	if (status == OK)
-		status = check_collectives(shard, error);
-	return status;
+	TRY(expect(shard, "redundant_bytes", sharded->cost.redundant, error));
+	TRY(expect(shard, "staying_bytes", sharded->cost.usage, error));
+	TRY(check_seconds(shard, "estimated_seconds", sharded->cost.total, error));
+	TRY(check_seconds(shard, "compute_seconds", sharded->cost.compute, error));
+	TRY(expect(shard, "comm_bytes", moved_bytes(graph) + moved_inside(sharded, graph), error));
+	return check_collectives(shard, error);
 }
 
 static enum status read_over(const json_t *certificate, uint8_t over[HIDINGS], struct error *error)
@@ -210,12 +199,9 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	if (status == OK && fabs(gap - expected) > 1e-8)
 		return fail(error, INFEASIBLE, "shard.gap is %.9f, but it must be %.9f", gap, expected);
 	uint8_t over[HIDINGS];
-	if (status == OK)
-		status = read_over(certificate, over, error);
-	if (status == OK)
-		status = check_price(certificate, stage, sharded, scenario, wish, over, &shown, error);
-	if (status != OK)
-		return status;
+	THEN(status, read_over(certificate, over, error));
+	THEN(status, check_price(certificate, stage, sharded, scenario, wish, over, &shown, error));
+	TRY(status);
 	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
 	if (shown >= picoseconds_of(claim))
 		return OK;

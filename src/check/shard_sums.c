@@ -133,10 +133,8 @@ static enum status check_flags(const json_t *shard, const struct sharded *sharde
 enum status shard_check_sums(const json_t *shard, const struct sharded *sharded, const struct graph *graph, const struct scenario *scenario, struct error *error)
 {
 	enum status status = check_rows(shard, sharded, graph, error);
-	if (status == OK)
-		status = check_annotations(shard, sharded, error);
-	if (status == OK)
-		status = check_flags(shard, sharded, scenario, error);
+	THEN(status, check_annotations(shard, sharded, error));
+	THEN(status, check_flags(shard, sharded, scenario, error));
 	if (status == OK && !(is_number(shard, "kept_bytes", sharded->cost.kept) && is_number(shard, "saved_bytes", sharded->cost.saved)
 	    && is_number(shard, "gradient_bytes", sharded->cost.gradients)))
 		status = fail(error, INFEASIBLE, "shard.kept_bytes, saved_bytes and gradient_bytes must be %" PRId64 ", %" PRId64 " and %" PRId64, sharded->cost.kept,

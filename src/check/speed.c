@@ -140,8 +140,7 @@ static enum status step_time(struct check *check, int64_t *total)
 	if (check->sharded && !passes)
 		return OK;
 	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
-	if (!time)
-		return fail_memory(check->error);
+	NEED_IN(check->error, time);
 	if (!check->sharded)
 		*total = time->whole.total;
 	if (passes)
@@ -159,9 +158,7 @@ enum status check_speed(struct check *check)
 		check_skipped(check, "speed: the whole step is not at hand");
 		return OK;
 	}
-	enum status status = step_time(check, &time);
-	if (status != OK)
-		return status;
+	TRY(step_time(check, &time));
 	const struct plan_speed speed = plan_speed_of(check->sharded ? check->sharded->shared->graph : check->graph, check->rules, &check->scenario, passes, devices,
 		time);
 	int64_t amount = speed.tokens > 0 ? speed.tokens : speed.samples;
@@ -169,15 +166,12 @@ enum status check_speed(struct check *check)
 	const struct { const char *key; double value; int digits; } reals[] = { { "step_seconds", speed.time < 0 ? -1 : (double)speed.time * 1e-12, 12 }, { "per_second", rate, 6 },
 		{ "per_second_and_device", rate < 0 ? -1 : rate / devices, 6 }, { "mfu", speed.mfu, 9 } };
 	const struct { const char *key; int64_t value; } amounts[] = { { "samples", speed.samples }, { "tokens", speed.tokens }, { "model_flops", speed.model_flops } };
-	for (size_t i = 0; i < sizeof reals / sizeof *reals && status == OK; i++)
-		status = expect_real(check, reals[i].key, reals[i].value, reals[i].digits);
-	for (size_t i = 0; i < sizeof amounts / sizeof *amounts && status == OK; i++)
-		status = expect_amount(check, amounts[i].key, amounts[i].value);
-	if (status == OK)
-		status = expect_work(check, work_of(check, microbatches));
-	if (status == OK)
-		status = expect_source(check);
-	if (status == OK)
-		check_passed(check, "how fast the step is: its products and inputs, summed anew");
-	return status;
+	for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+		TRY(expect_real(check, reals[i].key, reals[i].value, reals[i].digits));
+	for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+		TRY(expect_amount(check, amounts[i].key, amounts[i].value));
+	TRY(expect_work(check, work_of(check, microbatches)));
+	TRY(expect_source(check));
+	check_passed(check, "how fast the step is: its products and inputs, summed anew");
+	return OK;
 }

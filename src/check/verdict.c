@@ -70,18 +70,12 @@ enum status check_verdict(struct check *check)
 	verdict.caching = check->reserved[0] + verdict.needed - verdict.plan;
 	verdict.expandable = check->reserved[1] + verdict.needed - verdict.plan;
 	enum status status = expect(check, "buffers_bytes", verdict.buffers);
-	if (status == OK)
-		status = expect(check, "reserve_bytes", verdict.reserve);
-	if (status == OK)
-		status = expect(check, "needed_bytes", verdict.needed);
-	if (status == OK)
-		status = expect(check, "caching_allocator_needed_bytes", verdict.caching);
-	if (status == OK)
-		status = expect(check, "expandable_segments_needed_bytes", verdict.expandable);
-	if (status == OK)
-		status = check_fits(check, &verdict);
-	if (status == OK)
-		status = check_words(check, &verdict);
+	THEN(status, expect(check, "reserve_bytes", verdict.reserve));
+	THEN(status, expect(check, "needed_bytes", verdict.needed));
+	THEN(status, expect(check, "caching_allocator_needed_bytes", verdict.caching));
+	THEN(status, expect(check, "expandable_segments_needed_bytes", verdict.expandable));
+	THEN(status, check_fits(check, &verdict));
+	THEN(status, check_words(check, &verdict));
 	if (status == OK)
 		check_passed(check, verdict.cap < 0 ? "what the plan needs, with all that stands beside it" : "whether the plan fits its device, with all that stands beside it");
 	return status;

@@ -66,11 +66,9 @@ static enum status save(const struct calibrating *calibrating, const struct devi
 		*calibrating->samples.device ? calibrating->samples.device : fit->base == DEVICE_CPU ? "a processor" : "a device without a name");
 	for (char *at = title; *at; at++)
 		*at = *at < ' ' ? ' ' : *at;
-	enum status status = output_open(&output, calibrating->line.output, true, error);
-	if (status != OK)
-		return status;
+	TRY(output_open(&output, calibrating->line.output, true, error));
 	device_fit_save(fit, &calibrating->samples, title, name, output.stream);
-	status = output_close(&output, OK, error);
+	enum status status = output_close(&output, OK, error);
 	if (status == OK && calibrating->line.output && strcmp(calibrating->line.output, "-") != 0) {
 		puts(title);
 		device_fit_print(fit, &calibrating->samples, "", stdout);
@@ -98,8 +96,7 @@ static int run(struct calibrating *calibrating)
 		status = fail(&error, BAD_INPUT, "no preset is of the device \"%.90s\": name one that has its peaks with --base", samples->device);
 	if (status == OK && samples->unowned > 0)
 		complain_line("note: %u of %u kernels, %.3g s, are of no operator in their trace (CUDA graphs, another thread's) and don't count", samples->unowned, samples->kernels, samples->unowned_seconds);
-	if (status == OK)
-		status = device_fit_find(&fit, calibrating->base, samples->memory, samples) == OK ? OK : fail_memory(&error);
+	THEN(status, device_fit_find(&fit, calibrating->base, samples->memory, samples) == OK ? OK : fail_memory(&error));
 	if (status == OK) {
 		path = NULL;
 		status = save(calibrating, &fit, &error);

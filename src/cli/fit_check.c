@@ -61,11 +61,8 @@ static enum status take_words(const json_t *words, enum status (*take)(struct sc
 static enum status take_asked(const json_t *object, struct scenario *scenario, struct fit_asked *asked, struct error *error)
 {
 	const json_t *devices = json_object_get(object, "devices"), *most = json_object_get(object, "max"), *smallest = json_object_get(object, "smallest_device");
-	enum status status = take_words(json_object_get(object, "set"), scenario_set, scenario, error);
-	if (status == OK)
-		status = take_words(json_object_get(object, "pins"), scenario_pin, scenario, error);
-	if (status != OK)
-		return status;
+	TRY(take_words(json_object_get(object, "set"), scenario_set, scenario, error));
+	TRY(take_words(json_object_get(object, "pins"), scenario_pin, scenario, error));
 	const char *knob = json_string_value(most);
 	*asked = (struct fit_asked){ json_integer_value(devices), json_is_true(smallest), knob ? knob_find(knob) : KNOB_COUNT };
 	bool fine = json_is_integer(devices) && asked->devices >= 1 && asked->devices <= knobs[K_devices].maximum && (!smallest || asked->smallest) && !(asked->smallest && most)
@@ -122,8 +119,7 @@ static enum status check_sums(const json_t *file, const struct fit_asked *asked,
 	if (!asked->smallest && (!json_is_integer(arena) || json_is_true(json_object_get(file, "fits")) != (json_integer_value(arena) <= cap)))
 		return fail(error, INFEASIBLE, "the step's bytes, the cap and \"fits\" contradict each other");
 	json_array_foreach(rows, i, row)
-		if (status == OK)
-			status = asked->smallest ? check_device(row, error) : check_way(row, cap, error);
+		THEN(status, asked->smallest ? check_device(row, error) : check_way(row, cap, error));
 	return status;
 }
 
@@ -152,8 +148,7 @@ static enum status plan_again(struct graph *graph, const json_t *file, const str
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = text_stream(&text, &size);
-	if (!stream)
-		return fail_memory(error);
+	NEED_IN(error, stream);
 	enum status status = write_again(graph, scenario, asked, rules_file, stream, error);
 	bool written = fclose(stream) == 0;
 	json_t *again = status == OK && written ? json_loadb(text, size, 0, NULL) : NULL;
@@ -179,8 +174,7 @@ enum status fit_check_file(struct graph *graph, const json_t *file, const char *
 	struct fit_asked asked;
 	scenario_init(&scenario);
 	enum status status = take_asked(json_object_get(file, "asked"), &scenario, &asked, error);
-	if (status == OK)
-		status = check_sums(file, &asked, error);
+	THEN(status, check_sums(file, &asked, error));
 	if (status == OK)
 		fputs("ok  what fits, and by how much the rest is over\n", report);
 	if (status == OK && numbers)

@@ -142,9 +142,7 @@ enum status fit_most_write_json(const struct fit_asked *asked, struct planner *p
 static enum status write_answer(const struct most_request *request, const struct scenario *scenario, const struct answer *answer, struct error *error)
 {
 	struct output output;
-	enum status status = output_open(&output, request->output, true, error);
-	if (status != OK)
-		return status;
+	TRY(output_open(&output, request->output, true, error));
 	if (request->json)
 		write_json(output.stream, &request->asked, scenario, answer);
 	else if (request->asked.most == KNOB_COUNT)
@@ -164,8 +162,7 @@ int fit_most_serve(const struct most_request *request, struct planner *planner, 
 	if (status == INFEASIBLE && knob != KNOB_COUNT)
 		status = OK;
 	batch_progress_done();
-	if (status == OK)
-		status = write_answer(request, scenario, &answer, &error);
+	THEN(status, write_answer(request, scenario, &answer, &error));
 	if (status != OK)
 		return batch_signal() && status == CANCELLED ? batch_signal() : complain(request->path, &error, status);
 	return fits ? EXIT_FINE : EXIT_CONSTRAINT;

@@ -149,8 +149,7 @@ static enum status take_donors(struct result_check *check)
 	if (!json_is_object(taken))
 		return taken ? bad(check, "\"inplace\" is no object") : OK;
 	check->donor = arena_alloc(&check->arena, csv->buffers.n, sizeof *check->donor);
-	if (!check->donor)
-		return fail_memory(check->error);
+	NEED_IN(check->error, check->donor);
 	for (uint32_t i = 0; i < csv->buffers.n; i++) {
 		const json_t *donor = json_object_getn(taken, csv->id[i].text, csv->id[i].length);
 		check->donor[i] = find_slice(csv->id, csv->buffers.n, donor);
@@ -278,18 +277,15 @@ static enum status check_pool_claims(struct result_check *check, bool *above)
 		if (find_slice(check->csv.pool, check->csv.pools, json_object_get(pool, "name")) != p)
 			return bad(check, "its pools are others");
 		status = expect(check, pool, "buffers", check->sums.pool[p].buffers);
-		if (status == OK)
-			status = check_memory(check, pool, p, above);
+		THEN(status, check_memory(check, pool, p, above));
 		if (status == OK && request->room[p])
 			status = expect(check, pool, "capacity_bytes", request->room[p]);
 		if (status == OK && request->room[p] && check->sums.pool[p].arena > request->room[p])
 			status = fail(check->error, INFEASIBLE, "pool %.*s has %" PRId64 " bytes, but room for only %" PRId64, (int)check->csv.pool[p].length, check->csv.pool[p].text,
 				check->sums.pool[p].arena, request->room[p]);
 	}
-	if (status == OK)
-		status = expect(check, spill, "cost", check->sums.spill_cost);
-	if (status == OK)
-		status = expect(check, spill, "bytes", check->sums.spilled);
+	THEN(status, expect(check, spill, "cost", check->sums.spill_cost));
+	THEN(status, expect(check, spill, "bytes", check->sums.spilled));
 	return status != OK ? status : check_bound(check, spill, "bound", check->sums.spill_cost, INT64_MAX, above);
 }
 
@@ -346,9 +342,7 @@ static enum status check_rest(struct result_check *check)
 	const struct layout_request *request = &check->request;
 	bool pools = check->csv.pools > 0, limited = json_is_boolean(json_object_get(check->file, "limited"));
 	unsigned has = (pools ? POOLED : ONE) | (!pools && request->snapshot ? OF_SNAPSHOT : 0);
-	enum status status = members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, has, check->error);
-	if (status != OK)
-		return status;
+	TRY(members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, has, check->error));
 	if (!limited || !json_is_number(json_object_get(check->file, "seconds")))
 		return bad(check, "\"limited\" or \"seconds\" is missing");
 	if (pools)
@@ -358,6 +352,7 @@ static enum status check_rest(struct result_check *check)
 	if (!json_is_boolean(infeasible) || json_is_true(infeasible) != (request->options.capacity > 0 && bound > request->options.capacity))
 		return fail(check->error, INFEASIBLE, "\"infeasible\" contradicts the bound and the capacity");
 	json_memory_failed();
+	enum status status = OK;
 	json_t *snapshot = request->snapshot ? snapshot_json(&request->report, arena) : NULL;
 	if (request->snapshot && (!snapshot || json_memory_failed()))
 		status = fail_memory(check->error);
@@ -372,14 +367,11 @@ static enum status check_rest(struct result_check *check)
 static enum status check_claims(struct result_check *check, bool numbers)
 {
 	bool above = false;
-	enum status status = check->csv.pools ? check_pool_claims(check, &above) : check_memory(check, check->file, 0, &above);
-	if (status != OK)
-		return status;
+	TRY(check->csv.pools ? check_pool_claims(check, &above) : check_memory(check, check->file, 0, &above));
 	passed(check, check->csv.pools ? "arenas, loads and capacities of all pools; what is spilled and what that costs" : "arena and load, summed anew");
-	if (check->csv.pools && (status = check_spill(check, &above)) != OK)
-		return status;
-	if ((status = check_rest(check)) != OK)
-		return status;
+	if (check->csv.pools)
+		TRY(check_spill(check, &above));
+	TRY(check_rest(check));
 	if (!above)
 		passed(check, "bounds: so much is alive together");
 	if (!numbers && check->request.seconds == 0)
@@ -405,9 +397,7 @@ static enum status check_room(struct result_check *check)
 static enum status check_places(struct result_check *check)
 {
 	struct buffers_places places = { check->offset, check->pool, check->donor, check->request.options.alignment, simulated(check) };
-	enum status status = buffers_check(&check->csv, &places, &check->sums, check->error);
-	if (status != OK)
-		return status;
+	TRY(buffers_check(&check->csv, &places, &check->sums, check->error));
 	passed(check, "every buffer lies where it may: no two that are alive together overlap; pins, groups, places taken, alignments");
 	for (uint32_t p = 0; !check->file && p < (check->csv.pools ? check->csv.pools : 1); p++) {
 		char line[300];
@@ -421,20 +411,15 @@ static enum status check_places(struct result_check *check)
 
 static enum status check_all(struct result_check *check, const char *buffers_path, struct input *result, bool numbers)
 {
-	enum status status = check->file ? take_asked(check) : OK;
-	if (status == OK)
-		status = take_wanted(check);
-	if (status == OK)
-		status = layout_read(&check->request, buffers_path, &check->csv, check->error);
-	if (status != OK)
-		return status;
+	TRY(check->file ? take_asked(check) : OK);
+	TRY(take_wanted(check));
+	TRY(layout_read(&check->request, buffers_path, &check->csv, check->error));
 	check->offset = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->offset);
 	check->pool = check->csv.pools ? arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->pool) : NULL;
 	if (!check->offset || (check->csv.pools && !check->pool))
 		return fail_memory(check->error);
-	status = check->file ? take_places(check) : take_csv(check, result);
-	if (status == OK)
-		status = check_places(check);
+	enum status status = check->file ? take_places(check) : take_csv(check, result);
+	THEN(status, check_places(check));
 	return status == OK && check->file ? check_claims(check, numbers) : status;
 }
 
@@ -452,8 +437,7 @@ enum status layout_check_file(const char *buffers_path, const char *result_path,
 	json_t *file = object ? plan_file_take(result, error) : NULL;
 	enum status status = object && !file ? error->status : OK;
 	check.file = file;
-	if (status == OK)
-		status = check_all(&check, buffers_path, result, numbers);
+	THEN(status, check_all(&check, buffers_path, result, numbers));
 	input_close(result);
 	buffers_csv_free(&check.csv);
 	json_decref(file);

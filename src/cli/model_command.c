@@ -68,8 +68,7 @@ static enum status print_curve(const struct graph *step, int count, struct error
 		least = solver.base[0].fixed[i] > least ? solver.base[0].fixed[i] : least;
 	if (status == OK)
 		puts("peak_bytes,saved_bytes,extra_seconds,bound_seconds,proved");
-	if (status == OK)
-		status = print_points(&solver, all, least, count, error);
+	THEN(status, print_points(&solver, all, least, count, error));
 	fit_solver_free(&solver);
 	mem_free(time);
 	mem_free(traits);

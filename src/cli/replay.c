@@ -59,11 +59,9 @@ static enum status run(const struct replay *replay, struct session *session, str
 		return fail(error, BAD_INPUT, "nothing is in it: expected a session, such as \"open FILE\" and lines of commands (tidemark replay --help)");
 	if (!replay->table)
 		return session_replay(session, &source, true, NULL, NULL, error);
-	enum status status = output_open(&output, NULL, true, error);
-	if (status != OK)
-		return status;
+	TRY(output_open(&output, NULL, true, error));
 	fprintf(output.stream, "%10s  %10s\n", "peak", "arena");
-	status = session_replay(session, &source, true, write_row, output.stream, error);
+	enum status status = session_replay(session, &source, true, write_row, output.stream, error);
 	return output_close(&output, status, error);
 }
 

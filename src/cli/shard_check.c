@@ -105,15 +105,13 @@ static enum status take_messages(const json_t *messages, const struct shard_prob
 	size_t i;
 	const json_t *row;
 	certificate->start = mem_alloc((size_t)problem->edges + 1, sizeof *certificate->start);
-	if (!certificate->start)
-		return NO_MEMORY;
+	NEED(certificate->start);
 	if (json_array_size(messages) != problem->edges)
 		return BAD_INPUT;
 	json_array_foreach(messages, i, row)
 		certificate->start[i + 1] = certificate->start[i] + json_array_size(row);
 	certificate->message = mem_alloc(certificate->start[problem->edges], sizeof *certificate->message);
-	if (!certificate->message)
-		return NO_MEMORY;
+	NEED(certificate->message);
 	json_array_foreach(messages, i, row)
 		if (!take_integers(row, certificate->message + certificate->start[i]))
 			return BAD_INPUT;
@@ -131,8 +129,7 @@ static enum status take_certificate(const json_t *object, const struct shard_pro
 	certificate->moments = (uint32_t)count;
 	certificate->moment = mem_alloc(count, sizeof *certificate->moment);
 	certificate->multiplier = mem_alloc(count, sizeof *certificate->multiplier);
-	if (!certificate->moment || !certificate->multiplier)
-		return NO_MEMORY;
+	NEED(certificate->moment && certificate->multiplier);
 	if (!take_integers(moments, certificate->moment) || !take_integers(multipliers, certificate->multiplier))
 		return BAD_INPUT;
 	return take_messages(json_object_get(object, "messages"), problem, certificate);
@@ -167,8 +164,7 @@ static enum status check_choice(const struct shard_file *check)
 	if (found && json_array_size(solution) != problem->nodes)
 		return fail(check->error, INFEASIBLE, "solution does not give every node a strategy");
 	uint32_t *choice = mem_alloc(problem->nodes, sizeof *choice);
-	if (!choice)
-		return fail_memory(check->error);
+	NEED_IN(check->error, choice);
 	json_array_foreach(solution, i, item) {
 		json_int_t value = json_is_integer(item) ? json_integer_value(item) : -1;
 		choice[i] = value < 0 || value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
@@ -176,12 +172,9 @@ static enum status check_choice(const struct shard_file *check)
 	enum status status = found ? shard_evaluate(problem, choice, &cost, &peak, check->error) : OK;
 	mem_free(choice);
 	status = status == BAD_INPUT ? INFEASIBLE : status;
-	if (status == OK)
-		status = expect(check, "cost", found, cost);
-	if (status == OK)
-		status = expect(check, "peak_usage", found, peak);
-	if (status == OK)
-		status = expect(check, "usage_limit", problem->limit >= 0, problem->limit);
+	THEN(status, expect(check, "cost", found, cost));
+	THEN(status, expect(check, "peak_usage", found, peak));
+	THEN(status, expect(check, "usage_limit", problem->limit >= 0, problem->limit));
 	if (status == OK && found)
 		fprintf(check->report, "ok  cost %" PRId64 ", peak usage %" PRId64 ": summed anew\n", cost, peak);
 	return status;
@@ -215,9 +208,7 @@ static enum status check_bound(const struct shard_file *check, bool again)
 		return fail(check->error, BAD_INPUT, "not a file of tidemark shard: lower_bound, bound_by or proved is missing");
 	if (json_is_true(proved) != reached || (json_is_integer(cost) && json_integer_value(cost) < claimed))
 		return fail(check->error, INFEASIBLE, "lower_bound %" PRId64 " or \"proved\" contradicts the cost", claimed);
-	enum status status = prove(check, &bound);
-	if (status != OK)
-		return status;
+	TRY(prove(check, &bound));
 	if (bound >= claimed)
 		fprintf(check->report, "ok  lower bound %" PRId64 ": from its certificate, in integers\n", claimed);
 	else if (!search && bound != INT64_MIN)
@@ -266,10 +257,8 @@ enum status shard_check_file(const struct shard_problem *problem, const char *pa
 	struct shard_file check = { problem, file, report, error };
 	bool again = !numbers && file && !json_object_get(file, "asked");
 	enum status status = file ? check_choice(&check) : error->status;
-	if (status == OK)
-		status = check_bound(&check, again);
-	if (status == OK)
-		status = check_rest(&check);
+	THEN(status, check_bound(&check, again));
+	THEN(status, check_rest(&check));
 	if (status == OK && again)
 		status = solve_again(&check);
 	else if (status == OK)

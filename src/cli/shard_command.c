@@ -50,9 +50,7 @@ static enum status write_json(json_t *object, const char *path, struct error *er
 static enum status write_text(const struct shard_problem *problem, const struct shard_plan *plan, double seconds, struct error *error)
 {
 	struct output output;
-	enum status status = output_open(&output, NULL, true, error);
-	if (status != OK)
-		return status;
+	TRY(output_open(&output, NULL, true, error));
 	printf("%s: %" PRIu32 " nodes, %" PRIu32 " edges\n", problem->name ? problem->name : "problem", problem->nodes, problem->edges);
 	if (plan->choice)
 		printf("cost         %" PRId64 "%s\npeak usage   %" PRId64 "\n", plan->cost, plan->proved ? ", proved optimal" : "", plan->peak);

@@ -81,10 +81,8 @@ static bool draws_files(const struct request *request)
 static enum status write_files(const struct request *request, enum export_kind_id kind, struct error *error)
 {
 	struct output output;
-	enum status status = output_open(&output, request->line.output, true, error);
-	if (status != OK)
-		return status;
-	status = sweep_figure_view(request->options.view) ? sweep_figure_write(*request->line.operand, &request->options, kind, output.stream, error)
+	TRY(output_open(&output, request->line.output, true, error));
+	enum status status = sweep_figure_view(request->options.view) ? sweep_figure_write(*request->line.operand, &request->options, kind, output.stream, error)
 		: plan_curves_write(request->line.operand, (uint32_t)request->line.operands, &request->options, kind, output.stream, error);
 	return output_close(&output, status, error);
 }
@@ -93,14 +91,12 @@ static enum status write_files(const struct request *request, enum export_kind_i
 static enum status write_figure(const struct request *request, const struct plan *plan, enum export_kind_id kind, struct error *error)
 {
 	struct output caption = { 0 };
-	enum status status = request->caption ? output_open(&caption, request->caption, true, error) : OK;
-	if (status != OK)
-		return status;
+	enum status status = OK;
+	TRY(request->caption ? output_open(&caption, request->caption, true, error) : OK);
 	if (request->caption)
 		status = plan ? caption_write(plan, &request->options, request->argv, request->argc, caption.stream, error)
 			: caption_write_files(request->line.operand, request->line.operands, &request->options, request->argv, request->argc, caption.stream, error);
-	if (status == OK)
-		status = plan ? export_to(kind, plan, &request->options, request->line.output, true, error) : write_files(request, kind, error);
+	THEN(status, plan ? export_to(kind, plan, &request->options, request->line.output, true, error) : write_files(request, kind, error));
 	return request->caption ? output_close(&caption, status, error) : status;
 }
 

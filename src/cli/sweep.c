@@ -151,8 +151,7 @@ static int parse(struct sweep *sweep, int argc, char **argv)
 
 static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct scenario *scenario)
 {
-	if (scenario_copy(scenario, &sweep->base) != OK)
-		return NO_MEMORY;
+	NEED(scenario_copy(scenario, &sweep->base) == OK);
 	for (int i = sweep->count - 1; i >= 0; i--) {
 		const struct varied *varied = &sweep->varied[i];
 		scenario->value[sweep->columns[i]] = varied->value[k % varied->values];

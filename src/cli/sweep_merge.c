@@ -88,8 +88,7 @@ static enum status take_line(struct merge *merge, const char *text, int file, un
 	if (json && check_json(text, error) != OK)
 		return error->status;
 	merge->json = json;
-	if (!mem_reserve(&merge->line, &merge->room, merge->lines + 1, sizeof *merge->line))
-		return fail_memory(error);
+	NEED_IN(error, mem_reserve(&merge->line, &merge->room, merge->lines + 1, sizeof *merge->line));
 	merge->line[merge->lines++] = (struct piece_line){ (uint32_t)k, number, file, text };
 	return OK;
 }
@@ -107,8 +106,7 @@ static enum status read_content(struct merge *merge, int file, size_t *size, str
 		return error->status;
 	char *ended = mem_resize(text, *size + 1, 1);
 	merge->content[file] = ended ? ended : text;
-	if (!ended)
-		return fail_memory(error);
+	NEED_IN(error, ended);
 	ended[*size] = '\0';
 	return OK;
 }
@@ -191,9 +189,7 @@ static int say_missing(const struct merge *merge)
 static enum status write_lines(const struct merge *merge, const char *path, struct error *error)
 {
 	struct output output;
-	enum status status = output_open(&output, path, true, error);
-	if (status != OK)
-		return status;
+	TRY(output_open(&output, path, true, error));
 	if (merge->names)
 		fprintf(output.stream, "%s\n", merge->names);
 	for (size_t i = 0; i < merge->lines; i++)

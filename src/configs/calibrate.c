@@ -107,8 +107,7 @@ static bool complete(struct measurement *row, uint32_t batch)
 
 static enum status add_row(struct calibration *calibration, size_t *room, const struct measurement *row)
 {
-	if (!mem_reserve(&calibration->row, room, calibration->rows + 1, sizeof *calibration->row))
-		return NO_MEMORY;
+	NEED(mem_reserve(&calibration->row, room, calibration->rows + 1, sizeof *calibration->row));
 	calibration->row[calibration->rows++] = *row;
 	return OK;
 }
@@ -139,8 +138,7 @@ static enum status read_rows(struct lines *lines, const char *model, struct cali
 				status = fail(error, BAD_INPUT, "\"%.60s\" is not possible there", field[i]);
 		if (status == OK && !complete(&row, batch))
 			status = fail(error, BAD_INPUT, "seconds are missing, or the degrees don't multiply to devices, or the batch is no whole number of microbatches");
-		if (status == OK)
-			status = add_row(calibration, &room, &row);
+		THEN(status, add_row(calibration, &room, &row));
 		if (status != OK)
 			error->line = lines->number;
 	}
@@ -155,17 +153,14 @@ enum status calibration_read(const char *path, const char *model, const struct s
 {
 	*calibration = (struct calibration) { 0 };
 	struct lines lines;
-	enum status status = lines_open(&lines, path, error);
-	if (status != OK)
-		return status;
-	status = read_rows(&lines, model, calibration, error);
+	TRY(lines_open(&lines, path, error));
+	enum status status = read_rows(&lines, model, calibration, error);
 	lines_close(&lines);
 	for (uint32_t i = 0; i < calibration->rows && status == OK; i++) {
 		struct measurement *row = &calibration->row[i];
 		struct config_request request = { .devices = row->devices, .devices_per_node = (uint32_t)scenario->value[K_devices_per_node] };
 		error->line = 0;
-		if (scenario_copy(&row->scenario, scenario) != OK)
-			return fail_memory(error);
+		NEED_IN(error, scenario_copy(&row->scenario, scenario) == OK);
 		row->scenario.value[K_float8] |= row->float8;
 		if (model_source_open(&row->source, row->model, NULL, &row->scenario) != 0)
 			return fail(error, BAD_INPUT, "%.60s can't be opened", row->model);
@@ -243,8 +238,7 @@ enum status calibration_fit(struct calibration *calibration, struct machine *mac
 	struct fit *fit = &calibration->fit;
 	*fit = (struct fit) { .rows = calibration->rows, .factors = CALIBRATED_COUNT, .predict = predict, .context = &fitting };
 	fit->row = calibration->fitted = mem_alloc(calibration->rows, sizeof *fit->row);
-	if (!fit->row)
-		return fail_memory(error);
+	NEED_IN(error, fit->row);
 	for (uint32_t i = 0; i < fit->rows; i++)
 		fit->row[i].measured = calibration->row[i].seconds;
 	enum status status = fit_rows(fit);

@@ -66,10 +66,8 @@ static enum status step_open(struct searching *searching, int64_t batch, enum re
 		return searching->error->status;
 	searching->list->graphs++;
 	enum status status = units_find(step->graph, searching->rules, &step->units);
-	if (status == OK)
-		status = blocks_find(step->graph, &step->blocks);
-	if (status == OK)
-		status = block_work_find(step->graph, searching->rules, &step->arena, &step->work);
+	THEN(status, blocks_find(step->graph, &step->blocks));
+	THEN(status, block_work_find(step->graph, searching->rules, &step->arena, &step->work));
 	uint32_t begin, length, period;
 	if (status == OK && request->repeat > 0) {
 		if (!blocks_period(&step->blocks, &begin, &length, &period))
@@ -110,8 +108,7 @@ static void expand(struct searching *searching, const struct block_cost *cost)
 static enum status add_entry(struct searching *searching, const struct config_entry *entry)
 {
 	struct config_list *list = searching->list;
-	if (!mem_reserve(&list->entry, &searching->room, list->entries + 1, sizeof *list->entry))
-		return NO_MEMORY;
+	NEED(mem_reserve(&list->entry, &searching->room, list->entries + 1, sizeof *list->entry));
 	list->entry[list->entries++] = *entry;
 	return OK;
 }
@@ -141,11 +138,9 @@ static enum status evaluate(struct searching *searching, const struct config *co
 	if (config->pp * config->chunks > searching->blocks)
 		return OK;
 	enum status status = config_cut(&model, config, &request->overheads, searching->first);
-	if (status == OK)
-		status = config_evaluate(&model, config, &request->overheads, searching->first, false, &entry.result);
+	THEN(status, config_evaluate(&model, config, &request->overheads, searching->first, false, &entry.result));
 	entry.fits = request->machine.memory < 0 || entry.result.worst.total <= request->machine.memory;
-	if (status == OK)
-		status = add_entry(searching, &entry);
+	THEN(status, add_entry(searching, &entry));
 	return status == INFEASIBLE ? OK : status;
 }
 
@@ -256,10 +251,8 @@ static enum status split_cost(struct searching *searching, const struct split_st
 static enum status split(struct searching *searching, const struct config *config)
 {
 	struct split_step step;
-	enum status status = split_open(searching, config, &step);
-	if (status != OK)
-		return status;
-	status = split_cost(searching, &step);
+	TRY(split_open(searching, config, &step));
+	enum status status = split_cost(searching, &step);
 	sharding_free(&step.sharding);
 	return status;
 }
@@ -288,8 +281,7 @@ static enum status vary_inner(struct searching *searching, struct config config)
 				config.cp = cp;
 				config.sp = (uint8_t)sp;
 				status = control_spend(searching->control, 1) ? control_status(searching->control) : split(searching, &config);
-				if (status == OK)
-					status = vary_pipeline(searching, config);
+				THEN(status, vary_pipeline(searching, config));
 			}
 	return status;
 }
@@ -355,10 +347,8 @@ static enum status play(struct searching *searching, struct config_entry *entry)
 	searching->first = mem_alloc((size_t)config.pp * config.chunks + 1, sizeof *searching->first);
 	enum status status = searching->cost && searching->first ? split(searching, &config) : NO_MEMORY;
 	struct config_model model = model_of(searching);
-	if (status == OK)
-		status = config_cut(&model, &config, &searching->request->overheads, searching->first);
-	if (status == OK)
-		status = config_evaluate(&model, &config, &searching->request->overheads, searching->first, true, &entry->result);
+	THEN(status, config_cut(&model, &config, &searching->request->overheads, searching->first));
+	THEN(status, config_evaluate(&model, &config, &searching->request->overheads, searching->first, true, &entry->result));
 	entry->fits = searching->request->machine.memory < 0 || entry->result.worst.total <= searching->request->machine.memory;
 	mem_free(searching->cost);
 	mem_free(searching->first);
@@ -455,13 +445,10 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 		mesh->axis[a].near = machine->near;
 		mesh->axis[a].far = machine->far;
 	}
-	if (status == OK)
-		status = split_cost(&opened->searching, &opened->split);
+	THEN(status, split_cost(&opened->searching, &opened->split));
 	struct config_model model = model_of(&opened->searching);
-	if (status == OK)
-		status = config_cut(&model, &opened->config, overheads, opened->searching.first);
-	if (status == OK)
-		status = config_evaluate(&model, &opened->config, overheads, opened->searching.first, exact, result);
+	THEN(status, config_cut(&model, &opened->config, overheads, opened->searching.first));
+	THEN(status, config_evaluate(&model, &opened->config, overheads, opened->searching.first, exact, result));
 	return status;
 }
 
@@ -471,13 +458,11 @@ enum status config_case_timetable(struct config_case *opened, struct config_resu
 	uint32_t *first = opened->searching.first;
 	enum status status = split(&opened->searching, &opened->config);
 	struct config_model model = model_of(&opened->searching);
-	if (status == OK)
-		status = config_cut(&model, &opened->config, overheads, first);
+	THEN(status, config_cut(&model, &opened->config, overheads, first));
 	if (status == INFEASIBLE)
 		return fail(error, INFEASIBLE, "the step has %u blocks between which it can be cut, fewer than the pipeline's %u pieces", opened->searching.step.blocks.stretches,
 			opened->config.pp * opened->config.chunks);
-	if (status == OK)
-		status = config_evaluate(&model, &opened->config, overheads, first, true, result);
+	THEN(status, config_evaluate(&model, &opened->config, overheads, first, true, result));
 	if (status != OK)
 		return fail_status(error, status);
 	return config_timetable(&model, &opened->config, overheads, first, timetable, error);
@@ -510,8 +495,7 @@ enum status config_search(const struct config_request *request, struct control *
 {
 	struct searching searching = { .request = request, .control = control, .rules = rules_new(), .list = list, .error = error };
 	*list = (struct config_list) { 0 };
-	if (!searching.rules)
-		return fail_memory(error);
+	NEED_IN(error, searching.rules);
 	enum status status = vary_all(&searching);
 	if (status == OK) {
 		config_rank_by_time(list);

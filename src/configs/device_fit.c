@@ -421,12 +421,9 @@ enum status device_fit_find(struct device_fit *fit, enum device base, int64_t me
 		find_launch(&fitting);
 		status = find_traffic(&fitting);
 	}
-	if (status == OK)
-		status = find_products(&fitting);
-	if (status == OK)
-		status = find_links(&fitting, false);
-	if (status == OK)
-		status = find_links(&fitting, true);
+	THEN(status, find_products(&fitting));
+	THEN(status, find_links(&fitting, false));
+	THEN(status, find_links(&fitting, true));
 	mem_free(fitting.row);
 	mem_free(fitting.item);
 	return status;

@@ -184,8 +184,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 {
 	struct scenario scenario;
 	struct error why = { 0 };
-	if (scenario_copy(&scenario, finding->scenario) != OK)
-		return fail_memory(finding->error);
+	NEED_IN(finding->error, scenario_copy(&scenario, finding->scenario) == OK);
 	bool fine = set_words(&scenario, way->set, &why) == OK && (all || prove_way(finding, &scenario, way, &why) == OK);
 	if (fine && way->above) {
 		scenario_done(&scenario);
@@ -508,11 +507,9 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 	enum status status = find_base(&finding);
 	if (status != OK || list->fits)
 		return status;
-	if (!(list->way = mem_alloc(WAYS_MOST, sizeof *list->way)))
-		return fail_memory(error);
+	NEED_IN(error, list->way = mem_alloc(WAYS_MOST, sizeof *list->way));
 	status = find_sizes(&finding);
-	if (status == OK)
-		status = find_singles(&finding);
+	THEN(status, find_singles(&finding));
 	qsort(list->way, list->ways, sizeof *list->way, compare_ways);
 	if (status == OK && list->fitting == 0)
 		status = find_pairs(&finding);

@@ -56,8 +56,7 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 	struct scenario scenario;
 	bool fits = true;
 	*most = (struct fit_most){ .budget = scenario_budget(given) };
-	if (scenario_copy(&scenario, given) != OK)
-		return fail_memory(error);
+	NEED_IN(error, scenario_copy(&scenario, given) == OK);
 	enum status status = OK;
 	for (int64_t value = by; status == OK && fits && value <= knobs[knob].maximum; value *= 2)
 		status = try_value(planner, graph, &scenario, knob, value, most, &fits);
@@ -87,8 +86,7 @@ enum status fit_devices_find(struct planner *planner, struct graph *graph, const
 	struct scenario scenario;
 	uint32_t planned = 0;
 	*devices = 0;
-	if (scenario_copy(&scenario, given) != OK)
-		return fail_memory(error);
+	NEED_IN(error, scenario_copy(&scenario, given) == OK);
 	scenario.value[K_memory] = KNOB_GIVEN;
 	scenario_drop_figures(&scenario);
 	for (int preset = 0; preset < DEVICE_COUNT; preset++) {

@@ -218,8 +218,7 @@ struct graph *model_source_whole(struct model_source *source, int64_t batch, str
 enum status model_source_scenario(const struct model_source *source, int64_t batch, struct scenario *scenario)
 {
 	static const enum knob_id in_the_model[] = { K_batch, K_seq, K_precision, K_optimizer };
-	if (scenario_copy(scenario, source->scenario) != OK)
-		return NO_MEMORY;
+	NEED(scenario_copy(scenario, source->scenario) == OK);
 	for (size_t i = 0; source->preset && i < sizeof in_the_model / sizeof *in_the_model; i++)
 		scenario->value[in_the_model[i]] = knobs[in_the_model[i]].normal;
 	if (!source->preset)

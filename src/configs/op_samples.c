@@ -101,8 +101,7 @@ static bool classify(const struct trace_op *op, const struct rules *rules, struc
 
 static enum status add_op(struct samples *samples, const struct op_sample *sample)
 {
-	if (!mem_reserve(&samples->op, &samples->op_room, (size_t)samples->ops + 1, sizeof *samples->op))
-		return NO_MEMORY;
+	NEED(mem_reserve(&samples->op, &samples->op_room, (size_t)samples->ops + 1, sizeof *samples->op));
 	samples->op[samples->ops++] = *sample;
 	samples->ops_of[sample->class]++;
 	samples->seconds_of[sample->class] += sample->seconds;
@@ -162,8 +161,7 @@ static enum status add_trace(struct samples *samples, const struct trace *trace,
 			.bytes = collective_of(&axis, from->kind, from->from, from->to) };
 		if (sample.near == 0)
 			continue;
-		if (!mem_reserve(&samples->collective, &samples->collective_room, (size_t)samples->collectives + 1, sizeof sample))
-			return NO_MEMORY;
+		NEED(mem_reserve(&samples->collective, &samples->collective_room, (size_t)samples->collectives + 1, sizeof sample));
 		samples->collective[samples->collectives++] = sample;
 	}
 	return status;
@@ -194,8 +192,7 @@ enum status samples_read(struct samples *samples, const char *text, size_t size,
 		status = fail(error, BAD_INPUT, "no operators and no collectives are in that trace");
 	if (status == OK && !trace.shapes && trace.collectives == 0)
 		status = fail(error, BAD_INPUT, "the trace has no shapes of operands: profile with record_shapes=True");
-	if (status == OK)
-		status = add_device(samples, &trace, error);
+	THEN(status, add_device(samples, &trace, error));
 	if (status == OK && add_trace(samples, &trace, rules, devices_per_node) != OK)
 		status = fail_memory(error);
 	trace_free(&trace);

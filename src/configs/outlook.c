@@ -57,9 +57,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 {
 	const int64_t *value = scenario->value;
 	struct degrees degrees;
-	enum status status = degrees_of_scenario(scenario, units, &degrees, error);
-	if (status != OK)
-		return status;
+	TRY(degrees_of_scenario(scenario, units, &degrees, error));
 	*config = (struct config) { .dp = (uint32_t)degrees.dp, .tp = (uint32_t)degrees.tp, .pp = (uint32_t)degrees.pp, .cp = (uint32_t)degrees.cp,
 		.ep = (uint32_t)degrees.ep, .microbatches = (uint32_t)value[K_microbatches], .schedule = (uint8_t)value[K_schedule], .chunks = 1,
 		.recompute = (uint8_t)value[K_recompute], .zero = (uint8_t)value[K_zero],
@@ -210,8 +208,7 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = ranks, .chunks = pipelined->chunks, .microbatches = pipelined->microbatches,
 		.forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send,
 		.order = pipelined->order };
-	if (!kept)
-		return fail_memory(error);
+	NEED_IN(error, kept);
 	for (uint32_t k = 0; k < pieces; k++) {
 		kept[k] = pipelined->piece[k].kept;
 		weight[k] = pipelined->piece[k].kept_weight;

@@ -38,8 +38,7 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 {
 	struct scenario scenario;
 	struct error why = { 0 };
-	if (scenario_copy(&scenario, base) != OK)
-		return fail_memory(error);
+	NEED_IN(error, scenario_copy(&scenario, base) == OK);
 	config_knobs(&entry->config, &scenario);
 	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &why);
 	scenario_done(&scenario);

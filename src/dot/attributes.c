@@ -49,8 +49,7 @@ enum status attributes_find(Agraph_t *dot, struct arena *arena, struct attribute
 	for (Agsym_t *symbol = NULL; (symbol = agnxtattr(dot, AGNODE, symbol)); )
 		count++;
 	attributes->foreign = arena_alloc(arena, count, sizeof *attributes->foreign);
-	if (!attributes->foreign)
-		return NO_MEMORY;
+	NEED(attributes->foreign);
 	for (Agsym_t *symbol = NULL; (symbol = agnxtattr(dot, AGNODE, symbol)); ) {
 		int known = name_index(names, ATTRIBUTE_COUNT, symbol->name);
 		if (known >= 0)

@@ -141,8 +141,7 @@ static enum status draw_native(const struct graph *graph, struct options *option
 	enum status status = draw_options_of(options->view, name, sizeof name, &draw, error);
 	for (int round = 0; round < 2 && status == OK && !*text; round++) {
 		FILE *stream = text_stream(text, length);
-		if (!stream)
-			return fail_memory(error);
+		NEED_IN(error, stream);
 		status = draw_write(graph, NULL, &draw, stream, &nodes, error);
 		if (fclose(stream) != 0 && status == OK)
 			status = fail_memory(error);
@@ -233,9 +232,7 @@ static int report(const struct options *options, enum status status, const struc
 static enum status deliver(const struct options *options, const char *data, size_t length, struct error *error)
 {
 	struct output output;
-	enum status status = output_open(&output, options->output, true, error);
-	if (status != OK)
-		return status;
+	TRY(output_open(&output, options->output, true, error));
 	fwrite(data, 1, length, output.stream);
 	return output_close(&output, OK, error);
 }
@@ -261,8 +258,7 @@ int main(int argc, char **argv)
 		status = fail_memory(&error);
 	if (status == OK && options.format > OUTPUT_DOT && !picture_whole(format_names[options.format], data, length))
 		status = fail(&error, LIMIT, "Graphviz failed: its picture is not whole, most likely for want of memory (--memory)");
-	if (status == OK)
-		status = deliver(&options, data, length, &error);
+	THEN(status, deliver(&options, data, length, &error));
 	free(data);
 	guard_expect_end();
 	return report(&options, status, &error);

@@ -84,8 +84,7 @@ static enum status note_line(struct builder *builder, const struct token *token)
 {
 	struct normal *normal = builder->normal;
 	char *name = atom_text(&normal->arena, token);
-	if (!name || names_add(&normal->line, name, token->line) == NONE)
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, name && names_add(&normal->line, name, token->line) != NONE);
 	return OK;
 }
 
@@ -106,8 +105,7 @@ static enum status add_cut(struct builder *builder, struct statement *statement)
 	if (builder->cuts == builder->capacity) {
 		size_t capacity = builder->capacity ? builder->capacity * 2 : 64;
 		struct cut *cut = mem_resize(builder->cut, capacity, sizeof *cut);
-		if (!cut)
-			return fail_memory(builder->error);
+		NEED_IN(builder->error, cut);
 		builder->cut = cut;
 		builder->capacity = capacity;
 	}
@@ -200,8 +198,7 @@ static enum status check_encoding(struct builder *builder, const char *source, s
 static enum status count_key(struct builder *builder, const struct token *key)
 {
 	char *name = atom_text(&builder->normal->arena, key);
-	if (!name || names_add(&builder->keys, name, 0) == NONE)
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, name && names_add(&builder->keys, name, 0) != NONE);
 	if (builder->keys.used > KEYS_MOST)
 		return bad(builder, key->line, "more than 128 different attribute names");
 	return OK;
@@ -265,8 +262,7 @@ static enum status put(struct builder *builder, const char *text, size_t length)
 	if (builder->room - normal->length <= length) {
 		size_t room = builder->room * 2 + length + 1;
 		char *grown = mem_resize(normal->text, room, 1);
-		if (!grown)
-			return fail_memory(builder->error);
+		NEED_IN(builder->error, grown);
 		normal->text = grown;
 		builder->room = room;
 	}
@@ -285,11 +281,8 @@ static enum status put_string(struct builder *builder, const struct token *token
 			stop += *stop == '\\' ? 2 : 1;   /* an escape stays whole */
 		if (stop >= end - 1)
 			break;
-		enum status status = put(builder, at, (size_t)(stop - at));
-		if (status == OK)
-			status = put(builder, "\"+\"", 3);
-		if (status != OK)
-			return status;
+		TRY(put(builder, at, (size_t)(stop - at)));
+		TRY(put(builder, "\"+\"", 3));
 		at = stop;
 	}
 	return put(builder, at, (size_t)(end - at));
@@ -339,8 +332,7 @@ static enum status rewrite(struct builder *builder, const char *begin, const cha
 			status = put_range(builder, cut->attributes);
 		if (status == OK)
 			status = put(builder, "; ", 2);
-		if (status == OK)
-			status = put_range(builder, cut->node);
+		THEN(status, put_range(builder, cut->node));
 		begin = cut->node.end;
 		if (builder->normal->length > (size_t)1 << 30)
 			return fail(builder->error, BAD_INPUT, "a chain of edges with too many attributes");
@@ -362,10 +354,8 @@ enum status normal_form(const char *source, size_t size, struct normal *normal, 
 	builder.statement = mem_alloc(DEPTH_MOST, sizeof *builder.statement);
 	if (!builder.statement)
 		status = fail_memory(builder.error);
-	if (status == OK)
-		status = scan(&builder, source, source + size);
-	if (status == OK)
-		status = rewrite(&builder, source, source + size);
+	THEN(status, scan(&builder, source, source + size));
+	THEN(status, rewrite(&builder, source, source + size));
 	mem_free(builder.statement);
 	mem_free(builder.cut);
 	names_free(&builder.keys);

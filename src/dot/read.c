@@ -109,8 +109,7 @@ static enum status bind_node(struct reader *reader, Agnode_t *node)
 	record->node = node;
 	const char *name = attribute_of(&reader->attributes, node, ATTRIBUTE_NAME);
 	record->name = decoded(reader, name ? name : agnameof(node));
-	if (!record->name)
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, record->name);
 	return *record->name ? OK : bad(reader, node, "the name is empty", NULL);
 }
 
@@ -120,15 +119,10 @@ static enum status add_tensor(struct reader *reader, Agnode_t *node)
 	struct tensor tensor = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = line_of(reader, node) };
 	int64_t shape[DIMS_MAX];
 	bool there;
-	enum status status = word_value(reader, node, ATTRIBUTE_KIND, "unknown kind", kind_names, KIND_COUNT, &tensor.kind, &there);
-	if (status == OK)
-		status = bytes_value(reader, node, ATTRIBUTE_BYTES, "not a size in bytes:", &tensor.bytes, &tensor.has_bytes);
-	if (status == OK)
-		status = word_value(reader, node, ATTRIBUTE_DTYPE, "unknown dtype", dtype_names, DTYPE_COUNT, &tensor.dtype, &tensor.has_dtype);
-	if (status == OK)
-		status = extra_value(reader, node, RECORD_TENSOR, &tensor.extra);
-	if (status != OK)
-		return status;
+	TRY(word_value(reader, node, ATTRIBUTE_KIND, "unknown kind", kind_names, KIND_COUNT, &tensor.kind, &there));
+	TRY(bytes_value(reader, node, ATTRIBUTE_BYTES, "not a size in bytes:", &tensor.bytes, &tensor.has_bytes));
+	TRY(word_value(reader, node, ATTRIBUTE_DTYPE, "unknown dtype", dtype_names, DTYPE_COUNT, &tensor.dtype, &tensor.has_dtype));
+	TRY(extra_value(reader, node, RECORD_TENSOR, &tensor.extra));
 	const char *dims = attribute_of(&reader->attributes, node, ATTRIBUTE_DIMS);
 	if (dims && !parse_dims(dims, shape, &tensor.dims))
 		return bad(reader, node, "not a list of sizes:", dims);
@@ -151,13 +145,9 @@ static enum status add_op(struct reader *reader, Agnode_t *node)
 {
 	struct record *record = record_of(node);
 	struct op op = { .name = record->name, .type = "op", .module = "", .flops = -1, .line = line_of(reader, node) };
-	enum status status = word_value(reader, node, ATTRIBUTE_PHASE, "unknown phase", phase_names, PHASE_COUNT, &op.phase, &op.has_phase);
-	if (status == OK)
-		status = bytes_value(reader, node, ATTRIBUTE_WORKSPACE, "not a size in bytes:", &op.workspace, &op.has_workspace);
-	if (status == OK)
-		status = extra_value(reader, node, RECORD_OP, &op.extra);
-	if (status != OK)
-		return status;
+	TRY(word_value(reader, node, ATTRIBUTE_PHASE, "unknown phase", phase_names, PHASE_COUNT, &op.phase, &op.has_phase));
+	TRY(bytes_value(reader, node, ATTRIBUTE_WORKSPACE, "not a size in bytes:", &op.workspace, &op.has_workspace));
+	TRY(extra_value(reader, node, RECORD_OP, &op.extra));
 	const char *flops = attribute_of(&reader->attributes, node, ATTRIBUTE_FLOPS);
 	if (flops && !parse_integer(flops, &op.flops))
 		return bad(reader, node, "not a number of operations:", flops);
@@ -188,11 +178,8 @@ static enum status add_result(struct reader *reader, Agnode_t *node)
 		.kind = phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, .has_bytes = true };
 	struct tensor kept = result;
 	bool there;
-	enum status status = bytes_value(reader, node, ATTRIBUTE_BYTES, "not a size in bytes:", &result.bytes, &there);
-	if (status == OK)
-		status = bytes_value(reader, node, ATTRIBUTE_PERSISTENT, "not a size in bytes:", &kept.bytes, &there);
-	if (status != OK)
-		return status;
+	TRY(bytes_value(reader, node, ATTRIBUTE_BYTES, "not a size in bytes:", &result.bytes, &there));
+	TRY(bytes_value(reader, node, ATTRIBUTE_PERSISTENT, "not a size in bytes:", &kept.bytes, &there));
 	reader->missing += attribute_of(&reader->attributes, node, ATTRIBUTE_BYTES) == NULL;
 	record->tensor = draft_tensor(reader->draft, &result);
 	if (record->tensor == NONE || draft_write(reader->draft, record->op, record->tensor) != OK)
@@ -296,8 +283,7 @@ static enum status add_edges(struct reader *reader)
 {
 	uint32_t edges = (uint32_t)agnedges(reader->dot), count = 0;
 	Agedge_t **list = arena_alloc(&reader->arena, edges, sizeof *list);
-	if (!list)
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, list);
 	for (Agnode_t *node = agfstnode(reader->dot); node; node = agnxtnode(reader->dot, node))
 		for (Agedge_t *edge = agfstout(reader->dot, node); edge; edge = agnxtout(reader->dot, edge))
 			list[count++] = edge;
@@ -388,8 +374,7 @@ static enum status name_modules(struct reader *reader)
 				const char *outer = agparent(sub) == reader->dot ? NULL : record->module;
 				char text[600];
 				snprintf(text, sizeof text, "%.290s%s%.290s", outer ? outer : "", outer ? "." : "", name);
-				if (!(path = decoded(reader, text)))
-					return fail_memory(reader->error);
+				NEED_IN(reader->error, path = decoded(reader, text));
 			}
 			record->module = path;
 		}
@@ -425,10 +410,9 @@ static enum status describe(struct reader *reader)
 		return fail_memory(reader->error);
 	if (extra && *extra && !(texts[2] = decoded(reader, extra)))
 		return fail_memory(reader->error);
-	enum status status = texts[2] ? check_extra(texts[2], RECORD_GRAPH, reader->error) : OK;
-	if (status == OK && draft_describe(reader->draft, texts[0], texts[1], texts[2], NULL) != OK)
-		status = fail_memory(reader->error);
-	return status;
+	TRY(texts[2] ? check_extra(texts[2], RECORD_GRAPH, reader->error) : OK);
+	NEED_IN(reader->error, draft_describe(reader->draft, texts[0], texts[1], texts[2], NULL) == OK);
+	return OK;
 }
 
 static enum status for_nodes(struct reader *reader, enum status (*visit)(struct reader *, Agnode_t *))
@@ -453,16 +437,11 @@ static enum status read_all(struct reader *reader)
 		status = bind_node(reader, node);
 		reader->full |= is_tensor(reader, node);
 	}
-	if (status == OK)
-		status = describe(reader);
-	if (status == OK)
-		status = name_modules(reader);
-	if (status == OK)
-		status = add_nodes(reader, list, &ops);
-	if (status == OK)
-		status = add_edges(reader);
-	if (status == OK)
-		status = for_nodes(reader, add_alias);
+	THEN(status, describe(reader));
+	THEN(status, name_modules(reader));
+	THEN(status, add_nodes(reader, list, &ops));
+	THEN(status, add_edges(reader));
+	THEN(status, for_nodes(reader, add_alias));
 	if (status == OK && !agget(reader->dot, extra_name))
 		status = describe_intake(reader);
 	return status == OK ? for_nodes(reader, add_inplace) : status;

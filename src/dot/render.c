@@ -10,8 +10,7 @@ enum status render(Agraph_t *dot, const char *engine, const char *format, FILE *
 	char *data = NULL;
 	unsigned length = 0;
 	GVC_t *context = gvContext();
-	if (!context)
-		return fail_memory(error);
+	NEED_IN(error, context);
 	enum status status = OK;
 	if (gvLayout(context, dot, engine) != 0)
 		status = fail(error, LIMIT, "Graphviz could not lay out the graph with %s: out of memory, or a graph that it can't handle", engine);

@@ -290,8 +290,7 @@ static enum status write_list(const struct canvas *canvas, FILE *stream, struct 
 	char *list = NULL, *picture = NULL;
 	size_t size = 0, length = 0;
 	FILE *text = text_stream(&list, &size);
-	if (!text)
-		return fail_memory(error);
+	NEED_IN(error, text);
 	fprintf(text, "tidemark-figure 1 %.0f %.0f\n", canvas->paper.width, canvas->height - canvas->raise);
 	fwrite(canvas->text, 1, canvas->length, text);
 	enum status status = fclose(text) == 0 ? dot_child_render(list, size, canvas->paper.kind == CANVAS_PNG ? "png" : "pdf", false, NULL, &picture, &length, error)

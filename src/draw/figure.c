@@ -220,8 +220,7 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 			there[group] |= thinned->group[i][group] > 0;
 	timeline_note(plan, note, sizeof note);
 	begin_axes(&axes, plan->graph->ops, paper, plan_peak(plan));
-	if (status == OK)
-		status = open_axes(&axes, paper, there, note, error);
+	THEN(status, open_axes(&axes, paper, there, note, error));
 	if (status == OK) {
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
 		draw_title(&axes, plan->graph->name, "peak", plan_peak(plan));
@@ -279,9 +278,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 		}
 	if (small)
 		snprintf(note, sizeof note, "%u buffer%s too small to see", small, small == 1 ? " is" : "s are");
-	enum status status = open_axes(&axes, paper, there, note, error);
-	if (status != OK)
-		return status;
+	TRY(open_axes(&axes, paper, there, note, error));
 	draw_title(&axes, plan->graph->name, "arena", plan_arena(plan));
 	draw_axes(&axes, "address");
 	draw_boxes(&axes, plan);

@@ -375,8 +375,7 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	figure.rank = NONE;
 	double legend = figure.memory_top + MEMORY_HIGH + BOTTOM;
 	double below = paper.unexplained ? 6 - BOTTOM : LEADING * (draw_legend(NULL, &figure, 0) + draw_rank_names(NULL, &figure, 0)) - 1;
-	if (canvas_open(&figure.canvas, paper, legend + below) != OK)
-		return fail_memory(error);
+	NEED_IN(error, canvas_open(&figure.canvas, paper, legend + below) == OK);
 	draw_title(&figure, title);
 	draw_ranks(&figure);
 	draw_time(&figure, rows);

@@ -170,8 +170,7 @@ enum status figure_roofline(const struct step_shares *shares, const char *name, 
 		return fail(error, BAD_INPUT, "no op of this step takes time: its FLOPs and bytes are unknown");
 	double width = paper.width - 8, y = bars.top + (ROW - BAR) / 2;
 	double below = paper.unexplained ? BELOW : LEGEND + LEADING * draw_legend(NULL, &bars, 0, width) - 2;
-	if (canvas_open(&bars.canvas, paper, bars.bottom + below) != OK)
-		return fail_memory(error);
+	NEED_IN(error, canvas_open(&bars.canvas, paper, bars.bottom + below) == OK);
 	draw_title(&bars, title);
 	draw_axis(&bars);
 	for (int part = 0; part < STEP_PARTS; part++)

@@ -154,8 +154,7 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 	scales.right = (double)slowdown->most + ((double)slowdown->most - scales.left) * 0.03 + 1;
 	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
 	int keys = sizeof key / sizeof *key, rows = canvas_legend(NULL, scales.begin, 0, scales.span, SMALL, LEADING, INK, key, keys);
-	if (canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) != OK)
-		return fail_memory(error);
+	NEED_IN(error, canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) == OK);
 	draw_bound(&scales, slowdown);
 	draw_axes(&scales, plan);
 	draw_plans(&scales, slowdown, plan, &names);

@@ -220,8 +220,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	span_axes(order, count, &plot);
 	plot_place(&plot, paper.width, RIGHT, PLOT_SECONDS);
 	double height = TOP + PARETO + (paper.unexplained ? BELOW : LEGEND + LEADING * draw_legend(NULL, scene->table, 0, 0, plot.wide, key, keys, note) - 4);
-	if (canvas_open(&scene->canvas, paper, height) != OK)
-		return fail_memory(error);
+	NEED_IN(error, canvas_open(&scene->canvas, paper, height) == OK);
 	draw_title(scene, name, "memory and time");
 	snprintf(label, sizeof label, "time of a %s", scene->time);
 	plot_axes(&plot, &scene->canvas, label, PLOT_SECONDS);
@@ -241,8 +240,7 @@ enum status figure_pareto(const struct sweep_table *table, const char *name, str
 	look(&scene);
 	choose_colours(&scene);
 	struct order *order = mem_alloc(table->rows, sizeof *order);
-	if (!order)
-		return fail_memory(error);
+	NEED_IN(error, order);
 	uint32_t count = sort_rows(&scene, order);
 	enum status status = count ? draw_pareto(&scene, name, paper, order, count, stream, error)
 		: fail(error, BAD_INPUT, "no scenario has a plan and a time; --view sweep draws memory alone");
@@ -389,8 +387,7 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	place_panels(scene, timed, paper.width, &plot);
 	double bottom = TOP + PANEL + (timed ? BETWEEN + PANEL : 0);
 	int rows = draw_legend(NULL, scene->table, 0, 0, plot.wide, key, (int)lines->count, "");
-	if (canvas_open(&scene->canvas, paper, bottom + (paper.unexplained || !rows ? BELOW : LEGEND + LEADING * rows - 4)) != OK)
-		return fail_memory(error);
+	NEED_IN(error, canvas_open(&scene->canvas, paper, bottom + (paper.unexplained || !rows ? BELOW : LEGEND + LEADING * rows - 4)) == OK);
 	draw_title(scene, name, timed ? "memory and time" : "memory");
 	draw_panel(scene, lines, &plot, false);
 	if (timed) {

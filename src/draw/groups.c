@@ -130,14 +130,12 @@ static enum status find_stand_ins(struct builder *builder)
 	uint32_t *op = arena_alloc(&builder->scratch, graph->ops, sizeof *op);
 	uint32_t *place = arena_alloc(&builder->scratch, rows, sizeof *place);
 	struct csr ops;
-	if (!row || !op || !place)
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, row && op && place);
 	for (uint32_t i = 0; i < graph->ops; i++) {
 		row[i] = modules->of_op[i] * PHASE_COUNT + graph->op[i].phase;
 		op[i] = i;
 	}
-	if (csr_of_pairs(&builder->scratch, rows, graph->ops, row, op, &ops) != OK)
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, csr_of_pairs(&builder->scratch, rows, graph->ops, row, op, &ops) == OK);
 	for (uint32_t i = 0; i < graph->ops; i++) {
 		uint32_t normal = modules->module[modules->of_op[i]].normal * PHASE_COUNT + graph->op[i].phase;
 		uint32_t number = place[row[i]]++;
@@ -175,8 +173,7 @@ static uint32_t module_of(const struct drawing *drawing, uint32_t op)
 
 static enum status add_link(struct builder *builder, uint32_t node, uint32_t pred)
 {
-	if (!mem_reserve(&builder->link, &builder->link_room, builder->links + 1, sizeof *builder->link))
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, mem_reserve(&builder->link, &builder->link_room, builder->links + 1, sizeof *builder->link));
 	builder->link[builder->links] = (struct chained){ pred, builder->head[node] };
 	builder->head[node] = builder->links++;
 	return OK;
@@ -279,9 +276,7 @@ static enum status gather(struct builder *builder)
 		if (*node == NONE)
 			*node = put_op(builder, op);
 		drawing->node_of[op] = *node;
-		enum status status = link_preds(builder, op, *node);
-		if (status != OK)
-			return status;
+		TRY(link_preds(builder, op, *node));
 	}
 	drop_nodes(builder);
 	return OK;
@@ -321,8 +316,7 @@ static enum status measure(struct builder *builder)
 	const struct graph *graph = drawing->graph;
 	const struct plan *plan = drawing->plan;
 	int64_t *most = arena_alloc(&builder->scratch, drawing->nodes, sizeof *most);
-	if (!most)
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, most);
 	builder->round++;
 	for (uint32_t node = 0; node < drawing->nodes; node++) {
 		drawing->node[node].ops = 0;
@@ -396,14 +390,12 @@ static enum status join_edges(struct builder *builder)
 	const struct graph *graph = drawing->graph;
 	size_t most = (size_t)graph->reads.start[graph->ops] + graph->after.start[graph->ops];
 	struct flow *flow = arena_alloc(&builder->scratch, most, sizeof *flow);
-	if (!flow)
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, flow);
 	uint32_t flows = collect_flows(builder, flow);
 	if (flows)
 		qsort(flow, flows, sizeof *flow, by_ends);
 	drawing->edge = arena_alloc(&drawing->arena, flows, sizeof *drawing->edge);
-	if (!drawing->edge)
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, drawing->edge);
 	for (uint32_t i = 0; i < flows; i++) {
 		struct draw_edge *edge = drawing->edges ? &drawing->edge[drawing->edges - 1] : NULL;
 		if (!edge || edge->from != flow[i].from || edge->to != flow[i].to) {
@@ -446,8 +438,7 @@ static enum status make_room(struct builder *builder)
 	builder->queue = arena_alloc(&builder->scratch, ops, sizeof *builder->queue);
 	drawing->node = arena_alloc(&drawing->arena, ops, sizeof *drawing->node);
 	drawing->node_of = arena_alloc(&drawing->arena, ops, sizeof *drawing->node_of);
-	if (!builder->in || !builder->stand_in || !builder->head || !builder->seen || !builder->queue || !drawing->node || !drawing->node_of)
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, builder->in && builder->stand_in && builder->head && builder->seen && builder->queue && drawing->node && drawing->node_of);
 	return OK;
 }
 
@@ -464,8 +455,7 @@ static enum status gather_to_fit(struct builder *builder, uint32_t most)
 {
 	struct drawing *drawing = builder->drawing;
 	builder->latest = arena_alloc(&builder->scratch, (size_t)drawing->modules.count * PHASE_COUNT, sizeof *builder->latest);
-	if (!builder->latest)
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, builder->latest);
 	for (uint32_t i = 0; i < drawing->modules.count; i++)
 		if (drawing->modules.module[i].depth > drawing->depth)
 			drawing->depth = drawing->modules.module[i].depth;
@@ -494,19 +484,14 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	*drawing = (struct drawing){ .graph = graph, .plan = plan };
 	struct builder builder = { .drawing = drawing, .error = error, .centre = NONE };
 	enum status status = make_room(&builder);
-	if (status == OK)
-		status = select_ops(&builder, options);
+	THEN(status, select_ops(&builder, options));
 	drawing->ops = status == OK && draws_ops(drawing, options);
 	if (status == OK && modules_of_graph(graph, !drawing->ops && !options->unfold, &drawing->arena, &drawing->modules) != OK)
 		status = fail_memory(builder.error);
-	if (status == OK)
-		status = find_stand_ins(&builder);
-	if (status == OK)
-		status = gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT);
-	if (status == OK)
-		status = measure(&builder);
-	if (status == OK)
-		status = join_edges(&builder);
+	THEN(status, find_stand_ins(&builder));
+	THEN(status, gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT));
+	THEN(status, measure(&builder));
+	THEN(status, join_edges(&builder));
 	mem_free(builder.link);
 	arena_free(&builder.scratch);
 	return status;

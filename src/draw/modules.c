@@ -89,8 +89,7 @@ static enum status grow_tree(struct builder *builder)
 	modules->module = arena_alloc(builder->arena, most, sizeof *modules->module);
 	modules->of_op = arena_alloc(builder->arena, graph->ops, sizeof *modules->of_op);
 	builder->last_child = arena_alloc(builder->arena, most, sizeof *builder->last_child);
-	if (!modules->module || !modules->of_op || !builder->last_child)
-		return NO_MEMORY;
+	NEED(modules->module && modules->of_op && builder->last_child);
 	modules->module[0] = (struct module){ .path = "", .name = "", .parent = NONE, .first = NONE, .next = NONE, .repeats = 1 };
 	builder->last_child[0] = NONE;
 	modules->count = 1;
@@ -187,8 +186,7 @@ static enum status follow_parents(struct builder *builder)
 		const char *above = modules->module[parent].path, *name = modules->module[module->normal].name;
 		size_t length = strlen(above) + strlen(name) + 2;
 		char *path = arena_alloc(builder->arena, length, 1);
-		if (!path)
-			return NO_MEMORY;
+		NEED(path);
 		snprintf(path, length, "%s%s%s", above, *above ? "." : "", name);
 		uint32_t same = names_find(&builder->paths, path);
 		module->normal = same == NONE ? id : modules->module[same].normal;

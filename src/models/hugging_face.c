@@ -239,8 +239,7 @@ static enum status take_window(const json_t *file, const struct hf_type *type, s
 	if (!type->window || (type->window_asked && !json_is_true(json_object_get(file, "use_sliding_window"))) || (layers && !sliding))
 		return OK;
 	enum status status = take_number(file, type->window, 1, INT64_C(1) << 40, type->window_normal, HF_FOLLOWS, &window, error);
-	if (status == OK)
-		status = take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error);
+	THEN(status, take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error));
 	if (status == OK && window && window < positions)
 		note(model, "attention within windows of %lld tokens is counted as attention to all: for longer sequences its time is too long, its memory right where it is one kernel",
 			(long long)window);
@@ -357,12 +356,9 @@ static enum status take_others(const json_t *file, const struct hf_type *type, s
 	config->positions += type->more_positions;
 	if (config->shared_plain && config->shared_experts)
 		config->shared_ffn = config->shared_experts * config->expert_ffn;
-	if (status == OK)
-		status = take_layer_kinds(file, config, error);
-	if (status == OK)
-		status = take_rotary(file, type, config, error);
-	if (status == OK)
-		status = take_dense_layers(file, config, error);
+	THEN(status, take_layer_kinds(file, config, error));
+	THEN(status, take_rotary(file, type, config, error));
+	THEN(status, take_dense_layers(file, config, error));
 	return status == OK ? take_window(file, type, model, error) : status;
 }
 
@@ -485,18 +481,12 @@ static enum status take_keys(json_t *file, const json_t *whole, const struct hf_
 {
 	struct model_config *config = &model->config;
 	enum status status = check_settings(file, type, error);
-	if (status == OK)
-		status = take_sizes(file, type, config, error);
-	if (status == OK)
-		status = take_switches(file, type, config, error);
-	if (status == OK)
-		status = take_activation(file, type, config, error);
-	if (status == OK)
-		status = take_dropout(file, type, config, error);
-	if (status == OK)
-		status = take_tied(file, whole, type, model, error);
-	if (status == OK)
-		status = take_others(file, type, model, error);
+	THEN(status, take_sizes(file, type, config, error));
+	THEN(status, take_switches(file, type, config, error));
+	THEN(status, take_activation(file, type, config, error));
+	THEN(status, take_dropout(file, type, config, error));
+	THEN(status, take_tied(file, whole, type, model, error));
+	THEN(status, take_others(file, type, model, error));
 	if (status == OK && config->family != FAMILY_VIT)
 		status = take_sequence(file, type, model, error);
 	if (status == OK)
@@ -581,8 +571,7 @@ enum status hugging_face_open(const char *path, struct hugging_face *model, stru
 	enum status status = read_path(folder ? inside : path, &text, &size, error);
 	if (status != OK && folder && status == BAD_INPUT)
 		return fail(error, BAD_INPUT, "a folder without a config.json that can be read");
-	if (status == OK)
-		status = hugging_face_read(text, size, model, error);
+	THEN(status, hugging_face_read(text, size, model, error));
 	mem_free(text);
 	return status;
 }

@@ -209,8 +209,7 @@ static enum status hold(struct beside *beside, int side, struct alive *alive, ui
 {
 	struct beside_holder *holder = arena_alloc(&beside->arena, (size_t)count + 1, sizeof *holder);
 	uint32_t holders = 0;
-	if (!holder)
-		return NO_MEMORY;
+	NEED(holder);
 	qsort(alive, count, sizeof *alive, by_place);
 	for (uint32_t i = 0; i < count; i++) {
 		if (holders == 0 || strcmp(holder[holders - 1].place, alive[i].place) != 0)
@@ -220,8 +219,7 @@ static enum status hold(struct beside *beside, int side, struct alive *alive, ui
 	}
 	for (uint32_t i = 0; i < holders; i++) {
 		holder[i].place = arena_text(&beside->arena, holder[i].place, strlen(holder[i].place));
-		if (!holder[i].place)
-			return NO_MEMORY;
+		NEED(holder[i].place);
 	}
 	qsort(holder, holders, sizeof *holder, larger);
 	beside->holder[side] = holder;

@@ -79,8 +79,7 @@ enum status plan_changes(const struct plan *before, const struct plan *after, st
 	uint32_t rows = 0, kept = 0;
 	struct plan_change *row = arena_alloc(arena, (size_t)before->graph->ops + after->graph->ops, sizeof *row);
 	/* Rows of the first plan have its ops' numbers. */
-	if (!row || !add_plan(before, 0, before->graph, row, &rows) || !add_plan(after, 1, before->graph, row, &rows))
-		return NO_MEMORY;
+	NEED(row && add_plan(before, 0, before->graph, row, &rows) && add_plan(after, 1, before->graph, row, &rows));
 	for (uint32_t i = 0; i < rows; i++)
 		if (row[i].sent[0] != row[i].sent[1] || row[i].made[0] != row[i].made[1])
 			row[kept++] = row[i];

@@ -407,8 +407,7 @@ static void add_storage(struct fsdp *fsdp, uint32_t s, int64_t bytes)
 
 static enum status find_buffers(struct fsdp *fsdp)
 {
-	if (!prepare(fsdp))
-		return NO_MEMORY;
+	NEED(prepare(fsdp));
 	find_sums(fsdp);
 	find_gathers(fsdp);
 	find_groups(fsdp);

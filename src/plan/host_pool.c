@@ -61,8 +61,7 @@ static enum status lay_out(struct host_pool *pool, int64_t alignment)
 		buffers.upper[i] = (int64_t)pool->buffer[i].last + 1;
 		buffers.size[i] = pool->buffer[i].bytes;
 	}
-	if (status == OK)
-		status = layout_solve(&buffers, &options, &control, &layout, NULL);
+	THEN(status, layout_solve(&buffers, &options, &control, &layout, NULL));
 	for (uint32_t i = 0; i < pool->n && status == OK; i++)
 		pool->buffer[i].offset = layout.offset[i];
 	pool->arena = layout.arena;

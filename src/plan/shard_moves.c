@@ -67,8 +67,7 @@ static enum status find_decisions(struct climb *climb, struct arena *arena)
 	bool *seen = arena_alloc(arena, graph->tensors, sizeof *seen);
 	climb->decision = arena_alloc(arena, graph->ops + graph->tensors + 3, sizeof *climb->decision);
 	climb->moved = arena_alloc(arena, graph->tensors, sizeof *climb->moved);
-	if (!seen || !climb->decision || !climb->moved)
-		return NO_MEMORY;
+	NEED(seen && climb->decision && climb->moved);
 	memset(seen, 0, graph->tensors * sizeof *seen);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		FOR_ROW(i, &graph->reads, op) {
@@ -417,8 +416,7 @@ enum status shard_moves_find(const struct planning *planning, const struct plan 
 	climb.best = plan_needs(best) <= climb.budget ? plan_step_time(best) : INT64_MAX;
 	climb.planning.stage = &climb.stage;
 	climb.stage.store = store_new();
-	if (!climb.stage.store)
-		return fail_memory(planning->error);
+	NEED_IN(planning->error, climb.stage.store);
 	store_set_limit(climb.stage.store, MOVE_STORE);
 	for (uint32_t i = 0; i <= starts && status == OK && planning->error->status != CANCELLED; i++) {
 		const struct plan *from = start[i % starts];

@@ -63,8 +63,7 @@ static enum status find_bound(struct drawing *drawing, struct fit_solver *solver
 		status = status == INFEASIBLE ? OK : status;
 	}
 	slowdown->least = low;
-	if (status == OK)
-		status = fit_bound(&solver->bounds, slowdown->most - (slowdown->most - low) / 2, control, &bound, &slope, NULL);
+	THEN(status, fit_bound(&solver->bounds, slowdown->most - (slowdown->most - low) / 2, control, &bound, &slope, NULL));
 	for (; slowdown->lines < SLOWDOWN_LINES && status == OK; price *= factor) {
 		status = fit_bound_line(&solver->bounds, (int64_t)(price * (double)FIT_PRICE_UNIT), control, &slowdown->line[slowdown->lines]);
 		slowdown->lines += status == OK;
@@ -150,8 +149,7 @@ static enum status find_plans(struct drawing *drawing, struct fit_solver *solver
 	int64_t cap[SLOWDOWN_PLANS];
 	uint8_t *start = NULL, *candidate = NULL;
 	enum status status = fit_baselines(&solver->step, &drawing->activations, &start, &options.starts);
-	if (status == OK)
-		status = fit_published_states(&solver->step, &drawing->activations, drawing->stage.rules, drawing->stage.control, &candidate, &options.candidates);
+	THEN(status, fit_published_states(&solver->step, &drawing->activations, drawing->stage.rules, drawing->stage.control, &candidate, &options.candidates));
 	options.start = start;
 	options.candidate = candidate;
 	for (int i = 0; i < SLOWDOWN_PLANS; i++)

@@ -79,8 +79,7 @@ enum status record_arguments(struct arena *arena, const json_t *record, const st
 		return OK;
 	struct arguments *made = arena_alloc(arena, 1, sizeof *made);
 	taking.value = arena_alloc(arena, taking.values, sizeof *taking.value);
-	if (!made || !taking.value)
-		return NO_MEMORY;
+	NEED(made && taking.value);
 	take_all(&taking, record);
 	*made = (struct arguments){ taking.value, taking.values };
 	*arguments = made;

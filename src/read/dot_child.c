@@ -72,10 +72,8 @@ static enum status run(const char *format, bool positions, const char *text, siz
 	struct error unused = { 0 };
 	error = error ? error : &unused;
 	*result = (struct child_result){ 0 };
-	enum status status = find_program(program, sizeof program, error);
-	if (status != OK)
-		return status;
-	status = child_run(arguments, text, size, &child, result, error);
+	TRY(find_program(program, sizeof program, error));
+	enum status status = child_run(arguments, text, size, &child, result, error);
 	if (status == OK && result->code != 0)
 		status = pass_on(result, error);
 	if (status != OK) {

@@ -61,8 +61,7 @@ static enum status fill(struct reader *reader)
 		}
 		size_t capacity = reader->capacity ? reader->capacity * 2 : 1 << 16;
 		char *buffer = mem_resize(reader->buffer, capacity + 1, 1);   /* one spare, to end the last line */
-		if (!buffer)
-			return fail_memory(reader->error);
+		NEED_IN(reader->error, buffer);
 		reader->buffer = buffer;
 		reader->capacity = capacity;
 	}
@@ -95,9 +94,7 @@ static enum status next_line(struct reader *reader, char **text, size_t *length)
 		*text = NULL;
 		if (reader->at_end)
 			return OK;
-		enum status status = fill(reader);
-		if (status != OK)
-			return status;
+		TRY(fill(reader));
 	}
 }
 
@@ -245,8 +242,7 @@ static enum status word_member(struct reader *reader, const json_t *record, cons
 
 static enum status refer(struct reader *reader, uint32_t op, int role, const char *name)
 {
-	if (!mem_reserve(&reader->reference, &reader->reference_room, reader->references + 1, sizeof *reader->reference))
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, mem_reserve(&reader->reference, &reader->reference_room, reader->references + 1, sizeof *reader->reference));
 	if (name && !(name = arena_text(&reader->names, name, strlen(name))))
 		return fail_memory(reader->error);
 	reader->reference[reader->references++] = (struct reference){ name, op, reader->line, role };
@@ -300,33 +296,23 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 		tensor.places = &places;
 		keys_add(&known, "placement");
 	}
-	enum status status = name_member(reader, record, &tensor.name);
-	if (status == OK)
-		status = number_member(reader, record, "bytes", &tensor.bytes, &tensor.has_bytes);
-	if (status == OK)
-		status = word_member(reader, record, "kind", kind_names, KIND_COUNT, &kind);
-	if (status == OK)
-		status = word_member(reader, record, "dtype", dtype_names, DTYPE_COUNT, &dtype);
-	if (status == OK)
-		status = read_shape(reader, record, &tensor, shape);
-	if (status == OK)
-		status = text_member(reader, record, "alias", &alias);
-	if (status == OK)
-		status = text_member(reader, record, "gradient_of", &tensor.gradient_of);
-	if (status == OK)
-		status = number_member(reader, record, "address", &tensor.address, &tensor.has_address);
-	if (status == OK)
-		status = unknown_members(reader, line, length, &known, &extra);
-	if (status != OK)
-		return status;
+	TRY(name_member(reader, record, &tensor.name));
+	TRY(number_member(reader, record, "bytes", &tensor.bytes, &tensor.has_bytes));
+	TRY(word_member(reader, record, "kind", kind_names, KIND_COUNT, &kind));
+	TRY(word_member(reader, record, "dtype", dtype_names, DTYPE_COUNT, &dtype));
+	TRY(read_shape(reader, record, &tensor, shape));
+	TRY(text_member(reader, record, "alias", &alias));
+	TRY(text_member(reader, record, "gradient_of", &tensor.gradient_of));
+	TRY(number_member(reader, record, "address", &tensor.address, &tensor.has_address));
+	TRY(unknown_members(reader, line, length, &known, &extra));
 	tensor.extra = extra;
 	if (kind >= 0)
 		tensor.kind = (uint8_t)kind;
 	tensor.has_dtype = dtype >= 0;
 	if (dtype >= 0)
 		tensor.dtype = (uint8_t)dtype;
-	if (!tensor.has_bytes && !alias && (status = infer_bytes(reader, &tensor)) != OK)
-		return status;
+	if (!tensor.has_bytes && !alias)
+		TRY(infer_bytes(reader, &tensor));
 	if (tensor.bytes < 0 || tensor.bytes > BYTES_MAX)
 		return bad(reader, "tensor \"%.100s\" has %" PRId64 " bytes: not between 0 and 2^60", tensor.name, tensor.bytes);
 	if (tensor.address < 0 || tensor.address > BYTES_MAX)
@@ -365,8 +351,7 @@ static enum status read_inplace(struct reader *reader, const json_t *record, uin
 		if (json_array_size(pair) != 2 || !json_is_string(in) || !(json_is_string(out) || json_is_null(out)))
 			return bad(reader, "\"inplace\" must be a list of [out, in] pairs, out a name or null");
 		status = refer(reader, op, INPLACE_OUT, json_string_value(out));
-		if (status == OK)
-			status = refer(reader, op, INPLACE_IN, json_string_value(in));
+		THEN(status, refer(reader, op, INPLACE_IN, json_string_value(in)));
 	}
 	return status;
 }
@@ -381,18 +366,12 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 	char *extra;
 	struct collective said = collective_unsaid();
 	enum status status = name_member(reader, record, &op.name);
-	if (status == OK)
-		status = text_member(reader, record, "op", &op.type);
-	if (status == OK)
-		status = text_member(reader, record, "mod", &module);
-	if (status == OK)
-		status = text_member(reader, record, "src", &op.src);
-	if (status == OK)
-		status = word_member(reader, record, "phase", phase_names, PHASE_COUNT, &phase);
-	if (status == OK)
-		status = number_member(reader, record, "flops", &op.flops, &has_flops);
-	if (status == OK)
-		status = number_member(reader, record, "workspace", &op.workspace, &op.has_workspace);
+	THEN(status, text_member(reader, record, "op", &op.type));
+	THEN(status, text_member(reader, record, "mod", &module));
+	THEN(status, text_member(reader, record, "src", &op.src));
+	THEN(status, word_member(reader, record, "phase", phase_names, PHASE_COUNT, &phase));
+	THEN(status, number_member(reader, record, "flops", &op.flops, &has_flops));
+	THEN(status, number_member(reader, record, "workspace", &op.workspace, &op.has_workspace));
 	if (status == OK)
 		record_origin(&reader->names, record, &op, &known);
 	if (status == OK && collective_of_type(op.type) != COLLECTIVE_KINDS) {
@@ -403,10 +382,8 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 		status = fail_memory(reader->error);
 	for (uint32_t i = 0; status == OK && op.arguments && i < op.arguments->values; i += 1 + op.arguments->value[i].within)
 		keys_add(&known, op.arguments->value[i].key);
-	if (status == OK)
-		status = unknown_members(reader, line, length, &known, &extra);
-	if (status != OK)
-		return status;
+	THEN(status, unknown_members(reader, line, length, &known, &extra));
+	TRY(status);
 	op.extra = extra;
 	op.has_phase = phase >= 0;
 	op.phase = phase >= 0 ? (uint8_t)phase : PHASE_FORWARD;
@@ -420,10 +397,8 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 	if (id == NONE)
 		return fail_memory(reader->error);
 	status = read_names(reader, record, "in", id, READ);
-	if (status == OK)
-		status = read_names(reader, record, "out", id, WRITE);
-	if (status == OK)
-		status = read_inplace(reader, record, id);
+	THEN(status, read_names(reader, record, "out", id, WRITE));
+	THEN(status, read_inplace(reader, record, id));
 	return status == OK ? read_names(reader, record, "after", id, AFTER) : status;
 }
 
@@ -438,14 +413,11 @@ static enum status read_header(struct reader *reader, const json_t *record, cons
 	enum status status = number_member(reader, record, "v", &version, &there);
 	if (status == OK && version != 1)
 		return bad(reader, "format version %" PRId64 ": this program reads version 1", version);
-	if (status == OK)
-		status = text_member(reader, record, "name", &name);
-	if (status == OK)
-		status = text_member(reader, record, "source", &source);
+	THEN(status, text_member(reader, record, "name", &name));
+	THEN(status, text_member(reader, record, "source", &source));
 	if (status == OK)
 		record_about(&reader->names, record, &about, &known);
-	if (status == OK)
-		status = unknown_members(reader, line, length, &known, &extra);
+	THEN(status, unknown_members(reader, line, length, &known, &extra));
 	if (status == OK && draft_describe(reader->draft, name, source, extra, &about) != OK)
 		status = fail_memory(reader->error);
 	return status;
@@ -458,8 +430,7 @@ static enum status read_end(struct reader *reader, const json_t *record, uint32_
 	enum status status = number_member(reader, record, "ops", &count, &there);
 	if (status == OK && there && count != ops)
 		return bad(reader, "the end record counts %" PRId64 " ops, but there are %u", count, ops);
-	if (status == OK)
-		status = number_member(reader, record, "tensors", &count, &there);
+	THEN(status, number_member(reader, record, "tensors", &count, &there));
 	if (status == OK && there && count != tensors)
 		return bad(reader, "the end record counts %" PRId64 " tensors, but there are %u", count, tensors);
 	return status;
@@ -510,9 +481,7 @@ static enum status read_records(struct reader *reader)
 	for (;;) {
 		char *line;
 		size_t length;
-		enum status status = next_line(reader, &line, &length);
-		if (status != OK)
-			return status;
+		TRY(next_line(reader, &line, &length));
 		if (!line)
 			break;
 		if (memchr(line, '\0', length))
@@ -525,9 +494,7 @@ static enum status read_records(struct reader *reader)
 			continue;
 		/* The byte after the line is its newline, white space or the buffer's spare one: end it for the scanner. */
 		line[length] = '\0';
-		status = read_record(reader, line, length, &counts);
-		if (status != OK)
-			return status;
+		TRY(read_record(reader, line, length, &counts));
 	}
 	if (reader->line == 0 || !reader->described)
 		return bad(reader, "the file is empty");
@@ -571,8 +538,7 @@ struct graph *native_read(struct source *source, struct error *error)
 	struct graph *graph = NULL;
 	reader.draft = draft_new();
 	enum status status = reader.draft ? read_records(&reader) : fail_memory(reader.error);
-	if (status == OK)
-		status = resolve(&reader);
+	THEN(status, resolve(&reader));
 	if (status == OK)
 		graph = graph_build(reader.draft, reader.error);
 	else

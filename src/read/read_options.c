@@ -60,9 +60,7 @@ enum status read_options_parse(struct read_options *options, const char *words, 
 		char *equals = strchr(name, '=');
 		if (equals)
 			*equals = '\0';
-		enum status status = read_options_take(options, name + 2, equals ? equals + 1 : next_word(&words, value), error);
-		if (status != OK)
-			return status;
+		TRY(read_options_take(options, name + 2, equals ? equals + 1 : next_word(&words, value), error));
 	}
 	return OK;
 }

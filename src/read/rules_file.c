@@ -116,8 +116,7 @@ enum status rules_read_text(struct rules *rules, const char *text, struct error 
 	for (unsigned number = 1; *text && status == OK; number++) {
 		size_t length = strcspn(text, "\n");
 		char *line = mem_alloc(length + 1, 1);
-		if (!line)
-			return NO_MEMORY;
+		NEED(line);
 		memcpy(line, text, length);
 		status = read_line(rules, line, error);
 		if (status != OK && error)

@@ -86,8 +86,7 @@ static enum status add_cell(struct reader *reader, const struct cell *cell)
 {
 	if (reader->cells == CELLS_MOST)
 		return wrong_here(reader, "more than 16 million passes: ");
-	if (!mem_reserve(&reader->cell, &reader->room, reader->cells + 1, sizeof *reader->cell))
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, mem_reserve(&reader->cell, &reader->room, reader->cells + 1, sizeof *reader->cell));
 	reader->cell[reader->cells++] = *cell;
 	reader->stages = cell->stage >= reader->stages ? cell->stage + 1 : reader->stages;
 	reader->microbatches = cell->microbatch >= reader->microbatches ? cell->microbatch + 1 : reader->microbatches;
@@ -142,10 +141,8 @@ static enum status read_pair(struct reader *reader)
 	if (status == OK && !take(reader, ";"))
 		return wrong_here(reader, "expected ; and the second pass of a pair: ");
 	skip_blanks(reader);
-	if (status == OK)
-		status = read_action(reader, false);
-	if (status != OK)
-		return status;
+	THEN(status, read_action(reader, false));
+	TRY(status);
 	skip_blanks(reader);
 	if (!take(reader, ")OVERLAP_F_B"))
 		return wrong_here(reader, "expected )OVERLAP_F_B: ");
@@ -184,8 +181,7 @@ static enum status read_rows(struct reader *reader)
 			continue;
 		if (reader->ranks == RANKS_MOST)
 			return wrong_at(reader, reader->line, 1, "more than 4096 ranks", "");
-		if (!mem_reserve(&reader->row_end, &reader->row_room, reader->ranks + 1, sizeof *reader->row_end))
-			return fail_memory(reader->error);
+		NEED_IN(reader->error, mem_reserve(&reader->row_end, &reader->row_room, reader->ranks + 1, sizeof *reader->row_end));
 		reader->row_end[reader->ranks++] = reader->cells;
 	}
 	return status;
@@ -306,8 +302,7 @@ static enum status play(struct reader *reader)
 	const struct pipeline_order *order = &reader->csv->order;
 	struct pipeline_plan plan;
 	int64_t *unit = arena_alloc(&reader->csv->arena, reader->stages, sizeof *unit);
-	if (!unit)
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, unit);
 	struct pipeline pipeline = { .schedule = SCHEDULE_FILE, .ranks = order->ranks, .chunks = order->chunks, .microbatches = order->microbatches,
 		.forward = unit, .backward = unit, .weight = unit, .send = unit, .order = order };
 	struct pipeline_stuck stuck;
@@ -332,20 +327,16 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 	enum status status = read_rows(&reader);
 	if (status == OK && reader.cells && counts_from_one(&reader))
 		count_from_zero(&reader);
-	if (status == OK)
-		status = find_places(&reader);
+	THEN(status, find_places(&reader));
 	uint64_t cells = (uint64_t)reader.stages * reader.microbatches;
 	if (status == OK && cells > reader.cells)    /* each of them has at least a forward pass, and a table of them would be no larger than the text */
 		status = fail(error, BAD_INPUT, "%u stages and %u microbatches are at least %llu passes, but there are %u", reader.stages, reader.microbatches,
 			(unsigned long long)(2 * cells), reader.cells);
 	if (status == OK && !(done = mem_alloc(cells, sizeof *done)))
 		status = fail_memory(error);
-	if (status == OK)
-		status = check_passes(&reader, done);
-	if (status == OK)
-		status = list_slots(&reader);
-	if (status == OK)
-		status = play(&reader);
+	THEN(status, check_passes(&reader, done));
+	THEN(status, list_slots(&reader));
+	THEN(status, play(&reader));
 	mem_free(done);
 	mem_free(reader.cell);
 	mem_free(reader.row_end);

@@ -23,8 +23,7 @@ static enum status take_value(struct sweep_knob *knob, const char *text, uint32_
 	for (*place = 0; *place < knob->values; ++*place)
 		if (strcmp(knob->value[*place], text) == 0)
 			return OK;
-	if (!mem_reserve(&knob->value, &knob->room, knob->values + 1, sizeof *knob->value))
-		return fail_memory(error);
+	NEED_IN(error, mem_reserve(&knob->value, &knob->room, knob->values + 1, sizeof *knob->value));
 	snprintf(knob->value[knob->values++], sizeof *knob->value, "%s", text);
 	return OK;
 }
@@ -44,9 +43,7 @@ static enum status take_set(struct sweep_table *table, json_t *set, struct swept
 			return fail(error, BAD_INPUT, "is not a line of a sweep: the value of %.40s is no text", name);
 		if (!knob)
 			return fail(error, BAD_INPUT, table->rows == 0 ? "more than %u varied knobs" : "has other knobs than the lines before: not of the same sweep", SWEEP_KNOBS);
-		enum status status = take_value(knob, json_string_value(value), &row->value[knob - table->knob], error);
-		if (status != OK)
-			return status;
+		TRY(take_value(knob, json_string_value(value), &row->value[knob - table->knob], error));
 		seen++;
 	}
 	return seen == table->knobs ? OK : fail(error, BAD_INPUT, "lacks a knob that the lines before have: not of the same sweep");
@@ -66,8 +63,7 @@ static enum status take_record(struct sweep_table *table, const json_t *record, 
 		return fail(error, BAD_INPUT, "is not a line of a sweep, as JSON");
 	if (table->rows == SWEEP_ROWS)
 		return fail(error, BAD_INPUT, "more than %u scenarios", SWEEP_ROWS);
-	if (!mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row))
-		return fail_memory(error);
+	NEED_IN(error, mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row));
 	struct swept *row = &table->row[table->rows];
 	*row = (struct swept){ .number = number_of(record, "scenario"), .fits = strcmp(state, "ok") == 0, .bytes = number_of(record, "arena_bytes"), .seconds = number_of(record, "step_seconds") };
 	enum status status = take_set(table, set, row, error);

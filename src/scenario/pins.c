@@ -109,13 +109,11 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 		switch (pin->kind) {
 		case PIN_ORDER:
 			status = check_op(graph, pin->a, error);
-			if (status == OK)
-				status = check_op(graph, pin->b, error);
+			THEN(status, check_op(graph, pin->b, error));
 			break;
 		case PIN_BEHIND:
 			status = check_tensor(graph, pin->a, error);
-			if (status == OK)
-				status = check_tensor(graph, pin->b, error);
+			THEN(status, check_tensor(graph, pin->b, error));
 			break;
 		case PIN_PLACEMENT:
 			status = check_tensor(graph, pin->a, error);

@@ -68,8 +68,7 @@ static char *copy_text(const char *text)
 static enum status add_pin(struct scenario *scenario, const struct pin *pin)
 {
 	struct pin *pins = mem_resize(scenario->pin, (size_t)scenario->pins + 1, sizeof *pins);
-	if (!pins)
-		return NO_MEMORY;
+	NEED(pins);
 	scenario->pin = pins;
 	struct pin copy = { pin->kind, copy_text(pin->a), pin->b ? copy_text(pin->b) : NULL, pin->number };
 	if (!copy.a || (pin->b && !copy.b)) {
@@ -140,8 +139,7 @@ static enum status set_types(struct scenario *scenario, const char *list, struct
 	for (const char *at = list; *at; at += strspn(at, "+")) {
 		size_t length = strcspn(at, "+");
 		snprintf(name, sizeof name, "%.*s", (int)length, at);
-		if (add_pin(scenario, &pin) != OK)
-			return fail_memory(error);
+		NEED_IN(error, add_pin(scenario, &pin) == OK);
 		at += length;
 	}
 	return OK;
@@ -158,9 +156,7 @@ static enum status set_figure(struct scenario *scenario, const char *name, const
 		nearest_consider(&nearest, figure_name((enum figure_id)i));
 	if (figure == FIGURE_COUNT)
 		return fail(error, BAD_INPUT, "a device has no figure \"%.60s\"%s", name, nearest_text(&nearest, "", hint, sizeof hint));
-	enum status status = figure_parse(figure, value, &preset, error);
-	if (status != OK)
-		return status;
+	TRY(figure_parse(figure, value, &preset, error));
 	if (figure != FIGURE_NAME)
 		value = figure_text(figure, &preset, text, sizeof text);
 	struct pin pin = { .kind = PIN_FIGURE, .a = (char *)(uintptr_t)name, .b = (char *)(uintptr_t)value };
@@ -341,8 +337,7 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 {
 	char *copy = copy_text(text), *words[WORDS_MAX];
 	struct pin pin;
-	if (!copy)
-		return fail_memory(error);
+	NEED_IN(error, copy);
 	int count = split(copy, words);
 	enum status status;
 	if (count < 0 || !parse_words(words, count, &pin)) {

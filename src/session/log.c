@@ -100,9 +100,7 @@ void log_add(struct session_log *log, const char *format, ...)
 enum status log_save(const struct session_log *log, const char *path, bool replace, struct error *error)
 {
 	struct output output;
-	enum status status = output_open(&output, path, replace, error);
-	if (status != OK)
-		return status;
+	TRY(output_open(&output, path, replace, error));
 	fputs(log->text, output.stream);
 	return output_close(&output, OK, error);
 }

@@ -396,15 +396,13 @@ static enum status change(struct session *session, enum status (*edit)(struct sc
 	struct error *error)
 {
 	struct scenario scenario;
-	if (scenario_copy(&scenario, present(session)) != OK)
-		return fail_memory(error);
+	NEED_IN(error, scenario_copy(&scenario, present(session)) == OK);
 	enum status status = edit(&scenario, argument, error);
 	if (status != OK) {
 		scenario_done(&scenario);
 		return status;
 	}
-	if (remember(session, &scenario) != OK)
-		return fail_memory(error);
+	NEED_IN(error, remember(session, &scenario) == OK);
 	start(session);
 	return OK;
 }
@@ -471,9 +469,7 @@ static enum status finished_plan(struct session *session, struct error *error)
 static enum status do_baseline(struct session *session, const char *argument, struct error *error)
 {
 	(void)argument;
-	enum status status = finished_plan(session, error);
-	if (status != OK)
-		return status;
+	TRY(finished_plan(session, error));
 	plan_release(session->baseline);
 	session->baseline = plan_retain(session->plan);
 	say(session, "this plan is the baseline now");
@@ -526,14 +522,11 @@ static enum status do_export(struct session *session, const char *argument, stru
 	enum export_kind_id kind = status == OK ? export_find(words.kind) : EXPORT_KIND_COUNT;
 	if (status == OK && kind == EXPORT_KIND_COUNT)
 		status = fail(error, BAD_INPUT, "there is no kind of export \"%.60s\"", words.kind);
-	if (status == OK)
-		status = opened_spare(&session->opened, words.path, error);
-	if (status == OK)
-		status = finished_plan(session, error);
+	THEN(status, opened_spare(&session->opened, words.path, error));
+	THEN(status, finished_plan(session, error));
 	struct export_options options = { .utf8 = true, .rules_file = session->rules_file, .view = *words.view ? words.view : NULL,
 					  .stage = *words.stage ? words.stage : NULL };
-	if (status == OK)
-		status = export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error);
+	THEN(status, export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error));
 	if (status == OK) {
 		log_export(session, export_line_text(&words, line, sizeof line));
 		say(session, "wrote %s", words.path);
@@ -546,8 +539,7 @@ static enum status do_save(struct session *session, const char *argument, struct
 	if (!*argument)
 		return fail(error, BAD_INPUT, "save FILE: which file?");
 	enum status status = opened_spare(&session->opened, argument, error);
-	if (status == OK)
-		status = log_save(session->log, argument, !session->interactive, error);
+	THEN(status, log_save(session->log, argument, !session->interactive, error));
 	if (status == OK)
 		say(session, "saved %s", argument);
 	return status;

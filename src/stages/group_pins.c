@@ -43,8 +43,7 @@ enum status group_pins(const struct graph *graph, const struct scenario *scenari
 			continue;
 		if (!*behind) {
 			*behind = arena_alloc(arena, n, sizeof **behind);
-			if (!*behind)
-				return fail_memory(error);
+			NEED_IN(error, *behind);
 			for (uint32_t k = 0; k < n; k++)
 				(*behind)[k] = NONE;
 		}

@@ -90,8 +90,7 @@ static struct key order_key(const struct graph *graph, const struct scenario *sc
 enum status scenario_problem(const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error)
 {
 	struct order_pin *pin = mem_alloc(scenario->pins, sizeof *pin);
-	if (!pin)
-		return fail_memory(error);
+	NEED_IN(error, pin);
 	uint32_t pins = 0;
 	for (uint32_t i = 0; i < scenario->pins; i++)
 		if (scenario->pin[i].kind == PIN_ORDER) {
@@ -138,8 +137,7 @@ static enum status run_order(struct stage_context *stage, const struct scenario 
 		.context = ordered,
 	};
 	ordered->improvement = arena_alloc(&ordered->arena, IMPROVEMENTS_MOST, sizeof *ordered->improvement);
-	if (!ordered->improvement)
-		return NO_MEMORY;
+	NEED(ordered->improvement);
 	order_solver *solve = stage->order_solver ? stage->order_solver : order_solve;
 	enum status status = solve(&ordered->problem, &options, stage->control, &ordered->result);
 	if (status == CANCELLED && !ordered->result.order && !abandoned(stage)) {
@@ -156,8 +154,7 @@ static enum status evaluate(struct ordered *ordered)
 	const struct problem *problem = &ordered->problem;
 	ordered->live = arena_alloc(&ordered->arena, problem->ops, sizeof *ordered->live);
 	ordered->position = arena_alloc(&ordered->arena, problem->ops, sizeof *ordered->position);
-	if (!ordered->live || !ordered->position)
-		return NO_MEMORY;
+	NEED(ordered->live && ordered->position);
 	int64_t peak = problem_peak(problem, ordered->result.order, ordered->live, &ordered->peak_position);
 	ordered->program_peak = problem_peak(problem, problem->program, NULL, NULL);
 	for (uint32_t i = 0; i < problem->ops; i++)
@@ -193,8 +190,7 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 		ordered->cut_short |= status == CANCELLED;
 		if (status == LIMIT || (status == CANCELLED && ordered->result.order))
 			status = OK;
-		if (status == OK)
-			status = evaluate(ordered);
+		THEN(status, evaluate(ordered));
 		if (status != OK)
 			fail_status(error, status);
 	}
@@ -217,8 +213,7 @@ static enum status copy_result(const struct order_result *from, uint32_t ops, co
 	result->winner = winner;
 	result->order = mem_alloc(ops, sizeof *result->order);
 	result->certificate.arc = mem_alloc(from->certificate.arcs, sizeof *from->certificate.arc);
-	if (!result->order || !result->certificate.arc)
-		return NO_MEMORY;
+	NEED(result->order && result->certificate.arc);
 	memcpy(result->order, order, ops * sizeof *order);
 	if (from->certificate.arcs)
 		memcpy(result->certificate.arc, from->certificate.arc, from->certificate.arcs * sizeof *from->certificate.arc);
@@ -327,8 +322,7 @@ static enum status collect_buffers(const struct ordered *ordered, const struct l
 	buffers->size = arena_alloc(&input->arena, storages, sizeof *buffers->size);
 	input->storage = arena_alloc(&input->arena, storages, sizeof *input->storage);
 	input->buffer = arena_alloc(&input->arena, storages, sizeof *input->buffer);
-	if (!buffers->lower || !buffers->upper || !buffers->size || !input->storage || !input->buffer)
-		return NO_MEMORY;
+	NEED(buffers->lower && buffers->upper && buffers->size && input->storage && input->buffer);
 	for (uint32_t s = 0; s < storages; s++) {
 		input->buffer[s] = NONE;
 		if (laid_out->first[s] == NONE)
@@ -355,8 +349,7 @@ static enum status take_addresses(const struct ordered *ordered, struct layout_i
 {
 	const struct graph *graph = ordered->graph;
 	bool any = false;
-	if (!(input->buffers.hint = arena_alloc(&input->arena, input->buffers.n, sizeof *input->buffers.hint)))
-		return fail_memory(error);
+	NEED_IN(error, input->buffers.hint = arena_alloc(&input->arena, input->buffers.n, sizeof *input->buffers.hint));
 	for (uint32_t i = 0; i < input->buffers.n; i++) {
 		const struct tensor *root = &graph->tensor[graph->storage[input->storage[i]].root];
 		input->buffers.hint[i] = root->has_address ? root->address : -1;
@@ -376,8 +369,7 @@ static enum status fix_offsets(const struct ordered *ordered, const struct scena
 		struct buffers *buffers = &input->buffers;
 		if (!buffers->fixed) {
 			buffers->fixed = arena_alloc(&input->arena, buffers->n, sizeof *buffers->fixed);
-			if (!buffers->fixed)
-				return fail_memory(error);
+			NEED_IN(error, buffers->fixed);
 			for (uint32_t b = 0; b < buffers->n; b++)
 				buffers->fixed[b] = -1;
 		}
@@ -409,10 +401,10 @@ static enum status link_groups(const struct ordered *ordered, const struct scena
 				return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so no other tensor can lie behind it or before it", name);
 		}
 	}
-	enum status status = group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->links.behind, error);
-	if (status == OK && input->links.behind && takes_no_pins(scenario))
-		status = fail(error, INFEASIBLE, "%s lays no tensor behind another: set another layout", takes_no_pins(scenario));
-	return status;
+	TRY(group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->links.behind, error));
+	if (input->links.behind && takes_no_pins(scenario))
+		return fail(error, INFEASIBLE, "%s lays no tensor behind another: set another layout", takes_no_pins(scenario));
+	return OK;
 }
 
 static bool lookup_blob(void *store, const uint64_t key[2], void *value, size_t bytes)
@@ -500,18 +492,14 @@ static enum status lay_out_order(struct stage_context *stage, const struct order
 	struct laid_out *laid_out, struct error *error)
 {
 	enum status status = lifetimes(ordered, scenario->value[K_alignment], laid_out);
-	if (status == OK)
-		status = collect_buffers(ordered, laid_out, input);
+	THEN(status, collect_buffers(ordered, laid_out, input));
 	if (status != OK)
 		fail_status(error, status);
-	if (status == OK)
-		status = fix_offsets(ordered, scenario, input, error);
-	if (status == OK)
-		status = link_groups(ordered, scenario, input, error);
+	THEN(status, fix_offsets(ordered, scenario, input, error));
+	THEN(status, link_groups(ordered, scenario, input, error));
 	if (status == OK && !quick && scenario->value[K_layout] == LAYOUT_FILE)
 		status = take_addresses(ordered, input, error);
-	if (status == OK)
-		status = run_layout(stage, ordered->graph, scenario, quick, input, laid_out, error);
+	THEN(status, run_layout(stage, ordered->graph, scenario, quick, input, laid_out, error));
 	return status;
 }
 

@@ -37,8 +37,7 @@ static const char *help_of(const struct export_options *options)
 static enum status add_groups(const struct plan *plan, const char *between, int groups, struct words *words, struct error *error)
 {
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
-	if (!bytes)
-		return fail_memory(error);
+	NEED_IN(error, bytes);
 	for (int group = 0; group < groups; group++) {
 		bool there = false;
 		for (uint32_t i = 0; i < plan->graph->ops && !there; i++)
@@ -95,9 +94,7 @@ static enum status add_roofline(const struct plan *plan, const struct export_opt
 {
 	struct step_shares shares;
 	char text[300], name[200];
-	enum status status = roofline_shares(plan, options, &shares, error);
-	if (status != OK)
-		return status;
+	TRY(roofline_shares(plan, options, &shares, error));
 	roofline_title(&shares, roofline_name(plan, name, sizeof name), text, sizeof text);
 	words_add(words, "\n%s.", text);
 	for (int limit = 0; limit < STEP_LIMITS; limit++) {
@@ -188,8 +185,7 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 {
 	size_t room = room_for(command, commands);
 	struct words words = { mem_alloc(1, room), room, 0 };
-	if (!words.text)
-		return fail_memory(error);
+	NEED_IN(error, words.text);
 	words.size = ROOM;   /* files without end leave room for the command */
 	enum status status = shows(options, "timeline") ? caption_add_plans(path, paths, &words, error) : caption_add_sweep(*path, shows(options, "pareto"), &words, error);
 	words.size = room;

@@ -81,8 +81,7 @@ enum status caption_add_sweep(const char *path, bool pareto, struct words *words
 	if (is_standard(path))
 		return OK;
 	enum status status = sweep_file_read(path, &table, error);
-	if (status == OK)
-		status = sweep_colours(&table, pareto, colours, sizeof colours, error);
+	THEN(status, sweep_colours(&table, pareto, colours, sizeof colours, error));
 	if (status == OK && *colours)
 		words_add(words, "\n%s.", colours);
 	if (status == OK)

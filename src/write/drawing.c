@@ -15,8 +15,7 @@ static enum status drawing_text(const struct plan *plan, const struct draw_optio
 	uint32_t *nodes, struct error *error)
 {
 	FILE *stream = text_stream(text, length);
-	if (!stream)
-		return fail_memory(error);
+	NEED_IN(error, stream);
 	enum status status = draw_write(plan->graph, plan, draw, stream, nodes, error);
 	bool failed = ferror(stream);
 	failed |= fclose(stream) != 0;
@@ -56,8 +55,7 @@ static enum status segments_picture(const struct plan *plan, const char *format,
 	enum status status = stream ? segments_dot(plan, stream, error) : fail_memory(error);
 	if (stream && fclose(stream) != 0 && status == OK)
 		status = fail_memory(error);
-	if (status == OK)
-		status = dot_child_render(text, size, format, false, &limits, picture, length, error);
+	THEN(status, dot_child_render(text, size, format, false, &limits, picture, length, error));
 	free(text);
 	return status;
 }
@@ -84,8 +82,7 @@ enum status export_drawing(const struct export_job *job)
 	enum status status = draw_options_of(job->options->view, name, sizeof name, &draw, job->error);
 	if (status == OK && job->kind == EXPORT_dot)
 		return draw_write(plan->graph, plan, &draw, job->stream, NULL, job->error);
-	if (status == OK)
-		status = drawing_picture(plan, &draw, export_kinds[job->kind].name, &picture, &length, job->error);
+	THEN(status, drawing_picture(plan, &draw, export_kinds[job->kind].name, &picture, &length, job->error));
 	if (status == OK)
 		fwrite(picture, 1, length, job->stream);
 	mem_free(picture);

@@ -38,9 +38,7 @@ static enum status write_json(const struct export_job *job)
 {
 	const struct export_options *options = job->options;
 	struct factors factors;
-	enum status status = options->factors ? factors_of_graph(job->plan->graph, options->rules_file, &factors, job->error) : OK;
-	if (status != OK)
-		return status;
+	TRY(options->factors ? factors_of_graph(job->plan->graph, options->rules_file, &factors, job->error) : OK);
 	plan_write_json(job->plan, options->factors ? &factors : NULL, options->with_run, job->stream);
 	if (options->factors)
 		factors_free(&factors);
@@ -224,11 +222,9 @@ enum status export_to(enum export_kind_id kind, const struct plan *plan, const s
 	const struct export_view *view = export_view_find(kind, options->view, error);
 	if (!view)
 		return BAD_INPUT;
-	enum status status = output_open(&output, path, force, error);
-	if (status != OK)
-		return status;
+	TRY(output_open(&output, path, force, error));
 	unsigned long refused = mem_refused();
-	status = view->write(&(struct export_job){ plan, options, kind, output.stream, error });
+	enum status status = view->write(&(struct export_job){ plan, options, kind, output.stream, error });
 	/* A writer may have left out what it had no memory for. */
 	if (status == OK && mem_refused() > refused)
 		status = fail_memory(error);

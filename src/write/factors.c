@@ -69,9 +69,7 @@ enum status export_factors(const struct export_job *job)
 	const struct graph *graph = export_graph(job->plan, job->options);
 	struct factors factors;
 	char text[200];
-	enum status status = factors_of_graph(graph, job->options->rules_file, &factors, job->error);
-	if (status != OK)
-		return status;
+	TRY(factors_of_graph(graph, job->options->rules_file, &factors, job->error));
 	fputs("tensor,dim,size,factor\n", job->stream);
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		for (uint32_t d = 0; d < factors.dim_start[t + 1] - factors.dim_start[t]; d++) {

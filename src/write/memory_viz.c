@@ -193,8 +193,7 @@ enum status export_memory_viz(const struct export_job *job)
 	if (plan_arena(plan) >= (INT64_C(1) << 53) - BASE)
 		return fail(job->error, BAD_INPUT, "the arena has addresses that the viewer can't show");
 	struct moment *moment = mem_alloc((size_t)plan->graph->storages * 2, sizeof *moment);
-	if (!moment)
-		return fail_memory(job->error);
+	NEED_IN(job->error, moment);
 	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
 		if (plan->laid_out->first[storage] == NONE)
 			continue;

@@ -122,8 +122,7 @@ static enum status figure_mesh(const struct device_grid *grid, const char *name,
 	double rows = (grid->nodes + placing.across - 1) / placing.across * placing.high;
 	double notes = TOP + rows + 12;
 	char text[CANVAS_CUT + 100], rest[100], cut[CANVAS_CUT];
-	if (canvas_open(&canvas, paper, paper.unexplained ? notes : draw_notes(NULL, grid, paper.width, notes)) != OK)
-		return fail_memory(error);
+	NEED_IN(error, canvas_open(&canvas, paper, paper.unexplained ? notes : draw_notes(NULL, grid, paper.width, notes)) == OK);
 	snprintf(rest, sizeof rest, " on %u device%s in %u node%s", grid->devices, grid->devices == 1 ? "" : "s", grid->nodes, grid->nodes == 1 ? "" : "s");
 	snprintf(text, sizeof text, "%s%s", canvas_cut(BOLD, paper.width - MARGIN - 2 - canvas_text_width(BOLD, rest), name, cut), rest);
 	canvas_title(&canvas, MARGIN, TOP - 10, NORMAL, INK, text);

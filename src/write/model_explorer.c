@@ -22,8 +22,7 @@ static enum status write_namespace(struct json *json, const char *module)
 {
 	size_t length = strlen(module) + 1;
 	char *path = mem_alloc(length, 1);
-	if (!path)
-		return NO_MEMORY;
+	NEED(path);
 	memcpy(path, module, length);
 	for (char *at = path; *at; at++)
 		*at = *at == '.' ? '/' : *at;

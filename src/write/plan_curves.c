@@ -30,8 +30,7 @@ static enum status sum_up(const json_t *plan, struct curve *curve, struct error 
 		return fail(error, BAD_INPUT, "not a plan file: order.ops and layout.buffers were expected");
 	curve->ops = (uint32_t)json_array_size(ops);
 	curve->live = mem_alloc((size_t)curve->ops + 1, sizeof *curve->live);
-	if (!curve->live)
-		return fail_memory(error);
+	NEED_IN(error, curve->live);
 	json_array_foreach(buffers, i, buffer)
 		if (!add_buffer(buffer, curve))
 			return fail(error, BAD_INPUT, "layout.buffers[%zu]: bytes, first and last, within the order, were expected", i);

@@ -152,12 +152,10 @@ enum status tikz_timeline(const struct export_job *job)
 	const char *name;
 	int64_t unit = axis_unit(plan_peak(plan), &name);
 	bool there[GROUP_COUNT];
-	enum status status = find_groups(plan, false, there, job->error);
-	if (status != OK)
-		return status;
+	TRY(find_groups(plan, false, there, job->error));
 	axis_head(plan, job->options, "live memory", plan_peak(plan), there, stream);
 	fputs("\\pgfplotstableread{\n", stream);
-	status = write_table(plan, unit, stream, job->error);
+	enum status status = write_table(plan, unit, stream, job->error);
 	fputs("}\\live\n", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
 		if (there[group])
@@ -186,9 +184,7 @@ enum status tikz_map(const struct export_job *job)
 	const char *name;
 	int64_t unit = axis_unit(plan_arena(plan), &name);
 	bool there[GROUP_COUNT];
-	enum status status = find_groups(plan, true, there, job->error);
-	if (status != OK)
-		return status;
+	TRY(find_groups(plan, true, there, job->error));
 	axis_head(plan, job->options, "address", plan_arena(plan), there, stream);
 	tikz_legend(job->options, there, stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {
@@ -250,12 +246,10 @@ enum status gnuplot_timeline(const struct export_job *job)
 	const char *name;
 	int64_t unit = axis_unit(plan_peak(plan), &name);
 	bool there[GROUP_COUNT];
-	enum status status = find_groups(plan, false, there, job->error);
-	if (status != OK)
-		return status;
+	TRY(find_groups(plan, false, there, job->error));
 	gnuplot_head(plan, job->options, name, "live memory", stream);
 	fputs("$live << END\n", stream);
-	status = write_table(plan, unit, stream, job->error);
+	enum status status = write_table(plan, unit, stream, job->error);
 	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"#D55E00\" lw 2\n", plan->ordered->peak_position, plan->ordered->peak_position,
 		(double)plan_peak(plan) / (double)unit);
 	fputs("plot ", stream);
@@ -278,9 +272,7 @@ enum status gnuplot_map(const struct export_job *job)
 	const char *name;
 	int64_t unit = axis_unit(plan_arena(plan), &name);
 	bool there[GROUP_COUNT];
-	enum status status = find_groups(plan, true, there, job->error);
-	if (status != OK)
-		return status;
+	TRY(find_groups(plan, true, there, job->error));
 	gnuplot_head(plan, job->options, name, "address", stream);
 	for (int group = 0; group < GROUP_WORKSPACE; group++) {   /* the box without area keeps gnuplot from refusing an empty group */
 		fprintf(stream, "$group%d << END\n0 0 0 0\n", group);

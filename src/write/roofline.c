@@ -39,9 +39,7 @@ char *roofline_name(const struct plan *plan, char *text, size_t size)
 enum status roofline_csv(const struct export_job *job)
 {
 	struct step_shares shares;
-	enum status status = roofline_shares(job->plan, job->options, &shares, job->error);
-	if (status != OK)
-		return status;
+	TRY(roofline_shares(job->plan, job->options, &shares, job->error));
 	fputs("phase,limited_by,ops,seconds\n", job->stream);
 	for (int part = 0; part < STEP_PARTS; part++)
 		for (int limit = 0; limit < STEP_LIMITS; limit++)

@@ -24,9 +24,7 @@ enum status segments_text(const struct export_job *job)
 	FILE *stream = job->stream;
 	const struct order_roam *roam = &plan->ordered->result.roam;
 	char text[32], name[400];
-	enum status status = need_segments(plan, job->error);
-	if (status != OK)
-		return status;
+	TRY(need_segments(plan, job->error));
 	fprintf(stream, "%u segments, %u branches\n\nsegment  ops          phase            peak  leaves     ends at the waist\n", roam->segments,
 		roam->branches);
 	for (uint32_t i = 0; i < roam->segments; i++) {
@@ -49,9 +47,7 @@ enum status segments_csv(const struct export_job *job)
 	const struct plan *plan = job->plan;
 	FILE *stream = job->stream;
 	const struct order_roam *roam = &plan->ordered->result.roam;
-	enum status status = need_segments(plan, job->error);
-	if (status != OK)
-		return status;
+	TRY(need_segments(plan, job->error));
 	fputs("record,number,op,ops,first,last,phase,peak_bytes,exact,earliest,segment,latest,why\n", stream);
 	for (uint32_t i = 0; i < roam->segments; i++) {
 		const struct order_segment *segment = &roam->segment[i];
@@ -119,9 +115,7 @@ enum status segments_dot(const struct plan *plan, FILE *stream, struct error *er
 {
 	const struct order_roam *roam = &plan->ordered->result.roam;
 	char name[400];
-	enum status status = need_segments(plan, error);
-	if (status != OK)
-		return status;
+	TRY(need_segments(plan, error));
 	fputs("digraph segments {\n  graph [rankdir=TB ranksep=0.25 nodesep=0.3 fontname=Helvetica];\n"
 	      "  node [shape=box style=\"rounded,filled\" fontname=Helvetica fontsize=11];\n  edge [arrowsize=0.6];\n  label=<<font point-size=\"11\"><b>", stream);
 	dot_write_part(stream, text_clean(plan->input->name, name, sizeof name), "<>");

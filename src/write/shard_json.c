@@ -433,15 +433,13 @@ static enum status read_splits(struct reading *reading)
 	const struct graph *graph = reading->units->graph;
 	const json_t *list;
 	const char *name;
-	enum status status = OK;
 	json_object_foreach((json_t *)(uintptr_t)json_object_get(reading->shard, "splits"), name, list) {
 		uint32_t op = graph_find_op(graph, name);
 		if (op == NONE)
 			return fail(reading->error, INFEASIBLE, "shard.splits names \"%.100s\", which is no op of the graph", name);
-		if ((status = read_split(reading, op, list)) != OK)
-			return status;
+		TRY(read_split(reading, op, list));
 	}
-	return status;
+	return OK;
 }
 
 /* "R", "P", "S(1)", "S(1:3)": what placement_text() writes. False for anything else. */
@@ -500,21 +498,15 @@ enum status shard_read_json(const json_t *shard, const struct scenario *scenario
 {
 	struct mesh mesh;
 	struct reading reading = { shard, units, sharding, error };
-	enum status status = read_mesh(json_object_get(shard, "mesh"), scenario, &mesh, error);
-	if (status != OK)
-		return status;
-	status = sharding_new(units, &mesh, sharding);
+	TRY(read_mesh(json_object_get(shard, "mesh"), scenario, &mesh, error));
+	enum status status = sharding_new(units, &mesh, sharding);
 	if (status != OK)
 		return fail_status(error, status);
 	status = read_axes(&reading, "late_axes", &sharding->late_axes);
-	if (status == OK)
-		status = read_axes(&reading, "each_axes", &sharding->each_axes);
-	if (status == OK)
-		status = read_axes(&reading, "regather_axes", &sharding->regather_axes);
-	if (status == OK)
-		status = read_splits(&reading);
-	if (status == OK)
-		status = read_placements(&reading);
+	THEN(status, read_axes(&reading, "each_axes", &sharding->each_axes));
+	THEN(status, read_axes(&reading, "regather_axes", &sharding->regather_axes));
+	THEN(status, read_splits(&reading));
+	THEN(status, read_placements(&reading));
 	if (status != OK)
 		sharding_free(sharding);
 	return status;

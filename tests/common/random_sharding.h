@@ -54,9 +54,7 @@ static inline void random_keep(const struct units *units, struct sharding *shard
 static inline enum status random_sharding(const struct units *units, const struct mesh *mesh, uint64_t *random, struct sharding *sharding)
 {
 	const struct graph *graph = units->graph;
-	enum status status = sharding_new(units, mesh, sharding);
-	if (status != OK)
-		return status;
+	TRY(sharding_new(units, mesh, sharding));
 	for (uint32_t op = 0; op < graph->ops; op++)
 		random_split(units, sharding, op, 6, random);
 	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)

@@ -89,10 +89,8 @@ static void write_edges(const struct shard_chain *chain, struct shard_problem *p
 static enum status shard_chain_unfold(const struct shard_chain *chain, struct shard_problem *problem, size_t *start, struct error *error)
 {
 	*problem = (struct shard_problem) { .limit = chain->limit };
-	enum status status = shard_chain_valid(chain, error);
-	if (status != OK)
-		return status;
-	status = make_room(chain, problem, start);
+	TRY(shard_chain_valid(chain, error));
+	enum status status = make_room(chain, problem, start);
 	if (status != OK) {
 		shard_problem_free(problem);
 		return fail_memory(error);

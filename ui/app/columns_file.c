@@ -30,9 +30,7 @@ enum status columns_file_save(struct column_sets *sets, const char *path, struct
 {
 	char list[COLUMN_LIST_BYTES];
 	struct output output;
-	enum status status = output_open(&output, path, true, error);
-	if (status != OK)
-		return status;
+	TRY(output_open(&output, path, true, error));
 	fputs("# tidemark writes this file: sets of columns of view 4\n", output.stream);
 	for (int i = 0; i < sets->sets; i++)
 		fprintf(output.stream, "set %s %s\n", sets->kept[i].name, column_list_text(&sets->kept[i], list));

@@ -42,8 +42,7 @@ static enum status rest_problem(const struct challenge *challenge, const struct 
 	struct order_pin *pin = mem_alloc((size_t)challenge->problem.ops + scenario->pins, sizeof *pin);
 	struct error error;
 	uint32_t pins = 0;
-	if (!pin)
-		return NO_MEMORY;
+	NEED(pin);
 	for (uint32_t i = 0; i < scenario->pins; i++)
 		if (scenario->pin[i].kind == PIN_ORDER)
 			pin[pins++] = (struct order_pin){ graph_find_op(graph, scenario->pin[i].a), graph_find_op(graph, scenario->pin[i].b) };
@@ -63,11 +62,9 @@ static enum status solve_rest(struct challenge *challenge, const struct model *m
 	struct problem problem;
 	struct order_result result = { 0 };
 	struct control control = { 0 };
-	enum status status = rest_problem(challenge, model, &problem);
-	if (status != OK)
-		return status;
+	TRY(rest_problem(challenge, model, &problem));
 	struct order_options options = { .strategy = ORDER_BEST, .ticks = EFFORT };
-	status = order_solve(&problem, &options, &control, &result);
+	enum status status = order_solve(&problem, &options, &control, &result);
 	if (result.order && status != NO_MEMORY) {
 		for (uint32_t i = challenge->done; i < problem.ops && status != NO_MEMORY; i++)
 			status = schedule_run(&challenge->schedule, i, result.order[i]);
@@ -114,10 +111,8 @@ static void begin(struct challenge *challenge, struct model *model)
 		return;
 	}
 	enum status status = scenario_copy(&challenge->scenario, &plan->scenario);
-	if (status == OK)
-		status = scenario_problem(plan->graph, &plan->scenario, &challenge->problem, &error);
-	if (status == OK)
-		status = schedule_of(&challenge->problem, plan->ordered->result.order, &challenge->schedule);
+	THEN(status, scenario_problem(plan->graph, &plan->scenario, &challenge->problem, &error));
+	THEN(status, schedule_of(&challenge->problem, plan->ordered->result.order, &challenge->schedule));
 	challenge->candidate = mem_alloc(plan->graph->ops, sizeof *challenge->candidate);
 	if (status != OK || !challenge->candidate) {
 		challenge_end(challenge);

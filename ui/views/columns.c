@@ -48,9 +48,7 @@ static enum status column_list_read(const char *text, struct column_set *set, st
 		size_t length = strcspn(at, ",");
 		char word[COLUMN_NAME_BYTES];
 		snprintf(word, sizeof word, "%.*s", (int)length, at);
-		enum status status = column_find(word, &column, error);
-		if (status != OK)
-			return status;
+		TRY(column_find(word, &column, error));
 		if (column_place(&read, column) >= 0)
 			return fail(error, BAD_INPUT, "column %s is there twice", word);
 		read.column[read.count++] = (uint8_t)column;
@@ -194,8 +192,7 @@ enum status columns_command(struct column_sets *sets, const char *arguments, cha
 		struct column_sets whole = *sets;
 		write_out(&whole);
 		status = keep(sets, name, &whole.shown, error);
-		if (status == OK)
-			status = use(sets, name, error);
+		THEN(status, use(sets, name, error));
 		snprintf(said, size, "kept as %s: %s", name, column_list_text(&sets->shown, list));
 	} else if (*name && strncmp(arguments, "drop ", 5) == 0) {
 		status = drop(sets, name, error);

@@ -228,8 +228,7 @@ enum status schedule_swap(struct order_schedule *schedule, uint32_t position, co
 {
 	struct order_schedule was = { .peak = schedule->peak, .peak_position = schedule->peak_position };
 	struct life *before = mem_alloc(schedule->problem->items ? schedule->problem->items : 1, 2 * sizeof *before), *after;
-	if (!before)
-		return NO_MEMORY;
+	NEED(before);
 	after = before + schedule->problem->items;
 	copy_lives(schedule, before);
 	enum status status = swap(schedule, position);

@@ -51,8 +51,7 @@ static enum status check_pool(const struct buffers *buffers, const struct layout
 		donor[i] = here && result->donor ? result->donor[i] : NONE;
 	}
 	int64_t arena = result->part[pool].linked.layout.arena;
-	if (status == OK)
-		status = layout_check_links(&own, &linked, alignment, result->offset, donor, arena, error);
+	THEN(status, layout_check_links(&own, &linked, alignment, result->offset, donor, arena, error));
 	if (status == OK && pools->capacity[pool] > 0 && arena > pools->capacity[pool])
 		status = fail(error, BAD_INPUT, "pool %u has %lld bytes, but room for only %lld", pool, (long long)arena,
 			      (long long)pools->capacity[pool]);

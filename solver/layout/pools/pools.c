@@ -116,8 +116,7 @@ static enum status add_spans(struct solve *solve, const struct layout_model *mod
 	spill->span = arena_alloc(&solve->arena, spans, sizeof *spill->span);
 	spill->span_start = arena_alloc(&solve->arena, (size_t)spill->units + 2, sizeof *spill->span_start);
 	solve->time = arena_alloc(&solve->arena, model->sections, sizeof *solve->time);
-	if (!spill->span || !spill->span_start || !solve->time)
-		return NO_MEMORY;
+	NEED(spill->span && spill->span_start && solve->time);
 	if (model->sections)
 		memcpy(solve->time, model->time, model->sections * sizeof *solve->time);
 	for (int pass = 0; pass < 2; pass++) {
@@ -164,8 +163,7 @@ static enum status set_up(struct solve *solve, struct error *error)
 	    || !solve->part || !solve->best_part)
 		return NO_MEMORY;
 	enum status status = layout_links_relax(buffers, solve->links, solve->options->alignment, arena, &relaxed);
-	if (status == OK)
-		status = layout_model_build(&relaxed, solve->options->alignment, &model, error);
+	THEN(status, layout_model_build(&relaxed, solve->options->alignment, &model, error));
 	if (status == OK) {
 		spill->sections = model.sections;
 		for (uint32_t p = 0; p < pools->count; p++)
@@ -174,8 +172,7 @@ static enum status set_up(struct solve *solve, struct error *error)
 		status = add_spans(solve, &model);
 	}
 	layout_model_free(&model);
-	if (status == OK)
-		status = add_costs(solve, error);
+	THEN(status, add_costs(solve, error));
 	return status == OK ? list_candidates(solve, error) : status;
 }
 
@@ -272,8 +269,7 @@ static enum status lay_out(struct solve *solve, uint32_t pool, const uint32_t *p
 	struct error error;
 	free_part(part);
 	part->buffer = mem_alloc(solve->buffers->n, sizeof *part->buffer);
-	if (!part->buffer)
-		return NO_MEMORY;
+	NEED(part->buffer);
 	for (uint32_t i = 0; i < solve->buffers->n; i++)
 		if (spill_pool(&solve->spill, pick, solve->unit[i]) == pool)
 			part->buffer[part->n++] = i;
@@ -326,8 +322,7 @@ static enum status add_cut(struct solve *solve, uint32_t pool, const struct pool
 {
 	const struct linked_layout *linked = &part->linked;
 	uint32_t *unit = mem_alloc(part->n, sizeof *unit), count = 0, kept = 0;
-	if (!unit)
-		return NO_MEMORY;
+	NEED(unit);
 	bool core = linked->layout.core_count > 0 && linked->layout.proof.bound > solve->pools->capacity[pool] && !linked->donor;
 	bool clash = linked->layout.clash.kind != LAYOUT_CLASH_NONE && !linked->donor;
 	for (uint32_t i = 0; i < part->n; i++) {
@@ -360,9 +355,7 @@ static enum status try_picks(struct solve *solve, bool *fit, bool *proved)
 			continue;
 		*fit = false;
 		*proved &= status == INFEASIBLE;
-		status = add_cut(solve, p, &solve->part[p]);
-		if (status != OK)
-			return status;
+		TRY(add_cut(solve, p, &solve->part[p]));
 	}
 	return OK;
 }
@@ -382,9 +375,7 @@ static enum status solve_program(struct solve *solve)
 			return status == LIMIT ? OK : status;
 		if (proved && bound > solve->result->bound)
 			solve->result->bound = bound;
-		status = try_picks(solve, &fit, &proved);
-		if (status != OK)
-			return status;
+		TRY(try_picks(solve, &fit, &proved));
 	}
 	control_spend(solve->control, own.ticks);
 	if (fit)
@@ -433,8 +424,7 @@ static enum status lower_limit(struct solve *solve, uint32_t pool, const uint32_
 		if (limit <= 0)
 			break;
 		status = spill_relieve(spill, pool, limit, pick, &section, &bytes);
-		if (status == OK)
-			status = lay_out(solve, pool, pick, trial_effort(solve), part);
+		THEN(status, lay_out(solve, pool, pick, trial_effort(solve), part));
 		*fit = status != NO_MEMORY && fits(solve, pool, part);
 	}
 	return status == NO_MEMORY || status == CANCELLED ? status : OK;
@@ -498,9 +488,7 @@ static enum status solve_greedily(struct solve *solve)
 			int64_t before = 0, after = 0;
 			for (uint32_t u = 0; u < spill->units; u++)
 				before += solve->pick[u];
-			enum status status = settle(solve, p, &stuck);
-			if (status != OK)
-				return status;
+			TRY(settle(solve, p, &stuck));
 			for (uint32_t u = 0; u < spill->units; u++)
 				after += solve->pick[u];
 			moved |= after != before;
@@ -604,8 +592,7 @@ static enum status finish(struct solve *solve)
 	}
 	result->proved = result->cost <= result->bound;
 	result->part = mem_alloc(solve->pools->count, sizeof *result->part);
-	if (!result->part)
-		return NO_MEMORY;
+	NEED(result->part);
 	memcpy(result->part, solve->best_part, solve->pools->count * sizeof *result->part);
 	memset(solve->best_part, 0, solve->pools->count * sizeof *solve->best_part);
 	result->parts = solve->pools->count;
@@ -615,8 +602,7 @@ static enum status finish(struct solve *solve)
 static enum status assign(struct solve *solve)
 {
 	enum status status = spill_bound(&solve->spill, &solve->result->bound);
-	if (status == OK)
-		status = solve_program(solve);
+	THEN(status, solve_program(solve));
 	bool refuted = status == INFEASIBLE;
 	if ((status == OK || status == INFEASIBLE || status == CANCELLED) && !solve->found) {
 		enum status greedy = solve_greedily(solve);
@@ -636,8 +622,7 @@ enum status layout_solve_pools(const struct buffers *buffers, const struct layou
 		*error = (struct error){ 0 };
 	struct solve solve = { .buffers = buffers, .links = links, .pools = pools, .options = options, .control = control, .result = result };
 	enum status status = set_up(&solve, error);
-	if (status == OK)
-		status = assign(&solve);
+	THEN(status, assign(&solve));
 	if (solve.found && (status == OK || status == CANCELLED)) {
 		enum status finished = finish(&solve);
 		status = finished != OK ? finished : status;

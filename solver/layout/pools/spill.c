@@ -103,8 +103,7 @@ static enum status set_up(struct relief *relief, const uint32_t *pick)
 	relief->left = mem_alloc(spill->units, sizeof *relief->left);
 	relief->inside = mem_alloc(spill->units, sizeof *relief->inside);
 	relief->gone = mem_alloc(spill->units, sizeof *relief->gone);
-	if (!relief->load || !relief->left || !relief->inside || !relief->gone)
-		return NO_MEMORY;
+	NEED(relief->load && relief->left && relief->inside && relief->gone);
 	for (uint32_t u = 0; u < spill->units; u++) {
 		relief->left[u] = (double)spill->cost[u];
 		relief->inside[u] = spill_pool(spill, pick, u) == relief->pool;

@@ -134,8 +134,7 @@ enum status spill_program(const struct spill *spill, uint32_t *pick, int64_t *bo
 	for (uint32_t u = 0; u < spill->units; u++)
 		unit = common_divisor(spill->cost[u], unit);
 	double scale = unit > 0 ? (double)unit : 1;
-	if (status == OK)
-		status = build(&milp, spill, scale, load) ? milp_solve(&milp, &limits, control, &solution) : LIMIT;
+	THEN(status, build(&milp, spill, scale, load) ? milp_solve(&milp, &limits, control, &solution) : LIMIT);
 	if ((status == OK || status == LIMIT) && solution.value) {
 		read_picks(spill, solution.value, pick);
 		/* Whole costs, rounding errors taken off. */

@@ -49,8 +49,7 @@ static enum status new_value(struct flat *flat, const struct hlo_instruction *in
 	uint32_t count = instruction->shape->leaves;
 	const struct hlo_shape **shape = arena_alloc(flat->arena, count, sizeof *shape);
 	*value = (struct value){ arena_alloc(flat->arena, count, sizeof *value->leaf), count };
-	if (!shape || !value->leaf)
-		return fail_memory(flat->error);
+	NEED_IN(flat->error, shape && value->leaf);
 	leaves(flat, instruction->shape, shape);
 	for (uint32_t i = 0; i < count; i++) {
 		struct flat_tensor tensor = *like;
@@ -94,8 +93,7 @@ static enum status concatenate(struct flat *flat, const struct scope *scope, con
 	if (count > NONE - 1)
 		return bad(flat, instruction, "has too many arrays");
 	*value = (struct value){ arena_alloc(flat->arena, (size_t)count, sizeof *value->leaf), 0 };
-	if (!value->leaf)
-		return fail_memory(flat->error);
+	NEED_IN(flat->error, value->leaf);
 	for (uint32_t i = 0; i < instruction->operands; i++) {
 		const struct value *operand = &scope->value[instruction->operand[i]];
 		for (uint32_t k = 0; k < operand->count; k++)
@@ -125,8 +123,7 @@ static enum status call_scope(struct flat *flat, const struct scope *scope, cons
 	struct value *argument = arena_alloc(flat->arena, instruction->operands, sizeof *argument);
 	size_t length = strlen(scope->prefix) + strlen(instruction->name) + 2;
 	char *prefix = arena_alloc(flat->arena, length, 1);
-	if (!argument || !prefix)
-		return fail_memory(flat->error);
+	NEED_IN(flat->error, argument && prefix);
 	snprintf(prefix, length, "%s%s/", scope->prefix, instruction->name);
 	for (uint32_t i = 0; i < instruction->operands; i++)
 		argument[i] = scope->value[instruction->operand[i]];
@@ -161,9 +158,7 @@ static enum status find_workspace(struct flat *flat, const struct hlo_instructio
 			return bad(flat, instruction, "names no computation");
 		if (depth >= HLO_DEPTH)
 			return too_deep(flat, instruction);
-		enum status status = body_peak(flat, instruction->call[i], opcode(instruction, "conditional"), depth + 1, &peak);
-		if (status != OK)
-			return status;
+		TRY(body_peak(flat, instruction->call[i], opcode(instruction, "conditional"), depth + 1, &peak));
 		*workspace = peak > *workspace ? peak : *workspace;
 	}
 	return OK;
@@ -210,15 +205,11 @@ static enum status add_op(struct flat *flat, const struct scope *scope, const st
 	enum status status = concatenate(flat, scope, instruction, &in);
 	if (status == OK && loop && (instruction->calls < 1 || in.count != instruction->shape->leaves))
 		status = bad(flat, instruction, "doesn't give back what it takes");
-	if (status == OK)
-		status = find_workspace(flat, instruction, scope->depth, &op.workspace);
-	if (status == OK)
-		status = new_value(flat, instruction, &(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value);
-	if (status != OK)
-		return status;
+	THEN(status, find_workspace(flat, instruction, scope->depth, &op.workspace));
+	THEN(status, new_value(flat, instruction, &(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value));
+	TRY(status);
 	for (uint32_t i = 0; i < in.count; i++, op.reads++)
-		if (!add_argument(flat, in.leaf[i]))
-			return fail_memory(flat->error);
+		NEED_IN(flat->error, add_argument(flat, in.leaf[i]));
 	op.write = flat->arguments;
 	/* What a start gives back besides the result are its operands; what a loop leaves alone is no result. */
 	bool start = text_ends(instruction->opcode, "-start") && instruction->shape->parts > 1 && !opcode(instruction, "all-reduce-start");
@@ -239,8 +230,7 @@ static enum status add_op(struct flat *flat, const struct scope *scope, const st
 		else
 			op.writes++;
 	}
-	if (!mem_reserve(&flat->op, &flat->op_room, flat->ops + 1, sizeof op))
-		return fail_memory(flat->error);
+	NEED_IN(flat->error, mem_reserve(&flat->op, &flat->op_room, flat->ops + 1, sizeof op));
 	flat->op[flat->ops++] = op;
 	return OK;
 }
@@ -275,14 +265,11 @@ static enum status flatten(struct flat *flat, struct scope *scope, struct value 
 {
 	const struct hlo_computation *computation = scope->computation;
 	scope->value = arena_alloc(flat->arena, computation->instructions, sizeof *scope->value);
-	if (!scope->value)
-		return fail_memory(flat->error);
+	NEED_IN(flat->error, scope->value);
 	for (uint32_t i = 0; i < computation->instructions; i++) {
 		if (++flat->steps > STEPS_MOST)
 			return fail(flat->error, BAD_INPUT, "more than %u instructions once calls are inlined", STEPS_MOST);
-		enum status status = add_instruction(flat, scope, &computation->instruction[i], &scope->value[i]);
-		if (status != OK)
-			return status;
+		TRY(add_instruction(flat, scope, &computation->instruction[i], &scope->value[i]));
 	}
 	*result = scope->value[computation->root];
 	return OK;
@@ -357,9 +344,7 @@ enum status hlo_flatten(struct flat *flat, uint32_t computation)
 	for (uint32_t i = 0; i < flat->module->computations; i++)
 		longest = flat->module->computation[i].instructions > longest ? flat->module->computation[i].instructions : longest;
 	flat->apart = mem_alloc(longest, sizeof *flat->apart);
-	enum status status = flat->apart ? flatten(flat, &scope, &result) : fail_memory(flat->error);
-	if (status != OK)
-		return status;
+	TRY(flat->apart ? flatten(flat, &scope, &result) : fail_memory(flat->error));
 	flat->result = result.leaf;
 	flat->results = result.count;
 	for (uint32_t i = 0; i < result.count; i++)
@@ -377,8 +362,7 @@ static enum status simulate(struct flat *flat, bool branch, int64_t *peak)
 	uint32_t *last = arena_alloc(flat->arena, flat->tensors, sizeof *last), *root = arena_alloc(flat->arena, flat->tensors, sizeof *root);
 	int64_t *dying = arena_alloc(flat->arena, (size_t)flat->ops + 1, sizeof *dying), live = 0, results = 0;
 	bool *outside = arena_alloc(flat->arena, flat->tensors, sizeof *outside);
-	if (!last || !root || !dying || !outside)
-		return fail_memory(flat->error);
+	NEED_IN(flat->error, last && root && dying && outside);
 	for (uint32_t t = 0; t < flat->tensors; t++) {
 		const struct flat_tensor *tensor = &flat->tensor[t];
 		root[t] = tensor->storage == t ? t : root[tensor->storage];   /* written earlier */

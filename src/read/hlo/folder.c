@@ -74,8 +74,7 @@ static enum status list_modules(const struct folder_files *files, struct hlo_fol
 	for (size_t i = 0; i < files->files; i++)
 		size += strlen(files->file[i].name) + 32;
 	found->list = mem_alloc(size, 1);
-	if (!found->list)
-		return fail_memory(error);
+	NEED_IN(error, found->list);
 	struct words words = { found->list, size, 0 };
 	for (size_t i = 0; i < files->files && files->files > 1; i++) {
 		ending_of(files->file[i].name, &length);

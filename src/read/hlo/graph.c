@@ -121,8 +121,7 @@ static enum status add_tensor(struct making *making, uint32_t id)
 	tensor.address = in == id ? making->address[id] : -1;
 	tensor.has_address = tensor.address >= 0;
 	making->missing += flat->shape->unsized;
-	if (!(tensor.name = tensor_name(making, flat)))
-		return fail_memory(making->error);
+	NEED_IN(making->error, tensor.name = tensor_name(making, flat));
 	making->tensor[id] = draft_tensor(making->draft, &tensor);
 	return making->tensor[id] == NONE ? fail_memory(making->error) : OK;
 }
@@ -285,8 +284,7 @@ static enum status add_arguments(struct making *making, uint32_t id, const struc
 			reads |= flat->argument[op->read + r] == in;
 		if (!reads)
 			status = draft_read(making->draft, id, making->tensor[in]);
-		if (status == OK)
-			status = draft_inplace(making->draft, id, making->tensor[out], making->tensor[in]);
+		THEN(status, draft_inplace(making->draft, id, making->tensor[out], making->tensor[in]));
 	}
 	return status == OK ? OK : fail_memory(making->error);
 }
@@ -311,8 +309,7 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 	}
 	making->unknown_trips += strcmp(of->opcode, "while") == 0 && of->trips == 0;
 	int length = snprintf(name, sizeof name, "%.400s%.600s", flat->prefix, of->name);
-	if (!(op.name = unique(making, name, (size_t)length, draft_find_op)))
-		return fail_memory(making->error);
+	NEED_IN(making->error, op.name = unique(making, name, (size_t)length, draft_find_op));
 	for (uint32_t k = 0; k < flat->writes; k++)
 		making->gradient[making->flat.argument[flat->write + k]] = gradient || phase == PHASE_BACKWARD;
 	uint32_t id = draft_op(making->draft, &op);
@@ -369,35 +366,30 @@ static enum status describe(struct making *making, const char *format, bool open
 static enum status make(struct making *making, const char *format)
 {
 	struct flat *flat = &making->flat;
-	enum status status = hlo_flatten(flat, flat->module->entry);
-	if (status != OK)
-		return status;
+	TRY(hlo_flatten(flat, flat->module->entry));
 	making->tensor = arena_alloc(&making->arena, flat->tensors, sizeof *making->tensor);
 	making->alias_of = arena_alloc(&making->arena, flat->tensors, sizeof *making->alias_of);
 	making->gradient = arena_alloc(&making->arena, flat->tensors, sizeof *making->gradient);
 	making->address = arena_alloc(&making->arena, flat->tensors, sizeof *making->address);
-	if (!making->tensor || !making->alias_of || !making->gradient || !making->address)
-		return fail_memory(making->error);
+	NEED_IN(making->error, making->tensor && making->alias_of && making->gradient && making->address);
 	look_at_names(making);
 	find_aliases(making);
-	if (hlo_places(flat, making->alias_of, making->address) != OK)
-		return fail_memory(making->error);
+	NEED_IN(making->error, hlo_places(flat, making->alias_of, making->address) == OK);
 	/* Ops say what depends on a gradient, which their results' kinds need: tensors that ops write come with them. */
-	for (uint32_t t = 0; t < flat->tensors && status == OK; t++)
+	for (uint32_t t = 0; t < flat->tensors; t++)
 		if (flat->tensor[t].writer == NONE)
-			status = add_tensor(making, t);
-	for (uint32_t i = 0; i < flat->ops && status == OK; i++) {
+			TRY(add_tensor(making, t));
+	for (uint32_t i = 0; i < flat->ops; i++) {
 		const struct flat_op *op = &flat->op[i];
 		bool gradient = reads_gradient(making, op);
 		gradient |= making->differentiates && phase_of(making, op, gradient) == PHASE_BACKWARD;
-		for (uint32_t k = 0; k < op->writes && status == OK; k++) {
+		for (uint32_t k = 0; k < op->writes; k++) {
 			making->gradient[flat->argument[op->write + k]] = gradient;
-			status = add_tensor(making, flat->argument[op->write + k]);
+			TRY(add_tensor(making, flat->argument[op->write + k]));
 		}
-		if (status == OK)
-			status = add_op(making, op);
+		TRY(add_op(making, op));
 	}
-	return status == OK ? describe(making, format, flat->open) : status;
+	return describe(making, format, flat->open);
 }
 
 struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, const char *format, struct error *error)
@@ -412,8 +404,7 @@ struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, cons
 		making.flat.body[c] = -1;
 		making.memo[c] = -2;
 	}
-	if (status == OK)
-		status = make(&making, format);
+	THEN(status, make(&making, format));
 	struct graph *graph = status == OK ? graph_build(making.draft, error) : NULL;
 	if (status != OK)
 		error_set(error, status);

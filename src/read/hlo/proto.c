@@ -66,8 +66,7 @@ static enum status read_shape(struct reader *reader, struct wire body, int depth
 		return bad(reader, "tuples are nested too deep");
 	while (wire_next(&again, &field))
 		parts += field.number == 4 && field.type == 2;
-	if (!(shape->part = arena_alloc(reader->arena, parts, sizeof *shape->part)))
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, shape->part = arena_alloc(reader->arena, parts, sizeof *shape->part));
 	while (status == OK && wire_next(&body, &field)) {
 		if (field.number == 2)
 			type = field.value;
@@ -78,8 +77,7 @@ static enum status read_shape(struct reader *reader, struct wire body, int depth
 		else if (field.number == 5 && field.type == 2)
 			shape->layout = hlo_layout(0, (const char *)field.body.at, wire_size(field.body));
 	}
-	if (status != OK)
-		return status;
+	TRY(status);
 	shape->tuple = type == 13 || type == 17;
 	const char *name = type < sizeof primitive_types / sizeof *primitive_types ? primitive_types[type] : NULL;
 	int dtype = name ? hlo_dtype(name, strlen(name)) : DTYPE_COUNT;
@@ -100,8 +98,7 @@ static enum status read_tables(struct reader *reader, struct wire body)
 		if (field.number < 1 || field.number > 4 || field.type != 2)
 			continue;
 		struct table *table = &reader->table[field.number - 1];
-		if (!mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row))
-			return fail_memory(reader->error);
+		NEED_IN(reader->error, mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row));
 		table->row[table->rows++] = field.body;
 	}
 	return OK;
@@ -291,8 +288,7 @@ static enum status read_instruction(struct reader *reader, struct wire body, str
 	struct wire_field field;
 	enum status status = OK;
 	instruction->name = instruction->opcode = "";
-	if (!(instruction->shape = arena_alloc(reader->arena, 1, sizeof *instruction->shape)))
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, instruction->shape = arena_alloc(reader->arena, 1, sizeof *instruction->shape));
 	while (status == OK && wire_next(&body, &field)) {
 		bool bytes = field.type == 2;
 		switch (field.number) {
@@ -381,8 +377,7 @@ static enum status finish(struct reader *reader, struct body *body, int64_t id, 
 	body->number = mem_alloc(body->raws, sizeof *body->number);
 	body->order = mem_alloc(body->raws, sizeof *body->order);
 	body->stack = mem_alloc(body->raws + 1, sizeof *body->stack);
-	if (!computation->instruction || !body->number || !body->order || !body->stack)
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, computation->instruction && body->number && body->order && body->stack);
 	for (uint32_t i = 0; i < body->raws; i++) {
 		body->number[i] = (struct numbered){ body->raw[i].id, i };
 		body->raw[i].placed = NONE;
@@ -406,8 +401,7 @@ static enum status finish(struct reader *reader, struct body *body, int64_t id, 
 		instruction->calls = (uint32_t)raw->calls;
 		instruction->operand = arena_alloc(reader->arena, raw->operands, sizeof *instruction->operand);
 		instruction->call = arena_alloc(reader->arena, raw->calls, sizeof *instruction->call);
-		if (!instruction->operand || !instruction->call)
-			return fail_memory(reader->error);
+		NEED_IN(reader->error, instruction->operand && instruction->call);
 		for (size_t k = 0; k < raw->operands; k++)
 			instruction->operand[k] = body->raw[find_id(body->number, body->raws, raw->operand[k])].placed;
 		for (size_t k = 0; k < raw->calls && status == OK; k++)
@@ -459,8 +453,7 @@ static enum status read_computation(struct reader *reader, struct wire body, str
 	}
 	if (status == OK && (body.broken || inner.raws == 0))
 		status = bad(reader, "an empty or broken computation");
-	if (status == OK)
-		status = finish(reader, &inner, id, computation, root);
+	THEN(status, finish(reader, &inner, id, computation, root));
 	body_free(&inner);
 	return status;
 }
@@ -474,8 +467,7 @@ static enum status read_schedule(struct reader *reader, struct wire body)
 	while (wire_next(&body, &entry)) {
 		if (entry.number != 1 || entry.type != 2)
 			continue;
-		if (!mem_reserve(&reader->order, &reader->order_room, reader->orders + 1, sizeof *reader->order))
-			return fail_memory(reader->error);
+		NEED_IN(reader->error, mem_reserve(&reader->order, &reader->order_room, reader->orders + 1, sizeof *reader->order));
 		struct order *order = &reader->order[reader->orders++];
 		*order = (struct order){ 0 };
 		while (wire_next(&entry.body, &field)) {
@@ -516,8 +508,7 @@ static enum status read_aliases(struct reader *reader, struct wire body)
 		if (!fine || parameter >= NONE)
 			continue;
 		alias.parameter = (uint32_t)parameter;
-		if (!mem_reserve(&reader->module->alias, &reader->alias_room, reader->module->aliases + 1, sizeof alias))
-			return fail_memory(reader->error);
+		NEED_IN(reader->error, mem_reserve(&reader->module->alias, &reader->alias_room, reader->module->aliases + 1, sizeof alias));
 		reader->module->alias[reader->module->aliases++] = alias;
 	}
 	return OK;
@@ -530,8 +521,7 @@ static enum status number_computations(struct reader *reader, struct wire body, 
 	uint32_t n = 0;
 	reader->computation = mem_alloc(count, sizeof *reader->computation);
 	reader->module->computation = mem_alloc(count, sizeof *reader->module->computation);
-	if (!reader->computation || !reader->module->computation)
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, reader->computation && reader->module->computation);
 	while (wire_next(&body, &field)) {
 		if (field.number != 3 || field.type != 2)
 			continue;
@@ -571,8 +561,7 @@ static enum status read_module(struct reader *reader, struct wire body)
 	}
 	if (status == OK && (again.broken || count == 0))
 		return bad(reader, "the module is broken or has no computations");
-	if (status == OK)
-		status = number_computations(reader, body, count);
+	THEN(status, number_computations(reader, body, count));
 	for (again = body; status == OK && wire_next(&again, &field);)
 		if (field.number == 3 && field.type == 2)
 			status = read_computation(reader, field.body, &reader->module->computation[next++]);

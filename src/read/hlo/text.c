@@ -294,19 +294,14 @@ static enum status read_instruction(struct parser *parser, struct hlo_computatio
 	instruction.shape = arena_alloc(parser->scan.arena, 1, sizeof *instruction.shape);
 	if (!instruction.name || !instruction.shape)
 		return scan_no_memory(&parser->scan);
-	enum status status = scan_shape(&parser->scan, 0, instruction.shape);
-	if (status != OK)
-		return status;
+	TRY(scan_shape(&parser->scan, 0, instruction.shape));
 	struct span opcode = scan_word(&parser->scan);
 	if (scan_length(opcode) == 0 || !scan_take(&parser->scan, '('))
 		return scan_bad(&parser->scan, "the opcode of \"%.60s\" was expected", instruction.name);
 	if (!(instruction.opcode = scan_keep(&parser->scan, opcode)))
 		return scan_no_memory(&parser->scan);
-	status = read_operands(parser, &instruction);
-	if (status == OK)
-		status = read_attributes(parser, &instruction);
-	if (status != OK)
-		return status;
+	TRY(read_operands(parser, &instruction));
+	TRY(read_attributes(parser, &instruction));
 	uint32_t id = parser->instructions;
 	uint32_t first = names_add(&parser->names, instruction.name, id);
 	if (first == NONE || !mem_reserve(&parser->instruction, &parser->instruction_room, id + 1, sizeof instruction))
@@ -348,8 +343,7 @@ static enum status read_computation(struct parser *parser)
 			return scan_bad(&parser->scan, "the file is truncated in computation \"%.60s\"", computation.name);
 		status = read_instruction(parser, &computation);
 	}
-	if (status != OK)
-		return status;
+	TRY(status);
 	scan_skip(&parser->scan);
 	if (parser->scan.at < parser->scan.end && *parser->scan.at == ',') {   /* ", execution_thread=..." */
 		const char *next = memchr(parser->scan.at, '\n', (size_t)(parser->scan.end - parser->scan.at));
@@ -483,8 +477,7 @@ static enum status read_module(struct parser *parser)
 	if (!scan_starts(&parser->scan, "HloModule"))
 		return scan_bad(&parser->scan, "\"HloModule\" was expected");
 	enum status status = read_header(parser);
-	if (status == OK)
-		status = read_tables(parser);
+	THEN(status, read_tables(parser));
 	parser->module->entry = NONE;
 	for (scan_skip(&parser->scan); status == OK && parser->scan.at < parser->scan.end; scan_skip(&parser->scan))
 		status = read_computation(parser);

@@ -130,8 +130,7 @@ static enum status read_value(struct reader *reader, struct wire body, struct on
 		if (field.number == 1 && field.type == 2 && !(name = text_of(reader, field.body)))
 			return fail_memory(reader->error);
 	*found = shape_of(reader, name ? name : "");
-	if (!*found)
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, *found);
 	enum status status = OK;
 	while (status == OK && wire_next(&body, &field))
 		while (field.number == 2 && field.type == 2 && status == OK && wire_next(&field.body, &type))
@@ -208,8 +207,7 @@ static enum status read_weight(struct reader *reader, struct wire body)
 		return bad(reader, text);
 	}
 	struct onnx_shape *shape = name ? shape_of(reader, name) : NULL;
-	if (!shape)
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, shape);
 	read.input = shape->input;
 	read.output = shape->output;
 	read.weight = true;
@@ -348,8 +346,7 @@ static enum status read_names(struct reader *reader, struct wire node, uint32_t 
 		most += field.number == number && field.type == 2;
 	*list = arena_alloc(&reader->arena, most, sizeof **list);
 	*name = arena_alloc(&reader->arena, most, sizeof **name);
-	if (!*list || !*name)
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, *list && *name);
 	while (wire_next(&node, &field)) {
 		if (field.number != number || field.type != 2)
 			continue;
@@ -404,8 +401,7 @@ static enum status read_captured(struct reader *reader, uint32_t op, struct wire
 {
 	const char *name = text_of(reader, named);
 	uint32_t id = name && *name ? names_find(&reader->names, name) : NONE;
-	if (!name)
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, name);
 	if (id == NONE || (reader->shape[id].tensor == NONE && !reader->shape[id].weight && !reader->shape[id].input))
 		return OK;
 	enum status status = reader->shape[id].tensor == NONE ? add_leaf(reader, id, name) : OK;
@@ -456,19 +452,15 @@ static enum status add_node(struct reader *reader, struct wire node)
 {
 	const char *type, *own, *name, **in_name, **out_name;
 	uint32_t *in, *out, ins = 0, outs = 0;
-	enum status status = read_words(reader, node, &type, &own, &name);
-	if (status == OK)
-		status = read_names(reader, node, 1, &in, &in_name, &ins);
-	if (status == OK)
-		status = read_names(reader, node, 2, &out, &out_name, &outs);
-	if (status != OK)
-		return status;
+	TRY(read_words(reader, node, &type, &own, &name));
+	TRY(read_names(reader, node, 1, &in, &in_name, &ins));
+	TRY(read_names(reader, node, 2, &out, &out_name, &outs));
 	char unique[400];
 	snprintf(unique, sizeof unique, "%.300s", *name ? name : outs ? out_name[0] : type);
 	draft_unique(reader->draft, unique, strlen(unique), draft_find_op);
 	struct op op = { .name = unique, .type = type, .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true };
 	uint32_t id = draft_op(reader->draft, &op), source = NONE;
-	status = id == NONE ? fail_memory(reader->error) : OK;
+	enum status status = id == NONE ? fail_memory(reader->error) : OK;
 	for (uint32_t i = 0; i < ins && status == OK; i++) {
 		if (in[i] == NONE)
 			continue;
@@ -479,8 +471,7 @@ static enum status add_node(struct reader *reader, struct wire node)
 		if (i == 0)
 			source = reader->shape[in[0]].tensor;
 	}
-	if (status == OK)
-		status = read_inner_graphs(reader, id, node, 1);
+	THEN(status, read_inner_graphs(reader, id, node, 1));
 	struct onnx_node known = { .op = own, .body = node, .in = in, .ins = ins, .out = out, .outs = outs };
 	if (status == OK && own && onnx_infer(&known, reader->shape, &reader->arena) != OK)
 		status = fail_memory(reader->error);

@@ -125,8 +125,7 @@ static enum status keep_numbers(struct wire body, struct onnx_shape *shape, uint
 	uint32_t bytes = shape->dtype == DTYPE_I64 ? 8 : shape->dtype == DTYPE_BOOL ? 1 : 4;
 	int64_t *value = arena_alloc(arena, (size_t)count + 1, sizeof *value);
 	double *reals = arena_alloc(arena, (size_t)count + 1, sizeof *reals);
-	if (!value || !reals)
-		return NO_MEMORY;
+	NEED(value && reals);
 	take_numbers(body, &numbers);
 	struct wire raw = numbers.raw.at ? numbers.raw : real ? numbers.packed : numbers.raw;
 	if (numbers.outside || (raw.at ? !raw_integers(raw, bytes, count, value) : numbers.packed.at ? !packed_integers(numbers.packed, count, value) : numbers.count != count))

@@ -124,9 +124,7 @@ static enum status read_header(struct reader *reader, struct slice line)
 	while (split(&rest, ',', &cell)) {
 		if (columns == COLUMNS_MOST)
 			return fail_at(reader, "too many columns", line);
-		enum status status = read_column_name(reader, cell, columns++);
-		if (status != OK)
-			return status;
+		TRY(read_column_name(reader, cell, columns++));
 	}
 	for (int i = 0; i <= COLUMN_SIZE; i++)
 		if (reader->at[i] < 0)
@@ -183,8 +181,7 @@ static int compare_gaps(const void *left, const void *right)
 static enum status add_piece(struct reader *reader, struct piece piece)
 {
 	struct buffers *buffers = &reader->csv->buffers;
-	if (!mem_reserve(&buffers->piece, &reader->piece_room, reader->pieces + 1, sizeof *buffers->piece))
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, mem_reserve(&buffers->piece, &reader->piece_room, reader->pieces + 1, sizeof *buffers->piece));
 	buffers->piece[reader->pieces++] = piece;
 	return OK;
 }
@@ -284,8 +281,7 @@ static enum status read_group(struct reader *reader, struct slice cell, uint32_t
 
 static enum status add_donor(struct reader *reader, uint32_t donor)
 {
-	if (!mem_reserve(&reader->donor, &reader->donor_room, reader->donors + 1, sizeof *reader->donor))
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, mem_reserve(&reader->donor, &reader->donor_room, reader->donors + 1, sizeof *reader->donor));
 	reader->donor[reader->donors++] = donor;
 	return OK;
 }
@@ -299,8 +295,7 @@ static enum status read_inplace(struct reader *reader, uint32_t i)
 	while (rest.length && status == OK && split(&rest, '|', &part)) {
 		part = trim(part);
 		char *text = arena_text(&reader->csv->arena, part.text, part.length);
-		if (!text)
-			return fail_memory(reader->error);
+		NEED_IN(reader->error, text);
 		uint32_t donor = names_find(&reader->ids, text);
 		if (donor == NONE || donor == i)
 			return fail_at(reader, donor == i ? "a buffer can't take its own place" : "inplace names no other buffer", part);
@@ -325,11 +320,9 @@ static enum status read_all_inplace(struct reader *reader)
 	enum status status = donors->start ? OK : fail_memory(reader->error);
 	for (uint32_t i = 0; i < csv->buffers.n && status == OK; i++)
 		status = read_inplace(reader, i);
-	if (status != OK)
-		return status;
+	TRY(status);
 	donors->item = arena_alloc(&csv->arena, reader->donors, sizeof *donors->item);
-	if (!donors->item)
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, donors->item);
 	if (reader->donors)
 		memcpy(donors->item, reader->donor, reader->donors * sizeof *donors->item);
 	return OK;
@@ -372,8 +365,7 @@ static enum status read_pools(struct reader *reader, struct slice cell, uint32_t
 				return fail_at(reader, "a pool stands twice in a list", part);
 		if (status == OK && !mem_reserve(&candidates->item, &reader->candidate_room, reader->candidates + 1, sizeof *candidates->item))
 			status = fail_memory(reader->error);
-		if (status != OK)
-			return status;
+		TRY(status);
 		candidates->item[reader->candidates++] = pool;
 	}
 	candidates->start[i + 1] = reader->candidates;
@@ -426,9 +418,7 @@ static enum status read_numbers(struct reader *reader, const struct slice *cell,
 	for (enum column column = COLUMN_LOWER; column <= COLUMN_OFFSET; column++) {
 		if (reader->at[column] < 0)
 			continue;
-		enum status status = read_cell(reader, cell, column, &value[column][i]);
-		if (status != OK)
-			return status;
+		TRY(read_cell(reader, cell, column, &value[column][i]));
 	}
 	buffers->upper[i] += reader->inclusive;
 	if (buffers->size[i] < 0)
@@ -499,8 +489,7 @@ static enum status read_all(struct reader *reader)
 		if (!next_line(reader, &line))
 			return fail_at(reader, "the file is empty", NOWHERE);
 	enum status status = read_header(reader, line);
-	if (status == OK)
-		status = allocate(reader, (uint32_t)rows + 1);
+	THEN(status, allocate(reader, (uint32_t)rows + 1));
 	while (status == OK && next_line(reader, &line))
 		if (trim(line).length)
 			status = read_row(reader, line);
@@ -514,14 +503,12 @@ enum status buffers_csv_read(const char *text, size_t size, const struct slice *
 	if (error)
 		*error = (struct error){ 0 };
 	char *copy = arena_text(&csv->arena, text, size);
-	if (!copy)
-		return fail_memory(error);
+	NEED_IN(error, copy);
 	struct reader reader = { .csv = csv, .error = error, .next = copy, .end = copy + size };
 	if (size >= 3 && memcmp(copy, "\xef\xbb\xbf", 3) == 0)
 		reader.next += 3;
 	enum status status = declare_pools(&reader, declared, pools);
-	if (status == OK)
-		status = read_all(&reader);
+	THEN(status, read_all(&reader));
 	names_free(&reader.groups);
 	names_free(&reader.ids);
 	names_free(&reader.pools);

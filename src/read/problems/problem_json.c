@@ -286,8 +286,7 @@ static enum status take_nodes(struct document *document, struct shard_problem *p
 	problem->first = mem_alloc(nodes + 1, sizeof *problem->first);
 	problem->begin = mem_alloc(nodes, sizeof *problem->begin);
 	problem->end = mem_alloc(nodes, sizeof *problem->end);
-	if (!problem->first || !problem->begin || !problem->end)
-		return fail_memory(error);
+	NEED_IN(error, problem->first && problem->begin && problem->end);
 	if (document->usages.count != nodes || document->intervals.count != nodes)
 		return fail(error, BAD_INPUT, "costs of %zu nodes, usages of %zu, intervals of %zu", nodes, document->usages.count,
 			document->intervals.count);
@@ -309,8 +308,7 @@ static enum status take_edges(struct document *document, struct shard_problem *p
 	const struct rows *ends = &document->ends;
 	problem->from = mem_alloc(ends->count, sizeof *problem->from);
 	problem->to = mem_alloc(ends->count, sizeof *problem->to);
-	if (!problem->from || !problem->to)
-		return fail_memory(error);
+	NEED_IN(error, problem->from && problem->to);
 	if (document->pairs.count != ends->count)
 		return fail(error, BAD_INPUT, "there are costs of %zu edges, but ends of %zu", document->pairs.count, ends->count);
 	for (size_t i = 0; i < ends->count; i++) {
@@ -332,11 +330,8 @@ static enum status build(struct document *document, struct shard_problem *proble
 		return fail(error, BAD_INPUT, "no \"problem\": not a sharding problem");
 	if (!document->costs.given || !document->usages.given || !document->intervals.given)
 		return fail(error, BAD_INPUT, "the nodes' costs, usages or intervals are missing");
-	enum status status = take_nodes(document, problem, error);
-	if (status == OK)
-		status = take_edges(document, problem, error);
-	if (status != OK)
-		return status;
+	TRY(take_nodes(document, problem, error));
+	TRY(take_edges(document, problem, error));
 	problem->cost = document->costs.value;
 	problem->usage = document->usages.value;
 	problem->pair = document->pairs.value;

@@ -147,8 +147,7 @@ static enum status follow(struct builder *builder, const struct snapshot_event *
 	enum snapshot_action freeing = free_action(event, events);
 	enum status status = OK;
 	for (uint32_t i = 0; i < events && status == OK; i++) {
-		if ((status = live_reserve(&builder->live, builder->error)) != OK)
-			return status;
+		TRY(live_reserve(&builder->live, builder->error));
 		if (event[i].action == SNAPSHOT_ALLOC)
 			status = on_alloc(builder, &event[i], i);
 		else if (event[i].action == freeing)
@@ -191,8 +190,7 @@ static enum status find_peaks(struct builder *builder)
 {
 	const struct buffers *buffers = &builder->csv->buffers;
 	int64_t *change = mem_alloc(((size_t)builder->end + 1) * 2, sizeof *change), now[2] = { 0, 0 };
-	if (!change)
-		return fail_memory(builder->error);
+	NEED_IN(builder->error, change);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		int64_t size[2] = { buffers->size[i], align_up(buffers->size[i], SNAPSHOT_ALIGNMENT) };
 		for (int k = 0; k < 2; k++) {
@@ -222,16 +220,14 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 	const struct buffers *buffers = &csv->buffers;
 	csv->row = arena_alloc(&csv->arena, (size_t)buffers->n + 1, sizeof *csv->row);
 	csv->id = arena_alloc(&csv->arena, (size_t)buffers->n + 1, sizeof *csv->id);
-	if (!csv->row || !csv->id)
-		return fail_memory(error);
+	NEED_IN(error, csv->row && csv->id);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		char text[ROW_MOST];
 		int id = snprintf(text, sizeof text, "%" PRIu32, i);
 		int length = id + snprintf(text + id, sizeof text - (size_t)id, ",%" PRId64 ",%" PRId64 ",%" PRId64, buffers->lower[i], buffers->upper[i],
 					   buffers->size[i]);
 		char *row = arena_text(&csv->arena, text, (size_t)length);
-		if (!row)
-			return fail_memory(error);
+		NEED_IN(error, row);
 		csv->row[i] = (struct slice){ row, (size_t)length };
 		csv->id[i] = (struct slice){ row, (size_t)id };
 	}
@@ -275,15 +271,11 @@ enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, st
 	const struct snapshot_event *event = snapshot->event + trace->first;
 	struct builder builder = { .csv = csv, .facts = facts, .error = error, .end = trace->events };
 	enum status status = allocate(&builder, (size_t)trace->events + snapshot->blocks + 1);
-	if (status == OK)
-		status = follow(&builder, event, trace->events);
-	if (status == OK)
-		status = add_blocks(&builder, snapshot);
+	THEN(status, follow(&builder, event, trace->events));
+	THEN(status, add_blocks(&builder, snapshot));
 	live_free(&builder.live);
-	if (status == OK)
-		status = find_reserved(snapshot, event, &builder);
-	if (status == OK)
-		status = find_peaks(&builder);
+	THEN(status, find_reserved(snapshot, event, &builder));
+	THEN(status, find_peaks(&builder));
 	facts->buffers = csv->buffers.n;
 	return status;
 }

@@ -213,8 +213,7 @@ static enum status add_group(struct making *making, const uint32_t *buffer, uint
 	int64_t end = op == NONE ? 0 : op + 1 < making->ops ? making->event[op + 1] : making->facts->events;
 	uint64_t *item = mem_alloc(count, sizeof *item);
 	uint32_t kept = 0;
-	if (!item)
-		return fail_memory(making->error);
+	NEED_IN(making->error, item);
 	for (uint32_t i = 0; i < count; i++)
 		if (op == NONE || !snapshot_within(&making->csv->buffers, making->facts, buffer[i], end))
 			item[kept++] = (uint64_t)last_of(making, buffer[i]) << 32 | buffer[i];
@@ -327,10 +326,8 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 		making.says = mem_alloc((size_t)snapshot->stacks.stack_count + 1, sizeof *making.says);
 		status = making.draft && making.event && making.says ? make(&making) : fail_memory(making.error);
 	}
-	if (status == OK)
-		status = simulate_allocator(&making);
-	if (status == OK)
-		status = describe(&making, wanted);
+	THEN(status, simulate_allocator(&making));
+	THEN(status, describe(&making, wanted));
 	if (status == OK)
 		graph = graph_build(making.draft, error);
 	draft_free(making.draft);

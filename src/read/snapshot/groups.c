@@ -107,8 +107,7 @@ static enum status find_before(struct grouping *grouping)
 {
 	const struct buffers *buffers = grouping->buffers;
 	int64_t events = grouping->facts->events, now = 0, *change = mem_alloc((size_t)events + 1, sizeof *change);
-	if (!change)
-		return NO_MEMORY;
+	NEED(change);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		change[buffers->lower[i]] += rounded(grouping, i);
 		change[buffers->upper[i]] -= rounded(grouping, i);

@@ -50,9 +50,7 @@ static enum status take_long(struct machine *machine, void *to, uint64_t bytes)
 	unsigned char *out = to;
 	while (bytes) {
 		if (machine->at == machine->have) {
-			enum status status = refill(machine);
-			if (status != OK)
-				return status;
+			TRY(refill(machine));
 		}
 		size_t part = machine->have - machine->at;
 		if (part > bytes)
@@ -95,8 +93,7 @@ static inline enum status push(struct machine *machine, struct pickle_value valu
 {
 	if (machine->depth == STACK_MOST)
 		return refuse(machine, "the pickle needs a stack of more than a million values");
-	if (!mem_reserve(&machine->stack, &machine->room, machine->depth + 1, sizeof value))
-		return fail_memory(machine->error);
+	NEED_IN(machine->error, mem_reserve(&machine->stack, &machine->room, machine->depth + 1, sizeof value));
 	machine->stack[machine->depth++] = value;
 	return OK;
 }
@@ -121,8 +118,7 @@ static enum status push_mark(struct machine *machine)
 {
 	if (machine->marks == STACK_MOST)
 		return refuse(machine, "the pickle is nested too deeply");
-	if (!mem_reserve(&machine->mark, &machine->mark_room, machine->marks + 1, sizeof *machine->mark))
-		return fail_memory(machine->error);
+	NEED_IN(machine->error, mem_reserve(&machine->mark, &machine->mark_room, machine->marks + 1, sizeof *machine->mark));
 	machine->mark[machine->marks++] = (uint32_t)machine->depth;
 	return OK;
 }
@@ -205,11 +201,8 @@ static enum status fill_top(struct machine *machine, size_t values, enum pickle_
 static enum status fill_new(struct machine *machine, enum pickle_kind kind)
 {
 	size_t from = 0;
-	enum status status = pop_mark(machine, &from);
-	if (status == OK)
-		status = push_kind(machine, kind);
-	if (status != OK)
-		return status;
+	TRY(pop_mark(machine, &from));
+	TRY(push_kind(machine, kind));
 	struct pickle_value whole = machine->stack[machine->depth - 1];
 	memmove(machine->stack + from + 1, machine->stack + from, (machine->depth - 1 - from) * sizeof whole);
 	machine->stack[from] = whole;
@@ -220,16 +213,13 @@ static enum status fill_new(struct machine *machine, enum pickle_kind kind)
 
 static enum status put(struct machine *machine, uint64_t index)
 {
-	enum status status = need(machine, 1);
-	if (status != OK)
-		return status;
+	TRY(need(machine, 1));
 	struct pickle_value *value = &machine->stack[machine->depth - 1];
 	if (index > machine->memos + MEMO_GAP)
 		return refuse(machine, "the pickle's memo skips indices");
 	if (index >= MEMO_MOST)
 		return refuse(machine, "the pickle's memo has more than 2^28 entries");
-	if (!mem_reserve(&machine->memo, &machine->memo_room, (size_t)index + 1, sizeof *machine->memo))
-		return fail_memory(machine->error);
+	NEED_IN(machine->error, mem_reserve(&machine->memo, &machine->memo_room, (size_t)index + 1, sizeof *machine->memo));
 	while (machine->memos <= index)
 		machine->memo[machine->memos++] = 0;
 	machine->memo[index] = memo_entry(value);
@@ -272,10 +262,8 @@ static enum status text(struct machine *machine, unsigned length_bytes)
 	const struct pickle_visitor *visitor = machine->visitor;
 	enum status status = take_number(machine, length_bytes, &length);
 	bool word = length <= WORD_MOST, kept = visitor->text && length <= PICKLE_TEXT_MOST;
-	if (status == OK)
-		status = take(machine, word || kept ? text : NULL, length);
-	if (status != OK)
-		return status;
+	THEN(status, take(machine, word || kept ? text : NULL, length));
+	TRY(status);
 	for (unsigned i = 0; word && visitor->words[i]; i++)
 		if (strlen(visitor->words[i]) == length && memcmp(visitor->words[i], text, (size_t)length) == 0)
 			return push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = i, .memo = NONE });
@@ -286,8 +274,7 @@ static enum status skipped(struct machine *machine, unsigned length_bytes)
 {
 	uint64_t length;
 	enum status status = take_number(machine, length_bytes, &length);
-	if (status == OK)
-		status = take(machine, NULL, length);
+	THEN(status, take(machine, NULL, length));
 	return status == OK ? push_kind(machine, PICKLE_OTHER) : status;
 }
 
@@ -299,9 +286,7 @@ static enum status push_number(struct machine *machine, int64_t number)
 static enum status whole_number(struct machine *machine, unsigned bytes, bool negative)
 {
 	uint64_t number;
-	enum status status = take_number(machine, bytes, &number);
-	if (status != OK)
-		return status;
+	TRY(take_number(machine, bytes, &number));
 	return push_number(machine, negative ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number);
 }
 
@@ -309,16 +294,12 @@ static enum status whole_number(struct machine *machine, unsigned bytes, bool ne
 static enum status long_number(struct machine *machine, unsigned length_bytes)
 {
 	uint64_t length, number;
-	enum status status = take_number(machine, length_bytes, &length);
-	if (status != OK)
-		return status;
+	TRY(take_number(machine, length_bytes, &length));
 	if (length > 8) {
-		status = take(machine, NULL, length);
+		enum status status = take(machine, NULL, length);
 		return status == OK ? push_kind(machine, PICKLE_OTHER) : status;
 	}
-	status = take_number(machine, (unsigned)length, &number);
-	if (status != OK)
-		return status;
+	TRY(take_number(machine, (unsigned)length, &number));
 	if (length && length < 8 && number >> (8 * length - 1))
 		number |= UINT64_MAX << 8 * length;
 	return push_number(machine, (int64_t)number);
@@ -377,9 +358,7 @@ static enum status add_items(struct machine *machine)
 /* A copy of a collection isn't followed: only one of the two could be noted in. */
 static enum status duplicate(struct machine *machine)
 {
-	enum status status = need(machine, 1);
-	if (status != OK)
-		return status;
+	TRY(need(machine, 1));
 	struct pickle_value copy = machine->stack[machine->depth - 1];
 	copy.again = copy.kind == PICKLE_DICT || copy.kind == PICKLE_LIST;
 	copy.memo = NONE;
@@ -430,19 +409,18 @@ static enum status step(struct machine *machine, unsigned char code)
 static enum status walk(struct machine *machine, struct pickle_value *root)
 {
 	unsigned char start[2], code = 0;
-	enum status status = take(machine, start, 2);
-	if (status != OK)
-		return status;
+	TRY(take(machine, start, 2));
 	if (start[0] != 0x80 || start[1] < 2 || start[1] > 5)
 		return refuse(machine, "this is no pickle of protocols 2 to 5");
-	while ((status = take(machine, &code, 1)) == OK && code != '.')
-		if ((status = step(machine, code)) != OK)
-			return status;
-	if (status == OK && (machine->depth != 1 || machine->marks))
+	TRY(take(machine, &code, 1));
+	while (code != '.') {
+		TRY(step(machine, code));
+		TRY(take(machine, &code, 1));
+	}
+	if (machine->depth != 1 || machine->marks)
 		return refuse(machine, "the pickle ends with more than one value, or none");
-	if (status == OK)
-		*root = machine->stack[0];
-	return status;
+	*root = machine->stack[0];
+	return OK;
 }
 
 enum status pickle_walk(struct source source, const struct pickle_visitor *visitor, struct pickle_value *root, struct error *error)

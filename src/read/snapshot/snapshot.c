@@ -72,8 +72,7 @@ static enum status note_record(struct pickle_value *dict, enum note note, void *
 {
 	if (*count >= RECORDS_MOST)
 		return fail(error, BAD_INPUT, "there are too many events or blocks");
-	if (!mem_reserve(records, room, (size_t)*count + 1, size))
-		return fail_memory(error);
+	NEED_IN(error, mem_reserve(records, room, (size_t)*count + 1, size));
 	dict->note = (uint8_t)note;
 	dict->number = (*count)++;
 	return OK;
@@ -89,11 +88,9 @@ static enum status read_event(struct reader *reader, struct pickle_value *dict, 
 	if (action->kind == PICKLE_WORD && action->number >= WORD_ALLOC && action->number <= WORD_SEGMENT_UNMAP) {
 		event.action = (enum snapshot_action)action->number;
 		status = read_size(value[WORD_SIZE], "an event's size", &event.size, error);
-		if (status == OK)
-			status = read_address(value[WORD_ADDR], "an event's addr", &event.address, error);
+		THEN(status, read_address(value[WORD_ADDR], "an event's addr", &event.address, error));
 	}
-	if (status == OK)
-		status = note_record(dict, NOTE_EVENT, &snapshot->event, &snapshot->event_room, &snapshot->events, sizeof event, error);
+	THEN(status, note_record(dict, NOTE_EVENT, &snapshot->event, &snapshot->event_room, &snapshot->events, sizeof event, error));
 	if (status == OK)
 		snapshot->event[dict->number] = event;
 	return status;
@@ -109,8 +106,7 @@ static enum status read_block(struct reader *reader, struct pickle_value *dict, 
 	enum status status = read_size(value[WORD_SIZE], "a block's size", &block.size, error);
 	if (status == OK && block.placed)
 		status = read_address(value[WORD_ADDRESS], "a block's address", &block.address, error);
-	if (status == OK)
-		status = note_record(dict, NOTE_BLOCK, &snapshot->block, &snapshot->block_room, &snapshot->blocks, sizeof block, error);
+	THEN(status, note_record(dict, NOTE_BLOCK, &snapshot->block, &snapshot->block_room, &snapshot->blocks, sizeof block, error));
 	if (status == OK)
 		snapshot->block[dict->number] = block;
 	return status;
@@ -122,18 +118,15 @@ static enum status read_segment(struct reader *reader, struct pickle_value *dict
 	struct snapshot *snapshot = reader->snapshot;
 	struct snapshot_segment segment = { 0 };
 	const struct pickle_value *blocks = value[WORD_BLOCKS], *device = value[WORD_DEVICE];
-	enum status status = read_size(value[WORD_TOTAL_SIZE], "a segment's total_size", &segment.bytes, error);
-	if (status == OK)
-		status = read_address(value[WORD_ADDRESS], "a segment's address", &segment.address, error);
-	if (status != OK)
-		return status;
+	TRY(read_size(value[WORD_TOTAL_SIZE], "a segment's total_size", &segment.bytes, error));
+	TRY(read_address(value[WORD_ADDRESS], "a segment's address", &segment.address, error));
 	if (device->kind == PICKLE_NUMBER && device->number > 0)
 		segment.device = device->number < RECORDS_MOST ? (uint32_t)device->number : RECORDS_MOST;
 	if (blocks->kind == PICKLE_LIST && blocks->note == NOTE_BLOCK) {
 		segment.first_block = (uint32_t)blocks->number;
 		segment.blocks = blocks->count;
 	}
-	status = note_record(dict, NOTE_SEGMENT, &snapshot->segment, &snapshot->segment_room, &snapshot->segments, sizeof segment, error);
+	enum status status = note_record(dict, NOTE_SEGMENT, &snapshot->segment, &snapshot->segment_room, &snapshot->segments, sizeof segment, error);
 	if (status == OK)
 		snapshot->segment[dict->number] = segment;
 	return status;
@@ -202,8 +195,7 @@ static enum status add_trace(struct reader *reader, struct pickle_value *list, c
 	struct snapshot *snapshot = reader->snapshot;
 	if (list->note != NOTE_NONE && list->note != NOTE_TRACE)
 		return fail(error, BAD_INPUT, "a list holds both events and lists of them");
-	if (!mem_reserve(&snapshot->trace, &snapshot->trace_room, (size_t)snapshot->traces + 1, sizeof *snapshot->trace))
-		return fail_memory(error);
+	NEED_IN(error, mem_reserve(&snapshot->trace, &snapshot->trace_room, (size_t)snapshot->traces + 1, sizeof *snapshot->trace));
 	list->note = NOTE_TRACE;
 	snapshot->trace[snapshot->traces++] = (struct snapshot_trace){ (uint32_t)events->number, events->count, device };
 	return OK;
@@ -216,9 +208,7 @@ static enum status visit_items(void *context, struct pickle_value *list, const s
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t before = list->count + i;
 		if (item[i].kind == PICKLE_LIST && item[i].note == NOTE_EVENT) {
-			enum status status = add_trace(context, list, &item[i], before, error);
-			if (status != OK)
-				return status;
+			TRY(add_trace(context, list, &item[i], before, error));
 			continue;
 		}
 		bool record = item[i].kind == PICKLE_DICT && item[i].note >= NOTE_EVENT && item[i].note <= NOTE_SEGMENT;

@@ -144,8 +144,7 @@ static enum status take_values(struct reading *reading, const json_t *nodes)
 {
 	size_t count = json_array_size(nodes);
 	reading->value = arena_alloc(&reading->arena, count + 1, sizeof *reading->value);
-	if (!reading->value)
-		return fail_memory(reading->error);
+	NEED_IN(reading->error, reading->value);
 	for (; reading->values < count; reading->values++) {
 		struct value *value = &reading->value[reading->values];
 		if (take_value(reading, json_array_get(nodes, reading->values), value) != OK)
@@ -312,8 +311,7 @@ static enum status read_file(struct reading *reading, const json_t *file)
 	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
 		return fail(reading->error, BAD_INPUT, "there is no list of nodes");
 	enum status status = take_mesh(reading, file);
-	if (status == OK)
-		status = take_values(reading, nodes);
+	THEN(status, take_values(reading, nodes));
 	for (uint32_t i = 0; i < reading->values && status == OK; i++) {
 		const char *op = text_of(reading->value[i].node, "op");
 		if (strcmp(op, "placeholder") == 0 || strcmp(op, "get_attr") == 0)

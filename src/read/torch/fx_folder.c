@@ -39,8 +39,7 @@ static enum status add_file(struct folder *folder, const char *name)
 	for (const char *at = name; at < base; at++)
 		dot = *at == '.' ? at : dot;
 	struct file file = { .name = name, .readable = is_readable(base), .number = dot ? strtol(dot + 1, NULL, 10) : 0 };
-	if (!mem_reserve(&folder->file, &folder->room, folder->files + 1, sizeof file))
-		return fail_memory(folder->error);
+	NEED_IN(folder->error, mem_reserve(&folder->file, &folder->room, folder->files + 1, sizeof file));
 	folder->file[folder->files++] = file;
 	return OK;
 }
@@ -160,8 +159,7 @@ enum status fx_folder_read(const char *path, const char *const *dim, uint32_t di
 	enum status status = folder_walk(path, is_graph, &list, error);
 	for (size_t i = 0; i < list.files && status == OK; i++)
 		status = add_file(&folder, list.file[i].name);
-	if (status == OK)
-		status = read_files(&folder, path, dim, dims, log);
+	THEN(status, read_files(&folder, path, dim, dims, log));
 	mem_free(folder.file);
 	folder_files_free(&list);
 	arena_free(&folder.arena);

@@ -48,8 +48,7 @@ enum status fx_phases(struct arena *arena, const struct fx_graph *graph, uint8_t
 	bool *value = arena_alloc(arena, (size_t)graph->values + 1, sizeof *value), *value_before = arena_alloc(arena, (size_t)graph->values + 1, sizeof *value_before);
 	uint8_t *list = arena_alloc(arena, (size_t)graph->nodes + 1, sizeof *list);
 	*phase = NULL;
-	if (!after || !before || !value || !value_before || !list)
-		return NO_MEMORY;
+	NEED(after && before && value && value_before && list);
 	bool joint = has_tangents(graph, value);
 	if (!joint && !has_gradients(graph, after))
 		return OK;

@@ -218,8 +218,7 @@ static enum status find_groups(struct making *making)
 			int64_t size = lists ? node->listed : node->group;
 			if (!node->text || !text_begins(node->type, "_c10d_functional.") || size < 1 || size >= NONE || names_find(&making->groups, node->text) != NONE)
 				continue;
-			if (names_add(&making->groups, node->text, (uint32_t)size) == NONE)
-				return fail_memory(making->error);
+			NEED_IN(making->error, names_add(&making->groups, node->text, (uint32_t)size) != NONE);
 		}
 	return OK;
 }
@@ -319,8 +318,7 @@ static enum status add_op(struct making *making, const struct fx_graph *graph, u
 	struct collective said = collective_unsaid();
 	struct op op = { .name = unique(making, node->name, draft_find_op), .type = op_type(node), .module = "", .src = node->src, .flops = -1, .has_phase = !making->unphased,
 		.phase = (uint8_t)making->phase, .line = node->line };
-	if (!op.name)
-		return fail_memory(making->error);
+	NEED_IN(making->error, op.name);
 	const char *moved = redistributes(node->type) ? redistribution(making, graph, n, &said) : NULL;
 	op.type = moved ? moved : op.type;
 	if (collective_of_type(op.type) != COLLECTIVE_KINDS) {
@@ -410,8 +408,7 @@ static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, 
 		}
 		if (phase && making->split)
 			making->phase = phase[n];
-		if (status == OK)
-			status = add_op(making, graph, n, &value, tensor, late);
+		THEN(status, add_op(making, graph, n, &value, tensor, late));
 	}
 	return status == OK ? tensor : NULL;
 }
@@ -505,8 +502,7 @@ static enum status make(struct making *making, const struct offer *offer)
 {
 	const struct fx_graph *first = offer->first;
 	bool *trained = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *trained);
-	if (!trained)
-		return fail_memory(making->error);
+	NEED_IN(making->error, trained);
 	find_trained(first, offer->backward ? offer->backward : first->kind == FX_JOINT ? first : NULL, trained);
 	enum part part = part_of(offer);
 	making->phase = part == PART_BACKWARD ? PHASE_BACKWARD : part == PART_UPDATE ? PHASE_UPDATE : PHASE_FORWARD;
@@ -514,8 +510,7 @@ static enum status make(struct making *making, const struct offer *offer)
 	making->split = part == PART_BOTH && !offer->backward;
 	making->forward = first->kind == FX_JOINT ? first : NULL;
 	making->of_forward = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *making->of_forward);
-	if (!making->of_forward)
-		return fail_memory(making->error);
+	NEED_IN(making->error, making->of_forward);
 	for (uint32_t i = 0; i < first->values; i++)
 		making->of_forward[i] = NONE;
 	making->forward = NULL;
@@ -543,15 +538,13 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 		status = fail(error, BAD_INPUT, "there is no graph of torch.compile in it; TORCH_LOGS=aot_graphs,aot_joint_graph prints them");
 	else if (status == OK && chosen >= count)
 		status = fail(error, BAD_INPUT, "--graph %u: it has %u step%s", wanted, count, count == 1 ? "" : "s");
-	if (status == OK)
-		status = find_groups(&making);
+	THEN(status, find_groups(&making));
 	if (status == OK) {
 		uint32_t first = mesh_axes(offer[chosen].first), second = mesh_axes(offer[chosen].backward);
 		making.axes = first > second ? first : second;
 		status = make(&making, &offer[chosen]);
 	}
-	if (status == OK)
-		status = describe(&making, offer, count, chosen, wanted > 0);
+	THEN(status, describe(&making, offer, count, chosen, wanted > 0));
 	if (status == OK)
 		graph = graph_build(making.draft, error);
 	else

@@ -297,8 +297,7 @@ static bool read_type(const struct reader *reader, struct span type, struct fx_v
 static enum status add_value(struct reader *reader, struct span name, struct fx_value *value)
 {
 	struct fx_graph *graph = reader->graph;
-	if (!(value->name = keep(reader, name)))
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, value->name = keep(reader, name));
 	uint32_t first = names_add(&reader->names, value->name, graph->values);
 	if (first == NONE || !mem_reserve(&graph->value, &graph->value_room, graph->values + 1, sizeof *value))
 		return fail_memory(reader->error);
@@ -391,8 +390,7 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 		uint32_t id = names_find(&reader->names, name);
 		if (id == NONE)
 			continue;
-		if (!mem_reserve(&graph->argument, &graph->argument_room, graph->arguments + 1, sizeof *graph->argument))
-			return fail_memory(reader->error);
+		NEED_IN(reader->error, mem_reserve(&graph->argument, &graph->argument_room, graph->arguments + 1, sizeof *graph->argument));
 		graph->argument[graph->arguments++] = id;
 		node->reads++;
 	}
@@ -426,8 +424,7 @@ static enum status add_node(struct reader *reader, struct span name, struct span
 		type.end++;
 	if (length_of(type) == 0)
 		type = name;
-	if (!(node.type = keep(reader, type)) || !(node.name = keep(reader, name)))
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, (node.type = keep(reader, type)) && (node.name = keep(reader, name)));
 	enum status status = read_arguments(reader, (struct span){ type.end > expression.end ? expression.at : type.end, expression.end }, &node);
 	value->node = graph->nodes;
 	if (status == OK && !mem_reserve(&graph->node, &graph->node_room, graph->nodes + 1, sizeof node))
@@ -494,8 +491,7 @@ static enum status find_given(struct reader *reader)
 {
 	char list[200] = "";
 	size_t used = 0;
-	if (!mem_reserve(&reader->given, &reader->given_room, (size_t)reader->dims + reader->hints + 1, sizeof *reader->given))
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, mem_reserve(&reader->given, &reader->given_room, (size_t)reader->dims + reader->hints + 1, sizeof *reader->given));
 	reader->givens = 0;
 	for (uint32_t i = 0; i < reader->dims; i++)
 		reader->given[reader->givens++] = reader->dim[i];
@@ -513,8 +509,7 @@ static enum status find_given(struct reader *reader)
 static enum status begin_graph(struct reader *reader)
 {
 	struct fx_log *log = reader->log;
-	if (!mem_reserve(&log->graph, &log->room, log->graphs + 1, sizeof *log->graph))
-		return fail_memory(reader->error);
+	NEED_IN(reader->error, mem_reserve(&log->graph, &log->room, log->graphs + 1, sizeof *log->graph));
 	reader->graph = &log->graph[log->graphs++];
 	*reader->graph = (struct fx_graph){ .kind = reader->kind, .autograd = *reader->id == '!', .line = reader->line };   /* "!0/2/0" */
 	names_free(&reader->names);
@@ -578,8 +573,7 @@ static enum status read_results(struct reader *reader, struct span line)
 		uint32_t id = names_find(&reader->names, name);
 		if (id == NONE && strcmp(name, "None") != 0)
 			continue;
-		if (!mem_reserve(&graph->result, &graph->result_room, graph->results + 1, sizeof *graph->result))
-			return fail_memory(reader->error);
+		NEED_IN(reader->error, mem_reserve(&graph->result, &graph->result_room, graph->results + 1, sizeof *graph->result));
 		graph->result[graph->results++] = id;
 	}
 	if (reader->depth <= 0)

@@ -170,16 +170,14 @@ static enum status add_buffers(struct reading *reading)
 			return NO_MEMORY;
 		if (buffer->op == NONE)
 			continue;
-		if (write_by(reading, buffer->op, buffer->tensor) != OK)
-			return NO_MEMORY;
+		NEED(write_by(reading, buffer->op, buffer->tensor) == OK);
 		if (buffer->held != NONE && draft_read(reading->draft, buffer->op, buffer->held) != OK)
 			return fail_memory(reading->error);
 		if (buffer->alloc <= buffer->freed)
 			continue;
 		reading->leaked += buffer->alloc - buffer->freed;
 		uint32_t rest = add_tensor(reading, second_name(reading, buffer->name, " (never freed)"), buffer->alloc - buffer->freed, KIND_OUTPUT, NONE);
-		if (write_by(reading, buffer->op, rest) != OK)
-			return NO_MEMORY;
+		NEED(write_by(reading, buffer->op, rest) == OK);
 	}
 	return OK;
 }
@@ -190,8 +188,7 @@ static enum status add_ops(struct reading *reading, const json_t *nodes)
 {
 	for (size_t n = 0; n < json_array_size(nodes); n++) {
 		struct op op = { .name = json_string_value(json_object_get(json_array_get(nodes, n), "name")), .type = "inductor.kernel", .module = "", .flops = -1 };
-		if (draft_op(reading->draft, &op) == NONE)
-			return fail_memory(reading->error);
+		NEED_IN(reading->error, draft_op(reading->draft, &op) != NONE);
 	}
 	return OK;
 }
@@ -200,11 +197,9 @@ static enum status add_ops(struct reading *reading, const json_t *nodes)
 static enum status add_reads(struct reading *reading, uint32_t ops)
 {
 	uint32_t *reader = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *reader);
-	if (!reader)
-		return fail_memory(reading->error);
+	NEED_IN(reading->error, reader);
 	uint32_t *by_op = arena_alloc(&reading->arena, (size_t)ops + 1, sizeof *by_op), *next = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *next);
-	if (!by_op || !next)
-		return fail_memory(reading->error);
+	NEED_IN(reading->error, by_op && next);
 	for (uint32_t i = 0; i < reading->buffers; i++)
 		if (reading->buffer[i].op != NONE) {
 			next[i] = by_op[reading->buffer[i].op];
@@ -218,8 +213,7 @@ static enum status add_reads(struct reading *reading, uint32_t ops)
 				if (from->op == op || *last == op + 1)
 					continue;
 				*last = op + 1;
-				if (draft_read(reading->draft, op, from->tensor) != OK)
-					return fail_memory(reading->error);
+				NEED_IN(reading->error, draft_read(reading->draft, op, from->tensor) == OK);
 			}
 	return OK;
 }
@@ -242,16 +236,11 @@ static enum status read_graph(struct reading *reading, const json_t *file)
 	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
 		return fail(reading->error, BAD_INPUT, "there is no list of nodes");
 	enum status status = take_buffers(reading, file);
-	if (status == OK)
-		status = take_owners(reading, nodes);
-	if (status == OK)
-		status = add_ops(reading, nodes);
-	if (status == OK)
-		status = add_held(reading);
-	if (status == OK)
-		status = add_buffers(reading);
-	if (status == OK)
-		status = add_reads(reading, (uint32_t)json_array_size(nodes));
+	THEN(status, take_owners(reading, nodes));
+	THEN(status, add_ops(reading, nodes));
+	THEN(status, add_held(reading));
+	THEN(status, add_buffers(reading));
+	THEN(status, add_reads(reading, (uint32_t)json_array_size(nodes)));
 	return status == OK ? describe(reading) : status;
 }
 

@@ -295,8 +295,7 @@ static enum status add_kernel(struct reading *reading, const json_t *event)
 	reading->trace->kernels++;
 	if (json_is_string(json_object_get(arguments, "Collective name")))
 		return take_message(reading, event, arguments);
-	if (!mem_reserve(&reading->kernel, &reading->kernel_room, (size_t)reading->kernels + 1, sizeof *reading->kernel))
-		return fail_memory(reading->error);
+	NEED_IN(reading->error, mem_reserve(&reading->kernel, &reading->kernel_room, (size_t)reading->kernels + 1, sizeof *reading->kernel));
 	reading->kernel[reading->kernels++] = (struct kernel){ (uint64_t)json_integer_value(member(arguments, "External id", "external id")), seconds };
 	return OK;
 }
@@ -384,8 +383,7 @@ static enum status take_file(struct reading *reading)
 		json_t *key = next_value(reading, &status);
 		if (key && (!json_is_string(key) || !take(reading, ':')))
 			status = wrong(reading, reading->at, "expected a name and a colon");
-		if (status == OK)
-			status = take_member(reading, json_string_value(key));
+		THEN(status, take_member(reading, json_string_value(key)));
 		json_decref(key);
 	} while (status == OK && take(reading, ','));
 	if (status == OK && !take(reading, '}'))
@@ -433,8 +431,7 @@ static enum status give_kernels(struct reading *reading)
 {
 	struct trace *trace = reading->trace;
 	struct owner *owner = mem_alloc((size_t)trace->ops + 1, sizeof *owner);
-	if (!owner)
-		return fail_memory(reading->error);
+	NEED_IN(reading->error, owner);
 	for (uint32_t i = 0; i < trace->ops; i++)
 		owner[i] = (struct owner){ trace->op[i].id, i };
 	qsort(owner, trace->ops, sizeof *owner, by_id);

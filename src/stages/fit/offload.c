@@ -177,8 +177,7 @@ static enum status estimate(struct choosing *choosing, struct fit_solver *solver
 	mem_free(certificate.arc);
 	choosing->turn = certificate.op != NONE ? certificate.op : choosing->turn;
 	*price = (int64_t)(slope * (double)FIT_PRICE_UNIT);
-	if (status == OK)
-		status = fit_bound_kept(&solver->bounds, *price, choosing->stage->control, wanted);
+	THEN(status, fit_bound_kept(&solver->bounds, *price, choosing->stage->control, wanted));
 	for (uint32_t s = 0; s < choosing->step->storages && *price == 0; s++)
 		wanted[s] = true;
 	if (status == OK) {
@@ -208,13 +207,11 @@ static enum status choose(struct choosing *choosing, struct fit_solver *solver, 
 			return OK;
 		uint32_t turn = choosing->turn;
 		choosing->turn = NONE;
-		if (status == OK)
-			status = look(choosing, wanted, 0, ALL, &other);
+		THEN(status, look(choosing, wanted, 0, ALL, &other));
 		if (status == OK)
 			take_better(best, &other);
 		choosing->turn = turn;
-		if (status == OK)
-			status = look(choosing, wanted, 0, ALL, &other);
+		THEN(status, look(choosing, wanted, 0, ALL, &other));
 		int64_t moved = other.bytes;
 		if (status == OK)
 			take_better(best, &other);
@@ -338,8 +335,7 @@ struct graph *offload_after(struct stage_context *stage, const struct scenario *
 	enum status status = sub ? activations_find(found, stage->rules, &activations, error) : error->status;
 	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = &activations, .options = options, .fitted = sub, .cap = cap,
 		.finished = true, .turn = NONE, .error = error };
-	if (status == OK)
-		status = choose_after(&choosing, sub, &best);
+	THEN(status, choose_after(&choosing, sub, &best));
 	*fits = best.fits;
 	activations_free(&activations);
 	fitted_release(sub);

@@ -90,8 +90,7 @@ static enum status add_rungs(struct rivals *rivals)
 	for (int i = 1; i < RUNGS && status == OK; i++) {
 		struct fit_plan plan;
 		status = fit_solve(solver, low + (top - low) / RUNGS * i, &options, rivals->stage->control, &plan);
-		if (status == OK)
-			status = add_rivals(rivals, plan.state, plan.order);
+		THEN(status, add_rivals(rivals, plan.state, plan.order));
 		fit_plan_free(&plan);
 	}
 	mem_free(keep);
@@ -132,8 +131,7 @@ static enum status find_stored(struct rivals *rivals, const struct key *key, uin
 		struct rival *rival = &rivals->rival[rivals->count++];
 		rival->state = arena_alloc(&rivals->arena, rivals->solver.step.storages, sizeof *rival->state);
 		rival->order = arena_alloc(&rivals->arena, rivals->solver.step.ops, sizeof *rival->order);
-		if (!rival->state || !rival->order)
-			return NO_MEMORY;
+		NEED(rival->state && rival->order);
 		copy_rival(rivals, rival, blob + i * each, false);
 	}
 	return OK;

@@ -114,10 +114,8 @@ static enum status order_step(void *context, struct graph *graph, int64_t ceilin
 	struct order_result result = { 0 };
 	struct problem problem;
 	struct error error = { 0 };
-	enum status status = scenario_problem(graph, ordering->scenario, &problem, &error);
-	if (status != OK)
-		return status;
-	status = order_solve(&problem, &options, &own, &result);
+	TRY(scenario_problem(graph, ordering->scenario, &problem, &error));
+	enum status status = order_solve(&problem, &options, &own, &result);
 	if ((status == OK || status == LIMIT) && result.order) {
 		memcpy(order, result.order, graph->ops * sizeof *order);
 		*peak = result.peak;
@@ -220,8 +218,7 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	struct graph *graph = NULL;
 	uint8_t *start = NULL;
 	enum status status = fit_solver_new(&fitted->input, &solver);
-	if (status == OK)
-		status = fit_baselines(&solver.step, activations, &start, &options.starts);
+	THEN(status, fit_baselines(&solver.step, activations, &start, &options.starts));
 	options.start = start;
 	status = status == OK ? fit_solve(&solver, cap, &options, stage->control, &plan) : status;
 	if (status == OK && !plan.proved && !plan.impossible && effort == EFFORT_ALL)
@@ -299,8 +296,7 @@ static enum status bound_both(struct stage_context *stage, int64_t cap, const st
 	for (uint32_t i = 0; i < solver->bounds.turns && op; i++)
 		op[i] = fit_bounds_op(&solver->bounds, i);
 	enum status status = op ? fit_bounds_new(&fitted->input, op, solver->bounds.turns, &bounds) : NO_MEMORY;
-	if (status == OK)
-		status = fit_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate);
+	THEN(status, fit_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate));
 	fitted->impossible = status == INFEASIBLE;
 	fit_bounds_free(&bounds);
 	mem_free(op);
@@ -466,8 +462,7 @@ static struct graph *solve_both(struct both *both)
 	enum status status = host_link_of(fitted->step, both->scenario, &fitted->link);
 	status = error_set(both->error, status == OK ? fit_solver_new(&fitted->input, &solver) : status);
 	fitted->input.link = &fitted->link;
-	if (status == OK)
-		status = find_both(both, &solver);
+	THEN(status, find_both(both, &solver));
 	fit_solver_free(&solver);
 	if (status != OK) {
 		graph_release(both->graph);

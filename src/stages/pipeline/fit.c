@@ -63,8 +63,7 @@ static enum status begin(struct choosing *choosing)
 	choosing->fixed = arena_alloc(arena, device->storages, sizeof *choosing->fixed);
 	choosing->state = arena_alloc(arena, device->storages, sizeof *choosing->state);
 	choosing->chosen = arena_alloc(arena, device->storages, sizeof *choosing->chosen);
-	if (!choosing->sent || !choosing->forward || !choosing->fixed || !choosing->state || !choosing->chosen)
-		return fail_memory(choosing->error);
+	NEED_IN(choosing->error, choosing->sent && choosing->forward && choosing->fixed && choosing->state && choosing->chosen);
 	memset(choosing->state, FIT_KEEP, device->storages);
 	fix_storages(choosing);
 	return OK;
@@ -140,8 +139,7 @@ static enum status make_step(struct choosing *choosing, uint32_t rank, struct ra
 	const struct pipelined *pipelined = choosing->pipelined;
 	uint32_t pieces = pipelined->ranks * pipelined->chunks;
 	struct in_flight *one = arena_alloc(&step->arena, pieces, sizeof *one);
-	if (!one)
-		return fail_memory(choosing->error);
+	NEED_IN(choosing->error, one);
 	for (uint32_t k = 0; k < pieces; k++)
 		one[k] = (struct in_flight) { 1, 1, 1 };
 	step->graph = pipeline_rank_graph(&pipelined->cut, &choosing->flow, one, pipelined->microbatches, rank, NULL, choosing->error);

@@ -138,8 +138,7 @@ static enum status time_blocks(struct piping *piping)
 	const struct graph *device = piping->sharded->device;
 	struct pipeline_cut cut;
 	uint32_t *own = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *own);
-	if (!own)
-		return NO_MEMORY;
+	NEED(own);
 	for (uint32_t b = 0; b < piping->blocks.blocks; b++) {
 		own[b] = b;
 		piping->cost[b].forward = piping->cost[b].backward = piping->cost[b].weight = 0;
@@ -184,15 +183,12 @@ static enum status cost_blocks(struct piping *piping)
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	struct block_work work;
 	enum status status = find_blocks(piping);
-	if (status == OK)
-		status = block_work_find(whole, piping->stage->rules, &piping->arena, &work);
+	THEN(status, block_work_find(whole, piping->stage->rules, &piping->arena, &work));
 	if (status == OK && !(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
 		status = NO_MEMORY;
-	if (status == OK)
-		status = block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine, axis_named(mesh, "cp"),
-			axis_named(mesh, "ep"), piping->cost);
-	if (status == OK)
-		status = device_times_find(sharded, sharded->device, piping->stage->rules, &piping->machine, &piping->times);
+	THEN(status, block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine, axis_named(mesh, "cp"),
+		axis_named(mesh, "ep"), piping->cost));
+	THEN(status, device_times_find(sharded, sharded->device, piping->stage->rules, &piping->machine, &piping->times));
 	return status == OK ? time_blocks(piping) : status;
 }
 
@@ -208,8 +204,7 @@ static enum status estimate(struct piping *piping, struct config_model *model)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	uint32_t *free_cut = arena_alloc(&piping->arena, pieces_of(piping) + (size_t)1, sizeof *free_cut);
-	if (!free_cut)
-		return NO_MEMORY;
+	NEED(free_cut);
 	for (uint32_t r = 0; r < piping->config.pp; r++) {
 		struct rank_memory memory;
 		config_rank_memory(model, &piping->config, &piping->overheads, piping->first, r, &memory);
@@ -228,8 +223,7 @@ static enum status cut(struct piping *piping)
 	struct config_model model = model_of(piping);
 	uint32_t *piece_of = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piece_of), pieces = pieces_of(piping);
 	piping->first = arena_alloc(&piping->arena, pieces + (size_t)1, sizeof *piping->first);
-	if (!piece_of || !piping->first)
-		return NO_MEMORY;
+	NEED(piece_of && piping->first);
 	enum status status = config_cut(&model, &piping->config, &piping->overheads, piping->first);
 	if (status == INFEASIBLE)
 		return fail(piping->error, INFEASIBLE, "%u pipeline ranks x %u pieces need %u cuts, but the step has just %u blocks of forward ops",
@@ -237,8 +231,7 @@ static enum status cut(struct piping *piping)
 	for (uint32_t k = 0; k < pieces && status == OK; k++)
 		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
 			piece_of[b] = k;
-	if (status == OK)
-		status = estimate(piping, &model);
+	THEN(status, estimate(piping, &model));
 	if (status == OK)
 		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, piece_of,
 			(struct pieces_wanted) { piping->config.pp, pieces, pipelined->folded, pipelined->split }, &pipelined->cut);
@@ -266,9 +259,7 @@ static enum status measure(struct piping *piping, struct pipeline_rank *rank)
 		else if (storage->persistent)
 			rank->inputs += storage->bytes;
 	}
-	enum status status = problem_of_graph(graph, &rules, &problem, piping->error);
-	if (status != OK)
-		return status;
+	TRY(problem_of_graph(graph, &rules, &problem, piping->error));
 	rank->peak = problem_peak(&problem, problem.program, NULL, NULL);
 	problem_free(&problem);
 	return rank->peak < 0 ? NO_MEMORY : OK;
@@ -416,12 +407,10 @@ static enum status play(struct piping *piping)
 	struct pipelined *pipelined = piping->pipelined;
 	const struct pipeline_cut *cut = &pipelined->cut;
 	int64_t *host = arena_alloc(&piping->arena, 2 * (size_t)pieces_of(piping), sizeof *host);
-	if (!host)
-		return NO_MEMORY;
+	NEED(host);
 	if (pipelined->device != piping->sharded->device) {    /* ops that run again take time, too */
 		device_times_free(&piping->times);
-		if (device_times_find(piping->sharded, pipelined->device, piping->stage->rules, &piping->machine, &piping->times) != OK)
-			return NO_MEMORY;
+		NEED(device_times_find(piping->sharded, pipelined->device, piping->stage->rules, &piping->machine, &piping->times) == OK);
 	}
 	for (uint32_t op = 0; op < cut->graph->ops; op++) {
 		struct pipeline_piece *piece = &pipelined->piece[cut->piece[op]];
@@ -500,9 +489,7 @@ static enum status read_order(struct piping *piping)
 	const struct pipeline_order *order = &pipelined->file.order;
 	if (!*path)
 		return fail(piping->error, BAD_INPUT, "schedule=file needs a file: schedule=@FILE");
-	enum status status = schedule_csv_open(path, &pipelined->file, piping->error);
-	if (status != OK)
-		return status;
+	TRY(schedule_csv_open(path, &pipelined->file, piping->error));
 	if (order->ranks != config->pp || order->microbatches != config->microbatches)
 		return fail(piping->error, BAD_INPUT, "%.200s is a schedule of %u ranks and %u microbatches: set pp=%u microbatches=%u", path, order->ranks,
 			order->microbatches, order->ranks, order->microbatches);
@@ -522,16 +509,11 @@ static enum status run(struct piping *piping)
 	enum status status = schedule_possible(piping->pipelined->schedule, config->pp, config->chunks, config->microbatches, piping->error);    /* before anything is cut */
 	if (status == OK && !start(piping))
 		status = NO_MEMORY;
-	if (status == OK)
-		status = cost_blocks(piping);
-	if (status == OK)
-		status = cut(piping);
-	if (status == OK)
-		status = play(piping);
-	if (status == OK)
-		status = build_ranks(piping);
-	if (status == OK)
-		status = add_rest(piping);
+	THEN(status, cost_blocks(piping));
+	THEN(status, cut(piping));
+	THEN(status, play(piping));
+	THEN(status, build_ranks(piping));
+	THEN(status, add_rest(piping));
 	return out_of_memory(piping, status);
 }
 
@@ -558,8 +540,7 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 	pipelined->split = schedule_split(pipelined->schedule);
 	scenario_machine(scenario, &piping.machine);
 	enum status status = pipelined->schedule == SCHEDULE_FILE ? read_order(&piping) : OK;
-	if (status == OK)
-		status = run(&piping);
+	THEN(status, run(&piping));
 	error_set(error, status);
 	pipeline_flow_free(&piping.flow);
 	blocks_free(&piping.blocks);

@@ -44,8 +44,7 @@ static enum status build(struct sharded *sharded, const struct shard_clock *cloc
 	const struct units *units = &sharded->shared->units;
 	const struct graph *graph = units->graph;
 	sharded->redundant = arena_alloc(&sharded->arena, graph->storages, sizeof *sharded->redundant);
-	if (!sharded->redundant)
-		return fail_memory(error);
+	NEED_IN(error, sharded->redundant);
 	sharded->device = device_graph_build(units, &sharded->sharding, 0, error);
 	if (!sharded->device)
 		return error->status;

@@ -82,9 +82,7 @@ static enum status apply(const struct pin *pin, const struct units *units, struc
 {
 	const struct graph *graph = units->graph;
 	struct placement_pin found;
-	enum status status = resolve(pin, units, &sharding->mesh, sharding->produced, &found, error);
-	if (status != OK)
-		return status;
+	TRY(resolve(pin, units, &sharding->mesh, sharding->produced, &found, error));
 	uint32_t axis = found.axis, tensor = found.tensor;
 	const struct tensor *of = &graph->tensor[tensor];
 	const struct mesh_axis *over = &sharding->mesh.axis[axis];

@@ -55,12 +55,10 @@ static enum status search_mesh_of(struct shard_job *job, const struct shard_choi
 	struct sharding start, found = { 0 };
 	struct sharding_options options;
 	struct sharding_report report = { .proof.value = -1 };
-	enum status status = shard_job_split(job, &expert->degrees, expert->zero, &start, roles);
-	if (status != OK)
-		return status;
+	TRY(shard_job_split(job, &expert->degrees, expert->zero, &start, roles));
 	job->by_axes = true;
 	shard_job_begin_over(job, &expert->cost);
-	status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
+	enum status status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
 	job->by_axes = false;
 	if (status == OK)
 		shard_job_add_bound(job, &start.mesh, &report, sharded);
@@ -93,9 +91,7 @@ static enum status add_expert(struct shard_job *job, const struct degrees *degre
 	struct axis_roles roles[MESH_AXES];
 	struct sharding rival;
 	struct sharding_cost cost = { .total = INT64_MAX };
-	enum status status = shard_job_split(job, degrees, zero, &rival, roles);
-	if (status != OK)
-		return status;
+	TRY(shard_job_split(job, degrees, zero, &rival, roles));
 	if (sharding_cost(&job->shared->units, &rival, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches, &cost) == NO_MEMORY) {
 		sharding_free(&rival);
 		return NO_MEMORY;
@@ -115,8 +111,7 @@ static enum status add_strategies(struct shard_job *job, struct sharded *sharded
 		int zero = (int)scenario.value[K_zero];
 		scenario.value[K_strategy] = by_hand[i] + 1;
 		status = degrees_of_scenario(&scenario, &job->shared->units, &degrees, job->error);
-		if (status == OK)
-			status = add_expert(job, &degrees, zero == 0 && by_hand[i] == STRATEGY_ZERO ? 3 : zero, sharded);
+		THEN(status, add_expert(job, &degrees, zero == 0 && by_hand[i] == STRATEGY_ZERO ? 3 : zero, sharded));
 		status = status == BAD_INPUT ? error_set(job->error, OK) : status;
 	}
 	return status;
@@ -129,12 +124,10 @@ static enum status add_tap(struct shard_job *job, const struct shard_choice *cho
 	struct sharding start, found = { 0 };
 	struct sharding_options options;
 	struct sharding_report report = { .proof.value = -1 };
-	enum status status = shard_job_split(job, &choice->degrees, choice->zero, &start, roles);
-	if (status != OK)
-		return status;
+	TRY(shard_job_split(job, &choice->degrees, choice->zero, &start, roles));
 	job->as_tap = true;
 	shard_job_begin_over(job, &choice->cost);
-	status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
+	enum status status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
 	if (status == OK && found.split && shard_job_better(job, &report.cost, &choice->cost)) {
 		add_rival(job, &found, report.cost.total, sharded);
 		found = (struct sharding){ 0 };

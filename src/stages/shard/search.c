@@ -18,8 +18,7 @@ static enum status add_found(struct shard_job *job, const struct sharding_report
 {
 	uint32_t room = CANDIDATES_MAX - job->candidates, chosen = 0, others = 0;
 	int64_t *cost = arena_alloc(&job->arena, report->candidates, sizeof *cost), most = INT64_MAX;
-	if (!cost)
-		return NO_MEMORY;
+	NEED(cost);
 	for (uint32_t i = 0; i < report->candidates; i++)
 		if (report->candidate[i].chosen)
 			chosen++;
@@ -96,8 +95,7 @@ enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, con
 	struct sharding *found, struct sharding_report *report)
 {
 	enum status status = search_options(job, mesh, roles, options);
-	if (status == OK)
-		status = sharding_find(&job->shared->units, mesh, options, job->stage->control, found, report, job->error);
+	THEN(status, sharding_find(&job->shared->units, mesh, options, job->stage->control, found, report, job->error));
 	return status == LIMIT ? OK : status;
 }
 
@@ -157,8 +155,7 @@ enum status shard_job_improve(struct shard_job *job, const struct axis_roles *ro
 		note(job->notes, "an expert's sharding, which is better than the best patterns of weights");
 	}
 	sharding_free(&found);
-	if (add_found(job, report, taken) != OK)
-		return NO_MEMORY;
+	NEED(add_found(job, report, taken) == OK);
 	if (status == OK && options.strategy == STRATEGY_MINRED && job->scenario->value[K_curve]
 		&& sharding_curve(&job->shared->units, &mesh, &options, job->stage->control, curve, job->error) == OK) {
 		*points = SHARDING_CURVE_POINTS;
@@ -177,10 +174,8 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 	memcpy(job.over, over, sizeof job.over);
 	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (price->limit < 0 || price->limit == job.cap);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
-	if (status == OK)
-		status = search_options(&job, mesh, NULL, &options);
-	if (status == OK)
-		status = sharding_priced(&sharded->shared->units, mesh, &options, price->limit, price->alpha, price->beta, bound, error);
+	THEN(status, search_options(&job, mesh, NULL, &options));
+	THEN(status, sharding_priced(&sharded->shared->units, mesh, &options, price->limit, price->alpha, price->beta, bound, error));
 	shard_clock_close(&job.clock);
 	arena_free(&job.arena);
 	return status;
@@ -197,8 +192,7 @@ enum status shard_bound_again(struct stage_context *stage, const struct sharded 
 	job.cap = shard_job_cap(wish, scenario);
 	memcpy(job.over, over, sizeof job.over);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
-	if (status == OK)
-		status = shard_job_search(&job, &sharded->sharding.mesh, roles, &options, &found, &report);
+	THEN(status, shard_job_search(&job, &sharded->sharding.mesh, roles, &options, &found, &report));
 	*bound = report.proof.value >= 0 ? report.proof.bound : -1;
 	sharding_free(&found);
 	sharding_report_free(&report);

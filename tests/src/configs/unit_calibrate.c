@@ -333,8 +333,7 @@ static enum status fit_text(const char *text, size_t size, struct device_fit *fi
 	*error = (struct error){ 0 };
 	enum status status = samples_read(samples, text, size, rules, 8, error);
 	samples_join(samples);
-	if (status == OK)
-		status = device_fit_find(fit, samples->gpu ? device_called(samples->device, samples->memory) : DEVICE_CPU, samples->memory, samples);
+	THEN(status, device_fit_find(fit, samples->gpu ? device_called(samples->device, samples->memory) : DEVICE_CPU, samples->memory, samples));
 	return status;
 }
 

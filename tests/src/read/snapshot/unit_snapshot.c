@@ -94,12 +94,9 @@ static enum status read_all(struct pickle *pickle, struct buffers_csv *csv, stru
 	*csv = (struct buffers_csv){ 0 };
 	*error = (struct error){ 0 };
 	enum status status = snapshot_read(source_of(pickle, &left), &snapshot, error);
-	if (status == OK)
-		status = snapshot_buffers(&snapshot, -1, csv, facts, error);
-	if (status == OK)
-		status = snapshot_addresses(&snapshot, facts, csv, error);
-	if (status == OK)
-		status = snapshot_rows(csv, error);
+	THEN(status, snapshot_buffers(&snapshot, -1, csv, facts, error));
+	THEN(status, snapshot_addresses(&snapshot, facts, csv, error));
+	THEN(status, snapshot_rows(csv, error));
 	snapshot_free(&snapshot);
 	return status;
 }
