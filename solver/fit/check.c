@@ -99,7 +99,8 @@ static bool runs_once(const struct proof *proof, uint32_t op)
 		return true;
 	FOR_ROW(i, &graph->touches, op) {
 		uint32_t s = graph->touches.item[i];
-		if (!proof->for_good[s] || graph->storage[s].allocator == op || (norm && graph->storage[s].persistent))
+		bool statistics = norm && graph->storage[s].persistent && (graph->storage[s].kind == KIND_BUFFER || overwrites(proof, op, s));
+		if (!proof->for_good[s] || graph->storage[s].allocator == op || statistics)
 			continue;
 		if (overwrites(proof, op, s))
 			return true;

@@ -186,15 +186,20 @@ static bool find_last_writers(const struct fit_step *step, uint32_t *last)
 	return any;
 }
 
+/* Running statistics that a norm brings up to date: what it computes does not depend on them. It does on its weights. */
+static bool is_statistics(const struct fit_step *step, uint32_t op, uint32_t storage)
+{
+	const struct storage *of = &step->graph->storage[storage];
+	return step->norm[op] && of->persistent && (of->kind == KIND_BUFFER || graph_writes_in_place(step->graph, op, storage));
+}
+
 /* A forward op gives the same results again: what it reads is as it was, or can be made so; what it changes beside can be made anew too. */
 static bool repeatable(const struct fit_step *step, const uint32_t *last, uint32_t op)
 {
 	const struct graph *graph = step->graph;
-	bool norm = step->norm[op];
 	FOR_ROW(i, &graph->touches, op) {
 		uint32_t storage = graph->touches.item[i];
-		bool statistics = norm && graph->storage[storage].persistent;
-		if (step->droppable[storage] || statistics || last[storage] == NONE || graph->storage[storage].allocator == op)
+		if (step->droppable[storage] || is_statistics(step, op, storage) || last[storage] == NONE || graph->storage[storage].allocator == op)
 			continue;
 		if (last[storage] > op || graph_writes_in_place(graph, op, storage))
 			return false;
@@ -268,17 +273,16 @@ static bool find_reads(struct fit_step *step)
 	const struct graph *graph = step->graph;
 	struct rows reads = { 0 }, readers = { 0 }, steady = { 0 }, overwrites = { 0 };
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		bool norm = step->norm[op];
 		FOR_ROW(i, &graph->touches, op) {
 			uint32_t storage = graph->touches.item[i];
-			bool persistent = graph->storage[storage].persistent, drops = step->droppable[storage];
+			bool drops = step->droppable[storage];
 			if (graph->storage[storage].allocator == op || step->view[op])
 				continue;
 			if (drops)
 				add(&reads, op, storage);
 			if (drops && !step->forward[op])
 				add(&readers, storage, op);
-			if (!drops && step->forward[op] && !(norm && persistent))
+			if (!drops && step->forward[op] && !is_statistics(step, op, storage))
 				add(&steady, op, storage);
 			if (!step->forward[op] && graph_writes_in_place(graph, op, storage))
 				add(&overwrites, op, storage);
