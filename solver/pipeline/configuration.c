@@ -7,6 +7,8 @@
 
 const struct overheads overheads_all = { .overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true };
 
+const char *const offload_names[OFFLOADS] = { "no", "activations", "optimizer", "all" };
+
 struct in_flight config_in_flight(const struct config *config, uint32_t rank, uint32_t chunk)
 {
 	return schedule_in_flight((enum schedule)config->schedule, config->pp, config->chunks, config->microbatches, rank, chunk);
@@ -48,6 +50,72 @@ static bool gathers(const struct config *config)
 	return config->zero >= 3 && config->dp * config->cp * config->ep > (config->replicate > 1 ? config->replicate : 1);
 }
 
+/* ---- what waits in the host's memory ---- */
+
+/* The block up to which a piece's activations wait in the host: copies out end with the piece's forward pass, in the order in which they are saved; those back, in the other order,
+ * begin with its backward pass and each ends before its block's. begin: none. O(blocks). */
+static uint32_t away_until(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end)
+{
+	int64_t forward = 0, backward = 0, out = 0, carried = 0, latest = INT64_MAX, now = 0, behind;
+	uint32_t until = begin;
+	if (!(config->offload & OFFLOAD_ACTIVATIONS) || model->machine->host.rate <= 0)
+		return begin;
+	for (uint32_t b = begin; b < end; b++) {
+		forward += model->cost[b].forward;
+		backward += model->cost[b].backward;
+	}
+	behind = backward;
+	for (uint32_t b = begin; b < end; b++) {
+		int64_t copy = machine_host_time(model->machine, model->cost[b].saved);
+		now += model->cost[b].forward;
+		behind -= model->cost[b].backward;
+		out = larger_of(out, now) + copy;
+		/* that of an earlier block comes back behind those of the blocks up to here */
+		latest = behind + carried < latest ? behind + carried : latest;
+		carried += copy;
+		if (out > forward || latest < carried)
+			break;
+		until = b + 1;
+	}
+	return until;
+}
+
+/* Of a rank's activations what stays: two blocks of those that are away are here at a time, one in use and one on its way. */
+static void send_away(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank, const struct in_flight *at_most,
+	struct rank_memory *memory)
+{
+	int64_t largest = 0;
+	for (uint32_t chunk = 0; chunk < config->chunks && (config->offload & OFFLOAD_ACTIVATIONS); chunk++) {
+		uint32_t piece = piece_at(config, rank, chunk), until = away_until(model, config, first[piece], first[piece + 1]);
+		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
+		for (uint32_t b = first[piece]; b < until; b++) {
+			const struct block_cost *cost = &model->cost[b];
+			int64_t bytes = in_flight.input * (cost->saved - cost->saved_weight) + in_flight.weight * cost->saved_weight;
+			memory->activations -= bytes;
+			memory->host += bytes;
+			largest = larger_of(largest, cost->saved);
+		}
+	}
+	if (largest > 0)
+		memory->activations += 2 * largest < memory->host ? 2 * largest : memory->host;
+}
+
+/* The same of optimizer state. */
+static void send_states_away(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank, struct rank_memory *memory)
+{
+	int64_t largest = 0;
+	if (!(config->offload & OFFLOAD_OPTIMIZER) || model->machine->host.rate <= 0)
+		return;
+	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
+		for (uint32_t piece = piece_at(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++) {
+			struct rank_memory one = { 0 };
+			add_states(config, &model->cost[b].states, 1, &one);
+			largest = larger_of(largest, one.optimizer);
+		}
+	memory->host += memory->optimizer;
+	memory->optimizer = 2 * largest < memory->optimizer ? 2 * largest : memory->optimizer;
+}
+
 static bool splits(const struct config *config)
 {
 	return schedule_split((enum schedule)config->schedule) && config->pp > 1;
@@ -66,10 +134,11 @@ static int64_t working_of(const struct block_cost *cost, const struct config *co
 static int64_t backward_most(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end, int64_t *level)
 {
 	int64_t most = 0, waiting = 0, weights = 0;
+	uint32_t away = away_until(model, config, begin, end);
 	for (uint32_t b = end; b-- > begin && overheads->transient;) {
 		const struct block_cost *cost = &model->cost[b];
 		most = larger_of(most, working_of(cost, config, overheads) + *level);
-		*level -= cost->saved;
+		*level -= b < away ? 0 : cost->saved;
 		if (splits(config)) {
 			waiting += cost->saved_weight + cost->between;
 			*level += cost->saved_weight + cost->between;
@@ -129,6 +198,7 @@ static void fullest_moment(const struct config_model *model, const struct config
 	struct rank_memory *memory)
 {
 	int64_t most = -1, left = memory->activations, gradients = 0, update = update_most(model, config, begin, end);
+	uint32_t away = away_until(model, config, begin, end);
 	for (uint32_t b = end; b-- > begin;) {
 		int64_t working = working_of(&model->cost[b], config, overheads);
 		if (left + working + gradients > most) {
@@ -138,7 +208,7 @@ static void fullest_moment(const struct config_model *model, const struct config
 			memory->gradients = gradients;
 		}
 		gradients += model->joint ? waiting_of(config, &model->cost[b]) : 0;
-		left -= model->cost[b].saved - (overheads->small ? 0 : model->cost[b].saved_small);
+		left -= b < away ? 0 : model->cost[b].saved - (overheads->small ? 0 : model->cost[b].saved_small);
 	}
 	if (update > most) {
 		memory->activations = 0;
@@ -218,6 +288,8 @@ static void rank_memory(const struct config_model *model, const struct config *c
 			add_block(model, config, overheads, b, in_flight, with != NONE && !here, memory);
 		}
 	}
+	send_away(model, config, first, rank, at_most, memory);
+	send_states_away(model, config, first, rank, memory);
 	memory->transient = transient_of(model, config, overheads, first, rank);
 	memory->cached = overheads->cached ? cached_gradients(model, config, first, rank) : 0;
 	add_overheads(config, overheads, memory);
@@ -365,19 +437,25 @@ static bool can_fit(const struct cutting *cutting)
 	return begin == cutting->blocks;
 }
 
+/* As many layers for each piece; where that doesn't go, but does with what is before and behind them as a layer each, so. */
+static enum status cut_layers(const struct config_model *model, uint32_t pieces, uint32_t *first)
+{
+	uint32_t ends = model->layers % pieces != 0, each = (model->layers + 2 * ends) / pieces;
+	if ((model->layers + 2 * ends) % pieces != 0 || each == 0 || (ends && each < 2 && pieces < 3))
+		return INFEASIBLE;
+	for (uint32_t k = 0; k <= pieces; k++)
+		first[k] = k == 0 ? 0 : k == pieces ? model->blocks : model->layer + (k * each - ends) * model->period;
+	return OK;
+}
+
 enum status config_cut(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first)
 {
 	struct arena arena = { 0 };
 	struct cutting cutting = { .model = model, .config = config, .pieces = config->pp * config->chunks };
 	if (cutting.pieces > model->blocks)
 		return INFEASIBLE;
-	if (model->even && model->layers > 0) {
-		if (model->layers % cutting.pieces != 0)
-			return INFEASIBLE;
-		for (uint32_t k = 0; k <= cutting.pieces; k++)
-			first[k] = k == 0 ? 0 : k == cutting.pieces ? model->blocks : model->layer + k * (model->layers / cutting.pieces) * model->period;
-		return OK;
-	}
+	if (model->even && model->layers > 0)
+		return cut_layers(model, cutting.pieces, first);
 	for (uint32_t b = 0; b < model->blocks; b++)
 		cutting.blocks += !model->cost[b].joined;
 	size_t width = cutting.blocks + (size_t)1, cells = (cutting.pieces + (size_t)1) * width;
@@ -398,7 +476,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 		struct rank_memory memory = { 0 };
 		add_block(model, config, overheads, b, (struct in_flight) { 1, 1, 1 }, model->cost[b].shared_with != NONE, &memory);
 		cutting.time[number + 1] += block_time(&model->cost[b]);
-		cutting.state[number + 1] += memory.parameters + memory.gradients + memory.optimizer;
+		cutting.state[number + 1] += memory.parameters + memory.gradients + (config->offload & OFFLOAD_OPTIMIZER ? 0 : memory.optimizer);
 		cutting.saved[number + 1] += memory.activations;
 		if (!model->cost[b].joined && ++number < cutting.blocks) {
 			begin[number] = b + 1;
@@ -445,6 +523,21 @@ static int64_t update_time(const struct config_model *model, const struct config
 		for (uint32_t class = 0; class < STATE_CLASSES; class++)
 			sum += shared_update(model->cost[b].update[class], config->zero >= 1 ? config_shards(config, class) : 1);
 	return sum;
+}
+
+/* An update that passes states through the device, a block's after the other's: its own time, or the link's, which carries the first ones in before and the last ones out behind. */
+static int64_t streamed_update(const struct config_model *model, const struct config *config, int64_t update, uint32_t begin, uint32_t end)
+{
+	int64_t states = 0, largest = 0;
+	for (uint32_t b = begin; b < end && (config->offload & OFFLOAD_OPTIMIZER); b++) {
+		struct rank_memory one = { 0 };
+		add_states(config, &model->cost[b].states, 1, &one);
+		states += one.optimizer;
+		largest = larger_of(largest, one.optimizer);
+	}
+	if (states == 0 || model->machine->host.rate <= 0)
+		return update;
+	return larger_of(update, machine_host_time(model->machine, states)) + machine_host_time(model->machine, largest);
 }
 
 int64_t config_send_time(const struct config_model *model, const struct config *config, int64_t bytes)
@@ -551,6 +644,7 @@ static void evaluate_memory(const struct config_model *model, const struct confi
 		if (rank == 0)
 			result->first = memory;
 		result->last = memory;
+		result->host = larger_of(result->host, memory.host);
 		if (rank == 0 || memory.total > result->worst.total) {
 			result->worst = memory;
 			result->worst_rank = rank;
@@ -578,7 +672,7 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 		for (uint32_t c = 0; c < config->chunks; c++) {
 			uint32_t begin = first[piece_at(config, rank, c)], end = first[piece_at(config, rank, c) + 1];
 			exposed += config_exposed_time(model, config, overheads, begin, end);
-			update += update_time(model, config, begin, end);
+			update += streamed_update(model, config, update_time(model, config, begin, end), begin, end);
 			for (uint32_t b = begin; b < end; b++) {
 				link += (model->cost[b].forward_link + model->cost[b].backward_link) * config->microbatches;
 				flops += model->cost[b].flops * config->microbatches;

@@ -8,12 +8,18 @@
 #include "block_costs.h"
 #include "timetable.h"
 
+/* What may wait in the host's memory, a bit each. Saved activations, block by block from a piece's first one on, as long as the link to the host carries them out while the
+ * piece's forward pass computes, and back while its backward pass does: a step takes no longer. Optimizer state, which the update passes through the device block by block: a step
+ * takes as long as the link for that. */
+enum { OFFLOAD_ACTIVATIONS = 1, OFFLOAD_OPTIMIZER = 2, OFFLOADS = 4 };
+extern const char *const offload_names[OFFLOADS];
+
 struct config {
 	uint32_t dp, tp, pp, cp, ep;
 	uint32_t microbatch;        /* samples of a microbatch on a device */
 	uint32_t microbatches;      /* of a step */
 	uint32_t chunks;            /* of a rank: above 1 interleaved, or 2 in a V */
-	uint8_t sp, zero, schedule, recompute;
+	uint8_t sp, zero, schedule, recompute, offload;
 	bool keeps;                 /* ZeRO stage 3: what the forward pass gathered stays for the backward pass */
 	uint32_t replicate;         /* of dp so many groups hold copies of states: hybrid sharding; 0 is 1 */
 };
@@ -27,6 +33,7 @@ struct overheads {
 	uint32_t fragmentation;     /* thousandths of activations and workspace */
 	uint32_t overlap;           /* thousandths of a backward pass behind which gradients can be reduced */
 	uint32_t inside;            /* thousandths of the collectives inside layers that products hide: Megatron's tp_comm_overlap, PyTorch's async TP */
+	uint32_t updated;           /* thousandths of the first forward pass behind which what an update made is gathered, instead of behind the update: Megatron's overlap_param_gather */
 	bool transient;             /* count what is alive for a moment only */
 	bool small;                 /* count statistics of norms and the like */
 	bool gathered;              /* count ZeRO-3's gathered parameters: those that an op reads, and a block ahead */
@@ -39,6 +46,7 @@ struct rank_memory {
 	int64_t parameters, gradients, optimizer, activations, transient, gathered; /* at the step's fullest moment */
 	int64_t context, communication, buckets, workspace, cached, fragmentation;   /* the parts of overhead */
 	int64_t overhead, total;
+	int64_t host;               /* what waits in the host's memory, beside the total */
 };
 
 struct config_result {
@@ -47,6 +55,7 @@ struct config_result {
 	int64_t time;               /* picoseconds of a step */
 	int64_t bubble, link, exposed, update; /* of these: idle in the pipeline, collectives inside layers, gradients' that nothing hides, optimizer */
 	int64_t flops;              /* of one device and step, the busiest rank's */
+	int64_t host;               /* the most bytes that a rank has in the host's memory */
 };
 
 /* What evaluating takes. */
@@ -61,7 +70,8 @@ struct config_model {
 	bool even;                       /* cuts share the layers out evenly */
 };
 
-/* Even cuts, as launchers make them: the same number of layers for every piece, what is before and behind them goes to the first and the last.
+/* Even cuts, as launchers make them: the same number of layers for every piece, what is before and behind them goes to the first and the last, or, where layers
+ * don't divide so, each counts as one of their layers (Megatron's account-for-embedding and account-for-loss-in-pipeline-split; Llama 3's 126 layers).
  * Else cuts the blocks into ranks * chunks pieces so that the slowest is as fast as possible among cuts that keep the limit (else among all);
  * of equal ones the first pieces are the smallest, since their activations wait longest. first[piece] is a piece's first block;
  * first[ranks * chunks] = blocks. INFEASIBLE: fewer blocks than pieces. Dynamic programming, O(pieces * blocks * log blocks). */

@@ -27,10 +27,10 @@ static struct mesh_axis axis_outside(const struct config_model *model, uint32_t 
 	return (struct mesh_axis) { .size = size, .near_size = near, .near = model->machine->near, .far = model->machine->far };
 }
 
-/* What is left of collectives behind a pass of so much computation. */
-static int64_t beyond(int64_t collectives, int64_t compute, const struct overheads *overheads)
+/* What is left of collectives behind so many thousandths of a pass of so much computation. */
+static int64_t beyond(int64_t collectives, int64_t compute, uint32_t share)
 {
-	return larger_of(0, collectives - compute / 1000 * overheads->overlap);
+	return larger_of(0, collectives - compute / 1000 * share);
 }
 
 /* Each tensor is a collective of its own. */
@@ -91,13 +91,14 @@ static struct state_traffic block_traffic(const struct config_model *model, cons
 	return traffic;
 }
 
-static int64_t exposed_once(const struct config_model *model, const struct config *config, uint32_t blocks)
+static int64_t exposed_once(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t blocks)
 {
 	struct streams streams = { 0 };
-	int64_t passes = 0, updated = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
+	int64_t passes = 0, forward = 0, updated = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
 	for (uint32_t b = 0; b < blocks; b++) {
 		run_block(&streams, block_traffic(model, config, b).forward, model->cost[b].forward);
 		passes += model->cost[b].forward + model->cost[b].backward;
+		forward += model->cost[b].forward - model->cost[b].forward_link;
 	}
 	for (uint32_t b = blocks; b-- > 0;) {
 		struct state_traffic traffic = block_traffic(model, config, b);
@@ -108,7 +109,7 @@ static int64_t exposed_once(const struct config_model *model, const struct confi
 		updated += traffic.updated;
 	}
 	streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
-	return larger_of(streams.free, streams.time) - passes + updated;
+	return larger_of(streams.free, streams.time) - passes + beyond(updated, forward, overheads->updated);
 }
 
 int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
@@ -117,7 +118,7 @@ int64_t config_exposed_time(const struct config_model *model, const struct confi
 	struct state_traffic traffic = { 0 };
 	int64_t backward = 0, forward = 0;
 	if (!config_sums_gradients(config))
-		return exposed_once(model, config, end);
+		return exposed_once(model, config, overheads, end);
 	for (uint32_t b = begin; b < end; b++) {
 		forward += model->cost[b].forward - model->cost[b].forward_link;
 		backward += model->cost[b].backward - model->cost[b].backward_link;
@@ -125,6 +126,6 @@ int64_t config_exposed_time(const struct config_model *model, const struct confi
 	for (uint32_t class = 0; class < STATE_CLASSES; class++)
 		if (config_group(config, class) > 1)
 			add_traffic(model, config, begin, end, class, &traffic);
-	return beyond(traffic.once, backward, overheads) + traffic.updated
-		+ config->microbatches * (beyond(traffic.forward, forward, overheads) + beyond(traffic.gather + traffic.each, backward, overheads));
+	return beyond(traffic.once, backward, overheads->overlap) + beyond(traffic.updated, forward, overheads->updated)
+		+ config->microbatches * (beyond(traffic.forward, forward, overheads->overlap) + beyond(traffic.gather + traffic.each, backward, overheads->overlap));
 }

@@ -13,6 +13,7 @@ uint32_t config_shards(const struct config *config, uint32_t class);
 bool config_sums_gradients(const struct config *config);
 
 /* What reducing a rank's gradients and gathering its parameters takes beyond what computation hides: gradients once a step behind one backward pass, or
- * behind that of every microbatch; parameters behind the pass that reads them. Those that an update has made are gathered behind nothing. */
+ * behind that of every microbatch; parameters behind the pass that reads them. Those that an update has made are gathered behind nothing, or behind
+ * the share of the next step's first forward pass that the overheads say. */
 int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
 	uint32_t end);

@@ -71,6 +71,7 @@
 	X(best, "plan", 0, "N", BY(search), "how many of the best to plan, 0 for none (3); where nothing fits by the estimates, those that need the least are planned") \
 	X(top, "top", 't', "N", BY(search), "how many to print (10)") \
 	X(even, "even", 0, NULL, BY(search), "cut pipelines into equal numbers of layers, as launchers do, instead of balancing them") \
+	X(offload, "offload", 0, "WHAT", BY(search), "no (the default), activations, optimizer or all: what may wait in the host's memory where a configuration doesn't fit without") \
 	X(overhead, "overhead", 0, "X", BY(search), "what is counted beside saved activations and states, see the list of X") \
 	X(calibrate, "calibrate", 0, "F", BY(search), "fit the machine to the measured steps of a CSV first") \
 	X(constants, "constants", 0, "F", BY(search), "write what --calibrate finds, for --set @F of any command") \

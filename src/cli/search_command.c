@@ -26,6 +26,7 @@ struct search {
 	const char *name;
 	uint32_t top, planned;          /* rows printed; of these, planned */
 	bool even;
+	uint32_t offload;               /* OFFLOAD_*: what may wait in the host */
 	struct overheads overheads;
 	const char *measurements, *constants;
 	char device[4200];              /* "device=@FILE", where a file of the user's own is asked for */
@@ -57,6 +58,8 @@ static void fill_request(struct search *search)
 	if (request->overheads.communication == 0)
 		request->overheads.communication = scenario_group_buffers(&search->scenario);
 	request->even = search->even;
+	request->offload = search->offload;
+	request->host_memory = value[K_host_memory] > 0 ? value[K_host_memory] : 0;
 	request->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : value[K_devices];
 	request->dp = wanted(search, K_dp);
 	request->tp = wanted(search, K_tp);
@@ -103,6 +106,10 @@ static const char *plan_line(const struct search *search, const struct config *c
 	struct scenario scenario;
 	char set[20000] = "";
 	struct words words = { set, sizeof set, 0 };
+	if (!config_has_plan(config)) {
+		snprintf(text, size, "estimated alone: plans keep optimizer states on the devices");
+		return text;
+	}
 	if (model_source_scenario(&search->source, batch, &scenario) == OK) {
 		if (*search->device) {
 			scenario.value[K_device] = knobs[K_device].normal;
@@ -127,6 +134,8 @@ static void print_entry(const struct search *search, FILE *file, uint32_t number
 		plan_line(search, &entry->config, batch, line, sizeof line));
 	if (entry->variants > 0)
 		fprintf(file, "      %u more with these degrees fit\n", entry->variants);
+	if (result->host > 0)
+		fprintf(file, "      %.2f GiB of a device's in the host's memory\n", gib(result->host));
 	if (*entry->planned.reason)
 		fprintf(file, "      can't be planned: %s\n", entry->planned.reason);
 	else if (entry->planned.known && !entry->planned.fits)
@@ -229,8 +238,17 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 		config_text(&least->config, text, sizeof text), least->result.worst_rank, gib(least->result.worst.total),
 		gib(least->result.worst.total - search->request.machine.memory), part, gib(bytes));
 	print_memory(file, "worst rank", &least->result.worst);
-	struct config_request request = freed(&search->request);
-	enum status status = config_search(&request, control, &others, error);
+	struct config_request request = search->request;
+	request.offload = OFFLOADS - 1;
+	enum status status = search->offload ? OK : config_search(&request, control, &others, error);
+	if (others.fitting > 0) {
+		fprintf(file, "with what can wait in the host's memory (--offload all), estimated:\n");
+		print_entry(search, file, 1, &others.entry[0], request.batch);
+	}
+	config_list_free(&others);
+	request = freed(&search->request);
+	if (status == OK)
+		status = config_search(&request, control, &others, error);
 	uint32_t nearest = status == OK ? config_nearest(&others, &least->config) : NONE;
 	if (nearest != NONE) {
 		fprintf(file, "the smallest change that fits, estimated: %s\n", config_changes(&least->config, &others.entry[nearest].config, text, sizeof text));
@@ -280,15 +298,15 @@ static json_t *entry_json(const struct search *search, const struct config_entry
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
 	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) / search->request.devices;
-	return json_pack("{si si si si si sb si ss si ss si si sf sf sf sf sf sb sb sb si so so so si so so ss}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
+	return json_pack("{si si si si si sb si ss si ss ss si si sf sf sf sf sf sb sb sb si so so so si sI so so so}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
 		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
-		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "microbatch_size",
+		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "offload", offload_names[config->offload], "microbatch_size",
 		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
 		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
 		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "front", entry->front, "leads", entry->leads,
 		"variants", (int)entry->variants, "first_rank", memory_json(&result->first),
-		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank,
-		"planned", planned_json(&entry->planned), "tokens_per_second_and_device", tokens > 0 ? json_real(tokens) : json_null(), "plan", plan_line(search, config, search->request.batch, line, sizeof line));
+		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank, "host", (json_int_t)result->host,
+		"planned", planned_json(&entry->planned), "tokens_per_second_and_device", tokens > 0 ? json_real(tokens) : json_null(), "plan", config_has_plan(config) ? json_string(plan_line(search, config, search->request.batch, line, sizeof line)) : json_null());
 }
 
 static enum status print_json(const struct search *search, FILE *file, const struct config_list *list)
@@ -317,13 +335,14 @@ static enum status print_json(const struct search *search, FILE *file, const str
 
 static const char *const overhead_words[] = {
 	"context=BYTES", "communication=BYTES", "bucket=BYTES", "workspace=BYTES", "fragmentation=PERCENT", "transient=on|off", "small=on|off", "vectors=on|off",
-	"gathered=on|off", "cached=on|off", "overlap=PERCENT", "inside=PERCENT"
+	"gathered=on|off", "cached=on|off", "overlap=PERCENT", "inside=PERCENT", "updated=PERCENT"
 };
 static const char *const overhead_helps[] = {
 	"the context of each device (0)", "buffers for every degree above 1 (0)", "a bucket of gradients, of which there are two (0)", "what kernels keep (0)",
 	"of activations (0)", "short-lived tensors (on)", "statistics of norms (on)", "parameters of one dim (on)", "ZeRO-3's gathered parameters, two blocks (on)",
 	"a weight gradient for every shape stays allocated, as in Transformer Engine (off)", "of a backward pass hides gradients (80%)",
-	"of the collectives inside layers run behind products: Megatron's tp_comm_overlap, async TP (0)"
+	"of the collectives inside layers run behind products: Megatron's tp_comm_overlap, async TP (0)",
+	"of a forward pass hides the gathers of parameters that the update before made: Megatron's overlap_param_gather (0)"
 };
 
 static void print_more(void)
@@ -332,6 +351,9 @@ static void print_more(void)
 	words_print(stdout, "", 0, "Evaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert parallel degrees, "
 		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest of each set of degrees that fit and those that take less memory, or why none fits "
 		"and the smallest change that does. Knobs that are set stay as they are.");
+	words_print(stdout, "", 0, "With --offload, what may wait in the host's memory does where a configuration doesn't fit without: saved activations, block by block, as far as the link to the host carries them out "
+		"and back while a piece's own passes compute, so that the step takes no longer; optimizer states, which the update passes through the device, as fast as the link is. "
+		"host_memory bounds them.");
 	words_print(stdout, "", 0, "A built-in model may have other sizes, and flash, dropout, fused and eager_loss of 0 or 1: llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0. "
 		"`tidemark model --help` lists the models.");
 	help_print_words("X, for --overhead", overhead_words, overhead_helps, (int)(sizeof overhead_words / sizeof *overhead_words));
@@ -389,17 +411,26 @@ static int set_overhead(struct search *search, const char *text)
 		return EXIT_FINE;
 	}
 	/* bytes and percentages are read as those of knobs are */
-	static const char *const sizes[] = { "context", "communication", "bucket", "workspace" }, *const shares[] = { "overlap", "inside", "fragmentation" };
+	static const char *const sizes[] = { "context", "communication", "bucket", "workspace" }, *const shares[] = { "overlap", "inside", "updated", "fragmentation" };
 	int64_t *const bytes[] = { &overheads->context, &overheads->communication, &overheads->bucket, &overheads->workspace };
-	uint32_t *const share[] = { &overheads->overlap, &overheads->inside, &overheads->fragmentation };
+	uint32_t *const share[] = { &overheads->overlap, &overheads->inside, &overheads->updated, &overheads->fragmentation };
 	int size = name_index(sizes, sizeof sizes / sizeof *sizes, name), of = name_index(shares, sizeof shares / sizeof *shares, name);
 	if ((size < 0 && of < 0) || knob_parse(size >= 0 ? K_reserve : K_slack, value + 1, &number, &error) != OK)
-		return usage_error("search", "--overhead %s: expected context, communication, bucket or workspace=BYTES, overlap, inside or fragmentation=PERCENT, "
+		return usage_error("search", "--overhead %s: expected context, communication, bucket or workspace=BYTES, overlap, inside, updated or fragmentation=PERCENT, "
 			"or transient, small, gathered, vectors, cached=on or off", text);
 	if (size >= 0)
 		*bytes[size] = number;
 	else
 		*share[of] = (uint32_t)number * 10;
+	return EXIT_FINE;
+}
+
+static int set_offload(struct search *search, const char *value)
+{
+	int kinds = name_index(offload_names, OFFLOADS, value);
+	if (kinds < 0)
+		return usage_error("search", "--offload %s: expected no, activations, optimizer or all", value);
+	search->offload = (uint32_t)kinds;
 	return EXIT_FINE;
 }
 
@@ -411,6 +442,7 @@ static int take_option(void *context, int row, const char *value)
 	switch (row) {
 	case OPTION_set: return set_knob(search, NULL, value);
 	case OPTION_devices: case OPTION_device: case OPTION_memory: case OPTION_batch: return set_knob(search, option_rows[row].name, value);
+	case OPTION_offload: return set_offload(search, value);
 	case OPTION_overhead: return set_overhead(search, value);
 	case OPTION_top:
 		code = option_number(&search->line, row, value, 0, UINT32_MAX, &number);
@@ -458,9 +490,12 @@ static void note_idle(const struct search *search)
 	static const enum knob_id planned[] = { K_prefetch, K_offload, K_accumulation };
 	for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
 		if (search->scenario.value[planned[i]] != knobs[planned[i]].normal)
-			fprintf(stderr, "note: %s changes planned rows alone, not estimated ones, by which rows are ranked\n", knobs[planned[i]].name);
+			fprintf(stderr, "note: %s changes planned rows alone, not estimated ones, by which rows are ranked%s\n", knobs[planned[i]].name,
+				planned[i] == K_offload ? "; --offload has estimates" : "");
 	if (search->scenario.value[K_recompute] >= RECOMPUTE_AUTO)
 		fprintf(stderr, "note: a search tries recompute=none, selective, full and products; others are known only where they are planned\n");
+	if (search->overheads.updated > 0 && search->planned > 0)
+		fprintf(stderr, "note: updated=%u%% shortens estimated steps alone; planned ones end when the last updated parameter is gathered\n", search->overheads.updated / 10);
 	if (search->overheads.inside > 0 && search->planned > 0)
 		fprintf(stderr, "note: inside=%u%% shortens estimated steps alone; planned ones wait for the whole of each collective inside a layer\n", search->overheads.inside / 10);
 }

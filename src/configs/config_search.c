@@ -130,7 +130,12 @@ static struct config_model model_of(const struct searching *searching)
 		.layers = step->layers, .period = step->layer_blocks, .joint = step->work.joint, .even = request->even };
 }
 
-static enum status evaluate(struct searching *searching, const struct config *config)
+static bool entry_fits(const struct config_request *request, const struct config_result *result)
+{
+	return (request->machine.memory < 0 || result->worst.total <= request->machine.memory) && (request->host_memory == 0 || result->host <= request->host_memory);
+}
+
+static enum status evaluate(struct searching *searching, const struct config *config, bool *fits)
 {
 	const struct config_request *request = searching->request;
 	struct config_model model = model_of(searching);
@@ -139,9 +144,26 @@ static enum status evaluate(struct searching *searching, const struct config *co
 		return OK;
 	enum status status = config_cut(&model, config, &request->overheads, searching->first);
 	THEN(status, config_evaluate(&model, config, &request->overheads, searching->first, false, &entry.result));
-	entry.fits = request->machine.memory < 0 || entry.result.worst.total <= request->machine.memory;
-	THEN(status, add_entry(searching, &entry));
+	*fits = entry.fits = entry_fits(request, &entry.result);
+	if (!config->offload || entry.result.host > 0)     /* a link that carries nothing in time: as without */
+		THEN(status, add_entry(searching, &entry));
 	return status == INFEASIBLE ? OK : status;
+}
+
+/* With what may wait in the host's memory, where it doesn't fit without, or any memory will do. */
+static enum status evaluate_offloads(struct searching *searching, const struct config *config)
+{
+	const struct config_request *request = searching->request;
+	bool fits = false, done[OFFLOADS] = { false };
+	enum status status = evaluate(searching, config, &fits);
+	for (uint8_t kinds = 1; kinds < OFFLOADS && status == OK && (!fits || request->machine.memory < 0); kinds++) {
+		struct config offloading = *config;
+		offloading.offload = kinds;
+		if ((kinds & request->offload) == kinds && !done[OFFLOAD_ACTIVATIONS])
+			status = evaluate(searching, &offloading, &done[kinds]);
+		done[kinds] &= request->machine.memory >= 0;
+	}
+	return status;
 }
 
 /* Schedules and ZeRO stages of given degrees. */
@@ -165,7 +187,7 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 				config.chunks = chunks;
 				config.zero = (uint8_t)zero;
 				config.keeps = zero == 3 && request->keeps;
-				status = evaluate(searching, &config);
+				status = evaluate_offloads(searching, &config);
 			}
 	return status;
 }
@@ -349,7 +371,7 @@ static enum status play(struct searching *searching, struct config_entry *entry)
 	struct config_model model = model_of(searching);
 	THEN(status, config_cut(&model, &config, &searching->request->overheads, searching->first));
 	THEN(status, config_evaluate(&model, &config, &searching->request->overheads, searching->first, true, &entry->result));
-	entry->fits = searching->request->machine.memory < 0 || entry->result.worst.total <= searching->request->machine.memory;
+	entry->fits = entry_fits(searching->request, &entry->result);
 	mem_free(searching->cost);
 	mem_free(searching->first);
 	searching->cost = NULL;
@@ -538,7 +560,7 @@ void config_list_free(struct config_list *list)
 static const char *const numbers[1];
 #define CHOICES(X) X(dp, "dp", numbers, 2) X(tp, "tp", numbers, 2) X(pp, "pp", numbers, 2) X(cp, "cp", numbers, 2) X(ep, "ep", numbers, 2) \
 	X(sp, "sp", numbers, 1) X(zero, "zero", numbers, 1) X(recompute, "recompute", recompute_names, 1) X(schedule, "schedule", schedule_names, 2) \
-	X(chunks, "chunks", numbers, 2) X(microbatch, "mbs", numbers, 1)
+	X(chunks, "chunks", numbers, 2) X(offload, "offload", offload_names, 1) X(microbatch, "mbs", numbers, 1)
 
 static uint32_t changed(const struct config *a, const struct config *b)
 {

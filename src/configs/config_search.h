@@ -36,6 +36,8 @@ struct config_request {
 	bool padding;                /* as the knob */
 	bool keeps;                  /* ZeRO stage 3 without reshard_after_forward */
 	uint32_t replicate;          /* groups with copies of states; 0 is 1 */
+	uint32_t offload;            /* OFFLOAD_*: what may wait in the host's memory where a configuration doesn't fit without */
+	int64_t host_memory;         /* bytes of that for a device; 0: any */
 	bool even;                   /* pipelines are cut into equal numbers of layers */
 	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. */
 	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;

@@ -20,6 +20,15 @@ void config_knobs(const struct config *config, struct scenario *scenario)
 	value[K_schedule] = config->pp > 1 ? config->schedule : knobs[K_schedule].normal;
 	value[K_chunks] = config->chunks > 1 ? (int64_t)config->chunks : KNOB_GIVEN;
 	value[K_recompute] = config->recompute;
+	if (config->offload & OFFLOAD_ACTIVATIONS) {
+		value[K_recompute] = RECOMPUTE_AUTO;
+		value[K_offload] = true;
+	}
+}
+
+bool config_has_plan(const struct config *config)
+{
+	return !(config->offload & OFFLOAD_OPTIMIZER);
 }
 
 char *config_set_text(const struct scenario *scenario, char *text, size_t size)
@@ -89,6 +98,10 @@ enum status config_plan_best(struct planner *planner, struct graph *graph, const
 	enum status status = OK;
 	for (uint32_t i = 0, tries = 0; tries < most && i < list->entries && fitting < wanted && status == OK; tries++) {
 		struct config_entry *entry = &list->entry[i];
+		if (!config_has_plan(&entry->config)) {
+			i++;
+			continue;
+		}
 		if (!near && !entry->fits)
 			break;
 		status = config_plan(planner, graph, base, entry, error);

@@ -7,6 +7,8 @@
 #include "config_search.h"
 #include "src/plan/planner.h"
 
+/* False where optimizer states wait in the host's memory: plans keep them on the devices. */
+bool config_has_plan(const struct config *config);
 /* Sets the knobs so that a plan has the configuration. */
 void config_knobs(const struct config *config, struct scenario *scenario);
 /* " --set devices=8 --set tp=2 ...": every knob that isn't at its default. Returns text. */

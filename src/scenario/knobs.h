@@ -54,7 +54,7 @@ enum knob_type {
 	X(intra_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth between devices of a node") \
 	X(inter_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "link bandwidth per device between nodes") \
 	X(host_bandwidth, "devices", RATE, "given", 1, BYTES_MAX, KNOB_GIVEN, SHARD, "bandwidth to the memory of the node's processors, each way") \
-	X(host_memory, "devices", BYTES, "any", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory of the node's processors that a device may fill, with offload=on") \
+	X(host_memory, "devices", BYTES, "any", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory of the node's processors that a device may fill, with offload=on and in searches with --offload") \
 	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop within a node") \
 	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop between nodes") \
 	X(kernels, "devices", CHOICE, "compiled|eager", 0, 1, 0, SHARD, "how ops other than matrix products run: as a compiler fuses them, or one kernel each, with the memory traffic that the device's preset has for it") \

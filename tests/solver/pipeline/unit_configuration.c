@@ -483,6 +483,58 @@ Test(configuration, the_fullest_moment_is_when_one_block_works)
 	cr_expect_eq(memory.total, 3 * 2800 + 11100 + 3050);    /* sums are there all the time */
 }
 
+/* Activations wait in the host as far as copies end with the passes that hide them, two blocks of them are here at a time; optimizer states pass through, two blocks at a time. */
+Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[8];
+	uint32_t first[9] = { 0, 8 };
+	const int64_t gb = 1000000000;
+	machine.host = (struct link) { .rate = gb };
+	for (int b = 0; b < 8; b++)
+		cost[b] = (struct block_cost) { .forward = INT64_C(1010000000000), .backward = INT64_C(2020000000000), .saved = gb, .shared_with = NONE,
+			.states = { .parameter = { [3] = gb }, .optimizer = { [3] = 6 * gb } } };
+	struct config_model model = { .blocks = 8, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config config = { .dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 2 };
+	struct config_result plain, result;
+	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &plain), OK);
+	cr_expect_eq(plain.worst.activations, 8 * gb);
+	config.offload = OFFLOAD_ACTIVATIONS;
+	/* a second out for each but the last, which is wanted at once; half as fast, every second one; where there is little time to come back, those that the backward pass leaves time for */
+	const struct { int64_t rate, backward; uint32_t away; } cases[] = { { gb, INT64_C(2020000000000), 7 }, { gb / 2, INT64_C(2020000000000), 3 }, { gb, INT64_C(505000000000), 3 }, { gb / 9, INT64_C(2020000000000), 0 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		machine.host.rate = cases[i].rate;
+		for (int b = 0; b < 8; b++)
+			cost[b].backward = cases[i].backward;
+		cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
+		cr_expect_eq(result.host, cases[i].away * gb, "case %zu: %lld", i, (long long)result.host);
+		cr_expect_eq(result.worst.activations, (8 - cases[i].away + (cases[i].away > 1 ? 2 : cases[i].away)) * gb, "case %zu: %lld", i, (long long)result.worst.activations);
+		cr_expect(cases[i].backward != INT64_C(2020000000000) || result.time == plain.time);
+	}
+	/* a pipeline's ranks have as many of each block in the host as are in flight */
+	machine.host.rate = 100 * gb;
+	config.pp = 2;
+	config.schedule = SCHEDULE_1F1B;
+	config.microbatches = 8;
+	cr_assert_eq(config_cut(&model, &config, &overheads_all, first), OK);
+	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
+	cr_expect_eq(result.host, 2 * 3 * gb);
+	cr_expect_eq(result.first.activations, (2 + 2) * gb);
+	config = (struct config) { .dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 2, .offload = OFFLOAD_OPTIMIZER };
+	first[1] = 8;
+	machine.host.rate = 6 * gb;
+	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
+	cr_expect_eq(result.host, 48 * gb);
+	cr_expect_eq(result.worst.optimizer, 12 * gb);
+	cr_expect_eq(result.worst.total, plain.worst.total - 36 * gb);
+	cr_expect_float_eq((double)result.update * 1e-12, 8 + 1, 1e-6);
+	machine.host.rate = 0;      /* a processor's memory is its own */
+	config.offload = OFFLOAD_ACTIVATIONS | OFFLOAD_OPTIMIZER;
+	cr_assert_eq(config_evaluate(&model, &config, &overheads_all, first, false, &result), OK);
+	cr_expect_eq(result.host, 0);
+	cr_expect_eq(result.worst.total, plain.worst.total);
+}
+
 /* Block by block: what reduces a block's gradients runs beside the next block's pass. */
 Test(configuration, gradients_are_reduced_behind_the_blocks_before)
 {
@@ -508,6 +560,56 @@ Test(configuration, gradients_are_reduced_behind_the_blocks_before)
 			cr_expect_float_eq(exposed, expected[zero], 0.001, "stage %d: %.4f s", zero, exposed);
 		else
 			cr_expect(exposed >= 0.0875 + 0.175 - 1e-3 && exposed <= 8 * 0.0875 + 4 * 0.175, "stage 3: %.4f s", exposed);
+	}
+}
+
+/* Megatron's overlap_param_gather: what the update before made is gathered behind the first forward pass. */
+Test(configuration, updated_parameters_are_gathered_behind_what_the_overheads_say)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[4];
+	uint32_t first[2] = { 0, 4 };
+	for (int b = 0; b < 4; b++)
+		cost[b] = (struct block_cost) { .forward = 50000000000, .backward = 200000000000, .shared_with = NONE, .parameters = { [3] = 1 },
+			.states = { .parameter = { [3] = INT64_C(500000000) }, .gradient = { [3] = INT64_C(1000000000) } } };
+	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	machine.near.rate = machine.far.rate = INT64_C(5000000000);
+	for (uint32_t microbatches = 1; microbatches <= 4; microbatches += 3)
+		for (uint8_t zero = 0; zero < 4; zero++) {
+			struct config config = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = zero };
+			struct overheads overheads = overheads_all;
+			struct config_result behind, plain;
+			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, false, &plain), OK);
+			overheads.updated = 500;
+			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, false, &behind), OK);
+			/* four gathers of 0.0875 s, 0.2 s of forward pass; copies have nothing to gather, nor have shards */
+			double hidden = zero == 1 || zero == 2 ? 0.1 : 0;
+			cr_expect_float_eq((double)(plain.exposed - behind.exposed) * 1e-12, hidden, 1e-6, "stage %d, %u microbatches", zero, microbatches);
+			overheads.updated = 1000000;
+			cr_assert_eq(config_evaluate(&model, &config, &overheads, first, false, &behind), OK);
+			cr_expect_float_eq((double)(plain.exposed - behind.exposed) * 1e-12, hidden > 0 ? 4 * 0.0875 : 0, 1e-3, "stage %d, %u microbatches", zero, microbatches);
+		}
+}
+
+/* Launchers share layers out evenly; where that doesn't go, the embedding and the head count as a layer each, as in Llama 3's 126 layers on 16 ranks. */
+Test(configuration, even_cuts_count_the_ends_as_layers_where_layers_alone_do_not_divide)
+{
+	static struct block_cost cost[2 * 126 + 2];
+	static uint32_t first[130];
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	for (int b = 0; b < 254; b++)
+		cost[b] = (struct block_cost) { .forward = 1000, .backward = 2000, .shared_with = NONE };
+	struct config_model model = { .blocks = 254, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1, .layer = 1, .layers = 126, .period = 2, .even = true };
+	const struct { uint32_t pieces, least, each; } cases[] = { { 1, 126, 126 }, { 2, 63, 63 }, { 7, 18, 18 }, { 16, 7, 8 }, { 64, 1, 2 }, { 126, 1, 1 }, { 128, 0, 1 }, { 5, 0, 0 }, { 256, 0, 0 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct config config = { .dp = 1, .tp = 1, .pp = cases[i].pieces, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1 };
+		enum status status = config_cut(&model, &config, &overheads_all, first);
+		cr_expect_eq(status, cases[i].each ? OK : INFEASIBLE, "%u pieces", cases[i].pieces);
+		for (uint32_t k = 0; status == OK && k < cases[i].pieces; k++) {
+			bool end = k == 0 || k + 1 == cases[i].pieces;
+			uint32_t blocks = first[k + 1] - first[k], ends = (k == 0) + (k + 1 == cases[i].pieces);
+			cr_expect_eq(blocks, 2 * (end ? cases[i].least : cases[i].each) + ends, "%u pieces, piece %u: %u blocks", cases[i].pieces, k, blocks);
+		}
 	}
 }
 
