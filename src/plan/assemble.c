@@ -95,16 +95,14 @@ static struct plan *plan_ordered(const struct planning *planning, struct transfo
 	return plan;
 }
 
-#define FAST_ROUNDS 3
-
 /* A plan of the same in an order of a shorter step, whose arena keeps limit bytes more or less: NULL where none was found, or with the error's status. */
-static struct plan *plan_faster(const struct planning *planning, const struct plan *plan, int64_t limit)
+static struct plan *plan_faster(const struct planning *planning, const struct plan *plan, int64_t limit, uint32_t part)
 {
 	struct stage_context *stage = planning->stage;
 	struct overlap_result faster;
 	struct plan *next = NULL;
 	enum status status = plan_time_order(plan->graph, &plan->ordered->problem, plan->ordered->result.order, plan->transformed->sharded, planning->scenario, stage->rules,
-		limit, stage->control, &faster);
+		limit, part, stage->control, &faster);
 	if (status == NO_MEMORY)
 		fail_memory(planning->error);
 	struct ordered *ordered = faster.order ? ordered_again(plan->ordered, planning->scenario, faster.order, faster.winner, planning->error) : NULL;
@@ -139,6 +137,30 @@ static struct plan *plan_in_program_order(const struct planning *planning, struc
 	return better ? next : plan;
 }
 
+#define FAST_ROUNDS 3
+#define LOWER_LIMITS 4      /* of order=fast: limits below, each with a fraction of the effort */
+
+/* Takes the faster of both that keep the cap. Returns what next is above it, at most 0 where it keeps it, or INT64_MAX where there is no next. */
+static int64_t keep_faster(struct plan **best, struct plan *next)
+{
+	if (!next)
+		return INT64_MAX;
+	int64_t budget = scenario_budget(&next->scenario), above = budget < 0 ? 0 : plan_needs(next) - budget;
+	bool better = above <= 0 && plan_step_time(next) < plan_step_time(*best);
+	plan_release(better ? *best : next);
+	*best = better ? next : *best;
+	return above;
+}
+
+/* What less memory makes of the search: it goes other ways then, and what it finds keeps any larger cap, too. Limits from that of the best so far down to the least peak. */
+static void try_lower(const struct planning *planning, const struct plan *plan, int64_t limit, struct plan **best)
+{
+	int64_t least = plan_peak(plan), most = limit < plan_peak(*best) ? limit : plan_peak(*best);
+	most = *best == plan && limit < INT64_MAX && limit > least ? limit : most;
+	for (int64_t i = 0; i < LOWER_LIMITS && most > least && error_set(planning->error, OK) == OK; i++)
+		keep_faster(best, plan_faster(planning, plan, least + (most - least) / LOWER_LIMITS * (LOWER_LIMITS - 1 - i), LOWER_LIMITS));
+}
+
 /* order=fast: the plan in the fastest order found whose arena keeps the cap; it begins with a plan of the least peak, which it takes over. Where the arena
  * needs more than its order's peak, the next round allows the peak as much less; then the program's own order may be the fastest whose arena fits. */
 static struct plan *plan_fast(const struct planning *planning, struct plan *plan)
@@ -147,18 +169,14 @@ static struct plan *plan_fast(const struct planning *planning, struct plan *plan
 	struct plan *best = plan_retain(plan);
 	bool tight = false;
 	for (int round = 0; round < FAST_ROUNDS && error_set(planning->error, OK) == OK; round++) {
-		struct plan *next = plan_faster(planning, plan, limit);
-		if (!next)
-			break;
-		int64_t above = budget < 0 ? 0 : plan_needs(next) - scenario_budget(&plan->scenario);
-		bool better = above <= 0 && plan_step_time(next) < plan_step_time(best);
-		plan_release(better ? best : next);
-		best = better ? next : best;
-		if (above <= 0)
+		int64_t above = keep_faster(&best, plan_faster(planning, plan, limit, 1));
+		if (above <= 0 || above == INT64_MAX)
 			break;
 		limit -= above;
 		tight = true;
 	}
+	if (planning->scenario->value[K_order] == ORDER_FAST && planning->error->status == OK)
+		try_lower(planning, plan, limit, &best);
 	if (tight && planning->error->status == OK && !(best = plan_in_program_order(planning, best))) {
 		plan_release(plan);
 		return NULL;

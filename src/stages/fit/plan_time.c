@@ -291,11 +291,11 @@ enum status plan_time_bound(struct plan_time *time)
 }
 
 enum status plan_time_order(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
-	const struct rules *rules, int64_t limit, struct control *control, struct overlap_result *result)
+	const struct rules *rules, int64_t limit, uint32_t part, struct control *control, struct overlap_result *result)
 {
 	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	const uint32_t *const start[] = { order, problem->program };
-	uint64_t ticks = scenario->value[K_order] == ORDER_FAST ? OVERLAP_EFFORT : OVERLAP_EFFORT / 3;   /* else for a comparison */
+	uint64_t ticks = (scenario->value[K_order] == ORDER_FAST ? OVERLAP_EFFORT : OVERLAP_EFFORT / 3) / part;   /* else for a comparison */
 	struct overlap_request request = { graph, problem, &timing.costs, limit, start, 2, ticks };
 	*result = (struct overlap_result) { 0 };
 	scenario_machine(scenario, &timing.machine);

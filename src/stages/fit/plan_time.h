@@ -30,9 +30,10 @@ void plan_time_free(struct plan_time *time);
 int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded);
 /* Fills in the bound, of one pass and the update. OK or NO_MEMORY. */
 enum status plan_time_bound(struct plan_time *time);
-/* An order of a shorter step with a peak of at most limit bytes (overlap.h), from the order given and the program's. Statuses as overlap_schedule(). */
+/* An order of a shorter step with a peak of at most limit bytes (overlap.h), from the order given and the program's; part: of the effort one in so many. Statuses as
+ * overlap_schedule(). */
 enum status plan_time_order(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
-	const struct rules *rules, int64_t limit, struct control *control, struct overlap_result *result);
+	const struct rules *rules, int64_t limit, uint32_t part, struct control *control, struct overlap_result *result);
 /* Picoseconds that no order of the graph goes below in a whole step: what the busiest stream has to do, or the longest way through dependencies. -1 when out of memory.
  * O(arguments). */
 int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules);

@@ -71,6 +71,25 @@ Test(fast_order, never_slower_and_within_the_cap)
 	graph_release(graph);
 }
 
+/* What keeps a cap keeps a larger one: more memory makes no step slower. */
+Test(fast_order, more_memory_is_no_slower)
+{
+	static const char *const split[] = { "devices=8", "device=a100-80gb", "strategy=zero", "zero=3", NULL };
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = step_of_sizes("llama3-8b", (struct model_config) { .layers = 1, .seq = 4096, .batch = 8 });
+	struct plan *best = plan_with(&planner, graph, split, "order=best", 0);
+	int64_t least = INT64_MAX;
+	for (int percent = 0; percent <= 8; percent += 2) {
+		struct plan *fast = plan_with(&planner, graph, split, "order=fast", plan_needs(best) + plan_needs(best) / 100 * percent);
+		cr_expect_leq((double)plan_step_time(fast), 1.002 * (double)least, "%d %% more: %lld ps, %lld with less", percent, (long long)plan_step_time(fast), (long long)least);
+		least = plan_step_time(fast) < least ? plan_step_time(fast) : least;
+		plan_release(fast);
+	}
+	plan_release(best);
+	graph_release(graph);
+	planner_done(&planner);
+}
+
 /* On one device nothing runs beside computation: the order of the least peak stays. */
 Test(fast_order, one_device_keeps_the_least_peak)
 {
