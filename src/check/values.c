@@ -111,6 +111,34 @@ static bool is_from_mask(const struct run *run, uint32_t op, uint32_t position)
 	return run->separate ? run->path[mask] == made : run->content[graph->tensor[mask].storage] == made && run->path[mask] == 0;
 }
 
+/* At another batch a product with a bias may run as a product, which is new, and the addition of the bias, which has its name: that product, else NONE. */
+static uint32_t product_of(const struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	uint32_t one = (run->allowed & VALUES_COPIES) && op > 0 && op < graph->ops ? graph_find_op(run->other, graph->op[op].name) : NONE;
+	if (one == NONE || strcmp(graph->op[op].type, "aten.add.Tensor") != 0 || csr_length(&graph->reads, op) != 2
+		|| !(rules_traits(run->rules, run->other->op[one].type) & TRAIT_BIASED) || csr_length(&run->other->reads, one) != 3)
+		return NONE;
+	uint32_t product = op - 1, sum = graph->reads.item[graph->reads.start[op]];
+	bool is_new = graph_find_op(run->other, graph->op[product].name) == NONE && strcmp(graph->op[product].type, "aten.mm.default") == 0;
+	return is_new && graph->tensor[sum].writer == product && graph->tensor[sum].alias == NONE && csr_length(&graph->reads, product) == 2 ? product : NONE;
+}
+
+static uint64_t operand_symbol(const struct run *run, uint32_t tensor)
+{
+	return hash_join(run->separate ? 0 : run->content[run->graph->tensor[tensor].storage], run->path[tensor]);
+}
+
+/* What the one op would read: the bias, and what is multiplied. */
+static uint64_t biased_symbols(const struct run *run, uint32_t op, uint32_t product)
+{
+	const struct csr *reads = &run->graph->reads;
+	uint64_t read = hash_join(1, operand_symbol(run, reads->item[reads->start[op] + 1]));
+	FOR_ROW(i, reads, product)
+		read = hash_join(read, operand_symbol(run, reads->item[i]));
+	return read;
+}
+
 /* What an op reads. Running statistics don't change what a norm computes, nor does a saved state what a random op draws from it. */
 static uint64_t read_symbols(const struct run *run, uint32_t op)
 {
@@ -131,7 +159,8 @@ static void run_op(struct run *run, uint32_t op)
 	const struct graph *graph = run->graph;
 	bool same = is_transparent(run, op);
 	uint32_t from = same ? graph->reads.item[graph->reads.start[op]] : NONE;
-	uint64_t read = run->read[op] = read_symbols(run, op);
+	uint32_t product = product_of(run, op);
+	uint64_t read = run->read[op] = product == NONE ? read_symbols(run, op) : biased_symbols(run, op, product);
 	uint64_t result = hash_join(read, text_symbol(op_repeated(graph, op))), position = 0;
 	FOR_ROW(i, &graph->writes, op) {
 		uint32_t tensor = graph->writes.item[i], storage = graph->tensor[tensor].storage, over = written_over(graph, op, tensor);
@@ -205,7 +234,7 @@ static enum status compare_op(struct check *check, const struct run *before, con
 	if (other == NONE)
 		return check_wrong(check, "op \"%.100s\" is gone", from->name);
 	const struct op *made = &after->graph->op[other];
-	if (strcmp(from->type, made->type) != 0 && !(is_reshape(after, from) && is_reshape(after, made)))
+	if (strcmp(from->type, made->type) != 0 && !(is_reshape(after, from) && is_reshape(after, made)) && product_of(after, other) == NONE)
 		return check_wrong(check, "op \"%.100s\" has become %.100s", from->name, made->type);
 	if (before->read[op] != after->read[other])
 		return check_wrong(check, "op \"%.100s\" reads other values", from->name);
@@ -219,6 +248,27 @@ static bool is_sum(const struct run *run, uint32_t op)
 	return csr_length(&graph->reads, op) == 2 && (rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) && graph->inplace_start[op] < graph->inplace_start[op + 1];
 }
 
+/* A release of what is copied now: memory stays longer than it has to, and nothing else changes. */
+static bool is_late_release(const struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	if (!(run->allowed & VALUES_COPIES) || !op_releases(&graph->op[op]) || csr_length(&graph->reads, op) != 1)
+		return false;
+	uint32_t tensor = graph->reads.item[graph->reads.start[op]];
+	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage) {
+		uint32_t user = graph->users.item[i];
+		if (user < op && is_transparent(run, user) && graph->reads.item[graph->reads.start[user]] == tensor)
+			return true;
+	}
+	return false;
+}
+
+/* Whether an op that is new in a step at another batch stands for a part of one of the step before. */
+static bool is_part(const struct run *run, uint32_t op)
+{
+	return is_late_release(run, op) || product_of(run, op + 1) == op;
+}
+
 /* An op of the step that was made: a copy, or a new one. */
 static enum status compare_made(struct check *check, const struct run *before, const struct run *after, uint32_t op)
 {
@@ -230,7 +280,7 @@ static enum status compare_made(struct check *check, const struct run *before, c
 		return check_wrong(check, "op \"%.100s\" reads other values than \"%.100s\", which it repeats", made->name, made->of);
 	if (of != NONE && strcmp(made->type, before->graph->op[of].type) != 0 && !is_from_mask(after, op, 1))
 		return check_wrong(check, "op \"%.100s\" is not of the type of \"%.100s\", which it repeats", made->name, made->of);
-	if (of == NONE && made->added == ADDED_NOTHING && !is_transparent(after, op) && !is_replaced(made, after->allowed) && !((after->allowed & VALUES_SUMS) && is_sum(after, op)))
+	if (of == NONE && made->added == ADDED_NOTHING && !is_transparent(after, op) && !is_part(after, op) && !is_replaced(made, after->allowed) && !((after->allowed & VALUES_SUMS) && is_sum(after, op)))
 		return check_wrong(check, "op \"%.100s\" is new, and nothing asks for it", made->name);
 	return OK;
 }

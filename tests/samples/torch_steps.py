@@ -144,9 +144,9 @@ def transformer():
 class Checkpointed(nn.Module):
     """Layers that are run again in the backward pass, both ways that PyTorch has."""
 
-    def __init__(self):
+    def __init__(self, dropout=0.0):
         super().__init__()
-        self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64)) for _ in range(4)])
+        self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Dropout(dropout), nn.Linear(256, 64)) for _ in range(4)])
 
     def forward(self, x):
         x = x * 1.0
@@ -158,6 +158,11 @@ class Checkpointed(nn.Module):
 def checkpointed():
     """Checkpointing."""
     return Checkpointed(), (torch.randn(256, 64, requires_grad=True),)
+
+
+def checkpointed_dropout():
+    """Checkpointing of layers that draw numbers: the loss holds states of the generator to the end."""
+    return Checkpointed(0.1), (torch.randn(256, 64, requires_grad=True),)
 
 
 class Tied(nn.Module):

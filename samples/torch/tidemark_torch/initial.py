@@ -44,6 +44,19 @@ def limits(ops, shape):
                 yield index["t"], extent
 
 
+BOXES = ("torchvision.roi_align", "torchvision.roi_pool", "torchvision.ps_roi_align", "torchvision.ps_roi_pool")
+
+
+def boxes(ops, by_name):
+    """The storages of boxes whose first column is the number of a picture."""
+    found = set()
+    for op in ops:
+        if op["op"].rpartition(".")[0] in BOXES:
+            name = op["args"][1]["t"]
+            found.add(by_name[name].get("alias", name))
+    return found
+
+
 def set_values(tensors, ops):
     """Gives every tensor that is there from the start an `init`, such that indices stay in range."""
     by_name = {record["id"]: record for record in tensors}
@@ -57,10 +70,10 @@ def set_values(tensors, ops):
             for name in op["in"]:
                 if by_name[name]["dtype"][0] in "iu":
                     least[name] = min(min(known), least.get(name, min(known)))
-    written = {out for op in ops for out in op["out"]}
+    written, numbered = {out for op in ops for out in op["out"]}, boxes(ops, by_name)
     for name, record in by_name.items():
         if name in written or "data" in record:
             continue
-        record["init"] = initial_value(record)
+        record["init"] = ["fill", 0.0] if name in numbered else initial_value(record)
         if name in least and record["dtype"][0] in "iu":
             record["init"] = ["below", max(1, least[name])]

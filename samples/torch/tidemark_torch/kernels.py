@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .replay import TORCH_DTYPES, decode, find_function, bind
-from .workspace import LEAST, heap, say
+from .workspace import LEAST, allocator_peak, heap, say
 
 LARGEST = 4 << 30  # bytes of operands and results: larger calls aren't run
 QUIET = ("aten.clone", "aten._to_copy", "aten.copy_", "aten.add", "aten.mul", "aten.div", "aten.sub", "aten.fill_", "aten.zero_", "aten.zeros", "aten.ones",
@@ -24,15 +24,7 @@ class Profiled:
 
     def peak(self, call):
         """Bytes at the most during a call beyond those before it."""
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
-            result = call()
-        del result
-        live = most = 0
-        for event in profiler.profiler.kineto_results.events():
-            if event.name() == "[memory]":
-                live += event.nbytes()
-                most = max(most, live)
-        return most
+        return allocator_peak(call)
 
 
 class Heaped:

@@ -31,7 +31,7 @@ import torch
 from . import command
 from .graph import read_graph, write_graph
 from .memory import DTYPES
-from .workspace import LEAST, Heap, say
+from .workspace import LEAST, Heap, allocator_peak, say
 
 TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
 
@@ -215,8 +215,13 @@ class Replay:
         return growth
 
     def results(self, values):
-        """name -> digest of all bits of what remains at the end: outputs and persistent storages."""
-        return {name: digest(tensor) for name, tensor in sorted(values.items())}
+        """name -> digest of all bits of what remains at the end: outputs and persistent storages, but for states of the generator,
+        which depend on the order."""
+        return {name: digest(tensor) for name, tensor in sorted(values.items()) if not self.is_generator_state(name)}
+
+    def is_generator_state(self, name):
+        """Whether a tensor is a state of the generator, which a checkpoint keeps."""
+        return name in self.graph.writer and self.graph.ops[self.graph.writer[name]]["op"] == "tidemark.generator_state"
 
     def measure(self, order, heap):
         """(the heap's growth as run() returns it, results()) of an order."""
@@ -227,14 +232,7 @@ class Replay:
     def allocator_peak(self, order, heap):
         """The peak, in bytes, of what passes through PyTorch's allocator during an order, persistent bytes included."""
         values = self.initial_values()
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
-            self.run(order, heap, values)
-        live = peak = 0
-        for event in profiler.profiler.kineto_results.events():
-            if event.name() == "[memory]":
-                live += event.nbytes()
-                peak = max(peak, live)
-        return peak + self.graph.start_bytes()
+        return allocator_peak(lambda: self.run(order, heap, values)) + self.graph.start_bytes()
 
 
 def record_workspace(replay, growth):

@@ -15,22 +15,9 @@ import sys
 from . import command
 
 
-def allocator_growth(step):
-    """The peak of PyTorch's CPU allocator during a step, from the profiler's records of it."""
-    import torch
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
-        step()
-    live = peak = 0
-    for event in profiler.profiler.kineto_results.events():
-        if event.name() == "[memory]":
-            live += event.nbytes()
-            peak = max(peak, live)
-    return peak
-
-
 def measure(step, with_profiler=True):
     """Peaks of a step's growth in bytes. step: a function to call once a step."""
-    from .workspace import Heap
+    from .workspace import Heap, allocator_peak
     heap = Heap()
     for _ in range(2):
         step()
@@ -42,7 +29,7 @@ def measure(step, with_profiler=True):
     del kept
     if with_profiler:
         gc.collect()
-        result["allocator"] = allocator_growth(step)
+        result["allocator"] = allocator_peak(step)
     return result
 
 

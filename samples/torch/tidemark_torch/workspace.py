@@ -37,6 +37,19 @@ class Heap:
         self.live.restype = self.peak.restype = ctypes.c_longlong
 
 
+def allocator_peak(run):
+    """Bytes of PyTorch's CPU allocator at the most during run(), beyond those before it, from the profiler's records."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the profiler says that it started, and that there is no GPU
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+        run()
+    live = most = 0
+    for event in profiler.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            live += event.nbytes()
+            most = max(most, live)
+    return most
+
+
 def heap():
     """The heap's counters, or None where heap_shim.c isn't preloaded."""
     return Heap() if "heap_shim" in os.environ.get("LD_PRELOAD", "") else None

@@ -15,6 +15,7 @@ import inspect
 import json
 import os
 import pathlib
+import re
 import sys
 
 import torch
@@ -131,7 +132,7 @@ def hf_configuration(name):
     name, _, changes = name.partition(":")
     kind, values = HF_KNOWN.get(name, (name, {}))
     values = dict(values)
-    for change in filter(None, changes.split(",")):
+    for change in filter(None, re.split(r",(?=\w+=)", changes)):  # values may be lists
         key, _, value = change.partition("=")
         try:
             values[key] = json.loads(value)
