@@ -116,11 +116,12 @@ static uint32_t product_of(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	uint32_t one = (run->allowed & VALUES_COPIES) && op > 0 && op < graph->ops ? graph_find_op(run->other, graph->op[op].name) : NONE;
-	if (one == NONE || strcmp(graph->op[op].type, "aten.add.Tensor") != 0 || csr_length(&graph->reads, op) != 2
+	if (one == NONE || !(rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) || csr_length(&graph->reads, op) != 2
 		|| !(rules_traits(run->rules, run->other->op[one].type) & TRAIT_BIASED) || csr_length(&run->other->reads, one) != 3)
 		return NONE;
 	uint32_t product = op - 1, sum = graph->reads.item[graph->reads.start[op]];
-	bool is_new = graph_find_op(run->other, graph->op[product].name) == NONE && strcmp(graph->op[product].type, "aten.mm.default") == 0;
+	uint32_t traits = rules_traits(run->rules, graph->op[product].type);
+	bool is_new = graph_find_op(run->other, graph->op[product].name) == NONE && (traits & TRAIT_PRODUCT) && !(traits & TRAIT_BIASED);
 	return is_new && graph->tensor[sum].writer == product && graph->tensor[sum].alias == NONE && csr_length(&graph->reads, product) == 2 ? product : NONE;
 }
 

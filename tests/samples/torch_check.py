@@ -183,8 +183,9 @@ class Layouts(unittest.TestCase):
         "logit": lambda x: x.sigmoid().logit(), "mse": lambda x: F.mse_loss(x, x.detach() * 2), "smooth_l1": lambda x: F.smooth_l1_loss(x, x.detach() * 2),
         "huber": lambda x: F.huber_loss(x, x.detach() * 2), "bce": lambda x: F.binary_cross_entropy(x.sigmoid(), x.detach().contiguous().sigmoid()),
         "soft_margin": lambda x: F.soft_margin_loss(x, x.detach().sign()), "layer_norm": lambda x: F.layer_norm(x, (6,)),
-        "batch_norm": lambda x: F.batch_norm(x, None, None, training=True), "roll": lambda x: x.roll(2, 1), "shuffle": lambda x: F.channel_shuffle(x, 2),
-        "pad": lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"), "unfold": lambda x: F.fold(F.unfold(x, 2, stride=2), (4, 6), 2, stride=2),
+        "batch_norm": lambda x: F.batch_norm(x, None, None, training=True), "group_norm": lambda x: F.group_norm(x, 2), "roll": lambda x: x.roll(2, 1), "shuffle": lambda x: F.channel_shuffle(x, 2),
+        "pad": lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"),
+        "pad_volumes": lambda x: F.pad(x.unsqueeze(2).repeat(1, 1, 2, 1, 1).contiguous(memory_format=torch.channels_last_3d), (1,) * 6, mode="replicate"), "unfold": lambda x: F.fold(F.unfold(x, 2, stride=2), (4, 6), 2, stride=2),
         "pow": lambda x: 2 ** x, "xlogy": lambda x: torch.special.xlogy(x.abs(), x.detach().abs() + 1),
         "ctc": lambda x: F.ctc_loss(x.flatten(2).permute(2, 0, 1).log_softmax(2), torch.ones(2, 3, dtype=torch.long), torch.tensor([24, 24]), torch.tensor([3, 2]))}
 

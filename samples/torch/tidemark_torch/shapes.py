@@ -66,6 +66,16 @@ def laid(function, *places):
     return run
 
 
+def formatted(function):
+    """A result of another shape than the first operand's, in the order that kernels prefer for that."""
+    return lambda x, *args, **kwargs: torch.empty_like(function(x, *args, **kwargs), memory_format=suggest_memory_format(x))
+
+
+def on_cpu(function, laid_anew, operand):
+    """laid_anew on CPUs, the function as it is elsewhere."""
+    return lambda *args, **kwargs: (laid_anew if args[operand].device.type == "cpu" else function)(*args, **kwargs)
+
+
 def like(operand):
     """A result that lies as an operand does."""
     return lambda *args, **kwargs: torch.empty_like(args[operand])
@@ -89,12 +99,14 @@ def roomy(function):
 
 POINTWISE = {"softplus_backward": (0, 1), "hardswish_backward": (0, 1), "hardsigmoid_backward": (0, 1), "hardtanh_backward": (0, 1),
              "logit_backward": (0, 1), "elu_backward": (0, 5)}
+FORMATTED = ["reflection_pad3d", "replication_pad3d"]
+CPU_LAID = {"native_group_norm": [0], "native_group_norm_backward": [1]}
 ROOMY = ["mse_loss", "smooth_l1_loss", "binary_cross_entropy", "soft_margin_loss", "col2im", "im2col"]
 LAID = {"log_sigmoid_forward": ["dense", "dense"], "glu_backward": ["dense"], "_log_softmax_backward_data": ["dense"],
         "rrelu_with_noise": ["dense"], "rrelu_with_noise_backward": ["dense"], "mse_loss_backward": ["dense"],
         "smooth_l1_loss_backward": ["dense"], "huber_loss_backward": ["dense"], "native_layer_norm_backward": ["dense"],
         "native_batch_norm": [0], "native_batch_norm_backward": [1], "roll": [0], "channel_shuffle": [0],
-        "reflection_pad2d_backward": [1], "replication_pad2d_backward": [1]}
+        "reflection_pad2d_backward": [1], "replication_pad2d_backward": [1], "reflection_pad3d_backward": [1], "replication_pad3d_backward": [1]}
 
 
 def table():
@@ -105,6 +117,10 @@ def table():
     made.update({getattr(aten, name).default: pointwise(*operands) for name, operands in POINTWISE.items()})
     made.update({getattr(aten, name).default: roomy(getattr(aten, name).default) for name in ROOMY})
     made.update({getattr(aten, name).default: laid(getattr(aten, name).default, *places) for name, places in LAID.items()})
+    made.update({getattr(aten, name).default: formatted(getattr(aten, name).default) for name in FORMATTED})
+    for name, places in CPU_LAID.items():
+        function = getattr(aten, name).default
+        made[function] = on_cpu(function, laid(function, *places), places[0])
     made[aten.pow.Scalar] = laid(aten.pow.Scalar, "dense")
     made[aten.xlogy.Tensor] = lambda x, y: aten.atan2.default(x, y)
     return made

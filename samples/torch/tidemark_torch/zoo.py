@@ -202,7 +202,9 @@ def hf_inputs(model, config, size):
     vocabulary = first_of(config, "vocab_size", "n_tokens", default=1000)
     ids = torch.randint(0, vocabulary, (size.batch, size.seq or 128))
     inputs = {"input_ids": ids}
-    if labels:
+    if labels and type(model).__name__.endswith(("ImageClassification", "SequenceClassification")):
+        inputs["labels"] = torch.randint(0, getattr(config, "num_labels", 2), (size.batch,))
+    elif labels:
         inputs["labels"] = torch.randint(0, vocabulary, (size.batch, size.seq or 128))
     elif "decoder_input_ids" in names:
         inputs["decoder_input_ids"] = torch.randint(0, vocabulary, (size.batch, size.seq or 128))
