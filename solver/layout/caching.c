@@ -5,6 +5,7 @@
  * free_block, try_merge_blocks.
  */
 #include "layout.h"
+#include "solver/base/sort.h"
 
 #define ROUND (INT64_C(512))                 /* every block is a multiple */
 #define SMALL (INT64_C(1) << 20)             /* blocks up to this come from the small pool */
@@ -236,31 +237,41 @@ static void release(struct caching *caching, uint8_t stream, uint32_t id, int64_
 
 /* ---- the run --------------------------------------------------------------------------------------- */
 
-struct event { int64_t step; uint32_t buffer; bool start; };
-
-static int compare_events(const void *left, const void *right)
+/* Buffers that have bytes, by a step that each has. */
+static struct keyed *sorted_by(const struct buffers *buffers, const int64_t *step, uint32_t *count)
 {
-	const struct event *a = left, *b = right;
-	if (a->step != b->step)
-		return a->step < b->step ? -1 : 1;
-	if (a->start != b->start)
-		return a->start ? 1 : -1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+	struct keyed *list = mem_alloc(buffers->n, sizeof *list);
+	*count = 0;
+	for (uint32_t i = 0; list && i < buffers->n; i++)
+		if (buffers->size[i] > 0)
+			list[(*count)++] = (struct keyed){ step[i], i, 0 };
+	if (list && sort_keyed(list, *count))
+		return list;
+	mem_free(list);
+	return NULL;
 }
 
-static struct event *sorted_events(const struct buffers *buffers, uint32_t *events)
+/* What ends at a step gives back before what starts there asks. */
+static void run(struct caching *caching, const struct buffers *buffers, int64_t *offset)
 {
-	struct event *event = mem_alloc((size_t)buffers->n * 2, sizeof *event);
-	*events = 0;
-	for (uint32_t i = 0; event && i < buffers->n; i++) {
-		if (buffers->size[i] == 0)
+	uint32_t count = 0, *held = mem_alloc(buffers->n, sizeof *held);
+	struct keyed *start = held ? sorted_by(buffers, buffers->lower, &count) : NULL, *end = start ? sorted_by(buffers, buffers->upper, &count) : NULL;
+	caching->no_memory = !end;
+	for (uint32_t s = 0, e = 0; e < count && !caching->no_memory;) {
+		bool starts = s < count && start[s].key < end[e].key;
+		uint32_t i = starts ? start[s++].item : end[e++].item;
+		uint8_t stream = buffers->stream ? buffers->stream[i] : 0;
+		if (!starts) {
+			release(caching, stream, held[i], buffers->size[i]);
 			continue;
-		event[(*events)++] = (struct event){ buffers->lower[i], i, true };
-		event[(*events)++] = (struct event){ buffers->upper[i], i, false };
+		}
+		held[i] = allocate(caching, stream, buffers->size[i]);
+		if (offset && held[i] != NONE)
+			offset[i] = caching->block[held[i]].address;
 	}
-	if (event)
-		qsort(event, *events, sizeof *event, compare_events);
-	return event;
+	mem_free(start);
+	mem_free(end);
+	mem_free(held);
 }
 
 int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset)
@@ -270,20 +281,7 @@ int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *
 		caching.pool[stream][0] = (struct pool){ .root = NONE, .tail = NONE, .small = true };
 		caching.pool[stream][1] = (struct pool){ .root = NONE, .tail = NONE };
 	}
-	uint32_t events, *held = mem_alloc(buffers->n, sizeof *held);
-	struct event *event = sorted_events(buffers, &events);
-	caching.no_memory = !event || !held;
-	for (uint32_t e = 0; e < events && !caching.no_memory; e++) {
-		uint32_t i = event[e].buffer;
-		uint8_t stream = buffers->stream ? buffers->stream[i] : 0;
-		if (!event[e].start) {
-			release(&caching, stream, held[i], buffers->size[i]);
-			continue;
-		}
-		held[i] = allocate(&caching, stream, buffers->size[i]);
-		if (offset && held[i] != NONE)
-			offset[i] = caching.block[held[i]].address;
-	}
+	run(&caching, buffers, offset);
 	/* The large pool's growing segment stands above the small one's. */
 	int64_t small = 0;
 	if (expandable && !caching.no_memory && caching.pool[0][0].tail != NONE)
@@ -295,7 +293,5 @@ int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *
 			offset[i] += small - BYTES_MAX / 2;
 	}
 	mem_free(caching.block);
-	mem_free(event);
-	mem_free(held);
 	return caching.no_memory ? -1 : caching.reserved;
 }

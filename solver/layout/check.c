@@ -1,39 +1,27 @@
 /* check.c: is a layout what it says? Independent of the solvers.
  *
- * Pieces are taken by ascending address. All that came before lies lower, so a piece is free of overlap iff no top
- * within its life is above its bottom: a range maximum over the steps.
+ * Pieces come and go in the order of time. Those that are there lie apart, so a new one is free of overlap iff it is apart from the nearest one
+ * below and the nearest one above. Pieces are numbered by their bottoms, so that these two are the nearest numbers in a set.
  */
 #include "layout.h"
+#include "solver/base/sort.h"
 
 struct rectangle { int64_t lower, upper, bottom, top; uint32_t buffer; };
 
-/* Maxima of a node of the tree over the steps: over its whole range, and of anything within it. */
-struct tops { int64_t over, within; };
+#define LEVELS 6    /* 64 to the sixth is more than there are numbers */
+
+/* A set of numbers: a bit each, in words, and level by level a bit for each word below that isn't empty. */
+struct numbers { uint64_t *word[LEVELS]; int levels; };
 
 struct check {
 	const struct buffers *buffers;
 	int64_t alignment;
-	struct rectangle *rectangle;
+	struct rectangle *rectangle;   /* [count] */
 	uint32_t count;
-	int64_t *step;         /* the distinct steps at which pieces start or end, ascending */
-	uint32_t steps;
-	uint32_t *rank;        /* [last step - first + 1] of each step that is one of them, its number; NULL where they lie far apart */
-	struct tops *node;
+	struct keyed *by_bottom;       /* [count] rectangles by their bottoms */
+	uint32_t *number;              /* [count] of rectangles: where they stand in by_bottom */
+	struct numbers here;           /* those that are alive */
 };
-
-static int compare_bottoms(const void *left, const void *right)
-{
-	const struct rectangle *a = left, *b = right;
-	if (a->bottom != b->bottom)
-		return a->bottom < b->bottom ? -1 : 1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
-}
-
-static int compare_steps(const void *left, const void *right)
-{
-	const int64_t *a = left, *b = right;
-	return *a < *b ? -1 : *a > *b;
-}
 
 static int64_t rounded(const struct check *check, uint32_t i)
 {
@@ -67,109 +55,131 @@ static uint32_t list_rectangles(const struct check *check, const int64_t *offset
 	return count;
 }
 
-#define RANGE_MOST 8    /* times as long as there are steps: so much of a table may be empty */
-
-/* A table finds millions of steps sooner than a search does. */
-static enum status rank_steps(struct check *check)
-{
-	uint64_t range = check->steps ? (uint64_t)check->step[check->steps - 1] - (uint64_t)check->step[0] : UINT64_MAX;
-	if (range >= (uint64_t)check->steps * RANGE_MOST)
-		return OK;
-	NEED(check->rank = mem_alloc((size_t)range + 1, sizeof *check->rank));
-	for (uint32_t i = 0; i < check->steps; i++)
-		check->rank[check->step[i] - check->step[0]] = i;
-	return OK;
-}
-
-static uint32_t step_index(const struct check *check, int64_t step)
-{
-	if (check->rank)
-		return check->rank[step - check->step[0]];
-	const int64_t *found = bsearch(&step, check->step, check->steps, sizeof step, compare_steps);
-	return (uint32_t)(found - check->step);
-}
-
 static enum status prepare(struct check *check, const int64_t *offset)
 {
 	check->count = list_rectangles(check, offset, NULL);
 	check->rectangle = mem_alloc(check->count, sizeof *check->rectangle);
-	check->step = mem_alloc((size_t)check->count * 2, sizeof *check->step);
-	NEED(check->rectangle && check->step);
+	check->by_bottom = mem_alloc(check->count, sizeof *check->by_bottom);
+	check->number = mem_alloc(check->count, sizeof *check->number);
+	NEED(check->rectangle && check->by_bottom && check->number);
 	list_rectangles(check, offset, check->rectangle);
-	for (uint32_t i = 0; i < check->count; i++) {
-		check->step[2 * i] = check->rectangle[i].lower;
-		check->step[2 * i + 1] = check->rectangle[i].upper;
-	}
-	qsort(check->step, (size_t)check->count * 2, sizeof *check->step, compare_steps);
-	for (uint32_t i = 0; i < check->count * 2; i++)
-		if (check->steps == 0 || check->step[check->steps - 1] != check->step[i])
-			check->step[check->steps++] = check->step[i];
-	qsort(check->rectangle, check->count, sizeof *check->rectangle, compare_bottoms);
-	check->node = mem_alloc((size_t)check->steps * 2 + 2, sizeof *check->node);
-	return check->node ? rank_steps(check) : NO_MEMORY;
-}
-
-/* The highest top between two steps; nodes of the tree are steps + i for the leaves and v / 2 for parents. */
-static int64_t highest(const struct check *check, uint32_t first, uint32_t last)
-{
-	int64_t top = 0;
-	for (uint32_t l = first + check->steps, r = last + check->steps; l < r; l /= 2, r /= 2) {
-		if (l & 1)
-			top = larger_of(top, check->node[l++].within);
-		if (r & 1)
-			top = larger_of(top, check->node[--r].within);
-	}
-	/* What covers an ancestor covers the leaf. */
-	for (uint32_t v = first + check->steps; v > 0; v /= 2)
-		top = larger_of(top, check->node[v].over);
-	for (uint32_t v = last - 1 + check->steps; v > 0; v /= 2)
-		top = larger_of(top, check->node[v].over);
-	return top;
-}
-
-static void cover(struct check *check, uint32_t first, uint32_t last, int64_t top)
-{
-	for (uint32_t l = first + check->steps, r = last + check->steps; l < r; l /= 2, r /= 2) {
-		if (l & 1) {
-			check->node[l].over = larger_of(check->node[l].over, top);
-			check->node[l].within = larger_of(check->node[l].within, top);
-			l++;
-		}
-		if (r & 1) {
-			r--;
-			check->node[r].over = larger_of(check->node[r].over, top);
-			check->node[r].within = larger_of(check->node[r].within, top);
-		}
-	}
-	for (uint32_t v = (first + check->steps) / 2; v > 0; v /= 2)
-		check->node[v].within = larger_of(check->node[v].within, top);
-	for (uint32_t v = (last - 1 + check->steps) / 2; v > 0; v /= 2)
-		check->node[v].within = larger_of(check->node[v].within, top);
-}
-
-static enum status report_overlap(const struct check *check, uint32_t number, struct error *error)
-{
-	const struct rectangle *b = &check->rectangle[number];
-	for (uint32_t i = 0; i < number; i++) {
-		const struct rectangle *a = &check->rectangle[i];
-		if (a->buffer != b->buffer && a->lower < b->upper && b->lower < a->upper && a->top > b->bottom)
-			return fail(error, BAD_INPUT, "buffers %u and %u overlap at step %lld", a->buffer, b->buffer,
-				    (long long)larger_of(a->lower, b->lower));
-	}
-	return fail(error, BAD_INPUT, "pieces of buffer %u overlap each other", b->buffer);
-}
-
-static enum status check_overlaps(struct check *check, struct error *error)
-{
-	for (uint32_t i = 0; i < check->count; i++) {
-		const struct rectangle *rectangle = &check->rectangle[i];
-		uint32_t first = step_index(check, rectangle->lower), last = step_index(check, rectangle->upper);
-		if (highest(check, first, last) > rectangle->bottom)
-			return report_overlap(check, i, error);
-		cover(check, first, last, rectangle->top);
-	}
+	for (uint32_t i = 0; i < check->count; i++)
+		check->by_bottom[i] = (struct keyed){ check->rectangle[i].bottom, i, 0 };
+	NEED(sort_keyed(check->by_bottom, check->count));
+	for (uint32_t i = 0; i < check->count; i++)
+		check->number[check->by_bottom[i].item] = i;
 	return OK;
 }
+
+/* ---- the set of those that are alive ----------------------------------------------------------------- */
+
+static bool numbers_make(struct numbers *numbers, uint32_t count)
+{
+	size_t words = count;
+	do {
+		words = words / 64 + 1;
+		if (!(numbers->word[numbers->levels++] = mem_alloc(words, sizeof **numbers->word)))
+			return false;
+	} while (words > 1);
+	return true;
+}
+
+static void numbers_free(struct numbers *numbers)
+{
+	for (int level = 0; level < numbers->levels; level++)
+		mem_free(numbers->word[level]);
+}
+
+static void put(struct numbers *numbers, uint32_t number)
+{
+	for (int level = 0; level < numbers->levels; level++, number /= 64)
+		numbers->word[level][number / 64] |= UINT64_C(1) << number % 64;
+}
+
+static void take_out(struct numbers *numbers, uint32_t number)
+{
+	for (int level = 0; level < numbers->levels; level++, number /= 64)
+		if (numbers->word[level][number / 64] &= ~(UINT64_C(1) << number % 64))
+			return;
+}
+
+/* The nearest number below (or above) in the set, NONE where there is none. */
+static uint32_t nearest(const struct numbers *numbers, uint32_t number, bool below)
+{
+	for (int level = 0; level < numbers->levels; level++, number /= 64) {
+		uint64_t bit = UINT64_C(1) << number % 64;
+		uint64_t word = numbers->word[level][number / 64] & (below ? bit - 1 : ~(bit - 1) & ~bit);
+		number -= number % 64;
+		while (word) {
+			number += (uint32_t)(below ? 63 - __builtin_clzll(word) : __builtin_ctzll(word));
+			if (level-- == 0)
+				return number;
+			word = numbers->word[level][number];
+			number *= 64;
+		}
+	}
+	return NONE;
+}
+
+/* ---- overlaps ------------------------------------------------------------------------------------------- */
+
+static const struct rectangle *numbered(const struct check *check, uint32_t number)
+{
+	return &check->rectangle[check->by_bottom[number].item];
+}
+
+static enum status report_overlap(const struct rectangle *a, const struct rectangle *b, struct error *error)
+{
+	if (a->buffer == b->buffer)
+		return fail(error, BAD_INPUT, "pieces of buffer %u overlap each other", b->buffer);
+	return fail(error, BAD_INPUT, "buffers %u and %u overlap at step %lld", a->buffer, b->buffer, (long long)larger_of(a->lower, b->lower));
+}
+
+static enum status come(struct check *check, uint32_t i, struct error *error)
+{
+	const struct rectangle *rectangle = &check->rectangle[i];
+	uint32_t number = check->number[i], below = nearest(&check->here, number, true), above = nearest(&check->here, number, false);
+	if (below != NONE && numbered(check, below)->top > rectangle->bottom)
+		return report_overlap(numbered(check, below), rectangle, error);
+	if (above != NONE && numbered(check, above)->bottom < rectangle->top)
+		return report_overlap(rectangle, numbered(check, above), error);
+	put(&check->here, number);
+	return OK;
+}
+
+/* Pieces that live at all, by the steps at which they start or end. */
+static struct keyed *list_pieces(const struct check *check, bool ends, uint32_t *count)
+{
+	struct keyed *list = mem_alloc(check->count, sizeof *list);
+	*count = 0;
+	for (uint32_t i = 0; list && i < check->count; i++)
+		if (check->rectangle[i].lower < check->rectangle[i].upper)
+			list[(*count)++] = (struct keyed){ ends ? check->rectangle[i].upper : check->rectangle[i].lower, i, 0 };
+	if (list && sort_keyed(list, *count))
+		return list;
+	mem_free(list);
+	return NULL;
+}
+
+/* What ends at a step goes before what starts there comes. */
+static enum status check_overlaps(struct check *check, struct error *error)
+{
+	uint32_t count = 0;
+	struct keyed *start = list_pieces(check, false, &count), *end = start ? list_pieces(check, true, &count) : NULL;
+	enum status status = end && numbers_make(&check->here, check->count) ? OK : NO_MEMORY;
+	for (uint32_t s = 0, e = 0; s < count && status == OK;) {
+		if (end[e].key <= start[s].key)
+			take_out(&check->here, check->number[end[e++].item]);
+		else
+			status = come(check, start[s++].item, error);
+	}
+	mem_free(start);
+	mem_free(end);
+	numbers_free(&check->here);
+	return status;
+}
+
+/* ---- what the layout says ----------------------------------------------------------------------------- */
 
 static enum status check_offsets(const struct check *check, const struct layout *layout, struct error *error)
 {
@@ -255,8 +265,7 @@ enum status layout_check(const struct buffers *buffers, int64_t alignment, const
 	THEN(status, check_overlaps(&check, error));
 	THEN(status, check_bound(&check, layout, error));
 	mem_free(check.rectangle);
-	mem_free(check.step);
-	mem_free(check.rank);
-	mem_free(check.node);
+	mem_free(check.by_bottom);
+	mem_free(check.number);
 	return status;
 }

@@ -4,6 +4,7 @@
  * is solved by itself: a part's arena depends on nothing else, and equal parts are solved once.
  */
 #include "attempt.h"
+#include "solver/base/sort.h"
 
 #define X(id, name, help) name,
 const char *const layout_strategy_names[LAYOUT_STRATEGY_COUNT] = { LAYOUT_STRATEGIES(X) };
@@ -32,16 +33,6 @@ struct solve {
 
 /* ---- what lives through everything --------------------------------------------------------------- */
 
-struct started { uint32_t first, buffer; };
-
-static int compare_started(const void *left, const void *right)
-{
-	const struct started *a = left, *b = right;
-	if (a->first != b->first)
-		return a->first < b->first ? -1 : 1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
-}
-
 static bool resident(const struct layout_model *model, uint32_t b)
 {
 	const struct span *span = &model->span[model->span_start[b]];
@@ -60,7 +51,7 @@ static bool lifted(const struct layout_model *model, uint32_t b)
 static enum status lift_residents(struct solve *solve)
 {
 	const struct layout_model *model = &solve->model;
-	struct started *started = mem_alloc(model->n, sizeof *started);
+	struct keyed *started = mem_alloc(model->n, sizeof *started);
 	solve->rest = mem_alloc(model->n, sizeof *solve->rest);
 	if (!started || !solve->rest) {
 		mem_free(started);
@@ -71,14 +62,14 @@ static enum status lift_residents(struct solve *solve)
 			solve->layout->offset[model->origin[b]] = solve->base * model->unit;
 			solve->base += model->size[b];
 		} else {
-			started[solve->rest_count++] = (struct started){ model->first[b], b };
+			started[solve->rest_count++] = (struct keyed){ model->first[b], b, 0 };
 		}
 	}
-	qsort(started, solve->rest_count, sizeof *started, compare_started);
+	bool fine = sort_keyed(started, solve->rest_count);
 	for (uint32_t i = 0; i < solve->rest_count; i++)
-		solve->rest[i] = started[i].buffer;
+		solve->rest[i] = started[i].item;
 	mem_free(started);
-	return OK;
+	return fine ? OK : NO_MEMORY;
 }
 
 /* ---- one part ------------------------------------------------------------------------------------------ */

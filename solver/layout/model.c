@@ -1,16 +1,6 @@
 /* model.c: from buffers to sections and units. */
 #include "model.h"
-
-/* A start or an end of a piece. */
-struct event { int64_t step; uint32_t span; bool start; };
-
-static int compare_events(const void *left, const void *right)
-{
-	const struct event *a = left, *b = right;
-	if (a->step != b->step)
-		return a->step < b->step ? -1 : 1;
-	return a->span < b->span ? -1 : a->span > b->span;
-}
+#include "solver/base/sort.h"
 
 static struct piece whole_piece(const struct buffers *buffers, uint32_t i)
 {
@@ -148,25 +138,25 @@ static enum status add_loads(struct layout_model *model)
 	return OK;
 }
 
-/* A section ends where a piece ends after one has started. */
-static void cut_sections(struct layout_model *model, const struct event *event, uint32_t events)
+/* A section ends where a piece ends after one has started. Events: spans, by the steps at which they start (more is 1) or end. */
+static void cut_sections(struct layout_model *model, const struct keyed *event, uint32_t events)
 {
 	uint32_t section = 0;
 	bool started = false;
 	for (uint32_t i = 0; i < events;) {
-		int64_t step = event[i].step;
+		int64_t step = event[i].key;
 		bool starts = false, ends = false;
 		uint32_t j = i;
-		for (; j < events && event[j].step == step; j++) {
-			starts |= event[j].start;
-			ends |= !event[j].start;
+		for (; j < events && event[j].key == step; j++) {
+			starts |= event[j].more;
+			ends |= !event[j].more;
 		}
 		if (ends && started) {
 			section++;
 			started = false;
 		}
 		for (; i < j; i++)
-			*(event[i].start ? &model->span[event[i].span].first : &model->span[event[i].span].last) = section;
+			*(event[i].more ? &model->span[event[i].item].first : &model->span[event[i].item].last) = section;
 		if (starts) {
 			started = true;
 			model->time[section] = step;
@@ -178,23 +168,20 @@ static void cut_sections(struct layout_model *model, const struct event *event, 
 static enum status find_sections(const struct buffers *buffers, struct layout_model *model)
 {
 	uint32_t spans = model->span_start[model->n];
-	struct event *event = mem_alloc((size_t)spans * 2, sizeof *event);
+	struct keyed *event = mem_alloc((size_t)spans * 2, sizeof *event);
 	model->time = arena_alloc(&model->arena, (size_t)spans + 1, sizeof *model->time);
-	if (!event || !model->time) {
-		mem_free(event);
-		return NO_MEMORY;
-	}
-	for (uint32_t b = 0, events = 0; b < model->n; b++) {
+	for (uint32_t b = 0, events = 0; event && b < model->n; b++) {
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
 			struct piece piece = piece_at(buffers, model->origin[b], k - model->span_start[b]);
-			event[events++] = (struct event){ piece.lower, k, true };
-			event[events++] = (struct event){ piece.upper, k, false };
+			event[events++] = (struct keyed){ piece.lower, k, 1 };
+			event[events++] = (struct keyed){ piece.upper, k, 0 };
 		}
 	}
-	qsort(event, (size_t)spans * 2, sizeof *event, compare_events);
-	cut_sections(model, event, spans * 2);
+	bool fine = event && model->time && sort_keyed(event, (size_t)spans * 2);
+	if (fine)
+		cut_sections(model, event, spans * 2);
 	mem_free(event);
-	return OK;
+	return fine ? OK : NO_MEMORY;
 }
 
 /* The largest unit in which every size, window and pin is whole and in which alignments are whole or void. */

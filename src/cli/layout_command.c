@@ -316,6 +316,8 @@ int layout_command(int argc, char **argv)
 	int exit_status = parse_arguments(&request, argc, argv);
 	if (exit_status != EXIT_FINE || request.line.helped)
 		return exit_status;
+	/* Rows are of a CSV, ids of --json and of what doesn't fit. */
+	request.asked.nameless = !request.line.json && !request.line.output && request.asked.options.capacity == 0;
 	enum status status = layout_read(&request.asked, request.path, &csv, &error);
 	if (status != OK) {
 		exit_status = fail_input(request.path, status, &error);

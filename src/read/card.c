@@ -70,6 +70,8 @@ static void write_phases(const struct card *card, FILE *stream)
 	if (card->unphased)
 		fprintf(stream, "%s%u of unknown phase", between, card->unphased);
 	char text[32];
+	if (*between == 's')
+		fprintf(stream, "%sno ops", between);
 	fputs(card->phase[PHASE_BACKWARD] || card->unphased ? "" : "; no backward pass", stream);
 	if (card->state)
 		fprintf(stream, "; optimizer state %s", bytes_text(card->state, text, sizeof text));

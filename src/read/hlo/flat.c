@@ -138,6 +138,8 @@ static enum status call_scope(struct flat *flat, const struct scope *scope, cons
 
 static enum status add_parameter(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
+	if (!scope->argument && instruction->index >= scope->computation->instructions)
+		return bad(flat, instruction, "has a number beyond all parameters");
 	if (!scope->argument)
 		return new_value(flat, instruction, &(struct flat_tensor){ .writer = NONE, .parameter = instruction->index, .prefix = scope->prefix }, value);
 	if (instruction->index >= scope->arguments)

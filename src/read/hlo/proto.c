@@ -411,6 +411,8 @@ static enum status finish(struct reader *reader, struct body *body, int64_t id, 
 		if (raw->id == root)
 			computation->root = i;
 	}
+	if (status == OK && computation->root == NONE && root)
+		return bad(reader, "a computation's root is none of its instructions");
 	if (status == OK && computation->root == NONE)
 		computation->root = computation->instructions - 1;
 	return status;

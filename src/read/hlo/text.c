@@ -198,9 +198,11 @@ static enum status read_attribute(struct parser *parser, struct span key, struct
 		return read_calls(parser, value, instruction, 1);
 	if (scan_is(key, "metadata"))
 		return read_metadata(parser, value, instruction);
-	if (scan_is(key, "index") && scan_number(value, &number) && number < NONE)
+	if (scan_is(key, "index")) {
+		if (!scan_number(value, &number) || number >= NONE)
+			return scan_bad(&parser->scan, "the index of \"%.60s\" is no number of a part", instruction->name);
 		instruction->index = (uint32_t)number;
-	else if (scan_is(key, "replica_groups"))
+	} else if (scan_is(key, "replica_groups"))
 		instruction->group = hlo_groups_text(value, parser->scan.end).size;
 	else if (scan_is(key, "source_target_pairs"))
 		instruction->group = 2;
@@ -318,6 +320,7 @@ static enum status read_instruction(struct parser *parser, struct hlo_computatio
 static enum status read_computation(struct parser *parser)
 {
 	struct hlo_computation computation = { .root = NONE };
+	unsigned line = parser->scan.line;
 	struct span name = scan_word(&parser->scan);
 	bool entry = scan_is(name, "ENTRY");
 	if (entry)
@@ -355,10 +358,13 @@ static enum status read_computation(struct parser *parser)
 	if (computation.instructions == 0)
 		return scan_bad(&parser->scan, "computation \"%.60s\" is empty", computation.name);
 	computation.instruction = arena_alloc(parser->scan.arena, computation.instructions, sizeof *computation.instruction);
-	uint32_t id = parser->module->computations;
-	if (!computation.instruction || !mem_reserve(&parser->module->computation, &parser->computation_room, id + 1, sizeof computation)
-		|| names_add(&parser->computations, computation.name, id) == NONE)
+	uint32_t id = parser->module->computations, first = names_add(&parser->computations, computation.name, id);
+	if (!computation.instruction || !mem_reserve(&parser->module->computation, &parser->computation_room, id + 1, sizeof computation) || first == NONE)
 		return scan_no_memory(&parser->scan);
+	if (first != id) {
+		parser->scan.line = line;
+		return scan_bad(&parser->scan, "there are two computations named \"%.60s\"", computation.name);
+	}
 	memcpy(computation.instruction, parser->instruction, computation.instructions * sizeof *computation.instruction);
 	parser->module->computation[parser->module->computations++] = computation;
 	if (entry)

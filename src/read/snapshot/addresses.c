@@ -14,47 +14,80 @@ static int compare(const void *a, const void *b)
 	return left->from < right->from ? -1 : left->from > right->from;
 }
 
-static uint32_t collect(const struct snapshot *snapshot, const struct snapshot_trace *trace, const struct buffers_csv *csv, const struct snapshot_facts *facts, struct range *range)
-{
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < trace->events; i++) {
-		const struct snapshot_event *event = &snapshot->event[trace->first + i];
-		if (event->action >= SNAPSHOT_SEGMENT_ALLOC && event->size > 0)
-			range[count++] = (struct range){ (uint64_t)event->address, (uint64_t)event->address + (uint64_t)event->size, 0 };
-	}
-	for (uint32_t i = 0; i < snapshot->segments; i++)
-		if (snapshot->segment[i].device == trace->device && snapshot->segment[i].bytes > 0)
-			range[count++] = (struct range){ (uint64_t)snapshot->segment[i].address, (uint64_t)snapshot->segment[i].address + (uint64_t)snapshot->segment[i].bytes, 0 };
-	for (uint32_t i = 0; i < csv->buffers.n; i++)
-		if (csv->buffers.size[i] > 0)
-			range[count++] = (struct range){ (uint64_t)facts->origin[i].address, (uint64_t)facts->origin[i].address + (uint64_t)csv->buffers.size[i], 0 };
-	return count;
-}
+/* Ranges so far, and then more that are not joined to them yet. */
+struct ranges {
+	struct range *range;
+	uint32_t count;
+	size_t room;
+	bool wrong;            /* one goes round the end of all addresses */
+};
 
-/* Ranges that overlap or touch become one, each behind the one before; how many, 0 where they are too large or go round. */
-static uint32_t join(struct range *range, uint32_t count)
+/* Ranges that overlap or touch become one. */
+static void join(struct ranges *ranges)
 {
+	struct range *range = ranges->range;
 	uint32_t kept = 0;
-	uint64_t base = 0;
-	qsort(range, count, sizeof *range, compare);
-	for (uint32_t i = 0; i < count; i++) {
-		if (range[i].to < range[i].from)
-			return 0;
+	qsort(range, ranges->count, sizeof *range, compare);
+	for (uint32_t i = 0; i < ranges->count; i++) {
 		if (kept && range[i].from <= range[kept - 1].to)
 			range[kept - 1].to = range[i].to > range[kept - 1].to ? range[i].to : range[kept - 1].to;
 		else
 			range[kept++] = range[i];
 	}
-	for (uint32_t i = 0; i < kept; i++) {
-		range[i].base = (int64_t)base;
-		if (range[i].to - range[i].from > (uint64_t)BYTES_MAX - base)
-			return 0;
-		base += range[i].to - range[i].from;
+	ranges->count = kept;
+}
+
+#define ROOM 65536
+
+/* Millions of buffers lie at thousands of addresses: what is full is joined before it grows. */
+static enum status add(struct ranges *ranges, int64_t address, int64_t bytes)
+{
+	if (bytes <= 0)
+		return OK;
+	if (ranges->count == ranges->room) {
+		if (ranges->room)
+			join(ranges);
+		if (ranges->count >= ranges->room / 2 && !mem_reserve(&ranges->range, &ranges->room, ranges->room ? ranges->room * 2 : ROOM, sizeof *ranges->range))
+			return NO_MEMORY;
+	}
+	uint64_t from = (uint64_t)address, to = from + (uint64_t)bytes;
+	ranges->wrong |= to < from;
+	ranges->range[ranges->count++] = (struct range){ from, to, 0 };
+	return OK;
+}
+
+static enum status collect(const struct snapshot *snapshot, const struct snapshot_trace *trace, const struct buffers_csv *csv, const struct snapshot_facts *facts, struct ranges *ranges)
+{
+	enum status status = OK;
+	for (uint32_t i = 0; i < trace->events && status == OK; i++) {
+		const struct snapshot_event *event = &snapshot->event[trace->first + i];
+		if (event->action >= SNAPSHOT_SEGMENT_ALLOC)
+			status = add(ranges, event->address, event->size);
+	}
+	for (uint32_t i = 0; i < snapshot->segments && status == OK; i++)
+		if (snapshot->segment[i].device == trace->device)
+			status = add(ranges, snapshot->segment[i].address, snapshot->segment[i].bytes);
+	for (uint32_t i = 0; i < csv->buffers.n && status == OK; i++)
+		status = add(ranges, facts->origin[i].address, csv->buffers.size[i]);
+	return status;
+}
+
+/* Each behind the one before; false where they are too large or go round. */
+static bool stack_up(struct ranges *ranges)
+{
+	uint64_t base = 0;
+	join(ranges);
+	for (uint32_t i = 0; i < ranges->count && !ranges->wrong; i++) {
+		struct range *range = &ranges->range[i];
+		range->base = (int64_t)base;
+		if (range->to - range->from > (uint64_t)BYTES_MAX - base)
+			return false;
+		base += range->to - range->from;
 		base = (base + SNAPSHOT_ALIGNMENT - 1) / SNAPSHOT_ALIGNMENT * SNAPSHOT_ALIGNMENT;
 		if (base > (uint64_t)BYTES_MAX)
-			return 0;
+			return false;
 	}
-	return kept;
+	return !ranges->wrong;
 }
 
 enum status snapshot_addresses(const struct snapshot *snapshot, const struct snapshot_facts *facts, struct buffers_csv *csv, struct error *error)
@@ -63,22 +96,22 @@ enum status snapshot_addresses(const struct snapshot *snapshot, const struct sna
 	while (trace->device != facts->device)
 		trace++;
 	struct buffers *buffers = &csv->buffers;
-	struct range *range = mem_alloc((size_t)trace->events + snapshot->segments + buffers->n, sizeof *range);
+	struct ranges ranges = { 0 };
 	buffers->hint = arena_alloc(&csv->arena, buffers->n, sizeof *buffers->hint);
-	if (!range || !buffers->hint) {
-		mem_free(range);
+	if (!buffers->hint || collect(snapshot, trace, csv, facts, &ranges) != OK) {
+		mem_free(ranges.range);
 		return fail_memory(error);
 	}
-	uint32_t count = join(range, collect(snapshot, trace, csv, facts, range));
+	bool fine = stack_up(&ranges);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		uint64_t address = (uint64_t)facts->origin[i].address;
-		uint32_t low = 0, high = count;
+		uint32_t low = 0, high = ranges.count;
 		while (high - low > 1) {
 			uint32_t middle = low + (high - low) / 2;
-			*(range[middle].from <= address ? &low : &high) = middle;
+			*(ranges.range[middle].from <= address ? &low : &high) = middle;
 		}
-		buffers->hint[i] = count && buffers->size[i] > 0 ? range[low].base + (int64_t)(address - range[low].from) : -1;
+		buffers->hint[i] = fine && buffers->size[i] > 0 ? ranges.range[low].base + (int64_t)(address - ranges.range[low].from) : -1;
 	}
-	mem_free(range);
+	mem_free(ranges.range);
 	return OK;
 }

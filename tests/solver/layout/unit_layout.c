@@ -55,6 +55,48 @@ Test(layout, the_checker_refuses_an_overlap_a_moved_pin_and_a_false_bound)
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), BAD_INPUT);
 }
 
+/* Byte by byte and step by step. */
+static bool overlap(const struct buffers *buffers, const int64_t *offset)
+{
+	uint8_t taken[40][400] = { { 0 } };
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0, last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
+		struct piece whole = { buffers->lower[i], buffers->upper[i], 0, buffers->size[i] };
+		for (uint32_t k = first; k < last || (first == last && k == first); k++) {
+			const struct piece *piece = first == last ? &whole : &buffers->piece[k];
+			for (int64_t step = piece->lower; step < piece->upper; step++)
+				for (int64_t byte = piece->from; byte < piece->to; byte++)
+					if (taken[step][offset[i] + byte]++)
+						return true;
+		}
+	}
+	return false;
+}
+
+Test(layout, the_checker_finds_exactly_what_overlaps)
+{
+	uint64_t seed = test_seed();
+	uint32_t found = 0;
+	for (uint32_t round = 0; round < test_rounds(2000, 20000); round++) {
+		struct sample sample;
+		struct layout layout;
+		struct error error = { 0 };
+		draw(&sample, (uint32_t)below(&seed, 12), 20, 12, (int[]){ PLAIN, GAPPED, WINDOWED }[round % 3], &seed);
+		cr_assert_eq(solve(&sample.buffers, LAYOUT_DIVE, 1, &layout), OK);
+		for (uint32_t i = 0; i < sample.buffers.n; i++)
+			if (below(&seed, 6) == 0)
+				layout.offset[i] = below(&seed, layout.arena + 1);
+		layout.arena += 12;
+		layout.proof.value = -1;
+		layout.proof.bound = 0;
+		bool refused = layout_check(&sample.buffers, 1, &layout, &error) != OK && strstr(error.text, "overlap");
+		cr_assert_eq(refused, overlap(&sample.buffers, layout.offset), "SEED=%llu round %u: %s", (unsigned long long)test_seed(), round, error.text);
+		found += refused;
+		layout_free(&layout);
+	}
+	cr_assert(found > 100);
+}
+
 Test(layout, contradictory_pins_are_refused_by_name)
 {
 	int64_t lower[] = { 0, 1 }, upper[] = { 2, 3 }, size[] = { 4, 4 }, fixed[] = { 0, 3 };

@@ -262,7 +262,35 @@ Test(hlo, what_is_wrong_is_said_with_its_line)
 	}
 }
 
-/* Each computation calls the one before it twice. */
+/* What no printer of XLA writes: nothing is guessed in its place. */
+Test(hlo, numbers_and_names_that_lead_nowhere_are_refused)
+{
+	static const struct { const char *text, *wrong; unsigned line; } cases[] = {
+		{ "HloModule m\nENTRY e {\n  a = (f32[4]) parameter(0)\n  ROOT b = f32[4] get-tuple-element(a), index=4294967297\n}\n", "is no number of a part", 4 },
+		{ "HloModule m\nENTRY e {\n  ROOT a = f32[4] parameter(4000000000)\n}\n", "beyond all parameters", 3 },
+		{ "HloModule m\nf {\n  ROOT p = f32[4] parameter(0)\n}\nf {\n  ROOT q = f32[4] parameter(0)\n}\n", "two computations named \"f\"", 5 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct hlo_module module;
+		struct error error = { 0 };
+		struct graph *graph = NULL;
+		if (hlo_text_read(cases[i].text, strlen(cases[i].text), &module, &error) == OK)
+			graph = hlo_graph(&module, false, "HLO", &error);
+		cr_expect_null(graph, "%s", cases[i].text);
+		cr_expect(strstr(error.text, cases[i].wrong), "%s", error.text);
+		cr_expect_eq(error.line, cases[i].line, "line %u: %s", error.line, error.text);
+		graph_release(graph);
+		hlo_free(&module);
+	}
+	/* A computation "e" of one parameter, whose root is instruction 9. */
+	static const char root[] = "\x0a\x01m\x12\x01""e\x1a\x1e\x0a\x01""e\x12\x15\x0a\x01""a\x12\x09parameter\x1a\x02\x10\x0b\x98\x02\x01\x28\x01\x30\x09\x28\x01\x30\x01";
+	struct hlo_module module;
+	struct error error = { 0 };
+	cr_expect_eq(hlo_proto_read(root, sizeof root - 1, &module, &error), BAD_INPUT);
+	cr_expect(strstr(error.text, "root is none of its instructions"), "%s", error.text);
+	hlo_free(&module);
+}
+
 /* Of an HloProto that ends within its buffer assignment the module is whole. */
 Test(hlo, a_proto_that_is_cut_short_is_refused)
 {
@@ -283,6 +311,7 @@ Test(hlo, a_proto_that_is_cut_short_is_refused)
 	free(text);
 }
 
+/* Each computation calls the one before it twice. */
 Test(hlo, calls_that_double_come_to_an_end)
 {
 	struct hlo_module module;
