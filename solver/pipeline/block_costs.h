@@ -25,6 +25,7 @@ struct block_cost {
 	int64_t forward_link, backward_link; /* of these, collectives */
 	int64_t weight;                  /* of backward, what only makes gradients of weights */
 	int64_t flops;                   /* of forward and backward ops, what is computed again included */
+	int64_t ideal;                   /* picoseconds of the whole step's products, on all devices that share it, at their formats' peaks; without what is computed again */
 	int64_t saved;                   /* bytes kept from the forward to the backward pass */
 	int64_t saved_weight;            /* of these, what gradients of weights are made of */
 	int64_t saved_small;             /* of saved, statistics: less than 1/64 of the elements that cross to the next block */

@@ -652,6 +652,14 @@ static void evaluate_memory(const struct config_model *model, const struct confi
 	}
 }
 
+static double utilisation(const struct config_model *model, const struct config *config, int64_t time)
+{
+	double ideal = 0;
+	for (uint32_t b = 0; b < model->blocks; b++)
+		ideal += (double)model->cost[b].ideal;
+	return time > 0 ? ideal * config->microbatches / ((double)config->tp * config->cp * config->ep * config->pp * (double)time) : 0;
+}
+
 enum status config_evaluate(const struct config_model *model, const struct config *config, const struct overheads *overheads,
 	const uint32_t *first, bool exact, struct config_result *result)
 {
@@ -685,6 +693,7 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	}
 	result->bubble = larger_of(0, result->time - config->microbatches * busiest(config, &pieces));
 	result->time += result->exposed + result->update;
+	result->mfu = utilisation(model, config, result->time);
 	arena_free(&arena);
 	return OK;
 }

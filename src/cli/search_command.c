@@ -207,8 +207,8 @@ static void print_text(const struct search *search, FILE *file, const struct con
 		print_memory(file, "last rank", &best->last);
 		print_memory(file, "worst rank", &best->worst);
 		if (tokens_of(search) > 0)
-			fprintf(file, "  speed        %.6g tokens a second, %.6g a device\n", (double)tokens_of(search) * 1e12 / (double)best->time,
-				(double)tokens_of(search) * 1e12 / (double)best->time / request->devices);
+			fprintf(file, "  speed        %.6g tokens a second, %.6g a device; products take %.1f %% of the peak (MFU)\n", (double)tokens_of(search) * 1e12 / (double)best->time,
+				(double)tokens_of(search) * 1e12 / (double)best->time / request->devices, 100 * best->mfu);
 		fprintf(file, "  time         collectives inside layers %.4f s, gradients not hidden %.4f s, update %.4f s, idle in the pipeline %.4f s\n",
 			(double)best->link / 1e12, (double)best->exposed / 1e12, (double)best->update / 1e12, (double)best->bubble / 1e12);
 	}
@@ -298,7 +298,7 @@ static json_t *entry_json(const struct search *search, const struct config_entry
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
 	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) / search->request.devices;
-	return json_pack("{si si si si si sb si ss si ss ss si si sf sf sf sf sf sb sb sb si so so so si sI so so so}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
+	return json_pack("{si si si si si sb si ss si ss ss si si sf sf sf sf sf sb sb sb si so so so si sI so so so so}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
 		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
 		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "offload", offload_names[config->offload], "microbatch_size",
 		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
@@ -306,7 +306,7 @@ static json_t *entry_json(const struct search *search, const struct config_entry
 		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "front", entry->front, "leads", entry->leads,
 		"variants", (int)entry->variants, "first_rank", memory_json(&result->first),
 		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank, "host", (json_int_t)result->host,
-		"planned", planned_json(&entry->planned), "tokens_per_second_and_device", tokens > 0 ? json_real(tokens) : json_null(), "plan", config_has_plan(config) ? json_string(plan_line(search, config, search->request.batch, line, sizeof line)) : json_null());
+		"planned", planned_json(&entry->planned), "tokens_per_second_and_device", tokens > 0 ? json_real(tokens) : json_null(), "mfu", result->mfu > 0 ? json_real(result->mfu) : json_null(), "plan", config_has_plan(config) ? json_string(plan_line(search, config, search->request.batch, line, sizeof line)) : json_null());
 }
 
 static enum status print_json(const struct search *search, FILE *file, const struct config_list *list)

@@ -21,7 +21,7 @@ struct runs {
 };
 
 /* On high screens the plot stands between the runs and the other panes. */
-enum { CACHING = 12, WORK = 14, RATE = 14, KNOBS_LEAST = 48 };   /* widths of columns of wide windows; what they leave to the knobs */
+enum { CACHING = 12, WORK = 14, RATE = 14, MFU = 8, KNOBS_LEAST = 48 };   /* widths of columns of wide windows; what they leave to the knobs */
 enum { DIFFERENCE_ROWS = 9, PLOT_ROWS = 12, LIST_ROWS = 8, GAP = 23, ARENA = 33, STEP = 44, STEP_FROM = 64, ARENA_FROM = 56 };
 
 static void runs_free(void *state)
@@ -54,16 +54,16 @@ static int knobs_column(const struct frame *frame, bool timed)
 	return frame->window.width < ARENA_FROM ? GAP + 2 : timed && frame->window.width >= STEP_FROM ? STEP + 2 : ARENA + 2;
 }
 
-/* In wide windows more columns stand before the knobs: how many of the caching allocator, the work of a device and samples a second. */
+/* In wide windows more columns stand before the knobs: how many of the caching allocator, the work of a device, tokens or samples a second and device, and the MFU. */
 static int more_columns(const struct frame *frame, bool timed)
 {
 	int room = frame->window.width - knobs_column(frame, timed) - KNOBS_LEAST;
-	return room < CACHING ? 0 : room < CACHING + WORK ? 1 : room < CACHING + WORK + RATE || !timed ? 2 : 3;
+	return room < CACHING ? 0 : room < CACHING + WORK ? 1 : room < CACHING + WORK + RATE || !timed ? 2 : room < CACHING + WORK + RATE + MFU ? 3 : 4;
 }
 
 static int more_width(int columns)
 {
-	return (columns > 0 ? CACHING : 0) + (columns > 1 ? WORK : 0) + (columns > 2 ? RATE : 0);
+	return (columns > 0 ? CACHING : 0) + (columns > 1 ? WORK : 0) + (columns > 2 ? RATE : 0) + (columns > 3 ? MFU : 0);
 }
 
 /* Where the step's time ends: a column of its own, or in narrow windows that of the gap. */
@@ -90,7 +90,7 @@ static void draw_header(struct frame *frame, int y, const struct model *model)
 	int knobs_at = knobs_column(frame, timed);
 	if (knobs_at > ARENA)
 		frame_right(frame, ARENA, y, ROLE_LABEL, "arena");
-	static const char *const more[] = { "caching", "work", "samples/s" };
+	const char *const more[] = { "caching", "work", model->plan->speed.tokens > 0 ? "tokens/s/dev" : "samples/s/dev", "MFU" };
 	for (int i = 0; i < more_columns(frame, timed); i++)
 		frame_right(frame, knobs_at - 2 + more_width(i + 1), y, ROLE_LABEL, more[i]);
 	knobs_at += more_width(more_columns(frame, timed));
@@ -106,8 +106,11 @@ static void draw_more(struct frame *frame, int x, int y, const struct runs *runs
 		frame_right(frame, x + more_width(2), y, ROLE_FAINT, flops_text(runs->work[i], text, sizeof text));
 	else if (columns > 1 && runs->works > i)
 		frame_right(frame, x + more_width(2), y, ROLE_FAINT, (snprintf(text, sizeof text, "%.0f ops", runs->work[i]), text));
-	if (columns > 2 && plan->speed.time > 0 && plan->speed.samples > 0)
-		frame_right(frame, x + more_width(3), y, ROLE_FAINT, (snprintf(text, sizeof text, "%.4g", 1e12 * (double)plan->speed.samples / (double)plan->speed.time), text));
+	double rate = plan_speed_rate(&plan->speed);
+	if (columns > 2 && rate > 0)
+		frame_right(frame, x + more_width(3), y, ROLE_FAINT, (snprintf(text, sizeof text, rate < 100 ? "%.4g" : "%.0f", rate), text));
+	if (columns > 3 && plan->speed.mfu >= 0)
+		frame_right(frame, x + more_width(4), y, ROLE_FAINT, (snprintf(text, sizeof text, "%.1f %%", 100 * plan->speed.mfu), text));
 }
 
 static void draw_run(struct frame *frame, int y, const struct runs *runs, const struct model *model, uint32_t i, bool selected)
