@@ -4,7 +4,6 @@
  * whose instance is another one now needs a copy of the tensor: its writer has run again and made one, or it is a view, which is made anew.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "apply.h"
 #include "solver/step/build.h"

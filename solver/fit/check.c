@@ -4,7 +4,6 @@
  * its capacity; that what flows into a node flows out; and the bytes that are there at z. A storage that the flow passes is one that may be kept for its price,
  * so it is not counted among those that are there for good.
  */
-#include <string.h>
 
 #include "check.h"
 #include "check_floor.h"

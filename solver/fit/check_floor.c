@@ -1,5 +1,4 @@
 /* check_floor.c: an op's cheapest state as the certificate of an order's bound, in a problem in which what plans may write again weighs nothing. */
-#include <string.h>
 
 #include "check_floor.h"
 #include "solver/order/order.h"

@@ -1,5 +1,4 @@
 /* exact.c: small steps exactly. */
-#include <string.h>
 
 #include "exact.h"
 #include "solver/base/heap.h"

@@ -1,6 +1,5 @@
 /* fold.c: storages that play the same part in equal layers. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "fold.h"
 

@@ -3,7 +3,6 @@
  * Every in-place write to a storage that is not persistent makes a new one of the same size. What later ops
  * derive from the result belongs to the new storage: ownership is followed through the ops, in program order.
  */
-#include <string.h>
 
 #include "graph.h"
 

@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "ilp.h"
-#include "steps.h"
 #include "solver/base/milp.h"
 
 #define ILP_NODES 20000

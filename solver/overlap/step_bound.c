@@ -1,5 +1,4 @@
 /* step_bound.c: heads, tails, and Jackson's preemptive schedule of every stream. */
-#include <string.h>
 
 #include "solver/base/heap.h"
 #include "step_bound.h"

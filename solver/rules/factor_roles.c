@@ -4,7 +4,6 @@
  * attention's batched products run over besides the batch are heads, and what stands beside heads inside a product
  * is the head size. An inner dim of two parameters' products, written by one and summed by the other, is ffn.
  */
-#include <string.h>
 
 #include "factor_roles.h"
 

@@ -1,7 +1,6 @@
 /* loss_region.c: finds the ops around a loss that touch tensors as large as its logits. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "loss_region.h"
 

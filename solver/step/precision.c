@@ -4,7 +4,6 @@
  * and out. An island's result that others read has two tensors: the f32 one for the island, and under its old name
  * the cast one, so that views of it need no care.
  */
-#include <string.h>
 
 #include "build.h"
 #include "precision.h"

@@ -1,7 +1,6 @@
 /* gzip_stream.c: zlib at the end of a stream. */
 #include <errno.h>
 #include <string.h>
-#include <sys/types.h>
 #include <unistd.h>
 #include <zlib.h>
 

@@ -1,7 +1,6 @@
 /* text_stream.c: a stream with a function of ours at its end, which remembers what it could not keep. */
 #include <errno.h>
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "text_stream.h"
 

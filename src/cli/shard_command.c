@@ -1,7 +1,6 @@
 /* shard_command.c: `tidemark shard PROBLEM.json`: one strategy per node for any problem of the contest's format. */
 #include <inttypes.h>
 #include <jansson.h>
-#include <string.h>
 
 #include "src/base/clock.h"
 #include "batch.h"

@@ -14,7 +14,6 @@
 #include "opened.h"
 #include "scenario_lines.h"
 #include "src/scenario/shard_mesh.h"
-#include "src/stages/stages.h"
 #include "worker.h"
 
 #define RUNS_MAX 500          /* plans kept for the Runs view, as long as they keep no more than `store` bytes; older ones are forgotten */

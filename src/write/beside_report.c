@@ -1,6 +1,5 @@
 /* beside_report.c: two plans laid over each other, for people and scripts. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "beside_report.h"
 #include "src/base/json.h"

@@ -6,7 +6,6 @@
 
 #include <execinfo.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

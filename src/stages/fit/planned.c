@@ -4,7 +4,6 @@
 #include "planned.h"
 #include "solver/fit/strategies.h"
 #include "solver/step/late_reruns.h"
-#include "src/scenario/own_device.h"
 
 #define RIVALS 256
 #define RUNGS 16           /* caps between what is always there and the peak when all is kept */

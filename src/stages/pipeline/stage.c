@@ -8,7 +8,6 @@
 #include "stage.h"
 #include "times.h"
 #include "solver/pipeline/configuration.h"
-#include "src/scenario/shard_mesh.h"
 
 /* ---- life ------------------------------------------------------------------------------------------------------------ */
 

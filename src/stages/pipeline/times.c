@@ -1,5 +1,4 @@
 /* times.c: the times of a device's ops, and of a rank's. */
-#include <string.h>
 
 #include "times.h"
 #include "solver/cost/op_time.h"

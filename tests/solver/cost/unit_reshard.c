@@ -1,6 +1,4 @@
 /* unit_reshard.c: resharding against all sequences of moves, and every move against the pieces that devices hold. */
-#include <math.h>
-#include <string.h>
 
 #include "solver/cost/reshard_memo.h"
 #include "tests/common/support.h"

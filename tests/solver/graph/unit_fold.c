@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "tests/common/model_steps.h"
-#include "tests/common/random_problem.h"
 #include "solver/graph/fold.h"
 #include "src/read/input.h"
 #include "src/models/models.h"

@@ -1,6 +1,5 @@
 /* unit_overlap.c: orders for time against all orders of small random steps; bounds and their certificates. */
 #include <stdio.h>
-#include <string.h>
 
 #include "solver/overlap/overlap.h"
 #include "solver/overlap/step_bound.h"

@@ -1,5 +1,4 @@
 /* unit_configuration.c: whole configurations against published formulas and tables, played schedules and brute force. */
-#include <math.h>
 
 #include "solver/pipeline/configuration.h"
 #include "solver/shard/split_roles.h"

@@ -1,5 +1,4 @@
 /* unit_timetable.c: bytes and reasons of played schedules against counting. */
-#include "tests/common/random_problem.h"
 #include "solver/pipeline/timetable.h"
 #include "tests/common/support.h"
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "solver/rules/factors.h"
-#include "src/read/input.h"
 #include "src/read/rules_file.h"
 #include "tests/common/native_text.h"
 #include "tests/common/support.h"

@@ -1,10 +1,8 @@
 /* unit_device_graph.c: the graph of one device computes what the whole step computes. */
 #include <stdio.h>
-#include <string.h>
 
 #include "tests/common/lockstep.h"
 #include "tests/common/random_model.h"
-#include "src/models/models.h"
 #include "tests/common/support.h"
 
 /* Builds the graph of device 0 and executes it on all. */

@@ -1,5 +1,4 @@
 /* unit_network.c: the sharding problem of a graph against every placement of small ones, and its independent sum. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/common/random_step.h"

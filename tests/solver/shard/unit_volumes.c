@@ -3,7 +3,6 @@
  * Formulas are of a model's sizes alone: nothing here knows how a sharding is made. Each counts what one device sends, with rings: (n - 1) / n of what is
  * gathered or scattered, twice that of what is all-reduced, (n - 1) / n^2 of what is exchanged by all-to-all.
  */
-#include <string.h>
 
 #include "src/models/models.h"
 #include "solver/shard/device_graph.h"

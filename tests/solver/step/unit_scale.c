@@ -4,7 +4,6 @@
 
 #include "solver/step/scale.h"
 #include "solver/step/scale_reserve.h"
-#include "src/read/input.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 

@@ -4,7 +4,6 @@
 #include "src/models/models.h"
 #include "solver/shard/split_roles.h"
 #include "solver/step/shared_views.h"
-#include "tests/common/random_model.h"
 #include "tests/common/support.h"
 #include "tests/common/two_devices.h"
 

@@ -4,7 +4,6 @@
 
 #include "solver/step/optimizer.h"
 #include "solver/step/train.h"
-#include "src/read/input.h"
 #include "src/models/models.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"

@@ -1,5 +1,4 @@
 /* unit_lines.c: lines of any length, devices, directories; jansson without memory. */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

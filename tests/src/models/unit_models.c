@@ -1,5 +1,4 @@
 /* unit_models.c: built-in models against captured ones and published figures. */
-#include <math.h>
 #include <string.h>
 
 #include "src/read/input.h"
