@@ -51,13 +51,12 @@ static int take_asked(const struct invocation *invocation, struct scenario *scen
 /* Where no explorer is possible: what `plan` prints, without the configuration file, as there. */
 static int report(struct invocation *invocation, const char *path)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	invocation->line.scenario = &scenario;
 	int code = take_asked(invocation, &scenario);
 	if (code == EXIT_FINE)
 		code = plan_report(&invocation->line, path);
-	scenario_done(&scenario);
 	return code;
 }
 

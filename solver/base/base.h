@@ -65,6 +65,11 @@ enum status error_set(struct error *error, enum status status);
 #define NEED(...) do { if (!(__VA_ARGS__)) return NO_MEMORY; } while (0)
 #define NEED_IN(error, ...) do { if (!(__VA_ARGS__)) return fail_memory(error); } while (0)
 
+/* A local that is freed where its block is left, by TYPE_drop(): OWN(arena) arena = { 0 }; OWN(graph) *graph = graph_open(...).
+ * DROP() makes that of a function that takes a pointer. */
+#define OWN(type) __attribute__((cleanup(type##_drop))) struct type
+#define DROP(type, release) static inline void type##_drop(struct type **own) { release(*own); }
+
 /* ---- memory --------------------------------------------------------------
  * All three return NULL when out of memory or when count * size overflows.
  * Tests link a replacement of memory.c which fails the n-th call. */
@@ -94,6 +99,7 @@ struct arena {
 void *arena_alloc(struct arena *arena, size_t count, size_t size); /* zeroed, 16-byte aligned */
 char *arena_text(struct arena *arena, const char *text, size_t length); /* a terminated copy */
 void arena_free(struct arena *arena);
+#define arena_drop arena_free
 
 /* ---- control -------------------------------------------------------------- */
 

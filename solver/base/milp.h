@@ -48,6 +48,7 @@ uint32_t milp_add_column(struct milp *milp, double low, double high, double cost
 void milp_add_row(struct milp *milp, double low, double high);
 void milp_add_entry(struct milp *milp, uint32_t column, double value);
 void milp_free(struct milp *milp);
+#define milp_drop milp_free
 
 /* OK: optimal. LIMIT: stopped by limits or effort; solution->value is NULL if none was found. INFEASIBLE (or unbounded).
  * CANCELLED. NO_MEMORY. Free the solution in any case. Deterministic: limits count iterations and nodes, not time.
@@ -55,6 +56,7 @@ void milp_free(struct milp *milp);
 enum status milp_solve(const struct milp *milp, const struct milp_limits *limits, struct control *control,
 	struct milp_solution *solution);
 void milp_solution_free(struct milp_solution *solution);
+#define milp_solution_drop milp_solution_free
 
 /* The version of GLPK, "5.0". */
 const char *milp_version(void);

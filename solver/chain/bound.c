@@ -125,16 +125,16 @@ static enum status add_node(struct auditing *auditing, uint32_t var)
 	const struct shard_chain *chain = auditing->chain;
 	uint32_t first = chain->first[auditing->node_of[var]];
 	struct table *table;
-	enum status status = add_table(auditing, &var, 1, &table);
-	return status == OK ? fill(auditing, table, chain->cost + first, chain->limit >= 0 ? chain->usage + first : NULL, 1) : status;
+	TRY(add_table(auditing, &var, 1, &table));
+	return fill(auditing, table, chain->cost + first, chain->limit >= 0 ? chain->usage + first : NULL, 1);
 }
 
 static enum status add_pair(struct auditing *auditing, const struct chain_edge *edge, uint32_t from, uint32_t to)
 {
 	uint32_t both[] = { from, to };
 	struct table *table;
-	enum status status = add_table(auditing, both, from == to ? 1 : 2, &table);
-	return status == OK ? fill(auditing, table, auditing->chain->pair + edge->table, NULL, from == to ? width(auditing, to) + 1 : 1) : status;
+	TRY(add_table(auditing, both, from == to ? 1 : 2, &table));
+	return fill(auditing, table, auditing->chain->pair + edge->table, NULL, from == to ? width(auditing, to) + 1 : 1);
 }
 
 static uint32_t copies_of(const struct auditing *auditing, uint32_t node)

@@ -256,8 +256,8 @@ static enum status look(struct run *run, struct price price, struct vertex *foun
 	}
 	if (control_status(run->control) == CANCELLED)
 		return CANCELLED;
-	enum status status = chain_decode(&run->search, &choice);
-	return status == OK ? offer(run, &choice, found) : status;
+	TRY(chain_decode(&run->search, &choice));
+	return offer(run, &choice, found);
 }
 
 /* What a plan that is better than the best so far may weigh more than the least, at the last price. */

@@ -85,6 +85,7 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
  * LIMIT, CANCELLED: the best so far; choice is NULL where none was found, bound_kind where there is no bound. INFEASIBLE: proved; usage is -1. Deterministic. */
 enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, struct control *control, struct chain_plan *plan, struct error *error);
 void chain_plan_free(struct chain_plan *plan);
+#define chain_plan_drop chain_plan_free
 /* Sums a plan's cost and usage anew, straight from the definition above. BAD_INPUT: forbidden, or above the limit. */
 enum status shard_chain_evaluate(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error);
 /* The bound that a price beta / alpha gives, rounded up to a whole cost. Every copy is written out, and a plain elimination in integers

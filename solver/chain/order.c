@@ -165,7 +165,7 @@ static uint64_t logarithm(uint32_t domain)
 static enum status find_order(const struct chain_graph *graph, bool links_last, bool logarithms, uint32_t *order, double *entries,
 	struct control *control)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	uint32_t vars = graph->vars;
 	struct ordering ordering = { .graph = graph, .words = (vars + 63) / 64 };
 	ordering.near = arena_alloc(&arena, (size_t)vars * ordering.words, sizeof *ordering.near);
@@ -186,7 +186,6 @@ static enum status find_order(const struct chain_graph *graph, bool links_last, 
 	if (full)
 		run(&ordering, order, control);
 	*entries = ordering.entries;
-	arena_free(&arena);
 	return full ? OK : NO_MEMORY;
 }
 

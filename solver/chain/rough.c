@@ -50,7 +50,7 @@ static enum status take_choice(struct rough *rough, const struct chain_runs *run
 static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effort, bool *whole)
 {
 	struct chain_runs runs;
-	struct shard_plan found = { 0 };
+	OWN(shard_plan) found = { 0 };
 	struct shard_options options = { .effort = effort, .passes = PASSES_MOST };
 	enum status status = chain_runs_write(rough->chain, STEPS_ALIKE, inner, NULL, PAIRS_MOST, &runs);
 	*whole = runs.whole;
@@ -68,7 +68,6 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 		if (status == INFEASIBLE && !runs.whole)  /* of copies alike */
 			status = LIMIT;
 	}
-	shard_plan_free(&found);
 	chain_runs_free(&runs);
 	return status;
 }
@@ -133,9 +132,9 @@ static void read_potential(const struct rough *rough, const struct ascent *ascen
 static enum status begin(const struct rough *rough, enum chain_steps steps, const int64_t *potential, struct ascent *ascent)
 {
 	*ascent = (struct ascent) { .multiplier = rough->multiplier };
-	enum status status = chain_runs_write(rough->chain, steps, 1, potential, PAIRS_MOST, &ascent->runs);
-	THEN(status, shard_model_build(&ascent->model, &ascent->runs.problem, rough->error));
-	return status == OK ? shard_dual_begin(&ascent->dual, &ascent->model) : status;
+	TRY(chain_runs_write(rough->chain, steps, 1, potential, PAIRS_MOST, &ascent->runs));
+	TRY(shard_model_build(&ascent->model, &ascent->runs.problem, rough->error));
+	return shard_dual_begin(&ascent->dual, &ascent->model);
 }
 
 static void end(struct ascent *ascent)

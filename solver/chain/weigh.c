@@ -89,7 +89,7 @@ static enum status decode_path(const struct chain_search *search, uint32_t numbe
 	const struct chain_copy *copy = &search->copy[number];
 	const struct chain_factor *factor = &search->model->core.factor[link->factor];
 	struct chain_path *path = &choice->path[number];
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	size_t entry = 0, square = (size_t)link->states * link->states, block;
 	for (uint32_t i = 0; i < factor->count; i++)
 		entry = entry * search->model->core.domain[factor->var[i]] + choice->core[factor->var[i]];
@@ -116,7 +116,6 @@ static enum status decode_path(const struct chain_search *search, uint32_t numbe
 		}
 		path->arc[i] = kind[arc] - 1;
 	}
-	arena_free(&arena);
 	return status;
 }
 

@@ -26,20 +26,17 @@ static enum status find_work(const struct graph *graph, const struct rules *rule
 
 static enum status op_work_of(const struct graph *graph, const struct rules *rules, uint32_t op, struct op_work *work)
 {
-	struct binding binding = { 0 };
-	enum status status = find_work(graph, rules, op, &binding, work);
-	binding_free(&binding);
-	return status;
+	OWN(binding) binding = { 0 };
+	return find_work(graph, rules, op, &binding, work);
 }
 
 enum status op_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct op_work **work)
 {
-	struct binding binding = { 0 };
+	OWN(binding) binding = { 0 };
 	enum status status = OK;
 	*work = arena_alloc(arena, graph->ops, sizeof **work);
 	for (uint32_t op = 0; *work && op < graph->ops && status == OK; op++)
 		status = find_work(graph, rules, op, &binding, &(*work)[op]);
-	binding_free(&binding);
 	return *work ? status : NO_MEMORY;
 }
 

@@ -44,6 +44,7 @@ struct sharding {
 /* An empty decision: everything whole on every device. */
 enum status sharding_new(const struct units *units, const struct mesh *mesh, struct sharding *sharding);
 void sharding_free(struct sharding *sharding);
+#define sharding_drop sharding_free
 /* A decision like another one. OK or NO_MEMORY. */
 enum status sharding_copy(const struct units *units, const struct sharding *of, struct sharding *sharding);
 /* True where both decide the same over the same named axes; late_sums, which follows from the scenario, isn't compared. O(ops + tensors + reads). */

@@ -217,14 +217,13 @@ static void search(struct way *way, uint32_t start, uint32_t target)
 /* Searches, with states in an arena. */
 static enum status search_in(struct way *way, uint32_t start, uint32_t target, struct arena *states)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	enum status status = order_heap_init(&way->queue, way->states, &arena);
 	way->found = 0;
 	if (status == OK && !(way->state = arena_alloc(states, way->states, sizeof *way->state)))
 		status = NO_MEMORY;
 	if (status == OK)
 		search(way, start, target);
-	arena_free(&arena);
 	return status;
 }
 
@@ -255,12 +254,10 @@ enum status reshard_find(const struct units *units, const struct mesh *mesh, uin
 	if (graph_in_host(units->graph, tensor) || !possible(&way, from))
 		return INFEASIBLE;
 	find_candidates(&way, from);
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	uint32_t target = state_of(&way, to);
-	enum status status = search_in(&way, state_of(&way, from), target, &arena);
-	status = status == OK ? written(&way, target, reshard) : status;
-	arena_free(&arena);
-	return status;
+	TRY(search_in(&way, state_of(&way, from), target, &arena));
+	return written(&way, target, reshard);
 }
 
 /* ---- many of one tensor ------------------------------------------------------------------------------------------ */
@@ -342,12 +339,10 @@ static enum status map_find(struct reshard_map *map, struct placement from, stru
 		return OK;
 	if (graph_in_host(way->units->graph, way->tensor) || !possible(way, from))
 		return INFEASIBLE;
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	uint32_t target = state_of(way, to);
-	enum status status = look(map, state_of(way, from), target, &arena);
-	status = status == OK ? written(way, target, reshard) : status;
-	arena_free(&arena);
-	return status;
+	TRY(look(map, state_of(way, from), target, &arena));
+	return written(way, target, reshard);
 }
 
 /* ---- shards become summands -------------------------------------------------------------------------------------- */

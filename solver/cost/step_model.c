@@ -227,7 +227,7 @@ static uint32_t ops_of_model(const struct graph *graph, const struct step_costs 
 
 enum status step_model_build(const struct graph *graph, const uint32_t *order, const struct step_costs *costs, struct step_model *model)
 {
-	struct arena scratch = { 0 };
+	OWN(arena) scratch = { 0 };
 	struct modelling modelling = { .graph = graph, .order = order, .costs = costs, .model = model };
 	uint32_t room = ops_of_model(graph, costs);
 	*model = (struct step_model) { .ops = graph->ops, .streams = 1 + costs->axes };
@@ -248,7 +248,6 @@ enum status step_model_build(const struct graph *graph, const uint32_t *order, c
 	for (uint32_t p = 0, at = 0; fine && p < graph->ops; p++)
 		add_op(&modelling, order[p], &at);
 	fine = fine && connect(&modelling, &scratch) == OK && hold_back(&modelling, &scratch) == OK;
-	arena_free(&scratch);
 	return fine ? OK : NO_MEMORY;
 }
 

@@ -46,6 +46,7 @@ struct step_costs {
  * as free that a copy still reads or writes. OK or NO_MEMORY; free it in any case. O(size). */
 enum status step_model_build(const struct graph *graph, const uint32_t *order, const struct step_costs *costs, struct step_model *model);
 void step_model_free(struct step_model *model);
+#define step_model_drop step_model_free
 
 struct step_time {
 	int64_t *start;            /* [ops] picoseconds */

@@ -103,8 +103,8 @@ static double excess(const struct fit_dual *dual, uint32_t column, uint32_t mome
 /* The prices: the highest theta that no column contradicts. */
 static enum status master_prices(const struct fit_dual *dual, struct control *control, double *lambda, double *theta)
 {
-	struct milp milp = { 0 };
-	struct milp_solution solution;
+	OWN(milp) milp = { 0 };
+	OWN(milp_solution) solution;
 	uint32_t top = milp_add_column(&milp, -INFINITY, INFINITY, -1, false);
 	for (uint32_t m = 0; m < dual->moments; m++)
 		milp_add_column(&milp, 0, PRICE_MOST, 0, false);
@@ -120,16 +120,14 @@ static enum status master_prices(const struct fit_dual *dual, struct control *co
 		for (uint32_t m = 0; m < dual->moments; m++)
 			lambda[m] = solution.value[top + 1 + m] > 0 ? solution.value[top + 1 + m] : 0;
 	}
-	milp_solution_free(&solution);
-	milp_free(&milp);
 	return status;
 }
 
 /* Its other side: the mix of columns that keeps the cap at every moment, at the least time. */
 static enum status master_mix(struct fit_dual *dual, struct control *control)
 {
-	struct milp milp = { 0 };
-	struct milp_solution solution;
+	OWN(milp) milp = { 0 };
+	OWN(milp_solution) solution;
 	for (uint32_t c = 0; c < dual->columns; c++)
 		milp_add_column(&milp, 0, 1, (double)dual->column[c].time / GIGA, false);
 	for (uint32_t m = 0; m < dual->moments; m++)
@@ -146,8 +144,6 @@ static enum status master_mix(struct fit_dual *dual, struct control *control)
 	enum status status = milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution);
 	for (uint32_t c = 0; c < dual->columns && status == OK; c++)
 		dual->column[c].share = solution.value[c];
-	milp_solution_free(&solution);
-	milp_free(&milp);
 	return status;
 }
 

@@ -219,7 +219,7 @@ static enum status order_states(struct solving *solving, const uint8_t *state, c
 	struct fit_solver *solver = solving->solver;
 	struct fit_plan plan = { .state = (uint8_t *)(uintptr_t)state, .order = (uint32_t *)(uintptr_t)along };
 	struct error error = { 0 };
-	struct graph *graph = fit_plan_graph(solver, &plan, &error);
+	OWN(graph) *graph = fit_plan_graph(solver, &plan, &error);
 	enum status status = graph ? OK : error.status;
 	uint32_t *order = graph ? mem_alloc(graph->ops, sizeof *order) : NULL;
 	int64_t peak = 0, extra = solver->replay.extra, played = solver->replay.peak;
@@ -238,7 +238,6 @@ static enum status order_states(struct solving *solving, const uint8_t *state, c
 		status = *added ? OK : NO_MEMORY;
 	}
 	mem_free(order);
-	graph_release(graph);
 	return status;
 }
 

@@ -98,6 +98,7 @@ enum status fit_solver_new(const struct fit_input *input, struct fit_solver *sol
 /* The same for replays and duals along the own orders alone: without bounds, which fit_bound(), fit_solve() and fit_curve() need. */
 enum status fit_solver_begin(const struct fit_input *input, struct fit_solver *solver);
 void fit_solver_free(struct fit_solver *solver);
+#define fit_solver_drop fit_solver_free
 /* One more base order [ops], in the last one's place where there are FIT_BASES. False: out of memory. */
 bool fit_add_base(struct fit_solver *solver, const uint32_t *order);
 
@@ -105,6 +106,7 @@ bool fit_add_base(struct fit_solver *solver, const uint32_t *order);
  * alone. Free with fit_plan_free() in any case. */
 enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_options *options, struct control *control, struct fit_plan *plan);
 void fit_plan_free(struct fit_plan *plan);
+#define fit_plan_drop fit_plan_free
 
 /* Other choices as candidates, those of published strategies say: state [count * storages]. What fits, as played or in the orderer's order, and is faster than
  * the plan becomes the plan, improved where it can be. What takes less than the bound can't fit and is not looked at. The status as fit_solve()'s. */

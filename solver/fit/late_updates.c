@@ -106,7 +106,7 @@ static void move(const struct late *late, uint32_t *list, uint32_t *moved)
 
 bool fit_updates_late(const struct fit_step *step, uint32_t *order)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct late late = { .step = step, .order = order };
 	late.position = arena_alloc(&arena, step->ops, sizeof *late.position);
 	late.asked = arena_alloc(&arena, step->storages, sizeof *late.asked);
@@ -124,6 +124,5 @@ bool fit_updates_late(const struct fit_step *step, uint32_t *order)
 		move(&late, list, moved);
 		memcpy(order, moved, step->ops * sizeof *order);
 	}
-	arena_free(&arena);
 	return fine;
 }

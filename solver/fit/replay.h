@@ -50,6 +50,7 @@ struct fit_replay {
 /* OK or NO_MEMORY. Free with fit_replay_free(), also after NO_MEMORY. */
 enum status fit_replay_new(const struct fit_step *step, struct fit_replay *replay);
 void fit_replay_free(struct fit_replay *replay);
+#define fit_replay_drop fit_replay_free
 
 /* Plays the states [storages] (enum fit_state; of droppable ones only) along the base order. Before an op after the pass, what it reads and
  * isn't there runs again, what that reads first, in the order of the forward pass. A result that is kept is written a second time into

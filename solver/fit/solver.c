@@ -112,8 +112,8 @@ enum status fit_solver_begin(const struct fit_input *input, struct fit_solver *s
 
 enum status fit_solver_new(const struct fit_input *input, struct fit_solver *solver)
 {
-	enum status status = fit_solver_begin(input, solver);
-	return status == OK ? find_bounds(input, solver) : status;
+	TRY(fit_solver_begin(input, solver));
+	return find_bounds(input, solver);
 }
 
 void fit_solver_free(struct fit_solver *solver)

@@ -102,6 +102,7 @@ static inline int64_t fit_kept_bytes(const struct fit_step *step, uint32_t stora
 /* OK or NO_MEMORY. O(graph). Free with fit_step_free(), also after NO_MEMORY. */
 enum status fit_step_find(const struct fit_input *input, struct fit_step *step);
 void fit_step_free(struct fit_step *step);
+#define fit_step_drop fit_step_free
 
 /* Ops of the forward pass, and those of the backward pass that do not depend on the loss: gelu's inner derivatives in captured steps. They may
  * run before or after the turn, so a bound counts them to the pass. forward: [ops]. OK or NO_MEMORY. O(graph). */

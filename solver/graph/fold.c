@@ -67,7 +67,7 @@ static enum status add_segment(struct fold_run *run, struct fold *fold, const st
 /* False in *found when there is no further one. */
 static enum status find_segment(struct fold_run *run, struct fold *fold, bool *found)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct fold_shift shift;
 	struct fold_orbits orbits = { 0 };
 	enum status status = fold_shift_find(run, &shift, &arena);
@@ -86,7 +86,6 @@ static enum status find_segment(struct fold_run *run, struct fold *fold, bool *f
 	/* What was mapped is done with, whether it made a segment or not. */
 	for (uint32_t op = 0; op < run->graph->ops && *found; op++)
 		run->used[op] |= shift.image[op] != NONE || shift.origin[op] != NONE;
-	arena_free(&arena);
 	return status;
 }
 

@@ -28,3 +28,4 @@ typedef uint64_t fold_label(const struct graph *graph, uint32_t op, void *contex
  * OK or NO_MEMORY. O((ops + arguments) * rounds). */
 enum status fold_find(const struct graph *graph, fold_label *label, void *context, uint32_t least, struct fold *fold);
 void fold_free(struct fold *fold);
+#define fold_drop fold_free

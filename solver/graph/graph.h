@@ -214,6 +214,7 @@ struct draft;
 
 struct draft *draft_new(void);
 void draft_free(struct draft *draft);
+DROP(draft, draft_free)
 /* NULL leaves what was there. extra as in struct tensor. Copies what it is given. */
 enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about);
 
@@ -248,6 +249,7 @@ struct graph *graph_build(const struct draft *draft, struct error *error);
 /* A new reference; and giving one back, which frees the graph with the last. NULL is fine for release. */
 struct graph *graph_retain(struct graph *graph);
 void graph_release(struct graph *graph);
+DROP(graph, graph_release)
 
 /* The graph in which every in-place write to a non-persistent storage gets fresh memory of the
  * same size (docs/design.md section 6, in_place=off). Writes that make no new name stay as they are. */

@@ -90,13 +90,12 @@ struct graph *graph_without_inplace(const struct graph *graph, struct error *err
 {
 	struct graph *result = NULL;
 	uint32_t *root = new_roots(graph);
-	struct draft *draft = draft_new();
+	OWN(draft) *draft = draft_new();
 	enum status status = root && draft ? fill_draft(draft, graph, root) : NO_MEMORY;
 	if (status == OK)
 		result = graph_build(draft, error);
 	else
 		fail_memory(error);
-	draft_free(draft);
 	mem_free(root);
 	return result;
 }

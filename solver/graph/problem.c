@@ -93,8 +93,8 @@ static enum status fill_dependencies(const struct graph *graph, const struct mem
 {
 	struct arena *arena = &problem->arena;
 	if (rules->pins == 0) {
-		enum status status = copy_csr(arena, &graph->pred, graph->ops, &problem->pred);
-		return status == OK ? copy_csr(arena, &graph->succ, graph->ops, &problem->succ) : status;
+		TRY(copy_csr(arena, &graph->pred, graph->ops, &problem->pred));
+		return copy_csr(arena, &graph->succ, graph->ops, &problem->succ);
 	}
 	uint32_t edges = graph->pred.start[graph->ops], count = 0;
 	uint32_t *op = arena_alloc(arena, (size_t)edges + rules->pins, sizeof *op);

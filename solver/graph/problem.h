@@ -46,6 +46,7 @@ struct memory_rules {
  * the dependencies or each other. Free with problem_free(). O(graph). */
 enum status problem_of_graph(const struct graph *graph, const struct memory_rules *rules, struct problem *problem, struct error *error);
 void problem_free(struct problem *problem);
+#define problem_drop problem_free
 
 /* ---- evaluation ----------------------------------------------------------------- */
 

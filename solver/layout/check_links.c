@@ -99,7 +99,7 @@ static enum status check_rest(const struct buffers *rest, int64_t alignment, con
 enum status layout_check_links(const struct buffers *buffers, const struct layout_links *links, int64_t alignment, const int64_t *offset,
 			       const uint32_t *donor, int64_t arena, struct error *error)
 {
-	struct arena memory = { 0 };
+	OWN(arena) memory = { 0 };
 	struct buffers rest;
 	enum status status = copy(buffers, &memory, &rest);
 	if (status == OK && links->behind)
@@ -116,6 +116,5 @@ enum status layout_check_links(const struct buffers *buffers, const struct layou
 		rest.size[i] = 0;
 	}
 	THEN(status, check_rest(&rest, alignment, offset, arena, error));
-	arena_free(&memory);
 	return status;
 }

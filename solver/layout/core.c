@@ -70,9 +70,9 @@ static enum status try_largest(struct finder *finder, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		core->buffer[i] = finder->sized[i].buffer;
 	core->count = count;
-	enum status status = decide(finder->model, core->buffer, count, finder->capacity, finder->nodes * count / finder->model->n + 16,
-				    finder->control);
-	return status == OK ? LIMIT : status;
+	TRY(decide(finder->model, core->buffer, count, finder->capacity, finder->nodes * count / finder->model->n + 16,
+				    finder->control));
+	return LIMIT;
 }
 
 #define WINDOW_MOST 160    /* buffers of a window that are searched through together */

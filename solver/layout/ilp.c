@@ -64,9 +64,9 @@ static void place(const struct layout_model *model, const struct below *order, i
 
 enum status layout_ilp(const struct layout_model *model, int64_t *offset, struct control *control)
 {
-	struct milp milp = { 0 };
+	OWN(milp) milp = { 0 };
 	struct milp_limits limits = { .nodes = ILP_NODES };
-	struct milp_solution solution = { 0 };
+	OWN(milp_solution) solution = { 0 };
 	int64_t height = layout_model_height(model, offset);
 	struct below *order = mem_alloc(model->n, sizeof *order);
 	int64_t *trial = mem_alloc(model->n, sizeof *trial);
@@ -80,8 +80,6 @@ enum status layout_ilp(const struct layout_model *model, int64_t *offset, struct
 		if (layout_model_height(model, trial) < height)
 			memcpy(offset, trial, model->n * sizeof *trial);
 	}
-	milp_solution_free(&solution);
-	milp_free(&milp);
 	mem_free(order);
 	mem_free(trial);
 	return status == LIMIT ? control_status(control) : status == INFEASIBLE ? OK : status;

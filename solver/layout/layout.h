@@ -163,6 +163,7 @@ struct layout_options {
 enum status layout_solve(const struct buffers *buffers, const struct layout_options *options, struct control *control,
 			 struct layout *layout, struct error *error);
 void layout_free(struct layout *layout);
+#define layout_drop layout_free
 
 /* The largest sum of sizes (rounded up to the alignment) alive at one step; *moment: the first such step.
  * Returns -1 when out of memory. O(n log n). */

@@ -313,14 +313,12 @@ static enum status take_result(struct linking *linking, struct linked_layout *re
 
 static enum status relaxed_bound(struct linking *linking, struct error *error)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct buffers relaxed;
-	struct layout_model model = { 0 };
+	OWN(layout_model) model = { 0 };
 	enum status status = layout_links_relax(linking->buffers, linking->links, linking->options->alignment, &arena, &relaxed);
 	THEN(status, layout_model_build(&relaxed, linking->options->alignment, &model, error));
 	linking->relaxed = status == OK ? model.max_load * model.unit : 0;
-	layout_model_free(&model);
-	arena_free(&arena);
 	return status;
 }
 

@@ -62,6 +62,7 @@ struct linked_layout {
 enum status layout_solve_linked(const struct buffers *buffers, const struct layout_links *links, const struct layout_options *options,
 				struct control *control, struct linked_layout *result, struct error *error);
 void linked_layout_free(struct linked_layout *result);
+#define linked_layout_drop linked_layout_free
 
 /* The same as a layout of the n buffers: offsets and core are theirs. What is proved otherwise than by load is said to be by search,
  * for it takes the groups to see it again. NO_MEMORY. */

@@ -48,6 +48,7 @@ enum status layout_model_clip(const struct layout_model *whole, const uint32_t *
 			      const int64_t *pin, struct layout_model *part);
 
 void layout_model_free(struct layout_model *model);
+#define layout_model_drop layout_model_free
 
 /* The highest unit in use. */
 int64_t layout_model_height(const struct layout_model *model, const int64_t *offset);

@@ -104,7 +104,7 @@ static enum status cut_into_leaves(struct tree *tree)
 static enum status stack_crossing(struct tree *tree)
 {
 	const struct layout_model *model = tree->model;
-	struct layout_model part = { 0 };
+	OWN(layout_model) part = { 0 };
 	uint32_t *buffer = mem_alloc(model->n, sizeof *buffer), n = 0;
 	for (uint32_t b = 0; buffer && b < model->n; b++)
 		if (tree->crossing[b])
@@ -126,7 +126,6 @@ static enum status stack_crossing(struct tree *tree)
 	mem_free(buffer);
 	mem_free(offset);
 	mem_free(order);
-	layout_model_free(&part);
 	return status;
 }
 
@@ -156,7 +155,7 @@ static enum status place_leaf(struct tree *tree, const struct range *range)
 	}
 	if (n == 0)
 		return OK;
-	struct layout_model part = { 0 };
+	OWN(layout_model) part = { 0 };
 	int64_t *offset = mem_alloc(n, sizeof *offset), ground = 0;
 	uint32_t *order = mem_alloc(n, sizeof *order);
 	enum status status = offset && order ? layout_model_part(model, buffer, n, range->first, range->last, &part) : NO_MEMORY;
@@ -170,7 +169,6 @@ static enum status place_leaf(struct tree *tree, const struct range *range)
 		tree->offset[buffer[i]] = ground + offset[i] * (part.unit / model->unit);
 	mem_free(offset);
 	mem_free(order);
-	layout_model_free(&part);
 	return status;
 }
 

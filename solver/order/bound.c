@@ -104,7 +104,7 @@ static void sum_block(struct bound *bound, uint32_t first, uint32_t columns, int
 enum status order_bound_alive(const struct order_model *model, const uint32_t *topological,
 	struct control *control, int64_t *alive)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct bound bound = {
 		.model = model, .topological = topological,
 		.reached = arena_alloc(&arena, model->ops, sizeof *bound.reached),
@@ -120,6 +120,5 @@ enum status order_bound_alive(const struct order_model *model, const uint32_t *t
 		if (control_spend(control, block_ticks / 8) && first + columns < model->ops)
 			status = control_status(control);
 	}
-	arena_free(&arena);
 	return status;
 }

@@ -118,7 +118,7 @@ static void lpmf_run(struct lpmf *lpmf, uint32_t op)
 
 enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct lpmf lpmf = { .problem = problem, .place = places_of(problem, &arena), .frees = arena_alloc(&arena, problem->ops, sizeof *lpmf.frees),
 		.left = arena_alloc(&arena, problem->items, sizeof *lpmf.left), .ready = arena_alloc(&arena, problem->ops, sizeof *lpmf.ready) };
 	enum status status = lpmf.place && lpmf.frees && lpmf.left && lpmf.ready ? begin(problem, &arena, &lpmf.size, &lpmf.waiting) : NO_MEMORY;
@@ -130,7 +130,6 @@ enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
 		lpmf.ready[at] = lpmf.ready[--lpmf.count];
 		lpmf_run(&lpmf, order[i]);
 	}
-	arena_free(&arena);
 	return status;
 }
 
@@ -189,7 +188,7 @@ static void bfs_ready(struct bfs *bfs, uint32_t op)
 
 enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct bfs bfs = { .place = places_of(problem, &arena), .step = arena_alloc(&arena, problem->ops, sizeof *bfs.step),
 		.when = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *bfs.when), .heap = arena_alloc(&arena, problem->ops, sizeof *bfs.heap) };
 	int64_t *size;
@@ -206,7 +205,6 @@ enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 			if (--waiting[problem->succ.item[k]] == 0)
 				bfs_ready(&bfs, problem->succ.item[k]);
 	}
-	arena_free(&arena);
 	return status;
 }
 
@@ -276,7 +274,7 @@ static void dfs_visit(struct dfs *dfs, uint32_t root, uint32_t *order)
 
 enum status order_inductor_dfs(const struct problem *problem, uint32_t *order)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct dfs dfs = { .problem = problem, .op = arena_alloc(&arena, problem->ops, sizeof *dfs.op), .root = arena_alloc(&arena, problem->ops, sizeof *dfs.root),
 		.operand = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *dfs.operand), .next = arena_alloc(&arena, problem->ops, sizeof *dfs.next),
 		.stack = arena_alloc(&arena, problem->ops, sizeof *dfs.stack), .seen = arena_alloc(&arena, problem->ops, sizeof *dfs.seen) };
@@ -284,6 +282,5 @@ enum status order_inductor_dfs(const struct problem *problem, uint32_t *order)
 	for (uint32_t i = 0; i < problem->ops && status == OK; i++)
 		if (!dfs.seen[dfs.root[i].op])
 			dfs_visit(&dfs, dfs.root[i].op, order);
-	arena_free(&arena);
 	return status;
 }

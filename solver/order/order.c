@@ -124,8 +124,8 @@ static enum status run(struct order_job *job, struct order_roam *roam)
 		return run_one_seed(job);
 	if (job->options->strategy == ORDER_BEST || job->options->strategy == ORDER_FAST)    /* where it begins; times are known elsewhere */
 		return order_run_best(job);
-	enum status status = order_run_alive(job);
-	return status == OK ? order_run_roam(job, NULL, roam) : status;
+	TRY(order_run_alive(job));
+	return order_run_roam(job, NULL, roam);
 }
 
 enum status order_solve(const struct problem *problem, const struct order_options *options,

@@ -116,6 +116,7 @@ struct order_result {
 	uint32_t solved, reused; /* sub-problems searched, and answered from the store */
 };
 void order_result_free(struct order_result *result);
+#define order_result_drop order_result_free
 
 /* Answers to sub-problems, kept by the caller between runs (and shared by equal layers within one).
  * The key is a fingerprint of everything the answer depends on; the payload is opaque bytes. */

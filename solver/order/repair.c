@@ -135,7 +135,7 @@ static enum status descend(struct repair *repair, uint32_t failures)
 
 enum status order_repair(struct order_job *job, struct order_cut *cut, uint32_t *order, uint32_t failures)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	uint32_t ops = job->model.ops;
 	struct repair repair = {
 		.job = job, .cut = cut, .order = order, .random = ops,
@@ -149,6 +149,5 @@ enum status order_repair(struct order_job *job, struct order_cut *cut, uint32_t 
 		adopt(&repair, order);
 		status = descend(&repair, failures);
 	}
-	arena_free(&arena);
 	return status;
 }

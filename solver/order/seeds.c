@@ -97,32 +97,28 @@ static enum status greedy_all(struct greedy *greedy, const struct order_model *m
 
 enum status order_greedy(const struct order_model *model, enum order_greedy_rule rule, bool prefer_late, uint32_t *order)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct greedy greedy = { .rule = rule };
-	enum status status = greedy_all(&greedy, model, prefer_late, &arena, order);
-	arena_free(&arena);
-	return status;
+	return greedy_all(&greedy, model, prefer_late, &arena, order);
 }
 
 enum status order_greedy_beside(const struct order_model *model, const uint32_t *sequence, uint32_t length, uint32_t *order)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct greedy greedy = { .rule = ORDER_GREEDY_LIST, .sequence = sequence, .length = length };
 	greedy.place = arena_alloc(&arena, model->ops, sizeof *greedy.place);
 	for (uint32_t op = 0; greedy.place && op < model->ops; op++)
 		greedy.place[op] = NONE;
 	for (uint32_t i = 0; greedy.place && i < length; i++)
 		greedy.place[sequence[i]] = i;
-	enum status status = greedy.place ? greedy_all(&greedy, model, false, &arena, order) : NO_MEMORY;
-	arena_free(&arena);
-	return status;
+	return greedy.place ? greedy_all(&greedy, model, false, &arena, order) : NO_MEMORY;
 }
 
 /* ---- by priority ------------------------------------------------------------------- */
 
 enum status order_by_priority(const struct order_model *model, const uint8_t *group, const uint32_t *priority, uint32_t *order)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct order_heap heap;
 	uint32_t *waiting = arena_alloc(&arena, model->ops, sizeof *waiting);
 	enum status status = waiting ? order_heap_init(&heap, model->ops, &arena) : NO_MEMORY;
@@ -142,7 +138,6 @@ enum status order_by_priority(const struct order_model *model, const uint8_t *gr
 			}
 		}
 	}
-	arena_free(&arena);
 	return status;
 }
 
@@ -229,7 +224,7 @@ static void visit_post_order(const struct order_model *model, const struct csr *
 
 enum status order_depth_first(const struct order_model *model, uint32_t *order)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct csr operands;
 	struct operand *operand = arena_alloc(&arena, model->ops, sizeof *operand);
 	uint32_t *priority = arena_alloc(&arena, model->ops, sizeof *priority);
@@ -248,6 +243,5 @@ enum status order_depth_first(const struct order_model *model, uint32_t *order)
 	}
 	if (status == OK)
 		visit_post_order(model, &operands, stack, next, order);
-	arena_free(&arena);
 	return status;
 }

@@ -297,7 +297,7 @@ static enum status improve(struct improvement *improvement)
 
 enum status order_improve_windows(struct order_job *job, uint32_t *order, uint32_t states)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	uint32_t ops = job->model.ops;
 	struct improvement improvement = {
 		.job = job, .states = states, .order = order,
@@ -311,6 +311,5 @@ enum status order_improve_windows(struct order_job *job, uint32_t *order, uint32
 		refresh(&improvement);
 		status = improve(&improvement);
 	}
-	arena_free(&arena);
 	return status;
 }

@@ -78,10 +78,8 @@ static enum status run(struct checking *checking)
 enum status step_bound_check(const struct step_model *model, const struct step_bound *bound, struct error *error)
 {
 	struct checking checking = { .model = model, .claimed = bound, .error = error };
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	checking.earliest = arena_alloc(&arena, model->ops, sizeof *checking.earliest);
 	checking.after = arena_alloc(&arena, model->ops, sizeof *checking.after);
-	enum status status = checking.earliest && checking.after ? run(&checking) : fail_memory(error);
-	arena_free(&arena);
-	return status;
+	return checking.earliest && checking.after ? run(&checking) : fail_memory(error);
 }

@@ -56,8 +56,8 @@ static bool is_spent(struct seeking *seeking)
 /* A pass from the best order so far. */
 static enum status try_rule(struct seeking *seeking, const struct overlap_rule *rule, bool *better)
 {
-	enum status status = overlap_pass(&seeking->terms, rule, seeking->result->order, seeking->release, seeking->order);
-	return status == OK ? consider(seeking, seeking->order, rule->name, better) : status;
+	TRY(overlap_pass(&seeking->terms, rule, seeking->result->order, seeking->release, seeking->order));
+	return consider(seeking, seeking->order, rule->name, better);
 }
 
 #define FORWARD "an order for time: ops taken forward where computation waits"

@@ -29,6 +29,7 @@ struct step_bound {
  * O(stations * ops log ops). */
 enum status step_bound_find(const struct step_model *model, struct step_bound *bound);
 void step_bound_free(struct step_bound *bound);
+#define step_bound_drop step_bound_free
 
 /* Works the bound out again from the stations, without the solver. BAD_INPUT says which doesn't hold; NO_MEMORY. O(stations * (ops + dependencies)). */
 enum status step_bound_check(const struct step_model *model, const struct step_bound *bound, struct error *error);

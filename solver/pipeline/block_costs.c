@@ -35,7 +35,7 @@ static uint32_t twin_of(const struct graph *graph, const uint32_t *twin, uint32_
 
 static bool find_twins(const struct graph *graph, const struct rules *rules, uint32_t *twin)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	uint32_t *first = arena_alloc(&arena, graph->tensors, sizeof *first), *next = arena_alloc(&arena, graph->ops, sizeof *next);
 	for (uint32_t t = 0; first && t < graph->tensors; t++)
 		first[t] = NONE;
@@ -45,7 +45,6 @@ static bool find_twins(const struct graph *graph, const struct rules *rules, uin
 		if (rule && plain_view(graph, rule, op))
 			twin[op] = twin_of(graph, twin, op, first, next);
 	}
-	arena_free(&arena);
 	return first && next;
 }
 
@@ -54,7 +53,7 @@ static bool find_twins(const struct graph *graph, const struct rules *rules, uin
 /* Storages that ops of the update touch together are one set, but for what no op writes: a learning rate joins nothing. joint: a set has two parameters. */
 static bool find_joint(const struct graph *graph, bool *joint)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	uint32_t *set = arena_alloc(&arena, graph->storages, sizeof *set);
 	bool *written = arena_alloc(&arena, graph->storages, 1), *has = arena_alloc(&arena, graph->storages, 1), fine = set && written && has;
 	*joint = false;
@@ -84,7 +83,6 @@ static bool find_joint(const struct graph *graph, bool *joint)
 			*joint |= has[set_root(set, s)];
 			has[set_root(set, s)] = true;
 		}
-	arena_free(&arena);
 	return fine;
 }
 
@@ -556,7 +554,7 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	const struct machine *machine, uint32_t context, uint32_t experts, struct block_cost *cost)
 {
 	const struct graph *graph = units->graph;
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct costing costing = { .units = units, .sharding = sharding, .blocks = blocks, .work = work, .machine = machine,
 		.context = context, .experts = experts, .cost = cost };
 	costing.gathered = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *costing.gathered);
@@ -585,6 +583,5 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 		add_states(&costing, owner);
 		status = add_times(&costing);
 	}
-	arena_free(&arena);
 	return status;
 }

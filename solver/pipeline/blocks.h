@@ -27,6 +27,7 @@ enum status blocks_find_at(const struct graph *graph, const bool *gap, struct bl
  * Returns how many there are. OK or NO_MEMORY. O(size). */
 enum status blocks_cheap_gaps(const struct graph *graph, uint32_t stretches, bool *gap, uint32_t *gaps);
 void blocks_free(struct blocks *blocks);
+#define blocks_drop blocks_free
 
 /* True for an op that only gives other names to what nothing writes: a transposed parameter. It belongs to its readers. */
 bool blocks_views_state(const struct graph *graph, uint32_t op);

@@ -655,7 +655,7 @@ int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_fli
 {
 	struct playing playing = { .pipeline = pipeline, .passes = pipeline->microbatches * pipeline->chunks };
 	size_t cells = (size_t)pipeline->ranks * pipeline->chunks * pipeline->microbatches;
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	playing.folded = pipeline->order && pipeline->order->folded;
 	playing.split = pipeline->order && pipeline->order->split;
 	playing.slots = (playing.split ? 3 : 2) * playing.passes;
@@ -679,6 +679,5 @@ int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_fli
 				counts[c * pipeline->ranks + (playing.folded && c % 2 ? pipeline->ranks - 1 - r : r)] = at[c];
 		}
 	}
-	arena_free(&arena);
 	return time;
 }

@@ -46,6 +46,7 @@ struct pieces_wanted { uint32_t ranks, pieces; bool folded, split; };
 enum status pipeline_cut_find(const struct graph *device, const struct graph *whole, const struct rules *rules, const struct sharding *sharding,
 	const struct blocks *blocks, const uint32_t *piece_of, struct pieces_wanted wanted, struct pipeline_cut *cut);
 void pipeline_cut_free(struct pipeline_cut *cut);
+#define pipeline_cut_drop pipeline_cut_free
 
 static inline uint32_t cut_rank(const struct pipeline_cut *cut, uint32_t op)
 {

@@ -123,6 +123,7 @@ enum status pipeline_run(const struct pipeline *pipeline, struct pipeline_plan *
 struct pipeline_stuck { uint32_t rank, piece, microbatch; enum pass pass; };
 enum status pipeline_play(const struct pipeline *pipeline, struct pipeline_plan *plan, struct pipeline_stuck *stuck, struct error *error);
 void pipeline_free(struct pipeline_plan *plan);
+#define pipeline_plan_drop pipeline_free
 
 /* No order of these pieces' passes takes less, under any memory: a rank begins when the first microbatch comes to it and does all its work, and a microbatch
  * goes through all pieces and back. O(pieces). */

@@ -28,6 +28,7 @@ struct pipeline_flow {
  * for the result. O(ranks * size). */
 enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_flow *flow, struct error *error);
 void pipeline_flow_free(struct pipeline_flow *flow);
+#define pipeline_flow_drop pipeline_flow_free
 
 /* runs[ops]: the ops of the device's graph that a rank runs. side[ops]: in which pass; what it makes for itself is in the pass that needs it first.
  * stands[tensors]: for the sum of a tied parameter the part of it that is made here (NONE: none is), for all other tensors themselves. */

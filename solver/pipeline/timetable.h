@@ -41,6 +41,7 @@ struct timetable {
 enum status timetable_build(const struct pipeline *pipeline, const struct timetable_bytes *bytes, int64_t after, struct timetable *timetable,
 	struct error *error);
 void timetable_free(struct timetable *timetable);
+#define timetable_drop timetable_free
 
 static inline const struct pipeline_slot *timetable_slot(const struct timetable *timetable, uint32_t rank, uint32_t i)
 {

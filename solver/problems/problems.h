@@ -48,6 +48,7 @@ static inline uint32_t shard_strategies(const struct shard_problem *problem, uin
 /* Looks at sizes, ranges and sums. BAD_INPUT with the node or edge in *error. O(size). */
 enum status shard_problem_valid(const struct shard_problem *problem, struct error *error);
 void shard_problem_free(struct shard_problem *problem);
+#define shard_problem_drop shard_problem_free
 
 /* Lagrange multipliers of the memory rows, and messages that move costs between edges and nodes, in units of 2^-shift cost.
  * They are about the merged problem: strategies without a partner over some edge are left out; nodes at the ends of an edge that
@@ -72,6 +73,7 @@ struct shard_plan {
 	struct shard_certificate certificate;
 };
 void shard_plan_free(struct shard_plan *plan);
+#define shard_plan_drop shard_plan_free
 
 struct shard_options {
 	uint64_t effort;           /* ticks to improve for; about 2e8 a second */

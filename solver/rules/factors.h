@@ -55,6 +55,7 @@ struct factors {
  * OK or NO_MEMORY. Nearly linear in the number of dims (union-find). Free with factors_free(). */
 enum status factors_find(const struct graph *graph, const struct rules *rules, struct factors *factors);
 void factors_free(struct factors *factors);
+#define factors_drop factors_free
 
 /* What a dim carries, in a word: its factor's role; "hidden" for heads times head size; "" where there is none. */
 const char *factors_name_of(const struct factors *factors, const struct factor_term *term);

@@ -143,6 +143,7 @@ struct rules;
 /* The built-in rules. NULL when out of memory. */
 struct rules *rules_new(void);
 void rules_free(struct rules *rules);
+DROP(rules, rules_free)
 /* Adds a rule, or replaces the one of that type, whose traits it has besides its own; copies its strings. BAD_INPUT with the place in the factor string. */
 enum status rules_add(struct rules *rules, const struct rule *rule, struct error *error);
 
@@ -199,6 +200,7 @@ struct rule_tensor { const int64_t *shape; int dims; };
 enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor, uint32_t operands, uint32_t results,
 	bool in_place, struct binding *binding, struct error *error);
 void binding_free(struct binding *binding);
+#define binding_drop binding_free
 
 /* FLOPs of a bound op. */
 int64_t rule_flops(const struct rule *rule, const struct binding *binding);

@@ -40,6 +40,7 @@ struct units {
 /* Finds parts and units. Opaque ops have no units; parts that no rule joins stay. OK or NO_MEMORY. Nearly linear. */
 enum status units_find(const struct graph *graph, const struct rules *rules, struct units *units);
 void units_free(struct units *units);
+#define units_drop units_free
 /* Its last step: the classes. O(arguments * units). */
 enum status units_find_alike(struct units *units);
 

@@ -183,9 +183,9 @@ static enum status check_op(struct check *check, uint32_t id)
 		|| csr_length(&check->whole->reads, of) != csr_length(&check->device->reads, id)
 		|| csr_length(&check->whole->writes, of) != csr_length(&check->device->writes, id))
 		return wrong(check, "not the step's next op:", op->name);
-	enum status status = check_reads(check, id, of);
-	THEN(status, check_writes(check, id, of));
-	return status == OK ? check_rule(check, id, of) : status;
+	TRY(check_reads(check, id, of));
+	TRY(check_writes(check, id, of));
+	return check_rule(check, id, of);
 }
 
 /* ---- collectives ------------------------------------------------------------------------------------------------------------ */

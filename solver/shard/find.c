@@ -279,7 +279,7 @@ enum status sharding_curve(const struct units *units, const struct mesh *mesh, c
 	enum status status = sharding_job_begin(&job, units, mesh, options, control, &report, error);
 	THEN(status, least_memory(&job, &first, &least));
 	for (int i = 0; i < SHARDING_CURVE_POINTS && usable(status); i++) {
-		struct sharding sharding;
+		OWN(sharding) sharding;
 		struct sharding_cost cost;
 		enum status found = sharding_search_time(&job, more_by(least.usage, curve_eps[i]), &sharding, &cost);
 		bool there = sharding.split && usable(found);
@@ -288,7 +288,6 @@ enum status sharding_curve(const struct units *units, const struct mesh *mesh, c
 		if (!there)
 			cost = least;
 		point[i] = (struct sharding_point) { curve_eps[i], there ? found : OK, cost.usage, cost.redundant, cost.total };
-		sharding_free(&sharding);
 	}
 	sharding_free(&first);
 	sharding_job_end(&job);

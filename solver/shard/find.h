@@ -96,6 +96,7 @@ struct sharding_report {
 enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
 	struct sharding *sharding, struct sharding_report *report, struct error *error);
 void sharding_report_free(struct sharding_report *report);
+#define sharding_report_drop sharding_report_free
 
 /* What a price shows of all shardings within a limit: every op with all its strategies and every layer by itself, by shard_chain_bound(). LIMIT: too large. */
 enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, int64_t limit, int64_t alpha,

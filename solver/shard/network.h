@@ -72,6 +72,7 @@ struct network {
 enum status network_build(const struct units *units, const struct mesh *mesh, const struct network_options *options, struct network *network,
 	struct error *error);
 void network_free(struct network *network);
+#define network_drop network_free
 
 /* Makes memory the cost: the bytes that a device keeps. Usage is then 0. */
 void network_weigh_memory(struct network *network);

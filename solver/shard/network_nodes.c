@@ -402,6 +402,6 @@ static enum status kept_nodes(struct building *building)
 
 enum status building_nodes(struct building *building)
 {
-	enum status status = op_nodes(building);
-	return status == OK ? kept_nodes(building) : status;
+	TRY(op_nodes(building));
+	return kept_nodes(building);
 }

@@ -336,7 +336,7 @@ static void compact(struct pruning *pruning)
 
 enum status network_prune(struct network *network, struct control *control)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct pruning pruning = { .network = network };
 	enum status status = find_near(&pruning, &arena);
 	uint32_t before = NONE;
@@ -357,6 +357,5 @@ enum status network_prune(struct network *network, struct control *control)
 		network->dropped = pruning.dropped;
 	}
 	mem_free(pruning.room);
-	arena_free(&arena);
 	return status;
 }

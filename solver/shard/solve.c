@@ -139,7 +139,7 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	*sharding = (struct sharding) { 0 };
 	*cost = (struct sharding_cost) { 0 };
 	TRY(build(job, aim, &network));
-	struct chain_plan plan = { 0 };
+	OWN(chain_plan) plan = { 0 };
 	network.chain.limit = aim->limit;
 	enum status status = solve_chain(job, &network, &plan);
 	cost->usage = plan.usage;
@@ -158,7 +158,6 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 		status = decoded == OK ? status : decoded;
 		job->report->proof.value = plan.cost;
 	}
-	chain_plan_free(&plan);
 	network_free(&network);
 	return status;
 }

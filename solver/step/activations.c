@@ -176,7 +176,7 @@ static enum status find_kept_products(const struct graph *graph, const struct ru
 
 static void find_flops(const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
-	struct binding binding = { 0 };
+	OWN(binding) binding = { 0 };
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		struct error error;
 		const struct rule *rule = rules && graph->op[op].flops < 0 && is_forward(graph, op) ? rules_find(rules,
@@ -185,7 +185,6 @@ static void find_flops(const struct graph *graph, const struct rules *rules, str
 		if (rule && rule_bind_op(rule, graph, op, &binding, &error) == OK)
 			activations->flops[op] = rule_flops(rule, &binding);
 	}
-	binding_free(&binding);
 }
 
 enum status activations_find(const struct graph *step, const struct rules *rules, struct activations *activations,

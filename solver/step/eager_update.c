@@ -281,7 +281,7 @@ static void run_call(struct call *call, const struct sequence *sequence)
 
 void eager_update_all(struct build *build, const struct update_options *options, const struct eager_parameter *parameter, uint32_t count)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct call call = { .build = build, .options = options, .room = count, .arena = &arena };
 	bool seen[DTYPE_COUNT] = { false };
 	const struct sequence *sequence = sequence_of(options->optimizer);
@@ -300,15 +300,13 @@ void eager_update_all(struct build *build, const struct update_options *options,
 		build->src = NULL;
 		run_call(&call, sequence);
 	}
-	arena_free(&arena);
 }
 
 void eager_update_idle(struct build *build, const struct update_options *options, uint32_t parameter)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct eager_parameter idle = { .parameter = parameter, .gradient = NONE };
 	struct call call = { .build = build, .options = options, .room = 1, .count = 1, .parameter = &idle, .arena = &arena };
 	if (build->status == OK && sequence_of(options->optimizer)->idle)
 		make_states(&call, sequence_of(options->optimizer));
-	arena_free(&arena);
 }

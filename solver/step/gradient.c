@@ -78,10 +78,10 @@ static void product(const struct gradient *g, uint32_t a, uint32_t b)
 		g->to[b] = like(g, type, g->in[b], IN(transposed(g, g->in[a]), g->from[0]));
 }
 
-static void matmul(const struct gradient *g)
-{
-	product(g, 0, 1);
-}
+/* A derivative of one line. */
+#define DERIVATIVE(name, ...) static void name(const struct gradient *g) { __VA_ARGS__; }
+
+DERIVATIVE(matmul, product(g, 0, 1))
 
 static void addmm(const struct gradient *g)
 {
@@ -147,15 +147,8 @@ static void subtract(const struct gradient *g)
 		g->to[0] = sum_to(g, g->from[0], g->in[0]);
 }
 
-static void negate(const struct gradient *g)
-{
-	g->to[0] = build_map(g->build, "aten.neg.default", IN(g->from[0]));
-}
-
-static void cast(const struct gradient *g)
-{
-	g->to[0] = like(g, "aten._to_copy.default", g->in[0], IN(g->from[0]));
-}
+DERIVATIVE(negate, g->to[0] = build_map(g->build, "aten.neg.default", IN(g->from[0])))
+DERIVATIVE(cast, g->to[0] = like(g, "aten._to_copy.default", g->in[0], IN(g->from[0])))
 
 static void multiply(const struct gradient *g)
 {
@@ -193,30 +186,11 @@ static void by_slope(const struct gradient *g, const char *type, uint32_t of)
 	g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(g->from[0], slope));
 }
 
-static void sine(const struct gradient *g)
-{
-	by_slope(g, "aten.cos.default", g->in[0]);
-}
-
-static void cosine(const struct gradient *g)
-{
-	by_slope(g, "aten.sin.default", g->in[0]);
-}
-
-static void absolute(const struct gradient *g)
-{
-	by_slope(g, "aten.sgn.default", g->in[0]);
-}
-
-static void logarithm(const struct gradient *g)
-{
-	g->to[0] = build_map(g->build, "aten.div.Tensor", IN(g->from[0], g->in[0]));
-}
-
-static void exponential(const struct gradient *g)
-{
-	g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(g->from[0], g->out[0]));
-}
+DERIVATIVE(sine, by_slope(g, "aten.cos.default", g->in[0]))
+DERIVATIVE(cosine, by_slope(g, "aten.sin.default", g->in[0]))
+DERIVATIVE(absolute, by_slope(g, "aten.sgn.default", g->in[0]))
+DERIVATIVE(logarithm, g->to[0] = build_map(g->build, "aten.div.Tensor", IN(g->from[0], g->in[0])))
+DERIVATIVE(exponential, g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(g->from[0], g->out[0])))
 
 static void square_root(const struct gradient *g)
 {
@@ -248,10 +222,7 @@ static void where(const struct gradient *g)
 			g->to[i] = sum_to(g, build_map(g->build, "aten.where.self", IN(g->from[0], g->in[0])), g->in[i]);
 }
 
-static void masked_fill(const struct gradient *g)
-{
-	g->to[0] = sum_to(g, build_map(g->build, "aten.masked_fill.Scalar", IN(g->from[0], input_or_none(g, 1))), g->in[0]);
-}
+DERIVATIVE(masked_fill, g->to[0] = sum_to(g, build_map(g->build, "aten.masked_fill.Scalar", IN(g->from[0], input_or_none(g, 1))), g->in[0]))
 
 /* ---- lookups, selections, scatters ------------------------------------------------------------------ */
 
@@ -262,20 +233,9 @@ static void scatter_add(const struct gradient *g, const char *type, uint32_t ind
 	g->to[0] = build_map_inplace(g->build, type, IN(base, indices, g->from[0]));
 }
 
-static void index_rows(const struct gradient *g)
-{
-	scatter_add(g, "aten._index_put_impl_.default", input_or_none(g, 1));
-}
-
-static void index_select(const struct gradient *g)
-{
-	scatter_add(g, "aten.index_add_.default", input_or_none(g, 1));
-}
-
-static void gather(const struct gradient *g)
-{
-	scatter_add(g, "aten.scatter_add_.default", input_or_none(g, 1));
-}
+DERIVATIVE(index_rows, scatter_add(g, "aten._index_put_impl_.default", input_or_none(g, 1)))
+DERIVATIVE(index_select, scatter_add(g, "aten.index_add_.default", input_or_none(g, 1)))
+DERIVATIVE(gather, scatter_add(g, "aten.scatter_add_.default", input_or_none(g, 1)))
 
 /* index_add(base, index, source): the base's gradient passes, the source's is looked up. */
 static void index_add(const struct gradient *g)
@@ -313,15 +273,8 @@ static uint32_t expanded(const struct gradient *g)
 	return build_reshape(g->build, "aten.expand.default", gradient, full);
 }
 
-static void total(const struct gradient *g)
-{
-	g->to[0] = expanded(g);
-}
-
-static void mean(const struct gradient *g)
-{
-	g->to[0] = like(g, "aten.div.Scalar", g->in[0], IN(expanded(g), g->policy == GRADIENT_EAGER ? g->in[0] : NONE));
-}
+DERIVATIVE(total, g->to[0] = expanded(g))
+DERIVATIVE(mean, g->to[0] = like(g, "aten.div.Scalar", g->in[0], IN(expanded(g), g->policy == GRADIENT_EAGER ? g->in[0] : NONE)))
 
 /* amax, logsumexp, norm, prod: from input and result. */
 static void reduction(const struct gradient *g)
@@ -336,38 +289,17 @@ static void variance(const struct gradient *g)
 	g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(centred, g->from[0]));
 }
 
-static void same_again(const struct gradient *g)
-{
-	g->to[0] = like(g, g->type, g->in[0], IN(g->from[0]));
-}
+DERIVATIVE(same_again, g->to[0] = like(g, g->type, g->in[0], IN(g->from[0])))
 
 /* ---- views, splits, joins ---------------------------------------------------------------------------------- */
 
-static void reshape(const struct gradient *g)
-{
-	g->to[0] = build_reshape(g->build, "aten._reshape_alias.default", g->from[0], build_shape(g->build, g->in[0]));
-}
-
-static void permute(const struct gradient *g)
-{
-	g->to[0] = build_reshape(g->build, g->type, g->from[0], build_shape(g->build, g->in[0]));
-}
-
-static void slice(const struct gradient *g)
-{
-	g->to[0] = like(g, "aten.slice_backward.default", g->in[0], IN(g->from[0]));
-}
+DERIVATIVE(reshape, g->to[0] = build_reshape(g->build, "aten._reshape_alias.default", g->from[0], build_shape(g->build, g->in[0])))
+DERIVATIVE(permute, g->to[0] = build_reshape(g->build, g->type, g->from[0], build_shape(g->build, g->in[0])))
+DERIVATIVE(slice, g->to[0] = like(g, "aten.slice_backward.default", g->in[0], IN(g->from[0])))
 
 /* The gradient of padding drops it again. */
-static void narrow(const struct gradient *g)
-{
-	g->to[0] = build_reshape(g->build, "aten.slice.Tensor", g->from[0], build_shape(g->build, g->in[0]));
-}
-
-static void take_one(const struct gradient *g)
-{
-	g->to[0] = like(g, "aten.select_backward.default", g->in[0], IN(g->from[0]));
-}
+DERIVATIVE(narrow, g->to[0] = build_reshape(g->build, "aten.slice.Tensor", g->from[0], build_shape(g->build, g->in[0])))
+DERIVATIVE(take_one, g->to[0] = like(g, "aten.select_backward.default", g->in[0], IN(g->from[0])))
 
 /* split, chunk, unbind: parts without a gradient are zeros. */
 static void split(const struct gradient *g)

@@ -46,6 +46,7 @@ static inline uint32_t activations_group(const struct activations *activations, 
 enum status activations_find(const struct graph *step, const struct rules *rules, struct activations *activations,
 	struct error *error);
 void activations_free(struct activations *activations);
+#define activations_drop activations_free
 
 /* True for a module path that names a layer, so told. */
 bool module_in_layer(const char *module);

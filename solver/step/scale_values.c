@@ -329,6 +329,6 @@ enum status scale_values_find(const struct graph *graph, const struct rules *rul
 			follow_links(&reach);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		follow_reserve(&reach, rules, op);
-	enum status status = find_shapes(&reach, rules);
-	return status == OK ? check_positions(&reach, rules) : status;
+	TRY(find_shapes(&reach, rules));
+	return check_positions(&reach, rules);
 }

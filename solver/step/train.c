@@ -159,13 +159,12 @@ static uint32_t seed_gradients(struct train *train)
 static void find_skipped(const struct train *train, uint32_t op, struct gradient *gradient)
 {
 	const struct rule *rule = rules_find(train->options->rules, gradient->type);
-	struct binding binding = { 0 };
+	OWN(binding) binding = { 0 };
 	struct error ignored;
 	if (rule && rule->cost == COST_ATTENTION && rule_bind_op(rule, train->forward, op, &binding, &ignored) == OK) {
 		gradient->done = train->forward->op[op].flops;
 		gradient->whole = rule_flops(rule, &binding);
 	}
-	binding_free(&binding);
 }
 
 static void expand_op(struct train *train, uint32_t op)
@@ -353,7 +352,7 @@ static void copy_forward(struct build *build, const struct graph *step, const st
 
 struct graph *train_forward_part(const struct graph *step, const struct rules *rules, struct error *error)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct build build = { .draft = draft_new(), .op = NONE };
 	uint32_t *tensor = arena_alloc(&arena, step->tensors, sizeof *tensor), *op = arena_alloc(&arena, step->ops, sizeof *op);
 	bool *wanted = arena_alloc(&arena, step->tensors, sizeof *wanted);
@@ -361,6 +360,5 @@ struct graph *train_forward_part(const struct graph *step, const struct rules *r
 	if (build.status == OK)
 		copy_forward(&build, step, rules, tensor, op, wanted);
 	struct graph *forward = build_like(&build, step, error);
-	arena_free(&arena);
 	return forward;
 }

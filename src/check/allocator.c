@@ -173,7 +173,7 @@ int64_t check_allocator_of(const struct buffers *buffers, bool expandable)
 
 int64_t check_allocator(const struct check *check, bool expandable)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	size_t storages = check->graph->storages;
 	struct buffers buffers = { .lower = arena_alloc(&arena, storages, sizeof *buffers.lower), .upper = arena_alloc(&arena, storages, sizeof *buffers.upper),
 		.size = arena_alloc(&arena, storages, sizeof *buffers.size) };
@@ -185,6 +185,5 @@ int64_t check_allocator(const struct check *check, bool expandable)
 			buffers.size[buffers.n++] = check->bytes[s];
 		}
 	int64_t reserved = fine ? check_allocator_of(&buffers, expandable) : -1;
-	arena_free(&arena);
 	return reserved;
 }

@@ -242,7 +242,7 @@ enum status buffers_check(const struct buffers_csv *csv, const struct buffers_pl
 {
 	const struct buffers *buffers = &csv->buffers;
 	size_t room = (size_t)buffers->n + (buffers->piece_start ? buffers->piece_start[buffers->n] : 0);
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct look look = { .csv = csv, .places = places, .part = arena_alloc(&arena, room, sizeof *look.part), .error = error };
 	int64_t *lower = arena_alloc(&arena, buffers->n, sizeof *lower), *upper = arena_alloc(&arena, buffers->n, sizeof *upper);
 	uint32_t *taken = arena_alloc(&arena, buffers->n, sizeof *taken);
@@ -266,7 +266,6 @@ enum status buffers_check(const struct buffers_csv *csv, const struct buffers_pl
 	}
 	THEN(status, sum_up(&look, sums));
 	reach(&look, sums);
-	arena_free(&arena);
 	return status;
 }
 

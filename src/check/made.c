@@ -11,8 +11,8 @@ static enum status check_scale(struct check *check, const struct graph *before, 
 	const int64_t *value = check->scenario.value;
 	int64_t batch = value[K_batch] == KNOB_GIVEN ? before->about.batch : value[K_batch], sequence = value[K_seq] == KNOB_GIVEN ? 0 : value[K_seq];
 	bool given = value[K_batch] == KNOB_GIVEN && value[K_microbatches] <= 1;
-	enum status status = values_check(check, check->rules, before, after, VALUES_COPIES);
-	return status == OK ? sizes_check(check, check->rules, before, after, given || batch <= 0 ? 0 : batch / value[K_microbatches], sequence) : status;
+	TRY(values_check(check, check->rules, before, after, VALUES_COPIES));
+	return sizes_check(check, check->rules, before, after, given || batch <= 0 ? 0 : batch / value[K_microbatches], sequence);
 }
 
 static enum status check_train(struct check *check, const struct graph *before, const struct graph *after)

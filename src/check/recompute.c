@@ -141,6 +141,6 @@ enum status check_waits(struct check *check, int64_t waits)
 	int64_t stall = waits > check->pinned_stall ? waits - check->pinned_stall : 0;
 	if (!check->copies)
 		return OK;
-	enum status status = expect_time(check, "stall_seconds", stall);
-	return status == OK ? expect_time(check, "extra_seconds", check->reruns + stall) : status;
+	TRY(expect_time(check, "stall_seconds", stall));
+	return expect_time(check, "extra_seconds", check->reruns + stall);
 }

@@ -77,7 +77,7 @@ static enum status check_passes(struct check *check, const struct plan_time *tim
 {
 	const struct graph *graph = check->graph;
 	int64_t passes = check->scenario.value[K_accumulation], sum = 0;
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	bool *once = arena_alloc(&arena, graph->ops, sizeof *once);
 	int64_t *full = arena_alloc(&arena, graph->ops, sizeof *full), *part = arena_alloc(&arena, graph->ops, sizeof *part);
 	enum status status = once && full && part ? step_time_check(&time->pass_model, &time->pass, check->error) : fail_memory(check->error);
@@ -93,7 +93,6 @@ static enum status check_passes(struct check *check, const struct plan_time *tim
 		sum = INT64_MAX;
 	if (status == OK && sum != time->whole.total)
 		status = check_wrong(check, "the step must take %lld ps", (long long)sum);
-	arena_free(&arena);
 	return status;
 }
 

@@ -202,7 +202,7 @@ static bool run_graph(struct run *run)
 	return true;
 }
 
-static void run_free(struct run *run)
+static void run_drop(struct run *run)
 {
 	mem_free(run->content);
 	mem_free(run->path);
@@ -289,14 +289,12 @@ static enum status compare_made(struct check *check, const struct run *before, c
 enum status values_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, unsigned allowed)
 {
 	bool separate = allowed & VALUES_SEPARATE;
-	struct run first = { .graph = before, .other = after, .rules = rules, .allowed = allowed & VALUES_TWINS, .separate = separate };
-	struct run second = { .graph = after, .other = before, .rules = rules, .allowed = allowed, .separate = separate };
+	OWN(run) first = { .graph = before, .other = after, .rules = rules, .allowed = allowed & VALUES_TWINS, .separate = separate };
+	OWN(run) second = { .graph = after, .other = before, .rules = rules, .allowed = allowed, .separate = separate };
 	enum status status = run_graph(&first) && run_graph(&second) ? OK : fail_memory(check->error);
 	for (uint32_t op = 0; op < before->ops && status == OK; op++)
 		status = compare_op(check, &first, &second, op);
 	for (uint32_t op = 0; op < after->ops && status == OK; op++)
 		status = compare_made(check, &first, &second, op);
-	run_free(&first);
-	run_free(&second);
 	return status;
 }

@@ -140,7 +140,7 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 	enum planner_depth depth, int *exit_code)
 {
 	struct error error = { 0 };
-	struct planner planner = { .store = store_new(), .rules_file = rules_file, .control = { .cancel = batch_cancel() } };
+	OWN(planner) planner = { .store = store_new(), .rules_file = rules_file, .control = { .cancel = batch_cancel() } };
 	struct plan *plan = NULL;
 	batch_progress(&planner.control);
 	if (planner.store)
@@ -150,7 +150,6 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 	batch_progress_done();
 	if (!plan)
 		*exit_code = batch_signal() && error.status == CANCELLED ? batch_signal() : complain(path, &error, error.status);
-	planner_done(&planner);
 	return plan;
 }
 

@@ -59,14 +59,13 @@ static int check_buffers(const struct check_request *request)
 static int check_problem(const struct check_request *request)
 {
 	struct error error = { 0 };
-	struct shard_problem problem;
+	OWN(shard_problem) problem;
 	const char *path = request->line.operand[0];
 	enum status status = shard_problem_open(path, &problem, &error);
 	if (status == OK) {
 		path = request->line.operand[1];
 		status = shard_check_file(&problem, path, request->options.numbers, stdout, &error);
 	}
-	shard_problem_free(&problem);
 	return status == OK ? EXIT_FINE : complain(path, &error, status);
 }
 

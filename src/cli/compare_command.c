@@ -107,19 +107,16 @@ static int serve(const struct request *request)
 	bool binary = request->kind == EXPORT_pdf || request->kind == EXPORT_png;
 	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
 		return usage_error("compare", "this is binary and standard output is a terminal: give -o FILE");
-	struct plan *first = first_plan(request, &code);
-	struct graph *graph = first ? batch_open(request->line.operand[1], &request->line.reading, &code) : NULL;
+	OWN(plan) *first = first_plan(request, &code);
+	OWN(graph) *graph = first ? batch_open(request->line.operand[1], &request->line.reading, &code) : NULL;
 	batch_limit(request->line.seconds);
 	if (graph)
 		batch_doubt(&request->scenario, graph);
-	struct plan *second = graph ? batch_plan(graph, request->line.operand[1], &request->scenario, request->line.rules_file, PLAN_COMPLETE, &code) : NULL;
+	OWN(plan) *second = graph ? batch_plan(graph, request->line.operand[1], &request->scenario, request->line.rules_file, PLAN_COMPLETE, &code) : NULL;
 	if (second) {
 		batch_limit_signals_end();
 		code = compare(request, first, second);
 	}
-	graph_release(graph);
-	plan_release(first);
-	plan_release(second);
 	return code;
 }
 

@@ -18,7 +18,7 @@ static const struct free_member FREE[] = { { NULL, NULL } };   /* none: all foll
 void fit_write_asked(struct json *json, const struct scenario *scenario, const struct fit_asked *asked)
 {
 	char text[512], word[600];
-	struct scenario usual;
+	OWN(scenario) usual;
 	scenario_init(&usual);
 	json_open_object(json, "asked");
 	json_open_array(json, "set");
@@ -38,7 +38,6 @@ void fit_write_asked(struct json *json, const struct scenario *scenario, const s
 	if (asked->smallest)
 		json_write_bool(json, "smallest_device", true);
 	json_close(json);
-	scenario_done(&usual);
 }
 
 static enum status bad(struct error *error, const char *what)
@@ -127,7 +126,7 @@ static enum status check_sums(const json_t *file, const struct fit_asked *asked,
 
 static enum status write_again(struct graph *graph, const struct scenario *scenario, const struct fit_asked *asked, const char *rules_file, FILE *stream, struct error *error)
 {
-	struct planner planner = { .store = store_new(), .rules_file = rules_file };
+	OWN(planner) planner = { .store = store_new(), .rules_file = rules_file };
 	struct fit_list list = { 0 };
 	enum status status = planner.store ? OK : fail_memory(error);
 	if (status == OK && (asked->smallest || asked->most != KNOB_COUNT)) {
@@ -139,7 +138,6 @@ static enum status write_again(struct graph *graph, const struct scenario *scena
 			fit_write_json(stream, scenario, asked, &list);
 		fit_list_free(&list);
 	}
-	planner_done(&planner);
 	return status;
 }
 
@@ -170,7 +168,7 @@ bool fit_is_file(const json_t *file)
 
 enum status fit_check_file(struct graph *graph, const json_t *file, const char *rules_file, bool numbers, FILE *report, struct error *error)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct fit_asked asked;
 	scenario_init(&scenario);
 	enum status status = take_asked(json_object_get(file, "asked"), &scenario, &asked, error);
@@ -181,6 +179,5 @@ enum status fit_check_file(struct graph *graph, const json_t *file, const char *
 		fputs("--  not looked at: bytes and times of the changes; each is planned and checked by itself with its knobs\n", report);
 	else if (status == OK && (status = plan_again(graph, file, &scenario, &asked, rules_file, error)) == OK)
 		fputs("ok  planned again: what was asked leads to just this file (not independent: this asks the planner; check a change by a plan of it)\n", report);
-	scenario_done(&scenario);
 	return status;
 }

@@ -214,7 +214,7 @@ static enum status take_row(struct result_check *check, const struct buffers_csv
 static enum status take_csv(struct result_check *check, struct input *input)
 {
 	struct layout_request request = { .device = -1 };
-	struct buffers_csv result = { 0 };
+	OWN(buffers_csv) result = { 0 };
 	enum status status = layout_read_input(&request, input, &result, check->error);
 	check->donor = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->donor);
 	if (status == OK && !check->donor)
@@ -223,7 +223,6 @@ static enum status take_csv(struct result_check *check, struct input *input)
 		status = fail(check->error, INFEASIBLE, "it has %u buffers, the input %u", result.buffers.n, check->csv.buffers.n);
 	for (uint32_t i = 0; status == OK && i < result.buffers.n; i++)
 		status = take_row(check, &result, i);
-	buffers_csv_free(&result);
 	return status;
 }
 

@@ -284,8 +284,8 @@ static enum status solve_first(const struct request *request, const struct buffe
 	first.options.effort = 0;
 	first.options.first = true;
 	linked_layout_free(result);
-	enum status status = layout_solve_one(&first, csv, &unstoppable, result, error);
-	return status == OK ? CANCELLED : status;
+	TRY(layout_solve_one(&first, csv, &unstoppable, result, error));
+	return CANCELLED;
 }
 
 static int solve_one(const struct request *request, const struct buffers_csv *csv)

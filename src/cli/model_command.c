@@ -49,8 +49,8 @@ static enum status print_points(struct fit_solver *solver, int64_t all, int64_t 
 static enum status print_curve(const struct graph *step, int count, struct error *error)
 {
 	struct machine machine = device_preset(DEVICE_NONE).machine;
-	struct rules *rules = rules_new();
-	struct fit_solver solver = { 0 };
+	OWN(rules) *rules = rules_new();
+	OWN(fit_solver) solver = { 0 };
 	int64_t *time = mem_alloc(step->ops, sizeof *time);
 	uint32_t *traits = mem_alloc(step->ops, sizeof *traits);
 	uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
@@ -69,11 +69,9 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	if (status == OK)
 		puts("peak_bytes,saved_bytes,extra_seconds,bound_seconds,proved");
 	THEN(status, print_points(&solver, all, least, count, error));
-	fit_solver_free(&solver);
 	mem_free(time);
 	mem_free(traits);
 	mem_free(keep);
-	rules_free(rules);
 	return status;
 }
 

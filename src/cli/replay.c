@@ -86,9 +86,8 @@ int replay_command(int argc, char **argv)
 	struct scenario scenario;
 	struct session_options options = { .interactive = false };
 	scenario_init(&scenario);
-	struct session *session = session_new(NULL, NULL, &scenario, &options, &error);
+	OWN(session) *session = session_new(NULL, NULL, &scenario, &options, &error);
 	enum status status = session ? run(&replay, session, input, &error) : NO_MEMORY;
-	session_free(session);
 	input_close(input);
 	return status == OK ? EXIT_FINE : complain(*replay.line.operand, &error, status);
 }

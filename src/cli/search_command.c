@@ -103,7 +103,7 @@ static const char *planned_text(const struct config_planned *planned, char *text
 /* The command line that gives the row's planned figures. */
 static const char *plan_line(const struct search *search, const struct config *config, int64_t batch, char *text, size_t size)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	char set[20000] = "";
 	struct words words = { set, sizeof set, 0 };
 	if (!config_has_plan(config)) {
@@ -120,7 +120,6 @@ static const char *plan_line(const struct search *search, const struct config *c
 		config_knobs(config, &scenario);
 		config_set_text(&scenario, set + words.at, sizeof set - words.at);
 	}
-	scenario_done(&scenario);
 	return model_source_line(&search->source, batch, set, text, size);
 }
 
@@ -275,14 +274,13 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 
 static json_t *memory_json(const struct rank_memory *memory)
 {
-	json_t *parts = json_object(), *result;
+	json_t *parts = json_object();
 #define X(field, name) json_object_set_new(parts, #field, json_integer(memory->field));
 	OVERHEAD_PARTS(X)
 #undef X
-	result = json_pack("{sI sI sI sI sI sI sI so sI}", "parameters", (json_int_t)memory->parameters, "gradients", (json_int_t)memory->gradients,
+	return json_pack("{sI sI sI sI sI sI sI so sI}", "parameters", (json_int_t)memory->parameters, "gradients", (json_int_t)memory->gradients,
 		"optimizer", (json_int_t)memory->optimizer, "activations", (json_int_t)memory->activations, "transient", (json_int_t)memory->transient,
 		"gathered", (json_int_t)memory->gathered, "overhead", (json_int_t)memory->overhead, "overheads", parts, "total", (json_int_t)memory->total);
-	return result;
 }
 
 static json_t *planned_json(const struct config_planned *planned)

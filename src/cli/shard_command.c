@@ -87,7 +87,7 @@ static int report(const struct request *request, const struct shard_problem *pro
 static int solve(const struct request *request, const struct shard_problem *problem)
 {
 	struct error error = { 0 };
-	struct shard_plan plan;
+	OWN(shard_plan) plan;
 	struct control control = { .cancel = batch_cancel() };
 	struct shard_options options = { .effort = request->line.seconds > 0 ? UINT64_MAX / 2 : SHARD_EFFORT_DEFAULT };
 	double start = clock_seconds(CLOCK_MONOTONIC);
@@ -99,7 +99,6 @@ static int solve(const struct request *request, const struct shard_problem *prob
 		code = report(request, problem, &plan, status != OK, clock_seconds(CLOCK_MONOTONIC) - start);
 	else
 		code = complain(request->problem, &error, status);
-	shard_plan_free(&plan);
 	return code;
 }
 

@@ -183,7 +183,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 	struct error error = { 0 };
 	if (scenario_number(sweep, k, &scenario) != OK)
 		return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
-	struct plan *plan = planner_run(planner, sweep->graph, &scenario, PLAN_COMPLETE, &error);
+	OWN(plan) *plan = planner_run(planner, sweep->graph, &scenario, PLAN_COMPLETE, &error);
 	int code = EXIT_FINE;
 	if (!plan && (error.status == NO_MEMORY || error.status == CANCELLED)) {
 		code = batch_signal() ? batch_signal() : complain(NULL, &error, error.status);
@@ -201,7 +201,6 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 		code = kept ? write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ 0 }, NO_MEMORY);
 		free(text);
 	}
-	plan_release(plan);
 	scenario_done(&scenario);
 	return code;
 }
@@ -223,7 +222,7 @@ static void show_progress(const struct sweep *sweep, struct shared *shared)
 /* One job: takes runs of neighbouring scenarios until there are none. */
 static int work(const struct sweep *sweep, struct shared *shared)
 {
-	struct planner planner = { .store = store_new(), .rules_file = sweep->line.rules_file, .control = { .cancel = batch_cancel() } };
+	OWN(planner) planner = { .store = store_new(), .rules_file = sweep->line.rules_file, .control = { .cancel = batch_cancel() } };
 	int code = planner.store ? EXIT_FINE : complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 	while (code == EXIT_FINE) {
 		uint64_t first = atomic_fetch_add(&shared->next, RUN);
@@ -239,7 +238,6 @@ static int work(const struct sweep *sweep, struct shared *shared)
 			show_progress(sweep, shared);
 		}
 	}
-	planner_done(&planner);
 	return code;
 }
 

@@ -190,7 +190,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 		scenario_done(&scenario);
 		return OK;
 	}
-	struct plan *plan = fine ? planner_run(finding->planner, finding->graph, &scenario, PLAN_COMPLETE, &why) : NULL;
+	OWN(plan) *plan = fine ? planner_run(finding->planner, finding->graph, &scenario, PLAN_COMPLETE, &why) : NULL;
 	enum status status = OK;
 	if (plan && plan->limited) {
 		status = fail(finding->error, CANCELLED, "cancelled");
@@ -208,7 +208,6 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 	} else {
 		snprintf(way->reason, sizeof way->reason, "%s", why.text);
 	}
-	plan_release(plan);
 	scenario_done(&scenario);
 	return status;
 }

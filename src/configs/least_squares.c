@@ -193,7 +193,7 @@ static void leave_out(struct fitting *fitting)
 
 enum status fit_rows(struct fit *fit)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct fitting fitting = { .fit = fit };
 	fitting.slope = arena_alloc(&arena, (size_t)fit->rows * fit->factors, sizeof *fitting.slope);
 	fitting.off = arena_alloc(&arena, fit->rows, sizeof *fitting.off);
@@ -217,6 +217,5 @@ enum status fit_rows(struct fit *fit)
 	}
 	if (fine)
 		leave_out(&fitting);
-	arena_free(&arena);
 	return fine ? OK : NO_MEMORY;
 }

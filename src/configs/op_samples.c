@@ -111,7 +111,7 @@ static enum status add_op(struct samples *samples, const struct op_sample *sampl
 /* The first op from outside that a rule knows has all the time of what lies in it. */
 static enum status add_ops(struct samples *samples, const struct trace *trace, const struct rules *rules)
 {
-	struct binding binding = { 0 };
+	OWN(binding) binding = { 0 };
 	bool *in = mem_alloc((size_t)trace->ops + 1, sizeof *in);
 	enum status status = in ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < trace->ops && status == OK; i++) {
@@ -134,7 +134,6 @@ static enum status add_ops(struct samples *samples, const struct trace *trace, c
 			samples->others++;
 			samples->other_seconds += trace->op[i].seconds;
 		}
-	binding_free(&binding);
 	mem_free(in);
 	return status;
 }

@@ -55,6 +55,7 @@ enum status samples_open(struct samples *samples, const char *path, const struct
 /* At the end: one of all that are alike. */
 void samples_join(struct samples *samples);
 void samples_free(struct samples *samples);
+#define samples_drop samples_free
 
 /* What the model of time takes of such an op. */
 struct op_work sample_work(const struct op_sample *sample);

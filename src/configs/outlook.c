@@ -87,11 +87,10 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 static struct shared_units *units_of(struct model_source *source, const struct scenario *scenario, struct error *error)
 {
 	enum recompute recompute = scenario->value[K_recompute] >= RECOMPUTE_AUTO ? RECOMPUTE_NONE : (enum recompute)scenario->value[K_recompute];
-	struct graph *graph = source->step(source, scenario->value[K_batch], recompute, error);
+	OWN(graph) *graph = source->step(source, scenario->value[K_batch], recompute, error);
 	struct shared_units *units = graph ? shared_units_find(&source->stage, graph) : NULL;
 	if (graph && !units)
 		fail_memory(error);
-	graph_release(graph);
 	return units;
 }
 
@@ -279,7 +278,7 @@ static struct outlook *modelled(const struct plan *plan, const struct rules *rul
 
 struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error)
 {
-	struct rules *rules = rules_load(rules_file, error);
+	OWN(rules) *rules = rules_load(rules_file, error);
 	struct outlook *outlook = rules && !plan->transformed->pipelined ? modelled(plan, rules, cancel, error) : NULL;
 	if (rules && !outlook && (plan->transformed->pipelined || error->status == BAD_INPUT))
 		outlook = planned(plan, error);
@@ -289,6 +288,5 @@ struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file,
 		outlook_release(outlook);
 		outlook = NULL;
 	}
-	rules_free(rules);
 	return outlook;
 }

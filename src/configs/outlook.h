@@ -21,6 +21,7 @@ struct outlook {
 };
 
 void outlook_release(struct outlook *outlook);
+DROP(outlook, outlook_release)
 
 /* Of a training step that is not split yet. stage: store, control and rules to use. mesh: how a plan of the scenario is split already, which
  * stands for degrees that the knobs leave open, or NULL. A new reference, or NULL: BAD_INPUT where degrees, batch or schedule

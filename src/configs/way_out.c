@@ -45,17 +45,14 @@ char *plan_way_out(const struct plan *plan, const char *rules_file, const atomic
 {
 	struct error ignored;
 	struct control control = { .cancel = cancel };
-	struct outlook *outlook = outlook_of_plan(plan, rules_file, cancel, &ignored);
-	struct rules *rules = rules_load(rules_file, &ignored);
-	struct store *store = store_new();
+	OWN(outlook) *outlook = outlook_of_plan(plan, rules_file, cancel, &ignored);
+	OWN(rules) *rules = rules_load(rules_file, &ignored);
+	OWN(store) *store = store_new();
 	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
 	text[0] = '\0';
 	if (outlook && rules && store) {
 		store_set_limit(store, STORE_BYTES);
 		find(plan, outlook->config, &stage, text, size);
 	}
-	outlook_release(outlook);
-	store_free(store);
-	rules_free(rules);
 	return text;
 }

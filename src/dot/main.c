@@ -120,11 +120,10 @@ static enum status convert_dot(const struct options *options, const char *conten
 		if (*parse_messages())
 			fprintf(stderr, "tidemark-dot: %s: ", options->input), text_write_clean(stderr, parse_messages(), "\n");
 	} else if (status == OK) {
-		struct graph *graph = read_dot(dot, &normal, error);
+		OWN(graph) *graph = read_dot(dot, &normal, error);
 		status = graph ? OK : error->status;
 		if (graph && !(options->format == OUTPUT_DOT ? dot_write : native_write)(graph, stream))
 			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
-		graph_release(graph);
 	}
 	if (dot)
 		agclose(dot);

@@ -91,7 +91,7 @@ static void place_nodes(const struct drawing *drawing, const uint32_t *depth, ui
 
 struct draw_place *draw_places(const struct drawing *drawing)
 {
-	struct arena scratch = { 0 };
+	OWN(arena) scratch = { 0 };
 	uint32_t nodes = drawing->nodes;
 	struct draw_place *place = mem_alloc(nodes, sizeof *place);
 	uint32_t *from = arena_alloc(&scratch, drawing->edges, sizeof *from);
@@ -116,6 +116,5 @@ struct draw_place *draw_places(const struct drawing *drawing)
 		mem_free(place);
 		place = NULL;
 	}
-	arena_free(&scratch);
 	return place;
 }

@@ -412,7 +412,7 @@ static void head(const struct writer *writer)
 enum status draw_write(const struct graph *graph, const struct plan *plan, const struct draw_options *options, FILE *stream,
 	uint32_t *nodes, struct error *error)
 {
-	struct drawing drawing;
+	OWN(drawing) drawing;
 	struct draw_place *place = NULL;
 	enum status status = drawing_make(graph, plan, options, &drawing, error);
 	struct writer writer = { .drawing = &drawing, .stream = stream };
@@ -442,7 +442,6 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 	}
 	mem_free(writer.pair);
 	mem_free(place);
-	drawing_free(&drawing);
 	return status;
 }
 

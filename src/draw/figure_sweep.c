@@ -418,8 +418,8 @@ enum status figure_sweep(const struct sweep_table *table, const char *name, stru
 	choose_axis(&scene);
 	if (scene.axis == NONE)
 		return fail(error, BAD_INPUT, "no knob is varied");
-	enum status status = find_lines(&scene, &lines, error);
-	return status == OK ? draw_sweep(&scene, &lines, name, paper, stream, error) : status;
+	TRY(find_lines(&scene, &lines, error));
+	return draw_sweep(&scene, &lines, name, paper, stream, error);
 }
 
 /* ---- captions -------------------------------------------------------------------------------------------------------------------- */

@@ -41,6 +41,7 @@ struct drawing {
 enum status drawing_make(const struct graph *graph, const struct plan *plan, const struct draw_options *options,
 	struct drawing *drawing, struct error *error);
 void drawing_free(struct drawing *drawing);
+#define drawing_drop drawing_free
 
 static inline enum phase phase_of(const struct drawing *drawing, uint32_t node)
 {

@@ -126,7 +126,7 @@ static enum status describe(struct draft *draft, const char *name, const struct 
 
 struct graph *model_build(const char *name, const struct model_config *config, struct error *error)
 {
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	struct model model = { .config = *config,
 		.build = { .draft = draft_new(), .op = NONE, .phase = PHASE_FORWARD, .module = "", .rules = rules } };
 	enum status status = model.build.draft && rules ? complete(&model.config, error) : fail_memory(error);
@@ -144,6 +144,5 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 	if (error_set(error, status) == OK)
 		graph = graph_build(model.build.draft, error);
 	draft_free(model.build.draft);
-	rules_free(rules);
 	return graph;
 }

@@ -285,8 +285,8 @@ static bool has_addresses(const struct graph *graph)
 
 struct plan *plan_as_read(struct graph *graph, const char *rules_file, const atomic_bool *cancel, struct error *error)
 {
-	struct planner planner = { .store = store_new(), .rules_file = rules_file, .control = { .cancel = cancel } };
-	struct scenario scenario;
+	OWN(planner) planner = { .store = store_new(), .rules_file = rules_file, .control = { .cancel = cancel } };
+	OWN(scenario) scenario;
 	struct plan *plan = NULL;
 	scenario_init(&scenario);
 	enum status status = planner.store ? scenario_set(&scenario, "order=program", error) : fail_memory(error);
@@ -294,7 +294,5 @@ struct plan *plan_as_read(struct graph *graph, const char *rules_file, const ato
 		status = scenario_set(&scenario, "layout=file", error);
 	if (status == OK)
 		plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, error);
-	scenario_done(&scenario);
-	planner_done(&planner);
 	return plan;
 }

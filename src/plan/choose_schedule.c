@@ -82,10 +82,9 @@ static bool is_hopeless(struct trials *trials, const struct trial *trial, const 
 		return true;
 	if (budget < 0)
 		return false;
-	struct plan *quick = choose_fit(&trials->planning, NULL, true);
+	OWN(plan) *quick = choose_fit(&trials->planning, NULL, true);
 	int64_t limit = fits || needs < budget ? budget : needs;
 	bool hopeless = quick && plan_needs(quick) > limit + limit / 100 * FAR_PERCENT;
-	plan_release(quick);
 	return hopeless;
 }
 

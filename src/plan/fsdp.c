@@ -444,10 +444,9 @@ enum status plan_fsdp(const struct plan *plan, int64_t *reserved)
 	const struct transformed *transformed = plan->transformed;
 	const struct laid_out *laid_out = plan->laid_out;
 	struct fsdp_step step = { plan->graph, &plan->scenario, plan->ordered->position, laid_out->first, laid_out->last, laid_out->bytes };
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct buffers buffers = { 0 };
 	enum status status = transformed->sharded && !transformed->pipelined ? fsdp_buffers(&step, &arena, &buffers) : OK;
 	*reserved = status == OK && buffers.n ? layout_caching(&buffers, plan->scenario.value[K_expandable] != 0, NULL) : -1;
-	arena_free(&arena);
 	return status == OK && buffers.n && *reserved < 0 ? NO_MEMORY : status;
 }

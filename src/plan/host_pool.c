@@ -48,13 +48,13 @@ static enum status collect(const struct graph *graph, const uint32_t *position, 
 
 static enum status lay_out(struct host_pool *pool, int64_t alignment)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct buffers buffers = { .n = pool->n, .lower = arena_alloc(&arena, pool->n, sizeof *buffers.lower),
 				   .upper = arena_alloc(&arena, pool->n, sizeof *buffers.upper),
 				   .size = arena_alloc(&arena, pool->n, sizeof *buffers.size) };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = alignment };
 	struct control control = { 0 };
-	struct layout layout = { 0 };
+	OWN(layout) layout = { 0 };
 	enum status status = buffers.lower && buffers.upper && buffers.size ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < pool->n && status == OK; i++) {
 		buffers.lower[i] = pool->buffer[i].first;
@@ -66,8 +66,6 @@ static enum status lay_out(struct host_pool *pool, int64_t alignment)
 		pool->buffer[i].offset = layout.offset[i];
 	pool->arena = layout.arena;
 	pool->load = layout.load;
-	layout_free(&layout);
-	arena_free(&arena);
 	return status;
 }
 

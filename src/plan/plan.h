@@ -69,6 +69,7 @@ struct plan {
 
 struct plan *plan_retain(struct plan *plan);
 void plan_release(struct plan *plan);
+DROP(plan, plan_release)
 
 /* Bytes: the highest live bytes over the order, and the memory that the layout spans. */
 static inline int64_t plan_peak(const struct plan *plan)

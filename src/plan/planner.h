@@ -21,6 +21,7 @@ enum planner_depth {
 
 /* Frees what the planner owns: store and rules. */
 void planner_done(struct planner *planner);
+#define planner_drop planner_done
 
 /* The plan of a scenario, with recompute=auto the best of a few rounds: equal input gives equal plans, whatever was planned before. A new reference, or NULL:
  * BAD_INPUT or INFEASIBLE with the reason (an unknown name in a pin, pins that contradict each other), CANCELLED, NO_MEMORY.

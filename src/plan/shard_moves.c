@@ -345,7 +345,7 @@ static void search_through(struct climb *climb, struct arena *arena)
 		return;
 	int64_t rest = climb->work / 2;
 	struct shard_clock clock;
-	struct sharding scratch;
+	OWN(sharding) scratch;
 	struct sharding_sum *sum = NULL;
 	struct estimated *estimated = arena_alloc(arena, size, sizeof *estimated);
 	uint32_t count = 0;
@@ -362,7 +362,6 @@ static void search_through(struct climb *climb, struct arena *arena)
 	if (status != OK || copied != OK || !sum)
 		fail_memory(climb->planning.error);
 	sharding_sum_free(sum);
-	sharding_free(&scratch);
 	shard_clock_close(&clock);
 }
 
@@ -371,7 +370,7 @@ static void search_through(struct climb *climb, struct arena *arena)
 /* From climb->at on, first without losing time, until no move counts. */
 static enum status climb_on(struct climb *climb)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	climb->decisions = 0;
 	enum status status = find_decisions(climb, &arena);
 	if (status == OK)
@@ -382,7 +381,6 @@ static enum status climb_on(struct climb *climb)
 			break;
 		climb->slower = !any;
 	}
-	arena_free(&arena);
 	return status == OK && climb->planning.error->status == NO_MEMORY ? NO_MEMORY : status;
 }
 

@@ -167,7 +167,7 @@ static enum status find_plans(struct drawing *drawing, struct fit_solver *solver
 static enum status find_all(struct drawing *drawing)
 {
 	struct slowdown *slowdown = drawing->slowdown;
-	struct fit_solver solver;
+	OWN(fit_solver) solver;
 	enum status status = fit_solver_new(&drawing->fitted->input, &solver);
 	slowdown->total = drawing->fitted->total;
 	status = status == OK ? program_peak_of(drawing, drawing->fitted->step, &slowdown->most) : status;
@@ -180,7 +180,6 @@ static enum status find_all(struct drawing *drawing)
 		tell(drawing);
 		status = find_plans(drawing, &solver);
 	}
-	fit_solver_free(&solver);
 	return status;
 }
 

@@ -93,10 +93,10 @@ static struct update_options update_options(const struct job *job, enum optimize
 	};
 }
 
-static bool wants_train(const struct job *job)
-{
-	return value(job, K_train) != 0;
-}
+/* When a step is taken. */
+#define WHEN(name, condition) static bool name(const struct job *job) { return condition; }
+
+WHEN(wants_train, value(job, K_train) != 0)
 
 static struct graph *run_train(struct job *job)
 {
@@ -122,21 +122,11 @@ static struct graph *run_train(struct job *job)
 	return step;
 }
 
-static bool other_sizes(const struct job *job)
-{
-	return value(job, K_batch) != KNOB_GIVEN || value(job, K_seq) != KNOB_GIVEN || value(job, K_microbatches) > 1;
-}
+WHEN(other_sizes, value(job, K_batch) != KNOB_GIVEN || value(job, K_seq) != KNOB_GIVEN || value(job, K_microbatches) > 1)
 
 /* A forward graph gets its sizes before its backward pass: what rules make of that needs no rules then. */
-static bool wants_scale_first(const struct job *job)
-{
-	return other_sizes(job) && wants_train(job) && !train_has_step(job->given);
-}
-
-static bool wants_scale(const struct job *job)
-{
-	return other_sizes(job) && !wants_scale_first(job);
-}
+WHEN(wants_scale_first, other_sizes(job) && wants_train(job) && !train_has_step(job->given))
+WHEN(wants_scale, other_sizes(job) && !wants_scale_first(job))
 
 static void note_scale(struct job *job, const struct scale_report *report)
 {
@@ -257,10 +247,7 @@ static struct graph *run_optimizer(struct job *job)
 	return graph;
 }
 
-static bool wants_loss_chunks(const struct job *job)
-{
-	return value(job, K_loss_chunks) > 1;
-}
+WHEN(wants_loss_chunks, value(job, K_loss_chunks) > 1)
 
 static struct graph *run_loss_chunks(struct job *job)
 {
@@ -280,20 +267,9 @@ static struct graph *run_loss_chunks(struct job *job)
 }
 
 /* What is recomputed is decided for the graph of a device. */
-static bool fits_device(const struct job *job)
-{
-	return value(job, K_recompute) == RECOMPUTE_AUTO || value(job, K_recompute) == RECOMPUTE_KEPT;
-}
-
-static bool wants_fit(const struct job *job)
-{
-	return fits_device(job) && !scenario_shards(job->scenario);
-}
-
-static bool wants_fit_of_device(const struct job *job)
-{
-	return fits_device(job) && job->sharded && !scenario_pipelines(job->scenario);
-}
+WHEN(fits_device, value(job, K_recompute) == RECOMPUTE_AUTO || value(job, K_recompute) == RECOMPUTE_KEPT)
+WHEN(wants_fit, fits_device(job) && !scenario_shards(job->scenario))
+WHEN(wants_fit_of_device, fits_device(job) && job->sharded && !scenario_pipelines(job->scenario))
 
 static bool wants_recompute(const struct job *job)
 {
@@ -397,34 +373,23 @@ static struct graph *run_recompute(struct job *job)
 	return graph;
 }
 
-static bool wants_float8(const struct job *job)
-{
-	return value(job, K_float8);
-}
+WHEN(wants_float8, value(job, K_float8))
 
 /* Of twin views one is cast for all. */
 static struct graph *run_float8(struct job *job)
 {
 	uint32_t changed = 0;
-	struct graph *shared = graph_share_views(job->graph, job->stage->rules, job->error);
+	OWN(graph) *shared = graph_share_views(job->graph, job->stage->rules, job->error);
 	struct graph *graph = shared ? float8_apply(shared, job->stage->rules, &changed, job->error) : NULL;
 	if (graph && changed > 0)
 		note(job->notes, "%u products of layers read 8-bit copies of their operands", changed);
 	else if (graph)
 		note(job->notes, "float8=on changes nothing: no product of two matrices lies in a numbered layer (\"layers.3\")");
-	graph_release(shared);
 	return graph;
 }
 
-static bool wants_shard(const struct job *job)
-{
-	return scenario_shards(job->scenario);
-}
-
-static bool wants_groups(const struct job *job)
-{
-	return scenario_shards(job->scenario) && value(job, K_cp) > 1;
-}
+WHEN(wants_shard, scenario_shards(job->scenario))
+WHEN(wants_groups, scenario_shards(job->scenario) && value(job, K_cp) > 1)
 
 /* Devices that share a sequence send each other keys and values: of the groups' own heads, as the kernels read them. */
 static struct graph *run_groups(struct job *job)
@@ -432,10 +397,7 @@ static struct graph *run_groups(struct job *job)
 	return graph_group_heads(job->graph, job->stage->rules, job->error);
 }
 
-static bool wants_late_casts(const struct job *job)
-{
-	return wants_shard(job) && value(job, K_reduce_dtype) == 1;
-}
+WHEN(wants_late_casts, wants_shard(job) && value(job, K_reduce_dtype) == 1)
 
 static struct graph *run_late_casts(struct job *job)
 {
@@ -468,10 +430,7 @@ static struct graph *run_shard(struct job *job)
 	return graph_retain(job->sharded->device);
 }
 
-static bool wants_pipeline(const struct job *job)
-{
-	return scenario_pipelines(job->scenario);
-}
+WHEN(wants_pipeline, scenario_pipelines(job->scenario))
 
 static struct pipelined *pipeline_to_fit(struct job *job)
 {
@@ -553,20 +512,14 @@ static struct graph *run_pipeline(struct job *job)
 }
 
 /* Orders that take what is ready, whatever it will keep. */
-static bool wants_late_reruns(const struct job *job)
-{
-	return (value(job, K_order) == ORDER_LIST || value(job, K_order) == ORDER_INDUCTOR_BFS) && !job->pipelined;
-}
+WHEN(wants_late_reruns, (value(job, K_order) == ORDER_LIST || value(job, K_order) == ORDER_INDUCTOR_BFS) && !job->pipelined)
 
 static struct graph *run_late_reruns(struct job *job)
 {
 	return late_reruns(job->graph, job->error);
 }
 
-static bool wants_separate(const struct job *job)
-{
-	return !value(job, K_in_place);
-}
+WHEN(wants_separate, !value(job, K_in_place))
 
 static struct graph *run_separate(struct job *job)
 {

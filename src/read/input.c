@@ -217,13 +217,12 @@ static struct graph *open_folder(const char *path, const struct read_options *op
 	if (status != OK || folder.modules)
 		return module;
 	const char *dim[READ_DIMS_MOST];
-	struct fx_log log;
+	OWN(fx_log) log;
 	struct graph *graph = NULL;
 	if (fx_folder_read(path, dim, read_options_dims(options, dim), &log, error) == OK)
 		graph = fx_step(&log, options->graph, error);
 	else if (error->status == BAD_INPUT && !log.graphs)
 		folder_of_model(path, error);
-	fx_free(&log);
 	return graph;
 }
 

@@ -7,50 +7,18 @@ static bool has_no_pipeline(const struct scenario *scenario)
 	return scenario->value[K_pp] < 2;    /* auto is 1 */
 }
 
-static bool is_not_interleaved(const struct scenario *scenario)
-{
-	return scenario->value[K_schedule] != SCHEDULE_INTERLEAVED && scenario->value[K_schedule] != SCHEDULE_AUTO;
-}
+/* When a row of the table holds. */
+#define WHEN(name, condition) static bool name(const struct scenario *scenario) { return condition; }
 
-static bool has_one_device(const struct scenario *scenario)
-{
-	return scenario->value[K_devices] < 2;
-}
-
-static bool is_not_split(const struct scenario *scenario)
-{
-	return scenario->value[K_devices] > 1 && scenario->value[K_strategy] == 0 && !scenario_pipelines(scenario);
-}
-
-static bool has_no_tensor_axis(const struct scenario *scenario)
-{
-	return scenario->value[K_tp] == 1;
-}
-
-static bool is_not_minred(const struct scenario *scenario)
-{
-	return scenario_strategy(scenario) != STRATEGY_MINRED;
-}
-
-static bool keeps_its_time(const struct scenario *scenario)
-{
-	return is_not_minred(scenario) && scenario_strategy(scenario) != STRATEGY_AUTO;
-}
-
-static bool has_no_cap(const struct scenario *scenario)
-{
-	return scenario_budget(scenario) < 0;
-}
-
-static bool is_not_fitted(const struct scenario *scenario)
-{
-	return scenario->value[K_recompute] != RECOMPUTE_AUTO;
-}
-
-static bool offloads_nothing(const struct scenario *scenario)
-{
-	return is_not_fitted(scenario) || !scenario->value[K_offload];
-}
+WHEN(is_not_interleaved, scenario->value[K_schedule] != SCHEDULE_INTERLEAVED && scenario->value[K_schedule] != SCHEDULE_AUTO)
+WHEN(has_one_device, scenario->value[K_devices] < 2)
+WHEN(is_not_split, scenario->value[K_devices] > 1 && scenario->value[K_strategy] == 0 && !scenario_pipelines(scenario))
+WHEN(has_no_tensor_axis, scenario->value[K_tp] == 1)
+WHEN(is_not_minred, scenario_strategy(scenario) != STRATEGY_MINRED)
+WHEN(keeps_its_time, is_not_minred(scenario) && scenario_strategy(scenario) != STRATEGY_AUTO)
+WHEN(has_no_cap, scenario_budget(scenario) < 0)
+WHEN(is_not_fitted, scenario->value[K_recompute] != RECOMPUTE_AUTO)
+WHEN(offloads_nothing, is_not_fitted(scenario) || !scenario->value[K_offload])
 
 static bool moves_nothing_to_host(const struct scenario *scenario)
 {
@@ -60,10 +28,7 @@ static bool moves_nothing_to_host(const struct scenario *scenario)
 	return !moves;
 }
 
-static bool is_in_one_node(const struct scenario *scenario)
-{
-	return scenario->value[K_devices] <= scenario->value[K_devices_per_node];
-}
+WHEN(is_in_one_node, scenario->value[K_devices] <= scenario->value[K_devices_per_node])
 
 /* Data parallelism alone, with or without ZeRO: what is left over is dp's. */
 static bool splits_samples_alone(const struct scenario *scenario)
@@ -73,10 +38,7 @@ static bool splits_samples_alone(const struct scenario *scenario)
 }
 
 /* Other plans than the one that is asked for are made, with effort of their own. */
-static bool compares_plans(const struct scenario *scenario)
-{
-	return !is_not_fitted(scenario) || scenario_searches(scenario) || scenario->value[K_schedule] == SCHEDULE_AUTO;
-}
+WHEN(compares_plans, !is_not_fitted(scenario) || scenario_searches(scenario) || scenario->value[K_schedule] == SCHEDULE_AUTO)
 
 static bool orders_by_rule(const struct scenario *scenario)
 {
@@ -90,15 +52,8 @@ static bool lays_out_by_rule(const struct scenario *scenario)
 	return layout != LAYOUT_BEST && layout != LAYOUT_ROAM && layout != LAYOUT_DIVE && layout != LAYOUT_WHEEL && !compares_plans(scenario);
 }
 
-static bool has_no_time(const struct scenario *scenario)
-{
-	return scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario));
-}
-
-static bool has_ranks(const struct scenario *scenario)
-{
-	return scenario->value[K_order] == ORDER_FAST && scenario_pipelines(scenario);
-}
+WHEN(has_no_time, scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario)))
+WHEN(has_ranks, scenario->value[K_order] == ORDER_FAST && scenario_pipelines(scenario))
 
 static bool cuts_no_parameters(const struct scenario *scenario)
 {

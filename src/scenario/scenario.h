@@ -46,6 +46,7 @@ struct scenario {
 
 void scenario_init(struct scenario *scenario);                     /* defaults, no pins */
 void scenario_done(struct scenario *scenario);
+#define scenario_drop scenario_done
 enum status scenario_copy(struct scenario *to, const struct scenario *from);
 /* Whether two scenarios ask for the same plan, whatever effort is spent and whatever one knob is set to (KNOB_COUNT: none). */
 bool scenario_alike(const struct scenario *one, const struct scenario *other, enum knob_id but);

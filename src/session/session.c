@@ -596,8 +596,8 @@ static enum status do_open(struct session *session, const char *argument, struct
 	char path[4096];
 	struct read_options reading;
 	uint32_t dropped;
-	enum status status = opened_words(argument, path, sizeof path, &reading, error);
-	return status == OK ? open_graph(session, path, &reading, false, &dropped, error) : status;
+	TRY(opened_words(argument, path, sizeof path, &reading, error));
+	return open_graph(session, path, &reading, false, &dropped, error);
 }
 
 static enum status open_again(struct session *session, struct read_options reading, struct error *error)
@@ -631,8 +631,8 @@ static enum status do_graph(struct session *session, const char *argument, struc
 		say(session, "graph %u stays", intake->graph);
 		return OK;
 	}
-	enum status status = read_options_take(&reading, "graph", argument, error);
-	return status == OK ? open_again(session, reading, error) : status;
+	TRY(read_options_take(&reading, "graph", argument, error));
+	return open_again(session, reading, error);
 }
 
 bool session_file_changed(struct session *session)

@@ -46,6 +46,7 @@ struct session_options {
 struct session *session_new(struct graph *graph, const char *path, const struct scenario *scenario,
 	const struct session_options *options, struct error *error);
 void session_free(struct session *session);
+DROP(session, session_free)
 
 /* Readable (poll) whenever there is a new plan or progress; session_poll() empties it. */
 int session_wake_fd(const struct session *session);

@@ -162,7 +162,7 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 	static const enum knob_id degrees[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep };
 	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
 		same = same && from->scenario.value[degrees[i]] == request->scenario.value[degrees[i]];
-	struct outlook *then = now ? outlook_find(&stage, request->graph, &request->scenario, same ? mesh : NULL, &error) : NULL;
+	OWN(outlook) *then = now ? outlook_find(&stage, request->graph, &request->scenario, same ? mesh : NULL, &error) : NULL;
 	if (then) {
 		int64_t change = then->result.worst.total - now->result.worst.total, time = plan_step_time(from);
 		preview->known = true;
@@ -170,7 +170,6 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 		preview->arena_bytes = plan_arena(from) + change > 0 ? plan_arena(from) + change : 0;
 		preview->time = time > 0 && now->result.time > 0 ? (int64_t)((double)time * (double)then->result.time / (double)now->result.time) : -1;
 	}
-	outlook_release(then);
 	return then;
 }
 

@@ -23,6 +23,7 @@ struct store;
 /* Without a limit until store_set_limit(). NULL when out of memory. */
 struct store *store_new(void);
 void store_free(struct store *store);
+DROP(store, store_free)
 /* In bytes; what is too much goes at once. */
 void store_set_limit(struct store *store, size_t limit);
 size_t store_bytes(const struct store *store);

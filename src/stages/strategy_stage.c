@@ -65,7 +65,7 @@ static enum status strategy_keep(struct stage_context *stage, const struct fit_s
 static struct graph *play(const struct fit_step *step, struct control *control, const bool *keep, struct error *error)
 {
 	struct fit_base base = { 0 };
-	struct fit_replay replay = { 0 };
+	OWN(fit_replay) replay = { 0 };
 	struct graph *graph = NULL;
 	uint8_t *state = mem_alloc(step->storages, sizeof *state);
 	uint32_t *order = mem_alloc(step->ops, sizeof *order);
@@ -81,7 +81,6 @@ static struct graph *play(const struct fit_step *step, struct control *control, 
 		fail(error, BAD_INPUT, "what this strategy computes again reads memory that is overwritten before; recompute=auto finds another way");
 	else
 		graph = fit_apply(&replay, state, error);
-	fit_replay_free(&replay);
 	fit_base_free(&base);
 	mem_free(state);
 	mem_free(order);
@@ -91,7 +90,7 @@ static struct graph *play(const struct fit_step *step, struct control *control, 
 struct graph *strategy_apply(struct stage_context *stage, const struct fit_input *input, const struct activations *activations,
 	const struct recompute_options *options, struct error *error)
 {
-	struct fit_step step;
+	OWN(fit_step) step;
 	struct graph *graph = NULL;
 	bool *keep = mem_alloc(input->graph->storages, sizeof *keep);
 	enum status status = fit_step_find(input, &step);
@@ -99,7 +98,6 @@ struct graph *strategy_apply(struct stage_context *stage, const struct fit_input
 		fail_memory(error);
 	else if (strategy_keep(stage, &step, activations, options, keep, error) == OK)
 		graph = play(&step, stage->control, keep, error);
-	fit_step_free(&step);
 	mem_free(keep);
 	return graph;
 }

@@ -53,6 +53,6 @@ enum status roofline_picture(const struct export_job *job)
 {
 	struct step_shares shares;
 	char name[200];
-	enum status status = roofline_shares(job->plan, job->options, &shares, job->error);
-	return status == OK ? figure_roofline(&shares, roofline_name(job->plan, name, sizeof name), export_paper(job->options, job->kind), job->stream, job->error) : status;
+	TRY(roofline_shares(job->plan, job->options, &shares, job->error));
+	return figure_roofline(&shares, roofline_name(job->plan, name, sizeof name), export_paper(job->options, job->kind), job->stream, job->error);
 }

@@ -68,8 +68,8 @@ enum status slowdown_csv(const struct export_job *job)
 enum status slowdown_picture(const struct export_job *job)
 {
 	struct slowdown slowdown;
-	enum status status = slowdown_find(job->plan, job->options->rules_file, NULL, NULL, &slowdown, job->error);
-	return status == OK ? figure_slowdown(job->plan, &slowdown, export_paper(job->options, job->kind), job->stream, job->error) : status;
+	TRY(slowdown_find(job->plan, job->options->rules_file, NULL, NULL, &slowdown, job->error));
+	return figure_slowdown(job->plan, &slowdown, export_paper(job->options, job->kind), job->stream, job->error);
 }
 
 /* ---- sources ------------------------------------------------------------------------------------------------------------------ */

@@ -19,22 +19,21 @@ static inline struct graph *fit_model(const char *name, int64_t layers)
 	return step_of_sizes(name, (struct model_config){ .layers = layers, .batch = 2 });
 }
 
-/* Times of an A100's roofline. Free with fit_input_free(). */
+/* Times of an A100's roofline. Free with fit_input_drop(). */
 static inline struct fit_input fit_input_of(const struct graph *graph)
 {
 	struct machine machine = device_preset(DEVICE_NONE).machine;
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	int64_t *time = mem_alloc(graph->ops, sizeof *time);
 	uint32_t *traits = mem_alloc(graph->ops, sizeof *traits);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		cr_assert_eq(op_whole_time(graph, rules, &machine, op, &time[op]), OK);
 		traits[op] = rules_traits(rules, graph->op[op].type);
 	}
-	rules_free(rules);
 	return (struct fit_input){ .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 }
 
-static inline void fit_input_free(struct fit_input *input)
+static inline void fit_input_drop(struct fit_input *input)
 {
 	mem_free((void *)(uintptr_t)input->time);
 	mem_free((void *)(uintptr_t)input->traits);
@@ -44,11 +43,10 @@ static inline void fit_input_free(struct fit_input *input)
 static inline int64_t whole_program_peak(const struct graph *graph)
 {
 	const struct memory_rules rules = { .alignment = 1, .workspace = true };
-	struct problem problem;
+	OWN(problem) problem;
 	struct error error;
 	cr_assert_eq(problem_of_graph(graph, &rules, &problem, &error), OK);
 	int64_t peak = problem_peak(&problem, problem.program, NULL, NULL);
-	problem_free(&problem);
 	return peak;
 }
 

@@ -41,9 +41,8 @@ static inline struct plan *plan_with(struct planner *planner, struct graph *grap
 /* The plan of such a scenario. */
 static inline struct plan *plan_of_words(struct planner *planner, struct graph *graph, const char *words)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	scenario_of(words, &scenario);
 	struct plan *plan = plan_with(planner, graph, &scenario);
-	scenario_done(&scenario);
 	return plan;
 }

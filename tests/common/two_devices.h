@@ -28,7 +28,7 @@ static inline void run_on_two(const struct graph *graph, const struct rules *rul
 	cr_assert(lockstep_run(&ran->run, &ran->units, &ran->sharding, ran->device, rules), "%s: %s", graph->name, ran->run.why);
 }
 
-static inline void on_two_free(struct on_two *ran)
+static inline void on_two_drop(struct on_two *ran)
 {
 	lockstep_free(&ran->run);
 	graph_release(ran->device);

@@ -17,12 +17,11 @@ static inline int read_any_text(const uint8_t *data, size_t size, struct graph *
 	if (!copy)
 		abort();
 	memcpy(copy + 1, data, size);
-	struct graph *graph = read(copy + 1, size, &error);
+	OWN(graph) *graph = read(copy + 1, size, &error);
 	if (!graph && (error.status != BAD_INPUT || !error.text[0])) {
 		fprintf(stderr, "no reason is given\n");
 		abort();
 	}
-	graph_release(graph);
 	free(copy);
 	return 0;
 }

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void lay_out(const struct buffers *buffers, enum layout_strategy strategy)
 {
-	struct layout layout = { 0 };
+	OWN(layout) layout = { 0 };
 	struct control control = { 0 };
 	struct error error = { 0 };
 	struct layout_options options = { .strategy = strategy, .alignment = 1, .effort = 20000 };
@@ -19,12 +19,11 @@ static void lay_out(const struct buffers *buffers, enum layout_strategy strategy
 		fprintf(stderr, "%s: %s\n", layout_strategy_names[strategy], error.text);
 		abort();
 	}
-	layout_free(&layout);
 }
 
 static void lay_out_linked(const struct buffers_csv *csv)
 {
-	struct linked_layout result = { 0 };
+	OWN(linked_layout) result = { 0 };
 	struct control control = { 0 };
 	struct error error = { 0 };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = 20000 };
@@ -33,7 +32,6 @@ static void lay_out_linked(const struct buffers_csv *csv)
 		fprintf(stderr, "linked: %s\n", error.text);
 		abort();
 	}
-	linked_layout_free(&result);
 }
 
 /* Pools with capacities made from the sizes. */
@@ -45,7 +43,7 @@ static void lay_out_in_pools(const struct buffers_csv *csv)
 	for (uint32_t p = 0; p + 1 < csv->pools; p++)
 		capacity[p] = csv->buffers.size[p % csv->buffers.n] / 2 + 1 + csv->buffers.size[csv->buffers.n / 2];
 	struct layout_pools pools = { csv->pools, capacity, csv->candidates, csv->spill_cost };
-	struct pooled_layout result = { 0 };
+	OWN(pooled_layout) result = { 0 };
 	struct control control = { 0 };
 	struct error error = { 0 };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = 20000 };
@@ -54,12 +52,11 @@ static void lay_out_in_pools(const struct buffers_csv *csv)
 		fprintf(stderr, "pools: %s\n", error.text);
 		abort();
 	}
-	pooled_layout_free(&result);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct buffers_csv csv;
+	OWN(buffers_csv) csv;
 	struct error error;
 	if (buffers_csv_read((const char *)data, size, NULL, 0, &csv, &error) == OK && csv.buffers.n < 300) {
 		lay_out(&csv.buffers, LAYOUT_BEST);
@@ -68,6 +65,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		lay_out_linked(&csv);
 		lay_out_in_pools(&csv);
 	}
-	buffers_csv_free(&csv);
 	return 0;
 }

@@ -44,21 +44,18 @@ static struct graph *tiny_model(struct error *error)
 static void make_plan(int i)
 {
 	struct error error = { 0 };
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	for (int k = 0; k < 6 && plans[i].words[k]; k++)
 		must((strchr(plans[i].words[k], ' ') ? scenario_pin : scenario_set)(&scenario, plans[i].words[k], &error) == OK);
 	base[i].graph = strcmp(plans[i].graph, "gpt") == 0 ? tiny_model(&error) : graph_open(plans[i].graph, NULL, &error);
-	struct plan *plan = base[i].graph ? planner_run(&planner, base[i].graph, &scenario, PLAN_COMPLETE, &error) : NULL;
+	OWN(plan) *plan = base[i].graph ? planner_run(&planner, base[i].graph, &scenario, PLAN_COMPLETE, &error) : NULL;
 	if (!plan)
 		fprintf(stderr, "%s\n", error.text);
 	must(plan != NULL);
 	FILE *stream = open_memstream(&base[i].text, &base[i].size);
 	must(stream && plan_write_json(plan, NULL, false, stream) && fclose(stream) == 0);
-	plan_release(plan);
-	planner_done(&planner);
-	scenario_done(&scenario);
 }
 
 /* The value number n (counting down) in a tree, with its place. */

@@ -55,12 +55,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t length;
 	FILE *stream = open_memstream(&once, &length);
 	must(stream && dot_write(graph, stream) && fclose(stream) == 0);
-	struct graph *again = parse(once, length, &error);
+	OWN(graph) *again = parse(once, length, &error);
 	must(again && again->ops == graph->ops && again->tensors == graph->tensors && again->storages == graph->storages);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		must(strcmp(again->op[op].name, graph->op[op].name) == 0);
 	free(once);
 	graph_release(graph);
-	graph_release(again);
 	return 0;
 }

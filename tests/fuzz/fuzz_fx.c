@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct fx_log log;
+	OWN(fx_log) log;
 	struct error error = { 0 };
 	char *copy = malloc(size + 1);
 	must(copy != NULL, "out of memory");
@@ -17,11 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	enum status status = fx_read(copy, size, (const char *const[]){ "s0=8", "mesh0=4", "mesh1=2" }, size % 4, &log, &error);
 	must(status == OK || (status == BAD_INPUT && error.text[0]), "no reason is given");
 	for (uint32_t wanted = 0; wanted <= 3 && status == OK; wanted++) {
-		struct graph *graph = fx_step(&log, wanted, &error);
+		OWN(graph) *graph = fx_step(&log, wanted, &error);
 		must(graph || (error.status == BAD_INPUT && error.text[0]), "no reason is given");
-		graph_release(graph);
 	}
-	fx_free(&log);
 	free(copy);
 	return 0;
 }

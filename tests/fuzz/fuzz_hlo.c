@@ -54,7 +54,7 @@ static size_t module_size(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct hlo_module module;
+	OWN(hlo_module) module;
 	struct error error = { 0 };
 	size_t of_module = module_size(data, size);
 	enum status status = read_module(data, of_module, &module, &error);
@@ -64,6 +64,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct graph *graph = hlo_graph(&module, open, "XLA HLO", &error);
 		check(graph, &error);
 	}
-	hlo_free(&module);
 	return 0;
 }

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	size_t once_size, twice_size;
 	char *once = text_of_graph(graph, &once_size);
-	struct graph *again = graph_of_text(once, once_size, &error);
+	OWN(graph) *again = graph_of_text(once, once_size, &error);
 	must(again != NULL);
 	char *twice = text_of_graph(again, &twice_size);
 	must(once_size == twice_size && memcmp(once, twice, once_size) == 0);
@@ -38,6 +38,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(once);
 	free(twice);
 	graph_release(graph);
-	graph_release(again);
 	return 0;
 }

@@ -28,7 +28,7 @@ static void take(struct scenario *scenario, const char *line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	char *text = malloc(size + 1), *save = NULL, word[600];
 	must(text != NULL);
 	memcpy(text, data, size);
@@ -41,7 +41,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(knob_parse((enum knob_id)knob, knob_text((enum knob_id)knob, scenario.value[knob], word, sizeof word), &value, NULL) == OK);
 		must(value == scenario.value[knob]);
 	}
-	scenario_done(&scenario);
 	free(text);
 	return 0;
 }

@@ -14,7 +14,7 @@ static void play(const struct pipeline_order *order)
 	uint32_t pieces = order->ranks * order->chunks;
 	int64_t *time = malloc(4 * (size_t)pieces * sizeof *time);
 	struct held *held = malloc(order->ranks * sizeof *held);
-	struct pipeline_plan plan;
+	OWN(pipeline_plan) plan;
 	struct error error = { 0 };
 	must(time && held, "out of memory");
 	for (uint32_t k = 0; k < pieces; k++) {
@@ -27,7 +27,6 @@ static void play(const struct pipeline_order *order)
 		.backward = time + pieces, .weight = time + 2 * (size_t)pieces, .send = time + 3 * (size_t)pieces, .order = order };
 	must(pipeline_run(&pipeline, &plan, &error) == OK, "what is read can't be played");
 	must(pipeline_check_time(&pipeline, held, NULL) == plan.time, "the checker plays it otherwise");
-	pipeline_free(&plan);
 	free(time);
 	free(held);
 }

@@ -11,16 +11,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct source source = source_of_text(&(struct text_left){ (const char *)data, size < 400 ? size : 400 });
 	struct error error = { 0 };
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	scenario.value[K_order_effort] = scenario.value[K_layout_effort] = 0;
 	struct graph *graph = graph_open("samples/diamond.jsonl", NULL, &error);
 	must(graph != NULL);
-	struct session *session = session_new(graph, "samples/diamond.jsonl", &scenario, &(struct session_options){ .interactive = false }, &error);
+	OWN(session) *session = session_new(graph, "samples/diamond.jsonl", &scenario, &(struct session_options){ .interactive = false }, &error);
 	must(session != NULL);
 	if (session_replay(session, &source, false, NULL, NULL, &error) != OK)
 		must(error.text[0] != '\0');
-	session_free(session);
-	scenario_done(&scenario);
 	return 0;
 }

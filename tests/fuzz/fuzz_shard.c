@@ -16,7 +16,7 @@ static void solve(const struct shard_problem *problem)
 	struct error error = { 0 };
 	struct control control = { 0 };
 	struct shard_options options = { .effort = 20000 };
-	struct shard_plan plan;
+	OWN(shard_plan) plan;
 	int64_t cost, peak, bound;
 	enum status status = shard_solve(problem, &options, &control, &plan, &error);
 	must(status == OK || status == LIMIT || status == INFEASIBLE);
@@ -25,17 +25,15 @@ static void solve(const struct shard_problem *problem)
 		if (plan.choice)
 			must(shard_evaluate(problem, plan.choice, &cost, &peak, &error) == OK && cost == plan.cost && plan.bound <= cost);
 	}
-	shard_plan_free(&plan);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct shard_problem problem;
+	OWN(shard_problem) problem;
 	struct error error;
 	enum status status = problem_json_read((const char *)data, size, &problem, &error);
 	must(status == OK || (status == BAD_INPUT && error.text[0]));
 	if (status == OK)
 		solve(&problem);
-	shard_problem_free(&problem);
 	return 0;
 }

@@ -24,7 +24,7 @@ static ssize_t read_bytes(void *context, void *buffer, size_t size, struct error
 
 static void lay_out(const struct buffers_csv *csv, const struct snapshot_facts *facts)
 {
-	struct layout layout = { 0 };
+	OWN(layout) layout = { 0 };
 	struct control control = { 0 };
 	struct error error = { 0 };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = SNAPSHOT_ALIGNMENT, .effort = 20000 };
@@ -32,15 +32,13 @@ static void lay_out(const struct buffers_csv *csv, const struct snapshot_facts *
 	must(status == OK || status == LIMIT, error.text);
 	must(layout_check(&csv->buffers, SNAPSHOT_ALIGNMENT, &layout, &error) == OK, error.text);
 	must(layout.load == facts->rounded_peak, "the trace's peak isn't the load of its buffers");
-	layout_free(&layout);
 }
 
 static void as_graph(const struct snapshot *snapshot)
 {
 	struct error error = { 0 };
-	struct graph *graph = snapshot_graph(snapshot, 0, snapshot->events % 2 ? 3 : SNAPSHOT_ALLOCS_MOST, &error);
+	OWN(graph) *graph = snapshot_graph(snapshot, 0, snapshot->events % 2 ? 3 : SNAPSHOT_ALLOCS_MOST, &error);
 	must(graph || (error.status == BAD_INPUT && error.text[0]), "no reason is given");
-	graph_release(graph);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -24,7 +24,7 @@ static void look(const struct samples *samples)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct rules *rules;
-	struct samples samples = { 0 };
+	OWN(samples) samples = { 0 };
 	struct error error = { 0 };
 	char *copy = malloc(size + 1);   /* the sanitizer watches its end */
 	rules = rules ? rules : rules_new();
@@ -35,7 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	samples_join(&samples);
 	if (status == OK)
 		look(&samples);
-	samples_free(&samples);
 	free(copy);
 	return 0;
 }

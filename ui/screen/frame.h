@@ -72,6 +72,7 @@ struct frame {
 /* Cells for a screen of that size, blank. False when out of memory (the frame is unchanged). */
 bool frame_resize(struct frame *frame, int width, int height);
 void frame_free(struct frame *frame);
+#define frame_drop frame_free
 void frame_clear(struct frame *frame);
 /* Later drawing is relative to this part of the screen and clipped to it. */
 void frame_window(struct frame *frame, struct rect rect);

@@ -211,8 +211,8 @@ enum status columns_statement(struct column_sets *sets, const char *line, struct
 	struct column_set set;
 	int words = sscanf(line, "%7s %24s %159s", word, name, list);
 	if (words == 3 && strcmp(word, "set") == 0) {
-		enum status status = column_list_read(list, &set, error);
-		return status == OK ? keep(sets, name, &set, error) : status;
+		TRY(column_list_read(list, &set, error));
+		return keep(sets, name, &set, error);
 	}
 	if (sscanf(line, "%7s %159s", word, list) == 2 && strcmp(word, "use") == 0)
 		return use(sets, list, error);

@@ -141,7 +141,7 @@ static void publish(void *context, const struct config_list *list)
 /* The best rows, or where nothing fits by the estimates the nearest. */
 static void plan_rows(struct search_job *job, const atomic_bool *cancel)
 {
-	struct planner planner = { .store = store_new(), .rules_file = job->rules_file, .abandoned = cancel, .control = { .cancel = cancel } };
+	OWN(planner) planner = { .store = store_new(), .rules_file = job->rules_file, .abandoned = cancel, .control = { .cancel = cancel } };
 	struct config_watch watch = { publish, job };
 	struct scenario scenario;
 	struct error error = { 0 };
@@ -152,7 +152,6 @@ static void plan_rows(struct search_job *job, const atomic_bool *cancel)
 		publish(job, &job->ranking.list);
 		scenario_done(&scenario);
 	}
-	planner_done(&planner);
 }
 
 static void search(void *context, const atomic_bool *cancel)

@@ -54,7 +54,7 @@ static int largest_first(const void *left, const void *right)
 static enum status assign_lanes(struct order_schedule *schedule)
 {
 	const struct problem *problem = schedule->problem;
-	struct arena scratch = { 0 };
+	OWN(arena) scratch = { 0 };
 	struct taken taken = { .size = 1 };
 	while (taken.size < problem->ops)
 		taken.size *= 2;
@@ -80,7 +80,6 @@ static enum status assign_lanes(struct order_schedule *schedule)
 			schedule->lanes = schedule->lane[item] + 1;
 		visit(&taken, schedule->first[item], schedule->last[item], UINT64_C(1) << schedule->lane[item]);
 	}
-	arena_free(&scratch);
 	return enough ? OK : NO_MEMORY;
 }
 
@@ -94,8 +93,8 @@ static enum status evaluate(struct order_schedule *schedule)
 	schedule->peak = problem_peak(problem, schedule->order, schedule->live, &schedule->peak_position);
 	if (schedule->peak < 0)
 		return NO_MEMORY;
-	enum status status = problem_lifetimes(problem, schedule->order, schedule->first, schedule->last);
-	return status == OK ? assign_lanes(schedule) : status;
+	TRY(problem_lifetimes(problem, schedule->order, schedule->first, schedule->last));
+	return assign_lanes(schedule);
 }
 
 enum status schedule_of(const struct problem *problem, const uint32_t *order, struct order_schedule *schedule)

@@ -52,6 +52,7 @@ struct pooled_layout {
 enum status layout_solve_pools(const struct buffers *buffers, const struct layout_links *links, const struct layout_pools *pools,
 			       const struct layout_options *options, struct control *control, struct pooled_layout *result, struct error *error);
 void pooled_layout_free(struct pooled_layout *result);
+#define pooled_layout_drop pooled_layout_free
 
 /* The independent checker: candidates, capacities, links and overlaps in each pool, the cost. BAD_INPUT with the culprits in error.
  * O(pools n log n). */

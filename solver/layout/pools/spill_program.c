@@ -126,9 +126,9 @@ static void read_picks(const struct spill *spill, const double *value, uint32_t 
 
 enum status spill_program(const struct spill *spill, uint32_t *pick, int64_t *bound, struct control *control)
 {
-	struct milp milp = { 0 };
+	OWN(milp) milp = { 0 };
 	struct milp_limits limits = { .iterations = PROGRAM_ITERATIONS, .nodes = PROGRAM_NODES };
-	struct milp_solution solution = { 0 };
+	OWN(milp_solution) solution = { 0 };
 	int64_t *load = mem_alloc(spill->sections, sizeof *load), unit = 0;
 	enum status status = load ? OK : NO_MEMORY;
 	for (uint32_t u = 0; u < spill->units; u++)
@@ -143,8 +143,6 @@ enum status spill_program(const struct spill *spill, uint32_t *pick, int64_t *bo
 		if (status == OK)
 			*bound = least > 0 ? least * (int64_t)scale : 0;
 	}
-	milp_solution_free(&solution);
-	milp_free(&milp);
 	mem_free(load);
 	return status;
 }

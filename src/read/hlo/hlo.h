@@ -82,6 +82,7 @@ enum status hlo_text_read(const char *text, size_t size, struct hlo_module *modu
 /* Reads an HloProto or HloModuleProto. */
 enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *module, struct error *error);
 void hlo_free(struct hlo_module *module);
+#define hlo_module_drop hlo_free
 
 /* The dtype of an XLA type's name, DTYPE_COUNT where it has no size of its own ("token", "opaque"). */
 int hlo_dtype(const char *name, size_t length);

@@ -43,6 +43,7 @@ struct buffers_csv {
 enum status buffers_csv_read(const char *text, size_t size, const struct slice *declared, uint32_t pools, struct buffers_csv *csv,
 			     struct error *error);
 void buffers_csv_free(struct buffers_csv *csv);
+#define buffers_csv_drop buffers_csv_free
 
 /* What was chosen for each buffer; donor and pool may be NULL. */
 struct buffers_result { const int64_t *offset; const uint32_t *donor, *pool; };

@@ -309,7 +309,7 @@ static int64_t device_of(const struct snapshot *snapshot, uint32_t wanted)
 struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, uint32_t most, struct error *error)
 {
 	struct snapshot_groups groups = { 0 };
-	struct buffers_csv csv;
+	OWN(buffers_csv) csv;
 	struct snapshot_facts facts;
 	struct graph *graph = NULL;
 	struct making making = { .snapshot = snapshot, .csv = &csv, .facts = &facts, .groups = &groups, .error = error };
@@ -335,6 +335,5 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 	mem_free(making.says);
 	arena_free(&making.arena);
 	snapshot_groups_free(&groups);
-	buffers_csv_free(&csv);
 	return graph;
 }

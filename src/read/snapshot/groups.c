@@ -40,7 +40,7 @@ static enum status find_workspace(const struct grouping *grouping, uint32_t from
 {
 	const struct buffers *all = grouping->buffers;
 	int64_t end = end_of(grouping, to);
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	uint32_t room = to - from;
 	struct buffers within = { .lower = arena_alloc(&arena, room, sizeof(int64_t)), .upper = arena_alloc(&arena, room, sizeof(int64_t)), .size = arena_alloc(&arena, room, sizeof(int64_t)) };
 	enum status status = within.lower && within.upper && within.size ? OK : NO_MEMORY;
@@ -54,13 +54,11 @@ static enum status find_workspace(const struct grouping *grouping, uint32_t from
 	}
 	*bytes = 0;
 	if (status == OK && within.n) {
-		struct layout layout;
+		OWN(layout) layout;
 		struct control control = { 0 };
 		status = layout_solve(&within, &(struct layout_options){ .strategy = LAYOUT_BEST, .alignment = SNAPSHOT_ALIGNMENT, .first = true }, &control, &layout, NULL);
 		*bytes = layout.arena;
-		layout_free(&layout);
 	}
-	arena_free(&arena);
 	return status;
 }
 

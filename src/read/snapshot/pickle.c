@@ -142,14 +142,14 @@ static enum status replace(struct machine *machine, size_t from, enum pickle_kin
 static enum status replace_marked(struct machine *machine, enum pickle_kind kind)
 {
 	size_t from = 0;
-	enum status status = pop_mark(machine, &from);
-	return status == OK ? replace(machine, from, kind) : status;
+	TRY(pop_mark(machine, &from));
+	return replace(machine, from, kind);
 }
 
 static enum status replace_top(struct machine *machine, size_t values)
 {
-	enum status status = need(machine, values);
-	return status == OK ? replace(machine, machine->depth - values, PICKLE_OTHER) : status;
+	TRY(need(machine, values));
+	return replace(machine, machine->depth - values, PICKLE_OTHER);
 }
 
 /* ---- dicts and lists -------------------------------------------------------------------------------- */
@@ -187,14 +187,14 @@ static enum status fill(struct machine *machine, size_t from, enum pickle_kind k
 static enum status fill_marked(struct machine *machine, enum pickle_kind kind)
 {
 	size_t from = 0;
-	enum status status = pop_mark(machine, &from);
-	return status == OK ? fill(machine, from, kind) : status;
+	TRY(pop_mark(machine, &from));
+	return fill(machine, from, kind);
 }
 
 static enum status fill_top(struct machine *machine, size_t values, enum pickle_kind kind)
 {
-	enum status status = need(machine, values + 1);
-	return status == OK ? fill(machine, machine->depth - values, kind) : status;
+	TRY(need(machine, values + 1));
+	return fill(machine, machine->depth - values, kind);
 }
 
 /* DICT and LIST: the collection comes after what is in it. */
@@ -242,15 +242,15 @@ static inline enum status get(struct machine *machine, uint64_t index)
 static enum status put_of(struct machine *machine, unsigned bytes)
 {
 	uint64_t index;
-	enum status status = take_number(machine, bytes, &index);
-	return status == OK ? put(machine, index) : status;
+	TRY(take_number(machine, bytes, &index));
+	return put(machine, index);
 }
 
 static inline enum status get_of(struct machine *machine, unsigned bytes)
 {
 	uint64_t index;
-	enum status status = take_number(machine, bytes, &index);
-	return status == OK ? get(machine, index) : status;
+	TRY(take_number(machine, bytes, &index));
+	return get(machine, index);
 }
 
 /* ---- texts and numbers ------------------------------------------------------------------------------ */
@@ -273,9 +273,9 @@ static enum status text(struct machine *machine, unsigned length_bytes)
 static enum status skipped(struct machine *machine, unsigned length_bytes)
 {
 	uint64_t length;
-	enum status status = take_number(machine, length_bytes, &length);
-	THEN(status, take(machine, NULL, length));
-	return status == OK ? push_kind(machine, PICKLE_OTHER) : status;
+	TRY(take_number(machine, length_bytes, &length));
+	TRY(take(machine, NULL, length));
+	return push_kind(machine, PICKLE_OTHER);
 }
 
 static enum status push_number(struct machine *machine, int64_t number)
@@ -296,8 +296,8 @@ static enum status long_number(struct machine *machine, unsigned length_bytes)
 	uint64_t length, number;
 	TRY(take_number(machine, length_bytes, &length));
 	if (length > 8) {
-		enum status status = take(machine, NULL, length);
-		return status == OK ? push_kind(machine, PICKLE_OTHER) : status;
+		TRY(take(machine, NULL, length));
+		return push_kind(machine, PICKLE_OTHER);
 	}
 	TRY(take_number(machine, (unsigned)length, &number));
 	if (length && length < 8 && number >> (8 * length - 1))
@@ -307,8 +307,8 @@ static enum status long_number(struct machine *machine, unsigned length_bytes)
 
 static enum status fixed_size(struct machine *machine, unsigned bytes)
 {
-	enum status status = take(machine, NULL, bytes);
-	return status == OK ? push_kind(machine, PICKLE_OTHER) : status;
+	TRY(take(machine, NULL, bytes));
+	return push_kind(machine, PICKLE_OTHER);
 }
 
 /* ---- opcodes ---------------------------------------------------------------------------------------- */
@@ -351,8 +351,8 @@ static enum status pop_to_mark(struct machine *machine)
 /* ADDITEMS: what comes into a set is of no interest. */
 static enum status add_items(struct machine *machine)
 {
-	enum status status = pop_to_mark(machine);
-	return status == OK ? need(machine, 1) : status;
+	TRY(pop_to_mark(machine));
+	return need(machine, 1);
 }
 
 /* A copy of a collection isn't followed: only one of the two could be noted in. */

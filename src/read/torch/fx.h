@@ -75,6 +75,7 @@ struct fx_log {
 /* Finds the graphs in a text. dim: "s0=8" for symbolic sizes, which go before what the log says of them. OK also where there are none; BAD_INPUT for a graph that makes no sense. O(size). */
 enum status fx_read(const char *text, size_t size, const char *const *dim, uint32_t dims, struct fx_log *log, struct error *error);
 void fx_free(struct fx_log *log);
+#define fx_log_drop fx_free
 
 /* What a file's name says of the graphs in it. */
 struct fx_origin {

@@ -235,13 +235,13 @@ static enum status read_graph(struct reading *reading, const json_t *file)
 	const json_t *nodes = json_object_get(file, "nodes");
 	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
 		return fail(reading->error, BAD_INPUT, "there is no list of nodes");
-	enum status status = take_buffers(reading, file);
-	THEN(status, take_owners(reading, nodes));
-	THEN(status, add_ops(reading, nodes));
-	THEN(status, add_held(reading));
-	THEN(status, add_buffers(reading));
-	THEN(status, add_reads(reading, (uint32_t)json_array_size(nodes)));
-	return status == OK ? describe(reading) : status;
+	TRY(take_buffers(reading, file));
+	TRY(take_owners(reading, nodes));
+	TRY(add_ops(reading, nodes));
+	TRY(add_held(reading));
+	TRY(add_buffers(reading));
+	TRY(add_reads(reading, (uint32_t)json_array_size(nodes)));
+	return describe(reading);
 }
 
 struct graph *inductor_read(const char *text, size_t size, struct error *error)

@@ -311,8 +311,8 @@ static enum status take_event(struct reading *reading, const json_t *event)
 	if (strcmp(category, "cpu_op") == 0)
 		return add_op(reading, event, name, false);
 	if (strcmp(category, "user_annotation") == 0 && strncmp(name, "gloo:", 5) == 0) {
-		enum status status = take_gloo(reading, event, name + 5);
-		return status == OK ? add_op(reading, event, name, true) : status;
+		TRY(take_gloo(reading, event, name + 5));
+		return add_op(reading, event, name, true);
 	}
 	return OK;
 }

@@ -61,7 +61,7 @@ int64_t host_stall(const struct graph *graph, const struct scenario *scenario, c
 
 static enum status judge(const struct choosing *choosing, const struct fitted *fitted, struct away *away)
 {
-	struct fit_solver solver;
+	OWN(fit_solver) solver;
 	enum status status = fit_solver_begin(&fitted->input, &solver);
 	uint8_t *keep = mem_alloc(away->graph->storages, sizeof *keep);
 	status = keep ? status : NO_MEMORY;
@@ -78,7 +78,6 @@ static enum status judge(const struct choosing *choosing, const struct fitted *f
 		fit_dual_free(&dual);
 		status = status == INFEASIBLE ? OK : status;
 	}
-	fit_solver_free(&solver);
 	mem_free(keep);
 	return status;
 }
@@ -263,7 +262,7 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 {
 	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = activations, .options = options, .fitted = fitted, .step = step,
 		.turn = NONE, .error = error };
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct graph *graph = NULL;
 	uint32_t windows = 0, ops = fitted->step->ops, storages = fitted->step->storages;
 	struct fit_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later), arena_alloc(&arena, storages, sizeof *reruns.first) };
@@ -281,7 +280,6 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 	}
 	if (error_set(error, status) == OK)
 		graph = offload_apply(fitted->step, activations, choosing.window, windows, error);
-	arena_free(&arena);
 	return graph;
 }
 

@@ -87,10 +87,9 @@ static enum status add_rungs(struct rivals *rivals)
 	enum status status = keep ? fit_play(&solver->replay, &solver->base[1], keep) : NO_MEMORY;
 	int64_t top = solver->replay.peak, low = solver->step.persistent;
 	for (int i = 1; i < RUNGS && status == OK; i++) {
-		struct fit_plan plan;
+		OWN(fit_plan) plan;
 		status = fit_solve(solver, low + (top - low) / RUNGS * i, &options, rivals->stage->control, &plan);
 		THEN(status, add_rivals(rivals, plan.state, plan.order));
-		fit_plan_free(&plan);
 	}
 	mem_free(keep);
 	return status;
@@ -162,16 +161,14 @@ static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_
 	struct stage_context *stage = rivals->stage;
 	int64_t order = rivals->scenario->value[K_order];
 	bool quick = order == ORDER_BEST && graph->ops > LARGE;
-	struct graph *late = order == ORDER_LIST || order == ORDER_INDUCTOR_BFS ? late_reruns(graph, rivals->error) : graph_retain(graph);
-	struct graph *run = !late ? NULL : rivals->scenario->value[K_in_place] ? graph_retain(late) : graph_without_inplace(late, rivals->error);
+	OWN(graph) *late = order == ORDER_LIST || order == ORDER_INDUCTOR_BFS ? late_reruns(graph, rivals->error) : graph_retain(graph);
+	OWN(graph) *run = !late ? NULL : rivals->scenario->value[K_in_place] ? graph_retain(late) : graph_without_inplace(late, rivals->error);
 	struct ordered *ordered = run ? stage_order(stage, run, rivals->scenario, quick, rivals->error) : NULL;
 	struct laid_out *laid_out = ordered ? stage_layout(stage, ordered, rivals->scenario, quick, rivals->error) : NULL;
 	if (laid_out)
 		*arena = laid_out->layout.arena;
 	laid_out_release(laid_out);
 	ordered_release(ordered);
-	graph_release(run);
-	graph_release(late);
 	return laid_out ? OK : rivals->error->status;
 }
 

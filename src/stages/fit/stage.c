@@ -213,8 +213,8 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	/* A cap less a margin is a guess at what the layout adds: what doesn't fit it may fit the cap. */
 	struct fit_options options = { .orderer = order_step, .context = &ordering, .played = scenario->value[K_order] == ORDER_PROGRAM || has_copies(fitted->step), .coarse = effort == EFFORT_LOOK,
 		.lowest = cap < scenario_budget(scenario) };
-	struct fit_solver solver;
-	struct fit_plan plan = { 0 };
+	OWN(fit_solver) solver;
+	OWN(fit_plan) plan = { 0 };
 	struct graph *graph = NULL;
 	uint8_t *start = NULL;
 	enum status status = fit_solver_new(&fitted->input, &solver);
@@ -234,8 +234,6 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 		fitted->extra = fitted_extra(fitted, graph);
 		fitted->proved = !fitted->impossible && fitted->extra <= fitted->bound;
 	}
-	fit_plan_free(&plan);
-	fit_solver_free(&solver);
 	mem_free(start);
 	return graph;
 }
@@ -322,7 +320,7 @@ static enum status try_away(struct both *both, struct graph *away)
 {
 	struct fitted *fitted = both->fitted;
 	struct activations activations = { 0 };
-	struct graph *graph = NULL;
+	OWN(graph) *graph = NULL;
 	struct fitted *sub = fitted_of_pinned(both->stage, away, fitted->step, both->scenario, both->sharded, both->options, both->error);
 	if (sub && activations_find(away, both->stage->rules, &activations, both->error) == OK)
 		graph = solve(both->stage, both->scenario, &activations, both->cap, EFFORT_ALL, sub, both->error);
@@ -342,7 +340,6 @@ static enum status try_away(struct both *both, struct graph *away)
 		fitted->away = before.away;
 		fitted->moved = before.moved;
 	}
-	graph_release(graph);
 	fitted_release(sub);
 	return status;
 }
@@ -356,8 +353,8 @@ static bool is_close(const struct fitted *fitted, int64_t cap)
 static enum status try_after(struct both *both, int64_t more, enum effort effort, bool *fits, bool *found)
 {
 	struct fitted *fitted = both->fitted, *sub = fitted_of_pinned(both->stage, fitted->step, fitted->step, both->scenario, both->sharded, both->options, both->error);
-	struct graph *graph = sub ? solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error) : NULL;
-	struct graph *away = NULL;
+	OWN(graph) *graph = sub ? solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error) : NULL;
+	OWN(graph) *away = NULL;
 	enum status status = graph ? OK : both->error->status;
 	*fits = graph && (sub->replayed > both->cap + more || (fitted->replayed <= both->cap && sub->extra >= fitted->extra));    /* no use: less may run again */
 	if (status == OK && !*fits) {
@@ -365,8 +362,6 @@ static enum status try_after(struct both *both, int64_t more, enum effort effort
 		status = !away ? both->error->status : *fits ? try_away(both, away) : OK;
 		*found |= *fits;
 	}
-	graph_release(away);
-	graph_release(graph);
 	fitted_release(sub);
 	return status;
 }
@@ -535,7 +530,7 @@ static struct graph *fit_rest(struct stage_context *stage, const struct plan_wis
 	const struct activations *activations, const struct recompute_options *options, struct fitted **fitted, struct error *error)
 {
 	struct graph *away = recompute_apply(step, activations, NULL, options->offload, options->offloads, error), *graph = NULL;
-	struct activations now = { 0 };
+	OWN(activations) now = { 0 };
 	uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
 	if (!resident)
 		fail_memory(error);
@@ -543,7 +538,6 @@ static struct graph *fit_rest(struct stage_context *stage, const struct plan_wis
 		struct recompute_options rest = rest_of(options, step, away, resident);
 		graph = fit_step_graph(stage, wish, away, scenario, sharded, &now, &rest, fitted, error);
 	}
-	activations_free(&now);
 	mem_free(resident);
 	graph_release(away);
 	return graph;

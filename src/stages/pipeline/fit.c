@@ -168,9 +168,9 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, const
 	struct pipeline_fit *fit = choosing->fit;
 	struct stage_context *stage = choosing->stage;
 	struct fit_options options = { .ticks = TICKS };
-	struct activations activations = { 0 };
-	struct fit_solver solver;
-	struct fit_plan plan = { 0 };
+	OWN(activations) activations = { 0 };
+	OWN(fit_solver) solver;
+	OWN(fit_plan) plan = { 0 };
 	uint8_t *start = NULL;
 	enum status status = activations_find(step->graph, stage->rules, &activations, choosing->error), made = fit_solver_new(&step->input, &solver);
 	status = status == OK ? made : status;
@@ -183,9 +183,6 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, const
 		fit->impossible |= plan.impossible;
 		fit->bound += plan.bound;
 	}
-	fit_plan_free(&plan);
-	fit_solver_free(&solver);
-	activations_free(&activations);
 	mem_free(start);
 	return fail_status(choosing->error, status);
 }
@@ -206,8 +203,8 @@ static enum status choose_rank(struct choosing *choosing, uint32_t rank)
 static struct graph *apply_states(struct choosing *choosing)
 {
 	struct fit_input input = choosing->fit->fitted->input;
-	struct fit_step step;
-	struct fit_replay replay = { 0 };
+	OWN(fit_step) step;
+	OWN(fit_replay) replay = { 0 };
 	struct fit_base base = { 0 };
 	struct graph *graph = NULL;
 	uint32_t *order = arena_alloc(&choosing->arena, choosing->device->ops, sizeof *order);
@@ -234,8 +231,6 @@ static struct graph *apply_states(struct choosing *choosing)
 	else
 		graph = fit_apply(&replay, choosing->state, choosing->error);
 	fit_base_free(&base);
-	fit_replay_free(&replay);
-	fit_step_free(&step);
 	return graph;
 }
 

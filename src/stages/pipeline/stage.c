@@ -565,14 +565,13 @@ static int64_t cap_of(const struct scenario *scenario, const struct plan_wish *w
 static struct pipelined *try_fit(struct stage_context *stage, const struct sharded *sharded, enum limited limited, const struct scenario *scenario,
 	const struct plan_wish *wish, struct pipeline_fit *fit, struct error *error)
 {
-	struct graph *device = pipeline_fit_graph(stage, fit, error);
+	OWN(graph) *device = pipeline_fit_graph(stage, fit, error);
 	struct pipelined *next = device ? stage_device(stage, sharded, device, limited, scenario, wish, error) : NULL;
 	for (uint32_t r = 0; next && r < next->ranks; r++) {
 		int64_t above = next->rank[r].peak - cap_of(scenario, wish);
 		next->replayed = next->rank[r].peak > next->replayed ? next->rank[r].peak : next->replayed;
 		fit->cap[r] -= above > 0 ? above : 0;
 	}
-	graph_release(device);
 	return next;
 }
 

@@ -23,9 +23,9 @@ static void knapsack(struct milp *milp, uint64_t seed, double least, double *cos
 Test(milp, finds_the_cheapest_subset_or_that_there_is_none)
 {
 	for (uint64_t seed = test_seed(); seed < test_seed() + 50; seed++) {
-		struct milp milp = { 0 };
+		OWN(milp) milp = { 0 };
 		struct milp_limits limits = { 0 };
-		struct milp_solution solution;
+		OWN(milp_solution) solution;
 		struct control control = { 0 };
 		double cost[ITEMS], weight[ITEMS], least = (double)(seed % 400), best = INFINITY;
 		knapsack(&milp, seed, least, cost, weight);
@@ -42,8 +42,6 @@ Test(milp, finds_the_cheapest_subset_or_that_there_is_none)
 		cr_assert_eq(status, isinf(best) ? INFEASIBLE : OK, "seed %lu", seed);
 		if (status == OK)
 			cr_assert_float_eq(solution.cost, best, 1e-6, "seed %lu", seed);
-		milp_solution_free(&solution);
-		milp_free(&milp);
 	}
 }
 
@@ -70,14 +68,12 @@ Test(milp, every_failed_allocation_is_reported_and_nothing_leaks)
 
 Test(milp, stops_when_it_is_cancelled)
 {
-	struct milp milp = { 0 };
+	OWN(milp) milp = { 0 };
 	struct milp_limits limits = { 0 };
-	struct milp_solution solution;
+	OWN(milp_solution) solution;
 	atomic_bool cancel = true;
 	struct control control = { .cancel = &cancel };
 	double cost[ITEMS], weight[ITEMS];
 	knapsack(&milp, 7, 100, cost, weight);
 	cr_assert_eq(milp_solve(&milp, &limits, &control, &solution), CANCELLED);
-	milp_solution_free(&solution);
-	milp_free(&milp);
 }

@@ -50,13 +50,12 @@ static void enumerate(struct brute *brute, uint32_t node, int64_t cost, int64_t 
 
 static struct brute brute_force(const struct shard_chain *chain)
 {
-	struct shard_problem problem;
+	OWN(shard_problem) problem;
 	struct error error;
 	size_t start[64];
 	cr_assert_eq(shard_chain_unfold(chain, &problem, start, &error), OK, "%s", error.text);
 	struct brute brute = { .problem = &problem, .best = INT64_MAX, .least = INT64_MAX, .limit = chain->limit };
 	enumerate(&brute, 0, 0, 0);
-	shard_problem_free(&problem);
 	return brute;
 }
 
@@ -99,7 +98,7 @@ static void check_price(const struct shard_chain *chain, const struct chain_plan
 
 static void check(const struct shard_chain *chain, int round)
 {
-	struct chain_plan plan;
+	OWN(chain_plan) plan;
 	struct error error = { 0 };
 	int64_t cost, usage;
 	struct brute brute = brute_force(chain);
@@ -116,7 +115,6 @@ static void check(const struct shard_chain *chain, int round)
 		cr_assert(cost == plan.cost && usage == plan.usage);
 		check_price(chain, &plan, brute.best, round);
 	}
-	chain_plan_free(&plan);
 }
 
 static int64_t draw_limit(const struct shard_chain *chain, uint64_t *seed)
@@ -156,7 +154,7 @@ Test(shard_chain, small_chains_are_solved_as_brute_force_does)
 /* One choice per node, one pair per edge (the local polytope with binary nodes). NAN: infeasible. */
 static double unfolded_optimum(const struct shard_problem *problem)
 {
-	struct milp milp = { 0 };
+	OWN(milp) milp = { 0 };
 	struct control control = { 0 };
 	for (uint32_t i = 0; i < problem->first[problem->nodes]; i++)
 		milp_add_column(&milp, 0, problem->cost[i] < SHARD_FORBIDDEN, problem->cost[i] < SHARD_FORBIDDEN ? (double)problem->cost[i] : 0, true);
@@ -193,12 +191,10 @@ static double unfolded_optimum(const struct shard_problem *problem)
 				milp_add_entry(&milp, i, (double)problem->usage[i]);
 	}
 	struct milp_limits limits = { 0 };
-	struct milp_solution solution;
+	OWN(milp_solution) solution;
 	enum status status = milp_solve(&milp, &limits, &control, &solution);
 	double cost = status == OK ? solution.cost : (double)NAN;
 	cr_assert(status == OK || status == INFEASIBLE);
-	milp_solution_free(&solution);
-	milp_free(&milp);
 	return cost;
 }
 

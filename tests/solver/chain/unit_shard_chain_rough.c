@@ -128,7 +128,7 @@ Test(shard_chain_rough, no_potentials_make_the_cut_chain_dearer)
 /* Adds up how far plan and bound are from the optimum. */
 static void check(const struct shard_chain *chain, int round, double *dearer, double *lower, double *sum)
 {
-	struct chain_plan exact, rough;
+	OWN(chain_plan) exact, rough;
 	struct error error;
 	int64_t cost, usage;
 	enum status status = solve(chain, &exact), roughly = solve_roughly(chain, &rough);
@@ -148,8 +148,6 @@ static void check(const struct shard_chain *chain, int round, double *dearer, do
 		*lower += (double)(exact.cost - rough.bound);
 		*sum += (double)exact.cost;
 	}
-	chain_plan_free(&exact);
-	chain_plan_free(&rough);
 }
 
 Test(shard_chain_rough, plans_and_bounds_enclose_the_optimum)

@@ -13,7 +13,7 @@ struct line { uint32_t stream; int64_t time, inside; uint32_t layer; int reads[3
 
 static struct graph *graph_of(const struct line *line, uint32_t ops)
 {
-	struct draft *draft = draft_new();
+	OWN(draft) *draft = draft_new();
 	struct error error;
 	for (uint32_t op = 0; op < ops; op++) {
 		char name[16];
@@ -36,7 +36,6 @@ static struct graph *graph_of(const struct line *line, uint32_t ops)
 	}
 	struct graph *graph = graph_build(draft, &error);
 	cr_assert_not_null(graph, "%s", error.text);
-	draft_free(draft);
 	return graph;
 }
 
@@ -47,7 +46,7 @@ static void run_lines(const struct line *line, uint32_t ops, uint32_t axes, stru
 	uint32_t order[OPS], stream[OPS], layer[OPS];
 	int64_t time[OPS], inside[OPS * MESH_AXES] = { 0 };
 	struct error error = { 0 };
-	struct graph *graph = graph_of(line, ops);
+	OWN(graph) *graph = graph_of(line, ops);
 	for (uint32_t op = 0; op < ops; op++) {
 		order[op] = op;
 		stream[op] = line[op].stream;
@@ -59,10 +58,9 @@ static void run_lines(const struct line *line, uint32_t ops, uint32_t axes, stru
 	cr_assert_eq(step_model_build(graph, order, &costs, &run->model), OK);
 	cr_assert_eq(step_time_find(&run->model, &run->time), OK);
 	cr_assert_eq(step_time_check(&run->model, &run->time, &error), OK, "%s", error.text);
-	graph_release(graph);
 }
 
-static void run_free(struct run *run)
+static void run_drop(struct run *run)
 {
 	step_model_free(&run->model);
 	step_time_free(&run->time);
@@ -73,7 +71,7 @@ Test(step_time, gradients_are_reduced_while_earlier_layers_compute)
 	/* forward 10, 10; backward 20 with its gradient's all-reduce of 15, backward 20 with another, updates 5 each */
 	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 0, 10, 0, 0, { 1 } }, { 0, 20, 0, 0, { 2 } }, { 1, 15, 0, 0, { 3 } },
 		{ 0, 20, 0, 0, { 3, 1 } }, { 1, 15, 0, 0, { 5 } }, { 0, 5, 0, 0, { 4 } }, { 0, 5, 0, 0, { 6 } } };
-	struct run run;
+	OWN(run) run;
 	run_lines(line, 8, 1, &run);
 	/* the first is hidden by the second backward op; of the second, 5 are beside the first update */
 	static const int64_t start[] = { 0, 10, 20, 40, 40, 60, 60, 75 };
@@ -83,42 +81,38 @@ Test(step_time, gradients_are_reduced_while_earlier_layers_compute)
 	cr_assert_eq(run.time.busy[0], 70);
 	cr_assert_eq(run.time.busy[1], 30);
 	cr_assert_eq(run.time.exposed[1], 10);
-	run_free(&run);
 }
 
 Test(step_time, tensor_parallel_collectives_expose_what_their_dependencies_expose)
 {
 	/* compute, all-reduce over axis 1 (read at once), compute; an all-reduce over axis 0 that nothing waits for but the end */
 	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 2, 7, 0, 0, { 1 } }, { 1, 30, 0, 0, { 1 } }, { 0, 10, 0, 0, { 2 } } };
-	struct run run;
+	OWN(run) run;
 	run_lines(line, 4, 2, &run);
 	cr_assert_eq(run.time.total, 40);
 	cr_assert_eq(run.time.exposed[2], 7);
 	cr_assert_eq(run.time.exposed[1], 13);   /* from 27, where computation ends, to 40 */
-	run_free(&run);
 }
 
 Test(step_time, what_is_needed_first_goes_first)
 {
 	/* a gradient's all-reduce and an activation's could begin together; the next op reads the activation */
 	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 1, 20, 0, 0, { 1 } }, { 1, 5, 0, 0, { 1 } }, { 0, 10, 0, 0, { 3 } }, { 0, 2, 0, 0, { 2 } } };
-	struct run run;
+	OWN(run) run;
 	run_lines(line, 5, 1, &run);
 	static const int64_t start[] = { 0, 15, 10, 15, 35 };
 	for (int i = 0; i < 5; i++)
 		cr_assert_eq(run.time.start[i], start[i], "op %d starts at %ld", i, (long)run.time.start[i]);
-	run_free(&run);
 }
 
 Test(step_time, a_collective_begins_with_the_op_before_it)
 {
 	/* what the last op reads is there since the first one ended, but its place is behind two others */
 	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 0, 20, 0, 0, { 1 } }, { 0, 20, 0, 0, { 2 } }, { 1, 25, 0, 0, { 1 } }, { 0, 1, 0, 0, { 3, 4 } } };
-	struct run run;
+	OWN(run) run;
 	run_lines(line, 5, 1, &run);
 	cr_assert_eq(run.time.start[3], 30);
 	cr_assert_eq(run.time.exposed[1], 5);
-	run_free(&run);
 }
 
 Test(step_time, parameters_are_gathered_one_layer_ahead)
@@ -126,7 +120,7 @@ Test(step_time, parameters_are_gathered_one_layer_ahead)
 	/* three layers of 20, each reading a gather of 15 */
 	static const struct line line[] = { { 1, 15, 0, 9, { 0 } }, { 0, 20, 0, 1, { 1 } }, { 1, 15, 0, 9, { 0 } }, { 0, 20, 0, 2, { 2, 3 } },
 		{ 1, 15, 0, 9, { 0 } }, { 0, 20, 0, 3, { 4, 5 } } };
-	struct run run;
+	OWN(run) run;
 	run_lines(line, 6, 1, &run);
 	static const int64_t start[] = { 0, 15, 15, 35, 35, 55 };   /* a gather starts with the layer before: not earlier, though its link is free */
 	for (int i = 0; i < 6; i++)
@@ -134,7 +128,6 @@ Test(step_time, parameters_are_gathered_one_layer_ahead)
 	cr_assert_eq(run.time.total, 75);
 	cr_assert_eq(run.time.exposed[1], 15);
 	cr_assert_eq(run.model.ahead, 50);       /* the last layer's: t4 */
-	run_free(&run);
 }
 
 Test(step_time, a_layers_gathers_run_ahead_together)
@@ -142,37 +135,34 @@ Test(step_time, a_layers_gathers_run_ahead_together)
 	/* layer 1 reads one gather; layer 2 two, by ops one after the other */
 	static const struct line line[] = { { 1, 5, 0, 9, { 0 } }, { 0, 20, 0, 1, { 1 } }, { 1, 8, 0, 9, { 0 } }, { 0, 1, 0, 2, { 2, 3 } }, { 1, 9, 0, 9, { 0 } },
 		{ 0, 20, 0, 2, { 4, 5 } } };
-	struct run run;
+	OWN(run) run;
 	run_lines(line, 6, 1, &run);
 	static const int64_t start[] = { 0, 5, 5, 25, 13, 26 };
 	for (int i = 0; i < 6; i++)
 		cr_assert_eq(run.time.start[i], start[i], "op %d starts at %ld", i, (long)run.time.start[i]);
 	cr_assert_eq(run.model.ahead, 30 + 50);
-	run_free(&run);
 }
 
 Test(step_time, what_an_op_communicates_itself_is_exposed)
 {
 	static const struct line line[] = { { 0, 10, 4, 0, { 0 } }, { 0, 10, 0, 0, { 1 } } };
-	struct run run;
+	OWN(run) run;
 	run_lines(line, 2, 1, &run);
 	cr_assert_eq(run.model.ops, 3);
 	cr_assert_eq(run.model.of[2], 0);
 	cr_assert_eq(run.time.total, 24);
 	cr_assert_eq(run.time.busy[0], 20);
 	cr_assert_eq(run.time.exposed[1], 4);
-	run_free(&run);
 }
 
 Test(step_time, views_hold_nothing_up)
 {
 	/* a view of a collective's result stands before an op that doesn't need it */
 	static const struct line line[] = { { 0, 10, 0, 0, { 0 } }, { 1, 50, 0, 0, { 1 } }, { 0, 0, 0, 0, { 2 } }, { 0, 10, 0, 0, { 1 } } };
-	struct run run;
+	OWN(run) run;
 	run_lines(line, 4, 1, &run);
 	cr_assert_eq(run.time.start[3], 10);
 	cr_assert_eq(run.time.start[2], 60);
-	run_free(&run);
 }
 
 /* ---- random graphs ----------------------------------------------------------------------------------------------------------- */
@@ -215,7 +205,7 @@ static struct graph *random_run(uint64_t *random, struct run *run, bool fails)
 		THEN(status, step_time_check(&run->model, &run->time, NULL));
 		memory_allow(-1);
 		cr_assert(status == OK || status == NO_MEMORY);
-		run_free(run);
+		run_drop(run);
 		cr_assert_eq(memory_blocks(), before);
 	}
 	cr_assert_eq(step_model_build(graph, order, &costs, &run->model), OK);
@@ -229,9 +219,9 @@ Test(step_time, limits_that_any_schedule_keeps)
 	uint32_t ahead = 0;
 	for (int round = 0; round < 3000; round++) {
 		uint64_t seed = random;
-		struct run run;
+		OWN(run) run;
 		struct error error = { 0 };
-		struct graph *graph = random_run(&random, &run, false);
+		OWN(graph) *graph = random_run(&random, &run, false);
 		int64_t sum = 0, exposed = 0;
 		for (uint32_t op = 0; op < run.model.ops; op++)
 			sum += run.model.time[op];
@@ -246,8 +236,6 @@ Test(step_time, limits_that_any_schedule_keeps)
 		cr_assert_eq(exposed, run.time.total - run.time.busy[0]);
 		for (uint32_t op = 0; op < run.model.ops; op++)
 			ahead += run.model.release[op] != NONE;
-		run_free(&run);
-		graph_release(graph);
 	}
 	cr_assert_gt(ahead, 200, "only %u ran ahead", ahead);
 }
@@ -256,9 +244,9 @@ Test(step_time, the_checker_finds_any_wrong_number)
 {
 	uint64_t random = test_seed();
 	for (int round = 0; round < 300; round++) {
-		struct run run;
+		OWN(run) run;
 		struct error error;
-		struct graph *graph = random_run(&random, &run, false);
+		OWN(graph) *graph = random_run(&random, &run, false);
 		uint32_t op = (uint32_t)(random_next(&random) % run.model.ops), s = (uint32_t)(random_next(&random) % run.model.streams);
 		int64_t *const number[] = { &run.time.start[op], &run.time.total, &run.time.busy[s], &run.time.exposed[s] };
 		for (int i = 0; i < 4; i++) {
@@ -268,8 +256,6 @@ Test(step_time, the_checker_finds_any_wrong_number)
 			*number[i] -= by;
 		}
 		cr_assert_eq(step_time_check(&run.model, &run.time, &error), OK);
-		run_free(&run);
-		graph_release(graph);
 	}
 }
 
@@ -277,8 +263,7 @@ Test(step_time, allocation_failures)
 {
 	uint64_t random = test_seed();
 	for (int round = 0; round < 20; round++) {
-		struct run run;
+		OWN(run) run;
 		graph_release(random_run(&random, &run, true));
-		run_free(&run);
 	}
 }

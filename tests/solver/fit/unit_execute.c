@@ -242,7 +242,7 @@ static void execute(struct run *run, const struct graph *graph, const char *what
 /* A step with some of what is saved away on the host. */
 static struct graph *some_away(struct graph *step, const struct rules *rules, uint64_t *random)
 {
-	struct activations activations;
+	OWN(activations) activations;
 	struct error error = { 0 };
 	uint32_t *offload = mem_alloc(step->storages, sizeof *offload), offloads = 0;
 	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
@@ -252,7 +252,6 @@ static struct graph *some_away(struct graph *step, const struct rules *rules, ui
 			offload[offloads++] = step->storage[s].root;
 	struct graph *away = recompute_apply(step, &activations, NULL, offload, offloads, &error);
 	cr_assert_not_null(away, "%s", error.text);
-	activations_free(&activations);
 	mem_free(offload);
 	return away;
 }
@@ -260,9 +259,9 @@ static struct graph *some_away(struct graph *step, const struct rules *rules, ui
 /* The same with windows, as plans have them: the link is so fast, or so slow, that copies take some ops' time. */
 static struct graph *some_in_windows(struct graph *step, const struct rules *rules, uint64_t *random)
 {
-	struct fit_input input = fit_input_of(step);
-	struct fit_step fit;
-	struct activations activations;
+	OWN(fit_input) input = fit_input_of(step);
+	OWN(fit_step) fit;
+	OWN(activations) activations;
 	struct error error = { 0 };
 	int64_t *time = mem_alloc(step->storages, sizeof *time), total = 0;
 	bool *wanted = mem_alloc(step->storages, sizeof *wanted);
@@ -284,9 +283,6 @@ static struct graph *some_in_windows(struct graph *step, const struct rules *rul
 	struct graph *away = offload_apply(step, &activations, window, windows, &error);
 	cr_assert_not_null(away, "%s", error.text);
 	cr_assert_eq(away->repaired, 0);
-	activations_free(&activations);
-	fit_step_free(&fit);
-	fit_input_free(&input);
 	mem_free(time);
 	mem_free(wanted);
 	mem_free(window);
@@ -296,9 +292,9 @@ static struct graph *some_in_windows(struct graph *step, const struct rules *rul
 /* A recomputed step at random; NULL where what runs again would find other values, which the replay says. */
 static struct graph *some_again(struct graph *step, uint64_t *random)
 {
-	struct fit_input input = fit_input_of(step);
-	struct fit_step fit;
-	struct fit_replay replay;
+	OWN(fit_input) input = fit_input_of(step);
+	OWN(fit_step) fit;
+	OWN(fit_replay) replay;
 	struct fit_base base;
 	struct graph *graph = NULL;
 	struct error error = { 0 };
@@ -322,9 +318,6 @@ static struct graph *some_again(struct graph *step, uint64_t *random)
 	if (replay.valid)
 		cr_assert_not_null(graph = fit_apply(&replay, state, &error), "%s", error.text);
 	fit_base_free(&base);
-	fit_replay_free(&replay);
-	fit_step_free(&fit);
-	fit_input_free(&input);
 	mem_free(fixed);
 	mem_free(order);
 	mem_free(state);
@@ -333,18 +326,18 @@ static struct graph *some_again(struct graph *step, uint64_t *random)
 
 Test(execute, recomputed_and_offloaded_steps_give_the_same_results_to_the_bit)
 {
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	uint64_t random = test_seed();
 	uint32_t rounds = test_rounds(1, 250), played = 0, copies = 0, moved = 0, masked = 0;
 	for (size_t m = 0; m < TINY; m++) {
-		struct graph *step = tiny_step(m);
+		OWN(graph) *step = tiny_step(m);
 		double **result = mem_alloc(step->tensors, sizeof *result);
 		struct run whole = { .step = step, .rules = rules, .result = result, .first = true };
 		execute(&whole, step, tiny[m].name);
 		for (uint32_t i = 0; i < rounds; i++) {
 			uint32_t kind = (i + (uint32_t)m) % 3;     /* of the last one, what runs again does so before the host is asked */
-			struct graph *first = kind == 2 ? some_again(step, &random) : NULL, *away = kind == 0 ? some_away(step, rules, &random) : some_in_windows(first ? first : step, rules, &random);
-			struct graph *again = kind == 2 ? NULL : some_again(away, &random);
+			OWN(graph) *first = kind == 2 ? some_again(step, &random) : NULL, *away = kind == 0 ? some_away(step, rules, &random) : some_in_windows(first ? first : step, rules, &random);
+			OWN(graph) *again = kind == 2 ? NULL : some_again(away, &random);
 			struct run run = { .step = step, .rules = rules, .result = result };
 			char what[80];
 			snprintf(what, sizeof what, "%s, round %u, seed %llu", tiny[m].name, i, (unsigned long long)test_seed());
@@ -356,19 +349,14 @@ Test(execute, recomputed_and_offloaded_steps_give_the_same_results_to_the_bit)
 			masked += run.masked;
 			binding_free(&run.binding);
 			arena_free(&run.arena);
-			graph_release(again);
-			graph_release(away);
-			graph_release(first);
 		}
 		binding_free(&whole.binding);
 		arena_free(&whole.arena);
 		mem_free(result);
-		graph_release(step);
 	}
 	printf("%zu steps, %u plans of each: equal to the bit; %u run ops again, %u copies, %u tensors moved, %u products from masks\n", TINY, rounds, played, copies, moved, masked);
 	cr_assert(played > 0 && copies > played && moved > 0, "%u played, %u copies, %u moved", played, copies, moved);
 	cr_assert(masked > 0 || rounds == 1, "no product of dropout is computed from its mask");
-	rules_free(rules);
 }
 
 /* ---- memory by time ------------------------------------------------------------------------------------------------------ */
@@ -435,7 +423,7 @@ static struct step_costs costs_of(const struct graph *graph, const struct fit_in
 /* Whether what is alive while the streams are played is above the order's peak. without: as if computation waited for what it reads alone. */
 static bool exceeds(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct step_costs *costs, bool without, const char *what)
 {
-	struct step_model model;
+	OWN(step_model) model;
 	struct step_time time;
 	struct error error = { 0 };
 	uint32_t *position = mem_alloc(graph->ops, sizeof *position), ignored;
@@ -452,7 +440,6 @@ static bool exceeds(const struct graph *graph, const struct problem *problem, co
 	int64_t alive = peak_by_time(graph, order, position, bytes, true, 1, &model, &time);
 	cr_assert_geq(alive, 0);
 	step_time_free(&time);
-	step_model_free(&model);
 	mem_free(position);
 	mem_free(bytes);
 	return alive > peak;
@@ -463,9 +450,9 @@ struct played { uint32_t orders, untrue; };
 static void play_orders(const struct graph *graph, uint32_t orders, uint64_t *random, struct played *played, const char *what)
 {
 	static const struct memory_rules rules = { .alignment = 1, .workspace = true };
-	struct fit_input input = fit_input_of(graph);
-	struct problem problem;
-	struct arena arena = { 0 };
+	OWN(fit_input) input = fit_input_of(graph);
+	OWN(problem) problem;
+	OWN(arena) arena = { 0 };
 	struct error error = { 0 };
 	uint32_t *order = mem_alloc(graph->ops, sizeof *order);
 	cr_assert_eq(problem_of_graph(graph, &rules, &problem, &error), OK, "%s", error.text);
@@ -477,9 +464,6 @@ static void play_orders(const struct graph *graph, uint32_t orders, uint64_t *ra
 		played->orders++;
 	}
 	mem_free(order);
-	problem_free(&problem);
-	arena_free(&arena);
-	fit_input_free(&input);
 }
 
 Test(execute, no_order_counts_memory_as_free_that_a_copy_reads_or_writes)
@@ -489,16 +473,13 @@ Test(execute, no_order_counts_memory_as_free_that_a_copy_reads_or_writes)
 	struct played played = { 0, 0 };
 	uint32_t rounds = test_rounds(2, 60);
 	for (size_t m = 0; m <= TINY; m++) {
-		struct graph *step = m < TINY ? tiny_step(m) : fit_model("gpt", 2);
+		OWN(graph) *step = m < TINY ? tiny_step(m) : fit_model("gpt", 2);
 		for (uint32_t i = 0; i < rounds; i++) {
-			struct graph *away = i % 2 ? some_away(step, rules, &random) : some_in_windows(step, rules, &random), *again = some_again(away, &random);
+			OWN(graph) *away = i % 2 ? some_away(step, rules, &random) : some_in_windows(step, rules, &random), *again = some_again(away, &random);
 			char what[80];
 			snprintf(what, sizeof what, "%s, round %u, seed %llu", m < TINY ? tiny[m].name : "gpt", i, (unsigned long long)test_seed());
 			play_orders(again ? again : away, 8, &random, &played, what);
-			graph_release(again);
-			graph_release(away);
 		}
-		graph_release(step);
 	}
 	cr_assert(played.untrue > 0, "of %u orders, none needs what holds computation back", played.orders);
 }

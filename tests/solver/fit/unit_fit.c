@@ -27,22 +27,21 @@ static bool check_replay(struct fit_replay *replay, const struct fit_base *base,
 	cr_assert_eq(fit_play_all(replay, base, state), OK);
 	cr_assert_eq(replay->peak, peak, "%s: %ld passing over, %ld with all ops", what, (long)peak, (long)replay->peak);
 	cr_assert_eq(replay->extra, extra);
-	struct graph *graph = fit_apply(replay, state, &error);
+	OWN(graph) *graph = fit_apply(replay, state, &error);
 	cr_assert_not_null(graph, "%s: %s", what, error.text);
 	cr_assert_eq(graph->repaired, 0, "%s", what);
 	cr_assert_eq(whole_program_peak(graph), peak, "%s: replayed %ld, the graph's program order %ld", what, (long)peak, (long)whole_program_peak(graph));
 	for (uint32_t i = 0; i < replay->length; i++)
 		again += replay->run[i] & 1 ? step->time[replay->run[i] / 2] : 0;
 	cr_assert_eq(again, extra);
-	graph_release(graph);
 	return true;
 }
 
 static uint32_t replay_step(struct graph *graph, enum fit_random policy, uint64_t seed, uint32_t rounds, const char *what)
 {
-	struct fit_input input = fit_input_of(graph);
-	struct fit_step step;
-	struct fit_replay replay;
+	OWN(fit_input) input = fit_input_of(graph);
+	OWN(fit_step) step;
+	OWN(fit_replay) replay;
 	struct fit_base base[2];
 	uint32_t valid = 0, *order = mem_alloc(graph->ops, sizeof *order);
 	input.random = policy;
@@ -66,9 +65,6 @@ static uint32_t replay_step(struct graph *graph, enum fit_random policy, uint64_
 	mem_free(order);
 	fit_base_free(&base[0]);
 	fit_base_free(&base[1]);
-	fit_replay_free(&replay);
-	fit_step_free(&step);
-	fit_input_free(&input);
 	return valid;
 }
 
@@ -76,7 +72,7 @@ static uint32_t replay_step(struct graph *graph, enum fit_random policy, uint64_
 Test(fit, gradients_are_cast_late)
 {
 	struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED };
-	struct graph *graph = step_of_config("gpt", sized_model("gpt", (struct model_config){ .layers = 3, .seq = 4 }), training);
+	OWN(graph) *graph = step_of_config("gpt", sized_model("gpt", (struct model_config){ .layers = 3, .seq = 4 }), training);
 	struct fit_input input = fit_input_of(graph);
 	struct fit_step step;
 	struct fit_base base[2];
@@ -92,10 +88,9 @@ Test(fit, gradients_are_cast_late)
 	}
 	cr_assert_lt(most[1], most[0]);
 	fit_step_free(&step);
-	fit_input_free(&input);
+	fit_input_drop(&input);
 	mem_free(order);
 	cr_assert_gt(replay_step(graph, FIT_RANDOM_STATE, test_seed(), 4, "gpt, mixed"), 1);
-	graph_release(graph);
 }
 
 /* Nothing that runs again reads weights that were written since: a norm's neither, whose running statistics may be. */
@@ -122,10 +117,10 @@ Test(fit, updates_wait_for_what_may_run_again)
 	static const char *const families[] = { "gpt", "vit", "resnet" };
 	struct model_training training = { .optimizer = OPTIMIZER_ADAMW };
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-		struct graph *graph = step_of_config(families[i], sized_model(families[i], (struct model_config){ .layers = 3 }), training);
-		struct fit_input input = fit_input_of(graph);
-		struct fit_step step;
-		struct fit_replay replay;
+		OWN(graph) *graph = step_of_config(families[i], sized_model(families[i], (struct model_config){ .layers = 3 }), training);
+		OWN(fit_input) input = fit_input_of(graph);
+		OWN(fit_step) step;
+		OWN(fit_replay) replay;
 		struct fit_base base;
 		cr_assert_eq(fit_step_find(&input, &step), OK);
 		cr_assert_eq(fit_replay_new(&step, &replay), OK);
@@ -144,20 +139,15 @@ Test(fit, updates_wait_for_what_may_run_again)
 		mem_free(order);
 		mem_free(state);
 		fit_base_free(&base);
-		fit_replay_free(&replay);
-		fit_step_free(&step);
-		fit_input_free(&input);
-		graph_release(graph);
 	}
 }
 
 Test(fit, a_replay_has_the_peak_of_its_graph_to_the_byte)
 {
 	for (size_t i = 0; i < 8; i++) {
-		struct graph *graph = some_step(i);
+		OWN(graph) *graph = some_step(i);
 		uint32_t valid = replay_step(graph, FIT_RANDOM_STATE, test_seed() + i, 20, graph->name);
 		cr_assert_geq(valid, 2, "%s: %u of 20 choices can be played", graph->name, valid);
-		graph_release(graph);
 	}
 }
 
@@ -167,10 +157,9 @@ Test(fit, captured_steps_with_dropout_and_writes_in_place_replay_to_the_byte)
 	for (size_t i = 0; i < 2; i++)
 		for (enum fit_random policy = 0; policy < FIT_RANDOM_COUNT; policy++) {
 			struct error error = { 0 };
-			struct graph *graph = graph_open(files[i], NULL, &error);
+			OWN(graph) *graph = graph_open(files[i], NULL, &error);
 			cr_assert_not_null(graph, "%s", error.text);
 			cr_assert_geq(replay_step(graph, policy, test_seed(), 8, files[i]), 1);
-			graph_release(graph);
 		}
 }
 
@@ -210,17 +199,16 @@ static void check_cap(struct fit_solver *solver, const struct fit_input *input, 
 	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 20 };
 	struct control control = { 0 };
 	struct error error = { 0 };
-	struct fit_plan plan, twice;
+	OWN(fit_plan) plan, twice;
 	cr_assert_eq(fit_solve(solver, cap, &options, &control, &plan), OK);
 	cr_assert_eq(fit_check(input, cap, plan.impossible ? 0 : plan.bound, &plan.certificate, &error), OK, "%s", error.text);
 	if (plan.extra < INT64_MAX) {
-		struct graph *graph = fit_plan_graph(solver, &plan, &error);
+		OWN(graph) *graph = fit_plan_graph(solver, &plan, &error);
 		cr_assert_not_null(graph, "%s", error.text);
 		cr_assert_eq(whole_program_peak(graph), plan.peak);
 		cr_assert_leq(plan.peak, cap);
 		cr_assert_geq(plan.extra, plan.bound);
 		cr_assert_not(plan.impossible);
-		graph_release(graph);
 	}
 	cr_assert_geq(plan.bound, *before, "the bound rises as the cap falls");
 	*before = plan.bound;
@@ -229,8 +217,6 @@ static void check_cap(struct fit_solver *solver, const struct fit_input *input, 
 	cr_assert_eq(fit_solve(solver, cap, &options, &control, &twice), OK);
 	cr_assert_eq(twice.extra, plan.extra, "the same again");
 	cr_assert_eq(memcmp(twice.state, plan.state, solver->step.storages), 0);
-	fit_plan_free(&plan);
-	fit_plan_free(&twice);
 }
 
 /* With a link to the host that carries a quarter of what can be kept, and a host that may hold less than that: the bound is lower, and proved as well. */
@@ -267,9 +253,9 @@ static void check_link(const struct fit_solver *solver, const struct fit_input *
 Test(fit, plans_keep_their_caps_and_bounds_are_certified)
 {
 	for (size_t i = 0; i < 6; i++) {
-		struct graph *graph = some_step(i);
-		struct fit_input input = fit_input_of(graph);
-		struct fit_solver solver;
+		OWN(graph) *graph = some_step(i);
+		OWN(fit_input) input = fit_input_of(graph);
+		OWN(fit_solver) solver;
 		cr_assert_eq(fit_solver_new(&input, &solver), OK);
 		int64_t top = whole_program_peak(graph), floor = 0, bound = 0;
 		for (uint32_t k = 0; k < solver.step.ops; k++)
@@ -279,18 +265,15 @@ Test(fit, plans_keep_their_caps_and_bounds_are_certified)
 			check_cap(&solver, &input, top - (top - floor) * k / 5, &bound);
 			check_link(&solver, &input, top - (top - floor) * k / 5, top - floor, bound);
 		}
-		fit_solver_free(&solver);
-		fit_input_free(&input);
-		graph_release(graph);
 	}
 }
 
 /* Storages of few sizes leave a part of most caps unused: what that costs is in the bound, and its proof says what sizes were rounded to. */
 Test(fit, what_no_sizes_add_up_to_is_in_the_bound)
 {
-	struct graph *graph = some_step(1);
-	struct fit_input input = fit_input_of(graph);
-	struct fit_solver solver;
+	OWN(graph) *graph = some_step(1);
+	OWN(fit_input) input = fit_input_of(graph);
+	OWN(fit_solver) solver;
 	struct control control = { 0 };
 	cr_assert_eq(fit_solver_new(&input, &solver), OK);
 	int64_t top = whole_program_peak(graph), more = 0;
@@ -310,17 +293,14 @@ Test(fit, what_no_sizes_add_up_to_is_in_the_bound)
 		mem_free(plan.certificate.arc);
 	}
 	cr_assert_gt(more, 0);
-	fit_solver_free(&solver);
-	fit_input_free(&input);
-	graph_release(graph);
 }
 
 /* What mixed cuts leave of a cap is filled by several changes at once, and the result is what a replay of it says. */
 Test(fit, several_changes_at_once_fill_a_cap)
 {
-	struct graph *graph = some_step(6);
-	struct fit_input input = fit_input_of(graph);
-	struct fit_solver solver;
+	OWN(graph) *graph = some_step(6);
+	OWN(fit_input) input = fit_input_of(graph);
+	OWN(fit_solver) solver;
 	struct control control = { 0 };
 	uint32_t faster = 0;
 	cr_assert_eq(fit_solver_new(&input, &solver), OK);
@@ -351,19 +331,16 @@ Test(fit, several_changes_at_once_fill_a_cap)
 		fit_dual_free(&dual);
 	}
 	cr_assert_geq(faster, 2);
-	fit_solver_free(&solver);
-	fit_input_free(&input);
-	graph_release(graph);
 }
 
 Test(fit, a_larger_cap_is_never_slower_along_a_curve)
 {
 	enum { CAPS = 9 };
-	struct graph *graph = some_step(3);
-	struct fit_input input = fit_input_of(graph);
+	OWN(graph) *graph = some_step(3);
+	OWN(fit_input) input = fit_input_of(graph);
 	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 100 };
 	struct control control = { 0 };
-	struct fit_solver solver;
+	OWN(fit_solver) solver;
 	struct fit_plan plan[CAPS];
 	int64_t cap[CAPS], top = whole_program_peak(graph), floor = 0;
 	cr_assert_eq(fit_solver_new(&input, &solver), OK);
@@ -379,19 +356,16 @@ Test(fit, a_larger_cap_is_never_slower_along_a_curve)
 		}
 	for (int k = 0; k < CAPS; k++)
 		fit_plan_free(&plan[k]);
-	fit_solver_free(&solver);
-	fit_input_free(&input);
-	graph_release(graph);
 }
 
 Test(fit, a_cap_below_an_op_s_own_operands_is_proved_impossible)
 {
-	struct graph *graph = some_step(0);
-	struct fit_input input = fit_input_of(graph);
+	OWN(graph) *graph = some_step(0);
+	OWN(fit_input) input = fit_input_of(graph);
 	struct fit_options options = { 0 };
 	struct control control = { 0 };
-	struct fit_solver solver;
-	struct fit_plan plan;
+	OWN(fit_solver) solver;
+	OWN(fit_plan) plan;
 	struct error error = { 0 };
 	cr_assert_eq(fit_solver_new(&input, &solver), OK);
 	int64_t cap = solver.step.persistent + 1;
@@ -403,10 +377,6 @@ Test(fit, a_cap_below_an_op_s_own_operands_is_proved_impossible)
 	cr_assert(solver.shown_score <= (double)plan.lowest * (1 + 0.1 * (double)plan.lowest_extra / (double)solver.step.total));
 	cr_assert_eq(fit_check(&input, cap, 0, &plan.certificate, &error), OK, "%s", error.text);
 	cr_assert_neq(fit_check(&input, BYTES_MAX / 4, 0, &plan.certificate, &error), OK);
-	fit_plan_free(&plan);
-	fit_solver_free(&solver);
-	fit_input_free(&input);
-	graph_release(graph);
 }
 
 /* ---- the cheapest state --------------------------------------------------------------------------------------- */
@@ -435,7 +405,7 @@ static uint32_t new_op(struct draft *draft, const char *kind, int number, enum p
 /* A chain of layers whose updates wait for a sum over all gradients. So each gradient is there while the last one, the largest, is made, or what it is made of is. */
 static struct graph *waiting_gradients(void)
 {
-	struct draft *draft = draft_new();
+	OWN(draft) *draft = draft_new();
 	struct error error = { 0 };
 	uint32_t made[WAITING + 1], gradient[WAITING], part[WAITING], back = NONE;
 	made[0] = new_tensor(draft, "x", 0, 10, KIND_INPUT);
@@ -455,17 +425,16 @@ static struct graph *waiting_gradients(void)
 		new_op(draft, "u", i, PHASE_UPDATE, gradient[i], all, new_tensor(draft, "u", i, 1, KIND_OUTPUT));
 	struct graph *graph = graph_build(draft, &error);
 	cr_assert_not_null(graph, "%s", error.text);
-	draft_free(draft);
 	return graph;
 }
 
 Test(fit, a_cap_below_an_op_s_cheapest_state_is_proved_impossible)
 {
-	struct graph *graph = waiting_gradients();
-	struct fit_input input = fit_input_of(graph);
+	OWN(graph) *graph = waiting_gradients();
+	OWN(fit_input) input = fit_input_of(graph);
 	struct fit_options options = { 0 };
 	struct control control = { 0 };
-	struct fit_solver solver;
+	OWN(fit_solver) solver;
 	struct fit_plan plan;
 	struct error error = { 0 };
 	cr_assert_eq(fit_solver_new(&input, &solver), OK);
@@ -489,15 +458,12 @@ Test(fit, a_cap_below_an_op_s_cheapest_state_is_proved_impossible)
 	cr_assert_eq(fit_solve(&solver, 900, &options, &control, &plan), OK);
 	cr_assert(plan.extra < INT64_MAX);
 	fit_plan_free(&plan);
-	fit_solver_free(&solver);
-	fit_input_free(&input);
-	graph_release(graph);
 }
 
 Test(fit, pins_are_kept)
 {
-	struct graph *graph = some_step(0);
-	struct fit_input input = fit_input_of(graph);
+	OWN(graph) *graph = some_step(0);
+	OWN(fit_input) input = fit_input_of(graph);
 	uint8_t *fixed = mem_alloc(graph->storages, sizeof *fixed);
 	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 20 };
 	struct control control = { 0 };
@@ -507,8 +473,8 @@ Test(fit, pins_are_kept)
 		fixed[s] = (uint8_t)(free_step.saved[s] ? s % 3 : FIT_FREE);
 	fit_step_free(&free_step);
 	input.fixed = fixed;
-	struct fit_solver solver;
-	struct fit_plan plan;
+	OWN(fit_solver) solver;
+	OWN(fit_plan) plan;
 	cr_assert_eq(fit_solver_new(&input, &solver), OK);
 	cr_assert_eq(fit_solve(&solver, whole_program_peak(graph), &options, &control, &plan), OK);
 	cr_assert_lt(plan.extra, INT64_MAX);
@@ -516,11 +482,7 @@ Test(fit, pins_are_kept)
 		cr_assert(fixed[s] != FIT_KEPT || plan.state[s] == FIT_KEEP);
 		cr_assert(fixed[s] != FIT_DROPPED || !solver.step.droppable[s] || plan.state[s] != FIT_KEEP);
 	}
-	fit_plan_free(&plan);
-	fit_solver_free(&solver);
 	mem_free(fixed);
-	fit_input_free(&input);
-	graph_release(graph);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------- */
@@ -530,8 +492,8 @@ Test(fit, every_failed_allocation_is_reported_and_nothing_leaks)
 	struct model_config config = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 11, .seq = 4, .batch = 2 };
 	struct model_training training = { .optimizer = OPTIMIZER_SGD };
 	struct error error = { 0 };
-	struct graph *step = model_step("gpt", &config, &training, &error);
-	struct fit_input input = fit_input_of(step);
+	OWN(graph) *step = model_step("gpt", &config, &training, &error);
+	OWN(fit_input) input = fit_input_of(step);
 	int64_t cap = whole_program_peak(step) * 9 / 10;
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
@@ -553,6 +515,4 @@ Test(fit, every_failed_allocation_is_reported_and_nothing_leaks)
 		cr_assert(status == NO_MEMORY || status == OK);
 		cr_assert_eq(memory_blocks(), before, "a leak after %ld allocations", n);
 	}
-	fit_input_free(&input);
-	graph_release(step);
 }

@@ -28,7 +28,7 @@ static uint32_t add_op(struct tiny *tiny, struct draft *draft, const char *kind,
 /* A chain with skips, and its backward pass, which reads some of it: every op needs the one before, so all orders run first times in this one. */
 static void make_tiny(struct tiny *tiny, uint64_t *random, uint32_t forward)
 {
-	struct draft *draft = draft_new();
+	OWN(draft) *draft = draft_new();
 	struct error error = { 0 };
 	uint32_t made[MOST_FORWARD], skip[MOST_FORWARD], last = add_tensor(draft, "x", 0, 1000, KIND_INPUT);
 	*tiny = (struct tiny){ 0 };
@@ -53,7 +53,6 @@ static void make_tiny(struct tiny *tiny, uint64_t *random, uint32_t forward)
 	}
 	tiny->graph = graph_build(draft, &error);
 	cr_assert_not_null(tiny->graph, "%s", error.text);
-	draft_free(draft);
 }
 
 /* ---- the oracle -------------------------------------------------------------------------------------------------- */
@@ -172,14 +171,13 @@ static void check_graph(struct fit_solver *solver, const struct fit_plan *plan, 
 	int64_t extra = 0;
 	if (plan->extra == INT64_MAX)
 		return;
-	struct graph *graph = fit_plan_graph(solver, plan, &error);
+	OWN(graph) *graph = fit_plan_graph(solver, plan, &error);
 	cr_assert_not_null(graph, "seed %lu: %s", (unsigned long)seed, error.text);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		extra += graph->op[op].recomputed ? solver->step.time[graph_find_op(solver->step.graph, graph->op[op].of)] : 0;
 	cr_assert_eq(extra, plan->extra, "seed %lu: the graph takes %ld more, the plan says %ld", (unsigned long)seed, (long)extra, (long)plan->extra);
 	int64_t peak = whole_program_peak(graph);
 	cr_assert(peak <= plan->peak && peak <= cap, "seed %lu: the graph takes %ld bytes, the plan says %ld", (unsigned long)seed, (long)peak, (long)plan->peak);
-	graph_release(graph);
 }
 
 static void compare(const struct tiny *tiny, int64_t cap, struct tally *tally, uint64_t seed)
@@ -187,8 +185,8 @@ static void compare(const struct tiny *tiny, int64_t cap, struct tally *tally, u
 	struct fit_input input = { .graph = tiny->graph, .time = tiny->time, .traits = tiny->traits, .alignment = 1 };
 	struct fit_options options = { .ticks = 400000 };
 	struct control control = { 0 };
-	struct fit_solver solver;
-	struct fit_plan plan;
+	OWN(fit_solver) solver;
+	OWN(fit_plan) plan;
 	struct error error = { 0 };
 	int64_t best = oracle(tiny, cap);
 	cr_assert_eq(fit_solver_new(&input, &solver), OK);
@@ -212,8 +210,6 @@ static void compare(const struct tiny *tiny, int64_t cap, struct tally *tally, u
 	tally->impossible += best == -1;
 	tally->left_out += best == -2;
 	check_graph(&solver, &plan, cap, seed);
-	fit_plan_free(&plan);
-	fit_solver_free(&solver);
 }
 
 Test(fit_oracle, no_bound_is_above_the_optimum_and_no_plan_below)

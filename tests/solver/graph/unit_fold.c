@@ -151,8 +151,8 @@ Test(fold, layers_of_built_in_models_are_copies_forward_backward_and_update_toge
 		{ "gpt", 2, { 2 } }, { "gpt", 3, { 3 } }, { "gpt", 12, { 12 } }, { "llama", 7, { 7 } }, { "bert", 12, { 12 } }, { "vit", 12, { 12 } },
 		{ "moe", 6, { 6 } }, { "t5", 12, { 11, 11 } } };
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-		struct graph *graph = model_of(models[i].name, models[i].layers, RECOMPUTE_NONE);
-		struct fold fold;
+		OWN(graph) *graph = model_of(models[i].name, models[i].layers, RECOMPUTE_NONE);
+		OWN(fold) fold;
 		find(graph, &fold);
 		for (uint32_t j = 0; j < 2 && models[i].copies[j]; j++) {
 			bool phase[PHASE_COUNT] = { false };
@@ -162,19 +162,15 @@ Test(fold, layers_of_built_in_models_are_copies_forward_backward_and_update_toge
 				phase[graph->op[fold.segment[j].op[k]].phase] = true;
 			cr_assert(phase[PHASE_FORWARD] && phase[PHASE_BACKWARD] && phase[PHASE_UPDATE]);
 		}
-		fold_free(&fold);
-		graph_release(graph);
 	}
 }
 
 Test(fold, recomputed_layers_are_copies_too)
 {
-	struct graph *graph = model_of("gpt", 8, RECOMPUTE_FULL);
-	struct fold fold;
+	OWN(graph) *graph = model_of("gpt", 8, RECOMPUTE_FULL);
+	OWN(fold) fold;
 	find(graph, &fold);
 	cr_assert(fold.segments >= 1 && fold.segment[0].copies >= 7, "%u copies", fold.segments ? fold.segment[0].copies : 0);
-	fold_free(&fold);
-	graph_release(graph);
 }
 
 Test(fold, layers_of_captured_steps_are_copies)
@@ -184,14 +180,12 @@ Test(fold, layers_of_captured_steps_are_copies)
 		{ "samples/vit_b_16_b1_adam.jsonl.gz", 12 } };
 	for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
 		struct error error = { 0 };
-		struct graph *graph = graph_open(samples[i].sample, NULL, &error);
-		struct fold fold;
+		OWN(graph) *graph = graph_open(samples[i].sample, NULL, &error);
+		OWN(fold) fold;
 		cr_assert_not_null(graph, "%s", error.text);
 		find(graph, &fold);
 		cr_assert(fold.segments >= 1 && fold.segment[0].copies == samples[i].copies);
 		cr_assert_lt(graph->ops - fold.segment[0].copies * fold.segment[0].ops, 150);
-		fold_free(&fold);
-		graph_release(graph);
 	}
 }
 
@@ -277,15 +271,13 @@ Test(fold, repeated_random_segments_are_found)
 	uint32_t folded = 0, all = 0;
 	for (int round = 0; round < 400; round++) {
 		struct template template;
-		struct fold fold;
+		OWN(fold) fold;
 		draw_template(&template, &seed);
-		struct graph *graph = repeat(&template);
+		OWN(graph) *graph = repeat(&template);
 		find(graph, &fold);
 		for (uint32_t i = 0; i < fold.segments; i++)
 			folded += fold.segment[i].copies * fold.segment[i].ops;
 		all += graph->ops;
-		fold_free(&fold);
-		graph_release(graph);
 	}
 	/* Copies at the ends may be cut through; random segments may repeat within themselves. */
 	cr_assert_gt(10 * folded, 7 * all, "SEED=%llu: %u of %u", (unsigned long long)test_seed(), folded, all);
@@ -295,7 +287,7 @@ Test(fold, layers_that_alternate_are_copies_of_two)
 {
 	enum { HALF = 6 };
 	struct template template = { .ops = 2 * HALF, .copies = 8 };
-	struct fold fold;
+	OWN(fold) fold;
 	for (uint32_t i = 0; i < 2 * HALF; i++) {
 		template.op[i].type = i == HALF + 3 ? HALF : i % HALF;
 		template.op[i].arguments = 1 + (i % HALF == 2);
@@ -303,23 +295,20 @@ Test(fold, layers_that_alternate_are_copies_of_two)
 		template.op[i].from[0] = i ? i - 1 : 2 * HALF - 1;
 		template.op[i].kind[1] = PARAMETER;
 	}
-	struct graph *graph = repeat(&template);
+	OWN(graph) *graph = repeat(&template);
 	find(graph, &fold);
 	cr_assert_eq(fold.segments, 1);
 	cr_assert_eq(fold.segment[0].ops, 2 * HALF, "%u ops", fold.segment[0].ops);
 	cr_assert_geq(fold.segment[0].copies, 7);
-	fold_free(&fold);
-	graph_release(graph);
 }
 
 Test(fold, running_out_of_memory_leaks_nothing)
 {
-	struct graph *graph = model_of("gpt", 3, RECOMPUTE_NONE);
+	OWN(graph) *graph = model_of("gpt", 3, RECOMPUTE_NONE);
 	EACH_REFUSAL(refused) {
 		struct fold fold;
 		refused.status = fold_find(graph, fold_label_op, NULL, 2, &fold);
 		if (refused.status == OK)
 			fold_free(&fold);
 	}
-	graph_release(graph);
 }

@@ -44,13 +44,12 @@ Test(graph, views_share_the_storage_of_their_root)
 	draft_read(draft, view, a);
 	draft_write(draft, view, b);
 	draft_write(draft, view, c);
-	struct graph *graph = build(draft, NULL);
+	OWN(graph) *graph = build(draft, NULL);
 	cr_assert_eq(graph->storages, 1);
 	cr_assert_eq(graph->storage[0].bytes, 100);
 	cr_assert(graph->storage[0].live_out, "a tensor of kind output keeps the storage to the end");
 	cr_assert_eq(graph->storage[0].allocator, make);
 	cr_assert_eq(csr_length(&graph->members, 0), 3);
-	graph_release(graph);
 }
 
 /* What moving a view between devices costs follows from its shape. */
@@ -63,13 +62,12 @@ Test(graph, views_without_bytes_have_those_of_their_shapes)
 	uint32_t c = draft_tensor(draft, &(struct tensor) { .name = "c", .dtype = DTYPE_OPAQUE, .dims = 3, .shape = wide, .alias = b });
 	uint32_t d = draft_tensor(draft, &(struct tensor) { .name = "d", .dtype = DTYPE_OPAQUE, .alias = c });
 	uint32_t e = draft_tensor(draft, &(struct tensor) { .name = "e", .bytes = 3, .has_bytes = true, .dtype = DTYPE_F16, .dims = 2, .shape = half, .alias = a });
-	struct graph *graph = build(draft, NULL);
+	OWN(graph) *graph = build(draft, NULL);
 	cr_expect_eq(graph->tensor[b].bytes, 128);
 	cr_expect_eq(graph->tensor[c].bytes, 1024, "an expanded view of a's format");
 	cr_expect_eq(graph->tensor[d].bytes, 256, "all of a");
 	cr_expect_eq(graph->tensor[e].bytes, 3, "as stated");
 	cr_expect_eq(graph->storage[0].bytes, 256);
-	graph_release(graph);
 }
 
 Test(graph, an_in_place_write_keeps_its_place_among_all_who_touch_the_storage)
@@ -85,11 +83,10 @@ Test(graph, an_in_place_write_keeps_its_place_among_all_who_touch_the_storage)
 	draft_write(draft, update, n);
 	draft_inplace(draft, update, n, w);
 	draft_read(draft, late, v);
-	struct graph *graph = build(draft, NULL);
+	OWN(graph) *graph = build(draft, NULL);
 	cr_assert(depends(graph, "update", "read"), "write after read");
 	cr_assert(depends(graph, "update", "view"), "write after read through a view");
 	cr_assert(depends(graph, "late", "update"), "read after write, through a name that was there before");
-	graph_release(graph);
 }
 
 Test(graph, refuses_two_writers_cycles_and_absurd_sizes)
@@ -137,12 +134,11 @@ Test(graph, a_broken_program_order_moves_to_the_nearest_valid_one)
 	draft_read(draft, op(draft, "use"), a);
 	op(draft, "other");
 	draft_write(draft, op(draft, "make"), a);
-	struct graph *graph = build(draft, NULL);
+	OWN(graph) *graph = build(draft, NULL);
 	cr_assert_eq(graph->repaired, 1);
 	cr_assert_str_eq(graph->op[0].name, "other");
 	cr_assert_str_eq(graph->op[1].name, "make");
 	cr_assert_str_eq(graph->op[2].name, "use");
-	graph_release(graph);
 }
 
 /* ---- memory, against the definition taken literally ---------------------------------------------- */
@@ -187,7 +183,7 @@ static void random_order(const struct problem *problem, uint64_t *random, uint32
 
 static void compare_with_definition(const struct graph *graph, const struct memory_rules *rules, uint64_t *random, uint64_t seed)
 {
-	struct problem problem;
+	OWN(problem) problem;
 	uint32_t order[64], position[64], first[200], last[200], peak_position;
 	int64_t live[64], peak = -1;
 	cr_assert_eq(problem_of_graph(graph, rules, &problem, NULL), OK);
@@ -212,7 +208,6 @@ static void compare_with_definition(const struct graph *graph, const struct memo
 			sum += first[item] <= i && i <= last[item] ? problem.size[item] : 0;
 		cr_assert_eq(sum, live[i], "lifetimes disagree at %u (SEED=%llu)", i, (unsigned long long)seed);
 	}
-	problem_free(&problem);
 }
 
 Test(graph, live_bytes_are_what_the_definition_says)
@@ -220,18 +215,16 @@ Test(graph, live_bytes_are_what_the_definition_says)
 	uint64_t random = test_seed();
 	for (int round = 0; round < 3000; round++) {
 		uint64_t seed = random;
-		struct graph *graph = random_graph(&random, 1 + (uint32_t)(random_next(&random) % 14));
+		OWN(graph) *graph = random_graph(&random, 1 + (uint32_t)(random_next(&random) % 14));
 		struct memory_rules rules = { .alignment = round % 2 ? 1 : 8, .workspace = round % 3 != 0 };
 		cr_assert_not_null(graph);
 		compare_with_definition(graph, &rules, &random, seed);
-		struct graph *apart = graph_without_inplace(graph, NULL);
+		OWN(graph) *apart = graph_without_inplace(graph, NULL);
 		cr_assert_not_null(apart);
 		compare_with_definition(apart, &rules, &random, seed);
 		for (uint32_t id = 0; id < apart->ops; id++)
 			for (uint32_t i = apart->inplace_start[id]; i < apart->inplace_start[id + 1]; i++)
 				cr_assert(apart->inplace[i].out == NONE || apart->storage[apart->tensor[apart->inplace[i].in].storage].persistent);
-		graph_release(graph);
-		graph_release(apart);
 	}
 }
 
@@ -239,7 +232,7 @@ Test(graph, order_pins_hold_or_are_refused)
 {
 	uint64_t random = test_seed();
 	for (int round = 0; round < 1000; round++) {
-		struct graph *graph = random_graph(&random, 12);
+		OWN(graph) *graph = random_graph(&random, 12);
 		uint32_t a = (uint32_t)(random_next(&random) % 12), b = (uint32_t)(random_next(&random) % 12);
 		struct order_pin pin = { a, b };
 		struct memory_rules rules = { .alignment = 1, .pin = &pin, .pins = a != b };
@@ -257,7 +250,6 @@ Test(graph, order_pins_hold_or_are_refused)
 			cr_assert_eq(status, INFEASIBLE);
 			cr_assert(strstr(error.text, "contradict"));
 		}
-		graph_release(graph);
 	}
 }
 
@@ -265,13 +257,10 @@ Test(graph, every_allocation_may_fail)
 {
 	EACH_REFUSAL(refused) {
 		uint64_t random = test_seed();
-		struct graph *graph = random_graph(&random, 20);
-		struct graph *apart = graph ? graph_without_inplace(graph, NULL) : NULL;
+		OWN(graph) *graph = random_graph(&random, 20);
+		OWN(graph) *apart = graph ? graph_without_inplace(graph, NULL) : NULL;
 		struct memory_rules rules = { .alignment = 1, .workspace = true };
-		struct problem problem = { 0 };
+		OWN(problem) problem = { 0 };
 		refused.status = apart ? problem_of_graph(apart, &rules, &problem, NULL) : NO_MEMORY;
-		problem_free(&problem);
-		graph_release(graph);
-		graph_release(apart);
 	}
 }

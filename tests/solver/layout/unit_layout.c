@@ -20,7 +20,7 @@ Test(layout, every_strategy_gives_a_layout_that_the_checker_accepts)
 		draw(&sample, (uint32_t)below(&seed, 30), 20, 12, kind, &seed);
 		for (int strategy = 0; strategy < LAYOUT_STRATEGY_COUNT; strategy++) {
 			bool caching = strategy == LAYOUT_CACHING || strategy == LAYOUT_EXPANDABLE;
-			struct layout layout;
+			OWN(layout) layout;
 			int64_t alignment = caching || (kind & PINNED) ? 1 : 1 + round % 3;
 			enum status status = solve(&sample.buffers, (enum layout_strategy)strategy, alignment, &layout);
 			struct error error = { 0 };
@@ -28,7 +28,6 @@ Test(layout, every_strategy_gives_a_layout_that_the_checker_accepts)
 			if (status == OK && !(caching && kind))
 				cr_assert_eq(layout_check(&sample.buffers, alignment, &layout, &error), OK, "SEED=%llu round %u %s: %s",
 					     (unsigned long long)test_seed(), round, layout_strategy_names[strategy], error.text);
-			layout_free(&layout);
 		}
 	}
 }
@@ -101,7 +100,7 @@ Test(layout, contradictory_pins_are_refused_by_name)
 {
 	int64_t lower[] = { 0, 1 }, upper[] = { 2, 3 }, size[] = { 4, 4 }, fixed[] = { 0, 3 };
 	struct buffers buffers = { .n = 2, .lower = lower, .upper = upper, .size = size, .fixed = fixed };
-	struct layout layout;
+	OWN(layout) layout;
 	struct control control = { 0 };
 	struct error error;
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 };
@@ -111,7 +110,6 @@ Test(layout, contradictory_pins_are_refused_by_name)
 	cr_assert_eq(layout.clash.buffer[0], 0);
 	cr_assert_eq(layout.clash.buffer[1], 1);
 	cr_assert_null(layout.offset);
-	layout_free(&layout);
 }
 
 Test(layout, the_caching_allocator_reserves_what_pytorch_reserves)
@@ -192,25 +190,23 @@ Test(layout, equal_components_are_solved_once)
 	struct layout_cache cache = { look_up, keep_value, &one };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .cache = &cache };
 	struct control control = { 0 };
-	struct layout layout;
+	OWN(layout) layout;
 	struct error error;
 	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), OK);
 	cr_assert_eq(one.hits, 1);
 	cr_assert_eq(layout.arena, 10);
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
-	layout_free(&layout);
 }
 
 Test(layout, hints_that_make_up_a_layout_are_taken)
 {
 	int64_t lower[] = { 0, 1, 2 }, upper[] = { 2, 3, 4 }, size[] = { 4, 6, 4 }, hint[] = { 6, 0, 6 };
 	struct buffers buffers = { .n = 3, .lower = lower, .upper = upper, .size = size, .hint = hint };
-	struct layout layout;
+	OWN(layout) layout;
 	cr_assert_eq(solve(&buffers, LAYOUT_BEST, 1, &layout), OK);
 	cr_assert_str_eq(layout.strategy, "hints");
 	cr_assert_eq(layout.offset[0], 6);
 	cr_assert_eq(layout.arena, 10);
-	layout_free(&layout);
 }
 
 /* Offsets of a checked layout come back as they are. With some of them moved onto others, or gone, the layout is still one. */

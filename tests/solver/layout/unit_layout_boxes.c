@@ -6,7 +6,7 @@
 /* Any layout of the boxes, here one above the other, is a layout of the buffers and no higher. */
 static void check_boxes(const struct buffers *buffers, int64_t room, uint32_t variant)
 {
-	struct layout_model model;
+	OWN(layout_model) model;
 	struct layout_boxes boxes;
 	struct error error = { 0 };
 	cr_assert_eq(layout_model_build(buffers, 1, &model, &error), OK);
@@ -19,16 +19,14 @@ static void check_boxes(const struct buffers *buffers, int64_t room, uint32_t va
 		coarse[b] = sum;
 		sum += boxes.model.size[b];
 	}
-	struct layout layout = { .offset = mem_alloc(model.n, sizeof *layout.offset), .load = model.max_load * model.unit,
+	OWN(layout) layout = { .offset = mem_alloc(model.n, sizeof *layout.offset), .load = model.max_load * model.unit,
 				 .proof.bound = model.max_load * model.unit, .moment = model.time[model.max_section] };
 	cr_assert_eq(layout_boxes_unpack(&boxes, coarse, offset), OK);
 	for (uint32_t b = 0; b < model.n; b++)
 		layout.offset[model.origin[b]] = offset[b] * model.unit;
 	layout.arena = sum * boxes.scale * model.unit;
 	cr_assert_eq(layout_check(buffers, 1, &layout, &error), OK, "SEED=%llu: %s", (unsigned long long)test_seed(), error.text);
-	layout_free(&layout);
 	layout_boxes_free(&boxes);
-	layout_model_free(&model);
 }
 
 Test(layout_boxes, every_layout_of_boxes_is_one_of_buffers)
@@ -83,14 +81,13 @@ Test(layout_boxes, puzzles_are_put_together_again)
 		struct puzzle puzzle;
 		cut_up(&puzzle, 100 + (uint32_t)below(&seed, 200), round % 3 * 5, &seed);
 		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .capacity = 1024, .effort = LAYOUT_EFFORT(1) };
-		struct layout layout;
+		OWN(layout) layout;
 		struct control control = { 0 };
 		struct error error = { 0 };
 		enum status status = layout_solve(&puzzle.buffers, &options, &control, &layout, &error);
 		cr_assert_eq(status, OK, "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, error.text);
 		cr_assert_eq(layout_check(&puzzle.buffers, 1, &layout, &error), OK, "%s", error.text);
 		solved += layout.arena <= 1024;
-		layout_free(&layout);
 	}
 	cr_assert_geq(solved, rounds - 3, "SEED=%llu: %d of %d", (unsigned long long)test_seed(), solved, rounds);
 }
@@ -100,7 +97,7 @@ Test(layout_boxes, running_out_of_memory_leaks_nothing)
 	uint64_t seed = test_seed();
 	struct puzzle puzzle;
 	cut_up(&puzzle, 40, 15, &seed);
-	struct layout_model model;
+	OWN(layout_model) model;
 	struct error error;
 	cr_assert_eq(layout_model_build(&puzzle.buffers, 1, &model, &error), OK);
 	EACH_REFUSAL(refused) {
@@ -111,5 +108,4 @@ Test(layout_boxes, running_out_of_memory_leaks_nothing)
 			refused.status = layout_boxes_unpack(&boxes, coarse, offset);
 		layout_boxes_free(&boxes);
 	}
-	layout_model_free(&model);
 }

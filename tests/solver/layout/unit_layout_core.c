@@ -75,7 +75,7 @@ Test(layout_core, bounds_above_the_load_are_proved_by_few_buffers)
 	for (int round = 0; round < rounds; round++) {
 		struct tight tight;
 		draw_tight(&tight, 24 + (uint32_t)round, 24, &seed);
-		struct layout layout;
+		OWN(layout) layout;
 		struct control control = { 0 };
 		struct error error = { 0 };
 		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT(1) };
@@ -88,7 +88,6 @@ Test(layout_core, bounds_above_the_load_are_proved_by_few_buffers)
 			cr_assert_eq(layout.ground, LAYOUT_PROOF_SEARCH);
 			check_core(&tight.buffers, &layout, layout.proof.bound - 1);
 		}
-		layout_free(&layout);
 	}
 	cr_assert_gt(above, rounds / 10, "%d of %d", above, rounds);
 	cr_assert_gt(irreducible, above / 2);
@@ -110,7 +109,7 @@ Test(layout_core, what_is_called_irreducible_is_so_with_alignments)
 			fixed[b] = round % 3 == 0 && below(&seed, 6) == 0 ? (int64_t)below(&seed, 3) * 8 : -1;
 		}
 		buffers.fixed = round % 3 == 0 ? fixed : NULL;
-		struct layout layout;
+		OWN(layout) layout;
 		struct control control = { 0 };
 		struct error error = { 0 };
 		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT(1), .capacity = round % 2 ? 4 + (int64_t)below(&seed, 40) : 0 };
@@ -126,7 +125,6 @@ Test(layout_core, what_is_called_irreducible_is_so_with_alignments)
 			cr_assert_neq(layout_check_core(&buffers, rest, count, 1, capacity, NODES), INFEASIBLE, "SEED=%llu round %u: buffer %u is not needed",
 				(unsigned long long)test_seed(), round, layout.core[gone]);
 		}
-		layout_free(&layout);
 	}
 	cr_assert_gt(claims, 50, "%u claims", claims);
 }
@@ -137,7 +135,7 @@ Test(layout_core, a_capacity_that_is_too_small_names_its_core)
 	for (int round = 0; round < 40; round++) {
 		struct tight tight;
 		draw_tight(&tight, 40, 24, &seed);
-		struct layout layout;
+		OWN(layout) layout;
 		struct control control = { 0 };
 		struct error error = { 0 };
 		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT(1),
@@ -148,7 +146,6 @@ Test(layout_core, a_capacity_that_is_too_small_names_its_core)
 			cr_assert(status == INFEASIBLE && layout.irreducible, "the load does not fit");
 		if (status == INFEASIBLE)
 			check_core(&tight.buffers, &layout, options.capacity);
-		layout_free(&layout);
 	}
 }
 
@@ -174,7 +171,7 @@ Test(layout_core, the_plain_search_agrees_with_the_solver)
 		int kind = round % 8;
 		uint32_t n = 1 + (uint32_t)below(&seed, 8), all[MOST];
 		draw(&sample, n, 6, 6, kind, &seed);
-		struct layout layout;
+		OWN(layout) layout;
 		struct control control = { 0 };
 		struct error error = { 0 };
 		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 + round % 2, .effort = LAYOUT_EFFORT_DEFAULT };
@@ -190,7 +187,6 @@ Test(layout_core, the_plain_search_agrees_with_the_solver)
 			cr_assert_eq(layout_check_core(&sample.buffers, all, n, options.alignment, layout.arena - 1, NODES), INFEASIBLE,
 				     "SEED=%llu round %d kind %d", (unsigned long long)test_seed(), round, kind);
 		}
-		layout_free(&layout);
 	}
 	cr_assert_gt(fits, rounds / 2);
 }
@@ -204,7 +200,7 @@ Test(layout_core, pins_and_alignments_at_one_moment_give_bounds_that_hold)
 	for (int round = 0; round < rounds; round++) {
 		struct sample sample;
 		draw(&sample, 4 + (uint32_t)below(&seed, 24), 8, 9, 1 + round % 7, &seed);
-		struct layout layout;
+		OWN(layout) layout;
 		struct control control = { 0 };
 		struct error error = { 0 };
 		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 + round % 2 };
@@ -220,7 +216,6 @@ Test(layout_core, pins_and_alignments_at_one_moment_give_bounds_that_hold)
 			if (layout.ground == LAYOUT_PROOF_MOMENT && layout.proof.bound <= layout.arena)
 				cr_assert_eq(layout_check(&sample.buffers, options.alignment, &layout, &error), BAD_INPUT, "a bound raised by one");
 		}
-		layout_free(&layout);
 	}
 	cr_assert_gt(by_moment, rounds / 20, "%d", by_moment);
 	cr_assert_gt(proved, by_moment / 4, "%d of %d", proved, by_moment);
@@ -232,14 +227,13 @@ Test(layout_core, what_fits_between_pins_is_a_subset_sum)
 	int64_t lower[] = { 0, 0, 0, 0 }, upper[] = { 1, 1, 1, 1 }, size[] = { 5, 5, 3, 2 }, fixed[] = { -1, -1, -1, 4 };
 	struct buffers buffers = { .n = 4, .lower = lower, .upper = upper, .size = size, .fixed = fixed };
 	cr_assert_eq(layout_check_moment(&buffers, 1, 0), 16);
-	struct layout layout;
+	OWN(layout) layout;
 	struct control control = { 0 };
 	struct error error;
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1 };
 	cr_assert_eq(layout_solve(&buffers, &options, &control, &layout, &error), OK);
 	cr_assert(proof_closed(&layout.proof) && layout.arena == 16 && layout.load == 15 && layout.ground == LAYOUT_PROOF_MOMENT);
 	cr_assert_eq(layout_check(&buffers, 1, &layout, &error), OK);
-	layout_free(&layout);
 }
 
 Test(layout_core, running_out_of_memory_leaks_nothing)

@@ -45,7 +45,7 @@ Test(dive, takes_what_can_rest_lowest)
 	for (int round = 0; round < 1500; round++) {
 		int kind = (round % 2 ? ALIGNED : PLAIN) | (round % 8 == 7 ? GAPPED : PLAIN);
 		draw(&sample, 1 + (uint32_t)below(&seed, 50), 1 + below(&seed, 40), 12, kind, &seed);
-		struct layout_model model;
+		OWN(layout_model) model;
 		struct error error;
 		uint32_t order[MOST];
 		int64_t offset[MOST], expected[MOST], height;
@@ -62,7 +62,6 @@ Test(dive, takes_what_can_rest_lowest)
 		cr_assert_eq(height, INT64_MAX, "a dive that reaches the limit gives up");
 		cr_assert_eq(layout_dive(&model, order, false, smallest + 1, offset, &height, &control), OK);
 		cr_assert_eq(height, smallest);
-		layout_model_free(&model);
 	}
 }
 
@@ -73,7 +72,7 @@ Test(online, is_first_fit_in_the_order_of_time)
 	struct control control = { 0 };
 	for (int round = 0; round < 1000; round++) {
 		draw(&sample, 1 + (uint32_t)below(&seed, 50), 1 + below(&seed, 40), 12, PLAIN, &seed);
-		struct layout_model model;
+		OWN(layout_model) model;
 		struct error error;
 		uint32_t order[MOST];
 		int64_t offset[MOST], expected[MOST], height;
@@ -89,7 +88,6 @@ Test(online, is_first_fit_in_the_order_of_time)
 		for (uint32_t b = 0; b < model.n; b++)
 			cr_assert_eq(offset[b], expected[b], "SEED=%llu round %d: buffer %u at %lld, not %lld", (unsigned long long)test_seed(), round, b,
 				     (long long)offset[b], (long long)expected[b]);
-		layout_model_free(&model);
 	}
 }
 
@@ -147,7 +145,7 @@ Test(dive, the_critical_one_fills_first_what_would_reach_highest)
 	struct control control = { 0 };
 	for (int round = 0; round < 1000; round++) {
 		draw(&sample, 1 + (uint32_t)below(&seed, 50), 1 + below(&seed, 40), 12, round % 2 ? ALIGNED : PLAIN, &seed);
-		struct layout_model model;
+		OWN(layout_model) model;
 		struct error error;
 		uint32_t order[MOST];
 		int64_t offset[MOST], expected[MOST], height;
@@ -158,7 +156,6 @@ Test(dive, the_critical_one_fills_first_what_would_reach_highest)
 		for (uint32_t b = 0; b < model.n; b++)
 			cr_assert_eq(offset[b], expected[b], "SEED=%llu round %d: buffer %u at %lld, not %lld",
 				     (unsigned long long)test_seed(), round, b, (long long)offset[b], (long long)expected[b]);
-		layout_model_free(&model);
 	}
 }
 
@@ -168,7 +165,7 @@ Test(nest, finds_the_first_in_order_between_two_sections)
 	struct sample sample;
 	for (int round = 0; round < 300; round++) {
 		draw(&sample, 1 + (uint32_t)below(&seed, 60), 1 + below(&seed, 60), 12, PLAIN, &seed);
-		struct layout_model model;
+		OWN(layout_model) model;
 		struct nest nest;
 		struct error error;
 		uint32_t order[MOST];
@@ -197,7 +194,6 @@ Test(nest, finds_the_first_in_order_between_two_sections)
 			}
 		}
 		nest_free(&nest);
-		layout_model_free(&model);
 	}
 }
 
@@ -206,7 +202,7 @@ Test(dive, out_of_memory_leaks_nothing)
 	uint64_t seed = test_seed();
 	struct sample sample;
 	struct control control = { 0 };
-	struct layout_model model;
+	OWN(layout_model) model;
 	struct error error;
 	uint32_t order[MOST];
 	int64_t offset[MOST], height;
@@ -215,5 +211,4 @@ Test(dive, out_of_memory_leaks_nothing)
 	cr_assert_eq(layout_sort(&model, "TAW", order), OK);
 	EACH_REFUSAL(refused)
 		refused.status = layout_dive(&model, order, true, INT64_MAX, offset, &height, &control);
-	layout_model_free(&model);
 }

@@ -199,7 +199,7 @@ Test(layout_links, the_smallest_arena_is_found_and_proved)
 	struct linked linked;
 	int proved = 0, rounds = 1500, infeasible = 0;
 	for (int round = 0; round < rounds; round++) {
-		struct linked_layout result;
+		OWN(linked_layout) result;
 		struct error error;
 		draw_links(&linked, (uint32_t)(2 + below(&seed, 5)), round % 16, round % 3 != 1, round % 3 != 0, &seed);
 		enum status status = solve(&linked, LAYOUT_BEST, 1, LAYOUT_EFFORT(1), &result, &error);
@@ -215,7 +215,6 @@ Test(layout_links, the_smallest_arena_is_found_and_proved)
 			cr_assert(!result.proved || result.layout.arena == smallest, "SEED=%llu round %d", (unsigned long long)test_seed(), round);
 			proved += result.proved;
 		}
-		linked_layout_free(&result);
 	}
 	cr_assert_geq(proved + infeasible, rounds * 95 / 100, "only %d proved", proved);
 }
@@ -248,13 +247,12 @@ Test(layout_links, a_group_leaves_its_holes_to_others)
 	int64_t lower[] = { 0, 4, 0 }, upper[] = { 8, 8, 4 }, size[] = { 8, 8, 8 };
 	uint32_t behind[] = { 0, 0, NONE };
 	struct linked linked = { .sample.buffers = { .n = 3, .lower = lower, .upper = upper, .size = size }, .links.behind = behind };
-	struct linked_layout result;
+	OWN(linked_layout) result;
 	struct error error;
 	cr_assert_eq(solve(&linked, LAYOUT_BEST, 1, 100000, &result, &error), OK);
 	cr_assert_eq(result.layout.arena, 16);
 	cr_assert_eq(result.offset[1], result.offset[0] + 8);
 	cr_assert(result.proved);
-	linked_layout_free(&result);
 }
 
 Test(layout_links, a_capacity_below_the_load_of_a_group_is_refused_with_a_core)
@@ -265,13 +263,12 @@ Test(layout_links, a_capacity_below_the_load_of_a_group_is_refused_with_a_core)
 	struct layout_links links = { .behind = behind };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .capacity = 15, .effort = 100000 };
 	struct control control = { 0 };
-	struct linked_layout result;
+	OWN(linked_layout) result;
 	struct error error;
 	cr_assert_eq(layout_solve_linked(&buffers, &links, &options, &control, &result, &error), INFEASIBLE);
 	cr_assert_eq(result.bound, 20);
 	cr_assert_eq(result.layout.core_count, 1);
 	cr_assert_eq(result.compounds.whole[0], result.layout.core[0]);
-	linked_layout_free(&result);
 }
 
 Test(layout_links, a_place_is_taken_where_that_helps)

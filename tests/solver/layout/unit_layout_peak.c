@@ -23,9 +23,8 @@ static int64_t smallest(const struct buffers *buffers)
 {
 	struct control control = { 0 };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = 100000000 };
-	struct layout layout;
+	OWN(layout) layout;
 	int64_t arena = layout_solve(buffers, &options, &control, &layout, NULL) == OK && proof_closed(&layout.proof) ? layout.arena : -1;
-	layout_free(&layout);
 	return arena;
 }
 
@@ -95,7 +94,7 @@ static void improves(improve *step)
 	int better = 0, at_load = 0, rounds = 60;
 	for (int round = 0; round < rounds; round++) {
 		draw_step(&sample, 10, round % 2, &seed);
-		struct layout_model model;
+		OWN(layout_model) model;
 		int64_t offset[MOST], again[MOST];
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
 		int64_t before = bad_layout(&model, offset), height = before, height_again = before;
@@ -108,7 +107,6 @@ static void improves(improve *step)
 			  (unsigned long long)test_seed(), round);
 		better += height < before;
 		at_load += height == model.max_load;
-		layout_model_free(&model);
 	}
 	cr_assert_gt(better, rounds / 4, "SEED=%llu: better in %d of %d", (unsigned long long)test_seed(), better, rounds);
 	cr_assert_gt(at_load, rounds * 2 / 3, "SEED=%llu: at the load in %d of %d", (unsigned long long)test_seed(), at_load, rounds);
@@ -132,7 +130,7 @@ Test(peak, stopped_anywhere_the_layout_is_whole)
 	struct sample sample;
 	for (int round = 0; round < 300; round++) {
 		draw_step(&sample, 8, round / 2 % 2, &seed);
-		struct layout_model model;
+		OWN(layout_model) model;
 		int64_t offset[MOST];
 		struct control control = { .limit = 1 + (uint64_t)below(&seed, 100000) };
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
@@ -141,7 +139,6 @@ Test(peak, stopped_anywhere_the_layout_is_whole)
 		cr_assert(status == OK || status == LIMIT);
 		cr_assert_leq(height, before);
 		check(&sample.buffers, &model, offset, height, round);
-		layout_model_free(&model);
 	}
 }
 
@@ -153,7 +150,7 @@ Test(peak, what_lives_between_full_times_does_not_overlap)
 	int better = 0;
 	for (int round = 0; round < 3000; round++) {
 		draw_step(&sample, 8 + (uint32_t)below(&seed, 8), true, &seed);
-		struct layout_model model;
+		OWN(layout_model) model;
 		int64_t offset[MOST];
 		struct control control = { .limit = 20000 + (uint64_t)below(&seed, 80000) };
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
@@ -162,7 +159,6 @@ Test(peak, what_lives_between_full_times_does_not_overlap)
 		cr_assert(status == OK || status == LIMIT);
 		check(&sample.buffers, &model, offset, height, round);
 		better += height < before;
-		layout_model_free(&model);
 	}
 	cr_assert_gt(better, 1000);
 }
@@ -171,7 +167,7 @@ static void exhaust(improve *step)
 {
 	uint64_t seed = test_seed();
 	struct sample sample;
-	struct layout_model model;
+	OWN(layout_model) model;
 	int64_t offset[MOST];
 	draw_step(&sample, 6, true, &seed);
 	cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
@@ -191,7 +187,6 @@ static void exhaust(improve *step)
 			break;
 		}
 	}
-	layout_model_free(&model);
 }
 
 Test(region, out_of_memory_leaks_nothing)

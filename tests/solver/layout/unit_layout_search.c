@@ -98,7 +98,7 @@ static int64_t smallest_arena(const struct buffers *buffers, int64_t limit)
 /* The other strategies: honour pins, alignment and gaps, and are never below the smallest arena. */
 static void compare_strategy(const struct buffers *buffers, enum layout_strategy strategy, enum status expected, int64_t smallest)
 {
-	struct layout layout;
+	OWN(layout) layout;
 	struct control control = { 0 };
 	struct error error = { 0 };
 	struct layout_options options = { .strategy = strategy, .alignment = 1, .effort = 20000 };
@@ -110,7 +110,6 @@ static void compare_strategy(const struct buffers *buffers, enum layout_strategy
 			     error.text);
 		cr_assert_geq(layout.arena, smallest, "SEED=%llu %s", (unsigned long long)test_seed(), name);
 	}
-	layout_free(&layout);
 }
 
 static void compare_with_oracle(int kind, int rounds, int64_t sizes)
@@ -120,7 +119,7 @@ static void compare_with_oracle(int kind, int rounds, int64_t sizes)
 	rounds = (int)test_rounds((uint32_t)rounds / 3, (uint32_t)rounds);
 	for (int round = 0; round < rounds; round++) {
 		draw(&sample, 1 + (uint32_t)below(&seed, 7), 6, sizes, kind, &seed);
-		struct layout layout;
+		OWN(layout) layout;
 		struct control control = { 0 };
 		struct error error = { 0 };
 		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT_DEFAULT };
@@ -138,7 +137,6 @@ static void compare_with_oracle(int kind, int rounds, int64_t sizes)
 		static const enum layout_strategy others[] = { LAYOUT_DIVE, LAYOUT_WHEEL, LAYOUT_LLFB, LAYOUT_SKYLINE, LAYOUT_ROAM };
 		if (round % 3 == 0)
 			compare_strategy(&sample.buffers, others[round / 3 % 5], status, smallest);
-		layout_free(&layout);
 	}
 }
 

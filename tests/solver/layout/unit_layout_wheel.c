@@ -18,7 +18,7 @@ Test(wheel, turns_make_dives_better_and_never_worse)
 	int better = 0, smallest = 0, rounds = 150;
 	for (int round = 0; round < rounds; round++) {
 		draw(&sample, 20, 12, 12, round % 8, &seed);
-		struct layout dive, wheel, again, exact;
+		OWN(layout) dive, wheel, again, exact;
 		struct error error;
 		enum status status = solve(&sample.buffers, LAYOUT_DIVE, 0, &dive);
 		cr_assert_eq(solve(&sample.buffers, LAYOUT_WHEEL, 1000000, &wheel), status, "SEED=%llu round %d",
@@ -35,10 +35,6 @@ Test(wheel, turns_make_dives_better_and_never_worse)
 		} else {
 			smallest++;
 		}
-		layout_free(&dive);
-		layout_free(&wheel);
-		layout_free(&again);
-		layout_free(&exact);
 	}
 	cr_assert_gt(better, rounds / 10, "SEED=%llu: better in %d of %d", (unsigned long long)test_seed(), better, rounds);
 	cr_assert_gt(smallest, rounds * 3 / 4, "SEED=%llu: smallest in %d of %d", (unsigned long long)test_seed(), smallest, rounds);
@@ -79,14 +75,12 @@ Test(wheel, finds_the_load_of_strips_that_no_dive_fills)
 	int missed = 0, found = 0;
 	for (int round = 0; round < 100; round++) {
 		cut_strip(&sample, 30, &seed);
-		struct layout dive, wheel;
+		OWN(layout) dive, wheel;
 		solve(&sample.buffers, LAYOUT_DIVE, 0, &dive);
 		solve(&sample.buffers, LAYOUT_WHEEL, 3000000, &wheel);
 		cr_assert_eq(wheel.load, 1000);
 		missed += !proof_closed(&dive.proof);
 		found += !proof_closed(&dive.proof) && proof_closed(&wheel.proof);
-		layout_free(&dive);
-		layout_free(&wheel);
 	}
 	cr_assert_gt(found * 4, missed, "SEED=%llu: %d of %d", (unsigned long long)test_seed(), found, missed);
 }

@@ -24,24 +24,21 @@ Test(order, every_strategy_keeps_its_promises_on_random_problems)
 {
 	for (uint64_t round = 0; round < 4000; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
+		OWN(problem) problem;
 		cr_assert(random_problem(&state, random_below(&state, 10), &problem));
 		int64_t optimum = least_peak(&problem);
 		for (enum order_strategy strategy = 0; strategy < ORDER_STRATEGY_COUNT; strategy++) {
 			struct order_options options = { .strategy = strategy };
 			struct control control = { 0 };
-			struct order_result result;
+			OWN(order_result) result;
 			enum status status = order_solve(&problem, &options, &control, &result);
 			cr_assert(status == OK || status == LIMIT, "seed %lu: status %d", seed, (int)status);
 			check_result(&problem, &result, optimum, seed);
-			order_result_free(&result);
 		}
 		struct control control = { 0 };
-		struct order_result result;
+		OWN(order_result) result;
 		cr_assert_eq(order_quick(&problem, &control, &result), OK);
 		check_result(&problem, &result, optimum, seed);
-		order_result_free(&result);
-		problem_free(&problem);
 	}
 }
 
@@ -50,17 +47,15 @@ Test(order, never_claims_a_false_bound_or_proof_on_20000_problems_of_up_to_9_ops
 	uint32_t proved = 0, rounds = 20000;
 	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t seed = test_seed() * 3 + round, state = seed;
-		struct problem problem;
+		OWN(problem) problem;
 		cr_assert(random_problem(&state, 1 + random_below(&state, 9), &problem));
 		struct order_options options = { .strategy = ORDER_BEST };
 		struct control control = { 0 };
-		struct order_result result;
+		OWN(order_result) result;
 		enum status status = order_solve(&problem, &options, &control, &result);
 		cr_assert(status == OK || status == LIMIT, "seed %lu: status %d", seed, (int)status);
 		check_result(&problem, &result, least_peak(&problem), seed);
 		proved += proof_closed(&result.proof);
-		order_result_free(&result);
-		problem_free(&problem);
 	}
 	cr_assert_eq(proved, rounds, "only %u of %u were solved to optimality", proved, rounds);
 }
@@ -70,7 +65,7 @@ Test(order, explains_the_live_bytes_of_an_op)
 {
 	for (uint64_t round = 0; round < 1000; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
+		OWN(problem) problem;
 		uint32_t ops = 1 + random_below(&state, 9), position = random_below(&state, ops);
 		cr_assert(random_problem(&state, ops, &problem));
 		int64_t live[9], bytes[4] = { 0 }, cut;
@@ -91,7 +86,6 @@ Test(order, explains_the_live_bytes_of_an_op)
 		cr_assert_leq(problem.base + problem.workspace[op] + bytes[ORDER_CERTAIN], cut);
 		order_cut_free(&network);
 		order_explainer_free(explainer);
-		problem_free(&problem);
 	}
 }
 
@@ -100,7 +94,7 @@ Test(order, reasons_position_by_position_are_those_of_each_alone)
 {
 	for (uint64_t round = 0; round < 300; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
+		OWN(problem) problem;
 		struct control control = { 0 };
 		enum order_reason alone[64], kept[64];
 		uint32_t ops = 1 + random_below(&state, 9);
@@ -117,7 +111,6 @@ Test(order, reasons_position_by_position_are_those_of_each_alone)
 			cr_assert_eq(memcmp(kept, alone, problem.items * sizeof *kept), 0, "seed %lu position %u", seed, position);
 		}
 		order_explainer_free(explainer);
-		problem_free(&problem);
 	}
 }
 
@@ -125,17 +118,15 @@ Test(order, every_failed_allocation_is_reported_and_nothing_leaks)
 {
 	for (uint64_t round = 0; round < 20; round++) {
 		uint64_t state = test_seed() + round;
-		struct problem problem;
+		OWN(problem) problem;
 		cr_assert(random_problem(&state, 9, &problem));
 		for (enum order_strategy strategy = 0; strategy < ORDER_STRATEGY_COUNT; strategy++) {
 			struct order_options options = { .strategy = strategy };
 			EACH_REFUSAL(refused) {
 				struct control control = { 0 };
-				struct order_result result;
+				OWN(order_result) result;
 				refused.status = order_solve(&problem, &options, &control, &result);
-				order_result_free(&result);
 			}
 		}
-		problem_free(&problem);
 	}
 }

@@ -24,8 +24,8 @@ Test(order_ilp, agrees_with_the_exact_search_up_to_15_ops)
 	uint32_t compared = 0;
 	for (uint64_t round = 0; round < 40; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
-		struct arena arena = { 0 };
+		OWN(problem) problem;
+		OWN(arena) arena = { 0 };
 		struct order_window window;
 		uint32_t ops = 6 + random_below(&state, 10);
 		cr_assert(random_problem(&state, ops, &problem));
@@ -49,8 +49,6 @@ Test(order_ilp, agrees_with_the_exact_search_up_to_15_ops)
 			compared++;
 		}
 		order_window_free(&window);
-		arena_free(&arena);
-		problem_free(&problem);
 	}
 	cr_assert_geq(compared, 25, "only %u of 40 were solved by GLPK", compared);
 }

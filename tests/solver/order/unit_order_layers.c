@@ -75,28 +75,25 @@ static bool stack_layers(uint64_t seed, uint32_t layers, uint32_t pin_layer, str
 static void solve(uint64_t seed, uint32_t layers, uint32_t pin, enum order_strategy strategy, const struct order_store *store,
 	struct order_result *result)
 {
-	struct problem problem;
+	OWN(problem) problem;
 	cr_assert(stack_layers(seed, layers, pin, &problem));
 	struct order_options options = { .strategy = strategy, .store = store };
 	struct control control = { 0 };
 	enum status status = order_solve(&problem, &options, &control, result);
 	cr_assert(status == OK || status == LIMIT);
 	cr_assert(problem_order_valid(&problem, result->order));
-	problem_free(&problem);
 }
 
 Test(order_layers, forty_equal_layers_cost_about_as_many_searches_as_four)
 {
 	uint32_t few = 0, many = 0, reused = 0;
 	for (uint64_t seed = test_seed(); seed < test_seed() + 12 && few <= test_rounds(0, UINT32_MAX); seed++) {
-		struct order_result small, large;
+		OWN(order_result) small, large;
 		solve(seed, 4, NONE, ORDER_ROAM, NULL, &small);
 		solve(seed, 40, NONE, ORDER_ROAM, NULL, &large);
 		few += small.solved;
 		many += large.solved;
 		reused += large.reused;
-		order_result_free(&small);
-		order_result_free(&large);
 	}
 	cr_assert_gt(few, 0, "no layer had to be solved");
 	cr_assert_leq(many, 2 * few, "%u searches for 4 layers, %u for 40", few, many);
@@ -109,7 +106,7 @@ Test(order_layers, a_pin_solves_again_what_it_touches_and_no_more)
 	for (uint64_t seed = test_seed(); seed < test_seed() + 12 && first <= test_rounds(0, UINT32_MAX); seed++) {
 		struct order_memory memory;
 		struct order_store store = order_memory_store(&memory);
-		struct order_result plain, same, changed, alone;
+		OWN(order_result) plain, same, changed, alone;
 		solve(seed, 20, NONE, ORDER_ROAM, &store, &plain);
 		solve(seed, 20, NONE, ORDER_ROAM, &store, &same);
 		solve(seed, 20, 10, ORDER_ROAM, &store, &changed);
@@ -122,10 +119,6 @@ Test(order_layers, a_pin_solves_again_what_it_touches_and_no_more)
 		cr_assert_arr_eq(same.order, plain.order, 20 * (LAYER + 1) * sizeof *same.order);
 		cr_assert_arr_eq(changed.order, alone.order, 20 * (LAYER + 1) * sizeof *same.order);
 		cr_assert_eq(changed.proof.bound, alone.proof.bound);
-		order_result_free(&plain);
-		order_result_free(&same);
-		order_result_free(&changed);
-		order_result_free(&alone);
 		order_memory_free(&memory);
 	}
 	cr_assert_gt(first, 0);
@@ -136,7 +129,7 @@ Test(order_layers, a_pin_solves_again_what_it_touches_and_no_more)
 Test(order_layers, roam_shows_segments_waists_and_branches)
 {
 	for (uint64_t seed = test_seed(); seed < test_seed() + test_rounds(4, 12); seed++) {
-		struct order_result result;
+		OWN(order_result) result;
 		solve(seed, 6, NONE, ORDER_ROAM, NULL, &result);
 		const struct order_roam *roam = &result.roam;
 		cr_assert_gt(roam->segments, 5, "the ops between layers are waists");
@@ -155,6 +148,5 @@ Test(order_layers, roam_shows_segments_waists_and_branches)
 			const struct order_branch *branch = &roam->branch[i];
 			cr_assert(branch->earliest <= branch->segment && branch->segment <= branch->latest && branch->ops > 0);
 		}
-		order_result_free(&result);
 	}
 }

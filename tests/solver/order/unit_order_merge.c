@@ -142,7 +142,7 @@ static bool chains_problem(uint64_t *state, struct problem *problem)
 /* Merges the program order, forward or backward in time; the order is checked, and its peak returned. */
 static int64_t merged_peak(const struct problem *problem, bool backward, uint64_t seed, bool *exact)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	struct order_model model;
 	uint32_t base[LARGE], merged[LARGE], order[LARGE];
 	uint64_t ticks;
@@ -155,7 +155,6 @@ static int64_t merged_peak(const struct problem *problem, bool backward, uint64_
 	for (uint32_t i = 0; i < problem->ops; i++)
 		order[i] = merged[backward ? problem->ops - 1 - i : i];
 	cr_assert(problem_order_valid(problem, order), "seed %lu: the order is not valid", seed);
-	arena_free(&arena);
 	return problem_peak(problem, order, NULL, NULL);
 }
 
@@ -179,10 +178,9 @@ Test(order_merge, series_parallel_problems_are_recognised_and_solved_to_optimali
 	uint32_t recognised = 0, rounds = 6000;
 	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
+		OWN(problem) problem;
 		cr_assert(series_parallel_problem(&state, &problem));
 		recognised += check_both_ways(&problem, seed);
-		problem_free(&problem);
 	}
 	cr_assert_gt(recognised, rounds * 2 * 8 / 10, "only %u recognised", recognised);
 }
@@ -191,10 +189,9 @@ Test(order_merge, chains_are_merged_to_optimality)
 {
 	for (uint64_t round = 0; round < 3000; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
+		OWN(problem) problem;
 		cr_assert(chains_problem(&state, &problem));
 		cr_assert_eq(check_both_ways(&problem, seed), 2, "seed %lu: not recognised", seed);
-		problem_free(&problem);
 	}
 }
 
@@ -203,10 +200,9 @@ Test(order_merge, any_problem_gets_a_valid_order_and_no_false_claim)
 	uint32_t recognised = 0;
 	for (uint64_t round = 0; round < 6000; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
+		OWN(problem) problem;
 		cr_assert(random_problem(&state, random_below(&state, OPS + 1), &problem));
 		recognised += check_both_ways(&problem, seed);
-		problem_free(&problem);
 	}
 	cr_assert_gt(recognised, 500u, "only %u recognised", recognised);
 }
@@ -215,20 +211,19 @@ Test(order_merge, larger_problems_get_a_valid_order)
 {
 	for (uint64_t round = 0; round < 1000; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
+		OWN(problem) problem;
 		bool exact;
 		cr_assert(random_problem(&state, OPS + random_below(&state, LARGE - OPS + 1), &problem));
 		merged_peak(&problem, false, seed, &exact);
 		merged_peak(&problem, true, seed, &exact);
-		problem_free(&problem);
 	}
 }
 
 Test(order_merge, every_failed_allocation_is_reported_and_nothing_leaks)
 {
 	uint64_t state = test_seed();
-	struct problem problem;
-	struct arena arena = { 0 };
+	OWN(problem) problem;
+	OWN(arena) arena = { 0 };
 	struct order_model model;
 	cr_assert(random_problem(&state, OPS, &problem));
 	cr_assert_eq(order_model_of(&problem, &arena, &model), OK);
@@ -238,6 +233,4 @@ Test(order_merge, every_failed_allocation_is_reported_and_nothing_leaks)
 		bool exact;
 		refused.status = order_merge(&model, problem.program, order, &exact, &ticks);
 	}
-	arena_free(&arena);
-	problem_free(&problem);
 }

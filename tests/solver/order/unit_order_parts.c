@@ -63,8 +63,8 @@ Test(order_parts, bounds_equal_their_definitions_and_their_certificates_hold)
 {
 	for (uint64_t round = 0; round < 1500; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
-		struct arena arena = { 0 };
+		OWN(problem) problem;
+		OWN(arena) arena = { 0 };
 		struct order_model model;
 		struct order_cut cut;
 		struct control control = { 0 };
@@ -91,8 +91,6 @@ Test(order_parts, bounds_equal_their_definitions_and_their_certificates_hold)
 			mem_free(certificate.arc);
 		}
 		order_cut_free(&cut);
-		arena_free(&arena);
-		problem_free(&problem);
 	}
 }
 
@@ -131,8 +129,8 @@ Test(order_parts, lpmf_takes_the_same_ops_as_a_plain_scan)
 {
 	for (uint64_t round = 0; round < 1500; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
-		struct arena arena = { 0 };
+		OWN(problem) problem;
+		OWN(arena) arena = { 0 };
 		struct order_model model;
 		uint32_t order[16], expected[16];
 		cr_assert(random_problem(&state, 1 + random_below(&state, 12), &problem));
@@ -140,8 +138,6 @@ Test(order_parts, lpmf_takes_the_same_ops_as_a_plain_scan)
 		cr_assert_eq(order_greedy(&model, ORDER_GREEDY_LPMF, false, order), OK);
 		slow_lpmf(&problem, expected);
 		cr_assert_arr_eq(order, expected, problem.ops * sizeof *order, "seed %lu", seed);
-		arena_free(&arena);
-		problem_free(&problem);
 	}
 }
 
@@ -173,8 +169,8 @@ Test(order_parts, a_list_beside_a_sequence_takes_the_same_ops_as_a_plain_scan)
 {
 	for (uint64_t round = 0; round < 1000; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
-		struct arena arena = { 0 };
+		OWN(problem) problem;
+		OWN(arena) arena = { 0 };
 		struct order_model model;
 		uint32_t order[16], expected[16], sequence[16], length = 0;
 		cr_assert(random_problem(&state, 1 + random_below(&state, 12), &problem));
@@ -186,8 +182,6 @@ Test(order_parts, a_list_beside_a_sequence_takes_the_same_ops_as_a_plain_scan)
 		cr_assert_eq(order_keeps_dependencies(&model, order), OK);
 		slow_list(&problem, &model, sequence, length, expected);
 		cr_assert_arr_eq(order, expected, problem.ops * sizeof *order, "seed %lu", seed);
-		arena_free(&arena);
-		problem_free(&problem);
 	}
 }
 
@@ -197,8 +191,8 @@ Test(order_parts, exact_search_finds_the_optimum_in_both_directions)
 {
 	for (uint64_t round = 0; round < 3000; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
-		struct problem problem;
-		struct arena arena = { 0 };
+		OWN(problem) problem;
+		OWN(arena) arena = { 0 };
 		struct order_model model[2];
 		struct order_search_limits limits = { 1000000, 10000000 };
 		uint32_t order[16], states;
@@ -216,8 +210,6 @@ Test(order_parts, exact_search_finds_the_optimum_in_both_directions)
 			cr_assert_eq(order_search_within(&model[way], optimum - 1, &limits, &control, order, &bound, &states), INFEASIBLE);
 			cr_assert_eq(bound, optimum, "seed %lu, way %d: the least threshold that would do", seed, way);
 		}
-		arena_free(&arena);
-		problem_free(&problem);
 	}
 }
 
@@ -225,8 +217,8 @@ Test(order_parts, walking_back_restores_every_state)
 {
 	for (uint64_t round = 0; round < 500; round++) {
 		uint64_t state = test_seed() + round;
-		struct problem problem;
-		struct arena arena = { 0 };
+		OWN(problem) problem;
+		OWN(arena) arena = { 0 };
 		struct order_model model[2];
 		cr_assert(random_problem(&state, 1 + random_below(&state, 12), &problem));
 		cr_assert_eq(order_model_of(&problem, &arena, &model[0]), OK);
@@ -246,7 +238,5 @@ Test(order_parts, walking_back_restores_every_state)
 			cr_assert_arr_eq(walk.rest, fresh.rest, problem.items * sizeof *walk.rest);
 			cr_assert_arr_eq(walk.waiting, fresh.waiting, problem.ops * sizeof *walk.waiting);
 		}
-		arena_free(&arena);
-		problem_free(&problem);
 	}
 }

@@ -32,7 +32,7 @@ static void random_step(uint64_t *random, struct step *step)
 	cr_assert_eq(problem_of_graph(step->graph, &(struct memory_rules) { 1, true, NULL, 0 }, &step->problem, NULL), OK);
 }
 
-static void step_done(struct step *step)
+static void step_drop(struct step *step)
 {
 	problem_free(&step->problem);
 	graph_release(step->graph);
@@ -40,14 +40,13 @@ static void step_done(struct step *step)
 
 static int64_t time_of(const struct step *step, const uint32_t *order)
 {
-	struct step_model model;
+	OWN(step_model) model;
 	struct step_time time;
 	cr_assert_eq(step_model_build(step->graph, order, &step->costs, &model), OK);
 	cr_assert_eq(step_time_find(&model, &time), OK);
 	cr_assert_eq(step_time_check(&model, &time, NULL), OK);
 	int64_t total = time.total;
 	step_time_free(&time);
-	step_model_free(&model);
 	return total;
 }
 
@@ -105,10 +104,10 @@ Test(overlap, against_every_order)
 	double worst = 0, sum = 0;
 	for (uint32_t round = 0; round < rounds; round++) {
 		uint64_t seed = random;
-		struct step step;
+		OWN(step) step;
 		struct overlap_result result;
-		struct step_bound bound;
-		struct step_model model;
+		OWN(step_bound) bound;
+		OWN(step_model) model;
 		struct error error = { 0 };
 		random_step(&random, &step);
 		int64_t least = problem_peak(&step.problem, step.problem.program, NULL, &(uint32_t) { 0 });
@@ -133,10 +132,7 @@ Test(overlap, against_every_order)
 			sum += over;
 			worst = over > worst ? over : worst;
 		}
-		step_bound_free(&bound);
-		step_model_free(&model);
 		overlap_result_free(&result);
-		step_done(&step);
 	}
 	fprintf(stderr, "overlap: the best of all orders %u of %u times, mean %.2f %% above it, at most %.1f %%; the bound is reached %u times\n", best, looked,
 		100 * sum / looked, 100 * worst, closed);
@@ -151,9 +147,9 @@ Test(overlap, a_wrong_bound_is_refused)
 	uint64_t random = test_seed();
 	uint32_t tampered = 0;
 	for (uint32_t round = 0; round < 400; round++) {
-		struct step step;
-		struct step_model model;
-		struct step_bound bound;
+		OWN(step) step;
+		OWN(step_model) model;
+		OWN(step_bound) bound;
 		struct error error = { 0 };
 		random_step(&random, &step);
 		cr_assert_eq(step_model_build(step.graph, step.problem.program, &step.costs, &model), OK);
@@ -173,9 +169,6 @@ Test(overlap, a_wrong_bound_is_refused)
 			}
 		}
 		cr_assert_eq(step_bound_check(&model, &bound, &error), OK);
-		step_bound_free(&bound);
-		step_model_free(&model);
-		step_done(&step);
 	}
 	cr_assert_gt(tampered, 100);
 }
@@ -184,27 +177,26 @@ Test(overlap, a_wrong_bound_is_refused)
 Test(overlap, no_start_keeps_the_limit)
 {
 	uint64_t random = 7;
-	struct step step;
+	OWN(step) step;
 	struct overlap_result result;
 	random_step(&random, &step);
 	const uint32_t *const start[] = { step.problem.program };
 	struct overlap_request request = { step.graph, &step.problem, &step.costs, -1, start, 1, 0 };
 	cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &result), INFEASIBLE);
 	cr_assert_null(result.order);
-	step_done(&step);
 }
 
 Test(overlap, allocation_failures)
 {
 	uint64_t random = test_seed();
-	struct step step;
+	OWN(step) step;
 	random_step(&random, &step);
 	const uint32_t *const start[] = { step.problem.program, step.problem.program };
 	struct overlap_request request = { step.graph, &step.problem, &step.costs, INT64_MAX, start, 2, 0 };
 	EACH_REFUSAL(refused) {
 		struct overlap_result result;
 		struct step_model model;
-		struct step_bound bound = { 0 };
+		OWN(step_bound) bound = { 0 };
 		refused.status = overlap_schedule(&request, &(struct control) { 0 }, &result);
 		if (refused.status == OK)
 			refused.status = step_model_build(step.graph, step.problem.program, &step.costs, &model);
@@ -214,8 +206,6 @@ Test(overlap, allocation_failures)
 			refused.status = step_bound_check(&model, &bound, NULL);
 		if (result.order)
 			step_model_free(&model);
-		step_bound_free(&bound);
 		overlap_result_free(&result);
 	}
-	step_done(&step);
 }

@@ -31,13 +31,13 @@ static void cost_split(const char *name, int64_t batch, int64_t seq, enum recomp
 	config.batch = batch ? batch : config.batch;
 	config.seq = seq ? seq : config.seq;
 	layers->machine = device_preset(DEVICE_A100_80).machine;
-	struct graph *graph = model_step(name, &config, &training, &error);
+	OWN(graph) *graph = model_step(name, &config, &training, &error);
 	struct rules *rules = test_rules();
-	struct arena arena = { 0 };
-	struct units units;
-	struct blocks blocks;
+	OWN(arena) arena = { 0 };
+	OWN(units) units;
+	OWN(blocks) blocks;
 	struct block_work work;
-	struct sharding sharding;
+	OWN(sharding) sharding;
 	struct mesh mesh = { 0 };
 	mesh_add_axis(&mesh, axis, size, 1, 8, &layers->machine);
 	cr_assert_eq(units_find(graph, rules, &units), OK);
@@ -52,11 +52,6 @@ static void cost_split(const char *name, int64_t batch, int64_t seq, enum recomp
 	for (uint32_t b = 0; b < layers->blocks; b++)
 		layers->cost[b] = cost[first + period + b % period];
 	mem_free(cost);
-	sharding_free(&sharding);
-	blocks_free(&blocks);
-	units_free(&units);
-	arena_free(&arena);
-	graph_release(graph);
 }
 
 static void cost_layers(const char *name, enum recompute recompute, uint32_t tp, bool sp, struct layers *layers)
@@ -311,7 +306,7 @@ Test(configuration, activations_in_flight_of_split_schedules_are_bounded)
 				int64_t forward[24], backward[24], send[24] = { 0 };
 				uint32_t v = schedule_folded((enum schedule)schedule) ? 2 : 1;
 				struct error error;
-				struct pipeline_plan plan;
+				OWN(pipeline_plan) plan;
 				for (uint32_t k = 0; k < p * v; k++) {
 					forward[k] = 100;
 					backward[k] = 200;
@@ -327,7 +322,6 @@ Test(configuration, activations_in_flight_of_split_schedules_are_bounded)
 					cr_expect(sum >= plan.in_flight[rank] && (m < p || sum <= plan.in_flight[rank] + 2), "%s p %u m %u rank %u: %u, played %u",
 						schedule_names[schedule], p, m, rank, sum, plan.in_flight[rank]);
 				}
-				pipeline_free(&plan);
 			}
 }
 
@@ -656,7 +650,7 @@ Test(configuration, failing_allocations_leave_nothing)
 	}
 	struct model_config small = { .family = FAMILY_GPT, .layers = 2, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1 };
 	struct error error;
-	struct graph *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_ADAM }, &error);
+	OWN(graph) *graph = model_step("small", &small, &(struct model_training) { .optimizer = OPTIMIZER_ADAM }, &error);
 	struct blocks blocks;
 	EACH_REFUSAL(refused) {
 		refused.status = blocks_find(graph, &blocks);
@@ -664,8 +658,8 @@ Test(configuration, failing_allocations_leave_nothing)
 			blocks_free(&blocks);
 	}
 	struct rules *rules = test_rules();
-	struct units units;
-	struct sharding sharding;
+	OWN(units) units;
+	OWN(sharding) sharding;
 	struct mesh mesh = { 0 };
 	mesh_add_axis(&mesh, "tp", 2, 1, 8, &machine);
 	cr_assert_eq(blocks_find(graph, &blocks), OK);
@@ -673,16 +667,12 @@ Test(configuration, failing_allocations_leave_nothing)
 	cr_assert_eq(split_by_roles(&units, &mesh, &roles_tensor_sp, &sharding), OK);
 	struct block_cost *costs = mem_alloc(blocks.blocks, sizeof *costs);
 	EACH_REFUSAL(refused) {
-		struct arena arena = { 0 };
+		OWN(arena) arena = { 0 };
 		struct block_work work;
 		refused.status = block_work_find(graph, rules, &arena, &work);
 		if (refused.status == OK)
 			refused.status = block_costs_find(&units, &sharding, &blocks, &work, &machine, NONE, NONE, costs);
-		arena_free(&arena);
 	}
 	mem_free(costs);
-	sharding_free(&sharding);
-	units_free(&units);
 	blocks_free(&blocks);
-	graph_release(graph);
 }

@@ -59,14 +59,13 @@ Test(pipeline, equal_pieces_take_what_the_formulas_say)
 		for (uint32_t p = 1; p <= 8; p++)
 			for (uint32_t m = 1; m <= 12; m++) {
 				struct pipeline pipeline = uniform((enum schedule)schedule, p, 1, m, 10, 20);
-				struct pipeline_plan plan;
+				OWN(pipeline_plan) plan;
 				cr_assert_eq(pipeline_run(&pipeline, &plan, NULL), OK);
 				check_plan(&pipeline, &plan);
 				cr_assert_eq(plan.time, (int64_t)(m + p - 1) * 30, "%s p %u m %u: %ld", schedule_names[schedule], p, m, (long)plan.time);
 				cr_assert_eq(plan.ideal, (int64_t)m * 30);
 				for (uint32_t i = 0; i < p; i++) /* 1F1B: min(p - i, m) in flight on rank i; GPipe: all */
 					cr_assert_eq(plan.in_flight[i], schedule == SCHEDULE_GPIPE || m < p - i ? m : p - i);
-				pipeline_free(&plan);
 			}
 }
 
@@ -77,13 +76,12 @@ Test(pipeline, interleaving_divides_the_bubble_by_the_chunks)
 		for (uint32_t v = 2; v <= 4; v++)
 			for (uint32_t groups = 1; groups <= 3; groups++) {
 				struct pipeline pipeline = uniform(SCHEDULE_INTERLEAVED, p, v, p * groups, 10, 20);
-				struct pipeline_plan plan;
+				OWN(pipeline_plan) plan;
 				cr_assert_eq(pipeline_run(&pipeline, &plan, NULL), OK);
 				check_plan(&pipeline, &plan);
 				cr_assert_eq(plan.time - plan.ideal, (int64_t)(p - 1) * 30, "p %u v %u m %u", p, v, p * groups);
 				if (groups > 1)
 					cr_assert_eq(plan.in_flight[0], p * v + p - 1);
-				pipeline_free(&plan);
 			}
 }
 
@@ -137,16 +135,15 @@ Test(pipeline, any_times_give_a_legal_schedule)
 			sending[i] = (int64_t)(random_next(&random) % 10);
 		}
 		pipeline.blocking = random_next(&random) % 2;
-		struct pipeline_plan plan;
+		OWN(pipeline_plan) plan;
 		cr_assert_eq(pipeline_run(&pipeline, &plan, NULL), OK);
 		check_plan(&pipeline, &plan);
-		pipeline_free(&plan);
 	}
 }
 
 Test(pipeline, bad_input_and_allocation_failures)
 {
-	struct pipeline_plan plan;
+	OWN(pipeline_plan) plan;
 	struct error error = { 0 };
 	struct pipeline pipeline = uniform(SCHEDULE_INTERLEAVED, 4, 2, 6, 1, 2);
 	cr_expect_eq(pipeline_run(&pipeline, &plan, &error), BAD_INPUT);
@@ -163,5 +160,4 @@ Test(pipeline, bad_input_and_allocation_failures)
 			cr_assert_eq(memory_blocks(), 0);
 	}
 	cr_expect_eq(status, OK);
-	pipeline_free(&plan);
 }

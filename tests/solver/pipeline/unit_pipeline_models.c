@@ -31,7 +31,7 @@ static void set(struct scenario *scenario, const char *const *words)
 static struct pipelined *pipeline_of(struct graph *graph, const struct scenario *scenario)
 {
 	struct control control = { 0 };
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	struct stage_context stage = { .store = store_new(), .control = &control, .rules = rules };
 	struct error error = { 0 };
 	struct transformed *transformed = stage_transform(&stage, graph, scenario, &(struct plan_wish) { 0 }, true, &error);
@@ -39,7 +39,6 @@ static struct pipelined *pipeline_of(struct graph *graph, const struct scenario 
 	struct pipelined *pipelined = pipelined_retain(transformed->pipelined);
 	transformed_release(transformed);
 	store_free(stage.store);
-	rules_free(rules);
 	return pipelined;
 }
 
@@ -55,8 +54,8 @@ Test(pipeline_models, memory_of_korthikantis_models_through_whole_plans)
 			16, 128, RECOMPUTE_NONE, 8, 1, 32.958984375, 76.5625 },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct graph *graph = model_graph(rows[i].model, rows[i].layers, 1, true, rows[i].recompute);
-		struct scenario scenario;
+		OWN(graph) *graph = model_graph(rows[i].model, rows[i].layers, 1, true, rows[i].recompute);
+		OWN(scenario) scenario;
 		scenario_init(&scenario);
 		set(&scenario, rows[i].words);
 		struct pipelined *pipelined = pipeline_of(graph, &scenario);
@@ -75,8 +74,6 @@ Test(pipeline_models, memory_of_korthikantis_models_through_whole_plans)
 			cr_expect_geq(rank->peak, rank->kept + rank->parameters + rank->optimizer);
 		}
 		pipelined_release(pipelined);
-		scenario_done(&scenario);
-		graph_release(graph);
 	}
 }
 
@@ -98,8 +95,8 @@ static int64_t host_load(const struct graph *graph)
 Test(pipeline_models, offloaded_activations_are_not_in_flight)
 {
 	static const char *const words[] = { "devices=2", "pp=2", "batch=4", "microbatches=4", NULL };
-	struct graph *graph = model_graph("gpt2", 2, 1, true, RECOMPUTE_NONE);
-	struct scenario scenario;
+	OWN(graph) *graph = model_graph("gpt2", 2, 1, true, RECOMPUTE_NONE);
+	OWN(scenario) scenario;
 	struct error error = { 0 };
 	scenario_init(&scenario);
 	set(&scenario, words);
@@ -128,8 +125,6 @@ Test(pipeline_models, offloaded_activations_are_not_in_flight)
 	cr_expect_gt(machine_host_time(&machine, first->tensor[largest].bytes), copied);
 	pipelined_release(before);
 	pipelined_release(after);
-	scenario_done(&scenario);
-	graph_release(graph);
 }
 
 /* ---- a search's figures --------------------------------------------------------------------------------------------------- */
@@ -168,7 +163,7 @@ Test(pipeline_models, plans_agree_with_the_search)
 	struct asked asked = { "gpt2-medium", 8 };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct config_request request = { .step = asked_step, .context = &asked, .devices_per_node = 8 };
-		struct scenario scenario;
+		OWN(scenario) scenario;
 		struct config_result result;
 		struct error error = { 0 };
 		char what[80];
@@ -181,7 +176,7 @@ Test(pipeline_models, plans_agree_with_the_search)
 		cr_assert_not_null(opened, "%s", error.text);
 		cr_assert_eq(config_case_evaluate(opened, &request.machine, &overheads_all, true, &result), OK);
 		config_case_free(opened);
-		struct graph *graph = model_graph(asked.name, asked.layers, 1, true, (enum recompute)rows[i].config.recompute);
+		OWN(graph) *graph = model_graph(asked.name, asked.layers, 1, true, (enum recompute)rows[i].config.recompute);
 		struct pipelined *pipelined = pipeline_of(graph, &scenario);
 		const struct pipeline_rank *first = &pipelined->rank[0], *last = &pipelined->rank[pipelined->ranks - 1];
 		snprintf(what, sizeof what, "row %zu, step", i);
@@ -198,7 +193,5 @@ Test(pipeline_models, plans_agree_with_the_search)
 		compare(what, (double)(last->parameters + last->optimizer + last->gradients),
 			(double)(result.last.parameters + result.last.optimizer + result.last.gradients), 0.01);
 		pipelined_release(pipelined);
-		graph_release(graph);
-		scenario_done(&scenario);
 	}
 }

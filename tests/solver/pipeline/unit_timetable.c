@@ -119,7 +119,7 @@ Test(timetable, bytes_shares_and_reasons_are_what_counting_says)
 	uint64_t random = test_seed();
 	for (int run = 0; run < 150; run++) {
 		struct example example;
-		struct timetable timetable;
+		OWN(timetable) timetable;
 		struct error error;
 		fill(&example, &random);
 		cr_assert_eq(timetable_build(&example.pipeline, &example.bytes, 7, &timetable, &error), OK, "%s", error.text);
@@ -127,7 +127,6 @@ Test(timetable, bytes_shares_and_reasons_are_what_counting_says)
 		for (uint32_t rank = 0; rank < timetable.ranks; rank++)
 			check_rank(&example, &timetable, rank);
 		check_reasons(&timetable);
-		timetable_free(&timetable);
 	}
 }
 
@@ -136,7 +135,7 @@ Test(timetable, the_bubble_is_the_formulas)
 {
 	struct example example = { .pipeline = { .schedule = SCHEDULE_1F1B, .ranks = 4, .chunks = 1, .microbatches = 12, .forward = example.forward,
 		.backward = example.backward, .send = example.send } };
-	struct timetable timetable;
+	OWN(timetable) timetable;
 	struct error error;
 	for (int i = 0; i < PIECES; i++) {
 		example.forward[i] = 10;
@@ -148,13 +147,12 @@ Test(timetable, the_bubble_is_the_formulas)
 	cr_assert_eq(timetable_bubble(&timetable), 200);   /* 3 / 15 */
 	cr_assert_eq(timetable_peak(&timetable, 0), 4);
 	cr_assert_eq(timetable.worst, 0);
-	timetable_free(&timetable);
 }
 
 Test(timetable, bad_input_and_allocation_failures)
 {
 	struct example example;
-	struct timetable timetable;
+	OWN(timetable) timetable;
 	struct error error;
 	uint64_t random = 5;
 	fill(&example, &random);
@@ -173,5 +171,4 @@ Test(timetable, bad_input_and_allocation_failures)
 			cr_assert_eq(memory_blocks(), 0);
 	}
 	cr_assert_eq(status, OK);
-	timetable_free(&timetable);
 }

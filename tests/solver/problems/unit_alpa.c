@@ -226,7 +226,7 @@ static double objective(double first, double second, double beta, double batch, 
 {
 	struct space *space = calloc(1, sizeof *space);
 	struct shard_options options = { .effort = SHARD_EFFORT_DEFAULT };
-	struct shard_plan plan;
+	OWN(shard_plan) plan;
 	struct control control = { 0 };
 	struct error error = { 0 };
 	*space = (struct space) { .size = { first, second }, .beta = { 1, beta } };
@@ -243,7 +243,6 @@ static double objective(double first, double second, double beta, double batch, 
 	cr_assert_eq(shard_solve(&space->problem, &options, &control, &plan, &error), OK, "%s", error.text);
 	cr_assert(plan.proved);
 	double found = (double)plan.cost / 1000;
-	shard_plan_free(&plan);
 	free(space);
 	return found;
 }

@@ -124,7 +124,7 @@ Test(shard, small_problems_are_solved_as_brute_force_does)
 	struct sample sample;
 	for (int round = 0; round < 4000; round++) {
 		draw(&sample, round % 5, &seed);
-		struct shard_plan plan;
+		OWN(shard_plan) plan;
 		struct error error = { 0 };
 		int64_t best = brute_force(&sample.problem), cost, peak, bound;
 		enum status status = solve(&sample.problem, SHARD_EFFORT_DEFAULT, &plan);
@@ -140,7 +140,6 @@ Test(shard, small_problems_are_solved_as_brute_force_does)
 			cr_assert_eq(shard_bound(&sample.problem, &plan.certificate, &bound, &error), OK, "%s", error.text);
 			cr_assert_leq(bound, best, "SEED=%llu round %d", (unsigned long long)test_seed(), round);
 		}
-		shard_plan_free(&plan);
 	}
 }
 
@@ -234,13 +233,11 @@ Test(shard, the_same_effort_gives_the_same_plan)
 	struct sample sample;
 	for (int round = 0; round < 50; round++) {
 		draw(&sample, round % 5, &seed);
-		struct shard_plan one, two;
+		OWN(shard_plan) one, two;
 		cr_assert_eq(solve(&sample.problem, 3000, &one), solve(&sample.problem, 3000, &two));
 		cr_assert(one.cost == two.cost && one.bound == two.bound && !one.choice == !two.choice);
 		if (one.choice)
 			cr_assert_arr_eq(one.choice, two.choice, sample.problem.nodes * sizeof *one.choice);
-		shard_plan_free(&one);
-		shard_plan_free(&two);
 	}
 }
 
@@ -268,20 +265,18 @@ static const char whole[] =
 
 static enum status read_text(const char *text, struct error *error)
 {
-	struct shard_problem problem;
+	OWN(shard_problem) problem;
 	enum status status = problem_json_read(text, strlen(text), &problem, error);
-	shard_problem_free(&problem);
 	return status;
 }
 
 Test(shard, the_reader_takes_keys_in_any_order_and_passes_over_others)
 {
-	struct shard_problem problem;
+	OWN(shard_problem) problem;
 	struct error error;
 	cr_assert_eq(problem_json_read(whole, strlen(whole), &problem, &error), OK, "%s", error.text);
 	cr_assert_str_eq(problem.name, "three");
 	cr_assert(problem.nodes == 2 && problem.edges == 1 && problem.limit == 50 && problem.cost[0] == -7 && problem.pair[3] == 4);
-	shard_problem_free(&problem);
 }
 
 Test(shard, the_reader_says_what_is_wrong_and_where)
@@ -317,9 +312,8 @@ Test(shard, the_reader_survives_every_cut_and_every_failed_allocation)
 {
 	struct error error;
 	for (size_t size = 0; size < strlen(whole); size++) {
-		struct shard_problem problem;
+		OWN(shard_problem) problem;
 		cr_assert_eq(problem_json_read(whole, size, &problem, &error), BAD_INPUT, "%zu", size);
-		shard_problem_free(&problem);
 	}
 	EACH_REFUSAL(refused)
 		refused.status = read_text(whole, &error);

@@ -29,9 +29,9 @@ static const char *describe(const struct factors *factors, uint32_t tensor, char
 
 static void check_dims(const char *sample, const char *const (*expected)[2], size_t count)
 {
-	struct graph *graph = open_sample(sample);
+	OWN(graph) *graph = open_sample(sample);
 	struct rules *rules = test_rules();
-	struct factors factors;
+	OWN(factors) factors;
 	cr_assert_eq(factors_find(graph, rules, &factors), OK);
 	for (size_t i = 0; i < count; i++) {
 		char text[200];
@@ -45,8 +45,6 @@ static void check_dims(const char *sample, const char *const (*expected)[2], siz
 	}
 	for (uint32_t i = 0; i < factors.issues; i++)
 		cr_expect_neq(factors.issue[i].kind, ISSUE_OPAQUE, "%s: %s", sample, graph->op[factors.issue[i].op].type);
-	factors_free(&factors);
-	graph_release(graph);
 }
 
 #define CHECK_DIMS(sample, ...) do { \
@@ -82,10 +80,10 @@ Test(factors, a_permutation_among_equal_extents_is_that_of_the_arguments)
 		"{\"k\":\"op\",\"id\":\"p\",\"op\":\"aten.permute.default\",\"in\":[\"x\"],\"out\":[\"y\"],\"args\":[{\"t\":\"x\"},[2,0,3,1,4]]}\n"
 		"{\"k\":\"op\",\"id\":\"q\",\"op\":\"aten.transpose.int\",\"in\":[\"y\"],\"out\":[\"z\"],\"args\":[{\"t\":\"y\"},-4,-2]}\n{\"k\":\"end\",\"ops\":2,\"tensors\":3}\n";
 	struct error error = { 0 };
-	struct graph *graph = graph_of_text(text, sizeof text - 1, &error);
+	OWN(graph) *graph = graph_of_text(text, sizeof text - 1, &error);
 	cr_assert(graph, "%s", error.text);
 	struct rules *rules = test_rules();
-	struct factors factors;
+	OWN(factors) factors;
 	cr_assert_eq(factors_find(graph, rules, &factors), OK);
 	static const uint32_t from[2][5] = { { 2, 0, 3, 1, 4 }, { 2, 1, 3, 0, 4 } };
 	for (uint32_t t = 0; t < 2; t++)
@@ -93,28 +91,23 @@ Test(factors, a_permutation_among_equal_extents_is_that_of_the_arguments)
 			const struct factor_term *is = &factors.dim[factors.dim_start[t + 1] + d], *was = &factors.dim[factors.dim_start[0] + from[t][d]];
 			cr_expect_eq(factors.part[is->first], factors.part[was->first], "tensor %u, dim %u", t + 1, d);
 		}
-	factors_free(&factors);
-	graph_release(graph);
 }
 
 Test(factors, every_failed_allocation_is_reported_and_nothing_leaks)
 {
-	struct graph *graph = open_sample("alexnet_b1_adam");
+	OWN(graph) *graph = open_sample("alexnet_b1_adam");
 	EACH_REFUSAL(refused) {
-		struct factors factors = { 0 };
-		struct rules *rules = rules_new();
+		OWN(factors) factors = { 0 };
+		OWN(rules) *rules = rules_new();
 		refused.status = rules ? factors_find(graph, rules, &factors) : NO_MEMORY;
-		factors_free(&factors);
-		rules_free(rules);
 	}
-	graph_release(graph);
 }
 
 /* ---- rules from a file ------------------------------------------------------------------------- */
 
 Test(rules_file, a_rule_for_a_custom_op_is_found_with_all_its_columns)
 {
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	struct error error = { 0 };
 	cr_assert_eq(rules_read_text(rules, "# ours\n\nmy.mlp: ... h+, h+ f -> ... f ; cost = contraction; gradients = 0 1 ; saved = i0|1 i1|0 # all\n"
 		"my.view: @reshape; cost=none; backward = my.back", &error), OK, "line %u: %s", error.line, error.text);
@@ -125,7 +118,6 @@ Test(rules_file, a_rule_for_a_custom_op_is_found_with_all_its_columns)
 	cr_assert_str_eq(mlp->saved, "i0|1 i1|0");
 	cr_assert_eq(mlp->cost, COST_CONTRACTION);
 	cr_assert_str_eq(view->backward, "my.back");
-	rules_free(rules);
 }
 
 Test(rules_file, a_bad_line_is_named)
@@ -134,7 +126,7 @@ Test(rules_file, a_bad_line_is_named)
 		": a -> a", "my.op: a a", "my.op: a -> a; cost" };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		char text[200];
-		struct rules *rules = rules_new();
+		OWN(rules) *rules = rules_new();
 		struct error error = { 0 };
 		snprintf(text, sizeof text, "# first\n%s\n", bad[i]);
 		enum status status = rules_read_text(rules, text, &error);
@@ -144,6 +136,5 @@ Test(rules_file, a_bad_line_is_named)
 			cr_assert_eq(status, BAD_INPUT, "\"%s\" was taken", bad[i]);
 			cr_assert_eq(error.line, 2, "\"%s\": line %u", bad[i], error.line);
 		}
-		rules_free(rules);
 	}
 }

@@ -11,7 +11,7 @@
 
 Test(rules, every_built_in_rule_parses)
 {
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	cr_assert(rules);
 	const struct rule *const tables[] = { rules_aten, rules_onnx, rules_plain };
 	for (int i = 0; i < 2; i++)
@@ -20,7 +20,6 @@ Test(rules, every_built_in_rule_parses)
 			cr_assert_eq(rules_add(rules, rule, &error), OK, "%s: %s", rule->type, error.text);
 			cr_assert_str_eq(rules_find(rules, rule->type)->factors, rule->factors, "%s is there twice", rule->type);
 		}
-	rules_free(rules);
 }
 
 Test(rules, an_overload_and_the_mark_of_in_place_ops_are_no_part_of_the_name)
@@ -35,14 +34,13 @@ Test(rules, an_overload_and_the_mark_of_in_place_ops_are_no_part_of_the_name)
 Test(rules, a_bad_factor_string_is_refused_with_its_place)
 {
 	static const char *const bad[] = { "m k+", "m k+, -> m n ->", "(a b -> a", "() -> a", "9 -> a", "@nonsense", "a b$ -> a" };
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct rule rule = { "my.op", bad[i], COST_ELEMENT, "", "", NULL, 0 };
 		struct error error = { 0 };
 		cr_assert_eq(rules_add(rules, &rule, &error), BAD_INPUT, "\"%s\" was taken", bad[i]);
 		cr_assert(error.text[0], "\"%s\" has no message", bad[i]);
 	}
-	rules_free(rules);
 }
 
 /* ---- the captured samples --------------------------------------------------------------------- */
@@ -53,7 +51,7 @@ static const char *const samples[] = { "alexnet_b1_adam", "mobilenet_v2_b1_adam"
 static void check_sample(const struct rules *rules, const char *path)
 {
 	struct error error = { 0 };
-	struct graph *graph = graph_open(path, NULL, &error);
+	OWN(graph) *graph = graph_open(path, NULL, &error);
 	cr_assert(graph, "%s: %s", path, error.text);
 	struct binding binding = { 0 };
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -70,7 +68,6 @@ static void check_sample(const struct rules *rules, const char *path)
 			graph->op[op].name, (long)rule_flops(rule, &binding), (long)graph->op[op].flops);
 	}
 	binding_free(&binding);
-	graph_release(graph);
 }
 
 Test(rules, all_ops_of_the_captured_steps_have_rules_that_give_the_recorded_flops)

@@ -46,13 +46,13 @@ Test(units, shardings_by_roles_are_legal_on_every_model)
 	static const char *const models[] = { "gpt", "llama", "bert", "t5", "vit", "moe", "resnet18", "dlrm" };
 	struct rules *rules = test_rules();
 	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
-		struct graph *graph = step_of_config(models[m], small(models[m]), adam);
-		struct units units;
+		OWN(graph) *graph = step_of_config(models[m], small(models[m]), adam);
+		OWN(units) units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		for (uint8_t zero = 0; zero <= 3; zero++) {
 			struct axis_roles roles[2] = { roles_data, zero % 2 ? roles_tensor_sp : roles_tensor };
 			roles[0].zero = zero;
-			struct sharding sharding;
+			OWN(sharding) sharding;
 			cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
 			check_legal(&units, &sharding, models[m]);
 			int64_t whole = 0, local = 0;
@@ -63,10 +63,7 @@ Test(units, shardings_by_roles_are_legal_on_every_model)
 				}
 			if (zero > 0)
 				cr_expect_leq(local * 38, whole * 10, "%s: optimizer state %ld of %ld", models[m], (long)local, (long)whole);
-			sharding_free(&sharding);
 		}
-		units_free(&units);
-		graph_release(graph);
 	}
 }
 
@@ -89,9 +86,9 @@ Test(units, megatron_with_sequence_parallelism_has_four_collectives_a_layer)
 {
 	struct rules *rules = test_rules();
 	struct model_config config = small("gpt");
-	struct graph *graph = step_of_config("gpt", config, adam);
-	struct units units;
-	struct sharding sharding;
+	OWN(graph) *graph = step_of_config("gpt", config, adam);
+	OWN(units) units;
+	OWN(sharding) sharding;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	struct axis_roles roles[2] = { roles_data, roles_tensor_sp };
 	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
@@ -105,9 +102,6 @@ Test(units, megatron_with_sequence_parallelism_has_four_collectives_a_layer)
 	cr_expect_str_eq(placement_text(&units, weight, sharding.produced[weight].on[1], text, sizeof text), "S(1)");
 	cr_expect_eq(placement_bytes(&units, &mesh, weight, sharding.produced[weight]) * 4, graph->tensor[weight].bytes);
 	cr_expect_eq(placement_copies(&mesh, sharding.produced[weight]), 4);
-	sharding_free(&sharding);
-	units_free(&units);
-	graph_release(graph);
 }
 
 /* GShard: tokens go to their experts and back by all-to-all, and their gradients the same way. */
@@ -116,9 +110,9 @@ Test(units, expert_parallelism_has_four_exchanges_a_layer)
 	struct rules *rules = test_rules();
 	struct model_config config = small("moe");
 	config.batch = 16;
-	struct graph *graph = step_of_config("moe", config, adam);
-	struct units units;
-	struct sharding sharding;
+	OWN(graph) *graph = step_of_config("moe", config, adam);
+	OWN(units) units;
+	OWN(sharding) sharding;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	struct axis_roles roles[2] = { roles_data, roles_experts };
 	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
@@ -137,9 +131,6 @@ Test(units, expert_parallelism_has_four_exchanges_a_layer)
 	uint32_t up = graph_find_tensor(graph, "h.0.moe.experts.up");
 	cr_assert_neq(up, NONE);
 	cr_expect_eq(units.part[units.part_start[up] + (uint32_t)sharding.produced[up].on[1]].role, ROLE_EXPERTS);
-	sharding_free(&sharding);
-	units_free(&units);
-	graph_release(graph);
 }
 
 /* All that a class stands for, as text. */
@@ -198,14 +189,12 @@ Test(units, classes_are_what_is_alike)
 	static const char *const models[] = { "gpt", "llama", "moe", "resnet18" };
 	struct rules *rules = test_rules();
 	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
-		struct graph *graph = step_of_config(models[m], small(models[m]), adam);
-		struct units units;
+		OWN(graph) *graph = step_of_config(models[m], small(models[m]), adam);
+		OWN(units) units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		check_classes(&units, true);
 		check_classes(&units, false);
 		cr_assert_lt(3 * units.op_classes, 2 * graph->ops, "%s: %u classes of %u ops", models[m], units.op_classes, graph->ops);
-		units_free(&units);
-		graph_release(graph);
 	}
 }
 
@@ -214,7 +203,7 @@ Test(units, allocation_failures_leave_nothing)
 	struct rules *rules = test_rules();
 	struct model_config config = small("gpt");
 	config.layers = 1;
-	struct graph *graph = step_of_config("gpt", config, adam);
+	OWN(graph) *graph = step_of_config("gpt", config, adam);
 	long before = memory_blocks();
 	enum status status = NO_MEMORY;
 	for (long n = 0; status == NO_MEMORY; n += 1 + n / 8) {
@@ -233,7 +222,6 @@ Test(units, allocation_failures_leave_nothing)
 		cr_assert_eq(memory_blocks(), before);
 	}
 	cr_expect_eq(status, OK);
-	graph_release(graph);
 }
 
 /* Two names of one memory of dims 28 and 192: the second's 28 is 4 x 7. */
@@ -295,8 +283,8 @@ Test(units, what_is_cut_in_different_ways_is_split_along_what_is_common)
 {
 	struct error error;
 	struct rules *rules = test_rules();
-	struct graph *graph = graph_of_text(windows, sizeof windows - 1, &error);
-	struct units units;
+	OWN(graph) *graph = graph_of_text(windows, sizeof windows - 1, &error);
+	OWN(units) units;
 	cr_assert_not_null(graph, "%s", error.text);
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	uint32_t mm = graph_find_op(graph, "mm"), new = graph_find_op(graph, "new");
@@ -315,6 +303,4 @@ Test(units, what_is_cut_in_different_ways_is_split_along_what_is_common)
 	cr_expect_eq(unit_count(&units, new), units.part_start[x + 1] - units.part_start[x], "x may be cut along any of its parts");
 	for (uint32_t u = 0; u < unit_count(&units, new); u++)
 		cr_expect(u == images || units_place(&units, new, (int8_t)u, 1) == PLACE_WHOLE);
-	units_free(&units);
-	graph_release(graph);
 }

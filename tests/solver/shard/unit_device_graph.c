@@ -10,13 +10,12 @@ static struct lockstep run_sharding(const struct units *units, const struct shar
 {
 	struct error error = { 0 };
 	struct lockstep run;
-	struct graph *local = device_graph_build(units, sharding, 0, &error);
+	OWN(graph) *local = device_graph_build(units, sharding, 0, &error);
 	cr_assert_not_null(local, "%s: %s", what, error.text);
 	cr_assert_eq(local->repaired, 0, "%s: %u ops out of order", what, local->repaired);
 	cr_assert_eq(device_graph_check(units, sharding, rules, local, &error), OK, "%s: %s", what, error.text);
 	bool same = lockstep_run(&run, units, sharding, local, rules);
 	cr_assert(same, "%s: %s", what, run.why);
-	graph_release(local);
 	lockstep_free(&run);
 	return run;
 }
@@ -28,9 +27,9 @@ Test(device_graph, random_steps_compute_the_dense_result)
 	for (uint32_t round = 0; round < 400; round++) {
 		uint64_t random = seed + round;
 		char what[60];
-		struct units units;
-		struct sharding sharding;
-		struct graph *graph = random_step(&random, 1 + round % 12, rules);
+		OWN(units) units;
+		OWN(sharding) sharding;
+		OWN(graph) *graph = random_step(&random, 1 + round % 12, rules);
 		struct mesh mesh = random_mesh(&random);
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
@@ -38,9 +37,6 @@ Test(device_graph, random_steps_compute_the_dense_result)
 		struct lockstep run = run_sharding(&units, &sharding, rules, what);
 		split += run.ops_split;
 		collectives += run.collectives;
-		sharding_free(&sharding);
-		units_free(&units);
-		graph_release(graph);
 	}
 	printf("%lu splits, %lu collectives\n", (unsigned long)split, (unsigned long)collectives);
 	cr_assert_gt(split, 8000);
@@ -52,21 +48,17 @@ Test(device_graph, one_device_runs_the_whole_step)
 	struct rules *rules = test_rules();
 	uint64_t random = test_seed();
 	for (uint32_t round = 0; round < 50; round++) {
-		struct units units;
-		struct sharding sharding;
+		OWN(units) units;
+		OWN(sharding) sharding;
 		struct mesh mesh = { .axes = 1, .axis = { { .name = "dp", .size = 1, .near_size = 1 } } };
-		struct graph *graph = random_step(&random, 12, rules);
+		OWN(graph) *graph = random_step(&random, 12, rules);
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
 		struct error error = { 0 };
-		struct graph *local = device_graph_build(&units, &sharding, 0, &error);
+		OWN(graph) *local = device_graph_build(&units, &sharding, 0, &error);
 		cr_assert_eq(error.status, OK);
 		cr_assert_eq(local->fingerprint, graph->fingerprint);
 		cr_assert_eq(program_peak(local), program_peak(graph));
-		graph_release(local);
-		sharding_free(&sharding);
-		units_free(&units);
-		graph_release(graph);
 	}
 }
 
@@ -74,22 +66,18 @@ Test(device_graph, nothing_leaks_where_memory_ends)
 {
 	struct rules *rules = test_rules();
 	uint64_t random = test_seed() + 3;
-	struct units units;
-	struct sharding sharding;
+	OWN(units) units;
+	OWN(sharding) sharding;
 	struct mesh mesh = random_mesh(&random);
-	struct graph *graph = random_step(&random, 10, rules);
+	OWN(graph) *graph = random_step(&random, 10, rules);
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
 	EACH_REFUSAL(refused) {
 		struct error error = { .status = BAD_INPUT };
-		struct graph *local = device_graph_build(&units, &sharding, 0, &error);
+		OWN(graph) *local = device_graph_build(&units, &sharding, 0, &error);
 		refused.status = error.status;
 		cr_assert_eq(refused.status == OK, local != NULL);
-		graph_release(local);
 	}
-	sharding_free(&sharding);
-	units_free(&units);
-	graph_release(graph);
 }
 
 static bool copy_op(struct draft *draft, const struct graph *graph, uint32_t op)
@@ -132,7 +120,7 @@ failed:
 /* A graph of a device with one thing wrong: the size of a tensor, or what a collective is or says. */
 static struct graph *spoiled(const struct graph *local, uint32_t way, uint64_t *random)
 {
-	struct draft *draft = draft_of(local);
+	OWN(draft) *draft = draft_of(local);
 	uint32_t id = (uint32_t)(random_next(random) % local->ops);
 	static const struct collective nowhere = { .axis = "none", .group = NONE, .rank = NONE, .moved = -1 };
 	while (!local->op[id].collective)
@@ -150,7 +138,6 @@ static struct graph *spoiled(const struct graph *local, uint32_t way, uint64_t *
 	else
 		draft_tensor_at(draft, result)->name = "another";
 	struct graph *graph = graph_build(draft, NULL);
-	draft_free(draft);
 	return graph;
 }
 
@@ -161,14 +148,14 @@ Test(device_graph, the_checker_finds_what_is_wrong)
 	uint32_t spoilt = 0;
 	for (uint32_t round = 0; round < 100; round++) {
 		uint64_t random = seed + round;
-		struct units units;
-		struct sharding sharding;
+		OWN(units) units;
+		OWN(sharding) sharding;
 		struct error error = { 0 };
-		struct graph *graph = random_step(&random, 8, rules);
+		OWN(graph) *graph = random_step(&random, 8, rules);
 		struct mesh mesh = random_mesh(&random);
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
-		struct graph *local = device_graph_build(&units, &sharding, 0, &error);
+		OWN(graph) *local = device_graph_build(&units, &sharding, 0, &error);
 		for (uint32_t way = 0; way < 5 && local->ops > graph->ops; way++) {
 			struct graph *other = spoiled(local, way, &random);
 			/* a result of another name is as good, unless it was a name of the step */
@@ -180,15 +167,10 @@ Test(device_graph, the_checker_finds_what_is_wrong)
 		}
 		/* the same graph against another decision */
 		if (graph->ops > 0 && local->ops > graph->ops) {
-			struct sharding whole;
+			OWN(sharding) whole;
 			cr_assert_eq(sharding_new(&units, &mesh, &whole), OK);
 			cr_assert_eq(device_graph_check(&units, &whole, rules, local, &error), INFEASIBLE);
-			sharding_free(&whole);
 		}
-		graph_release(local);
-		sharding_free(&sharding);
-		units_free(&units);
-		graph_release(graph);
 	}
 	cr_assert_gt(spoilt, 300);
 }

@@ -42,12 +42,11 @@ static struct lockstep execute(const struct units *units, const struct sharding 
 {
 	struct error error = { 0 };
 	struct lockstep run;
-	struct graph *local = device_graph_build(units, sharding, 0, &error);
+	OWN(graph) *local = device_graph_build(units, sharding, 0, &error);
 	cr_assert_not_null(local, "%s: %s", what, error.text);
 	cr_assert_eq(device_graph_check(units, sharding, rules, local, &error), OK, "%s: %s", what, error.text);
 	bool same = lockstep_run(&run, units, sharding, local, rules);
 	cr_assert(same, "%s: %s", what, run.why);
-	graph_release(local);
 	lockstep_free(&run);
 	return run;
 }
@@ -65,14 +64,13 @@ static void compare_traffic(const struct units *units, const struct sharding *sh
 	struct sharding_cost cost;
 	int64_t moved[MESH_AXES] = { 0 };
 	cr_assert_eq(sharding_cost(units, sharding, (struct op_clock) { .takes = no_time }, 100, 1, &cost), OK, "%s", what);
-	struct graph *local = device_graph_build(units, sharding, 0, &error);
+	OWN(graph) *local = device_graph_build(units, sharding, 0, &error);
 	for (uint32_t op = 0; op < local->ops; op++)
 		if (local->op[op].collective)
 			moved[axis_named(&sharding->mesh, local->op[op].collective)] += local->op[op].collective->moved;
 	for (uint32_t a = 0; a < sharding->mesh.axes; a++)
 		cr_expect_eq(moved[a], cost.axis_bytes[a], "%s: %ld bytes over %s, not %ld", what, (long)moved[a], sharding->mesh.axis[a].name,
 			(long)cost.axis_bytes[a]);
-	graph_release(local);
 }
 
 static struct mesh mesh_of(uint32_t first, uint32_t second)
@@ -94,14 +92,14 @@ Test(device_models, shardings_by_roles_compute_the_dense_result)
 	struct rules *rules = test_rules();
 	for (size_t m = 0; m < TINY; m++) {
 		const struct model_training *training = &trainings[m % 4];
-		struct graph *graph = tiny_step(m, training);
-		struct units units;
+		OWN(graph) *graph = tiny_step(m, training);
+		OWN(units) units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		/* Quick tests: a stage of ZeRO for each model; convolutions, which take time, have two at the most. */
 		for (uint8_t zero = (uint8_t)(m % test_rounds(4, 1)); zero <= 3; zero = (uint8_t)(zero + (tiny[m].size.hidden < 8 || m >= EVEN ? test_rounds(4, 3) : test_rounds(4, 1)))) {
 			struct mesh mesh = m >= EVEN ? mesh_of(2 + zero % 2, zero < 2 ? 4 : 2) : mesh_of(2, 2);
 			struct axis_roles roles[2] = { roles_data, *second[zero] };
-			struct sharding sharding;
+			OWN(sharding) sharding;
 			char what[80];
 			roles[0].zero = zero;
 			cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
@@ -110,10 +108,7 @@ Test(device_models, shardings_by_roles_compute_the_dense_result)
 			compare_traffic(&units, &sharding, what);
 			cr_expect_gt(run.ops_split, graph->ops / 8, "%s", what);
 			cr_expect(m < EVEN || run.smaller > 0, "%s", what);
-			sharding_free(&sharding);
 		}
-		units_free(&units);
-		graph_release(graph);
 	}
 }
 
@@ -125,12 +120,12 @@ Test(device_models, states_are_cut_over_devices_that_share_experts)
 		struct units units;
 		if (tiny[m].size.top_k == 0)
 			continue;
-		struct graph *graph = tiny_step(m, &trainings[m % 2]);
+		OWN(graph) *graph = tiny_step(m, &trainings[m % 2]);
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		for (uint8_t zero = 1; zero <= 3; zero++) {
 			struct mesh mesh = m >= EVEN ? mesh_of(3, 2) : mesh_of(2, 2);
 			struct axis_roles roles[2] = { roles_data, roles_experts };
-			struct sharding sharding;
+			OWN(sharding) sharding;
 			char what[80];
 			roles[0].zero = roles[1].zero = zero;
 			cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
@@ -142,10 +137,8 @@ Test(device_models, states_are_cut_over_devices_that_share_experts)
 				if (graph->tensor[t].kind == KIND_OPTIMIZER && graph->tensor[t].dims > 1)
 					cr_expect(sharding.produced[t].on[1] >= 0, "%s: %s", what, graph->tensor[t].name);
 			}
-			sharding_free(&sharding);
 		}
 		units_free(&units);
-		graph_release(graph);
 	}
 }
 
@@ -156,22 +149,19 @@ Test(device_models, sums_and_graphs_agree_on_what_is_sent_whatever_the_training)
 	struct rules *rules = test_rules();
 	for (size_t m = 0; m < TINY; m++)
 		for (size_t t = m % test_rounds(2, 1); t < sizeof trainings / sizeof *trainings; t += test_rounds(2, 1)) {
-			struct graph *graph = tiny_step(m, &trainings[t]);
-			struct units units;
+			OWN(graph) *graph = tiny_step(m, &trainings[t]);
+			OWN(units) units;
 			cr_assert_eq(units_find(graph, rules, &units), OK);
 			for (uint8_t k = 0; k < 16; k++) {
 				struct mesh mesh = k % 2 ? mesh_of(3, 4) : mesh_of(2, 2);
 				struct axis_roles roles[2] = { roles_data, *second[k / 4] };
-				struct sharding sharding;
+				OWN(sharding) sharding;
 				char what[80];
 				roles[0].zero = (uint8_t)((k + t) % 4);
 				cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
 				snprintf(what, sizeof what, "%s, training %zu, way %u, zero %u", tiny[m].name, t, k, roles[0].zero);
 				compare_traffic(&units, &sharding, what);
-				sharding_free(&sharding);
 			}
-			units_free(&units);
-			graph_release(graph);
 		}
 }
 
@@ -184,15 +174,15 @@ Test(device_models, data_parallel_convolutions_gather_no_activations)
 	size_t m = 0;
 	while (strcmp(tiny[m].name, "resnet18") != 0)
 		m++;
-	struct graph *graph = tiny_step(m, &trainings[0]);
-	struct units units;
-	struct sharding sharding;
+	OWN(graph) *graph = tiny_step(m, &trainings[0]);
+	OWN(units) units;
+	OWN(sharding) sharding;
 	struct axis_roles roles[2] = { roles_data, roles_data };
 	struct error error = { 0 };
 	mesh.axes = 1;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
-	struct graph *device = device_graph_build(&units, &sharding, 0, &error);
+	OWN(graph) *device = device_graph_build(&units, &sharding, 0, &error);
 	cr_assert_not_null(device, "%s", error.text);
 	for (uint32_t op = 0; op < device->ops; op++)
 		cr_assert(strncmp(device->op[op].type, "comm.", 5) != 0 || strcmp(device->op[op].type, "comm.all_reduce") == 0, "%s", device->op[op].name);
@@ -205,10 +195,6 @@ Test(device_models, data_parallel_convolutions_gather_no_activations)
 		reduced++;
 	}
 	cr_assert_eq(reduced, 40);
-	graph_release(device);
-	sharding_free(&sharding);
-	units_free(&units);
-	graph_release(graph);
 }
 
 Test(device_models, random_shardings_compute_the_dense_result)
@@ -218,19 +204,16 @@ Test(device_models, random_shardings_compute_the_dense_result)
 	for (size_t m = 0; m < TINY; m++)
 		for (uint32_t round = 0; round < (tiny[m].size.hidden < 8 || m >= EVEN ? 1 : test_rounds(1, 2)); round++) {
 			uint64_t random = seed + m + 100 * round;
-			struct graph *graph = tiny_step(m, &trainings[(m + round + 1) % 4]);
+			OWN(graph) *graph = tiny_step(m, &trainings[(m + round + 1) % 4]);
 			struct mesh mesh = random_mesh(&random);
 			mesh.padding |= m >= EVEN;
-			struct units units;
-			struct sharding sharding;
+			OWN(units) units;
+			OWN(sharding) sharding;
 			char what[80];
 			cr_assert_eq(units_find(graph, rules, &units), OK);
 			cr_assert_eq(random_sharding(&units, &mesh, &random, &sharding), OK);
 			snprintf(what, sizeof what, "%s, SEED=%lu round %u", tiny[m].name, (unsigned long)seed, round);
 			execute(&units, &sharding, rules, what);
-			sharding_free(&sharding);
-			units_free(&units);
-			graph_release(graph);
 		}
 }
 
@@ -270,19 +253,15 @@ Test(device_models, activations_are_what_the_published_formulas_say)
 		struct mesh mesh = mesh_of(1, 8);
 		struct axis_roles roles[2] = { roles_data, parallel ? roles_tensor_sp : roles_tensor };
 		struct error error = { 0 };
-		struct units units;
-		struct sharding sharding;
-		struct graph *graph = step_of_config("megatron-22b", config, training);
+		OWN(units) units;
+		OWN(sharding) sharding;
+		OWN(graph) *graph = step_of_config("megatron-22b", config, training);
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
-		struct graph *local = device_graph_build(&units, &sharding, 0, &error);
+		OWN(graph) *local = device_graph_build(&units, &sharding, 0, &error);
 		cr_assert_not_null(local, "%s", error.text);
 		int64_t layer = (parallel ? 34 * sbh / t : 10 * sbh + 24 * sbh / t) + (selective ? 0 : scores / t);
 		cr_expect_eq(layer_activations(local), layer * config.layers, "sequence parallel %d, selective %d: %ld, not %ld", parallel, selective,
 			(long)layer_activations(local), (long)(layer * config.layers));
-		graph_release(local);
-		sharding_free(&sharding);
-		units_free(&units);
-		graph_release(graph);
 	}
 }

@@ -149,8 +149,8 @@ static void brute_force(const struct units *units, const struct mesh *mesh, stru
 static int64_t solve(const struct units *units, const struct mesh *mesh, const struct network_options *options, int64_t limit, bool prune,
 	struct sharding_cost *cost)
 {
-	struct network network;
-	struct chain_plan plan;
+	OWN(network) network;
+	OWN(chain_plan) plan;
 	struct sharding sharding;
 	struct control control = { 0 };
 	struct error error = { 0 };
@@ -168,23 +168,19 @@ static int64_t solve(const struct units *units, const struct mesh *mesh, const s
 		found = plan.cost;
 		sharding_free(&sharding);
 	}
-	chain_plan_free(&plan);
-	network_free(&network);
 	return found;
 }
 
 static int64_t least_usage(const struct units *units, const struct mesh *mesh, const struct network_options *options)
 {
-	struct network network;
-	struct chain_plan plan;
+	OWN(network) network;
+	OWN(chain_plan) plan;
 	struct control control = { 0 };
 	struct error error = { 0 };
 	cr_assert_eq(network_build(units, mesh, options, &network, &error), OK, "%s", error.text);
 	network_weigh_memory(&network);
 	cr_assert_eq(shard_chain_solve(&network.chain, 0, &control, &plan, &error), OK, "%s", error.text);
 	int64_t least = plan.cost;
-	chain_plan_free(&plan);
-	network_free(&network);
 	return least;
 }
 
@@ -209,11 +205,11 @@ static uint64_t compare(uint64_t seed, uint32_t round, const struct rules *rules
 	int64_t scale = (int64_t)(random_next(&random) % 200);
 	bool two = random_next(&random) % 8 == 0;
 	int64_t extent = (int64_t[]) { 8, 8, 7, 9 }[random_next(&random) % 4];
-	struct graph *graph = random_step(&random, two || round % 8 ? 1 : round % 64 == 0 ? 3 : 2, extent);
+	OWN(graph) *graph = random_step(&random, two || round % 8 ? 1 : round % 64 == 0 ? 3 : 2, extent);
 	struct mesh mesh = two ? mesh_of(2, 2) : mesh_of(random_next(&random) % 2 ? 2 : 4, 1);
 	struct network_options options = { .free = 3, .clock = { element_time, &scale }, .exposed = 100,
 		.microbatches = round % 3 ? 1 : 1 + (uint32_t)(random_next(&random) % 8) };
-	struct units units;
+	OWN(units) units;
 	struct trying trying;
 	struct sharding_cost cost = { 0 };
 	cr_assert(graph);
@@ -232,8 +228,6 @@ static uint64_t compare(uint64_t seed, uint32_t round, const struct rules *rules
 			(unsigned long)seed, round, (long)(cost.total + cost.ties), (long)cost.usage, (long)found, (long)limits[i]);
 		*exact += found == best;
 	}
-	units_free(&units);
-	graph_release(graph);
 	return trying.tried;
 }
 
@@ -253,13 +247,13 @@ Test(network, what_is_cancelled_ends_and_nothing_leaks)
 	struct rules *rules = test_rules();
 	uint64_t random = test_seed();
 	int64_t scale = 3;
-	struct graph *graph = random_step(&random, 4, 8);
+	OWN(graph) *graph = random_step(&random, 4, 8);
 	struct mesh mesh = mesh_of(4, 2);
 	atomic_bool cancel = true;
 	struct control control = { .cancel = &cancel };
 	struct network_options options = { .free = 3, .clock = { element_time, &scale }, .exposed = 50, .control = &control };
-	struct units units;
-	struct network network;
+	OWN(units) units;
+	OWN(network) network;
 	struct error error;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	long before = memory_blocks();
@@ -267,9 +261,6 @@ Test(network, what_is_cancelled_ends_and_nothing_leaks)
 	cr_assert_eq(memory_blocks(), before);
 	cancel = false;
 	cr_assert_eq(network_build(&units, &mesh, &options, &network, &error), OK);
-	network_free(&network);
-	units_free(&units);
-	graph_release(graph);
 }
 
 Test(network, failed_allocations_are_reported_and_nothing_leaks)
@@ -277,10 +268,10 @@ Test(network, failed_allocations_are_reported_and_nothing_leaks)
 	struct rules *rules = test_rules();
 	uint64_t random = 7;
 	int64_t scale = 3;
-	struct graph *graph = random_step(&random, 6, 8);
+	OWN(graph) *graph = random_step(&random, 6, 8);
 	struct mesh mesh = mesh_of(4, 2);
 	struct network_options options = { .free = 3, .clock = { element_time, &scale }, .exposed = 50 };
-	struct units units;
+	OWN(units) units;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	EACH_REFUSAL(refused) {
 		struct network network;
@@ -291,8 +282,6 @@ Test(network, failed_allocations_are_reported_and_nothing_leaks)
 			network_free(&network);
 		}
 	}
-	units_free(&units);
-	graph_release(graph);
 }
 
 Test(network, contradictory_pins_name_their_tensor)
@@ -300,13 +289,13 @@ Test(network, contradictory_pins_name_their_tensor)
 	struct rules *rules = test_rules();
 	uint64_t random = 7;
 	int64_t scale = 3;
-	struct graph *graph = random_step(&random, 6, 8);
+	OWN(graph) *graph = random_step(&random, 6, 8);
 	struct mesh mesh = mesh_of(4, 1);
 	uint32_t w = graph_find_tensor(graph, "w");
 	struct placement_pin pin[2] = { { w, 0, 0 }, { w, 0, 1 } };
 	struct network_options options = { .free = 1, .clock = { element_time, &scale }, .exposed = 100, .pin = pin, .pins = 2 };
-	struct units units;
-	struct network network;
+	OWN(units) units;
+	OWN(network) network;
 	struct error error;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(network_build(&units, &mesh, &options, &network, &error), INFEASIBLE);
@@ -314,7 +303,4 @@ Test(network, contradictory_pins_name_their_tensor)
 	options.pins = 1;
 	cr_assert_eq(network_build(&units, &mesh, &options, &network, &error), OK);
 	cr_assert_eq(network.chain.first[network.kept_node[w] + 1] - network.chain.first[network.kept_node[w]], 1);
-	network_free(&network);
-	units_free(&units);
-	graph_release(graph);
 }

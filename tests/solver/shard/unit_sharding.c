@@ -96,9 +96,9 @@ static double reduce(double bytes, uint32_t members, double beta)
 static double objective(struct graph *graph, struct mesh mesh, const struct placement_pin *pin, uint32_t pins)
 {
 	struct rules *rules = test_rules();
-	struct units units;
-	struct sharding sharding;
-	struct sharding_report report;
+	OWN(units) units;
+	OWN(sharding) sharding;
+	OWN(sharding_report) report;
 	struct control control = { 0 };
 	struct error error = { 0 };
 	int64_t batch = graph->tensor[graph_find_tensor(graph, "x")].shape[0];
@@ -107,9 +107,6 @@ static double objective(struct graph *graph, struct mesh mesh, const struct plac
 		.pins = pins, .effort = UINT64_C(4000000000) };
 	cr_assert_eq(sharding_find(&units, &mesh, &options, &control, &sharding, &report, &error), OK, "%s", error.text);
 	double found = (double)report.cost.total / 1000;
-	sharding_free(&sharding);
-	sharding_report_free(&report);
-	units_free(&units);
 	graph_release(graph);
 	return found;
 }
@@ -209,7 +206,7 @@ static void open_model(struct setting *setting, const char *name, uint32_t layer
 		.clock = op_times_clock(&setting->times), .fold = &setting->fold };
 }
 
-static void close_model(struct setting *setting)
+static void setting_drop(struct setting *setting)
 {
 	fold_free(&setting->fold);
 	op_times_free(&setting->times);
@@ -230,12 +227,10 @@ static enum status find(struct setting *setting, enum shard_strategy strategy, s
 
 static struct sharding_cost cost_of(struct setting *setting, enum shard_strategy strategy)
 {
-	struct sharding sharding;
-	struct sharding_report report;
+	OWN(sharding) sharding;
+	OWN(sharding_report) report;
 	cr_assert_eq(find(setting, strategy, &sharding, &report), OK);
 	struct sharding_cost cost = report.cost;
-	sharding_free(&sharding);
-	sharding_report_free(&report);
 	return cost;
 }
 
@@ -257,8 +252,8 @@ struct expected { const char *module; uint8_t role; };
 
 static void rediscover(struct setting *setting, const struct expected *expected, size_t modules, const char *norms, uint8_t role)
 {
-	struct sharding sharding;
-	struct sharding_report report;
+	OWN(sharding) sharding;
+	OWN(sharding_report) report;
 	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), OK);
 	cr_assert(proof_closed(&report.proof));
 	for (size_t i = 0; i < modules; i++)
@@ -272,9 +267,7 @@ static void rediscover(struct setting *setting, const struct expected *expected,
 	struct sharding_cost expert = cost_of(setting, STRATEGY_MEGATRON);
 	cr_assert_leq(report.cost.total, expert.total);
 	printf("auto %.2f ms, the expert's %.2f ms\n", (double)report.cost.total / 1e9, (double)expert.total / 1e9);
-	sharding_free(&sharding);
-	sharding_report_free(&report);
-	close_model(setting);
+	setting_drop(setting);
 }
 
 /* Where one sample leaves nothing for data parallelism and weights outweigh activations: columns, then rows, and the sequence between. */
@@ -320,9 +313,9 @@ Test(sharding, experts_are_rediscovered_large) { rediscover_experts(2048); }
 /* Where activations outweigh weights, and memory is short: the batch is split, and so are parameters and states. */
 static void rediscover_fsdp(int64_t hidden)
 {
-	struct setting setting;
-	struct sharding sharding;
-	struct sharding_report report;
+	OWN(setting) setting;
+	OWN(sharding) sharding;
+	OWN(sharding_report) report;
 	open_model(&setting, "gpt", 3, 8, 1024, hidden, 4, 1);
 	cr_assert_eq(find(&setting, STRATEGY_MINRED, &sharding, &report), OK);
 	cr_assert_eq(role_of(&setting, &sharding, "h.1.mlp.c_fc"), ROLE_BATCH);
@@ -330,9 +323,6 @@ static void rediscover_fsdp(int64_t hidden)
 	uint32_t weight = graph_find_tensor(setting.graph, "h.1.mlp.c_fc.weight");
 	cr_assert(weight != NONE && sharding.produced[weight].on[0] >= 0);
 	cr_assert_leq(report.cost.usage, sharding_slack(report.least_usage, 0));
-	sharding_free(&sharding);
-	sharding_report_free(&report);
-	close_model(&setting);
 }
 
 Test(sharding, fsdp_is_rediscovered_small) { rediscover_fsdp(512); }
@@ -341,8 +331,8 @@ Test(sharding, fsdp_is_rediscovered_large) { rediscover_fsdp(1024); }
 /* What a search finds, which it proves; folded ops as expected. */
 static int64_t proved_objective(struct setting *setting, const struct fold *fold, int64_t memory, int64_t *usage)
 {
-	struct sharding sharding;
-	struct sharding_report report;
+	OWN(sharding) sharding;
+	OWN(sharding_report) report;
 	setting->options.fold = fold;
 	setting->options.memory = memory;
 	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), OK);
@@ -350,27 +340,23 @@ static int64_t proved_objective(struct setting *setting, const struct fold *fold
 		(long)memory, (long)report.proof.value, (long)report.proof.bound, report.proof.by, report.folded);
 	cr_assert(memory < 0 || report.cost.usage <= memory);
 	*usage = report.cost.usage;
-	sharding_free(&sharding);
-	sharding_report_free(&report);
 	return report.proof.value;
 }
 
 static int64_t least_usage(struct setting *setting)
 {
-	struct sharding sharding;
-	struct sharding_report report;
+	OWN(sharding) sharding;
+	OWN(sharding_report) report;
 	setting->options.memory = 0;
 	cr_assert_eq(find(setting, STRATEGY_AUTO, &sharding, &report), INFEASIBLE);
 	int64_t least = report.cost.usage;
-	sharding_free(&sharding);
-	sharding_report_free(&report);
 	return least;
 }
 
 Test(sharding, folded_is_as_good_as_written_out)
 {
 	for (uint32_t layers = 2; layers <= test_rounds(3, 6); layers++) {
-		struct setting setting;
+		OWN(setting) setting;
 		int64_t usage, other;
 		open_model(&setting, "gpt", layers, 4, 128, 256, 1, 4);
 		int64_t folded = proved_objective(&setting, &setting.fold, -1, &usage), written = proved_objective(&setting, NULL, -1, &other);
@@ -380,18 +366,17 @@ Test(sharding, folded_is_as_good_as_written_out)
 		folded = proved_objective(&setting, &setting.fold, cap, &usage);
 		written = proved_objective(&setting, NULL, cap, &other);
 		cr_assert_eq(folded, written, "%u layers within %ld bytes: %ld folded, %ld written out", layers, (long)cap, (long)folded, (long)written);
-		close_model(&setting);
 	}
 }
 
 Test(sharding, plans_over_two_axes_have_a_bound)
 {
-	struct setting setting;
+	OWN(setting) setting;
 	open_model(&setting, "gpt", 1, 16, 64, 128, 2, 4);
 	int64_t usage = 0;
 	for (int capped = 0; capped < (int)test_rounds(1, 2); capped++) {
-		struct sharding sharding;
-		struct sharding_report report;
+		OWN(sharding) sharding;
+		OWN(sharding_report) report;
 		setting.options.memory = capped ? usage - usage / 20 : -1;
 		enum status status = find(&setting, STRATEGY_AUTO, &sharding, &report);
 		cr_assert_eq(status, OK);
@@ -401,18 +386,15 @@ Test(sharding, plans_over_two_axes_have_a_bound)
 		cr_assert(capped || report.cost.total < cost_of(&setting, STRATEGY_MEGATRON).total);
 		cr_assert(capped || report.proof.bound <= cost_of(&setting, STRATEGY_DATA).total + cost_of(&setting, STRATEGY_DATA).ties);
 		usage = report.cost.usage;
-		sharding_free(&sharding);
-		sharding_report_free(&report);
 	}
-	close_model(&setting);
 }
 
 /* A query's weight has the extents of an output's, but its heads are rows, not columns: cut alike they would fall apart. */
 Test(sharding, copies_of_a_segment_can_be_split_alike)
 {
-	struct setting setting;
-	struct sharding sharding;
-	struct sharding_report report;
+	OWN(setting) setting;
+	OWN(sharding) sharding;
+	OWN(sharding_report) report;
 	struct error error = { 0 };
 	open_model(&setting, "llama", 1, 4, 128, 1024, 1, 8);
 	const struct units *units = &setting.units;
@@ -427,18 +409,14 @@ Test(sharding, copies_of_a_segment_can_be_split_alike)
 		}
 	}
 	cr_assert_eq(find(&setting, STRATEGY_MINRED, &sharding, &report), OK);
-	struct graph *device = device_graph_build(units, &sharding, 0, &error);
+	OWN(graph) *device = device_graph_build(units, &sharding, 0, &error);
 	cr_assert_not_null(device, "%s", error.text);
 	cr_assert_eq(device_graph_check(units, &sharding, setting.rules, device, &error), OK, "%s", error.text);
-	graph_release(device);
-	sharding_free(&sharding);
-	sharding_report_free(&report);
-	close_model(&setting);
 }
 
 Test(sharding, the_network_counts_what_the_sharding_takes)
 {
-	struct setting setting;
+	OWN(setting) setting;
 	struct sharding sharding;
 	struct sharding_report report;
 	open_model(&setting, "llama", 2, 4, 256, 512, 1, 4);
@@ -455,7 +433,6 @@ Test(sharding, the_network_counts_what_the_sharding_takes)
 	}
 	sharding_free(&sharding);
 	sharding_report_free(&report);
-	close_model(&setting);
 }
 
 /* ---- dominated strategies, by the definition ------------------------------------------------------------------------------- */
@@ -515,8 +492,8 @@ static uint32_t drop_slowly(const struct shard_chain *chain, bool *gone)
 
 static void compare_pruning(const char *model, uint32_t dp, uint32_t tp, bool strict)
 {
-	struct setting setting;
-	struct network slow, fast;
+	OWN(setting) setting;
+	OWN(network) slow, fast;
 	struct error error;
 	open_model(&setting, model, test_rounds(3, 5), 8, 128, 0, dp, tp);
 	struct network_options options = { .free = 3, .fold = &setting.fold, .clock = setting.options.clock, .exposed = 50, .narrow = true, .strict = strict };
@@ -533,9 +510,6 @@ static void compare_pruning(const char *model, uint32_t dp, uint32_t tp, bool st
 			kept++;
 		}
 	free(gone);
-	network_free(&slow);
-	network_free(&fast);
-	close_model(&setting);
 }
 
 Test(sharding, what_is_pruned_is_dominated)
@@ -550,7 +524,7 @@ Test(sharding, what_is_pruned_is_dominated)
 Test(sharding, one_sum_for_many_shardings)
 {
 	static const struct axis_roles *const all[] = { &roles_data, &roles_tensor, &roles_tensor_sp, &roles_context };
-	struct setting setting;
+	OWN(setting) setting;
 	uint64_t seed = test_seed(), random = seed;
 	open_model(&setting, "gpt", 3, 4, 128, 0, 2, 2);
 	const struct units *units = &setting.units;
@@ -558,7 +532,7 @@ Test(sharding, one_sum_for_many_shardings)
 	struct sharding_sum *sum = sharding_sum_new(units, clock, 40, 1);
 	for (int round = 0; round < 40; round++) {
 		struct mesh mesh = setting.mesh;
-		struct sharding sharding;
+		OWN(sharding) sharding;
 		struct sharding_cost cost, anew;
 		struct axis_roles roles[MESH_AXES];
 		for (uint32_t a = 0; a < mesh.axes; a++) {
@@ -578,17 +552,15 @@ Test(sharding, one_sum_for_many_shardings)
 				cost.kept -= placement_bytes(units, &mesh, t, sharding.produced[t]);
 		cr_assert(cost.compute == 0 && cost.kept == 0, "SEED=%lu round %d: %lld ps, %lld bytes too many", (unsigned long)seed, round,
 			(long long)cost.compute, (long long)cost.kept);
-		sharding_free(&sharding);
 	}
 	sharding_sum_free(sum);
-	close_model(&setting);
 }
 
 Test(sharding, minred_also_reports_what_auto_finds)
 {
-	struct setting setting;
-	struct sharding sharding;
-	struct sharding_report report;
+	OWN(setting) setting;
+	OWN(sharding) sharding;
+	OWN(sharding_report) report;
 	open_model(&setting, "gpt", 2, 8, 256, 512, 4, 1);
 	int64_t fastest = cost_of(&setting, STRATEGY_AUTO).total, least = INT64_MAX;
 	setting.options.others = true;
@@ -598,14 +570,11 @@ Test(sharding, minred_also_reports_what_auto_finds)
 	for (uint32_t i = 0; i < report.others; i++)
 		least = report.other_cost[i].total < least ? report.other_cost[i].total : least;
 	cr_assert_eq(least, fastest);
-	sharding_free(&sharding);
-	sharding_report_free(&report);
-	close_model(&setting);
 }
 
 Test(sharding, least_redundancy_is_never_behind_megatron)
 {
-	struct setting setting;
+	OWN(setting) setting;
 	struct sharding sharding;
 	struct sharding_report report;
 	open_model(&setting, "gpt", 2, 4, 256, 512, 1, 4);
@@ -618,14 +587,13 @@ Test(sharding, least_redundancy_is_never_behind_megatron)
 	sharding_report_free(&report);
 	setting.options.memory = -1;
 	cr_assert_leq(cost_of(&setting, STRATEGY_MINRED).usage, megatron.usage);
-	close_model(&setting);
 }
 
 Test(sharding, tap_tries_every_pattern_of_unique_weights)
 {
-	struct setting setting;
-	struct sharding sharding;
-	struct sharding_report report;
+	OWN(setting) setting;
+	OWN(sharding) sharding;
+	OWN(sharding_report) report;
 	open_model(&setting, "gpt", 4, 1, 512, 1024, 1, 4);
 	cr_assert_eq(find(&setting, STRATEGY_TAP, &sharding, &report), OK);
 	uint32_t layer = 0, chosen = 0;
@@ -641,14 +609,11 @@ Test(sharding, tap_tries_every_pattern_of_unique_weights)
 	cr_assert_eq(chosen, 1);
 	for (uint32_t i = 0; i < report.candidates; i++)
 		cr_assert(!report.candidate[i].chosen || strncmp(report.candidate[i].text, "4 x ", 4) != 0 || report.candidate[i].cost == least);
-	sharding_free(&sharding);
-	sharding_report_free(&report);
-	close_model(&setting);
 }
 
 Test(sharding, the_curve_trades_memory_for_time)
 {
-	struct setting setting;
+	OWN(setting) setting;
 	static const uint32_t eps[SHARDING_CURVE_POINTS] = { 0, 1, 5, 10, 25, 50 };
 	struct sharding_point point[SHARDING_CURVE_POINTS];
 	struct control control = { 0 };
@@ -661,5 +626,4 @@ Test(sharding, the_curve_trades_memory_for_time)
 		cr_assert_leq(point[i].time, point[i - 1].time + point[i - 1].time / 1000);
 	}
 	cr_assert_lt(point[5].time, point[0].time);
-	close_model(&setting);
 }

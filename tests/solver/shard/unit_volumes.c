@@ -66,9 +66,9 @@ static struct volumes send(const struct axis_roles *roles, uint8_t zero, bool ul
 	struct error error = { 0 };
 	struct axis_roles role[MESH_AXES] = { *roles };
 	struct mesh mesh = { .axes = 1, .axis = { { .name = "dp", .size = N, .near_size = N, .near = { 2000000, INT64_C(100000000000) } } } };
-	struct graph *built = llama(true), *graph = graph_share_views(built, rules, &error);
-	struct units units;
-	struct sharding sharding;
+	OWN(graph) *built = llama(true), *graph = graph_share_views(built, rules, &error);
+	OWN(units) units;
+	OWN(sharding) sharding;
 	struct volumes volumes = { 0 };
 	role[0].zero = zero;
 	mesh.axis[0].far = mesh.axis[0].near;
@@ -76,7 +76,7 @@ static struct volumes send(const struct axis_roles *roles, uint8_t zero, bool ul
 	cr_assert_eq(split_by_roles(&units, &mesh, role, &sharding), OK);
 	if (ulysses)
 		give_heads(rules, &units, &sharding);
-	struct graph *device = device_graph_build(&units, &sharding, 0, &error);
+	OWN(graph) *device = device_graph_build(&units, &sharding, 0, &error);
 	cr_assert_not_null(device, "%s", error.text);
 	cr_assert_eq(device_graph_check(&units, &sharding, rules, device, &error), OK, "%s", error.text);
 	for (uint32_t op = 0; op < device->ops; op++) {
@@ -86,11 +86,6 @@ static struct volumes send(const struct axis_roles *roles, uint8_t zero, bool ul
 			volumes.count[said->kind]++;
 		}
 	}
-	graph_release(device);
-	sharding_free(&sharding);
-	units_free(&units);
-	graph_release(graph);
-	graph_release(built);
 	return volumes;
 }
 

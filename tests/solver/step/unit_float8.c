@@ -61,21 +61,19 @@ Test(float8, a_step_on_two_devices_computes_what_one_does)
 	static const char *const names[] = { "llama", "gpt", "bert" };
 	struct rules *rules = test_rules();
 	for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
-		struct graph *graph = tiny(names[i / 2], true, RECOMPUTE_NONE);
-		struct on_two ran;
+		OWN(graph) *graph = tiny(names[i / 2], true, RECOMPUTE_NONE);
+		OWN(on_two) ran;
 		run_on_two(graph, rules, "tp", i % 2 ? &roles_tensor_sp : &roles_tensor, &ran);
 		for (uint32_t t = 0; t < graph->tensors; t++)   /* every layer's weights are cut: roles are found through casts */
 			if (graph->tensor[t].kind == KIND_PARAMETER && graph->tensor[t].dims == 2 && strstr(graph->tensor[t].name, "mlp"))
 				cr_expect(ran.sharding.produced[t].on[0] >= 0, "%s", graph->tensor[t].name);
-		on_two_free(&ran);
-		graph_release(graph);
 	}
 }
 
 Test(float8, failing_allocations_leave_nothing)
 {
 	struct rules *rules = test_rules();
-	struct graph *graph = tiny("gpt", false, RECOMPUTE_NONE), *result = NULL;
+	OWN(graph) *graph = tiny("gpt", false, RECOMPUTE_NONE), *result = NULL;
 	long before = memory_blocks();
 	for (long n = 0; !result; n = memory_next(n)) {
 		struct error error = { 0 };
@@ -86,6 +84,4 @@ Test(float8, failing_allocations_leave_nothing)
 		cr_assert(result || (error.status == NO_MEMORY && memory_blocks() == before), "after %ld allocations", n);
 	}
 	cr_assert_not_null(result);
-	graph_release(result);
-	graph_release(graph);
 }

@@ -55,8 +55,8 @@ static void compare(const struct graph *graph, const struct graph *grouped, cons
 		compared++;
 	}
 	cr_expect_gt(compared, 20);
-	on_two_free(&ran[0]);
-	on_two_free(&ran[1]);
+	on_two_drop(&ran[0]);
+	on_two_drop(&ran[1]);
 }
 
 Test(grouped_heads, a_step_computes_the_same_and_sends_less)
@@ -65,16 +65,13 @@ Test(grouped_heads, a_step_computes_the_same_and_sends_less)
 	struct rules *rules = test_rules();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct error error = { 0 };
-		struct graph *graph = tiny(cases[i].heads, cases[i].groups, cases[i].recompute, true), *grouped = graph_group_heads(graph, rules, &error);
+		OWN(graph) *graph = tiny(cases[i].heads, cases[i].groups, cases[i].recompute, true), *grouped = graph_group_heads(graph, rules, &error);
 		cr_assert_not_null(grouped, "%s", error.text);
 		/* of each of two layers, three views and a copy of keys and of values, and two views and a sum of their gradients */
 		cr_expect_eq(graph->ops - grouped->ops, 2 * 2 * (4 + 3) + (cases[i].recompute ? 2 * 2 * 4 : 0), "case %zu: %u of %u ops", i, grouped->ops, graph->ops);
 		compare(graph, grouped, rules, cases[i].groups);
-		struct graph *again = graph_group_heads(grouped, rules, &error);
+		OWN(graph) *again = graph_group_heads(grouped, rules, &error);
 		cr_expect_eq(again, grouped, "nothing is left to do");
-		graph_release(again);
-		graph_release(grouped);
-		graph_release(graph);
 	}
 }
 
@@ -84,9 +81,7 @@ Test(grouped_heads, what_is_no_kernel_over_groups_stays)
 	struct rules *rules = test_rules();
 	for (int i = 0; i < 2; i++) {
 		struct error error = { 0 };
-		struct graph *graph = tiny(4, i == 0 ? 2 : 1, RECOMPUTE_NONE, i > 0), *grouped = graph_group_heads(graph, rules, &error);
+		OWN(graph) *graph = tiny(4, i == 0 ? 2 : 1, RECOMPUTE_NONE, i > 0), *grouped = graph_group_heads(graph, rules, &error);
 		cr_expect_eq(graph, grouped);
-		graph_release(grouped);
-		graph_release(graph);
 	}
 }

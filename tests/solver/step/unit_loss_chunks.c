@@ -17,19 +17,18 @@ static struct graph *tiny(const char *name, int64_t batch, bool fused)
 
 static struct graph *chunked(struct graph *graph, const struct rules *rules, uint32_t chunks, struct loss_chunks_report *report)
 {
-	struct factors factors;
+	OWN(factors) factors;
 	struct error error = { 0 };
 	cr_assert_eq(factors_find(graph, rules, &factors), OK);
 	struct graph *result = loss_chunks_apply(graph, rules, &factors, chunks, report, &error);
 	cr_assert_not_null(result, "%s", error.text);
-	factors_free(&factors);
 	return result;
 }
 
 /* Every tensor that both have is the same but for rounding: chunks change the order of sums. */
 static void compare(const struct graph *graph, const struct graph *chunks, const struct rules *rules, const struct axis_roles *roles, const char *what)
 {
-	struct on_two before, after;
+	OWN(on_two) before, after;
 	uint32_t compared = 0, persistent = 0;
 	run_on_two(graph, rules, "tp", roles, &before);
 	run_on_two(chunks, rules, "tp", roles, &after);
@@ -47,8 +46,6 @@ static void compare(const struct graph *graph, const struct graph *chunks, const
 		compared++;
 	}
 	cr_expect_gt(compared, persistent, "%s", what);
-	on_two_free(&before);
-	on_two_free(&after);
 }
 
 /* Bytes of the largest tensor that ops make and that has the classes. */
@@ -72,14 +69,12 @@ Test(loss_chunks, a_step_computes_the_same_in_chunks)
 	struct rules *rules = test_rules();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct loss_chunks_report report;
-		struct graph *graph = tiny(cases[i].name, cases[i].batch, cases[i].fused), *result = chunked(graph, rules, cases[i].chunks, &report);
+		OWN(graph) *graph = tiny(cases[i].name, cases[i].batch, cases[i].fused), *result = chunked(graph, rules, cases[i].chunks, &report);
 		cr_expect_eq(report.chunks, cases[i].made, "%s in %u chunks: %s", cases[i].name, report.chunks, report.why);
 		cr_expect_leq(largest(result) * report.chunks, largest(graph) * 3 / 2, "%s", cases[i].name);
 		cr_expect_str_eq(result->name, graph->name);
 		/* a loss in one kernel is not executed in parts of its classes */
 		compare(graph, result, rules, cases[i].fused ? &roles_data : &roles_tensor_sp, cases[i].name);
-		graph_release(result);
-		graph_release(graph);
 	}
 }
 
@@ -88,7 +83,7 @@ Test(loss_chunks, a_chunk_does_not_wait_for_the_next)
 {
 	struct rules *rules = test_rules();
 	struct loss_chunks_report report;
-	struct graph *graph = tiny("gpt", 2, false), *result = chunked(graph, rules, 5, &report);
+	OWN(graph) *graph = tiny("gpt", 2, false), *result = chunked(graph, rules, 5, &report);
 	uint32_t last = NONE;
 	for (uint32_t op = 0; op < result->ops; op++) {
 		const char *at = strstr(result->op[op].name, ".chunk");
@@ -98,28 +93,24 @@ Test(loss_chunks, a_chunk_does_not_wait_for_the_next)
 	}
 	cr_expect_eq(last, 4);
 	cr_expect_eq(result->repaired, 0);
-	graph_release(result);
-	graph_release(graph);
 }
 
 Test(loss_chunks, what_cannot_be_cut_stays_and_says_why)
 {
 	struct rules *rules = test_rules();
 	struct loss_chunks_report report;
-	struct graph *graph = tiny("vit", 1, false), *same = chunked(graph, rules, 4, &report);
+	OWN(graph) *graph = tiny("vit", 1, false), *same = chunked(graph, rules, 4, &report);
 	cr_expect_eq(same, graph);
 	cr_expect(strstr(report.why, "one row"), "%s", report.why);
-	graph_release(same);
-	graph_release(graph);
 }
 
 Test(loss_chunks, every_failed_allocation_is_reported_and_nothing_leaks)
 {
 	struct rules *rules = test_rules();
-	struct graph *graph = tiny("gpt", 2, false);
-	struct factors factors;
+	OWN(graph) *graph = tiny("gpt", 2, false);
+	OWN(factors) factors;
 	cr_assert_eq(factors_find(graph, rules, &factors), OK);
-	struct graph *result = NULL;
+	OWN(graph) *result = NULL;
 	for (long n = 0; !result; n += 1 + n / 8) {
 		struct loss_chunks_report report;
 		struct error error = { 0 };
@@ -130,7 +121,4 @@ Test(loss_chunks, every_failed_allocation_is_reported_and_nothing_leaks)
 		cr_assert(result || error.status == NO_MEMORY);
 		cr_assert(result || memory_blocks() == before, "leak after %ld allocations", n);
 	}
-	graph_release(result);
-	factors_free(&factors);
-	graph_release(graph);
 }

@@ -52,15 +52,15 @@ static bool touches(const struct graph *graph, const char *op_name, const char *
 Test(recompute, what_views_fill_is_filled_again_and_statistics_are_left_alone)
 {
 	struct rules *rules = test_rules();
-	struct graph *step = hand_made_step();
-	struct activations activations;
+	OWN(graph) *step = hand_made_step();
+	OWN(activations) activations;
 	struct error error = { 0 };
 	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
 	bool *drop = mem_alloc(step->storages, sizeof *drop);
 	for (uint32_t s = 0; s < step->storages; s++)
 		drop[s] = activations.saved[s];
 	cr_assert(activations.saved[step->tensor[graph_find_tensor(step, "mask")].storage]);
-	struct graph *again = recompute_apply(step, &activations, drop, NULL, 0, &error);
+	OWN(graph) *again = recompute_apply(step, &activations, drop, NULL, 0, &error);
 	cr_assert_not_null(again, "%s", error.text);
 	cr_assert(touches(again, "fill.again", "mask.again"), "the mask is made anew but not filled");
 	cr_assert(touches(again, "back", "mask.again"));
@@ -73,10 +73,7 @@ Test(recompute, what_views_fill_is_filled_again_and_statistics_are_left_alone)
 	cr_assert(strstr(text, "\"args\":[{\"t\":\"x\"},null],\"result\":[\"y.again\",null]"), "%s", text);
 	cr_assert(strstr(text, "\"args\":[{\"t\":\"y.again\"},{\"t\":\"mask.again\"}],\"result\":\"gradient\""), "%s", text);
 	free(text);
-	graph_release(again);
 	mem_free(drop);
-	activations_free(&activations);
-	graph_release(step);
 }
 
 /* ---- values: an oracle that runs a step on symbols ------------------------------------------------------------- */
@@ -163,21 +160,18 @@ Test(recompute, a_recomputed_step_reads_the_same_values_in_every_op)
 {
 	struct rules *rules = test_rules();
 	for (enum model_family family = 0; family < FAMILY_COUNT; family++) {
-		struct graph *step = small_step(family);
-		struct activations activations;
+		OWN(graph) *step = small_step(family);
+		OWN(activations) activations;
 		struct error error = { 0 };
 		cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
 		for (enum recompute mode = RECOMPUTE_NONE; mode < RECOMPUTE_AUTO; mode++) {
 			struct recompute_options options = { .mode = mode };
-			struct graph *again = applied(step, &activations, &options);
+			OWN(graph) *again = applied(step, &activations, &options);
 			check_same_values(step, again, recompute_names[mode]);
 			cr_assert_eq(again->repaired, 0);
 			if (mode == RECOMPUTE_NONE)
 				cr_assert_eq(again->ops, step->ops);
-			graph_release(again);
 		}
-		activations_free(&activations);
-		graph_release(step);
 	}
 }
 
@@ -195,11 +189,10 @@ Test(recompute, any_set_of_dropped_storages_gives_the_same_values)
 			uint64_t seed = test_seed() + round, state = seed;
 			for (uint32_t s = 0; s < steps[i]->storages; s++)
 				drop[s] = activations.saved[s] && random_next(&state) % 3 == 0;
-			struct graph *again = recompute_apply(steps[i], &activations, drop, NULL, 0, &error);
+			OWN(graph) *again = recompute_apply(steps[i], &activations, drop, NULL, 0, &error);
 			cr_assert_not_null(again, "seed %lu: %s", (unsigned long)seed, error.text);
 			cr_assert_geq(again->ops, steps[i]->ops);
 			check_same_values(steps[i], again, "random set");
-			graph_release(again);
 		}
 		mem_free(drop);
 		activations_free(&activations);
@@ -211,8 +204,8 @@ Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_laye
 {
 	struct rules *rules = test_rules();
 	struct error error = { 0 };
-	struct graph *step = small_step(FAMILY_GPT);
-	struct activations activations;
+	OWN(graph) *step = small_step(FAMILY_GPT);
+	OWN(activations) activations;
 	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
 	cr_assert_eq(activations.layers, 4);
 	bool *drop = mem_alloc(step->storages, sizeof *drop);
@@ -222,7 +215,7 @@ Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_laye
 		struct recompute_cost cost;
 		recompute_choose(step, &activations, &options, drop);
 		cr_assert_eq(recompute_cost(step, &activations, drop, &cost, NULL, &error), OK);
-		struct graph *again = applied(step, &activations, &options);
+		OWN(graph) *again = applied(step, &activations, &options);
 		int64_t flops = 0, now = program_peak(again);
 		for (uint32_t op = 0; op < again->ops; op++)
 			if (again->op[op].recomputed)
@@ -230,11 +223,8 @@ Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_laye
 		cr_assert_eq(flops, cost.flops, "%s: the estimate is what is done", recompute_names[mode]);
 		cr_assert_lt(now, last);
 		last = now;
-		graph_release(again);
 	}
 	mem_free(drop);
-	activations_free(&activations);
-	graph_release(step);
 }
 
 Test(recompute, products_keeps_attention_kernels_and_every_other_product)
@@ -244,7 +234,7 @@ Test(recompute, products_keeps_attention_kernels_and_every_other_product)
 	config.layers = 2;
 	config.seq = 16;
 	config.fused = true;
-	struct graph *step = step_of_config("llama", config, training);
+	OWN(graph) *step = step_of_config("llama", config, training);
 	uint32_t attention = 0, products = 0;
 	for (uint32_t op = 0; op < step->ops; op++) {
 		attention += step->op[op].recomputed && strstr(step->op[op].type, "attention");
@@ -253,15 +243,14 @@ Test(recompute, products_keeps_attention_kernels_and_every_other_product)
 	cr_expect_eq(attention, 0, "its result is kept");
 	/* of queries, keys, values, output, gate, up and down the second, fourth and sixth run again */
 	cr_expect_eq(products, 2 * 3);
-	graph_release(step);
 }
 
 Test(recompute, pins_recompute_one_layer_and_keep_and_offload_tensors)
 {
 	struct rules *rules = test_rules();
 	struct error error = { 0 };
-	struct graph *step = small_step(FAMILY_GPT);
-	struct activations activations;
+	OWN(graph) *step = small_step(FAMILY_GPT);
+	OWN(activations) activations;
 	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
 	uint32_t layer = 2, kept = NONE;
 	for (uint32_t s = 0; s < step->storages; s++)
@@ -269,7 +258,7 @@ Test(recompute, pins_recompute_one_layer_and_keep_and_offload_tensors)
 			kept = step->storage[s].root;
 	cr_assert_neq(kept, NONE);
 	struct recompute_options options = { .layer = &layer, .layers = 1 };
-	struct graph *one = applied(step, &activations, &options);
+	OWN(graph) *one = applied(step, &activations, &options);
 	check_same_values(step, one, "one layer");
 	for (uint32_t op = 0; op < one->ops; op++)
 		if (one->op[op].recomputed)
@@ -279,16 +268,12 @@ Test(recompute, pins_recompute_one_layer_and_keep_and_offload_tensors)
 	recompute_choose(step, &activations, &options, drop);
 	cr_assert_not(drop[step->tensor[kept].storage]);
 	options = (struct recompute_options){ .offload = &kept, .offloads = 1 };
-	struct graph *away = applied(step, &activations, &options);
+	OWN(graph) *away = applied(step, &activations, &options);
 	check_same_values(step, away, "offload");
 	cr_assert_geq(away->ops, step->ops + 2);
 	int64_t saved = program_peak(step) - program_peak(away);
 	cr_assert_eq(saved, step->tensor[kept].bytes, "%ld bytes less", (long)saved);
 	mem_free(drop);
-	graph_release(one);
-	graph_release(away);
-	activations_free(&activations);
-	graph_release(step);
 }
 
 /* What waits in the host is read by its fetch alone. */
@@ -306,8 +291,8 @@ Test(recompute, all_that_is_saved_may_wait_in_the_host_whatever_is_computed_agai
 {
 	struct rules *rules = test_rules();
 	for (enum model_family family = 0; family < FAMILY_COUNT; family++) {
-		struct graph *step = small_step(family);
-		struct activations activations;
+		OWN(graph) *step = small_step(family);
+		OWN(activations) activations;
 		struct error error = { 0 };
 		cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
 		uint32_t *saved = mem_alloc(step->storages, sizeof *saved);
@@ -317,14 +302,11 @@ Test(recompute, all_that_is_saved_may_wait_in_the_host_whatever_is_computed_agai
 				for (uint32_t s = 0; s < step->storages; s++)
 					if (activations.saved[s] && (!anchors || activations.anchor[s]))
 						saved[options.offloads++] = step->storage[s].root;
-				struct graph *away = applied(step, &activations, &options);
+				OWN(graph) *away = applied(step, &activations, &options);
 				check_same_values(step, away, recompute_names[mode]);
 				check_host(away, recompute_names[mode]);
-				graph_release(away);
 			}
 		mem_free(saved);
-		activations_free(&activations);
-		graph_release(step);
 	}
 }
 
@@ -337,11 +319,11 @@ Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 	struct model_training training = { .optimizer = OPTIMIZER_SGD };
 	struct rules *rules = test_rules();
 	struct error error = { 0 };
-	struct graph *step = model_step("gpt", &config, &training, &error);
+	OWN(graph) *step = model_step("gpt", &config, &training, &error);
 	struct recompute_options options = { .mode = RECOMPUTE_FULL };
 	EACH_REFUSAL(refused) {
 		struct activations activations;
-		struct graph *again = NULL;
+		OWN(graph) *again = NULL;
 		refused.status = activations_find(step, rules, &activations, &error);
 		if (refused.status == OK) {
 			bool *drop = mem_alloc(step->storages, sizeof *drop);
@@ -353,7 +335,5 @@ Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 			mem_free(drop);
 			activations_free(&activations);
 		}
-		graph_release(again);
 	}
-	graph_release(step);
 }

@@ -10,7 +10,7 @@
 static enum status try_scale(const struct graph *graph, int64_t batch, int64_t sequence, struct scale_report *report,
 	struct graph **scaled, struct error *error)
 {
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	struct factors factors;
 	*scaled = NULL;
 	enum status status = rules ? factors_find(graph, rules, &factors) : NO_MEMORY;
@@ -19,7 +19,6 @@ static enum status try_scale(const struct graph *graph, int64_t batch, int64_t s
 		status = graph_scale(graph, rules, &factors, &request, report, scaled, error);
 		factors_free(&factors);
 	}
-	rules_free(rules);
 	return status;
 }
 
@@ -47,15 +46,13 @@ Test(scale, samples_at_another_size_have_the_peak_that_pytorch_has_there)
 {
 	for (size_t i = 0; i < sizeof captured / sizeof *captured; i++) {
 		struct scale_report report;
-		struct graph *graph = open_sample(captured[i].sample);
-		struct graph *scaled = scale(graph, captured[i].batch, captured[i].sequence, &report);
+		OWN(graph) *graph = open_sample(captured[i].sample);
+		OWN(graph) *scaled = scale(graph, captured[i].batch, captured[i].sequence, &report);
 		cr_expect_eq(program_peak(scaled), captured[i].peak, "%s", captured[i].sample);
 		cr_expect_eq(scaled->ops, captured[i].ops, "%s: %u ops", captured[i].sample, scaled->ops);
 		cr_expect_eq(report.copies, captured[i].copies, "%s: %u copies", captured[i].sample, report.copies);
 		cr_expect_eq(report.unfused, captured[i].unfused, "%s: %u unfused", captured[i].sample, report.unfused);
 		cr_expect_eq(report.sums, captured[i].sums, "%s: %u sums", captured[i].sample, report.sums);
-		graph_release(scaled);
-		graph_release(graph);
 	}
 }
 
@@ -85,26 +82,20 @@ Test(scale, in_two_steps_is_the_same_as_in_one)
 		{ "vit_b_16_b1_adam", 0 }, { "bert_base_b1_s512_adam", 384 }, { "gpt2_b1_s1024_adam", 512 } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct scale_report report;
-		struct graph *graph = open_sample(cases[i].sample);
-		struct graph *once = scale(graph, 24, cases[i].sequence, &report);
-		struct graph *half = scale(graph, 6, 0, &report), *twice = scale(half, 24, cases[i].sequence, &report);
+		OWN(graph) *graph = open_sample(cases[i].sample);
+		OWN(graph) *once = scale(graph, 24, cases[i].sequence, &report);
+		OWN(graph) *half = scale(graph, 6, 0, &report), *twice = scale(half, 24, cases[i].sequence, &report);
 		check_same(once, twice, cases[i].sample);
 		cr_assert_eq(report.copies + report.sums, 0, "%s: copies at the second step", cases[i].sample);
-		graph_release(graph);
-		graph_release(once);
-		graph_release(half);
-		graph_release(twice);
 	}
 }
 
 Test(scale, to_the_size_it_has_changes_nothing)
 {
 	struct scale_report report;
-	struct graph *graph = open_sample("gpt2_b1_s1024_adam"), *same = scale(graph, 1, 1024, &report);
+	OWN(graph) *graph = open_sample("gpt2_b1_s1024_adam"), *same = scale(graph, 1, 1024, &report);
 	check_same(graph, same, "gpt2");
 	cr_assert_eq(report.copies + report.sums + report.workspaces, 0);
-	graph_release(graph);
-	graph_release(same);
 }
 
 /* ---- refusals ----------------------------------------------------------------------------------------------- */
@@ -132,7 +123,7 @@ Test(scale, what_cannot_be_scaled_is_refused_with_the_reason)
 static struct graph *small_graph(const char *type)
 {
 	static const int64_t shape[2] = { 1, 4 };
-	struct draft *draft = draft_new();
+	OWN(draft) *draft = draft_new();
 	struct tensor tensor = { .name = "in", .shape = shape, .dims = 2, .bytes = 16, .alias = NONE, .kind = KIND_INPUT, .dtype = DTYPE_F32,
 		.has_shape = true, .has_dtype = true };
 	uint32_t in = draft_tensor(draft, &tensor);
@@ -146,7 +137,6 @@ static struct graph *small_graph(const char *type)
 	struct error error = { 0 };
 	struct graph *graph = graph_build(draft, &error);
 	cr_assert(graph, "%s", error.text);
-	draft_free(draft);
 	return graph;
 }
 
@@ -205,15 +195,13 @@ Test(scale, a_mask_that_is_made_for_the_batch_grows_with_it)
 	}
 	const struct made_op ops[] = { { "mask", "aten.ones.default", PHASE_FORWARD, { -1, -1 }, 1 }, { "same", "aten.ones.default", PHASE_FORWARD, { -1, -1 }, 2 },
 		{ "view", "aten.view.default", PHASE_FORWARD, { 2, -1 }, 3 }, { "masked", "aten.mul.Tensor", PHASE_FORWARD, { 0, 1 }, 4 }, { "out", "aten.mul.Tensor", PHASE_FORWARD, { 4, 3 }, 5 } };
-	struct graph *graph = graph_of_ops(draft, id, ops, sizeof ops / sizeof *ops);
+	OWN(graph) *graph = graph_of_ops(draft, id, ops, sizeof ops / sizeof *ops);
 	struct scale_report report;
-	struct graph *scaled = scale(graph, 8, 0, &report);
+	OWN(graph) *scaled = scale(graph, 8, 0, &report);
 	cr_assert_eq(scaled->tensor[id[1]].bytes, 128);
 	cr_assert_eq(scaled->tensor[id[2]].bytes, 16);
 	cr_assert_eq(scaled->tensor[id[3]].bytes, 16);
 	cr_assert_eq(scaled->tensor[id[5]].bytes, 128);
-	graph_release(graph);
-	graph_release(scaled);
 }
 
 /* Token types are zeros [1, 4], no positions; what was empty at first is joined along the dim that the argument names; a permuted tensor of batch 1 that is viewed in
@@ -240,14 +228,12 @@ Test(scale, token_types_caches_and_two_views_of_one_tensor)
 	struct argument value[] = { { .key = "args", .kind = ARGUMENT_LIST, .within = 4 }, { .kind = ARGUMENT_LIST, .within = 2 },
 		{ .kind = ARGUMENT_TENSOR, .text = "empty" }, { .kind = ARGUMENT_TENSOR, .text = "x" }, { .kind = ARGUMENT_NUMBER, .text = "1" } };
 	const struct arguments arguments = { value, 5 };
-	struct graph *graph = graph_with_arguments(draft, id, ops, sizeof ops / sizeof *ops, 2, &arguments);
+	OWN(graph) *graph = graph_with_arguments(draft, id, ops, sizeof ops / sizeof *ops, 2, &arguments);
 	struct scale_report report;
-	struct graph *scaled = scale(graph, 8, 0, &report);
+	OWN(graph) *scaled = scale(graph, 8, 0, &report);
 	cr_assert_eq(report.copies, 2);
 	cr_assert_eq(scaled->tensor[id[2]].bytes, 128);
 	cr_assert_eq(scaled->tensor[id[5]].bytes, 512);
-	graph_release(graph);
-	graph_release(scaled);
 }
 
 /* An op of a module, with up to three operands: -1: nothing. */
@@ -256,7 +242,7 @@ struct layer_tensor { const char *name; int64_t shape[4]; uint8_t dims, kind; in
 
 static struct graph *graph_of_layers(const struct layer_tensor *tensors, int count, const struct layer_op *ops, int op_count)
 {
-	struct draft *draft = draft_new();
+	OWN(draft) *draft = draft_new();
 	for (int t = 0; t < count; t++) {
 		struct tensor tensor = { .name = tensors[t].name, .shape = tensors[t].shape, .dims = tensors[t].dims, .kind = tensors[t].kind, .dtype = DTYPE_F32, .bytes = 4,
 			.alias = tensors[t].of < 0 ? NONE : (uint32_t)tensors[t].of, .has_shape = true, .has_dtype = true };
@@ -276,7 +262,6 @@ static struct graph *graph_of_layers(const struct layer_tensor *tensors, int cou
 	struct error error = { 0 };
 	struct graph *graph = graph_build(draft, &error);
 	cr_assert(graph, "%s", error.text);
-	draft_free(draft);
 	return graph;
 }
 
@@ -289,11 +274,9 @@ Test(scale, a_pool_keeps_channels_innermost)
 	static const struct layer_op ops[] = { { "turned", "aten.permute.default", "", { 0, -1, -1 }, 1 }, { "pooled", "aten.avg_pool2d.default", "", { 1, -1, -1 }, 2 },
 		{ "back", "aten.permute.default", "", { 2, -1, -1 }, 3 }, { "rows", "aten.view.default", "", { 3, -1, -1 }, 4 }, { "out", "aten.relu.default", "", { 4, -1, -1 }, 5 } };
 	struct scale_report report;
-	struct graph *graph = graph_of_layers(tensors, 6, ops, 5), *scaled = scale(graph, 8, 0, &report);
+	OWN(graph) *graph = graph_of_layers(tensors, 6, ops, 5), *scaled = scale(graph, 8, 0, &report);
 	cr_assert_eq(scaled->tensor[5].bytes, 8 * 6 * 3 * 4);
 	cr_assert_eq(report.copies, 0);
-	graph_release(graph);
-	graph_release(scaled);
 }
 
 /* A linear layer reads a turned tensor: at batch 8 it copies it, is a product and an addition, and its caller holds the tensor until the layer returns. */
@@ -308,7 +291,7 @@ Test(scale, what_a_layer_copies_is_held_until_the_layer_returns)
 		{ "release", RELEASE_TYPE, "net", { 7, -1, -1 }, -1 } };
 	static const char *const expected[] = { "made", "turned", "rows.copy", "rows", "scores.product", "scores", "bent", "rows.release", "out", "release" };
 	struct scale_report report;
-	struct graph *graph = graph_of_layers(tensors, 9, ops, 7), *scaled = scale(graph, 8, 0, &report);
+	OWN(graph) *graph = graph_of_layers(tensors, 9, ops, 7), *scaled = scale(graph, 8, 0, &report);
 	cr_assert_eq(scaled->ops, 10);
 	for (uint32_t op = 0; op < 10; op++)
 		cr_expect_str_eq(scaled->op[op].name, expected[op]);
@@ -319,19 +302,15 @@ Test(scale, what_a_layer_copies_is_held_until_the_layer_returns)
 	cr_assert_eq(scaled->tensor[graph_find_tensor(scaled, "scores.product")].bytes, 8 * 4 * 5 * 4);
 	cr_assert_eq(report.unfused, 1);
 	cr_assert_eq(report.left_behind, 1);
-	graph_release(graph);
-	graph_release(scaled);
 }
 
 Test(scale, workspace_grows_with_the_operand_and_is_reported_as_an_estimate)
 {
 	struct scale_report report;
-	struct graph *graph = small_graph("aten.relu.default"), *scaled = scale(graph, 8, 0, &report);
+	OWN(graph) *graph = small_graph("aten.relu.default"), *scaled = scale(graph, 8, 0, &report);
 	cr_assert_eq(scaled->op[0].workspace, 800);
 	cr_assert_eq(scaled->op[0].flops, 32);
 	cr_assert_eq(report.workspaces, 1);
-	graph_release(graph);
-	graph_release(scaled);
 }
 
 /* The backward pass of a mean() over x [1, 4] to the power of 2, behind the lengths of sequences. */
@@ -350,15 +329,13 @@ Test(scale, the_gradient_of_a_mean_grows_with_the_batch)
 			.kind = t < 2 ? KIND_INPUT : KIND_TEMPORARY, .alias = t == 4 ? id[3] : NONE, .has_shape = true, .has_dtype = true };
 		id[t] = draft_tensor(draft, &tensor);
 	}
-	struct graph *graph = graph_of_ops(draft, id, ops, sizeof ops / sizeof *ops);
+	OWN(graph) *graph = graph_of_ops(draft, id, ops, sizeof ops / sizeof *ops);
 	struct scale_report report;
-	struct graph *scaled = scale(graph, 8, 0, &report);
+	OWN(graph) *scaled = scale(graph, 8, 0, &report);
 	cr_assert_eq(scaled->tensor[id[0]].bytes, 36);
 	cr_assert_eq(scaled->tensor[id[1]].bytes, 128);
 	cr_assert_eq(scaled->tensor[id[5]].bytes, 128);
 	cr_assert_eq(scaled->tensor[id[6]].bytes, 128);
-	graph_release(graph);
-	graph_release(scaled);
 }
 
 /* Whether a program makes positions [1, 4] for each sample isn't in a graph at batch 1; at batch 2 it is. */
@@ -377,15 +354,13 @@ Test(scale, what_is_made_once_at_batch_1_is_told)
 				.kind = t == 0 ? KIND_INPUT : t == 3 ? KIND_OUTPUT : KIND_TEMPORARY, .alias = t == 2 ? id[1] : NONE, .has_shape = true, .has_dtype = true };
 			id[t] = draft_tensor(draft, &tensor);
 		}
-		struct graph *graph = graph_of_ops(draft, id, ops, sizeof ops / sizeof *ops);
+		OWN(graph) *graph = graph_of_ops(draft, id, ops, sizeof ops / sizeof *ops);
 		struct scale_report report;
-		struct graph *scaled = scale(graph, 8, 0, &report);
+		OWN(graph) *scaled = scale(graph, 8, 0, &report);
 		cr_expect_eq(scaled->tensor[id[1]].bytes, 16);
 		cr_expect_eq(scaled->tensor[id[3]].bytes, 128);
 		cr_expect_eq(report.once, batch == 1, "batch %d: %u", (int)batch, report.once);
 		cr_expect_eq(report.first_once, batch == 1 ? id[2] : NONE);
-		graph_release(graph);
-		graph_release(scaled);
 	}
 }
 
@@ -420,16 +395,14 @@ Test(scale, the_reserve_of_a_recurrent_layer_is_computed_anew)
 		for (int t = 0; t < 11; t++)
 			(t < 7 ? draft_read : draft_write)(draft, number, id[t]);
 		struct error error = { 0 };
-		struct graph *graph = graph_build(draft, &error);
+		OWN(graph) *graph = graph_build(draft, &error);
 		cr_assert(graph, "%s", error.text);
 		draft_free(draft);
 		struct scale_report report;
-		struct graph *scaled = scale(graph, 8, 0, &report);
+		OWN(graph) *scaled = scale(graph, 8, 0, &report);
 		cr_expect_eq(scaled->tensor[id[10]].bytes, known ? made[1][1] : 8000);
 		cr_expect_eq(report.reserves, !known);
 		cr_expect_eq(scaled->op[1].flops, 800);
-		graph_release(graph);
-		graph_release(scaled);
 	}
 }
 
@@ -458,13 +431,11 @@ Test(scale, slots_of_experts_grow_with_the_tokens)
 
 Test(scale, every_failed_allocation_is_reported_and_nothing_leaks)
 {
-	struct graph *graph = open_sample("alexnet_b1_adam");
+	OWN(graph) *graph = open_sample("alexnet_b1_adam");
 	EACH_REFUSAL(refused) {
-		struct graph *scaled;
+		OWN(graph) *scaled;
 		struct scale_report report;
 		struct error error = { 0 };
 		refused.status = try_scale(graph, 32, 0, &report, &scaled, &error);
-		graph_release(scaled);
 	}
-	graph_release(graph);
 }

@@ -15,7 +15,7 @@ static struct graph *tiny(const char *name)
 /* Every tensor that is left has the values that it had. */
 static void compare(const struct graph *graph, const struct graph *shared, const struct rules *rules)
 {
-	struct on_two before, after;
+	OWN(on_two) before, after;
 	run_on_two(graph, rules, "tp", &roles_tensor_sp, &before);
 	run_on_two(shared, rules, "tp", &roles_tensor_sp, &after);
 	for (uint32_t t = 0; t < shared->tensors; t++) {
@@ -26,8 +26,6 @@ static void compare(const struct graph *graph, const struct graph *shared, const
 		for (int64_t i = 0; i < a->shape.count; i++)
 			cr_assert_eq(a->memory[a->place[i]], b->memory[b->place[i]], "%s, element %ld", shared->tensor[t].name, (long)i);
 	}
-	on_two_free(&before);
-	on_two_free(&after);
 }
 
 Test(shared_views, a_step_computes_the_same_with_fewer_views)
@@ -36,16 +34,13 @@ Test(shared_views, a_step_computes_the_same_with_fewer_views)
 	struct rules *rules = test_rules();
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct error error = { 0 };
-		struct graph *graph = tiny(names[i]), *shared = graph_share_views(graph, rules, &error);
+		OWN(graph) *graph = tiny(names[i]), *shared = graph_share_views(graph, rules, &error);
 		cr_assert_not_null(shared, "%s", error.text);
 		/* two of three views of a norm's result, and one of gate's and up's, in each layer of a llama; transposed again in the backward pass */
 		cr_expect(i > 0 || graph->ops - shared->ops >= 2 * 6, "%u of %u ops", shared->ops, graph->ops);
 		compare(graph, shared, rules);
-		struct graph *again = graph_share_views(shared, rules, &error);
+		OWN(graph) *again = graph_share_views(shared, rules, &error);
 		cr_expect_eq(again, shared, "nothing is left to share");
-		graph_release(again);
-		graph_release(shared);
-		graph_release(graph);
 	}
 }
 

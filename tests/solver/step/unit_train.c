@@ -10,17 +10,15 @@
 
 static struct graph *trained(const struct graph *step, enum gradient_policy policy, enum optimizer optimizer)
 {
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	struct error error = { 0 };
-	struct graph *forward = train_forward_part(step, rules, &error);
+	OWN(graph) *forward = train_forward_part(step, rules, &error);
 	cr_assert_not_null(forward, "%s", error.text);
 	cr_assert_not(train_has_step(forward));
 	struct train_options options = { .rules = rules, .policy = policy, .update = { .optimizer = optimizer } };
 	struct graph *again = train_step(forward, &options, &error);
 	cr_assert_not_null(again, "%s", error.text);
 	cr_assert(train_has_step(again));
-	graph_release(forward);
-	rules_free(rules);
 	return again;
 }
 
@@ -31,15 +29,12 @@ enum { SAMPLES = sizeof samples / sizeof *samples };
 Test(train, the_forward_part_of_a_captured_step_trains_to_the_captured_peak)
 {
 	for (int i = 0; i < SAMPLES; i++) {
-		struct graph *step = open_sample(samples[i]), *again = trained(step, GRADIENT_EAGER, OPTIMIZER_ADAM);
+		OWN(graph) *step = open_sample(samples[i]), *again = trained(step, GRADIENT_EAGER, OPTIMIZER_ADAM);
 		int64_t truth = program_peak(step), peak = program_peak(again);
 		cr_assert_leq(llabs(peak - truth) * 100, truth, "%s: peak %ld, captured %ld", samples[i], (long)peak, (long)truth);
 		cr_assert_eq(again->persistent_bytes, step->persistent_bytes, "%s: persistent", samples[i]);
-		struct graph *ideal = trained(step, GRADIENT_IDEAL, OPTIMIZER_ADAM);
+		OWN(graph) *ideal = trained(step, GRADIENT_IDEAL, OPTIMIZER_ADAM);
 		cr_assert_leq(program_peak(ideal), peak, "%s: ideal keeps more than eager", samples[i]);
-		graph_release(ideal);
-		graph_release(again);
-		graph_release(step);
 	}
 }
 
@@ -57,12 +52,11 @@ static struct graph *finish(struct build *build)
 
 static struct graph *step_of(struct graph *forward, const struct update_options *update)
 {
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	struct train_options options = { .rules = rules, .update = *update };
 	struct error error = { 0 };
 	struct graph *step = train_step(forward, &options, &error);
 	cr_assert_not_null(step, "%s", error.text);
-	rules_free(rules);
 	graph_release(forward);
 	return step;
 }
@@ -86,14 +80,13 @@ Test(train, an_activation_in_place_keeps_a_copy_of_what_its_derivative_reads)
 	uint32_t y = build_output(&build, DTYPE_F32, SHAPE(4, 8));
 	y = build_map_inplace(&build, "aten.silu_.default", IN(y));
 	build_map_inplace(&build, "aten.relu_.default", IN(y));
-	struct graph *step = step_of(finish(&build), &sgd);
+	OWN(graph) *step = step_of(finish(&build), &sgd);
 	uint32_t copy = op_of_type(step, "aten.clone.default"), silu = op_of_type(step, "aten.silu_.default");
 	uint32_t backward = op_of_type(step, "aten.silu_backward.default");
 	cr_assert(copy != NONE && silu != NONE && backward != NONE);
 	cr_assert_lt(copy, silu);
 	uint32_t kept = step->writes.item[step->writes.start[copy]];
 	cr_assert_eq(step->reads.item[step->reads.start[backward] + 1], kept, "silu's backward reads the copy");
-	graph_release(step);
 }
 
 Test(train, an_operand_is_kept_only_where_the_other_needs_a_gradient)
@@ -104,12 +97,11 @@ Test(train, an_operand_is_kept_only_where_the_other_needs_a_gradient)
 	uint32_t scaled = build_map(&build, "aten.exp.default", IN(x));
 	uint32_t product = build_map(&build, "aten.mul.Tensor", IN(weight, scaled));
 	build_to_shape(&build, "aten.sum.default", product, SCALAR);
-	struct graph *step = step_of(finish(&build), &sgd);
+	OWN(graph) *step = step_of(finish(&build), &sgd);
 	uint32_t products = 0;
 	for (uint32_t op = 0; op < step->ops; op++)
 		products += step->op[op].phase == PHASE_BACKWARD && strcmp(step->op[op].type, "aten.mul.Tensor") == 0;
 	cr_assert_eq(products, 1, "only the parameter's gradient is computed");
-	graph_release(step);
 }
 
 Test(train, gradients_of_several_readers_are_added_up)
@@ -122,12 +114,11 @@ Test(train, gradients_of_several_readers_are_added_up)
 		build_op(&build, "aten.mm.default", IN(y, weight));
 		y = build_output(&build, DTYPE_F32, SHAPE(4, 8));
 	}
-	struct graph *step = step_of(finish(&build), &sgd);
+	OWN(graph) *step = step_of(finish(&build), &sgd);
 	uint32_t sums = 0;
 	for (uint32_t op = 0; op < step->ops; op++)
 		sums += strcmp(step->op[op].type, "aten.add.Tensor") == 0;
 	cr_assert_eq(sums, 2);
-	graph_release(step);
 }
 
 Test(train, onnx_operators_have_the_derivatives_of_their_aten_kin)
@@ -141,14 +132,13 @@ Test(train, onnx_operators_have_the_derivatives_of_their_aten_kin)
 	y = build_map(&build, "onnx.Add", IN(y, bias));
 	y = build_map(&build, "onnx.Relu", IN(y));
 	build_reshape(&build, "onnx.Reshape", y, SHAPE(64));
-	struct graph *step = step_of(finish(&build), &sgd);
+	OWN(graph) *step = step_of(finish(&build), &sgd);
 	cr_assert_eq(step->about.opaques, 0);
 	uint32_t backward = 0;
 	for (uint32_t op = 0; op < step->ops; op++)
 		backward += step->op[op].phase == PHASE_BACKWARD;
 	/* ones, reshape, relu, the bias's sum and view, the weight's transpose and product */
 	cr_assert_eq(backward, 7, "%u backward ops", backward);
-	graph_release(step);
 }
 
 Test(train, an_op_without_a_rule_is_opaque_and_reported)
@@ -163,14 +153,12 @@ Test(train, an_op_without_a_rule_is_opaque_and_reported)
 	build = (struct build){ .draft = draft_new(), .op = NONE };
 	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(8));
 	build_map(&build, "aten.relu.default", IN(x));
-	struct graph *forward = finish(&build);
-	struct rules *rules = rules_new();
+	OWN(graph) *forward = finish(&build);
+	OWN(rules) *rules = rules_new();
 	struct train_options options = { .rules = rules, .update = sgd };
 	struct error error = { 0 };
 	cr_assert_null(train_step(forward, &options, &error));
 	cr_assert_eq(error.status, BAD_INPUT);
-	graph_release(forward);
-	rules_free(rules);
 }
 
 /* ---- another optimizer or precision on a captured step ------------------------------------------------------------ */
@@ -195,16 +183,14 @@ Test(train, a_captured_optimizer_is_recognised_and_replaced_by_the_same_to_the_b
 {
 	struct rules *rules = test_rules();
 	for (int i = 0; i < SAMPLES; i++) {
-		struct graph *step = open_sample(samples[i]);
+		OWN(graph) *step = open_sample(samples[i]);
 		struct error error = { 0 };
 		cr_assert_eq(optimizer_of(step, rules), OPTIMIZER_ADAM);
 		struct optimizer_change change = { .same_optimizer = true };
-		struct graph *same = optimizer_replace(step, rules, &change, &error);
+		OWN(graph) *same = optimizer_replace(step, rules, &change, &error);
 		cr_assert_not_null(same, "%s", error.text);
 		cr_assert_eq(same->ops, step->ops);
 		cr_assert_eq(program_peak(same), program_peak(step), "%s", samples[i]);
-		graph_release(same);
-		graph_release(step);
 	}
 }
 
@@ -213,11 +199,11 @@ Test(train, optimizers_keep_the_state_that_they_are_known_for)
 	struct rules *rules = test_rules();
 	static const double states[OPTIMIZER_COUNT] = { [OPTIMIZER_SGD] = 0, [OPTIMIZER_MOMENTUM] = 1,
 		[OPTIMIZER_ADAM] = 2, [OPTIMIZER_ADAMW] = 2, [OPTIMIZER_RMSPROP] = 1, [OPTIMIZER_ADAGRAD] = 1 };
-	struct graph *step = open_sample("gpt2_b1_s1024_adam");
+	OWN(graph) *step = open_sample("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
 	for (enum optimizer optimizer = OPTIMIZER_SGD; optimizer < OPTIMIZER_COUNT; optimizer++) {
 		struct optimizer_change change = { .update = { .optimizer = optimizer } };
-		struct graph *other = optimizer_replace(step, rules, &change, &error);
+		OWN(graph) *other = optimizer_replace(step, rules, &change, &error);
 		cr_assert_not_null(other, "%s", error.text);
 		double ratio = (double)state_bytes(other) / (double)parameter_bytes(other);
 		if (optimizer == OPTIMIZER_ADAFACTOR)
@@ -227,19 +213,17 @@ Test(train, optimizers_keep_the_state_that_they_are_known_for)
 		cr_assert_eq(optimizer_of(other, rules), optimizer, "%s is recognised", optimizer_names[optimizer]);
 		for (uint32_t op = 0; op < other->ops; op++)
 			cr_assert(other->op[op].phase != PHASE_UPDATE || other->op[op].flops >= 0, "%s: %s has FLOPs", optimizer_names[optimizer], other->op[op].name);
-		graph_release(other);
 	}
-	graph_release(step);
 }
 
 Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_parameter)
 {
 	struct rules *rules = test_rules();
-	struct graph *step = open_sample("gpt2_b1_s1024_adam");
+	OWN(graph) *step = open_sample("gpt2_b1_s1024_adam");
 	struct error error = { 0 };
 	struct optimizer_change change = { .same_optimizer = true, .precision = PRECISION_MIXED,
 		.update = { .master = true, .loss_scaling = true } };
-	struct graph *mixed = optimizer_replace(step, rules, &change, &error);
+	OWN(graph) *mixed = optimizer_replace(step, rules, &change, &error);
 	cr_assert_not_null(mixed, "%s", error.text);
 	int64_t parameters = parameter_bytes(step) / 4;
 	cr_assert_eq(parameter_bytes(mixed), 2 * parameters);
@@ -250,12 +234,9 @@ Test(train, mixed_precision_keeps_two_bytes_of_weight_and_twelve_of_state_per_pa
 			cr_assert_eq(mixed->tensor[t].dtype, DTYPE_F32, "the loss is computed in f32");
 	change.precision = PRECISION_BF16;
 	change.update = (struct update_options){ 0 };
-	struct graph *half = optimizer_replace(step, rules, &change, &error);
+	OWN(graph) *half = optimizer_replace(step, rules, &change, &error);
 	cr_assert_not_null(half, "%s", error.text);
 	cr_assert_eq(parameter_bytes(half) + state_bytes(half), 6 * parameters);
-	graph_release(half);
-	graph_release(mixed);
-	graph_release(step);
 }
 
 /* Bytes of the optimizer's tensors whose names have that end. */
@@ -275,7 +256,7 @@ Test(train, moments_may_be_narrow_and_a_step_keeps_its_copies_of_the_weights)
 	struct rules *rules = test_rules();
 	struct optimizer_change change = { .same_optimizer = true, .update = { .narrow_moments = true } };
 	struct error error = { 0 };
-	struct graph *step = step_of_config("gpt", sized_model("gpt", (struct model_config){ .layers = 2 }), model_training_default);
+	OWN(graph) *step = step_of_config("gpt", sized_model("gpt", (struct model_config){ .layers = 2 }), model_training_default);
 	struct graph *narrow = optimizer_replace(step, rules, &change, &error);
 	cr_assert_not_null(narrow, "%s", error.text);
 	cr_expect_gt(named_state(step, ".master"), 0);
@@ -285,11 +266,9 @@ Test(train, moments_may_be_narrow_and_a_step_keeps_its_copies_of_the_weights)
 	cr_expect_neq(graph_find_tensor(narrow, "loss_scale"), NONE, "and so does the scaling of the loss");
 	graph_release(narrow);
 	change.update.narrow_moments = false;
-	struct graph *same = optimizer_replace(step, rules, &change, &error);
+	OWN(graph) *same = optimizer_replace(step, rules, &change, &error);
 	cr_assert_not_null(same, "%s", error.text);
 	cr_expect_eq(same->persistent_bytes, step->persistent_bytes);
-	graph_release(same);
-	graph_release(step);
 }
 
 Test(train, an_update_that_mixes_parameters_is_not_replaced)
@@ -303,13 +282,12 @@ Test(train, an_update_that_mixes_parameters_is_not_replaced)
 	build_op(&build, "mine.fused_update", IN(a, b, da, db));
 	build_inplace(&build, a);
 	build_inplace(&build, b);
-	struct graph *step = finish(&build);
+	OWN(graph) *step = finish(&build);
 	struct optimizer_change change = { .update = sgd };
 	struct error error = { 0 };
 	cr_assert_null(optimizer_replace(step, rules, &change, &error));
 	cr_assert_eq(error.status, BAD_INPUT);
 	cr_assert(strstr(error.text, "can't be replaced"), "%s", error.text);
-	graph_release(step);
 }
 
 Test(train, every_failed_allocation_is_reported_and_nothing_leaks)
@@ -319,22 +297,17 @@ Test(train, every_failed_allocation_is_reported_and_nothing_leaks)
 	uint32_t weight = build_leaf(&build, "weight", KIND_PARAMETER, DTYPE_F32, SHAPE(8, 8));
 	build_op(&build, "aten.mm.default", IN(x, weight));
 	build_map_inplace(&build, "aten.silu_.default", IN(build_output(&build, DTYPE_F32, SHAPE(4, 8))));
-	struct graph *forward = finish(&build);
-	struct rules *rules = rules_new();
+	OWN(graph) *forward = finish(&build);
+	OWN(rules) *rules = rules_new();
 	struct train_options options = { .rules = rules, .update = { .optimizer = OPTIMIZER_ADAM } };
 	struct optimizer_change change = { .same_optimizer = true, .precision = PRECISION_MIXED,
 		.update = { .master = true, .loss_scaling = true, .accumulate = true } };
 	EACH_REFUSAL(refused) {
 		struct error error = { 0 };
-		struct graph *step = train_step(forward, &options, &error);
-		struct graph *mixed = step ? optimizer_replace(step, rules, &change, &error) : NULL;
-		struct graph *part = mixed ? train_forward_part(mixed, rules, &error) : NULL;
+		OWN(graph) *step = train_step(forward, &options, &error);
+		OWN(graph) *mixed = step ? optimizer_replace(step, rules, &change, &error) : NULL;
+		OWN(graph) *part = mixed ? train_forward_part(mixed, rules, &error) : NULL;
 		refused.status = part ? OK : error.status;
 		cr_assert(part || refused.status == NO_MEMORY, "%s", error.text);
-		graph_release(part);
-		graph_release(mixed);
-		graph_release(step);
 	}
-	graph_release(forward);
-	rules_free(rules);
 }

@@ -83,14 +83,12 @@ static struct graph *graph_of(const char *name)
 /* The file of a scenario's plan; NULL where there is none. */
 static json_t *file_of(const struct graph *graph, const struct scenario *scenario)
 {
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	struct error error;
-	struct plan *plan = planner_run(&planner, (struct graph *)(uintptr_t)graph, scenario, PLAN_COMPLETE, &error);
+	OWN(plan) *plan = planner_run(&planner, (struct graph *)(uintptr_t)graph, scenario, PLAN_COMPLETE, &error);
 	char *text = plan ? plan_text(plan) : NULL;
 	json_t *file = text ? json_loads(text, 0, NULL) : NULL;
 	free(text);
-	plan_release(plan);
-	planner_done(&planner);
 	return file;
 }
 
@@ -123,7 +121,7 @@ static bool is_true(const struct forgery *forgery)
 {
 	const char *name;
 	const json_t *value;
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	bool same = true;
 	json_object_foreach(json_object_get(forgery->plan, "scenario"), name, value) {
@@ -141,7 +139,6 @@ static bool is_true(const struct forgery *forgery)
 		json_object_del(again, "run");
 	same = again && json_equal(again, forgery->plan);
 	json_decref(again);
-	scenario_done(&scenario);
 	return same;
 }
 
@@ -409,13 +406,13 @@ static void break_step(const struct plan *plan, const json_t *file, uint32_t rou
 
 static void break_steps(const char *name, const char *words)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error error;
 	scenario_init(&scenario);
 	scenario_add(&scenario, words);
-	struct graph *graph = graph_of(name);
-	struct planner planner = { .store = store_new() };
-	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
+	OWN(graph) *graph = graph_of(name);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(plan) *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
 	cr_assert(plan && plan->transformed->fitted, "%s", error.text);
 	char *text = plan_text(plan);
 	json_t *file = json_loads(text, 0, NULL);
@@ -432,10 +429,6 @@ static void break_steps(const char *name, const char *words)
 	rules_free(all_rules);
 	json_decref(file);
 	free(text);
-	plan_release(plan);
-	planner_done(&planner);
-	graph_release(graph);
-	scenario_done(&scenario);
 }
 
 Test(forged, a_step_that_computes_something_else_is_refused)
@@ -601,23 +594,22 @@ static void try_together(struct forgery *forgery)
 /* A cap that a step keeps only if something runs again: of what is alive at its peak beside what is always there, 92 %. */
 static int64_t cap_of(const struct graph *graph)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	scenario_add(&scenario, "order=list layout=bestfit");
 	json_t *file = file_of(graph, &scenario), *memory = json_object_get(file, "memory");
 	int64_t peak = json_integer_value(json_object_get(memory, "peak_bytes")), always = json_integer_value(json_object_get(memory, "persistent_bytes"));
 	json_decref(file);
-	scenario_done(&scenario);
 	return always + (peak - always) * 92 / 100;
 }
 
 static void forge(const char *name, const char *words, uint32_t part)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error error;
 	scenario_init(&scenario);
 	scenario_add(&scenario, words);
-	struct graph *graph = graph_of(name);
+	OWN(graph) *graph = graph_of(name);
 	if (scenario.value[K_recompute] == RECOMPUTE_AUTO && !scenario.value[K_memory])
 		scenario.value[K_memory] = cap_of(graph);
 	char title[200];
@@ -636,8 +628,6 @@ static void forge(const char *name, const char *words, uint32_t part)
 	cr_assert_gt(forgery.tried, 5);
 	json_decref(before);
 	json_decref(forgery.plan);
-	graph_release(graph);
-	scenario_done(&scenario);
 }
 
 Test(forged, one_device) { forge("diamond.jsonl", "", test_rounds(16, 1)); }

@@ -194,7 +194,7 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 	char *saved = NULL;
 	size_t size = 0;
 	FILE *file = open_memstream(&saved, &size);
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	scenario.value[K_device] = DEVICE_A100_80;
 	calibration_save(&calibration, &scenario, file);
@@ -211,7 +211,6 @@ Test(calibrate, a_machines_constants_are_found_from_its_steps)
 	cr_expect_eq(again.near.rate, machine.near.rate);
 	cr_expect_eq(again.far.rate, machine.far.rate);
 	free(saved);
-	scenario_done(&scenario);
 	calibration_free(&calibration);
 }
 
@@ -222,7 +221,7 @@ Test(calibrate, rows_say_what_a_step_computes_in_and_what_is_hidden)
 		"llama:layers=8:seq=2048,8,8,8,1,0,100\n";
 	struct calibration calibration;
 	struct error error;
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct machine machine;
 	scenario_init(&scenario);
 	scenario.value[K_device] = DEVICE_H100_80;
@@ -240,7 +239,6 @@ Test(calibrate, rows_say_what_a_step_computes_in_and_what_is_hidden)
 	}
 	cr_expect(time[1] < time[0] && time[2] < time[0], "%ld %ld %ld", (long)time[0], (long)time[1], (long)time[2]);
 	calibration_free(&calibration);
-	scenario_done(&scenario);
 }
 
 Test(calibrate, a_bad_file_is_refused_with_its_line)
@@ -344,7 +342,7 @@ Test(calibrate, a_trace_gives_back_the_machine_that_made_it)
 	struct machine truth = device_preset(DEVICE_H100_80).machine;
 	struct made_trace made;
 	struct device_fit fit;
-	struct samples samples;
+	OWN(samples) samples;
 	struct error error;
 	const struct machine *found = &fit.preset.machine;
 	for (int i = 0; i < EFFICIENCY_POINTS; i++) {
@@ -378,7 +376,6 @@ Test(calibrate, a_trace_gives_back_the_machine_that_made_it)
 	CLOSE(found->far.latency, truth.far.latency, 0.05);
 	cr_expect(!fit.figure[FIGURE_FUSED].told && !fit.figure[FIGURE_FP32].told && fit.figure[FIGURE_MATRIX].told && fit.figure[FIGURE_MATRIX].left_out >= 0);
 	free(made.text);
-	samples_free(&samples);
 }
 
 /* Of groups of more than 30 members PyTorch writes the first ranks and the last. */
@@ -388,9 +385,9 @@ Test(calibrate, ranks_that_are_cut_short_tell_the_node)
 		{ "\"[0, 1, 2, ..., 63]\"", 8 }, { "\"[..., 63]\"", 8 }, { "\"[0, 1, 2]\"", 8 }, { "\"\"", 8 }, { "null", 8 }, { "\"[0, 1, 2, 8, ..., 63]\"", 0 } };
 	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
 		char text[600];
-		struct samples samples = { 0 };
+		OWN(samples) samples = { 0 };
 		struct error error;
-		struct rules *rules = rules_new();
+		OWN(rules) *rules = rules_new();
 		int length = snprintf(text, sizeof text, "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)\", \"ts\": 1, "
 			"\"dur\": 90, \"args\": {\"Collective name\": \"_allgather_base\", \"In msg nelems\": 1024, \"Out msg nelems\": 65536, \"Group size\": 64, \"dtype\": \"BFloat16\", "
 			"\"Process Group Ranks\": %s}}]}", groups[i].ranks);
@@ -398,8 +395,6 @@ Test(calibrate, ranks_that_are_cut_short_tell_the_node)
 		cr_expect_eq(samples.collectives, groups[i].near > 0, "%s", groups[i].ranks);
 		if (samples.collectives > 0)
 			cr_expect_eq(samples.collective[0].near, groups[i].near, "%s: %u", groups[i].ranks, samples.collective[0].near);
-		samples_free(&samples);
-		rules_free(rules);
 	}
 }
 
@@ -422,10 +417,9 @@ Test(calibrate, a_bad_trace_is_refused_with_its_line)
 		{ "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"args\": {\"Input Dims\": [[-3]], \"Input type\": [\"float\"]}}]", 0 } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct device_fit fit;
-		struct samples samples;
+		OWN(samples) samples;
 		struct error error;
 		cr_expect_eq(fit_text(bad[i].text, strlen(bad[i].text), &fit, &samples, &error), BAD_INPUT, "%s", bad[i].text);
 		cr_expect(*error.text && error.line == bad[i].line, "\"%s\": line %u, %s", bad[i].text, error.line, error.text);
-		samples_free(&samples);
 	}
 }

@@ -17,8 +17,8 @@ static void cap(struct scenario *scenario, int64_t bytes)
 /* A plan of the words, made by a planner that has planned nothing else. */
 static struct plan *plan_anew(struct graph *graph, const struct scenario *base, const char *set)
 {
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	struct error error = { 0 };
 	char words[FIT_SET_SIZE], *save = NULL;
 	cr_assert_eq(scenario_copy(&scenario, base), OK);
@@ -26,8 +26,6 @@ static struct plan *plan_anew(struct graph *graph, const struct scenario *base, 
 	for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		cr_assert_eq(scenario_set(&scenario, word, &error), OK, "%s", error.text);
 	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
-	scenario_done(&scenario);
-	planner_done(&planner);
 	return plan;
 }
 
@@ -44,22 +42,22 @@ static void count(void *context, const struct fit_list *list)
 /* At so many tenths of what the step needs. */
 static void check_rows(const char *model, int64_t tenths)
 {
-	struct graph *graph = fit_model(model, 2);
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(graph) *graph = fit_model(model, 2);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	struct fit_list list, copy;
 	struct error error = { 0 };
 	struct seen seen = { 0 };
 	uint32_t proved = 0;
 	scenario_init(&scenario);
-	struct plan *whole = plan_anew(graph, &scenario, "order=program");
+	OWN(plan) *whole = plan_anew(graph, &scenario, "order=program");
 	cap(&scenario, plan_arena(whole) / 10 * tenths);
 	cr_assert_eq(fit_list_find(&planner, graph, &scenario, 2, &(struct fit_watch){ count, &seen }, &list, &error), OK, "%s", error.text);
 	cr_assert(!list.fits && list.fitting > 0, "%s", model);
 	cr_assert_geq(seen.calls, list.ways);
 	for (uint32_t i = 0; i < list.ways; i++) {
 		const struct fit_way *way = &list.way[i];
-		struct plan *plan = plan_anew(graph, &scenario, way->set);
+		OWN(plan) *plan = plan_anew(graph, &scenario, way->set);
 		cr_assert_eq(plan != NULL, way->planned || way->above, "%s", way->set);
 		cr_assert(!way->above || (way->arena > list.budget && plan_needs(plan) >= way->arena), "%s", way->set);
 		proved += way->above;
@@ -68,17 +66,12 @@ static void check_rows(const char *model, int64_t tenths)
 			cr_assert(plan_step_time(plan) < 0 || plan_step_time(plan) == way->step, "%s", way->set);
 			cr_assert_eq(way->fits, way->arena <= list.budget);
 		}
-		plan_release(plan);
 	}
 	cr_assert(proved > 0 || strcmp(model, "gpt") != 0, "what no order of it keeps is not planned");
 	cr_assert_eq(fit_list_copy(&copy, &list), OK);
 	cr_assert(copy.ways == list.ways && copy.way != list.way);
 	fit_list_free(&copy);
 	fit_list_free(&list);
-	plan_release(whole);
-	scenario_done(&scenario);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 Test(fit_list, every_row_planned_anew_is_the_same)
@@ -90,9 +83,9 @@ Test(fit_list, every_row_planned_anew_is_the_same)
 
 Test(fit_list, the_largest_batch_is_the_largest)
 {
-	struct graph *graph = fit_model("bert", 1);
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(graph) *graph = fit_model("bert", 1);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	struct fit_most most;
 	struct error error = { 0 };
 	cap(&scenario, 0);
@@ -113,16 +106,13 @@ Test(fit_list, the_largest_batch_is_the_largest)
 	scenario.value[K_memory] = 1000;
 	cr_assert_eq(fit_most_find(&planner, graph, &scenario, K_batch, 1, &most, &error), INFEASIBLE);
 	cr_assert_eq(most.most, 0);
-	scenario_done(&scenario);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 Test(fit_list, devices_are_sorted_and_planned)
 {
-	struct graph *graph = fit_model("bert", 1);
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(graph) *graph = fit_model("bert", 1);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	struct fit_device device[DEVICE_COUNT];
 	struct error error = { 0 };
 	uint32_t devices;
@@ -133,7 +123,4 @@ Test(fit_list, devices_are_sorted_and_planned)
 		cr_assert(i == 0 || device[i - 1].memory <= device[i].memory);
 		cr_assert(device[i].planned && device[i].fits == (device[i].arena <= device[i].memory) && device[i].step > 0);
 	}
-	scenario_done(&scenario);
-	planner_done(&planner);
-	graph_release(graph);
 }

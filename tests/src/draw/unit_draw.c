@@ -61,7 +61,7 @@ static uint32_t find_module(const struct modules *modules, const char *path)
 
 Test(draw, equal_layers_in_a_row_are_one)
 {
-	struct graph *graph = layers(12, -1);
+	OWN(graph) *graph = layers(12, -1);
 	struct drawing drawing;
 	struct error error;
 	struct draw_options options = { .detail = DRAW_MODULES };
@@ -82,20 +82,17 @@ Test(draw, equal_layers_in_a_row_are_one)
 	cr_assert_eq(drawing_make(graph, NULL, &options, &drawing, &error), OK);
 	cr_expect_eq(drawing.nodes, 2 + 24 * 3);
 	drawing_free(&drawing);
-	graph_release(graph);
 }
 
 Test(draw, a_layer_that_differs_stands_for_itself)
 {
-	struct graph *graph = layers(12, 6);
-	struct drawing drawing;
+	OWN(graph) *graph = layers(12, 6);
+	OWN(drawing) drawing;
 	struct error error;
 	cr_assert_eq(drawing_make(graph, NULL, &(struct draw_options){ .detail = DRAW_MODULES }, &drawing, &error), OK);
 	cr_expect_eq(drawing.modules.module[find_module(&drawing.modules, "h.0")].repeats, 6);
 	cr_expect_eq(drawing.modules.module[find_module(&drawing.modules, "h.6")].repeats, 1);
 	cr_expect_eq(drawing.modules.module[find_module(&drawing.modules, "h.7")].repeats, 5);
-	drawing_free(&drawing);
-	graph_release(graph);
 }
 
 static int layer_of(const struct drawing *drawing, uint32_t node)
@@ -108,8 +105,8 @@ static int layer_of(const struct drawing *drawing, uint32_t node)
 Test(draw, boxes_of_a_long_chain_stand_below_each_other)
 {
 	for (int count = 4; count <= 8; count += 4) {
-		struct graph *graph = layers(count, ALL_DIFFER);
-		struct drawing drawing;
+		OWN(graph) *graph = layers(count, ALL_DIFFER);
+		OWN(drawing) drawing;
 		struct cluster_pair *pair;
 		struct error error;
 		uint32_t pairs;
@@ -121,14 +118,12 @@ Test(draw, boxes_of_a_long_chain_stand_below_each_other)
 			cr_expect_eq(layer_of(&drawing, pair[i].below), layer_of(&drawing, pair[i].above) + 1);
 		}
 		mem_free(pair);
-		drawing_free(&drawing);
-		graph_release(graph);
 	}
 }
 
 Test(draw, hops_count_data_dependencies)
 {
-	struct graph *graph = layers(4, -1);
+	OWN(graph) *graph = layers(4, -1);
 	struct drawing drawing;
 	struct error error;
 	cr_assert_eq(drawing_make(graph, NULL, &(struct draw_options){ .detail = DRAW_OPS, .around = "op5", .hops = 3 }, &drawing, &error), OK);
@@ -139,7 +134,6 @@ Test(draw, hops_count_data_dependencies)
 	drawing_free(&drawing);
 	cr_expect_eq(drawing_make(graph, NULL, &(struct draw_options){ .alive = true }, &drawing, &error), BAD_INPUT);
 	drawing_free(&drawing);
-	graph_release(graph);
 }
 
 /* ---- random graphs ------------------------------------------------------------------------ */
@@ -186,7 +180,7 @@ Test(draw, every_op_is_in_a_node_and_nodes_make_no_cycle)
 		struct graph *graph = random_graph(&random, 5 + (uint32_t)(random_next(&random) % 60));
 		if (!graph)
 			continue;
-		struct drawing drawing;
+		OWN(drawing) drawing;
 		struct error error;
 		struct draw_options options = { .detail = round % 2 ? DRAW_OPS : DRAW_MODULES, .unfold = true };
 		cr_assert_eq(drawing_make(graph, NULL, &options, &drawing, &error), OK);
@@ -202,7 +196,6 @@ Test(draw, every_op_is_in_a_node_and_nodes_make_no_cycle)
 			for (uint32_t b = 0; b < a; b++)
 				cr_assert(place[a].x < place[b].x || place[a].x > place[b].x || place[a].y < place[b].y || place[a].y > place[b].y);
 		mem_free(place);
-		drawing_free(&drawing);
 		graph_release(graph);
 	}
 }
@@ -232,18 +225,15 @@ static enum status write_all(const struct plan *plan, FILE *stream, struct error
 Test(draw, running_out_of_memory_leaks_nothing)
 {
 	uint64_t random = test_seed();
-	struct store *store = store_new();
-	struct graph *graph = random_graph(&random, 20);
+	OWN(store) *store = store_new();
+	OWN(graph) *graph = random_graph(&random, 20);
 	cr_assert_not_null(graph);
-	struct plan *plan = plan_of(graph, store);
+	OWN(plan) *plan = plan_of(graph, store);
 	FILE *stream = fopen("/dev/null", "w");
 	struct error error;
 	EACH_REFUSAL(refused)
 		refused.status = write_all(plan, stream, &error);
 	fclose(stream);
-	plan_release(plan);
-	graph_release(graph);
-	store_free(store);
 	rules_free(rules);
 }
 
@@ -253,10 +243,10 @@ Test(timeline, groups_add_up_to_the_live_bytes)
 {
 	uint64_t random = test_seed();
 	for (int round = 0; round < 100; round++) {
-		struct store *store = store_new();
+		OWN(store) *store = store_new();
 		struct graph *graph = random_graph(&random, 1 + (uint32_t)(random_next(&random) % 40));
 		if (graph) {
-			struct plan *plan = plan_of(graph, store);
+			OWN(plan) *plan = plan_of(graph, store);
 			int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
 			for (uint32_t i = 0; i < plan->graph->ops; i++) {
 				int64_t sum = 0;
@@ -266,10 +256,8 @@ Test(timeline, groups_add_up_to_the_live_bytes)
 				cr_expect_eq(bytes[i][GROUP_WORKSPACE], plan->graph->op[plan->ordered->result.order[i]].workspace);
 			}
 			mem_free(bytes);
-			plan_release(plan);
 			graph_release(graph);
 		}
-		store_free(store);
 	}
 	rules_free(rules);
 }

@@ -10,12 +10,11 @@
 static int64_t parameters_of(const char *name, const struct model_config *config)
 {
 	struct error error = { 0 };
-	struct graph *graph = model_build(name, config, &error);
+	OWN(graph) *graph = model_build(name, config, &error);
 	int64_t bytes = 0;
 	cr_assert_not_null(graph, "%s: %s", name, error.text);
 	for (uint32_t s = 0; s < graph->storages; s++)
 		bytes += graph->storage[s].kind == KIND_PARAMETER ? graph->storage[s].bytes : 0;
-	graph_release(graph);
 	return bytes / 4;
 }
 
@@ -152,12 +151,11 @@ Test(hugging_face, every_family_trains_and_says_what_it_assumes)
 			cr_assert_eq(hugging_face_open(path, &model, &error), OK, "%s: %s", path, error.text);
 			struct model_config config = hugging_face_config(&model);
 			config.fused = config.flash = kernels;
-			struct graph *step = model_step(model.name, &config, &training, &error);
+			OWN(graph) *step = model_step(model.name, &config, &training, &error);
 			cr_assert_not_null(step, "%s: %s", path, error.text);
 			cr_assert_eq(step->about.opaques, 0, "%s: %s", path, step->about.opaques ? step->about.opaque[0] : "");
 			cr_assert_eq(step->repaired, 0);
 			cr_assert_str_eq(step->about.intake.format, "Hugging Face config.json");
-			graph_release(step);
 		}
 }
 

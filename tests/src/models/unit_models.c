@@ -25,15 +25,13 @@ Test(models, built_in_models_agree_with_captured_ones)
 	};
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
 		struct error error = { 0 };
-		struct graph *captured = graph_open(pairs[i].sample, NULL, &error);
+		OWN(graph) *captured = graph_open(pairs[i].sample, NULL, &error);
 		cr_assert_not_null(captured, "%s", error.text);
-		struct graph *built = step_of_config(pairs[i].name, model_find(pairs[i].name)->config, adam);
+		OWN(graph) *built = step_of_config(pairs[i].name, model_find(pairs[i].name)->config, adam);
 		cr_assert_eq(bytes_of_kind(built, KIND_PARAMETER), bytes_of_kind(captured, KIND_PARAMETER), "%s: parameters", pairs[i].name);
 		cr_assert_eq(bytes_of_kind(built, KIND_OPTIMIZER), bytes_of_kind(captured, KIND_OPTIMIZER), "%s: state", pairs[i].name);
 		int64_t peak = program_peak(built), truth = program_peak(captured);
 		cr_assert_leq(llabs(peak - truth) * 100, truth, "%s: peak %ld, captured %ld", pairs[i].name, (long)peak, (long)truth);
-		graph_release(built);
-		graph_release(captured);
 	}
 }
 
@@ -46,10 +44,9 @@ Test(models, presets_have_their_published_numbers_of_parameters)
 	};
 	static const struct model_training forward = { .forward_only = true };
 	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-		struct graph *graph = step_of_config(published[i].name, model_find(published[i].name)->config, forward);
+		OWN(graph) *graph = step_of_config(published[i].name, model_find(published[i].name)->config, forward);
 		double millions = (double)bytes_of_kind(graph, KIND_PARAMETER) / 4e6;
 		cr_assert_float_eq(millions, published[i].millions, 0.001 * published[i].millions, "%s: %.2f million", published[i].name, millions);
-		graph_release(graph);
 	}
 }
 
@@ -62,7 +59,7 @@ Test(models, deepseek_has_the_parameters_of_its_published_configurations)
 	static const struct model_training forward = { .forward_only = true };
 	for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
 		const struct model_config *c = &model_find(published[i].name)->config;
-		struct graph *graph = step_of_config(published[i].name, *c, forward);
+		OWN(graph) *graph = step_of_config(published[i].name, *c, forward);
 		int64_t head = c->head_width + c->rope_width, latent = c->kv_rank + c->rope_width, flops = 0;
 		int64_t queries = c->q_rank ? c->q_rank * (c->hidden + 1 + c->heads * head) : c->hidden * c->heads * head;
 		int64_t attention = queries + c->hidden * latent + c->kv_rank * (1 + c->heads * (c->head_width + c->value_width))
@@ -76,7 +73,6 @@ Test(models, deepseek_has_the_parameters_of_its_published_configurations)
 		for (uint32_t op = 0; op < graph->ops && !flops; op++)
 			flops = strstr(graph->op[op].type, "flash_attention") ? graph->op[op].flops : 0;
 		cr_expect_eq(flops, c->heads * c->seq * c->seq * (head + c->value_width));
-		graph_release(graph);
 	}
 }
 
@@ -87,11 +83,10 @@ Test(models, every_preset_trains_in_every_precision_without_an_op_that_has_no_ru
 			struct model_config config = preset->config;
 			config.layers = config.layers > 2 ? 2 : config.layers;
 			struct model_training training = { .optimizer = OPTIMIZER_ADAMW, .precision = precision };
-			struct graph *step = step_of_config(preset->name, config, training);
+			OWN(graph) *step = step_of_config(preset->name, config, training);
 			cr_assert_eq(step->about.opaques, 0, "%s: %s", preset->name, step->about.opaques ? step->about.opaque[0] : "");
 			cr_assert_not_null(step->about.synthesised);
 			cr_assert_eq(step->repaired, 0);
-			graph_release(step);
 		}
 }
 
@@ -111,9 +106,9 @@ Test(models, the_loss_may_stay_eager_where_layers_are_compiled)
 	for (int fused = 0; fused <= 1; fused++) {
 		struct model_config config = layers;
 		config.fused = fused;
-		struct graph *plain = step_of_config("llama", config, mixed);
+		OWN(graph) *plain = step_of_config("llama", config, mixed);
 		config.eager_loss = true;
-		struct graph *eager = step_of_config("llama", config, mixed);
+		OWN(graph) *eager = step_of_config("llama", config, mixed);
 		int64_t logits = INT64_C(2) * 256 * 8192 * 4;
 		cr_expect_eq(ops_of(eager, "tidemark.swiglu"), fused ? 2 : 0);
 		cr_expect_eq(ops_of(eager, "aten._log_softmax.default"), 1);
@@ -123,8 +118,6 @@ Test(models, the_loss_may_stay_eager_where_layers_are_compiled)
 			cr_expect_geq(program_peak(eager) - program_peak(plain), 2 * logits - logits / 2, "%ld", (long)(program_peak(eager) - program_peak(plain)));
 		else
 			cr_expect_lt(ops_of(eager, "aten.slice.Tensor"), ops_of(plain, "aten.slice.Tensor"));
-		graph_release(plain);
-		graph_release(eager);
 	}
 }
 
@@ -152,10 +145,9 @@ Test(models, every_failed_allocation_is_reported_and_nothing_leaks)
 		.recompute = RECOMPUTE_FULL };
 	EACH_REFUSAL(refused) {
 		struct error error = { 0 };
-		struct graph *step = model_step("moe", &config, &training, &error);
+		OWN(graph) *step = model_step("moe", &config, &training, &error);
 		refused.status = step ? OK : error.status;
 		cr_assert(step || refused.status == NO_MEMORY, "%s", error.text);
-		graph_release(step);
 	}
 }
 
@@ -258,7 +250,7 @@ Test(models, korthikanti_published_memory_is_reproduced_from_generated_graphs)
 		for (enum mode mode = 0; mode < (i < 2 ? MODES : test_rounds(2, MODES)); mode++) {
 			struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED,
 				.recompute = recompute[mode] };
-			struct graph *step = step_of_config(row->model, model_find(row->model)->config, training);
+			OWN(graph) *step = step_of_config(row->model, model_find(row->model)->config, training);
 			struct device device = row->device;
 			device.sequence = mode == SEQUENCE || mode == BOTH;
 			device.full = mode == FULL;
@@ -270,7 +262,6 @@ Test(models, korthikanti_published_memory_is_reproduced_from_generated_graphs)
 					activations, row->activations[mode]);
 			double percent = 100 * activations / none;
 			cr_assert_float_eq(percent, row->percent[mode], 0.2, "%s, mode %d: %.2f %%, published %.2f", row->model, (int)mode, percent, row->percent[mode]);
-			graph_release(step);
 		}
 	}
 }

@@ -15,12 +15,11 @@
 /* NULL where the scenario can't be planned. */
 static struct plan *plan_of(struct planner *planner, struct graph *graph, const char *words)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error error = { 0 };
 	scenario_of(words, &scenario);
 	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
 	cr_assert(plan || error.status == BAD_INPUT || error.status == INFEASIBLE, "%s: %s", words, error.text);
-	scenario_done(&scenario);
 	return plan;
 }
 
@@ -52,15 +51,14 @@ static void compare(const char *what, const char *words, const struct plan *best
 /* caps: every other's memory as auto's cap, too. */
 static void sweep(const struct rivals *rivals, struct graph *graph, const char *what, const char *base, bool caps, struct tally *tally)
 {
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	int64_t needs[OTHERS], time[OTHERS];
 	char words[300];
 	for (size_t o = 0; o < rivals->others; o++) {
 		snprintf(words, sizeof words, "%s %s=%s", base, rivals->knob, rivals->other[o]);
-		struct plan *other = plan_of(&planner, graph, words);
+		OWN(plan) *other = plan_of(&planner, graph, words);
 		needs[o] = other ? plan_needs(other) : -1;
 		time[o] = other ? plan_step_time(other) : -1;
-		plan_release(other);
 	}
 	snprintf(words, sizeof words, "%s %s=auto", base, rivals->knob);
 	struct plan *best = plan_of(&planner, graph, words);
@@ -78,7 +76,6 @@ static void sweep(const struct rivals *rivals, struct graph *graph, const char *
 				compare(what, words, best, rivals->other[k], needs[o], time[k], true, tally);
 		plan_release(best);
 	}
-	planner_done(&planner);
 }
 
 static const char *const devices[] = { "devices=2", "devices=4", "devices=4 zero=1", "devices=8" },
@@ -117,10 +114,9 @@ Test(auto_strategy, no_other_is_faster_on_models)
 	uint64_t random = test_seed();
 	for (uint32_t round = 0; round < test_rounds(1, 48); round++) {
 		char base[200];
-		struct graph *graph = model(models[round % 8], 8, 1 + round / 8 % 2);
+		OWN(graph) *graph = model(models[round % 8], 8, 1 + round / 8 % 2);
 		snprintf(base, sizeof base, "%s %s %s", devices[random_next(&random) % 4], links[random_next(&random) % 4], pieces[random_next(&random) % 3]);
 		sweep(&strategies, graph, models[round % 8], base, round % 2 == 0, &tally);
-		graph_release(graph);
 	}
 	printf("%u comparisons, %u with caps: %u beaten, %u above the cap, %.2f %% at most\n", tally.cases, tally.caps, tally.beaten, tally.broken, 100 * tally.worst);
 	cr_assert_eq(tally.beaten, 0);
@@ -136,10 +132,9 @@ Test(auto_schedule, no_named_schedule_is_faster)
 	uint64_t random = test_seed();
 	for (uint32_t round = 0; round < test_rounds(1, 60); round++) {
 		char base[200];
-		struct graph *graph = model(round % 2 ? "llama" : "gpt", 8, 4 + random_next(&random) % 3);
+		OWN(graph) *graph = model(round % 2 ? "llama" : "gpt", 8, 4 + random_next(&random) % 3);
 		snprintf(base, sizeof base, "device=a100-80gb %s microbatches=%u %s", ranks[random_next(&random) % 4], 2u << random_next(&random) % 2, how[random_next(&random) % 3]);
 		sweep(&schedules, graph, "layers", base, round % 5 == 1, &tally);
-		graph_release(graph);
 	}
 	printf("%u comparisons, %u with caps: %u beaten, %u above the cap, %.2f %% at most\n", tally.cases, tally.caps, tally.beaten, tally.broken, 100 * tally.worst);
 	cr_assert_eq(tally.beaten, 0);
@@ -151,17 +146,14 @@ Test(auto_schedule, no_named_schedule_is_faster)
 /* Under a cap: a step that keeps all, and what recompute=auto makes of it. */
 static void compare_kept(struct graph *graph, const char *what, const char *base, int64_t cap, struct tally *tally)
 {
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	char words[300];
 	snprintf(words, sizeof words, "%s memory=%lld recompute=none", base, (long long)cap);
-	struct plan *none = plan_of(&planner, graph, words);
+	OWN(plan) *none = plan_of(&planner, graph, words);
 	snprintf(words, sizeof words, "%s memory=%lld recompute=auto", base, (long long)cap);
-	struct plan *best = none && plan_needs(none) <= cap ? plan_of(&planner, graph, words) : NULL;
+	OWN(plan) *best = none && plan_needs(none) <= cap ? plan_of(&planner, graph, words) : NULL;
 	if (best)
 		compare(what, words, best, "recompute=none", cap, plan_step_time(none), true, tally);
-	plan_release(none);
-	plan_release(best);
-	planner_done(&planner);
 }
 
 Test(auto_recompute, keeping_all_is_not_faster)
@@ -172,7 +164,7 @@ Test(auto_recompute, keeping_all_is_not_faster)
 	uint64_t random = test_seed();
 	for (uint32_t round = 0; round < test_rounds(2, 60); round++) {
 		char base[200], words[300];
-		struct graph *graph = model(models[round % 6], 8, 1 + round / 6 % 3);
+		OWN(graph) *graph = model(models[round % 6], 8, 1 + round / 6 % 3);
 		snprintf(base, sizeof base, "reserve=0 group_buffers=0 %s %s", links[random_next(&random) % 4], how[round % 5]);
 		snprintf(words, sizeof words, "%s memory=%lld recompute=none", base, 1LL << 45);
 		struct planner planner = { .store = store_new() };
@@ -182,7 +174,6 @@ Test(auto_recompute, keeping_all_is_not_faster)
 		planner_done(&planner);
 		for (int part = 0; part < 3 && needs > 0; part++)
 			compare_kept(graph, models[round % 6], base, needs / 100 * (part == 0 ? 150 : part == 1 ? 101 : 97), &tally);
-		graph_release(graph);
 	}
 	printf("%u caps: %u beaten, %u above the cap, %.2f %% at most\n", tally.caps, tally.beaten, tally.broken, 100 * tally.worst);
 	cr_assert_eq(tally.beaten, 0);
@@ -343,7 +334,7 @@ static void add_options(struct space *space, const struct units *units, struct s
 static bool find_space(const struct units *units, const struct mesh *mesh, uint64_t most, struct space *space)
 {
 	const struct graph *graph = units->graph;
-	struct sharding scratch;
+	OWN(sharding) scratch;
 	space->count = space->options = 0;
 	space->size = 1;
 	cr_assert_eq(sharding_new(units, mesh, &scratch), OK);
@@ -353,7 +344,6 @@ static bool find_space(const struct units *units, const struct mesh *mesh, uint6
 	for (uint32_t t = 0; t < graph->tensors && space->size <= most && space->count < DECIDED_MAX; t++)
 		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE)
 			add_options(space, units, &scratch, false, t, whole, (int)(units->part_start[t + 1] - units->part_start[t]) - 1);
-	sharding_free(&scratch);
 	return space->size <= most && space->count < DECIDED_MAX;
 }
 
@@ -410,7 +400,7 @@ static bool has_update(const struct graph *graph)
 static void compare_all(struct graph *graph, const char *what, const char *words, int64_t cap_percent, uint64_t most, const struct rules *rules, struct brute *brute)
 {
 	static struct space space;
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	char capped[300];
 	snprintf(capped, sizeof capped, "%s strategy=data", words);
 	struct plan *data = plan_of(&planner, graph, capped);
@@ -420,18 +410,17 @@ static void compare_all(struct graph *graph, const char *what, const char *words
 	int64_t cap = -1;
 	if (best && cap_percent > 0) {     /* between the least that minred finds and what the fastest needs */
 		snprintf(capped, sizeof capped, "%s strategy=minred", words);
-		struct plan *least = plan_of(&planner, graph, capped);
+		OWN(plan) *least = plan_of(&planner, graph, capped);
 		if (least) {
 			cap = plan_needs(least) + (plan_needs(best) - plan_needs(least)) * cap_percent / 100;
 			snprintf(capped, sizeof capped, "%s memory=%lld", words, (long long)cap);
 			plan_release(best);
 			best = plan_of(&planner, graph, words = capped);
 		}
-		plan_release(least);
 	}
 	const struct sharded *sharded = best ? best->transformed->sharded : NULL;
 	if (sharded) {
-		struct scenario scenario;
+		OWN(scenario) scenario;
 		struct told told = { &space, &sharded->sharding.mesh, 0, 0 };
 		bool claims = sharded->proof.quantity == QUANTITY_ESTIMATE || sharded->proof.quantity == QUANTITY_MICROBATCH, fits = cap < 0 || plan_needs(best) <= cap;
 		double slower = 0;
@@ -463,10 +452,8 @@ static void compare_all(struct graph *graph, const char *what, const char *words
 		brute->capped_beaten += slower > 0.01 && cap >= 0;
 		if (slower > 0.01)
 			printf("%s %s: a placement takes %.2f %% less time\n", what, words, 100 * slower);
-		scenario_done(&scenario);
 	}
 	plan_release(best);
-	planner_done(&planner);
 }
 
 Test(auto_strategy, no_placement_is_faster)

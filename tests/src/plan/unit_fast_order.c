@@ -11,7 +11,7 @@
 
 static struct plan *plan_with(struct planner *planner, struct graph *graph, const char *const *words, const char *order, int64_t cap)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error error = { 0 };
 	char word[40];
 	scenario_init(&scenario);
@@ -23,7 +23,6 @@ static struct plan *plan_with(struct planner *planner, struct graph *graph, cons
 		cr_assert_eq(scenario_set(&scenario, word, &error), OK, "%s", error.text);
 	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
 	cr_assert_not_null(plan, "%s", error.text);
-	scenario_done(&scenario);
 	return plan;
 }
 
@@ -42,9 +41,9 @@ Test(fast_order, never_slower_and_within_the_cap)
 		{ "devices=4", "batch=32", "strategy=data", NULL }, { "devices=4", "batch=32", "strategy=megatron", NULL }, { "devices=4", "batch=32", "strategy=zero", NULL },
 	};
 	struct error error;
-	struct graph *graph = graph_open("samples/alexnet_b1_adam.jsonl.gz", NULL, &error);
+	OWN(graph) *graph = graph_open("samples/alexnet_b1_adam.jsonl.gz", NULL, &error);
 	for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
-		struct planner planner = { .store = store_new() };
+		OWN(planner) planner = { .store = store_new() };
 		struct plan *best = plan_with(&planner, graph, splits[i], "order=best", 0), *fast = plan_with(&planner, graph, splits[i], "order=fast", 0);
 		int64_t free_time = plan_step_time(fast);
 		cr_expect_leq(free_time, plan_step_time(best));
@@ -66,9 +65,7 @@ Test(fast_order, never_slower_and_within_the_cap)
 			plan_release(fast);
 		}
 		plan_release(best);
-		planner_done(&planner);
 	}
-	graph_release(graph);
 }
 
 /* What keeps a cap keeps a larger one: more memory makes no step slower. */
@@ -95,14 +92,10 @@ Test(fast_order, one_device_keeps_the_least_peak)
 {
 	static const char *const alone[] = { NULL };
 	struct error error;
-	struct graph *graph = graph_open("samples/diamond.jsonl", NULL, &error);
-	struct planner planner = { .store = store_new() };
-	struct plan *best = plan_with(&planner, graph, alone, "order=best", 0), *fast = plan_with(&planner, graph, alone, "order=fast", 0);
+	OWN(graph) *graph = graph_open("samples/diamond.jsonl", NULL, &error);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(plan) *best = plan_with(&planner, graph, alone, "order=best", 0), *fast = plan_with(&planner, graph, alone, "order=fast", 0);
 	cr_expect_eq(plan_peak(best), plan_peak(fast));
-	plan_release(best);
-	plan_release(fast);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* auto seeks the least time: no strategy is faster within the same cap, in an order for time either. */
@@ -111,27 +104,21 @@ Test(fast_order, auto_is_no_slower_than_strategies_in_orders_for_time)
 	static const char *const splits[][3] = { { "devices=4", "strategy=data", NULL }, { "devices=4", "strategy=megatron", NULL }, { "devices=4", "strategy=zero", NULL },
 		{ "devices=4", "strategy=tap", NULL }, { "devices=4", "strategy=minred", NULL } };
 	static const char *const automatic[] = { "devices=4", "strategy=auto", NULL };
-	struct graph *graph = step_of_sizes("gpt", (struct model_config){ .layers = 1, .batch = 8, .seq = 32 });
-	struct planner planner = { .store = store_new() };
-	struct plan *least = plan_with(&planner, graph, (const char *const[]){ "devices=4", "strategy=minred", NULL }, "order=best", 0);
+	OWN(graph) *graph = step_of_sizes("gpt", (struct model_config){ .layers = 1, .batch = 8, .seq = 32 });
+	OWN(planner) planner = { .store = store_new() };
+	OWN(plan) *least = plan_with(&planner, graph, (const char *const[]){ "devices=4", "strategy=minred", NULL }, "order=best", 0);
 	int64_t caps[] = { 0, plan_needs(least) + plan_needs(least) / 10 };
 	uint32_t faster = 0;
 	for (size_t c = 0; c < sizeof caps / sizeof *caps; c++) {
-		struct plan *plan = plan_with(&planner, graph, automatic, "order=best", caps[c]);
+		OWN(plan) *plan = plan_with(&planner, graph, automatic, "order=best", caps[c]);
 		expect_checked(graph, plan);
 		for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
-			struct plan *other = plan_with(&planner, graph, splits[i], "order=fast", caps[c]), *slow = plan_with(&planner, graph, splits[i], "order=best", caps[c]);
+			OWN(plan) *other = plan_with(&planner, graph, splits[i], "order=fast", caps[c]), *slow = plan_with(&planner, graph, splits[i], "order=best", caps[c]);
 			bool fits = caps[c] == 0 || plan_needs(other) <= caps[c];
 			cr_expect(!fits || plan_step_time(plan) <= plan_step_time(other), "%s, cap %lld: %lld ps, auto %lld", splits[i][1], (long long)caps[c],
 				(long long)plan_step_time(other), (long long)plan_step_time(plan));
 			faster += plan_step_time(other) < plan_step_time(slow);
-			plan_release(other);
-			plan_release(slow);
 		}
-		plan_release(plan);
 	}
 	cr_assert(faster > 0);
-	plan_release(least);
-	planner_done(&planner);
-	graph_release(graph);
 }

@@ -49,14 +49,14 @@ static int64_t sum_of(const struct buffers *buffers, uint8_t stream)
 /* Two steps: what is gathered (the root and the last layer once a step, other layers twice), the shards that are gathered, and the sums in fp32. */
 Test(fsdp, streams_hold_what_is_gathered_and_what_is_summed)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model();
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model();
 	struct elements elements = count(graph);
 	static const char *const meshes[] = { "devices=4 strategy=zero zero=3 precision=mixed order=program", "devices=4 dp=2 cp=2 tp=1 strategy=megatron zero=3 precision=mixed order=program" };
 	for (int m = 0; m < 2; m++) {
-		struct arena arena = { 0 };
+		OWN(arena) arena = { 0 };
 		struct buffers buffers;
-		struct plan *plan = find(&planner, graph, meshes[m], &arena, &buffers);
+		OWN(plan) *plan = find(&planner, graph, meshes[m], &arena, &buffers);
 		int64_t gathered = 2 * (elements.root + 2 * elements.layers - elements.last), kept = 0, moments = 0, reserved;
 		cr_expect_eq(sum_of(&buffers, GATHERS), 2 * gathered + 2 * gathered / DEVICES, "%s: %ld, %ld elements", meshes[m], (long)sum_of(&buffers, GATHERS), (long)gathered);
 		cr_expect_eq(sum_of(&buffers, REDUCES), 2 * 4 * (elements.root + elements.layers) / DEVICES, "%s", meshes[m]);
@@ -69,23 +69,19 @@ Test(fsdp, streams_hold_what_is_gathered_and_what_is_summed)
 		cr_expect_eq(kept - moments, 2 * (elements.root + elements.layers) / DEVICES, "%s: shards in 16 bits alone, and moments come late: %ld %ld", meshes[m], (long)kept, (long)moments);
 		cr_assert_eq(plan_fsdp(plan, &reserved), OK);
 		cr_expect_gt(reserved, 0);
-		plan_release(plan);
-		arena_free(&arena);
 	}
-	graph_release(graph);
-	planner_done(&planner);
 }
 
 /* torch.utils.checkpoint keeps the last product of every layer, which nobody reads: what a compiler drops. */
 Test(fsdp, eager_checkpointing_keeps_what_its_policy_names)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model();
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model();
 	int64_t time[2] = { 0 };
 	for (int eager = 0; eager < 2; eager++) {
-		struct arena arena = { 0 };
+		OWN(arena) arena = { 0 };
 		struct buffers buffers;
-		struct plan *plan = find(&planner, graph, eager ? "devices=4 strategy=zero zero=3 recompute=products order=program kernels=eager"
+		OWN(plan) *plan = find(&planner, graph, eager ? "devices=4 strategy=zero zero=3 recompute=products order=program kernels=eager"
 			: "devices=4 strategy=zero zero=3 recompute=products order=program", &arena, &buffers);
 		uint32_t product = NONE;
 		for (uint32_t op = 0; op < plan->graph->ops; op++)
@@ -95,23 +91,19 @@ Test(fsdp, eager_checkpointing_keeps_what_its_policy_names)
 		for (uint32_t b = 0; b < buffers.n; b++)
 			if (buffers.stream[b] == COMPUTES && buffers.lower[b] == plan->laid_out->first[product] && buffers.size[b] == plan->laid_out->bytes[product])
 				time[eager] = buffers.upper[b] - buffers.lower[b];
-		plan_release(plan);
-		arena_free(&arena);
 	}
 	cr_expect_gt(time[0], 0);
 	cr_expect_gt(time[1], 20 * time[0], "%ld, %ld", (long)time[0], (long)time[1]);
-	graph_release(graph);
-	planner_done(&planner);
 }
 
 /* The plan checker plays the same allocations with an allocator of its own. */
 Test(fsdp, plan_files_are_checked)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model();
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model();
 	for (int expandable = 0; expandable < 2; expandable++) {
 		struct error error = { 0 };
-		struct plan *plan = plan_of_words(&planner, graph, expandable ? "devices=4 strategy=zero zero=3 precision=mixed expandable=on" : "devices=4 strategy=zero zero=3 recompute=full");
+		OWN(plan) *plan = plan_of_words(&planner, graph, expandable ? "devices=4 strategy=zero zero=3 precision=mixed expandable=on" : "devices=4 strategy=zero zero=3 recompute=full");
 		char *text = plan_text(plan), *digit = strstr(text, "\"fully_shard_bytes\"");
 		cr_assert_not_null(digit);
 		cr_expect_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
@@ -120,24 +112,18 @@ Test(fsdp, plan_files_are_checked)
 		cr_expect_eq(check_plan_text(graph, text, &error), INFEASIBLE);
 		cr_expect(strstr(error.text, "fully_shard_bytes"), "%s", error.text);
 		free(text);
-		plan_release(plan);
 	}
-	graph_release(graph);
-	planner_done(&planner);
 }
 
 Test(fsdp, nothing_where_no_parameter_is_gathered)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model();
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model();
 	static const char *const words[] = { "devices=4 strategy=zero zero=2", "devices=4 strategy=megatron tp=4", "devices=1" };
 	for (int w = 0; w < 3; w++) {
-		struct plan *plan = plan_of_words(&planner, graph, words[w]);
+		OWN(plan) *plan = plan_of_words(&planner, graph, words[w]);
 		int64_t reserved;
 		cr_expect_eq(plan_fsdp(plan, &reserved), OK);
 		cr_expect_eq(reserved, -1, "%s", words[w]);
-		plan_release(plan);
 	}
-	graph_release(graph);
-	planner_done(&planner);
 }

@@ -30,16 +30,16 @@ static bool equal_plans(const struct plan *a, const struct plan *b)
 Test(idle_knobs, without_effect_means_equal_plans)
 {
 	struct error error = { 0 };
-	struct graph *graph = graph_open("samples/alexnet_b1_adam.jsonl.gz", NULL, &error);
-	struct planner planner = { .store = store_new() };
+	OWN(graph) *graph = graph_open("samples/alexnet_b1_adam.jsonl.gz", NULL, &error);
+	OWN(planner) planner = { .store = store_new() };
 	uint32_t idle = 0, works = 0;
 	for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
-		struct scenario scenario;
+		OWN(scenario) scenario;
 		scenario_init(&scenario);
 		scenario_add(&scenario, scenarios[s]);
-		struct plan *plain = NULL;
+		OWN(plan) *plain = NULL;
 		for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
-			struct scenario other;
+			OWN(scenario) other;
 			char name[40];
 			snprintf(name, sizeof name, "%.*s", (int)strcspn(values[v], "="), values[v]);
 			cr_assert_eq(scenario_copy(&other, &scenario), OK);
@@ -55,12 +55,7 @@ Test(idle_knobs, without_effect_means_equal_plans)
 				plan_release(plan);
 				idle++;
 			}
-			scenario_done(&other);
 		}
-		plan_release(plain);
-		scenario_done(&scenario);
 	}
 	cr_assert(idle > 80 && works > 60, "%u without effect, %u with", idle, works);
-	planner_done(&planner);
-	graph_release(graph);
 }

@@ -25,32 +25,25 @@ static struct graph *small_resnet(int64_t batch)
 
 Test(planner, a_layout_knob_runs_the_layout_alone_and_going_back_runs_nothing)
 {
-	struct graph *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(graph) *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	scenario_add(&scenario, "order=list");
-	struct plan *first = plan_with(&planner, graph, &scenario);
+	OWN(plan) *first = plan_with(&planner, graph, &scenario);
 	cr_assert(first->run[STAGE_ORDER].solved > 0 && first->run[STAGE_LAYOUT].solved > 0);
 	scenario_add(&scenario, "layout=bestfit");
-	struct plan *second = plan_with(&planner, graph, &scenario);
+	OWN(plan) *second = plan_with(&planner, graph, &scenario);
 	cr_assert_eq(second->run[STAGE_ORDER].solved, 0);
 	cr_assert_eq(second->run[STAGE_ORDER].reused, 1);
 	cr_assert(second->run[STAGE_LAYOUT].solved > 0);
 	scenario_add(&scenario, "layout=best");
-	struct plan *third = plan_with(&planner, graph, &scenario);
+	OWN(plan) *third = plan_with(&planner, graph, &scenario);
 	cr_assert_eq(third->run[STAGE_ORDER].solved + third->run[STAGE_LAYOUT].solved, 0);
 	cr_assert_eq(third->laid_out->offset, first->laid_out->offset, "the very same result");
 	scenario_add(&scenario, "order=program");
-	struct plan *fourth = plan_with(&planner, graph, &scenario);
+	OWN(plan) *fourth = plan_with(&planner, graph, &scenario);
 	cr_assert(fourth->run[STAGE_ORDER].solved > 0);
-	plan_release(first);
-	plan_release(second);
-	plan_release(third);
-	plan_release(fourth);
-	scenario_done(&scenario);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* Turns a random knob to a random value, or adds or removes a pin. */
@@ -82,10 +75,10 @@ static void change(struct scenario *scenario, const struct graph *graph, uint64_
 /* Plans with a store that has seen everything, and with an empty one: the same bytes, or the same refusal. */
 static void compare(struct planner *used, struct graph *graph, const struct scenario *scenario, uint64_t seed)
 {
-	struct planner fresh = { .store = store_new() };
+	OWN(planner) fresh = { .store = store_new() };
 	struct error error = { 0 }, other = { 0 };
-	struct plan *a = planner_run(used, graph, scenario, PLAN_COMPLETE, &error);
-	struct plan *b = planner_run(&fresh, graph, scenario, PLAN_COMPLETE, &other);
+	OWN(plan) *a = planner_run(used, graph, scenario, PLAN_COMPLETE, &error);
+	OWN(plan) *b = planner_run(&fresh, graph, scenario, PLAN_COMPLETE, &other);
 	cr_assert_eq(error.status, other.status, "SEED=%llu: %s / %s", (unsigned long long)seed, error.text, other.text);
 	if (a && b) {
 		char *text = plan_text(a), *text_fresh = plan_text(b);
@@ -93,9 +86,6 @@ static void compare(struct planner *used, struct graph *graph, const struct scen
 		free(text);
 		free(text_fresh);
 	}
-	plan_release(a);
-	plan_release(b);
-	planner_done(&fresh);
 }
 
 Test(planner, incremental_plans_equal_those_from_scratch)
@@ -103,10 +93,10 @@ Test(planner, incremental_plans_equal_those_from_scratch)
 	uint64_t random = test_seed();
 	for (uint32_t round = 0; round < test_rounds(2, 10); round++) {
 		uint64_t seed = random;
-		struct graph *graph = random_graph(&random, 25);
+		OWN(graph) *graph = random_graph(&random, 25);
 		/* A small store, so that results come and go. */
-		struct planner planner = { .store = store_new() };
-		struct scenario scenario;
+		OWN(planner) planner = { .store = store_new() };
+		OWN(scenario) scenario;
 		scenario_init(&scenario);
 		if (round % 2)
 			scenario_add(&scenario, "store=30KiB");
@@ -115,9 +105,6 @@ Test(planner, incremental_plans_equal_those_from_scratch)
 			compare(&planner, graph, &scenario, seed);
 		}
 		cr_assert(store_bytes(planner.store) <= (size_t)scenario.value[K_store]);
-		scenario_done(&scenario);
-		planner_done(&planner);
-		graph_release(graph);
 	}
 }
 
@@ -126,10 +113,10 @@ Test(planner, every_knob_is_in_the_key_of_the_stage_that_reads_it)
 {
 	static const char *const bases[] = { "devices=4 strategy=megatron tp=2 zero=1", "", "devices=4 strategy=data pp=2 microbatches=2 memory=250MiB",
 		"devices=2 strategy=minred device=a100-40gb" };
-	struct graph *graph = sample("samples/lessons/split_matmul.jsonl");
+	OWN(graph) *graph = sample("samples/lessons/split_matmul.jsonl");
 	for (uint32_t base = 0; base < test_rounds(1, sizeof bases / sizeof *bases); base++) {
-		struct planner planner = { .store = store_new() };
-		struct scenario scenario;
+		OWN(planner) planner = { .store = store_new() };
+		OWN(scenario) scenario;
 		char words[120], *next = words;
 		scenario_init(&scenario);
 		snprintf(words, sizeof words, "train=eager optimizer=adam layout=bestfit order_effort=0 %s", bases[base]);
@@ -143,10 +130,7 @@ Test(planner, every_knob_is_in_the_key_of_the_stage_that_reads_it)
 			compare(&planner, graph, &scenario, (uint64_t)knob);
 			scenario.value[knob] = before;
 		}
-		scenario_done(&scenario);
-		planner_done(&planner);
 	}
-	graph_release(graph);
 }
 
 /* The independent check accepts the plan's file. */
@@ -163,23 +147,19 @@ Test(planner, every_plan_passes_the_independent_check)
 	uint64_t random = test_seed();
 	for (int round = 0; round < 150; round++) {
 		uint64_t seed = random;
-		struct graph *graph = random_graph(&random, 15);
-		struct planner planner = { .store = store_new() };
-		struct scenario scenario;
+		OWN(graph) *graph = random_graph(&random, 15);
+		OWN(planner) planner = { .store = store_new() };
+		OWN(scenario) scenario;
 		struct error error;
 		scenario_init(&scenario);
 		for (int i = 0; i < 4; i++)
 			change(&scenario, graph, &random);
-		struct plan *result = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
+		OWN(plan) *result = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
 		if (result) {
 			check_with_file(graph, result, seed);
 		} else {
 			cr_assert(error.status == INFEASIBLE || error.status == BAD_INPUT, "%s", error.text);
 		}
-		plan_release(result);
-		scenario_done(&scenario);
-		planner_done(&planner);
-		graph_release(graph);
 	}
 }
 
@@ -196,54 +176,44 @@ Test(planner, recomputation_to_a_cap_makes_room_for_what_the_layout_adds)
 {
 	/* order=list: another order would make room first. */
 	static const char *const words[] = { "train=eager", "optimizer=sgd", "order=list", "layout=bestfit", "recompute=auto", "memory=220MiB" };
-	struct graph *graph = sample("samples/lessons/recompute.jsonl");
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(graph) *graph = sample("samples/lessons/recompute.jsonl");
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	int64_t cap = 220 << 20;
 	scenario_init(&scenario);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		scenario_add(&scenario, words[i]);
 	cr_assert_null(plan_to(&planner, graph, &scenario, PLAN_STORED));
-	struct plan *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE);
+	OWN(plan) *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE);
 	cr_assert(plan_arena(fitting) <= cap, "%lld", (long long)plan_arena(fitting));
 	cr_assert(fitting->fit_margin > 0, "the first round ends above the cap");
 	check_with_file(graph, fitting, 0);
-	struct plan *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
+	OWN(plan) *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
 	cr_assert(stored && stored->laid_out->offset == fitting->laid_out->offset, "all rounds are in the store");
 	if (test_rounds(0, 1))     /* seconds under the sanitizers */
 		compare(&planner, graph, &scenario, 0);
-	plan_release(fitting);
-	plan_release(stored);
-	scenario_done(&scenario);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* Arenas under a cap and under larger ones. */
 static void check_room(struct graph *graph, const char *layout, const char *recompute, int64_t cap)
 {
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	char memory[40];
 	scenario_init(&scenario);
 	scenario_add(&scenario, layout);
-	struct plan *free_of_caps = plan_with(&planner, graph, &scenario);
+	OWN(plan) *free_of_caps = plan_with(&planner, graph, &scenario);
 	cr_assert(plan_arena(free_of_caps) > cap, "%s: nothing to be done", layout);
 	scenario_add(&scenario, recompute);
 	for (int64_t more = 0; more < 3; more++) {
 		int64_t limit = cap + (plan_arena(free_of_caps) - cap) / 3 * more;
 		snprintf(memory, sizeof memory, "memory=%lld", (long long)limit);
 		scenario_add(&scenario, memory);
-		struct plan *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE), *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
+		OWN(plan) *fitting = plan_to(&planner, graph, &scenario, PLAN_COMPLETE), *stored = plan_to(&planner, graph, &scenario, PLAN_STORED);
 		cr_expect(plan_arena(fitting) <= limit, "%s: %lld of %lld", layout, (long long)plan_arena(fitting), (long long)limit);
 		cr_expect(stored && plan_arena(stored) == plan_arena(fitting), "the order is in the store");
 		check_with_file(graph, fitting, 0);
-		plan_release(fitting);
-		plan_release(stored);
 	}
-	plan_release(free_of_caps);
-	scenario_done(&scenario);
-	planner_done(&planner);
 	graph_release(graph);
 }
 
@@ -256,39 +226,32 @@ Test(planner, another_order_makes_room_for_a_layout_that_is_a_rule)
 
 Test(planner, a_cap_below_every_recomputation_gives_a_valid_plan_above_it)
 {
-	struct graph *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(graph) *graph = sample("samples/gpt2_b1_s1024_adam.jsonl.gz");
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	scenario_add(&scenario, "recompute=auto");
 	scenario_add(&scenario, "memory=2000MiB");
 	scenario_add(&scenario, "layout=bestfit");
-	struct plan *result = plan_with(&planner, graph, &scenario);
+	OWN(plan) *result = plan_with(&planner, graph, &scenario);
 	cr_assert(plan_arena(result) > INT64_C(2000) << 20);
 	cr_assert_eq(result->fit_margin, 0, "another round could not save more");
 	const char *told = strstr(result->transformed->notes, "computed again");
 	cr_assert(told && !strstr(told + 1, "computed again"), "what is computed again is chosen once: %s", result->transformed->notes);
 	check_with_file(graph, result, 0);
-	plan_release(result);
-	scenario_done(&scenario);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 Test(planner, unknown_names_in_pins_are_refused_with_the_nearest)
 {
-	struct graph *graph = sample("samples/diamond.jsonl");
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(graph) *graph = sample("samples/diamond.jsonl");
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	struct error error;
 	scenario_init(&scenario);
 	cr_assert_eq(scenario_pin(&scenario, "pin op rigth_pool before nothing", &error), OK);
 	cr_assert_null(planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error));
 	cr_assert_eq(error.status, BAD_INPUT);
 	cr_assert(strstr(error.text, "\"right_pool\""), "%s", error.text);
-	scenario_done(&scenario);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 Test(planner, every_allocation_may_fail)
@@ -348,8 +311,8 @@ Test(beside, peaks_add_up_and_a_step_beside_itself_has_nothing_of_its_own)
 {
 	struct error error = { 0 };
 	struct beside beside;
-	struct graph *graph = small_resnet(4), *other = sample("samples/mobilenet_v2_b1_adam.jsonl.gz"), *trace = sample("tests/corpus/snapshot/stacks_2.pickle");
-	struct plan *read = plan_as_read(graph, NULL, NULL, &error), *foreign = plan_as_read(other, NULL, NULL, &error), *ran = plan_as_read(trace, NULL, NULL, &error);
+	OWN(graph) *graph = small_resnet(4), *other = sample("samples/mobilenet_v2_b1_adam.jsonl.gz"), *trace = sample("tests/corpus/snapshot/stacks_2.pickle");
+	OWN(plan) *read = plan_as_read(graph, NULL, NULL, &error), *foreign = plan_as_read(other, NULL, NULL, &error), *ran = plan_as_read(trace, NULL, NULL, &error);
 	cr_assert(read && foreign && ran, "%s", error.text);
 	cr_expect_eq(plan_peak(read), read->ordered->program_peak, "its own order");
 	expect_beside(read, read, &beside);
@@ -364,10 +327,4 @@ Test(beside, peaks_add_up_and_a_step_beside_itself_has_nothing_of_its_own)
 	expect_beside(ran, foreign, &beside);
 	cr_expect_str_eq(beside.holder[0][0].place, "/home/u/train.py:20 in main");
 	beside_free(&beside);
-	plan_release(read);
-	plan_release(foreign);
-	plan_release(ran);
-	graph_release(graph);
-	graph_release(other);
-	graph_release(trace);
 }

@@ -8,14 +8,13 @@
 
 static struct plan *plan_of(struct planner *planner, struct graph *graph, const char *const *settings)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error error = { 0 };
 	scenario_init(&scenario);
 	for (; *settings; settings++)
 		cr_assert_eq(scenario_set(&scenario, *settings, &error), OK, "%s", error.text);
 	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
 	cr_assert_not_null(plan, "%s", error.text);
-	scenario_done(&scenario);
 	return plan;
 }
 
@@ -35,10 +34,10 @@ Test(speed, tokens_and_the_share_of_the_peak_follow_from_the_step)
 		*const split[] = { "order=program", "devices=4", "strategy=megatron", "dp=4", "batch=8", NULL },
 		*const piped[] = { "order=program", "devices=4", "strategy=megatron", "pp=2", "dp=2", "batch=8", "microbatches=2", NULL };
 	struct error error = { 0 };
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", NULL, &error);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", NULL, &error);
 	cr_assert_not_null(graph, "%s", error.text);
-	struct plan *plan = plan_of(&planner, graph, alone);
+	OWN(plan) *plan = plan_of(&planner, graph, alone);
 	double peak = (double)device_preset(DEVICE_A100_80).machine.matrix_rate[FORMAT_F32];
 	int64_t flops = products(graph);
 	cr_expect_eq(plan->speed.tokens, 1024);
@@ -52,17 +51,13 @@ Test(speed, tokens_and_the_share_of_the_peak_follow_from_the_step)
 	plan_release(full);
 	const char *const *const parts[] = { split, piped };
 	for (int i = 0; i < 2; i++) {
-		struct plan *part = plan_of(&planner, graph, parts[i]);
+		OWN(plan) *part = plan_of(&planner, graph, parts[i]);
 		cr_expect_eq(part->speed.devices, 4);
 		cr_expect_eq(part->speed.tokens, 8 * 1024);
 		cr_expect_eq(part->speed.model_flops, 8 * flops);
 		cr_expect(part->speed.mfu > 0 && part->speed.mfu < 1);
 		cr_expect_eq(part->speed.time, plan_step_time(part));
-		plan_release(part);
 	}
-	plan_release(plan);
-	graph_release(graph);
-	planner_done(&planner);
 }
 
 /* One device without collectives is never idle: all ops of a pass so many times, and the update once. */
@@ -96,15 +91,15 @@ Test(speed, a_step_that_accumulates_counts_every_pass)
 	static const char *const passes[] = { "accumulation=2", "accumulation=3", "accumulation=4" };
 	static const char *const kind[] = { "precision=given", "precision=mixed", "strategy=data", "strategy=zero" };
 	struct error error = { 0 };
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", NULL, &error);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", NULL, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	int64_t flops = products(graph);
 	for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
 		int64_t time[3], work[3];
 		for (int i = 0; i < 3; i++) {
 			const char *const settings[] = { "order=program", "layout=bestfit", "batch=2", kind[k], k < 2 ? "devices=1" : "devices=2", passes[i], NULL };
-			struct plan *plan = plan_of(&planner, graph, settings);
+			OWN(plan) *plan = plan_of(&planner, graph, settings);
 			cr_expect_eq(plan->speed.samples, 2 * (i + 2), "%s", kind[k]);
 			cr_expect_eq(plan->speed.tokens, 2 * 1024 * (i + 2));
 			cr_expect_eq(plan->speed.model_flops, 2 * (i + 2) * flops);
@@ -113,26 +108,20 @@ Test(speed, a_step_that_accumulates_counts_every_pass)
 			cr_expect_eq(plan->speed.time, k < 2 ? work_time(&planner, plan, i + 2) : plan_step_time(plan));
 			time[i] = plan->speed.time;
 			work[i] = plan_flops(plan);
-			plan_release(plan);
 		}
 		cr_expect(time[2] - time[1] == time[1] - time[0] && 2 * (time[1] - time[0]) <= time[0], "%s: the step rises by a pass", kind[k]);
 		cr_expect_eq(work[2] - work[1], work[1] - work[0]);
 	}
-	graph_release(graph);
-	planner_done(&planner);
 }
 
 Test(speed, images_are_samples)
 {
 	static const char *const alone[] = { "order=program", NULL };
 	struct error error = { 0 };
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = graph_open("samples/vit_b_16_b1_adam.jsonl.gz", NULL, &error);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = graph_open("samples/vit_b_16_b1_adam.jsonl.gz", NULL, &error);
 	cr_assert_not_null(graph, "%s", error.text);
-	struct plan *plan = plan_of(&planner, graph, alone);
+	OWN(plan) *plan = plan_of(&planner, graph, alone);
 	cr_expect_eq(plan->speed.tokens, 0);
 	cr_expect_eq(plan->speed.samples, 1);
-	plan_release(plan);
-	graph_release(graph);
-	planner_done(&planner);
 }

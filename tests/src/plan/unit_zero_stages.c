@@ -19,7 +19,7 @@ struct held { int64_t sums, each, once; };
 
 static struct held plan(struct planner *planner, struct graph *graph, int64_t stage, int64_t microbatches)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error error = { 0 };
 	struct held held = { 0 };
 	bool flushed = microbatches < 2;
@@ -29,7 +29,7 @@ static struct held plan(struct planner *planner, struct graph *graph, int64_t st
 	scenario.value[K_strategy] = 1 + STRATEGY_ZERO;
 	scenario.value[K_zero] = stage;
 	scenario.value[K_microbatches] = microbatches;
-	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
+	OWN(plan) *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
 	cr_assert_not_null(plan, "%s", error.text);
 	const struct graph *device = plan->transformed->graph;
 	for (uint32_t t = 0; t < device->tensors; t++)
@@ -40,16 +40,14 @@ static struct held plan(struct planner *planner, struct graph *graph, int64_t st
 		if (said && said->kind == COLLECTIVE_REDUCE_SCATTER)
 			*(flushed ? &held.once : &held.each) += said->moved;
 	}
-	plan_release(plan);
-	scenario_done(&scenario);
 	return held;
 }
 
 /* Rajbhandari et al., arXiv 1910.02054, section 5: stage 1 keeps whole gradients, 2 and 3 a device's share. */
 Test(zero_stages, sums_over_microbatches_are_whole_in_stage_1_and_shards_from_stage_2_on)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model();
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model();
 	int64_t parameters = 0;
 	for (uint32_t s = 0; s < graph->storages; s++)
 		parameters += graph->storage[s].kind == KIND_PARAMETER ? graph->storage[s].bytes : 0;
@@ -59,8 +57,6 @@ Test(zero_stages, sums_over_microbatches_are_whole_in_stage_1_and_shards_from_st
 		cr_expect_eq(stage == 1 ? held.once : held.each, parameters / DEVICES * (DEVICES - 1), "stage %ld", (long)stage);
 		cr_expect_eq(stage == 1 ? held.each : held.once, 0, "stage %ld", (long)stage);
 	}
-	graph_release(graph);
-	planner_done(&planner);
 }
 
 /* ---- hybrid sharding, what stays gathered, the format of sums --------------------------------------------------------------- */
@@ -68,7 +64,7 @@ Test(zero_stages, sums_over_microbatches_are_whole_in_stage_1_and_shards_from_st
 /* Bytes that a device sends of a kind over an axis, but for what is no parameter's or gradient's. */
 static int64_t sent(struct planner *planner, struct graph *graph, const char *words, const char *axis, enum collective_kind kind)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error error = { 0 };
 	char text[200], *save;
 	int64_t bytes = 0;
@@ -79,7 +75,7 @@ static int64_t sent(struct planner *planner, struct graph *graph, const char *wo
 	snprintf(text, sizeof text, "%s", words);
 	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		cr_assert_eq(scenario_set(&scenario, word, &error), OK, "%s", error.text);
-	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
+	OWN(plan) *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
 	cr_assert_not_null(plan, "%s: %s", words, error.text);
 	const struct graph *device = plan->transformed->graph;
 	for (uint32_t op = 0; op < device->ops; op++) {
@@ -87,16 +83,14 @@ static int64_t sent(struct planner *planner, struct graph *graph, const char *wo
 		if (said && said->kind == kind && strcmp(said->axis, axis) == 0 && said->moved > 64)
 			bytes += said->moved;
 	}
-	plan_release(plan);
-	scenario_done(&scenario);
 	return bytes;
 }
 
 /* PyTorch FSDP2: HSDP reduce-scatters gradients within a group and sums the shards over groups; reshard_after_forward=False gathers once. */
 Test(zero_stages, groups_hold_copies_and_what_stays_is_gathered_once)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model();
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model();
 	int64_t parameters = 0, group = DEVICES / 2;
 	for (uint32_t s = 0; s < graph->storages; s++)
 		parameters += graph->storage[s].kind == KIND_PARAMETER ? graph->storage[s].bytes : 0;
@@ -105,19 +99,17 @@ Test(zero_stages, groups_hold_copies_and_what_stays_is_gathered_once)
 	cr_expect_eq(sent(&planner, graph, "zero=3 replicate=2", "copies", COLLECTIVE_ALL_GATHER), 0);
 	cr_expect_eq(sent(&planner, graph, "zero=3 reshard_after_forward=off", "dp", COLLECTIVE_ALL_GATHER), parameters / DEVICES * (DEVICES - 1));
 	cr_expect_gt(sent(&planner, graph, "zero=3", "dp", COLLECTIVE_ALL_GATHER), parameters / DEVICES * (DEVICES - 1));
-	graph_release(graph);
-	planner_done(&planner);
 }
 
 /* Devices that share a sequence are of the group that shares states, as in Megatron's distributed optimizer and FSDP: a device holds as much of them, whichever axis it is on. */
 Test(zero_stages, states_are_cut_over_samples_and_sequence_together)
 {
 	static const char *const words[] = { "zero=3 strategy=zero", "zero=3 strategy=megatron dp=2 cp=2", "zero=3 strategy=megatron dp=1 cp=4" };
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model();
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model();
 	int64_t held[3];
 	for (size_t w = 0; w < 3; w++) {
-		struct scenario scenario;
+		OWN(scenario) scenario;
 		struct error error = { 0 };
 		char text[100], *save;
 		scenario_init(&scenario);
@@ -126,17 +118,13 @@ Test(zero_stages, states_are_cut_over_samples_and_sequence_together)
 		snprintf(text, sizeof text, "%s", words[w]);
 		for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
 			cr_assert_eq(scenario_set(&scenario, word, &error), OK, "%s", error.text);
-		struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
+		OWN(plan) *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
 		cr_assert_not_null(plan, "%s: %s", words[w], error.text);
 		const struct graph *device = plan->transformed->graph;
 		held[w] = 0;
 		for (uint32_t s = 0; s < device->storages; s++)
 			held[w] += device->storage[s].kind == KIND_PARAMETER || device->storage[s].kind == KIND_OPTIMIZER ? device->storage[s].bytes : 0;
-		plan_release(plan);
-		scenario_done(&scenario);
 	}
 	cr_expect_eq(held[1], held[0], "%ld of %ld", (long)held[1], (long)held[0]);
 	cr_expect_eq(held[2], held[0], "%ld of %ld", (long)held[2], (long)held[0]);
-	graph_release(graph);
-	planner_done(&planner);
 }

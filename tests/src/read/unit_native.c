@@ -43,12 +43,11 @@ Test(native, unknown_keys_survive_byte_for_byte)
 		"{\"k\":\"op\",\"id\":\"p\",\"op\":\"f\",\"phase\":\"forward\",\"mod\":\"m.0\",\"in\":[],\"out\":[\"a\"],\"flops\":3,\"workspace\":9,\"args\":[[0.1,true]]}\n"
 		END(1, 1);
 	struct error error;
-	struct graph *graph = parse(text, &error);
+	OWN(graph) *graph = parse(text, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	char *again = print(graph);
 	cr_assert_str_eq(again, text);
 	free(again);
-	graph_release(graph);
 }
 
 Test(native, what_an_op_is_called_with_becomes_values_and_is_written_again)
@@ -58,7 +57,7 @@ Test(native, what_an_op_is_called_with_becomes_values_and_is_written_again)
 		OP("p", "f", ",\"args\":[{\"t\":\"a\"},[1,-2],0.1,1e-05,2.0,true,null,[],{\"torch\":\"float32\"}],\"kwargs\":{\"alpha\":\"one\"},\"result\":[\"b\",null],\"random\":true")
 		OP("q", "f", ",\"args\":7") END(1, 2);
 	struct error error;
-	struct graph *graph = parse(text, &error);
+	OWN(graph) *graph = parse(text, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	char *again = print(graph);
 	cr_assert_str_eq(again, text);
@@ -71,7 +70,6 @@ Test(native, what_an_op_is_called_with_becomes_values_and_is_written_again)
 	cr_assert(!argument_integer(arguments_item(said, 2), &number) && !argument_integer(arguments_item(said, 5), &number));
 	cr_assert(arguments_item(said, 8)->kind == ARGUMENT_MAP && !arguments_item(said, 9) && !arguments_item(graph->op[1].arguments, 0));
 	free(again);
-	graph_release(graph);
 }
 
 Test(native, members_of_device_graphs_become_words_and_are_written_again)
@@ -82,7 +80,7 @@ Test(native, members_of_device_graphs_become_words_and_are_written_again)
 		OP("q", "comm.send", ",\"axis\":\"pp\",\"size\":2,\"moved\":8,\"to\":1") OP("r", "comm.recv", ",\"axis\":\"pp\",\"size\":2,\"moved\":0,\"from\":0")
 		OP("s", "tidemark.offload", ",\"in_flight\":3") END(1, 4);
 	struct error error;
-	struct graph *graph = parse(text, &error);
+	OWN(graph) *graph = parse(text, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	char *again = print(graph);
 	cr_assert_str_eq(again, text);
@@ -94,7 +92,6 @@ Test(native, members_of_device_graphs_become_words_and_are_written_again)
 	cr_assert(graph->op[3].in_flight == 3 && !graph->op[3].collective);
 	cr_assert(graph->tensor[0].places->axes == 2 && graph->tensor[0].places->on[1].dim == PLACE_WHOLE);
 	free(again);
-	graph_release(graph);
 }
 
 /* The same keys on another op, or with other values, are somebody else's; a key may be written with escapes. */
@@ -126,18 +123,16 @@ Test(native, random_graphs_survive_a_round_trip)
 {
 	uint64_t random = test_seed();
 	for (int round = 0; round < 200; round++) {
-		struct graph *graph = random_graph(&random, 20);
+		OWN(graph) *graph = random_graph(&random, 20);
 		char *text = print(graph);
 		struct error error;
-		struct graph *again = parse(text, &error);
+		OWN(graph) *again = parse(text, &error);
 		cr_assert_not_null(again, "%s", error.text);
 		cr_assert_eq(graph->fingerprint, again->fingerprint);
 		char *twice = print(again);
 		cr_assert_str_eq(twice, text);
 		free(text);
 		free(twice);
-		graph_release(graph);
-		graph_release(again);
 	}
 }
 

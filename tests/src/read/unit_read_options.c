@@ -47,7 +47,7 @@ static int64_t taken_up(struct session *session, const char *path)
 	snprintf(line, sizeof line, "save %s", path);
 	cr_assert_eq(session_command(session, line, &error), OK, "%s", error.text);
 	scenario_init(&scenario);
-	struct session *again = session_new(NULL, NULL, &scenario, &(struct session_options){ 0 }, &error);
+	OWN(session) *again = session_new(NULL, NULL, &scenario, &(struct session_options){ 0 }, &error);
 	struct input *input = input_open(path, &error);
 	struct source source = input_source(input);
 	cr_assert_eq(session_replay(again, &source, false, NULL, NULL, &error), OK, "%s", error.text);
@@ -56,7 +56,6 @@ static int64_t taken_up(struct session *session, const char *path)
 	session_poll(again);
 	cr_assert_not_null(session_plan(again));
 	int64_t peak = plan_peak(session_plan(again));
-	session_free(again);
 	return peak;
 }
 

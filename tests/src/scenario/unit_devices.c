@@ -56,7 +56,7 @@ Test(devices, a_preset_has_a_reserve_and_a_cap_that_is_set_has_none)
 {
 	for (int i = DEVICE_NONE; i < DEVICE_COUNT; i++) {
 		struct device_preset preset = device_preset((enum device)i);
-		struct scenario scenario;
+		OWN(scenario) scenario;
 		scenario_init(&scenario);
 		scenario.value[K_device] = i;
 		bool bare = i == DEVICE_NONE || i == DEVICE_CPU;
@@ -68,7 +68,6 @@ Test(devices, a_preset_has_a_reserve_and_a_cap_that_is_set_has_none)
 		cr_expect_eq(scenario_reserve(&scenario) + scenario_group_buffers(&scenario), 0, "%s", preset.name);
 		scenario.value[K_reserve] = 5;
 		cr_expect_eq(scenario_budget(&scenario), (INT64_C(1) << 30) - 5);
-		scenario_done(&scenario);
 	}
 }
 
@@ -144,9 +143,9 @@ Test(devices, ops_take_the_longer_of_arithmetic_and_traffic)
 Test(devices, experts_products_reach_what_one_of_them_does)
 {
 	struct machine machine = device_preset(DEVICE_A100_80).machine;
-	struct rules *rules = rules_new();
-	struct graph *graph = step_of_sizes("moe", (struct model_config) { .layers = 1, .hidden = 1024, .heads = 8, .experts = 8, .seq = 512, .batch = 8 });
-	struct units units;
+	OWN(rules) *rules = rules_new();
+	OWN(graph) *graph = step_of_sizes("moe", (struct model_config) { .layers = 1, .hidden = 1024, .heads = 8, .experts = 8, .seq = 512, .batch = 8 });
+	OWN(units) units;
 	struct op_times times;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(op_times_find(&units, rules, &machine, &times), OK);
@@ -179,14 +178,11 @@ Test(devices, experts_products_reach_what_one_of_them_does)
 	cr_expect_eq(products, 6);
 	cr_expect_eq(moves, 4);
 	op_times_free(&times);
-	units_free(&units);
-	graph_release(graph);
-	rules_free(rules);
 }
 
 static void mesh_of(struct mesh *mesh, enum status expected, const char *const *assignment, int count)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct degrees degrees;
 	struct axis_roles roles[MESH_AXES];
 	struct error error = { 0 };
@@ -203,7 +199,6 @@ static void mesh_of(struct mesh *mesh, enum status expected, const char *const *
 	cr_assert_eq(degrees_of_scenario(&scenario, NULL, &degrees, &error), expected, "%s", error.text);
 	if (expected == OK)
 		mesh_of_degrees(&scenario, &degrees, mesh, roles);
-	scenario_done(&scenario);
 }
 #define MESH_OF(mesh, status, ...) do { \
 	static const char *const words[] = { __VA_ARGS__ }; \
@@ -247,7 +242,7 @@ Test(devices, what_is_not_fitted_is_said_to_be)
 	static const enum device fitted[] = { DEVICE_A100_40, DEVICE_A100_80, DEVICE_H100_80, DEVICE_H100_96, DEVICE_B200_180 };
 	char text[700];
 	for (int i = DEVICE_NONE + 1; i < DEVICE_COUNT; i++) {
-		struct scenario scenario;
+		OWN(scenario) scenario;
 		struct error error;
 		bool known = false;
 		for (size_t f = 0; f < sizeof fitted / sizeof *fitted; f++)
@@ -258,7 +253,6 @@ Test(devices, what_is_not_fitted_is_said_to_be)
 		cr_expect_eq(strncmp(text, "not fitted", 10) != 0, known, "%s: %s", device_preset((enum device)i).name, text);
 		cr_assert_eq(scenario_pin(&scenario, "figure launch 3us", &error), OK);
 		cr_expect(strstr(device_reached_text(&scenario, text, sizeof text), "your own: launch; the others: "), "%s", text);
-		scenario_done(&scenario);
 	}
 }
 
@@ -294,12 +288,11 @@ Test(devices, figures_that_are_none_are_refused)
 	static const char *const bad[] = { "figure launch 2", "figure launch -2us", "figure launch us", "figure launch 2us3", "figure lunch 2us", "figure matrix 1G", "figure matrix 1G:5%,1G:6%",
 		"figure matrix 1G:5%,", "figure matrix 1:5%", "figure matrix 1G:0%", "figure matrix 1M:1%,2M:1%,3M:1%,4M:1%,5M:1%", "figure attention 6001%", "figure attention 85", "figure fp32 1e400TFLOP/s",
 		"figure fp32 nanTFLOP/s", "figure fp32 0TFLOP/s", "figure name a b", "figure name a/b", "figure memory 80", "figure launch" };
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	scenario_init(&scenario);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct error error = { 0 };
 		cr_expect_eq(scenario_pin(&scenario, bad[i], &error), BAD_INPUT, "%s", bad[i]);
 		cr_expect(*error.text && scenario.pins == 0, "%s", bad[i]);
 	}
-	scenario_done(&scenario);
 }

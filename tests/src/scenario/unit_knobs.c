@@ -87,7 +87,7 @@ static const char *const pins[] = {
 
 Test(scenario, pins_are_printed_as_they_are_read)
 {
-	struct scenario scenario, copy;
+	OWN(scenario) scenario, copy;
 	char text[256];
 	scenario_init(&scenario);
 	for (size_t i = 0; i < sizeof pins / sizeof *pins; i++) {
@@ -98,15 +98,13 @@ Test(scenario, pins_are_printed_as_they_are_read)
 	cr_assert_eq(scenario_unpin(&copy, 1, NULL), OK);
 	cr_assert_str_eq(pin_text(&copy.pin[0], text, sizeof text), pins[1]);
 	cr_assert_eq(scenario_unpin(&copy, 99, NULL), BAD_INPUT);
-	scenario_done(&scenario);
-	scenario_done(&copy);
 }
 
 Test(scenario, nonsense_is_refused)
 {
 	static const char *const nonsense[] = { "", "pin", "pin op a", "pin op a before", "pin tensor t at", "pin tensor t at x", "pin tensor t behind", "keep t",
 		"pin op a before b c", "pin tensor t shard x on tp", "pin op \"a before b" };
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error error;
 	scenario_init(&scenario);
 	for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
@@ -115,7 +113,6 @@ Test(scenario, nonsense_is_refused)
 	cr_assert_eq(scenario_set(&scenario, "colour=red", &error), BAD_INPUT);
 	cr_assert_eq(scenario_set(&scenario, "order=list", &error), OK);
 	cr_assert_eq(scenario.value[K_order], ORDER_LIST);
-	scenario_done(&scenario);
 }
 
 static bool is_named(const char *type, const char *name)

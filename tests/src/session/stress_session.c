@@ -66,7 +66,7 @@ static int many_changes(const char *path, long changes, bool quick, uint64_t ran
 		"alignment=256", "alignment=512", "in_place=on", "in_place=off", "batch=1", "batch=2", "batch=4", "batch=8", "precision=given", "precision=bf16", "precision=mixed",
 		"recompute=none", "recompute=selective", "recompute=full", "optimizer=given", "optimizer=sgd", "workspace=on", "workspace=off" };
 	struct session_options options = { .interactive = false };
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error error;
 	char line[100];
 	int64_t first = 0, most = 0, store;
@@ -75,7 +75,7 @@ static int many_changes(const char *path, long changes, bool quick, uint64_t ran
 	if (quick)
 		must(scenario_set(&scenario, "order=list", &error) == OK && scenario_set(&scenario, "layout=bestfit", &error) == OK, "no knobs");
 	struct graph *graph = graph_open(path, NULL, &error);
-	struct session *session = graph ? session_new(graph, path, &scenario, &options, &error) : NULL;
+	OWN(session) *session = graph ? session_new(graph, path, &scenario, &options, &error) : NULL;
 	must(session != NULL, "no session");
 	for (long i = 0; i <= changes; i++) {
 		session_wait(session);
@@ -90,8 +90,6 @@ static int many_changes(const char *path, long changes, bool quick, uint64_t ran
 		while (quick && strstr(line, "=best") && !strstr(line, "=bestfit"));
 		session_command(session, line, NULL);
 	}
-	session_free(session);
-	scenario_done(&scenario);
 	return 0;
 }
 
@@ -108,7 +106,7 @@ int main(int argc, char **argv)
 		struct scenario scenario;
 		struct error error;
 		scenario_init(&scenario);
-		struct session *session = session_new(random_graph(&random, 20), NULL, &scenario, &options, &error);
+		OWN(session) *session = session_new(random_graph(&random, 20), NULL, &scenario, &options, &error);
 		must(session != NULL, "no session");
 		for (int turn = 0; turn < 100; turn++)
 			use(session, &random);
@@ -116,7 +114,6 @@ int main(int argc, char **argv)
 		session_command(session, "set order=lpmf", NULL);
 		session_wait(session);
 		must(session_plan(session) && session_plan(session)->scenario.value[K_order] == ORDER_LPMF, "the last change has no plan");
-		session_free(session);
 	}
 	return 0;
 }

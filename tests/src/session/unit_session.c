@@ -54,7 +54,7 @@ static enum status never_ends(const struct problem *problem, const struct order_
 Test(session, a_solver_that_never_ends_can_be_stopped_and_superseded)
 {
 	struct session_options options = { .interactive = true, .order_solver = never_ends };
-	struct session *session = new_session("samples/alexnet_b1_adam.jsonl.gz", &options);
+	OWN(session) *session = new_session("samples/alexnet_b1_adam.jsonl.gz", &options);
 	struct session_status status;
 	cr_assert(settled(session, false), "a quick plan shows while solving");
 	for (int i = 0; i < 20; i++) {
@@ -68,13 +68,12 @@ Test(session, a_solver_that_never_ends_can_be_stopped_and_superseded)
 	session_cancel(session);
 	cr_assert(settled(session, true), "the best so far stays");
 	cr_assert(session_plan(session)->limited);
-	session_free(session);
 }
 
 Test(session, undo_and_redo_restore_scenario_and_cursor)
 {
 	struct session_options options = { .interactive = false };
-	struct session *session = new_session("samples/diamond.jsonl", &options);
+	OWN(session) *session = new_session("samples/diamond.jsonl", &options);
 	uint32_t op, tensor;
 	struct error error;
 	session_set_cursor(session, 3, 4);
@@ -97,13 +96,12 @@ Test(session, undo_and_redo_restore_scenario_and_cursor)
 	cr_assert(session_scenario(session)->value[K_alignment] == 512 && session_scenario(session)->pins == 1);
 	session_cursor(session, &op, &tensor);
 	cr_assert(op == 5 && tensor == 6);
-	session_free(session);
 }
 
 Test(session, several_knobs_are_one_step)
 {
 	struct session_options options = { .interactive = false };
-	struct session *session = new_session("samples/diamond.jsonl", &options);
+	OWN(session) *session = new_session("samples/diamond.jsonl", &options);
 	const struct scenario *scenario;
 	cr_assert_eq(session_command(session, "set devices=4  memory=80 GiB tp=2", NULL), OK);
 	scenario = session_scenario(session);
@@ -114,7 +112,6 @@ Test(session, several_knobs_are_one_step)
 	scenario = session_scenario(session);
 	cr_assert(scenario->value[K_devices] == 1 && scenario->value[K_memory] == KNOB_GIVEN && scenario->value[K_tp] == KNOB_GIVEN);
 	cr_assert_eq(session_command(session, "set", NULL), BAD_INPUT);
-	session_free(session);
 }
 
 Test(session, an_export_takes_a_view_and_a_quoted_name_and_logs_what_reads_back)
@@ -147,7 +144,7 @@ Test(session, mistakes_change_nothing_and_say_why)
 	static const char *const mistakes[] = { "set order=fastest", "set nothing=1", "pin op a before b", "unpin 1", "undo", "redo",
 		"export nothing x", "export json", "export json x --stage middle", "export json x y\" --view", "fly", "set order", "reset nothing", "open /nowhere" };
 	struct session_options options = { .interactive = false };
-	struct session *session = new_session("samples/diamond.jsonl", &options);
+	OWN(session) *session = new_session("samples/diamond.jsonl", &options);
 	for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
 		struct error error;
 		struct session_status status;
@@ -157,7 +154,6 @@ Test(session, mistakes_change_nothing_and_say_why)
 	}
 	session_wait(session);
 	cr_assert(settled(session, true));
-	session_free(session);
 }
 
 static const struct preview *answer(struct session *session, enum knob_id knob, int64_t value)
@@ -174,7 +170,7 @@ static const struct preview *answer(struct session *session, enum knob_id knob, 
 
 Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 {
-	struct session *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
+	OWN(session) *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
 	cr_assert(settled(session, true));
 	struct preview preview = *answer(session, K_order, ORDER_PROGRAM);
 	cr_assert(preview.known);
@@ -188,20 +184,19 @@ Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 	cr_assert(settled(session, true));
 	cr_assert_eq(session_plan(session)->scenario.value[K_order], ORDER_PROGRAM);
 	cr_assert_not(session_plan(session)->limited);
-	session_free(session);
 }
 
 /* What has no plan yet is as far from the plan on the screen as the model of whole configurations says; what has one is exact. */
 Test(session, a_preview_of_a_configuration_is_the_models)
 {
 	struct error error;
-	struct scenario scenario, other;
-	struct graph *graph = step_of_sizes("gpt", (struct model_config){ .layers = 2, .batch = 8, .seq = 32 });
+	OWN(scenario) scenario, other;
+	OWN(graph) *graph = step_of_sizes("gpt", (struct model_config){ .layers = 2, .batch = 8, .seq = 32 });
 	scenario_init(&scenario);
 	static const char *const set[] = { "devices=8", "strategy=megatron", "dp=4", "tp=2", "order=program", "layout=bestfit" };
 	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
 		cr_assert_eq(scenario_set(&scenario, set[i], &error), OK);
-	struct session *session = session_new(graph_retain(graph), NULL, &scenario, &(struct session_options){ .interactive = false }, &error);
+	OWN(session) *session = session_new(graph_retain(graph), NULL, &scenario, &(struct session_options){ .interactive = false }, &error);
 	session_wait(session);
 	const struct plan *plan = session_plan(session);
 	cr_assert_not_null(plan, "%s", session_problem(session));
@@ -210,8 +205,8 @@ Test(session, a_preview_of_a_configuration_is_the_models)
 	struct outlook *now = outlook_of_plan(plan, NULL, NULL, &error);
 	cr_assert_eq(scenario_copy(&other, &scenario), OK);
 	other.value[K_zero] = 3;
-	struct store *store = store_new();
-	struct rules *rules = rules_new();
+	OWN(store) *store = store_new();
+	OWN(rules) *rules = rules_new();
 	struct control control = { 0 };
 	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
 	struct outlook *then = outlook_find(&stage, graph, &other, NULL, &error);
@@ -227,18 +222,12 @@ Test(session, a_preview_of_a_configuration_is_the_models)
 	preview = *answer(session, K_zero, 0);
 	cr_assert(preview.known && preview.exact);
 	cr_assert_eq(preview.peak_bytes, before);
-	session_free(session);
-	scenario_done(&scenario);
-	scenario_done(&other);
-	store_free(store);
-	rules_free(rules);
-	graph_release(graph);
 }
 
 Test(session, a_preview_that_never_ends_stops_for_a_command)
 {
 	struct session_options options = { .interactive = true, .order_solver = never_ends };
-	struct session *session = new_session("samples/diamond.jsonl", &options);
+	OWN(session) *session = new_session("samples/diamond.jsonl", &options);
 	cr_assert(settled(session, false));
 	session_cancel(session);
 	cr_assert(settled(session, true));
@@ -252,12 +241,11 @@ Test(session, a_preview_that_never_ends_stops_for_a_command)
 		cr_assert(settled(session, true));
 		cr_assert(clock_seconds(CLOCK_MONOTONIC) - begin < 0.5, "%g s", clock_seconds(CLOCK_MONOTONIC) - begin);
 	}
-	session_free(session);
 }
 
 Test(session, raised_effort_makes_no_further_runs)
 {
-	struct session *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
+	OWN(session) *session = new_session("samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
 	cr_assert_eq(session_command(session, "set order_effort=0", NULL), OK);
 	cr_assert(settled(session, true));
 	double end = clock_seconds(CLOCK_MONOTONIC) + 3;
@@ -267,7 +255,6 @@ Test(session, raised_effort_makes_no_further_runs)
 		session_poll(session);
 		cr_assert_eq(session_runs(session), before);
 	}
-	session_free(session);
 }
 
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
@@ -289,7 +276,7 @@ Test(session, memory_is_bounded_by_the_store)
 	uint32_t changes = test_rounds(1000, 10000);
 	char line[80];
 	struct error error = { 0 };
-	struct session *session = new_session("samples/lessons/recompute.jsonl", &(struct session_options){ .interactive = false });
+	OWN(session) *session = new_session("samples/lessons/recompute.jsonl", &(struct session_options){ .interactive = false });
 	snprintf(line, sizeof line, "set store=%d", STORE);
 	cr_assert_eq(session_command(session, line, &error), OK, "%s", error.text);
 	session_wait(session);
@@ -305,7 +292,6 @@ Test(session, memory_is_bounded_by_the_store)
 	cr_log_info("%u changes: at most %zu KiB above the beginning, %u runs at once, %u at the end", changes, (most - begin) >> 10, most_runs, session_runs(session));
 	cr_assert_gt(session_runs(session), 1);
 	cr_assert_lt(most - begin, 3 * (size_t)STORE + changes * (size_t)1024, "%zu bytes after %u changes", most - begin, changes);
-	session_free(session);
 }
 
 static void copy_to(const char *path, const char *from)
@@ -327,7 +313,7 @@ Test(session, a_file_that_changes_is_read_again_beside_the_old_baseline)
 	cr_assert(descriptor >= 0);
 	close(descriptor);
 	copy_to(path, "samples/diamond.jsonl");
-	struct session *session = new_session(path, &(struct session_options){ .interactive = false });
+	OWN(session) *session = new_session(path, &(struct session_options){ .interactive = false });
 	cr_assert(settled(session, true));
 	int64_t peak = plan_peak(session_plan(session));
 	cr_assert_eq(session_command(session, "baseline", &error), OK);
@@ -356,5 +342,4 @@ Test(session, a_file_that_changes_is_read_again_beside_the_old_baseline)
 	cr_expect(!session_file_changed(session), "it isn't offered again over what was wrong with it");
 	cr_expect_eq(session_plan(session)->graph->ops, 3, "what was open stays");
 	cr_assert_eq(unlink(path), 0);
-	session_free(session);
 }

@@ -23,7 +23,7 @@ static bool has(struct store *store, uint64_t n)
 
 Test(store, the_least_recently_used_goes_first)
 {
-	struct store *store = store_new();
+	OWN(store) *store = store_new();
 	store_set_limit(store, 10000);
 	for (uint64_t i = 0; i < 4; i++)
 		keep(store, i, 2000);
@@ -35,12 +35,11 @@ Test(store, the_least_recently_used_goes_first)
 	cr_assert(has(store, 4), "and nothing was thrown away for it");
 	store_set_limit(store, 0);
 	cr_assert_eq(store_bytes(store), 0);
-	store_free(store);
 }
 
 Test(store, blobs_are_copied)
 {
-	struct store *store = store_new();
+	OWN(store) *store = store_new();
 	uint64_t key[2] = { 1, 2 }, other[2] = { 1, 3 };
 	char back[8];
 	store_keep_blob(store, key, "seven..", 8);
@@ -49,7 +48,6 @@ Test(store, blobs_are_copied)
 	cr_assert_eq(store_find_blob(store, other, back, sizeof back), 0);
 	store_keep_blob(store, key, "six...", 7);
 	cr_assert_eq(store_find_blob(store, key, back, sizeof back), 7);
-	store_free(store);
 }
 
 Test(store, out_of_memory_forgets_but_does_not_break)

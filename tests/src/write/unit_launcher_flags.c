@@ -34,7 +34,7 @@ static void find(struct setting *setting, struct degrees degrees, uint8_t zero, 
 {
 	struct mesh mesh;
 	struct axis_roles roles[MESH_AXES];
-	struct sharding sharding;
+	OWN(sharding) sharding;
 	setting->scenario.value[K_zero] = zero;
 	mesh_of_degrees(&setting->scenario, &degrees, &mesh, roles);
 	setting->scenario.value[K_zero] = 0;   /* knobs don't decide */
@@ -43,7 +43,6 @@ static void find(struct setting *setting, struct degrees degrees, uint8_t zero, 
 		if (setting->graph->tensor[setting->units.kept[i]].kind == KIND_PARAMETER)
 			sharding.produced[setting->units.kept[i]].on[0] = 0;
 	launcher_flags_find(&setting->units, &sharding, &setting->scenario, flags);
-	sharding_free(&sharding);
 }
 
 static void expect(const struct launcher_flags *flags, bool possible, const char *part)

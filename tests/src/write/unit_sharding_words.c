@@ -27,9 +27,9 @@ static void check(const struct units *units, const char *name, int8_t dp, int8_t
 
 Test(sharding_words, placements)
 {
-	struct graph *graph = step_of_sizes("gpt", (struct model_config){ .layers = 1, .batch = 8 });
+	OWN(graph) *graph = step_of_sizes("gpt", (struct model_config){ .layers = 1, .batch = 8 });
 	struct rules *rules = test_rules();
-	struct units units;
+	OWN(units) units;
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	const int8_t R = PLACE_WHOLE, P = PLACE_PARTIAL;
 	check(&units, "h.0.mlp.c_fc.weight", R, R, "[Replicate(), Replicate()]", "P(None, None)", "{replicated}");
@@ -45,6 +45,4 @@ Test(sharding_words, placements)
 	mesh.axis[0].size = 8;
 	check(&units, "h.0.attn.c_proj.weight", 1, R, NULL, NULL, NULL);
 	mesh.axis[0].size = 4;
-	units_free(&units);
-	graph_release(graph);
 }

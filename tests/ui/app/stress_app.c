@@ -52,12 +52,12 @@ static struct app *open_app(struct session *session)
 static void play(const struct stress *stress, const uint32_t *kept, uint32_t count)
 {
 	struct error error;
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct session_options options = { .interactive = true };
 	scenario_init(&scenario);
 	struct graph *graph = graph_open(stress->graph, NULL, &error);
 	must(graph != NULL, "no graph");
-	struct session *session = session_new(graph, stress->graph, &scenario, &options, &error);
+	OWN(session) *session = session_new(graph, stress->graph, &scenario, &options, &error);
 	must(session != NULL && chdir(stress->folder) == 0, "no session");
 	struct app *app = open_app(session);
 	bool z = false;
@@ -79,8 +79,6 @@ static void play(const struct stress *stress, const uint32_t *kept, uint32_t cou
 		z |= strcmp(step->key.name, "z") == 0;
 	}
 	app_free(app);
-	session_free(session);
-	scenario_done(&scenario);
 }
 
 /* Removes what a run left in the folder. */

@@ -69,10 +69,10 @@ static struct app *app_on_diamond(enum theme theme, bool ascii, int width, int h
 
 static void close_app(struct app *app)
 {
-	struct session *session = app->session;
+	OWN(session) *session = app->session;
 	app_free(app);
-	session_free(session);
 }
+DROP(app, close_app)
 
 Test(app, keys_are_read_from_text_by_name_or_typed)
 {
@@ -93,12 +93,11 @@ Test(app, equal_keys_give_equal_screens)
 	static const char *const keys = "c down right q 7 1 : set space memory=64MiB Enter u 3 . .";
 	char *text[2], *roles[2];
 	for (int i = 0; i < 2; i++) {
-		struct session *session = session_on("samples/diamond.jsonl", NULL);
+		OWN(session) *session = session_on("samples/diamond.jsonl", NULL);
 		struct app *app = app_on(session, THEME_ANSI, false, 100, 30, keys);
 		text[i] = frame_dump(&app->frame);
 		roles[i] = frame_dump_roles(&app->frame);
 		app_free(app);
-		session_free(session);
 	}
 	cr_assert_str_eq(text[0], text[1]);
 	cr_assert_str_eq(roles[0], roles[1]);
@@ -111,7 +110,7 @@ Test(app, equal_keys_give_equal_screens)
 /* A picture's text, what stands between > and < of its text elements, row by row. */
 Test(app, a_picture_holds_every_word_of_the_screen_and_is_well_formed)
 {
-	struct app *app = app_on_diamond(THEME_DARK, false, 100, 30, "4");
+	OWN(app) *app = app_on_diamond(THEME_DARK, false, 100, 30, "4");
 	char *svg = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&svg, &size);
@@ -128,13 +127,12 @@ Test(app, a_picture_holds_every_word_of_the_screen_and_is_well_formed)
 	}
 	cr_assert_eq(open, closed);
 	free(svg);
-	close_app(app);
 }
 
 Test(app, knobs_without_a_plan_say_why_in_every_view_until_they_are_taken_back)
 {
 	struct session *session = session_on("samples/diamond.jsonl", NULL);
-	struct app *app = app_on(session, THEME_MONO, false, 80, 24, ": set space devices=8 space strategy=data space tp=3 Enter");
+	OWN(app) *app = app_on(session, THEME_MONO, false, 80, 24, ": set space devices=8 space strategy=data space tp=3 Enter");
 	for (const char *view = "1 2 3 4 5 6 7"; *view; view += view[1] ? 2 : 1) {
 		press(app, (const char[]){ *view, '\0' });
 		expect(app, "no plan of these knobs: dp = devices/(pp cp ep tp)");
@@ -151,15 +149,13 @@ Test(app, knobs_without_a_plan_say_why_in_every_view_until_they_are_taken_back)
 	session = session_on("samples/diamond.jsonl", set);
 	app = app_on(session, THEME_MONO, false, 80, 24, "");
 	expect(app, "no plan of these knobs: dp = devices/(pp cp ep tp)");
-	close_app(app);
 }
 
 Test(app, a_long_message_is_shown_whole)
 {
-	struct app *app = app_on_diamond(THEME_MONO, false, 80, 24, ": pin space nothing Enter");
+	OWN(app) *app = app_on_diamond(THEME_MONO, false, 80, 24, ": pin space nothing Enter");
 	expect(app, "\"pin nothing\" is not a pin");
 	expect(app, "in double quotes\n");
-	close_app(app);
 }
 
 Test(app, the_screen_is_exported_from_the_prompt)
@@ -171,7 +167,7 @@ Test(app, the_screen_is_exported_from_the_prompt)
 	unlink(path);
 	struct session *session = session_on("samples/diamond.jsonl", NULL);
 	snprintf(keys, sizeof keys, "3 : export space screen space %s Enter", path);
-	struct app *app = app_on(session, THEME_ANSI, false, 80, 24, keys);
+	OWN(app) *app = app_on(session, THEME_ANSI, false, 80, 24, keys);
 	expect(app, "wrote /tmp/tidemark-app-");
 	FILE *written = fopen(path, "r");
 	cr_assert(written);
@@ -183,12 +179,11 @@ Test(app, the_screen_is_exported_from_the_prompt)
 	press(app, "n");
 	expect(app, "nothing was written");
 	unlink(path);
-	close_app(app);
 }
 
 Test(app, the_runs_view_shows_differences_the_front_and_the_solvers_log)
 {
-	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "b : set space order=program Enter 7");
+	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 24, "b : set space order=program Enter 7");
 	expect(app, "baseline");
 	expect(app, "order: program, was best");
 	press(app, "v");
@@ -198,13 +193,12 @@ Test(app, the_runs_view_shows_differences_the_front_and_the_solvers_log)
 	press(app, "v up");
 	expect(app, "ticks        best      bound       gap  order by");
 	expect(app, "93.0 MiB    proved");
-	close_app(app);
 }
 
 Test(app, a_log_never_gets_worse_and_ends_at_the_result)
 {
 	static const char *const settings[] = { "order_effort=0", NULL };
-	struct session *session = session_on("samples/vit_b_16_b1_adam.jsonl.gz", settings);
+	OWN(session) *session = session_on("samples/vit_b_16_b1_adam.jsonl.gz", settings);
 	const struct plan *plan = session_plan(session);
 	const struct ordered *ordered = plan->ordered;
 	cr_assert_gt(ordered->improvements, 1);
@@ -214,12 +208,11 @@ Test(app, a_log_never_gets_worse_and_ends_at_the_result)
 	}
 	cr_assert_eq(ordered->improvement[ordered->improvements - 1].peak, plan_peak(plan));
 	cr_assert_eq(ordered->improvement[ordered->improvements - 1].bound, plan->ordered->result.proof.bound);
-	session_free(session);
 }
 
 Test(app, the_challenge_scores_an_order_and_its_hints_lead_to_the_optimum)
 {
-	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "3 y");
+	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 24, "3 y");
 	expect(app, "0 of 7 ops");
 	press(app, "Enter Enter");
 	expect(app, "from here the best you can reach is 113 MiB, before it was 93.0 MiB");
@@ -230,17 +223,15 @@ Test(app, the_challenge_scores_an_order_and_its_hints_lead_to_the_optimum)
 	expect(app, "nobody does better, with 7 hints");
 	press(app, "y");
 	expect(app, "could run here");
-	close_app(app);
 }
 
 Test(app, a_challenge_ends_with_its_graph_and_large_graphs_have_none)
 {
-	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "3 y Enter : set space alignment=512 Enter");
+	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 24, "3 y Enter : set space alignment=512 Enter");
 	redraw(app);
 	expect(app, "could run here");
 	press(app, ": open space samples/alexnet_b1_adam.jsonl.gz Enter y");
 	expect(app, "the challenge is for graphs of up to 200 ops");
-	close_app(app);
 }
 
 /* The place of a text on the screen, as a click. */
@@ -264,7 +255,7 @@ static const char *click_on(const struct app *app, const char *wanted, char keys
 Test(app, the_mouse_reaches_tabs_rows_columns_knobs_and_the_footer)
 {
 	char keys[40];
-	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 30, "");
+	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 30, "");
 	screenshot_keys(app, click_on(app, "4 Tensors", keys));
 	cr_assert_eq(app->view, 3);
 	redraw(app);
@@ -291,12 +282,11 @@ Test(app, the_mouse_reaches_tabs_rows_columns_knobs_and_the_footer)
 	redraw(app);
 	screenshot_keys(app, click_on(app, "? help", keys));
 	cr_assert_eq(app->mode, MODE_HELP);
-	close_app(app);
 }
 
 Test(app, the_panel_previews_both_neighbours_of_a_value)
 {
-	struct app *app = app_on_diamond(THEME_ANSI, false, 120, 30, "c / w o r k s p a c e Enter");
+	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 120, 30, "c / w o r k s p a c e Enter");
 	for (int i = 0; i < 3; i++) {
 		session_wait_preview(app->session);
 		app_look(app);
@@ -311,7 +301,6 @@ Test(app, the_panel_previews_both_neighbours_of_a_value)
 	}
 	expect(app, "▸ updates-last");
 	expect(app, "~ the same");
-	close_app(app);
 }
 
 Test(app, the_prompts_lines_are_kept_between_runs)
@@ -321,7 +310,7 @@ Test(app, the_prompts_lines_are_kept_between_runs)
 	int file = mkstemp(path);
 	cr_assert_geq(file, 0);
 	close(file);
-	struct app *app = app_on_diamond(THEME_ANSI, false, 80, 24, "");
+	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 80, 24, "");
 	struct session *session = app->session;
 	app->history_path = path;
 	screenshot_keys(app, ": set space memory=64MiB Enter : view space 4 Enter : Enter");
@@ -341,7 +330,6 @@ Test(app, the_prompts_lines_are_kept_between_runs)
 	cr_assert_eq(lines, HISTORY_LINES);
 	mem_free(history);
 	unlink(path);
-	close_app(app);
 }
 
 /* Adds lines of its own name, and reads the file, which shortens it, now and then. */
@@ -395,7 +383,7 @@ Test(app, columns_are_chosen_named_and_kept)
 {
 	char path[] = "/tmp/tidemark-columns-XXXXXX", text[COLUMN_LIST_BYTES];
 	struct error error = { 0 };
-	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "4 |");
+	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 24, "4 |");
 	close(mkstemp(path));
 	app->columns_path = path;
 	expect(app, "usual, as many as fit");
@@ -427,7 +415,6 @@ Test(app, columns_are_chosen_named_and_kept)
 	press(app, ": columns space drop space shares Enter");
 	cr_assert(app->columns.sets == 0 && app->columns.shown.count == 4 && !*app->columns.shown.name);
 	unlink(path);
-	close_app(app);
 }
 
 Test(app, a_file_with_several_graphs_is_asked_about)
@@ -497,21 +484,19 @@ Test(app, runs_that_differ_in_time_have_it_as_their_axis)
 {
 	static const char *const settings[] = { NULL };
 	struct session *session = session_on("samples/gpt2_b1_s1024_adam.jsonl.gz", settings);
-	struct app *app = app_on(session, THEME_ANSI, false, 120, 44, "7 : set space recompute=full Enter");
+	OWN(app) *app = app_on(session, THEME_ANSI, false, 120, 44, "7 : set space recompute=full Enter");
 	expect(app, "       step  knobs");
 	expect(app, "peak over time of a step");
-	close_app(app);
 }
 
 Test(app, undo_and_redo_make_no_new_runs)
 {
 	static const char *const settings[] = { NULL };
 	struct session *session = session_on("samples/gpt2_b1_s1024_adam.jsonl.gz", settings);
-	struct app *app = app_on(session, THEME_ANSI, false, 120, 44, "7 : set space devices=2 space strategy=data Enter u U u");
+	OWN(app) *app = app_on(session, THEME_ANSI, false, 120, 44, "7 : set space devices=2 space strategy=data Enter u U u");
 	cr_assert_eq(session_runs(session), 2);
 	expect(app, "       step  knobs");      /* a step has a time on several devices */
 	expect(app, "peak over time of a step");
-	close_app(app);
 }
 
 Test(app, a_move_by_hand_is_answered_in_a_sentence)
@@ -533,28 +518,26 @@ Test(app, a_move_by_hand_is_answered_in_a_sentence)
 
 Test(app, undo_in_the_challenge_takes_its_last_op_back)
 {
-	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "3 y Enter");
+	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 24, "3 y Enter");
 	expect(app, "1 of 7 ops");
 	press(app, "u");
 	expect(app, "0 of 7 ops");
 	press(app, "u");
 	expect(app, "nothing has run yet");
-	close_app(app);
 }
 
 Test(app, the_map_tells_neighbours_apart_and_names_them)
 {
 	struct session *session = session_on("samples/lessons/fragmentation.jsonl", (const char *const[]){ "layout=firstfit", NULL });
-	struct app *app = app_on(session, THEME_ANSI, false, 120, 40, "2");
+	OWN(app) *app = app_on(session, THEME_ANSI, false, 120, 40, "2");
 	expect(app, "conv1.out");
 	expect(app, "conv2.out");
 	expect(app, "input    gradient    activation");
-	close_app(app);
 }
 
 Test(app, names_are_copied_and_words_explained)
 {
-	struct app *app = app_on_diamond(THEME_ANSI, false, 100, 24, "Y");
+	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 24, "Y");
 	cr_assert_str_eq(app->copied, "left_pool");
 	press(app, "4 g Y");
 	cr_assert_str_eq(app->copied, storage_name(app->plan, app->model.storage));
@@ -563,7 +546,6 @@ Test(app, names_are_copied_and_words_explained)
 	press(app, "? cheapest");
 	expect(app, "of all that could be alive while this op runs");
 	press(app, "Enter Esc");
-	close_app(app);
 }
 
 Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
@@ -574,7 +556,7 @@ Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
 	snprintf(sample, sizeof sample, "%s/samples/gpt2_b1_s1024_adam.jsonl.gz", place);
 	struct session *session = session_on(sample, NULL);
 	cr_assert(mkdtemp(directory) && chdir(directory) == 0);
-	struct app *app = app_on(session, THEME_ANSI, false, 80, 24, "");
+	OWN(app) *app = app_on(session, THEME_ANSI, false, 80, 24, "");
 	cr_assert_leq(sizeof keys / sizeof *keys, 15);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
 		if (app->mode == MODE_VIEW)
@@ -597,7 +579,6 @@ Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
 	cr_assert_eq(unlink("gpt2_b1_s1024_adam-timeline.svg"), 0);
 	cr_assert_eq(chdir(place), 0);
 	rmdir(directory);
-	close_app(app);
 }
 
 /* The user leaves now and then; then the screen is opened anew. */
@@ -638,7 +619,7 @@ Test(app, a_monkey_types_and_clicks_and_nothing_breaks)
 	cr_assert(getcwd(place, sizeof place) && mkdtemp(directory) && chdir(directory) == 0);
 	for (size_t s = 0; s < sizeof samples / sizeof *samples; s++) {
 		snprintf(sample, sizeof sample, "%s/samples/%s", place, samples[s]);
-		struct session *session = session_on(sample, NULL);
+		OWN(session) *session = session_on(sample, NULL);
 		struct app *app = app_on(session, THEME_ANSI, false, width, height, "");
 		for (int i = 0; i < monkey_keys(); i++) {
 			struct key_press key;
@@ -650,7 +631,6 @@ Test(app, a_monkey_types_and_clicks_and_nothing_breaks)
 			app = survive(app, session, &key, width, height);
 		}
 		app_free(app);
-		session_free(session);
 	}
 	cr_assert_eq(chdir(place), 0);
 	snprintf(command, sizeof command, "rm -rf %s", directory);

@@ -7,7 +7,7 @@
 
 Test(chrome, the_panel_shows_every_knob_once)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	struct panel panel = { .open = ~0u };
 	open_program_order(&fixture, diamond(), 40, 200);
 	panel_draw(&panel, &fixture.model, true, &fixture.frame);
@@ -21,7 +21,6 @@ Test(chrome, the_panel_shows_every_knob_once)
 		cr_assert(found == 1, "%s %d times in\n%s", knobs[i].name, found, text);
 	}
 	mem_free(text);
-	close_fixture(&fixture);
 }
 
 static void select_knob(struct panel *panel, const char *name)
@@ -56,7 +55,7 @@ static bool panel_has_row(struct fixture *fixture, struct panel *panel, const ch
 Test(chrome, what_is_turned_most_is_in_a_small_panel_and_the_rest_is_folded)
 {
 	static const char *const wanted[] = { "recompute", "batch", "devices", "strategy", "memory" };
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	struct panel panel = { 0 };
 	open_program_order(&fixture, diamond(), 28, 20);   /* beside a view of 80x24 */
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
@@ -72,12 +71,11 @@ Test(chrome, what_is_turned_most_is_in_a_small_panel_and_the_rest_is_folded)
 	cr_assert(panel_find(&panel, "micro", 1));
 	panel_command(&panel, &fixture.model, COMMAND_RIGHT);
 	cr_assert_str_eq(fixture.model.request, "set microbatches=2");
-	close_fixture(&fixture);
 }
 
 Test(chrome, a_step_from_given_changes_something)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	struct panel panel = { 0 };
 	open_program_order(&fixture, diamond(), 40, 30);
 	fixture.model.given = (struct given){ .batch = 8, .precision = "fp32", .optimizer = "", .train = "a step" };
@@ -94,12 +92,11 @@ Test(chrome, a_step_from_given_changes_something)
 	cr_assert(panel_says(&fixture, &panel, "3 (strategy)"));
 	panel_command(&panel, &fixture.model, COMMAND_LEFT);
 	cr_assert_str_eq(fixture.model.request, "set zero=2");
-	close_fixture(&fixture);
 }
 
 Test(chrome, the_panel_asks_for_the_next_value_or_says_why_not)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	struct panel panel = { 0 };
 	open_program_order(&fixture, diamond(), 40, 30);
 	for (uint32_t i = 0; i < KNOB_COUNT; i++) {
@@ -110,12 +107,11 @@ Test(chrome, the_panel_asks_for_the_next_value_or_says_why_not)
 	}
 	select_knob(&panel, "chunks");
 	cr_assert(panel_says(&fixture, &panel, "No effect now: there is no"));   /* before it is turned */
-	close_fixture(&fixture);
 }
 
 Test(chrome, the_panel_tells_what_a_step_gave_when_a_run_has_it)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	struct panel panel = { 0 };
 	open_program_order(&fixture, diamond(), 60, 40);
 	select_knob(&panel, "order");
@@ -127,12 +123,11 @@ Test(chrome, the_panel_tells_what_a_step_gave_when_a_run_has_it)
 	fixture.model.status.stale = false;
 	fixture.scenario.value[K_alignment] = 512;              /* now the run differs in two knobs */
 	cr_assert_not(panel_says(&fixture, &panel, "the same"));
-	close_fixture(&fixture);
 }
 
 Test(chrome, the_footer_never_exceeds_its_row_and_always_offers_help)
 {
-	struct frame frame = { 0 };
+	OWN(frame) frame = { 0 };
 	static const int widths[] = { 40, 80, 200 };
 	for (int i = 0; i < 3; i++)
 		for (unsigned context = 1; context < IN_ANY; context <<= 1) {
@@ -144,12 +139,11 @@ Test(chrome, the_footer_never_exceeds_its_row_and_always_offers_help)
 			cr_assert(widths[i] < 80 || (strstr(text, " undo") && strstr(text, " knobs")), "%s", text);
 			mem_free(text);
 		}
-	frame_free(&frame);
 }
 
 Test(chrome, every_command_is_in_some_overlay_and_can_be_found_by_its_word)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 100, 40);
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		unsigned context = commands[i].context & (~commands[i].context + 1);
@@ -171,7 +165,6 @@ Test(chrome, every_command_is_in_some_overlay_and_can_be_found_by_its_word)
 		cr_assert(strstr(text, commands[i].word), "%s\n%s", commands[i].word, text);
 		mem_free(text);
 	}
-	close_fixture(&fixture);
 }
 
 Test(chrome, no_key_means_two_things_in_one_context)
@@ -198,7 +191,7 @@ Test(chrome, a_gap_is_never_rounded_to_nothing)
 
 Test(chrome, the_status_line_says_stale_and_keeps_its_numbers_whole)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 80, 1);
 	fixture.model.status = (struct session_status){ .solving = true, .stale = true, .stage = "order: cuts", .fraction = 0.5 };
 	for (int width = 40; width < 200; width++) {
@@ -210,12 +203,11 @@ Test(chrome, the_status_line_says_stale_and_keeps_its_numbers_whole)
 		cr_assert(fixture.frame.cell[0].marks & MARK_DIM);
 		mem_free(text);
 	}
-	close_fixture(&fixture);
 }
 
 Test(chrome, a_step_that_does_not_fit_shows_the_key_for_what_does)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	struct error error = { 0 };
 	open_program_order(&fixture, diamond(), 80, 1);
 	cr_assert_eq(scenario_set(&((struct plan *)(uintptr_t)fixture.model.plan)->scenario, "memory=100MiB", &error), OK, "%s", error.text);
@@ -226,12 +218,11 @@ Test(chrome, a_step_that_does_not_fit_shows_the_key_for_what_does)
 		cr_assert(strstr(text, "F: fit") || strstr(text, "F: what fits"), "%d columns: %s", width, text);
 		mem_free(text);
 	}
-	close_fixture(&fixture);
 }
 
 Test(chrome, the_prompt_completes_commands_knobs_values_and_names)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	static struct completion completion;
 	open_program_order(&fixture, diamond(), 80, 24);
 	static const struct { const char *typed, *wanted; } cases[] = {
@@ -258,5 +249,4 @@ Test(chrome, the_prompt_completes_commands_knobs_values_and_names)
 		cr_assert_str_eq(completion.offer[0].line, finds[i].wanted);
 		cr_assert(strstr(completion.offer[0].note, finds[i].note), "%s", completion.offer[0].note);
 	}
-	close_fixture(&fixture);
 }

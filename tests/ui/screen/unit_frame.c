@@ -23,37 +23,34 @@ static void expect(const struct frame *frame, const char *wanted)
 
 Test(frame, text_is_clipped_to_the_window)
 {
-	struct frame frame = make(10, 2);
+	OWN(frame) frame = make(10, 2);
 	frame_window(&frame, (struct rect){ 2, 0, 5, 1 });
 	cr_assert_eq(frame_text(&frame, 0, 0, 100, ROLE_TEXT, "abcdefgh"), 8);
 	frame_text(&frame, 0, 1, 5, ROLE_TEXT, "below");
 	frame_text(&frame, -2, 0, 3, ROLE_TEXT, "xyz");
 	expect(&frame, "  zbcde\n\n");
-	frame_free(&frame);
 }
 
 Test(frame, windows_outside_the_screen_take_nothing)
 {
-	struct frame frame = make(4, 2);
+	OWN(frame) frame = make(4, 2);
 	frame_window(&frame, (struct rect){ 3, 1, 50, 50 });
 	frame_text(&frame, 0, 0, 9, ROLE_TEXT, "abc");
 	frame_window(&frame, (struct rect){ 9, 9, 5, 5 });
 	frame_text(&frame, 0, 0, 9, ROLE_TEXT, "abc");
 	expect(&frame, "\n   a\n");
-	frame_free(&frame);
 }
 
 Test(frame, control_characters_and_broken_bytes_become_question_marks)
 {
-	struct frame frame = make(20, 1);
+	OWN(frame) frame = make(20, 1);
 	frame_text(&frame, 0, 0, 20, ROLE_TEXT, "a\x1b[2Jb\x80\xff\xe2\x82z\xe2\x80\xae|");
 	expect(&frame, "a?[2Jb????z?|\n");
-	frame_free(&frame);
 }
 
 Test(frame, wide_characters_are_never_split)
 {
-	struct frame frame = make(5, 1);
+	OWN(frame) frame = make(5, 1);
 	cr_assert_eq(frame_text(&frame, 0, 0, 4, ROLE_TEXT, "a\u8a9e\u8a9e"), 3);
 	expect(&frame, "a\u8a9e\n");
 	frame_text(&frame, 2, 0, 1, ROLE_TEXT, "x");   /* over its right half */
@@ -61,71 +58,65 @@ Test(frame, wide_characters_are_never_split)
 	frame_text(&frame, 0, 0, 2, ROLE_TEXT, "\u8a9e");
 	frame_text(&frame, 0, 0, 1, ROLE_TEXT, "y");   /* over its left half */
 	expect(&frame, "y x\n");
-	frame_free(&frame);
 }
 
 Test(frame, long_names_keep_both_ends)
 {
-	struct frame frame = make(9, 1);
+	OWN(frame) frame = make(9, 1);
 	cr_assert_eq(frame_name(&frame, 0, 0, 9, ROLE_TEXT, "layers.10.attention.weight"), 9);
 	expect(&frame, "laye\u2026ight\n");
 	frame.ascii = true;
 	frame_clear(&frame);
 	frame_name(&frame, 0, 0, 9, ROLE_TEXT, "layers.10.attention.weight");
 	expect(&frame, "laye~ight\n");
-	frame_free(&frame);
 }
 
 Test(frame, clipped_sentences_end_behind_a_word)
 {
-	struct frame frame = make(14, 2);
+	OWN(frame) frame = make(14, 2);
 	cr_assert_eq(frame_words(&frame, 0, 0, 14, ROLE_TEXT, "number of devices"), 10);
 	cr_assert_eq(frame_words(&frame, 0, 1, 14, ROLE_TEXT, "just fits here"), 14);
 	expect(&frame, "number of\u2026\njust fits here\n");
 	frame_clear(&frame);
 	frame_words(&frame, 0, 0, 6, ROLE_TEXT, "activations");
 	expect(&frame, "activ\u2026\n\n");
-	frame_free(&frame);
 }
 
 Test(frame, parts_that_do_not_fit_are_left_out_whole)
 {
-	struct frame frame = make(20, 1);
+	OWN(frame) frame = make(20, 1);
 	int x = 0;
 	cr_assert(frame_part(&frame, &x, 0, 20, ROLE_TEXT, "peak 93.0 MiB"));
 	cr_assert_not(frame_part(&frame, &x, 0, 20, ROLE_TEXT, "arena"));
 	cr_assert(frame_part(&frame, &x, 0, 20, ROLE_TEXT, "gap"));
 	expect(&frame, "peak 93.0 MiB \u00b7 gap\n");
-	frame_free(&frame);
 }
 
 Test(frame, sentences_break_at_blanks)
 {
-	struct frame frame = make(12, 4);
+	OWN(frame) frame = make(12, 4);
 	frame_wrapped(&frame, (struct rect){ 1, 0, 11, 4 }, ROLE_TEXT, "number of devices the step runs on");
 	expect(&frame, " number of\n devices the\n step runs\n on\n");
 	cr_assert_eq(text_rows("number of devices the step runs on", 11), 4);
 	cr_assert_eq(text_rows("number of devices the step runs on", 40), 1);
 	cr_assert_eq(text_rows("", 11), 0);
 	cr_assert_eq(text_rows("on", 0), 0);
-	frame_free(&frame);
 }
 
 Test(frame, roles_are_dumped_as_letters)
 {
-	struct frame frame = make(4, 1);
+	OWN(frame) frame = make(4, 1);
 	frame_text(&frame, 0, 0, 1, ROLE_PEAK, "x");
 	frame_cell(&frame, 2, 0, ' ', role_of_category(KIND_PARAMETER, 1), ROLE_TEXT);
 	char *roles = frame_dump_roles(&frame);
 	cr_assert_str_eq(roles, "P 3\n");
 	mem_free(roles);
-	frame_free(&frame);
 }
 
 Test(frame, random_text_stays_inside_and_valid)
 {
 	uint64_t seed = test_seed(), state = seed;
-	struct frame frame = make(30, 3);
+	OWN(frame) frame = make(30, 3);
 	for (int round = 0; round < 20000; round++) {
 		char text[40];
 		int length = (int)(random_next(&state) % sizeof text);
@@ -142,7 +133,6 @@ Test(frame, random_text_stays_inside_and_valid)
 				cr_assert_neq(frame.cell[i - 1].code, 0, "seed %llu round %d", (unsigned long long)seed, round);
 		}
 	}
-	frame_free(&frame);
 }
 
 static void type(struct line_edit *line, struct history *history, const char *name, uint32_t code)

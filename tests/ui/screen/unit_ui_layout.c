@@ -69,20 +69,18 @@ Test(ui_layout, too_small_screens_say_what_they_need)
 {
 	for (int width = 1; width < 250; width++)
 		for (int height = 1; height < 80; height += 9) {
-			struct frame frame = { 0 };
+			OWN(frame) frame = { 0 };
 			cr_assert(frame_resize(&frame, width, height));
 			screen_draw_small(&frame);
-			frame_free(&frame);
 		}
 	static const struct { int width; const char *text; } shown[] = {
 		{ 30, "\n\n    needs 40x10, has 30x5\n\n\n" }, { 20, "\n\n    needs 40x10\n\n\n" } };
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-		struct frame frame = { 0 };
+		OWN(frame) frame = { 0 };
 		cr_assert(frame_resize(&frame, shown[i].width, 5));
 		screen_draw_small(&frame);
 		char *text = frame_dump(&frame);
 		cr_assert_str_eq(text, shown[i].text);
 		mem_free(text);
-		frame_free(&frame);
 	}
 }

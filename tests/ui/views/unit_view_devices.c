@@ -23,7 +23,7 @@ static const char *const eight[] = { "devices=8", "strategy=megatron", "tp=4", "
 
 Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_fixture(&fixture, eight, 100, 30);
 	expect(&fixture, DEVICES, "8 devices, strategy megatron · dp 2 x tp 4");
 	expect(&fixture, DEVICES, "each of 8");
@@ -54,7 +54,6 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	expect(&fixture, TENSORS, "[R, S(0)]");
 	snprintf(fixture.model.filter, sizeof fixture.model.filter, "no such tensor");
 	expect(&fixture, DEVICES, "no tensor's name or kind contains");
-	close_fixture(&fixture);
 }
 
 /* Wide screens use their width: every part has something on the right of column 150. */
@@ -65,11 +64,10 @@ Test(view_devices, wide_screens_use_their_width)
 		{ PART_PLACES, "made by, in module" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct fixture fixture;
+		OWN(fixture) fixture;
 		open_fixture(&fixture, eight, 210, 60);
 		show_part(&fixture, cases[i].part);
 		expect(&fixture, DEVICES, cases[i].wanted);
-		close_fixture(&fixture);
 	}
 }
 
@@ -77,10 +75,10 @@ Test(view_devices, wide_screens_use_their_width)
 Test(view_devices, the_schedule_is_the_plans)
 {
 	static const char *const piped[] = { "devices=8", "strategy=megatron", "dp=2", "tp=1", "pp=4", "microbatches=4", "memory=1GiB", NULL };
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	struct error error;
 	open_fixture(&fixture, piped, 100, 30);
-	struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
+	OWN(outlook) *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
 	cr_assert(outlook, "%s", error.text);
 	const struct pipelined *pipelined = fixture.plan->transformed->pipelined;
 	const struct timetable *timetable = &outlook->timetable;
@@ -111,8 +109,6 @@ Test(view_devices, the_schedule_is_the_plans)
 	press(&fixture, DEVICES, COMMAND_PART);
 	press(&fixture, DEVICES, COMMAND_LAST);
 	expect(&fixture, DEVICES, "device 7: pp 3 dp 1");
-	outlook_release(outlook);
-	close_fixture(&fixture);
 }
 
 /* A step in one piece has the plan's numbers in its schedule, too, split or not, whatever its batch divides by. */
@@ -121,18 +117,16 @@ Test(view_devices, the_schedule_of_a_step_in_one_piece_is_the_plans)
 	static const char *const one[] = { "devices=1", NULL }, *const cut[] = { "devices=16", "strategy=megatron", "tp=1", "recompute=selective", NULL };
 	const char *const *sets[] = { one, eight, cut };
 	for (int i = 0; i < 3; i++) {
-		struct fixture fixture;
+		OWN(fixture) fixture;
 		struct error error;
 		open_fixture(&fixture, sets[i], 100, 30);
-		struct outlook *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
+		OWN(outlook) *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
 		cr_assert(outlook, "%s", error.text);
 		cr_assert_eq(outlook->timetable.ranks, 1);
 		cr_assert_eq(timetable_peak(&outlook->timetable, 0), plan_peak(fixture.plan));
 		cr_assert(plan_step_time(fixture.plan) < 0 || outlook->timetable.time == plan_step_time(fixture.plan));
 		const struct pipeline_slot *forward = timetable_slot(&outlook->timetable, 0, 0), *backward = timetable_slot(&outlook->timetable, 0, 1);
 		cr_assert(forward->end > 0 && backward->begin == forward->end && backward->end > backward->begin && backward->end <= outlook->timetable.time);
-		outlook_release(outlook);
-		close_fixture(&fixture);
 	}
 }
 
@@ -142,7 +136,7 @@ Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
 	struct fixture fixture;
 	open_fixture(&fixture, eight, 80, 40);
 	expect(&fixture, DEVICES, "vocabulary 50257 is not divisible by tp 4");
-	close_fixture(&fixture);
+	fixture_drop(&fixture);
 	open_fixture(&fixture, fastest, 100, 40);
 	cr_assert(fixture.plan->transformed->sharded->candidates > 1);
 	show_part(&fixture, PART_SEARCH);
@@ -152,7 +146,7 @@ Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
 	char *text = screen_of(&fixture, DEVICES), *heads = strstr(text, "candidate\n");
 	cr_assert(heads && strncmp(heads + strlen("candidate\n"), " \u25b8 ", strlen(" \u25b8 ")) == 0, "what was chosen comes first in\n%s", text);
 	mem_free(text);
-	close_fixture(&fixture);
+	fixture_drop(&fixture);
 }
 
 static void search(struct fixture *fixture, struct configurations *kept)
@@ -166,7 +160,7 @@ static void search(struct fixture *fixture, struct configurations *kept)
 
 Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	struct configurations kept = { 0 };
 	open_fixture(&fixture, eight, 120, 40);
 	press(&fixture, DEVICES, COMMAND_CONFIGURE);
@@ -195,13 +189,12 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	expect(&fixture, DEVICES, "too much; the most are");
 	expect(&fixture, DEVICES, fixture.model.ranking->list.fitting ? "The smallest change that fits: " : "Nothing fits 8 devices");
 	configurations_free(&kept);
-	close_fixture(&fixture);
 }
 
 Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
 {
 	static const char *const whole[] = { "devices=1", NULL };
-	struct fixture fixture, one;
+	OWN(fixture) fixture, one;
 	open_fixture(&fixture, eight, 120, 30);
 	open_fixture(&one, whole, 120, 30);
 	one.plan->serial = 1;
@@ -227,13 +220,11 @@ Test(view_devices, differences_from_the_baseline_are_told_op_by_op)
 	arena_free(&arena);
 	fixture.model.baseline = fixture.plan;
 	expect(&fixture, DEVICES, "no op differs");
-	close_fixture(&fixture);
-	close_fixture(&one);
 }
 
 Test(view_devices, the_graph_view_says_where_operands_and_results_lie)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_fixture(&fixture, eight, 120, 40);
 	uint32_t op = 0;
 	while (strcmp(fixture.plan->graph->op[op].type, "comm.all_gather") != 0)
@@ -241,7 +232,6 @@ Test(view_devices, the_graph_view_says_where_operands_and_results_lie)
 	fixture.model.op = op;
 	expect(&fixture, GRAPH, ", R]");
 	expect(&fixture, GRAPH, "communication");
-	close_fixture(&fixture);
 }
 
 Test(view_devices, one_device_says_how_to_have_more)
@@ -251,25 +241,25 @@ Test(view_devices, one_device_says_how_to_have_more)
 	open_fixture(&fixture, one, 100, 30);
 	expect(&fixture, DEVICES, "1 device, strategy none");
 	expect(&fixture, DEVICES, ":set devices=8");
-	close_fixture(&fixture);
+	fixture_drop(&fixture);
 	open_fixture(&fixture, idle, 100, 30);
 	expect(&fixture, DEVICES, "every device runs the whole step");
 	show_part(&fixture, PART_TRAFFIC);
 	for (int part = PART_TRAFFIC; part <= PART_SEARCH; part++, press(&fixture, DEVICES, COMMAND_PART))
 		expect(&fixture, DEVICES, "the step is not split");
-	close_fixture(&fixture);
+	fixture_drop(&fixture);
 }
 
 Test(view_devices, every_part_draws_at_every_size)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	struct error error;
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	struct control control = { 0 };
 	struct stage_context stage = { .rules = rules, .control = &control };
 	open_fixture(&fixture, eight, 10, 10);
 	stage.store = fixture.planner.store;
-	struct outlook *outlook = outlook_find(&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->transformed->sharded->sharding.mesh, &error);
+	OWN(outlook) *outlook = outlook_find(&stage, fixture.plan->input, &fixture.scenario, &fixture.plan->transformed->sharded->sharding.mesh, &error);
 	cr_assert(outlook, "%s", error.text);
 	fixture.model.outlook = outlook;
 	for (int part = 0; part < PART_COUNT; part++, press(&fixture, DEVICES, COMMAND_PART))
@@ -278,14 +268,11 @@ Test(view_devices, every_part_draws_at_every_size)
 				cr_assert(frame_resize(&fixture.frame, width, height));
 				expect(&fixture, DEVICES, "");
 			}
-	outlook_release(outlook);
-	rules_free(rules);
-	close_fixture(&fixture);
 }
 
 Test(view_devices, drawings_are_coloured_by_placement)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	char *text;
 	size_t size;
 	struct error error;
@@ -297,5 +284,4 @@ Test(view_devices, drawings_are_coloured_by_placement)
 	cr_assert(strstr(text, "on dp 2 x tp 4: "), "the legend names the mesh");
 	cr_assert(strstr(text, "[S(0), S(1)]"));
 	free(text);
-	close_fixture(&fixture);
 }

@@ -35,7 +35,7 @@ static void expect_not(struct fixture *fixture, int view, const char *unwanted)
 
 Test(views, the_overview_opens_at_the_peak_and_lists_what_is_alive)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 60, 20);
 	expect(&fixture, OVERVIEW, "op 2 of 6 right  f  forward");
 	expect(&fixture, OVERVIEW, "132 MiB = peak");
@@ -47,24 +47,22 @@ Test(views, the_overview_opens_at_the_peak_and_lists_what_is_alive)
 	expect(&fixture, OVERVIEW, "84.0 MiB = peak -48.0 MiB");
 	press(&fixture, OVERVIEW, COMMAND_PEAK);
 	expect(&fixture, OVERVIEW, "op 2 of 6 right");
-	close_fixture(&fixture);
 }
 
 Test(views, the_curve_stacks_categories_from_the_bottom)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 40, 20);
 	fixture.frame.mono = true;
 	char *text = screen_of(&fixture, OVERVIEW);
 	/* 132 MiB over 9 rows: only the peak's columns reach the top one. */
 	cr_assert(strstr(text, "\n              aaaaaa\n"), "%s", text);
 	mem_free(text);
-	close_fixture(&fixture);
 }
 
 Test(views, a_short_peak_never_vanishes_from_the_curve)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, spike(3000), 41, 20);
 	fixture.frame.mono = true;
 	press(&fixture, OVERVIEW, COMMAND_FIRST);
@@ -73,12 +71,11 @@ Test(views, a_short_peak_never_vanishes_from_the_curve)
 	mem_free(text);
 	press(&fixture, OVERVIEW, COMMAND_NEXT_PEAK);
 	cr_assert_eq(model_position(&fixture.model), fixture.plan->ordered->peak_position);
-	close_fixture(&fixture);
 }
 
 Test(views, every_column_shows_positions_and_every_position_a_column)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, spike(700), 40, 20);
 	for (uint32_t count = 8; count <= 700; count += 13)
 		for (int width = 1; width < 300; width += 7) {
@@ -97,12 +94,11 @@ Test(views, every_column_shows_positions_and_every_position_a_column)
 				cr_assert(first <= position && position <= last, "%u of %u over %d", position, count, width);
 			}
 		}
-	close_fixture(&fixture);
 }
 
 Test(views, zooming_keeps_the_cursor_on_the_screen)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, spike(3000), 80, 20);
 	uint64_t state = test_seed();
 	static const enum command_id moves[] = { COMMAND_LEFT, COMMAND_RIGHT, COMMAND_ZOOM_IN, COMMAND_ZOOM_OUT, COMMAND_PAGE_UP, COMMAND_PAGE_DOWN,
@@ -113,12 +109,11 @@ Test(views, zooming_keeps_the_cursor_on_the_screen)
 		cr_assert(first <= position && position < first + count && first + count <= 3000 && count >= 8, "seed %llu step %d",
 			  (unsigned long long)test_seed(), i);
 	}
-	close_fixture(&fixture);
 }
 
 Test(views, categories_add_up_to_the_live_bytes)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 80, 24);
 	for (uint32_t i = 0; i < fixture.plan->graph->ops; i++) {
 		int64_t sum = 0;
@@ -126,12 +121,11 @@ Test(views, categories_add_up_to_the_live_bytes)
 			sum += fixture.index.category[i * CATEGORIES + (uint32_t)category];
 		cr_assert_eq(sum, fixture.plan->ordered->live[i]);
 	}
-	close_fixture(&fixture);
 }
 
 Test(views, the_map_shows_each_storage_at_its_address)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 60, 38);
 	fixture.frame.mono = true;
 	const struct plan *plan = fixture.plan;
@@ -152,12 +146,11 @@ Test(views, the_map_shows_each_storage_at_its_address)
 	press(&fixture, MAP, COMMAND_UP);
 	cr_assert_neq(fixture.model.storage, NONE);
 	expect(&fixture, MAP, storage_name(plan, fixture.model.storage));
-	close_fixture(&fixture);
 }
 
 Test(views, the_map_names_the_neighbours_in_address_and_the_holes_between)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 120, 24);
 	const struct plan *plan = fixture.plan;
 	for (uint32_t position = 0; position < plan->graph->ops; position++)
@@ -176,21 +169,19 @@ Test(views, the_map_names_the_neighbours_in_address_and_the_holes_between)
 			expect(&fixture, MAP, next.above == NONE ? "the arena's end" : storage_name(plan, next.above));
 			expect(&fixture, MAP, next.below == NONE ? "address 0" : storage_name(plan, next.below));
 		}
-	close_fixture(&fixture);
 }
 
 Test(views, holes_are_what_no_storage_covers)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 80, 24);
 	for (uint32_t i = 0; i < fixture.plan->graph->ops; i++)
 		cr_assert_eq(plan_holes(&fixture.index, i).total, plan_arena(fixture.plan) - fixture.plan->ordered->live[i]);
-	close_fixture(&fixture);
 }
 
 Test(views, the_table_of_tensors_sorts_and_filters)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 76, 12);
 	char *text = screen_of(&fixture, TENSORS);
 	cr_assert(strstr(text, "left.out") < strstr(text, "right.out"), "%s", text);
@@ -204,12 +195,11 @@ Test(views, the_table_of_tensors_sorts_and_filters)
 	expect_not(&fixture, TENSORS, "left.out");
 	snprintf(fixture.model.filter, sizeof fixture.model.filter, "nothing like it");
 	expect(&fixture, TENSORS, "no tensor passes the filter");
-	close_fixture(&fixture);
 }
 
 Test(views, stepping_tells_what_could_run_and_what_it_needs)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 80, 24);
 	press(&fixture, ORDER, COMMAND_STEP);
 	expect(&fixture, ORDER, "2 ops could run here");
@@ -218,12 +208,11 @@ Test(views, stepping_tells_what_could_run_and_what_it_needs)
 	press(&fixture, ORDER, COMMAND_STEP);
 	expect(&fixture, ORDER, "freed  64.0 MiB  left.out");
 	expect_not(&fixture, ORDER, "1.00 MiB join");
-	close_fixture(&fixture);
 }
 
 Test(views, an_order_changed_by_hand_shows_what_it_costs)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 80, 24);
 	press(&fixture, ORDER, COMMAND_RIGHT);            /* left_pool */
 	press(&fixture, ORDER, COMMAND_EARLIER);          /* before right */
@@ -234,7 +223,6 @@ Test(views, an_order_changed_by_hand_shows_what_it_costs)
 	expect(&fixture, ORDER, "by hand, 1 move");
 	press(&fixture, ORDER, COMMAND_PLANNED);
 	expect(&fixture, ORDER, "peak 132 MiB at op 2");
-	close_fixture(&fixture);
 }
 
 /* Plans the fixture's graph again with the knobs as they are now. */
@@ -292,7 +280,7 @@ static struct graph *training_step(void)
 
 Test(views, the_order_view_shows_segments_waists_and_where_branches_went)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, training_step(), 100, 60);
 	expect_not(&fixture, ORDER, "segment");
 	fixture.scenario.value[K_order] = ORDER_ROAM;
@@ -316,12 +304,11 @@ Test(views, the_order_view_shows_segments_waists_and_where_branches_went)
 		expect(&fixture, ORDER, "update branch of 1 op, runs in segment ");
 		expect(&fixture, ORDER, order_branch_reasons[roam->branch[i].why]);
 	}
-	close_fixture(&fixture);
 }
 
 Test(views, rows_of_rules_and_ops_number_the_order_without_gaps)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, training_step(), 80, 24);
 	fixture.scenario.value[K_order] = ORDER_ROAM;
 	plan_again(&fixture);
@@ -339,12 +326,11 @@ Test(views, rows_of_rules_and_ops_number_the_order_without_gaps)
 		next++;
 	}
 	cr_assert(next == ops && rules == roam->segments);
-	close_fixture(&fixture);
 }
 
 Test(views, lanes_of_items_alive_together_differ)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	struct order_schedule schedule;
 	char text[200];
 	open_program_order(&fixture, spike(500), 80, 24);
@@ -358,12 +344,11 @@ Test(views, lanes_of_items_alive_together_differ)
 	for (uint32_t i = 0; i + 1 < fixture.plan->graph->ops; i++)
 		cr_assert_neq(schedule_swap(&schedule, i, fixture.plan, text, sizeof text), OK);
 	schedule_free(&schedule);
-	close_fixture(&fixture);
 }
 
 Test(views, modules_fold_and_sum_their_bytes)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 80, 24);
 	expect(&fixture, GRAPH, "6 ops");
 	expect_not(&fixture, GRAPH, "left_pool  f");
@@ -372,14 +357,13 @@ Test(views, modules_fold_and_sum_their_bytes)
 	expect(&fixture, GRAPH, "left  2 ops");
 	press(&fixture, GRAPH, COMMAND_FOLD_ALL);
 	expect_not(&fixture, GRAPH, "left_pool  f");
-	close_fixture(&fixture);
 }
 
 Test(views, the_neighbours_of_an_op_show_what_every_dim_carries)
 {
 	struct fixture fixture;
 	struct error error;
-	struct graph *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", NULL, &error);
+	OWN(graph) *graph = graph_open("samples/gpt2_b1_s1024_adam.jsonl.gz", NULL, &error);
 	cr_assert(graph, "%s", error.text);
 	long blocks = memory_blocks();
 	open_program_order(&fixture, graph_retain(graph), 140, 30);
@@ -393,15 +377,14 @@ Test(views, the_neighbours_of_an_op_show_what_every_dim_carries)
 	expect(&fixture, GRAPH, "f32[1024=batch*sequence, 768=hidden]");
 	cr_assert(frame_resize(&fixture.frame, 55, 30));
 	expect(&fixture, GRAPH, "f32[1024=batch*sequence, 768=hidden]");
-	close_fixture(&fixture);
+	fixture_drop(&fixture);
 	graph_factors_free(&kept);
 	cr_assert_eq(memory_blocks(), blocks);
-	graph_release(graph);
 }
 
 Test(views, every_view_draws_at_every_size_and_stays_in_its_window)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 40, 10);
 	fixture.model.baseline = fixture.plan;
 	for (int view = 0; view < VIEWS; view++)
@@ -418,12 +401,11 @@ Test(views, every_view_draws_at_every_size_and_stays_in_its_window)
 						cr_assert(fixture.frame.cell[x].code == ' ' && fixture.frame.cell[(height + 1) * (width + 2) + x].code == ' ',
 							  "view %d at %dx%d", view, width, height);
 				}
-	close_fixture(&fixture);
 }
 
 Test(views, ascii_drawing_is_ascii)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 100, 30);
 	fixture.frame.ascii = true;
 	for (int view = 0; view < VIEWS; view++) {
@@ -432,7 +414,6 @@ Test(views, ascii_drawing_is_ascii)
 			cr_assert((unsigned char)*at < 0x80, "view %d:\n%s", view, text);
 		mem_free(text);
 	}
-	close_fixture(&fixture);
 }
 
 Test(views, a_graph_without_ops_can_be_shown)
@@ -442,14 +423,13 @@ Test(views, a_graph_without_ops_can_be_shown)
 	struct error error;
 	struct graph *graph = graph_build(draft, &error);
 	draft_free(draft);
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, graph, 80, 24);
 	for (int view = 0; view < VIEWS; view++)
 		for (int command = 0; command < COMMAND_COUNT; command++) {
 			mem_free(screen_of(&fixture, view));
 			press(&fixture, view, (enum command_id)command);
 		}
-	close_fixture(&fixture);
 }
 
 /* ---- filters, counts, memory that ends ---------------------------------------------------- */
@@ -482,7 +462,7 @@ Test(views, filters_have_parts_letters_expressions_fields_and_their_opposite)
 
 Test(views, tensors_are_counted_and_marked)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 100, 24);
 	press(&fixture, TENSORS, COMMAND_GROUP);
 	expect(&fixture, TENSORS, "128 MiB  97.0 %");        /* activations at the peak */
@@ -500,12 +480,11 @@ Test(views, tensors_are_counted_and_marked)
 	expect(&fixture, TENSORS, "type");
 	press(&fixture, TENSORS, COMMAND_ACTIVATE);
 	cr_assert_eq(strncmp(fixture.model.filter, "type=", 5), 0, "%s", fixture.model.filter);
-	close_fixture(&fixture);
 }
 
 Test(views, failed_allocations_leave_nothing_behind)
 {
-	struct fixture fixture;
+	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 80, 24);
 	for (int view = 0; view < VIEWS; view++)
 		for (long n = 0; n < 40; n = memory_next(n)) {
@@ -520,5 +499,4 @@ Test(views, failed_allocations_leave_nothing_behind)
 			mem_free(state);
 			cr_assert_eq(memory_blocks(), before, "view %d, %ld allocations", view, n);
 		}
-	close_fixture(&fixture);
 }

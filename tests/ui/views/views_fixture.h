@@ -88,7 +88,7 @@ static inline void open_program_order(struct fixture *fixture, struct graph *gra
 	open_fixture_with(fixture, graph, (const char *const[]){ "order=program", NULL }, PLAN_COMPLETE, width, height);
 }
 
-static inline void close_fixture(struct fixture *fixture)
+static inline void fixture_drop(struct fixture *fixture)
 {
 	for (int i = 0; i < VIEWS; i++) {
 		if (views[i]->free)

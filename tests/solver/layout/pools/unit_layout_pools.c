@@ -89,14 +89,13 @@ static bool set_fits(const struct pooled *pooled, uint32_t set, int64_t capacity
 	struct layout_links links = { .behind = pooled->links.behind ? copy.behind : NULL };
 	if (pooled->links.donors.start)
 		links.donors = (struct csr){ copy.donor_start, copy.donor };
-	struct linked_layout layout;
+	OWN(linked_layout) layout;
 	struct control control = { 0 };
 	struct error error;
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .capacity = capacity, .effort = LAYOUT_EFFORT(2) };
 	enum status status = layout_solve_linked(&sample->buffers, &links, &options, &control, &layout, &error);
 	bool fits = layout.offset && (capacity == 0 || layout.layout.arena <= capacity);
 	*sure &= fits || status == INFEASIBLE;
-	linked_layout_free(&layout);
 	return fits;
 }
 
@@ -152,7 +151,7 @@ Test(layout_pools, the_cheapest_spills_are_found_and_proved)
 	int proved = 0, infeasible = 0, unknown = 0, rounds = 240;
 	struct pooled pooled;
 	for (int round = 0; round < rounds; round++) {
-		struct pooled_layout result;
+		OWN(pooled_layout) result;
 		struct error error;
 		draw_pooled(&pooled, (uint32_t)(2 + below(&seed, 5)), (uint32_t)(1 + below(&seed, 3)), round % 8, round % 2, &seed);
 		enum status status = solve(&pooled, LAYOUT_EFFORT(1), &result, &error);
@@ -173,7 +172,6 @@ Test(layout_pools, the_cheapest_spills_are_found_and_proved)
 			cr_assert_eq(status, LIMIT, "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, error.text);
 			unknown++;
 		}
-		pooled_layout_free(&result);
 	}
 	cr_assert_geq(proved + infeasible, rounds * 95 / 100, "%d proved, %d infeasible, %d unknown", proved, infeasible, unknown);
 }
@@ -183,7 +181,7 @@ Test(layout_pools, what_finds_room_in_the_last_pool_is_always_found_a_place)
 	uint64_t seed = test_seed();
 	struct pooled pooled;
 	for (int round = 0; round < 16; round++) {
-		struct pooled_layout result;
+		OWN(pooled_layout) result;
 		struct error error;
 		int kind = round % 8;
 		uint32_t pools = (uint32_t)(2 + below(&seed, 2));
@@ -197,7 +195,6 @@ Test(layout_pools, what_finds_room_in_the_last_pool_is_always_found_a_place)
 		if (status == OK)
 			cr_assert_eq(layout_check_pools(&pooled.sample.buffers, &pooled.links, &pooled.pools, 1, &result, &wrong), OK,
 				     "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, wrong.text);
-		pooled_layout_free(&result);
 	}
 }
 
@@ -212,12 +209,11 @@ Test(layout_pools, what_is_stopped_at_once_still_fits)
 	atomic_bool stop = true;
 	struct control control = { .cancel = &stop };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = UINT64_MAX };
-	struct pooled_layout result;
+	OWN(pooled_layout) result;
 	struct error error;
 	enum status status = layout_solve_pools(&pooled.sample.buffers, &pooled.links, &pooled.pools, &options, &control, &result, &error);
 	cr_assert(status == CANCELLED || (status == OK && result.proved));
 	cr_assert_eq(layout_check_pools(&pooled.sample.buffers, &pooled.links, &pooled.pools, 1, &result, &error), OK, "%s", error.text);
-	pooled_layout_free(&result);
 }
 
 Test(layout_pools, an_overflow_says_where)
@@ -226,14 +222,13 @@ Test(layout_pools, an_overflow_says_where)
 	uint32_t start[] = { 0, 1, 2 }, item[] = { 0, 0 };
 	struct pooled pooled = { .sample.buffers = { .n = 2, .lower = lower, .upper = upper, .size = size },
 				 .pools = { 2, capacity, { start, item }, NULL } };
-	struct pooled_layout result;
+	OWN(pooled_layout) result;
 	struct error error;
 	cr_assert_eq(solve(&pooled, 100000, &result, &error), INFEASIBLE);
 	cr_assert_eq(result.overflow, 0);
 	cr_assert_eq(result.overflow_step, 5);
 	cr_assert_eq(result.overflow_bytes, 16);
 	cr_assert_null(result.offset);
-	pooled_layout_free(&result);
 }
 
 Test(layout_pools, running_out_of_memory_leaks_nothing)

@@ -22,14 +22,13 @@ static char *load(const char *path, size_t *size)
 
 static struct graph *read_file(const char *path, bool open, struct error *error)
 {
-	struct hlo_module module;
+	OWN(hlo_module) module;
 	struct graph *graph = NULL;
 	size_t size;
 	char *text = load(path, &size);
 	bool is_text = size > 9 && memcmp(text, "HloModule", 9) == 0;
 	if ((is_text ? hlo_text_read(text, size, &module, error) : hlo_proto_read(text, size, &module, error)) == OK)
 		graph = hlo_graph(&module, open, "HLO", error);
-	hlo_free(&module);
 	free(text);
 	return graph;
 }
@@ -39,7 +38,7 @@ static struct graph *read_file(const char *path, bool open, struct error *error)
 Test(hlo, a_step_has_phases_kinds_modules_and_places_in_the_source)
 {
 	struct error error = { 0 };
-	struct graph *graph = read_file(SMALL, false, &error);
+	OWN(graph) *graph = read_file(SMALL, false, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(graph->ops, 7);
 	cr_expect_eq(tensor_named(graph, "params['w']")->kind, KIND_PARAMETER);
@@ -54,14 +53,12 @@ Test(hlo, a_step_has_phases_kinds_modules_and_places_in_the_source)
 	cr_expect_eq(op_named(graph, "y")->flops, 2 * 2 * 8 * 4);
 	cr_expect_eq(op_named(graph, "ar")->collective->size, 2);
 	cr_expect_not(graph->about.intake.derived);
-	graph_release(graph);
 }
 
 static struct graph *read_text(const char *text, struct error *error)
 {
-	struct hlo_module module;
+	OWN(hlo_module) module;
 	struct graph *graph = hlo_text_read(text, strlen(text), &module, error) == OK ? hlo_graph(&module, false, "HLO", error) : NULL;
-	hlo_free(&module);
 	return graph;
 }
 
@@ -76,7 +73,7 @@ static struct graph *graph_of(const char *text)
 /* Before XLA's optimization functions are calls, and what is in them has the rest of the path alone. */
 Test(hlo, what_is_called_is_of_the_phase_of_the_call)
 {
-	struct graph *graph = graph_of("HloModule step\n\nsilu.1 {\n  a = f32[4]{0} parameter(0)\n  ROOT mul = f32[4]{0} multiply(a, a), metadata={op_name=\"mul\"}\n}\n\n"
+	OWN(graph) *graph = graph_of("HloModule step\n\nsilu.1 {\n  a = f32[4]{0} parameter(0)\n  ROOT mul = f32[4]{0} multiply(a, a), metadata={op_name=\"mul\"}\n}\n\n"
 		"ENTRY main {\n  x = f32[4]{0} parameter(0)\n  y = f32[4]{0} call(x), to_apply=silu.1, metadata={op_name=\"jit(step)/jvp(MLP)/jit(silu)\"}\n"
 		"  g = f32[4]{0} call(y), to_apply=silu.1, metadata={op_name=\"jit(step)/transpose(jvp(MLP))/jit(silu)\"}\n"
 		"  ROOT n = f32[4]{0} call(g), to_apply=silu.1, metadata={op_name=\"jit(step)/jit(silu)\"}\n}\n");
@@ -86,7 +83,6 @@ Test(hlo, what_is_called_is_of_the_phase_of_the_call)
 	cr_expect_eq(op_named(graph, "n/mul")->phase, PHASE_UPDATE);
 	cr_expect_null(strstr(graph->about.intake.assumed, "op_name"));
 	cr_expect_null(strstr(graph->about.intake.assumed, "cut over devices"));
-	graph_release(graph);
 }
 
 Test(hlo, a_module_without_names_has_no_phases_and_one_that_is_not_cut_yet_says_so)
@@ -122,11 +118,10 @@ Test(hlo, phases_are_told_where_names_mark_them)
 		{ "aten__mul", "aten__mm", false },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct graph *graph = graph_named(cases[i].forward, cases[i].backward);
+		OWN(graph) *graph = graph_named(cases[i].forward, cases[i].backward);
 		cr_expect_eq(op_named(graph, "g")->has_phase, cases[i].told, "case %zu", i);
 		cr_expect_eq(op_named(graph, "g")->phase == PHASE_BACKWARD, cases[i].told, "case %zu", i);
 		cr_expect_eq(strstr(graph->about.intake.assumed, "is not known: names of ops") == NULL, cases[i].told, "case %zu", i);
-		graph_release(graph);
 	}
 }
 
@@ -134,18 +129,17 @@ Test(hlo, phases_are_told_where_names_mark_them)
 Test(hlo, a_conditional_has_its_dearest_branch_beside_its_results)
 {
 	struct error error = { 0 };
-	struct graph *graph = read_file("tests/corpus/hlo/conditional.txt", false, &error);
+	OWN(graph) *graph = read_file("tests/corpus/hlo/conditional.txt", false, &error);
 	cr_assert(graph, "%s", error.text);
 	const struct op *op = op_named(graph, "cond");
 	cr_expect_eq(graph->tensors, 4);
 	cr_expect_eq(op->workspace, 2 * 64 * 64 * 4 - 256 * 4, "the product and its transpose, but for the result's kilobyte: %ld", (long)op->workspace);
-	graph_release(graph);
 }
 
 /* A hundred thousand results in one place: once this took seconds. */
 Test(hlo, what_is_written_in_place_again_and_again_is_found_at_once)
 {
-	struct hlo_module module;
+	OWN(hlo_module) module;
 	struct error error = { 0 };
 	size_t size = 0;
 	char *text = NULL;
@@ -155,21 +149,18 @@ Test(hlo, what_is_written_in_place_again_and_again_is_found_at_once)
 		fprintf(stream, "  a.%d = f32[4]{0} add(a.%d, a.%d)\n", i, i - 1, i - 1);
 	fprintf(stream, "  ROOT r = f32[4]{0} negate(a.20000)\n}\n");
 	fclose(stream);
-	struct graph *graph = hlo_text_read(text, size, &module, &error) == OK ? hlo_graph(&module, false, "HLO", &error) : NULL;
+	OWN(graph) *graph = hlo_text_read(text, size, &module, &error) == OK ? hlo_graph(&module, false, "HLO", &error) : NULL;
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(graph->storages, 2);
-	hlo_free(&module);
-	graph_release(graph);
 	free(text);
 }
 
 Test(hlo, a_donated_argument_is_written_in_place)
 {
 	struct error error = { 0 };
-	struct graph *graph = read_file(SMALL, false, &error);
+	OWN(graph) *graph = read_file(SMALL, false, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(tensor_named(graph, "new")->storage, tensor_named(graph, "params['w']")->storage);
-	graph_release(graph);
 }
 
 /* layout: of the copy; read: how the new value reads it. */
@@ -180,13 +171,12 @@ static bool copy_is_joined(const char *layout, const char *read)
 	snprintf(text, sizeof text, "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }\nENTRY %%main (w: f32[4,4], x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n"
 		"  %%w = f32[4,4]{1,0} parameter(0)\n  %%x = f32[4,4]{1,0} parameter(1)\n  %%c = f32[4,4]%s copy(%%w)\n  %%y = f32[4,4]{1,0} dot(%%x, %%c)\n"
 		"  %%n = f32[4,4]{1,0} %s(%%c, %%y)\n  ROOT %%t = (f32[4,4]{1,0}, f32[4,4]{1,0}) tuple(%%n, %%y)\n}\n", layout, read);
-	struct graph *graph = read_text(text, &error);
+	OWN(graph) *graph = read_text(text, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(graph->repaired, 0);
 	cr_expect_eq(tensor_named(graph, "n")->storage, tensor_named(graph, "w")->storage);
 	bool joined = tensor_named(graph, "c")->storage == tensor_named(graph, "w")->storage;
 	cr_expect_eq(strstr(graph->about.intake.assumed, "1 copy of donated arguments, 64 B, take") != NULL, joined);
-	graph_release(graph);
 	return joined;
 }
 
@@ -202,33 +192,30 @@ Test(hlo, a_copy_of_a_donated_argument_lies_where_the_argument_does)
 Test(hlo, a_loop_is_one_op_with_its_bodys_peak)
 {
 	struct error error = { 0 };
-	struct graph *graph = read_file(SMALL, false, &error);
+	OWN(graph) *graph = read_file(SMALL, false, &error);
 	cr_assert(graph, "%s", error.text);
 	const struct op *loop = op_named(graph, "loop");
 	cr_expect_eq(loop->workspace, 2 * 4 * 8 * 4);
 	cr_expect_eq(loop->flops, 3 * (1 + 32 + 32));
 	cr_expect_eq(graph_find_tensor(graph, "loop#2"), NONE, "what the loop doesn't change is no result of it");
 	cr_expect_eq(tensor_named(graph, "loop#1")->storage, tensor_named(graph, "ar")->storage);
-	graph_release(graph);
 }
 
 Test(hlo, open_fusions_have_an_op_for_each_instruction)
 {
 	struct error error = { 0 };
-	struct graph *closed = read_file(SMALL, false, &error), *open = read_file(SMALL, true, &error);
+	OWN(graph) *closed = read_file(SMALL, false, &error), *open = read_file(SMALL, true, &error);
 	cr_assert(closed && open, "%s", error.text);
 	cr_expect_eq(open->ops, closed->ops + 1);
 	cr_expect_neq(graph_find_op(open, "fusion/wide"), NONE);
 	cr_expect_neq(graph_find_op(open, "fusion/scaled"), NONE);
-	graph_release(closed);
-	graph_release(open);
 }
 
 /* The same module, as XLA writes it in both forms. */
 Test(hlo, text_and_proto_give_one_graph)
 {
 	struct error error = { 0 };
-	struct graph *text = read_file("tests/corpus/hlo/scan.txt", false, &error), *proto = read_file("tests/corpus/hlo/scan.hlo.pb", false, &error);
+	OWN(graph) *text = read_file("tests/corpus/hlo/scan.txt", false, &error), *proto = read_file("tests/corpus/hlo/scan.hlo.pb", false, &error);
 	cr_assert(text && proto, "%s", error.text);
 	cr_expect_eq(text->ops, proto->ops);
 	cr_expect_eq(text->fingerprint, proto->fingerprint);
@@ -239,8 +226,6 @@ Test(hlo, text_and_proto_give_one_graph)
 	}
 	cr_expect_eq(text->about.intake.peak, 0);
 	cr_expect_gt(proto->about.intake.peak, proto->persistent_bytes, "the proto has XLA's own assignment");
-	graph_release(text);
-	graph_release(proto);
 }
 
 Test(hlo, what_is_wrong_is_said_with_its_line)
@@ -253,12 +238,11 @@ Test(hlo, what_is_wrong_is_said_with_its_line)
 		char path[100];
 		struct error error = { 0 };
 		snprintf(path, sizeof path, "tests/corpus/hlo/%s.txt", cases[i].path);
-		struct graph *graph = read_file(path, false, &error);
+		OWN(graph) *graph = read_file(path, false, &error);
 		cr_expect_null(graph, "%s", path);
 		cr_expect_eq(error.status, BAD_INPUT);
 		cr_expect(strstr(error.text, cases[i].text), "%s: %s", path, error.text);
 		cr_expect_eq(error.line, cases[i].line, "%s: line %u", path, error.line);
-		graph_release(graph);
 	}
 }
 
@@ -314,7 +298,7 @@ Test(hlo, a_proto_that_is_cut_short_is_refused)
 /* Each computation calls the one before it twice. */
 Test(hlo, calls_that_double_come_to_an_end)
 {
-	struct hlo_module module;
+	OWN(hlo_module) module;
 	struct error error = { 0 };
 	char *text = NULL;
 	size_t size = 0;
@@ -327,7 +311,6 @@ Test(hlo, calls_that_double_come_to_an_end)
 	cr_assert_eq(hlo_text_read(text, size, &module, &error), OK, "%s", error.text);
 	cr_expect_null(hlo_graph(&module, false, "HLO", &error));
 	cr_expect(strstr(error.text, "once calls are inlined"), "%s", error.text);
-	hlo_free(&module);
 	free(text);
 }
 
@@ -352,7 +335,7 @@ Test(hlo, xlas_own_assignment_gives_addresses)
 	cr_expect_eq(module.arguments, 128);
 	cr_expect_eq(module.outputs, 16);
 	cr_expect_eq(module.temporary, 192);
-	struct graph *graph = hlo_graph(&module, false, "HLO", &error);
+	OWN(graph) *graph = hlo_graph(&module, false, "HLO", &error);
 	cr_assert(graph, "%s", error.text);
 	hlo_free(&module);
 	static const struct { const char *name; int64_t address; } expected[] = { { "w", 0 }, { "x", 64 }, { "s", 144 }, { "y", 208 }, { "q", 272 } };
@@ -360,7 +343,6 @@ Test(hlo, xlas_own_assignment_gives_addresses)
 		cr_expect_eq(tensor_named(graph, expected[i].name)->address, expected[i].address, "%s: %lld", expected[i].name, (long long)tensor_named(graph, expected[i].name)->address);
 	cr_expect_eq(tensor_named(graph, "c")->storage, tensor_named(graph, "w")->storage, "so what lies in w meanwhile goes where the copy lay");
 	cr_expect_not(tensor_named(graph, "n")->has_address);
-	graph_release(graph);
 }
 
 Test(hlo, a_wrong_assignment_is_refused_with_its_line)
@@ -369,10 +351,9 @@ Test(hlo, a_wrong_assignment_is_refused_with_its_line)
 		"BufferAssignment:\nallocation 0: size 1152921504606846976, preallocated-temp:\nallocation 1: size 1, preallocated-temp:\n" };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct error error = { 0 };
-		struct hlo_module module;
+		OWN(hlo_module) module;
 		cr_assert_eq(hlo_text_read(assigned_module, sizeof assigned_module - 1, &module, &error), OK, "%s", error.text);
 		cr_expect_eq(hlo_assignment_text(wrong[i], strlen(wrong[i]), &module, &error), BAD_INPUT, "%zu", i);
-		hlo_free(&module);
 	}
 }
 
@@ -447,11 +428,10 @@ Test(hlo, text_and_proto_say_the_same_groups)
 	static const struct { const char *op; uint32_t size; } expected[] = { { "r1", 8 }, { "r2", 2 }, { "r3", 8 }, { "r4", 2 } };
 	for (size_t f = 0; f < 2; f++) {
 		struct error error = { 0 };
-		struct graph *graph = read_file(files[f], false, &error);
+		OWN(graph) *graph = read_file(files[f], false, &error);
 		cr_assert(graph, "%s: %s", files[f], error.text);
 		cr_expect_eq(graph->about.axis[0].size, 8, "%s", files[f]);
 		for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
 			cr_expect_eq(op_named(graph, expected[i].op)->collective->size, expected[i].size, "%s: %s", files[f], expected[i].op);
-		graph_release(graph);
 	}
 }

@@ -21,7 +21,7 @@ static struct graph *read_model(const char *name, const char *dim, struct error 
 Test(onnx, a_symbolic_size_is_missing_until_it_is_given)
 {
 	struct error error = { 0 };
-	struct graph *without = read_model("mlp", NULL, &error), *with = read_model("mlp", "batch=2", &error);
+	OWN(graph) *without = read_model("mlp", NULL, &error), *with = read_model("mlp", "batch=2", &error);
 	cr_assert(without && with, "%s", error.text);
 	cr_expect_eq(without->ops, 5);
 	cr_expect_eq(without->about.intake.missing, 4, "x and what follows from it, but y, which follows from f");
@@ -30,14 +30,12 @@ Test(onnx, a_symbolic_size_is_missing_until_it_is_given)
 	cr_expect_eq(tensor_named(with, "s")->bytes, 2 * 8 * 4);
 	cr_expect_eq(with->about.intake.missing, 0);
 	cr_expect_eq(tensor_named(with, "y")->bytes, 16 * 4);
-	graph_release(without);
-	graph_release(with);
 }
 
 Test(onnx, weights_are_parameters_and_views_share_memory)
 {
 	struct error error = { 0 };
-	struct graph *graph = read_model("mlp", "batch=2", &error);
+	OWN(graph) *graph = read_model("mlp", "batch=2", &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(tensor_named(graph, "w")->kind, KIND_PARAMETER);
 	cr_expect_eq(tensor_named(graph, "w")->bytes, 4 * 8 * 4);
@@ -46,23 +44,21 @@ Test(onnx, weights_are_parameters_and_views_share_memory)
 	cr_expect_eq(tensor_named(graph, "x")->kind, KIND_INPUT);
 	cr_expect_eq(tensor_named(graph, "y")->kind, KIND_OUTPUT);
 	cr_expect_eq(tensor_named(graph, "f")->storage, tensor_named(graph, "r")->storage);
-	graph_release(graph);
 }
 
 Test(onnx, graphs_inside_of_ops_are_said)
 {
 	struct error error = { 0 };
-	struct graph *graph = read_model("loop", NULL, &error);
+	OWN(graph) *graph = read_model("loop", NULL, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect(strstr(graph->about.intake.assumed, "not opened"), "%s", graph->about.intake.assumed);
-	graph_release(graph);
 }
 
 /* r and the weight w are read in one branch, s in a branch of the other; nothing reads t. Three ops bear one name. */
 Test(onnx, an_op_reads_what_its_graphs_read_of_outside)
 {
 	struct error error = { 0 };
-	struct graph *graph = read_model("captured", NULL, &error);
+	OWN(graph) *graph = read_model("captured", NULL, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_assert_eq(graph->ops, 4);
 	cr_expect_str_eq(graph->op[1].name, "same'2");
@@ -76,7 +72,6 @@ Test(onnx, an_op_reads_what_its_graphs_read_of_outside)
 					last = op;
 		cr_expect_eq(last, read[i].last, "%s", read[i].name);
 	}
-	graph_release(graph);
 }
 
 Test(onnx, what_is_wrong_is_said)
@@ -85,11 +80,10 @@ Test(onnx, what_is_wrong_is_said)
 		{ "varint", "truncated or broken" }, { "nested", "more than 64 deep" } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct error error = { 0 };
-		struct graph *graph = read_model(cases[i].name, NULL, &error);
+		OWN(graph) *graph = read_model(cases[i].name, NULL, &error);
 		cr_expect_null(graph, "%s", cases[i].name);
 		cr_expect_eq(error.status, BAD_INPUT);
 		cr_expect(strstr(error.text, cases[i].text), "%s: %s", cases[i].name, error.text);
-		graph_release(graph);
 	}
 }
 
@@ -107,7 +101,7 @@ Test(onnx, sizes_follow_by_operator)
 		{ "mask", "2 56 8" }, { "ly", "7 2 2 10" }, { "lh", "2 2 10" }, { "lc", "2 2 10" }, { "rev", "4 2 6" }, { "tri", "2 56 56" }, { "nt", "2" },
 	};
 	struct error error = { 0 };
-	struct graph *graph = read_model("shapes", "batch=2", &error), *signals = read_model("signals", "batch=2", &error);
+	OWN(graph) *graph = read_model("shapes", "batch=2", &error), *signals = read_model("signals", "batch=2", &error);
 	cr_assert(graph && signals, "%s", error.text);
 	cr_expect_eq(graph->about.intake.missing + signals->about.intake.missing, 0);
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -120,8 +114,6 @@ Test(onnx, sizes_follow_by_operator)
 	cr_expect_eq(tensor_named(graph, "mask")->dtype, DTYPE_BOOL);
 	cr_expect_eq(tensor_named(graph, "at")->dtype, DTYPE_I64);
 	cr_expect_eq(tensor_named(signals, "black")->dtype, DTYPE_F64);
-	graph_release(signals);
-	graph_release(graph);
 }
 
 /* One weight, whose data lies in another file. No such file is opened, but a path out of the folder is a sign of nothing good. */
@@ -140,9 +132,8 @@ static enum status read_located(const char *location, struct error *error)
 	memcpy(model, "\x08\x0e\x3a", m = 3);
 	model[m++] = (unsigned char)(t + 2);
 	memcpy(model + m, data, t + 2);
-	struct graph *graph = onnx_read((const char *)model, m + t + 2, NULL, 0, error);
+	OWN(graph) *graph = onnx_read((const char *)model, m + t + 2, NULL, 0, error);
 	enum status status = graph ? OK : error->status;
-	graph_release(graph);
 	return status;
 }
 
@@ -153,7 +144,7 @@ Test(onnx, quantised_numbers_have_their_types)
 		{ "c", DTYPE_F32, 65536 }, { "cd_q", DTYPE_U8, 16384 }, { "rq", DTYPE_U8, 16384 }, { "rs", DTYPE_F32, 4 }, { "rz", DTYPE_U8, 1 }, { "ci", DTYPE_I32, 16384 },
 		{ "mm", DTYPE_U8, 32 } };
 	struct error error = { 0 };
-	struct graph *graph = read_model("quantised", NULL, &error);
+	OWN(graph) *graph = read_model("quantised", NULL, &error);
 	cr_assert(graph, "%s", error.text);
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		const struct tensor *tensor = tensor_named(graph, known[i].name);
@@ -161,7 +152,6 @@ Test(onnx, quantised_numbers_have_their_types)
 	}
 	cr_expect_eq(graph->about.intake.missing, 0);
 	cr_expect_str_eq(graph->about.intake.version, "IR 14, opset 13");
-	graph_release(graph);
 }
 
 Test(onnx, weights_lie_beside_the_model)

@@ -23,7 +23,7 @@ static void assert_written(const struct buffers_csv *csv, const int64_t *offset,
 
 Test(buffers_csv, columns_come_in_any_order_and_come_back_as_they_were)
 {
-	struct buffers_csv csv;
+	OWN(buffers_csv) csv;
 	struct error error;
 	cr_assert_eq(read_text("size,note,id,start,upper\r\n4,x y,b1,0,3\r\n\r\n8,,b2,2,9\r\n", &csv, &error), OK, "%s", error.text);
 	cr_assert_eq(csv.buffers.n, 2);
@@ -31,24 +31,22 @@ Test(buffers_csv, columns_come_in_any_order_and_come_back_as_they_were)
 	cr_assert_eq(csv.buffers.size[1], 8);
 	int64_t offset[] = { 8, 0 };
 	assert_written(&csv, offset, NULL, NULL, "size,note,id,start,upper,offset\n4,x y,b1,0,3,8\n8,,b2,2,9,0\n");
-	buffers_csv_free(&csv);
 }
 
 Test(buffers_csv, an_end_is_inclusive_for_lives_and_gaps_alike)
 {
-	struct buffers_csv csv;
+	OWN(buffers_csv) csv;
 	struct error error;
 	cr_assert_eq(read_text("id,begin,end,size,gaps\na,0,9,4,2-3 6-6@1:3\n", &csv, &error), OK, "%s", error.text);
 	cr_assert_eq(csv.buffers.upper[0], 10);
 	cr_assert_eq(csv.buffers.piece_start[1], 4);
 	static const struct piece expected[] = { { 0, 2, 0, 4 }, { 4, 6, 0, 4 }, { 6, 7, 1, 3 }, { 7, 10, 0, 4 } };
 	cr_assert_eq(memcmp(csv.buffers.piece, expected, sizeof expected), 0);
-	buffers_csv_free(&csv);
 }
 
 Test(buffers_csv, offsets_pin_and_negative_ones_do_not)
 {
-	struct buffers_csv csv;
+	OWN(buffers_csv) csv;
 	struct error error;
 	cr_assert_eq(read_text("id,lower,upper,size,offset,hint,alignment\na,0,2,4,16,-1,8\nb,0,2,4,-1,7,1\nc,0,2,4,,,1\n", &csv, &error), OK, "%s",
 		     error.text);
@@ -59,21 +57,19 @@ Test(buffers_csv, offsets_pin_and_negative_ones_do_not)
 	cr_assert_eq(csv.buffers.alignment[0], 8);
 	int64_t offset[] = { 16, 0, 4 };
 	assert_written(&csv, offset, NULL, NULL, "id,lower,upper,size,offset,hint,alignment\na,0,2,4,16,-1,8\nb,0,2,4,0,7,1\nc,0,2,4,4,,1\n");
-	buffers_csv_free(&csv);
 }
 
 Test(buffers_csv, a_buffer_that_is_never_there_takes_no_place)
 {
-	struct buffers_csv csv;
+	OWN(buffers_csv) csv;
 	struct error error;
 	cr_assert_eq(read_text("id,lower,upper,size,gaps\na,0,4,4,0-2 2-4\n", &csv, &error), OK, "%s", error.text);
 	cr_assert_eq(csv.buffers.size[0], 0);
-	buffers_csv_free(&csv);
 }
 
 Test(buffers_csv, groups_and_places_are_read_and_places_taken_are_written)
 {
-	struct buffers_csv csv;
+	OWN(buffers_csv) csv;
 	struct error error;
 	cr_assert_eq(read_text("id,lower,upper,size,group,inplace\na,0,2,4,g,\nb,0,2,4,,c| a\nc,0,2,4, g ,\nd,0,2,4,h,\n", &csv, &error), OK, "%s",
 		     error.text);
@@ -84,7 +80,6 @@ Test(buffers_csv, groups_and_places_are_read_and_places_taken_are_written)
 	cr_assert_eq(csv.links.donors.item[1], 0);
 	int64_t offset[] = { 0, 4, 4, 8 };
 	assert_written(&csv, offset, donor, NULL, "id,lower,upper,size,group,inplace,offset\na,0,2,4,g,,0\nb,0,2,4,,c,4\nc,0,2,4, g ,,4\nd,0,2,4,h,,8\n");
-	buffers_csv_free(&csv);
 }
 
 Test(buffers_csv, pools_are_listed_and_those_chosen_are_written)
@@ -141,12 +136,11 @@ Test(buffers_csv, what_is_wrong_is_said_with_its_line)
 		{ "id,lower,upper,size,gaps\na,0,9,4,1-4@2:9\n", 2, "a gap's window is outside its buffer: 1-4@2:9" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct buffers_csv csv;
+		OWN(buffers_csv) csv;
 		struct error error;
 		cr_assert_eq(read_text(cases[i].text, &csv, &error), BAD_INPUT, "case %zu", i);
 		cr_assert_str_eq(error.text, cases[i].message);
 		cr_assert_eq(error.line, cases[i].line, "case %zu: line %u", i, error.line);
-		buffers_csv_free(&csv);
 	}
 }
 

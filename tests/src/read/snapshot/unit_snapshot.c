@@ -107,7 +107,7 @@ static struct pickle pickle;
 
 Test(snapshot, lives_last_from_alloc_to_free_completed_and_beyond_the_trace_on_both_sides)
 {
-	struct buffers_csv csv;
+	OWN(buffers_csv) csv;
 	struct snapshot_facts facts;
 	struct error error;
 	begin(&pickle);
@@ -137,7 +137,6 @@ Test(snapshot, lives_last_from_alloc_to_free_completed_and_beyond_the_trace_on_b
 	cr_expect_eq(facts.after, 2);
 	cr_expect_eq(csv.row[0].length, strlen("0,1,5,1000"));
 	cr_expect(memcmp(csv.row[0].text, "0,1,5,1000", csv.row[0].length) == 0);
-	buffers_csv_free(&csv);
 }
 
 /* As python -m torch.cuda._memory_viz wraps it. */
@@ -261,12 +260,11 @@ Test(snapshot, stack_traces_say_who_asked)
 
 static void expect_refused(struct pickle *bad, const char *reason)
 {
-	struct buffers_csv csv;
+	OWN(buffers_csv) csv;
 	struct snapshot_facts facts;
 	struct error error;
 	cr_expect_eq(read_all(bad, &csv, &facts, &error), BAD_INPUT, "%s", reason);
 	cr_expect(strstr(error.text, reason), "%s, not: %s", reason, error.text);
-	buffers_csv_free(&csv);
 }
 
 #define REFUSED(text, reason) do { pickle = (struct pickle){ 0 }; PUT(&pickle, text); expect_refused(&pickle, reason); } while (0)
@@ -348,10 +346,9 @@ Test(snapshot, memory_may_end_anywhere)
 		put_event(&pickle, i % 2 ? "free_completed" : "alloc", 1 << 22, 512);
 	end(&pickle);
 	EACH_REFUSAL(refused) {
-		struct buffers_csv csv;
+		OWN(buffers_csv) csv;
 		struct snapshot_facts facts;
 		struct error error;
 		refused.status = read_all(&pickle, &csv, &facts, &error);
-		buffers_csv_free(&csv);
 	}
 }

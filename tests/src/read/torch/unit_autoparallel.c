@@ -15,7 +15,7 @@ static int64_t bytes_of(const struct graph *graph, const char *name)
 Test(autoparallel, the_graph_is_that_of_one_device)
 {
 	struct error error = { 0 };
-	struct graph *graph = graph_open("tests/corpus/autoparallel/step.json", NULL, &error);
+	OWN(graph) *graph = graph_open("tests/corpus/autoparallel/step.json", NULL, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	cr_assert_str_eq(graph->about.intake.format, "AutoParallel JSON");
 	cr_expect(graph->about.axes == 2 && graph->about.axis[1].size == 4 && strcmp(graph->about.axis[0].name, "dp") == 0);
@@ -35,7 +35,6 @@ Test(autoparallel, the_graph_is_that_of_one_device)
 	cr_expect(strcmp(gather->type, "comm.all_gather") == 0 && gather->collective->size == 4 && strcmp(gather->collective->axis, "tp") == 0);
 	cr_expect(strcmp(add_up->type, "comm.all_reduce") == 0 && add_up->collective->size == 2);
 	cr_expect_str_eq(graph->op[tensor_named(graph, "mm")->writer].src, "model.py:7 in forward");
-	graph_release(graph);
 }
 
 #define MESH "\"mesh\": {\"shape\": [2]}, "
@@ -68,7 +67,7 @@ Test(autoparallel, every_axis_that_differs_has_an_op)
 		"{\"name\": \"n\", \"op\": \"aten.native_layer_norm_backward.default\", \"placement\": \"(None, RR, RR)\", \"dtype\": \"float32\", \"shape\": [16],"
 		" \"inputs\": [{\"name\": \"x\", \"src_placement\": \"S(0)S(1)\", \"dst_placement\": \"RR\"}]}]}";
 	struct error error = { 0 };
-	struct graph *graph = autoparallel_read(text, sizeof text - 1, &error);
+	OWN(graph) *graph = autoparallel_read(text, sizeof text - 1, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(graph->ops, 3);
 	cr_expect_eq(bytes_of(graph, "x as RR along tp"), 4 * 16 * 4);
@@ -76,5 +75,4 @@ Test(autoparallel, every_axis_that_differs_has_an_op)
 	cr_expect_eq(op_named(graph, "x as RR along tp")->collective->size, 4);
 	cr_expect_str_eq(op_named(graph, "x as RR")->collective->axis, "dp");
 	cr_expect_null(strstr(graph->about.intake.assumed, "without a placement"));
-	graph_release(graph);
 }

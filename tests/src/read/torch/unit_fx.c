@@ -10,7 +10,7 @@
 static struct graph *step_of(const char *path, uint32_t wanted, const char *dim, struct error *error)
 {
 	static char text[1 << 17];
-	struct fx_log log;
+	OWN(fx_log) log;
 	struct graph *graph = NULL;
 	FILE *stream = fopen(path, "rb");
 	cr_assert(stream, "%s", path);
@@ -19,14 +19,13 @@ static struct graph *step_of(const char *path, uint32_t wanted, const char *dim,
 	fclose(stream);
 	if (fx_read(text, size, &dim, dim ? 1 : 0, &log, error) == OK)
 		graph = fx_step(&log, wanted, error);
-	fx_free(&log);
 	return graph;
 }
 
 static void check_step(const char *path)
 {
 	struct error error = { 0 };
-	struct graph *graph = step_of(path, 0, NULL, &error);
+	OWN(graph) *graph = step_of(path, 0, NULL, &error);
 	cr_assert(graph, "%s: %s", path, error.text);
 	cr_expect_eq(graph->ops, 6 + 1 + 5, "%s: the forward graph, the gradient of its result, the backward graph", path);
 	cr_expect_eq(graph->repaired, 0);
@@ -44,7 +43,6 @@ static void check_step(const char *path)
 	cr_expect_eq(op_named(graph, "all_reduce")->collective->kind, COLLECTIVE_ALL_GATHER);
 	cr_expect_eq(op_named(graph, "all_reduce")->collective->size, 4);
 	cr_expect_eq(tensor_named(graph, "wait")->storage, tensor_named(graph, "all_reduce")->storage);
-	graph_release(graph);
 }
 
 Test(fx, logs_and_traces_give_the_same_step)
@@ -56,11 +54,10 @@ Test(fx, logs_and_traces_give_the_same_step)
 Test(fx, a_file_of_one_graph_is_a_step)
 {
 	struct error error = { 0 };
-	struct graph *graph = step_of("tests/corpus/fx/readable.py", 0, NULL, &error);
+	OWN(graph) *graph = step_of("tests/corpus/fx/readable.py", 0, NULL, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(graph->ops, 1 + 5);
 	cr_expect_eq(op_named(graph, "mm")->phase, PHASE_BACKWARD);
-	graph_release(graph);
 }
 
 /* As sympy prints them; the values were worked out by hand. */
@@ -93,14 +90,12 @@ Test(fx, symbolic_sizes_are_expressions)
 Test(fx, symbolic_sizes_are_missing_until_they_are_given)
 {
 	struct error error = { 0 };
-	struct graph *without = step_of("tests/corpus/fx/symbols.py", 0, NULL, &error), *with = step_of("tests/corpus/fx/symbols.py", 0, "s0=8", &error);
+	OWN(graph) *without = step_of("tests/corpus/fx/symbols.py", 0, NULL, &error), *with = step_of("tests/corpus/fx/symbols.py", 0, "s0=8", &error);
 	cr_assert(without && with, "%s", error.text);
 	cr_expect_gt(without->about.intake.missing, 0);
 	cr_expect_eq(tensor_named(without, "relu")->bytes, 0);
 	cr_expect_eq(with->about.intake.missing, 0);
 	cr_expect_eq(tensor_named(with, "relu")->bytes, 8 * 8 * 4);
-	graph_release(without);
-	graph_release(with);
 }
 
 /* What a log says of its symbols is of one compilation; what the caller gives goes before. */
@@ -114,13 +109,12 @@ Test(fx, a_log_says_what_its_symbols_were)
 		"def forward(self, x_1: \"f32[s7, 4][4, 1]cpu\"):\n    add: \"f32[s7, 4][4, 1]cpu\" = torch.ops.aten.add.Tensor(x_1, 1)\n    return (add,)\n";
 	static const char *const dim[] = { "s7=9" };
 	for (uint32_t given = 0; given < 2; given++) {
-		struct fx_log log;
+		OWN(fx_log) log;
 		struct error error;
 		cr_assert_eq(fx_read(text, strlen(text), dim, given, &log, &error), OK, "%s", error.text);
 		cr_assert_eq(log.graphs, 1);
 		cr_expect_eq(log.graph->value[0].dim[0], given ? 9 : 5);
 		cr_expect_str_eq(log.graph->hints, "s7=5");
-		fx_free(&log);
 	}
 }
 
@@ -133,11 +127,10 @@ Test(fx, what_is_wrong_is_said)
 		char path[100];
 		struct error error = { 0 };
 		snprintf(path, sizeof path, "tests/corpus/fx/%s", cases[i].path);
-		struct graph *graph = step_of(path, cases[i].wanted, NULL, &error);
+		OWN(graph) *graph = step_of(path, cases[i].wanted, NULL, &error);
 		cr_expect_null(graph, "%s", path);
 		cr_expect_eq(error.status, BAD_INPUT);
 		cr_expect(strstr(error.text, cases[i].text), "%s: %s", path, error.text);
-		graph_release(graph);
 	}
 }
 
@@ -199,9 +192,9 @@ Test(fx, collectives_have_the_size_of_their_group)
 	static const struct { const char *op, *type; uint32_t size; } expected[] = { { "a2a", "comm.all_to_all", 4 }, { "ar", "comm.all_reduce", 4 }, { "ag", "comm.all_gather", 8 },
 		{ "rd", "comm.all_gather", 8 } };
 	struct error error = { 0 };
-	struct fx_log log;
+	OWN(fx_log) log;
 	cr_assert_eq(fx_read(text, sizeof text - 1, dim, 2, &log, &error), OK, "%s", error.text);
-	struct graph *graph = fx_step(&log, 0, &error);
+	OWN(graph) *graph = fx_step(&log, 0, &error);
 	cr_assert(graph, "%s", error.text);
 	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
 		const struct op *op = op_named(graph, expected[i].op);
@@ -209,8 +202,6 @@ Test(fx, collectives_have_the_size_of_their_group)
 		cr_expect(op->collective && op->collective->size == expected[i].size, "%s", expected[i].op);
 	}
 	cr_expect_eq(tensor_named(graph, "w")->storage, tensor_named(graph, "a2a")->storage);
-	graph_release(graph);
-	fx_free(&log);
 }
 
 /* What no collective of a group says is asked for; and DTensors of one graph say nothing of another. */
@@ -226,10 +217,10 @@ Test(fx, a_groups_size_that_nobody_says_is_asked_for)
 		"    # by File\n    d: \"f32[64, 32][32, 1]cpu\" = torch.ops.aten.neg.default(c)\n    return (d,)\n";
 	static const char *const dim[] = { "group5=4" };
 	for (uint32_t given = 0; given < 2; given++) {
-		struct fx_log log;
+		OWN(fx_log) log;
 		struct error error = { 0 };
 		cr_assert_eq(fx_read(text, sizeof text - 1, dim, given, &log, &error), OK, "%s", error.text);
-		struct graph *graph = fx_step(&log, 2, &error);
+		OWN(graph) *graph = fx_step(&log, 2, &error);
 		cr_assert(graph, "%s", error.text);
 		cr_expect_eq(op_named(graph, "a")->collective->size, given ? 4 : 0);
 		cr_expect_eq(graph->about.axes ? graph->about.axis[0].size : 1, given ? 4 : 1);
@@ -239,8 +230,6 @@ Test(fx, a_groups_size_that_nobody_says_is_asked_for)
 		cr_expect_str_eq(op_named(graph, "b")->src, "model.py:7 in forward", "as from PyTorch 2.14 on");
 		cr_expect_str_eq(op_named(graph, "c")->src, "lib.py:8 in g");
 		cr_expect_str_eq(op_named(graph, "d")->src, "lib.py:8 in g");
-		graph_release(graph);
-		fx_free(&log);
 	}
 }
 
@@ -248,21 +237,19 @@ Test(fx, a_groups_size_that_nobody_says_is_asked_for)
 Test(fx, a_printed_exported_program_is_a_graph)
 {
 	struct error error = { 0 };
-	struct graph *graph = step_of("tests/corpus/fx/exported.txt", 0, NULL, &error);
+	OWN(graph) *graph = step_of("tests/corpus/fx/exported.txt", 0, NULL, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(graph->ops, 2, "a branch's graph is none of its own");
 	cr_expect_eq(tensor_named(graph, "p_w")->kind, KIND_PARAMETER);
 	cr_expect_eq(tensor_named(graph, "b_mean")->kind, KIND_BUFFER);
 	cr_expect_eq(tensor_named(graph, "x")->kind, KIND_INPUT);
 	cr_expect_eq(tensor_named(graph, "mm")->bytes, 64);
-	graph_release(graph);
 }
 
 static struct graph *step_of_text(const char *text, struct error *error)
 {
-	struct fx_log log;
+	OWN(fx_log) log;
 	struct graph *graph = fx_read(text, strlen(text), NULL, 0, &log, error) == OK ? fx_step(&log, 0, error) : NULL;
-	fx_free(&log);
 	return graph;
 }
 
@@ -285,12 +272,11 @@ Test(fx, a_graph_alone_is_of_the_phase_that_it_shows)
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct error error = { 0 };
-		struct graph *graph = step_of_text(cases[i].text, &error);
+		OWN(graph) *graph = step_of_text(cases[i].text, &error);
 		cr_assert(graph, "case %zu: %s", i, error.text);
 		cr_expect_str_eq(graph->about.intake.version, cases[i].version);
 		cr_expect_eq(op_named(graph, "op")->has_phase, cases[i].told, "case %zu", i);
 		cr_expect_eq(op_named(graph, "op")->phase, cases[i].phase, "case %zu", i);
-		graph_release(graph);
 	}
 }
 
@@ -299,15 +285,13 @@ Test(fx, compiled_autograd_of_a_rank_is_backward)
 {
 	static const char text[] = "V1124 01:30:19.470000 1 a.py:4] {\"aot_inference_graph\": {}, \"compiled_autograd_id\": 0, \"frame_id\": 2, \"frame_compile_id\": 0}\n"
 		"\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n\t    return (op,)\n";
-	struct fx_log log = { 0 };
+	OWN(fx_log) log = { 0 };
 	struct error error = { 0 };
 	cr_assert_eq(fx_add(&log, text, sizeof text - 1, &(struct fx_origin){ "rank_0", FX_OTHER }, NULL, 0, &error), OK);
-	struct graph *graph = fx_step(&log, 0, &error);
+	OWN(graph) *graph = fx_step(&log, 0, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_str_eq(graph->about.intake.version, "[rank_0 !0/2/0] backward only");
 	cr_expect_eq(op_named(graph, "op")->phase, PHASE_BACKWARD);
-	graph_release(graph);
-	fx_free(&log);
 }
 
 /* torch.func's gradients stand in the graph of what calls them; of a gradient within a gradient, what lies between them is what the outer one differentiates. */

@@ -13,14 +13,13 @@ static void check_order(const struct graph *graph, const struct problem *problem
 {
 	struct order_options options = { .strategy = strategy };
 	struct control control = { 0 };
-	struct order_result result;
+	OWN(order_result) result;
 	char text[600] = "";
 	cr_assert_eq(order_solve(problem, &options, &control, &result), OK);
 	for (uint32_t i = 0; i < graph->ops; i++)
 		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", graph->op[result.order[i]].name);
 	cr_expect_eq(result.peak, peak, "%s: %ld", order_strategy_names[strategy], (long)result.peak);
 	cr_expect_str_eq(text, names, "%s", order_strategy_names[strategy]);
-	order_result_free(&result);
 }
 
 Test(inductor, peaks_and_orders_are_those_of_pytorch)
@@ -38,16 +37,14 @@ Test(inductor, peaks_and_orders_are_those_of_pytorch)
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		struct error error = { 0 };
 		struct memory_rules rules = { .alignment = 1 };
-		struct problem problem;
-		struct graph *graph = graph_open(known[i].file, NULL, &error);
+		OWN(problem) problem;
+		OWN(graph) *graph = graph_open(known[i].file, NULL, &error);
 		cr_assert_not_null(graph, "%s", error.text);
 		cr_assert_str_eq(graph->about.intake.format, "Inductor memory graph");
 		cr_assert_eq(problem_of_graph(graph, &rules, &problem, &error), OK);
 		cr_expect_eq(problem_peak(&problem, problem.program, NULL, &(uint32_t){ 0 }), known[i].program);
 		for (int k = 0; k < 3; k++)
 			check_order(graph, &problem, ORDER_INDUCTOR_LPMF + (enum order_strategy)k, known[i].peak[k], known[i].order[k]);
-		problem_free(&problem);
-		graph_release(graph);
 	}
 }
 

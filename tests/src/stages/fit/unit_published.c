@@ -23,7 +23,7 @@ struct point { int64_t needs, extra, bound, time; };
 /* needs: INT64_MAX where the strategy can't be played on this step. */
 static struct point plan_of(struct planner *planner, struct graph *graph, const char *word, int64_t cap)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error error = { 0 };
 	char text[160];
 	struct point point = { INT64_MAX, INT64_MAX, 0, 0 };
@@ -33,14 +33,12 @@ static struct point plan_of(struct planner *planner, struct graph *graph, const 
 		cr_assert_eq(scenario_set(&scenario, at, &error), OK, "%s", error.text);
 	snprintf(text, sizeof text, "memory=%lld", (long long)cap);
 	cr_assert(cap == 0 || scenario_set(&scenario, text, &error) == OK, "%s", error.text);
-	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
+	OWN(plan) *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &error);
 	cr_assert(plan || error.status == BAD_INPUT, "%s: %s", word, error.text);
 	if (plan) {
 		const struct fitted *fitted = plan->transformed->fitted;
 		point = (struct point){ plan_needs(plan), fitted ? fitted->extra : 0, fitted ? fitted->bound : 0, plan->speed.time };
 	}
-	plan_release(plan);
-	scenario_done(&scenario);
 	return point;
 }
 
@@ -48,7 +46,7 @@ struct tally { uint32_t caps, slower, rising; };
 
 static void compare(const char *name, struct graph *graph, size_t few, struct tally *tally)
 {
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	struct point point[WORDS], last = { 0 };
 	int64_t least = INT64_MAX;
 	bool shows = getenv("VERBOSE") != NULL;
@@ -76,7 +74,6 @@ static void compare(const char *name, struct graph *graph, size_t few, struct ta
 	}
 	store_free(planner.store);
 	planner.store = NULL;
-	planner_done(&planner);
 }
 
 Test(published, no_strategy_is_faster_within_the_same_memory)
@@ -85,9 +82,8 @@ Test(published, no_strategy_is_faster_within_the_same_memory)
 	size_t all = sizeof families / sizeof *families, count = test_rounds(1, (uint32_t)all);
 	struct tally tally = { 0 };
 	for (size_t i = 0; i < count; i++) {
-		struct graph *graph = fit_model(families[i], count < all ? 2 : 6);
+		OWN(graph) *graph = fit_model(families[i], count < all ? 2 : 6);
 		compare(families[i], graph, count < all ? 4 : WORDS, &tally);
-		graph_release(graph);
 	}
 	fprintf(stderr, "%u caps: %u where a published strategy is faster, %u where less memory was faster\n", tally.caps, tally.slower, tally.rising);
 	cr_assert_eq(tally.slower, 0);
@@ -99,10 +95,9 @@ Test(published, nor_on_random_steps)
 	struct tally tally = { 0 };
 	for (uint32_t round = 0; round < test_rounds(2, 60); round++) {
 		char name[32];
-		struct graph *graph = random_step(&random, 20 + (uint32_t)(random_next(&random) % 40), 256);
+		OWN(graph) *graph = random_step(&random, 20 + (uint32_t)(random_next(&random) % 40), 256);
 		snprintf(name, sizeof name, "random step %u", round);
 		compare(name, graph, WORDS, &tally);
-		graph_release(graph);
 	}
 	fprintf(stderr, "%u caps: %u where a published strategy is faster, %u where less memory was faster\n", tally.caps, tally.slower, tally.rising);
 	cr_assert_eq(tally.slower, 0);
@@ -115,10 +110,9 @@ Test(published, nor_on_samples)
 	struct tally tally = { 0 };
 	for (size_t i = 0; i < sizeof samples / sizeof *samples && test_rounds(0, 1) > i / 8; i++) {
 		struct error error = { 0 };
-		struct graph *graph = graph_open(samples[i], NULL, &error);
+		OWN(graph) *graph = graph_open(samples[i], NULL, &error);
 		cr_assert_not_null(graph, "%s", error.text);
 		compare(graph->name, graph, WORDS, &tally);
-		graph_release(graph);
 	}
 	cr_assert_eq(tally.slower, 0);
 }
@@ -129,11 +123,11 @@ Test(published, less_memory_takes_no_less_time_in_poor_orders)
 	static const struct { const char *knobs; int64_t most; } poor[] = { { "order=list layout=bestfit", 200000000 }, { "order=inductor-bfs layout=roam", 1300000000 },
 		{ "order=list layout=roam", 200000000 }, { "order=dfs layout=bestfit", 200000000 } };    /* most: picoseconds at the last cap */
 	struct error error = { 0 };
-	struct graph *graph = graph_open("samples/lessons/recompute.jsonl", NULL, &error);
+	OWN(graph) *graph = graph_open("samples/lessons/recompute.jsonl", NULL, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	int64_t step = test_rounds(40, 20);
 	for (size_t i = 0; i < test_rounds(1, sizeof poor / sizeof *poor); i++) {
-		struct planner planner = { .store = store_new() };
+		OWN(planner) planner = { .store = store_new() };
 		struct point last = { INT64_MAX, INT64_MAX, 0, 0 };
 		for (int64_t cap = test_rounds(236, 140); cap < 300; cap += step) {      /* below, nothing is known to fit in all of these orders */
 			char setting[120];
@@ -144,43 +138,38 @@ Test(published, less_memory_takes_no_less_time_in_poor_orders)
 			last = point;
 		}
 		cr_assert_lt(last.extra, poor[i].most, "%s: %lld ps", poor[i].knobs, (long long)last.extra);
-		planner_done(&planner);
 	}
 	/* A published strategy keeps 180 MB so, though what it is played as tells little of that. */
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	struct point layers = plan_of(&planner, graph, "layers:1 train=eager optimizer=sgd device=a100-40gb order=inductor-bfs layout=roam", 180000000);
 	struct point point = plan_of(&planner, graph, "auto train=eager optimizer=sgd device=a100-40gb order=inductor-bfs layout=roam", 180000000);
 	cr_assert_leq(layers.needs, 180000000);
 	cr_assert_leq(point.needs, 180000000);
 	cr_assert_leq(point.extra, layers.extra, "%lld ps, layers:1 %lld", (long long)point.extra, (long long)layers.extra);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* The layout adds a quarter to the peak: what the first plan shows leads below the step's floor, and what is fast lies above it. */
 Test(published, limits_below_the_floor_are_not_where_it_ends)
 {
 	static const struct { const char *poor; int64_t cap; } cases[] = { { "order=inductor-bfs layout=roam", 500000000 }, { "order=list layout=roam", 485000000 } };
-	struct graph *graph = test_rounds(0, 1) ? step_of_config("resnet18", sized_model("resnet18", (struct model_config){ .batch = 32 }), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED }) : NULL;
+	OWN(graph) *graph = test_rounds(0, 1) ? step_of_config("resnet18", sized_model("resnet18", (struct model_config){ .batch = 32 }), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED }) : NULL;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases && graph; i++) {
-		struct planner planner = { .store = store_new() };
+		OWN(planner) planner = { .store = store_new() };
 		char setting[80];
 		snprintf(setting, sizeof setting, "auto %s", cases[i].poor);
 		struct point point = plan_of(&planner, graph, setting, cases[i].cap);
 		cr_assert_leq(point.needs, cases[i].cap);
 		cr_assert_lt(point.extra, point.time / 10, "%s: %lld of %lld ps", cases[i].poor, (long long)point.extra, (long long)point.time);
-		planner_done(&planner);
 	}
-	graph_release(graph);
 }
 
 /* Of a device's graph and of pipeline ranks the program's order may be above a cap that the planned one keeps. */
 Test(published, what_fits_as_it_is_runs_nothing_again)
 {
 	static const char *const split[] = { "devices=4 strategy=megatron", "devices=2 pp=2 microbatches=2" };
-	struct graph *graph = fit_model("llama", 2);
+	OWN(graph) *graph = fit_model("llama", 2);
 	for (size_t i = 0; i < sizeof split / sizeof *split; i++) {
-		struct planner planner = { .store = store_new() };
+		OWN(planner) planner = { .store = store_new() };
 		char setting[120];
 		snprintf(setting, sizeof setting, "none %s", split[i]);
 		struct point kept = plan_of(&planner, graph, setting, 0);
@@ -188,16 +177,14 @@ Test(published, what_fits_as_it_is_runs_nothing_again)
 		struct point point = plan_of(&planner, graph, setting, kept.needs + kept.needs / 1000);
 		cr_assert_eq(point.needs, kept.needs, "%s: %lld, not %lld bytes", split[i], (long long)point.needs, (long long)kept.needs);
 		cr_assert_eq(point.time, kept.time, "%s: %lld, not %lld ps", split[i], (long long)point.time, (long long)kept.time);
-		planner_done(&planner);
 	}
-	graph_release(graph);
 }
 
 /* Of a device's graph what is gathered ahead stands beside the arena: that is left, too, and said. */
 Test(published, what_is_gathered_ahead_is_left_room)
 {
-	struct graph *graph = step_of_config("llama", sized_model("llama", (struct model_config){ .layers = 2, .batch = 2 }), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
-	struct planner planner = { .store = store_new() };
+	OWN(graph) *graph = step_of_config("llama", sized_model("llama", (struct model_config){ .layers = 2, .batch = 2 }), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
+	OWN(planner) planner = { .store = store_new() };
 	struct point kept = plan_of(&planner, graph, "none devices=4 strategy=zero zero=3", INT64_C(1) << 50);
 	int64_t cap = kept.needs - kept.needs / 50;
 	struct scenario scenario;
@@ -219,6 +206,4 @@ Test(published, what_is_gathered_ahead_is_left_room)
 	struct point fits = plan_of(&planner, graph, "auto devices=4 strategy=zero zero=3", full.needs + full.needs / 50);
 	cr_assert_leq(fits.needs, full.needs + full.needs / 50);
 	cr_assert_leq(fits.time, full.time, "%lld ps, full %lld", (long long)fits.time, (long long)full.time);
-	planner_done(&planner);
-	graph_release(graph);
 }

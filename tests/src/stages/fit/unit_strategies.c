@@ -24,33 +24,30 @@ static const char *const words[] = { "recompute=sqrt", "recompute=layers:1", "re
 /* check runs both steps on symbols: every op reads what it read. */
 Test(strategies, every_plan_passes_the_check)
 {
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-		struct graph *graph = fit_model(families[i], 3);
+		OWN(graph) *graph = fit_model(families[i], 3);
 		struct error error = { 0 };
 		for (size_t j = 0; j < sizeof words / sizeof *words; j++) {
-			struct plan *plan = plan_of_program(&planner, graph, words[j]);
+			OWN(plan) *plan = plan_of_program(&planner, graph, words[j]);
 			char *text = plan_text(plan);
 			cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s %s: %s", families[i], words[j], error.text);
 			cr_assert_not_null(strstr(text, words[j] + strlen("recompute=")), "%s: the file says it", words[j]);
 			free(text);
-			plan_release(plan);
 		}
-		graph_release(graph);
 	}
-	planner_done(&planner);
 }
 
 /* torchtitan's apply_ac() counts layers from 1 and checkpoints those that the number divides. */
 Test(strategies, every_so_manieth_layer_runs_again)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = fit_model("gpt", 5);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = fit_model("gpt", 5);
 	for (int every = 1; every <= 6; every++) {
 		char word[40];
 		uint32_t again[5] = { 0 };
 		snprintf(word, sizeof word, "recompute=every:%d", every);
-		struct plan *plan = plan_of_program(&planner, graph, word);
+		OWN(plan) *plan = plan_of_program(&planner, graph, word);
 		for (uint32_t op = 0; op < plan->graph->ops; op++) {
 			const char *number = strpbrk(plan->graph->op[op].module, "0123456789");
 			if (plan->graph->op[op].recomputed && number && *number < '5')
@@ -59,18 +56,15 @@ Test(strategies, every_so_manieth_layer_runs_again)
 		for (int layer = 0; layer < 5; layer++)
 			cr_expect_eq(again[layer] > 0, (layer + 1) % every == 0, "%s: layer %d, %u ops", word, layer, again[layer]);
 		cr_expect(every < 6 || strstr(plan->transformed->notes, "changes nothing"), "%s", plan->transformed->notes);
-		plan_release(plan);
 	}
-	graph_release(graph);
-	planner_done(&planner);
 }
 
 /* Of the op types that were named, all that is saved runs again; nothing else does but what these need and nobody saves. */
 Test(strategies, named_types_run_again)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = fit_model("gpt", 2);
-	struct plan *plan = plan_of_program(&planner, graph, "recompute=ops:tanh");
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = fit_model("gpt", 2);
+	OWN(plan) *plan = plan_of_program(&planner, graph, "recompute=ops:tanh");
 	uint32_t again = 0, all = 0;
 	for (uint32_t op = 0; op < plan->graph->ops; op++) {
 		const struct op *record = &plan->graph->op[op];
@@ -80,23 +74,20 @@ Test(strategies, named_types_run_again)
 		cr_assert(named || !record->recomputed || plan->graph->inplace_start[op] == plan->graph->inplace_start[op + 1], "%s", record->name);
 	}
 	cr_assert(all > 0 && again == all, "%u of %u", again, all);
-	plan_release(plan);
-	graph_release(graph);
-	planner_done(&planner);
 }
 
 /* Megatron's lists of modules: a module runs again but for what leaves it, norms with what they give, scores of attention as with selective, beside states of dropout. */
 Test(strategies, named_modules_run_again)
 {
 	static const char *const names[] = { "mlp", "layernorm", "core_attn", "layernorm+mlp", "attn" };
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = fit_model("gpt", 2);
-	struct plan *none = plan_of_program(&planner, graph, "recompute=none"), *selective = plan_of_program(&planner, graph, "recompute=selective");
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = fit_model("gpt", 2);
+	OWN(plan) *none = plan_of_program(&planner, graph, "recompute=none"), *selective = plan_of_program(&planner, graph, "recompute=selective");
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		char text[60];
 		struct error error = { 0 };
 		snprintf(text, sizeof text, "recompute=ops:%s", names[i]);
-		struct plan *plan = plan_of_program(&planner, graph, text);
+		OWN(plan) *plan = plan_of_program(&planner, graph, text);
 		uint32_t again = 0;
 		for (uint32_t op = 0; op < plan->graph->ops; op++) {
 			const struct op *record = &plan->graph->op[op];
@@ -111,13 +102,8 @@ Test(strategies, named_modules_run_again)
 		char *file = plan_text(plan);
 		cr_expect_eq(check_plan_text(graph, file, &error), OK, "%s: %s", names[i], error.text);
 		free(file);
-		plan_release(plan);
 	}
 	cr_expect(module_is_named("h.3.mlp.fc", "mlp") && module_is_named("mlp", "mlp") && !module_is_named("h.3.mlp2", "mlp") && !module_is_named("", "mlp") && !module_is_named("h.3", "h.3"));
-	plan_release(none);
-	plan_release(selective);
-	graph_release(graph);
-	planner_done(&planner);
 }
 
 /* ---- the partitioner's cut against all sets -------------------------------------------------------------------------- */
@@ -192,7 +178,7 @@ static void compare_cut(const struct joint *joint, const struct joint_bans *bans
 static struct graph *small_joint(uint64_t *random)
 {
 	static const char *const types[] = { "aten.mul", "aten.exp", "aten.mm", "aten.native_dropout", "aten.view", "aten.sum", "aten.embedding", "aten.add" };
-	struct draft *draft = draft_new();
+	OWN(draft) *draft = draft_new();
 	int64_t shape[2] = { 8, 8 };
 	uint32_t tensor[20], op, last = NONE;
 	char name[16];
@@ -222,7 +208,6 @@ static struct graph *small_joint(uint64_t *random)
 	struct error error = { 0 };
 	struct graph *graph = graph_build(draft, &error);
 	cr_assert_not_null(graph, "%s", error.text);
-	draft_free(draft);
 	return graph;
 }
 
@@ -231,7 +216,7 @@ Test(strategies, the_partitioners_cut_saves_the_least_weight)
 	struct rules *rules = test_rules();
 	uint64_t random = test_seed();
 	for (uint32_t round = 0; round < test_rounds(60, 1000); round++) {
-		struct graph *graph = small_joint(&random);
+		OWN(graph) *graph = small_joint(&random);
 		bool *forward = mem_alloc(graph->ops, sizeof *forward);
 		struct joint joint;
 		for (uint32_t op = 0; op < graph->ops; op++)
@@ -241,24 +226,20 @@ Test(strategies, the_partitioners_cut_saves_the_least_weight)
 			compare_cut(&joint, &(struct joint_bans){ .not_generated = bits & 1, .reductions = bits & 2, .materialized = bits & 4, .far_apart = bits & 4, .long_chains = bits & 4 });
 		joint_free(&joint);
 		mem_free(forward);
-		graph_release(graph);
 	}
 }
 
 /* What a budget of the partitioner saves grows with it. */
 Test(strategies, a_larger_budget_runs_less_again)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = fit_model("gpt", 4);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = fit_model("gpt", 4);
 	int64_t before = INT64_MAX;
 	for (int percent = 0; percent <= 100; percent += 25) {
 		char text[40];
 		snprintf(text, sizeof text, "recompute=knapsack:%d", percent);
-		struct plan *plan = plan_of_program(&planner, graph, text);
+		OWN(plan) *plan = plan_of_program(&planner, graph, text);
 		cr_assert_leq(plan->transformed->fitted->extra, before, "%d %%", percent);
 		before = plan->transformed->fitted->extra;
-		plan_release(plan);
 	}
-	graph_release(graph);
-	planner_done(&planner);
 }

@@ -45,8 +45,8 @@ static void cut_and_run(struct graph *graph, const struct graph *whole, const st
 	uint32_t piece_of[256];
 	struct in_flight in_flight[256];
 	struct pieces_wanted wanted = { ranks, blocks->blocks, blocks->blocks == 2 * ranks && microbatches % 2 == 0, split };
-	struct pipeline_cut cut;
-	struct pipeline_flow flow;
+	OWN(pipeline_cut) cut;
+	OWN(pipeline_flow) flow;
 	struct graph *rank[64] = { NULL };
 	struct units units;
 	struct sharding sharding;
@@ -100,8 +100,6 @@ static void cut_and_run(struct graph *graph, const struct graph *whole, const st
 	tally->refused += status == BAD_INPUT;
 	for (uint32_t r = 0; r < ranks; r++)
 		graph_release(rank[r]);
-	pipeline_flow_free(&flow);
-	pipeline_cut_free(&cut);
 }
 
 Test(pipeline_plan, ranks_of_random_steps_compute_the_whole_steps_states)
@@ -147,9 +145,9 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		struct model_config config = sized_model(tiny[m].name, tiny[m].size);
 		struct model_training training = { .optimizer = optimizers[m] };
 		struct tally tally = { 0 };
-		struct blocks blocks;
+		OWN(blocks) blocks;
 		config.ffn = tiny[m].size.ffn;
-		struct graph *graph = step_of_config(tiny[m].name, config, training);
+		OWN(graph) *graph = step_of_config(tiny[m].name, config, training);
 		bool *gap = mem_alloc(graph->ops, sizeof *gap);
 		uint32_t gaps;
 		cr_assert_eq(blocks_cheap_gaps(graph, 6, gap, &gaps), OK);
@@ -163,8 +161,6 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		cr_expect_eq(tally.refused, 0, "%s", tiny[m].name);
 		cr_expect_gt(tally.split, 0, "%s", tiny[m].name);
 		cr_expect(tally.tied >= tiny[m].tied * tally.run, "%s: %u tied in %u", tiny[m].name, tally.tied, tally.run);
-		blocks_free(&blocks);
-		graph_release(graph);
 	}
 }
 
@@ -172,7 +168,7 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 static void cut_twice_and_run(struct graph *graph, const struct rules *rules, const char *name)
 {
 	struct tally tally = { 0 };
-	struct blocks blocks;
+	OWN(blocks) blocks;
 	uint32_t gaps;
 	bool *gap = mem_alloc(graph->ops, sizeof *gap);
 	cr_assert_eq(blocks_cheap_gaps(graph, 6, gap, &gaps), OK);
@@ -181,14 +177,13 @@ static void cut_twice_and_run(struct graph *graph, const struct rules *rules, co
 	for (uint32_t way = 0; way < 2; way++)
 		cut_and_run(graph, graph, &blocks, blocks.blocks, 2 + way, way > 0, rules, name, &tally);
 	cr_expect_eq(tally.run, 2, "%s: %u", name, tally.run);
-	blocks_free(&blocks);
 }
 
 /* Microbatches add up gradients in 16 bits and cast the sums where casts belong to the update. */
 Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_states)
 {
 	static const char *const names[] = { "gpt", "llama" };
-	struct rules *rules = rules_new();
+	OWN(rules) *rules = rules_new();
 	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
 		struct model_config config = model_find(names[m])->config;
 		const struct train_options options = { .rules = rules, .update = { .optimizer = OPTIMIZER_ADAM, .master = true } };
@@ -198,20 +193,15 @@ Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_s
 		config.hidden = config.ffn = config.positions = 8;
 		config.vocab = 16;
 		config.seq = 4;
-		struct graph *built = model_build(names[m], &config, &error), *mixed = built ? precision_apply(built, rules, PRECISION_MIXED, &error) : NULL;
-		struct graph *step = mixed ? train_step(mixed, &options, &error) : NULL;
+		OWN(graph) *built = model_build(names[m], &config, &error), *mixed = built ? precision_apply(built, rules, PRECISION_MIXED, &error) : NULL;
+		OWN(graph) *step = mixed ? train_step(mixed, &options, &error) : NULL;
 		cr_assert_not_null(step, "%s", error.text);
-		struct graph *graph = late_casts(step, true, &moved, &error);
+		OWN(graph) *graph = late_casts(step, true, &moved, &error);
 		cr_assert(graph && moved > 10, "%s: %u", names[m], moved);
 		for (uint32_t op = 0; op < graph->ops; op++)
 			cr_assert(!graph_widens_gradient(graph, op) || graph->op[op].phase == PHASE_UPDATE, "%s", graph->op[op].name);
 		cut_twice_and_run(graph, rules, names[m]);
-		graph_release(graph);
-		graph_release(step);
-		graph_release(mixed);
-		graph_release(built);
 	}
-	rules_free(rules);
 }
 
 /* A scaled loss: the flag that some gradient isn't finite is summed over all ranks before any of them updates. */
@@ -221,9 +211,8 @@ Test(pipeline_plan, ranks_of_a_scaled_loss_compute_the_whole_steps_states)
 	struct rules *rules = test_rules();
 	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
 		struct model_config size = { .layers = 2, .hidden = 8, .heads = 2, .kv_heads = 2, .ffn = 8, .positions = 8, .vocab = 16, .seq = 4, .batch = 2 };
-		struct graph *graph = step_of_config(names[m], sized_model(names[m], size), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
+		OWN(graph) *graph = step_of_config(names[m], sized_model(names[m], size), (struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
 		cut_twice_and_run(graph, rules, names[m]);
-		graph_release(graph);
 	}
 }
 
@@ -232,16 +221,16 @@ Test(pipeline_plan, ranks_run_again_what_they_ran)
 {
 	struct model_config small = { .family = FAMILY_GPT, .layers = 4, .hidden = 8, .heads = 2, .vocab = 8, .positions = 4, .seq = 4, .batch = 1, .tied = true };
 	struct error error;
-	struct graph *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
+	OWN(graph) *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
 	struct rules *rules = test_rules();
-	struct activations activations;
+	OWN(activations) activations;
 	struct tally tally = { 0 };
-	struct blocks blocks;
+	OWN(blocks) blocks;
 	bool *drop = mem_alloc(graph->storages, sizeof *drop), *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps;
 	cr_assert_eq(activations_find(graph, rules, &activations, &error), OK);
 	recompute_choose(graph, &activations, &(struct recompute_options) { .mode = RECOMPUTE_FULL }, drop);
-	struct graph *again = recompute_apply(graph, &activations, drop, NULL, 0, &error);
+	OWN(graph) *again = recompute_apply(graph, &activations, drop, NULL, 0, &error);
 	cr_assert_not_null(again, "%s", error.text);
 	cr_assert_gt(again->ops, graph->ops);
 	cr_assert_eq(blocks_cheap_gaps(graph, 3, gap, &gaps), OK);
@@ -251,12 +240,8 @@ Test(pipeline_plan, ranks_run_again_what_they_ran)
 			cut_and_run(again, graph, &blocks, ranks, 2, split, rules, "runs again", &tally);
 	cr_expect_eq(tally.run, 4);
 	cr_expect_eq(tally.refused, 0);
-	blocks_free(&blocks);
-	activations_free(&activations);
 	mem_free(drop);
 	mem_free(gap);
-	graph_release(again);
-	graph_release(graph);
 }
 
 /* The graphs of a schedule's ranks, with what it has in flight, run slot by slot as it is played. */
@@ -265,9 +250,9 @@ static void run_scheduled(struct graph *graph, const struct blocks *blocks, enum
 	uint32_t pieces = ranks * (schedule_folded(schedule) || schedule == SCHEDULE_INTERLEAVED ? 2 : 1), piece_of[64];
 	int64_t time[4][16];
 	struct graph *rank[8] = { NULL };
-	struct pipeline_cut cut;
-	struct pipeline_flow flow;
-	struct pipeline_plan plan;
+	OWN(pipeline_cut) cut;
+	OWN(pipeline_flow) flow;
+	OWN(pipeline_plan) plan;
 	struct units units;
 	struct sharding sharding;
 	struct mesh mesh = { 0 };
@@ -299,18 +284,15 @@ static void run_scheduled(struct graph *graph, const struct blocks *blocks, enum
 	units_free(&units);
 	for (uint32_t r = 0; r < ranks; r++)
 		graph_release(rank[r]);
-	pipeline_flow_free(&flow);
-	pipeline_cut_free(&cut);
-	pipeline_free(&plan);
 }
 
 /* Every schedule: a split backward pass is two passes of ops, each of which finds there what it reads when the schedule says that it runs. */
 Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
 {
 	struct model_config small = { .family = FAMILY_GPT, .layers = 3, .hidden = 8, .heads = 2, .vocab = 8, .positions = 4, .seq = 4, .batch = 1, .tied = true };
-	struct graph *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
+	OWN(graph) *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
 	struct rules *rules = test_rules();
-	struct blocks blocks;
+	OWN(blocks) blocks;
 	bool *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps;
 	cr_assert_eq(blocks_cheap_gaps(graph, 11, gap, &gaps), OK);
@@ -323,9 +305,7 @@ Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
 			cr_expect(ran[PASS_FORWARD] > 0 && (ran[PASS_WEIGHT] > 0) == split && (ran[PASS_INPUT] > 0) == split && (ran[PASS_BACKWARD] > 0) == !split, "%s",
 				schedule_names[schedule]);
 		}
-	blocks_free(&blocks);
 	mem_free(gap);
-	graph_release(graph);
 }
 
 /* Two microbatches of a tied model over two ranks: what failing allocations leave. */
@@ -333,8 +313,8 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 {
 	struct model_config small = { .family = FAMILY_GPT, .layers = 1, .hidden = 8, .heads = 2, .vocab = 16, .positions = 4, .seq = 4, .batch = 1, .tied = true };
 	struct error error;
-	struct graph *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
-	struct blocks blocks;
+	OWN(graph) *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
+	OWN(blocks) blocks;
 	bool *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps, piece_of[] = { 0, 1 };
 	struct in_flight in_flight[] = { { 2, 2, 1 }, { 1, 2, 2 } };
@@ -343,8 +323,8 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 	cr_assert_eq(gaps, 1);
 	cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
 	EACH_REFUSAL(refused) {
-		struct pipeline_cut cut = { 0 };
-		struct pipeline_flow flow = { 0 };
+		OWN(pipeline_cut) cut = { 0 };
+		OWN(pipeline_flow) flow = { 0 };
 		struct graph *rank = NULL;
 		refused.status = pipeline_cut_find(graph, graph, rules, NULL, &blocks, piece_of, (struct pieces_wanted) { .ranks = 2, .pieces = 2, .split = true }, &cut);
 		if (refused.status == OK)
@@ -355,12 +335,8 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 			refused.status = error.status;
 		}
 		graph_release(rank);
-		pipeline_flow_free(&flow);
-		pipeline_cut_free(&cut);
 	}
-	blocks_free(&blocks);
 	mem_free(gap);
-	graph_release(graph);
 }
 
 /* The schedule's time by another way, and by what is held. */
@@ -372,7 +348,7 @@ Test(pipeline_plan, schedules_played_twice_agree)
 		uint32_t microbatches = chunks > 1 ? ranks * (1 + (uint32_t)(random_next(&state) % 3)) : 1 + (uint32_t)(random_next(&state) % 9);
 		struct held in_flight[5];
 		int64_t forward[15], backward[15], send[15];
-		struct pipeline_plan plan;
+		OWN(pipeline_plan) plan;
 		struct error error;
 		for (uint32_t k = 0; k < ranks * chunks; k++) {
 			forward[k] = (int64_t)(random_next(&state) % 100);
@@ -385,6 +361,5 @@ Test(pipeline_plan, schedules_played_twice_agree)
 		cr_assert_eq(pipeline_check_time(&pipeline, in_flight, NULL), plan.time, "SEED=%lu round %d", (unsigned long)seed, round);
 		for (uint32_t k = 0; k < ranks * chunks; k++)
 			cr_assert(plan.piece_in_flight[k].weight <= in_flight[k % ranks].most && plan.piece_in_flight[k].weight >= in_flight[k % ranks].least);
-		pipeline_free(&plan);
 	}
 }

@@ -58,7 +58,7 @@ static void find_and_run(const struct units *units, const struct mesh *mesh, con
 		return;
 	}
 	cr_assert_eq(status, OK, "%s: status %d, %s", what, status, error.text);
-	struct graph *local = device_graph_build(units, &sharding, 0, &error);
+	OWN(graph) *local = device_graph_build(units, &sharding, 0, &error);
 	cr_assert_not_null(local, "%s: %s", what, error.text);
 	cr_assert_eq(device_graph_check(units, &sharding, rules, local, &error), OK, "%s: %s", what, error.text);
 	bool same = lockstep_run(&run, units, &sharding, local, rules);
@@ -70,7 +70,6 @@ static void find_and_run(const struct units *units, const struct mesh *mesh, con
 		counted += report.cost.axis_bytes[a];
 	tally->same_traffic += counted == bytes_moved(local);
 	lockstep_free(&run);
-	graph_release(local);
 	sharding_report_free(&report);
 	sharding_free(&sharding);
 }
@@ -82,18 +81,16 @@ Test(device_plans, plans_of_random_steps_compute_the_dense_result)
 	struct tally tally = { 0 };
 	for (uint32_t round = 0; round < 24; round++) {
 		uint64_t random = seed + round;
-		struct graph *graph = random_step(&random, 2 + round % 6, rules);
+		OWN(graph) *graph = random_step(&random, 2 + round % 6, rules);
 		/* two axes take the searches long on more than a few ops */
 		struct mesh mesh = square_mesh(2 + 2 * (round % 2), graph->ops <= 12 && round % 4 == 1 ? 2 : 1, round % 4 < 2 ? INT64_C(100000000000000) : INT64_C(1000000000000));
-		struct units units;
+		OWN(units) units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		for (enum shard_strategy strategy = STRATEGY_TAP; strategy < STRATEGY_COUNT; strategy++) {
 			char what[80];
 			snprintf(what, sizeof what, "SEED=%lu round %u, %s", (unsigned long)seed, round, strategy_names[strategy]);
 			find_and_run(&units, &mesh, rules, strategy, what, &tally);
 		}
-		units_free(&units);
-		graph_release(graph);
 	}
 	/* Now and then a tensor has readers in many places, and takes another way than the sum's. */
 	cr_expect_geq(tally.same_traffic * 20, tally.plans * 19, "SEED=%lu: %u of %u", (unsigned long)seed, tally.same_traffic, tally.plans);
@@ -119,8 +116,8 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 		struct model_config config = sized_model(tiny[m].name, tiny[m].size);
 		struct model_training training = { .optimizer = OPTIMIZER_ADAM };
 		config.ffn = tiny[m].size.ffn;
-		struct graph *graph = step_of_config(tiny[m].name, config, training);
-		struct units units;
+		OWN(graph) *graph = step_of_config(tiny[m].name, config, training);
+		OWN(units) units;
 		cr_assert_eq(units_find(graph, rules, &units), OK);
 		for (enum shard_strategy strategy = STRATEGY_TAP; strategy < STRATEGY_COUNT; strategy++) {
 			struct mesh mesh = square_mesh(2 + 2 * (uint32_t)(m % 2), 1, INT64_C(10000000000000));
@@ -128,8 +125,6 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 			snprintf(what, sizeof what, "%s, %s", tiny[m].name, strategy_names[strategy]);
 			find_and_run(&units, &mesh, rules, strategy, what, &tally);
 		}
-		units_free(&units);
-		graph_release(graph);
 	}
 	cr_expect_geq(tally.same_traffic, tally.plans, "%u of %u", tally.same_traffic, tally.plans);
 }

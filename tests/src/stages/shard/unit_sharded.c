@@ -17,8 +17,8 @@ static struct graph *model(const char *name, int64_t batch)
 
 static void refused(struct graph *graph, const char *words, const char *pin, const char *why)
 {
-	struct planner planner = { .store = store_new() };
-	struct scenario scenario;
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
 	struct error error = { 0 };
 	scenario_of(words, &scenario);
 	if (pin)
@@ -26,8 +26,6 @@ static void refused(struct graph *graph, const char *words, const char *pin, con
 	cr_assert_null(planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error));
 	cr_assert_eq(error.status, BAD_INPUT);
 	cr_assert(strstr(error.text, why), "%s", error.text);
-	scenario_done(&scenario);
-	planner_done(&planner);
 }
 
 Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_graph)
@@ -40,21 +38,18 @@ Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_
 		{ "moe", "devices=2 strategy=minred microbatches=2" }, { "gpt", "devices=4 strategy=auto memory=900MiB" },
 		{ "gpt", "devices=8 strategy=auto" }, { "moe", "devices=4 strategy=minred curve=on" },
 	};
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	for (size_t i = 0; i < test_rounds(12, sizeof cases / sizeof *cases); i++) {
 		struct error error = { 0 };
-		struct graph *graph = model(cases[i].model, 8);
-		struct plan *plan = plan_of_words(&planner, graph, cases[i].words);
+		OWN(graph) *graph = model(cases[i].model, 8);
+		OWN(plan) *plan = plan_of_words(&planner, graph, cases[i].words);
 		char *text = plan_text(plan);
 		cr_assert_not_null(plan->transformed->sharded, "%s", cases[i].words);
 		cr_assert(plan->traffic.bytes > 0 && plan->transformed->sharded->cost.redundant >= 0, "%s", cases[i].words);
 		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
 		cr_assert_eq(check_plan_text(plan->graph, text, &error), OK, "%s %s: %s", cases[i].model, cases[i].words, error.text);
 		free(text);
-		plan_release(plan);
-		graph_release(graph);
 	}
-	planner_done(&planner);
 }
 
 /* With all-reduces inside ops: of a vocabulary that is padded, and of batches whose statistics are computed again. */
@@ -62,13 +57,13 @@ Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
 {
 	static const struct { const char *model, *words; } cases[] = { { "gpt", "devices=8 strategy=megatron tp=8" }, { "resnet18", "devices=4 strategy=data" },
 		{ "resnet18", "devices=4 strategy=data recompute=auto memory=170MiB" } };
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	for (size_t i = 0; i < test_rounds(2, sizeof cases / sizeof *cases); i++) {
-		struct arena arena = { 0 };
+		OWN(arena) arena = { 0 };
 		struct error error = { 0 };
 		struct plan_change *change;
-		struct graph *graph = model(cases[i].model, 8);
-		struct plan *one = plan_of_words(&planner, graph, "devices=1"), *plan = plan_of_words(&planner, graph, cases[i].words);
+		OWN(graph) *graph = model(cases[i].model, 8);
+		OWN(plan) *one = plan_of_words(&planner, graph, "devices=1"), *plan = plan_of_words(&planner, graph, cases[i].words);
 		int64_t sent = 0, inside = 0;
 		uint32_t count;
 		cr_assert_eq(plan_changes(one, plan, &arena, &change, &count), OK);
@@ -83,20 +78,15 @@ Test(sharded, what_ops_send_adds_up_to_the_traffic_and_to_the_streams)
 		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", cases[i].words, error.text);
 		cr_assert(i < 2 || strstr(text, ".again"), "nothing is computed again");
 		free(text);
-		arena_free(&arena);
-		plan_release(one);
-		plan_release(plan);
-		graph_release(graph);
 	}
-	planner_done(&planner);
 }
 
 /* Every device moves its own piece: an eighth of activations, where strategies without a search cut them. */
 Test(sharded, what_is_offloaded_is_not_gathered_first)
 {
 	static const char *const words[] = { "strategy=data", "strategy=zero", "strategy=megatron tp=2", "strategy=auto tp=2", "strategy=auto", "strategy=tap" };
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("gpt", 8);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("gpt", 8);
 	for (size_t i = 0; i < test_rounds(3, sizeof words / sizeof *words); i++) {
 		struct scenario scenario;
 		struct error error = { 0 };
@@ -126,8 +116,6 @@ Test(sharded, what_is_offloaded_is_not_gathered_first)
 		plan_release(plan);
 		scenario_done(&scenario);
 	}
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* The plan file with one value of "shard" changed: path "placements", key a tensor. */
@@ -153,9 +141,9 @@ static const char *tensor_of_kind(const struct graph *graph, enum kind kind, uin
 
 Test(sharded, the_check_finds_what_is_not_so)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("gpt", 8);
-	struct plan *plan = plan_of_words(&planner, graph, "devices=4 strategy=data");
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("gpt", 8);
+	OWN(plan) *plan = plan_of_words(&planner, graph, "devices=4 strategy=data");
 	char *text = plan_text(plan);
 	const char *weight = tensor_of_kind(graph, KIND_PARAMETER, 2), *activation = tensor_of_kind(graph, KIND_ACTIVATION, 3);
 	const char *writer = graph->op[graph->tensor[graph_find_tensor(graph, activation)].writer].name;
@@ -173,9 +161,6 @@ Test(sharded, the_check_finds_what_is_not_so)
 	lie(graph, text, "mesh", "dp", json_integer(8), "impossible size");
 	lie(graph, text, "mesh", "dp", json_integer(2), "the scenario 4");
 	free(text);
-	plan_release(plan);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* At equal mesh and ZeRO stage: planned, not just by what stays. */
@@ -184,35 +169,31 @@ Test(sharded, minred_never_takes_more_memory_than_an_expert)
 	static const struct { const char *model, *mesh, *slack; } cases[] = { { "gpt", "devices=4 dp=1 tp=4", "20" }, { "llama", "devices=4 dp=1 tp=4", "0" },
 		{ "gpt", "devices=4 dp=1 tp=4", "0" }, { "resnet", "devices=4 dp=4 zero=1", "5" }, { "bert", "devices=4 dp=1 tp=4", "5" },
 		{ "moe", "devices=4 dp=1 tp=4", "0" }, { "bert", "devices=4 dp=2 tp=2 zero=1", "0" } };
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	uint32_t less = 0;
 	for (size_t i = 0; i < test_rounds(1, sizeof cases / sizeof *cases); i++) {
-		struct graph *graph = model(cases[i].model, 8);
+		OWN(graph) *graph = model(cases[i].model, 8);
 		char words[200];
 		snprintf(words, sizeof words, "%s strategy=megatron sp=on", cases[i].mesh);
-		struct plan *expert = plan_of_words(&planner, graph, words);
+		OWN(plan) *expert = plan_of_words(&planner, graph, words);
 		snprintf(words, sizeof words, "%s strategy=minred slack=%s", cases[i].mesh, cases[i].slack);
-		struct plan *plan = plan_of_words(&planner, graph, words);
+		OWN(plan) *plan = plan_of_words(&planner, graph, words);
 		cr_assert_leq(plan_arena(plan), plan_arena(expert), "%s %s", cases[i].model, words);
 		cr_assert(plan_arena(plan) < plan_arena(expert) || plan_step_time(plan) <= plan_step_time(expert), "%s %s", cases[i].model, words);
 		less += plan_arena(plan) < plan_arena(expert);
-		plan_release(plan);
-		plan_release(expert);
-		graph_release(graph);
 	}
 	cr_assert_geq(less, test_rounds(1, 2), "less in %u", less);
-	planner_done(&planner);
 }
 
 /* Planned memory is what the slack is of. */
 Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
 {
 	static const char *const cases[][2] = { { "gpt", "devices=4 dp=4 zero=1" }, { "llama", "devices=4 dp=1 tp=4" }, { "bert", "devices=4 dp=4" }, { "moe", "devices=4 dp=4" } };
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	uint32_t within = 0;
 	for (size_t i = 0; i < test_rounds(1, sizeof cases / sizeof *cases); i++) {
 		static const char *const strategies[] = { "strategy=megatron sp=on", "strategy=auto", "strategy=minred slack=0", "strategy=minred slack=40" };   /* in an order that seeks no time */
-		struct graph *graph = model(cases[i][0], 8);
+		OWN(graph) *graph = model(cases[i][0], 8);
 		struct plan *plan[4];
 		for (int k = 0; k < 4; k++) {
 			char words[200];
@@ -225,15 +206,13 @@ Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
 		within += fits;
 		for (int k = 0; k < 4; k++)
 			plan_release(plan[k]);
-		graph_release(graph);
 	}
 	cr_assert(within > 0);
-	planner_done(&planner);
 }
 
 Test(sharded, impossible_degrees_and_pins_are_refused_by_name)
 {
-	struct graph *graph = model("gpt", 8);
+	OWN(graph) *graph = model("gpt", 8);
 	refused(graph, "devices=8 strategy=data tp=3", NULL, "dp = devices/(pp cp ep tp) = 8/(1 1 1 3) is no integer");
 	refused(graph, "devices=8 strategy=data tp=2 dp=2", NULL, "is not devices 8: leave one of them auto");
 	refused(graph, "devices=4 strategy=data tp=16", NULL, "tp 16 needs more than the 4 devices");
@@ -242,20 +221,18 @@ Test(sharded, impossible_degrees_and_pins_are_refused_by_name)
 	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 5 on dp", "has no dim 5: it has 2");
 	refused(graph, "devices=4 strategy=data", "pin tensor nothing shard 0 on dp", "there is no tensor named \"nothing\"");
 	refused(graph, "devices=1 strategy=data", "pin tensor wte.weight shard 0 on dp", "the step is not split");
-	graph_release(graph);
 }
 
 Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("gpt", 8);
-	struct plan *plan = plan_of_words(&planner, graph, "devices=8 strategy=auto"), *least = plan_of_words(&planner, graph, "devices=8 strategy=minred curve=on");
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("gpt", 8);
+	OWN(plan) *plan = plan_of_words(&planner, graph, "devices=8 strategy=auto"), *least = plan_of_words(&planner, graph, "devices=8 strategy=minred curve=on");
 	cr_assert(plan->transformed->sharded->candidates > 4);
 	cr_assert(plan->compared > 1);
 	for (size_t e = 0; e < 3; e++) {   /* the planned step decides, not the estimate */
-		struct plan *expert = plan_of_words(&planner, graph, (const char *[]) { "devices=8 strategy=data", "devices=8 strategy=megatron", "devices=8 strategy=zero" }[e]);
+		OWN(plan) *expert = plan_of_words(&planner, graph, (const char *[]) { "devices=8 strategy=data", "devices=8 strategy=megatron", "devices=8 strategy=zero" }[e]);
 		cr_assert(plan_step_time(plan) <= plan_step_time(expert), "expert %zu", e);
-		plan_release(expert);
 	}
 	for (uint32_t i = 0; i < least->transformed->sharded->candidates; i++)
 		cr_assert(least->transformed->sharded->curve[0].usage <= least->transformed->sharded->candidate[i].usage, "%s", least->transformed->sharded->candidate[i].text);
@@ -263,79 +240,66 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 	cr_assert_eq(least->transformed->sharded->points, SHARDING_CURVE_POINTS);
 	for (uint32_t i = 1; i < least->transformed->sharded->points; i++)
 		cr_assert(least->transformed->sharded->curve[i].time <= least->transformed->sharded->curve[i - 1].time, "more memory is never slower");
-	plan_release(plan);
-	plan_release(least);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 static int64_t gradients_of(struct planner *planner, struct graph *graph, const char *words)
 {
-	struct plan *plan = plan_of_words(planner, graph, words);
+	OWN(plan) *plan = plan_of_words(planner, graph, words);
 	int64_t bytes = plan->transformed->sharded->cost.gradients;
-	plan_release(plan);
 	return bytes;
 }
 
 /* Of several microbatches gradients are summed up as they are written: whole with ZeRO-1, which reduces them once a step, in pieces with ZeRO-2. */
 Test(sharded, sums_of_gradients_are_counted_until_they_are_reduced)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("resnet18", 8);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("resnet18", 8);
 	int64_t once = gradients_of(&planner, graph, "devices=2 strategy=data zero=1"), whole = gradients_of(&planner, graph, "devices=2 strategy=data zero=1 microbatches=2"),
 		pieces = gradients_of(&planner, graph, "devices=2 strategy=data zero=2 microbatches=2");
 	cr_assert_eq(pieces, once, "%lld and %lld", (long long)pieces, (long long)once);
 	cr_assert_geq(whole, once + once / 10 * 9, "%lld and %lld", (long long)whole, (long long)once);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* Gradients and what is saved are not all there at once: what stays may be more than the arena, which alone the cap is about. */
 Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 {
 	static const char *const expert[] = { "data", "megatron", "zero" };
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("resnet18", 32);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("resnet18", 32);
 	struct error error = { 0 };
 	const char *mesh = test_rounds(0, 1) ? "devices=4" : "devices=4 dp=4";
 	char words[100];
 	snprintf(words, sizeof words, "%s strategy=auto", mesh);
-	struct plan *fastest = plan_of_words(&planner, graph, words);
+	OWN(plan) *fastest = plan_of_words(&planner, graph, words);
 	snprintf(words, sizeof words, "%s strategy=minred", mesh);
-	struct plan *least = plan_of_words(&planner, graph, words);
+	OWN(plan) *least = plan_of_words(&planner, graph, words);
 	cr_assert(least->transformed->sharded->cost.usage > plan_needs(least) && plan_needs(least) < plan_needs(fastest));
 	int64_t cap[] = { plan_needs(fastest), (plan_needs(fastest) + plan_needs(least)) / 2, plan_needs(least) + plan_needs(least) / 50 };
 	for (size_t c = test_rounds(2, 1) - 1; c < sizeof cap / sizeof *cap; c += test_rounds(2, 1)) {     /* the one between, or all */
 		snprintf(words, sizeof words, "%s strategy=auto memory=%lld", mesh, (long long)cap[c]);
-		struct plan *plan = plan_of_words(&planner, graph, words);
+		OWN(plan) *plan = plan_of_words(&planner, graph, words);
 		cr_assert(plan_needs(plan) <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan_needs(plan));
 		cr_assert(c > 0 || plan_step_time(plan) <= plan_step_time(fastest));
 		for (size_t e = 0; e < sizeof expert / sizeof *expert; e++) {
 			snprintf(words, sizeof words, "%s strategy=%s", mesh, expert[e]);
-			struct plan *other = plan_of_words(&planner, graph, words);
+			OWN(plan) *other = plan_of_words(&planner, graph, words);
 			cr_assert(plan_needs(other) > cap[c] || plan->transformed->sharded->cost.total <= other->transformed->sharded->cost.total, "cap %lld: %s",
 				(long long)cap[c], expert[e]);
-			plan_release(other);
 		}
 		char *text = plan_text(plan);
 		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
 		free(text);
-		plan_release(plan);
 	}
-	plan_release(fastest);
-	plan_release(least);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* Less samples than devices: communication alone would let every device run the whole step. More patterns than a plan lists: what is chosen is listed. */
 Test(sharded, tap_shares_the_work_and_lists_what_it_chose)
 {
 	static const char *const name[] = { "gpt", "bert", "dlrm", "llama" };
-	struct planner planner = { .store = store_new() };
+	OWN(planner) planner = { .store = store_new() };
 	for (size_t m = 0; m < sizeof name / sizeof *name; m++) {
-		struct graph *graph = model(name[m], 1);
-		struct plan *plan = plan_of_words(&planner, graph, "devices=4 strategy=tap"), *megatron = plan_of_words(&planner, graph, "devices=4 strategy=megatron");
+		OWN(graph) *graph = model(name[m], 1);
+		OWN(plan) *plan = plan_of_words(&planner, graph, "devices=4 strategy=tap"), *megatron = plan_of_words(&planner, graph, "devices=4 strategy=megatron");
 		const struct sharded *sharded = plan->transformed->sharded;
 		struct error error = { 0 };
 		uint32_t chosen = 0;
@@ -352,18 +316,14 @@ Test(sharded, tap_shares_the_work_and_lists_what_it_chose)
 		cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", name[m], error.text);
 		cr_assert(strstr(text, "\"search\": {\"space\": \"patterns of the weights of each unique subgraph\", \"folded_ops\": "));
 		free(text);
-		plan_release(plan);
-		plan_release(megatron);
-		graph_release(graph);
 	}
-	planner_done(&planner);
 }
 
 /* 12 heads and 50257 words over 8 devices: pieces of 2 and 6283, and what the file says is what its own scenario allows. */
 Test(sharded, what_does_not_divide_is_cut_all_the_same)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("gpt", 8);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("gpt", 8);
 	struct plan *on = plan_of_words(&planner, graph, "devices=8 strategy=megatron tp=8"), *off = plan_of_words(&planner, graph,
 		"devices=8 strategy=megatron tp=8 padding=off");
 	const struct sharded *padded = on->transformed->sharded, *plain = off->transformed->sharded;
@@ -383,15 +343,13 @@ Test(sharded, what_does_not_divide_is_cut_all_the_same)
 	free(text);
 	plan_release(on);
 	plan_release(off);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 Test(sharded, a_pin_is_kept)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("gpt", 8);
-	struct scenario scenario;
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("gpt", 8);
+	OWN(scenario) scenario;
 	struct error error = { 0 };
 	const char *activation = tensor_of_kind(graph, KIND_ACTIVATION, 3);
 	char pin[200], place[40];
@@ -399,7 +357,7 @@ Test(sharded, a_pin_is_kept)
 	cr_assert_eq(scenario_pin(&scenario, "pin tensor wte.weight shard 1 on dp", &error), OK);
 	snprintf(pin, sizeof pin, "pin tensor %s shard 1 on dp", activation);
 	cr_assert_eq(scenario_pin(&scenario, pin, &error), OK);
-	struct plan *plan = plan_with(&planner, graph, &scenario);
+	OWN(plan) *plan = plan_with(&planner, graph, &scenario);
 	const struct sharded *sharded = plan->transformed->sharded;
 	uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), made = graph_find_tensor(sharded->shared->graph, activation);
 	cr_assert_str_eq(sharded_place(sharded, weight, sharded->sharding.produced[weight], place, sizeof place), "[S(1)]");
@@ -407,21 +365,17 @@ Test(sharded, a_pin_is_kept)
 	char *text = plan_text(plan);
 	cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s", error.text);
 	free(text);
-	plan_release(plan);
-	scenario_done(&scenario);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* With all degrees given the experts write one sharding several times. */
 Test(sharded, auto_plans_no_sharding_twice)
 {
 	static const char *const words[] = { "devices=4 strategy=auto", "devices=8 strategy=auto dp=4 tp=2", "devices=8 strategy=auto", "devices=8 strategy=auto dp=2 tp=4 zero=1" };
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("gpt", 8);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("gpt", 8);
 	uint32_t rivals = 0;
 	for (size_t w = 0; w < test_rounds(1, sizeof words / sizeof *words); w++) {
-		struct plan *plan = plan_of_words(&planner, graph, words[w]);
+		OWN(plan) *plan = plan_of_words(&planner, graph, words[w]);
 		const struct sharded *sharded = plan->transformed->sharded;   /* of a rival that won: without rivals */
 		const struct units *units = &sharded->shared->units;
 		rivals += sharded->rivals;
@@ -431,11 +385,8 @@ Test(sharded, auto_plans_no_sharding_twice)
 			for (uint32_t k = 0; k < i; k++)
 				cr_assert_not(sharding_equal(units, &sharded->rival[i], &sharded->rival[k]), "%s: rivals %u and %u are one", words[w], k, i);
 		}
-		plan_release(plan);
 	}
 	cr_assert(rivals > 0, "nothing was compared");
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* What computation can't hide counts: with slow links an expert's estimate is near its simulated step. */
@@ -443,39 +394,32 @@ Test(sharded, estimates_are_near_the_step_where_links_are_slow)
 {
 	static const char *const words[] = { "devices=8 strategy=data intra_bandwidth=2000000000", "devices=8 strategy=zero intra_bandwidth=2000000000",
 		"devices=4 strategy=data intra_bandwidth=500000000" };
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("gpt", 8);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("gpt", 8);
 	for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-		struct plan *plan = plan_of_words(&planner, graph, words[w]);
+		OWN(plan) *plan = plan_of_words(&planner, graph, words[w]);
 		int64_t step = plan_step_time(plan), estimate = plan->transformed->sharded->cost.total;
 		cr_assert(estimate > step - step / 8 && estimate < step + step / 8, "%s: estimated %lld ps, simulated %lld", words[w], (long long)estimate, (long long)step);
-		plan_release(plan);
 	}
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* Over all meshes auto is hardly slower than on any one of them. */
 Test(sharded, auto_finds_the_mesh)
 {
 	static const char *const links[] = { "2000000000", "200000000000" }, *const meshes[] = { "dp=8", "tp=8", "dp=4 tp=2", "cp=8", "dp=2 tp=4", "dp=2 cp=4" };
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("gpt", 8);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("gpt", 8);
 	for (size_t l = 0; l < test_rounds(1, sizeof links / sizeof *links); l++) {
 		char words[200];
 		snprintf(words, sizeof words, "devices=8 strategy=auto intra_bandwidth=%s", links[l]);
-		struct plan *best = plan_of_words(&planner, graph, words);
+		OWN(plan) *best = plan_of_words(&planner, graph, words);
 		for (size_t m = 0; m < test_rounds(1, sizeof meshes / sizeof *meshes); m++) {
 			snprintf(words, sizeof words, "devices=8 strategy=auto intra_bandwidth=%s %s", links[l], meshes[m]);
-			struct plan *plan = plan_of_words(&planner, graph, words);
+			OWN(plan) *plan = plan_of_words(&planner, graph, words);
 			cr_assert(plan_step_time(best) <= plan_step_time(plan) + plan_step_time(plan) / 100, "%s: %lld ps, over all meshes %lld", words,
 				(long long)plan_step_time(plan), (long long)plan_step_time(best));
-			plan_release(plan);
 		}
-		plan_release(best);
 	}
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* Every mesh of two devices has one axis, and is searched: whoever found the sharding that won, its mesh has a bound, and check verifies it. */
@@ -486,11 +430,11 @@ Test(sharded, what_wins_has_the_bound_of_its_mesh)
 	static const char *const models[] = { "llama", "bert" };
 	uint32_t rivals = 0, plans = 0;
 	for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
-		struct planner planner = { .store = store_new() };
-		struct graph *graph = model(models[m], 8);
+		OWN(planner) planner = { .store = store_new() };
+		OWN(graph) *graph = model(models[m], 8);
 		for (size_t w = m % test_rounds(4, 1); w < sizeof words / sizeof *words; w += test_rounds(4, 1)) {
 			struct error error = { 0 };
-			struct plan *plan = plan_of_words(&planner, graph, words[w]);
+			OWN(plan) *plan = plan_of_words(&planner, graph, words[w]);
 			const struct proof *proof = &plan->transformed->sharded->proof;
 			char *text = plan_text(plan);
 			cr_assert(proof->quantity != QUANTITY_NONE && proof->bound <= proof->value, "%s %s", models[m], words[w]);
@@ -498,10 +442,7 @@ Test(sharded, what_wins_has_the_bound_of_its_mesh)
 			plans++;
 			rivals += strstr(plan->transformed->notes, "planned, ") != NULL;
 			free(text);
-			plan_release(plan);
 		}
-		planner_done(&planner);
-		graph_release(graph);
 	}
 	printf("%u of %u plans are a rival's\n", rivals, plans);
 	cr_assert(rivals > 0);
@@ -510,73 +451,57 @@ Test(sharded, what_wins_has_the_bound_of_its_mesh)
 /* Where nothing fits the cap, what comes nearest is no slower than what minred finds with as little memory. */
 Test(sharded, below_every_cap_the_nearest_is_the_fastest_of_the_least_memory)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("gpt", 8);
-	struct plan *nearest = plan_of_words(&planner, graph, "devices=4 strategy=auto dp=1 cp=1 memory=1MiB"), *least = plan_of_words(&planner, graph, "devices=4 strategy=minred dp=1 cp=1");
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("gpt", 8);
+	OWN(plan) *nearest = plan_of_words(&planner, graph, "devices=4 strategy=auto dp=1 cp=1 memory=1MiB"), *least = plan_of_words(&planner, graph, "devices=4 strategy=minred dp=1 cp=1");
 	int64_t ours = plan_arena(nearest), theirs = plan_arena(least);
 	cr_assert(ours > 1 << 20 && ours <= theirs, "%lld against %lld", (long long)ours, (long long)theirs);
 	cr_assert(ours < theirs || plan_step_time(nearest) <= plan_step_time(least));
-	plan_release(nearest);
-	plan_release(least);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* Meshes without the pin's axis are no candidates; one that has it is found. */
 Test(sharded, a_pin_chooses_among_the_meshes_of_a_search)
 {
 	static const char *const words[] = { "devices=2 strategy=auto", "devices=2 strategy=minred" };
-	struct graph *graph = model("gpt", 8);
+	OWN(graph) *graph = model("gpt", 8);
 	for (int i = 0; i < 2; i++) {
-		struct planner planner = { .store = store_new() };
-		struct scenario scenario;
+		OWN(planner) planner = { .store = store_new() };
+		OWN(scenario) scenario;
 		struct error error = { 0 };
 		scenario_of(words[i], &scenario);
 		cr_assert_eq(scenario_pin(&scenario, "pin tensor wte.weight shard 1 on tp", &error), OK);
-		struct plan *plan = plan_with(&planner, graph, &scenario);
+		OWN(plan) *plan = plan_with(&planner, graph, &scenario);
 		const struct sharded *sharded = plan->transformed->sharded;
 		uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"), axis = mesh_axis_named(&sharded->sharding.mesh, "tp");
 		cr_assert_neq(axis, NONE, "%s", words[i]);
 		cr_assert_eq(sharded->sharding.produced[weight].on[axis], 1);
-		plan_release(plan);
-		scenario_done(&scenario);
-		planner_done(&planner);
 	}
 	refused(graph, "devices=4 strategy=auto", "pin tensor wte.weight shard 5 on tp", "has no dim 5: it has 2");
-	graph_release(graph);
 }
 
 Test(sharded, one_device_is_planned_as_ever_and_going_back_solves_nothing)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = model("gpt", 8);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = model("gpt", 8);
 	struct scenario scenario;
 	struct error error;
-	struct plan *one = plan_of_words(&planner, graph, "devices=1 strategy=megatron"), *whole = plan_of_words(&planner, graph, "devices=4");
+	OWN(plan) *one = plan_of_words(&planner, graph, "devices=1 strategy=megatron"), *whole = plan_of_words(&planner, graph, "devices=4");
 	cr_assert(!one->transformed->sharded && !whole->transformed->sharded && one->graph == graph && whole->graph == graph);
-	struct plan *four = plan_of_words(&planner, graph, "devices=4 strategy=megatron"), *two = plan_of_words(&planner, graph, "devices=2 strategy=megatron");
+	OWN(plan) *four = plan_of_words(&planner, graph, "devices=4 strategy=megatron"), *two = plan_of_words(&planner, graph, "devices=2 strategy=megatron");
 	cr_assert(four->ordered->problem.base < two->ordered->problem.base && two->ordered->problem.base < one->ordered->problem.base);
 	scenario_of("devices=4 strategy=megatron", &scenario);
-	struct plan *again = planner_run(&planner, graph, &scenario, PLAN_STORED, &error);
+	OWN(plan) *again = planner_run(&planner, graph, &scenario, PLAN_STORED, &error);
 	cr_assert(again && again->transformed->sharded == four->transformed->sharded && again->laid_out->offset == four->laid_out->offset);
 	scenario_done(&scenario);
-	struct plan *linked = plan_of_words(&planner, graph, "devices=4 strategy=megatron intra_bandwidth=1GB/s");
+	OWN(plan) *linked = plan_of_words(&planner, graph, "devices=4 strategy=megatron intra_bandwidth=1GB/s");
 	cr_assert(linked->traffic.time > four->traffic.time);
-	plan_release(one);
-	plan_release(whole);
-	plan_release(four);
-	plan_release(two);
-	plan_release(again);
-	plan_release(linked);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 /* 32 heads of which 4 share keys and values are 8 x 4: tp cuts the 8, as Megatron-LM does, and nothing stays whole. */
 Test(sharded, groups_of_queries_do_not_hinder_tensor_parallelism)
 {
-	struct planner planner = { .store = store_new() };
-	struct graph *graph = step_of_sizes("llama", (struct model_config){ .layers = 1, .hidden = 64, .ffn = 64, .vocab = 64, .heads = 32, .kv_heads = 8, .head_width = 2, .seq = 16, .batch = 8 });
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = step_of_sizes("llama", (struct model_config){ .layers = 1, .hidden = 64, .ffn = 64, .vocab = 64, .heads = 32, .kv_heads = 8, .head_width = 2, .seq = 16, .batch = 8 });
 	struct plan *plan = plan_of_words(&planner, graph, "devices=8 strategy=megatron");
 	const struct mesh *mesh = &plan->transformed->sharded->sharding.mesh;
 	cr_expect(mesh->axes == 1 && mesh->axis[0].size == 8 && strcmp(mesh->axis[0].name, "tp") == 0, "%u axes, %s %u", mesh->axes, mesh->axis[0].name, mesh->axis[0].size);
@@ -585,13 +510,11 @@ Test(sharded, groups_of_queries_do_not_hinder_tensor_parallelism)
 	plan = plan_of_words(&planner, graph, "devices=16 strategy=megatron tp=16");
 	cr_expect(strstr(plan->transformed->notes, "heads 8 is not divisible by tp 16"), "%s", plan->transformed->notes);
 	plan_release(plan);
-	planner_done(&planner);
-	graph_release(graph);
 }
 
 Test(sharded, every_allocation_may_fail)
 {
-	struct graph *graph = model("gpt", 4);
+	OWN(graph) *graph = model("gpt", 4);
 	EACH_REFUSAL(refused) {
 		struct planner planner = { .store = store_new() };
 		struct scenario scenario;
@@ -605,5 +528,4 @@ Test(sharded, every_allocation_may_fail)
 		if (error.status == OK && plan)
 			break;
 	}
-	graph_release(graph);
 }
