@@ -124,12 +124,12 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 		fit_primal(search, &dual);
 	else if (status != INFEASIBLE)
 		search->status = status;
+	bool mixed = search->extra < INT64_MAX;
 	try_starts(solving);
-	if (search->status == OK && search->extra == INT64_MAX) {
+	if (search->status == OK && search->extra == INT64_MAX)
 		try_all(solving, FIT_HOLD);
-		if (search->extra == INT64_MAX && !solving->options->coarse)
-			repair_all(solving, &dual);
-	}
+	if (search->status == OK && !mixed && !solving->options->coarse && !is_near(solving, 0, FAR))    /* what a simple strategy fits is far from what single changes do */
+		repair_all(solving, &dual);
 	fit_allow(search, solving->ticks / (hard ? 4 : 8));
 	if (search->status == OK && !is_near(solving, 0.002, 2e-4)) {
 		fit_reprice(search, status == OK ? &dual : NULL);

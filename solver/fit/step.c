@@ -11,15 +11,33 @@ uint32_t fit_version(const struct fit_step *step, uint32_t storage, uint32_t op)
 	return version;
 }
 
-/* Reads a result of the pass that stays to the end: the loss. */
+/* A result of the pass that stays to the end: the loss. */
+static bool is_output(const struct graph *graph, uint32_t tensor)
+{
+	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
+	return storage->live_out && !storage->persistent && storage->allocator != NONE && graph->op[storage->allocator].phase == PHASE_FORWARD;
+}
+
 static bool reads_output(const struct graph *graph, uint32_t op)
 {
-	FOR_ROW(i, &graph->reads, op) {
-		const struct storage *storage = &graph->storage[graph->tensor[graph->reads.item[i]].storage];
-		if (storage->live_out && !storage->persistent && storage->allocator != NONE && graph->op[storage->allocator].phase == PHASE_FORWARD)
+	FOR_ROW(i, &graph->reads, op)
+		if (is_output(graph, graph->reads.item[i]))
 			return true;
-	}
 	return false;
+}
+
+/* Counted to the pass, and reads nothing of it but the loss and what is made of that: the gradient of the loss, say. */
+static bool reads_output_alone(const struct graph *graph, const bool *late, uint32_t op)
+{
+	bool some = false;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+		bool behind = is_output(graph, tensor) || (writer != NONE && late[writer]);
+		if (!behind && !graph->storage[graph->tensor[tensor].storage].persistent)
+			return false;
+		some |= behind;
+	}
+	return some;
 }
 
 /* The tensor that is the op's mask, where its product can be computed again from that: nothing writes over it. */
@@ -36,18 +54,33 @@ static uint32_t mask_of(const struct graph *graph, uint32_t traits, uint32_t op)
 	return result[1];
 }
 
-enum status fit_early_ops(const struct graph *graph, bool *forward)
+/* What depends on the loss: ops of the backward pass, and those before it that read nothing else. Whether the former are any. */
+static bool find_late(const struct graph *graph, bool *late)
 {
-	bool *late = mem_alloc(graph->ops, sizeof *late), any = false;
-	NEED(late);
-	for (uint32_t op = 0; op < graph->ops; op++)
-		any |= late[op] = graph->op[op].phase != PHASE_FORWARD && reads_output(graph, op);
+	bool any = false;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		bool backward = graph->op[op].phase == PHASE_BACKWARD;
-		late[op] |= !any && backward;          /* the first op after the pass */
-		any |= backward;
+		if (graph->op[op].phase == PHASE_FORWARD) {
+			late[op] |= reads_output_alone(graph, late, op);
+			continue;
+		}
+		late[op] |= reads_output(graph, op);
 		FOR_ROW(i, &graph->pred, op)
 			late[op] |= late[graph->pred.item[i]];
+		any |= late[op] && graph->op[op].phase == PHASE_BACKWARD;
+	}
+	return any;
+}
+
+enum status fit_early_ops(const struct graph *graph, bool *forward)
+{
+	bool *late = mem_alloc(graph->ops, sizeof *late);
+	NEED(late);
+	uint32_t first = 0;
+	while (first < graph->ops && graph->op[first].phase != PHASE_BACKWARD)
+		first++;
+	if (!find_late(graph, late) && first < graph->ops) {      /* nothing says what the loss is: the first op after the pass */
+		late[first] = true;
+		find_late(graph, late);
 	}
 	for (uint32_t op = 0; op < graph->ops; op++)
 		forward[op] = graph->op[op].phase == PHASE_FORWARD || (graph->op[op].phase == PHASE_BACKWARD && !late[op]);

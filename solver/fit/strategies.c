@@ -297,6 +297,10 @@ static enum status states_of_all(const struct fit_step *step, const struct activ
 		fit_keep_groups(step, activations, every, keep);
 		status = fit_states_keeping(step, keep, control, state + one * (*count)++);
 	}
+	for (uint32_t every = 2; every < GROUPINGS && every <= activations->layers && status == OK; every++) {
+		fit_keep_every(step, activations, every, keep);
+		status = fit_states_keeping(step, keep, control, state + one * (*count)++);
+	}
 	status = status == OK ? fit_keep_knapsack(step, activations, rules, budgets, BUDGETS, control, keep) : status;
 	for (uint32_t i = 0; i < BUDGETS && status == OK; i++)
 		status = fit_states_keeping(step, keep + one * i, control, state + one * (*count)++);
@@ -307,7 +311,7 @@ enum status fit_published_states(const struct fit_step *step, const struct activ
 	uint8_t **state, uint32_t *count)
 {
 	bool *keep = mem_alloc((size_t)step->storages * BUDGETS, sizeof *keep);
-	*state = mem_alloc((size_t)step->storages * (MODES + GROUPINGS + BUDGETS), sizeof **state);
+	*state = mem_alloc((size_t)step->storages * (MODES + 2 * GROUPINGS + BUDGETS), sizeof **state);
 	*count = 0;
 	enum status status = keep && *state ? states_of_all(step, activations, rules, control, keep, *state, count) : NO_MEMORY;
 	mem_free(keep);

@@ -23,7 +23,7 @@ enum status fit_keep_knapsack(const struct fit_step *step, const struct activati
 /* States that keep what is asked, unless what runs again finds other values then; all else is held. OK, NO_MEMORY or CANCELLED. fit_cut(). */
 enum status fit_states_keeping(const struct fit_step *step, const bool *keep, struct control *control, uint8_t *state);
 
-/* What all of them choose, one behind the other: selective, full, groups of up to 7 layers and of their square root, budgets from 0 to 100 % in tens. state
+/* What all of them choose, one behind the other: selective, full, groups of up to 7 layers and of their square root, every second to seventh layer, budgets from 0 to 100 % in tens. state
  * [*count * storages], which the caller frees with mem_free(), also after a failure. OK, NO_MEMORY, CANCELLED or LIMIT. */
 enum status fit_published_states(const struct fit_step *step, const struct activations *activations, const struct rules *rules, struct control *control,
 	uint8_t **state, uint32_t *count);

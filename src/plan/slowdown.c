@@ -148,7 +148,7 @@ static enum status find_plans(struct drawing *drawing, struct fit_solver *solver
 	struct fit_plan plan[SLOWDOWN_PLANS] = { 0 };
 	int64_t cap[SLOWDOWN_PLANS];
 	uint8_t *start = NULL, *candidate = NULL;
-	enum status status = fit_baselines(&solver->step, &drawing->activations, &start, &options.starts);
+	enum status status = fit_baselines(&solver->step, &drawing->activations, drawing->stage.control, &start, &options.starts);
 	THEN(status, fit_published_states(&solver->step, &drawing->activations, drawing->stage.rules, drawing->stage.control, &candidate, &options.candidates));
 	options.start = start;
 	options.candidate = candidate;

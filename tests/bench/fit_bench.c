@@ -104,7 +104,7 @@ int main(int count, char **words)
 	struct activations activations = { 0 };
 	uint8_t *starts = NULL;
 	uint32_t some = 0;
-	if (activations_find(graph, rules, &activations, &error) != OK || fit_baselines(&solver.step, &activations, &starts, &some) != OK)
+	if (activations_find(graph, rules, &activations, &error) != OK || fit_baselines(&solver.step, &activations, &(struct control){ 0 }, &starts, &some) != OK)
 		return 1;
 	uint8_t *keep = calloc(solver.step.storages, 1);
 	int64_t top = INT64_MAX, floor = 0;

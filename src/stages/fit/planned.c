@@ -10,6 +10,8 @@
 #define RUNG_TICKS UINT64_C(1000000)
 #define LARGE 1500         /* ops: of larger steps what is far above the cap as played is not ordered */
 #define FAR 8              /* above it by more than such a part of what the cap leaves */
+#define SMALL 300          /* ops: of larger steps a margin below */
+#define SLIGHT 32          /* such a part of what the cap leaves is no reason to order and lay out dozens of choices: a little less is aimed at */
 
 /* Choices, each with the order that it is played along. */
 struct rivals {
@@ -231,6 +233,8 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	int64_t extra = 0, limit = rivals.budget - margin, arena = 0;
 	struct graph *found = NULL;
 	error_set(error, OK);
+	if (fitted->step->ops > SMALL && margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT)
+		return graph;
 	rivals.rival = arena_alloc(&rivals.arena, rivals.room, sizeof *rivals.rival);
 	enum status status = fit_solver_new(&fitted->input, &rivals.solver);
 	status = status == OK && !rivals.rival ? NO_MEMORY : status;

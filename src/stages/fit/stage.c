@@ -218,7 +218,7 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	struct graph *graph = NULL;
 	uint8_t *start = NULL;
 	enum status status = fit_solver_new(&fitted->input, &solver);
-	THEN(status, fit_baselines(&solver.step, activations, &start, &options.starts));
+	THEN(status, fit_baselines(&solver.step, activations, stage->control, &start, &options.starts));
 	options.start = start;
 	status = status == OK ? fit_solve(&solver, cap, &options, stage->control, &plan) : status;
 	if (status == OK && !plan.proved && !plan.impossible && effort == EFFORT_ALL)

@@ -174,7 +174,7 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, const
 	uint8_t *start = NULL;
 	enum status status = activations_find(step->graph, stage->rules, &activations, choosing->error), made = fit_solver_new(&step->input, &solver);
 	status = status == OK ? made : status;
-	status = status == OK ? fit_baselines(&solver.step, &activations, &start, &options.starts) : status;
+	status = status == OK ? fit_baselines(&solver.step, &activations, stage->control, &start, &options.starts) : status;
 	options.start = start;
 	status = status == OK ? fit_solve(&solver, fit->cap[rank], &options, stage->control, &plan) : status;
 	if (status == OK) {

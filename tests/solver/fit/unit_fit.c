@@ -1,4 +1,5 @@
 /* unit_fit.c: replays against graphs, plans against caps and bounds, certificates against their checker. */
+#include "solver/fit/baselines.h"
 #include "tests/common/fit_step.h"
 #include "tests/common/model_steps.h"
 
@@ -140,6 +141,35 @@ Test(fit, updates_wait_for_what_may_run_again)
 		mem_free(state);
 		fit_base_free(&base);
 	}
+}
+
+/* What simple strategies choose can be played, whatever is written over in place. */
+Test(fit, what_simple_strategies_choose_can_be_played)
+{
+	struct error error = { 0 };
+	struct control control = { 0 };
+	struct graph *graph = graph_open("samples/mobilenet_v2_b1_adam.jsonl.gz", NULL, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	struct fit_input input = fit_input_of(graph);
+	struct fit_solver solver;
+	struct activations activations;
+	struct rules *rules = rules_new();
+	uint8_t *state = NULL;
+	uint32_t count = 0;
+	cr_assert_eq(fit_solver_begin(&input, &solver), OK);
+	cr_assert_eq(activations_find(graph, rules, &activations, &error), OK);
+	cr_assert_eq(fit_baselines(&solver.step, &activations, &control, &state, &count), OK);
+	cr_assert_gt(count, 2);
+	for (uint32_t i = 0; i < count; i++) {
+		cr_assert_eq(fit_play(&solver.replay, &solver.base[0], state + (size_t)i * solver.step.storages), OK);
+		cr_assert(solver.replay.valid, "choice %u", i);
+	}
+	mem_free(state);
+	rules_free(rules);
+	activations_free(&activations);
+	fit_solver_free(&solver);
+	fit_input_free(&input);
+	graph_release(graph);
 }
 
 Test(fit, a_replay_has_the_peak_of_its_graph_to_the_byte)
@@ -426,6 +456,37 @@ static struct graph *waiting_gradients(void)
 	struct graph *graph = graph_build(draft, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	return graph;
+}
+
+/* A loss of two heads, and its gradient counted to the pass: what only one head's gradient reaches depends on the loss, too; what reads the pass alone does not. */
+Test(fit, what_depends_on_a_loss_of_several_heads_is_not_early)
+{
+	struct draft *draft = draft_new();
+	struct error error = { 0 };
+	uint32_t x = new_tensor(draft, "x", 0, 10, KIND_INPUT), a = new_tensor(draft, "a", 0, 10, KIND_ACTIVATION), b = new_tensor(draft, "b", 0, 10, KIND_ACTIVATION);
+	uint32_t first = new_tensor(draft, "l", 1, 1, KIND_ACTIVATION), second = new_tensor(draft, "l", 2, 1, KIND_ACTIVATION), loss = new_tensor(draft, "l", 3, 1, KIND_OUTPUT);
+	uint32_t ones = new_tensor(draft, "o", 0, 1, KIND_GRADIENT), inner = new_tensor(draft, "i", 0, 10, KIND_TEMPORARY);
+	uint32_t of_b = new_tensor(draft, "d", 2, 10, KIND_GRADIENT), of_a = new_tensor(draft, "d", 1, 10, KIND_GRADIENT), sum = new_tensor(draft, "d", 0, 10, KIND_GRADIENT);
+	new_op(draft, "f", 0, PHASE_FORWARD, x, NONE, a);
+	new_op(draft, "h", 1, PHASE_FORWARD, a, NONE, first);
+	new_op(draft, "f", 1, PHASE_FORWARD, a, NONE, b);
+	new_op(draft, "h", 2, PHASE_FORWARD, b, NONE, second);
+	new_op(draft, "h", 3, PHASE_FORWARD, first, second, loss);
+	new_op(draft, "o", 0, PHASE_FORWARD, loss, NONE, ones);
+	uint32_t backward[] = { new_op(draft, "g", 1, PHASE_BACKWARD, ones, a, of_a), new_op(draft, "g", 2, PHASE_BACKWARD, ones, b, of_b),
+		new_op(draft, "g", 3, PHASE_BACKWARD, of_b, of_a, sum) };
+	uint32_t early = new_op(draft, "i", 0, PHASE_BACKWARD, a, NONE, inner);
+	new_op(draft, "u", 0, PHASE_BACKWARD, sum, inner, new_tensor(draft, "u", 0, 1, KIND_OUTPUT));
+	struct graph *graph = graph_build(draft, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	draft_free(draft);
+	bool *forward = mem_alloc(graph->ops, sizeof *forward);
+	cr_assert_eq(fit_early_ops(graph, forward), OK);
+	for (size_t i = 0; i < sizeof backward / sizeof *backward; i++)
+		cr_assert(!forward[backward[i]], "%s", graph->op[backward[i]].name);
+	cr_assert(forward[early]);
+	mem_free(forward);
+	graph_release(graph);
 }
 
 Test(fit, a_cap_below_an_op_s_cheapest_state_is_proved_impossible)
