@@ -3,6 +3,7 @@
 
 #include "configuration.h"
 #include "exposed.h"
+#include "host_share.h"
 #include "schedules.h"
 
 const struct overheads overheads_all = { .overlap = 800, .transient = true, .small = true, .gathered = true, .vectors = true };
@@ -12,11 +13,6 @@ const char *const offload_names[OFFLOADS] = { "no", "activations", "optimizer", 
 struct in_flight config_in_flight(const struct config *config, uint32_t rank, uint32_t chunk)
 {
 	return schedule_in_flight((enum schedule)config->schedule, config->pp, config->chunks, config->microbatches, rank, chunk);
-}
-
-static uint32_t piece_at(const struct config *config, uint32_t rank, uint32_t chunk)
-{
-	return rank_piece(rank, chunk, config->pp, schedule_folded((enum schedule)config->schedule));
 }
 
 static int64_t share(int64_t bytes, uint32_t devices)
@@ -50,72 +46,6 @@ static bool gathers(const struct config *config)
 	return config->zero >= 3 && config->dp * config->cp * config->ep > (config->replicate > 1 ? config->replicate : 1);
 }
 
-/* ---- what waits in the host's memory ---- */
-
-/* The block up to which a piece's activations wait in the host: copies out end with the piece's forward pass, in the order in which they are saved; those back, in the other order,
- * begin with its backward pass and each ends before its block's. begin: none. O(blocks). */
-static uint32_t away_until(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end)
-{
-	int64_t forward = 0, backward = 0, out = 0, carried = 0, latest = INT64_MAX, now = 0, behind;
-	uint32_t until = begin;
-	if (!(config->offload & OFFLOAD_ACTIVATIONS) || model->machine->host.rate <= 0)
-		return begin;
-	for (uint32_t b = begin; b < end; b++) {
-		forward += model->cost[b].forward;
-		backward += model->cost[b].backward;
-	}
-	behind = backward;
-	for (uint32_t b = begin; b < end; b++) {
-		int64_t copy = machine_host_time(model->machine, model->cost[b].saved);
-		now += model->cost[b].forward;
-		behind -= model->cost[b].backward;
-		out = larger_of(out, now) + copy;
-		/* that of an earlier block comes back behind those of the blocks up to here */
-		latest = behind + carried < latest ? behind + carried : latest;
-		carried += copy;
-		if (out > forward || latest < carried)
-			break;
-		until = b + 1;
-	}
-	return until;
-}
-
-/* Of a rank's activations what stays: two blocks of those that are away are here at a time, one in use and one on its way. */
-static void send_away(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank, const struct in_flight *at_most,
-	struct rank_memory *memory)
-{
-	int64_t largest = 0;
-	for (uint32_t chunk = 0; chunk < config->chunks && (config->offload & OFFLOAD_ACTIVATIONS); chunk++) {
-		uint32_t piece = piece_at(config, rank, chunk), until = away_until(model, config, first[piece], first[piece + 1]);
-		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
-		for (uint32_t b = first[piece]; b < until; b++) {
-			const struct block_cost *cost = &model->cost[b];
-			int64_t bytes = in_flight.input * (cost->saved - cost->saved_weight) + in_flight.weight * cost->saved_weight;
-			memory->activations -= bytes;
-			memory->host += bytes;
-			largest = larger_of(largest, cost->saved);
-		}
-	}
-	if (largest > 0)
-		memory->activations += 2 * largest < memory->host ? 2 * largest : memory->host;
-}
-
-/* The same of optimizer state. */
-static void send_states_away(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank, struct rank_memory *memory)
-{
-	int64_t largest = 0;
-	if (!(config->offload & OFFLOAD_OPTIMIZER) || model->machine->host.rate <= 0)
-		return;
-	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
-		for (uint32_t piece = piece_at(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++) {
-			struct rank_memory one = { 0 };
-			add_states(config, &model->cost[b].states, 1, &one);
-			largest = larger_of(largest, one.optimizer);
-		}
-	memory->host += memory->optimizer;
-	memory->optimizer = 2 * largest < memory->optimizer ? 2 * largest : memory->optimizer;
-}
-
 static bool splits(const struct config *config)
 {
 	return schedule_split((enum schedule)config->schedule) && config->pp > 1;
@@ -134,7 +64,7 @@ static int64_t working_of(const struct block_cost *cost, const struct config *co
 static int64_t backward_most(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end, int64_t *level)
 {
 	int64_t most = 0, waiting = 0, weights = 0;
-	uint32_t away = away_until(model, config, begin, end);
+	uint32_t away = host_away_until(model, config, begin, end);
 	for (uint32_t b = end; b-- > begin && overheads->transient;) {
 		const struct block_cost *cost = &model->cost[b];
 		most = larger_of(most, working_of(cost, config, overheads) + *level);
@@ -155,7 +85,7 @@ static int64_t transient_of(const struct config_model *model, const struct confi
 {
 	int64_t most = 0, level = 0;
 	for (uint32_t chunk = config->chunks; chunk-- > 0;) {
-		uint32_t piece = piece_at(config, rank, chunk);
+		uint32_t piece = config_piece(config, rank, chunk);
 		most = larger_of(most, backward_most(model, config, overheads, first[piece], first[piece + 1], &level));
 	}
 	return most;
@@ -198,7 +128,7 @@ static void fullest_moment(const struct config_model *model, const struct config
 	struct rank_memory *memory)
 {
 	int64_t most = -1, left = memory->activations, gradients = 0, update = update_most(model, config, begin, end);
-	uint32_t away = away_until(model, config, begin, end);
+	uint32_t away = host_away_until(model, config, begin, end);
 	for (uint32_t b = end; b-- > begin;) {
 		int64_t working = working_of(&model->cost[b], config, overheads);
 		if (left + working + gradients > most) {
@@ -242,7 +172,7 @@ static int64_t cached_gradients(const struct config_model *model, const struct c
 	int64_t sum = 0, seen[8];
 	uint32_t kinds = 0;
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
-		for (uint32_t piece = piece_at(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++) {
+		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++) {
 			bool known = model->cost[b].matrices == 0;
 			for (uint32_t i = 0; i < kinds; i++)
 				known |= seen[i] == model->cost[b].matrices;
@@ -278,18 +208,17 @@ static void rank_memory(const struct config_model *model, const struct config *c
 {
 	*memory = (struct rank_memory) { 0 };
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
-		uint32_t piece = piece_at(config, rank, chunk);
+		uint32_t piece = config_piece(config, rank, chunk);
 		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
 		for (uint32_t b = first[piece]; b < first[piece + 1]; b++) {
 			uint32_t with = model->cost[b].shared_with;
 			bool here = false;
 			for (uint32_t c = 0; c < config->chunks && with != NONE; c++)
-				here |= with >= first[piece_at(config, rank, c)] && with < first[piece_at(config, rank, c) + 1];
+				here |= with >= first[config_piece(config, rank, c)] && with < first[config_piece(config, rank, c) + 1];
 			add_block(model, config, overheads, b, in_flight, with != NONE && !here, memory);
 		}
 	}
-	send_away(model, config, first, rank, at_most, memory);
-	send_states_away(model, config, first, rank, memory);
+	host_send_away(model, config, first, rank, at_most, memory);
 	memory->transient = transient_of(model, config, overheads, first, rank);
 	memory->cached = overheads->cached ? cached_gradients(model, config, first, rank) : 0;
 	add_overheads(config, overheads, memory);
@@ -525,21 +454,6 @@ static int64_t update_time(const struct config_model *model, const struct config
 	return sum;
 }
 
-/* An update that passes states through the device, a block's after the other's: its own time, or the link's, which carries the first ones in before and the last ones out behind. */
-static int64_t streamed_update(const struct config_model *model, const struct config *config, int64_t update, uint32_t begin, uint32_t end)
-{
-	int64_t states = 0, largest = 0;
-	for (uint32_t b = begin; b < end && (config->offload & OFFLOAD_OPTIMIZER); b++) {
-		struct rank_memory one = { 0 };
-		add_states(config, &model->cost[b].states, 1, &one);
-		states += one.optimizer;
-		largest = larger_of(largest, one.optimizer);
-	}
-	if (states == 0 || model->machine->host.rate <= 0)
-		return update;
-	return larger_of(update, machine_host_time(model->machine, states)) + machine_host_time(model->machine, largest);
-}
-
 int64_t config_send_time(const struct config_model *model, const struct config *config, int64_t bytes)
 {
 	uint32_t stage = config->dp * config->tp * config->cp * config->ep;
@@ -577,7 +491,7 @@ static int64_t busiest(const struct config *config, const struct pieces *pieces)
 	for (uint32_t r = 0; r < config->pp; r++) {
 		int64_t work = 0;
 		for (uint32_t c = 0; c < config->chunks; c++)
-			work += pieces->forward[piece_at(config, r, c)] + pieces->backward[piece_at(config, r, c)];
+			work += pieces->forward[config_piece(config, r, c)] + pieces->backward[config_piece(config, r, c)];
 		most = larger_of(most, work);
 	}
 	return most;
@@ -678,9 +592,9 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	for (uint32_t rank = 0; rank < config->pp; rank++) {
 		int64_t exposed = 0, update = 0, link = 0, flops = 0;
 		for (uint32_t c = 0; c < config->chunks; c++) {
-			uint32_t begin = first[piece_at(config, rank, c)], end = first[piece_at(config, rank, c) + 1];
+			uint32_t begin = first[config_piece(config, rank, c)], end = first[config_piece(config, rank, c) + 1];
 			exposed += config_exposed_time(model, config, overheads, begin, end);
-			update += streamed_update(model, config, update_time(model, config, begin, end), begin, end);
+			update += host_streamed_update(model, config, update_time(model, config, begin, end), begin, end);
 			for (uint32_t b = begin; b < end; b++) {
 				link += (model->cost[b].forward_link + model->cost[b].backward_link) * config->microbatches;
 				flops += model->cost[b].flops * config->microbatches;

@@ -24,6 +24,11 @@ struct config {
 	uint32_t replicate;         /* of dp so many groups hold copies of states: hybrid sharding; 0 is 1 */
 };
 
+static inline uint32_t config_piece(const struct config *config, uint32_t rank, uint32_t chunk)
+{
+	return rank_piece(rank, chunk, config->pp, schedule_folded((enum schedule)config->schedule));
+}
+
 /* What real runs need beside the graph's tensors; all may be zero. */
 struct overheads {
 	int64_t context;            /* bytes of a device for contexts and libraries */

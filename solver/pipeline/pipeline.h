@@ -11,6 +11,7 @@
  *     weights        which ops of a backward pass only make gradients of parameters
  *     block_costs    times and bytes of blocks
  *     exposed        collectives of states that computation doesn't hide
+ *     host_share     what of a configuration waits in the host's memory
  *     configuration  memory and time of a whole configuration
  *     cut            which rank runs which op of a device's graph
  *     flow           what goes between ranks

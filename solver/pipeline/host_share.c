@@ -1,0 +1,87 @@
+/* host_share.c: activations and optimizer states in the host's memory. */
+#include "exposed.h"
+#include "host_share.h"
+
+static bool sends(const struct config_model *model, const struct config *config, int what)
+{
+	return (config->offload & what) && model->machine->host.rate > 0;
+}
+
+uint32_t host_away_until(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end)
+{
+	int64_t forward = 0, backward = 0, out = 0, carried = 0, latest = INT64_MAX, now = 0, behind;
+	uint32_t until = begin;
+	if (!sends(model, config, OFFLOAD_ACTIVATIONS))
+		return begin;
+	for (uint32_t b = begin; b < end; b++) {
+		forward += model->cost[b].forward;
+		backward += model->cost[b].backward;
+	}
+	behind = backward;
+	for (uint32_t b = begin; b < end; b++) {
+		int64_t copy = machine_host_time(model->machine, model->cost[b].saved);
+		now += model->cost[b].forward;
+		behind -= model->cost[b].backward;
+		out = larger_of(out, now) + copy;
+		/* that of an earlier block comes back behind those of the blocks up to here */
+		latest = behind + carried < latest ? behind + carried : latest;
+		carried += copy;
+		if (out > forward || latest < carried)
+			break;
+		until = b + 1;
+	}
+	return until;
+}
+
+static void send_activations(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank, const struct in_flight *at_most,
+	struct rank_memory *memory)
+{
+	int64_t largest = 0;
+	for (uint32_t chunk = 0; chunk < config->chunks && sends(model, config, OFFLOAD_ACTIVATIONS); chunk++) {
+		uint32_t piece = config_piece(config, rank, chunk), until = host_away_until(model, config, first[piece], first[piece + 1]);
+		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
+		for (uint32_t b = first[piece]; b < until; b++) {
+			const struct block_cost *cost = &model->cost[b];
+			int64_t bytes = in_flight.input * (cost->saved - cost->saved_weight) + in_flight.weight * cost->saved_weight;
+			memory->activations -= bytes;
+			memory->host += bytes;
+			largest = larger_of(largest, cost->saved);
+		}
+	}
+	memory->activations += 2 * largest < memory->host ? 2 * largest : memory->host;
+}
+
+/* A device's share of a block's optimizer state. */
+static int64_t states_of(const struct config *config, const struct block_cost *cost)
+{
+	int64_t sum = 0;
+	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+		int64_t shards = config->zero >= 1 ? config_shards(config, class) : 1;
+		sum += (cost->states.optimizer[class] + shards - 1) / shards;
+	}
+	return sum;
+}
+
+void host_send_away(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank, const struct in_flight *at_most,
+	struct rank_memory *memory)
+{
+	int64_t largest = 0;
+	send_activations(model, config, first, rank, at_most, memory);
+	if (!sends(model, config, OFFLOAD_OPTIMIZER))
+		return;
+	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
+		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++)
+			largest = larger_of(largest, states_of(config, &model->cost[b]));
+	memory->host += memory->optimizer;
+	memory->optimizer = 2 * largest < memory->optimizer ? 2 * largest : memory->optimizer;
+}
+
+int64_t host_streamed_update(const struct config_model *model, const struct config *config, int64_t update, uint32_t begin, uint32_t end)
+{
+	int64_t states = 0, largest = 0;
+	for (uint32_t b = begin; b < end && sends(model, config, OFFLOAD_OPTIMIZER); b++) {
+		states += states_of(config, &model->cost[b]);
+		largest = larger_of(largest, states_of(config, &model->cost[b]));
+	}
+	return states == 0 ? update : larger_of(update, machine_host_time(model->machine, states)) + machine_host_time(model->machine, largest);
+}
