@@ -32,7 +32,7 @@ static int64_t spent(int64_t work, int64_t rate, uint32_t share)
 	return time > COLLECTIVE_TIME_MAX ? COLLECTIVE_TIME_MAX : (int64_t)time;
 }
 
-int64_t machine_parts_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t parts, int64_t bytes, enum machine_limit *limit)
+int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t parts, int64_t bytes, enum machine_limit *limit)
 {
 	*limit = LIMIT_LAUNCH;
 	if (flops <= 0 && bytes <= 0)
@@ -47,11 +47,6 @@ int64_t machine_parts_time(const struct machine *machine, bool matrix, enum mach
 		return machine->launch;
 	*limit = traffic > time ? LIMIT_TRAFFIC : matrix ? LIMIT_PRODUCTS : LIMIT_ARITHMETIC;
 	return traffic > time ? traffic : time;
-}
-
-int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes, enum machine_limit *limit)
-{
-	return machine_parts_time(machine, matrix, format, flops, 1, bytes, limit);
 }
 
 int64_t machine_host_time(const struct machine *machine, int64_t bytes)

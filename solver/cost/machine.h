@@ -54,10 +54,9 @@ enum machine_limit {
 
 /* Share of the peak, in thousandths, at a size. */
 uint32_t efficiency_at(const struct efficiency *efficiency, int64_t size);
-/* Picoseconds of an op, and what sets them; an op without FLOPs and traffic (a view) takes none. At most COLLECTIVE_TIME_MAX. O(1). */
-int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t bytes, enum machine_limit *limit);
-/* The same of so many products of a size, each of which reaches what one of its own does: grouped products as a kernel each, side by side. */
-int64_t machine_parts_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t parts, int64_t bytes, enum machine_limit *limit);
+/* Picoseconds of an op, and what sets them; an op without FLOPs and traffic (a view) takes none. parts: of grouped products, a kernel each, side by side, how many: each reaches what
+ * one of its size does by itself; else 1. At most COLLECTIVE_TIME_MAX. O(1). */
+int64_t machine_time(const struct machine *machine, bool matrix, enum machine_format format, int64_t flops, int64_t parts, int64_t bytes, enum machine_limit *limit);
 /* True for ops that run on matrix units. */
 bool machine_is_matrix(const struct rule *rule);
 /* The format of an op's arithmetic: of its floating-point operand with the most elements, so that small statistics don't count. */

@@ -51,7 +51,7 @@ static int64_t work_time(const struct machine *machine, const struct op_work *wo
 		flops = flops / machine->pieces * 1000;
 	if (!work->matrix && !work->cast && !work->routes && machine->fused > 0)
 		bytes = bytes / 1000 * machine->fused + bytes % 1000 * machine->fused / 1000;
-	return machine_parts_time(machine, work->matrix, (enum machine_format)work->format, flops, work->groups > 1 ? work->groups : 1, bytes, limit);
+	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops, work->groups > 1 ? work->groups : 1, bytes, limit);
 }
 
 /* What a kernel of its own moves again of tokens in experts' slots: sent as they lie by device, they are put in the order of experts, or back. */

@@ -7,17 +7,21 @@ static bool sends(const struct config_model *model, const struct config *config,
 	return (config->offload & what) && model->machine->host.rate > 0;
 }
 
+static int64_t pass_time(const struct config_model *model, uint32_t begin, uint32_t end, bool backward)
+{
+	int64_t sum = 0;
+	for (uint32_t b = begin; b < end; b++)
+		sum += backward ? model->cost[b].backward : model->cost[b].forward;
+	return sum;
+}
+
 uint32_t host_away_until(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end)
 {
-	int64_t forward = 0, backward = 0, out = 0, carried = 0, latest = INT64_MAX, now = 0, behind;
+	int64_t out = 0, carried = 0, latest = INT64_MAX, now = 0;
 	uint32_t until = begin;
 	if (!sends(model, config, OFFLOAD_ACTIVATIONS))
 		return begin;
-	for (uint32_t b = begin; b < end; b++) {
-		forward += model->cost[b].forward;
-		backward += model->cost[b].backward;
-	}
-	behind = backward;
+	int64_t forward = pass_time(model, begin, end, false), behind = pass_time(model, begin, end, true);   /* behind: of the backward passes before a block's */
 	for (uint32_t b = begin; b < end; b++) {
 		int64_t copy = machine_host_time(model->machine, model->cost[b].saved);
 		now += model->cost[b].forward;

@@ -127,15 +127,15 @@ Test(devices, ops_take_the_longer_of_arithmetic_and_traffic)
 	enum machine_limit limit;
 	int64_t flops = INT64_C(2) * 8192 * 8192 * 8192, bytes = INT64_C(3) * 2 * 8192 * 8192;
 	double share = efficiency_at(&machine.matrix, flops) / 1000.0;
-	cr_expect_float_eq((double)machine_time(&machine, true, FORMAT_BF16, flops, bytes, &limit), (double)flops / (312e12 * share) * 1e12, 2.0);
+	cr_expect_float_eq((double)machine_time(&machine, true, FORMAT_BF16, flops, 1, bytes, &limit), (double)flops / (312e12 * share) * 1e12, 2.0);
 	cr_expect_eq(limit, LIMIT_PRODUCTS);
 	share = efficiency_at(&machine.traffic, bytes) / 1000.0;
-	cr_expect_float_eq((double)machine_time(&machine, false, FORMAT_BF16, 8192, bytes, &limit), (double)bytes / (2039e9 * share) * 1e12, 2.0);
+	cr_expect_float_eq((double)machine_time(&machine, false, FORMAT_BF16, 8192, 1, bytes, &limit), (double)bytes / (2039e9 * share) * 1e12, 2.0);
 	cr_expect_eq(limit, LIMIT_TRAFFIC);
-	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 8, 8, &limit), machine.launch);
+	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 8, 1, 8, &limit), machine.launch);
 	cr_expect_eq(limit, LIMIT_LAUNCH);
-	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 0, 0, &limit), 0);
-	cr_expect_eq(machine_time(&machine, true, FORMAT_F64, INT64_MAX, BYTES_MAX, &limit), COLLECTIVE_TIME_MAX);
+	cr_expect_eq(machine_time(&machine, true, FORMAT_F16, 0, 1, 0, &limit), 0);
+	cr_expect_eq(machine_time(&machine, true, FORMAT_F64, INT64_MAX, 1, BYTES_MAX, &limit), COLLECTIVE_TIME_MAX);
 }
 
 /* Experts' products are kernels of their own: each reaches what a product of its size does, and a device that has a part of the experts takes that part of the time. What
@@ -162,13 +162,13 @@ Test(devices, experts_products_reach_what_one_of_them_does)
 			bytes += graph->tensor[op_argument(graph, op, k)].bytes;
 		if (work->routes) {
 			moves++;
-			cr_expect_gt(time, machine_time(&machine, false, (enum machine_format)work->format, 0, bytes, &limit));
+			cr_expect_gt(time, machine_time(&machine, false, (enum machine_format)work->format, 0, 1, bytes, &limit));
 		}
 		if (!work->grouped)
 			continue;
 		products++;
-		cr_expect_eq(time, machine_parts_time(&machine, true, (enum machine_format)work->format, work->flops, 8, bytes, &limit));
-		cr_expect_gt(time, machine_time(&machine, true, (enum machine_format)work->format, work->flops, bytes, &limit));
+		cr_expect_eq(time, machine_time(&machine, true, (enum machine_format)work->format, work->flops, 8, bytes, &limit));
+		cr_expect_gt(time, machine_time(&machine, true, (enum machine_format)work->format, work->flops, 1, bytes, &limit));
 		for (uint32_t u = 0; u < units.unit_start[op + 1] - units.unit_start[op]; u++)
 			if (units.unit[units.unit_start[op] + u].role == ROLE_EXPERTS)
 				split.on[0] = (int8_t)u;
