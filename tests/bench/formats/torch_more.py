@@ -388,7 +388,11 @@ GROUPS = dict(num_key_value_heads=2, head_dim=32)
 MORE = {"bloom": lambda: family("Bloom"), "cohere": lambda: family("Cohere"), "deberta": lambda: family("DebertaV2"), "glm4": lambda: family("Glm4", pad_token_id=0, **GROUPS),
         "gpt_oss": lambda: family("GptOss", num_local_experts=4, **GROUPS), "granite": lambda: family("Granite"), "olmo2": lambda: family("Olmo2"),
         "rwkv": lambda: family("Rwkv", attention_hidden_size=128), "deit3": lambda: image("deit3_small_patch16_224", 224), "hiera": lambda: image("hiera_tiny_224", 224),
-        "mixer": lambda: image("mixer_s32_224", 224), "nfnet": lambda: image("nfnet_l0", 64), "resnest": lambda: image("resnest14d", 64)}
+        "mixer": lambda: image("mixer_s32_224", 224), "nfnet": lambda: image("nfnet_l0", 64), "resnest": lambda: image("resnest14d", 64),
+        "starcoder2": lambda: family("Starcoder2", num_key_value_heads=2), "stablelm": lambda: family("StableLm", num_key_value_heads=4), "gemma2": lambda: family("Gemma2", **GROUPS),
+        "smollm3": lambda: family("SmolLM3", num_key_value_heads=2, pad_token_id=0), "exaone4": lambda: family("Exaone4", num_key_value_heads=2), "olmoe": lambda: family("Olmoe", num_experts=4, num_experts_per_tok=2),
+        "xcit": lambda: image("xcit_nano_12_p16_224", 224), "poolformer": lambda: image("poolformer_s12", 64), "eva02": lambda: image("eva02_tiny_patch14_224", 224),
+        "twins": lambda: image("twins_svt_small", 224), "gmlp": lambda: image("gmlp_s16_224", 224), "cait": lambda: image("cait_xxs24_224", 224)}
 globals().update(MORE)
 
 
