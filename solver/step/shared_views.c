@@ -12,7 +12,6 @@ struct sharing {
 	uint32_t *first, *next;    /* [tensors] its first view, by the op that makes it; [ops] that op's successor */
 	uint32_t *same;            /* [ops] the op that makes the same view, or NONE */
 	uint32_t count;
-	struct binding binding;
 	struct arena arena;
 };
 
@@ -40,12 +39,16 @@ static bool is_plain_view(const struct sharing *sharing, uint32_t op)
 	return result->alias != NONE && result->shape && result->kind != KIND_OUTPUT && !sharing->fixed[result->storage];
 }
 
-/* False where equal extents let a permutation be one of several. */
-static bool is_certain(struct sharing *sharing, uint32_t op)
+/* False where equal extents let a permutation be one of several: of [4, 4, 8] two make [4, 8, 4]. A rule that names its factors is one, whatever the extents. */
+static bool is_certain(const struct sharing *sharing, uint32_t op)
 {
-	struct error ignored;
 	const struct rule *rule = rules_find(sharing->rules, sharing->graph->op[op].type);
-	return rule_bind_op(rule, sharing->graph, op, &sharing->binding, &ignored) == OK && !sharing->binding.ambiguous;
+	const struct tensor *result = &sharing->graph->tensor[result_of(sharing->graph, op)];
+	bool certain = strchr(rule->factors, '@') == NULL || strcmp(rule->factors, "@reshape") == 0, differ = true;
+	for (uint32_t a = 0; a < result->dims; a++)
+		for (uint32_t b = 0; b < a; b++)
+			differ &= result->shape[a] != result->shape[b];
+	return certain || differ;
 }
 
 static bool same_view(const struct graph *graph, uint32_t a, uint32_t b)
@@ -154,7 +157,6 @@ struct graph *graph_share_views(struct graph *graph, const struct rules *rules, 
 		fail_memory(error);
 	else
 		shared = sharing.count > 0 ? rewrite(&sharing, error) : graph_retain(graph);
-	binding_free(&sharing.binding);
 	arena_free(&sharing.arena);
 	return shared;
 }

@@ -51,10 +51,11 @@ Test(shared_views, what_shapes_do_not_tell_apart_stays)
 	struct build build = { .draft = draft_new() };
 	struct error error = { 0 };
 	uint32_t x = build_leaf(&build, "x", KIND_INPUT, DTYPE_F32, SHAPE(4, 4, 4)), y = build_map(&build, "aten.relu.default", IN(x));
-	uint32_t written = build_map(&build, "aten.neg.default", IN(x));
+	uint32_t z = build_leaf(&build, "z", KIND_INPUT, DTYPE_F32, SHAPE(4, 4, 8)), written = build_map(&build, "aten.neg.default", IN(x));
 	for (int i = 0; i < 2; i++) {
 		build_map(&build, "aten.relu.default", IN(build_reshape(&build, "aten.slice.Tensor", y, SHAPE(4, 4, 2))));
 		build_map(&build, "aten.relu.default", IN(build_reshape(&build, "aten.permute.default", y, SHAPE(4, 4, 4))));
+		build_map(&build, "aten.relu.default", IN(build_reshape(&build, "aten.permute.default", z, SHAPE(4, 8, 4))));
 		build_map(&build, "aten.relu.default", IN(build_reshape(&build, "aten.view.default", written, SHAPE(16, 4))));
 		if (i == 0)
 			build_map_inplace(&build, "aten.add_.Tensor", IN(written, y));
