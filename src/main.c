@@ -149,10 +149,9 @@ static int open_graph(struct invocation *invocation)
 		scenario_done(&config.scenario);
 		return code;
 	}
-	char *newest = log_newest(&ended);
+	HELD char *newest = log_newest(&ended);
 	if (newest && !ended)
 		fprintf(stderr, "tidemark: the last session broke off: tidemark --resume takes it up\n");
-	mem_free(newest);
 	return explore_graph(graph, path, NULL, &config, invocation);
 }
 

@@ -130,6 +130,13 @@ void arena_free(struct arena *arena)
 	arena->bytes = 0;
 }
 
+void mem_drop(void *held)
+{
+	void *block;
+	memcpy(&block, held, sizeof block);
+	mem_free(block);
+}
+
 /* ---- control ---- */
 
 bool control_spend(struct control *control, uint64_t ticks)

@@ -76,6 +76,9 @@ enum status error_set(struct error *error, enum status status);
 void *mem_alloc(size_t count, size_t size);             /* zeroed; count 0 gives a valid pointer */
 void *mem_resize(void *block, size_t count, size_t size); /* new part not zeroed; on NULL the old block stays */
 void mem_free(void *block);                             /* NULL is fine */
+/* HELD int64_t *size = mem_alloc(...): freed where its block is left. */
+#define HELD __attribute__((cleanup(mem_drop)))
+void mem_drop(void *held);                              /* the address of the pointer */
 /* How many of them the system refused, on all threads, since the program began: what went wrong after one most likely went wrong for that. */
 unsigned long mem_refused(void);
 /* One of another allocator was refused. */

@@ -187,7 +187,7 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 	const struct shard_model *model = &cut->model;
 	struct shard_dual *dual = &cut->dual;
 	struct shard_certificate certificate = { 0 };
-	double *message = mem_alloc(model->messages, sizeof *message);
+	HELD double *message = mem_alloc(model->messages, sizeof *message);
 	enum status status = message ? OK : NO_MEMORY;
 	if (status == OK) {
 		find_price(rough, dual, message, &cut->multiplier);
@@ -198,7 +198,6 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 	}
 	THEN(status, shard_bound(&cut->runs.problem, &certificate, &rough->plan->bound, rough->error));
 	shard_certificate_free(&certificate);
-	mem_free(message);
 	return status;
 }
 
@@ -206,7 +205,7 @@ static enum status find_bound(const struct rough *rough)
 {
 	const struct shard_chain *chain = rough->chain;
 	struct ascent tied, cut = { .multiplier = 0 };
-	int64_t *potential = mem_alloc(chain->first[chain->nodes], sizeof *potential);
+	HELD int64_t *potential = mem_alloc(chain->first[chain->nodes], sizeof *potential);
 	enum status status = begin(rough, STEPS_TIED, NULL, &tied);
 	if (status == OK && !potential)
 		status = NO_MEMORY;
@@ -223,7 +222,6 @@ static enum status find_bound(const struct rough *rough)
 	}
 	end(&tied);
 	end(&cut);
-	mem_free(potential);
 	return status;
 }
 

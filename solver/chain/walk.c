@@ -309,7 +309,7 @@ static enum status arc_values(const struct chain_walks *walks, uint32_t arc, uin
 static enum status walk_path(const struct chain_walks *walks, uint32_t walk, struct chain_path *path, struct arena *arena)
 {
 	uint32_t length = walks->link->length, *next;
-	uint32_t *kind = mem_alloc(walks->arcs.points, sizeof *kind);
+	HELD uint32_t *kind = mem_alloc(walks->arcs.points, sizeof *kind);
 	next = path->arc = arena_alloc(arena, length, sizeof *path->arc);
 	path->value = arena_alloc(arena, length < walks->arcs.points ? length : walks->arcs.points, sizeof *path->value);
 	path->kinds = 0;
@@ -324,7 +324,6 @@ static enum status walk_path(const struct chain_walks *walks, uint32_t walk, str
 		}
 		path->arc[i] = kind[arc] - 1;
 	}
-	mem_free(kind);
 	return status;
 }
 

@@ -354,7 +354,7 @@ struct graph *fit_apply(const struct fit_replay *replay, const uint8_t *state, s
 enum status fit_order_back(const struct fit_step *step, const struct graph *graph, const uint32_t *order, uint32_t *back)
 {
 	uint32_t count = 0;
-	bool *there = mem_alloc(step->ops, sizeof *there);
+	HELD bool *there = mem_alloc(step->ops, sizeof *there);
 	for (uint32_t i = 0; i < graph->ops && there; i++) {
 		uint32_t op = graph_find_op(step->graph, graph->op[order[i]].name);
 		if (op != NONE && !there[op]) {
@@ -362,6 +362,5 @@ enum status fit_order_back(const struct fit_step *step, const struct graph *grap
 			back[count++] = op;
 		}
 	}
-	mem_free(there);
 	return count == step->ops ? OK : NO_MEMORY;
 }

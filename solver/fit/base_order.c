@@ -37,7 +37,7 @@ static bool place(struct fit_base *base, const uint32_t *order)
 {
 	const struct fit_step *step = base->step;
 	uint32_t *stack = mem_alloc(step->ops, sizeof *stack), count = 0;
-	bool *placed = mem_alloc(step->ops, sizeof *placed);
+	HELD bool *placed = mem_alloc(step->ops, sizeof *placed);
 	for (uint32_t i = 0; i < step->ops && stack && placed; i++) {
 		if (placed[order[i]] || (step->view[order[i]] && csr_length(&step->graph->succ, order[i]) > 0))
 			continue;
@@ -59,7 +59,6 @@ static bool place(struct fit_base *base, const uint32_t *order)
 		}
 	}
 	mem_free(stack);
-	mem_free(placed);
 	return count == step->ops;
 }
 
@@ -197,7 +196,7 @@ static void find_gaps(struct fit_base *base)
 static bool find_dominated(struct fit_base *base)
 {
 	const struct fit_step *step = base->step;
-	int64_t *made = mem_alloc(step->storages, sizeof *made);
+	HELD int64_t *made = mem_alloc(step->storages, sizeof *made);
 	for (uint32_t op = 0; op < step->ops && made; op++) {
 		int64_t bytes = 0;
 		if (!step->forward[op] || step->view[op])
@@ -209,7 +208,6 @@ static bool find_dominated(struct fit_base *base)
 	}
 	for (uint32_t s = 0; s < step->storages && made; s++)
 		base->dominated[s] = step->droppable[s] && !step->saved[s] && made[s] <= step->bytes[s];
-	mem_free(made);
 	return made != NULL;
 }
 

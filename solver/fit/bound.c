@@ -127,8 +127,8 @@ enum status fit_bounds_new(const struct fit_input *input, const uint32_t *op, ui
 	struct fit_input early = *input;
 	*bounds = (struct fit_bounds){ 0 };
 	bool *forward = arena_alloc(&bounds->arena, graph->ops, sizeof *forward);
-	bool *before = mem_alloc(graph->ops, sizeof *before), *after = mem_alloc(graph->ops, sizeof *after);
-	uint32_t *stack = mem_alloc(graph->ops + 1u, sizeof *stack);
+	HELD bool *before = mem_alloc(graph->ops, sizeof *before), *after = mem_alloc(graph->ops, sizeof *after);
+	HELD uint32_t *stack = mem_alloc(graph->ops + 1u, sizeof *stack);
 	bounds->price = arena_alloc(&bounds->arena, graph->storages, sizeof *bounds->price);
 	bounds->kept = arena_alloc(&bounds->arena, graph->storages, sizeof *bounds->kept);
 	bounds->turn = arena_alloc(&bounds->arena, count, sizeof *bounds->turn);
@@ -143,9 +143,6 @@ enum status fit_bounds_new(const struct fit_input *input, const uint32_t *op, ui
 	for (uint32_t i = 0; i < count && fine; i++)
 		if (!forward[op[i]])
 			fine = find_turn(input, bounds, op[i], stack, before, after);
-	mem_free(before);
-	mem_free(after);
-	mem_free(stack);
 	return fine ? OK : NO_MEMORY;
 }
 
@@ -293,8 +290,8 @@ static enum status keep_flow(const struct fit_bounds *bounds, struct fit_certifi
 {
 	const struct fit_network *network = &bounds->network;
 	const struct max_flow *flow = &network->flow;
-	uint32_t *owner = mem_alloc(flow->nodes, sizeof *owner);
-	int64_t *out = mem_alloc(flow->nodes, sizeof *out);
+	HELD uint32_t *owner = mem_alloc(flow->nodes, sizeof *owner);
+	HELD int64_t *out = mem_alloc(flow->nodes, sizeof *out);
 	certificate->arc = mem_alloc((size_t)flow->arcs / 2 + flow->nodes, sizeof *certificate->arc);
 	bool fine = owner && out && certificate->arc;
 	if (fine)
@@ -308,8 +305,6 @@ static enum status keep_flow(const struct fit_bounds *bounds, struct fit_certifi
 	for (uint32_t node = 0; node < network->runs && fine; node++)
 		if (out[node] > 0)         /* what flows out of a source did not come in by an arc */
 			certificate->arc[certificate->arcs++] = (struct fit_arc){ FIT_ARC_START, owner[node], NONE, NONE, out[node] };
-	mem_free(owner);
-	mem_free(out);
 	return fine ? OK : NO_MEMORY;
 }
 

@@ -221,7 +221,7 @@ static enum status order_states(struct solving *solving, const uint8_t *state, c
 	struct error error = { 0 };
 	OWN(graph) *graph = fit_plan_graph(solver, &plan, &error);
 	enum status status = graph ? OK : error.status;
-	uint32_t *order = graph ? mem_alloc(graph->ops, sizeof *order) : NULL;
+	HELD uint32_t *order = graph ? mem_alloc(graph->ops, sizeof *order) : NULL;
 	int64_t peak = 0, extra = solver->replay.extra, played = solver->replay.peak;
 	*added = false;
 	status = graph && !order ? NO_MEMORY : status;
@@ -237,7 +237,6 @@ static enum status order_states(struct solving *solving, const uint8_t *state, c
 		*added = fit_add_base(solver, solver->order);
 		status = *added ? OK : NO_MEMORY;
 	}
-	mem_free(order);
 	return status;
 }
 
@@ -267,11 +266,10 @@ static enum status order_plan(struct solving *solving, bool *added)
 static bool may_fit(const struct solving *solving, const uint8_t *state)
 {
 	const struct fit_solver *solver = solving->solver;
-	bool *kept = mem_alloc(solver->step.storages, sizeof *kept);
+	HELD bool *kept = mem_alloc(solver->step.storages, sizeof *kept);
 	for (uint32_t s = 0; kept && s < solver->step.storages; s++)
 		kept[s] = solver->step.droppable[s] && state[s] == FIT_KEEP;
 	bool may = !kept || fit_bound_peak(&solver->bounds, kept) <= solving->cap;
-	mem_free(kept);
 	return may;
 }
 
@@ -594,7 +592,7 @@ static enum status consider_along(struct solving *solving, const uint8_t *state,
 /* Candidates by their peaks as played, the lowest first. */
 static enum status rank_candidates(struct fit_solver *solver, const uint8_t *state, uint32_t count, uint32_t *rank)
 {
-	int64_t *peak = mem_alloc(count, sizeof *peak);
+	HELD int64_t *peak = mem_alloc(count, sizeof *peak);
 	enum status status = peak ? OK : NO_MEMORY;
 	for (uint32_t i = 0, at; i < count && status == OK; i++) {
 		status = fit_play(&solver->replay, &solver->base[FIT_OWN_BASES - 1], state + (size_t)i * solver->step.storages);
@@ -603,7 +601,6 @@ static enum status rank_candidates(struct fit_solver *solver, const uint8_t *sta
 			rank[at] = rank[at - 1];
 		rank[at] = i;
 	}
-	mem_free(peak);
 	return status;
 }
 

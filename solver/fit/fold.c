@@ -57,8 +57,8 @@ static int by_colour(const void *left, const void *right)
 
 enum status fit_fold_find(const struct fit_step *step, struct fit_fold *fold)
 {
-	uint64_t *colour = mem_alloc(step->storages, sizeof *colour);
-	struct coloured *list = mem_alloc(step->storages, sizeof *list);
+	HELD uint64_t *colour = mem_alloc(step->storages, sizeof *colour);
+	HELD struct coloured *list = mem_alloc(step->storages, sizeof *list);
 	uint32_t count = 0;
 	*fold = (struct fit_fold){ 0 };
 	fold->of = arena_alloc(&fold->arena, step->storages, sizeof *fold->of);
@@ -84,8 +84,6 @@ enum status fit_fold_find(const struct fit_step *step, struct fit_fold *fold)
 		fold->members.start[++fold->classes] = used;
 		fold->most = end - i > fold->most ? end - i : fold->most;
 	}
-	mem_free(colour);
-	mem_free(list);
 	return fine ? OK : NO_MEMORY;
 }
 

@@ -177,8 +177,8 @@ static bool swap_one(struct fit_search *search, uint32_t storage, const uint32_t
 void fit_swap(struct fit_search *search)
 {
 	const struct fit_step *step = search->step;
-	uint32_t *kept = mem_alloc(step->storages, sizeof *kept), *dropped = mem_alloc(step->storages, sizeof *dropped);
-	uint32_t *scratch = mem_alloc(step->storages, sizeof *scratch);
+	HELD uint32_t *kept = mem_alloc(step->storages, sizeof *kept), *dropped = mem_alloc(step->storages, sizeof *dropped);
+	HELD uint32_t *scratch = mem_alloc(step->storages, sizeof *scratch);
 	uint64_t random = step->storages;
 	bool better = search->extra < INT64_MAX && search->extra > 0;
 	if (!kept || !dropped || !scratch)
@@ -204,9 +204,6 @@ void fit_swap(struct fit_search *search)
 		for (uint32_t i = 0; i < keeps && !better && fit_goes_on(search); i++)
 			better = swap_one(search, kept[i], dropped, drops);
 	}
-	mem_free(kept);
-	mem_free(dropped);
-	mem_free(scratch);
 }
 
 /* ---- cuts at other prices -------------------------------------------------------------------------------------------- */
@@ -267,8 +264,8 @@ void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_
 	int64_t *price = mem_alloc(step->storages, sizeof *price), *other = mem_alloc(step->storages, sizeof *other), value;
 	double *sum = mem_alloc(step->ops + 1u, sizeof *sum), one = 1;
 	uint64_t *seen = mem_alloc(tries, sizeof *seen), random = step->ops + 1u;
-	bool *kept = mem_alloc(step->storages, sizeof *kept);
-	uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	HELD bool *kept = mem_alloc(step->storages, sizeof *kept);
+	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
 	uint32_t known = 0;
 	bool fine = price && other && sum && seen && kept && keep;
 	search->status = fine ? search->status : NO_MEMORY;
@@ -299,6 +296,4 @@ void fit_perturb(struct fit_search *search, const struct fit_dual *dual, uint32_
 	mem_free(other);
 	mem_free(sum);
 	mem_free(seen);
-	mem_free(kept);
-	mem_free(keep);
 }

@@ -70,7 +70,7 @@ static void add_op(const struct graph *graph, const bool *forward, const struct 
 static enum status add_edges(const struct graph *graph, const uint32_t *of_op, const uint32_t *of_tensor, struct joint *joint)
 {
 	uint32_t pairs = 0, most = graph->reads.start[graph->ops] + joint->nodes;
-	uint32_t *from = mem_alloc(most, sizeof *from), *to = mem_alloc(most, sizeof *to);
+	HELD uint32_t *from = mem_alloc(most, sizeof *from), *to = mem_alloc(most, sizeof *to);
 	for (uint32_t op = 0; op < graph->ops && from && to; op++)
 		FOR_ROW(i, &graph->reads, op)
 			if (of_tensor[graph->reads.item[i]] != NONE) {
@@ -83,10 +83,7 @@ static enum status add_edges(const struct graph *graph, const uint32_t *of_op, c
 			to[pairs++] = n;
 		}
 	enum status status = from && to ? csr_of_pairs(&joint->arena, joint->nodes, pairs, from, to, &joint->users) : NO_MEMORY;
-	status = status == OK ? csr_of_pairs(&joint->arena, joint->nodes, pairs, to, from, &joint->operands) : status;
-	mem_free(from);
-	mem_free(to);
-	return status;
+	return status == OK ? csr_of_pairs(&joint->arena, joint->nodes, pairs, to, from, &joint->operands) : status;
 }
 
 static void measure(struct joint *joint)
@@ -105,7 +102,7 @@ enum status joint_find(const struct graph *graph, const bool *forward, const str
 {
 	*joint = (struct joint){ 0 };
 	joint->node = arena_alloc(&joint->arena, (size_t)graph->tensors + graph->ops, sizeof *joint->node);
-	uint32_t *of_op = mem_alloc(graph->ops, sizeof *of_op), *of_tensor = mem_alloc(graph->tensors, sizeof *of_tensor);
+	HELD uint32_t *of_op = mem_alloc(graph->ops, sizeof *of_op), *of_tensor = mem_alloc(graph->tensors, sizeof *of_tensor);
 	enum status status = joint->node && of_op && of_tensor ? OK : NO_MEMORY;
 	if (status == OK) {
 		memset(of_tensor, 0xff, graph->tensors * sizeof *of_tensor);
@@ -116,8 +113,6 @@ enum status joint_find(const struct graph *graph, const bool *forward, const str
 	}
 	if (status == OK)
 		measure(joint);
-	mem_free(of_op);
-	mem_free(of_tensor);
 	return status;
 }
 
@@ -330,8 +325,8 @@ static void reach_sink(struct max_flow *flow, uint32_t sink, bool *reaches)
 static enum status cut(const struct joint *joint, struct control *control, const uint32_t *banned, bool *saved)
 {
 	struct max_flow flow = { 0 };
-	uint8_t *side = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *side);
-	bool *reaches = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *reaches);
+	HELD uint8_t *side = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *side);
+	HELD bool *reaches = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *reaches);
 	int64_t value;
 	enum status status = side && reaches ? build(joint, &flow, side, banned) : NO_MEMORY;
 	status = status == OK ? flow_maximise(&flow, side, control, &value) : status;
@@ -340,8 +335,6 @@ static enum status cut(const struct joint *joint, struct control *control, const
 	for (uint32_t n = 0; n < joint->nodes && status == OK; n++)
 		saved[n] = joint->node[n].forward && !reaches[2 * n] && reaches[2 * n + 1];
 	flow_free(&flow);
-	mem_free(side);
-	mem_free(reaches);
 	return status;
 }
 

@@ -245,8 +245,8 @@ static void mix_columns(struct fit_search *search, const struct fit_dual *dual)
 void fit_primal(struct fit_search *search, struct fit_dual *dual)
 {
 	const struct fit_step *step = search->step;
-	int64_t *fixed = mem_alloc(step->ops, sizeof *fixed), *relaxed = mem_alloc(step->ops, sizeof *relaxed);
-	bool *kept = mem_alloc(step->storages, sizeof *kept);
+	HELD int64_t *fixed = mem_alloc(step->ops, sizeof *fixed), *relaxed = mem_alloc(step->ops, sizeof *relaxed);
+	HELD bool *kept = mem_alloc(step->storages, sizeof *kept);
 	struct fit_dual next = { 0 }, *now = dual;
 	memset(search->dropped, FIT_HOLD, step->storages);
 	if (!fixed || !relaxed || !kept)
@@ -273,9 +273,6 @@ void fit_primal(struct fit_search *search, struct fit_dual *dual)
 		now = &next;
 	}
 	fit_dual_free(&next);
-	mem_free(fixed);
-	mem_free(relaxed);
-	mem_free(kept);
 }
 
 /* How the best states drop what they drop; what they keep would be held. */
@@ -290,7 +287,7 @@ void fit_reprice(struct fit_search *search, const struct fit_dual *warm)
 	const struct fit_step *step = search->step;
 	const struct fit_base *base = search->base;
 	int64_t *fixed = mem_alloc(step->ops, sizeof *fixed), *relaxed = mem_alloc(step->ops, sizeof *relaxed), before = INT64_MAX;
-	bool *kept = mem_alloc(step->storages, sizeof *kept);
+	HELD bool *kept = mem_alloc(step->storages, sizeof *kept);
 	search->status = fixed && relaxed && kept ? search->status : NO_MEMORY;
 	while (search->status == OK && search->extra < before && search->extra > 0 && fit_goes_on(search)) {
 		struct fit_dual next;
@@ -312,5 +309,4 @@ void fit_reprice(struct fit_search *search, const struct fit_dual *warm)
 	}
 	mem_free(fixed);
 	mem_free(relaxed);
-	mem_free(kept);
 }

@@ -72,7 +72,7 @@ static enum status find_bounds(const struct fit_input *input, struct fit_solver 
 {
 	const struct fit_step *step = &solver->step;
 	uint32_t *list = mem_alloc(step->ops + 2u * MOMENTS + OTHER_MOMENTS, sizeof *list), count = 0, late = 0;
-	uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
 	enum status status = list && keep ? fit_play(&solver->replay, &solver->base[0], keep) : NO_MEMORY;
 	if (status == OK) {
 		count = add_fullest(solver, solver->replay.profile, true, MOMENTS, list, 0);
@@ -90,7 +90,6 @@ static enum status find_bounds(const struct fit_input *input, struct fit_solver 
 		status = fit_bounds_new(input, list, count, &solver->bounds);
 	}
 	mem_free(list);
-	mem_free(keep);
 	return status;
 }
 

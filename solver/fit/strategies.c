@@ -110,14 +110,13 @@ static enum status find_items(struct budget *budget)
 {
 	const struct joint *joint = budget->joint;
 	budget->item = arena_alloc(&budget->arena, joint->nodes, sizeof *budget->item);
-	uint32_t *scratch = mem_alloc(joint->nodes, sizeof *scratch);
+	HELD uint32_t *scratch = mem_alloc(joint->nodes, sizeof *scratch);
 	for (uint32_t n = 0; n < joint->nodes && budget->item && scratch; n++)
 		if (budget->banned[n] >= FIRST_BANNED && joint->node[n].distance < JOINT_FAR && !in_input(budget, &joint->node[n]))
 			budget->item[budget->items++] = n;
 	enum status status = budget->item && scratch ? OK : NO_MEMORY;
 	if (status == OK)
 		sort_items(budget, budget->item, budget->items, scratch);
-	mem_free(scratch);
 	return status;
 }
 
@@ -140,7 +139,7 @@ static uint32_t size_of(const struct budget *budget, uint32_t item)
 static enum status fill_knapsack(struct budget *budget)
 {
 	size_t words = budget->most / 64 + 1;
-	float *best = mem_alloc(budget->most + 1, sizeof *best);
+	HELD float *best = mem_alloc(budget->most + 1, sizeof *best);
 	budget->taken = arena_alloc(&budget->arena, (size_t)budget->items * words, sizeof *budget->taken);
 	enum status status = best && budget->taken ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < budget->items && status == OK; i++) {
@@ -155,7 +154,6 @@ static enum status fill_knapsack(struct budget *budget)
 		}
 		status = control_spend(budget->control, budget->most) ? control_status(budget->control) : OK;
 	}
-	mem_free(best);
 	return status;
 }
 
@@ -250,7 +248,7 @@ enum status fit_states_keeping(const struct fit_step *step, const bool *keep, st
 {
 	struct fit_network network;
 	int64_t *price = mem_alloc(step->storages, sizeof *price), value;
-	bool *kept = mem_alloc(step->storages, sizeof *kept);
+	HELD bool *kept = mem_alloc(step->storages, sizeof *kept);
 	enum status status = price && kept ? fit_network_new(step, false, &network) : NO_MEMORY;
 	if (price && kept) {
 		for (uint32_t s = 0; s < step->storages; s++)
@@ -261,7 +259,6 @@ enum status fit_states_keeping(const struct fit_step *step, const bool *keep, st
 	if (status == OK)
 		fit_states_of(step, kept, state);
 	mem_free(price);
-	mem_free(kept);
 	return status;
 }
 
@@ -310,10 +307,8 @@ static enum status states_of_all(const struct fit_step *step, const struct activ
 enum status fit_published_states(const struct fit_step *step, const struct activations *activations, const struct rules *rules, struct control *control,
 	uint8_t **state, uint32_t *count)
 {
-	bool *keep = mem_alloc((size_t)step->storages * BUDGETS, sizeof *keep);
+	HELD bool *keep = mem_alloc((size_t)step->storages * BUDGETS, sizeof *keep);
 	*state = mem_alloc((size_t)step->storages * (MODES + 2 * GROUPINGS + BUDGETS), sizeof **state);
 	*count = 0;
-	enum status status = keep && *state ? states_of_all(step, activations, rules, control, keep, *state, count) : NO_MEMORY;
-	mem_free(keep);
-	return status;
+	return keep && *state ? states_of_all(step, activations, rules, control, keep, *state, count) : NO_MEMORY;
 }

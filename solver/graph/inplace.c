@@ -89,13 +89,12 @@ static enum status fill_draft(struct draft *draft, const struct graph *graph, co
 struct graph *graph_without_inplace(const struct graph *graph, struct error *error)
 {
 	struct graph *result = NULL;
-	uint32_t *root = new_roots(graph);
+	HELD uint32_t *root = new_roots(graph);
 	OWN(draft) *draft = draft_new();
 	enum status status = root && draft ? fill_draft(draft, graph, root) : NO_MEMORY;
 	if (status == OK)
 		result = graph_build(draft, error);
 	else
 		fail_memory(error);
-	mem_free(root);
 	return result;
 }

@@ -62,7 +62,7 @@ static enum status close_rooms(struct layout_boxes *boxes, struct open *open, ui
 /* What the load leaves free below the capacity, as boxes. */
 static enum status add_rooms(struct layout_boxes *boxes, const struct layout_model *model, int64_t capacity)
 {
-	struct open *open = mem_alloc((size_t)model->sections + 1, sizeof *open);
+	HELD struct open *open = mem_alloc((size_t)model->sections + 1, sizeof *open);
 	uint32_t count = 0;
 	int64_t before = 0;
 	enum status status = open ? OK : NO_MEMORY;
@@ -76,7 +76,6 @@ static enum status add_rooms(struct layout_boxes *boxes, const struct layout_mod
 			count--;
 		before = room;
 	}
-	mem_free(open);
 	return status;
 }
 
@@ -170,7 +169,7 @@ static enum status hand_over(struct layout_boxes *boxes, uint32_t variant, uint3
 
 static enum status join_all(struct layout_boxes *boxes, uint32_t variant)
 {
-	struct start *start = mem_alloc(boxes->count, sizeof *start);
+	HELD struct start *start = mem_alloc(boxes->count, sizeof *start);
 	enum status status = start ? OK : NO_MEMORY;
 	bool waiting = true;
 	for (uint32_t stage = 0; status == OK && waiting; stage++) {
@@ -180,7 +179,6 @@ static enum status join_all(struct layout_boxes *boxes, uint32_t variant)
 			THEN(status, hand_over(boxes, variant, stage, start, &waiting));
 		}
 	}
-	mem_free(start);
 	return status;
 }
 

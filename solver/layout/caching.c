@@ -255,7 +255,7 @@ static struct keyed *sorted_by(const struct buffers *buffers, const int64_t *ste
 static void run(struct caching *caching, const struct buffers *buffers, int64_t *offset)
 {
 	uint32_t count = 0, *held = mem_alloc(buffers->n, sizeof *held);
-	struct keyed *start = held ? sorted_by(buffers, buffers->lower, &count) : NULL, *end = start ? sorted_by(buffers, buffers->upper, &count) : NULL;
+	HELD struct keyed *start = held ? sorted_by(buffers, buffers->lower, &count) : NULL, *end = start ? sorted_by(buffers, buffers->upper, &count) : NULL;
 	caching->no_memory = !end;
 	for (uint32_t s = 0, e = 0; e < count && !caching->no_memory;) {
 		bool starts = s < count && start[s].key < end[e].key;
@@ -269,8 +269,6 @@ static void run(struct caching *caching, const struct buffers *buffers, int64_t 
 		if (offset && held[i] != NONE)
 			offset[i] = caching->block[held[i]].address;
 	}
-	mem_free(start);
-	mem_free(end);
 	mem_free(held);
 }
 

@@ -19,7 +19,7 @@ static enum status decide(const struct layout_model *model, const uint32_t *buff
 		return OK;
 	NEED(layout_model_part(model, buffer, n, 0, model->sections, &part) == OK);
 	struct layout_search *search = layout_search_new(&part, nodes);
-	int64_t *offset = mem_alloc(n, sizeof *offset);
+	HELD int64_t *offset = mem_alloc(n, sizeof *offset);
 	enum status status = search && offset ? LIMIT : NO_MEMORY;
 	int64_t scale = part.unit / model->unit;
 	for (size_t i = 0; i < ORDERS && status == LIMIT && control_status(control) == OK; i++)
@@ -27,7 +27,6 @@ static enum status decide(const struct layout_model *model, const uint32_t *buff
 	control_spend(control, n + model->sections);
 	layout_search_free(search);
 	layout_model_free(&part);
-	mem_free(offset);
 	return status;
 }
 
@@ -113,8 +112,8 @@ enum status layout_core_find(const struct layout_model *model, int64_t capacity,
 enum status layout_core_shrink(const struct layout_model *model, int64_t capacity, uint64_t nodes, struct layout_core *core,
 			       struct control *control)
 {
-	struct sized *sized = mem_alloc(core->count, sizeof *sized);
-	uint32_t *rest = mem_alloc(core->count, sizeof *rest);
+	HELD struct sized *sized = mem_alloc(core->count, sizeof *sized);
+	HELD uint32_t *rest = mem_alloc(core->count, sizeof *rest);
 	enum status status = sized && rest ? OK : NO_MEMORY;
 	/* The smallest are the first to go. */
 	for (uint32_t i = 0; status == OK && i < core->count; i++)
@@ -144,8 +143,6 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 	core->irreducible &= status == OK;
 	if (status != NO_MEMORY)
 		qsort(core->buffer, core->count, sizeof *core->buffer, compare_uint32);
-	mem_free(sized);
-	mem_free(rest);
 	return status;
 }
 

@@ -68,8 +68,8 @@ enum status layout_ilp(const struct layout_model *model, int64_t *offset, struct
 	struct milp_limits limits = { .nodes = ILP_NODES };
 	OWN(milp_solution) solution = { 0 };
 	int64_t height = layout_model_height(model, offset);
-	struct below *order = mem_alloc(model->n, sizeof *order);
-	int64_t *trial = mem_alloc(model->n, sizeof *trial);
+	HELD struct below *order = mem_alloc(model->n, sizeof *order);
+	HELD int64_t *trial = mem_alloc(model->n, sizeof *trial);
 	build(&milp, model, (double)height);
 	enum status status = order && trial ? milp_solve(&milp, &limits, control, &solution) : NO_MEMORY;
 	if ((status == OK || status == LIMIT) && solution.value) {
@@ -80,7 +80,5 @@ enum status layout_ilp(const struct layout_model *model, int64_t *offset, struct
 		if (layout_model_height(model, trial) < height)
 			memcpy(offset, trial, model->n * sizeof *trial);
 	}
-	mem_free(order);
-	mem_free(trial);
 	return status == LIMIT ? control_status(control) : status == INFEASIBLE ? OK : status;
 }

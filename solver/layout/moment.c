@@ -111,10 +111,10 @@ enum status layout_moment_bound(const struct layout_model *model, int64_t *bound
 	*bound = 0;
 	if (model->windowed || (!model->pins && !model->aligned))
 		return OK;
-	struct moment *moment = mem_alloc(1, sizeof *moment);
-	struct full *full = mem_alloc(model->sections, sizeof *full);
-	uint32_t *lists = mem_alloc((size_t)model->n * 2, sizeof *lists);
-	int64_t *size = mem_alloc(model->n, sizeof *size);
+	HELD struct moment *moment = mem_alloc(1, sizeof *moment);
+	HELD struct full *full = mem_alloc(model->sections, sizeof *full);
+	HELD uint32_t *lists = mem_alloc((size_t)model->n * 2, sizeof *lists);
+	HELD int64_t *size = mem_alloc(model->n, sizeof *size);
 	enum status status = moment && full && lists && size ? OK : NO_MEMORY;
 	if (status == OK) {
 		*moment = (struct moment){ .model = model, .free = lists, .pinned = lists + model->n, .size = size };
@@ -131,9 +131,5 @@ enum status layout_moment_bound(const struct layout_model *model, int64_t *bound
 			*section = full[i].section;
 		}
 	}
-	mem_free(moment);
-	mem_free(full);
-	mem_free(lists);
-	mem_free(size);
 	return status;
 }

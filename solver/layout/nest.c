@@ -39,9 +39,9 @@ static enum status allocate(struct nest *nest)
 static enum status sort_ends(struct nest *nest, const uint32_t *end, const uint32_t *node, uint32_t *sorted, uint32_t *place)
 {
 	const struct layout_model *model = nest->model;
-	uint32_t *count = mem_alloc((size_t)model->sections + 2, sizeof *count);
-	uint32_t *buffer = mem_alloc(model->n, sizeof *buffer);
-	uint32_t *next = mem_alloc((size_t)nest->leaves * 2, sizeof *next);
+	HELD uint32_t *count = mem_alloc((size_t)model->sections + 2, sizeof *count);
+	HELD uint32_t *buffer = mem_alloc(model->n, sizeof *buffer);
+	HELD uint32_t *next = mem_alloc((size_t)nest->leaves * 2, sizeof *next);
 	enum status status = count && buffer && next ? OK : NO_MEMORY;
 	if (status == OK) {
 		for (uint32_t b = 0; b < model->n; b++)
@@ -57,9 +57,6 @@ static enum status sort_ends(struct nest *nest, const uint32_t *end, const uint3
 			sorted[place[b]] = end[b];
 		}
 	}
-	mem_free(count);
-	mem_free(buffer);
-	mem_free(next);
 	return status;
 }
 
@@ -98,7 +95,7 @@ static void fill(struct nest *nest, const uint32_t *node)
 enum status nest_build(struct nest *nest, const struct layout_model *model, const uint32_t *order)
 {
 	*nest = (struct nest){ .model = model };
-	uint32_t *node = mem_alloc(model->n, sizeof *node);
+	HELD uint32_t *node = mem_alloc(model->n, sizeof *node);
 	enum status status = node ? allocate(nest) : NO_MEMORY;
 	if (status == OK) {
 		for (uint32_t i = 0; i < model->n; i++)
@@ -114,7 +111,6 @@ enum status nest_build(struct nest *nest, const struct layout_model *model, cons
 	THEN(status, sort_ends(nest, model->last, node, nest->last, nest->by_last));
 	if (status == OK)
 		fill(nest, node);
-	mem_free(node);
 	return status;
 }
 

@@ -70,13 +70,12 @@ static enum status place(struct peak *peak, uint32_t since, uint32_t first, uint
 	if (n == 0 || first == last)
 		return OK;
 	TRY(layout_model_clip(model, peak->buffer, n, since, last, peak->offset, &part));
-	int64_t *offset = mem_alloc(n, sizeof *offset);
+	HELD int64_t *offset = mem_alloc(n, sizeof *offset);
 	enum status status = offset ? solve_part(peak, &part, effort, offset, &height) : NO_MEMORY;
 	for (uint32_t i = 0; i < n && status == OK; i++)
 		peak->offset[peak->buffer[i]] = offset[i] * (part.unit / model->unit);
 	if (status == OK && height > peak->target)
 		peak->target = height;
-	mem_free(offset);
 	layout_model_free(&part);
 	return status;
 }

@@ -293,7 +293,7 @@ static enum status build(struct region *region, struct layout_model *part)
 /* OK: offset [n of the part] is within the capacity. LIMIT, INFEASIBLE: not found. */
 static enum status fit(struct region *region, const struct layout_model *part, int64_t capacity, int64_t *offset)
 {
-	uint32_t *order = mem_alloc(part->n, sizeof *order);
+	HELD uint32_t *order = mem_alloc(part->n, sizeof *order);
 	enum status status = order ? LIMIT : NO_MEMORY;
 	for (size_t i = 0; i < FITS && status == LIMIT && control_status(region->control) == OK; i++) {
 		int64_t height = 0;
@@ -302,7 +302,6 @@ static enum status fit(struct region *region, const struct layout_model *part, i
 		if (status == OK && height > capacity)
 			status = LIMIT;
 	}
-	mem_free(order);
 	return status;
 }
 
@@ -322,13 +321,12 @@ static enum status place(struct region *region, uint64_t nodes)
 	struct layout_model part = { 0 };
 	TRY(build(region, &part));
 	int64_t capacity = (region->capacity - region->bottom) / part.unit;
-	int64_t *offset = mem_alloc(part.n, sizeof *offset);
+	HELD int64_t *offset = mem_alloc(part.n, sizeof *offset);
 	enum status status = offset ? fit(region, &part, capacity, offset) : NO_MEMORY;
 	if (status == LIMIT && control_status(region->control) == OK)
 		status = search(region, &part, capacity, nodes * region->count, offset);
 	for (uint32_t i = 0; i < region->count && status == OK; i++)
 		region->offset[region->chosen[i]] = region->bottom + offset[i] * part.unit;
-	mem_free(offset);
 	layout_model_free(&part);
 	return status;
 }

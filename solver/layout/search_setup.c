@@ -107,8 +107,8 @@ static enum status sort_rows(const struct layout_model *model, struct csr *rows,
 static enum status sort_neighbours(const struct layout_model *model, struct csr *rows)
 {
 	uint32_t pairs = rows->start[model->n];
-	struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
-	uint32_t *next = mem_alloc(model->n, sizeof *next), *sorted = mem_alloc(pairs, sizeof *sorted);
+	HELD struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
+	HELD uint32_t *next = mem_alloc(model->n, sizeof *next), *sorted = mem_alloc(pairs, sizeof *sorted);
 	enum status status = keyed && next && sorted ? OK : NO_MEMORY;
 	if (status == OK) {
 		for (uint32_t b = 0; b < model->n; b++)
@@ -120,9 +120,6 @@ static enum status sort_neighbours(const struct layout_model *model, struct csr 
 				sorted[next[rows->item[i]]++] = keyed[k].buffer;
 		memcpy(rows->item, sorted, pairs * sizeof *sorted);
 	}
-	mem_free(keyed);
-	mem_free(next);
-	mem_free(sorted);
 	return status;
 }
 

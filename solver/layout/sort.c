@@ -88,8 +88,8 @@ static double simple_key(const struct layout_model *model, char key, uint32_t b)
 
 enum status layout_sort(const struct layout_model *model, const char *keys, uint32_t *order)
 {
-	struct entry *entry = mem_alloc(model->n, sizeof *entry);
-	double *value = mem_alloc(model->n, sizeof *value);
+	HELD struct entry *entry = mem_alloc(model->n, sizeof *entry);
+	HELD double *value = mem_alloc(model->n, sizeof *value);
 	enum status status = entry && value ? OK : NO_MEMORY;
 	for (int i = 0; status == OK && i < KEYS && keys[i]; i++) {
 		if (keys[i] == 'T')
@@ -109,7 +109,5 @@ enum status layout_sort(const struct layout_model *model, const char *keys, uint
 		for (uint32_t i = 0; i < model->n; i++)
 			order[i] = entry[i].buffer;
 	}
-	mem_free(entry);
-	mem_free(value);
 	return status;
 }

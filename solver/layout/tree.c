@@ -110,7 +110,7 @@ static enum status stack_crossing(struct tree *tree)
 		if (tree->crossing[b])
 			buffer[n++] = b;
 	int64_t *offset = mem_alloc(n, sizeof *offset), height;
-	uint32_t *order = mem_alloc(n, sizeof *order);
+	HELD uint32_t *order = mem_alloc(n, sizeof *order);
 	enum status status = buffer && offset && order ? layout_model_part(model, buffer, n, 0, model->sections, &part) : NO_MEMORY;
 	if (status == OK && n)
 		status = layout_sort(&part, "WZ", order);
@@ -125,7 +125,6 @@ static enum status stack_crossing(struct tree *tree)
 	}
 	mem_free(buffer);
 	mem_free(offset);
-	mem_free(order);
 	return status;
 }
 
@@ -157,7 +156,7 @@ static enum status place_leaf(struct tree *tree, const struct range *range)
 		return OK;
 	OWN(layout_model) part = { 0 };
 	int64_t *offset = mem_alloc(n, sizeof *offset), ground = 0;
-	uint32_t *order = mem_alloc(n, sizeof *order);
+	HELD uint32_t *order = mem_alloc(n, sizeof *order);
 	enum status status = offset && order ? layout_model_part(model, buffer, n, range->first, range->last, &part) : NO_MEMORY;
 	THEN(status, solve_leaf(tree, &part, offset, order));
 	for (uint32_t i = 0; i < n && status == OK; i++)
@@ -168,7 +167,6 @@ static enum status place_leaf(struct tree *tree, const struct range *range)
 	for (uint32_t i = 0; i < n && status == OK; i++)
 		tree->offset[buffer[i]] = ground + offset[i] * (part.unit / model->unit);
 	mem_free(offset);
-	mem_free(order);
 	return status;
 }
 

@@ -14,16 +14,14 @@
 static enum status order_by_phase(const struct order_job *job, const uint8_t group_of[PHASE_COUNT], uint32_t *order)
 {
 	const struct problem *problem = job->problem;
-	uint8_t *group = mem_alloc(problem->ops, sizeof *group);
-	uint32_t *priority = mem_alloc(problem->ops, sizeof *priority);
+	HELD uint8_t *group = mem_alloc(problem->ops, sizeof *group);
+	HELD uint32_t *priority = mem_alloc(problem->ops, sizeof *priority);
 	enum status status = group && priority ? OK : NO_MEMORY;
 	for (uint32_t i = 0; status == OK && i < problem->ops; i++) {
 		priority[problem->program[i]] = i;
 		group[i] = group_of[problem->phase[i]];
 	}
 	THEN(status, order_by_priority(&job->model, group, priority, order));
-	mem_free(group);
-	mem_free(priority);
 	return status;
 }
 

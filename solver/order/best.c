@@ -48,7 +48,7 @@ static enum status merge_best(struct order_job *job, bool backward, uint32_t *ba
 static enum status seed_by_merging(struct order_job *job)
 {
 	uint32_t ops = job->model.ops, *merged = arena_alloc(&job->arena, ops, sizeof *merged);
-	uint32_t *base = mem_alloc(ops, sizeof *base);
+	HELD uint32_t *base = mem_alloc(ops, sizeof *base);
 	int64_t before = job->peak;
 	enum status status = merged && base ? merge_best(job, false, base, merged) : NO_MEMORY;
 	if (status == OK && !order_job_done(job))
@@ -58,7 +58,6 @@ static enum status seed_by_merging(struct order_job *job)
 		job->seed[SEED_MERGED] = merged;
 		job->seed_peak[SEED_MERGED] = job->peak;
 	}
-	mem_free(base);
 	return status;
 }
 

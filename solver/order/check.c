@@ -140,7 +140,7 @@ static enum status check_at_op(const struct problem *problem, const struct order
 	uint32_t op = certificate->op;
 	if (op >= problem->ops)
 		return fail(error, BAD_INPUT, "the certificate names no op");
-	enum side *side = mem_alloc(problem->ops, sizeof *side);
+	HELD enum side *side = mem_alloc(problem->ops, sizeof *side);
 	enum status status = side ? mark_sides(problem, op, side) : NO_MEMORY;
 	if (status == OK && certificate->proof == ORDER_PROOF_ALIVE) {
 		*proved = alive_bound(problem, op, side);
@@ -149,7 +149,6 @@ static enum status check_at_op(const struct problem *problem, const struct order
 		status = check_flow(problem, certificate, side, &flow, error);
 		*proved = problem->base + working_set(problem, op) + flow;
 	}
-	mem_free(side);
 	return status;
 }
 

@@ -366,7 +366,7 @@ static void change_live(const struct costing *costing, uint32_t op, bool after, 
 static bool find_parts(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
-	bool *leads = mem_alloc(graph->storages + (size_t)1, sizeof *leads);
+	HELD bool *leads = mem_alloc(graph->storages + (size_t)1, sizeof *leads);
 	for (uint32_t op = graph->ops; op-- > 0 && leads;) {
 		bool sums = false;
 		FOR_ROW(i, &graph->writes, op)
@@ -380,7 +380,6 @@ static bool find_parts(struct costing *costing)
 		}
 	}
 	bool fine = leads != NULL;
-	mem_free(leads);
 	return fine;
 }
 

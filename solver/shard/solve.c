@@ -347,7 +347,7 @@ static int64_t least_ops(const struct sharding_job *job)
 	const struct units *units = job->units;
 	const struct op_clock *clock = &job->options->clock;
 	int64_t sum = 0;
-	int64_t *of_class = mem_alloc(units->op_classes, sizeof *of_class);
+	HELD int64_t *of_class = mem_alloc(units->op_classes, sizeof *of_class);
 	for (uint32_t op = 0, known = 0; op < units->graph->ops && of_class; op++) {
 		uint32_t class = units->op_class[op];
 		if (class >= known) {   /* classes are numbered as they first occur */
@@ -365,7 +365,6 @@ static int64_t least_ops(const struct sharding_job *job)
 		}
 		sum += units->graph->op[op].phase == PHASE_UPDATE && job->options->microbatches > 1 ? of_class[class] / job->options->microbatches : of_class[class];
 	}
-	mem_free(of_class);
 	return sum;
 }
 

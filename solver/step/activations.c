@@ -132,19 +132,15 @@ static bool feeds_product(const struct graph *graph, const uint32_t *traits, uin
 
 static enum status find_attention(const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
-	uint32_t *stack = mem_alloc(graph->ops, sizeof *stack);
-	bool *seen = mem_alloc(graph->ops, sizeof *seen);
-	uint32_t *traits = mem_alloc(graph->ops, sizeof *traits);
+	HELD uint32_t *stack = mem_alloc(graph->ops, sizeof *stack);
+	HELD bool *seen = mem_alloc(graph->ops, sizeof *seen);
+	HELD uint32_t *traits = mem_alloc(graph->ops, sizeof *traits);
 	for (uint32_t op = 0; traits && op < graph->ops; op++)
 		traits[op] = rules_traits(rules, graph->op[op].type);
 	for (uint32_t op = 0; op < graph->ops && stack && seen && traits; op++)
 		if (is_forward(graph, op) && csr_length(&graph->writes, op) > 0 && (traits[op] & TRAIT_SOFTMAX) && feeds_product(graph, traits, op))
 			mark_scores(graph, activations, traits, op, stack, seen);
-	enum status status = stack && seen && traits ? OK : NO_MEMORY;
-	mem_free(traits);
-	mem_free(stack);
-	mem_free(seen);
-	return status;
+	return stack && seen && traits ? OK : NO_MEMORY;
 }
 
 /* ---- products --------------------------------------------------------------------------------------------- */
@@ -160,7 +156,7 @@ static bool reads_weight(const struct graph *graph, uint32_t op)
 /* As torchtitan counts them: one count for each layer, in the order of the forward pass. */
 static enum status find_kept_products(const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
-	uint32_t *count = mem_alloc(activations->layers, sizeof *count);
+	HELD uint32_t *count = mem_alloc(activations->layers, sizeof *count);
 	for (uint32_t op = 0; op < graph->ops && count; op++) {
 		const struct rule *rule = rules && activations->layer[op] != NONE ? rules_find(rules, graph->op[op].type) : NULL;
 		if (rule && (rule_contracts(rule) || rule->cost == COST_RECURRENCE) && reads_weight(graph, op))
@@ -168,7 +164,6 @@ static enum status find_kept_products(const struct graph *graph, const struct ru
 		else
 			activations->kept_product[op] = rule && rule->cost == COST_ATTENTION;
 	}
-	mem_free(count);
 	return count ? OK : NO_MEMORY;
 }
 

@@ -491,10 +491,9 @@ struct graph *recompute_apply(const struct graph *step, const struct activations
 
 struct graph *offload_apply(const struct graph *step, const struct activations *activations, const struct offload_window *window, uint32_t windows, struct error *error)
 {
-	uint32_t *root = mem_alloc(windows, sizeof *root);
+	HELD uint32_t *root = mem_alloc(windows, sizeof *root);
 	for (uint32_t i = 0; i < windows && root; i++)
 		root[i] = step->storage[window[i].storage].root;
 	struct graph *result = root ? apply(step, activations, NULL, root, windows, window, windows, error) : (fail_memory(error), NULL);
-	mem_free(root);
 	return result;
 }

@@ -172,7 +172,7 @@ static void expand_op(struct train *train, uint32_t op)
 	const struct graph *graph = train->forward;
 	uint32_t ins = csr_length(&graph->reads, op), outs = csr_length(&graph->writes, op);
 	const uint32_t *read = graph->reads.item + graph->reads.start[op], *written = graph->writes.item + graph->writes.start[op];
-	uint32_t *ids = mem_alloc((size_t)(ins + outs) * 2, sizeof *ids);
+	HELD uint32_t *ids = mem_alloc((size_t)(ins + outs) * 2, sizeof *ids);
 	bool *needs = mem_alloc(ins, sizeof *needs), arrived = false;
 	if (!ids || !needs)
 		train->build.status = NO_MEMORY;
@@ -200,7 +200,6 @@ static void expand_op(struct train *train, uint32_t op)
 			if (needs[i])
 				accumulate(train, read[i], gradient.to[i]);
 	}
-	mem_free(ids);
 	mem_free(needs);
 }
 

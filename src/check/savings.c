@@ -13,7 +13,7 @@ static int64_t peak_of(struct check *check, const uint32_t *position, bool works
 {
 	const struct graph *graph = check->graph;
 	int64_t alignment = check->scenario.value[K_alignment], *change = mem_alloc((size_t)graph->ops + 2, sizeof *change), peak = 0, bytes = 0;
-	int64_t *scratch = mem_alloc((size_t)graph->ops + 1, sizeof *scratch);
+	HELD int64_t *scratch = mem_alloc((size_t)graph->ops + 1, sizeof *scratch);
 	for (uint32_t op = 0; change && scratch && op < graph->ops; op++)
 		scratch[position[op]] = workspace ? align_up(graph->op[op].workspace, alignment) : 0;
 	for (uint32_t s = 0; change && scratch && s < graph->storages; s++) {
@@ -33,7 +33,6 @@ static int64_t peak_of(struct check *check, const uint32_t *position, bool works
 	}
 	peak = change && scratch ? peak : -1;
 	mem_free(change);
-	mem_free(scratch);
 	return peak;
 }
 

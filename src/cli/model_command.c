@@ -29,8 +29,8 @@ static enum status print_points(struct fit_solver *solver, int64_t all, int64_t 
 {
 	struct control control = { 0 };
 	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 8 };
-	struct fit_plan *plan = mem_alloc((size_t)count, sizeof *plan);
-	int64_t *cap = mem_alloc((size_t)count, sizeof *cap);
+	HELD struct fit_plan *plan = mem_alloc((size_t)count, sizeof *plan);
+	HELD int64_t *cap = mem_alloc((size_t)count, sizeof *cap);
 	for (int i = 0; i < count && cap; i++)
 		cap[i] = all - (all - least) / (count - 1) * i;
 	enum status status = plan && cap ? fit_curve(solver, cap, (uint32_t)count, &options, &control, plan) : NO_MEMORY;
@@ -40,8 +40,6 @@ static enum status print_points(struct fit_solver *solver, int64_t all, int64_t 
 				plan[i].proved);
 	for (int i = 0; i < count && plan; i++)
 		fit_plan_free(&plan[i]);
-	mem_free(plan);
-	mem_free(cap);
 	return status == OK ? OK : fail_memory(error);
 }
 
@@ -51,9 +49,9 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	struct machine machine = device_preset(DEVICE_NONE).machine;
 	OWN(rules) *rules = rules_new();
 	OWN(fit_solver) solver = { 0 };
-	int64_t *time = mem_alloc(step->ops, sizeof *time);
-	uint32_t *traits = mem_alloc(step->ops, sizeof *traits);
-	uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
+	HELD int64_t *time = mem_alloc(step->ops, sizeof *time);
+	HELD uint32_t *traits = mem_alloc(step->ops, sizeof *traits);
+	HELD uint8_t *keep = mem_alloc(step->storages, sizeof *keep);
 	struct fit_input input = { .graph = step, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 	enum status status = rules && time && traits && keep ? OK : fail_memory(error);
 	for (uint32_t op = 0; op < step->ops && status == OK; op++) {
@@ -69,9 +67,6 @@ static enum status print_curve(const struct graph *step, int count, struct error
 	if (status == OK)
 		puts("peak_bytes,saved_bytes,extra_seconds,bound_seconds,proved");
 	THEN(status, print_points(&solver, all, least, count, error));
-	mem_free(time);
-	mem_free(traits);
-	mem_free(keep);
 	return status;
 }
 

@@ -33,10 +33,9 @@ enum status shard_problem_open(const char *path, struct shard_problem *problem, 
 		return error->status;
 	bool begins = input_begins_json(input);
 	const char *begin = input_peek(input, &size);
-	char *text = begins ? input_all(input, INPUT_MOST, &size, error) : NULL;
+	HELD char *text = begins ? input_all(input, INPUT_MOST, &size, error) : NULL;
 	enum status status = text || !begins ? problem_json_read(text ? text : begin, size, problem, error) : error->status;
 	input_close(input);
-	mem_free(text);
 	return status;
 }
 

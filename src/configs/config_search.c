@@ -257,7 +257,7 @@ static void hide(const struct overheads *overheads, struct block_cost *cost, uin
 static enum status split_cost(struct searching *searching, const struct split_step *split)
 {
 	const struct step *step = &searching->step;
-	struct block_cost *cost = mem_alloc(step->blocks.blocks, sizeof *cost);
+	HELD struct block_cost *cost = mem_alloc(step->blocks.blocks, sizeof *cost);
 	struct machine machine = machine_of(searching->request);
 	enum status status = !cost ? NO_MEMORY : block_costs_find(&step->units, &split->sharding, &step->blocks, &step->work, &machine,
 		split->context, split->experts, cost);
@@ -266,7 +266,6 @@ static enum status split_cost(struct searching *searching, const struct split_st
 		hide(&searching->request->overheads, cost, step->blocks.blocks);
 		expand(searching, cost);
 	}
-	mem_free(cost);
 	return status;
 }
 

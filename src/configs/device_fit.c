@@ -229,7 +229,7 @@ static double typical_error(struct fitting *fitting, const struct fit_row *row, 
 static enum status move(struct fitting *fitting, uint32_t factors, struct figure_fit *figure, bool *told)
 {
 	keep_longest(fitting);
-	struct fit_row *row = mem_alloc((size_t)fitting->rows + 1, sizeof *row);
+	HELD struct fit_row *row = mem_alloc((size_t)fitting->rows + 1, sizeof *row);
 	struct fit fit = { .row = row, .rows = fitting->rows, .factors = factors, .predict = predict, .context = fitting };
 	fitting->from = fitting->fit->preset.machine;
 	for (uint32_t i = 0; row && i < fitting->rows; i++)
@@ -242,7 +242,6 @@ static enum status move(struct fitting *fitting, uint32_t factors, struct figure
 		for (uint32_t f = 0; f < factors; f++)
 			told[f] = fit.told[f];
 	}
-	mem_free(row);
 	return status;
 }
 

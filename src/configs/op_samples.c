@@ -112,7 +112,7 @@ static enum status add_op(struct samples *samples, const struct op_sample *sampl
 static enum status add_ops(struct samples *samples, const struct trace *trace, const struct rules *rules)
 {
 	OWN(binding) binding = { 0 };
-	bool *in = mem_alloc((size_t)trace->ops + 1, sizeof *in);
+	HELD bool *in = mem_alloc((size_t)trace->ops + 1, sizeof *in);
 	enum status status = in ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < trace->ops && status == OK; i++) {
 		const struct trace_op *op = &trace->op[i];
@@ -134,7 +134,6 @@ static enum status add_ops(struct samples *samples, const struct trace *trace, c
 			samples->others++;
 			samples->other_seconds += trace->op[i].seconds;
 		}
-	mem_free(in);
 	return status;
 }
 

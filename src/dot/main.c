@@ -188,16 +188,14 @@ static enum status convert(struct options *options, FILE *stream, struct error *
 	enum input_kind kind = input_detect(peek, size);
 	enum status status;
 	if (figure_is(peek, size)) {
-		char *content = input_all(input, (size_t)1 << 30, &size, error);
+		HELD char *content = input_all(input, (size_t)1 << 30, &size, error);
 		status = !content ? BAD_INPUT : options->format != OUTPUT_PDF && options->format != OUTPUT_PNG
 			? fail(error, BAD_INPUT, "a figure becomes pdf or png") : figure_draw(content, format_names[options->format], stream, error);
-		mem_free(content);
 	} else if (kind == INPUT_NATIVE) {
 		status = convert_native(options, input, stream, error);
 	} else if (kind == INPUT_DOT) {
-		char *content = input_all(input, (size_t)1 << 30, &size, error);
+		HELD char *content = input_all(input, (size_t)1 << 30, &size, error);
 		status = content ? convert_dot(options, content, size, stream, error) : BAD_INPUT;
-		mem_free(content);
 	} else {
 		status = fail(error, BAD_INPUT, "neither DOT nor a native graph, but a%s %s", strchr("aeioAEIOXM", *input_kind_name(kind)) ? "n" : "",
 			input_kind_name(kind));

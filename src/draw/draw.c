@@ -239,8 +239,8 @@ static uint32_t enter(const struct writer *writer, uint32_t open, uint32_t targe
 static enum status write_nodes(const struct writer *writer)
 {
 	const struct drawing *drawing = writer->drawing;
-	uint32_t *number = mem_alloc(drawing->modules.count, sizeof *number);
-	struct placed *list = mem_alloc(drawing->nodes, sizeof *list);
+	HELD uint32_t *number = mem_alloc(drawing->modules.count, sizeof *number);
+	HELD struct placed *list = mem_alloc(drawing->nodes, sizeof *list);
 	if (number && list) {
 		number_modules(&drawing->modules, number);
 		for (uint32_t i = 0; i < drawing->nodes; i++)
@@ -256,8 +256,6 @@ static enum status write_nodes(const struct writer *writer)
 		enter(writer, open, 0);
 	}
 	bool made = number && list;
-	mem_free(number);
-	mem_free(list);
 	return made ? OK : NO_MEMORY;
 }
 
@@ -413,7 +411,7 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 	uint32_t *nodes, struct error *error)
 {
 	OWN(drawing) drawing;
-	struct draw_place *place = NULL;
+	HELD struct draw_place *place = NULL;
 	enum status status = drawing_make(graph, plan, options, &drawing, error);
 	struct writer writer = { .drawing = &drawing, .stream = stream };
 	if (status == OK && options->positions && !(place = draw_places(&drawing)))
@@ -441,7 +439,6 @@ enum status draw_write(const struct graph *graph, const struct plan *plan, const
 		fputs("}\n", stream);
 	}
 	mem_free(writer.pair);
-	mem_free(place);
 	return status;
 }
 

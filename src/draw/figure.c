@@ -211,7 +211,7 @@ void timeline_note(const struct plan *plan, char *note, size_t size)
 enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
-	struct thinned *thinned = mem_alloc(1, sizeof *thinned);
+	HELD struct thinned *thinned = mem_alloc(1, sizeof *thinned);
 	enum status status = thinned && (thinned->group = timeline_groups(plan)) ? OK : fail_memory(error);
 	bool there[GROUP_COUNT] = { false };
 	char note[200] = "";
@@ -235,7 +235,6 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 	}
 	if (thinned)
 		mem_free(thinned->group);
-	mem_free(thinned);
 	return status;
 }
 
@@ -341,7 +340,7 @@ static void draw_curves_title(struct axes *axes, const struct curve *curve, uint
 enum status figure_curves(const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
-	struct thinned *thinned = mem_alloc(1, sizeof *thinned);
+	HELD struct thinned *thinned = mem_alloc(1, sizeof *thinned);
 	uint32_t ops = 0;
 	int64_t most = 0;
 	for (uint32_t i = 0; i < curves; i++) {
@@ -360,6 +359,5 @@ enum status figure_curves(const struct curve *curve, uint32_t curves, struct can
 		draw_names(&axes.canvas, &axes, curve, curves);
 		status = canvas_close(&axes.canvas, stream, error);
 	}
-	mem_free(thinned);
 	return status;
 }

@@ -25,7 +25,7 @@ static struct graph *recomputed(const struct graph *step, const struct rules *ru
 	struct recompute_options options = { .mode = mode };
 	if (error_set(error, activations_find(step, rules, &activations, error)) != OK)
 		return NULL;
-	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	HELD bool *drop = mem_alloc(step->storages, sizeof *drop);
 	struct graph *result = NULL;
 	if (drop) {
 		recompute_choose(step, &activations, &options, drop);
@@ -33,7 +33,6 @@ static struct graph *recomputed(const struct graph *step, const struct rules *ru
 	} else {
 		fail_memory(error);
 	}
-	mem_free(drop);
 	activations_free(&activations);
 	return result;
 }

@@ -156,8 +156,8 @@ void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *st
 	const struct graph *graph = plan->graph;
 	const struct problem *problem = &plan->ordered->problem;
 	struct control control = { 0 };
-	enum order_reason *of_item = mem_alloc(problem->items, sizeof *of_item);
-	enum order_reason *of_storage = mem_alloc(graph->storages, sizeof *of_storage);
+	HELD enum order_reason *of_item = mem_alloc(problem->items, sizeof *of_item);
+	HELD enum order_reason *of_storage = mem_alloc(graph->storages, sizeof *of_storage);
 	struct order_explainer *explainer = kept && *kept ? *kept : order_explainer_new(problem, plan->ordered->result.order);
 	bool known = of_item && of_storage && graph->ops && explainer && order_explainer_at(explainer, position, &control, of_item) == OK;
 	for (uint32_t item = 0; known && item < problem->items; item++)
@@ -168,6 +168,4 @@ void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *st
 		*kept = explainer;
 	else
 		order_explainer_free(explainer);
-	mem_free(of_item);
-	mem_free(of_storage);
 }

@@ -147,7 +147,7 @@ static enum status find_plans(struct drawing *drawing, struct fit_solver *solver
 	struct fit_options options = { .ticks = PLAN_TICKS, .context = drawing, .solved = add_plan };
 	struct fit_plan plan[SLOWDOWN_PLANS] = { 0 };
 	int64_t cap[SLOWDOWN_PLANS];
-	uint8_t *start = NULL, *candidate = NULL;
+	HELD uint8_t *start = NULL, *candidate = NULL;
 	enum status status = fit_baselines(&solver->step, &drawing->activations, drawing->stage.control, &start, &options.starts);
 	THEN(status, fit_published_states(&solver->step, &drawing->activations, drawing->stage.rules, drawing->stage.control, &candidate, &options.candidates));
 	options.start = start;
@@ -157,8 +157,6 @@ static enum status find_plans(struct drawing *drawing, struct fit_solver *solver
 	status = status == OK ? fit_curve(solver, cap, SLOWDOWN_PLANS, &options, drawing->stage.control, plan) : status;
 	for (int i = 0; i < SLOWDOWN_PLANS; i++)
 		fit_plan_free(&plan[i]);
-	mem_free(start);
-	mem_free(candidate);
 	return status;
 }
 

@@ -170,7 +170,7 @@ static void brief_assumed(const char *text, char *brief, size_t used, size_t siz
 char *card_brief(const struct graph *graph, size_t most)
 {
 	static const char *const labels[] = { "read: ", "sizes: ", "step: ", "to get the rest: " };
-	char *text = graph->about.intake.said ? card_text(graph) : NULL;
+	HELD char *text = graph->about.intake.said ? card_text(graph) : NULL;
 	size_t size = text ? 2 * strlen(text) + 60 : 0, used = 0;
 	char *brief = text ? mem_alloc(size, 1) : NULL;
 	for (size_t i = 0; brief && i < sizeof labels / sizeof *labels; i++)
@@ -179,7 +179,6 @@ char *card_brief(const struct graph *graph, size_t most)
 				used += (size_t)snprintf(brief + used, size - used, "%s%.*s", used ? ". " : "", (int)strcspn(at, "\n"), at);
 	if (brief)
 		brief_assumed(text, brief, used, size, most);
-	mem_free(text);
 	return brief;
 }
 

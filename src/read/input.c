@@ -37,18 +37,16 @@ static struct graph *open_native(const struct opening *opening, struct error *er
 static struct graph *open_dot(const struct opening *opening, struct error *error)
 {
 	size_t size;
-	char *text = input_all(opening->input, DOT_MOST, &size, error);
+	HELD char *text = input_all(opening->input, DOT_MOST, &size, error);
 	struct graph *graph = text ? dot_child_read(text, size, NULL, error) : NULL;
-	mem_free(text);
 	return graph;
 }
 
 static struct graph *open_whole(struct input *input, struct graph *(*read)(const char *text, size_t size, struct error *error), struct error *error)
 {
 	size_t size;
-	char *text = input_all(input, TEXT_MOST, &size, error);
+	HELD char *text = input_all(input, TEXT_MOST, &size, error);
 	struct graph *graph = text ? read(text, size, error) : NULL;
-	mem_free(text);
 	return graph;
 }
 
@@ -140,11 +138,10 @@ static struct graph *open_onnx(const struct opening *opening, struct error *erro
 	const char *dim[READ_DIMS_MOST];
 	size_t size;
 	void *mapped = map_file(opening->path, &size);
-	char *text = mapped ? NULL : input_all(opening->input, TEXT_MOST, &size, error);
+	HELD char *text = mapped ? NULL : input_all(opening->input, TEXT_MOST, &size, error);
 	struct graph *graph = mapped || text ? onnx_read(mapped ? mapped : text, size, dim, read_options_dims(opening->options, dim), error) : NULL;
 	if (mapped)
 		munmap(mapped, size);
-	mem_free(text);
 	return graph;
 }
 

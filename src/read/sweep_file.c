@@ -105,8 +105,8 @@ static void value_keys(const struct sweep_table *table, uint32_t k, double *key)
 static enum status sort_values(struct sweep_table *table, uint32_t k, struct error *error)
 {
 	struct sweep_knob *knob = &table->knob[k];
-	double *key = mem_alloc(knob->values, sizeof *key);
-	uint32_t *place = mem_alloc(knob->values, sizeof *place);
+	HELD double *key = mem_alloc(knob->values, sizeof *key);
+	HELD uint32_t *place = mem_alloc(knob->values, sizeof *place);
 	char (*sorted)[64] = mem_alloc(knob->values, sizeof *sorted);
 	bool there = key && place && sorted;
 	if (there) {
@@ -123,8 +123,6 @@ static enum status sort_values(struct sweep_table *table, uint32_t k, struct err
 	} else {
 		mem_free(sorted);
 	}
-	mem_free(key);
-	mem_free(place);
 	return there ? OK : fail_memory(error);
 }
 

@@ -283,8 +283,8 @@ static enum status lifetimes(const struct ordered *ordered, int64_t alignment, s
 	laid_out->last = arena_alloc(arena, graph->storages, sizeof *laid_out->last);
 	laid_out->bytes = arena_alloc(arena, graph->storages, sizeof *laid_out->bytes);
 	laid_out->offset = arena_alloc(arena, graph->storages, sizeof *laid_out->offset);
-	uint32_t *first = mem_alloc(problem->items, sizeof *first);
-	uint32_t *last = mem_alloc(problem->items, sizeof *last);
+	HELD uint32_t *first = mem_alloc(problem->items, sizeof *first);
+	HELD uint32_t *last = mem_alloc(problem->items, sizeof *last);
 	enum status status = NO_MEMORY;
 	if (laid_out->first && laid_out->last && laid_out->bytes && laid_out->offset && first && last)
 		status = problem_lifetimes(problem, ordered->result.order, first, last);
@@ -299,8 +299,6 @@ static enum status lifetimes(const struct ordered *ordered, int64_t alignment, s
 		laid_out->first[problem->storage[item]] = first[item];
 		laid_out->last[problem->storage[item]] = last[item];
 	}
-	mem_free(first);
-	mem_free(last);
 	return status;
 }
 

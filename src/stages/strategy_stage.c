@@ -67,8 +67,8 @@ static struct graph *play(const struct fit_step *step, struct control *control, 
 	struct fit_base base = { 0 };
 	OWN(fit_replay) replay = { 0 };
 	struct graph *graph = NULL;
-	uint8_t *state = mem_alloc(step->storages, sizeof *state);
-	uint32_t *order = mem_alloc(step->ops, sizeof *order);
+	HELD uint8_t *state = mem_alloc(step->storages, sizeof *state);
+	HELD uint32_t *order = mem_alloc(step->ops, sizeof *order);
 	enum status status = state && order ? fit_states_keeping(step, keep, control, state) : NO_MEMORY;
 	for (uint32_t op = 0; op < step->ops && status == OK; op++)
 		order[op] = op;
@@ -82,8 +82,6 @@ static struct graph *play(const struct fit_step *step, struct control *control, 
 	else
 		graph = fit_apply(&replay, state, error);
 	fit_base_free(&base);
-	mem_free(state);
-	mem_free(order);
 	return graph;
 }
 
@@ -92,12 +90,11 @@ struct graph *strategy_apply(struct stage_context *stage, const struct fit_input
 {
 	OWN(fit_step) step;
 	struct graph *graph = NULL;
-	bool *keep = mem_alloc(input->graph->storages, sizeof *keep);
+	HELD bool *keep = mem_alloc(input->graph->storages, sizeof *keep);
 	enum status status = fit_step_find(input, &step);
 	if (status != OK || !keep)
 		fail_memory(error);
 	else if (strategy_keep(stage, &step, activations, options, keep, error) == OK)
 		graph = play(&step, stage->control, keep, error);
-	mem_free(keep);
 	return graph;
 }

@@ -285,8 +285,8 @@ static void write_blame(const struct plan *plan, FILE *stream)
 				100.0 * (double)bytes[kind] / (double)plan_peak(plan));
 	if (workspace)
 		fprintf(stream, "  %-22s %12s\n", "workspace", bytes_text(workspace, text, sizeof text));
-	uint32_t *list = mem_alloc(graph->storages, sizeof *list);
-	enum alive_reason *reason = mem_alloc(graph->storages, sizeof *reason);
+	HELD uint32_t *list = mem_alloc(graph->storages, sizeof *list);
+	HELD enum alive_reason *reason = mem_alloc(graph->storages, sizeof *reason);
 	uint32_t count = list && reason ? plan_alive(plan, plan->ordered->peak_position, list) : 0, shown = 0;
 	count = count == NONE ? 0 : count;   /* export_write() tells that memory ended */
 	if (count)
@@ -302,8 +302,6 @@ static void write_blame(const struct plan *plan, FILE *stream)
 			alive_reason_text[reason[i]], graph->tensor[storage->root].name, src ? "   " : "", src ? src : "");
 		shown++;
 	}
-	mem_free(list);
-	mem_free(reason);
 }
 
 bool report_write(const struct plan *plan, bool utf8, FILE *stream)

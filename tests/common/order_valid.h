@@ -6,7 +6,7 @@
 /* True when order is a permutation of the ops that keeps every dependency. NO_MEMORY counts as false. */
 static inline bool problem_order_valid(const struct problem *problem, const uint32_t *order)
 {
-	bool *done = mem_alloc(problem->ops, sizeof *done);
+	HELD bool *done = mem_alloc(problem->ops, sizeof *done);
 	bool valid = done != NULL;
 	for (uint32_t position = 0; position < problem->ops && valid; position++) {
 		uint32_t op = order[position];
@@ -16,6 +16,5 @@ static inline bool problem_order_valid(const struct problem *problem, const uint
 		if (valid)
 			done[op] = true;
 	}
-	mem_free(done);
 	return valid;
 }

@@ -397,11 +397,10 @@ enum { CARD_MOST = 640 };   /* eight rows of 80 columns */
 
 bool app_say_card(struct app *app)
 {
-	char *text = app->plan ? card_brief(app->plan->input, CARD_MOST) : NULL;
+	HELD char *text = app->plan ? card_brief(app->plan->input, CARD_MOST) : NULL;
 	bool said = text != NULL;
 	if (said)
 		view_say(&app->model, "%s", text);
-	mem_free(text);
 	return said;
 }
 

@@ -180,7 +180,7 @@ static void draw_sent(struct frame *frame, struct rect rect, int y, const struct
 static void draw_longest(struct frame *frame, struct rect rect, const struct model *model)
 {
 	const struct plan *plan = model->plan;
-	struct sent *sent = mem_alloc(plan->graph->ops + 1, sizeof *sent);
+	HELD struct sent *sent = mem_alloc(plan->graph->ops + 1, sizeof *sent);
 	uint32_t count = 0;
 	for (uint32_t op = 0; op < plan->graph->ops && sent; op++) {
 		struct sent *at = &sent[count];
@@ -199,7 +199,6 @@ static void draw_longest(struct frame *frame, struct rect rect, const struct mod
 	}
 	for (uint32_t i = 0; i < count && (int)i + 1 < rect.height; i++)
 		draw_sent(frame, rect, rect.y + 1 + (int)i, model, &sent[i]);
-	mem_free(sent);
 }
 
 int devices_draw_traffic(struct frame *frame, const struct model *model)

@@ -15,7 +15,7 @@ static int by_key(const void *left, const void *right)
 static uint32_t *sorted(struct plan_index *index, const int64_t *of, int sign)
 {
 	const struct plan *plan = index->plan;
-	struct sortable *list = mem_alloc(index->present, sizeof *list);
+	HELD struct sortable *list = mem_alloc(index->present, sizeof *list);
 	uint32_t *ids = arena_alloc(&index->arena, index->present, sizeof *ids), n = 0;
 	if (list && ids) {
 		for (uint32_t i = 0; i < plan->graph->storages; i++)
@@ -25,7 +25,6 @@ static uint32_t *sorted(struct plan_index *index, const int64_t *of, int sign)
 		for (uint32_t i = 0; i < n; i++)
 			ids[i] = list[i].id;
 	}
-	mem_free(list);
 	return list ? ids : NULL;
 }
 

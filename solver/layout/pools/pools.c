@@ -451,7 +451,7 @@ static enum status settle(struct solve *solve, uint32_t pool, bool *stuck)
 	enum status status = lay_out(solve, pool, solve->pick, trial_effort(solve), part);
 	if (status == NO_MEMORY || status == BAD_INPUT || fits(solve, pool, part))
 		return status == NO_MEMORY || status == BAD_INPUT ? status : OK;
-	uint32_t *pushed = mem_alloc(spill->units, sizeof *pushed), *lowered = mem_alloc(spill->units, sizeof *lowered);
+	HELD uint32_t *pushed = mem_alloc(spill->units, sizeof *pushed), *lowered = mem_alloc(spill->units, sizeof *lowered);
 	bool fit = false, out = false;
 	status = pushed && lowered ? OK : NO_MEMORY;
 	if (status == OK) {
@@ -471,8 +471,6 @@ static enum status settle(struct solve *solve, uint32_t pool, bool *stuck)
 		if (status != NO_MEMORY && !*stuck && !fits(solve, pool, part))
 			status = settle(solve, pool, stuck);
 	}
-	mem_free(pushed);
-	mem_free(lowered);
 	return status == NO_MEMORY ? status : OK;
 }
 
@@ -513,7 +511,7 @@ static int compare_costly(const void *left, const void *right)
 static enum status bring_back(struct solve *solve)
 {
 	const struct spill *spill = &solve->spill;
-	struct costly *costly = mem_alloc(spill->units, sizeof *costly);
+	HELD struct costly *costly = mem_alloc(spill->units, sizeof *costly);
 	uint32_t count = 0;
 	enum status status = costly ? OK : NO_MEMORY;
 	for (uint32_t u = 0; status == OK && u < spill->units; u++)
@@ -550,7 +548,6 @@ static enum status bring_back(struct solve *solve)
 		keep(solve);
 		status = OK;
 	}
-	mem_free(costly);
 	return status;
 }
 

@@ -62,16 +62,13 @@ static uint32_t find_swaps(const struct flat *flat, uint32_t *next, int64_t *add
 
 enum status hlo_places(const struct flat *flat, const uint32_t *alias_of, int64_t *address)
 {
-	struct swap *swap = mem_alloc(flat->tensors, sizeof *swap);
-	uint32_t *next = mem_alloc(flat->tensors, sizeof *next);
+	HELD struct swap *swap = mem_alloc(flat->tensors, sizeof *swap);
+	HELD uint32_t *next = mem_alloc(flat->tensors, sizeof *next);
 	for (uint32_t t = 0; t < flat->tensors && next; t++)
 		next[t] = alias_of[t] != NONE ? alias_of[t] : flat->tensor[t].storage;
 	uint32_t swaps = swap && next ? find_swaps(flat, next, address, swap) : 0;
 	for (uint32_t t = 0; t < flat->tensors && swap && next && (uint64_t)swaps * flat->tensors < PAIRS_MOST; t++)
 		if (address[t] >= 0 && flat->tensor[t].writer != NONE && root_of(next, flat->tensors, t) == t)
 			address[t] = follow(flat, swap, swaps, t, address[t]);
-	enum status status = swap && next ? OK : NO_MEMORY;
-	mem_free(swap);
-	mem_free(next);
-	return status;
+	return swap && next ? OK : NO_MEMORY;
 }

@@ -42,7 +42,7 @@ static const char *const primitive_types[] = { NULL, "pred", "s8", "s16", "s32",
 
 static enum status read_dims(struct reader *reader, const struct wire_field *field, struct hlo_shape *shape)
 {
-	int64_t *dim = NULL;
+	HELD int64_t *dim = NULL;
 	size_t count = 0, room = 0;
 	enum status status = OK;
 	if (!wire_integers(field, &dim, &count, &room, DIMS_MAX) || count + shape->rank > DIMS_MAX)
@@ -51,7 +51,6 @@ static enum status read_dims(struct reader *reader, const struct wire_field *fie
 		shape->unsized |= dim[i] < 0;
 		shape->dim[shape->rank++] = dim[i] < 0 ? 0 : dim[i];
 	}
-	mem_free(dim);
 	return status;
 }
 
@@ -234,13 +233,12 @@ static const char *contracted(struct reader *reader, struct wire body)
 	struct wire_field field;
 	char text[100] = "";
 	size_t used = 0, count = 0, room = 0;
-	int64_t *dim = NULL;
+	HELD int64_t *dim = NULL;
 	while (wire_next(&body, &field))
 		if (field.number == 1 && !wire_integers(&field, &dim, &count, &room, DIMS_MAX))
 			break;
 	for (size_t i = 0; i < count && used + 24 < sizeof text; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", used ? "," : "", (long long)dim[i]);
-	mem_free(dim);
 	return arena_text(reader->arena, text, used);
 }
 

@@ -182,7 +182,7 @@ static enum status read_dims(struct scanner *scanner, struct hlo_shape *shape)
 
 static enum status read_tuple(struct scanner *scanner, int depth, struct hlo_shape *shape)
 {
-	struct hlo_shape *part = NULL;
+	HELD struct hlo_shape *part = NULL;
 	size_t room = 0;
 	enum status status = OK;
 	shape->tuple = true;
@@ -202,7 +202,6 @@ static enum status read_tuple(struct scanner *scanner, int depth, struct hlo_sha
 		memcpy(shape->part, part, shape->parts * sizeof *part);
 	else if (status == OK && shape->parts)
 		status = scan_no_memory(scanner);
-	mem_free(part);
 	return status;
 }
 

@@ -226,7 +226,7 @@ static enum status read_attribute(struct parser *parser, struct span key, struct
 
 static enum status read_operands(struct parser *parser, struct hlo_instruction *instruction)
 {
-	uint32_t *operand = NULL;
+	HELD uint32_t *operand = NULL;
 	size_t room = 0;
 	enum status status = OK;
 	bool literal = strcmp(instruction->opcode, "constant") == 0 || strcmp(instruction->opcode, "parameter") == 0;
@@ -263,7 +263,6 @@ static enum status read_operands(struct parser *parser, struct hlo_instruction *
 		status = scan_no_memory(&parser->scan);
 	if (status == OK && instruction->operands)
 		memcpy(instruction->operand, operand, instruction->operands * sizeof *operand);
-	mem_free(operand);
 	return status;
 }
 

@@ -237,7 +237,7 @@ static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t 
 	struct slice rest = trim(cell), part;
 	for (size_t k = 0; k < rest.length; k++)
 		most += rest.text[k] == ' ';
-	struct piece *gap = mem_alloc(most, sizeof *gap);
+	HELD struct piece *gap = mem_alloc(most, sizeof *gap);
 	enum status status = gap ? OK : fail_memory(reader->error);
 	while (status == OK && split(&rest, ' ', &part)) {
 		part = trim(part);
@@ -249,7 +249,6 @@ static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t 
 		status = pieces_between(reader, i, gap, gaps);
 	}
 	reader->csv->buffers.piece_start[i + 1] = reader->pieces;
-	mem_free(gap);
 	return status;
 }
 

@@ -47,13 +47,12 @@ enum status host_link_of(const struct graph *step, const struct scenario *scenar
 
 int64_t host_stall(const struct graph *graph, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules)
 {
-	uint32_t *order = mem_alloc(graph->ops, sizeof *order);
+	HELD uint32_t *order = mem_alloc(graph->ops, sizeof *order);
 	for (uint32_t op = 0; op < graph->ops && order; op++)
 		order[op] = op;
 	struct plan_time *time = order ? plan_time_of(graph, order, sharded, scenario, rules) : NULL;
 	int64_t stall = time ? plan_time_host_waits(time, sharded) : -1;
 	plan_time_free(time);
-	mem_free(order);
 	return stall;
 }
 
@@ -63,7 +62,7 @@ static enum status judge(const struct choosing *choosing, const struct fitted *f
 {
 	OWN(fit_solver) solver;
 	enum status status = fit_solver_begin(&fitted->input, &solver);
-	uint8_t *keep = mem_alloc(away->graph->storages, sizeof *keep);
+	HELD uint8_t *keep = mem_alloc(away->graph->storages, sizeof *keep);
 	status = keep ? status : NO_MEMORY;
 	for (uint32_t b = 0; b < solver.bases && status == OK; b++) {
 		status = fit_play(&solver.replay, &solver.base[b], keep);
@@ -78,7 +77,6 @@ static enum status judge(const struct choosing *choosing, const struct fitted *f
 		fit_dual_free(&dual);
 		status = status == INFEASIBLE ? OK : status;
 	}
-	mem_free(keep);
 	return status;
 }
 
@@ -168,7 +166,7 @@ static enum status try_stalls(const struct choosing *choosing, const bool *wante
 /* What the bound's cut keeps where the cap is larger by what waits in the host, and what runs again then. *price: picoseconds a byte, in FIT_PRICE_UNIT; 0: all is kept. */
 static enum status estimate(struct choosing *choosing, struct fit_solver *solver, int64_t bytes, bool *wanted, struct fit_reruns *reruns, int64_t *price)
 {
-	uint8_t *state = mem_alloc(choosing->step->storages, sizeof *state);
+	HELD uint8_t *state = mem_alloc(choosing->step->storages, sizeof *state);
 	struct fit_certificate certificate = { .op = NONE };
 	int64_t bound;
 	double slope = 0;
@@ -185,7 +183,6 @@ static enum status estimate(struct choosing *choosing, struct fit_solver *solver
 	}
 	if (status == OK)
 		choosing->reruns = *reruns;
-	mem_free(state);
 	return status == INFEASIBLE ? INFEASIBLE : error_set(choosing->error, status);
 }
 

@@ -57,26 +57,24 @@ static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const
 {
 	uint32_t storages = rivals->solver.step.storages;
 	enum status status = add_rival(rivals, state, order);
-	uint8_t *other = mem_alloc(storages, sizeof *other);
+	HELD uint8_t *other = mem_alloc(storages, sizeof *other);
 	status = other ? status : NO_MEMORY;
 	for (uint8_t to = FIT_LATE; to < FIT_STATES && status == OK && rivals->solver.step.ops <= LARGE; to++) {
 		for (uint32_t s = 0; s < storages; s++)
 			other[s] = state[s] == FIT_HOLD ? to : state[s];
 		status = add_rival(rivals, other, order);
 	}
-	mem_free(other);
 	return status;
 }
 
 static enum status add_published(struct rivals *rivals, const struct activations *activations)
 {
 	struct fit_solver *solver = &rivals->solver;
-	uint8_t *state = NULL;
+	HELD uint8_t *state = NULL;
 	uint32_t count = 0;
 	enum status status = fit_published_states(&solver->step, activations, rivals->stage->rules, rivals->stage->control, &state, &count);
 	for (uint32_t i = 0; i < count && status == OK; i++)
 		status = add_rivals(rivals, state + (size_t)i * solver->step.storages, solver->base[1].order);
-	mem_free(state);
 	return status;
 }
 
@@ -85,7 +83,7 @@ static enum status add_rungs(struct rivals *rivals)
 {
 	struct fit_solver *solver = &rivals->solver;
 	struct fit_options options = { .coarse = solver->step.ops > LARGE, .ticks = RUNG_TICKS };
-	uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
+	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
 	enum status status = keep ? fit_play(&solver->replay, &solver->base[1], keep) : NO_MEMORY;
 	int64_t top = solver->replay.peak, low = solver->step.persistent;
 	for (int i = 1; i < RUNGS && status == OK; i++) {
@@ -93,7 +91,6 @@ static enum status add_rungs(struct rivals *rivals)
 		status = fit_solve(solver, low + (top - low) / RUNGS * i, &options, rivals->stage->control, &plan);
 		THEN(status, add_rivals(rivals, plan.state, plan.order));
 	}
-	mem_free(keep);
 	return status;
 }
 

@@ -177,12 +177,10 @@ static void take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
 static enum status consider_published(struct stage_context *stage, struct fit_solver *solver, const struct activations *activations, int64_t cap,
 	const struct fit_options *options, struct fit_plan *plan)
 {
-	uint8_t *state = NULL;
+	HELD uint8_t *state = NULL;
 	uint32_t count = 0;
 	enum status status = fit_published_states(&solver->step, activations, stage->rules, stage->control, &state, &count);
-	status = status == OK ? fit_consider(solver, cap, state, count, options, stage->control, plan) : status;
-	mem_free(state);
-	return status;
+	return status == OK ? fit_consider(solver, cap, state, count, options, stage->control, plan) : status;
 }
 
 static bool has_copies(const struct graph *graph)
@@ -216,7 +214,7 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	OWN(fit_solver) solver;
 	OWN(fit_plan) plan = { 0 };
 	struct graph *graph = NULL;
-	uint8_t *start = NULL;
+	HELD uint8_t *start = NULL;
 	enum status status = fit_solver_new(&fitted->input, &solver);
 	THEN(status, fit_baselines(&solver.step, activations, stage->control, &start, &options.starts));
 	options.start = start;
@@ -234,7 +232,6 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 		fitted->extra = fitted_extra(fitted, graph);
 		fitted->proved = !fitted->impossible && fitted->extra <= fitted->bound;
 	}
-	mem_free(start);
 	return graph;
 }
 
@@ -290,14 +287,13 @@ static enum status note_away(struct stage_context *stage, const struct scenario 
 static enum status bound_both(struct stage_context *stage, int64_t cap, const struct fit_solver *solver, struct fitted *fitted, struct error *error)
 {
 	struct fit_bounds bounds = { 0 };
-	uint32_t *op = mem_alloc(solver->bounds.turns, sizeof *op);
+	HELD uint32_t *op = mem_alloc(solver->bounds.turns, sizeof *op);
 	for (uint32_t i = 0; i < solver->bounds.turns && op; i++)
 		op[i] = fit_bounds_op(&solver->bounds, i);
 	enum status status = op ? fit_bounds_new(&fitted->input, op, solver->bounds.turns, &bounds) : NO_MEMORY;
 	THEN(status, fit_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate));
 	fitted->impossible = status == INFEASIBLE;
 	fit_bounds_free(&bounds);
-	mem_free(op);
 	return fitted->impossible ? OK : error_set(error, status);
 }
 
@@ -411,7 +407,7 @@ static bool alone_may_win(struct both *both, struct fit_solver *solver, enum sta
 /* Whether the cap keeps the step as it is. */
 static enum status fits_kept(struct fit_solver *solver, int64_t cap, bool *kept)
 {
-	uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
+	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
 	enum status status = keep ? OK : NO_MEMORY;
 	for (uint32_t s = 0; s < solver->step.storages && keep; s++)
 		keep[s] = solver->step.droppable[s] && solver->step.fixed[s] == FIT_DROPPED ? FIT_HOLD : FIT_KEEP;
@@ -419,7 +415,6 @@ static enum status fits_kept(struct fit_solver *solver, int64_t cap, bool *kept)
 		status = fit_play(&solver->replay, &solver->base[b], keep);
 		*kept = status == OK && solver->replay.peak <= cap;
 	}
-	mem_free(keep);
 	return status;
 }
 
@@ -531,14 +526,13 @@ static struct graph *fit_rest(struct stage_context *stage, const struct plan_wis
 {
 	struct graph *away = recompute_apply(step, activations, NULL, options->offload, options->offloads, error), *graph = NULL;
 	OWN(activations) now = { 0 };
-	uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
+	HELD uint32_t *resident = mem_alloc(options->residents, sizeof *resident);
 	if (!resident)
 		fail_memory(error);
 	else if (away && activations_find(away, stage->rules, &now, error) == OK) {
 		struct recompute_options rest = rest_of(options, step, away, resident);
 		graph = fit_step_graph(stage, wish, away, scenario, sharded, &now, &rest, fitted, error);
 	}
-	mem_free(resident);
 	graph_release(away);
 	return graph;
 }

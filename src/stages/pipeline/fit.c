@@ -171,7 +171,7 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, const
 	OWN(activations) activations = { 0 };
 	OWN(fit_solver) solver;
 	OWN(fit_plan) plan = { 0 };
-	uint8_t *start = NULL;
+	HELD uint8_t *start = NULL;
 	enum status status = activations_find(step->graph, stage->rules, &activations, choosing->error), made = fit_solver_new(&step->input, &solver);
 	status = status == OK ? made : status;
 	status = status == OK ? fit_baselines(&solver.step, &activations, stage->control, &start, &options.starts) : status;
@@ -183,7 +183,6 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, const
 		fit->impossible |= plan.impossible;
 		fit->bound += plan.bound;
 	}
-	mem_free(start);
 	return fail_status(choosing->error, status);
 }
 

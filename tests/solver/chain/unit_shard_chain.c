@@ -362,7 +362,7 @@ Test(shard_chain, long_chains_cost_what_a_table_over_usage_says)
 			struct table_oracle oracle = { .problem = &problem, .copies = chain.copies[0], .states = 1, .range = (uint32_t)chain.limit + 1, .best = INT64_MAX };
 			for (uint32_t node = 0; node < chain.nodes && chain.segment[node] == 0; node++, oracle.inside++)
 				oracle.states *= chain.first[node + 1] - chain.first[node];
-			int64_t *tables = mem_alloc(2 * (size_t)oracle.states * oracle.range, sizeof *tables);
+			HELD int64_t *tables = mem_alloc(2 * (size_t)oracle.states * oracle.range, sizeof *tables);
 			oracle.row = tables;
 			oracle.next = tables + (size_t)oracle.states * oracle.range;
 			look_everywhere(&oracle, oracle.inside * oracle.copies);
@@ -372,7 +372,6 @@ Test(shard_chain, long_chains_cost_what_a_table_over_usage_says)
 			else
 				cr_assert(status == OK && plan.proved && plan.cost == oracle.best, "SEED=%llu round %d: status %d, %lld, not %lld",
 					(unsigned long long)test_seed(), round, status, (long long)plan.cost, (long long)oracle.best);
-			mem_free(tables);
 			chain_plan_free(&plan);
 			shard_problem_free(&problem);
 		}

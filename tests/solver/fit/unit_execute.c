@@ -264,8 +264,8 @@ static struct graph *some_in_windows(struct graph *step, const struct rules *rul
 	OWN(activations) activations;
 	struct error error = { 0 };
 	int64_t *time = mem_alloc(step->storages, sizeof *time), total = 0;
-	bool *wanted = mem_alloc(step->storages, sizeof *wanted);
-	struct offload_window *window = mem_alloc(step->storages, sizeof *window);
+	HELD bool *wanted = mem_alloc(step->storages, sizeof *wanted);
+	HELD struct offload_window *window = mem_alloc(step->storages, sizeof *window);
 	uint32_t windows = 0;
 	cr_assert_eq(fit_step_find(&input, &fit), OK);
 	for (uint32_t s = 0; s < step->storages; s++) {
@@ -284,8 +284,6 @@ static struct graph *some_in_windows(struct graph *step, const struct rules *rul
 	cr_assert_not_null(away, "%s", error.text);
 	cr_assert_eq(away->repaired, 0);
 	mem_free(time);
-	mem_free(wanted);
-	mem_free(window);
 	return away;
 }
 
@@ -298,9 +296,9 @@ static struct graph *some_again(struct graph *step, uint64_t *random)
 	struct fit_base base;
 	struct graph *graph = NULL;
 	struct error error = { 0 };
-	uint32_t *order = mem_alloc(step->ops, sizeof *order);
-	uint8_t *state = mem_alloc(step->storages, sizeof *state);
-	uint8_t *fixed = mem_alloc(step->storages, sizeof *fixed);
+	HELD uint32_t *order = mem_alloc(step->ops, sizeof *order);
+	HELD uint8_t *state = mem_alloc(step->storages, sizeof *state);
+	HELD uint8_t *fixed = mem_alloc(step->storages, sizeof *fixed);
 	for (uint32_t op = 0; op < step->ops; op++)    /* what is on its way to the host stays until it leaves, as in plans */
 		for (uint32_t i = step->reads.start[op]; step->op[op].added == ADDED_OFFLOAD && i < step->reads.start[op + 1]; i++)
 			fixed[step->tensor[step->reads.item[i]].storage] = FIT_KEPT;
@@ -318,9 +316,6 @@ static struct graph *some_again(struct graph *step, uint64_t *random)
 	if (replay.valid)
 		cr_assert_not_null(graph = fit_apply(&replay, state, &error), "%s", error.text);
 	fit_base_free(&base);
-	mem_free(fixed);
-	mem_free(order);
-	mem_free(state);
 	return graph;
 }
 
@@ -331,7 +326,7 @@ Test(execute, recomputed_and_offloaded_steps_give_the_same_results_to_the_bit)
 	uint32_t rounds = test_rounds(1, 250), played = 0, copies = 0, moved = 0, masked = 0;
 	for (size_t m = 0; m < TINY; m++) {
 		OWN(graph) *step = tiny_step(m);
-		double **result = mem_alloc(step->tensors, sizeof *result);
+		HELD double **result = mem_alloc(step->tensors, sizeof *result);
 		struct run whole = { .step = step, .rules = rules, .result = result, .first = true };
 		execute(&whole, step, tiny[m].name);
 		for (uint32_t i = 0; i < rounds; i++) {
@@ -352,7 +347,6 @@ Test(execute, recomputed_and_offloaded_steps_give_the_same_results_to_the_bit)
 		}
 		binding_free(&whole.binding);
 		arena_free(&whole.arena);
-		mem_free(result);
 	}
 	printf("%zu steps, %u plans of each: equal to the bit; %u run ops again, %u copies, %u tensors moved, %u products from masks\n", TINY, rounds, played, copies, moved, masked);
 	cr_assert(played > 0 && copies > played && moved > 0, "%u played, %u copies, %u moved", played, copies, moved);
@@ -454,7 +448,7 @@ static void play_orders(const struct graph *graph, uint32_t orders, uint64_t *ra
 	OWN(problem) problem;
 	OWN(arena) arena = { 0 };
 	struct error error = { 0 };
-	uint32_t *order = mem_alloc(graph->ops, sizeof *order);
+	HELD uint32_t *order = mem_alloc(graph->ops, sizeof *order);
 	cr_assert_eq(problem_of_graph(graph, &rules, &problem, &error), OK, "%s", error.text);
 	for (uint32_t i = 0; i < orders; i++) {
 		struct step_costs costs = costs_of(graph, &input, 1 << (random_next(random) % 7), random, &arena);
@@ -463,7 +457,6 @@ static void play_orders(const struct graph *graph, uint32_t orders, uint64_t *ra
 		played->untrue += exceeds(graph, &problem, order, &costs, true, what);
 		played->orders++;
 	}
-	mem_free(order);
 }
 
 Test(execute, no_order_counts_memory_as_free_that_a_copy_reads_or_writes)

@@ -98,7 +98,7 @@ Test(fit, gradients_are_cast_late)
 static void check_weights(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state, const char *what)
 {
 	const struct graph *graph = replay->step->graph;
-	bool *written = mem_alloc(graph->storages, sizeof *written);
+	HELD bool *written = mem_alloc(graph->storages, sizeof *written);
 	cr_assert_eq(fit_play_all(replay, base, state), OK);
 	for (uint32_t i = 0; i < replay->length; i++) {
 		uint32_t op = replay->run[i] / 2;
@@ -109,7 +109,6 @@ static void check_weights(struct fit_replay *replay, const struct fit_base *base
 			written[s] |= graph_writes_in_place(graph, op, s);
 		}
 	}
-	mem_free(written);
 }
 
 /* AdamW's decay needs nothing but the weights, which reruns still read: early updates forbid no rerun. */
@@ -125,8 +124,8 @@ Test(fit, updates_wait_for_what_may_run_again)
 		struct fit_base base;
 		cr_assert_eq(fit_step_find(&input, &step), OK);
 		cr_assert_eq(fit_replay_new(&step, &replay), OK);
-		uint32_t *order = mem_alloc(graph->ops, sizeof *order);
-		uint8_t *state = mem_alloc(step.storages, sizeof *state);
+		HELD uint32_t *order = mem_alloc(graph->ops, sizeof *order);
+		HELD uint8_t *state = mem_alloc(step.storages, sizeof *state);
 		for (uint32_t s = 0; s < step.storages; s++)
 			state[s] = step.droppable[s] ? FIT_HOLD : FIT_KEEP;
 		cr_assert_eq(fit_order_early(&step, false, order), OK);
@@ -137,8 +136,6 @@ Test(fit, updates_wait_for_what_may_run_again)
 		cr_assert_eq(fit_play(&replay, &base, state), OK);
 		cr_assert(replay.valid, "%s: with all dropped", families[i]);
 		check_weights(&replay, &base, state, families[i]);
-		mem_free(order);
-		mem_free(state);
 		fit_base_free(&base);
 	}
 }
@@ -259,7 +256,7 @@ static void check_link(const struct fit_solver *solver, const struct fit_input *
 		struct fit_plan plan = { 0 };
 		struct control control = { 0 };
 		struct error error = { 0 };
-		uint32_t *op = mem_alloc(solver->bounds.turns, sizeof *op);
+		HELD uint32_t *op = mem_alloc(solver->bounds.turns, sizeof *op);
 		for (uint32_t i = 0; i < solver->bounds.turns; i++)
 			op[i] = fit_bounds_op(&solver->bounds, i);
 		linked.link = &link;
@@ -276,7 +273,6 @@ static void check_link(const struct fit_solver *solver, const struct fit_input *
 		cr_assert(plan.bound <= 2 || plan.impossible || fit_check(&linked, cap, plan.bound, &plan.certificate, &error) != OK, "a faster link");
 		mem_free(plan.certificate.arc);
 		fit_bounds_free(&bounds);
-		mem_free(op);
 	}
 }
 
@@ -525,7 +521,7 @@ Test(fit, pins_are_kept)
 {
 	OWN(graph) *graph = some_step(0);
 	OWN(fit_input) input = fit_input_of(graph);
-	uint8_t *fixed = mem_alloc(graph->storages, sizeof *fixed);
+	HELD uint8_t *fixed = mem_alloc(graph->storages, sizeof *fixed);
 	struct fit_options options = { .ticks = FIT_EFFORT_DEFAULT / 20 };
 	struct control control = { 0 };
 	struct fit_step free_step;
@@ -543,7 +539,6 @@ Test(fit, pins_are_kept)
 		cr_assert(fixed[s] != FIT_KEPT || plan.state[s] == FIT_KEEP);
 		cr_assert(fixed[s] != FIT_DROPPED || !solver.step.droppable[s] || plan.state[s] != FIT_KEEP);
 	}
-	mem_free(fixed);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------- */

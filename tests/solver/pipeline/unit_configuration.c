@@ -44,14 +44,13 @@ static void cost_split(const char *name, int64_t batch, int64_t seq, enum recomp
 	cr_assert_eq(blocks_find(graph, &blocks), OK);
 	cr_assert_eq(block_work_find(graph, rules, &arena, &work), OK);
 	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
-	struct block_cost *cost = mem_alloc(blocks.blocks, sizeof *cost);
+	HELD struct block_cost *cost = mem_alloc(blocks.blocks, sizeof *cost);
 	uint32_t context = axis[0] == 'c' && size > 1 ? 0 : NONE, experts = axis[0] == 'e' && size > 1 ? 0 : NONE;
 	cr_assert_eq(block_costs_find(&units, &sharding, &blocks, &work, &layers->machine, context, experts, cost), OK);
 	cr_assert(blocks_period(&blocks, &first, &length, &period));
 	layers->blocks = copies * period;
 	for (uint32_t b = 0; b < layers->blocks; b++)
 		layers->cost[b] = cost[first + period + b % period];
-	mem_free(cost);
 }
 
 static void cost_layers(const char *name, enum recompute recompute, uint32_t tp, bool sp, struct layers *layers)
@@ -665,7 +664,7 @@ Test(configuration, failing_allocations_leave_nothing)
 	cr_assert_eq(blocks_find(graph, &blocks), OK);
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(split_by_roles(&units, &mesh, &roles_tensor_sp, &sharding), OK);
-	struct block_cost *costs = mem_alloc(blocks.blocks, sizeof *costs);
+	HELD struct block_cost *costs = mem_alloc(blocks.blocks, sizeof *costs);
 	EACH_REFUSAL(refused) {
 		OWN(arena) arena = { 0 };
 		struct block_work work;
@@ -673,6 +672,5 @@ Test(configuration, failing_allocations_leave_nothing)
 		if (refused.status == OK)
 			refused.status = block_costs_find(&units, &sharding, &blocks, &work, &machine, NONE, NONE, costs);
 	}
-	mem_free(costs);
 	blocks_free(&blocks);
 }

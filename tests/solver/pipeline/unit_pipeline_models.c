@@ -80,14 +80,13 @@ Test(pipeline_models, memory_of_korthikantis_models_through_whole_plans)
 /* The most that waits in the host at once, in program order. */
 static int64_t host_load(const struct graph *graph)
 {
-	uint32_t *position = mem_alloc(graph->ops, sizeof *position);
+	HELD uint32_t *position = mem_alloc(graph->ops, sizeof *position);
 	struct host_pool pool;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		position[op] = op;
 	cr_assert_eq(host_pool_make(graph, position, 1, &pool), OK);
 	int64_t load = pool.load;
 	host_pool_free(&pool);
-	mem_free(position);
 	return load;
 }
 

@@ -56,7 +56,7 @@ Test(recompute, what_views_fill_is_filled_again_and_statistics_are_left_alone)
 	OWN(activations) activations;
 	struct error error = { 0 };
 	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
-	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	HELD bool *drop = mem_alloc(step->storages, sizeof *drop);
 	for (uint32_t s = 0; s < step->storages; s++)
 		drop[s] = activations.saved[s];
 	cr_assert(activations.saved[step->tensor[graph_find_tensor(step, "mask")].storage]);
@@ -73,7 +73,6 @@ Test(recompute, what_views_fill_is_filled_again_and_statistics_are_left_alone)
 	cr_assert(strstr(text, "\"args\":[{\"t\":\"x\"},null],\"result\":[\"y.again\",null]"), "%s", text);
 	cr_assert(strstr(text, "\"args\":[{\"t\":\"y.again\"},{\"t\":\"mask.again\"}],\"result\":\"gradient\""), "%s", text);
 	free(text);
-	mem_free(drop);
 }
 
 /* ---- values: an oracle that runs a step on symbols ------------------------------------------------------------- */
@@ -96,7 +95,7 @@ static uint64_t identity_of(const char *name)
  * symbols on. value [ops]: what each op read. */
 static void run_symbols(const struct graph *graph, uint64_t *value)
 {
-	uint64_t *content = mem_alloc(graph->storages, sizeof *content);
+	HELD uint64_t *content = mem_alloc(graph->storages, sizeof *content);
 	for (uint32_t s = 0; s < graph->storages; s++)
 		content[s] = identity_of(graph->tensor[graph->storage[s].root].name);
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -126,13 +125,12 @@ static void run_symbols(const struct graph *graph, uint64_t *value)
 			if (graph->inplace[j].out == NONE)
 				content[graph->tensor[graph->inplace[j].in].storage] = hash;
 	}
-	mem_free(content);
 }
 
 /* Every op of the old step is in the new one and reads the same values. */
 static void check_same_values(const struct graph *old, const struct graph *new, const char *what)
 {
-	uint64_t *before = mem_alloc(old->ops, sizeof *before), *after = mem_alloc(new->ops, sizeof *after);
+	HELD uint64_t *before = mem_alloc(old->ops, sizeof *before), *after = mem_alloc(new->ops, sizeof *after);
 	run_symbols(old, before);
 	run_symbols(new, after);
 	for (uint32_t op = 0; op < old->ops; op++) {
@@ -140,19 +138,16 @@ static void check_same_values(const struct graph *old, const struct graph *new, 
 		cr_assert_neq(other, NONE, "%s: \"%s\" is gone", what, old->op[op].name);
 		cr_assert_eq(before[op], after[other], "%s: \"%s\" reads other values", what, old->op[op].name);
 	}
-	mem_free(before);
-	mem_free(after);
 }
 
 static struct graph *applied(const struct graph *step, const struct activations *activations,
 	const struct recompute_options *options)
 {
-	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	HELD bool *drop = mem_alloc(step->storages, sizeof *drop);
 	struct error error = { 0 };
 	recompute_choose(step, activations, options, drop);
 	struct graph *result = recompute_apply(step, activations, drop, options->offload, options->offloads, &error);
 	cr_assert_not_null(result, "%s", error.text);
-	mem_free(drop);
 	return result;
 }
 
@@ -208,7 +203,7 @@ Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_laye
 	OWN(activations) activations;
 	cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
 	cr_assert_eq(activations.layers, 4);
-	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	HELD bool *drop = mem_alloc(step->storages, sizeof *drop);
 	int64_t peak = program_peak(step), last = peak;
 	for (enum recompute mode = RECOMPUTE_SELECTIVE; mode <= RECOMPUTE_FULL; mode++) {
 		struct recompute_options options = { .mode = mode };
@@ -224,7 +219,6 @@ Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_laye
 		cr_assert_lt(now, last);
 		last = now;
 	}
-	mem_free(drop);
 }
 
 Test(recompute, products_keeps_attention_kernels_and_every_other_product)
@@ -264,7 +258,7 @@ Test(recompute, pins_recompute_one_layer_and_keep_and_offload_tensors)
 		if (one->op[op].recomputed)
 			cr_assert_eq(strncmp(one->op[op].module, "h.2", 3), 0, "\"%s\" is not of layer 2", one->op[op].name);
 	options = (struct recompute_options){ .mode = RECOMPUTE_FULL, .resident = &kept, .residents = 1 };
-	bool *drop = mem_alloc(step->storages, sizeof *drop);
+	HELD bool *drop = mem_alloc(step->storages, sizeof *drop);
 	recompute_choose(step, &activations, &options, drop);
 	cr_assert_not(drop[step->tensor[kept].storage]);
 	options = (struct recompute_options){ .offload = &kept, .offloads = 1 };
@@ -273,7 +267,6 @@ Test(recompute, pins_recompute_one_layer_and_keep_and_offload_tensors)
 	cr_assert_geq(away->ops, step->ops + 2);
 	int64_t saved = program_peak(step) - program_peak(away);
 	cr_assert_eq(saved, step->tensor[kept].bytes, "%ld bytes less", (long)saved);
-	mem_free(drop);
 }
 
 /* What waits in the host is read by its fetch alone. */
@@ -295,7 +288,7 @@ Test(recompute, all_that_is_saved_may_wait_in_the_host_whatever_is_computed_agai
 		OWN(activations) activations;
 		struct error error = { 0 };
 		cr_assert_eq(activations_find(step, rules, &activations, &error), OK);
-		uint32_t *saved = mem_alloc(step->storages, sizeof *saved);
+		HELD uint32_t *saved = mem_alloc(step->storages, sizeof *saved);
 		for (enum recompute mode = RECOMPUTE_NONE; mode < RECOMPUTE_AUTO; mode++)
 			for (int anchors = 0; anchors < 2; anchors++) {
 				struct recompute_options options = { .mode = mode, .offload = saved };
@@ -306,7 +299,6 @@ Test(recompute, all_that_is_saved_may_wait_in_the_host_whatever_is_computed_agai
 				check_same_values(step, away, recompute_names[mode]);
 				check_host(away, recompute_names[mode]);
 			}
-		mem_free(saved);
 	}
 }
 
@@ -326,13 +318,12 @@ Test(recompute, every_failed_allocation_is_reported_and_nothing_leaks)
 		OWN(graph) *again = NULL;
 		refused.status = activations_find(step, rules, &activations, &error);
 		if (refused.status == OK) {
-			bool *drop = mem_alloc(step->storages, sizeof *drop);
+			HELD bool *drop = mem_alloc(step->storages, sizeof *drop);
 			refused.status = drop ? OK : NO_MEMORY;
 			if (drop)
 				recompute_choose(step, &activations, &options, drop);
 			again = drop ? recompute_apply(step, &activations, drop, NULL, 0, &error) : NULL;
 			refused.status = again ? OK : drop ? error.status : NO_MEMORY;
-			mem_free(drop);
 			activations_free(&activations);
 		}
 	}

@@ -13,7 +13,7 @@
 Test(child, passes_bytes_through)
 {
 	size_t size = 3 << 20;
-	char *input = mem_alloc(size, 1);
+	HELD char *input = mem_alloc(size, 1);
 	uint64_t state = test_seed();
 	for (size_t i = 0; i < size; i++)
 		input[i] = (char)random_next(&state);
@@ -25,7 +25,6 @@ Test(child, passes_bytes_through)
 	cr_assert_eq(result.length, size);
 	cr_expect_eq(memcmp(result.output, input, size), 0);
 	mem_free(result.output);
-	mem_free(input);
 }
 
 Test(child, reports_status_signal_and_message)

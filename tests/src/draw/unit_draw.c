@@ -191,11 +191,10 @@ Test(draw, every_op_is_in_a_node_and_nodes_make_no_cycle)
 			ops += drawing.node[node].ops;
 		cr_expect_eq(ops, graph->ops);
 		cr_expect(acyclic(&drawing), "seed %llu round %d", (unsigned long long)seed, round);
-		struct draw_place *place = draw_places(&drawing);
+		HELD struct draw_place *place = draw_places(&drawing);
 		for (uint32_t a = 0; a < drawing.nodes; a++)
 			for (uint32_t b = 0; b < a; b++)
 				cr_assert(place[a].x < place[b].x || place[a].x > place[b].x || place[a].y < place[b].y || place[a].y > place[b].y);
-		mem_free(place);
 		graph_release(graph);
 	}
 }

@@ -232,7 +232,7 @@ static uint32_t next_to_begin(const struct step_model *model, const bool *begun,
 /* The step played op by op, by what step_time.h says. */
 static int64_t played_step(const struct step_model *model)
 {
-	bool *begun = mem_alloc(model->ops, sizeof *begun);
+	HELD bool *begun = mem_alloc(model->ops, sizeof *begun);
 	int64_t *begin = mem_alloc(model->ops, sizeof *begin), *end = mem_alloc(model->ops, sizeof *end), free[STREAMS_MAX] = { 0 }, total = 0, when = 0;
 	for (uint32_t count = 0; count < model->ops; count++) {
 		uint32_t op = next_to_begin(model, begun, begin, end, free, &when);
@@ -244,7 +244,6 @@ static int64_t played_step(const struct step_model *model)
 			free[model->stream[op]] = end[op];
 		total = end[op] > total ? end[op] : total;
 	}
-	mem_free(begun);
 	mem_free(begin);
 	mem_free(end);
 	return total;

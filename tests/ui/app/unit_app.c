@@ -43,10 +43,9 @@ static struct app *app_on(struct session *session, enum theme theme, bool ascii,
 
 static void expect(const struct app *app, const char *wanted)
 {
-	char *text = frame_dump(&app->frame);
+	HELD char *text = frame_dump(&app->frame);
 	cr_assert(text);
 	cr_assert(strstr(text, wanted), "no \"%s\" in\n%s", wanted, text);
-	mem_free(text);
 }
 
 static void redraw(struct app *app)
@@ -373,9 +372,8 @@ Test(app, programs_that_share_a_history_lose_no_line)
 
 static void expect_not(const struct app *app, const char *unwanted)
 {
-	char *text = frame_dump(&app->frame);
+	HELD char *text = frame_dump(&app->frame);
 	cr_assert(text && !strstr(text, unwanted), "\"%s\" in\n%s", unwanted, text);
-	mem_free(text);
 }
 
 /* Chosen on the screen, named, kept in a file that another explorer takes up; what is wrong in the file is left out. */

@@ -11,7 +11,7 @@ Test(chrome, the_panel_shows_every_knob_once)
 	struct panel panel = { .open = ~0u };
 	open_program_order(&fixture, diamond(), 40, 200);
 	panel_draw(&panel, &fixture.model, true, &fixture.frame);
-	char *text = frame_dump(&fixture.frame);
+	HELD char *text = frame_dump(&fixture.frame);
 	for (int i = 0; i < KNOB_COUNT; i++) {
 		char line[100];
 		snprintf(line, sizeof line, " %s ", knobs[i].name);
@@ -20,7 +20,6 @@ Test(chrome, the_panel_shows_every_knob_once)
 			found++;
 		cr_assert(found == 1, "%s %d times in\n%s", knobs[i].name, found, text);
 	}
-	mem_free(text);
 }
 
 static void select_knob(struct panel *panel, const char *name)
@@ -33,9 +32,8 @@ static bool panel_says(struct fixture *fixture, struct panel *panel, const char 
 {
 	frame_clear(&fixture->frame);
 	panel_draw(panel, &fixture->model, true, &fixture->frame);
-	char *text = frame_dump(&fixture->frame);
+	HELD char *text = frame_dump(&fixture->frame);
 	bool found = strstr(text, wanted);
-	mem_free(text);
 	return found;
 }
 
@@ -45,10 +43,9 @@ static bool panel_has_row(struct fixture *fixture, struct panel *panel, const ch
 	char line[100];
 	frame_clear(&fixture->frame);
 	panel_draw(panel, &fixture->model, true, &fixture->frame);
-	char *text = frame_dump(&fixture->frame);
+	HELD char *text = frame_dump(&fixture->frame);
 	snprintf(line, sizeof line, " %s ", name);
 	bool found = strstr(text, line);
-	mem_free(text);
 	return found;
 }
 
@@ -133,11 +130,10 @@ Test(chrome, the_footer_never_exceeds_its_row_and_always_offers_help)
 		for (unsigned context = 1; context < IN_ANY; context <<= 1) {
 			cr_assert(frame_resize(&frame, widths[i], 1));
 			chrome_footer(&frame, context);
-			char *text = frame_dump(&frame);
+			HELD char *text = frame_dump(&frame);
 			size_t length = strlen(text);
 			cr_assert(length == (size_t)widths[i] + 1 && strcmp(text + length - 7, "? help\n") == 0, "%s", text);
 			cr_assert(widths[i] < 80 || (strstr(text, " undo") && strstr(text, " knobs")), "%s", text);
-			mem_free(text);
 		}
 }
 
@@ -161,9 +157,8 @@ Test(chrome, every_command_is_in_some_overlay_and_can_be_found_by_its_word)
 		}
 		frame_clear(&fixture.frame);
 		help_draw(&help, &fixture.model, context, &fixture.frame, &x, &y);
-		char *text = frame_dump(&fixture.frame);
+		HELD char *text = frame_dump(&fixture.frame);
 		cr_assert(strstr(text, commands[i].word), "%s\n%s", commands[i].word, text);
-		mem_free(text);
 	}
 }
 
@@ -197,11 +192,10 @@ Test(chrome, the_status_line_says_stale_and_keeps_its_numbers_whole)
 	for (int width = 40; width < 200; width++) {
 		cr_assert(frame_resize(&fixture.frame, width, 1));
 		chrome_status(&fixture.frame, &fixture.model);
-		char *text = frame_dump(&fixture.frame);
+		HELD char *text = frame_dump(&fixture.frame);
 		cr_assert(strncmp(text, "peak 132 MiB", 12) == 0 && strstr(text, " 50 %\n"), "%s", text);
 		cr_assert(strstr(text, " stale "), "%s", text);
 		cr_assert(fixture.frame.cell[0].marks & MARK_DIM);
-		mem_free(text);
 	}
 }
 
@@ -214,9 +208,8 @@ Test(chrome, a_step_that_does_not_fit_shows_the_key_for_what_does)
 	for (int width = 80; width < 200; width++) {
 		cr_assert(frame_resize(&fixture.frame, width, 1));
 		chrome_status(&fixture.frame, &fixture.model);
-		char *text = frame_dump(&fixture.frame);
+		HELD char *text = frame_dump(&fixture.frame);
 		cr_assert(strstr(text, "F: fit") || strstr(text, "F: what fits"), "%d columns: %s", width, text);
-		mem_free(text);
 	}
 }
 

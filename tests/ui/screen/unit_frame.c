@@ -16,9 +16,8 @@ static struct frame make(int width, int height)
 
 static void expect(const struct frame *frame, const char *wanted)
 {
-	char *text = frame_dump(frame);
+	HELD char *text = frame_dump(frame);
 	cr_assert_str_eq(text, wanted);
-	mem_free(text);
 }
 
 Test(frame, text_is_clipped_to_the_window)
@@ -108,9 +107,8 @@ Test(frame, roles_are_dumped_as_letters)
 	OWN(frame) frame = make(4, 1);
 	frame_text(&frame, 0, 0, 1, ROLE_PEAK, "x");
 	frame_cell(&frame, 2, 0, ' ', role_of_category(KIND_PARAMETER, 1), ROLE_TEXT);
-	char *roles = frame_dump_roles(&frame);
+	HELD char *roles = frame_dump_roles(&frame);
 	cr_assert_str_eq(roles, "P 3\n");
-	mem_free(roles);
 }
 
 Test(frame, random_text_stays_inside_and_valid)

@@ -79,8 +79,7 @@ Test(ui_layout, too_small_screens_say_what_they_need)
 		OWN(frame) frame = { 0 };
 		cr_assert(frame_resize(&frame, shown[i].width, 5));
 		screen_draw_small(&frame);
-		char *text = frame_dump(&frame);
+		HELD char *text = frame_dump(&frame);
 		cr_assert_str_eq(text, shown[i].text);
-		mem_free(text);
 	}
 }

@@ -54,9 +54,8 @@ static char *draw(bool memory, int64_t limit)
 
 static void expect(const char *wanted)
 {
-	char *text = draw(false, -1);
+	HELD char *text = draw(false, -1);
 	cr_assert(strstr(text, wanted), "no \"%s\" in\n%s", wanted, text);
-	mem_free(text);
 }
 
 static void press(enum command_id command)

@@ -28,9 +28,8 @@ static struct graph *spike(uint32_t ops)
 
 static void expect_not(struct fixture *fixture, int view, const char *unwanted)
 {
-	char *text = screen_of(fixture, view);
+	HELD char *text = screen_of(fixture, view);
 	cr_assert_not(strstr(text, unwanted), "\"%s\" in\n%s", unwanted, text);
-	mem_free(text);
 }
 
 Test(views, the_overview_opens_at_the_peak_and_lists_what_is_alive)
@@ -54,10 +53,9 @@ Test(views, the_curve_stacks_categories_from_the_bottom)
 	OWN(fixture) fixture;
 	open_program_order(&fixture, diamond(), 40, 20);
 	fixture.frame.mono = true;
-	char *text = screen_of(&fixture, OVERVIEW);
+	HELD char *text = screen_of(&fixture, OVERVIEW);
 	/* 132 MiB over 9 rows: only the peak's columns reach the top one. */
 	cr_assert(strstr(text, "\n              aaaaaa\n"), "%s", text);
-	mem_free(text);
 }
 
 Test(views, a_short_peak_never_vanishes_from_the_curve)
@@ -409,10 +407,9 @@ Test(views, ascii_drawing_is_ascii)
 	open_program_order(&fixture, diamond(), 100, 30);
 	fixture.frame.ascii = true;
 	for (int view = 0; view < VIEWS; view++) {
-		char *text = screen_of(&fixture, view);
+		HELD char *text = screen_of(&fixture, view);
 		for (const char *at = text; *at; at++)
 			cr_assert((unsigned char)*at < 0x80, "view %d:\n%s", view, text);
-		mem_free(text);
 	}
 }
 

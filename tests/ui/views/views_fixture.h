@@ -114,9 +114,8 @@ static inline char *screen_of(struct fixture *fixture, int view)
 
 static inline void expect(struct fixture *fixture, int view, const char *wanted)
 {
-	char *text = screen_of(fixture, view);
+	HELD char *text = screen_of(fixture, view);
 	cr_assert(strstr(text, wanted), "no \"%s\" in\n%s", wanted, text);
-	mem_free(text);
 }
 
 static inline void press(struct fixture *fixture, int view, enum command_id command)

@@ -127,7 +127,7 @@ static double weight(const struct joint *joint, uint32_t n)
 static double least(const struct joint *joint, const uint32_t *banned, const uint32_t *choice, uint32_t choices)
 {
 	double best = INFINITY;
-	bool *saved = mem_alloc(joint->nodes, sizeof *saved), *wanted = mem_alloc(joint->nodes, sizeof *wanted);
+	HELD bool *saved = mem_alloc(joint->nodes, sizeof *saved), *wanted = mem_alloc(joint->nodes, sizeof *wanted);
 	for (uint32_t set = 0; set < 1u << choices; set++) {
 		double sum = 0;
 		bool fine = true;
@@ -148,14 +148,12 @@ static double least(const struct joint *joint, const uint32_t *banned, const uin
 		}
 		best = fine && sum < best ? sum : best;
 	}
-	mem_free(saved);
-	mem_free(wanted);
 	return best;
 }
 
 static void compare_cut(const struct joint *joint, const struct joint_bans *bans)
 {
-	bool *saved = mem_alloc(joint->nodes, sizeof *saved);
+	HELD bool *saved = mem_alloc(joint->nodes, sizeof *saved);
 	uint32_t *banned = mem_alloc(joint->nodes, sizeof *banned), *choice = mem_alloc(joint->nodes, sizeof *choice), choices = 0;
 	struct control control = { 0 };
 	double sum = 0;
@@ -169,7 +167,6 @@ static void compare_cut(const struct joint *joint, const struct joint_bans *bans
 		double best = least(joint, banned, choice, choices);
 		cr_assert(sum <= best * (1 + 1e-9) + 64 && sum >= best * (1 - 1e-9) - 64, "cut %.0f, least %.0f", sum, best);
 	}
-	mem_free(saved);
 	mem_free(banned);
 	mem_free(choice);
 }
@@ -217,7 +214,7 @@ Test(strategies, the_partitioners_cut_saves_the_least_weight)
 	uint64_t random = test_seed();
 	for (uint32_t round = 0; round < test_rounds(60, 1000); round++) {
 		OWN(graph) *graph = small_joint(&random);
-		bool *forward = mem_alloc(graph->ops, sizeof *forward);
+		HELD bool *forward = mem_alloc(graph->ops, sizeof *forward);
 		struct joint joint;
 		for (uint32_t op = 0; op < graph->ops; op++)
 			forward[op] = graph->op[op].phase == PHASE_FORWARD;
@@ -225,7 +222,6 @@ Test(strategies, the_partitioners_cut_saves_the_least_weight)
 		for (uint32_t bits = 0; bits < 8; bits++)
 			compare_cut(&joint, &(struct joint_bans){ .not_generated = bits & 1, .reductions = bits & 2, .materialized = bits & 4, .far_apart = bits & 4, .long_chains = bits & 4 });
 		joint_free(&joint);
-		mem_free(forward);
 	}
 }
 

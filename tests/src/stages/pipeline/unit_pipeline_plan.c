@@ -17,7 +17,7 @@ struct tally { uint32_t run, refused, sent, tied, shared, caught, split; };
 /* Gradients of a piece's weights come behind all others of its backward pass, in every order of the rank's graph. */
 static void check_weights_wait(const struct pipeline_cut *cut, const struct graph *rank, uint32_t number, const char *what, struct tally *tally)
 {
-	bool *behind = mem_alloc(rank->ops, sizeof *behind);
+	HELD bool *behind = mem_alloc(rank->ops, sizeof *behind);
 	for (uint32_t op = 0; op < cut->graph->ops; op++) {
 		uint32_t first = graph_find_op(rank, cut->graph->op[op].name);
 		if (first == NONE || cut->weight[op] || cut->anywhere[op] || cut->side[op] != SIDE_BACKWARD || cut_rank(cut, op) != number)
@@ -35,7 +35,6 @@ static void check_weights_wait(const struct pipeline_cut *cut, const struct grap
 			tally->split++;
 		}
 	}
-	mem_free(behind);
 }
 
 /* Cuts a step behind some ops, runs all ranks and compares. whole: the step before ops were copied to run again, which the blocks are of. */
@@ -226,7 +225,7 @@ Test(pipeline_plan, ranks_run_again_what_they_ran)
 	OWN(activations) activations;
 	struct tally tally = { 0 };
 	OWN(blocks) blocks;
-	bool *drop = mem_alloc(graph->storages, sizeof *drop), *gap = mem_alloc(graph->ops, sizeof *gap);
+	HELD bool *drop = mem_alloc(graph->storages, sizeof *drop), *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps;
 	cr_assert_eq(activations_find(graph, rules, &activations, &error), OK);
 	recompute_choose(graph, &activations, &(struct recompute_options) { .mode = RECOMPUTE_FULL }, drop);
@@ -240,8 +239,6 @@ Test(pipeline_plan, ranks_run_again_what_they_ran)
 			cut_and_run(again, graph, &blocks, ranks, 2, split, rules, "runs again", &tally);
 	cr_expect_eq(tally.run, 4);
 	cr_expect_eq(tally.refused, 0);
-	mem_free(drop);
-	mem_free(gap);
 }
 
 /* The graphs of a schedule's ranks, with what it has in flight, run slot by slot as it is played. */
@@ -293,7 +290,7 @@ Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
 	OWN(graph) *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
 	struct rules *rules = test_rules();
 	OWN(blocks) blocks;
-	bool *gap = mem_alloc(graph->ops, sizeof *gap);
+	HELD bool *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps;
 	cr_assert_eq(blocks_cheap_gaps(graph, 11, gap, &gaps), OK);
 	cr_assert_eq(blocks_find_at(graph, gap, &blocks), OK);
@@ -305,7 +302,6 @@ Test(pipeline_plan, ranks_of_every_schedule_compute_the_whole_steps_states)
 			cr_expect(ran[PASS_FORWARD] > 0 && (ran[PASS_WEIGHT] > 0) == split && (ran[PASS_INPUT] > 0) == split && (ran[PASS_BACKWARD] > 0) == !split, "%s",
 				schedule_names[schedule]);
 		}
-	mem_free(gap);
 }
 
 /* Two microbatches of a tied model over two ranks: what failing allocations leave. */
@@ -315,7 +311,7 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 	struct error error;
 	OWN(graph) *graph = step_of_config("small", small, (struct model_training) { .optimizer = OPTIMIZER_SGD });
 	OWN(blocks) blocks;
-	bool *gap = mem_alloc(graph->ops, sizeof *gap);
+	HELD bool *gap = mem_alloc(graph->ops, sizeof *gap);
 	uint32_t gaps, piece_of[] = { 0, 1 };
 	struct in_flight in_flight[] = { { 2, 2, 1 }, { 1, 2, 2 } };
 	struct rules *rules = test_rules();
@@ -336,7 +332,6 @@ Test(pipeline_plan, failing_allocations_leave_nothing)
 		}
 		graph_release(rank);
 	}
-	mem_free(gap);
 }
 
 /* The schedule's time by another way, and by what is held. */
