@@ -145,12 +145,12 @@ Test(fit, what_simple_strategies_choose_can_be_played)
 {
 	struct error error = { 0 };
 	struct control control = { 0 };
-	struct graph *graph = graph_open("samples/mobilenet_v2_b1_adam.jsonl.gz", NULL, &error);
+	OWN(graph) *graph = graph_open("samples/mobilenet_v2_b1_adam.jsonl.gz", NULL, &error);
 	cr_assert_not_null(graph, "%s", error.text);
-	struct fit_input input = fit_input_of(graph);
-	struct fit_solver solver;
-	struct activations activations;
-	struct rules *rules = rules_new();
+	OWN(fit_input) input = fit_input_of(graph);
+	OWN(fit_solver) solver;
+	OWN(activations) activations;
+	OWN(rules) *rules = rules_new();
 	uint8_t *state = NULL;
 	uint32_t count = 0;
 	cr_assert_eq(fit_solver_begin(&input, &solver), OK);
@@ -162,11 +162,6 @@ Test(fit, what_simple_strategies_choose_can_be_played)
 		cr_assert(solver.replay.valid, "choice %u", i);
 	}
 	mem_free(state);
-	rules_free(rules);
-	activations_free(&activations);
-	fit_solver_free(&solver);
-	fit_input_free(&input);
-	graph_release(graph);
 }
 
 Test(fit, a_replay_has_the_peak_of_its_graph_to_the_byte)
@@ -473,7 +468,7 @@ Test(fit, what_depends_on_a_loss_of_several_heads_is_not_early)
 		new_op(draft, "g", 3, PHASE_BACKWARD, of_b, of_a, sum) };
 	uint32_t early = new_op(draft, "i", 0, PHASE_BACKWARD, a, NONE, inner);
 	new_op(draft, "u", 0, PHASE_BACKWARD, sum, inner, new_tensor(draft, "u", 0, 1, KIND_OUTPUT));
-	struct graph *graph = graph_build(draft, &error);
+	OWN(graph) *graph = graph_build(draft, &error);
 	cr_assert_not_null(graph, "%s", error.text);
 	draft_free(draft);
 	bool *forward = mem_alloc(graph->ops, sizeof *forward);
@@ -482,7 +477,6 @@ Test(fit, what_depends_on_a_loss_of_several_heads_is_not_early)
 		cr_assert(!forward[backward[i]], "%s", graph->op[backward[i]].name);
 	cr_assert(forward[early]);
 	mem_free(forward);
-	graph_release(graph);
 }
 
 Test(fit, a_cap_below_an_op_s_cheapest_state_is_proved_impossible)
