@@ -127,6 +127,8 @@ static uint32_t local_node(struct search *search, uint32_t factor)
 		search->local[factor] = term_new(&search->terms, at->size, LABEL_FREE);
 		if (search->local[factor] != NONE && at->marks & FACTOR_UNIT && at->size == 1)
 			search->terms.node[search->local[factor]].unit = true;
+		if (search->local[factor] != NONE && at->marks & FACTOR_OPEN && at->size == 1)
+			search->terms.node[search->local[factor]].open = true;
 	}
 	return search->local[factor];
 }
@@ -252,7 +254,7 @@ static int place_ones(struct view *view, int dim, int before)
 	int next = dim + ones, used = 0;
 	for (; view->next < view->atoms && node[view->atom[view->next]].size == 1; view->next++) {
 		uint32_t atom = view->atom[view->next];
-		bool labelled = label_scales(node[atom].label);
+		bool labelled = label_scales(node[atom].label) || node[atom].open;
 		uint32_t waiting = 0;
 		for (uint32_t i = view->next + 1; i < view->atoms && node[view->atom[i]].size == 1; i++)
 			waiting += label_scales(node[view->atom[i]].label);

@@ -162,7 +162,8 @@ enum factor_mark {
 	FACTOR_WHOLE = 2,     /* needed in its full extent */
 	FACTOR_WINDOW = 4,    /* a window over another factor: sharding it needs a halo */
 	FACTOR_FORBIDDEN = 8, /* never sharded */
-	FACTOR_UNIT = 16      /* an extent of one for good: a broadcast or kept dim */
+	FACTOR_UNIT = 16,     /* an extent of one for good: a broadcast or kept dim */
+	FACTOR_OPEN = 32      /* a dim that is new, over which the operand is repeated: of extent 1 it is no less the batch than any other */
 };
 
 /* How two factors of one op that are not equal hang together. */

@@ -352,7 +352,7 @@ static enum status bind_expand(struct binding *binding)
 	for (uint32_t i = 0; i < out.dims && fine; i++) {
 		uint32_t to = out.start + i, from = in.start + i - lead;
 		if (i < lead) {
-			fine = own(binding, to, 0) != NONE;
+			fine = own(binding, to, binding->dim[to].size == 1 ? FACTOR_OPEN : 0) != NONE;
 		} else if (binding->dim[from].size != binding->dim[to].size) {
 			fine = own(binding, from, binding->dim[from].size == 1 ? FACTOR_UNIT : FACTOR_WHOLE) != NONE && own(binding, to, 0) != NONE;
 		} else if (binding->dim[from].size > 1) {

@@ -279,6 +279,22 @@ Test(scale, a_pool_keeps_channels_innermost)
 	cr_assert_eq(report.copies, 0);
 }
 
+/* A table is repeated for each sample; a view folds samples and planes into one dim, where the batch's extent 1 has no dim of its own. */
+Test(scale, a_table_repeated_for_each_sample_grows_with_them)
+{
+	static const struct layer_tensor tensors[] = { { "x", { 1, 4, 6, 8 }, 4, KIND_INPUT, -1 }, { "rows", { 4, 6, 8 }, 3, KIND_INPUT, 0 }, { "table", { 8, 5 }, 2, KIND_PARAMETER, -1 },
+		{ "wide", { 1, 4, 8, 5 }, 4, KIND_PARAMETER, 2 }, { "planes", { 4, 8, 5 }, 3, KIND_PARAMETER, 2 }, { "out", { 4, 6, 5 }, 3, KIND_OUTPUT, -1 } };
+	static const struct layer_op ops[] = { { "rows", "aten.view.default", "", { 0, -1, -1 }, 1 }, { "wide", "aten.expand.default", "", { 2, -1, -1 }, 3 },
+		{ "planes", "aten.view.default", "", { 3, -1, -1 }, 4 }, { "out", "aten.bmm.default", "", { 1, 4, -1 }, 5 } };
+	struct scale_report report;
+	struct graph *graph = graph_of_layers(tensors, 6, ops, 4), *scaled = scale(graph, 8, 0, &report);
+	cr_assert_eq(scaled->tensor[4].shape[0], 32);
+	cr_assert_eq(scaled->tensor[5].bytes, 32 * 6 * 5 * 4);
+	cr_assert_eq(report.copies, 0);
+	graph_release(graph);
+	graph_release(scaled);
+}
+
 /* A linear layer reads a turned tensor: at batch 8 it copies it, is a product and an addition, and its caller holds the tensor until the layer returns. */
 Test(scale, what_a_layer_copies_is_held_until_the_layer_returns)
 {
