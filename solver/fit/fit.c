@@ -128,7 +128,7 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 	try_starts(solving);
 	if (search->status == OK && search->extra == INT64_MAX)
 		try_all(solving, FIT_HOLD);
-	if (search->status == OK && !mixed && !solving->options->coarse && !is_near(solving, 0, FAR))    /* what a simple strategy fits is far from what single changes do */
+	if (search->status == OK && !mixed && !solving->options->coarse && !is_near(solving, 1, FAR))    /* what a simple strategy fits takes twice the time of the bound: a poor start */
 		repair_all(solving, &dual);
 	fit_allow(search, solving->ticks / (hard ? 4 : 8));
 	if (search->status == OK && !is_near(solving, 0.002, 2e-4)) {
