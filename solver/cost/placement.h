@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "mesh.h"
+#include "solver/graph/shorten.h"
 #include "solver/rules/units.h"
 
 /* Per axis a part of the tensor (counted over all its dims, outermost first), or R or P. */
@@ -47,6 +48,8 @@ void sharding_free(struct sharding *sharding);
 #define sharding_drop sharding_free
 /* A decision like another one. OK or NO_MEMORY. */
 enum status sharding_copy(const struct units *units, const struct sharding *of, struct sharding *sharding);
+/* A decision for a graph that some of its equal layers were left out of, like one for the long graph (units of). INFEASIBLE: an op there can't be split as here. OK or NO_MEMORY. */
+enum status sharding_shorten(const struct units *units, const struct shortened *shortened, const struct units *long_units, const struct sharding *of, struct sharding *sharding);
 /* True where both decide the same over the same named axes; late_sums, which follows from the scenario, isn't compared. O(ops + tensors + reads). */
 bool sharding_equal(const struct units *units, const struct sharding *a, const struct sharding *b);
 /* Sets an op's split, and from it needed of its operands and produced of its results (not of tensors that nothing writes). */

@@ -19,6 +19,7 @@
  *     fold_match   maps every op to the equal one of the next copy
  *     fold_place   where copies begin
  *     fold_verify  compares every copy with the one in the middle
+ *     shorten      a graph with fewer of its equal layers
  */
 #pragma once
 

@@ -27,7 +27,7 @@ static const struct member_row ROWS[] = {
 	{ "recompute", "planned_as? cap_bytes bound_seconds proved certificate", CAPPED },
 	{ "recompute.certificate", "by op price flow rounded?", 0 },
 	{ "shard", "strategy mesh placements redundant_bytes comm_bytes stages", 0 },
-	{ "shard", "step_seconds estimated_seconds compute_seconds staying_bytes kept_bytes saved_bytes gradient_bytes compared? quantity? among? value_seconds? "
+	{ "shard", "step_seconds estimated_seconds compute_seconds staying_bytes kept_bytes saved_bytes gradient_bytes compared? foretold? quantity? among? value_seconds? "
 		"bound_seconds gap proved certificate collectives streams? gathered_ahead_bytes? step_bound? search? candidates? curve? late_axes each_axes regather_axes splits "
 		"annotations suggestions not_suggested", SPLIT },
 	{ "shard", "pipeline", RANKS },

@@ -161,9 +161,8 @@ static void try_lower(const struct planning *planning, const struct plan *plan, 
 		keep_faster(best, plan_faster(planning, plan, least + (most - least) / LOWER_LIMITS * (LOWER_LIMITS - 1 - i), LOWER_LIMITS));
 }
 
-/* order=fast: the plan in the fastest order found whose arena keeps the cap; it begins with a plan of the least peak, which it takes over. Where the arena
- * needs more than its order's peak, the next round allows the peak as much less; then the program's own order may be the fastest whose arena fits. */
-static struct plan *plan_fast(const struct planning *planning, struct plan *plan)
+/* Where the arena needs more than its order's peak, the next round allows the peak as much less; then the program's own order may be the fastest whose arena fits. */
+struct plan *plan_fast(const struct planning *planning, struct plan *plan)
 {
 	int64_t budget = plan_budget(plan), limit = budget < 0 ? INT64_MAX : budget;
 	struct plan *best = plan_retain(plan);
@@ -223,8 +222,7 @@ static struct plan *plan_for_room(const struct planning *planning, struct plan *
 	return next || !fine ? next : plan;
 }
 
-/* Whether orders for time are sought: where they are asked for, and where auto looks for the fastest plan. Of accumulated microbatches the time doesn't depend on the order. */
-static bool seeks_time(const struct scenario *scenario)
+bool seeks_time(const struct scenario *scenario)
 {
 	bool fastest = scenario_searches(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO && scenario->value[K_order] == ORDER_BEST;
 	return scenario->value[K_order] == ORDER_FAST || (fastest && scenario->value[K_microbatches] <= 1);

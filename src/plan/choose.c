@@ -4,6 +4,7 @@
  * plan_better() alone, and the stages are asked again with another wish: another share of the memory cap, a rival sharding, the least memory.
  */
 #include "choose_margin.h"
+#include "prospects.h"
 #include "shard_moves.h"
 #include "src/stages/shard/stage.h"
 #include "verdict.h"
@@ -18,20 +19,26 @@ struct choosing {
 	const struct planning *planning;
 	const struct plan *rival;   /* of another schedule, which only a better plan is worth planning against; or NULL */
 	uint32_t compared;          /* shardings planned so far */
+	uint32_t foretold;          /* shardings of which a few layers alone were planned */
+	struct few_layers *layers;  /* of a step with very many that are equal; else NULL */
 	struct sharded *seen[SEEN_MOST]; /* auto: results whose rivals were compared already, each kept alive */
 	uint32_t seens;
 };
 
-/* Whether plan a is to be preferred: by planned memory and by the time of the step as planned, nothing else. Of equals neither is. */
-static bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
+bool foretold_better(const struct goal *goal, const struct foretold *a, const struct foretold *b)
 {
-	bool fits_a = goal->limit < 0 || plan_needs(a) <= goal->limit, fits_b = goal->limit < 0 || plan_needs(b) <= goal->limit;
-	int64_t ours = plan_step_time(a), theirs = plan_step_time(b);
+	bool fits_a = goal->limit < 0 || a->needs <= goal->limit, fits_b = goal->limit < 0 || b->needs <= goal->limit;
 	if (fits_a != fits_b)
 		return fits_a;
-	if ((goal->of == GOAL_FASTEST && fits_a && ours != theirs) || plan_needs(a) == plan_needs(b))
-		return ours < theirs;
-	return plan_needs(a) < plan_needs(b);
+	if ((goal->of == GOAL_FASTEST && fits_a && a->time != b->time) || a->needs == b->needs)
+		return a->time < b->time;
+	return a->needs < b->needs;
+}
+
+static bool plan_better(const struct goal *goal, const struct plan *a, const struct plan *b)
+{
+	struct foretold ours = plan_came_to(a), theirs = plan_came_to(b);
+	return foretold_better(goal, &ours, &theirs);
 }
 
 struct plan *better_of(const struct goal *goal, struct plan *first, struct plan *second)
@@ -158,14 +165,13 @@ static struct plan *plan_rival(const struct planning *planning, const struct sha
 	return plan_candidate(planning, &wish, best, promised);
 }
 
-/* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. */
-static int64_t limit_of(const struct plan *first, struct plan *const *plan, uint32_t plans)
+/* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. needs[0]: of the first, then of its rivals; INT64_MAX: of what has no plan. */
+static int64_t limit_of(const struct plan *first, const int64_t *needs, uint32_t plans)
 {
 	int64_t least = INT64_MAX, experts = INT64_MAX, budget = scenario_budget(&first->scenario);
 	for (uint32_t i = 0; i < plans; i++) {
-		int64_t arena = plan[i] ? plan_needs(plan[i]) : INT64_MAX;
-		least = arena < least ? arena : least;
-		experts = i > 0 && i <= first->transformed->sharded->experts && arena < experts ? arena : experts;
+		least = needs[i] < least ? needs[i] : least;
+		experts = i > 0 && i <= first->transformed->sharded->experts && needs[i] < experts ? needs[i] : experts;
 	}
 	int64_t limit = sharding_slack(least, (uint32_t)first->scenario.value[K_slack]);
 	limit = experts < limit ? experts : limit;
@@ -209,19 +215,30 @@ static void rank_rivals(const struct sharded *sharded, bool by_time, uint32_t ra
 	}
 }
 
-/* What search and experts count is what stays; order and layout add what comes and goes. Takes over the first plan. */
-static struct plan *judge(struct choosing *choosing, struct plan *first)
+/* The end of a part of the choice that may have been cut short: the best so far, or NULL where no run goes on. Takes it over. */
+static struct plan *end_of(const struct planning *planning, struct plan *best)
+{
+	best->limited |= planning->error->status == CANCELLED;
+	if (goes_on(planning)) {
+		error_set(planning->error, OK);
+		return best;
+	}
+	plan_release(best);
+	return NULL;
+}
+
+/* Every rival planned, or ruled out by its plan by heuristics. */
+static struct plan *judge_each(struct choosing *choosing, struct plan *first)
 {
 	const struct planning *planning = choosing->planning;
 	struct sharded *sharded = first->transformed->sharded;
-	uint32_t rivals = !sharded || first->limited ? 0 : sharded->rivals, rank[SHARD_RIVALS];
+	uint32_t rivals = sharded->rivals, rank[SHARD_RIVALS];
 	bool automatic = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
 	struct plan *plan[1 + SHARD_RIVALS] = { first }, *best = NULL;
+	int64_t needs[1 + SHARD_RIVALS];
 	const struct plan *leader = leader_of(choosing, first);    /* the fastest that keeps the cap, so far */
 	struct goal fastest = { GOAL_FASTEST, scenario_budget(&first->scenario) };
 	enum status status = OK;
-	if (rivals == 0)
-		return first;
 	rank_rivals(sharded, automatic, rank);
 	for (uint32_t i = 0; i < rivals && (status == OK || status == INFEASIBLE || status == BAD_INPUT); i++) {
 		uint32_t rival = 1 + rank[i];
@@ -233,17 +250,78 @@ static struct plan *judge(struct choosing *choosing, struct plan *first)
 		status = planning->error->status;
 		choosing->compared++;
 	}
-	keep_seen(choosing, sharded);
-	struct goal goal = { GOAL_FASTEST, automatic ? scenario_budget(&first->scenario) : limit_of(first, plan, 1 + rivals) };
+	for (uint32_t k = 0; k <= rivals; k++)
+		needs[k] = plan[k] ? plan_needs(plan[k]) : INT64_MAX;
+	struct goal goal = { GOAL_FASTEST, automatic ? fastest.limit : limit_of(first, needs, 1 + rivals) };
 	for (uint32_t k = 0; k <= rivals; k++)
 		best = better_of(&goal, best, plan[k]);
-	best->limited |= status == CANCELLED;
-	if (goes_on(planning)) {
+	return best;
+}
+
+/* Plans prospects, the most promising one first, as long as one has a chance against the best so far, which is taken over. first: minred's, whose limit follows from
+ * what all come to; else NULL. */
+static struct plan *plan_prospects(struct choosing *choosing, struct prospects *prospects, const struct plan *first, struct plan *best)
+{
+	const struct planning *planning = choosing->planning;
+	struct goal goal = { GOAL_FASTEST, scenario_budget(planning->scenario) };
+	for (;;) {
+		int64_t needs[1 + PROSPECTS_MOST] = { first ? plan_needs(first) : 0 };
+		for (uint32_t i = 0; i < prospects->count; i++)
+			needs[1 + i] = prospects->prospect[i].comes_to.needs;
+		goal.limit = first ? limit_of(first, needs, 1 + prospects->count) : goal.limit;
+		const struct plan *leader = leader_of(choosing, best);
+		uint32_t next = prospects_next(prospects, &goal);
+		if (next == NONE || planning->error->status == CANCELLED || !goes_on(planning))
+			return best;
 		error_set(planning->error, OK);
-		return best;
+		struct plan *plan = plan_candidate(planning, &prospects->prospect[next].wish, leader, true);
+		struct foretold after = plan ? plan_came_to(plan) : prospects->best;
+		prospects_planned(prospects, next, plan ? &after : NULL, foretold_better(&goal, &after, &prospects->best));
+		choosing->compared++;
+		best = better_of(&goal, best, plan);
 	}
-	plan_release(best);
-	return NULL;
+}
+
+/* The wishes that ask for a search's rivals, in the order in which it has them. */
+static enum status foretell_rivals(struct choosing *choosing, const struct sharded *sharded, int64_t margin, struct prospects *prospects)
+{
+	enum status status = OK;
+	for (uint32_t i = 0; i < sharded->rivals && status == OK; i++) {
+		struct prospect prospect = { .wish = { .margin = margin, .rival = 1 + i, .first = sharded }, .sharding = &sharded->rival[i], .promised = i < sharded->experts };
+		if (!is_seen(choosing, &sharded->rival[i]))
+			status = prospects_add(prospects, choosing->layers, choosing->planning, &prospect);
+	}
+	return status;
+}
+
+/* Of a step with very many equal layers: rivals are foretold, and those with a chance are planned. NULL where they can't be. */
+static struct plan *judge_foretold(struct choosing *choosing, struct plan *first)
+{
+	struct prospects prospects = { .count = 0 };
+	bool automatic = scenario_strategy(choosing->planning->scenario) == STRATEGY_AUTO;
+	enum status status = prospects_begin(&prospects, choosing->layers, choosing->planning, first);
+	if (status == OK)
+		status = foretell_rivals(choosing, first->transformed->sharded, first->fit_margin, &prospects);
+	choosing->foretold += prospects.count;
+	if (status == INFEASIBLE)
+		return NULL;
+	struct plan *best = plan_retain(first);
+	return status == OK ? plan_prospects(choosing, &prospects, automatic ? NULL : first, best) : best;
+}
+
+/* What search and experts count is what stays; order and layout add what comes and goes. Takes over the first plan. */
+static struct plan *judge(struct choosing *choosing, struct plan *first)
+{
+	struct sharded *sharded = first->transformed->sharded;
+	if (!sharded || first->limited || sharded->rivals == 0)
+		return first;
+	struct plan *best = choosing->layers ? judge_foretold(choosing, first) : NULL;
+	keep_seen(choosing, sharded);
+	if (best)
+		plan_release(first);
+	else
+		best = judge_each(choosing, first);
+	return end_of(choosing->planning, best);
 }
 
 /* ---- where nothing fits ------------------------------------------------------------------------------------------------- */
@@ -258,16 +336,18 @@ static bool keeps_too_much(const struct plan *plan)
 	return kept / plan->scenario.value[K_devices] > scenario_budget(&plan->scenario);
 }
 
-/* The end of a part of the choice that may have been cut short: the best so far, or NULL where no run goes on. Takes it over. */
-static struct plan *end_of(const struct planning *planning, struct plan *best)
+/* The same as below of a step with very many equal layers. */
+static struct plan *try_least_foretold(struct choosing *choosing, const struct sharded *least, const struct plan_wish *wish, struct plan *best)
 {
-	best->limited |= planning->error->status == CANCELLED;
-	if (goes_on(planning)) {
-		error_set(planning->error, OK);
-		return best;
-	}
-	plan_release(best);
-	return NULL;
+	struct prospects prospects = { .count = 0 };
+	struct prospect itself = { .wish = *wish, .sharding = &least->sharding };
+	enum status status = prospects_begin(&prospects, choosing->layers, choosing->planning, best);
+	if (status == OK && !is_seen(choosing, &least->sharding))
+		status = prospects_add(&prospects, choosing->layers, choosing->planning, &itself);
+	if (status == OK)
+		status = foretell_rivals(choosing, least, wish->margin, &prospects);
+	choosing->foretold += prospects.count;
+	return status == OK ? plan_prospects(choosing, &prospects, NULL, best) : best;
 }
 
 /* What minred finds, and its rivals. *mesh: over which. Takes over the best so far. */
@@ -277,7 +357,9 @@ static struct plan *try_least_over(struct choosing *choosing, const struct plan_
 	struct goal goal = { GOAL_FASTEST, scenario_budget(&best->scenario) };
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
 	const struct sharded *least = transformed ? transformed->sharded : NULL;
-	for (uint32_t rival = 0; least && rival <= least->rivals && goes_on(planning) && planning->error->status != CANCELLED; rival++) {
+	if (least && choosing->layers)
+		best = try_least_foretold(choosing, least, wish, best);
+	for (uint32_t rival = 0; least && !choosing->layers && rival <= least->rivals && goes_on(planning) && planning->error->status != CANCELLED; rival++) {
 		if (is_seen(choosing, rival ? &least->rival[rival - 1] : &least->sharding))
 			continue;
 		error_set(planning->error, OK);
@@ -384,11 +466,16 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 {
 	struct choosing choosing = { .planning = planning, .rival = rival, .compared = 1 };
 	struct plan_wish wish = first_wish(planning->scenario);
-	struct plan *first = plan_once(planning, &wish, false), *plan = first ? choose_among(&choosing, first) : NULL;
+	struct plan *first = plan_once(planning, &wish, false);
+	bool fine = !first || !first->transformed->sharded || few_layers_new(planning, first->transformed->sharded->shared, &choosing.layers) == OK;
+	struct plan *plan = first && fine ? choose_among(&choosing, first) : NULL;
 	if (plan && plan->transformed->sharded && choosing.compared > 1)
 		plan->compared = choosing.compared;
+	if (plan)
+		plan->foretold = choosing.foretold;
 	for (uint32_t i = 0; i < choosing.seens; i++)
 		sharded_release(choosing.seen[i]);
+	few_layers_free(choosing.layers);
 	plan_release(first);
 	return plan;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assemble.h"
+#include "few_layers.h"
 
 /* What is sought: the fastest plan within limit bytes, or the smallest; where nothing is within the limit, the smallest. */
 struct goal {
@@ -9,7 +10,9 @@ struct goal {
 	int64_t limit;              /* of what a plan needs (verdict.h); < 0: none */
 };
 
-/* Compares by planned memory and by the time of the step as planned, nothing else. Gives back the worse of two plans, returns the better one, the first where they are equal. Either may be NULL. */
+/* Whether a is to be preferred: by memory and by the time of the step, nothing else. Of equals neither is. */
+bool foretold_better(const struct goal *goal, const struct foretold *a, const struct foretold *b);
+/* The same of planned memory and time. Gives back the worse of two plans, returns the better one, the first where they are equal. Either may be NULL. */
 struct plan *better_of(const struct goal *goal, struct plan *first, struct plan *second);
 
 /* What the first pass of choose_plan() wishes. */

@@ -8,6 +8,8 @@
  *     choose_schedule schedule=auto: a plan of every schedule that may be the best
  *     choose_kept     recompute=auto against the step with all kept
  *     choose          which of several plans is better; the candidates that are asked for
+ *     few_layers      what plans of very many equal layers would come to
+ *     prospects       candidates of a choice, foretold before any is planned
  *     choose_margin   how much of the cap is left to order and layout
  *     assemble        one pass through the stages
  *     weigh           how much memory plans keep
@@ -56,6 +58,7 @@ struct plan {
 	struct plan_speed speed;
 	int64_t stall;                /* picoseconds that computation waits in this order for copies to the host that offload=on has chosen */
 	uint32_t compared;            /* shardings whose plans were compared by memory and simulated time, this one included; 0: there was just one */
+	uint32_t foretold;            /* shardings of which a few layers alone were planned, to see which are worth a plan */
 	uint32_t schedules;           /* schedule=auto: how many can be played and were compared; else 0 */
 	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */
 	bool kept;                    /* recompute=auto: planned as recompute=none is, as that keeps the cap */

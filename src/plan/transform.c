@@ -621,18 +621,17 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 	return result;
 }
 
-struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
-	struct error *error)
+/* Runs the steps from first on. Takes over result, NULL when out of memory, and the job's references. */
+static struct transformed *run_steps(struct job *job, size_t first, struct transformed *result)
 {
-	struct job job = { .stage = stage, .given = input, .graph = input, .scenario = scenario, .wish = wish, .fit_peak = -1, .quick = quick, .error = error };
-	struct transformed *result = transformed_new(graph_retain(input), "", NULL, NULL, NULL, -1);
+	struct stage_context *stage = job->stage;
 	if (!result)
-		fail_memory(error);
-	for (size_t i = 0; i < sizeof steps / sizeof *steps && result; i++) {
-		if (!steps[i].wanted(&job))
+		fail_memory(job->error);
+	for (size_t i = first; i < sizeof steps / sizeof *steps && result; i++) {
+		if (!steps[i].wanted(job))
 			continue;
-		struct transformed *next = step_result(&steps[i], &job);
-		enum status seen = next && stage->witness ? stage->witness(stage->witness_context, steps[i].name, job.graph, next->graph) : OK;
+		struct transformed *next = step_result(&steps[i], job);
+		enum status seen = next && stage->witness ? stage->witness(stage->witness_context, steps[i].name, job->graph, next->graph) : OK;
 		if (seen != OK) {
 			transformed_release(next);
 			next = NULL;
@@ -641,26 +640,44 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 		result = next;
 		if (!next)
 			break;
-		job.graph = next->graph;
-		job.fit_peak = next->fit_peak;
-		if (next->sharded != job.sharded) {
-			sharded_release(job.sharded);
-			job.sharded = next->sharded ? sharded_retain(next->sharded) : NULL;
+		job->graph = next->graph;
+		job->fit_peak = next->fit_peak;
+		if (next->sharded != job->sharded) {
+			sharded_release(job->sharded);
+			job->sharded = next->sharded ? sharded_retain(next->sharded) : NULL;
 		}
-		if (next->pipelined != job.pipelined) {
-			pipelined_release(job.pipelined);
-			job.pipelined = next->pipelined ? pipelined_retain(next->pipelined) : NULL;
+		if (next->pipelined != job->pipelined) {
+			pipelined_release(job->pipelined);
+			job->pipelined = next->pipelined ? pipelined_retain(next->pipelined) : NULL;
 		}
-		if (next->fitted != job.fitted) {
-			fitted_release(job.fitted);
-			job.fitted = next->fitted ? fitted_retain(next->fitted) : NULL;
+		if (next->fitted != job->fitted) {
+			fitted_release(job->fitted);
+			job->fitted = next->fitted ? fitted_retain(next->fitted) : NULL;
 		}
-		snprintf(job.notes, sizeof job.notes, "%s", next->notes);
+		snprintf(job->notes, sizeof job->notes, "%s", next->notes);
 	}
-	sharded_release(job.sharded);
-	pipelined_release(job.pipelined);
-	fitted_release(job.fitted);
+	sharded_release(job->sharded);
+	pipelined_release(job->pipelined);
+	fitted_release(job->fitted);
 	if (result)
-		error_set(error, OK);
+		error_set(job->error, OK);
 	return result;
+}
+
+struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
+	struct error *error)
+{
+	struct job job = { .stage = stage, .given = input, .graph = input, .scenario = scenario, .wish = wish, .fit_peak = -1, .quick = quick, .error = error };
+	return run_steps(&job, 0, transformed_new(graph_retain(input), "", NULL, NULL, NULL, -1));
+}
+
+struct transformed *stage_transform_sharded(struct stage_context *stage, struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
+	struct error *error)
+{
+	struct job job = { .stage = stage, .given = sharded->shared->graph, .graph = sharded->device, .scenario = scenario, .wish = wish, .sharded = sharded_retain(sharded),
+		.fit_peak = -1, .error = error };
+	size_t first = 0;
+	while (steps[first].run != run_shard)
+		first++;
+	return run_steps(&job, first + 1, transformed_new(graph_retain(sharded->device), "", sharded, NULL, NULL, -1));
 }

@@ -106,6 +106,8 @@ static void write_search(const struct plan *plan, FILE *stream)
 			quantity_names[proof->quantity], mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by, gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
 	if (plan->compared > 1)
 		fprintf(stream, "  %-22s %u planned, by planned memory and simulated step; nothing is proved of other meshes\n", "the best of", plan->compared);
+	if (plan->foretold > 0)
+		fprintf(stream, "  %-22s %u shardings, each planned with a few of the equal layers, to see which are worth a whole plan\n", "foretold", plan->foretold);
 	if (sharded->space && sharded->patterns > 0)
 		fprintf(stream, "  %-22s %s: %u of them; %u ops folded\n", "searched", sharded->space, sharded->patterns, sharded->folded);
 	else if (sharded->space)

@@ -326,6 +326,8 @@ void shard_write_json(const struct plan *plan, struct json *json)
 	write_costs(plan, json);
 	if (plan->compared > 1)
 		json_write_integer(json, "compared", plan->compared);
+	if (plan->foretold > 0)
+		json_write_integer(json, "foretold", plan->foretold);
 	write_proof(sharded, scenario_strategy(&plan->scenario) == STRATEGY_MINRED, json);
 	write_traffic(plan, json);
 	if (plan->time)

@@ -44,6 +44,10 @@ static int draw_proof(struct frame *frame, const struct plan *plan)
 		snprintf(text, sizeof text, "the best of %u planned, by memory and simulated step; nothing is proved of other meshes", plan->compared);
 		y = draw_sentence(frame, y, ROLE_TEXT, text);
 	}
+	if (plan->foretold > 0) {
+		snprintf(text, sizeof text, "%u shardings were planned with a few of the equal layers, to see which are worth a whole plan", plan->foretold);
+		y = draw_sentence(frame, y, ROLE_FAINT, text);
+	}
 	if (sharded->space) {
 		snprintf(text, sizeof text, "searched: %s; %s ops folded", sharded->space, count_text(sharded->folded, cost));
 		y = draw_sentence(frame, y, ROLE_FAINT, text);
