@@ -224,13 +224,28 @@ static bool is_reshape(const struct run *run, const struct op *op)
 	return rule && strcmp(rule->factors, "@reshape") == 0;
 }
 
+/* A release of what waits in the host now: the device lets go of it when it is out. */
+static bool is_released_away(const struct run *before, const struct run *after, uint32_t op)
+{
+	const struct graph *graph = after->graph;
+	bool away = op_releases(&before->graph->op[op]) && csr_length(&before->graph->reads, op) > 0;
+	FOR_ROW(i, &before->graph->reads, op) {
+		uint32_t tensor = graph_find_tensor(graph, before->graph->tensor[before->graph->reads.item[i]].name);
+		bool leaves = false;
+		for (uint32_t k = tensor == NONE ? 0 : graph->users.start[graph->tensor[tensor].storage]; tensor != NONE && k < graph->users.start[graph->tensor[tensor].storage + 1]; k++)
+			leaves |= graph->op[graph->users.item[k]].added == ADDED_OFFLOAD;
+		away &= leaves;
+	}
+	return away;
+}
+
 static enum status compare_op(struct check *check, const struct run *before, const struct run *after, uint32_t op)
 {
 	const struct op *from = &before->graph->op[op];
 	uint32_t other = graph_find_op(after->graph, from->name);
 	bool twin = (after->allowed & VALUES_TWINS) && is_plain_view(before, op);
 	bool saved = (after->allowed & VALUES_GRADIENTS) && (rules_traits(after->rules, from->type) & TRAIT_COPY);
-	if (is_replaced(from, after->allowed) || (other == NONE && (twin || saved)))   /* whoever read it would read something else now */
+	if (is_replaced(from, after->allowed) || (other == NONE && (twin || saved || is_released_away(before, after, op))))   /* whoever read it would read something else now */
 		return OK;
 	if (other == NONE)
 		return check_wrong(check, "op \"%.100s\" is gone", from->name);
