@@ -6,6 +6,7 @@
 
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
