@@ -41,7 +41,8 @@ static void expect_foretold(struct planner *planner, struct graph *graph, const 
 	cr_assert_eq(few_layers_new(&planning, plan->transformed->sharded->shared, &layers), OK);
 	cr_assert_not_null(layers, "%s has layers that stand for all", name);
 	cr_assert_eq(few_layers_foretell(layers, &planning, &plan->transformed->sharded->sharding, &foretold), OK, "%s", error.text);
-	cr_expect(off(foretold.time, plan_step_time(plan)) < 0.02 && off(foretold.time, plan_step_time(plan)) > -0.02, "%s, %s: %lld ps foretold, %lld planned", name, words[0],
+	/* Heuristics' orders of least memory hide other transfers than complete ones do. */
+	cr_expect(off(foretold.time, plan_step_time(plan)) < 0.05 && off(foretold.time, plan_step_time(plan)) > -0.05, "%s, %s: %lld ps foretold, %lld planned", name, words[0],
 		(long long)foretold.time, (long long)plan_step_time(plan));
 	cr_expect(off(foretold.needs, plan_needs(plan)) < 0.04 && off(foretold.needs, plan_needs(plan)) > -0.02, "%s, %s: %lld B foretold, %lld planned", name, words[0],
 		(long long)foretold.needs, (long long)plan_needs(plan));
