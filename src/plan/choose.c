@@ -315,12 +315,14 @@ static struct plan *judge(struct choosing *choosing, struct plan *first)
 	struct sharded *sharded = first->transformed->sharded;
 	if (!sharded || first->limited || sharded->rivals == 0)
 		return first;
+	sharded_retain(sharded);
 	struct plan *best = choosing->layers ? judge_foretold(choosing, first) : NULL;
-	keep_seen(choosing, sharded);
 	if (best)
 		plan_release(first);
 	else
 		best = judge_each(choosing, first);
+	keep_seen(choosing, sharded);    /* only now: it would rule out its own rivals */
+	sharded_release(sharded);
 	return end_of(choosing->planning, best);
 }
 

@@ -117,3 +117,20 @@ Test(few_layers, none_where_they_would_not_do)
 		planner_done(&planner);
 	}
 }
+
+/* auto on a shallow step: what experts write and what searches find on other meshes, each planned. */
+Test(few_layers, rivals_of_shallow_steps_are_planned_whole)
+{
+	struct planner planner = { .store = store_new() };
+	struct graph *graph = deep_step("gpt", 3);
+	struct scenario scenario;
+	struct error error = { 0 };
+	set(&scenario, (const char *const[]) { "strategy=auto", "devices=8", "batch=8", NULL });
+	struct plan *plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
+	cr_assert_not_null(plan, "%s", error.text);
+	cr_expect_geq(plan->compared, plan->transformed->sharded->rivals + 8, "%u shardings were compared", plan->compared);
+	plan_release(plan);
+	scenario_done(&scenario);
+	graph_release(graph);
+	planner_done(&planner);
+}
