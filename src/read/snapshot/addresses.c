@@ -27,6 +27,8 @@ static void join(struct ranges *ranges)
 {
 	struct range *range = ranges->range;
 	uint32_t kept = 0;
+	if (ranges->count == 0)    /* then there may be no memory at all, which qsort() doesn't take */
+		return;
 	qsort(range, ranges->count, sizeof *range, compare);
 	for (uint32_t i = 0; i < ranges->count; i++) {
 		if (kept && range[i].from <= range[kept - 1].to)
