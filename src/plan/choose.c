@@ -302,9 +302,9 @@ static struct plan *judge_foretold(struct choosing *choosing, struct plan *first
 	enum status status = prospects_begin(&prospects, choosing->layers, choosing->planning, first);
 	if (status == OK)
 		status = foretell_rivals(choosing, first->transformed->sharded, first->fit_margin, &prospects);
-	choosing->foretold += prospects.count;
 	if (status == INFEASIBLE)
 		return NULL;
+	choosing->foretold += prospects.count;
 	struct plan *best = plan_retain(first);
 	return status == OK ? plan_prospects(choosing, &prospects, automatic ? NULL : first, best) : best;
 }

@@ -4,9 +4,11 @@
 #include "src/stages/shard/stage.h"
 #include "verdict.h"
 
-enum { SEGMENTS_MOST = 3, FEWEST = 4, MANY = 24 }; /* kinds of layers; of each, so many in the smallest plan at least, where there are so many at least */
-#define PART 16                                  /* this part of a kind's layers is planned at least: what heuristics are off grows with what is drawn out */
-#define SAVES 6                                  /* planned are fewer ops than this part of the step's */
+#define SEGMENTS_MOST 3    /* kinds of layers that are cut down */
+#define MANY 24            /* a kind with fewer layers stays whole */
+#define FEWEST 4           /* layers of a kind in the smallest plan, at least */
+#define PART 16            /* the larger plan has a sixteenth of a kind's layers, at least: the more is drawn out, the more an error of the heuristics grows */
+#define SAVES 6            /* all plans together have at most a sixth of the step's ops, else they would save little */
 
 struct few {
 	struct shortened shortened;

@@ -6,7 +6,7 @@
 
 /* By so many thousandths a candidate may seem to be behind and is planned all the same. */
 enum { NEEDS_NEAR = 10, TIME_NEAR = 2 };
-#define MISSES_MOST 2
+#define MISSES_MOST 2      /* after so many plans in a row that were not better the rest is left */
 
 struct foretold plan_came_to(const struct plan *plan)
 {

@@ -20,7 +20,7 @@ struct prospects {
 	struct prospect prospect[PROSPECTS_MOST];
 	uint32_t count, misses;            /* misses: plans in a row that were not better than the best */
 	struct foretold best;              /* what the best plan so far comes to */
-	double needs_off, time_off;        /* the least part of what was foretold that a plan came to */
+	double needs_off, time_off;        /* of all plans so far, the least of: what it came to / what was foretold of it */
 };
 
 /* Foretells the best plan so far. As few_layers_foretell(). */

@@ -68,7 +68,7 @@ Test(few_layers, foretell_what_all_come_to)
 	}
 }
 
-/* minred's plan of a deep step is as good as of what it is foretold by: no strategy takes less memory. */
+/* minred, which chooses by what few layers foretell: no strategy takes less memory than its plan, and the plan checks. */
 Test(few_layers, choices_keep_their_promises)
 {
 	static const char *const strategies[] = { "strategy=data", "strategy=megatron", "strategy=zero", "strategy=tap" };
