@@ -237,6 +237,23 @@ static void release(struct caching *caching, uint8_t stream, uint32_t id, int64_
 
 /* ---- the run --------------------------------------------------------------------------------------- */
 
+/* Buffers that have bytes, in the order in which they start, and in that in which they end. start: NULL where it is that of their numbers. */
+struct turns { struct keyed *start, *end; uint32_t count; };
+
+static void turns_free(struct turns *turns)
+{
+	mem_free(turns->start);
+	mem_free(turns->end);
+}
+
+static bool start_in_order(const struct buffers *buffers)
+{
+	for (uint32_t i = 0; i < buffers->n; i++)
+		if (buffers->size[i] <= 0 || (i && buffers->lower[i] < buffers->lower[i - 1]))
+			return false;
+	return true;
+}
+
 /* Buffers that have bytes, by a step that each has. */
 static struct keyed *sorted_by(const struct buffers *buffers, const int64_t *step, uint32_t *count)
 {
@@ -251,16 +268,28 @@ static struct keyed *sorted_by(const struct buffers *buffers, const int64_t *ste
 	return NULL;
 }
 
-/* What ends at a step gives back before what starts there asks. */
-static void run(struct caching *caching, const struct buffers *buffers, int64_t *offset)
+static bool find_turns(const struct buffers *buffers, struct turns *turns)
 {
-	uint32_t count = 0, *held = mem_alloc(buffers->n, sizeof *held);
-	HELD struct keyed *start = held ? sorted_by(buffers, buffers->lower, &count) : NULL, *end = start ? sorted_by(buffers, buffers->upper, &count) : NULL;
-	caching->no_memory = !end;
-	for (uint32_t s = 0, e = 0; e < count && !caching->no_memory;) {
-		bool starts = s < count && start[s].key < end[e].key;
-		uint32_t i = starts ? start[s++].item : end[e++].item;
+	bool in_order = start_in_order(buffers);
+	*turns = (struct turns){ 0 };
+	turns->end = sorted_by(buffers, buffers->upper, &turns->count);
+	if (turns->end && !in_order)
+		turns->start = sorted_by(buffers, buffers->lower, &turns->count);
+	return turns->end && (in_order || turns->start);
+}
+
+/* What ends at a step gives back before what starts there asks. */
+static void run(struct caching *caching, const struct buffers *buffers, const struct turns *turns, int64_t *offset)
+{
+	uint32_t *held = mem_alloc(buffers->n, sizeof *held);
+	caching->no_memory = !held;
+	for (uint32_t s = 0, e = 0; e < turns->count && !caching->no_memory;) {
+		uint32_t next = turns->start && s < turns->count ? turns->start[s].item : s;
+		bool starts = s < turns->count && buffers->lower[next] < turns->end[e].key;
+		uint32_t i = starts ? next : turns->end[e].item;
 		uint8_t stream = buffers->stream ? buffers->stream[i] : 0;
+		s += starts;
+		e += !starts;
 		if (!starts) {
 			release(caching, stream, held[i], buffers->size[i]);
 			continue;
@@ -272,14 +301,14 @@ static void run(struct caching *caching, const struct buffers *buffers, int64_t 
 	mem_free(held);
 }
 
-int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset)
+static int64_t simulate(const struct buffers *buffers, const struct turns *turns, bool expandable, int64_t *offset)
 {
 	struct caching caching = { .spare = NONE, .expandable = expandable };
 	for (int stream = 0; stream < LAYOUT_STREAMS; stream++) {
 		caching.pool[stream][0] = (struct pool){ .root = NONE, .tail = NONE, .small = true };
 		caching.pool[stream][1] = (struct pool){ .root = NONE, .tail = NONE };
 	}
-	run(&caching, buffers, offset);
+	run(&caching, buffers, turns, offset);
 	/* The large pool's growing segment stands above the small one's. */
 	int64_t small = 0;
 	if (expandable && !caching.no_memory && caching.pool[0][0].tail != NONE)
@@ -292,4 +321,22 @@ int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *
 	}
 	mem_free(caching.block);
 	return caching.no_memory ? -1 : caching.reserved;
+}
+
+int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset)
+{
+	struct turns turns;
+	int64_t reserved = find_turns(buffers, &turns) ? simulate(buffers, &turns, expandable, offset) : -1;
+	turns_free(&turns);
+	return reserved;
+}
+
+bool layout_caching_both(const struct buffers *buffers, int64_t reserved[2])
+{
+	struct turns turns;
+	bool fine = find_turns(buffers, &turns);
+	for (int expandable = 0; expandable < 2 && fine; expandable++)
+		fine = (reserved[expandable] = simulate(buffers, &turns, expandable, NULL)) >= 0;
+	turns_free(&turns);
+	return fine;
 }

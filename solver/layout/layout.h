@@ -192,3 +192,5 @@ int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, in
  * offset: [n], address of each (segments one after another); may be NULL, and is where streams are told. Returns the bytes reserved, -1 when
  * out of memory. O(n log n). */
 int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset);
+/* The bytes reserved without and with expandable segments; false when out of memory. */
+bool layout_caching_both(const struct buffers *buffers, int64_t reserved[2]);

@@ -22,7 +22,16 @@ struct builder {
 	struct live live;
 	int64_t end;               /* the step behind the last event */
 	int64_t sum;               /* of all sizes */
+	/* Bytes alive, as asked for and rounded up: those from before the first event, all of which are known at the end only, and how many more there are now and
+	 * were at most: fewer than none, where such are freed. */
+	int64_t before[2], now[2], most[2];
 };
+
+static void count(int64_t bytes[2], int64_t size, int sign)
+{
+	bytes[0] += sign * size;
+	bytes[1] += sign * align_up(size, SNAPSHOT_ALIGNMENT);
+}
 
 static void live_free(struct live *live)
 {
@@ -74,7 +83,16 @@ static enum status add(struct builder *builder, int64_t lower, int64_t upper, in
 	buffers->upper[*buffer] = upper;
 	buffers->size[*buffer] = size;
 	builder->facts->origin[*buffer] = origin;
+	builder->facts->alive[*buffer] = builder->now[1];
+	count(origin.before ? builder->before : builder->now, size, 1);
 	return OK;
+}
+
+/* The memory of a buffer that is alive is given back. */
+static void end(struct builder *builder, uint32_t buffer, int64_t step)
+{
+	builder->csv->buffers.upper[buffer] = step;
+	count(builder->now, builder->csv->buffers.size[buffer], -1);
 }
 
 static enum status on_alloc(struct builder *builder, const struct snapshot_event *event, int64_t step)
@@ -83,7 +101,7 @@ static enum status on_alloc(struct builder *builder, const struct snapshot_event
 	size_t slot = live_slot(live, event->address);
 	/* Its free is not in the trace, but the address is used again. */
 	if (live->used[slot] && live->buffer[slot] != NONE)
-		builder->csv->buffers.upper[live->buffer[slot]] = step;
+		end(builder, live->buffer[slot], step);
 	live->count += !live->used[slot];
 	live->used[slot] = true;
 	live->address[slot] = event->address;
@@ -95,7 +113,7 @@ static enum status on_free(struct builder *builder, const struct snapshot_event 
 	struct live *live = &builder->live;
 	size_t slot = live_slot(live, event->address);
 	if (live->used[slot] && live->buffer[slot] != NONE) {
-		builder->csv->buffers.upper[live->buffer[slot]] = step;
+		end(builder, live->buffer[slot], step);
 		live->buffer[slot] = NONE;
 		return OK;
 	}
@@ -106,6 +124,7 @@ static enum status on_free(struct builder *builder, const struct snapshot_event 
 	live->address[slot] = event->address;
 	live->buffer[slot] = NONE;
 	builder->facts->before += before;
+	count(builder->now, before ? event->size : 0, -1);
 	uint32_t buffer;
 	return before ? add(builder, 0, step, event->size, (struct snapshot_origin){ event->address, 0, true }, &buffer) : OK;
 }
@@ -142,16 +161,26 @@ static enum snapshot_action free_action(const struct snapshot_event *event, uint
 	return SNAPSHOT_FREE_REQUESTED;
 }
 
+static void note_peak(struct builder *builder, int64_t step)
+{
+	if (builder->now[0] > builder->most[0])
+		builder->facts->peak_event = step;
+	for (int k = 0; k < 2; k++)
+		builder->most[k] = builder->now[k] > builder->most[k] ? builder->now[k] : builder->most[k];
+}
+
 static enum status follow(struct builder *builder, const struct snapshot_event *event, uint32_t events)
 {
 	enum snapshot_action freeing = free_action(event, events);
 	enum status status = OK;
+	builder->most[0] = builder->most[1] = INT64_MIN;
 	for (uint32_t i = 0; i < events && status == OK; i++) {
 		TRY(live_reserve(&builder->live, builder->error));
 		if (event[i].action == SNAPSHOT_ALLOC)
 			status = on_alloc(builder, &event[i], i);
 		else if (event[i].action == freeing)
 			status = on_free(builder, &event[i], i);
+		note_peak(builder, i);
 	}
 	return status;
 }
@@ -185,30 +214,17 @@ static enum status find_reserved(const struct snapshot *snapshot, const struct s
 	return OK;
 }
 
-/* Sums of sizes over the steps, from changes at each. */
-static enum status find_peaks(struct builder *builder)
+/* What was there before the first event is known now, and belongs to all sums. */
+static void find_peaks(struct builder *builder)
 {
 	const struct buffers *buffers = &builder->csv->buffers;
-	int64_t *change = mem_alloc(((size_t)builder->end + 1) * 2, sizeof *change), now[2] = { 0, 0 };
-	NEED_IN(builder->error, change);
+	struct snapshot_facts *facts = builder->facts;
 	for (uint32_t i = 0; i < buffers->n; i++) {
-		int64_t size[2] = { buffers->size[i], align_up(buffers->size[i], SNAPSHOT_ALIGNMENT) };
-		for (int k = 0; k < 2; k++) {
-			change[2 * buffers->lower[i] + k] += size[k];
-			change[2 * buffers->upper[i] + k] -= size[k];
-		}
-		builder->facts->after += buffers->upper[i] == builder->end;
+		facts->alive[i] += builder->before[1];
+		facts->after += buffers->upper[i] == builder->end;
 	}
-	int64_t *peak[2] = { &builder->facts->peak, &builder->facts->rounded_peak };
-	for (int64_t step = 0; step < builder->end; step++)
-		for (int k = 0; k < 2; k++) {
-			now[k] += change[2 * step + k];
-			if (k == 0 && now[k] > *peak[k])
-				builder->facts->peak_event = step;
-			*peak[k] = now[k] > *peak[k] ? now[k] : *peak[k];
-		}
-	mem_free(change);
-	return OK;
+	facts->peak = builder->before[0] + builder->most[0];
+	facts->rounded_peak = builder->before[1] + builder->most[1];
 }
 
 /* ---- as a CSV --------------------------------------------------------------------------------------- */
@@ -245,7 +261,8 @@ static enum status allocate(struct builder *builder, size_t most)
 	buffers->upper = arena_alloc(arena, most, sizeof *buffers->upper);
 	buffers->size = arena_alloc(arena, most, sizeof *buffers->size);
 	builder->facts->origin = arena_alloc(arena, most, sizeof *builder->facts->origin);
-	return buffers->lower && buffers->upper && buffers->size && builder->facts->origin ? OK : fail_memory(builder->error);
+	builder->facts->alive = arena_alloc(arena, most, sizeof *builder->facts->alive);
+	return buffers->lower && buffers->upper && buffers->size && builder->facts->origin && builder->facts->alive ? OK : fail_memory(builder->error);
 }
 
 static const struct snapshot_trace *find_trace(const struct snapshot *snapshot, int64_t device)
@@ -275,7 +292,8 @@ enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, st
 	THEN(status, add_blocks(&builder, snapshot));
 	live_free(&builder.live);
 	THEN(status, find_reserved(snapshot, event, &builder));
-	THEN(status, find_peaks(&builder));
+	if (status == OK)
+		find_peaks(&builder);
 	facts->buffers = csv->buffers.n;
 	return status;
 }

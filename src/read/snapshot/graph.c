@@ -144,10 +144,15 @@ static enum status add_start(struct making *making)
 	return draft_op(making->draft, &op) == NONE ? fail_memory(making->error) : OK;
 }
 
-/* The last op before an event. */
-static uint32_t last_before(const struct making *making, int64_t event)
+/* The last op before an event, which is `from` or behind it: mostly not far, as lives are short. */
+static uint32_t last_before(const struct making *making, uint32_t from, int64_t event)
 {
-	uint32_t low = 0, high = making->ops;
+	uint32_t low = from, step = 1;
+	while (step < making->ops - low && making->event[low + step] < event) {
+		low += step;
+		step *= 2;
+	}
+	uint32_t high = step < making->ops - low ? low + step : making->ops;
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 		*(making->event[middle] < event ? &low : &high) = middle;
@@ -155,10 +160,11 @@ static uint32_t last_before(const struct making *making, int64_t event)
 	return low;
 }
 
-static uint32_t last_of(const struct making *making, uint32_t buffer)
+/* Of a buffer that an op asks for, NONE: that was there before. */
+static uint32_t last_of(const struct making *making, uint32_t buffer, uint32_t op)
 {
 	int64_t upper = making->csv->buffers.upper[buffer];
-	return upper == making->facts->events ? NONE : last_before(making, upper);
+	return upper == making->facts->events ? NONE : last_before(making, op == NONE ? 0 : op, upper);
 }
 
 /* So many buffers that live from one op to another, NONE: before the first and behind the last. */
@@ -216,7 +222,7 @@ static enum status add_group(struct making *making, const uint32_t *buffer, uint
 	NEED_IN(making->error, item);
 	for (uint32_t i = 0; i < count; i++)
 		if (op == NONE || !snapshot_within(&making->csv->buffers, making->facts, buffer[i], end))
-			item[kept++] = (uint64_t)last_of(making, buffer[i]) << 32 | buffer[i];
+			item[kept++] = (uint64_t)last_of(making, buffer[i], op) << 32 | buffer[i];
 	enum status status = add_together(making, item, kept, op);
 	mem_free(item);
 	return status;
@@ -239,7 +245,7 @@ static enum status add_groups(struct making *making)
 	enum status status = add_before(making);
 	for (uint32_t i = 0; i < groups->groups && status == OK; i++) {
 		uint32_t count = groups->first[i + 1] - groups->first[i], *buffer = groups->alloc + groups->first[i];
-		status = count == 1 ? add_tensor(making, buffer, 1, i + 1, last_of(making, *buffer)) : add_group(making, buffer, count, i + 1);
+		status = count == 1 ? add_tensor(making, buffer, 1, i + 1, last_of(making, *buffer, i + 1)) : add_group(making, buffer, count, i + 1);
 	}
 	return status;
 }
@@ -255,8 +261,10 @@ static enum status make(struct making *making)
 		guess_backward(making->draft, making->ops);
 	if (status == OK && groups->groups < groups->allocs)
 		return add_groups(making);
-	for (uint32_t i = 0, op = 1; i < buffers && status == OK; i++)
-		status = add_tensor(making, &i, 1, making->facts->origin[i].before ? NONE : op++, last_of(making, i));
+	for (uint32_t i = 0, next = 1; i < buffers && status == OK; i++) {
+		uint32_t op = making->facts->origin[i].before ? NONE : next++;
+		status = add_tensor(making, &i, 1, op, last_of(making, i, op));
+	}
 	return status;
 }
 
@@ -295,10 +303,8 @@ static enum status describe(struct making *making, uint32_t wanted)
 /* Of joined buffers the allocator would seem to take much more than it does. */
 static enum status simulate_allocator(struct making *making)
 {
-	for (int expandable = 0; expandable < 2 && making->groups->groups < making->groups->allocs; expandable++)
-		if ((making->caching[expandable] = layout_caching(&making->csv->buffers, expandable, NULL)) < 0)
-			return fail_memory(making->error);
-	return OK;
+	bool joined = making->groups->groups < making->groups->allocs;
+	return !joined || layout_caching_both(&making->csv->buffers, making->caching) ? OK : fail_memory(making->error);
 }
 
 static int64_t device_of(const struct snapshot *snapshot, uint32_t wanted)
@@ -320,14 +326,15 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 		status = snapshot_addresses(snapshot, &facts, &csv, error);
 	if (status == OK && snapshot_group(&csv.buffers, &facts, most, &groups) != OK)
 		status = fail_memory(making.error);
+	THEN(status, simulate_allocator(&making));
 	if (status == OK) {
 		making.draft = draft_new();
 		making.event = mem_alloc((size_t)groups.groups + 1, sizeof *making.event);
 		making.says = mem_alloc((size_t)snapshot->stacks.stack_count + 1, sizeof *making.says);
 		status = making.draft && making.event && making.says ? make(&making) : fail_memory(making.error);
 	}
-	THEN(status, simulate_allocator(&making));
 	THEN(status, describe(&making, wanted));
+	buffers_csv_free(&csv);       /* a hundred megabytes of a long trace */
 	if (status == OK)
 		graph = graph_build(making.draft, error);
 	draft_free(making.draft);

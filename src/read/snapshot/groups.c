@@ -13,7 +13,6 @@ struct grouping {
 	const struct buffers *buffers;
 	const struct snapshot_facts *facts;
 	struct snapshot_groups *groups;
-	int64_t *before;                   /* [allocs] bytes alive right before each, rounded */
 	size_t group_room, workspace_room;
 };
 
@@ -66,7 +65,7 @@ static enum status find_workspace(const struct grouping *grouping, uint32_t from
 static enum status weigh(const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes, int64_t *workspace)
 {
 	int64_t end = end_of(grouping, to);
-	*bytes = grouping->before[from];
+	*bytes = grouping->facts->alive[grouping->groups->alloc[from]];
 	*workspace = 0;
 	for (uint32_t i = from; i < to; i++)
 		if (to - from == 1 || !snapshot_within(grouping->buffers, grouping->facts, grouping->groups->alloc[i], end))
@@ -101,30 +100,6 @@ static enum status halve(struct grouping *grouping, uint32_t from, uint32_t to)
 	return status == OK ? halve(grouping, middle, to) : status;
 }
 
-static enum status find_before(struct grouping *grouping)
-{
-	const struct buffers *buffers = grouping->buffers;
-	int64_t events = grouping->facts->events, now = 0, *change = mem_alloc((size_t)events + 1, sizeof *change);
-	NEED(change);
-	for (uint32_t i = 0; i < buffers->n; i++) {
-		change[buffers->lower[i]] += rounded(grouping, i);
-		change[buffers->upper[i]] -= rounded(grouping, i);
-	}
-	for (int64_t event = 0; event < events; event++) {
-		int64_t next = now + change[event];
-		change[event] = now;
-		now = next;
-	}
-	for (uint32_t i = 0; i < grouping->groups->allocs; i++)
-		grouping->before[i] = change[buffers->lower[grouping->groups->alloc[i]]];
-	/* What the trace begins with is there before its first event. */
-	for (uint32_t i = 0; i < buffers->n && grouping->groups->allocs; i++)
-		if (grouping->facts->origin[i].before && buffers->lower[grouping->groups->alloc[0]] == 0)
-			grouping->before[0] += rounded(grouping, i);
-	mem_free(change);
-	return OK;
-}
-
 enum status snapshot_group(const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t most, struct snapshot_groups *groups)
 {
 	struct grouping grouping = { .buffers = buffers, .facts = facts, .groups = groups };
@@ -134,13 +109,11 @@ enum status snapshot_group(const struct buffers *buffers, const struct snapshot_
 		if (!facts->origin[i].before)
 			groups->alloc[groups->allocs++] = i;
 	uint32_t begin = most < GROUPS ? most : GROUPS, each = groups->allocs > most ? (groups->allocs + begin - 1) / begin : 1;
-	grouping.before = mem_alloc(groups->allocs, sizeof *grouping.before);
-	status = groups->alloc && grouping.before && mem_reserve(&groups->first, &grouping.group_room, 1, sizeof *groups->first) ? find_before(&grouping) : NO_MEMORY;
+	status = groups->alloc && mem_reserve(&groups->first, &grouping.group_room, 1, sizeof *groups->first) ? OK : NO_MEMORY;
 	for (uint32_t from = 0; from < groups->allocs && status == OK; from += each)
 		status = each == 1 ? add(&grouping, from, 0) : halve(&grouping, from, groups->allocs - from > each ? from + each : groups->allocs);
 	if (status == OK)
 		groups->first[groups->groups] = groups->allocs;
-	mem_free(grouping.before);
 	return status;
 }
 

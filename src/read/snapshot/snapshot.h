@@ -63,6 +63,7 @@ struct snapshot_facts {
 	int64_t reserved;               /* the largest sum of segments at once */
 	int64_t peak_event;             /* the first with that peak */
 	struct snapshot_origin *origin; /* [buffers], as long as the CSV lives */
+	int64_t *alive;                 /* [buffers], likewise: bytes of what else is alive where the trace allocates each, sizes rounded up */
 };
 
 /* Where a buffer comes from. before: it was there before the first event. */

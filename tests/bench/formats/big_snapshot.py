@@ -7,7 +7,7 @@ import random, struct, sys
 
 path, events = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 6_000_000
 random.seed(1)
-memo = {}
+memo, traces = {}, {}
 
 
 def text(word):
@@ -29,6 +29,15 @@ def frame(k):
     out = b"}(" + text("name") + text(f"forward_{k % 37}") + text("filename") + text(f"/home/u/train/model_{k % 19}.py") + text("line") + number(10 + k) + b"u"
     memo["frame", k] = len(memo)
     return out + b"r" + struct.pack("<I", memo["frame", k])
+
+
+def trace(k):
+    """The frames of a stack, the second time from the memo alone."""
+    if k in traces:
+        return traces[k]
+    first = b"".join([frame(n) for n in stacks[k]])
+    traces[k] = b"".join([frame(n) for n in stacks[k]])
+    return first
 
 
 SIZES = [512, 4096, 65536, 1 << 20, 3 << 20, 37748736]
@@ -55,7 +64,7 @@ with open(path, "wb", buffering=1 << 22) as out:
             peak = max(peak, now)
             action = "alloc"
         out.write(b"}(" + text("action") + text(action) + text("addr") + number(at) + text("size") + number(size) + text("stream") + b"K\0" + text("time_us") + number(1700000000000000 + i)
-                  + text("frames") + b"](" + b"".join([frame(k) for k in stacks[i % 300]]) + b"eu")
+                  + text("frames") + b"](" + trace(i % 300) + b"eu")
         if i % 1000 == 999 and i + 1 < events:
             out.write(b"e(")           # PyTorch's pickles append a thousand at a time
     out.write(b"ee" + text("segments") + b"]" + text("allocator_settings") + b"}u.")

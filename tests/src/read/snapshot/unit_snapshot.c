@@ -217,7 +217,7 @@ Test(snapshot, peaks_are_those_of_the_trace)
 		cr_assert_eq(facts.peak, peak, "round %d, seed %llu", round, (unsigned long long)test_seed());
 		cr_assert_eq(csv.buffers.n, allocated, "round %d", round);
 		cr_assert_eq(facts.before, 0);
-		int64_t whole = layout_caching(&csv.buffers, false, NULL);
+		int64_t whole = layout_caching(&csv.buffers, false, NULL), grown = layout_caching(&csv.buffers, true, NULL);
 		buffers_csv_free(&csv);
 		cr_assert_eq(snapshot_read(source_of(&pickle, &left), &snapshot, &error), OK);
 		struct graph *graph = snapshot_graph(&snapshot, 0, SNAPSHOT_ALLOCS_MOST, &error), *grouped = snapshot_graph(&snapshot, 0, 20, &error);
@@ -225,12 +225,61 @@ Test(snapshot, peaks_are_those_of_the_trace)
 		cr_assert(graph && grouped, "%s", error.text);
 		cr_assert(grouped->ops >= 20 && grouped->ops < graph->ops && grouped->tensors <= graph->tensors);
 		cr_assert_eq(grouped->about.intake.caching[0], whole, "round %d: the allocator is simulated with each buffer, joined or not", round);
+		cr_assert_eq(grouped->about.intake.caching[1], grown);
 		cr_assert_eq(graph->about.intake.caching[0], 0);
 		cr_assert_eq(program_peak(grouped), peak, "round %d, seed %llu: in groups %lld", round, (unsigned long long)test_seed(), (long long)program_peak(grouped));
 		graph_release(grouped);
 		cr_assert_eq(graph->ops, allocated + 1);
 		cr_assert_eq(program_peak(graph), peak, "round %d, seed %llu: as a graph", round, (unsigned long long)test_seed());
 		graph_release(graph);
+	}
+}
+
+/* What is alive at a step: rounded up or not. */
+static int64_t alive_at(const struct buffers *buffers, int64_t step, bool rounded)
+{
+	int64_t sum = 0;
+	for (uint32_t i = 0; i < buffers->n; i++)
+		sum += buffers->lower[i] <= step && step < buffers->upper[i] ? rounded ? align_up(buffers->size[i], SNAPSHOT_ALIGNMENT) : buffers->size[i] : 0;
+	return sum;
+}
+
+static void check_sums(const struct buffers_csv *csv, const struct snapshot_facts *facts, uint32_t events)
+{
+	const struct buffers *buffers = &csv->buffers;
+	int64_t peak[2] = { 0, 0 }, first = 0;
+	for (uint32_t step = 0; step < events; step++)
+		for (int k = 0; k < 2; k++) {
+			int64_t sum = alive_at(buffers, step, k == 1);
+			first = k == 0 && sum > peak[0] ? step : first;
+			peak[k] = sum > peak[k] ? sum : peak[k];
+		}
+	cr_assert_eq(facts->peak, peak[0]);
+	cr_assert_eq(facts->rounded_peak, peak[1]);
+	cr_assert_eq(facts->peak_event, first);
+	for (uint32_t i = 0; i < buffers->n; i++) {
+		int64_t sum = alive_at(buffers, buffers->lower[i], true) - align_up(buffers->size[i], SNAPSHOT_ALIGNMENT);
+		cr_assert(facts->origin[i].before || facts->alive[i] == sum, "%lld and %lld", (long long)facts->alive[i], (long long)sum);
+	}
+}
+
+/* Traces that begin and end in the middle, with frees that are missing and frees of nothing: sums kept along the trace are those of the lives. */
+Test(snapshot, sums_along_a_trace_are_those_of_the_lives)
+{
+	uint64_t seed = test_seed();
+	for (int round = 0; round < 50; round++) {
+		struct buffers_csv csv;
+		struct snapshot_facts facts;
+		struct error error;
+		begin(&pickle);
+		begin_trace(&pickle);
+		for (int i = 0; i < 200; i++)
+			put_event(&pickle, random_next(&seed) % 2 ? "alloc" : "free_completed", 1 + (int64_t)(random_next(&seed) % 24) * 1048576, (int64_t)(random_next(&seed) % 3000) + 1);
+		end(&pickle);
+		cr_assert_eq(read_all(&pickle, &csv, &facts, &error), OK, "%s", error.text);
+		cr_assert_gt(facts.before, 0);
+		check_sums(&csv, &facts, 200);
+		buffers_csv_free(&csv);
 	}
 }
 
