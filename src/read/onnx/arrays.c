@@ -19,6 +19,18 @@ static bool broadcast_all(struct infer *infer, uint32_t first, struct onnx_shape
 	return true;
 }
 
+/* Comparisons, and operators of truth, whose operands are 0 or 1; -1: none of them. */
+static int compare(const char *op, int64_t a, int64_t b)
+{
+	const struct { const char *op; bool truth; } all[] = {
+		{ "Equal", a == b }, { "Less", a < b }, { "Greater", a > b }, { "LessOrEqual", a <= b }, { "GreaterOrEqual", a >= b }, { "And", a && b }, { "Or", a || b }, { "Xor", !a != !b },
+	};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (strcmp(op, all[i].op) == 0)
+			return all[i].truth;
+	return -1;
+}
+
 static bool calculate(const char *op, int64_t a, int64_t b, int64_t *sum)
 {
 	if (strcmp(op, "Add") == 0)
@@ -27,15 +39,16 @@ static bool calculate(const char *op, int64_t a, int64_t b, int64_t *sum)
 		return !__builtin_sub_overflow(a, b, sum);
 	if (strcmp(op, "Mul") == 0)
 		return !__builtin_mul_overflow(a, b, sum);
-	bool divides = strcmp(op, "Div") == 0, equal = strcmp(op, "Equal") == 0;
-	if (divides || strcmp(op, "Mod") == 0) {
+	bool divides = strcmp(op, "Div") == 0, rest = strcmp(op, "Mod") == 0;
+	if (divides || rest) {
 		if (b == 0 || b == -1)
 			return b == -1 && !__builtin_mul_overflow(divides ? a : 0, -1, sum);
 		*sum = divides ? a / b : a % b;
-		return true;
+		return divides || (a >= 0 && b > 0);    /* of which sign the rest is an attribute says */
 	}
-	*sum = equal ? a == b : strcmp(op, "Max") == 0 ? (a > b ? a : b) : (a < b ? a : b);
-	return equal || strcmp(op, "Max") == 0 || strcmp(op, "Min") == 0;
+	int truth = compare(op, a, b);
+	*sum = truth >= 0 ? truth : strcmp(op, "Max") == 0 ? (a > b ? a : b) : (a < b ? a : b);
+	return truth >= 0 || strcmp(op, "Max") == 0 || strcmp(op, "Min") == 0;
 }
 
 /* Small integers: one operand as long as the result, the other one too, or a single number. */
@@ -139,9 +152,21 @@ void infer_same(struct infer *infer)
 
 void infer_truth(struct infer *infer)
 {
-	const struct onnx_shape *a = infer_operand(infer, 0);
+	const struct onnx_shape *a = infer_operand(infer, 0), *known = strcmp(infer->node->op, "Not") == 0 ? infer_integers(infer, 0) : NULL;
 	if (a)
 		infer_result(infer, 0, a, DTYPE_BOOL);
+	int64_t *value = known ? infer_result_values(infer, known->values) : NULL;
+	for (uint32_t i = 0; value && i < known->values; i++)
+		value[i] = !known->value[i];
+}
+
+/* The same bits as another type of that width: no number is known any more. */
+void infer_bit_cast(struct infer *infer)
+{
+	const struct onnx_shape *a = infer_operand(infer, 0);
+	int dtype = onnx_dtype((uint64_t)onnx_int(infer->node->body, "to", 0));
+	if (a && dtype >= 0)
+		infer_result(infer, 0, a, dtype);
 }
 
 void infer_cast(struct infer *infer)

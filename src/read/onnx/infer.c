@@ -81,6 +81,9 @@ const struct onnx_shape *infer_reals(const struct infer *infer, uint32_t i)
 
 double *infer_result_reals(struct infer *infer, uint32_t count)
 {
+	const struct onnx_node *node = infer->node;
+	if (node->outs < 1 || node->out[0] == NONE)
+		return NULL;
 	double *real = arena_alloc(infer->arena, (size_t)count + 1, sizeof *real);
 	infer->failed |= !real;
 	if (real) {

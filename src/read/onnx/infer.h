@@ -37,6 +37,7 @@ int infer_axis(int64_t axis, int dims);
 int infer_list(const struct infer *infer, const char *name, uint32_t i, int64_t *list, int most);
 
 /* arrays.c: each fills the results of the ops that the table in shapes.c gives it. */
+void infer_bit_cast(struct infer *infer);
 void infer_cast(struct infer *infer);
 void infer_comparison(struct infer *infer);
 void infer_concat(struct infer *infer);

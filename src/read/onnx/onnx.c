@@ -3,12 +3,17 @@
 #include <stdlib.h>
 
 #include "onnx.h"
+#include "places.h"
 #include "shapes.h"
+#include "values.h"
 #include "solver/rules/rules.h"
 #include "src/base/words.h"
 
 #define SYMBOLS 3       /* that are asked for at once */
 #define DEPTH_MOST 64   /* graphs in graphs: protocol buffers themselves end at a hundred messages in one another */
+
+/* The names of a branch that is opened: two branches may use the same ones. */
+struct scope { struct names names; struct scope *outer; };
 
 struct reader {
 	struct error *error;
@@ -18,10 +23,12 @@ struct reader {
 	const char *const *dim;
 	uint32_t dims;
 	struct names names;           /* tensors to shapes */
+	struct scope *scope;          /* of the branch that is being read; NULL: of none */
+	unsigned depth;               /* of branches in branches */
 	struct onnx_shape *shape;
 	uint32_t shapes;
 	size_t room;
-	uint32_t inferred, missing, subgraphs;
+	uint32_t inferred, missing, subgraphs, opened;
 	char symbol[SYMBOLS][64];     /* of missing sizes, to be asked for: the first ones */
 	struct wire producer, version;
 	uint64_t ir, opset;           /* opset: 0: not said */
@@ -44,17 +51,26 @@ static const char *text_of(struct reader *reader, struct wire body)
 	return arena_text(&reader->arena, (const char *)body.at, nul ? (size_t)(nul - body.at) : wire_size(body));
 }
 
+static uint32_t find_shape(const struct reader *reader, const char *name)
+{
+	for (const struct scope *scope = reader->scope; scope; scope = scope->outer) {
+		uint32_t id = names_find(&scope->names, name);
+		if (id != NONE)
+			return id;
+	}
+	return names_find(&reader->names, name);
+}
+
 /* The shape of a name, made where there is none; NULL when out of memory. */
 static struct onnx_shape *shape_of(struct reader *reader, const char *name)
 {
-	uint32_t id = name ? names_add(&reader->names, name, reader->shapes) : NONE;
-	if (id == NONE)
-		return NULL;
-	if (id < reader->shapes)
+	uint32_t id = name ? find_shape(reader, name) : NONE;
+	if (id != NONE)
 		return &reader->shape[id];
-	if (!mem_reserve(&reader->shape, &reader->room, reader->shapes + 1, sizeof *reader->shape))
+	if (!name || !mem_reserve(&reader->shape, &reader->room, reader->shapes + 1, sizeof *reader->shape)
+		|| names_add(reader->scope ? &reader->scope->names : &reader->names, name, reader->shapes) == NONE)
 		return NULL;
-	reader->shape[reader->shapes] = (struct onnx_shape){ .tensor = NONE };
+	reader->shape[reader->shapes] = (struct onnx_shape){ .name = name, .tensor = NONE };
 	return &reader->shape[reader->shapes++];
 }
 
@@ -139,58 +155,6 @@ static enum status read_value(struct reader *reader, struct wire body, struct on
 	return status;
 }
 
-/* ".." as a part of a path, or one from the root. */
-static bool leads_out(struct wire path)
-{
-	const unsigned char *at = path.at;
-	bool root = at < path.end && (*at == '/' || *at == '\\'), drive = wire_size(path) > 1 && at[1] == ':';
-	for (bool begins = true; at < path.end && !root && !drive; at++) {
-		bool dots = begins && path.end - at >= 2 && at[0] == '.' && at[1] == '.' && (path.end - at == 2 || at[2] == '/' || at[2] == '\\');
-		if (dots)
-			return true;
-		begins = *at == '/' || *at == '\\';
-	}
-	return root || drive;
-}
-
-static bool spells(struct wire text, const char *word)
-{
-	return text.at && wire_size(text) == strlen(word) && memcmp(text.at, word, strlen(word)) == 0;
-}
-
-/* Bytes from 0 to 2^60, in digits. */
-static bool is_place(struct wire text)
-{
-	uint64_t value = 0;
-	bool fine = text.at < text.end;
-	for (; text.at < text.end && fine; text.at++) {
-		fine = *text.at >= '0' && *text.at <= '9' && value <= BYTES_MAX / 10;
-		value = value * 10 + (uint64_t)(*text.at - '0');
-	}
-	return fine && value <= BYTES_MAX;
-}
-
-/* What is wrong with where a weight lies in another file (external_data 13: key 1, value 2), which must lie beside the model. NULL: nothing. The file isn't opened in
- * any case, be it there or a link to elsewhere. */
-static const char *place_wrong(struct wire tensor)
-{
-	struct wire_field field, part;
-	while (wire_next(&tensor, &field)) {
-		struct wire key = { 0 }, value = { 0 };
-		while (field.number == 13 && field.type == 2 && wire_next(&field.body, &part))
-			if (part.type == 2 && (part.number == 1 || part.number == 2))
-				*(part.number == 1 ? &key : &value) = part.body;
-		bool location = spells(key, "location");
-		if (location && (!value.at || wire_size(value) == 0 || memchr(value.at, '\0', wire_size(value))))
-			return "is said to lie in a file without a name";
-		if (location && leads_out(value))
-			return "is said to lie outside of the model's folder";
-		if ((spells(key, "offset") || spells(key, "length")) && !is_place(value))
-			return "has an offset or a length that is no number of bytes";
-	}
-	return NULL;
-}
-
 /* A TensorProto: of small ones the numbers are looked at, of all others none, here or in another file. */
 static enum status read_weight(struct reader *reader, struct wire body)
 {
@@ -200,7 +164,7 @@ static enum status read_weight(struct reader *reader, struct wire body)
 	if (status != OK)
 		return status == NO_MEMORY ? fail_memory(reader->error) : bad(reader, "a weight has too many dims");
 	const char *name = named.at ? text_of(reader, named) : "";
-	const char *wrong = place_wrong(body);
+	const char *wrong = onnx_place_wrong(body);
 	if (name && wrong) {
 		char text[160];
 		snprintf(text, sizeof text, "the data of weight \"%.80s\" %s", name, wrong);
@@ -208,6 +172,7 @@ static enum status read_weight(struct reader *reader, struct wire body)
 	}
 	struct onnx_shape *shape = name ? shape_of(reader, name) : NULL;
 	NEED_IN(reader->error, shape);
+	read.name = shape->name;
 	read.input = shape->input;
 	read.output = shape->output;
 	read.weight = true;
@@ -228,7 +193,7 @@ static enum status read_tensors(struct reader *reader, struct wire graph)
 			status = read_weight(reader, field.body);
 		else if ((field.number == 11 || field.number == 12 || field.number == 13) && (status = read_value(reader, field.body, &shape)) == OK) {
 			shape->input |= field.number == 11;
-			shape->output |= field.number == 12;
+			shape->output |= field.number == 12 && !reader->scope;
 		}
 	}
 	return status == OK && graph.broken ? bad(reader, "its graph is broken") : status;
@@ -312,15 +277,20 @@ static void infer(struct reader *reader, const char *type, const uint32_t *in, u
 
 /* ---- the graph -------------------------------------------------------------------------------- */
 
-static enum status add_tensor(struct reader *reader, uint32_t id, const char *name, enum kind kind, uint32_t alias)
+static enum status add_tensor(struct reader *reader, uint32_t id, enum kind kind, uint32_t alias)
 {
 	struct onnx_shape *shape = &reader->shape[id];
 	bool sized = shape->known && shape->typed;
 	int64_t bits = sized ? dtype_bits[shape->dtype] : 0;
 	for (uint8_t i = 0; i < shape->dims && sized; i++)
 		if (shape->dim[i] < 0 || __builtin_mul_overflow(bits, shape->dim[i], &bits) || bits > BYTES_MAX)
-			return fail(reader->error, BAD_INPUT, "the size of \"%.60s\" overflows", name);
-	struct tensor tensor = { .name = name, .alias = alias, .kind = (uint8_t)kind, .dtype = shape->typed ? shape->dtype : DTYPE_OPAQUE, .dims = shape->known ? shape->dims : 0,
+			return fail(reader->error, BAD_INPUT, "the size of \"%.60s\" overflows", shape->name);
+	size_t length = strlen(shape->name);
+	char *unique = arena_alloc(&reader->arena, length + 25, 1);
+	NEED_IN(reader->error, unique);
+	memcpy(unique, shape->name, length + 1);
+	draft_unique(reader->draft, unique, length, draft_find_tensor);   /* branches may have the same names */
+	struct tensor tensor = { .name = unique, .alias = alias, .kind = (uint8_t)kind, .dtype = shape->typed ? shape->dtype : DTYPE_OPAQUE, .dims = shape->known ? shape->dims : 0,
 		.shape = shape->known ? shape->dim : NULL, .has_shape = shape->known, .has_dtype = shape->typed, .has_bytes = true, .bytes = (bits + 7) / 8 };
 	reader->missing += !sized;
 	reader->inferred += sized && shape->inferred;
@@ -329,11 +299,11 @@ static enum status add_tensor(struct reader *reader, uint32_t id, const char *na
 }
 
 /* What nothing in the graph makes: floating-point weights are parameters, others constants. */
-static enum status add_leaf(struct reader *reader, uint32_t id, const char *name)
+static enum status add_leaf(struct reader *reader, uint32_t id)
 {
 	const struct onnx_shape *shape = &reader->shape[id];
 	bool floating = shape->typed && (shape->dtype <= DTYPE_BF16);
-	return add_tensor(reader, id, name, shape->weight ? floating ? KIND_PARAMETER : KIND_CONSTANT : KIND_INPUT, NONE);
+	return add_tensor(reader, id, shape->weight ? floating ? KIND_PARAMETER : KIND_CONSTANT : KIND_INPUT, NONE);
 }
 
 /* Names of a node's inputs or outputs as shapes; NONE for one that is left out. */
@@ -360,17 +330,23 @@ static enum status read_names(struct reader *reader, struct wire node, uint32_t 
 	return OK;
 }
 
-/* Ops of onnxruntime's domain whose sizes are told; others of its names may mean something else. */
-static bool of_runtime(const char *type)
+/* Ops of other domains whose sizes are told; others of their names may mean something else. */
+static bool of_known_domain(const char *type)
 {
-	static const char words[] = " QuantizeLinear DequantizeLinear QLinearSigmoid QLinearLeakyRelu QLinearSoftmax QLinearAdd QLinearMul MatMulNBits FusedConv Gelu BiasGelu FastGelu QuickGelu "
-		"ReluGrad GeluGrad FastGeluGrad BiasGeluGrad_dX TanhGrad SigmoidGrad DropoutGrad SoftmaxGrad SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 SoftmaxCrossEntropyLossGrad AdamOptimizer ";
-	static const char domain[] = "com.microsoft.";
-	char word[80];
-	if (strncmp(type, domain, sizeof domain - 1))
-		return false;
-	snprintf(word, sizeof word, " %.70s ", type + sizeof domain - 1);
-	return strstr(words, word) != NULL;
+	static const struct { const char *domain, *words; } known[] = {
+		{ "com.microsoft.", " QuantizeLinear DequantizeLinear QLinearSigmoid QLinearLeakyRelu QLinearSoftmax QLinearAdd QLinearMul MatMulNBits FusedConv Gelu BiasGelu FastGelu QuickGelu "
+			"ReluGrad GeluGrad FastGeluGrad BiasGeluGrad_dX TanhGrad SigmoidGrad DropoutGrad SoftmaxGrad SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 SoftmaxCrossEntropyLossGrad AdamOptimizer " },
+		{ "ai.onnx.preview.training.", " Adagrad Adam Momentum " },
+	};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		char word[80];
+		size_t length = strlen(known[i].domain);
+		if (strncmp(type, known[i].domain, length))
+			continue;
+		snprintf(word, sizeof word, " %.70s ", type + length);
+		return strstr(known[i].words, word) != NULL;
+	}
+	return false;
 }
 
 /* Of a node: its type "onnx.Conv" ("com.microsoft.Gelu" of another domain), of ONNX's own domain the op in it, its name, and how many graphs its attributes hold. */
@@ -389,7 +365,7 @@ static enum status read_words(struct reader *reader, struct wire node, const cha
 		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx", (int)(words[1].at ? least(wire_size(words[1]), 150) : 0), words[1].at ? (const char *)words[1].at : "");
 	*type = arena_text(&reader->arena, text, strlen(text));
 	bool other = words[2].at && wire_size(words[2]) > 0 && !(wire_size(words[2]) == strlen("ai.onnx") && memcmp(words[2].at, "ai.onnx", strlen("ai.onnx")) == 0);
-	*own = *type && (!other || of_runtime(*type)) ? strrchr(*type, '.') + 1 : NULL;
+	*own = *type && (!other || of_known_domain(*type)) ? strrchr(*type, '.') + 1 : NULL;
 	*name = words[0].at ? text_of(reader, words[0]) : "";
 	return *type && *name ? OK : fail_memory(reader->error);
 }
@@ -400,11 +376,11 @@ static enum status read_words(struct reader *reader, struct wire node, const cha
 static enum status read_captured(struct reader *reader, uint32_t op, struct wire named)
 {
 	const char *name = text_of(reader, named);
-	uint32_t id = name && *name ? names_find(&reader->names, name) : NONE;
+	uint32_t id = name && *name ? find_shape(reader, name) : NONE;
 	NEED_IN(reader->error, name);
 	if (id == NONE || (reader->shape[id].tensor == NONE && !reader->shape[id].weight && !reader->shape[id].input))
 		return OK;
-	enum status status = reader->shape[id].tensor == NONE ? add_leaf(reader, id, name) : OK;
+	enum status status = reader->shape[id].tensor == NONE ? add_leaf(reader, id) : OK;
 	return status != OK || draft_read(reader->draft, op, reader->shape[id].tensor) == OK ? status : fail_memory(reader->error);
 }
 
@@ -448,15 +424,47 @@ static bool is_view(const struct reader *reader, const char *type)
 	return rule && rule->cost == COST_NONE;
 }
 
+static enum status add_result(struct reader *reader, uint32_t op, uint32_t result, uint32_t alias)
+{
+	enum status status = add_tensor(reader, result, reader->shape[result].output ? KIND_OUTPUT : KIND_ACTIVATION, alias);
+	return status != OK || draft_write(reader->draft, op, reader->shape[result].tensor) == OK ? status : fail_memory(reader->error);
+}
+
+/* The branch of an `If` whose condition is known: AttributeProto "then_branch" or "else_branch", g 6. */
+static bool find_branch(const struct reader *reader, struct wire node, uint32_t condition, struct wire *branch)
+{
+	const struct onnx_shape *shape = condition != NONE ? &reader->shape[condition] : NULL;
+	struct wire attribute;
+	struct wire_field field;
+	if (!shape || !shape->value || shape->values != 1 || reader->depth >= DEPTH_MOST || !onnx_attribute(node, shape->value[0] ? "then_branch" : "else_branch", &attribute))
+		return false;
+	while (wire_next(&attribute, &field))
+		if (field.number == 6 && field.type == 2) {
+			*branch = field.body;
+			return true;
+		}
+	return false;
+}
+
+static enum status open_branch(struct reader *reader, struct wire graph, const uint32_t *out, uint32_t outs);
+
 static enum status add_node(struct reader *reader, struct wire node)
 {
 	const char *type, *own, *name, **in_name, **out_name;
-	uint32_t *in, *out, ins = 0, outs = 0;
+	uint32_t *in, *out, ins = 0, outs = 0, closed = reader->subgraphs;
+	struct wire branch;
 	TRY(read_words(reader, node, &type, &own, &name));
 	TRY(read_names(reader, node, 1, &in, &in_name, &ins));
 	TRY(read_names(reader, node, 2, &out, &out_name, &outs));
+	if (own && ins == 1 && strcmp(own, "If") == 0 && find_branch(reader, node, in[0], &branch)) {
+		reader->subgraphs = closed;
+		return open_branch(reader, branch, out, outs);
+	}
 	char unique[400];
-	snprintf(unique, sizeof unique, "%.300s", *name ? name : outs ? out_name[0] : type);
+	uint32_t named = 0;
+	while (named + 1 < outs && out[named] == NONE)
+		named++;
+	snprintf(unique, sizeof unique, "%.300s", *name ? name : outs && out[named] != NONE ? out_name[named] : type);
 	draft_unique(reader->draft, unique, strlen(unique), draft_find_op);
 	struct op op = { .name = unique, .type = type, .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true };
 	uint32_t id = draft_op(reader->draft, &op), source = NONE;
@@ -465,7 +473,7 @@ static enum status add_node(struct reader *reader, struct wire node)
 		if (in[i] == NONE)
 			continue;
 		if (reader->shape[in[i]].tensor == NONE)
-			status = add_leaf(reader, in[i], in_name[i]);
+			status = add_leaf(reader, in[i]);
 		if (status == OK && draft_read(reader->draft, id, reader->shape[in[i]].tensor) != OK)
 			status = fail_memory(reader->error);
 		if (i == 0)
@@ -482,10 +490,96 @@ static enum status add_node(struct reader *reader, struct wire node)
 			return fail(reader->error, BAD_INPUT, "\"%.60s\" is made twice, or after it is read", out_name[i]);
 		if (i == 0)
 			infer(reader, type, in, ins, out[i]);
-		status = add_tensor(reader, out[i], out_name[i], reader->shape[out[i]].output ? KIND_OUTPUT : KIND_ACTIVATION, is_view(reader, type) ? source : NONE);
-		if (status == OK && draft_write(reader->draft, id, reader->shape[out[i]].tensor) != OK)
-			status = fail_memory(reader->error);
+		status = add_result(reader, id, out[i], is_view(reader, type) ? source : NONE);
 	}
+	return status;
+}
+
+static enum status add_nodes(struct reader *reader, struct wire graph)
+{
+	struct wire_field field;
+	enum status status = OK;
+	while (status == OK && wire_next(&graph, &field))
+		if (field.number == 1 && field.type == 2)
+			status = add_node(reader, field.body);
+	return status;
+}
+
+/* ---- branches that are taken ---------------------------------------------------------------------------- */
+
+/* Names of a branch's results, in their order (ValueInfoProto: name 1). */
+static const char *result_name(struct reader *reader, struct wire value)
+{
+	struct wire_field field;
+	while (wire_next(&value, &field))
+		if (field.number == 1 && field.type == 2)
+			return text_of(reader, field.body);
+	return "";
+}
+
+/* What the branch calls its results are those of the op, but for what is made outside. */
+static enum status bind_results(struct reader *reader, struct wire graph, const uint32_t *out, uint32_t outs)
+{
+	struct wire_field field;
+	for (uint32_t i = 0; i < outs && wire_next(&graph, &field);) {
+		if (field.number != 12 || field.type != 2)
+			continue;
+		const char *name = result_name(reader, field.body);
+		NEED_IN(reader->error, name);
+		if (*name && out[i] != NONE && find_shape(reader, name) == NONE)
+			NEED_IN(reader->error, names_add(&reader->scope->names, name, out[i]) != NONE);
+		i++;
+	}
+	return OK;
+}
+
+/* A result that is a tensor of outside, or another result: the same memory by another name. */
+static enum status pass_on(struct reader *reader, uint32_t from, uint32_t result)
+{
+	if (reader->shape[from].tensor == NONE)
+		TRY(add_leaf(reader, from));
+	char unique[400];
+	snprintf(unique, sizeof unique, "%.300s", reader->shape[result].name);
+	draft_unique(reader->draft, unique, strlen(unique), draft_find_op);
+	struct op op = { .name = unique, .type = "onnx.Identity", .module = "", .flops = -1, .phase = PHASE_FORWARD, .has_phase = true };
+	uint32_t id = draft_op(reader->draft, &op);
+	NEED_IN(reader->error, id != NONE && draft_read(reader->draft, id, reader->shape[from].tensor) == OK);
+	struct onnx_node node = { .op = "Identity", .in = &from, .ins = 1, .out = &result, .outs = 1 };
+	NEED_IN(reader->error, onnx_infer(&node, reader->shape, &reader->arena) == OK);
+	return add_result(reader, id, result, reader->shape[from].tensor);
+}
+
+static enum status pass_results(struct reader *reader, struct wire graph, const uint32_t *out, uint32_t outs)
+{
+	struct wire_field field;
+	enum status status = OK;
+	for (uint32_t i = 0; i < outs && status == OK && wire_next(&graph, &field);) {
+		if (field.number != 12 || field.type != 2)
+			continue;
+		const char *name = result_name(reader, field.body);
+		NEED_IN(reader->error, name);
+		uint32_t from = find_shape(reader, name);
+		if (from != NONE && out[i] != NONE && from != out[i] && reader->shape[out[i]].tensor == NONE)
+			status = pass_on(reader, from, out[i]);
+		i++;
+	}
+	return status;
+}
+
+/* Its ops stand in place of the `If`. */
+static enum status open_branch(struct reader *reader, struct wire graph, const uint32_t *out, uint32_t outs)
+{
+	struct scope scope = { .outer = reader->scope };
+	reader->scope = &scope;
+	reader->depth++;
+	reader->opened++;
+	enum status status = bind_results(reader, graph, out, outs);
+	THEN(status, read_tensors(reader, graph));
+	THEN(status, add_nodes(reader, graph));
+	THEN(status, pass_results(reader, graph, out, outs));
+	reader->depth--;
+	reader->scope = scope.outer;
+	names_free(&scope.names);
 	return status;
 }
 
@@ -493,7 +587,7 @@ static enum status describe(struct reader *reader, struct wire graph)
 {
 	struct wire_field field;
 	const char *name = NULL;
-	char version[200], advice[300], assumed[400] = "weights are parameters, their values are not looked at; views share memory with what they are of";
+	char version[200], advice[300], assumed[500] = "weights are parameters, their values are not looked at; views share memory with what they are of";
 	while (wire_next(&graph, &field))
 		if (field.number == 2 && field.type == 2)
 			name = text_of(reader, field.body);
@@ -501,6 +595,9 @@ static enum status describe(struct reader *reader, struct wire graph)
 	if (reader->subgraphs)
 		snprintf(assumed + used, sizeof assumed - used, "\n%u graph%s inside of ops (loops, branches) %s not opened: their memory is not counted", reader->subgraphs,
 			reader->subgraphs == 1 ? "" : "s", reader->subgraphs == 1 ? "is" : "are");
+	used = strlen(assumed);
+	if (reader->opened)
+		snprintf(assumed + used, sizeof assumed - used, "\n%u condition%s known: the branch that is taken stands in place of its If", reader->opened, reader->opened == 1 ? " is" : "s are");
 	used = strlen(assumed);
 	if (reader->functions)
 		snprintf(assumed + used, sizeof assumed - used, "\n%u function%s of the model %s not opened: %s one op where it is called", reader->functions, reader->functions == 1 ? "" : "s",
@@ -562,10 +659,7 @@ static enum status read_model(struct reader *reader, struct wire model)
 	if (model.broken || !graph.at)
 		return bad(reader, model.broken ? "it is truncated or broken" : "there is no graph in it");
 	status = read_tensors(reader, graph);
-	struct wire nodes = graph;
-	while (status == OK && wire_next(&nodes, &field))
-		if (field.number == 1 && field.type == 2)
-			status = add_node(reader, field.body);
+	THEN(status, add_nodes(reader, graph));
 	return status == OK ? describe(reader, graph) : status;
 }
 

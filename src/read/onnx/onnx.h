@@ -6,6 +6,7 @@
  *     arrays  sizes of arrays that are cut, joined and turned
  *     signals  shapes of what resamples images and takes signals apart
  *     shapes  sizes that files don't say, by operator
+ *     places  where weights of other files are said to lie
  *     onnx    reads models
  */
 #pragma once

@@ -152,6 +152,7 @@ static void conv_transpose(struct infer *infer)
 	const struct onnx_shape *a = infer_operand(infer, 0), *weight = infer_operand(infer, 1);
 	struct windows windows = { 0 };
 	int64_t more[DIMS_MAX], given[DIMS_MAX], groups = onnx_int(node, "group", 1);
+	bool same = onnx_word(node, "auto_pad", "SAME_UPPER") || onnx_word(node, "auto_pad", "SAME_LOWER");   /* padded so that it is as large as strides make it */
 	int spatial = a ? a->dims - 2 : 0, extra = onnx_ints(node, "output_padding", more, DIMS_MAX), said = onnx_ints(node, "output_shape", given, DIMS_MAX);
 	if (!a || !weight || weight->dims != a->dims || spatial < 1 || !windows_of(node, spatial, &windows))
 		return;
@@ -162,7 +163,7 @@ static void conv_transpose(struct infer *infer)
 		int64_t kernel = weight->dim[i + 2], size = a->dim[i + 2];
 		if (kernel < 1 || kernel > WINDOW_MOST || size < 1 || size > INT32_MAX)
 			return;
-		made.dim[i + 2] = said == spatial ? given[i] : (size - 1) * windows.stride[i] + (extra == spatial ? more[i] % WINDOW_MOST : 0) + (kernel - 1) * windows.dilation[i] + 1
+		made.dim[i + 2] = said == spatial ? given[i] : same ? size * windows.stride[i] : (size - 1) * windows.stride[i] + (extra == spatial ? more[i] % WINDOW_MOST : 0) + (kernel - 1) * windows.dilation[i] + 1
 			- windows.pad[i] - windows.pad[i + spatial];
 		if (made.dim[i + 2] < 0)
 			return;
@@ -319,12 +320,32 @@ static void loss(struct infer *infer)
 	infer_result(infer, 1, a, a->dtype);
 }
 
+/* Keys and values with those from before (operands 4 and 5), [batch, groups, all rows, width], and the products of queries and keys. groups 0: K and V have them as a dim. */
+static void attention_cache(struct infer *infer, int64_t heads, int64_t groups)
+{
+	const struct onnx_shape *q = infer_operand(infer, 0);
+	for (uint32_t i = 1; i < 3; i++) {
+		const struct onnx_shape *a = infer_operand(infer, i), *before = infer_operand(infer, i + 3);
+		if (!a || a->dims != q->dims || (infer_has(infer, i + 3) && (!before || before->dims != 4)))
+			return;
+		struct onnx_shape made = { .dims = 4, .dim = { a->dim[0], groups, a->dim[1], groups ? a->dim[2] / groups : 0 } };
+		if (!groups)
+			made = *a;
+		if (before && __builtin_add_overflow(made.dim[2], before->dim[2], &made.dim[2]))
+			return;
+		infer_result(infer, i, &made, a->dtype);
+		struct onnx_shape products = { .dims = 4, .dim = { q->dim[0], heads, q->dim[q->dims - 2], made.dim[2] } };
+		if (i == 1)
+			infer_result(infer, 3, &products, q->dtype);
+	}
+}
+
 /* Q, K, V as [batch, heads, rows, width], or as [batch, rows, heads * width] with the heads as attributes. */
 static void attention(struct infer *infer)
 {
 	const struct onnx_shape *q = infer_operand(infer, 0), *v = infer_operand(infer, 2);
 	int64_t heads = onnx_int(infer->node->body, "q_num_heads", 1), groups = onnx_int(infer->node->body, "kv_num_heads", 1);
-	if (!q || !v || q->dims != v->dims || q->dims < 3 || heads < 1 || groups < 1)
+	if (!q || !v || q->dims != v->dims || q->dims < 3 || q->dims > 4 || heads < 1 || groups < 1)
 		return;
 	struct onnx_shape made = *q;
 	int64_t width = v->dim[v->dims - 1];
@@ -332,6 +353,18 @@ static void attention(struct infer *infer)
 	if (q->dims == 3 && __builtin_mul_overflow(made.dim[2], heads, &made.dim[2]))
 		return;
 	infer_result(infer, 0, &made, q->dtype);
+	attention_cache(infer, q->dims == 3 ? heads : q->dim[1], q->dims == 3 ? groups : 0);
+}
+
+/* Determinants of the last two dims. */
+static void determinant(struct infer *infer)
+{
+	const struct onnx_shape *a = infer_operand(infer, 0);
+	if (!a || a->dims < 2)
+		return;
+	struct onnx_shape made = *a;
+	made.dims -= 2;
+	infer_result(infer, 0, &made, a->dtype);
 }
 
 /* ---- what onnxruntime's training writes ------------------------------------------------------------------------------- */
@@ -350,6 +383,17 @@ static void adam(struct infer *infer)
 	static const uint32_t from[] = { 1, 4, 5, 2 };
 	for (uint32_t i = 0; i < 4; i++) {
 		const struct onnx_shape *a = infer_operand(infer, from[i]);
+		if (a)
+			infer_result(infer, i, a, a->dtype);
+	}
+}
+
+/* Rate, step, all weights, all gradients, all of each state -> all new weights, all of each new state. */
+static void preview_update(struct infer *infer)
+{
+	uint32_t outs = infer->node->outs, ins = infer->node->ins, weights = ins >= 2 + outs ? ins - 2 - outs : 0;
+	for (uint32_t i = 0; i < outs && weights; i++) {
+		const struct onnx_shape *a = infer_operand(infer, i < weights ? 2 + i : 2 + weights + i);
 		if (a)
 			infer_result(infer, i, a, a->dtype);
 	}
@@ -436,22 +480,22 @@ static void packed_matmul(struct infer *infer)
 
 static const struct { const char *ops; void (*fill)(struct infer *infer); } table[] = {
 	{ " Relu LeakyRelu PRelu Elu Selu Celu Sigmoid HardSigmoid HardSwish Tanh Softplus Softsign Gelu Mish Swish ThresholdedRelu Softmax LogSoftmax Hardmax Erf Exp Log Sqrt Reciprocal "
-	  "Abs Neg Ceil Round Sign Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Clip CumSum Trilu Identity Dropout ScatterND ScatterElements Scatter LRN Shrink "
+	  "Abs Neg Ceil Round Sign Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Clip CumSum CumProd Trilu Identity Dropout ScatterND ScatterElements Scatter LRN Shrink "
 	  "RandomNormalLike RandomUniformLike EyeLike ReverseSequence RotaryEmbedding BitwiseNot MeanVarianceNormalization LpNormalization TensorScatter "
 	  "BiasGelu FastGelu QuickGelu QLinearSigmoid QLinearLeakyRelu QLinearSoftmax ReluGrad GeluGrad FastGeluGrad BiasGeluGrad_dX TanhGrad SigmoidGrad DropoutGrad SoftmaxGrad "
 	  "SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 ", infer_same },
 	{ " Add Sub Mul Div Mod Pow Max Min Sum Mean BitwiseAnd BitwiseOr BitwiseXor BitShift ", infer_elementwise },
-	{ " Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor ", infer_comparison }, { " Floor ", infer_whole }, { " Not IsNaN IsInf Bernoulli ", infer_truth }, { " Where ", infer_where }, { " Cast CastLike ", infer_cast },
+	{ " Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor ", infer_comparison }, { " Floor ", infer_whole }, { " Not IsNaN IsInf Bernoulli ", infer_truth }, { " Where ", infer_where }, { " Cast CastLike ", infer_cast }, { " BitCast ", infer_bit_cast },
 	{ " Shape ", infer_shape_op }, { " Size ", infer_size_op }, { " Constant ", infer_constant }, { " ConstantOfShape ", infer_constant_of_shape }, { " Range ", infer_range }, { " Reshape ", infer_reshape },
 	{ " Flatten ", infer_flatten }, { " Squeeze ", infer_squeeze }, { " Unsqueeze ", infer_unsqueeze }, { " Transpose ", infer_transpose }, { " Expand ", infer_expand }, { " Tile ", infer_tile },
 	{ " Gather ", infer_gather }, { " GatherElements ", infer_like_indices }, { " GatherND ", infer_gather_nd }, { " Slice ", infer_slice }, { " Concat ", infer_concat }, { " Split ", infer_split },
-	{ " Pad ", infer_pad }, { " MatMul ", matmul }, { " Gemm ", gemm }, { " Einsum ", einsum }, { " Conv MaxPool AveragePool LpPool ", window_op },
+	{ " Pad ", infer_pad }, { " MatMul ", matmul }, { " Gemm ", gemm }, { " Einsum ", einsum }, { " Conv DeformConv MaxPool AveragePool LpPool ", window_op },
 	{ " ConvTranspose ", conv_transpose }, { " GlobalAveragePool GlobalMaxPool GlobalLpPool ", global_pool }, { " TopK ", top_k }, { " OneHot ", one_hot },
 	{ " ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare ArgMax ArgMin ", reduce },
 	{ " BatchNormalization LayerNormalization InstanceNormalization GroupNormalization RMSNormalization ", normalization }, { " Resize Upsample ", resize },
 	{ " DepthToSpace SpaceToDepth ", depth_and_space }, { " LSTM GRU RNN ", recurrent }, { " SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss ", loss },
 	{ " Attention ", attention }, { " QuantizeLinear ", quantize }, { " DequantizeLinear ", dequantize }, { " DynamicQuantizeLinear ", quantize_dynamically },
-	{ " SoftmaxCrossEntropyLossGrad ", loss_gradient }, { " AdamOptimizer ", adam }, { " MatMulInteger ", integer_matmul }, { " ConvInteger ", integer_convolution }, { " QLinearMatMul ", quantized_matmul }, { " QLinearConv ", quantized_convolution },
+	{ " SoftmaxCrossEntropyLossGrad ", loss_gradient }, { " AdamOptimizer ", adam }, { " Adagrad Adam Momentum ", preview_update }, { " Det ", determinant }, { " MatMulInteger ", integer_matmul }, { " ConvInteger ", integer_convolution }, { " QLinearMatMul ", quantized_matmul }, { " QLinearConv ", quantized_convolution },
 	{ " QLinearAdd QLinearMul ", quantized_pair }, { " MatMulNBits ", packed_matmul }, { " FusedConv ", window_op },
 	{ " GridSample ", infer_grid_sample }, { " AffineGrid ", infer_affine_grid }, { " RoiAlign ", infer_roi_align }, { " STFT ", infer_stft }, { " DFT ", infer_dft },
 	{ " HannWindow HammingWindow BlackmanWindow ", infer_window },
@@ -461,8 +505,6 @@ enum status onnx_infer(const struct onnx_node *node, struct onnx_shape *shape, s
 {
 	struct infer infer = { .node = node, .shape = shape, .arena = arena };
 	size_t length = strlen(node->op);
-	if (node->outs == 0 || node->out[0] == NONE)
-		return OK;
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
 		for (const char *at = strstr(table[i].ops, node->op); at && length; at = strstr(at + 1, node->op))
 			if (at > table[i].ops && at[-1] == ' ' && at[length] == ' ') {

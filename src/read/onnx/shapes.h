@@ -9,6 +9,7 @@ enum { ONNX_VALUES_MOST = 64 };  /* integers of one tensor that are followed */
 
 /* What is known of a tensor before it is made. */
 struct onnx_shape {
+	const char *name;             /* that it had first: what a branch makes is called as outside of it */
 	int64_t dim[DIMS_MAX];
 	const int64_t *value;         /* of a small tensor of integers, in row order; NULL: not known */
 	const double *real;           /* the same of floating-point numbers in the file */

@@ -66,12 +66,14 @@ void infer_dft(struct infer *infer)
 	bool sided = onnx_int(infer->node->body, "onesided", 0) != 0, back = onnx_int(infer->node->body, "inverse", 0) != 0;
 	int64_t said = infer_has(infer, 2) ? number(infer, 2, -2) : onnx_int(infer->node->body, "axis", infer->node->ins > 1 ? 1 : -2);
 	int axis = a ? infer_axis(said, a->dims) : -1;
-	int64_t length = axis < 0 ? -1 : number(infer, 1, a->dim[axis]);
-	if (axis < 0 || length < 1 || (sided && back) || axis == a->dims - 1)
+	int64_t length = axis < 0 ? -1 : number(infer, 1, sided && back ? 2 * (a->dim[axis] - 1) : a->dim[axis]);
+	bool whole = a && a->dims > 1 && !sided && !infer_has(infer, 1);    /* whatever the axis is */
+	if (!whole && (axis < 0 || length < 1 || axis == a->dims - 1))
 		return;
 	struct onnx_shape made = *a;
-	made.dim[axis] = sided ? length / 2 + 1 : length;
-	made.dim[made.dims - 1] = 2;
+	if (!whole)
+		made.dim[axis] = sided && !back ? length / 2 + 1 : length;
+	made.dim[made.dims - 1] = sided && back ? 1 : 2;
 	infer_result(infer, 0, &made, a->dtype);
 }
 
