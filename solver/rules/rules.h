@@ -136,6 +136,7 @@ static inline bool rule_contracts(const struct rule *rule)
 }
 
 extern const struct rule rules_aten[], rules_onnx[], rules_plain[]; /* each ends with a type of NULL */
+extern const char *const rules_aten_roomy[];   /* of rules_keeps_room(); NULL ends them */
 
 /* A set of rules, parsed: the built-in ones and what a user added. */
 struct rules;
@@ -154,6 +155,8 @@ const struct rule *rules_find(const struct rules *rules, const char *type);
 uint32_t rules_traits(const struct rules *rules, const char *type);
 /* Whether it is named as kernels of backward passes are, with a rule or without: "aten.threshold_backward", "aten._softmax_backward_data.default". */
 bool rules_named_backward(const char *name);
+/* Whether PyTorch's kernel fills memory of its operand's size, and its result, one number, keeps it: "aten.mse_loss.default". O(length). */
+bool rules_keeps_room(const struct rules *rules, const char *type);
 
 /* ---- binding: a rule applied to the shapes of one op ---------------------------------- */
 

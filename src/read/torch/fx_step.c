@@ -152,19 +152,31 @@ static uint32_t mesh_axes(const struct fx_graph *graph)
 	return axes;
 }
 
-static uint32_t add_tensor(struct making *making, const struct fx_value *value, enum kind kind, uint32_t alias)
+/* Bits of a value's elements; false where they are more than 2^60. */
+static bool bits_of(const struct fx_value *value, int64_t *bits)
+{
+	*bits = value->typed ? dtype_bits[value->dtype] : 0;
+	for (int i = 0; i < value->dims; i++)
+		if (__builtin_mul_overflow(*bits, value->dim[i], bits) || *bits > BYTES_MAX)
+			return false;
+	return true;
+}
+
+/* like: a value whose memory it keeps, where that is larger; NULL: none. */
+static uint32_t add_tensor(struct making *making, const struct fx_value *value, const struct fx_value *like, enum kind kind, uint32_t alias)
 {
 	struct tensor tensor = { .name = unique(making, value->name, draft_find_tensor), .alias = alias, .kind = (uint8_t)kind, .dtype = value->dtype, .dims = value->dims,
 		.shape = value->dim, .has_shape = value->typed && !value->unsized, .has_dtype = value->typed, .has_bytes = true, .line = value->line };
 	if (mesh_known(making))
 		tensor.places = value->places.axes == making->axes && value->places.axes ? &value->places : NULL;
-	int64_t bits = value->typed ? dtype_bits[value->dtype] : 0;
-	for (int i = 0; i < value->dims; i++)
-		if (__builtin_mul_overflow(bits, value->dim[i], &bits) || bits > BYTES_MAX) {
-			making->error->line = value->line;
-			fail(making->error, BAD_INPUT, "the size of \"%.60s\" overflows", value->name);
-			return NONE;
-		}
+	int64_t bits, kept;
+	if (!bits_of(value, &bits)) {
+		making->error->line = value->line;
+		fail(making->error, BAD_INPUT, "the size of \"%.60s\" overflows", value->name);
+		return NONE;
+	}
+	if (like && !like->unsized && bits_of(like, &kept))
+		bits = kept > bits ? kept : bits;
 	if (!tensor.has_shape)
 		tensor.shape = NULL, tensor.dims = 0;
 	tensor.bytes = value->unsized ? 0 : (bits + 7) / 8;
@@ -334,13 +346,14 @@ static enum status add_op(struct making *making, const struct fx_graph *graph, u
 		if (read != NONE)
 			status = draft_read(making->draft, id, read);
 	}
-	bool view = is_view(making, moved ? moved : node->type), inplace = writes_argument(node->type);
+	bool view = is_view(making, moved ? moved : node->type), inplace = writes_argument(node->type), roomy = node->reads && !making->log->fused && rules_keeps_room(making->rules, node->type);
+	const struct fx_value *like = roomy ? &graph->value[graph->argument[node->read]] : NULL;
 	for (; *first_value < graph->values && (graph->value[*first_value].input || graph->value[*first_value].node <= n || graph->value[*first_value].node == NONE)
 		&& status == OK; ++*first_value) {
 		const struct fx_value *value = &graph->value[*first_value];
 		if (value->node != n || !value->typed)
 			continue;
-		uint32_t out = add_tensor(making, value, late[*first_value] ? KIND_OUTPUT : making->phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION,
+		uint32_t out = add_tensor(making, value, like, late[*first_value] ? KIND_OUTPUT : making->phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION,
 			view || inplace ? source : NONE);
 		if (out == NONE)
 			return making->error->status;
@@ -359,7 +372,7 @@ static enum status add_tangent(struct making *making, const struct fx_value *val
 	struct op op = { .name = unique(making, value->name, draft_find_op), .type = "aten.ones_like.default", .module = "", .flops = 0, .phase = PHASE_BACKWARD, .has_phase = true };
 	uint32_t number = making->tangents++;
 	uint32_t result = forward && number < forward->results ? forward->result[number] : NONE;
-	*tensor = add_tensor(making, value, KIND_GRADIENT, NONE);
+	*tensor = add_tensor(making, value, NULL, KIND_GRADIENT, NONE);
 	if (*tensor == NONE)
 		return making->error->status;
 	uint32_t id = op.name ? draft_op(making->draft, &op) : NONE;
@@ -379,12 +392,26 @@ static enum status add_input(struct making *making, const struct fx_value *value
 			*tensor = making->of_forward[i];
 			return OK;
 		}
-	*tensor = add_tensor(making, value, input_kind(value, trained), NONE);
+	*tensor = add_tensor(making, value, NULL, input_kind(value, trained), NONE);
 	return *tensor == NONE ? making->error->status : OK;
 }
 
-/* The tensors of a graph's values, in *result; NULL with *error. `last`: what it returns is the step's. */
-static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, const bool *trained, bool last)
+/* The step returns what its last graph does, and keeps the numbers of its first graph of which there are gradients: losses, which programs hold. */
+static void find_late(const struct fx_graph *graph, const struct fx_graph *backward, bool *late)
+{
+	uint32_t results = graph->results;
+	if (backward) {
+		results = 0;
+		for (uint32_t i = 0; i < backward->values; i++)
+			results += backward->value[i].input && text_begins(backward->value[i].name, "tangents_");
+	}
+	for (uint32_t i = 0; i < results && i < graph->results; i++)
+		if (graph->result[i] != NONE)
+			late[graph->result[i]] = !backward || (graph->value[graph->result[i]].typed && graph->value[graph->result[i]].dims == 0);
+}
+
+/* The tensors of a graph's values, in *result; NULL with *error. backward: the graph of its backward pass, where another one follows. */
+static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, const bool *trained, const struct fx_graph *backward)
 {
 	uint32_t *tensor = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *tensor);
 	bool *late = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *late);
@@ -392,9 +419,8 @@ static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, 
 	enum status status = tensor && late && fx_phases(&making->arena, graph, &phase) == OK ? OK : fail_memory(making->error);
 	for (uint32_t i = 0; i < graph->values && status == OK; i++)
 		tensor[i] = NONE;
-	for (uint32_t i = 0; i < graph->results && last && status == OK; i++)
-		if (graph->result[i] != NONE)
-			late[graph->result[i]] = true;
+	if (status == OK)
+		find_late(graph, backward, late);
 	for (uint32_t i = 0; i < graph->values && status == OK; i++)
 		if (graph->value[i].input && graph->value[i].typed && !text_begins(graph->value[i].name, "tangents_"))
 			status = add_input(making, &graph->value[i], trained && trained[i], &tensor[i]);
@@ -514,13 +540,13 @@ static enum status make(struct making *making, const struct offer *offer)
 	for (uint32_t i = 0; i < first->values; i++)
 		making->of_forward[i] = NONE;
 	making->forward = NULL;
-	uint32_t *tensor = add_graph(making, first, trained, !offer->backward);
+	uint32_t *tensor = add_graph(making, first, trained, offer->backward);
 	if (!tensor || !offer->backward)
 		return tensor ? OK : making->error->status;
 	making->forward = first;
 	making->of_forward = tensor;
 	making->phase = PHASE_BACKWARD;
-	return add_graph(making, offer->backward, NULL, true) ? OK : making->error->status;
+	return add_graph(making, offer->backward, NULL, NULL) ? OK : making->error->status;
 }
 
 struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *error)

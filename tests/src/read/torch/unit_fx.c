@@ -326,6 +326,28 @@ Test(fx, a_tensor_of_a_strange_type_has_no_known_size)
 }
 
 /* What a compilation had come to when it failed stands in a trace, too. It ran nowhere. */
+/* PyTorch's kernel fills 64 bytes and then makes one number of them in the same memory, which a program holds as its loss. A number that is only saved is freed after its last use. */
+Test(fx, a_loss_is_held_with_the_memory_of_its_kernel)
+{
+	static const char text[] = "===== Forward graph 0 =====\ndef forward(self, primals_1: \"f32[16][1]cpu\", primals_2: \"f32[16][1]cpu\"):\n"
+		"    mul: \"f32[16][1]cpu\" = torch.ops.aten.mul.Tensor(primals_1, 2);  primals_1 = None\n    %s: \"f32[][]cpu\" = torch.ops.aten.%s.default(mul, primals_2)\n"
+		"    sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(mul)\n    return (%s, mul, primals_2, sum_1)\n"
+		"===== Backward graph 0 =====\ndef forward(self, mul: \"f32[16][1]cpu\", primals_2: \"f32[16][1]cpu\", sum_1: \"f32[][]cpu\", tangents_1: \"f32[][]cpu\"):\n"
+		"    back: \"f32[16][1]cpu\" = torch.ops.aten.mul.Tensor(mul, tangents_1);  mul = tangents_1 = None\n    back_1: \"f32[16][1]cpu\" = torch.ops.aten.mul.Tensor(back, sum_1);  back = sum_1 = None\n"
+		"    return (back_1, None)\n";
+	static const struct { const char *op; int64_t bytes; } cases[] = { { "mse_loss", 64 }, { "smooth_l1_loss", 64 }, { "mse_loss_like", 4 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char filled[1500];
+		struct error error = { 0 };
+		snprintf(filled, sizeof filled, text, cases[i].op, cases[i].op, cases[i].op);
+		OWN(graph) *graph = step_of_text(filled, &error);
+		cr_assert(graph, "%s: %s", cases[i].op, error.text);
+		cr_expect_eq(tensor_named(graph, cases[i].op)->bytes, cases[i].bytes, "%s", cases[i].op);
+		cr_expect_eq(tensor_named(graph, cases[i].op)->kind, KIND_OUTPUT, "%s", cases[i].op);
+		cr_expect_eq(tensor_named(graph, "sum_1")->kind, KIND_ACTIVATION);
+	}
+}
+
 Test(fx, a_graph_that_was_given_up_is_none)
 {
 	struct error error = { 0 };
