@@ -413,6 +413,8 @@ static enum status check_all(struct result_check *check, const char *buffers_pat
 	TRY(check->file ? take_asked(check) : OK);
 	TRY(take_wanted(check));
 	TRY(layout_read(&check->request, buffers_path, &check->csv, check->error));
+	if (check->request.snapshot)
+		TRY(snapshot_rows(&check->csv, check->error));
 	check->offset = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->offset);
 	check->pool = check->csv.pools ? arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->pool) : NULL;
 	if (!check->offset || (check->csv.pools && !check->pool))

@@ -288,7 +288,14 @@ static enum status solve_first(const struct request *request, const struct buffe
 	return CANCELLED;
 }
 
-static int solve_one(const struct request *request, const struct buffers_csv *csv)
+/* A snapshot's buffers get their rows and ids where those are asked for, which is behind the solver: of millions they take hundreds of megabytes. */
+static enum status name_buffers(const struct request *request, struct buffers_csv *csv, enum status status, struct error *error)
+{
+	bool asked = request->line.json || request->line.output || status == INFEASIBLE;
+	return request->asked.snapshot && asked && !csv->id ? snapshot_rows(csv, error) : OK;
+}
+
+static int solve_one(const struct request *request, struct buffers_csv *csv)
 {
 	struct linked_layout result;
 	struct control control = { .cancel = batch_cancel() };
@@ -302,8 +309,12 @@ static int solve_one(const struct request *request, const struct buffers_csv *cs
 		linked_layout_free(&result);
 		return EXIT_LIMIT;
 	}
-	int exit_status = status == NO_MEMORY || status == BAD_INPUT ? fail_input(request->path, status, &error)
-				: report(request, csv, &result, status, &error, time);
+	bool wrong = status == NO_MEMORY || status == BAD_INPUT;
+	if (!wrong && name_buffers(request, csv, status, &error) != OK) {
+		wrong = true;
+		status = NO_MEMORY;
+	}
+	int exit_status = wrong ? fail_input(request->path, status, &error) : report(request, csv, &result, status, &error, time);
 	linked_layout_free(&result);
 	return exit_status;
 }
@@ -316,8 +327,6 @@ int layout_command(int argc, char **argv)
 	int exit_status = parse_arguments(&request, argc, argv);
 	if (exit_status != EXIT_FINE || request.line.helped)
 		return exit_status;
-	/* Rows are of a CSV, ids of --json and of what doesn't fit. */
-	request.asked.nameless = !request.line.json && !request.line.output && request.asked.options.capacity == 0;
 	enum status status = layout_read(&request.asked, request.path, &csv, &error);
 	if (status != OK) {
 		exit_status = fail_input(request.path, status, &error);

@@ -38,7 +38,6 @@ static enum status read_snapshot(struct layout_request *request, struct input *i
 	enum status status = snapshot_read(input_source(input), &snapshot, error);
 	THEN(status, snapshot_buffers(&snapshot, request->device, csv, &request->report.facts, error));
 	THEN(status, snapshot_addresses(&snapshot, &request->report.facts, csv, error));
-	THEN(status, request->nameless ? OK : snapshot_rows(csv, error));
 	if (status == OK && snapshot_report_places(&request->report, &snapshot, csv) != OK)
 		status = fail_memory(error);
 	if (status == OK && request->pools)

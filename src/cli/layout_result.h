@@ -19,7 +19,6 @@ struct layout_request {
 	uint32_t pools;
 	int64_t device;              /* of a snapshot, -1: any */
 	double seconds;              /* of --time, 0: none */
-	bool nameless;               /* nobody will ask for a row or an id of a snapshot's buffers, which have none but numbers */
 	bool snapshot;               /* it was read from one */
 	struct snapshot_report report; /* of it */
 };
