@@ -177,9 +177,28 @@ void export_figure_names(char *text, size_t size)
 	}
 }
 
+/* "; svg and tikz have it": a view of other kinds is no slip. Nothing where it is none. */
+static char *others_with(const char *name, char *text, size_t size)
+{
+	uint32_t kinds = 0, named = 0;
+	size_t used = 0;
+	text[0] = '\0';
+	for (int i = 0; i < export_view_count; i++)
+		kinds |= export_views[i].name && strcmp(export_views[i].name, name) == 0 ? export_views[i].kinds : 0;
+	for (int kind = 0; kind < EXPORT_KIND_COUNT && used < size; kind++)
+		if (kinds >> kind & 1) {
+			const char *before = !named ? "; " : kinds >> kind == 1 ? " and " : ", ";
+			used += (size_t)snprintf(text + used, size - used, "%s%s", before, export_kinds[kind].name);
+			named++;
+		}
+	if (named > 0 && used < size)
+		snprintf(text + used, size - used, " ha%s it", named > 1 ? "ve" : "s");
+	return text;
+}
+
 const struct export_view *export_view_find(enum export_kind_id kind, const char *view, struct error *error)
 {
-	char names[300], hint[120];
+	char names[300], hint[200] = "";
 	struct nearest nearest = { .wanted = view };
 	for (int i = 0; i < export_view_count; i++) {
 		if (export_views[i].kinds >> kind & 1 && is_view(&export_views[i], view))
@@ -188,9 +207,10 @@ const struct export_view *export_view_find(enum export_kind_id kind, const char 
 			nearest_consider(&nearest, export_views[i].name);
 	}
 	export_view_names(kind, ", ", names, sizeof names);
+	if (view && !*others_with(view, hint, sizeof hint))
+		nearest_text(&nearest, "", hint, sizeof hint);
 	if (*names)
-		fail(error, BAD_INPUT, "%s has no view \"%.60s\"; it has %s%s", export_kinds[kind].name, view ? view : "", names,
-			view ? nearest_text(&nearest, "", hint, sizeof hint) : "");
+		fail(error, BAD_INPUT, "%s has no view \"%.60s\"; it has %s%s", export_kinds[kind].name, view ? view : "", names, hint);
 	else
 		fail(error, BAD_INPUT, "%s has no views: leave out --view", export_kinds[kind].name);
 	return NULL;
