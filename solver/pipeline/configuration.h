@@ -21,6 +21,7 @@ struct config {
 	uint32_t chunks;            /* of a rank: above 1 interleaved, or 2 in a V */
 	uint8_t sp, zero, schedule, recompute, offload;
 	bool keeps;                 /* ZeRO stage 3: what the forward pass gathered stays for the backward pass */
+	uint32_t recompute_layers;  /* of each piece so many layers, from its first on, run again; 0: all */
 	uint32_t replicate;         /* of dp so many groups hold copies of states: hybrid sharding; 0 is 1 */
 };
 

@@ -13,6 +13,7 @@
  *     exposed        collectives of states that computation doesn't hide
  *     host_share     what of a configuration waits in the host's memory
  *     configuration  memory and time of a whole configuration
+ *     partial        recomputation of some layers of every piece
  *     cut            which rank runs which op of a device's graph
  *     flow           what goes between ranks
  *     making         a rank's graph while it is made

@@ -4,12 +4,15 @@
 
 #include "config_search.h"
 #include "ranking.h"
+#include "solver/pipeline/partial.h"
 #include "src/scenario/devices.h"
 #include "solver/shard/split_roles.h"
 
 #define MICROBATCH_MAX 16   /* where their number is open */
 #define CHUNKS_MAX 6u
 #define EXACT_MOST 64       /* fastest configurations whose schedule is played slot by slot */
+#define EXACT_LEADING 20    /* of the fastest of each cut of the model so many, too, ... */
+#define ROUNDS_MOST 40      /* ... again while others take their places */
 
 /* A step and what all its shardings share. */
 struct step {
@@ -20,6 +23,8 @@ struct step {
 	struct arena arena;
 	uint32_t inserted, period;   /* copies of blocks [inserted - period, inserted) go in at inserted */
 	uint32_t layer, layers, layer_blocks;  /* of the whole model: the first repeated block, how many layers, blocks of one */
+	uint32_t all_blocks;         /* of the whole model */
+	struct block_cost *cost;     /* [all_blocks] under the sharding at hand */
 };
 
 struct searching {
@@ -29,8 +34,9 @@ struct searching {
 	struct config_list *list;
 	size_t room;
 	struct step step;
-	struct block_cost *cost;     /* of the whole model */
-	uint32_t blocks, *first;
+	struct step kept;            /* the same without recomputation, where some of the layers may do without; all_blocks 0: there is none */
+	struct block_cost *mixed;    /* [blocks] of some layers as of step, of the others as of kept */
+	uint32_t blocks, *first;     /* first[pieces + 1] of a cut */
 	bool dense;                  /* the model has no experts */
 	char unsplit[100];           /* the last degree that no dim divides by, in words */
 	uint32_t whole_ops;          /* of the last step without recomputation */
@@ -52,15 +58,15 @@ static void step_free(struct step *step)
 	blocks_free(&step->blocks);
 	if (step->graph)
 		units_free(&step->units);
+	mem_free(step->cost);
 	arena_free(&step->arena);
 	graph_release(step->graph);
 	*step = (struct step) { 0 };
 }
 
-static enum status step_open(struct searching *searching, int64_t batch, enum recompute recompute)
+static enum status step_build(struct searching *searching, int64_t batch, enum recompute recompute, struct step *step)
 {
 	const struct config_request *request = searching->request;
-	struct step *step = &searching->step;
 	step->graph = request->step(request->context, batch, recompute, searching->error);
 	if (!step->graph)
 		return searching->error->status;
@@ -85,21 +91,57 @@ static enum status step_open(struct searching *searching, int64_t batch, enum re
 			step->layers++;
 		}
 	}
-	searching->blocks = step->blocks.blocks + request->repeat * step->period;
-	searching->dense = status == OK && !has_role(&step->units, ROLE_EXPERTS, 1);
+	step->all_blocks = step->blocks.blocks + request->repeat * step->period;
+	if (status == OK && !(step->cost = mem_alloc(step->all_blocks, sizeof *step->cost)))
+		status = NO_MEMORY;
 	return status;
 }
 
-/* Writes the repeated layer's costs out. */
-static void expand(struct searching *searching, const struct block_cost *cost)
+/* The step without recomputation, where it has the same blocks: layers may do without. */
+static enum status open_kept(struct searching *searching, const struct config *config)
 {
-	const struct step *step = &searching->step;
+	if (config->recompute == RECOMPUTE_NONE || searching->request->recompute >= 0 || searching->request->machine.memory < 0)
+		return OK;
+	enum status status = step_build(searching, (int64_t)config->microbatch * config->ep, RECOMPUTE_NONE, &searching->kept);
+	const struct step *step = &searching->step, *kept = &searching->kept;
+	bool alike = status == OK && step->all_blocks == kept->all_blocks && step->layers == kept->layers && step->layers > 0 && step->layer == kept->layer
+		&& step->layer_blocks == kept->layer_blocks;
+	searching->mixed = alike ? mem_alloc(step->all_blocks, sizeof *searching->mixed) : NULL;
+	if (alike && !searching->mixed)
+		return NO_MEMORY;
+	if (!alike)
+		step_free(&searching->kept);
+	return status;
+}
+
+static void close_steps(struct searching *searching)
+{
+	step_free(&searching->step);
+	step_free(&searching->kept);
+	mem_free(searching->mixed);
+	mem_free(searching->first);
+	searching->mixed = NULL;
+	searching->first = NULL;
+}
+
+/* partial: some of the layers may keep their activations. */
+static enum status step_open(struct searching *searching, const struct config *config, bool partial)
+{
+	enum status status = step_build(searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute, &searching->step);
+	searching->blocks = searching->step.all_blocks;
+	searching->dense = status == OK && !has_role(&searching->step.units, ROLE_EXPERTS, 1);
+	return status == OK && partial ? open_kept(searching, config) : status;
+}
+
+/* Writes the repeated layer's costs out. */
+static void expand(const struct searching *searching, const struct step *step, const struct block_cost *cost)
+{
 	uint32_t added = searching->request->repeat * step->period, at = step->inserted;
-	for (uint32_t b = 0; b < searching->blocks; b++) {
+	for (uint32_t b = 0; b < step->all_blocks; b++) {
 		uint32_t source = b < at ? b : b < at + added ? at - step->period + (b - at) % step->period : b - added;
-		searching->cost[b] = cost[source];
+		step->cost[b] = cost[source];
 		if (cost[source].shared_with != NONE && cost[source].shared_with >= at)
-			searching->cost[b].shared_with += added;
+			step->cost[b].shared_with += added;
 	}
 }
 
@@ -125,7 +167,7 @@ static struct config_model model_of(const struct searching *searching)
 {
 	const struct config_request *request = searching->request;
 	const struct step *step = &searching->step;
-	return (struct config_model) { .blocks = searching->blocks, .cost = searching->cost, .machine = &request->machine,
+	return (struct config_model) { .blocks = searching->blocks, .cost = step->cost, .machine = &request->machine,
 		.devices_per_node = request->devices_per_node, .limit = request->machine.memory, .layer = step->layer,
 		.layers = step->layers, .period = step->layer_blocks, .joint = step->work.joint, .even = request->even };
 }
@@ -133,6 +175,39 @@ static struct config_model model_of(const struct searching *searching)
 static bool entry_fits(const struct config_request *request, const struct config_result *result)
 {
 	return (request->machine.memory < 0 || result->worst.total <= request->machine.memory) && (request->host_memory == 0 || result->host <= request->host_memory);
+}
+
+/* Evaluates an entry, of whose pieces the first layers run again alone if it says so, in a cut as if all did. */
+static enum status evaluate_entry(const struct searching *searching, bool exact, struct config_entry *entry)
+{
+	const struct config_request *request = searching->request;
+	struct config_model model = model_of(searching);
+	if (entry->config.recompute_layers > 0) {
+		config_mix(&model, &entry->config, searching->first, searching->kept.cost, searching->mixed);
+		model.cost = searching->mixed;
+	}
+	enum status status = config_evaluate(&model, &entry->config, &request->overheads, searching->first, exact, &entry->result);
+	entry->fits = status == OK && entry_fits(request, &entry->result);
+	return status;
+}
+
+/* Where it fits if all layers run again: as few of each piece as fit, the same number of each, as launchers have it (Megatron's recompute_method block). */
+static enum status evaluate_partly(struct searching *searching, const struct config *config)
+{
+	struct config_model model = model_of(searching);
+	struct config_entry entry = { .config = *config }, best = { 0 };
+	uint32_t low = 0, high = config_piece_layers(&model, config, searching->first);
+	model.cost = searching->kept.cost;
+	enum status status = config_evaluate(&model, config, &searching->request->overheads, searching->first, false, &entry.result);
+	if (status != OK || entry_fits(searching->request, &entry.result))     /* none need to: an entry of its own */
+		return status;
+	while (high - low > 1 && status == OK) {     /* low: doesn't fit */
+		entry.config.recompute_layers = low + (high - low) / 2;
+		status = evaluate_entry(searching, false, &entry);
+		best = entry.fits ? entry : best;
+		*(entry.fits ? &high : &low) = entry.config.recompute_layers;
+	}
+	return status == OK && best.fits ? add_entry(searching, &best) : status;
 }
 
 static enum status evaluate(struct searching *searching, const struct config *config, bool *fits)
@@ -143,10 +218,12 @@ static enum status evaluate(struct searching *searching, const struct config *co
 	if (config->pp * config->chunks > searching->blocks)
 		return OK;
 	enum status status = config_cut(&model, config, &request->overheads, searching->first);
-	THEN(status, config_evaluate(&model, config, &request->overheads, searching->first, false, &entry.result));
-	*fits = entry.fits = entry_fits(request, &entry.result);
+	THEN(status, evaluate_entry(searching, false, &entry));
+	*fits = entry.fits;
 	if (!config->offload || entry.result.host > 0)     /* a link that carries nothing in time: as without */
 		THEN(status, add_entry(searching, &entry));
+	if (entry.fits && searching->kept.all_blocks > 0 && !config->offload)
+		THEN(status, evaluate_partly(searching, config));
 	return status == INFEASIBLE ? OK : status;
 }
 
@@ -218,7 +295,7 @@ static enum status vary_pipeline(struct searching *searching, struct config conf
 /* A sharding with its context and experts axes, or NONE. */
 struct split_step { struct sharding sharding; uint32_t context, experts; };
 
-static enum status split_open(const struct searching *searching, const struct config *config, struct split_step *split)
+static enum status split_open(const struct searching *searching, const struct step *step, const struct config *config, struct split_step *split)
 {
 	const struct config_request *request = searching->request;
 	struct mesh mesh = { .padding = request->padding };
@@ -238,7 +315,7 @@ static enum status split_open(const struct searching *searching, const struct co
 	}
 	split->context = context;
 	split->experts = experts;
-	return split_by_roles(&searching->step.units, &mesh, roles, &split->sharding);
+	return split_by_roles(&step->units, &mesh, roles, &split->sharding);
 }
 
 /* Leaves out of collectives inside layers what products hide. */
@@ -254,9 +331,8 @@ static void hide(const struct overheads *overheads, struct block_cost *cost, uin
 }
 
 /* The costs of all blocks under it. */
-static enum status split_cost(struct searching *searching, const struct split_step *split)
+static enum status split_cost(struct searching *searching, const struct step *step, const struct split_step *split)
 {
-	const struct step *step = &searching->step;
 	HELD struct block_cost *cost = mem_alloc(step->blocks.blocks, sizeof *cost);
 	struct machine machine = machine_of(searching->request);
 	enum status status = !cost ? NO_MEMORY : block_costs_find(&step->units, &split->sharding, &step->blocks, &step->work, &machine,
@@ -264,18 +340,24 @@ static enum status split_cost(struct searching *searching, const struct split_st
 	if (status == OK) {
 		searching->list->splits++;
 		hide(&searching->request->overheads, cost, step->blocks.blocks);
-		expand(searching, cost);
+		expand(searching, step, cost);
 	}
+	return status;
+}
+
+static enum status split_one(struct searching *searching, const struct step *step, const struct config *config)
+{
+	struct split_step split;
+	TRY(split_open(searching, step, config, &split));
+	enum status status = split_cost(searching, step, &split);
+	sharding_free(&split.sharding);
 	return status;
 }
 
 static enum status split(struct searching *searching, const struct config *config)
 {
-	struct split_step step;
-	TRY(split_open(searching, config, &step));
-	enum status status = split_cost(searching, &step);
-	sharding_free(&step.sharding);
-	return status;
+	TRY(split_one(searching, &searching->step, config));
+	return searching->kept.all_blocks > 0 ? split_one(searching, &searching->kept, config) : OK;
 }
 
 static enum status vary_inner(struct searching *searching, struct config config)
@@ -313,28 +395,23 @@ static enum status vary_step(struct searching *searching, struct config config)
 {
 	const struct config_request *request = searching->request;
 	uint32_t most = 0;
-	enum status status = step_open(searching, (int64_t)config.microbatch * config.ep, (enum recompute)config.recompute);
+	enum status status = step_open(searching, &config, true);
 	if (status == OK && config.ep > 1 && !has_role(&searching->step.units, ROLE_EXPERTS, config.ep)) {
 		snprintf(searching->unsplit, sizeof searching->unsplit, "ep %u doesn't divide the experts", config.ep);
-		step_free(&searching->step);
+		close_steps(searching);
 		return OK;
 	}
 	if (status == OK) {
 		most = searching->blocks > request->devices ? searching->blocks : request->devices;
-		searching->cost = mem_alloc(searching->blocks, sizeof *searching->cost);
 		searching->first = mem_alloc((size_t)8 * most + 1, sizeof *searching->first);
-		status = searching->cost && searching->first ? OK : NO_MEMORY;
+		status = searching->first ? OK : NO_MEMORY;
 		if (config.recompute == RECOMPUTE_NONE)
 			searching->whole_ops = searching->step.graph->ops;
 		/* nothing to compute again: the same as without */
 		if (status == OK && (config.recompute == RECOMPUTE_NONE || searching->step.graph->ops != searching->whole_ops))
 			status = vary_inner(searching, config);
 	}
-	mem_free(searching->cost);
-	mem_free(searching->first);
-	searching->cost = NULL;
-	searching->first = NULL;
-	step_free(&searching->step);
+	close_steps(searching);
 	return status;
 }
 
@@ -363,17 +440,17 @@ static enum status vary_all(struct searching *searching)
 /* Evaluates an entry anew, its schedule played slot by slot. The step is open. */
 static enum status play(struct searching *searching, struct config_entry *entry)
 {
-	const struct config config = entry->config;
-	searching->cost = mem_alloc(searching->blocks, sizeof *searching->cost);
-	searching->first = mem_alloc((size_t)config.pp * config.chunks + 1, sizeof *searching->first);
-	enum status status = searching->cost && searching->first ? split(searching, &config) : NO_MEMORY;
+	const struct config *config = &entry->config;
+	searching->first = mem_alloc((size_t)config->pp * config->chunks + 1, sizeof *searching->first);
+	enum status status = searching->first ? split(searching, config) : NO_MEMORY;
 	struct config_model model = model_of(searching);
-	THEN(status, config_cut(&model, &config, &searching->request->overheads, searching->first));
-	THEN(status, config_evaluate(&model, &config, &searching->request->overheads, searching->first, true, &entry->result));
-	entry->fits = entry_fits(searching->request, &entry->result);
-	mem_free(searching->cost);
+	THEN(status, config_cut(&model, config, &searching->request->overheads, searching->first));
+	THEN(status, evaluate_entry(searching, true, entry));
+	while (status == OK && !entry->fits && config->recompute_layers > 0 && config->recompute_layers + 1 < config_piece_layers(&model, config, searching->first)) {
+		entry->config.recompute_layers++;    /* more was in flight than the schedule's definition says */
+		status = evaluate_entry(searching, true, entry);
+	}
 	mem_free(searching->first);
-	searching->cost = NULL;
 	searching->first = NULL;
 	return status;
 }
@@ -383,24 +460,44 @@ static bool same_step(const struct config *a, const struct config *b)
 	return a->microbatch == b->microbatch && a->ep == b->ep && a->recompute == b->recompute;
 }
 
-/* Plays the schedules of the fastest; those that share a step one after the other. */
-static enum status refine(struct searching *searching)
+/* Plays the schedules of the first entries that weren't; those that share a step one after the other. *any: there were some. */
+static enum status refine(struct searching *searching, uint32_t count, bool *any)
 {
-	struct config_list *list = searching->list;
-	uint32_t count = list->fitting < EXACT_MOST ? list->fitting : EXACT_MOST;
-	bool done[EXACT_MOST] = { false };
+	struct config_entry *entry = searching->list->entry;
 	enum status status = OK;
 	for (uint32_t i = 0; i < count && status == OK; i++) {
-		const struct config *config = &list->entry[i].config;
-		if (done[i] || config->pp == 1)
+		const struct config *config = &entry[i].config;
+		if (entry[i].played || config->pp == 1)
 			continue;
-		status = step_open(searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute);
+		*any = true;
+		status = step_open(searching, config, true);
 		for (uint32_t j = i; j < count && status == OK; j++)
-			if (!done[j] && list->entry[j].config.pp > 1 && same_step(config, &list->entry[j].config)) {
-				status = play(searching, &list->entry[j]);
-				done[j] = true;
+			if (!entry[j].played && entry[j].config.pp > 1 && same_step(config, &entry[j].config)) {
+				status = control_spend(searching->control, 1) ? control_status(searching->control) : play(searching, &entry[j]);
+				entry[j].played = true;
 			}
-		step_free(&searching->step);
+		close_steps(searching);
+	}
+	return status;
+}
+
+static uint32_t least_of(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The fastest, played; then those that lead because nobody has played them yet. Closed forms are below what many schedules take, so that others come after all. */
+static enum status rank_played(struct searching *searching)
+{
+	struct config_list *list = searching->list;
+	bool any = true;
+	config_rank_by_time(list);
+	enum status status = refine(searching, least_of(list->fitting, EXACT_MOST), &any);
+	THEN(status, config_rank(list));
+	for (int round = 0; any && round < ROUNDS_MOST && status == OK; round++) {
+		any = false;
+		status = refine(searching, least_of(list->leading, EXACT_LEADING), &any);
+		THEN(status, config_rank(list));
 	}
 	return status;
 }
@@ -426,11 +523,10 @@ struct config_case *config_case_open(const struct config_request *request, const
 	opened->request = *request;
 	opened->config = *config;
 	opened->searching = (struct searching) { .request = &opened->request, .rules = rules_new(), .list = &opened->counts, .error = error };
-	enum status status = opened->searching.rules ? step_open(&opened->searching, (int64_t)config->microbatch * config->ep, (enum recompute)config->recompute) : NO_MEMORY;
+	enum status status = opened->searching.rules ? step_open(&opened->searching, config, false) : NO_MEMORY;
 	if (status == OK) {
-		opened->searching.cost = mem_alloc(opened->searching.blocks, sizeof *opened->searching.cost);
 		opened->searching.first = mem_alloc((size_t)config->pp * config->chunks + 1, sizeof *opened->searching.first);
-		status = opened->searching.cost && opened->searching.first ? OK : NO_MEMORY;
+		status = opened->searching.first ? OK : NO_MEMORY;
 	}
 	if (error_set(error, status) == OK)
 		return opened;
@@ -444,11 +540,9 @@ void config_case_free(struct config_case *opened)
 {
 	if (!opened)
 		return;
-	mem_free(opened->searching.cost);
-	mem_free(opened->searching.first);
 	if (opened->is_split)
 		sharding_free(&opened->split.sharding);
-	step_free(&opened->searching.step);
+	close_steps(&opened->searching);
 	rules_free(opened->searching.rules);
 	mem_free(opened);
 }
@@ -459,14 +553,14 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 	opened->request.machine = *machine;
 	opened->request.machine.memory = -1;
 	opened->request.overheads.inside = overheads->inside;
-	enum status status = opened->is_split ? OK : split_open(&opened->searching, &opened->config, &opened->split);
+	enum status status = opened->is_split ? OK : split_open(&opened->searching, &opened->searching.step, &opened->config, &opened->split);
 	struct mesh *mesh = &opened->split.sharding.mesh;
 	opened->is_split = status == OK;
 	for (uint32_t a = 0; opened->is_split && a < mesh->axes; a++) {   /* how the step is split doesn't depend on the links */
 		mesh->axis[a].near = machine->near;
 		mesh->axis[a].far = machine->far;
 	}
-	THEN(status, split_cost(&opened->searching, &opened->split));
+	THEN(status, split_cost(&opened->searching, &opened->searching.step, &opened->split));
 	struct config_model model = model_of(&opened->searching);
 	THEN(status, config_cut(&model, &opened->config, overheads, opened->searching.first));
 	THEN(status, config_evaluate(&model, &opened->config, overheads, opened->searching.first, exact, result));
@@ -518,11 +612,7 @@ enum status config_search(const struct config_request *request, struct control *
 	*list = (struct config_list) { 0 };
 	NEED_IN(error, searching.rules);
 	enum status status = vary_all(&searching);
-	if (status == OK) {
-		config_rank_by_time(list);
-		status = refine(&searching);
-		status = status == OK ? config_rank(list) : status;
-	}
+	THEN(status, rank_played(&searching));
 	rules_free(searching.rules);
 	if (status == OK && list->entries == 0)
 		status = no_configuration(&searching);
@@ -550,89 +640,4 @@ void config_list_free(struct config_list *list)
 {
 	mem_free(list->entry);
 	*list = (struct config_list) { 0 };
-}
-
-/* ---- words ------------------------------------------------------------------------------------------------------------------ */
-
-/* X(field, name, words or NULL) */
-/* X(field, name, words, least value worth saying) */
-static const char *const numbers[1];
-#define CHOICES(X) X(dp, "dp", numbers, 2) X(tp, "tp", numbers, 2) X(pp, "pp", numbers, 2) X(cp, "cp", numbers, 2) X(ep, "ep", numbers, 2) \
-	X(sp, "sp", numbers, 1) X(zero, "zero", numbers, 1) X(recompute, "recompute", recompute_names, 1) X(schedule, "schedule", schedule_names, 2) \
-	X(chunks, "chunks", numbers, 2) X(offload, "offload", offload_names, 1) X(microbatch, "mbs", numbers, 1)
-
-static uint32_t changed(const struct config *a, const struct config *b)
-{
-	uint32_t count = 0;
-#define X(field, name, words, least) count += a->field != b->field;
-	CHOICES(X)
-#undef X
-	return count;
-}
-
-const char *config_biggest(const struct rank_memory *memory, int64_t *bytes)
-{
-	const struct { const char *name; int64_t bytes; } part[] = { { "parameters", memory->parameters }, { "gradients", memory->gradients },
-		{ "optimizer state", memory->optimizer }, { "activations", memory->activations }, { "short-lived tensors", memory->transient },
-		{ "gathered parameters", memory->gathered }, { "overheads", memory->overhead } };
-	size_t most = 0;
-	for (size_t i = 1; i < sizeof part / sizeof *part; i++)
-		if (part[i].bytes > part[most].bytes)
-			most = i;
-	*bytes = part[most].bytes;
-	return part[most].name;
-}
-
-bool config_equal(const struct config *a, const struct config *b)
-{
-	return changed(a, b) == 0 && a->microbatches == b->microbatches;
-}
-
-uint32_t config_nearest(const struct config_list *list, const struct config *wanted)
-{
-	uint32_t best = NONE, least = UINT32_MAX;
-	for (uint32_t i = 0; i < list->fitting; i++) {
-		uint32_t changes = changed(&list->entry[i].config, wanted);
-		if (changes < least) {
-			least = changes;
-			best = i;
-		}
-	}
-	return best;
-}
-
-static size_t add_text(char *text, size_t size, size_t at, const char *before, const char *name, const char *const *words, uint32_t value)
-{
-	int length = words != numbers ? snprintf(text + at, size - at, "%s%s %s", before, name, words[value])
-		: snprintf(text + at, size - at, "%s%s %u", before, name, value);
-	at += length > 0 ? (size_t)length : 0;
-	return at < size ? at : size - 1;
-}
-
-char *config_changes(const struct config *from, const struct config *to, char *text, size_t size)
-{
-	size_t at = 0;
-	text[0] = '\0';
-#define X(field, name, words, least) \
-	if (from->field != to->field) { \
-		at = add_text(text, size, at, at ? ", " : "", name, words, from->field); \
-		at = add_text(text, size, at, " ", "->", words, to->field); \
-	}
-	CHOICES(X)
-#undef X
-	return text;
-}
-
-char *config_text(const struct config *config, char *text, size_t size)
-{
-	size_t at = 0;
-	text[0] = '\0';
-#define X(field, name, words, least) \
-	if (config->field >= least) \
-		at = add_text(text, size, at, at ? " " : "", name, words, config->field);
-	CHOICES(X)
-#undef X
-	if (config->schedule == SCHEDULE_GPIPE)
-		add_text(text, size, at, at ? " " : "", "schedule", schedule_names, config->schedule);
-	return text;
 }

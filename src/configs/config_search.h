@@ -2,6 +2,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     config_search  all configurations, ranked
+ *     config_words   configurations in words, and how far apart they are
  *     ranking        the order in which they are shown
  *     model_source   steps of any batch and recomputation
  *     planned        rows as plans
@@ -56,15 +57,16 @@ struct config_entry {
 	struct config_result result; /* estimated */
 	struct config_planned planned;
 	bool fits;
+	bool played;                 /* the schedule, slot by slot: the time is no closed form */
 	bool front;                  /* no other that fits is faster and takes no more memory */
-	bool leads;                  /* the fastest of its degrees (dp, tp, pp, cp, ep) that fits */
-	uint32_t variants;           /* where it leads: how many others of these degrees fit */
+	bool leads;                  /* the fastest that fits of those that cut the model alike (tp, pp, ep) */
+	uint32_t variants;           /* where it leads: how many others of this cut fit */
 };
 
 struct config_list {
-	/* Those that fit first: the fastest of each set of degrees, then their variants, each by time, then memory. Then those that don't fit, by memory. */
+	/* Those that fit first: the fastest of each way to cut the model, then their variants, each by time, then memory. Then those that don't fit, by memory. */
 	struct config_entry *entry;
-	uint32_t entries, fitting, leading;  /* leading: sets of degrees that fit */
+	uint32_t entries, fitting, leading;  /* leading: ways to cut the model of which any fits */
 	uint32_t graphs, splits;     /* steps built, shardings evaluated */
 };
 

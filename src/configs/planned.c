@@ -20,10 +20,10 @@ void config_knobs(const struct config *config, struct scenario *scenario)
 	value[K_schedule] = config->pp > 1 ? config->schedule : knobs[K_schedule].normal;
 	value[K_chunks] = config->chunks > 1 ? (int64_t)config->chunks : KNOB_GIVEN;
 	value[K_recompute] = config->recompute;
-	if (config->offload & OFFLOAD_ACTIVATIONS) {
+	if (config->recompute_layers > 0 || config->offload & OFFLOAD_ACTIVATIONS)
 		value[K_recompute] = RECOMPUTE_AUTO;
+	if (config->offload & OFFLOAD_ACTIVATIONS)
 		value[K_offload] = true;
-	}
 }
 
 bool config_has_plan(const struct config *config)

@@ -1,6 +1,7 @@
 /* unit_configuration.c: whole configurations against published formulas and tables, played schedules and brute force. */
 
 #include "solver/pipeline/configuration.h"
+#include "solver/pipeline/partial.h"
 #include "solver/shard/split_roles.h"
 #include "src/scenario/devices.h"
 #include "src/models/models.h"
@@ -603,6 +604,37 @@ Test(configuration, even_cuts_count_the_ends_as_layers_where_layers_alone_do_not
 			cr_expect_eq(blocks, 2 * (end ? cases[i].least : cases[i].each) + ends, "%u pieces, piece %u: %u blocks", cases[i].pieces, k, blocks);
 		}
 	}
+}
+
+/* Of each piece the first layers run again, whole layers even where a cut divides one; what is in no layer stays as it is without recomputation. */
+Test(configuration, some_layers_of_every_piece_run_again)
+{
+	struct block_cost again[12], kept[12], mixed[12];
+	const uint32_t cuts[][5] = { { 0, 3, 6, 9, 12 }, { 0, 5, 6, 10, 12 }, { 0, 1, 2, 11, 12 } };
+	for (int b = 0; b < 12; b++) {
+		again[b] = (struct block_cost) { .backward = 3, .saved = 1, .shared_with = NONE };
+		kept[b] = (struct block_cost) { .backward = 2, .saved = 10, .shared_with = NONE };
+	}
+	/* layers of two blocks: 1-2, 3-4, 5-6, 7-8, 9-10 */
+	struct config_model model = { .blocks = 12, .cost = again, .limit = -1, .layer = 1, .layers = 5, .period = 2 };
+	for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
+		for (uint32_t layers = 1; layers <= 5; layers++) {
+			struct config config = { .pp = 2, .chunks = 2, .recompute_layers = layers };
+			uint32_t most = 0;
+			config_mix(&model, &config, cuts[i], kept, mixed);
+			for (uint32_t k = 0; k < 4; k++) {
+				bool seen[6] = { false };
+				uint32_t count = 0;
+				for (uint32_t b = cuts[i][k]; b < cuts[i][k + 1]; b++) {
+					uint32_t layer = b == 0 || b == 11 ? 5 : (b - 1) / 2;
+					count += layer < 5 && !seen[layer];
+					seen[layer] = true;
+					cr_expect_eq(mixed[b].saved, layer < 5 && count <= layers ? 1 : 10, "cut %zu, %u layers, block %u", i, layers, b);
+				}
+				most = count > most ? count : most;
+			}
+			cr_expect_eq(config_piece_layers(&model, &config, cuts[i]), most);
+		}
 }
 
 /* What is sent is hidden behind one pass at most: stage 2 sends what stage 1 does, in every microbatch. Slow links, so that little of it is. */

@@ -1,0 +1,33 @@
+/* partial.c: which layers of a piece run again. */
+#include "partial.h"
+
+static bool in_layers(const struct config_model *model, uint32_t block)
+{
+	return block >= model->layer && block < model->layer + model->layers * model->period;
+}
+
+/* The number of a block's layer among those of the piece that begins there. */
+static uint32_t layer_in_piece(const struct config_model *model, uint32_t begin, uint32_t block)
+{
+	uint32_t from = begin > model->layer ? begin : model->layer;
+	return (block - model->layer) / model->period - (from - model->layer) / model->period;
+}
+
+uint32_t config_piece_layers(const struct config_model *model, const struct config *config, const uint32_t *first)
+{
+	uint32_t most = 0;
+	for (uint32_t k = 0; k < config->pp * config->chunks; k++)
+		for (uint32_t b = first[k]; b < first[k + 1]; b++)
+			if (in_layers(model, b) && layer_in_piece(model, first[k], b) >= most)
+				most = layer_in_piece(model, first[k], b) + 1;
+	return most;
+}
+
+void config_mix(const struct config_model *model, const struct config *config, const uint32_t *first, const struct block_cost *kept, struct block_cost *mixed)
+{
+	for (uint32_t k = 0; k < config->pp * config->chunks; k++)
+		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
+			bool again = in_layers(model, b) && layer_in_piece(model, first[k], b) < config->recompute_layers;
+			mixed[b] = again ? model->cost[b] : kept[b];
+		}
+}
