@@ -17,6 +17,7 @@
 #include "src/base/words.h"
 
 #define TOP 10
+#define SHARES_MOST 16      /* ways to share the tokens out that are named */
 #define FRONT_STEP 93       /* of the slower ones, those are printed that take at most this many hundredths of the memory before */
 
 struct search {
@@ -123,7 +124,20 @@ static const char *plan_line(const struct search *search, const struct config *c
 	return model_source_line(&search->source, batch, set, text, size);
 }
 
-static void print_entry(const struct search *search, FILE *file, uint32_t number, const struct config_entry *entry, int64_t batch)
+/* "dp 8 cp 1 +0.4 %, dp 2 cp 4 +1.0 %; 439 more with tp 8 pp 8 fit" */
+static void print_variants(FILE *file, const struct config_list *list, const struct config_entry *entry)
+{
+	const struct config *config = &entry->config;
+	uint32_t share[SHARES_MOST], shares = config_token_shares(list, (uint32_t)(entry - list->entry), SHARES_MOST, share);
+	for (uint32_t i = 0; i < shares; i++) {
+		const struct config_entry *other = &list->entry[share[i]];
+		fprintf(file, "%sdp %u cp %u %+.1f %%", i ? ", " : "      ", other->config.dp, other->config.cp, 100.0 * ((double)other->result.time / (double)entry->result.time - 1));
+	}
+	fprintf(file, "%s%u %swith tp %u pp %u", shares ? "; " : "      ", entry->variants, shares ? "in all " : "more ", config->tp, config->pp);
+	fprintf(file, config->ep > 1 ? " ep %u fit\n" : " fit\n", config->ep);
+}
+
+static void print_entry(const struct search *search, FILE *file, uint32_t number, const struct config_list *list, const struct config_entry *entry, int64_t batch)
 {
 	char text[200], planned[64], line[24000];
 	const struct config_result *result = &entry->result;
@@ -132,7 +146,7 @@ static void print_entry(const struct search *search, FILE *file, uint32_t number
 		100.0 * (double)result->bubble / (double)(result->time ? result->time : 1), entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text),
 		plan_line(search, &entry->config, batch, line, sizeof line));
 	if (entry->variants > 0)
-		fprintf(file, "      %u more with these degrees fit\n", entry->variants);
+		print_variants(file, list, entry);
 	if (result->host > 0)
 		fprintf(file, "      %.2f GiB of a device's in the host's memory\n", gib(result->host));
 	if (*entry->planned.reason)
@@ -176,7 +190,7 @@ static void print_text(const struct search *search, FILE *file, const struct con
 	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s", scenario_device_name(&search->scenario));
 	if (request->machine.memory >= 0)
 		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
-	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit, of %u sets of degrees; the fastest of each set first\n", request->batch, list->fitting,
+	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit, with %u ways to cut the model (tp, pp, ep); the fastest of each first\n", request->batch, list->fitting,
 		list->entries, list->leading);
 	if (search->scenario.value[K_device] != DEVICE_NONE)
 		fprintf(file, "times rest on: %s\n", device_reached_text(&search->scenario, assumed, sizeof assumed));
@@ -184,8 +198,12 @@ static void print_text(const struct search *search, FILE *file, const struct con
 	if (shown > 0)
 		fprintf(file, "            estimated                    planned               estimated ranks:\nrow        time     worst rank         time     worst rank"
 			"      first      last  bubble  front configuration (mbs: samples of a microbatch), and the line that plans it\n");
-	for (uint32_t i = 0; i < shown; i++)
-		print_entry(search, file, i + 1, &list->entry[i], request->batch);
+	uint32_t apart = device_errors_apart(&search->scenario), equal = config_as_fast(list, apart);
+	for (uint32_t i = 0; i < shown; i++) {
+		print_entry(search, file, i + 1, list, &list->entry[i], request->batch);
+		if (apart > 0 && i + 1 == (equal < shown ? equal : shown))
+			fprintf(file, "up to here at most %.1f %% slower than the first: no further apart than the errors of two estimates (RMS, of the steps that times rest on)\n", apart / 10.0);
+	}
 	int64_t least = INT64_MAX;
 	for (uint32_t i = 0; i < shown; i++)
 		least = list->entry[i].result.worst.total < least ? list->entry[i].result.worst.total : least;
@@ -195,7 +213,7 @@ static void print_text(const struct search *search, FILE *file, const struct con
 		if (list->entry[i].front && total < least / 100 * FRONT_STEP) {
 			if (more++ == 0)
 				fprintf(file, "less memory, more time:\n");
-			print_entry(search, file, i + 1, &list->entry[i], request->batch);
+			print_entry(search, file, i + 1, list, &list->entry[i], request->batch);
 			least = total;
 		}
 	}
@@ -242,7 +260,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	enum status status = search->offload ? OK : config_search(&request, control, &others, error);
 	if (others.fitting > 0) {
 		fprintf(file, "with what can wait in the host's memory (--offload all), estimated:\n");
-		print_entry(search, file, 1, &others.entry[0], request.batch);
+		print_entry(search, file, 1, &others, &others.entry[0], request.batch);
 	}
 	config_list_free(&others);
 	request = freed(&search->request);
@@ -251,7 +269,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	uint32_t nearest = status == OK ? config_nearest(&others, &least->config) : NONE;
 	if (nearest != NONE) {
 		fprintf(file, "the smallest change that fits, estimated: %s\n", config_changes(&least->config, &others.entry[nearest].config, text, sizeof text));
-		print_entry(search, file, nearest + 1, &others.entry[nearest], request.batch);
+		print_entry(search, file, nearest + 1, &others, &others.entry[nearest], request.batch);
 	}
 	if (status == OK)
 		config_list_free(&others);
@@ -262,7 +280,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 		nearest = status == OK && others.fitting > 0 ? 0 : NONE;
 		if (nearest != NONE) {
 			fprintf(file, "nothing fits %u devices; %u devices, %" PRId64 " samples a step, estimated:\n", search->request.devices, request.devices, request.batch);
-			print_entry(search, file, 1, &others.entry[0], request.batch);
+			print_entry(search, file, 1, &others, &others.entry[0], request.batch);
 		}
 		if (status == OK)
 			config_list_free(&others);
@@ -296,12 +314,12 @@ static json_t *entry_json(const struct search *search, const struct config_entry
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
 	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) / search->request.devices;
-	return json_pack("{si si si si si sb si ss si ss ss si si sf sf sf sf sf sb sb sb si so so so si sI so so so so}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
+	return json_pack("{si si si si si sb si ss si ss si ss si si sf sf sf sf sf sb sb sb sb si so so so si sI so so so so}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
 		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
-		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "offload", offload_names[config->offload], "microbatch_size",
+		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "recompute_layers", (int)config->recompute_layers, "offload", offload_names[config->offload], "microbatch_size",
 		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
 		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
-		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "front", entry->front, "leads", entry->leads,
+		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "played", entry->played || config->pp == 1, "front", entry->front, "leads", entry->leads,
 		"variants", (int)entry->variants, "first_rank", memory_json(&result->first),
 		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank, "host", (json_int_t)result->host,
 		"planned", planned_json(&entry->planned), "tokens_per_second_and_device", tokens > 0 ? json_real(tokens) : json_null(), "mfu", result->mfu > 0 ? json_real(result->mfu) : json_null(), "plan", config_has_plan(config) ? json_string(plan_line(search, config, search->request.batch, line, sizeof line)) : json_null());
@@ -318,10 +336,10 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	for (uint32_t i; search->top < list->fitting && (i = config_next_by_time(list, search->top, at)) != NONE;)
 		if (list->entry[i].front)
 			json_array_append_new(entries, entry_json(search, &list->entry[i]));
-	json_t *root = json_pack("{ss ss si si sI sI si si si so}", "model", search->name, "assumptions",
+	json_t *root = json_pack("{ss ss si si sI sI si si si si so}", "model", search->name, "assumptions",
 		model_source_assumptions(&search->source, assumed, sizeof assumed), "devices", (int)request->devices, "devices_per_node",
 		(int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory", (json_int_t)request->machine.memory, "evaluated",
-		(int)list->entries, "fitting", (int)list->fitting, "fitting_degrees", (int)list->leading, "configurations", entries);
+		(int)list->entries, "fitting", (int)list->fitting, "fitting_cuts", (int)list->leading, "as_fast", (int)config_as_fast(list, device_errors_apart(&search->scenario)), "configurations", entries);
 	/* What was left out for want of memory makes a wrong object, not none. */
 	bool fine = root && !json_memory_failed() && json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
 	fputc('\n', file);
@@ -347,7 +365,7 @@ static void print_more(void)
 {
 	putchar('\n');
 	words_print(stdout, "", 0, "Evaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert parallel degrees, "
-		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation. Prints the fastest of each set of degrees that fit and those that take less memory, or why none fits "
+		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation of all layers or of as few of each piece as fit. Prints the fastest of each way to cut the model (tp, pp, ep) that fit and those that take less memory, or why none fits "
 		"and the smallest change that does. Knobs that are set stay as they are.");
 	words_print(stdout, "", 0, "With --offload, what may wait in the host's memory does where a configuration doesn't fit without: saved activations, block by block, as far as the link to the host carries them out "
 		"and back while a piece's own passes compute, so that the step takes no longer; optimizer states, which the update passes through the device, as fast as the link is. "
@@ -491,7 +509,7 @@ static void note_idle(const struct search *search)
 			fprintf(stderr, "note: %s changes planned rows alone, not estimated ones, by which rows are ranked%s\n", knobs[planned[i]].name,
 				planned[i] == K_offload ? "; --offload has estimates" : "");
 	if (search->scenario.value[K_recompute] >= RECOMPUTE_AUTO)
-		fprintf(stderr, "note: a search tries recompute=none, selective, full and products; others are known only where they are planned\n");
+		fprintf(stderr, "note: a search tries recompute=none, selective, full and products, of all layers or of as few as fit; others are known only where they are planned\n");
 	if (search->overheads.updated > 0 && search->planned > 0)
 		fprintf(stderr, "note: updated=%u%% shortens estimated steps alone; planned ones end when the last updated parameter is gathered\n", search->overheads.updated / 10);
 	if (search->overheads.inside > 0 && search->planned > 0)

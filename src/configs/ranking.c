@@ -20,13 +20,14 @@ static int by_rank(const void *left, const void *right)
 	return memcmp(&a->config, &b->config, sizeof a->config);
 }
 
-static bool same_degrees(const struct config *a, const struct config *b)
+/* The model is cut alike: the copies that dp and cp make of what is left differ in how they share the tokens out. */
+static bool same_cut(const struct config *a, const struct config *b)
 {
-	return a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && a->cp == b->cp && a->ep == b->ep;
+	return a->tp == b->tp && a->pp == b->pp && a->ep == b->ep;
 }
 
-/* Who wants another way to train on a cluster wants other degrees first: a set of degrees has dozens of variants (schedules, ZeRO stages, microbatches) within a
- * percent of each other. Entries that fit lie by time. O(fitting * sets of degrees). */
+/* Who wants another way to train on a cluster wants another way to cut the model first: each has dozens of variants (schedules, ZeRO stages, microbatches, cp for dp)
+ * within a percent of each other. Entries that fit lie by time. O(fitting * ways to cut). */
 static enum status find_leaders(struct config_list *list)
 {
 	uint32_t *leader = mem_alloc(list->fitting, sizeof *leader);
@@ -36,7 +37,7 @@ static enum status find_leaders(struct config_list *list)
 	for (uint32_t i = 0; i < list->fitting; i++) {
 		struct config_entry *entry = &list->entry[i];
 		uint32_t set = 0;
-		while (set < list->leading && !same_degrees(&list->entry[leader[set]].config, &entry->config))
+		while (set < list->leading && !same_cut(&list->entry[leader[set]].config, &entry->config))
 			set++;
 		entry->leads = set == list->leading;
 		entry->variants = 0;
@@ -96,7 +97,7 @@ bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap)
 		most *= (double)cap / (double)leader->planned.needs;
 	for (uint32_t i = list->leading; i < list->fitting && leader->leads; i++) {
 		struct config_entry *entry = &list->entry[i];
-		bool other = !entry->planned.tried && same_degrees(&entry->config, &leader->config);
+		bool other = !entry->planned.tried && same_cut(&entry->config, &leader->config);
 		if (other && (double)entry->result.worst.total <= most && (!next || entry->result.time < next->result.time))
 			next = entry;
 	}
@@ -110,4 +111,27 @@ bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap)
 	*leader = *next;
 	*next = swapped;
 	return true;
+}
+
+uint32_t config_token_shares(const struct config_list *list, uint32_t number, uint32_t most, uint32_t *share)
+{
+	const struct config *leader = &list->entry[number].config;
+	uint32_t count = 0;
+	for (uint32_t i = list->leading; i < list->fitting && count < most; i++) {
+		const struct config *config = &list->entry[i].config;
+		bool known = !same_cut(config, leader) || config->cp == leader->cp;
+		for (uint32_t k = 0; k < count; k++)
+			known |= list->entry[share[k]].config.cp == config->cp;
+		if (!known)
+			share[count++] = i;
+	}
+	return count;
+}
+
+uint32_t config_as_fast(const struct config_list *list, uint32_t error)
+{
+	uint32_t count = 0;
+	while (error > 0 && count < list->leading && list->entry[count].result.time - list->entry[0].result.time <= list->entry[0].result.time / 1000 * error)
+		count++;
+	return count;
 }

@@ -5,10 +5,14 @@
 
 /* All that fit by time, then memory, none of them leading; then the others by memory. Marks the front. O(entries log entries). */
 void config_rank_by_time(struct config_list *list);
-/* The same, the fastest of each set of degrees before its variants, as config_search() ranks. OK or NO_MEMORY. */
+/* The same, the fastest of each way to cut the model (tp, pp, ep) before its variants, as config_search() ranks. OK or NO_MEMORY. */
 enum status config_rank(struct config_list *list);
-/* The plan of entry number doesn't fit the cap: the fastest variant of its degrees that should, by how far plan and estimate of this one are apart, takes its place and
+/* The plan of entry number doesn't fit the cap: the fastest variant of its cut that should, by how far plan and estimate of this one are apart, takes its place and
  * leads them. The entry becomes a variant and lies no longer by time. False where it leads nothing or has no such variant. O(fitting). */
 bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap);
 /* Of the fitting entries from number begin on the next one by time; *at, zeros at first, keeps the place. NONE: all were returned. */
 uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uint32_t at[2]);
+/* Of the cut of a leading entry the fastest entry of every other way to share the tokens out (dp, cp), by time, into share[most]; how many. O(fitting). */
+uint32_t config_token_shares(const struct config_list *list, uint32_t number, uint32_t most, uint32_t *share);
+/* How many of the leading entries take at most so many thousandths longer than the first; 0: that isn't known, and none is said to. */
+uint32_t config_as_fast(const struct config_list *list, uint32_t error);

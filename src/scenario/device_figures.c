@@ -181,3 +181,11 @@ char *device_reached_text(const struct scenario *scenario, char *text, size_t si
 	words_add(&words, "%s%s", given ? "; the others: " : "", device_preset((enum device)scenario->value[K_device]).efficiency_source);
 	return text;
 }
+
+uint32_t device_errors_apart(const struct scenario *scenario)
+{
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) != FIGURE_NAME)
+			return 0;
+	return device_preset((enum device)scenario->value[K_device]).apart;
+}

@@ -17,3 +17,5 @@ int device_figures(const struct scenario *scenario, struct device_figure *figure
 /* Where the data sheet's figures come from, and what was measured; of a device of the user's own, which figures are. */
 const char *device_sheet_source(enum device device);
 char *device_reached_text(const struct scenario *scenario, char *text, size_t size);
+/* How far apart, in thousandths, the errors of two estimates are on the scenario's device: device_preset.apart; 0 where that isn't known, as with figures of one's own. */
+uint32_t device_errors_apart(const struct scenario *scenario);

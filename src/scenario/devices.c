@@ -10,6 +10,7 @@ struct profile {
 	struct efficiency matrix, vector, traffic;
 	uint16_t near_share, far_share, attention, pieces, fused, eager, narrow;
 	uint16_t launch;   /* nanoseconds */
+	uint16_t apart;    /* device_preset.apart */
 	const char *source;
 };
 
@@ -20,27 +21,27 @@ struct profile {
 #define TRAFFIC { { { 128000, 300 }, { 2 * M, 600 }, { 20 * M, 750 }, { 100 * M, 900 } } }
 #define FITTED 430, 857, 1000, 1000, 782, 1000, 1000, 2000
 
-static const struct profile profile_A100 = { MATRIX, VECTOR, TRAFFIC, FITTED,
+static const struct profile profile_A100 = { MATRIX, VECTOR, TRAFFIC, FITTED, 37,
 	"curves by size after Calculon's A100 (Isaev et al., SC 2023), scaled to the eight steps of table 5 of Korthikanti et al. (arXiv 2205.05198)" };
 static const struct profile profile_B200 = { { { { 8 * G, 150 }, { 48 * G, 500 }, { 256 * G, 440 }, { 1024 * G, 435 } } }, VECTOR, TRAFFIC,
-	667, 857, 1000, 1000, 450, 1000, 1000, 20000, "SimuMax's measured products, collectives and launches, scaled to steps of Llama 3 on eight B200, four microbatches, nothing overlapped "
+	667, 857, 1000, 1000, 450, 1000, 1000, 20000, 52, "SimuMax's measured products, collectives and launches, scaled to steps of Llama 3 on eight B200, four microbatches, nothing overlapped "
 	"(MooreThreads/SimuMax, release 1.2)" };
 /* Fitted to steps with 8-bit products and collectives of tensor parallelism that 75 % hide, and to steps without either. The steps don't tell attention, links and
  * eager kernels: attention at 0.85 of large products is what its makers report, eager kernels and links are guesses that the fit held. */
 #define SXM { { { 50 * M, 88 }, { 1 * G, 438 }, { 16 * G, 744 }, { 128 * G, 831 } } }, VECTOR, TRAFFIC, 500, 857, 850, 828, 2020, 2800, 858, 2000
-static const struct profile profile_H100 = { SXM,
+static const struct profile profile_H100 = { SXM, 50,
 	"ten of NVIDIA's published steps with 8-bit products (NeMo 24.12, Megatron Bridge 25.11) and three of Llama 3 405B in bf16 (arXiv 2407.21783)" };
 /* Fused and eager kernels, 16- and 8-bit products, and shared sequences are told apart; links between nodes are not. */
 static const struct profile profile_H100_500W = { { { { 50 * M, 49 }, { 1 * G, 243 }, { 16 * G, 412 }, { 128 * G, 485 } } }, VECTOR, TRAFFIC,
-	943, 857, 523, 744, 1000, 1750, 791, 2000,
+	943, 857, 523, 744, 1000, 1750, 791, 2000, 46,
 	"the 18 steps of torchtitan's benchmarks of December 2024 (PyTorch FSDP2; 500 W)" };
 /* The same chip with other memory or links. */
-static const struct profile profile_LIKE_H100 = { SXM, "not fitted: no measurements, as fitted to H100, the same chip" };
-static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, FITTED,
+static const struct profile profile_LIKE_H100 = { SXM, 0, "not fitted: no measurements, as fitted to H100, the same chip" };
+static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, FITTED, 0,
 	"not fitted: no measurements, as fitted to A100" };
 static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 }, { 16 * G, 700 }, { 128 * G, 700 } } },
 	{ { { 1 * M, 700 }, { 50 * M, 700 }, { 1 * G, 700 }, { 16 * G, 700 } } }, { { { 128000, 700 }, { 2 * M, 700 }, { 20 * M, 700 }, { 100 * M, 700 } } },
-	700, 900, 1000, 1000, 1000, 1000, 1000, 1000, "not fitted: no measurements, 70 % of the peaks" };
+	700, 900, 1000, 1000, 1000, 1000, 1000, 1000, 0, "not fitted: no measurements, 70 % of the peaks" };
 
 /* ---- presets ---------------------------------------------------------------------------------------------------- */
 
@@ -102,7 +103,7 @@ struct device_preset device_preset(enum device device)
 {
 	const struct row *row = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device];
 	const struct profile *profile = row->profile;
-	struct device_preset preset = { .name = device == DEVICE_NONE ? "none" : row->name, .source = row->source, .efficiency_source = profile->source,
+	struct device_preset preset = { .name = device == DEVICE_NONE ? "none" : row->name, .source = row->source, .efficiency_source = profile->source, .apart = profile->apart,
 		.machine = row->machine };
 	fill_rates(preset.machine.matrix_rate);
 	preset.machine.matrix = profile->matrix;

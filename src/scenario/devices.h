@@ -10,6 +10,9 @@ struct device_preset {
 	const char *name;
 	const char *source;             /* of the peaks */
 	const char *efficiency_source;  /* of the shares of the peaks that are reached */
+	/* How far apart the errors of two estimates are, in thousandths of their times: the root of the mean square of the errors of the steps that the shares were fitted to,
+	 * times the root of 2 (tests/bench/hardware). 0: no step was measured. */
+	uint32_t apart;
 	struct machine machine;         /* links as reached */
 	struct link near_sheet, far_sheet, host_sheet;  /* the data sheet's */
 	int64_t matrix_sheet[FORMAT_COUNT];             /* 0: no unit for that format */

@@ -2,6 +2,8 @@
  * doesn't fit doesn't, with the smallest change that does. Above the list time over memory.
  */
 #include "devices.h"
+#include "src/configs/ranking.h"
+#include "src/scenario/device_figures.h"
 
 enum { PLANNED_FROM = 84, BUBBLE_FROM = 100, TIME = 10, MEMORY = 20, PLANNED_TIME = 31, PLANNED_MEMORY = 41, BUBBLE = 49, WHY = 4, PLOT_FROM = 24, PLOT = 9, LABELS = 9 };
 
@@ -46,7 +48,7 @@ static bool is_present(const struct model *model, const struct config *config)
 		: model->outlook && config->pp == model->outlook->config.pp && config->dp == model->outlook->config.dp && config->tp == model->outlook->config.tp &&
 		config->cp == model->outlook->config.cp && config->ep == model->outlook->config.ep && config->microbatches == model->outlook->config.microbatches &&
 		config->schedule == model->outlook->config.schedule && config->chunks == model->outlook->config.chunks &&
-		config->zero == model->plan->scenario.value[K_zero] && config->recompute == model->plan->scenario.value[K_recompute] &&
+		config->zero == model->plan->scenario.value[K_zero] && (config->recompute_layers > 0 ? RECOMPUTE_AUTO : config->recompute) == model->plan->scenario.value[K_recompute] &&
 		(config->tp == 1 || config->sp == (model->plan->scenario.value[K_sp] != 0));
 }
 
@@ -106,7 +108,7 @@ static void draw_header(struct frame *frame, int y)
 	}
 	if (width >= BUBBLE_FROM)
 		frame_right(frame, BUBBLE, y, ROLE_LABEL, "bubble");
-	frame_text(frame, names_at(width), y, width, ROLE_LABEL, "configuration (> shown, +N more of its degrees)");
+	frame_text(frame, names_at(width), y, width, ROLE_LABEL, "configuration (> shown, +N more of its tp, pp, ep)");
 }
 
 /* ---- why ------------------------------------------------------------------------------------------------------------------ */
@@ -240,6 +242,10 @@ static void draw_title(struct frame *frame, const struct model *model)
 		frame_part(frame, &x, 0, end, ROLE_WARN, ranking->list.fitting ? "planning the best" : "planning the nearest");
 	else if (ranking->fingerprint != configurations_fingerprint(model->plan))
 		frame_part(frame, &x, 0, end, ROLE_WARN, "of an older scenario: f searches again");
+	uint32_t apart = device_errors_apart(&model->plan->scenario), as_fast = config_as_fast(&ranking->list, apart);
+	snprintf(text, sizeof text, "first %u no further apart than errors, %.1f %%", as_fast, apart / 10.0);
+	if (apart > 0 && as_fast > 1)
+		frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 }
 
 void configs_draw(struct frame *frame, struct config_rows *list, const struct model *model)
