@@ -319,7 +319,7 @@ static json_t *entry_json(const struct search *search, const struct config_entry
 		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "recompute_layers", (int)config->recompute_layers, "offload", offload_names[config->offload], "microbatch_size",
 		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
 		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
-		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "played", entry->played || config->pp == 1, "front", entry->front, "leads", entry->leads,
+		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "played", entry->played, "front", entry->front, "leads", entry->leads,
 		"variants", (int)entry->variants, "first_rank", memory_json(&result->first),
 		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank, "host", (json_int_t)result->host,
 		"planned", planned_json(&entry->planned), "tokens_per_second_and_device", tokens > 0 ? json_real(tokens) : json_null(), "mfu", result->mfu > 0 ? json_real(result->mfu) : json_null(), "plan", config_has_plan(config) ? json_string(plan_line(search, config, search->request.batch, line, sizeof line)) : json_null());

@@ -11,8 +11,8 @@
 #define MICROBATCH_MAX 16   /* where their number is open */
 #define CHUNKS_MAX 6u
 #define EXACT_MOST 64       /* fastest configurations whose schedule is played slot by slot */
-#define EXACT_LEADING 20    /* of the fastest of each cut of the model so many, too, ... */
-#define ROUNDS_MOST 40      /* ... again while others take their places */
+#define EXACT_LEADING 20    /* of the fastest of each cut of the model so many, too, */
+#define PLAYED_MOST 64      /* and at most so many others that would take their places, at a time */
 
 /* A step and what all its shardings share. */
 struct step {
@@ -460,43 +460,61 @@ static bool same_step(const struct config *a, const struct config *b)
 	return a->microbatch == b->microbatch && a->ep == b->ep && a->recompute == b->recompute;
 }
 
-/* Plays the schedules of the first entries that weren't; those that share a step one after the other. *any: there were some. */
-static enum status refine(struct searching *searching, uint32_t count, bool *any)
+/* Plays the schedules of the wanted entries; those that share a step one after the other. */
+static enum status refine(struct searching *searching, bool *wanted)
 {
-	struct config_entry *entry = searching->list->entry;
+	struct config_list *list = searching->list;
+	struct config_entry *entry = list->entry;
 	enum status status = OK;
-	for (uint32_t i = 0; i < count && status == OK; i++) {
-		const struct config *config = &entry[i].config;
-		if (entry[i].played || config->pp == 1)
+	for (uint32_t i = 0; i < list->fitting && status == OK; i++) {
+		if (!wanted[i])
 			continue;
-		*any = true;
-		status = step_open(searching, config, true);
-		for (uint32_t j = i; j < count && status == OK; j++)
-			if (!entry[j].played && entry[j].config.pp > 1 && same_step(config, &entry[j].config)) {
+		const struct config config = entry[i].config;
+		status = step_open(searching, &config, true);
+		for (uint32_t j = i; j < list->fitting && status == OK; j++)
+			if (wanted[j] && same_step(&config, &entry[j].config)) {
 				status = control_spend(searching->control, 1) ? control_status(searching->control) : play(searching, &entry[j]);
 				entry[j].played = true;
+				wanted[j] = false;
 			}
 		close_steps(searching);
 	}
 	return status;
 }
 
-static uint32_t least_of(uint32_t a, uint32_t b)
+/* Of the first leading entries that nobody has played, and of the variants that come next in their cuts, so many of each; how many in all. O(fitting). */
+static uint32_t want_leading(const struct config_list *list, uint32_t each, bool *wanted)
 {
-	return a < b ? a : b;
+	uint32_t count = 0, leading = list->leading < EXACT_LEADING ? list->leading : EXACT_LEADING;
+	for (uint32_t lead = 0; lead < leading; lead++) {
+		const struct config *leader = &list->entry[lead].config;
+		if (list->entry[lead].played)
+			continue;
+		for (uint32_t i = lead, found = 0; i < list->fitting && found < each; i = i == lead ? list->leading : i + 1)
+			if (!list->entry[i].played && config_same_cut(&list->entry[i].config, leader)) {
+				wanted[i] = true;
+				found++;
+				count++;
+			}
+	}
+	return count;
 }
 
-/* The fastest, played; then those that lead because nobody has played them yet. Closed forms are below what many schedules take, so that others come after all. */
+/* The fastest are played, then what leads because nobody has played it yet: closed forms are below what many schedules take. */
 static enum status rank_played(struct searching *searching)
 {
 	struct config_list *list = searching->list;
-	bool any = true;
+	HELD bool *wanted = mem_alloc(list->entries, sizeof *wanted);
+	NEED(wanted || list->entries == 0);
+	for (uint32_t i = 0; i < list->entries; i++)
+		list->entry[i].played = list->entry[i].config.pp == 1;
 	config_rank_by_time(list);
-	enum status status = refine(searching, least_of(list->fitting, EXACT_MOST), &any);
+	for (uint32_t i = 0; i < list->fitting && i < EXACT_MOST; i++)
+		wanted[i] = !list->entry[i].played;
+	enum status status = refine(searching, wanted);
 	THEN(status, config_rank(list));
-	for (int round = 0; any && round < ROUNDS_MOST && status == OK; round++) {
-		any = false;
-		status = refine(searching, least_of(list->leading, EXACT_LEADING), &any);
+	for (uint32_t each = 1; status == OK && want_leading(list, each, wanted) > 0; each += each < PLAYED_MOST ? each : 0) {
+		status = refine(searching, wanted);
 		THEN(status, config_rank(list));
 	}
 	return status;

@@ -57,7 +57,7 @@ struct config_entry {
 	struct config_result result; /* estimated */
 	struct config_planned planned;
 	bool fits;
-	bool played;                 /* the schedule, slot by slot: the time is no closed form */
+	bool played;                 /* the schedule, if it has one, slot by slot: the time is no closed form */
 	bool front;                  /* no other that fits is faster and takes no more memory */
 	bool leads;                  /* the fastest that fits of those that cut the model alike (tp, pp, ep) */
 	uint32_t variants;           /* where it leads: how many others of this cut fit */

@@ -20,8 +20,7 @@ static int by_rank(const void *left, const void *right)
 	return memcmp(&a->config, &b->config, sizeof a->config);
 }
 
-/* The model is cut alike: the copies that dp and cp make of what is left differ in how they share the tokens out. */
-static bool same_cut(const struct config *a, const struct config *b)
+bool config_same_cut(const struct config *a, const struct config *b)
 {
 	return a->tp == b->tp && a->pp == b->pp && a->ep == b->ep;
 }
@@ -37,7 +36,7 @@ static enum status find_leaders(struct config_list *list)
 	for (uint32_t i = 0; i < list->fitting; i++) {
 		struct config_entry *entry = &list->entry[i];
 		uint32_t set = 0;
-		while (set < list->leading && !same_cut(&list->entry[leader[set]].config, &entry->config))
+		while (set < list->leading && !config_same_cut(&list->entry[leader[set]].config, &entry->config))
 			set++;
 		entry->leads = set == list->leading;
 		entry->variants = 0;
@@ -97,7 +96,7 @@ bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap)
 		most *= (double)cap / (double)leader->planned.needs;
 	for (uint32_t i = list->leading; i < list->fitting && leader->leads; i++) {
 		struct config_entry *entry = &list->entry[i];
-		bool other = !entry->planned.tried && same_cut(&entry->config, &leader->config);
+		bool other = !entry->planned.tried && config_same_cut(&entry->config, &leader->config);
 		if (other && (double)entry->result.worst.total <= most && (!next || entry->result.time < next->result.time))
 			next = entry;
 	}
@@ -119,7 +118,7 @@ uint32_t config_token_shares(const struct config_list *list, uint32_t number, ui
 	uint32_t count = 0;
 	for (uint32_t i = list->leading; i < list->fitting && count < most; i++) {
 		const struct config *config = &list->entry[i].config;
-		bool known = !same_cut(config, leader) || config->cp == leader->cp;
+		bool known = !config_same_cut(config, leader) || config->cp == leader->cp;
 		for (uint32_t k = 0; k < count; k++)
 			known |= list->entry[share[k]].config.cp == config->cp;
 		if (!known)

@@ -3,6 +3,8 @@
 
 #include "config_search.h"
 
+/* The model is cut alike (tp, pp, ep): the copies that dp and cp make of what is left differ in how they share the tokens out. */
+bool config_same_cut(const struct config *a, const struct config *b);
 /* All that fit by time, then memory, none of them leading; then the others by memory. Marks the front. O(entries log entries). */
 void config_rank_by_time(struct config_list *list);
 /* The same, the fastest of each way to cut the model (tp, pp, ep) before its variants, as config_search() ranks. OK or NO_MEMORY. */

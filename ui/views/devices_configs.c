@@ -108,7 +108,7 @@ static void draw_header(struct frame *frame, int y)
 	}
 	if (width >= BUBBLE_FROM)
 		frame_right(frame, BUBBLE, y, ROLE_LABEL, "bubble");
-	frame_text(frame, names_at(width), y, width, ROLE_LABEL, "configuration (> shown, +N more of its tp, pp, ep)");
+	frame_text(frame, names_at(width), y, width, ROLE_LABEL, "configuration (> shown, +N more cut alike)");
 }
 
 /* ---- why ------------------------------------------------------------------------------------------------------------------ */
