@@ -6,6 +6,7 @@
 
 #include "solver/step/late_casts.h"
 #include "src/base/complain.h"
+#include "src/scenario/devices.h"
 #include "src/base/nearest.h"
 #include "src/base/words.h"
 #include "src/read/open.h"
@@ -319,4 +320,5 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->eager = source->preset && !source->asked.fused;
 	request->replicate = (uint32_t)source->scenario->value[K_replicate];
 	request->keeps = !source->scenario->value[K_reshard_after_forward];
+	request->overheads.communication = scenario_group_buffers(source->scenario);
 }

@@ -131,6 +131,7 @@ struct device_preset device_preset(enum device device)
 		preset.machine.memory = -1;
 		preset.machine.fused = 1000;   /* every op is a kernel of its own */
 		preset.context = preset.group_buffers = 0;
+		preset.apart = 0;
 	}
 	return preset;
 }

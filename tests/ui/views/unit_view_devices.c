@@ -183,8 +183,15 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	fixture.model.filter[0] = '\0';
 	fixture.scenario.value[K_memory] = fixture.plan->scenario.value[K_memory] = INT64_C(100) << 20;
 	expect(&fixture, DEVICES, "f searches again");
+	fixture.plan->scenario.value[K_group_buffers] = INT64_C(1) << 20;
 	search(&fixture, &kept);
 	expect(&fixture, DEVICES, "100 MiB");
+	list = &fixture.model.ranking->list;
+	for (uint32_t i = 0; i < list->entries; i += 97) {     /* as plans count them */
+		config = &list->entry[i].config;
+		int64_t groups = (config->dp > 1) + (config->tp > 1) + (config->pp > 1) + (config->cp > 1) + (config->ep > 1);
+		cr_expect_eq(list->entry[i].result.worst.communication, groups << 20);
+	}
 	press(&fixture, DEVICES, COMMAND_LAST);
 	expect(&fixture, DEVICES, "too much; the most are");
 	expect(&fixture, DEVICES, fixture.model.ranking->list.fitting ? "The smallest change that fits: " : "Nothing fits 8 devices");
