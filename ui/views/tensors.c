@@ -5,6 +5,7 @@
 #include "tensor_values.h"
 
 #define BEHIND_SOURCE 40   /* cells kept for what stands behind the place in the source */
+#define USERS 13           /* at least for this: ", used by 123" */
 
 struct tensors {
 	enum column sort;
@@ -183,6 +184,7 @@ static void draw_detail(struct frame *frame, int y, const struct model *model, u
 		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "written by ");
 		x += frame_name(frame, x, y, width - x < width / 3 ? width - x : width / 3, ROLE_TEXT, graph->op[tensor->writer].name);
 		int source = view_source(frame, x + 2, y, width - x - BEHIND_SOURCE, &graph->op[tensor->writer]);
+		source = source > 0 ? source : view_source(frame, x + 2, y, width - x - 2 - USERS, &graph->op[tensor->writer]);
 		x += source > 0 ? source + 2 : 0;
 	}
 	uint32_t users = csr_length(&graph->users, tensor->storage);
