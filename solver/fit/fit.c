@@ -8,6 +8,7 @@
 
 #define PLAYS 6000         /* of a round of changes at random; of a large step a quarter */
 #define FAR 1e-2           /* a large step's plan that is so far from the bound, as a share of the step, is changed for longer */
+#define CLOSE 5e-4         /* one that is this near takes seconds of search for the next thousandth of a percent */
 #define ANNEALINGS 4
 #define SMALL_STEP 1000    /* ops that a replay plays: below, searches cost little */
 #define TINY_STEP 300      /* below, they cost nothing */
@@ -42,8 +43,8 @@ static bool is_near(const struct solving *solving, double of_bound, double of_st
 
 static bool is_done(const struct solving *solving)
 {
-	bool tiny = solving->solver->base[0].actives < TINY_STEP;
-	return is_near(solving, 0.001, tiny ? 5e-5 : 2e-4);
+	bool tiny = solving->solver->base[0].actives < TINY_STEP, large = solving->solver->base[0].actives >= SMALL_STEP;
+	return is_near(solving, 0.001, tiny ? 5e-5 : 2e-4) || (large && is_near(solving, 0, CLOSE));
 }
 
 /* Nothing fits, and what was tried is so far above the cap that no change of single storages mends it; of small steps more is tried, for the lowest peak. */
@@ -408,7 +409,7 @@ static void search_orders(struct solving *solving)
 {
 	struct fit_search *search = &solving->solver->search;
 	bool added = false;
-	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.002, 2e-4); round++) {
+	for (int round = 0; round < 3 && search->status == OK && solving->options->orderer && !is_near(solving, 0.002, 2e-4) && !is_done(solving); round++) {
 		int64_t extra = solving->plan->extra, peak = solving->plan->peak;
 		search->status = order_plan(solving, &added);
 		if (search->status == OK && added)
