@@ -14,7 +14,8 @@ struct away {
 	struct graph *graph;
 	uint32_t windows;
 	int64_t bytes;             /* away at the turn */
-	bool fits;                 /* with everything kept */
+	int64_t peak;              /* bytes with everything kept */
+	bool fits;
 	int64_t least;             /* picoseconds: no recomputation of it costs less, stalls included; INT64_MAX: nothing fits */
 };
 
@@ -66,8 +67,9 @@ static enum status judge(const struct choosing *choosing, const struct fitted *f
 	status = keep ? status : NO_MEMORY;
 	for (uint32_t b = 0; b < solver.bases && status == OK; b++) {
 		status = fit_play(&solver.replay, &solver.base[b], keep);
-		away->fits |= solver.replay.peak <= choosing->cap;
+		away->peak = b == 0 || solver.replay.peak < away->peak ? solver.replay.peak : away->peak;
 	}
+	away->fits = status == OK && away->peak <= choosing->cap;
 	away->least = status == OK && away->fits ? 0 : INT64_MAX;
 	for (uint32_t b = 0; b < solver.bases && status == OK && !away->fits && !choosing->finished; b++) {
 		struct fit_dual dual;
@@ -299,8 +301,19 @@ struct graph *offload_choose(struct stage_context *stage, const struct scenario 
 	return status == OK ? graph_retain(fitted->step) : NULL;
 }
 
-/* The best of what waits for nothing: everything that has the time, then as little as keeps the cap. */
-static enum status choose_after(struct choosing *choosing, struct fitted *sub, struct away *best)
+/* The op after the pass where memory is fullest with all kept: copies have until there; NONE: it is in the pass. */
+static enum status find_fullest(struct fit_solver *solver, uint32_t *turn)
+{
+	const struct fit_base *program = &solver->base[FIT_OWN_BASES - 1];
+	HELD uint8_t *keep = mem_alloc(solver->step.storages, sizeof *keep);
+	TRY(keep ? fit_play(&solver->replay, program, keep) : NO_MEMORY);
+	uint32_t op = solver->step.ops > 0 ? program->order[solver->replay.peak_position] : NONE;
+	*turn = op != NONE && solver->step.graph->op[op].phase == PHASE_BACKWARD ? op : NONE;
+	return OK;
+}
+
+/* The best of what waits for nothing: everything that has the time, then, where asked for, as little as keeps the cap. */
+static enum status choose_after(struct choosing *choosing, struct fitted *sub, bool fewest, struct away *best)
 {
 	struct fit_solver solver = { 0 };
 	uint32_t storages = sub->step->storages;
@@ -308,12 +321,13 @@ static enum status choose_after(struct choosing *choosing, struct fitted *sub, s
 	choosing->window = mem_alloc(storages, sizeof *choosing->window);
 	enum status status = wanted && choosing->window ? host_link_of(sub->step, choosing->scenario, &sub->link) : NO_MEMORY;
 	status = status == OK ? fit_solver_begin(&sub->input, &solver) : status;
+	THEN(status, find_fullest(&solver, &choosing->turn));
 	sub->input.link = &sub->link;
 	choosing->step = &solver.step;
 	for (uint32_t s = 0; s < storages && wanted; s++)
 		wanted[s] = true;
 	status = error_set(choosing->error, status) == OK ? look(choosing, wanted, 0, ALL, best) : status;
-	if (status == OK && best->fits)
+	if (status == OK && best->fits && fewest)
 		status = take_fewer(choosing, wanted, best);
 	fit_solver_free(&solver);
 	mem_free(wanted);
@@ -322,7 +336,7 @@ static enum status choose_after(struct choosing *choosing, struct fitted *sub, s
 }
 
 struct graph *offload_after(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct recompute_options *options,
-	const struct fitted *fitted, struct graph *found, int64_t cap, bool *fits, struct error *error)
+	const struct fitted *fitted, struct graph *found, int64_t cap, bool fewest, int64_t *peak, struct error *error)
 {
 	struct activations activations = { 0 };
 	struct away best = { 0 };
@@ -330,8 +344,8 @@ struct graph *offload_after(struct stage_context *stage, const struct scenario *
 	enum status status = sub ? activations_find(found, stage->rules, &activations, error) : error->status;
 	struct choosing choosing = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = &activations, .options = options, .fitted = sub, .cap = cap,
 		.finished = true, .turn = NONE, .error = error };
-	THEN(status, choose_after(&choosing, sub, &best));
-	*fits = best.fits;
+	THEN(status, choose_after(&choosing, sub, fewest, &best));
+	*peak = best.peak;
 	activations_free(&activations);
 	fitted_release(sub);
 	if (status == OK)

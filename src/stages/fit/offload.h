@@ -16,10 +16,10 @@ struct graph *offload_choose(struct stage_context *stage, const struct scenario 
 struct graph *offload_again(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
 	const struct recompute_options *options, const struct fitted *fitted, const struct fit_step *step, const struct graph *found, struct error *error);
 
-/* Of a graph found with recomputation and more memory: what made first can wait in the host without a stall goes there, no more of it than must be, so that the cap is kept;
- * *fits: it is. The windows are those of the graph as it runs, reruns included. A new reference, or NULL with *error. Some 10 graphs. */
+/* Of a graph found with recomputation and more memory: what made first can wait in the host without a stall goes there, with `fewest` no more of it than the cap asks for, where it can
+ * be kept so. *peak: what is then needed. The windows are those of the graph as it runs, reruns included. A new reference, or NULL with *error. Some 10 graphs. */
 struct graph *offload_after(struct stage_context *stage, const struct scenario *scenario, const struct sharded *sharded, const struct recompute_options *options,
-	const struct fitted *fitted, struct graph *found, int64_t cap, bool *fits, struct error *error);
+	const struct fitted *fitted, struct graph *found, int64_t cap, bool fewest, int64_t *peak, struct error *error);
 
 /* Picoseconds that computation waits for the host in a graph's program order. -1 when out of memory. */
 int64_t host_stall(const struct graph *graph, const struct scenario *scenario, const struct sharded *sharded, const struct rules *rules);

@@ -11,8 +11,10 @@
 #include "src/scenario/own_device.h"
 
 #define AGAIN 2            /* tries of windows for copies to the host */
-#define AFTER 7            /* halvings of what the host may take off the cap: looks, */
-#define AFTER_WHOLE 3      /* and steps of the last one's width between the choices that are then searched for in full */
+#define NEAR 2000          /* a plan that is so small a part of the step above a bound is near it */
+#define AFTER 7            /* looks at what the host may take off the cap, until it is known to a part in so many powers of two */
+#define IDLE 2             /* looks that bring nothing new */
+#define AFTER_WHOLE 3      /* so many such parts lie between the choices that are then searched for in full */
 #define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along: at most, */
 #define ORDER_OP_TICKS UINT64_C(5000)       /* and for each op */
 
@@ -342,51 +344,78 @@ static enum status try_away(struct both *both, struct graph *away)
 
 static bool is_close(const struct fitted *fitted, int64_t cap)
 {
-	return fitted->replayed <= cap && fitted->extra - fitted->bound <= fitted->total / 2000;
+	return fitted->replayed <= cap && fitted->extra - fitted->bound <= fitted->total / NEAR;
 }
 
-/* Recomputation of the step under so much larger a cap, then what the host takes off it. *fits: that may be still more; *found: a plan. */
-static enum status try_after(struct both *both, int64_t more, enum effort effort, bool *fits, bool *found)
+/* The fastest recomputation under a larger cap that the host takes enough off: the graph, or NULL; near: a search in full can't make it noticeably faster. */
+struct after { struct graph *graph; int64_t extra; bool near; };
+
+/* Recomputation of the step under so much larger a cap, then what the host takes off it at most. *room: so much is left of the cap, or missing where that is below 0;
+ * INT64_MAX: more may be too much or too little, but this is no use, as less may run again. */
+static enum status look_after(struct both *both, int64_t more, enum effort effort, struct after *best, int64_t *room)
 {
 	struct fitted *fitted = both->fitted, *sub = fitted_of_pinned(both->stage, fitted->step, fitted->step, both->scenario, both->sharded, both->options, both->error);
 	OWN(graph) *graph = sub ? solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error) : NULL;
 	OWN(graph) *away = NULL;
 	enum status status = graph ? OK : both->error->status;
-	*fits = graph && (sub->replayed > both->cap + more || (fitted->replayed <= both->cap && sub->extra >= fitted->extra));    /* no use: less may run again */
-	if (status == OK && !*fits) {
-		away = offload_after(both->stage, both->scenario, both->sharded, both->options, fitted, graph, both->cap, fits, both->error);
-		status = !away ? both->error->status : *fits ? try_away(both, away) : OK;
-		*found |= *fits;
+	int64_t least = fitted->replayed <= both->cap && fitted->extra < best->extra ? fitted->extra : best->extra, peak = 0;
+	*room = INT64_MAX;
+	if (status == OK && sub->replayed <= both->cap + more && sub->extra < least) {
+		away = offload_after(both->stage, both->scenario, both->sharded, both->options, fitted, graph, both->cap, false, &peak, both->error);
+		status = away ? OK : both->error->status;
+		*room = both->cap - peak;
+	}
+	if (away && *room >= 0) {
+		graph_release(best->graph);
+		*best = (struct after){ graph_retain(graph), sub->extra, sub->extra - sub->bound <= fitted->total / NEAR };
 	}
 	fitted_release(sub);
 	return status;
 }
 
-/* How much larger a cap recomputation may count with: as much as what it keeps can wait in the host. */
+/* As few copies as keep the cap. */
+static enum status take_after(struct both *both, const struct after *best)
+{
+	int64_t peak = 0;
+	if (!best->graph)
+		return OK;
+	OWN(graph) *away = offload_after(both->stage, both->scenario, both->sharded, both->options, both->fitted, best->graph, both->cap, true, &peak, both->error);
+	return !away ? both->error->status : try_away(both, away);
+}
+
+static bool is_close_after(const struct both *both, const struct after *best)
+{
+	return is_close(both->fitted, both->cap) || (best->graph && best->extra - both->fitted->bound <= both->fitted->total / NEAR);
+}
+
+/* How much larger a cap recomputation may count with: as much as what it keeps can wait in the host. What is left of the cap, or missing, tells where to look next. */
 static enum status find_after(struct both *both, const struct fit_solver *solver)
 {
-	const struct fitted *fitted = both->fitted;
-	double carried = (double)solver->step.forward_time / (double)PICOSECONDS * (double)fitted->link.rate;
-	int64_t low = 0, high = 0;
+	double carried = (double)solver->step.forward_time / (double)PICOSECONDS * (double)both->fitted->link.rate;
+	struct after best = { NULL, INT64_MAX, false };
+	int64_t low = 0, high = 0, room = 0;
+	int idle = 0;
 	for (uint32_t i = 0; i < solver->step.storages; i++)
 		high += solver->step.saved[i] ? solver->step.bytes[i] : 0;
-	high = carried < (double)high ? (int64_t)carried : high;
+	int64_t more = carried < (double)high ? (int64_t)carried : high, near = more >> AFTER;
+	high = more < high - high / 4 ? more + more / 4 : high + 1;    /* copies may last until memory is fullest, somewhat behind the pass */
 	enum status status = OK;
-	bool found = false;
-	for (int n = 0; n < AFTER && status == OK && !is_close(fitted, both->cap); n++) {
-		int64_t more = low + (high - low) / 2;
-		bool fits = false;
-		status = try_after(both, more, EFFORT_LOOK, &fits, &found);
-		low = fits ? more : low;
-		high = fits ? high : more;
+	for (int n = 0; n < AFTER && idle < IDLE && high - low > near && (n == 0 || room < 0 || room >= near) && status == OK && !is_close_after(both, &best); n++) {
+		status = look_after(both, more, EFFORT_LOOK, &best, &room);
+		int64_t next = room < 0 ? more + room - near / 2 : room < INT64_MAX ? more + room : 0;
+		idle = !best.graph || room < INT64_MAX ? 0 : idle + 1;
+		low = room >= 0 ? more : low;
+		high = room >= 0 ? high : more;
+		more = next > low && next < high ? next : low + (high - low) / 2;
 	}
-	int64_t width = high - low;
-	for (int n = 0; n < 3 && found && low > 0 && status == OK && !is_close(fitted, both->cap); n++) {
-		bool fits = false;
-		status = try_after(both, low, EFFORT_UNPUBLISHED, &fits, &found);
-		low += fits ? AFTER_WHOLE * width : -AFTER_WHOLE * width;
-		width = n > 0 ? width / 2 : width;
+	int64_t stride = AFTER_WHOLE * near;
+	for (int n = 0; n < 3 && best.graph && !best.near && low > 0 && status == OK && !is_close_after(both, &best); n++) {
+		status = look_after(both, low, EFFORT_UNPUBLISHED, &best, &room);
+		stride = n > 0 ? stride / 2 : stride;
+		low += room < INT64_MAX && room > stride ? room : room >= 0 ? stride : -stride;
 	}
+	THEN(status, take_after(both, &best));
+	graph_release(best.graph);
 	return status;
 }
 
@@ -435,7 +464,7 @@ static enum status find_both(struct both *both, struct fit_solver *solver)
 		tried = away ? away->fingerprint : 0;
 		status = same ? OK : away ? try_away(both, away) : both->error->status;
 		graph_release(away);
-		if (same || fitted->away == 0 || is_close(fitted, both->cap))
+		if (same || fitted->away == 0 || fitted->stall == 0 || is_close(fitted, both->cap))
 			break;
 	}
 	if (status == OK && !fitted->impossible)
