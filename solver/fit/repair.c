@@ -80,7 +80,8 @@ static void weigh(struct repairing *repairing, struct change *change)
 	for (uint32_t i = 0; i < change->count; i++)
 		if (!(change->to == FIT_KEEP && search->base->dominated[change->storage[i]]))
 			repairing->trial[change->storage[i]] = change->to;
-	if (!fit_play_counted(search, repairing->trial))
+	fit_try(search, repairing->trial);    /* what fits by it may be the fastest, though another change takes more away for its time */
+	if (search->status != OK || !search->replay->valid)
 		return;
 	double less = repairing->excess - excess(search), cost = (double)(search->replay->extra - repairing->time), least = (double)search->step->total * 1e-5;
 	change->score = less > 0 ? less / (cost > least ? cost : least) : 0;

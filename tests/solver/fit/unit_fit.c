@@ -2,6 +2,7 @@
 #include "solver/fit/baselines.h"
 #include "tests/common/fit_step.h"
 #include "tests/common/model_steps.h"
+#include "tests/common/random_step.h"
 
 /* A model by any of its names that is there. */
 static struct graph *some_step(size_t i)
@@ -352,6 +353,44 @@ Test(fit, several_changes_at_once_fill_a_cap)
 		fit_dual_free(&dual);
 	}
 	cr_assert_geq(faster, 2);
+}
+
+/* A repair goes by what a change takes away for its time; a single change after which all fits counts all the same, if it is faster. */
+Test(fit, no_single_change_that_fits_is_faster_than_a_repair)
+{
+	uint64_t random = 5;
+	uint32_t repaired = 0;
+	for (uint32_t i = 0; i < test_rounds(60, 600); i++) {
+		OWN(graph) *graph = random_step(&random, 60, 64);
+		OWN(fit_input) input = fit_input_of(graph);
+		struct fit_solver solver;
+		struct control control = { 0 };
+		cr_assert_eq(fit_solver_new(&input, &solver), OK);
+		struct fit_search *search = &solver.search;
+		const struct fit_step *step = &solver.step;
+		HELD uint8_t *state = mem_alloc(step->storages, sizeof *state), *start = mem_alloc(step->storages, sizeof *start);
+		random_states(step, &random, start);
+		search->control = &control;
+		search->end = UINT64_MAX / 2;
+		fit_allow(search, UINT64_C(1) << 40);
+		fit_search_begin(search, &solver.base[0], INT64_MAX);
+		if (fit_play(&solver.replay, &solver.base[0], start) == OK && solver.replay.valid) {
+			search->extra = INT64_MAX;
+			fit_search_begin(search, &solver.base[0], solver.replay.peak - 1 - (int64_t)(random_part(&random) * 0.03 * (double)solver.replay.peak));
+			fit_repair(search, start);
+			repaired += search->extra < INT64_MAX;
+			for (uint32_t s = 0; s < step->storages; s++)
+				for (uint8_t to = FIT_KEEP; to < FIT_STATES && step->droppable[s] && step->bytes[s] > FIT_SMALL; to++) {
+					memcpy(state, start, step->storages);
+					state[s] = to;
+					bool dominated = to == FIT_KEEP && solver.base[0].dominated[s];
+					cr_assert_eq(fit_play(&solver.replay, &solver.base[0], state), OK);
+					cr_assert(dominated || !solver.replay.valid || solver.replay.peak > search->cap || solver.replay.extra >= search->extra, "%s: storage %u to %d", graph->name, s, to);
+				}
+		}
+		fit_solver_free(&solver);
+	}
+	cr_assert_gt(repaired, 0);
 }
 
 Test(fit, a_larger_cap_is_never_slower_along_a_curve)
