@@ -338,18 +338,22 @@ static bool keeps_too_much(const struct plan *plan)
 	return kept / plan->scenario.value[K_devices] > scenario_budget(&plan->scenario);
 }
 
-/* The same as below of a step with very many equal layers. */
-static struct plan *try_least_foretold(struct choosing *choosing, const struct sharded *least, const struct plan_wish *wish, struct plan *best)
+/* The same as below of a step with very many equal layers. Returns false, and does nothing, where one of them can't be foretold. */
+static bool try_least_foretold(struct choosing *choosing, const struct sharded *least, const struct plan_wish *wish, struct plan **best)
 {
 	struct prospects prospects = { .count = 0 };
 	struct prospect itself = { .wish = *wish, .sharding = &least->sharding };
-	enum status status = prospects_begin(&prospects, choosing->layers, choosing->planning, best);
+	enum status status = prospects_begin(&prospects, choosing->layers, choosing->planning, *best);
 	if (status == OK && !is_seen(choosing, &least->sharding))
 		status = prospects_add(&prospects, choosing->layers, choosing->planning, &itself);
 	if (status == OK)
 		status = foretell_rivals(choosing, least, wish->margin, &prospects);
+	if (status == INFEASIBLE)
+		return false;
 	choosing->foretold += prospects.count;
-	return status == OK ? plan_prospects(choosing, &prospects, NULL, best) : best;
+	if (status == OK)
+		*best = plan_prospects(choosing, &prospects, NULL, *best);
+	return true;
 }
 
 /* What minred finds, and its rivals. *mesh: over which. Takes over the best so far. */
@@ -359,9 +363,8 @@ static struct plan *try_least_over(struct choosing *choosing, const struct plan_
 	struct goal goal = { GOAL_FASTEST, scenario_budget(&best->scenario) };
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
 	const struct sharded *least = transformed ? transformed->sharded : NULL;
-	if (least && choosing->layers)
-		best = try_least_foretold(choosing, least, wish, best);
-	for (uint32_t rival = 0; least && !choosing->layers && rival <= least->rivals && goes_on(planning) && planning->error->status != CANCELLED; rival++) {
+	bool foretold = least && choosing->layers && try_least_foretold(choosing, least, wish, &best);
+	for (uint32_t rival = 0; least && !foretold && rival <= least->rivals && goes_on(planning) && planning->error->status != CANCELLED; rival++) {
 		if (is_seen(choosing, rival ? &least->rival[rival - 1] : &least->sharding))
 			continue;
 		error_set(planning->error, OK);
