@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "draft.h"
+#include "growth.h"
 
 struct draft *draft_new(void)
 {
@@ -100,6 +101,7 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 	if (!mem_reserve(&draft->tensor, &draft->tensor_room, draft->tensors + 1, sizeof *draft->tensor))
 		return NONE;
 	struct tensor copy = *tensor;
+	copy.grows = NULL;
 	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.of) || !keep_text(draft, &copy.gradient_of) || !keep_text(draft, &copy.extra))
 		return NONE;
 	if (copy.shape) {
@@ -122,6 +124,7 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 	if (!mem_reserve(&draft->op, &draft->op_room, draft->ops + 1, sizeof *draft->op))
 		return NONE;
 	struct op copy = *op;
+	copy.grows = NULL;
 	if (!keep_text(draft, &copy.name) || !keep_shared(draft, &copy.type) || !keep_shared(draft, &copy.module) || !keep_shared(draft, &copy.src) ||
 	    !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra) || names_add(&draft->op_names, copy.name, draft->ops) == NONE)
 		return NONE;
@@ -137,6 +140,24 @@ enum status draft_op_arguments(struct draft *draft, uint32_t op, const struct ar
 {
 	draft_op_at(draft, op)->arguments = arguments_copy(&draft->arena, arguments);
 	return draft_op_at(draft, op)->arguments ? OK : NO_MEMORY;
+}
+
+enum status draft_tensor_grows(struct draft *draft, uint32_t tensor, const int64_t *grows)
+{
+	struct tensor *at = draft_tensor_at(draft, tensor);
+	at->grows = growth_copy(&draft->arena, at, grows);
+	return at->grows ? OK : NO_MEMORY;
+}
+
+enum status draft_op_grows(struct draft *draft, uint32_t op, const struct op_growth *grows)
+{
+	draft_op_at(draft, op)->grows = growth_copy_op(&draft->arena, grows);
+	return draft_op_at(draft, op)->grows ? OK : NO_MEMORY;
+}
+
+void draft_grown(struct draft *draft, int64_t grown)
+{
+	draft->grown = grown;
 }
 
 enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor)

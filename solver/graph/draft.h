@@ -19,6 +19,7 @@ bool about_keep(struct arena *arena, struct about *about);
 struct draft {
 	const char *name, *source, *extra;
 	struct about about;
+	int64_t grown;
 	struct tensor *tensor;
 	struct op *op;
 	uint32_t tensors, ops;

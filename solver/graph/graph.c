@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "draft.h"
+#include "growth.h"
 
 #define X(id, name) name,
 const char *const kind_names[KIND_COUNT] = { KINDS(X) };
@@ -87,7 +88,9 @@ static enum status copy_tensors(struct build *build)
 		}
 		if (tensor->places)
 			tensor->places = arena_copy(&graph->arena, tensor->places, sizeof *tensor->places);
-		if (draft->tensor[id].places && !tensor->places)
+		if (tensor->grows)
+			tensor->grows = growth_copy(&graph->arena, tensor, tensor->grows);
+		if ((draft->tensor[id].places && !tensor->places) || (draft->tensor[id].grows && !tensor->grows))
 			return fail_memory(build->error);
 		uint32_t first = names_add(&graph->tensor_names, tensor->name, id);
 		if (first == NONE)
@@ -134,7 +137,8 @@ static enum status copy_ops(struct build *build)
 		struct op *op = &graph->op[id];
 		if (!copy_text(graph, &op->name, NULL) || !share_text(build, &op->type, "op") ||
 		    !share_text(build, &op->module, "") || !share_text(build, &op->src, NULL) || !copy_text(graph, &op->of, NULL) || !copy_text(graph, &op->extra, NULL) || !read_type(graph, op)
-		    || (op->arguments && !(op->arguments = arguments_copy(&graph->arena, op->arguments))))
+		    || (op->arguments && !(op->arguments = arguments_copy(&graph->arena, op->arguments)))
+		    || (op->grows && !(op->grows = growth_copy_op(&graph->arena, op->grows))))
 			return fail_memory(build->error);
 		uint32_t first = names_add(&graph->op_names, op->name, id);
 		if (first == NONE)
@@ -604,7 +608,8 @@ static enum status describe(struct build *build)
 	if (!copy_text(graph, &graph->name, "graph") || !copy_text(graph, &graph->source, NULL) || !copy_text(graph, &graph->extra, NULL)
 		|| !about_keep(&graph->arena, &graph->about))
 		return fail_memory(build->error);
-	graph->fingerprint = fingerprint(graph);
+	graph->grown = build->draft->grown;
+	graph->fingerprint = growth_hash(graph, fingerprint(graph));
 	return OK;
 }
 
@@ -648,6 +653,7 @@ void graph_release(struct graph *graph)
 	names_free(&graph->op_names);
 	names_free(&graph->tensor_names);
 	arena_free(&graph->arena);
+	graph_release(graph->batches);
 	mem_free(graph);
 }
 

@@ -14,6 +14,7 @@
  *     inplace      the graph without writes in place
  *     collective   collectives and placements, as ops and tensors carry them
  *     arguments    what a captured op is called with
+ *     growth       what a sample more adds to tensors and ops
  *     fold         equal layers: segments and their copies
  *     fold_steps   what the next three share
  *     fold_match   maps every op to the equal one of the next copy
@@ -79,6 +80,7 @@ struct tensor {
 	const char *extra;     /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL. For nobody but readers and writers */
 	const struct axis_places *places; /* where it lies on the grid of devices; NULL: whole on each, or nobody says */
 	const int64_t *shape;  /* [dims], or NULL where unknown */
+	const int64_t *grows;  /* [dims + 1]: what a sample more adds to each extent, and to bytes where they don't follow from these; NULL: nothing. See struct graph's grown */
 	double start;          /* what those who run the step begin with, as `starts` says */
 	int64_t address;       /* of a root, where the file's own layout puts it, if has_address: a byte of one memory */
 	int64_t bytes;         /* of the tensor itself; a storage's bytes are its root's */
@@ -110,6 +112,13 @@ enum added { ADDITIONS(X) ADDED_COUNT };
 #undef X
 extern const char *const added_types[ADDED_COUNT];
 
+/* What a sample more adds to an op: to its FLOPs, and to numbers that it is called with, by their places among its arguments' numbers. */
+struct op_growth {
+	int64_t flops;
+	const struct number_growth { uint32_t place; int64_t by; } *number;
+	uint32_t numbers;
+};
+
 struct op {
 	const char *name;      /* unique among ops */
 	const char *type;      /* "aten.mm.default" */
@@ -119,6 +128,7 @@ struct op {
 	                        * tensor. Else NULL. Files say it of recomputed ops, by the name */
 	const char *extra;
 	const struct arguments *arguments;   /* of a captured op; NULL: nobody says */
+	const struct op_growth *grows;       /* NULL: nothing */
 	const struct collective *collective; /* what an op "comm.KIND" does; NULL for all others, and for no others (graph_build) */
 	int64_t flops;         /* < 0: unknown */
 	int64_t workspace;     /* bytes used only while it runs; 0 where unknown */
@@ -204,6 +214,8 @@ struct graph {
 	uint32_t flush;               /* the op that ends a pipeline rank's backward pass, or NONE */
 	int64_t persistent_bytes;     /* of all persistent storages */
 	uint32_t repaired;            /* ops that had to move because the file's order broke a dependency */
+	int64_t grown;                /* the step was captured at this batch, too: tensors and ops know what a sample more adds; 0: nobody knows. Of a graph as it was read alone */
+	struct graph *batches;        /* the same step at the batch from which others are made; NULL: this one, or by rules */
 	uint64_t fingerprint;         /* of everything a plan can depend on, names included */
 	struct arena arena;
 	atomic_uint references;       /* graphs are shared between plans: see graph_release() */
@@ -220,7 +232,7 @@ DROP(draft, draft_free)
 enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about);
 
 /* Each copies what it is given. draft_tensor and draft_op return the new id, or NONE when out of memory.
- * storage and writer of a tensor are ignored, alias must be an id given out before or later (checked by graph_build). */
+ * storage, writer and grows of a tensor are ignored, as is grows of an op; alias must be an id given out before or later (checked by graph_build). */
 uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor);
 uint32_t draft_op(struct draft *draft, const struct op *op);
 enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor);
@@ -229,6 +241,10 @@ enum status draft_inplace(struct draft *draft, uint32_t op, uint32_t out, uint32
 enum status draft_after(struct draft *draft, uint32_t op, uint32_t before);
 /* Sets an op's arguments; copies them. */
 enum status draft_op_arguments(struct draft *draft, uint32_t op, const struct arguments *arguments);
+/* Says what samples add; copies it. grown: the other batch at which the step was captured. */
+enum status draft_tensor_grows(struct draft *draft, uint32_t tensor, const int64_t *grows);
+enum status draft_op_grows(struct draft *draft, uint32_t op, const struct op_growth *grows);
+void draft_grown(struct draft *draft, int64_t grown);
 /* ids by name among the records so far, NONE where there is none. Names are unique: adding a
  * second record of a name is found by graph_build. */
 uint32_t draft_find_op(const struct draft *draft, const char *name);
@@ -301,6 +317,15 @@ static inline bool graph_reruns(const struct graph *graph)
 {
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (graph->op[op].recomputed)
+			return true;
+	return false;
+}
+
+/* Whether a framework ran it op by op while it was captured: memory is let go of later than after its last use somewhere. O(ops). */
+static inline bool graph_releases(const struct graph *graph)
+{
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (op_releases(&graph->op[op]))
 			return true;
 	return false;
 }

@@ -68,8 +68,7 @@ static int64_t count_elements(const int64_t *shape, uint32_t dims)
 	return elements;
 }
 
-/* amount * to / from, rounded up; INT64_MAX where that overflows. */
-static int64_t ratio(int64_t amount, int64_t to, int64_t from)
+int64_t scale_ratio(int64_t amount, int64_t to, int64_t from)
 {
 	if (from <= 0 || amount <= 0)
 		return amount;
@@ -94,7 +93,7 @@ static int64_t bytes_of(const struct tensor *tensor, int64_t elements)
 	int64_t before = count_elements(tensor->shape, tensor->dims), bits = dtype_bits[tensor->dtype];
 	if (bits > 0 && tensor->bytes == (before * bits + 7) / 8)
 		return (elements * bits + 7) / 8;
-	return ratio(tensor->bytes, elements, before);
+	return scale_ratio(tensor->bytes, elements, before);
 }
 
 static const int64_t *new_shape(const struct scaling *scaling, uint32_t tensor)
@@ -188,7 +187,7 @@ static enum status check_op(struct scaling *scaling, uint32_t op)
 	if (!touches_changed(scaling, op))
 		return OK;
 	if (scaling->flat > 0) {
-		scaling->flops[op] = ratio(from->flops, scaling->request->batch, scaling->flat);
+		scaling->flops[op] = scale_ratio(from->flops, scaling->request->batch, scaling->flat);
 		scaling->report->workspaces += from->workspace > 0;
 		return OK;
 	}
@@ -202,7 +201,7 @@ static enum status check_op(struct scaling *scaling, uint32_t op)
 	int64_t before = rule_flops(rule, &scaling->binding);
 	status = bind_new(scaling, rule, op);
 	if (status == OK && from->flops >= 0)
-		scaling->flops[op] = ratio(from->flops, rule_flops(rule, &scaling->binding), before);
+		scaling->flops[op] = scale_ratio(from->flops, rule_flops(rule, &scaling->binding), before);
 	scaling->report->workspaces += status == OK && from->workspace > 0;
 	return status;
 }
@@ -537,7 +536,7 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 	}
 	copy.flops = scaling->flops[op];
 	if (copy.workspace > 0 && first != NONE && touches_changed(scaling, op))
-		copy.workspace = ratio(copy.workspace, new_bytes(scaling, first), graph->tensor[first].bytes);
+		copy.workspace = scale_ratio(copy.workspace, new_bytes(scaling, first), graph->tensor[first].bytes);
 	uint32_t parts[2];
 	if (scaling->unfused[op] && status == OK)
 		status = write_product(scaling, op, &copy, (*clone)++, parts);

@@ -19,6 +19,7 @@ struct scale_report {
 	uint32_t ambiguous;      /* changed ops of equal extents, where the likelier reading was taken */
 	uint32_t once;           /* storages made in the step with extent 1 where they meet what grew from 1 to more: taken to be made once for all samples */
 	uint32_t first_once;     /* the tensor of the given graph that is read there first, NONE: none */
+	bool captured;           /* made of what a sample adds, as two captures tell: scale_captured.h */
 	bool flat;               /* shapes are flat: the batch multiplied whole tensors */
 	uint32_t first_copy;     /* the first op (of the given graph) that needs a copy, NONE: none */
 };
@@ -31,3 +32,6 @@ struct scale_report {
  * graph and factors must belong together. Release *scaled with graph_release(). O(ops + dims). */
 enum status graph_scale(const struct graph *graph, const struct rules *rules, const struct factors *factors,
 	const struct scale_request *request, struct scale_report *report, struct graph **scaled, struct error *error);
+
+/* amount * to / from, rounded up; INT64_MAX where that overflows. */
+int64_t scale_ratio(int64_t amount, int64_t to, int64_t from);

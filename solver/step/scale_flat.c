@@ -21,6 +21,8 @@ bool scale_flat(const struct graph *graph, const struct factors *factors)
 
 int64_t scale_given_batch(const struct graph *graph, const struct factors *factors)
 {
+	if (graph->about.batch > 0 && (graph->grown || graph->batches))
+		return graph->about.batch;
 	if (scale_flat(graph, factors))
 		return graph->about.batch > 0 ? graph->about.batch : 1;
 	int64_t batch = 0;

@@ -25,19 +25,11 @@ static size_t outermost(const char *module, const char *outside)
 	return 0;
 }
 
-static bool runs_op_by_op(const struct graph *graph)
-{
-	for (uint32_t op = 0; op < graph->ops; op++)
-		if (op_releases(&graph->op[op]))
-			return true;
-	return false;
-}
-
 uint32_t scale_held_until(const struct graph *graph, uint32_t op)
 {
 	const struct op *copied = &graph->op[op];
 	const struct storage *storage = &graph->storage[graph->tensor[graph->reads.item[graph->reads.start[op]]].storage];
-	if (storage->persistent || storage->allocator == NONE || copied->phase != PHASE_FORWARD || !runs_op_by_op(graph))
+	if (storage->persistent || storage->allocator == NONE || copied->phase != PHASE_FORWARD || !graph_releases(graph))
 		return NONE;
 	const struct op *maker = &graph->op[storage->allocator];
 	size_t length = maker->phase == PHASE_FORWARD ? outermost(copied->module, maker->module) : 0;

@@ -11,6 +11,7 @@
  *     precision       another number format
  *     scale           another batch or sequence length
  *     scale_reserve   what recurrent layers keep for their backward pass
+ *     scale_captured  another batch of a step that was captured at two
  *     scale_values    how far a new batch or sequence reaches
  *     scale_flat      another batch where shapes are flat
  *     scale_held      what is held while a module runs that copies it

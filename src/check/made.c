@@ -3,6 +3,7 @@
 
 #include "chunks.h"
 #include "made.h"
+#include "solver/graph/growth.h"
 #include "sizes.h"
 #include "values.h"
 
@@ -11,8 +12,13 @@ static enum status check_scale(struct check *check, const struct graph *before, 
 	const int64_t *value = check->scenario.value;
 	int64_t batch = value[K_batch] == KNOB_GIVEN ? before->about.batch : value[K_batch], sequence = value[K_seq] == KNOB_GIVEN ? 0 : value[K_seq];
 	bool given = value[K_batch] == KNOB_GIVEN && value[K_microbatches] <= 1;
-	TRY(values_check(check, check->rules, before, after, VALUES_COPIES));
-	return sizes_check(check, check->rules, before, after, given || batch <= 0 ? 0 : batch / value[K_microbatches], sequence);
+	int64_t wanted = given || batch <= 0 ? 0 : batch / value[K_microbatches];
+	const struct graph *base = growth_base(before);
+	bool captured = base && wanted > 1 && wanted != before->about.batch;
+	TRY(values_check(check, check->rules, captured ? base : before, after, VALUES_COPIES));
+	if (captured && sequence == 0)
+		return sizes_check_captured(check, check->rules, base, after, wanted);
+	return sizes_check(check, check->rules, captured ? base : before, after, wanted, sequence);
 }
 
 static enum status check_train(struct check *check, const struct graph *before, const struct graph *after)
@@ -58,8 +64,9 @@ static const struct {
 } made[] = {
 	{ "train", check_train, "the training step: the forward pass computes what the graph given computes, through casts and copies alone",
 		"the backward pass and the weight update that rules made of the forward pass: that they compute gradients" },
-	{ "scale", check_scale, "another batch or sequence: every op reads the values that it read; weights stay, and shapes, bytes and FLOPs fit the operators' rules",
-		"workspaces at another batch or sequence, and which extents of equal size are samples" },
+	{ "scale", check_scale, "another batch or sequence: every op reads the values that it read; weights stay, and shapes, bytes and FLOPs fit the operators' rules, "
+		"or have grown by what each sample adds in captures at two batches",
+		"workspaces at another batch or sequence, and, of captures at one batch, which extents of equal size are samples" },
 	{ "optimizer", check_optimizer, "another precision, optimizer or accumulation: forward and backward ops read the values that they read, through casts alone",
 		"the update that rules made, and in which format each tensor is computed" },
 	{ "loss chunks", check_chunks, "the loss in chunks: every op of it runs on every chunk, parts are all rows in their order, sums have a term from each",

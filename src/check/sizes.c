@@ -7,6 +7,7 @@ struct comparison {
 	const struct graph *before, *after;
 	int64_t batch, sequence;
 	bool flat;                 /* shapes don't tell samples from the rest */
+	bool captured;             /* what a sample adds is known */
 	struct binding old, new;
 };
 
@@ -53,7 +54,7 @@ static enum status compare_tensor(struct comparison *comparison, uint32_t t)
 		return check_wrong(comparison->check, "\"%.100s\" depends on the batch", old->name);
 	if (!same && bytes_of(old) == old->bytes && bytes_of(new) != new->bytes)
 		return check_wrong(comparison->check, "tensor \"%.100s\" has other bytes than its shape", old->name);
-	for (uint32_t d = 0; d < old->dims && !same && old->kind == KIND_INPUT; d++)
+	for (uint32_t d = 0; d < old->dims && !same && old->kind == KIND_INPUT && !comparison->captured; d++)
 		if (!is_asked(comparison, old->shape[d], new->shape[d]))
 			return check_wrong(comparison->check, "input \"%.100s\" has neither the samples nor the length that was asked for", old->name);
 	return OK;
@@ -70,8 +71,10 @@ static enum status compare_op(struct comparison *comparison, uint32_t op)
 		changed |= !same_shape(&before->tensor[before->writes.item[i]], &after->tensor[graph_find_tensor(after, before->tensor[before->writes.item[i]].name)]);
 	const struct rule *rule = changed && other != NONE ? rules_find(comparison->rules, after->op[other].type) : NULL;
 	if (!rule || comparison->flat)
-		return !changed || comparison->flat ? OK : check_wrong(comparison->check, "op \"%.100s\" has other sizes, but no rule", before->op[op].name);
+		return !changed || comparison->flat || comparison->captured ? OK : check_wrong(comparison->check, "op \"%.100s\" has other sizes, but no rule", before->op[op].name);
 	enum status status = rule_bind_op(rule, after, other, &comparison->new, &why);
+	if (status == BAD_INPUT && comparison->captured)   /* as PyTorch has it */
+		return OK;
 	if (status == BAD_INPUT)
 		return check_wrong(comparison->check, "op \"%.100s\" can't have its new sizes: %.200s", before->op[op].name, why.text);
 	int64_t flops = before->op[op].flops;
@@ -94,6 +97,37 @@ enum status sizes_check(struct check *check, const struct rules *rules, const st
 		status = compare_op(&comparison, op);
 	if (status == OK && ((batch > 0 && before->about.batch > 0 && after->about.batch != batch) || (sequence > 0 && before->about.sequence > 0 && after->about.sequence != sequence)))
 		status = check_wrong(check, "the step is of another batch or length than was asked for");
+	binding_free(&comparison.old);
+	binding_free(&comparison.new);
+	return status == NO_MEMORY ? fail_memory(check->error) : status;
+}
+
+/* Extents have grown by what each sample more adds; of a recurrent layer's reserve, which lies in pages, nothing is known. */
+static enum status compare_grown(struct comparison *comparison, uint32_t t, int64_t more)
+{
+	const struct tensor *old = &comparison->before->tensor[t], *new = &comparison->after->tensor[graph_find_tensor(comparison->after, old->name)];
+	const struct rule *rule = old->writer == NONE ? NULL : rules_find(comparison->rules, comparison->before->op[old->writer].type);
+	bool pages = rule && rule->cost == COST_RECURRENCE && old->dtype == DTYPE_U8 && old->dims == 1;
+	for (uint32_t d = 0; d < old->dims && old->shape && !pages; d++)
+		if (new->shape[d] != old->shape[d] + more * (old->grows ? old->grows[d] : 0))
+			return check_wrong(comparison->check, "tensor \"%.100s\" hasn't grown by what each sample adds", old->name);
+	if (!old->grows && new->bytes != old->bytes && !pages)
+		return check_wrong(comparison->check, "the bytes of tensor \"%.100s\" have changed, but no sample adds to them", old->name);
+	return OK;
+}
+
+enum status sizes_check_captured(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, int64_t batch)
+{
+	struct comparison comparison = { .check = check, .rules = rules, .before = before, .after = after, .batch = batch, .captured = true };
+	enum status status = before->ops == after->ops && before->tensors == after->tensors ? OK : check_wrong(check, "the step at another batch has other ops");
+	for (uint32_t t = 0; t < before->tensors && status == OK; t++) {
+		status = compare_tensor(&comparison, t);
+		THEN(status, compare_grown(&comparison, t, batch - before->about.batch));
+	}
+	for (uint32_t op = 0; op < before->ops && status == OK; op++)
+		status = compare_op(&comparison, op);
+	if (status == OK && after->about.batch != batch)
+		status = check_wrong(check, "the step is of another batch than was asked for");
 	binding_free(&comparison.old);
 	binding_free(&comparison.new);
 	return status == NO_MEMORY ? fail_memory(check->error) : status;

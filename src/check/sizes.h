@@ -8,3 +8,5 @@
  * the FLOPs that follow from it where it had those; bytes follow the shapes; inputs that changed have the samples and the length that were asked for (0: none was).
  * INFEASIBLE with the tensor or op. O(graph). */
 enum status sizes_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, int64_t batch, int64_t sequence);
+/* The same of a step that was captured at two batches, held against the capture at the lower one: the same ops, and every extent has grown by what a sample adds. */
+enum status sizes_check_captured(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, int64_t batch);

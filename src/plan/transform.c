@@ -16,6 +16,8 @@
 #include "solver/step/late_reruns.h"
 #include "solver/step/loss_chunks.h"
 #include "solver/step/optimizer.h"
+#include "solver/graph/growth.h"
+#include "solver/step/scale_captured.h"
 #include "solver/step/scale_flat.h"
 #include "solver/step/shared_views.h"
 #include "solver/step/train.h"
@@ -130,11 +132,14 @@ WHEN(wants_scale, other_sizes(job) && !wants_scale_first(job))
 
 static void note_scale(struct job *job, const struct scale_report *report)
 {
+	if (report->captured)
+		note(job->notes, "the batch as captured: what each sample adds was seen at batch %lld and %lld", (long long)growth_base(job->graph)->about.batch,
+			(long long)growth_base(job->graph)->grown);
 	if (report->copies)
 		note(job->notes, "%u view%s copied at this size, as PyTorch's reshape does; the first is %s", report->copies,
 			report->copies == 1 ? " is" : "s are", job->graph->op[report->first_copy].name);
 	if (report->left_behind)
-		note(job->notes, "%u of the tensors copied %s let go of when the module returns that was called with %s; if the program has a name for %s longer, the plan is too low: a capture at batch 2 tells",
+		note(job->notes, "%u of the tensors copied %s let go of when the module returns that was called with %s; if the program has a name for %s longer, the plan is too low: tidemark_torch.capture_batches tells",
 			report->left_behind, report->left_behind == 1 ? "is" : "are", report->left_behind == 1 ? "it" : "them", report->left_behind == 1 ? "it" : "them");
 	if (report->unfused)
 		note(job->notes, "%u linear layer%s a copied operand: a product and an addition now, as PyTorch runs there", report->unfused,
@@ -153,7 +158,7 @@ static void note_scale(struct job *job, const struct scale_report *report)
 		note(job->notes, "what %u recurrent layer%s for the backward pass is scaled like %s operand: an estimate", report->reserves,
 			report->reserves == 1 ? " keeps" : "s keep", report->reserves == 1 ? "its" : "their");
 	if (report->once)
-		note(job->notes, "%u tensor%s made once for all samples; if the program makes %s for each, the plan is too low: a capture at batch 2 tells; the first is %s",
+		note(job->notes, "%u tensor%s made once for all samples; if the program makes %s for each, the plan is too low: tidemark_torch.capture_batches tells; the first is %s",
 			report->once, report->once == 1 ? " is taken to be" : "s are taken to be", report->once == 1 ? "it" : "them", job->graph->tensor[report->first_once].name);
 	if (report->flat)
 		note(job->notes, "shapes are flat: the batch multiplies what comes from the inputs, not weights, their gradients and steps");
@@ -209,6 +214,44 @@ static int64_t microbatch(struct job *job, const struct factors *factors)
 	return -1;
 }
 
+/* By rules. */
+static struct graph *scale_inferred(struct job *job, const struct factors *factors, const struct scale_request *request)
+{
+	if (request->batch > 0 && graph_releases(job->graph))
+		note(job->notes, "another batch by rules: which extents are samples is inferred; captures by tidemark_torch's command line or capture_batches() know it");
+	struct scale_report report;
+	struct graph *scaled = NULL;
+	error_set(job->error, graph_scale(job->graph, job->stage->rules, factors, request, &report, &scaled, job->error));
+	if (scaled)
+		note_scale(job, &report);
+	return scaled;
+}
+
+/* A batch by what captures tell of it; then a sequence by rules. */
+static struct graph *scale_captured(struct job *job, const struct scale_request *request)
+{
+	struct scale_report report;
+	struct graph *scaled = NULL;
+	error_set(job->error, graph_scale_captured(job->graph, job->stage->rules, request->batch, &report, &scaled, job->error));
+	if (!scaled)
+		return NULL;
+	note_scale(job, &report);
+	if (request->sequence == 0)
+		return scaled;
+	struct job longer = *job;
+	struct factors factors;
+	longer.graph = scaled;
+	struct graph *both = NULL;
+	if (factors_find(scaled, job->stage->rules, &factors) == OK) {
+		both = scale_inferred(&longer, &factors, &(struct scale_request){ 0, request->sequence });
+		factors_free(&factors);
+	} else {
+		fail_memory(job->error);
+	}
+	graph_release(scaled);
+	return both;
+}
+
 static struct graph *run_scale(struct job *job)
 {
 	bool owned;
@@ -216,12 +259,13 @@ static struct graph *run_scale(struct job *job)
 	if (!factors)
 		return NULL;
 	struct scale_request request = { microbatch(job, factors), value(job, K_seq) == KNOB_GIVEN ? 0 : value(job, K_seq) };
-	struct scale_report report;
 	struct graph *scaled = NULL;
-	if (request.batch >= 0)
-		error_set(job->error, graph_scale(job->graph, job->stage->rules, factors, &request, &report, &scaled, job->error));
-	if (scaled)
-		note_scale(job, &report);
+	if (growth_base(job->graph) && request.batch == job->graph->about.batch)
+		request.batch = 0;
+	if (request.batch >= 0 && graph_captured_at(job->graph, request.batch))
+		scaled = scale_captured(job, &request);
+	else if (request.batch >= 0)
+		scaled = scale_inferred(job, factors, &request);
 	if (owned)
 		release_factors(factors);
 	return scaled;

@@ -6,6 +6,7 @@
 
 #include "argument_members.h"
 #include "device_members.h"
+#include "growth_members.h"
 #include "native.h"
 #include "src/base/json_memory.h"
 #include "src/base/nearest.h"
@@ -32,6 +33,9 @@ struct reader {
 	size_t begin, end, capacity;
 	bool at_end, described;
 	unsigned line;
+	uint32_t ops, tensors;    /* of the graph that is being read */
+	bool ended, grown;
+	struct graph *graph;      /* the first graph, where this is the second */
 };
 
 static enum status bad(struct reader *reader, const char *format, ...)
@@ -287,7 +291,7 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 {
 	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias", "address", "gradient_of" }, .count = 9 };
 	struct tensor tensor = { .kind = KIND_ACTIVATION, .dtype = DTYPE_OPAQUE, .alias = NONE, .line = reader->line };
-	int64_t shape[DIMS_MAX];
+	int64_t shape[DIMS_MAX], by[DIMS_MAX + 1];
 	int kind = -1, dtype = -1;
 	const char *alias = NULL;
 	char *extra;
@@ -304,6 +308,7 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 	TRY(text_member(reader, record, "alias", &alias));
 	TRY(text_member(reader, record, "gradient_of", &tensor.gradient_of));
 	TRY(number_member(reader, record, "address", &tensor.address, &tensor.has_address));
+	const int64_t *grows = reader->grown ? record_tensor_growth(record, &tensor, by, &known) : NULL;
 	TRY(unknown_members(reader, line, length, &known, &extra));
 	tensor.extra = extra;
 	if (kind >= 0)
@@ -320,7 +325,7 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 	if (draft_find_tensor(reader->draft, tensor.name) != NONE)
 		return bad(reader, "there are two tensors named \"%.100s\"", tensor.name);
 	uint32_t id = draft_tensor(reader->draft, &tensor);
-	if (id == NONE)
+	if (id == NONE || (grows && draft_tensor_grows(reader->draft, id, grows) != OK))
 		return fail_memory(reader->error);
 	return alias ? refer(reader, id, ALIAS, alias) : OK;
 }
@@ -365,6 +370,7 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 	bool has_flops;
 	char *extra;
 	struct collective said = collective_unsaid();
+	const struct op_growth *grows = NULL;
 	enum status status = name_member(reader, record, &op.name);
 	THEN(status, text_member(reader, record, "op", &op.type));
 	THEN(status, text_member(reader, record, "mod", &module));
@@ -382,6 +388,8 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 		status = fail_memory(reader->error);
 	for (uint32_t i = 0; status == OK && op.arguments && i < op.arguments->values; i += 1 + op.arguments->value[i].within)
 		keys_add(&known, op.arguments->value[i].key);
+	if (status == OK && reader->grown && record_op_growth(&reader->names, record, op.arguments, &grows, &known) != OK)
+		status = fail_memory(reader->error);
 	THEN(status, unknown_members(reader, line, length, &known, &extra));
 	TRY(status);
 	op.extra = extra;
@@ -394,7 +402,7 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 	if (draft_find_op(reader->draft, op.name) != NONE)
 		return bad(reader, "there are two ops named \"%.100s\"", op.name);
 	uint32_t id = draft_op(reader->draft, &op);
-	if (id == NONE)
+	if (id == NONE || (grows && draft_op_grows(reader->draft, id, grows) != OK))
 		return fail_memory(reader->error);
 	status = read_names(reader, record, "in", id, READ);
 	THEN(status, read_names(reader, record, "out", id, WRITE));
@@ -407,7 +415,7 @@ static enum status read_header(struct reader *reader, const json_t *record, cons
 	struct keys known = { .key = { "k", "v", "name", "source" }, .count = 4 };
 	struct about about = { 0 };
 	const char *name = NULL, *source = NULL;
-	int64_t version = 1;
+	int64_t version = 1, grown = 0;
 	bool there;
 	char *extra;
 	enum status status = number_member(reader, record, "v", &version, &there);
@@ -417,88 +425,26 @@ static enum status read_header(struct reader *reader, const json_t *record, cons
 	THEN(status, text_member(reader, record, "source", &source));
 	if (status == OK)
 		record_about(&reader->names, record, &about, &known);
+	if (status == OK)
+		draft_grown(reader->draft, grown = record_grown(record, about.batch, &known));
+	reader->grown = grown > 0;
 	THEN(status, unknown_members(reader, line, length, &known, &extra));
 	if (status == OK && draft_describe(reader->draft, name, source, extra, &about) != OK)
 		status = fail_memory(reader->error);
 	return status;
 }
 
-static enum status read_end(struct reader *reader, const json_t *record, uint32_t ops, uint32_t tensors)
+static enum status read_end(struct reader *reader, const json_t *record)
 {
 	int64_t count = 0;
 	bool there;
 	enum status status = number_member(reader, record, "ops", &count, &there);
-	if (status == OK && there && count != ops)
-		return bad(reader, "the end record counts %" PRId64 " ops, but there are %u", count, ops);
+	if (status == OK && there && count != reader->ops)
+		return bad(reader, "the end record counts %" PRId64 " ops, but there are %u", count, reader->ops);
 	THEN(status, number_member(reader, record, "tensors", &count, &there));
-	if (status == OK && there && count != tensors)
-		return bad(reader, "the end record counts %" PRId64 " tensors, but there are %u", count, tensors);
+	if (status == OK && there && count != reader->tensors)
+		return bad(reader, "the end record counts %" PRId64 " tensors, but there are %u", count, reader->tensors);
 	return status;
-}
-
-/* ---- the file ------------------------------------------------------------------------------ */
-
-struct counts { uint32_t ops, tensors; bool ended; };
-
-static enum status read_record(struct reader *reader, const char *line, size_t length, struct counts *counts)
-{
-	json_error_t problem;
-	json_t *record = json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem);
-	if (json_memory_failed()) {
-		json_decref(record);
-		return fail_memory(reader->error);
-	}
-	if (!record)
-		return bad(reader, "not a JSON record: %s", problem.text);
-	const char *type = json_string_value(json_object_get(record, "k"));
-	bool first = !reader->described;
-	enum status status;
-	if (!json_is_object(record) || !type)
-		status = bad(reader, "not a record of a graph: it has no \"k\"");
-	else if (counts->ended)
-		status = bad(reader, "there is a record after the end record");
-	else if (first != (strcmp(type, "graph") == 0))
-		status = bad(reader, first ? "the first record must be of \"k\":\"graph\"" : "a second graph record");
-	else if (first)
-		status = read_header(reader, record, line, length);
-	else if (strcmp(type, "tensor") == 0)
-		status = read_tensor(reader, record, line, length), counts->tensors++;
-	else if (strcmp(type, "op") == 0)
-		status = read_op(reader, record, line, length), counts->ops++;
-	else if (strcmp(type, "end") == 0)
-		status = read_end(reader, record, counts->ops, counts->tensors), counts->ended = true;
-	else
-		status = bad(reader, "unknown record \"%.40s\"", type);
-	reader->described = true;
-	json_decref(record);
-	return status;
-}
-
-static enum status read_records(struct reader *reader)
-{
-	struct counts counts = { 0 };
-	unsigned empty = 0;
-	for (;;) {
-		char *line;
-		size_t length;
-		TRY(next_line(reader, &line, &length));
-		if (!line)
-			break;
-		if (memchr(line, '\0', length))
-			return bad(reader, "the line contains a NUL byte");
-		while (length && strchr(" \t\r", line[length - 1]))
-			length--;
-		if (length == 0 && ++empty > EMPTY_MOST)
-			return bad(reader, "more than %u empty lines", EMPTY_MOST);
-		if (length == 0)
-			continue;
-		/* The byte after the line is its newline, white space or the buffer's spare one: end it for the scanner. */
-		line[length] = '\0';
-		TRY(read_record(reader, line, length, &counts));
-	}
-	if (reader->line == 0 || !reader->described)
-		return bad(reader, "the file is empty");
-	return counts.ended ? OK : bad(reader, "the file is truncated: there is no end record");
 }
 
 static enum status resolve(struct reader *reader)
@@ -530,6 +476,110 @@ static enum status resolve(struct reader *reader)
 	return OK;
 }
 
+/* ---- the file ------------------------------------------------------------------------------ */
+
+/* Builds the graph whose records have been read. */
+static enum status build(struct reader *reader, struct graph **graph)
+{
+	TRY(resolve(reader));
+	*graph = graph_build(reader->draft, reader->error);
+	return *graph ? OK : reader->error->status;
+}
+
+/* A second graph begins: the same step at another batch. */
+static enum status begin_second(struct reader *reader)
+{
+	unsigned line = reader->line;
+	TRY(build(reader, &reader->graph));
+	draft_free(reader->draft);
+	arena_free(&reader->names);
+	reader->draft = draft_new();
+	reader->references = reader->ops = reader->tensors = 0;
+	reader->described = reader->ended = false;
+	reader->line = line;
+	return reader->draft ? OK : fail_memory(reader->error);
+}
+
+static enum status read_record(struct reader *reader, const char *line, size_t length)
+{
+	json_error_t problem;
+	json_t *record = json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem);
+	if (json_memory_failed()) {
+		json_decref(record);
+		return fail_memory(reader->error);
+	}
+	if (!record)
+		return bad(reader, "not a JSON record: %s", problem.text);
+	const char *type = json_string_value(json_object_get(record, "k"));
+	enum status status = OK;
+	if (type && reader->ended && !reader->graph && strcmp(type, "graph") == 0)
+		status = begin_second(reader);
+	bool first = !reader->described;
+	if (status != OK)
+		;
+	else if (!json_is_object(record) || !type)
+		status = bad(reader, "not a record of a graph: it has no \"k\"");
+	else if (reader->ended)
+		status = bad(reader, "there is a record after the end record");
+	else if (first != (strcmp(type, "graph") == 0))
+		status = bad(reader, first ? "the first record must be of \"k\":\"graph\"" : "a second graph record");
+	else if (first)
+		status = read_header(reader, record, line, length);
+	else if (strcmp(type, "tensor") == 0)
+		status = read_tensor(reader, record, line, length), reader->tensors++;
+	else if (strcmp(type, "op") == 0)
+		status = read_op(reader, record, line, length), reader->ops++;
+	else if (strcmp(type, "end") == 0)
+		status = read_end(reader, record), reader->ended = true;
+	else
+		status = bad(reader, "unknown record \"%.40s\"", type);
+	reader->described = true;
+	json_decref(record);
+	return status;
+}
+
+static enum status read_records(struct reader *reader)
+{
+	unsigned empty = 0;
+	for (;;) {
+		char *line;
+		size_t length;
+		TRY(next_line(reader, &line, &length));
+		if (!line)
+			break;
+		if (memchr(line, '\0', length))
+			return bad(reader, "the line contains a NUL byte");
+		while (length && strchr(" \t\r", line[length - 1]))
+			length--;
+		if (length == 0 && ++empty > EMPTY_MOST)
+			return bad(reader, "more than %u empty lines", EMPTY_MOST);
+		if (length == 0)
+			continue;
+		/* The byte after the line is its newline, white space or the buffer's spare one: end it for the scanner. */
+		line[length] = '\0';
+		TRY(read_record(reader, line, length));
+	}
+	if (reader->line == 0 || !reader->described)
+		return bad(reader, "the file is empty");
+	return reader->ended ? OK : bad(reader, "the file is truncated: there is no end record");
+}
+
+/* The graph of all records. */
+static enum status read_graph(struct reader *reader, struct graph **graph)
+{
+	TRY(read_records(reader));
+	TRY(build(reader, graph));
+	if (!reader->graph)
+		return OK;
+	if (!(*graph)->grown || reader->graph->grown)
+		return bad(reader, "a second graph must be the same step at \"batches\", and the first one have none");
+	reader->graph->fingerprint = hash_join(reader->graph->fingerprint, (*graph)->fingerprint);
+	reader->graph->batches = *graph;
+	*graph = reader->graph;
+	reader->graph = NULL;
+	return OK;
+}
+
 struct graph *native_read(struct source *source, struct error *error)
 {
 	struct error unused = { 0 };
@@ -537,12 +587,13 @@ struct graph *native_read(struct source *source, struct error *error)
 	*reader.error = (struct error){ 0 };
 	struct graph *graph = NULL;
 	reader.draft = draft_new();
-	enum status status = reader.draft ? read_records(&reader) : fail_memory(reader.error);
-	THEN(status, resolve(&reader));
-	if (status == OK)
-		graph = graph_build(reader.draft, reader.error);
-	else
+	enum status status = reader.draft ? read_graph(&reader, &graph) : fail_memory(reader.error);
+	if (status != OK) {
 		error_set(error, status);
+		graph_release(graph);
+		graph = NULL;
+	}
+	graph_release(reader.graph);
 	draft_free(reader.draft);
 	mem_free(reader.reference);
 	mem_free(reader.buffer);

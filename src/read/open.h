@@ -10,6 +10,7 @@
  *     card          what was got of a file
  *     native        reads the native format
  *     device_members  what only device graphs have in it
+ *     growth_members  how a step grows with its batch
  *     argument_members  what captured ops are called with
  *     dot_child     runs tidemark-dot, which reads DOT
  *     plan_file     plan files as JSON

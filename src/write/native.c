@@ -108,6 +108,43 @@ void native_op_members(const struct op *op, struct json *json)
 		json_write_text(json, "src", op->src);
 }
 
+/* "per_sample":{"shape":[1,0],"bytes":8} */
+static void write_tensor_growth(const struct tensor *tensor, struct json *json)
+{
+	bool shape = false;
+	for (int d = 0; d < tensor->dims; d++)
+		shape |= tensor->grows[d] != 0;
+	json_open_object(json, "per_sample");
+	if (shape)
+		json_open_array(json, "shape");
+	for (int d = 0; shape && d < tensor->dims; d++)
+		json_write_integer(json, NULL, tensor->grows[d]);
+	if (shape)
+		json_close(json);
+	if (tensor->grows[tensor->dims])
+		json_write_integer(json, "bytes", tensor->grows[tensor->dims]);
+	json_close(json);
+}
+
+/* "per_sample":{"flops":8,"arguments":[[0,1]]} */
+static void write_op_growth(const struct op_growth *grows, struct json *json)
+{
+	json_open_object(json, "per_sample");
+	if (grows->flops)
+		json_write_integer(json, "flops", grows->flops);
+	if (grows->numbers)
+		json_open_array(json, "arguments");
+	for (uint32_t i = 0; i < grows->numbers; i++) {
+		json_open_array(json, NULL);
+		json_write_integer(json, NULL, grows->number[i].place);
+		json_write_integer(json, NULL, grows->number[i].by);
+		json_close(json);
+	}
+	if (grows->numbers)
+		json_close(json);
+	json_close(json);
+}
+
 static void write_size(struct json *json, const char *key, int64_t size)
 {
 	if (size > 0)
@@ -160,6 +197,12 @@ void native_graph_members(const struct graph *graph, struct json *json)
 	const struct about *about = &graph->about;
 	write_size(json, "batch", about->batch);
 	write_size(json, "seq", about->sequence);
+	if (graph->grown) {
+		json_open_array(json, "batches");
+		json_write_integer(json, NULL, about->batch);
+		json_write_integer(json, NULL, graph->grown);
+		json_close(json);
+	}
 	if (graph->extra)
 		json_write_raw(json, NULL, graph->extra);
 	if (about->teaches)
@@ -211,6 +254,8 @@ static void write_tensor(const struct graph *graph, const struct tensor *tensor,
 	if (tensor->has_address)
 		json_write_integer(json, "address", tensor->address);
 	native_tensor_members(tensor, json);
+	if (graph->grown && tensor->grows)
+		write_tensor_growth(tensor, json);
 	json_end(json);
 }
 
@@ -267,6 +312,8 @@ static void write_op(const struct graph *graph, uint32_t id, struct json *json)
 	write_inplace(graph, id, json);
 	write_after(graph, id, json);
 	native_op_members(op, json);
+	if (graph->grown && op->grows)
+		write_op_growth(op->grows, json);
 	json_end(json);
 }
 
@@ -288,5 +335,5 @@ bool native_write(const struct graph *graph, FILE *stream)
 	json_write_integer(&json, "tensors", graph->tensors);
 	json_write_integer(&json, "ops", graph->ops);
 	json_end(&json);
-	return !ferror(stream);
+	return graph->batches ? native_write(graph->batches, stream) : !ferror(stream);
 }

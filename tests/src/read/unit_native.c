@@ -33,6 +33,7 @@ static char *print(const struct graph *graph)
 #define HEAD "{\"k\":\"graph\",\"v\":1,\"name\":\"x\"}\n"
 #define OP(id, type, members) "{\"k\":\"op\",\"id\":\"" id "\",\"op\":\"" type "\",\"in\":[],\"out\":[]" members "}\n"
 #define END(tensors, ops) "{\"k\":\"end\",\"tensors\":" #tensors ",\"ops\":" #ops "}\n"
+#define GROWS "{\"k\":\"graph\",\"v\":1,\"name\":\"x\",\"batch\":2,\"batches\":[2,3]}\n"
 #define A "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4}\n"
 
 Test(native, unknown_keys_survive_byte_for_byte)
@@ -45,6 +46,34 @@ Test(native, unknown_keys_survive_byte_for_byte)
 	struct error error;
 	OWN(graph) *graph = parse(text, &error);
 	cr_assert_not_null(graph, "%s", error.text);
+	char *again = print(graph);
+	cr_assert_str_eq(again, text);
+	free(again);
+}
+
+/* A step, and behind it how it grows with its batch. */
+#define GROWN_STEP HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"kind\":\"activation\"}\n" END(1, 0) \
+	"{\"k\":\"graph\",\"v\":1,\"name\":\"x\",\"batch\":2,\"batches\":[2,3]}\n" \
+	"{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":8,\"dtype\":\"f32\",\"shape\":[2,1],\"kind\":\"activation\",\"per_sample\":{\"shape\":[1,0]}}\n" \
+	"{\"k\":\"tensor\",\"id\":\"b\",\"bytes\":8,\"dtype\":\"u8\",\"shape\":[1],\"kind\":\"activation\",\"per_sample\":{\"bytes\":4}}\n" \
+	"{\"k\":\"tensor\",\"id\":\"c\",\"bytes\":8,\"kind\":\"activation\",\"per_sample\":{\"shape\":[1]}}\n" \
+	OP("p", "f", ",\"flops\":6,\"args\":[[2,3],true],\"kwargs\":{\"k\":7},\"per_sample\":{\"flops\":3,\"arguments\":[[0,1],[2,-4]]}") \
+	OP("q", "f", ",\"args\":[1],\"per_sample\":{\"arguments\":[[1,1]]}") END(3, 2)
+
+Test(native, how_a_step_grows_with_its_batch_is_read_and_written_again)
+{
+	static const char text[] = GROWN_STEP;
+	struct error error;
+	OWN(graph) *graph = parse(text, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	cr_assert_eq(graph->grown, 0);
+	const struct graph *batches = graph->batches;
+	cr_assert_eq(batches->grown, 3);
+	cr_assert_eq(batches->tensor[0].grows[0], 1);
+	cr_assert_eq(batches->tensor[1].grows[1], 4);
+	cr_assert_null(batches->tensor[2].grows);   /* it has no shape: the member stays as it was */
+	cr_assert_eq(batches->op[0].grows->number[1].by, -4);
+	cr_assert_null(batches->op[1].grows);
 	char *again = print(graph);
 	cr_assert_str_eq(again, text);
 	free(again);
@@ -161,6 +190,10 @@ static const struct { const char *text; unsigned line; const char *expected; } w
 	{ HEAD "{\"k\":\"op\",\"id\":\"p\",\"after\":[\"q\"]}\n{\"k\":\"op\",\"id\":\"q\",\"after\":[\"p\"]}\n" END(0, 2), 0, "cycle of 2 ops" },
 	{ HEAD A END(2, 0), 3, "counts 2 tensors" },
 	{ HEAD A END(1, 0) A, 4, "after the end" },
+	{ HEAD A END(1, 0) HEAD A END(1, 0), 6, "the same step at \"batches\"" },
+	{ HEAD A END(1, 0) GROWS A END(1, 0) GROWS A END(1, 0), 7, "after the end" },
+	{ GROWS A END(1, 0) GROWS A END(1, 0), 6, "the first one have none" },
+	{ HEAD A END(1, 0) GROWS A, 5, "truncated" },
 	{ "{\"k\":\"graph\",\"v\":2}\n" END(0, 0), 1, "version 2" },
 	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\xff\",\"bytes\":4}\n" END(1, 0), 2, "not a JSON record" },
 	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4,\"bytes\":5}\n" END(1, 0), 2, "not a JSON record" },
@@ -209,6 +242,15 @@ Test(native, files_that_cannot_be_read_say_why)
 	static const char cut[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\x56";
 	cr_assert_null(parse_bytes(cut, sizeof cut - 1, &error));
 	cr_assert(strstr(error.text, "truncated"), "%s", error.text);
+}
+
+Test(native, every_allocation_of_a_second_graph_may_fail)
+{
+	EACH_REFUSAL(refused) {
+		struct error error = { 0 };
+		graph_release(graph_of_text(GROWN_STEP, sizeof GROWN_STEP - 1, &error));
+		refused.status = error.status;
+	}
 }
 
 Test(native, every_allocation_may_fail)
