@@ -17,6 +17,7 @@ from torch import nn
 
 import tidemark_torch
 from tidemark_torch import command, errors, replay, truth
+from tidemark_torch.batches import capture_batches
 from tidemark_torch.graph import read_graph, write_graph
 from tidemark_torch.initial import set_values
 from tidemark_torch.recording import capture_step, fake
@@ -245,6 +246,61 @@ class Sizes(unittest.TestCase):
                 found[batch] = json.loads(said.stdout)["memory"]["program_peak_bytes"] if said.returncode == 0 else said.stderr
             self.assertEqual(found[2], found[8])
             self.assertRegex(str(found[1]), "capture at batch 2|^" + str(found[8]))
+
+
+    class Hidden(nn.Module):
+        """What a capture at one batch can't tell: positions and masks made as [1, n], extents of 1 and of the batch, a table of pairs of samples."""
+
+        def __init__(self):
+            super().__init__()
+            self.table, self.first, self.wide, self.mix = nn.Embedding(6, 8), nn.Parameter(torch.zeros(1, 1, 8)), nn.Linear(8, 8), nn.LSTM(8, 8, batch_first=True)
+
+        def forward(self, x):
+            positions = torch.arange(6)[None]
+            mask = torch.ones(1, 6, 6).tril()[:, None].expand(x.shape[0], -1, -1, -1)
+            x = torch.cat([self.first.expand(len(x), -1, -1), (x + self.table(positions))[:, 1:]], 1)
+            x = self.wide(x.view(-1, 6, 1, 8).transpose(1, 2).reshape(-1, 8)).view(-1, 6, 8)
+            scores = (x[:, None] @ x[:, None].mT).masked_fill(mask == 0, -1e9).softmax(-1)
+            mixed, _ = self.mix((scores @ x[:, None])[:, 0])
+            each = F.normalize(mixed.mean(1))
+            return F.cross_entropy(each @ each.T, torch.arange(len(each)))
+
+    def step(self, batch):
+        """One of that many samples; the same numbers at each."""
+        torch.manual_seed(0)
+        return TrainingStep(self.Hidden(), (torch.randn(batch, 6, 8),), "adam")
+
+    def test_a_step_captured_at_two_batches_is_at_others_what_is_captured_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for batch in (1, 3):
+                for other in (2, 8):
+                    with fake():
+                        capture_batches(f"{folder}/step.jsonl", self.step, batch)
+                        real = capture_step(f"{folder}/real.jsonl", self.step(other), name="step")
+                    subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--set", f"batch={other}", "-o", f"{folder}/made.jsonl"], check=True)
+                    made = tidemark_torch.read_graph(f"{folder}/made.jsonl")
+                    self.assertEqual(list(made.ops.values()), list(real.ops.values()))
+                    self.assertEqual(list(made.tensors.values()), list(real.tensors.values()))
+                    with open(f"{folder}/plan.json", "w", encoding="utf-8") as text:
+                        json.dump(planned(f"{folder}/step.jsonl", f"batch={other}"), text)
+                    subprocess.run([os.environ["TIDEMARK"], "check", f"{folder}/step.jsonl", f"{folder}/plan.json"], check=True, stdout=subprocess.DEVNULL)
+            self.assertIsNone(tidemark_torch.read_graph(f"{folder}/step.jsonl").batches)
+
+    def test_steps_that_are_others_at_other_batches_say_so(self):
+        def each(batch):
+            model = nn.Linear(4, 1)
+            return lambda: sum(model(torch.randn(4)) for _ in range(batch)).sum().backward()
+
+        def none(batch):
+            if batch > 1:
+                raise ValueError("one sample alone")
+            return each(1)
+        for make, why in ((each, "batch 2 and 3 aren't the same step: they differ in "), (none, "no capture at batch 2 and 3: ValueError: one sample alone. At other batches, which")):
+            with fake():
+                graph = capture_batches(None, make)
+            self.assertIsNone(graph.batches)
+            self.assertIn(why, graph.head["assumed"][-1])
+            self.assertNotIn("batches", graph.head)
 
 
 class Optimizers(unittest.TestCase):

@@ -13,7 +13,8 @@ works without PyTorch.
 """
 import importlib
 
-_HOME = {"capture": "recording", "capture_step": "recording", "fake": "recording", "CaptureError": "errors",
+_HOME = {"capture": "recording", "capture_step": "recording", "capture_batches": "batches",
+         "fake": "recording", "CaptureError": "errors",
          "read_graph": "graph", "write_graph": "graph", "compile_backend": "compiled", "apply": "applied",
          "measure_workspace": "kernels"}
 __all__ = sorted(_HOME)

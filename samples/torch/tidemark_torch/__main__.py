@@ -28,6 +28,8 @@ def parse():
                         help="run the step for real, and record what kernels need for themselves (workspace)")
     parser.add_argument("--workspace", action="store_true",
                         help="measure what kernels need for themselves by running each kind of call once, alone, on the CPU; the step isn't run")
+    parser.add_argument("--one-batch", action="store_true",
+                        help="capture at this batch alone: in a third of the time at batch 1, in half at others; how the step grows with its batch is then inferred")
     parser.add_argument("--hint", action="append", default=[], metavar="NAME=VALUE",
                         help="what to assume of data: item, nonzero, masked_select, unique, repeat_interleave")
     parser.add_argument("-o", "--output", help="NAME.jsonl.gz by default; gz if it ends so")
@@ -44,7 +46,9 @@ def main():
     if options.real or options.workspace:
         command.under_heap_shim("tidemark_torch")
     import torch
+    from .batches import capture_batches
     from .recording import capture_step, fake
+    from .zoo import takes_batch
     hints = {key: float(value) for key, _, value in (hint.partition("=") for hint in options.hint)}
     if options.real or options.workspace:
         torch.set_num_threads(1)
@@ -52,7 +56,11 @@ def main():
         torch.manual_seed(0)
         step, name = command.make_step(options)
         path = options.output or f"{name}.jsonl.gz"
-        graph = capture_step(path, step, real=options.real, hints=hints, name=name)
+        if options.real or options.one_batch or not takes_batch(options.model):
+            graph = capture_step(path, step, real=options.real, hints=hints, name=name)
+        else:
+            graph = capture_batches(path, lambda batch: step if batch == options.batch else command.make_step(options, batch)[0],
+                                    options.batch, hints=hints, name=name)
     if options.workspace and not options.real:
         from .graph import write_graph
         from .kernels import measure_workspace

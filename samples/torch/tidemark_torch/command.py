@@ -36,15 +36,15 @@ def yes(word):
     return None if word is None else word == "yes"
 
 
-def make_step(options):
-    """The step that the options ask for: a function to call once a step, and the graph's name."""
+def make_step(options, batch=None):
+    """The step that the options ask for, or the same at another batch: a function to call once a step, and the graph's name."""
     import torch
     from .models import Size
     from .steps import OPTIMIZERS, TrainingStep
     from .zoo import build
     if options.optimizer not in OPTIMIZERS or (OPTIMIZERS[options.optimizer] or (1,))[0] is None:
         raise CaptureError(f"no optimizer {options.optimizer}: there are {' '.join(OPTIMIZERS)}")
-    size = Size(options.batch, options.seq, options.layers, options.hidden, options.image)
+    size = Size(batch or options.batch, options.seq, options.layers, options.hidden, options.image)
     before = torch.get_default_dtype()
     torch.set_default_dtype({"bf16": torch.bfloat16, "f16": torch.float16}.get(options.dtype, before))
     try:

@@ -16,10 +16,11 @@ PERSISTENT = {"input", "parameter", "buffer", "constant", "optimizer"}
 
 
 class StepGraph:
-    """A training step: `head` (the graph record), `tensors` and `ops` (name -> record, in program order)."""
+    """A training step: `head` (the graph record), `tensors` and `ops` (name -> record, in program order); `batches`: the same
+    step as captured at the batch that others are made from, or None."""
 
     def __init__(self, head, tensors, ops):
-        self.head = head
+        self.head, self.batches = head, None
         self.tensors = {tensor["id"]: tensor for tensor in tensors}
         self.ops = {op["id"]: op for op in ops}
         self.writer = {out: op["id"] for op in ops for out in op["out"]}
@@ -120,14 +121,19 @@ def open_text(path, mode):
 
 def read_graph(path):
     """The StepGraph in a native file, gz or not. Raises ValueError when it has no end record."""
-    records = {"graph": [], "tensor": [], "op": [], "end": []}
+    graphs = []
     with open_text(path, "r") as lines:
         for line in lines:
             record = json.loads(line)
-            records[record.pop("k")].append(record)
-    if not records["end"]:
+            kind = record.pop("k")
+            if kind == "graph":
+                graphs.append({"graph": [], "tensor": [], "op": [], "end": []})
+            graphs[-1][kind].append(record)
+    if not graphs or not all(records["end"] for records in graphs):
         raise ValueError(f"{path}: no end record: the file is truncated")
-    return StepGraph(records["graph"][0], records["tensor"], records["op"])
+    graph, *others = [StepGraph(records["graph"][0], records["tensor"], records["op"]) for records in graphs]
+    graph.batches = others[0] if others else None
+    return graph
 
 
 def write_graph(path, graph):
@@ -136,9 +142,10 @@ def write_graph(path, graph):
         lines.write(json.dumps({"k": kind, **record}, separators=(",", ":")) + "\n")
 
     with open_text(path, "w") as lines:
-        put("graph", graph.head)
-        for tensor in graph.tensors.values():
-            put("tensor", tensor)
-        for op in graph.ops.values():
-            put("op", op)
-        put("end", {"tensors": len(graph.tensors), "ops": len(graph.ops)})
+        for step in [graph] + [graph.batches] * (graph.batches is not None):
+            put("graph", step.head)
+            for tensor in step.tensors.values():
+                put("tensor", tensor)
+            for op in step.ops.values():
+                put("op", op)
+            put("end", {"tensors": len(step.tensors), "ops": len(step.ops)})

@@ -145,4 +145,6 @@ def measure_workspace(graph, largest=LARGEST):
     with _disable_current_modes():
         counts = Kernels(graph, largest).measure()
     say(graph.head, graph.ops.values(), True)
+    if graph.batches is not None:
+        measure_workspace(graph.batches, largest)
     return counts

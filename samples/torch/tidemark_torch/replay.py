@@ -292,6 +292,9 @@ def replay_all(options):
         growth, _ = replay.measure(program, heap)
         record_workspace(replay, growth)
         say(graph.head, graph.ops.values(), True)
+        if graph.batches is not None:
+            from .kernels import measure_workspace
+            measure_workspace(graph.batches)
         write_graph(options.workspace, graph)
     rows = {name: compare(replay, order, heap, expected) for name, order in orders.items()}
     for path in options.graph:

@@ -272,6 +272,16 @@ def call_with_size(function, size):
     return function(*([size] if free else []), **named)
 
 
+def takes_batch(name):
+    """Whether a name of the command line stands for a step of any batch: all but functions in users' files that don't ask for one do."""
+    prefix, _, rest = name.partition(":")
+    if not rest or prefix in ("torchvision", "timm", "hf"):
+        return True
+    path, _, function = name.rpartition(":")
+    parameters = inspect.signature(own_function(path, function)).parameters
+    return "batch" in parameters or any(p.default is p.empty and p.name not in vars(Size()) for p in parameters.values())
+
+
 def build(name, size):
     """What a name of the command line stands for: a callable step, or (module, inputs)."""
     prefix, _, rest = name.partition(":")
