@@ -6,6 +6,9 @@ written into the first of them, as `per_sample` of its tensors and ops (man 5 ti
 PyTorch runs other ops there, copies nothing that a view will do for, and sums no gradients over samples: behind a step
 of one sample, the file has that of two.
 """
+import contextlib
+import gc
+
 from .errors import CaptureError, explain
 from .graph import write_graph
 from .memory import PERSISTENT
@@ -101,24 +104,52 @@ def mark(ours, theirs, batch):
     return found
 
 
-def capture_batches(path, make_step, batch=1, warm=True, **options):
-    """Captures a step so that it can be planned at any batch, and returns the graph. make_step(n) gives a function that runs
-    one step on n samples: it is captured at `batch`, and at one or two others for what each sample adds. Options as for capture()."""
-    graph = capture_step(None, make_step(batch), warm=warm, **options)
-    base = max(2, batch)
+@contextlib.contextmanager
+def no_collection():
+    """Python's collector lets go of memory in cycles when it happens to run, which needn't be at the same op each time."""
+    was = gc.isenabled()
+    gc.collect()
+    gc.disable()
     try:
-        first = graph if batch == base else capture_step(None, make_step(base), warm=warm, **options)
-        second = capture_step(None, make_step(base + 1), warm=warm, **options)
-        why = first_difference(first, second)
-        why = why and f"batch {base} and {base + 1} aren't the same step: they differ in {why}"
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def capture_pair(graph, make_step, batch, **options):
+    """Captures at a batch and with a sample more, and what they differ in; None: in nothing but numbers. graph: the first of them, or None."""
+    first = graph or capture_step(None, make_step(batch), **options)
+    second = capture_step(None, make_step(batch + 1), **options)
+    difference = first_difference(first, second)
+    return first, second, difference and f"batch {batch} and {batch + 1} aren't the same step: they differ in {difference}"
+
+
+def inferred(graph, why):
+    """Says in a graph why nobody knows how it grows."""
+    unknown = any(text.startswith(UNKNOWN) for text in graph.head.get("read", {}).get("assumed", []))
+    graph.head.setdefault("assumed", []).append(f"{' '.join(why.split())[:300]}. At other batches, which extents are samples is inferred")
+    say(graph.head, graph.ops.values(), not unknown)
+
+
+def capture_batches(path, make_step, batch=1, **options):
+    """Captures a step so that it can be planned at any batch, and returns the graph. make_step(n) gives a function that runs
+    one step on n samples: it is captured at `batch`, and at one or two others for what each sample adds. Options as for capture_step()."""
+    graph, base = capture_step(None, make_step(batch), **options), max(2, batch)
+    try:
+        first, second, why = capture_pair(graph if batch == base else None, make_step, base, **options)
+        if why:
+            with no_collection():
+                first, second, why = capture_pair(None, make_step, base, **options)
     except Exception as error:
         why = f"no capture at batch {base} and {base + 1}: {error if isinstance(error, CaptureError) else explain(error)}"
     if why:
-        unknown = any(text.startswith(UNKNOWN) for text in graph.head.get("read", {}).get("assumed", []))
-        graph.head.setdefault("assumed", []).append(f"{' '.join(why.split())[:300]}. At other batches, which extents are samples is inferred")
-        say(graph.head, graph.ops.values(), not unknown)
-    elif mark(first, second, base) and first is not graph:
-        graph.head["batch"], graph.batches = batch, first
+        inferred(graph, why)
+    elif mark(first, second, base):
+        if batch == base:
+            graph = first
+        else:
+            graph.head["batch"], graph.batches = batch, first
     if path is not None:
         write_graph(path, graph)
     return graph
