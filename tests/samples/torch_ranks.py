@@ -9,6 +9,7 @@ import torch.distributed as dist
 
 import tidemark_torch
 import torch_steps
+from tidemark_torch.workspace import allocator_peak
 
 warnings.filterwarnings("ignore")
 RANKS = 2
@@ -59,14 +60,7 @@ def peak(folder):
     model, inputs = made(folder)
     step = tidemark_torch.apply(f"{folder}/plan.json", f"{folder}/rank.jsonl").step(model, torch.optim.SGD(model.parameters(), lr=0.1))
     step(*inputs)
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
-        step(*inputs)
-    live = most = 0
-    for event in profiler.profiler.kineto_results.events():
-        if event.name() == "[memory]":
-            live += event.nbytes()
-            most = max(most, live)
-    return most
+    return allocator_peak(lambda: step(*inputs))
 
 
 def pipeline(folder, rank):

@@ -29,7 +29,7 @@ def measure(step, with_profiler=True):
     del kept
     if with_profiler:
         gc.collect()
-        result["allocator"] = allocator_peak(step)
+        result["allocator"] = allocator_peak(step, before=step)
     return result
 
 

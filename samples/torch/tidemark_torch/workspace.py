@@ -37,16 +37,25 @@ class Heap:
         self.live.restype = self.peak.restype = ctypes.c_longlong
 
 
-def allocator_peak(run):
-    """Bytes of PyTorch's CPU allocator at the most during run(), beyond those before it, from the profiler's records."""
+MARK = 982451653  # bytes, a prime: a block that only allocator_peak() asks for
+
+
+def allocator_peak(run, before=None):
+    """Bytes of PyTorch's CPU allocator at the most during run(), beyond those before it, from the profiler's records. It doesn't see that
+    memory goes which was there before it began: `before` runs under it first, and run() may let go of what that has left."""
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the profiler says that it started, and that there is no GPU
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+        if before is not None:
+            before()
+            torch.empty(MARK, dtype=torch.uint8)  # no page of it is touched
         run()
     live = most = 0
     for event in profiler.profiler.kineto_results.events():
         if event.name() == "[memory]":
             live += event.nbytes()
             most = max(most, live)
+            if event.nbytes() == -MARK:
+                live = most = 0
     return most
 
 
