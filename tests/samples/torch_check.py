@@ -778,6 +778,18 @@ class Capture(unittest.TestCase):
             vmap(grad(one), (None, 0, 0))(dict(model.named_parameters()), x, y)
         self.assertIn("0.weight", session.graph.tensors)
 
+    def test_forward_mode_derivatives_of_real_tensors_are_refused_with_the_way_out(self):
+        def step(real):
+            model, x = nn.Linear(8, 1), torch.randn(4, 8)
+            parameters = {name: value.detach() for name, value in model.named_parameters()}
+            with tidemark_torch.capture(None, real=real) as session:
+                torch.func.jvp(lambda values: torch.func.functional_call(model, values, x).sum(), (parameters,), (parameters,))
+            return len(session.graph.ops)
+        self.assertRaisesRegex(tidemark_torch.CaptureError, "tidemark_torch.fake.*real=True", step, False)
+        with fake():
+            self.assertGreater(step(False), 5)
+        self.assertGreater(step(True), 5)
+
     def test_sparse_tensors_are_refused_in_a_line(self):
         table = nn.Embedding(100, 16, sparse=True)
 

@@ -54,6 +54,8 @@ def explain(error):
         return "a sparse tensor takes part: only dense ones can be captured (an embedding's sparse=False)"
     if "shape_env must not be None" in said:
         return "a nested tensor takes part, whose lengths fake tensors don't have: capture with real=True, or pad it"
+    if "is_inference()" in said and "INTERNAL ASSERT" in said:
+        return "the step takes forward-mode derivatives (jvp, make_dual) of real tensors: make the model and its inputs under tidemark_torch.fake(), or capture with real=True"
     if "Mixing fake modes" in said:
         return "the model was made under another FakeTensorMode: make it outside, or under tidemark_torch.fake()"
     if isinstance(error, RuntimeError) and ("data pointer" in said.lower() or ".numpy() is not supported" in said):
