@@ -83,7 +83,7 @@ enum knob_type {
 	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, "make the backward pass and the weight update by rules; eager saves what PyTorch saves, ideal only what derivatives need") \
 	X(batch, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "samples per step") \
 	X(seq, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "sequence length") \
-	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, "number format of parameters and activations") \
+	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, "number format of parameters and activations; mixed: fp16 beside fp32 parameters that the optimizer keeps, not PyTorch's autocast") \
 	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor|rmsprop|adagrad", 0, 7, 0, SCALE, "optimizer, which decides the state of each parameter") \
 	X(moments, "training", CHOICE, "given|bf16", 0, 1, 0, SCALE, "number format of the moments that the optimizer keeps; copies of the weights in fp32 stay as they are") \
 	X(float8, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "products of layers read 8-bit copies of their operands; everything else stays in its precision") \
