@@ -9,7 +9,8 @@ argument that has them all), and it returns one of
                        or something with a `loss`. The step is loss.backward(), optimizer.step(), optimizer.zero_grad().
     a function         that runs the whole step when called; it is called twice, and the second call is captured
 
-or a model's name: torchvision:resnet50, timm:vit_tiny_patch16_224, hf:llama, hf:meta-llama/Llama-3.2-1B,
+A function that takes batch is captured at two batches (at batch 1 at three), so that the file knows how the step grows.
+MODEL may be a model's name, too: torchvision:resnet50, timm:vit_tiny_patch16_224, hf:llama, hf:meta-llama/Llama-3.2-1B,
 hf:gpt2:n_layer=2,n_head=4, or one that --list prints. Nothing is allocated, downloaded or computed, unless --real asks for it.
 """
 import argparse
@@ -29,7 +30,7 @@ def parse():
     parser.add_argument("--workspace", action="store_true",
                         help="measure what kernels need for themselves by running each kind of call once, alone, on the CPU; the step isn't run")
     parser.add_argument("--one-batch", action="store_true",
-                        help="capture at this batch alone: in a third of the time at batch 1, in half at others; how the step grows with its batch is then inferred")
+                        help="capture at this batch alone: in about half the time; how the step grows with its batch is then inferred")
     parser.add_argument("--hint", action="append", default=[], metavar="NAME=VALUE",
                         help="what to assume of data: item, nonzero, masked_select, unique, repeat_interleave")
     parser.add_argument("-o", "--output", help="NAME.jsonl.gz by default; gz if it ends so")
