@@ -32,7 +32,7 @@ static int64_t elements_of(const int64_t *shape, uint32_t dims)
 {
 	int64_t elements = 1;
 	for (uint32_t d = 0; d < dims; d++)
-		if (__builtin_mul_overflow(elements, shape[d], &elements) || elements > BYTES_MAX / 16)
+		if (__builtin_mul_overflow(elements, shape[d], &elements) || elements > BYTES_MAX / 32)
 			return -1;
 	return elements;
 }

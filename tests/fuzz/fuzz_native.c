@@ -1,10 +1,12 @@
-/* fuzz_native.c: the native reader takes anything: a graph or an error, and what it takes it writes and reads again alike. */
+/* fuzz_native.c: the native reader takes anything: a graph or an error, and what it takes it writes and reads again alike. Other batches that it knows can be made. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/common/native_text.h"
 #include "tests/common/order_valid.h"
+#include "solver/graph/growth.h"
 #include "solver/graph/problem.h"
+#include "solver/step/scale_captured.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,6 +14,19 @@ static void must(bool condition)
 {
 	if (!condition)
 		abort();
+}
+
+/* What a file says of other batches makes a graph, or an error. */
+static void scale(const struct graph *graph)
+{
+	OWN(rules) *rules = rules_new();
+	struct scale_report report;
+	struct error error = { 0 };
+	struct graph *scaled = NULL;
+	must(rules != NULL);
+	enum status status = graph_scale_captured(graph, rules, 7, &report, &scaled, &error);
+	must(status == OK ? scaled != NULL : status == BAD_INPUT && error.text[0]);
+	graph_release(scaled);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -35,6 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(problem_peak(&problem, problem.program, NULL, NULL) >= problem.base);
 		problem_free(&problem);
 	}
+	if (growth_base(graph))
+		scale(graph);
 	free(once);
 	free(twice);
 	graph_release(graph);

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import math
 import sys
+import traceback
 
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor
@@ -608,6 +609,11 @@ def quiet_propagation(recorder):
             setattr(kind, name, find)
 
 
+def keep_keys():
+    """Puts this thread's dispatch keys back: torch.func leaves its own behind where PyTorch stops in the midst of it, and nothing trains after that."""
+    return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set())
+
+
 class capture:
     """Writes the step that runs under it into a file: `with capture("step.jsonl.gz"): ...`
 
@@ -626,10 +632,12 @@ class capture:
         stem = str(path or "step").replace("\\", "/").rpartition("/")[2]
         self.title = name or stem.replace(".gz", "").replace(".jsonl", "")
         self.recorder = Recorder(real, hints)
-        self.stack = contextlib.ExitStack()
+        self.stack, self.keys = contextlib.ExitStack(), None
 
     def __enter__(self):
         recorder = self.recorder
+        self.keys = keep_keys()
+        self.keys.__enter__()
         if not self.real:
             active = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
             recorder.fake_mode = active or FAKE
@@ -653,6 +661,9 @@ class capture:
 
     def __exit__(self, kind, error, trace):
         self.stack.close()
+        if kind is not None and "INTERNAL ASSERT" in str(error):
+            traceback.clear_frames(trace)
+        self.keys.__exit__(None, None, None)
         recorder = self.recorder
         try:
             if kind is None:
