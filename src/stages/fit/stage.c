@@ -373,14 +373,16 @@ static enum status look_after(struct both *both, int64_t more, enum effort effor
 	return status;
 }
 
-/* As few copies as keep the cap. */
+/* As few copies as keep the cap; then all of them, where what they leave of it may let less run again. */
 static enum status take_after(struct both *both, const struct after *best)
 {
-	int64_t peak = 0;
-	if (!best->graph)
-		return OK;
-	OWN(graph) *away = offload_after(both->stage, both->scenario, both->sharded, both->options, both->fitted, best->graph, both->cap, true, &peak, both->error);
-	return !away ? both->error->status : try_away(both, away);
+	enum status status = OK;
+	for (int fewest = 1; fewest >= 0 && best->graph && status == OK && !is_close(both->fitted, both->cap); fewest--) {
+		int64_t peak = 0;
+		OWN(graph) *away = offload_after(both->stage, both->scenario, both->sharded, both->options, both->fitted, best->graph, both->cap, fewest > 0, &peak, both->error);
+		status = !away ? both->error->status : try_away(both, away);
+	}
+	return status;
 }
 
 static bool is_close_after(const struct both *both, const struct after *best)
@@ -412,7 +414,7 @@ static enum status find_after(struct both *both, const struct fit_solver *solver
 	for (int n = 0; n < 3 && best.graph && !best.near && low > 0 && status == OK && !is_close_after(both, &best); n++) {
 		status = look_after(both, low, EFFORT_UNPUBLISHED, &best, &room);
 		stride = n > 0 ? stride / 2 : stride;
-		low += room < INT64_MAX && room > stride ? room : room >= 0 ? stride : -stride;
+		low += room < -stride || (room > stride && room < INT64_MAX) ? room : room >= 0 ? stride : -stride;
 	}
 	THEN(status, take_after(both, &best));
 	graph_release(best.graph);
