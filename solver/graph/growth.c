@@ -30,8 +30,12 @@ uint64_t growth_hash(const struct graph *graph, uint64_t hash)
 		for (int d = 0; graph->tensor[t].grows && d <= graph->tensor[t].dims; d++)
 			hash = hash_join(hash_join(hash, t), (uint64_t)graph->tensor[t].grows[d]);
 	for (uint32_t op = 0; graph->grown && op < graph->ops; op++)
-		if (graph->op[op].grows)
-			hash = hash_join(hash_join(hash, op), (uint64_t)graph->op[op].grows->flops);
+		if (graph->op[op].grows) {
+			const struct op_growth *grows = graph->op[op].grows;
+			hash = hash_join(hash_join(hash, op), (uint64_t)grows->flops);
+			for (uint32_t i = 0; i < grows->numbers; i++)
+				hash = hash_join(hash_join(hash, grows->number[i].place), (uint64_t)grows->number[i].by);
+		}
 	return hash;
 }
 
