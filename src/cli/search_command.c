@@ -182,6 +182,19 @@ static int64_t tokens_of(const struct search *search)
 	return search->source.preset && config->vocab > 0 && config->seq > 0 ? search->request.batch * config->seq : 0;
 }
 
+/* Behind the last shown row of a tie, which began with row tie: how far apart they are. Returns where the tie of the next row begins. */
+static uint32_t print_tie(const struct search *search, FILE *file, const struct config_list *list, uint32_t tie, uint32_t row, uint32_t shown)
+{
+	uint32_t apart = device_errors_apart(&search->scenario), end = config_tie_end(list, tie, apart);
+	if (end <= tie || row + 1 != (end < shown ? end : shown))
+		return end <= tie ? row + 1 : tie;
+	if (tie == 0)
+		fprintf(file, "up to here at most %.1f %% slower than the first: no further apart than the errors of two estimates (RMS, of the steps that times rest on)\n", apart / 10.0);
+	else if (row > tie)
+		fprintf(file, "rows %u to %u: at most %.1f %% slower than row %u, no further apart than these errors\n", tie + 1, row + 1, apart / 10.0, tie + 1);
+	return row + 1;
+}
+
 static void print_text(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
@@ -198,11 +211,9 @@ static void print_text(const struct search *search, FILE *file, const struct con
 	if (shown > 0)
 		fprintf(file, "            estimated                    planned               estimated ranks:\nrow        time     worst rank         time     worst rank"
 			"      first      last  bubble  front configuration (mbs: samples of a microbatch), and the line that plans it\n");
-	uint32_t apart = device_errors_apart(&search->scenario), equal = config_as_fast(list, apart);
-	for (uint32_t i = 0; i < shown; i++) {
+	for (uint32_t i = 0, tie = 0; i < shown; i++) {
 		print_entry(search, file, i + 1, list, &list->entry[i], request->batch);
-		if (apart > 0 && i + 1 == (equal < shown ? equal : shown))
-			fprintf(file, "up to here at most %.1f %% slower than the first: no further apart than the errors of two estimates (RMS, of the steps that times rest on)\n", apart / 10.0);
+		tie = print_tie(search, file, list, tie, i, shown);
 	}
 	int64_t least = INT64_MAX;
 	for (uint32_t i = 0; i < shown; i++)
@@ -308,19 +319,32 @@ static json_t *planned_json(const struct config_planned *planned)
 	return planned->tried ? json_pack("{ss}", "reason", planned->reason) : json_null();
 }
 
-static json_t *entry_json(const struct search *search, const struct config_entry *entry)
+/* Leading rows that estimates can't tell apart have the same number, from 1 on. */
+static json_t *tie_json(const struct search *search, const struct config_list *list, uint32_t number)
 {
+	uint32_t apart = device_errors_apart(&search->scenario), tie = 1;
+	if (apart == 0 || number >= list->leading)
+		return json_null();
+	for (uint32_t end = 0; (end = config_tie_end(list, end, apart)) <= number; tie++)
+		if (config_failed(&list->entry[end]))
+			return json_null();
+	return json_integer(tie);
+}
+
+static json_t *entry_json(const struct search *search, const struct config_list *list, uint32_t number)
+{
+	const struct config_entry *entry = &list->entry[number];
 	char line[24000];
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
 	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) / search->request.devices;
-	return json_pack("{si si si si si sb si ss si ss si ss si si sf sf sf sf sf sb sb sb sb si so so so si sI so so so so}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
+	return json_pack("{si si si si si sb si ss si ss si ss si si sf sf sf sf sf sb sb sb sb so si so so so si sI so so so so}", "dp", (int)config->dp, "tp", (int)config->tp, "pp",
 		(int)config->pp, "cp", (int)config->cp, "ep", (int)config->ep, "sp", config->sp, "zero", config->zero, "schedule",
 		schedule_names[config->schedule], "chunks", (int)config->chunks, "recompute", recompute_names[config->recompute], "recompute_layers", (int)config->recompute_layers, "offload", offload_names[config->offload], "microbatch_size",
 		(int)config->microbatch, "microbatches", (int)config->microbatches, "step_seconds", (double)result->time / 1e12, "bubble_seconds",
 		(double)result->bubble / 1e12, "link_seconds", (double)result->link / 1e12, "exposed_seconds", (double)result->exposed / 1e12,
 		"update_seconds", (double)result->update / 1e12, "fits", entry->fits, "played", entry->played, "front", entry->front, "leads", entry->leads,
-		"variants", (int)entry->variants, "first_rank", memory_json(&result->first),
+		"tie", tie_json(search, list, number), "variants", (int)entry->variants, "first_rank", memory_json(&result->first),
 		"last_rank", memory_json(&result->last), "worst_rank", memory_json(&result->worst), "worst", (int)result->worst_rank, "host", (json_int_t)result->host,
 		"planned", planned_json(&entry->planned), "tokens_per_second_and_device", tokens > 0 ? json_real(tokens) : json_null(), "mfu", result->mfu > 0 ? json_real(result->mfu) : json_null(), "plan", config_has_plan(config) ? json_string(plan_line(search, config, search->request.batch, line, sizeof line)) : json_null());
 }
@@ -331,15 +355,16 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	char assumed[2000];
 	json_t *entries = json_array();
 	for (uint32_t i = 0; i < list->entries && i < search->top; i++)
-		json_array_append_new(entries, entry_json(search, &list->entry[i]));
+		json_array_append_new(entries, entry_json(search, list, i));
 	uint32_t at[2] = { 0 };
 	for (uint32_t i; search->top < list->fitting && (i = config_next_by_time(list, search->top, at)) != NONE;)
 		if (list->entry[i].front)
-			json_array_append_new(entries, entry_json(search, &list->entry[i]));
-	json_t *root = json_pack("{ss ss si si sI sI si si si si so}", "model", search->name, "assumptions",
+			json_array_append_new(entries, entry_json(search, list, i));
+	json_t *root = json_pack("{ss ss si si sI sI si si si si sf so}", "model", search->name, "assumptions",
 		model_source_assumptions(&search->source, assumed, sizeof assumed), "devices", (int)request->devices, "devices_per_node",
 		(int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory", (json_int_t)request->machine.memory, "evaluated",
-		(int)list->entries, "fitting", (int)list->fitting, "fitting_cuts", (int)list->leading, "as_fast", (int)config_as_fast(list, device_errors_apart(&search->scenario)), "configurations", entries);
+		(int)list->entries, "fitting", (int)list->fitting, "fitting_cuts", (int)list->leading, "as_fast", (int)config_tie_end(list, 0, device_errors_apart(&search->scenario)),
+		"apart", device_errors_apart(&search->scenario) / 1000.0, "configurations", entries);
 	/* What was left out for want of memory makes a wrong object, not none. */
 	bool fine = root && !json_memory_failed() && json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
 	fputc('\n', file);

@@ -4,6 +4,7 @@
 #include "planned.h"
 #include "ranking.h"
 #include "src/plan/verdict.h"
+#include "src/scenario/device_figures.h"
 
 void config_knobs(const struct config *config, struct scenario *scenario)
 {
@@ -70,22 +71,27 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 	return OK;
 }
 
-/* Planned rows that fit first, by their planned time; those whose plans don't fit last. */
-static bool comes_before(const struct config_planned *a, const struct config_planned *b)
+/* The first row to plan: of those before the wanted number of rows whose plans fit. NONE: these are all planned. */
+static uint32_t next_to_plan(const struct config_list *list, uint32_t wanted)
 {
-	int left = a->known ? (a->fits ? 0 : 2) : a->tried ? 2 : 1, right = b->known ? (b->fits ? 0 : 2) : b->tried ? 2 : 1;
-	return left != right ? left < right : left == 0 && a->time < b->time;
+	uint32_t fitting = 0;
+	for (uint32_t i = 0; i < list->entries && fitting < wanted; i++) {
+		const struct config_entry *entry = &list->entry[i];
+		if (!entry->planned.tried && config_has_plan(&entry->config))
+			return entry->fits || list->fitting == 0 ? i : NONE;
+		fitting += entry->planned.known && entry->planned.fits;
+	}
+	return NONE;
 }
 
-static void sort_planned(struct config_list *list, uint32_t rows)
+/* Where a cut's fastest doesn't fit when planned, one more of its variants is tried; then it's the turn of other cuts. */
+static void pass_lead(struct config_list *list, uint32_t failed, int64_t cap)
 {
-	for (uint32_t i = 1; i < rows; i++) {      /* few rows; equal ones stay as they are */
-		struct config_entry entry = list->entry[i];
-		uint32_t at = i;
-		for (; at > 0 && comes_before(&entry.planned, &list->entry[at - 1].planned); at--)
-			list->entry[at] = list->entry[at - 1];
-		list->entry[at] = entry;
-	}
+	uint32_t before = 0;
+	for (uint32_t i = 0; i < list->fitting; i++)
+		before += i != failed && config_failed(&list->entry[i]) && config_same_cut(&list->entry[i].config, &list->entry[failed].config);
+	if (before == 0)
+		config_pass_lead(list, failed, cap);
 }
 
 enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, uint32_t wanted,
@@ -93,28 +99,21 @@ enum status config_plan_best(struct planner *planner, struct graph *graph, const
 {
 	bool near = list->fitting == 0;
 	uint32_t fitting = 0, most = 2 * wanted < list->entries ? 2 * wanted : list->entries;
-	int64_t cap = scenario_budget(base);
-	bool second = false;            /* one more variant is tried where a set's first doesn't fit; then it's the turn of other degrees */
 	enum status status = OK;
-	for (uint32_t i = 0, tries = 0; tries < most && i < list->entries && fitting < wanted && status == OK; tries++) {
+	for (uint32_t tries = 0, i; tries < most && (i = next_to_plan(list, wanted)) != NONE && status == OK; tries++) {
 		struct config_entry *entry = &list->entry[i];
-		if (!config_has_plan(&entry->config)) {
-			i++;
-			continue;
-		}
-		if (!near && !entry->fits)
-			break;
 		status = config_plan(planner, graph, base, entry, error);
 		bool fits = entry->planned.known && entry->planned.fits;
 		fitting += fits;
 		entry->fits |= near && fits;
-		second = !second && !fits && !near && config_pass_lead(list, i, cap);
-		i += !second;
+		if (!near && config_failed(entry))
+			pass_lead(list, i, scenario_budget(base));
+		if (!near)
+			config_order_rows(list, device_errors_apart(base));
 		if (watch && status == OK)
 			watch->found(watch->context, list);
 	}
 	if (near && fitting > 0 && status == OK && config_rank(list) != OK)
 		status = fail_memory(error);
-	sort_planned(list, most < list->fitting ? most : list->fitting);
 	return status;
 }

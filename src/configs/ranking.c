@@ -127,10 +127,48 @@ uint32_t config_token_shares(const struct config_list *list, uint32_t number, ui
 	return count;
 }
 
-uint32_t config_as_fast(const struct config_list *list, uint32_t error)
+bool config_failed(const struct config_entry *entry)
 {
-	uint32_t count = 0;
-	while (error > 0 && count < list->leading && list->entry[count].result.time - list->entry[0].result.time <= list->entry[0].result.time / 1000 * error)
-		count++;
-	return count;
+	return entry->planned.tried && !(entry->planned.known && entry->planned.fits);
+}
+
+uint32_t config_tie_end(const struct config_list *list, uint32_t begin, uint32_t error)
+{
+	int64_t least = INT64_MAX;
+	for (uint32_t i = begin; i < list->leading && !config_failed(&list->entry[i]); i++)   /* plans have changed the order within a tie */
+		least = list->entry[i].result.time < least ? list->entry[i].result.time : least;
+	uint32_t end = begin;
+	while (error > 0 && end < list->leading && !config_failed(&list->entry[end]) && list->entry[end].result.time - least <= least / 1000 * error)
+		end++;
+	return end;
+}
+
+static bool by_estimate(const struct config_entry *a, const struct config_entry *b)
+{
+	bool left = config_failed(a), right = config_failed(b);
+	return left != right ? right : a->result.time < b->result.time;
+}
+
+static bool by_plan(const struct config_entry *a, const struct config_entry *b)
+{
+	return a->planned.known && (!b->planned.known || a->planned.time < b->planned.time);
+}
+
+/* By insertion: nearly sorted; equal ones stay as they are. */
+static void sort_entries(struct config_entry *entry, uint32_t count, bool (*before)(const struct config_entry *, const struct config_entry *))
+{
+	for (uint32_t i = 1; i < count; i++) {
+		struct config_entry moved = entry[i];
+		uint32_t at = i;
+		for (; at > 0 && before(&moved, &entry[at - 1]); at--)
+			entry[at] = entry[at - 1];
+		entry[at] = moved;
+	}
+}
+
+void config_order_rows(struct config_list *list, uint32_t error)
+{
+	sort_entries(list->entry, list->leading, by_estimate);
+	for (uint32_t begin = 0, end; (end = config_tie_end(list, begin, error)) > begin; begin = end)
+		sort_entries(list->entry + begin, end - begin, by_plan);
 }

@@ -16,5 +16,10 @@ bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap);
 uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uint32_t at[2]);
 /* Of the cut of a leading entry the fastest entry of every other way to share the tokens out (dp, cp), by time, into share[most]; how many. O(fitting). */
 uint32_t config_token_shares(const struct config_list *list, uint32_t number, uint32_t most, uint32_t *share);
-/* How many of the leading entries take at most so many thousandths longer than the first; 0: that isn't known, and none is said to. */
-uint32_t config_as_fast(const struct config_list *list, uint32_t error);
+/* It was planned, or tried to be, and doesn't fit. */
+bool config_failed(const struct config_entry *entry);
+/* Leading entries that estimates can't tell apart: the number of the first one from begin on that takes more than so many thousandths longer than entry begin, or is known not
+ * to fit. error 0: that isn't known, and none is said to be as fast as another: begin. */
+uint32_t config_tie_end(const struct config_list *list, uint32_t begin, uint32_t error);
+/* Leading entries by their estimates, those that are known not to fit last; of a tie those whose plans fit first, by the time of these. O(leading^2). */
+void config_order_rows(struct config_list *list, uint32_t error);

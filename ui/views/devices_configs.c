@@ -242,7 +242,7 @@ static void draw_title(struct frame *frame, const struct model *model)
 		frame_part(frame, &x, 0, end, ROLE_WARN, ranking->list.fitting ? "planning the best" : "planning the nearest");
 	else if (ranking->fingerprint != configurations_fingerprint(model->plan))
 		frame_part(frame, &x, 0, end, ROLE_WARN, "of an older scenario: f searches again");
-	uint32_t apart = device_errors_apart(&model->plan->scenario), as_fast = config_as_fast(&ranking->list, apart);
+	uint32_t apart = device_errors_apart(&model->plan->scenario), as_fast = config_tie_end(&ranking->list, 0, apart);
 	snprintf(text, sizeof text, "first %u no further apart than errors, %.1f %%", as_fast, apart / 10.0);
 	if (apart > 0 && as_fast > 1)
 		frame_part(frame, &x, 0, end, ROLE_TEXT, text);
