@@ -1,4 +1,5 @@
 /* argument_members.c: members of an op's record that say what it is called with. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,59 +19,53 @@ struct taking {
 };
 
 /* {"t": NAME} */
-static const char *tensor_name(const json_t *json)
+static const char *tensor_name(const struct value *json)
 {
-	const json_t *name = json_object_size(json) == 1 ? json_object_get(json, "t") : NULL;
-	return json_string_value(name);
+	return value_items(json, VALUE_OBJECT) == 1 ? value_text(value_member(json, "t")) : NULL;
 }
 
-static const char *number_text(struct taking *taking, const json_t *json)
+static const char *number_text(struct taking *taking, const struct value *json)
 {
 	char text[40];
-	if (json_is_real(json))
-		json_real_text(json_real_value(json), text, sizeof text);
+	if (json->kind == VALUE_REAL)
+		json_real_text(json->real, text, sizeof text);
 	else
-		snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(json));
+		snprintf(text, sizeof text, "%" PRId64, json->integer);
 	const char *kept = taking->value ? arena_text(taking->arena, text, strlen(text)) : "";
 	taking->failed |= !kept;
 	return kept;
 }
 
-static void take(struct taking *taking, const char *key, json_t *json, int depth)
+static void take(struct taking *taking, const char *key, const struct value *json, int depth)
 {
-	static const uint8_t kinds[] = { [JSON_OBJECT] = ARGUMENT_MAP, [JSON_ARRAY] = ARGUMENT_LIST, [JSON_STRING] = ARGUMENT_TEXT, [JSON_INTEGER] = ARGUMENT_NUMBER,
-		[JSON_REAL] = ARGUMENT_NUMBER, [JSON_TRUE] = ARGUMENT_TRUE, [JSON_FALSE] = ARGUMENT_FALSE, [JSON_NULL] = ARGUMENT_NOTHING };
-	const char *name = tensor_name(json), *member;
-	struct argument value = { .kind = name ? ARGUMENT_TENSOR : kinds[json_typeof(json)], .key = key, .text = name ? name : json_string_value(json) };
+	static const uint8_t kinds[] = { [VALUE_OBJECT] = ARGUMENT_MAP, [VALUE_LIST] = ARGUMENT_LIST, [VALUE_TEXT] = ARGUMENT_TEXT, [VALUE_INTEGER] = ARGUMENT_NUMBER,
+		[VALUE_REAL] = ARGUMENT_NUMBER, [VALUE_TRUE] = ARGUMENT_TRUE, [VALUE_FALSE] = ARGUMENT_FALSE, [VALUE_NULL] = ARGUMENT_NOTHING };
+	const char *name = tensor_name(json);
+	struct argument value = { .kind = name ? ARGUMENT_TENSOR : kinds[json->kind], .key = key, .text = name ? name : value_text(json) };
 	uint32_t at = taking->values++;
-	size_t i;
-	json_t *item;
-	const json_t *text = name ? json_object_get(json, "t") : json;
-	taking->fine &= depth < NESTED_MOST && (!value.text || strlen(value.text) == json_string_length(text));
+	taking->fine &= depth < NESTED_MOST;
 	if (!taking->fine || taking->failed)
 		return;
 	if (value.kind == ARGUMENT_NUMBER)
 		value.text = number_text(taking, json);
-	if (value.kind == ARGUMENT_MAP)
-		json_object_foreach(json, member, item)
-			take(taking, member, item, depth + 1);
-	if (value.kind == ARGUMENT_LIST)
-		json_array_foreach(json, i, item)
-			take(taking, NULL, item, depth + 1);
+	if (value.kind == ARGUMENT_MAP || value.kind == ARGUMENT_LIST)
+		for EACH_INSIDE(item, json)
+			take(taking, item->key, item, depth + 1);
 	value.within = taking->values - at - 1;
 	if (taking->value)
 		taking->value[at] = value;
 }
 
-static void take_all(struct taking *taking, const json_t *record)
+static void take_all(struct taking *taking, const struct value *record)
 {
+	const struct value *member;
 	taking->values = 0;
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-		if (json_object_get(record, members[i]))
-			take(taking, members[i], json_object_get(record, members[i]), 0);
+		if ((member = value_member(record, members[i])))
+			take(taking, members[i], member, 0);
 }
 
-enum status record_arguments(struct arena *arena, const json_t *record, const struct arguments **arguments)
+enum status record_arguments(struct arena *arena, const struct value *record, const struct arguments **arguments)
 {
 	struct taking taking = { .arena = arena, .fine = true };
 	*arguments = NULL;

@@ -10,11 +10,11 @@ void keys_add(struct keys *keys, const char *key)
 }
 
 /* The number that a member holds, if it is one from least to most. */
-static bool whole_number(const json_t *record, const char *key, int64_t least, int64_t most, int64_t *number)
+static bool whole_number(const struct value *record, const char *key, int64_t least, int64_t most, int64_t *number)
 {
-	const json_t *value = json_object_get(record, key);
-	*number = json_integer_value(value);
-	return json_is_integer(value) && *number >= least && *number <= most;
+	const struct value *value = value_member(record, key);
+	*number = value_integer(value);
+	return value_is(value, VALUE_INTEGER) && *number >= least && *number <= most;
 }
 
 /* "R", "P", "S(1)", "S(1:3)": just what axis_place_text() writes. */
@@ -33,20 +33,21 @@ static bool read_place(const char *text, struct axis_place *place)
 	return strcmp(axis_place_text(*place, again, sizeof again), text) == 0;
 }
 
-bool record_places(const json_t *list, struct axis_places *places)
+bool record_places(const struct value *list, struct axis_places *places)
 {
-	bool fine = json_is_array(list) && json_array_size(list) > 0 && json_array_size(list) <= MESH_AXES;
+	uint32_t axes = value_items(list, VALUE_LIST);
+	bool fine = axes > 0 && axes <= MESH_AXES;
 	*places = (struct axis_places){ 0 };
-	for (uint32_t a = 0; fine && a < json_array_size(list); a++, places->axes++)
-		fine = read_place(json_string_value(json_array_get(list, a)), &places->on[a]);
+	for EACH_INSIDE(place, fine ? list : NULL)
+		fine = read_place(value_text(place), &places->on[places->axes++]) && fine;
 	if (!fine)
 		places->axes = 0;
 	return fine;
 }
 
-void record_collective(const json_t *record, enum collective_kind kind, struct collective *said, struct keys *known)
+void record_collective(const struct value *record, enum collective_kind kind, struct collective *said, struct keys *known)
 {
-	const char *axis = json_string_value(json_object_get(record, "axis"));
+	const char *axis = value_text(value_member(record, "axis"));
 	const char *end = kind == COLLECTIVE_SEND ? "to" : kind == COLLECTIVE_RECEIVE ? "from" : "rank";
 	int64_t number;
 	if (axis && *axis && strlen(axis) < sizeof said->axis) {
@@ -65,9 +66,9 @@ void record_collective(const json_t *record, enum collective_kind kind, struct c
 		keys_add(known, "moved");
 	else
 		said->moved = -1;
-	if (record_places(json_object_get(record, "from"), &said->from))
+	if (record_places(value_member(record, "from"), &said->from))
 		keys_add(known, "from");
-	if (record_places(json_object_get(record, "to"), &said->to))
+	if (record_places(value_member(record, "to"), &said->to))
 		keys_add(known, "to");
 	if (whole_number(record, end, 0, NONE - 1, &number)) {
 		said->rank = (uint32_t)number;
@@ -88,10 +89,10 @@ static const char *original(struct arena *names, const char *name)
 	return arena_text(names, name, length - tail);
 }
 
-void record_origin(struct arena *names, const json_t *record, struct op *op, struct keys *known)
+void record_origin(struct arena *names, const struct value *record, struct op *op, struct keys *known)
 {
 	int64_t number;
-	op->recomputed = json_is_true(json_object_get(record, "recomputed"));
+	op->recomputed = value_is(value_member(record, "recomputed"), VALUE_TRUE);
 	if (op->recomputed) {
 		op->of = original(names, op->name);
 		keys_add(known, "recomputed");
@@ -103,31 +104,31 @@ void record_origin(struct arena *names, const json_t *record, struct op *op, str
 }
 
 /* A size of the step, or null where it has none. */
-static int64_t read_size(const json_t *record, const char *key, struct keys *known)
+static int64_t read_size(const struct value *record, const char *key, struct keys *known)
 {
 	int64_t number = -1;
-	if (!json_is_null(json_object_get(record, key)) && !whole_number(record, key, 1, INT64_MAX, &number))
+	if (!value_is(value_member(record, key), VALUE_NULL) && !whole_number(record, key, 1, INT64_MAX, &number))
 		return 0;
 	keys_add(known, key);
 	return number;
 }
 
 /* The grid: axes with their sizes, and the device. */
-static void read_grid(const json_t *record, struct about *about, struct keys *known)
+static void read_grid(const struct value *record, struct about *about, struct keys *known)
 {
-	json_t *grid = json_object_get(record, "mesh"), *size;
-	const char *name;
+	const struct value *grid = value_member(record, "mesh");
 	int64_t number;
-	bool fine = json_is_object(grid) && json_object_size(grid) > 0 && json_object_size(grid) <= MESH_AXES && whole_number(record, "rank", 0, NONE - 1, &number);
+	bool fine = value_items(grid, VALUE_OBJECT) > 0 && grid->items <= MESH_AXES && whole_number(record, "rank", 0, NONE - 1, &number);
 	if (!fine)
 		return;
 	about->device = (uint32_t)number;
-	json_object_foreach(grid, name, size) {
-		fine = fine && *name && strlen(name) < sizeof about->axis[0].name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name) && json_is_integer(size) && json_integer_value(size) > 0
-			&& json_integer_value(size) <= UINT32_MAX;
+	for EACH_INSIDE(size, grid) {
+		const char *name = size->key;
+		fine = fine && *name && strlen(name) < sizeof about->axis[0].name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name) && value_integer(size) > 0
+			&& value_integer(size) <= UINT32_MAX;
 		if (fine) {
 			memcpy(about->axis[about->axes].name, name, strlen(name) + 1);
-			about->axis[about->axes++].size = (uint32_t)json_integer_value(size);
+			about->axis[about->axes++].size = (uint32_t)value_integer(size);
 		}
 	}
 	about->axes = fine ? about->axes : 0;
@@ -137,62 +138,60 @@ static void read_grid(const json_t *record, struct about *about, struct keys *kn
 	}
 }
 
-static bool read_opaque(struct arena *names, const json_t *list, struct about *about)
+static bool read_opaque(struct arena *names, const struct value *list, struct about *about)
 {
-	size_t count = json_array_size(list);
-	const char **type = count > 0 && count <= UINT32_MAX ? arena_alloc(names, count, sizeof *type) : NULL;
-	bool fine = type != NULL;
-	for (size_t i = 0; fine && i < count; i++)
-		fine = (type[i] = json_string_value(json_array_get(list, i))) != NULL;
-	about->opaque = type;
-	about->opaques = fine ? (uint32_t)count : 0;
+	uint32_t count = value_items(list, VALUE_LIST), found = 0;
+	const char **type = count ? arena_alloc(names, count, sizeof *type) : NULL;
+	for EACH_INSIDE(item, type ? list : NULL)
+		found += (type[found] = value_text(item)) != NULL;
+	bool fine = count && found == count;
+	about->opaque = fine ? type : NULL;
+	about->opaques = fine ? count : 0;
 	return fine;
 }
 
 /* The lines of a list of texts, joined; NULL where it is none, or has line ends in it. */
-static const char *read_lines(struct arena *names, const json_t *list)
+static const char *read_lines(struct arena *names, const struct value *list)
 {
 	size_t size = 1, used = 0;
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *text = json_string_value(json_array_get(list, i));
+	for EACH_INSIDE(item, value_items(list, VALUE_LIST) ? list : NULL) {
+		const char *text = value_text(item);
 		if (!text || !*text || strchr(text, '\n') || strlen(text) >= 1000)
 			return NULL;
 		size += strlen(text) + 1;
 	}
 	char *lines = size > 1 ? arena_alloc(names, size, 1) : NULL;
-	for (size_t i = 0; lines && i < json_array_size(list); i++) {
-		const char *text = json_string_value(json_array_get(list, i));
-		used += (size_t)snprintf(lines + used, size - used, "%s%s", i ? "\n" : "", text);
-	}
+	for EACH_INSIDE(item, lines ? list : NULL)
+		used += (size_t)snprintf(lines + used, size - used, "%s%s", used ? "\n" : "", value_text(item));
 	return lines;
 }
 
 /* What a reader of ours said of the graph that it read: all of it as Tidemark writes it, or none. */
-static void read_intake(struct arena *names, const json_t *record, struct intake *intake, struct keys *known)
+static void read_intake(struct arena *names, const struct value *record, struct intake *intake, struct keys *known)
 {
 	static const char *const members[] = { "format", "version", "inferred", "missing", "derived", "assumed", "advice", "peak", "peak_by", "caching_allocator", "expandable_segments" };
-	json_t *read = json_object_get(record, "read");
+	const struct value *read = value_member(record, "read");
 	int64_t inferred = 0, missing = 0;
 	size_t found = 0;
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-		found += json_object_get(read, members[i]) != NULL;
-	bool fine = json_is_object(read) && found == json_object_size(read);
-	struct intake got = { .said = true, .derived = json_object_get(read, "derived") != NULL };
-	fine = fine && (got.format = json_string_value(json_object_get(read, "format"))) != NULL && strlen(got.format) == json_string_length(json_object_get(read, "format"));
+		found += value_member(read, members[i]) != NULL;
+	bool fine = value_is(read, VALUE_OBJECT) && found == read->items;
+	struct intake got = { .said = true, .derived = value_member(read, "derived") != NULL };
+	fine = fine && (got.format = value_text(value_member(read, "format"))) != NULL;
 	for (int i = 0; i < 3; i++) {
 		const char *key = (const char *const[]){ "version", "advice", "peak_by" }[i];
 		const char **text = (const char **[]){ &got.version, &got.advice, &got.peak_by }[i];
-		const json_t *value = json_object_get(read, key);
-		*text = json_string_value(value);
-		fine = fine && (!value || (*text && strlen(*text) == json_string_length(value)));
+		const struct value *value = value_member(read, key);
+		*text = value_text(value);
+		fine = fine && (!value || *text);
 	}
-	fine = fine && (!json_object_get(read, "inferred") || whole_number(read, "inferred", 1, NONE - 1, &inferred))
-		&& (!json_object_get(read, "missing") || whole_number(read, "missing", 1, NONE - 1, &missing))
-		&& (!json_object_get(read, "peak") || whole_number(read, "peak", 1, BYTES_MAX, &got.peak))
-		&& (!json_object_get(read, "caching_allocator") || whole_number(read, "caching_allocator", 1, BYTES_MAX, &got.caching[0]))
-		&& (!json_object_get(read, "expandable_segments") || whole_number(read, "expandable_segments", 1, BYTES_MAX, &got.caching[1]))
-		&& (got.caching[0] > 0) == (got.caching[1] > 0) && (!got.derived || json_is_true(json_object_get(read, "derived")))
-		&& (!json_object_get(read, "assumed") || (got.assumed = read_lines(names, json_object_get(read, "assumed"))) != NULL);
+	fine = fine && (!value_member(read, "inferred") || whole_number(read, "inferred", 1, NONE - 1, &inferred))
+		&& (!value_member(read, "missing") || whole_number(read, "missing", 1, NONE - 1, &missing))
+		&& (!value_member(read, "peak") || whole_number(read, "peak", 1, BYTES_MAX, &got.peak))
+		&& (!value_member(read, "caching_allocator") || whole_number(read, "caching_allocator", 1, BYTES_MAX, &got.caching[0]))
+		&& (!value_member(read, "expandable_segments") || whole_number(read, "expandable_segments", 1, BYTES_MAX, &got.caching[1]))
+		&& (got.caching[0] > 0) == (got.caching[1] > 0) && (!got.derived || value_is(value_member(read, "derived"), VALUE_TRUE))
+		&& (!value_member(read, "assumed") || (got.assumed = read_lines(names, value_member(read, "assumed"))) != NULL);
 	if (!fine)
 		return;
 	got.inferred = (uint32_t)inferred;
@@ -202,21 +201,21 @@ static void read_intake(struct arena *names, const json_t *record, struct intake
 }
 
 /* Texts are the record's. */
-void record_about(struct arena *names, const json_t *record, struct about *about, struct keys *known)
+void record_about(struct arena *names, const struct value *record, struct about *about, struct keys *known)
 {
-	const json_t *pipeline = json_object_get(record, "pipeline");
+	const struct value *pipeline = value_member(record, "pipeline");
 	int64_t ranks, rank;
 	about->batch = read_size(record, "batch", known);
 	about->sequence = read_size(record, "seq", known);
-	if ((about->teaches = json_string_value(json_object_get(record, "teaches"))))
+	if ((about->teaches = value_text(value_member(record, "teaches"))))
 		keys_add(known, "teaches");
-	if ((about->synthesised = json_string_value(json_object_get(record, "synthesised"))))
+	if ((about->synthesised = value_text(value_member(record, "synthesised"))))
 		keys_add(known, "synthesised");
-	if (read_opaque(names, json_object_get(record, "opaque_ops"), about))
+	if (read_opaque(names, value_member(record, "opaque_ops"), about))
 		keys_add(known, "opaque_ops");
 	read_grid(record, about, known);
 	read_intake(names, record, &about->intake, known);
-	if (json_object_size(pipeline) == 2 && whole_number(pipeline, "ranks", 1, NONE - 1, &ranks) && whole_number(pipeline, "rank", 0, NONE - 1, &rank)) {
+	if (value_items(pipeline, VALUE_OBJECT) == 2 && whole_number(pipeline, "ranks", 1, NONE - 1, &ranks) && whole_number(pipeline, "rank", 0, NONE - 1, &rank)) {
 		about->ranks = (uint32_t)ranks;
 		about->rank = (uint32_t)rank;
 		keys_add(known, "pipeline");

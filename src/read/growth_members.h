@@ -4,8 +4,8 @@
 #include "device_members.h"
 
 /* "batches": [batch, the other one at which the step was captured]. The other one; 0: none. */
-int64_t record_grown(const json_t *record, int64_t batch, struct keys *known);
+int64_t record_grown(const struct value *record, int64_t batch, struct keys *known);
 /* "per_sample" of a tensor: what it says, in by[]. NULL: nothing. */
-const int64_t *record_tensor_growth(const json_t *record, const struct tensor *tensor, int64_t by[DIMS_MAX + 1], struct keys *known);
+const int64_t *record_tensor_growth(const struct value *record, const struct tensor *tensor, int64_t by[DIMS_MAX + 1], struct keys *known);
 /* The same of an op, with places among the numbers of its arguments; in the arena. */
-enum status record_op_growth(struct arena *arena, const json_t *record, const struct arguments *arguments, const struct op_growth **grows, struct keys *known);
+enum status record_op_growth(struct arena *arena, const struct value *record, const struct arguments *arguments, const struct op_growth **grows, struct keys *known);

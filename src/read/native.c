@@ -1,6 +1,5 @@
 /* native.c: reads the native graph format, one JSON record a line. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -8,7 +7,7 @@
 #include "device_members.h"
 #include "growth_members.h"
 #include "native.h"
-#include "src/base/json_memory.h"
+#include "record.h"
 #include "src/base/nearest.h"
 #include "src/base/words.h"
 
@@ -29,6 +28,7 @@ struct reader {
 	struct arena names;
 	struct reference *reference;
 	size_t references, reference_room;
+	struct record record;     /* the line at hand */
 	char *buffer;             /* read but not parsed: [begin, end) */
 	size_t begin, end, capacity;
 	bool at_end, described;
@@ -104,113 +104,57 @@ static enum status next_line(struct reader *reader, char **text, size_t *length)
 
 /* ---- members of a record ----------------------------------------------------------- */
 
-/* One past the value that starts at text. The line is known to be valid JSON. */
-static const char *skip_value(const char *text)
-{
-	int depth = 0;
-	bool quoted = false;
-	for (;; text++) {
-		if (quoted) {
-			if (*text == '\\')
-				text++;
-			else if (*text == '"')
-				quoted = false;
-			continue;
-		}
-		if (depth == 0 && (*text == ',' || *text == '}' || *text == '\0'))
-			return text;
-		if (*text == '"')
-			quoted = true;
-		else if (*text == '{' || *text == '[')
-			depth++;
-		else if (*text == '}' || *text == ']')
-			depth--;
-	}
-}
-
-
-static bool listed(const struct keys *keys, const char *key, size_t length)
+static bool listed(const struct keys *keys, const struct value *member)
 {
 	for (uint32_t i = 0; i < keys->count; i++)
-		if (strlen(keys->key[i]) == length && memcmp(keys->key[i], key, length) == 0)
+		if (strcmp(keys->key[i], member->key) == 0)
 			return true;
 	return false;
 }
 
-/* The same for a key in its quotes, which may have escapes. */
-static bool known_key(const struct keys *keys, const char *quoted, size_t length)
-{
-	if (!memchr(quoted, '\\', length))
-		return listed(keys, quoted + 1, length - 2);
-	json_t *text = json_loadb(quoted, length, JSON_DECODE_ANY, NULL);
-	bool known = listed(keys, json_string_value(text) ? json_string_value(text) : "", json_string_length(text));
-	json_decref(text);
-	return known;
-}
-
-/* One past the quoted text that begins here. */
-static const char *skip_text(const char *quoted)
-{
-	for (quoted++; *quoted != '"'; quoted++)
-		quoted += *quoted == '\\';
-	return quoted + 1;
-}
-
 /* The members of a record that we don't know, byte for byte, joined by commas; NULL where there are none. */
-static enum status unknown_members(struct reader *reader, const char *line, size_t length, const struct keys *known, char **extra)
+static enum status unknown_members(struct reader *reader, const struct value *record, const struct keys *known, char **extra)
 {
-	char *text = NULL;
 	size_t used = 0;
 	*extra = NULL;
-	const char *at = memchr(line, '{', length);
-	for (at++; *at != '\0'; ) {
-		at += strspn(at, " \t\r,");
-		if (*at != '"')
-			break;
-		const char *begin = at, *end = skip_value(at);
-		at = end;
-		if (known_key(known, begin, (size_t)(skip_text(begin) - begin)))
+	for EACH_INSIDE(member, record) {
+		if (listed(known, member))
 			continue;
-		while (end > begin && strchr(" \t\r", end[-1]))
-			end--;
-		if (!text && !(text = arena_alloc(&reader->names, length + 1, 1)))
+		if (!*extra && !(*extra = arena_alloc(&reader->names, (size_t)(record->end - record->begin) + 1, 1)))
 			return fail_memory(reader->error);
 		if (used)
-			text[used++] = ',';
-		memcpy(text + used, begin, (size_t)(end - begin));
-		used += (size_t)(end - begin);
+			(*extra)[used++] = ',';
+		record_raw(member, *extra + used);
+		used += (size_t)(member->end - member->begin);
 	}
-	*extra = text;
 	return OK;
 }
 
 /* *text is the member's string, "" and false where there is none. */
-static enum status text_member(struct reader *reader, const json_t *record, const char *key, const char **text)
+static enum status text_member(struct reader *reader, const struct value *record, const char *key, const char **text)
 {
-	const json_t *value = json_object_get(record, key);
+	const struct value *value = value_member(record, key);
 	if (!value)
 		return OK;
-	if (!json_is_string(value))
+	if (!value_is(value, VALUE_TEXT))
 		return bad(reader, "\"%s\" must be a string", key);
-	*text = json_string_value(value);
-	if (strlen(*text) != json_string_length(value))
-		return bad(reader, "\"%s\" contains a NUL character", key);
+	*text = value->text;
 	return OK;
 }
 
-static enum status number_member(struct reader *reader, const json_t *record, const char *key, int64_t *number, bool *there)
+static enum status number_member(struct reader *reader, const struct value *record, const char *key, int64_t *number, bool *there)
 {
-	const json_t *value = json_object_get(record, key);
+	const struct value *value = value_member(record, key);
 	*there = value != NULL;
 	if (!value)
 		return OK;
-	if (!json_is_integer(value))
+	if (!value_is(value, VALUE_INTEGER))
 		return bad(reader, "\"%s\" must be an integer", key);
-	*number = json_integer_value(value);
+	*number = value->integer;
 	return OK;
 }
 
-static enum status name_member(struct reader *reader, const json_t *record, const char **name)
+static enum status name_member(struct reader *reader, const struct value *record, const char **name)
 {
 	*name = NULL;
 	enum status status = text_member(reader, record, "id", name);
@@ -232,7 +176,7 @@ static enum status bad_word(struct reader *reader, const char *key, const char *
 	return bad(reader, "unknown %s \"%.60s\": expected %s%s", key, word, list, nearest_text(&nearest, "", near, sizeof near));
 }
 
-static enum status word_member(struct reader *reader, const json_t *record, const char *key, const char *const *words, int count, int *index)
+static enum status word_member(struct reader *reader, const struct value *record, const char *key, const char *const *words, int count, int *index)
 {
 	const char *word = NULL;
 	enum status status = text_member(reader, record, key, &word);
@@ -253,19 +197,17 @@ static enum status refer(struct reader *reader, uint32_t op, int role, const cha
 	return OK;
 }
 
-static enum status read_shape(struct reader *reader, const json_t *record, struct tensor *tensor, int64_t shape[DIMS_MAX])
+static enum status read_shape(struct reader *reader, const struct value *record, struct tensor *tensor, int64_t shape[DIMS_MAX])
 {
-	const json_t *list = json_object_get(record, "shape");
-	if (!list || json_is_null(list))
+	const struct value *list = value_member(record, "shape");
+	if (!list || value_is(list, VALUE_NULL))
 		return OK;
-	if (!json_is_array(list) || json_array_size(list) > DIMS_MAX)
+	if (!value_is(list, VALUE_LIST) || list->items > DIMS_MAX)
 		return bad(reader, "\"shape\" must be a list of at most %d sizes", DIMS_MAX);
-	tensor->dims = (uint8_t)json_array_size(list);
-	for (size_t i = 0; i < tensor->dims; i++) {
-		const json_t *dim = json_array_get(list, i);
-		if (!json_is_integer(dim) || json_integer_value(dim) < 0)
+	for EACH_INSIDE(dim, list) {
+		if (!value_is(dim, VALUE_INTEGER) || dim->integer < 0)
 			return bad(reader, "\"shape\" must hold sizes of 0 or more");
-		shape[i] = json_integer_value(dim);
+		shape[tensor->dims++] = dim->integer;
 	}
 	tensor->shape = shape;
 	tensor->has_shape = true;
@@ -287,7 +229,7 @@ static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-static enum status read_tensor(struct reader *reader, const json_t *record, const char *line, size_t length)
+static enum status read_tensor(struct reader *reader, const struct value *record)
 {
 	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias", "address", "gradient_of" }, .count = 9 };
 	struct tensor tensor = { .kind = KIND_ACTIVATION, .dtype = DTYPE_OPAQUE, .alias = NONE, .line = reader->line };
@@ -296,7 +238,7 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 	const char *alias = NULL;
 	char *extra;
 	struct axis_places places;
-	if (record_places(json_object_get(record, "placement"), &places)) {
+	if (record_places(value_member(record, "placement"), &places)) {
 		tensor.places = &places;
 		keys_add(&known, "placement");
 	}
@@ -309,7 +251,7 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 	TRY(text_member(reader, record, "gradient_of", &tensor.gradient_of));
 	TRY(number_member(reader, record, "address", &tensor.address, &tensor.has_address));
 	const int64_t *grows = reader->grown ? record_tensor_growth(record, &tensor, by, &known) : NULL;
-	TRY(unknown_members(reader, line, length, &known, &extra));
+	TRY(unknown_members(reader, record, &known, &extra));
 	tensor.extra = extra;
 	if (kind >= 0)
 		tensor.kind = (uint8_t)kind;
@@ -330,38 +272,35 @@ static enum status read_tensor(struct reader *reader, const json_t *record, cons
 	return alias ? refer(reader, id, ALIAS, alias) : OK;
 }
 
-static enum status read_names(struct reader *reader, const json_t *record, const char *key, uint32_t op, int role)
+static enum status read_names(struct reader *reader, const struct value *record, const char *key, uint32_t op, int role)
 {
-	const json_t *list = json_object_get(record, key);
-	if (!list)
-		return OK;
-	if (!json_is_array(list))
+	const struct value *list = value_member(record, key);
+	if (list && !value_is(list, VALUE_LIST))
 		return bad(reader, "\"%s\" must be a list of names", key);
-	enum status status = OK;
-	for (size_t i = 0; i < json_array_size(list) && status == OK; i++) {
-		const char *name = json_string_value(json_array_get(list, i));
-		status = name ? refer(reader, op, role, name) : bad(reader, "\"%s\" must be a list of names", key);
+	for EACH_INSIDE(name, list) {
+		if (!value_is(name, VALUE_TEXT))
+			return bad(reader, "\"%s\" must be a list of names", key);
+		TRY(refer(reader, op, role, name->text));
 	}
-	return status;
+	return OK;
 }
 
-static enum status read_inplace(struct reader *reader, const json_t *record, uint32_t op)
+static enum status read_inplace(struct reader *reader, const struct value *record, uint32_t op)
 {
-	const json_t *list = json_object_get(record, "inplace");
-	if (!list)
-		return OK;
-	enum status status = json_is_array(list) ? OK : bad(reader, "\"inplace\" must be a list of [out, in] pairs");
-	for (size_t i = 0; status == OK && i < json_array_size(list); i++) {
-		const json_t *pair = json_array_get(list, i), *out = json_array_get(pair, 0), *in = json_array_get(pair, 1);
-		if (json_array_size(pair) != 2 || !json_is_string(in) || !(json_is_string(out) || json_is_null(out)))
+	const struct value *list = value_member(record, "inplace");
+	if (list && !value_is(list, VALUE_LIST))
+		return bad(reader, "\"inplace\" must be a list of [out, in] pairs");
+	for EACH_INSIDE(pair, list) {
+		const struct value *out = value_item(pair, 0), *in = value_item(pair, 1);
+		if (value_items(pair, VALUE_LIST) != 2 || !value_is(in, VALUE_TEXT) || !(value_is(out, VALUE_TEXT) || value_is(out, VALUE_NULL)))
 			return bad(reader, "\"inplace\" must be a list of [out, in] pairs, out a name or null");
-		status = refer(reader, op, INPLACE_OUT, json_string_value(out));
-		THEN(status, refer(reader, op, INPLACE_IN, json_string_value(in)));
+		TRY(refer(reader, op, INPLACE_OUT, value_text(out)));
+		TRY(refer(reader, op, INPLACE_IN, in->text));
 	}
-	return status;
+	return OK;
 }
 
-static enum status read_op(struct reader *reader, const json_t *record, const char *line, size_t length)
+static enum status read_op(struct reader *reader, const struct value *record)
 {
 	struct keys known = { .key = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace", "after", "src" }, .count = 12 };
 	struct op op = { .type = "op", .module = "", .flops = -1, .line = reader->line };
@@ -390,7 +329,7 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 		keys_add(&known, op.arguments->value[i].key);
 	if (status == OK && reader->grown && record_op_growth(&reader->names, record, op.arguments, &grows, &known) != OK)
 		status = fail_memory(reader->error);
-	THEN(status, unknown_members(reader, line, length, &known, &extra));
+	THEN(status, unknown_members(reader, record, &known, &extra));
 	TRY(status);
 	op.extra = extra;
 	op.has_phase = phase >= 0;
@@ -410,7 +349,7 @@ static enum status read_op(struct reader *reader, const json_t *record, const ch
 	return status == OK ? read_names(reader, record, "after", id, AFTER) : status;
 }
 
-static enum status read_header(struct reader *reader, const json_t *record, const char *line, size_t length)
+static enum status read_header(struct reader *reader, const struct value *record)
 {
 	struct keys known = { .key = { "k", "v", "name", "source" }, .count = 4 };
 	struct about about = { 0 };
@@ -428,13 +367,13 @@ static enum status read_header(struct reader *reader, const json_t *record, cons
 	if (status == OK)
 		draft_grown(reader->draft, grown = record_grown(record, about.batch, &known));
 	reader->grown = grown > 0;
-	THEN(status, unknown_members(reader, line, length, &known, &extra));
+	THEN(status, unknown_members(reader, record, &known, &extra));
 	if (status == OK && draft_describe(reader->draft, name, source, extra, &about) != OK)
 		status = fail_memory(reader->error);
 	return status;
 }
 
-static enum status read_end(struct reader *reader, const json_t *record)
+static enum status read_end(struct reader *reader, const struct value *record)
 {
 	int64_t count = 0;
 	bool there;
@@ -500,41 +439,36 @@ static enum status begin_second(struct reader *reader)
 	return reader->draft ? OK : fail_memory(reader->error);
 }
 
-static enum status read_record(struct reader *reader, const char *line, size_t length)
+static enum status read_record(struct reader *reader, char *line, size_t length)
 {
-	json_error_t problem;
-	json_t *record = json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem);
-	if (json_memory_failed()) {
-		json_decref(record);
-		return fail_memory(reader->error);
-	}
-	if (!record)
-		return bad(reader, "not a JSON record: %s", problem.text);
-	const char *type = json_string_value(json_object_get(record, "k"));
+	reader->error->line = reader->line;
+	TRY(record_read(&reader->record, line, length, reader->error));
+	reader->error->line = 0;
+	const struct value *record = reader->record.value;
+	const char *type = value_text(value_member(record, "k"));
 	enum status status = OK;
 	if (type && reader->ended && !reader->graph && strcmp(type, "graph") == 0)
 		status = begin_second(reader);
 	bool first = !reader->described;
 	if (status != OK)
 		;
-	else if (!json_is_object(record) || !type)
+	else if (!type)
 		status = bad(reader, "not a record of a graph: it has no \"k\"");
 	else if (reader->ended)
 		status = bad(reader, "there is a record after the end record");
 	else if (first != (strcmp(type, "graph") == 0))
 		status = bad(reader, first ? "the first record must be of \"k\":\"graph\"" : "a second graph record");
 	else if (first)
-		status = read_header(reader, record, line, length);
+		status = read_header(reader, record);
 	else if (strcmp(type, "tensor") == 0)
-		status = read_tensor(reader, record, line, length), reader->tensors++;
+		status = read_tensor(reader, record), reader->tensors++;
 	else if (strcmp(type, "op") == 0)
-		status = read_op(reader, record, line, length), reader->ops++;
+		status = read_op(reader, record), reader->ops++;
 	else if (strcmp(type, "end") == 0)
 		status = read_end(reader, record), reader->ended = true;
 	else
 		status = bad(reader, "unknown record \"%.40s\"", type);
 	reader->described = true;
-	json_decref(record);
 	return status;
 }
 
@@ -597,6 +531,7 @@ struct graph *native_read(struct source *source, struct error *error)
 	draft_free(reader.draft);
 	mem_free(reader.reference);
 	mem_free(reader.buffer);
+	record_free(&reader.record);
 	arena_free(&reader.names);
 	return graph;
 }

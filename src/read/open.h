@@ -8,6 +8,7 @@
  *     input         opens a file of any format
  *     detect        what a file is, by its content
  *     card          what was got of a file
+ *     record        a line of JSON as a row of values
  *     native        reads the native format
  *     device_members  what only device graphs have in it
  *     growth_members  how a step grows with its batch
