@@ -188,6 +188,12 @@ static inline int64_t larger_of(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* Of two numbers that aren't below 0: their sum, INT64_MAX at the most. */
+static inline int64_t sum_or_most(int64_t a, int64_t b)
+{
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
 /* Of numbers >= 0, not both 0. */
 static inline int64_t common_divisor(int64_t a, int64_t b)
 {

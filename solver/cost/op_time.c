@@ -46,9 +46,9 @@ static int64_t work_time(const struct machine *machine, const struct op_work *wo
 	if (work->view)
 		return 0;
 	if (work->attention && machine->attention > 0)
-		flops = flops / machine->attention * 1000;
+		flops = flops / machine->attention > INT64_MAX / 1000 ? INT64_MAX : flops / machine->attention * 1000;
 	if (work->attention && work->pieces && machine->pieces > 0)
-		flops = flops / machine->pieces * 1000;
+		flops = flops / machine->pieces > INT64_MAX / 1000 ? INT64_MAX : flops / machine->pieces * 1000;
 	if (!work->matrix && !work->cast && !work->routes && machine->fused > 0)
 		bytes = bytes / 1000 * machine->fused + bytes % 1000 * machine->fused / 1000;
 	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops, work->groups > 1 ? work->groups : 1, bytes, limit);

@@ -131,7 +131,7 @@ static int64_t op_time(const struct costing *costing, uint32_t op)
 	int64_t peak = costing->machine->matrix_rate[work->format];
 	if (work->matrix && !costing->units->graph->op[op].recomputed && peak > 0)
 		cost->ideal += (int64_t)((double)work->flops * 1e12 / (double)peak);
-	cost->flops += split_share(costing->units, &sharding->mesh, op, sharding->split[op], work->flops);
+	cost->flops = sum_or_most(cost->flops, split_share(costing->units, &sharding->mesh, op, sharding->split[op], work->flops));
 	return op_share_time(costing->units, &sharding->mesh, work, costing->machine, op, sharding->split[op]);
 }
 

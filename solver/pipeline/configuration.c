@@ -590,20 +590,17 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	}
 	evaluate_memory(model, config, overheads, first, counted ? at_most : NULL, result);
 	for (uint32_t rank = 0; rank < config->pp; rank++) {
-		int64_t exposed = 0, update = 0, link = 0, flops = 0;
+		int64_t exposed = 0, update = 0, link = 0;
 		for (uint32_t c = 0; c < config->chunks; c++) {
 			uint32_t begin = first[config_piece(config, rank, c)], end = first[config_piece(config, rank, c) + 1];
 			exposed += config_exposed_time(model, config, overheads, begin, end);
 			update += host_streamed_update(model, config, update_time(model, config, begin, end), begin, end);
-			for (uint32_t b = begin; b < end; b++) {
+			for (uint32_t b = begin; b < end; b++)
 				link += (model->cost[b].forward_link + model->cost[b].backward_link) * config->microbatches;
-				flops += model->cost[b].flops * config->microbatches;
-			}
 		}
 		result->exposed = larger_of(result->exposed, exposed);
 		result->update = larger_of(result->update, update);
 		result->link = larger_of(result->link, link);
-		result->flops = larger_of(result->flops, flops);
 	}
 	result->bubble = larger_of(0, result->time - config->microbatches * busiest(config, &pieces));
 	result->time += result->exposed + result->update;

@@ -60,7 +60,6 @@ struct config_result {
 	uint32_t worst_rank;
 	int64_t time;               /* picoseconds of a step */
 	int64_t bubble, link, exposed, update; /* of these: idle in the pipeline, collectives inside layers, gradients' that nothing hides, optimizer */
-	int64_t flops;              /* of one device and step, the busiest rank's */
 	double mfu;                 /* model FLOPs utilisation: the share of the step in which the devices would do its products at their peaks; 0: it has none */
 	int64_t host;               /* the most bytes that a rank has in the host's memory */
 };

@@ -117,10 +117,10 @@ static void charge(const struct replay *replay, struct recompute_cost *cost, str
 	int64_t flops, int64_t bytes)
 {
 	uint32_t layer = replay->activations->layer[op];
-	cost->flops += flops;
+	cost->flops = sum_or_most(cost->flops, flops);
 	cost->bytes += bytes;
 	if (by_layer && layer != NONE) {
-		by_layer[layer].flops += flops;
+		by_layer[layer].flops = sum_or_most(by_layer[layer].flops, flops);
 		by_layer[layer].bytes += bytes;
 	}
 }

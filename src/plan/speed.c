@@ -25,7 +25,7 @@ static const struct tensor *telling_input(const struct graph *graph, bool *token
 	return found;
 }
 
-/* Picoseconds of one device's products at their peaks; FLOPs into *flops, -1 where some product's are unknown. */
+/* Picoseconds of one device's products at their peaks, -1 where some product's FLOPs are unknown; FLOPs into *flops, -1 where they are unknown or too many to count. */
 static double ideal_time(const struct graph *graph, const struct rules *rules, const struct machine *machine, int64_t passes, int64_t *flops)
 {
 	double time = 0;
@@ -35,11 +35,11 @@ static double ideal_time(const struct graph *graph, const struct rules *rules, c
 		int64_t of = graph->op[op].flops, rate = machine->matrix_rate[machine_format_of(graph, op)], all;
 		if (!rule || !machine_is_matrix(rule) || graph->op[op].recomputed || graph->op[op].phase == PHASE_UPDATE)
 			continue;
-		if (*flops < 0 || of < 0 || __builtin_mul_overflow(of, passes, &all) || __builtin_add_overflow(*flops, all, flops)) {
+		if (of < 0 || *flops < 0 || __builtin_mul_overflow(of, passes, &all) || __builtin_add_overflow(*flops, all, flops))
 			*flops = -1;
+		if (of < 0)
 			return -1;
-		}
-		time += (double)all * 1e12 / (double)(rate > 0 ? rate : 1);
+		time += (double)of * (double)passes * 1e12 / (double)(rate > 0 ? rate : 1);
 	}
 	return time;
 }
