@@ -58,6 +58,13 @@ uint32_t names_find(const struct names *names, const char *name)
 	return names->slot[i].name ? names->slot[i].id : NONE;
 }
 
+void names_renumber(struct names *names, const uint32_t *id)
+{
+	for (uint32_t i = 0; names->slot && i <= names->mask; i++)
+		if (names->slot[i].name)
+			names->slot[i].id = id[names->slot[i].id];
+}
+
 void names_free(struct names *names)
 {
 	mem_free(names->slot);

@@ -12,6 +12,8 @@ struct names {
  * Returns the id that the name has now, or NONE when out of memory. O(length) amortised. */
 uint32_t names_add(struct names *names, const char *name, uint32_t id);
 uint32_t names_find(const struct names *names, const char *name);
+/* Every id i becomes id[i]. */
+void names_renumber(struct names *names, const uint32_t *id);
 void names_free(struct names *names);
 
 /* Texts of which many are equal, each kept once. */

@@ -84,8 +84,8 @@ static void rename_arguments(struct apply *apply, uint32_t draft_op, uint32_t op
 	struct op *record = apply->build.status == OK ? draft_op_at(apply->build.draft, draft_op) : NULL;
 	if (!record || !record->arguments)
 		return;
-	record->arguments = arguments_rename(&apply->arena, record->arguments, apply->graph, &renaming);
-	failed(apply, record->arguments != NULL);
+	const struct arguments *renamed = arguments_rename(&apply->arena, record->arguments, apply->graph, &renaming);
+	failed(apply, renamed && draft_op_arguments(apply->build.draft, draft_op, renamed) == OK);
 }
 
 /* ---- copies --------------------------------------------------------------------------------------------------- */

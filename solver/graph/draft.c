@@ -142,6 +142,12 @@ enum status draft_op_arguments(struct draft *draft, uint32_t op, const struct ar
 	return draft_op_at(draft, op)->arguments ? OK : NO_MEMORY;
 }
 
+enum status draft_op_of(struct draft *draft, uint32_t op, const char *of)
+{
+	draft_op_at(draft, op)->of = of;
+	return keep_text(draft, &draft_op_at(draft, op)->of) ? OK : NO_MEMORY;
+}
+
 enum status draft_tensor_grows(struct draft *draft, uint32_t tensor, const int64_t *grows)
 {
 	struct tensor *at = draft_tensor_at(draft, tensor);

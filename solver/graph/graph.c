@@ -35,7 +35,7 @@ int name_index(const char *const *names, int count, const char *name)
 struct edges { uint32_t *op, *pred, count; };
 
 struct build {
-	const struct draft *draft;
+	struct draft *draft;
 	struct graph *graph;
 	struct error *error;
 	struct arena scratch;
@@ -44,7 +44,6 @@ struct build {
 	struct csr writes;        /* draft op -> tensors */
 	struct edges data;        /* data and declared control dependencies, by draft op */
 	struct pairs edges;       /* all dependencies (op, predecessor), in program numbers */
-	struct texts shared;      /* types, modules, places in the source */
 };
 
 static enum status bad(struct build *build, unsigned line, enum status status)
@@ -56,56 +55,25 @@ static enum status bad(struct build *build, unsigned line, enum status status)
 
 /* ---- records ------------------------------------------------------------------ */
 
-static bool copy_text(struct graph *graph, const char **text, const char *otherwise)
-{
-	if (!*text)
-		*text = otherwise;
-	if (!*text)
-		return true;
-	*text = arena_text(&graph->arena, *text, strlen(*text));
-	return *text != NULL;
-}
-
-static enum status copy_tensors(struct build *build)
+/* The graph takes over what the draft holds: its texts, records and names. */
+static enum status take_tensors(struct build *build)
 {
 	struct graph *graph = build->graph;
-	const struct draft *draft = build->draft;
+	struct draft *draft = build->draft;
+	graph->arena = draft->arena;
+	draft->arena = (struct arena){ 0 };
 	graph->tensors = draft->tensors;
-	graph->tensor = arena_alloc(&graph->arena, draft->tensors, sizeof *graph->tensor);
-	NEED_IN(build->error, graph->tensor);
-	for (uint32_t id = 0; id < draft->tensors; id++) {
+	graph->tensor = draft->tensor;
+	graph->tensor_names = draft->tensor_names;
+	draft->tensor_names = (struct names){ 0 };
+	bool twice = graph->tensor_names.used < graph->tensors;
+	for (uint32_t id = 0; id < graph->tensors; id++) {
 		struct tensor *tensor = &graph->tensor[id];
-		*tensor = draft->tensor[id];
 		tensor->writer = NONE;
-		if (!copy_text(graph, &tensor->name, NULL) || !copy_text(graph, &tensor->of, NULL) || !copy_text(graph, &tensor->gradient_of, NULL)
-		    || !copy_text(graph, &tensor->extra, NULL))
-			return fail_memory(build->error);
-		if (tensor->shape) {
-			int64_t *shape = arena_alloc(&graph->arena, tensor->dims, sizeof *shape);
-			NEED_IN(build->error, shape);
-			memcpy(shape, tensor->shape, tensor->dims * sizeof *shape);
-			tensor->shape = shape;
-		}
-		if (tensor->places)
-			tensor->places = arena_copy(&graph->arena, tensor->places, sizeof *tensor->places);
-		if (tensor->grows)
-			tensor->grows = growth_copy(&graph->arena, tensor, tensor->grows);
-		if ((draft->tensor[id].places && !tensor->places) || (draft->tensor[id].grows && !tensor->grows))
-			return fail_memory(build->error);
-		uint32_t first = names_add(&graph->tensor_names, tensor->name, id);
-		if (first == NONE)
-			return fail_memory(build->error);
-		if (first != id)
+		if (twice && names_find(&graph->tensor_names, tensor->name) != id)
 			return bad(build, tensor->line, fail(build->error, BAD_INPUT, "there are two tensors named \"%.100s\"", tensor->name));
 	}
 	return OK;
-}
-
-/* The same as copy_text() for a text that many ops have. */
-static bool share_text(struct build *build, const char **text, const char *otherwise)
-{
-	const char *given = *text ? *text : otherwise;
-	return !given || (*text = texts_keep(&build->shared, &build->graph->arena, given)) != NULL;
 }
 
 /* What an op's type says of it, found here once. Every op of a type "comm.KIND" has a collective of that kind, and no other op has one. */
@@ -122,28 +90,45 @@ static bool read_type(struct graph *graph, struct op *op)
 	return op->collective || kind == COLLECTIVE_KINDS;
 }
 
-/* Copies the ops to their places in program order. */
-static enum status copy_ops(struct build *build)
+/* The ops at their places in program order. */
+static enum status place_ops(struct build *build)
 {
 	struct graph *graph = build->graph;
-	const struct draft *draft = build->draft;
+	struct draft *draft = build->draft;
+	bool there = true;
+	for (uint32_t i = 0; i < graph->ops; i++)
+		there &= build->place[i] == i;
+	if (there)
+		return OK;
+	struct op *placed = mem_alloc(graph->ops, sizeof *placed);
+	NEED_IN(build->error, placed);
+	for (uint32_t i = 0; i < graph->ops; i++)
+		placed[build->place[i]] = draft->op[i];
+	mem_free(draft->op);
+	draft->op = graph->op = placed;
+	names_renumber(&graph->op_names, build->place);
+	return OK;
+}
+
+static enum status take_ops(struct build *build)
+{
+	struct graph *graph = build->graph;
+	struct draft *draft = build->draft;
 	graph->ops = draft->ops;
-	graph->op = arena_alloc(&graph->arena, draft->ops, sizeof *graph->op);
-	NEED_IN(build->error, graph->op);
+	graph->op = draft->op;
+	graph->op_names = draft->op_names;
+	draft->op_names = (struct names){ 0 };
 	graph->flush = NONE;
-	for (uint32_t i = 0; i < draft->ops; i++)
-		graph->op[build->place[i]] = draft->op[i];
+	bool twice = graph->op_names.used < graph->ops;
+	TRY(place_ops(build));
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		struct op *op = &graph->op[id];
-		if (!copy_text(graph, &op->name, NULL) || !share_text(build, &op->type, "op") ||
-		    !share_text(build, &op->module, "") || !share_text(build, &op->src, NULL) || !copy_text(graph, &op->of, NULL) || !copy_text(graph, &op->extra, NULL) || !read_type(graph, op)
-		    || (op->arguments && !(op->arguments = arguments_copy(&graph->arena, op->arguments)))
-		    || (op->grows && !(op->grows = growth_copy_op(&graph->arena, op->grows))))
-			return fail_memory(build->error);
-		uint32_t first = names_add(&graph->op_names, op->name, id);
-		if (first == NONE)
-			return fail_memory(build->error);
-		if (first != id)
+		if (!op->type)
+			op->type = "op";
+		if (!op->module)
+			op->module = "";
+		NEED_IN(build->error, read_type(graph, op));
+		if (twice && names_find(&graph->op_names, op->name) != id)
 			return bad(build, op->line, fail(build->error, BAD_INPUT, "there are two ops named \"%.100s\"", op->name));
 	}
 	return OK;
@@ -600,22 +585,28 @@ static uint64_t fingerprint(const struct graph *graph)
 static enum status describe(struct build *build)
 {
 	struct graph *graph = build->graph;
-	graph->name = build->draft->name;
+	graph->name = build->draft->name ? build->draft->name : "graph";
 	graph->source = build->draft->source;
 	graph->extra = build->draft->extra;
 	graph->about = build->draft->about;
-	if (!copy_text(graph, &graph->name, "graph") || !copy_text(graph, &graph->source, NULL) || !copy_text(graph, &graph->extra, NULL)
-		|| !about_keep(&graph->arena, &graph->about))
-		return fail_memory(build->error);
 	graph->grown = build->draft->grown;
 	graph->fingerprint = growth_hash(graph, fingerprint(graph));
 	return OK;
 }
 
-struct graph *graph_build(const struct draft *draft, struct error *error)
+/* The records belong to one of both. */
+static void part(struct draft *draft, struct graph *graph)
+{
+	if (graph && graph->tensor == draft->tensor)
+		draft->tensor = NULL;
+	if (graph && graph->op == draft->op)
+		draft->op = NULL;
+}
+
+struct graph *graph_build(struct draft *draft, struct error *error)
 {
 	static enum status (*const passes[])(struct build *) = {
-		check_sizes, check_flops, copy_tensors, find_roots, size_views, find_writers, check_own, index_arguments, check_inplace, order_ops, copy_ops,
+		check_sizes, check_flops, take_tensors, find_roots, size_views, find_writers, check_own, index_arguments, check_inplace, order_ops, take_ops,
 		argument_rows, make_storages, touch_rows, dependency_rows, describe,
 	};
 	enum status status = OK;
@@ -626,9 +617,9 @@ struct graph *graph_build(const struct draft *draft, struct error *error)
 	for (size_t i = 0; i < sizeof passes / sizeof *passes && status == OK; i++)
 		status = passes[i](&build);
 	arena_free(&build.scratch);
-	texts_free(&build.shared);
 	mem_free(build.edges.op);
 	mem_free(build.edges.other);
+	part(draft, build.graph);
 	if (build.graph)
 		atomic_store(&build.graph->references, 1);
 	if (status != OK) {
@@ -651,6 +642,8 @@ void graph_release(struct graph *graph)
 		return;
 	names_free(&graph->op_names);
 	names_free(&graph->tensor_names);
+	mem_free(graph->tensor);
+	mem_free(graph->op);
 	arena_free(&graph->arena);
 	graph_release(graph->batches);
 	mem_free(graph);

@@ -239,8 +239,9 @@ enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor);
 enum status draft_write(struct draft *draft, uint32_t op, uint32_t tensor);
 enum status draft_inplace(struct draft *draft, uint32_t op, uint32_t out, uint32_t in);
 enum status draft_after(struct draft *draft, uint32_t op, uint32_t before);
-/* Sets an op's arguments; copies them. */
+/* Sets an op's arguments, or what it is of; copies them. */
 enum status draft_op_arguments(struct draft *draft, uint32_t op, const struct arguments *arguments);
+enum status draft_op_of(struct draft *draft, uint32_t op, const char *of);
 /* Says what samples add; copies it. grown: the other batch at which the step was captured. */
 enum status draft_tensor_grows(struct draft *draft, uint32_t tensor, const int64_t *grows);
 enum status draft_op_grows(struct draft *draft, uint32_t op, const struct op_growth *grows);
@@ -252,16 +253,17 @@ uint32_t draft_find_tensor(const struct draft *draft, const char *name);
 /* Makes a name that is taken (by `find`: draft_find_op or draft_find_tensor) a new one: its first `stem` bytes with "'2", "'3", ...; there must be 24 bytes of room
  * after them. O(log n) look-ups where n names of this stem are taken. */
 void draft_unique(const struct draft *draft, char *name, size_t stem, uint32_t (*find)(const struct draft *, const char *));
-/* The records so far, to change in place (names and shapes must outlive graph_build). */
+/* The records so far, to change numbers in place; texts and what else a pointer leads to, the draft holds. */
 struct tensor *draft_tensor_at(struct draft *draft, uint32_t tensor);
 struct op *draft_op_at(struct draft *draft, uint32_t op);
 
-/* Builds the graph, or sets *error (with the record's line) and returns NULL:
+/* Builds the graph, or sets *error (with the record's line) and returns NULL. The graph takes over what the draft holds: draft_free() is all that may be called with it then.
+ * Errors are
  * two writers of one tensor, alias cycles, an in-place pair that doesn't belong to the op,
  * sizes that are negative, above BYTES_MAX or overflow in sum, a dependency cycle (its ops named).
  * A program order that breaks a dependency is repaired to the nearest topological order (graph->repaired).
  * O(ops + tensors + arguments), but O(k log k) for k displaced ops. */
-struct graph *graph_build(const struct draft *draft, struct error *error);
+struct graph *graph_build(struct draft *draft, struct error *error);
 
 /* A new reference; and giving one back, which frees the graph with the last. NULL is fine for release. */
 struct graph *graph_retain(struct graph *graph);

@@ -96,8 +96,7 @@ static void rename_arguments(struct replay *replay, uint32_t draft_op, uint32_t 
 	if (!arguments || replay->build.status != OK)
 		return;
 	arguments = arguments_rename(&replay->arena, arguments, replay->graph, &renaming);
-	draft_op_at(replay->build.draft, draft_op)->arguments = arguments;
-	replay->build.status = arguments ? OK : NO_MEMORY;
+	replay->build.status = arguments ? draft_op_arguments(replay->build.draft, draft_op, arguments) : NO_MEMORY;
 }
 
 static uint32_t again_op(struct replay *replay, uint32_t op)

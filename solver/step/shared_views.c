@@ -131,7 +131,7 @@ static void copy_ops(const struct sharing *sharing, struct build *build, const u
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		made[op] = sharing->same[op] == NONE ? build_copy_op(build, graph, op, tensor) : NONE;
 		if (made[op] != NONE && graph->op[op].recomputed)
-			draft_op_at(build->draft, made[op])->of = name_left(sharing, graph->op[op].of);
+			THEN(build->status, draft_op_of(build->draft, made[op], name_left(sharing, graph->op[op].of)));
 	}
 	build_copy_control(build, graph, made);
 }

@@ -13,12 +13,14 @@
 
 #define EMPTY_MOST 1000000   /* empty lines: a small compressed file can hold any number of them */
 
-/* A name in an op record: resolved when all records are known, since tensors may stand after the ops. */
+enum role { READ, WRITE, INPLACE_OUT, INPLACE_IN, AFTER, ALIAS };
+
+/* A name in an op record that is not known yet, since tensors may stand after the ops, or one behind such a name: they are resolved in their order when all records are known. */
 struct reference {
 	const char *name;
-	uint32_t op;
+	uint32_t op;              /* of ALIAS, a tensor */
 	unsigned line;
-	enum { READ, WRITE, INPLACE_OUT, INPLACE_IN, AFTER, ALIAS } role;   /* of ALIAS, op is a tensor */
+	enum role role;
 };
 
 struct reader {
@@ -28,6 +30,7 @@ struct reader {
 	struct arena names;
 	struct reference *reference;
 	size_t references, reference_room;
+	uint32_t out;             /* of the pair in place whose second name comes next */
 	struct record record;     /* the line at hand */
 	char *buffer;             /* read but not parsed: [begin, end) */
 	size_t begin, end, capacity;
@@ -188,8 +191,32 @@ static enum status word_member(struct reader *reader, const struct value *record
 
 /* ---- records ---------------------------------------------------------------------------- */
 
-static enum status refer(struct reader *reader, uint32_t op, int role, const char *name)
+static uint32_t find_named(const struct reader *reader, enum role role, const char *name)
 {
+	return !name ? NONE : role == AFTER ? draft_find_op(reader->draft, name) : draft_find_tensor(reader->draft, name);
+}
+
+static enum status connect(struct reader *reader, enum role role, uint32_t op, uint32_t id)
+{
+	struct draft *draft = reader->draft;
+	enum status status = OK;
+	switch (role) {
+	case READ: status = draft_read(draft, op, id); break;
+	case WRITE: status = draft_write(draft, op, id); break;
+	case AFTER: status = draft_after(draft, op, id); break;
+	case ALIAS: draft_tensor_at(draft, op)->alias = id; break;
+	case INPLACE_OUT: reader->out = id; break;
+	case INPLACE_IN: status = draft_inplace(draft, op, reader->out, id); break;
+	}
+	return status == OK ? OK : fail_memory(reader->error);
+}
+
+/* An op's reference to a tensor or an op; name NULL: to none. */
+static enum status refer(struct reader *reader, uint32_t op, enum role role, const char *name)
+{
+	uint32_t id = reader->references ? NONE : find_named(reader, role, name);
+	if (!reader->references && (id != NONE || !name))
+		return connect(reader, role, op, id);
 	NEED_IN(reader->error, mem_reserve(&reader->reference, &reader->reference_room, reader->references + 1, sizeof *reader->reference));
 	if (name && !(name = arena_text(&reader->names, name, strlen(name))))
 		return fail_memory(reader->error);
@@ -388,29 +415,13 @@ static enum status read_end(struct reader *reader, const struct value *record)
 
 static enum status resolve(struct reader *reader)
 {
-	struct draft *draft = reader->draft;
-	uint32_t out = NONE;
 	for (size_t i = 0; i < reader->references; i++) {
 		const struct reference *reference = &reader->reference[i];
-		bool is_op = reference->role == AFTER;
-		uint32_t id = NONE;
+		uint32_t id = find_named(reader, reference->role, reference->name);
 		reader->line = reference->line;
-		if (reference->name) {
-			id = is_op ? draft_find_op(draft, reference->name) : draft_find_tensor(draft, reference->name);
-			if (id == NONE)
-				return bad(reader, "there is no %s named \"%.100s\"", is_op ? "op" : "tensor", reference->name);
-		}
-		enum status status = OK;
-		switch (reference->role) {
-		case READ: status = draft_read(draft, reference->op, id); break;
-		case WRITE: status = draft_write(draft, reference->op, id); break;
-		case AFTER: status = draft_after(draft, reference->op, id); break;
-		case ALIAS: draft_tensor_at(draft, reference->op)->alias = id; break;
-		case INPLACE_OUT: out = id; break;
-		case INPLACE_IN: status = draft_inplace(draft, reference->op, out, id); break;
-		}
-		if (status != OK)
-			return fail_memory(reader->error);
+		if (reference->name && id == NONE)
+			return bad(reader, "there is no %s named \"%.100s\"", reference->role == AFTER ? "op" : "tensor", reference->name);
+		TRY(connect(reader, reference->role, reference->op, id));
 	}
 	return OK;
 }

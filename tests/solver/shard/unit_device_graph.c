@@ -99,15 +99,18 @@ static bool copy_op(struct draft *draft, const struct graph *graph, uint32_t op)
 	return true;
 }
 
-/* The graph as a draft again, to be changed. */
-static struct draft *draft_of(const struct graph *graph)
+/* The graph as a draft again, to be changed; one tensor (NONE: none) has another name. */
+static struct draft *draft_of(const struct graph *graph, uint32_t renamed)
 {
 	struct draft *draft = draft_new();
 	if (!draft || draft_describe(draft, graph->name, graph->source, graph->extra, &graph->about) != OK)
 		goto failed;
-	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
-		if (draft_tensor(draft, &graph->tensor[tensor]) == NONE)
+	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++) {
+		struct tensor copy = graph->tensor[tensor];
+		copy.name = tensor == renamed ? "another" : copy.name;
+		if (draft_tensor(draft, &copy) == NONE)
 			goto failed;
+	}
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (!copy_op(draft, graph, op))
 			goto failed;
@@ -120,13 +123,12 @@ failed:
 /* A graph of a device with one thing wrong: the size of a tensor, or what a collective is or says. */
 static struct graph *spoiled(const struct graph *local, uint32_t way, uint64_t *random)
 {
-	OWN(draft) *draft = draft_of(local);
 	uint32_t id = (uint32_t)(random_next(random) % local->ops);
 	static const struct collective nowhere = { .axis = "none", .group = NONE, .rank = NONE, .moved = -1 };
 	while (!local->op[id].collective)
 		id = (id + 1) % local->ops;
+	OWN(draft) *draft = draft_of(local, way == 4 ? local->writes.item[local->writes.start[id]] : NONE);
 	struct op *op = draft_op_at(draft, id);
-	uint32_t result = local->writes.item[local->writes.start[id]];
 	if (way == 0)
 		draft_tensor_at(draft, (uint32_t)(random_next(random) % local->tensors))->bytes++;
 	else if (way == 1)
@@ -135,8 +137,6 @@ static struct graph *spoiled(const struct graph *local, uint32_t way, uint64_t *
 		op->collective = &nowhere;
 	else if (way == 3)
 		op->type = "aten.clone";
-	else
-		draft_tensor_at(draft, result)->name = "another";
 	struct graph *graph = graph_build(draft, NULL);
 	return graph;
 }
