@@ -12,7 +12,8 @@
 
 #define AGAIN 2            /* tries of windows for copies to the host */
 #define NEAR 2000          /* a plan that is so small a part of the step above a bound is near it */
-#define AFTER 7            /* looks at what the host may take off the cap, until it is known to a part in so many powers of two */
+#define AFTER 7            /* what the host may take off the cap is looked for to a part in so many powers of two */
+#define AFTER_ABOVE 3      /* looks above what the link carries in the pass */
 #define IDLE 2             /* looks that bring nothing new */
 #define AFTER_WHOLE 3      /* so many such parts lie between the choices that are then searched for in full */
 #define ORDER_TICKS UINT64_C(20000000)      /* of the orders that recomputation is chosen along: at most, */
@@ -310,23 +311,27 @@ struct both {
 	bool alone;                /* nothing goes to the host */
 	struct fitted *fitted;     /* of the step; what is found stands there */
 	struct graph *graph;       /* the best so far, or NULL */
+	int64_t least;             /* picoseconds that a search in full of the last step tried would not be below by much; INT64_MAX: nothing fits */
+	struct graph *windows;     /* storages that were sent to the host, looked at only, with the lowest such time so far; or NULL */
+	int64_t windows_least;
 	struct error *error;
 };
 
 /* Recomputation of a step whose storages wait in the host; what is better stays. */
-static enum status try_away(struct both *both, struct graph *away)
+static enum status solve_away(struct both *both, struct graph *away, enum effort effort)
 {
 	struct fitted *fitted = both->fitted;
 	struct activations activations = { 0 };
 	OWN(graph) *graph = NULL;
 	struct fitted *sub = fitted_of_pinned(both->stage, away, fitted->step, both->scenario, both->sharded, both->options, both->error);
 	if (sub && activations_find(away, both->stage->rules, &activations, both->error) == OK)
-		graph = solve(both->stage, both->scenario, &activations, both->cap, EFFORT_ALL, sub, both->error);
+		graph = solve(both->stage, both->scenario, &activations, both->cap, effort, sub, both->error);
 	activations_free(&activations);
 	struct fitted before = *fitted;
 	enum status status = !graph ? both->error->status : error_set(both->error, note_away(both->stage, both->scenario, both->sharded, graph, fitted));
 	bool fits = status == OK && sub->replayed <= both->cap, did = both->graph && before.replayed <= both->cap;
 	int64_t extra = status == OK ? fitted_extra(fitted, graph) : 0;
+	both->least = status != OK || sub->impossible ? INT64_MAX : fits ? extra - (sub->extra - sub->bound) : sub->bound;
 	bool better = status == OK && (!both->graph || (fits != did ? fits : fits ? extra < before.extra : sub->replayed < before.replayed));
 	if (better) {
 		fitted->replayed = sub->replayed;
@@ -340,6 +345,19 @@ static enum status try_away(struct both *both, struct graph *away)
 	}
 	fitted_release(sub);
 	return status;
+}
+
+/* Whether what may take so little time is worth a search. */
+static bool may_win(const struct both *both, int64_t least)
+{
+	return both->fitted->replayed > both->cap || least < both->fitted->extra - both->fitted->total / NEAR;
+}
+
+/* A first look at it, then a search in full where that can be the better one. */
+static enum status try_away(struct both *both, struct graph *away)
+{
+	enum status status = solve_away(both, away, EFFORT_LOOK);
+	return status == OK && may_win(both, both->least) ? solve_away(both, away, EFFORT_ALL) : status;
 }
 
 static bool is_close(const struct fitted *fitted, int64_t cap)
@@ -390,32 +408,55 @@ static bool is_close_after(const struct both *both, const struct after *best)
 	return is_close(both->fitted, both->cap) || (best->graph && best->extra - both->fitted->bound <= both->fitted->total / NEAR);
 }
 
-/* How much larger a cap recomputation may count with: as much as what it keeps can wait in the host. What is left of the cap, or missing, tells where to look next. */
+/* Looks between what is known to do and what isn't, the first at `more`: what is left of the cap, or missing, tells where to look next. */
+static enum status narrow_after(struct both *both, int64_t more, int64_t near, int looks, struct after *best, int64_t *low, int64_t *high)
+{
+	enum status status = OK;
+	int64_t room = 0;
+	int idle = 0;
+	for (int n = 0; n < looks && idle < IDLE && *high - *low > near && (n == 0 || room < 0 || room >= near) && status == OK && !is_close_after(both, best); n++) {
+		status = look_after(both, more, EFFORT_LOOK, best, &room);
+		int64_t next = room < 0 ? more + room - near / 2 : room < INT64_MAX ? more + room : 0;
+		idle = !best->graph || room < INT64_MAX ? 0 : idle + 1;
+		*low = room >= 0 ? more : *low;
+		*high = room >= 0 ? *high : more;
+		more = next > *low && next < *high ? next : *low + (*high - *low) / 2;
+	}
+	return status;
+}
+
+/* The cuts alone leave something: as much larger a cap as they showed to do, somewhat more where there is room, in full. */
+static enum status search_after(struct both *both, int64_t more, int64_t stride, struct after *best)
+{
+	enum status status = OK;
+	int64_t low = 0, high = INT64_MAX, room = 0;
+	for (int n = 0; n < 3 && more > low && more < high && !best->near && status == OK && !is_close_after(both, best); n++) {
+		status = look_after(both, more, EFFORT_UNPUBLISHED, best, &room);
+		stride = n > 0 ? stride / 2 : stride;
+		low = room >= 0 ? more : low;
+		high = room >= 0 ? high : more;
+		more += room < -stride || (room > stride && room < INT64_MAX) ? room : room >= 0 ? stride : -stride;
+	}
+	return status;
+}
+
+/* How much larger a cap recomputation may count with: as much as what it keeps can wait in the host. That jumps with what is kept: where what the link carries in the pass is too
+ * much, something more may do all the same, as copies may last until memory is fullest, somewhat behind the pass. */
 static enum status find_after(struct both *both, const struct fit_solver *solver)
 {
 	double carried = (double)solver->step.forward_time / (double)PICOSECONDS * (double)both->fitted->link.rate;
 	struct after best = { NULL, INT64_MAX, false };
-	int64_t low = 0, high = 0, room = 0;
-	int idle = 0;
+	int64_t low = 0, most = 0;
 	for (uint32_t i = 0; i < solver->step.storages; i++)
-		high += solver->step.saved[i] ? solver->step.bytes[i] : 0;
-	int64_t more = carried < (double)high ? (int64_t)carried : high, near = more >> AFTER;
-	high = more < high - high / 4 ? more + more / 4 : high + 1;    /* copies may last until memory is fullest, somewhat behind the pass */
-	enum status status = OK;
-	for (int n = 0; n < AFTER && idle < IDLE && high - low > near && (n == 0 || room < 0 || room >= near) && status == OK && !is_close_after(both, &best); n++) {
-		status = look_after(both, more, EFFORT_LOOK, &best, &room);
-		int64_t next = room < 0 ? more + room - near / 2 : room < INT64_MAX ? more + room : 0;
-		idle = !best.graph || room < INT64_MAX ? 0 : idle + 1;
-		low = room >= 0 ? more : low;
-		high = room >= 0 ? high : more;
-		more = next > low && next < high ? next : low + (high - low) / 2;
-	}
-	int64_t stride = AFTER_WHOLE * near;
-	for (int n = 0; n < 3 && best.graph && !best.near && low > 0 && status == OK && !is_close_after(both, &best); n++) {
-		status = look_after(both, low, EFFORT_UNPUBLISHED, &best, &room);
-		stride = n > 0 ? stride / 2 : stride;
-		low += room < -stride || (room > stride && room < INT64_MAX) ? room : room >= 0 ? stride : -stride;
-	}
+		most += solver->step.saved[i] ? solver->step.bytes[i] : 0;
+	int64_t more = carried < (double)most ? (int64_t)carried : most, near = more >> AFTER;
+	most = more < most - most / 4 ? more + more / 4 : most + 1;
+	int64_t high = most;
+	enum status status = narrow_after(both, more, near, AFTER, &best, &low, &high);
+	if (status == OK && high <= more)
+		status = narrow_after(both, more + (most - more) / 2, near, AFTER_ABOVE, &best, &low, &most);
+	if (status == OK && best.graph && low > 0)
+		status = search_after(both, low, AFTER_WHOLE * near, &best);
 	THEN(status, take_after(both, &best));
 	graph_release(best.graph);
 	return status;
@@ -449,7 +490,38 @@ static enum status fits_kept(struct fit_solver *solver, int64_t cap, bool *kept)
 	return status;
 }
 
-/* Storages in the host, and recomputation of the step that is left; then again with the windows that fit what runs again. The bound is over plans that do both. */
+static void note_windows(struct both *both, struct graph *away)
+{
+	if (both->windows && both->least >= both->windows_least)
+		return;
+	graph_release(both->windows);
+	both->windows = graph_retain(away);
+	both->windows_least = both->least;
+}
+
+/* What the bound's cut sends to the host, and recomputation of the step that is left; then again with the windows that fit what runs again. */
+static enum status look_at_windows(struct both *both, struct fit_solver *solver)
+{
+	struct fitted *fitted = both->fitted;
+	enum status status = OK;
+	uint64_t tried = 0;
+	for (int round = 0; round < AGAIN && status == OK; round++) {
+		OWN(graph) *away = round == 0 ? offload_choose(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, solver, both->cap, both->error)
+			: offload_again(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, &solver->step, both->graph, both->error);
+		if (away && round > 0 && away->fingerprint == tried)     /* the windows fit what runs again: it would be the same plan */
+			break;
+		tried = away ? away->fingerprint : 0;
+		status = away ? solve_away(both, away, EFFORT_LOOK) : both->error->status;
+		if (status == OK)
+			note_windows(both, away);
+		if (fitted->away == 0 || fitted->stall == 0 || is_close(fitted, both->cap))
+			break;
+	}
+	return status;
+}
+
+/* Storages in the host, and recomputation of the step that is left: looks first, as a search in full takes long, and then of the windows that may win. The bound is over plans
+ * that do both. */
 static enum status find_both(struct both *both, struct fit_solver *solver)
 {
 	struct fitted *fitted = both->fitted;
@@ -458,19 +530,11 @@ static enum status find_both(struct both *both, struct fit_solver *solver)
 	status = status == OK && fitted->bound == 0 ? error_set(both->error, fits_kept(solver, both->cap, &kept)) : status;
 	if (status == OK && (both->alone || kept || fitted->impossible))    /* proved: nothing fits, and what is lowest is shown */
 		return try_away(both, fitted->step);
-	uint64_t tried = 0;
-	for (int round = 0; round < AGAIN && status == OK; round++) {
-		struct graph *away = round == 0 ? offload_choose(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, solver, both->cap, both->error)
-			: offload_again(both->stage, both->scenario, both->sharded, both->activations, both->options, fitted, &solver->step, both->graph, both->error);
-		bool same = away && round > 0 && away->fingerprint == tried;     /* the windows fit what runs again: it would be the same plan */
-		tried = away ? away->fingerprint : 0;
-		status = same ? OK : away ? try_away(both, away) : both->error->status;
-		graph_release(away);
-		if (same || fitted->away == 0 || fitted->stall == 0 || is_close(fitted, both->cap))
-			break;
-	}
+	THEN(status, look_at_windows(both, solver));
 	if (status == OK && !fitted->impossible)
 		status = find_after(both, solver);
+	if (status == OK && !is_close(fitted, both->cap) && may_win(both, both->windows_least))
+		status = solve_away(both, both->windows, both->fitted->replayed > both->cap ? EFFORT_ALL : EFFORT_UNPUBLISHED);
 	if (status == OK && fitted->away > 0 && !fitted->impossible && alone_may_win(both, solver, &status))
 		status = try_away(both, fitted->step);
 	return status;
@@ -485,6 +549,7 @@ static struct graph *solve_both(struct both *both)
 	fitted->input.link = &fitted->link;
 	THEN(status, find_both(both, &solver));
 	fit_solver_free(&solver);
+	graph_release(both->windows);
 	if (status != OK) {
 		graph_release(both->graph);
 		return NULL;
@@ -528,7 +593,7 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 	} else if (options->mode == RECOMPUTE_AUTO) {
 		fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
 		int64_t cap = scenario_budget(scenario) - wish->margin;
-		struct both both = { stage, scenario, sharded, activations, options, cap, wish->alone, *fitted, NULL, error };
+		struct both both = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = activations, .options = options, .cap = cap, .alone = wish->alone, .fitted = *fitted, .error = error };
 		graph = scenario->value[K_offload] ? solve_both(&both)
 			: solve(stage, scenario, activations, cap, EFFORT_ALL, *fitted, error);
 		if (graph && !sharded && !scenario->value[K_offload] && wish->margin > 0 && !((*fitted)->proved && (*fitted)->extra == 0))
