@@ -25,9 +25,12 @@ static const struct profile profile_A100 = { MATRIX, VECTOR, TRAFFIC, FITTED, 37
 	"curves by size after Calculon's A100 (Isaev et al., SC 2023), scaled to the eight steps of table 5 of Korthikanti et al. (arXiv 2205.05198)" };
 /* The launch is what 70B's layers on 8 devices tell, whose ops are small: its software's, since the processor that launches kernels of that size is behind. Steps of A100s and
  * H100s don't tell theirs: 10 us fit them as well as 2. */
-#define BLACKWELL { { { 8 * G, 150 }, { 48 * G, 500 }, { 256 * G, 440 }, { 1024 * G, 435 } } }, VECTOR, TRAFFIC, 667, 857, 1000, 1000, 450, 1000, 1000, 20000
-static const struct profile profile_B200 = { BLACKWELL, 52, "SimuMax's measured products, collectives and launches, scaled to steps of Llama 3 on eight B200, four microbatches, nothing overlapped "
+static const struct profile profile_B200 = { { { { 8 * G, 150 }, { 48 * G, 500 }, { 256 * G, 440 }, { 1024 * G, 435 } } }, VECTOR, TRAFFIC,
+	667, 857, 1000, 1000, 450, 1000, 1000, 20000, 52, "SimuMax's measured products, collectives and launches, scaled to steps of Llama 3 on eight B200, four microbatches, nothing overlapped "
 	"(MooreThreads/SimuMax, release 1.2)" };
+/* The same chip with NVIDIA's software, fitted from the B200's figures: these steps tell products, attention and shared sequences. They don't tell the launch, which is the B200's. */
+static const struct profile profile_GB200 = { { { { 8 * G, 204 }, { 48 * G, 680 }, { 256 * G, 598 }, { 1024 * G, 592 } } }, VECTOR, TRAFFIC,
+	667, 857, 510, 620, 450, 1000, 1000, 20000, 36, "seven of NVIDIA's published steps with 8-bit products (NeMo 25.04, Megatron Bridge 25.09 to 26.02)" };
 /* Fitted to steps with 8-bit products and collectives of tensor parallelism that 75 % hide, and to steps without either. The steps don't tell attention, links and
  * eager kernels: attention at 0.85 of large products is what its makers report, eager kernels and links are guesses that the fit held. */
 #define SXM { { { 50 * M, 88 }, { 1 * G, 438 }, { 16 * G, 744 }, { 128 * G, 831 } } }, VECTOR, TRAFFIC, 500, 857, 850, 828, 2020, 2800, 858, 2000
@@ -39,7 +42,6 @@ static const struct profile profile_H100_500W = { { { { 50 * M, 49 }, { 1 * G, 2
 	"the 18 steps of torchtitan's benchmarks of December 2024 (PyTorch FSDP2; 500 W)" };
 /* The same chip with other memory or links. */
 static const struct profile profile_LIKE_H100 = { SXM, 0, "not fitted: no measurements, as fitted to H100, the same chip" };
-static const struct profile profile_LIKE_B200 = { BLACKWELL, 0, "not fitted: no measurements, as fitted to B200, the same chip" };
 static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, FITTED, 0,
 	"not fitted: no measurements, as fitted to A100" };
 static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 }, { 16 * G, 700 }, { 128 * G, 700 } } },
