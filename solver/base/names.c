@@ -36,7 +36,7 @@ static bool grow(struct names *names)
 
 uint32_t names_add(struct names *names, const char *name, uint32_t id)
 {
-	if (!names->slot || names->used > names->mask / 2) {
+	if (!names->slot || names->used > names->mask / 4 * 3) {
 		if (!grow(names))
 			return NONE;
 	}

@@ -96,6 +96,17 @@ enum status draft_describe(struct draft *draft, const char *name, const char *so
 	return OK;
 }
 
+static const struct axis_places *keep_places(struct draft *draft, const struct axis_places *places)
+{
+	for (uint32_t i = 0; i < KEPT_PLACES && draft->places[i]; i++)
+		if (axis_places_equal(draft->places[i], places))
+			return draft->places[i];
+	const struct axis_places *copy = arena_copy(&draft->arena, places, sizeof *places);
+	if (copy)
+		draft->places[draft->place++ % KEPT_PLACES] = copy;
+	return copy;
+}
+
 uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 {
 	if (!mem_reserve(&draft->tensor, &draft->tensor_room, draft->tensors + 1, sizeof *draft->tensor))
@@ -111,7 +122,7 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 		memcpy(shape, copy.shape, copy.dims * sizeof *shape);
 		copy.shape = shape;
 	}
-	if (copy.places && !(copy.places = arena_copy(&draft->arena, copy.places, sizeof *copy.places)))
+	if (copy.places && !(copy.places = keep_places(draft, copy.places)))
 		return NONE;
 	if (names_add(&draft->tensor_names, copy.name, draft->tensors) == NONE)
 		return NONE;
@@ -128,8 +139,13 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 	if (!keep_text(draft, &copy.name) || !keep_shared(draft, &copy.type) || !keep_shared(draft, &copy.module) || !keep_shared(draft, &copy.src) ||
 	    !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra) || names_add(&draft->op_names, copy.name, draft->ops) == NONE)
 		return NONE;
-	if (copy.collective && !(copy.collective = arena_copy(&draft->arena, copy.collective, sizeof *copy.collective)))
-		return NONE;
+	if (copy.collective) {
+		struct collective collective = *copy.collective;
+		collective.kind = collective_of_type(copy.type ? copy.type : "");
+		copy.collective = arena_copy(&draft->arena, &collective, sizeof collective);
+		if (!copy.collective)
+			return NONE;
+	}
 	if (copy.arguments && !(copy.arguments = arguments_copy(&draft->arena, copy.arguments)))
 		return NONE;
 	draft->op[draft->ops] = copy;

@@ -16,6 +16,8 @@ void *arena_copy(struct arena *arena, const void *of, size_t size);
 /* Copies the texts of *about into an arena. False when out of memory. */
 bool about_keep(struct arena *arena, struct about *about);
 
+enum { KEPT_PLACES = 16 };
+
 struct draft {
 	const char *name, *source, *extra;
 	struct about about;
@@ -28,5 +30,7 @@ struct draft {
 	struct pairs inplace_out, inplace_in;   /* two parallel lists: (op, out) and (op, in) */
 	struct names op_names, tensor_names;
 	struct texts shared;                    /* types, modules, places in the source */
+	const struct axis_places *places[KEPT_PLACES];   /* the last different ones, in a ring: most tensors lie as another one does */
+	uint32_t place;
 	struct arena arena;                     /* texts and shapes */
 };

@@ -84,9 +84,13 @@ static bool read_type(struct graph *graph, struct op *op)
 	if (op->added == ADDED_FLUSH)
 		graph->flush = (uint32_t)(op - graph->op);
 	enum collective_kind kind = collective_of_type(op->type);
-	struct collective collective = op->collective ? *op->collective : collective_unsaid();
-	collective.kind = kind;
-	op->collective = kind == COLLECTIVE_KINDS ? NULL : arena_copy(&graph->arena, &collective, sizeof collective);
+	if (kind == COLLECTIVE_KINDS)
+		op->collective = NULL;
+	else if (!op->collective || op->collective->kind != kind) {
+		struct collective collective = op->collective ? *op->collective : collective_unsaid();
+		collective.kind = kind;
+		op->collective = arena_copy(&graph->arena, &collective, sizeof collective);
+	}
 	return op->collective || kind == COLLECTIVE_KINDS;
 }
 
