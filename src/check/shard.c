@@ -38,7 +38,7 @@ static int64_t moved_inside(const struct sharded *sharded, const struct graph *g
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	int64_t sum = 0;
 	for (uint32_t run = 0; run < graph->ops; run++) {
-		uint32_t op = sharded_op(sharded, graph, run);
+		uint32_t op = sharded_op(sharded, graph, run, NULL);
 		for (uint32_t a = 0; op != NONE && a < mesh->axes; a++) {
 			int8_t unit = sharded->sharding.split[op].on[a];
 			if (unit < 0 || units->unit[units->unit_start[op] + (uint32_t)unit].inside == 0)

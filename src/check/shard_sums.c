@@ -34,7 +34,7 @@ static void sum_up(const struct sharded *sharded, const struct graph *graph, str
 			int64_t whole = collective_of(&mesh->axis[axis], collective->kind, bytes_in_row(graph, &graph->reads, run), bytes_in_row(graph, &graph->writes, run));
 			sums->time[axis][kind] += collective_time(&mesh->axis[axis], collective->kind, whole);
 		}
-		uint32_t op = collective ? NONE : sharded_op(sharded, graph, run);
+		uint32_t op = collective ? NONE : sharded_op(sharded, graph, run, NULL);
 		for (uint32_t a = 0; op != NONE && a < mesh->axes; a++) {
 			struct split split = sharded->sharding.split[op];
 			int64_t times = split.on[a] < 0 ? 0 : units->unit[units->unit_start[op] + (uint32_t)split.on[a]].inside;

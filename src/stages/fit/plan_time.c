@@ -31,12 +31,12 @@ bool plan_time_host(const struct graph *graph, uint32_t op, int64_t *bytes)
 
 static const struct mesh no_mesh;
 
-static enum status time_op(struct timing *timing, uint32_t op)
+static enum status time_op(struct timing *timing, uint32_t op, uint32_t *near)
 {
 	const struct mesh *mesh = timing->sharded ? &timing->sharded->sharding.mesh : &no_mesh;
 	struct step_costs *costs = &timing->costs;
 	enum collective_kind collective;
-	uint32_t axis, whole = timing->sharded ? sharded_op(timing->sharded, timing->graph, op) : NONE;
+	uint32_t axis, whole = timing->sharded ? sharded_op(timing->sharded, timing->graph, op, near) : NONE;
 	int64_t bytes;
 	costs->layer[op] = whole == NONE || timing->blocks.blocks < 2 ? NONE : timing->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;
 	if (traffic_collective(mesh, timing->graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE) {
@@ -86,7 +86,7 @@ enum status plan_op_times(const struct graph *graph, const struct sharded *shard
 static bool find_costs(struct timing *timing)
 {
 	struct step_costs *costs = &timing->costs;
-	uint32_t ops = timing->graph->ops;
+	uint32_t ops = timing->graph->ops, near = 0;
 	int64_t ignored;
 	bool host = false;
 	for (uint32_t op = 0; op < ops; op++)
@@ -102,7 +102,7 @@ static bool find_costs(struct timing *timing)
 		return false;
 	enum status status = OK;
 	for (uint32_t op = 0; op < ops && status == OK; op++)
-		status = time_op(timing, op);
+		status = time_op(timing, op, &near);
 	blocks_free(&timing->blocks);
 	return status == OK;
 }
@@ -215,7 +215,7 @@ static bool in_pass(const struct timing *timing, uint32_t op)
 	enum collective_kind collective;
 	uint32_t axis;
 	int64_t bytes;
-	return sharded_op(timing->sharded, timing->graph, op) != NONE || traffic_collective(&timing->sharded->sharding.mesh, timing->graph, op, &axis, &collective, &bytes);
+	return sharded_op(timing->sharded, timing->graph, op, NULL) != NONE || traffic_collective(&timing->sharded->sharding.mesh, timing->graph, op, &axis, &collective, &bytes);
 }
 
 enum status plan_pass_shares(const struct graph *graph, const struct sharded *sharded, uint32_t passes, const struct scenario *scenario, const struct rules *rules,

@@ -39,7 +39,7 @@ static void add_inside(struct traffic_sum *sum, const struct sharded *sharded, u
 int64_t traffic_inside(const struct sharded *sharded, const struct graph *graph, uint32_t op)
 {
 	struct traffic_sum sum = { 0 };
-	uint32_t whole = sharded_op(sharded, graph, op);
+	uint32_t whole = sharded_op(sharded, graph, op, NULL);
 	int64_t bytes = 0;
 	if (whole != NONE)
 		add_inside(&sum, sharded, whole);
@@ -52,7 +52,7 @@ void traffic_find(const struct sharded *sharded, const struct graph *graph, stru
 {
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	enum collective_kind collective;
-	uint32_t axis, whole;
+	uint32_t axis, whole, near = 0;
 	int64_t bytes;
 	*sum = (struct traffic_sum) { 0 };
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -61,7 +61,7 @@ void traffic_find(const struct sharded *sharded, const struct graph *graph, stru
 			traffic->count++;
 			traffic->bytes += collective_bytes(&mesh->axis[axis], collective, bytes);
 			traffic->time += collective_time(&mesh->axis[axis], collective, bytes);
-		} else if ((whole = sharded_op(sharded, graph, op)) != NONE) {
+		} else if ((whole = sharded_op(sharded, graph, op, &near)) != NONE) {
 			add_inside(sum, sharded, whole);
 		}
 	}

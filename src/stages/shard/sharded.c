@@ -46,12 +46,16 @@ uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph
 	return graph_find_tensor(sharded->shared->graph, graph->tensor[tensor].name);
 }
 
-uint32_t sharded_op(const struct sharded *sharded, const struct graph *device, uint32_t op)
+uint32_t sharded_op(const struct sharded *sharded, const struct graph *device, uint32_t op, uint32_t *near)
 {
 	const struct graph *whole = sharded->shared->graph;
 	const struct op *here = &device->op[op];
-	uint32_t found = graph_find_op(whole, here->name);
-	return found == NONE && here->recomputed && here->of ? graph_find_op(whole, here->of) : found;
+	uint32_t found = near && *near < whole->ops && strcmp(whole->op[*near].name, here->name) == 0 ? *near : graph_find_op(whole, here->name);
+	if (found == NONE && here->recomputed && here->of)
+		found = graph_find_op(whole, here->of);
+	if (near && found != NONE)
+		*near = found + 1;
+	return found;
 }
 
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size)

@@ -71,8 +71,9 @@ void sharded_release(void *sharded);
 
 /* The tensor's id in the graph that was sharded, by its name in another graph; NONE: a collective's own. */
 uint32_t sharded_tensor(const struct sharded *sharded, const struct graph *graph, uint32_t tensor);
-/* The op of the graph that was sharded, by its name in a device's graph, also where that runs it again; NONE: a collective's or a copy. */
-uint32_t sharded_op(const struct sharded *sharded, const struct graph *device, uint32_t op);
+/* The op of the graph that was sharded, by its name in a device's graph, also where that runs it again; NONE: a collective's or a copy. Who asks for all ops in
+ * turn gives the same *near, 0 at first: the op behind the one found last is looked at before all others. NULL: none. */
+uint32_t sharded_op(const struct sharded *sharded, const struct graph *device, uint32_t op, uint32_t *near);
 /* "[S(0), R]": where a tensor lies, axis by axis; "" without axes. Returns text. */
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size);
 /* The same for a tensor of the device's graph, by its name; a collective's result says itself where it lies. */
