@@ -2,12 +2,13 @@
  *
  * Cuts leave a few storages' worth of the cap unused, and single changes are too large for it: then one storage goes and two others come. Each kind of change is played
  * once; what it costs in time and bytes adds up over layers, nearly. By the price of a byte most kinds can't be part of a better plan. Of the others up to four are
- * combined as numbers, as in a knapsack, and the best sums are played.
+ * combined as numbers, as in a knapsack, and the best sums are played; where none of these is better, sums of any number (sums.h).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "search.h"
+#include "sums.h"
 
 #define INSTANCES 30000    /* changes at most */
 #define COMBINED 256          /* that are combined */
@@ -23,6 +24,7 @@ struct sort {
 	uint32_t first, count;     /* of its changes */
 	int64_t time, bytes;       /* that it adds */
 	double cost;               /* of both, at the price of a byte */
+	bool elsewhere;            /* it takes another moment than the fullest above the cap, where what others take away doesn't help */
 };
 
 /* Up to two kinds. */
@@ -48,6 +50,8 @@ struct exchange {
 	uint32_t sums;
 	struct combination best[TRIES];
 	uint32_t combinations;
+	struct fit_item *item;     /* [kinds] */
+	struct fit_sum *found;     /* [TRIES] */
 	uint32_t *mark, stamp;     /* [storages] touched by the combination that is put together */
 	uint32_t *stack;           /* [storages] */
 	struct arena arena;
@@ -222,6 +226,7 @@ static void weigh_kinds(struct exchange *exchange)
 		if (!search->replay->valid)
 			continue;
 		struct sort kind = { .first = i, .count = end - i, .time = search->replay->extra - exchange->extra, .bytes = search->replay->peak - exchange->peak };
+		kind.elsewhere = search->replay->peak > search->cap && search->replay->profile[exchange->fullest] < search->replay->peak;
 		if (kind.bytes <= 0)
 			kind.bytes = search->replay->profile[exchange->fullest] - exchange->peak;
 		kind.cost = (double)kind.time + exchange->slope * (double)kind.bytes;
@@ -306,8 +311,8 @@ static void combine(struct exchange *exchange)
 
 /* ---- the search -------------------------------------------------------------------------------------------------------- */
 
-/* A change of the kind that touches nothing that others of the combination do. */
-static bool apply_kind(struct exchange *exchange, uint32_t number)
+/* A change of the kind that touches nothing that others of the combination do, which is marked; NULL: there is none. */
+static const struct change *find_apart(struct exchange *exchange, uint32_t number)
 {
 	const struct sort *kind = &exchange->kind[number];
 	for (uint32_t i = 0; i < kind->count; i++) {
@@ -319,10 +324,17 @@ static bool apply_kind(struct exchange *exchange, uint32_t number)
 			continue;
 		for (uint32_t k = 0; k < change->count; k++)
 			exchange->mark[exchange->part[change->first + k].storage] = exchange->stamp;
-		make(exchange, change);
-		return true;
+		return change;
 	}
-	return false;
+	return NULL;
+}
+
+static bool apply_kind(struct exchange *exchange, uint32_t number)
+{
+	const struct change *change = find_apart(exchange, number);
+	if (change)
+		make(exchange, change);
+	return change != NULL;
 }
 
 static void try_combination(struct exchange *exchange, const struct combination *combination)
@@ -338,6 +350,44 @@ static void try_combination(struct exchange *exchange, const struct combination 
 		}
 	if (fine)
 		fit_try(search, search->state);
+}
+
+static bool stand_apart(void *context, const uint32_t *kind, uint32_t count)
+{
+	struct exchange *exchange = context;
+	bool apart = true;
+	exchange->stamp++;
+	for (uint32_t i = 0; i < count && apart; i++)
+		apart = find_apart(exchange, kind[i]) != NULL;
+	return apart;
+}
+
+static void try_sum(struct exchange *exchange, const struct fit_sum *sum)
+{
+	struct fit_search *search = exchange->search;
+	bool fine = true;
+	exchange->stamp++;
+	memcpy(search->state, exchange->from, search->step->storages);
+	for (uint32_t i = 0; i < sum->count && fine; i++)
+		fine = apply_kind(exchange, sum->item[i]);
+	if (fine)
+		fit_try(search, search->state);
+}
+
+/* Any number of changes: many small ones make room for a large one. */
+static void try_sums(struct exchange *exchange)
+{
+	struct fit_search *search = exchange->search;
+	int64_t room = search->cap - exchange->peak;
+	uint32_t sums;
+	for (uint32_t i = 0; i < exchange->kinds; i++) {
+		const struct sort *kind = &exchange->kind[i];
+		exchange->item[i] = (struct fit_item){ kind->time, kind->bytes, kind->cost, kind->elsewhere };
+	}
+	enum status status = fit_sums(exchange->item, exchange->kinds, room, exchange->slope * (double)room, stand_apart, exchange, &search->control->ticks, exchange->found, TRIES, &sums);
+	search->status = status != OK ? status : search->status;
+	for (uint32_t i = 0; i < sums && fit_goes_on(search) && search->extra > exchange->extra + exchange->found[i].time; i++)
+		try_sum(exchange, &exchange->found[i]);
 }
 
 /* True where something faster was found. */
@@ -362,6 +412,8 @@ static bool exchange_once(struct exchange *exchange, const struct fit_dual *dual
 	combine(exchange);
 	for (uint32_t i = 0; i < exchange->combinations && fit_goes_on(search) && search->extra > exchange->extra + exchange->best[i].time; i++)
 		try_combination(exchange, &exchange->best[i]);
+	if (search->extra == before)
+		try_sums(exchange);
 	return search->extra < before;
 }
 
@@ -377,10 +429,12 @@ void fit_exchange(struct fit_search *search, const struct fit_dual *dual, int64_
 	exchange.kind = arena_alloc(arena, INSTANCES, sizeof *exchange.kind);
 	exchange.sum = arena_alloc(arena, COMBINED * (COMBINED + 3) / 2 + 1, sizeof *exchange.sum);
 	exchange.fastest = arena_alloc(arena, COMBINED * (COMBINED + 3) / 2 + 1, sizeof *exchange.fastest);
+	exchange.item = arena_alloc(arena, COMBINED, sizeof *exchange.item);
+	exchange.found = arena_alloc(arena, TRIES, sizeof *exchange.found);
 	exchange.mark = arena_alloc(arena, step->storages, sizeof *exchange.mark);
 	exchange.stack = arena_alloc(arena, step->storages, sizeof *exchange.stack);
-	bool fine = exchange.from && exchange.part && exchange.change && exchange.kind && exchange.sum && exchange.fastest && exchange.mark && exchange.stack
-		&& find_made(&exchange, &made);
+	bool fine = exchange.from && exchange.part && exchange.change && exchange.kind && exchange.sum && exchange.fastest && exchange.item && exchange.found && exchange.mark
+		&& exchange.stack && find_made(&exchange, &made);
 	search->status = fine ? search->status : NO_MEMORY;
 	for (int round = 0; round < ROUNDS && fine && search->extra < INT64_MAX && fit_goes_on(search); round++) {
 		exchange.gap = search->extra - bound;

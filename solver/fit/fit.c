@@ -374,6 +374,26 @@ static void anneal(struct solving *solving, uint64_t plays)
 	}
 }
 
+/* What came of other searches leaves as much of the cap as cuts do: it is exchanged, too. */
+static void exchange_best(struct solving *solving)
+{
+	struct fit_solver *solver = solving->solver;
+	struct fit_search *search = &solver->search;
+	uint32_t number = solving->best == NONE ? 0 : solving->best;
+	struct fit_dual dual;
+	fit_search_begin(search, &solver->base[number], solving->cap);
+	fit_try(search, solving->plan->state);
+	enum status status = fit_dual_solve(&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
+	if (status == OK) {
+		fit_allow(search, solving->ticks / 4);
+		fit_exchange(search, &dual, solving->plan->bound, solving->plan->slope);
+		take_best(solving, number);
+	} else if (status != INFEASIBLE) {
+		search->status = status;
+	}
+	fit_dual_free(&dual);
+}
+
 /* Nothing was found: an op where the lowest plan is highest may be above the cap in any order, whatever is computed again. */
 static enum status prove_impossible(struct solving *solving)
 {
@@ -495,6 +515,9 @@ static enum status search_all(struct solving *solving)
 	begin_part(solving, 4);
 	if (search->status == OK && !small && solving->plan->extra < INT64_MAX && !is_near(solving, 0, FAR))
 		anneal(solving, PLAYS * 4);
+	begin_part(solving, 1);
+	if (search->status == OK && solving->plan->extra < INT64_MAX && !is_done(solving))
+		exchange_best(solving);
 	begin_part(solving, 1);
 	if (search->status == OK && solving->options->orderer && !solving->options->played)
 		search->status = order_starts(solving);

@@ -19,6 +19,7 @@
  *     repair      changes until a replay fits
  *     improve     single storages changed while a replay fits
  *     exchange    several changes at once, combined as numbers
+ *     sums        the changes whose numbers add up to the best
  *     anneal      changes at random, near a floor
  *     exact       small steps: every order, any number of reruns
  *     baselines   what simple strategies choose
