@@ -14,6 +14,7 @@ const char *const fit_arc_names[FIT_ARC_COUNT] = { FIT_ARCS(X) };
 #define ROUNDS 60
 #define REFINED 3          /* moments whose best price is looked for, beside the last best one */
 #define GRANULES 6         /* sizes that what is kept may come in */
+#define HELD_MOST 4096     /* microbatches in flight that a price counts */
 
 /* What holds at the first moment that an op runs. */
 struct fit_turn {
@@ -27,6 +28,7 @@ struct fit_turn {
 	int64_t wanted;            /* bytes of storages needed and priced */
 	int64_t value;             /* of the dual, at the price tried last */
 	int64_t granule;           /* > 0: sizes are counted in it */
+	int64_t held;              /* M of bound.h */
 };
 
 /* ---- the moments ------------------------------------------------------------------------------------------ */
@@ -58,8 +60,46 @@ static bool stays(const struct fit_step *loose, uint32_t storage, const bool *be
 	return wanted;
 }
 
-static void look_at(const struct fit_step *loose, struct fit_turn *turn, const bool *before, const bool *after)
+/* What a storage that is kept counts for, where so many microbatches are held of most. */
+static int64_t weight_at(const struct fit_bounds *bounds, uint32_t storage, int64_t held)
 {
+	const struct fit_step *loose = &bounds->loose;
+	uint32_t maker = loose->graph->storage[storage].allocator;
+	int64_t bytes = loose->bytes[storage], whole = bytes > BYTES_MAX / held ? BYTES_MAX : bytes * held;
+	if (held == 1 || maker == NONE || !bounds->pass[maker])
+		return whole;
+	wide copies = (wide)loose->copies[storage] * held / (held - 1);
+	int64_t kept = fit_kept_bytes(loose, storage);
+	kept = copies < kept ? (int64_t)copies : kept;
+	return kept < whole ? kept : whole;
+}
+
+static int64_t weight(const struct fit_bounds *bounds, const struct fit_turn *turn, uint32_t storage)
+{
+	return weight_at(bounds, storage, turn->held);
+}
+
+/* The count of microbatches with which what is wanted counts for most. */
+static void find_held(const struct fit_bounds *bounds, struct fit_turn *turn, const bool *after)
+{
+	const struct fit_step *loose = &bounds->loose;
+	int64_t most = 0, last = 0;
+	turn->held = 1;
+	for (uint32_t one = 0; one < loose->storages && loose->copies && after[loose->flush]; one++) {
+		int64_t held = turn->needed[one] && turn->priced[one] && loose->bytes[one] > 0 ? fit_kept_bytes(loose, one) / loose->bytes[one] : 0, sum = 0;
+		if (held < 1 || held > HELD_MOST || held == last)
+			continue;
+		last = held;
+		for (uint32_t s = 0; s < loose->storages; s++)
+			sum += turn->needed[s] && turn->priced[s] ? weight_at(bounds, s, held) : 0;
+		turn->held = sum > most ? held : turn->held;
+		most = sum > most ? sum : most;
+	}
+}
+
+static void look_at(const struct fit_bounds *bounds, struct fit_turn *turn, const bool *before, const bool *after)
+{
+	const struct fit_step *loose = &bounds->loose;
 	const struct graph *graph = loose->graph;
 	bool copies = loose->copies && after[loose->flush];
 	turn->there = loose->persistent + loose->workspace[turn->op];
@@ -77,10 +117,12 @@ static void look_at(const struct fit_step *loose, struct fit_turn *turn, const b
 	for (uint32_t s = 0; s < loose->storages; s++) {
 		FOR_ROW(i, &loose->readers, s)
 			turn->needed[s] |= after[loose->readers.item[i]];
-		turn->wanted += turn->needed[s] && turn->priced[s] ? fit_kept_bytes(loose, s) : 0;
 	}
+	find_held(bounds, turn, after);
+	for (uint32_t s = 0; s < loose->storages; s++)
+		turn->wanted += turn->needed[s] && turn->priced[s] ? weight(bounds, turn, s) : 0;
 	for (uint32_t op = 0; op < loose->ops; op++)
-		turn->time[op] = loose->forward[op] && before[op] ? loose->time[op] : 0;
+		turn->time[op] = loose->forward[op] && before[op] && (turn->held == 1 || bounds->pass[op]) ? loose->time[op] : 0;
 }
 
 /* Copies to the host take the link for bytes / rate before z, and what must run after z, z itself and all that runs again come on top of that. So a step of `total` + extra has
@@ -115,7 +157,7 @@ static bool find_turn(const struct fit_input *input, struct fit_bounds *bounds, 
 	memset(after, 0, loose->ops * sizeof *after);
 	reach(&loose->graph->pred, op, stack, before);
 	reach(&loose->graph->succ, op, stack, after);
-	look_at(loose, turn, before, after);
+	look_at(bounds, turn, before, after);
 	find_away(input, loose, turn, after);
 	bounds->turns++;
 	return true;
@@ -127,17 +169,18 @@ enum status fit_bounds_new(const struct fit_input *input, const uint32_t *op, ui
 	struct fit_input early = *input;
 	*bounds = (struct fit_bounds){ 0 };
 	bool *forward = arena_alloc(&bounds->arena, graph->ops, sizeof *forward);
+	bounds->pass = arena_alloc(&bounds->arena, graph->ops, sizeof *bounds->pass);
 	HELD bool *before = mem_alloc(graph->ops, sizeof *before), *after = mem_alloc(graph->ops, sizeof *after);
 	HELD uint32_t *stack = mem_alloc(graph->ops + 1u, sizeof *stack);
 	bounds->price = arena_alloc(&bounds->arena, graph->storages, sizeof *bounds->price);
 	bounds->kept = arena_alloc(&bounds->arena, graph->storages, sizeof *bounds->kept);
 	bounds->turn = arena_alloc(&bounds->arena, count, sizeof *bounds->turn);
-	bool fine = forward && before && after && stack && bounds->price && bounds->kept && bounds->turn;
+	bool fine = forward && bounds->pass && before && after && stack && bounds->price && bounds->kept && bounds->turn;
 	early.forward = forward;
 	early.time = input->sure ? input->sure : input->time;
 	fine = fine && fit_early_ops(graph, forward) == OK;
 	for (uint32_t o = 0; fine && o < graph->ops; o++)
-		forward[o] |= input->forward && input->forward[o];
+		forward[o] |= bounds->pass[o] = input->forward ? input->forward[o] : graph->op[o].phase == PHASE_FORWARD;
 	fine = fine && fit_step_find(&early, &bounds->loose) == OK
 		&& fit_network_new(&bounds->loose, true, &bounds->network) == OK;
 	for (uint32_t i = 0; i < count && fine; i++)
@@ -203,14 +246,14 @@ static enum status cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int6
 	const struct fit_step *loose = &bounds->loose;
 	int64_t value, paid = 0, bytes = 0, counted = rounded_room(turn, room);
 	for (uint32_t s = 0; s < loose->storages; s++) {
-		int64_t each = turn->priced[s] ? at_price(price, rounded(turn, room, fit_kept_bytes(loose, s))) : 0;
+		int64_t each = turn->priced[s] ? at_price(price, rounded(turn, room, weight(bounds, turn, s))) : 0;
 		bounds->price[s] = each > loose->total ? loose->total : each;
 	}
 	TRY(fit_cut(&bounds->network, bounds->price, turn->time, turn->needed, control, &value, bounds->kept));
 	for (uint32_t s = 0; s < loose->storages; s++)
 		if (turn->priced[s] && bounds->kept[s]) {
 			paid += bounds->price[s];
-			bytes += rounded(turn, room, fit_kept_bytes(loose, s));
+			bytes += rounded(turn, room, weight(bounds, turn, s));
 		}
 	*line = (struct line){ value - paid, bytes - counted };
 	turn->value = value - worth(price, counted);
@@ -223,7 +266,7 @@ static int64_t wanted_bytes(const struct fit_bounds *bounds, const struct fit_tu
 	const struct fit_step *loose = &bounds->loose;
 	int64_t bytes = 0;
 	for (uint32_t s = 0; s < loose->storages && turn->granule > 0; s++)
-		bytes += turn->needed[s] && turn->priced[s] ? rounded(turn, room, fit_kept_bytes(loose, s)) : 0;
+		bytes += turn->needed[s] && turn->priced[s] ? rounded(turn, room, weight(bounds, turn, s)) : 0;
 	return turn->granule > 0 ? bytes : turn->wanted;
 }
 
@@ -317,6 +360,7 @@ static enum status prove(struct fit_bounds *bounds, struct fit_turn *turn, int64
 	certificate->op = turn->op;
 	certificate->price = price;
 	certificate->granule = turn->granule;
+	certificate->held = turn->held;
 	certificate->room = turn->granule > 0 ? room : 0;
 	return status == OK ? keep_flow(bounds, certificate) : status;
 }
@@ -342,7 +386,7 @@ static uint32_t list_granules(const struct fit_bounds *bounds, const struct fit_
 	int64_t sum[GRANULES + 1] = { 0 }, size[GRANULES + 1] = { 0 };
 	uint32_t count = 0, at;
 	for (uint32_t s = 0; s < loose->storages; s++) {
-		int64_t bytes = turn->needed[s] && turn->priced[s] ? fit_kept_bytes(loose, s) : 0;
+		int64_t bytes = turn->needed[s] && turn->priced[s] ? loose->bytes[s] : 0;
 		for (at = 0; at < count && size[at] != bytes; at++)
 			;
 		if (bytes <= 1 || (at == count && count > GRANULES))
@@ -369,7 +413,7 @@ static enum status round_sizes(struct fit_bounds *bounds, int64_t room, struct c
 {
 	struct fit_turn *turn = &bounds->turn[bounds->best];
 	int64_t granule[GRANULES];
-	uint32_t count = turn->price_most < PRICE_MOST || turn->away > 0 ? 0 : list_granules(bounds, turn, granule);
+	uint32_t count = turn->price_most < PRICE_MOST || turn->away > 0 || turn->held > 1 ? 0 : list_granules(bounds, turn, granule);
 	enum status status = OK;
 	int64_t plain = *price;
 	for (uint32_t i = 0; i < count && status == OK; i++) {

@@ -14,6 +14,13 @@
  * 0 <= r < g, the sum over K of floor(bytes / g) + max(0, bytes mod g - r) / (g - r) is at most q. Prices lambda * g times that, and q g in the room's place, prove the same. Not with a
  * link: the bytes that may be away are no storages.
  * The bound is over plans that rerun what struct fit_step calls droppable, and nothing else.
+ *
+ * Where keeping a storage takes copies of it, too (a pipeline's other microbatches, until the flush, which is in D), memory at z is
+ *     N + sum of copies over what stayed from the pass for a later reader (S, it may be gone itself by now) + sum of bytes over what is there (K, some of it may have been written again)
+ * and two sets are on the sources' side: S with all that runs again at any time, and K with what runs again after z. A share 1 - 1/M of the one and 1/M of the other, for any integer
+ * M >= 1, is no less than the minimum cut, if a storage's price is lambda times what both shares have there: min(bytes + copies, copies * M / (M - 1), bytes * M). Microbatches in flight
+ * alike make that bytes * M, all that it takes. What an op behind the pass makes first (one that doesn't depend on the loss) has no copies: it may be written again for nothing, so its
+ * price is lambda * bytes * M, and such ops' times are 0. Two sets' bytes don't round: there is no g with M > 1. All microbatches are treated alike, and reruns follow the pass.
  */
 #pragma once
 
@@ -39,6 +46,7 @@ struct fit_certificate {
 	int64_t bytes;             /* with impossible, not of a file: what any plan needs at least */
 	int64_t price;             /* lambda * FIT_PRICE_UNIT */
 	int64_t granule, room;     /* granule > 0: sizes are rounded to it for so much room, see above */
+	int64_t held;              /* M of above; 0 is 1 */
 	uint32_t arcs;
 	struct fit_arc *arc;       /* the caller frees it with mem_free() */
 };
@@ -53,6 +61,7 @@ struct fit_bounds {
 	uint32_t turns, best;      /* best: that of the last bound */
 	int64_t *price;            /* [storages] scratch */
 	bool *kept;                /* [storages] scratch */
+	bool *pass;                /* [ops] of the forward pass, without what may run before or after the turn */
 	struct arena arena;
 };
 

@@ -35,6 +35,29 @@ static int64_t size_of(const struct proof *proof, uint32_t storage)
 	return unit > 1 ? (bytes + unit - 1) / unit * unit : bytes;
 }
 
+static bool in_pass(const struct proof *proof, uint32_t op)
+{
+	return proof->input->forward ? proof->input->forward[op] : proof->graph->op[op].phase == PHASE_FORWARD;
+}
+
+static int64_t share_of(const struct proof *proof)
+{
+	return proof->certificate->held > 1 ? proof->certificate->held : 1;
+}
+
+/* What a storage counts for at z, where copies of it are held as well: no more than either of the two sets of bound.h has there, each in its share. */
+static wide counted_size(const struct proof *proof, uint32_t storage)
+{
+	wide size = size_of(proof, storage), held = share_of(proof);
+	uint32_t maker = proof->graph->storage[storage].allocator;
+	if (held == 1)
+		return size;
+	wide once = size * held, copies = proof->input->copies[storage], both = size + copies, stayed = copies * held / (held - 1);
+	if (maker != NONE && !in_pass(proof, maker))
+		return once;
+	return stayed < both ? (stayed < once ? stayed : once) : both < once ? both : once;
+}
+
 /* ---- what the graph says ---------------------------------------------------------------------------------- */
 
 static bool overwrites(const struct proof *proof, uint32_t op, uint32_t storage)
@@ -211,7 +234,7 @@ static enum status check_before(const struct proof *proof, uint32_t op, uint32_t
 }
 
 /* A size in granules of the certificate, as bytes: whole ones, and of the rest what the room's own rest doesn't take, in granules less that. */
-static wide granular(const struct proof *proof, int64_t bytes)
+static wide granular(const struct proof *proof, wide bytes)
 {
 	wide granule = proof->certificate->granule, rest = granule > 0 ? (wide)proof->certificate->room % granule : 0;
 	if (granule == 0)
@@ -222,7 +245,7 @@ static wide granular(const struct proof *proof, int64_t bytes)
 
 static enum status check_keep(const struct proof *proof, const struct fit_arc *arc)
 {
-	wide price = proof->touched[arc->storage] ? 0 : (wide)proof->certificate->price * granular(proof, size_of(proof, arc->storage)) / FIT_PRICE_UNIT;
+	wide price = proof->touched[arc->storage] ? 0 : (wide)proof->certificate->price * granular(proof, counted_size(proof, arc->storage)) / FIT_PRICE_UNIT;
 	bool dropped = proof->input->fixed && proof->input->fixed[arc->storage] == FIT_DROPPED;
 	return dropped || arc->flow <= price ? OK : wrong(proof, "more flows through a storage than keeping it costs");
 }
@@ -230,7 +253,7 @@ static enum status check_keep(const struct proof *proof, const struct fit_arc *a
 static enum status check_run(const struct proof *proof, const struct fit_arc *arc)
 {
 	const int64_t *times = proof->input->sure ? proof->input->sure : proof->input->time;
-	int64_t time = proof->before[arc->op] ? times[arc->op] : 0;
+	int64_t time = proof->before[arc->op] && (share_of(proof) == 1 || in_pass(proof, arc->op)) ? times[arc->op] : 0;
 	return arc->flow <= time ? OK : wrong(proof, "more flows through an op than it takes");
 }
 
@@ -308,8 +331,11 @@ static int64_t bytes_there(const struct proof *proof)
 		bool made = storage->allocator == NONE || proof->before[storage->allocator], wanted = storage->live_out;
 		FOR_ROW(i, &graph->users, s)
 			wanted |= proof->after[graph->users.item[i]];
-		if (storage->persistent || proof->touched[s] || (proof->for_good[s] && !proof->passed[s] && made && wanted))
+		bool stays = proof->for_good[s] && !proof->passed[s] && made && wanted;
+		if (storage->persistent || proof->touched[s] || stays)
 			there += size_of(proof, s);
+		if (!storage->persistent && stays && size_of(proof, s) > 0 && proof->input->copies && proof->after[proof->input->flush])
+			there += proof->input->copies[s];
 	}
 	return there;
 }
@@ -340,7 +366,11 @@ enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
 		return wrong(&proof, "its op or price is out of range");
 	if (certificate->granule != 0 && (certificate->granule < 0 || certificate->granule > BYTES_MAX || certificate->room < 0 || certificate->room > BYTES_MAX || input->link))
 		return wrong(&proof, "sizes can't be rounded so");
+	if (certificate->held < 0 || certificate->held > BYTES_MAX / 16 || (certificate->held > 1 && (!input->copies || certificate->granule != 0)))
+		return wrong(&proof, "copies can't be counted so");
 	enum status status = set_up(&proof);
+	if (status == OK && certificate->held > 1 && !proof.after[input->flush])
+		status = wrong(&proof, "copies may be gone at its op");
 	bool state = certificate->impossible && certificate->arcs > 0;
 	THEN(status, state ? fit_check_floor(input, proof.for_good, cap, certificate, error) : check_flow(&proof, &value));
 	if (status == OK && !state) {

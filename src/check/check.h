@@ -14,6 +14,7 @@
  *     sizes     another batch or sequence
  *     chunks    a loss in chunks
  *     recompute what runs again, its time and the bound
+ *     recompute_ranks  the bound on the ranks of a pipeline
  *     shard     placements, costs and bounds
  *     shard_sums  collectives by kind, words of frameworks
  *     pipeline  ranks, schedule and memory

@@ -5,7 +5,7 @@
 #include "src/stages/pipeline/pipelined.h"
 
 /* What a plan must have for a member to be there. */
-enum { SPLIT = 1, RANKS = 2, RERUNS = 4, CAPPED = 8, AWAY = 16, HOST = 32, GAPS = 64, ORDERED = 128 };
+enum { SPLIT = 1, RANKS = 2, RERUNS = 4, CAPPED = 8, AWAY = 16, HOST = 32, GAPS = 64, ORDERED = 128, ON_RANKS = 256 };
 
 static const struct member_row ROWS[] = {
 	{ "", "tidemark graph input? scenario notes limited? memory order layout speed shard run? factors?", 0 },
@@ -25,7 +25,10 @@ static const struct member_row ROWS[] = {
 	{ "recompute", "strategy step_seconds extra_seconds", 0 },
 	{ "recompute", "stall_seconds offloaded offloaded_bytes", AWAY },
 	{ "recompute", "planned_as? cap_bytes bound_seconds proved certificate", CAPPED },
+	{ "recompute", "cap_bytes bound_seconds proved ranks", ON_RANKS },
 	{ "recompute.certificate", "by op price flow rounded?", 0 },
+	{ "recompute.ranks[]", "bound_seconds certificate", ON_RANKS },
+	{ "recompute.ranks[].certificate", "by op price flow rounded? held?", ON_RANKS },
 	{ "shard", "strategy mesh placements redundant_bytes comm_bytes stages", 0 },
 	{ "shard", "step_seconds estimated_seconds compute_seconds staying_bytes kept_bytes saved_bytes gradient_bytes compared? foretold? quantity? among? value_seconds? "
 		"bound_seconds gap proved certificate collectives streams? gathered_ahead_bytes? step_bound? search? candidates? curve? late_axes each_axes regather_axes splits "
@@ -64,6 +67,7 @@ static unsigned found(const struct check *check)
 	has |= check->sharded ? SPLIT : 0;
 	has |= check->recomputes ? RERUNS : 0;
 	has |= check->recomputes_to_cap ? CAPPED : 0;
+	has |= check->recomputes_on_ranks ? ON_RANKS : 0;
 	has |= check->copies ? AWAY : 0;
 	has |= check->waiting > 0 ? HOST : 0;
 	has |= pipelined ? RANKS : 0;

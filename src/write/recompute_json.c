@@ -2,35 +2,34 @@
 #include "recompute_json.h"
 #include "src/stages/fit/stage.h"
 
-static const char *op_name(const struct fitted *fitted, uint32_t op)
+static const char *op_name(const struct graph *step, uint32_t op)
 {
-	return op == NONE ? NULL : fitted->step->op[op].name;
+	return op == NONE ? NULL : step->op[op].name;
 }
 
-static const char *fitted_name(const struct fitted *fitted, uint32_t storage)
+static const char *tensor_name(const struct graph *step, uint32_t storage)
 {
-	return storage == NONE ? NULL : fitted->step->tensor[fitted->step->storage[storage].root].name;
+	return storage == NONE ? NULL : step->tensor[step->storage[storage].root].name;
 }
 
 /* An arc: [kind, tensor or null, op or null, the other op or null, picoseconds]. */
-static void write_arc(const struct fitted *fitted, const struct fit_arc *arc, struct json *json)
+static void write_arc(const struct graph *step, const struct fit_arc *arc, struct json *json)
 {
 	json_open_array(json, NULL);
 	json_write_text(json, NULL, fit_arc_names[arc->kind]);
-	json_write_text(json, NULL, fitted_name(fitted, arc->storage));
-	json_write_text(json, NULL, op_name(fitted, arc->op));
-	json_write_text(json, NULL, op_name(fitted, arc->other));
+	json_write_text(json, NULL, tensor_name(step, arc->storage));
+	json_write_text(json, NULL, op_name(step, arc->op));
+	json_write_text(json, NULL, op_name(step, arc->other));
 	json_write_integer(json, NULL, arc->flow);
 	json_close(json);
 }
 
-static void write_certificate(const struct fitted *fitted, struct json *json)
+static void write_certificate(const struct graph *step, const struct fit_certificate *certificate, bool searched, struct json *json)
 {
-	const struct fit_certificate *certificate = &fitted->certificate;
 	json_new_line(json, 2);
 	json_open_object(json, "certificate");
-	json_write_text(json, "by", fitted->searched ? "search" : certificate->op == NONE ? "none" : !certificate->impossible ? "cut" : certificate->arcs ? "state" : "room");
-	json_write_text(json, "op", op_name(fitted, certificate->op));
+	json_write_text(json, "by", searched ? "search" : certificate->op == NONE ? "none" : !certificate->impossible ? "cut" : certificate->arcs ? "state" : "room");
+	json_write_text(json, "op", op_name(step, certificate->op));
 	json_open_array(json, "price");
 	json_write_integer(json, NULL, certificate->price);
 	json_write_integer(json, NULL, FIT_PRICE_UNIT);
@@ -41,10 +40,34 @@ static void write_certificate(const struct fitted *fitted, struct json *json)
 		json_write_integer(json, NULL, certificate->room);
 		json_close(json);
 	}
+	if (certificate->held > 1)
+		json_write_integer(json, "held", certificate->held);
 	json_open_array(json, "flow");
 	for (uint32_t i = 0; i < certificate->arcs; i++)
-		write_arc(fitted, &certificate->arc[i], json);
+		write_arc(step, &certificate->arc[i], json);
 	json_close(json);
+	json_close(json);
+}
+
+static void write_bound(int64_t bound, bool impossible, struct json *json)
+{
+	if (impossible)
+		json_write_null(json, "bound_seconds");
+	else
+		json_write_decimal(json, "bound_seconds", bound, 12);
+}
+
+static void write_ranks(const struct fitted *fitted, struct json *json)
+{
+	json_open_array(json, "ranks");
+	for (uint32_t r = 0; r < fitted->ranks; r++) {
+		const struct fitted_rank *rank = &fitted->rank[r];
+		json_new_line(json, 2);
+		json_open_object(json, NULL);
+		write_bound(rank->bound, rank->impossible, json);
+		write_certificate(rank->step, &rank->certificate, false, json);
+		json_close(json);
+	}
 	json_close(json);
 }
 
@@ -67,14 +90,14 @@ void recompute_write_json(const struct plan *plan, struct json *json)
 		json_write_integer(json, "offloaded", fitted->away);
 		json_write_integer(json, "offloaded_bytes", fitted->moved);
 	}
-	if (fitted->capped) {
+	if (fitted->capped || fitted->ranks > 0) {
 		json_write_integer(json, "cap_bytes", fitted->cap);
-		if (fitted->impossible)
-			json_write_null(json, "bound_seconds");
-		else
-			json_write_decimal(json, "bound_seconds", fitted->bound, 12);
+		write_bound(fitted->bound, fitted->impossible, json);
 		json_write_bool(json, "proved", fitted->proved && extra <= fitted->bound);
-		write_certificate(fitted, json);
+		if (fitted->ranks > 0)
+			write_ranks(fitted, json);
+		else
+			write_certificate(fitted->step, &fitted->certificate, fitted->searched, json);
 	}
 	json_close(json);
 }

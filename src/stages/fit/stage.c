@@ -41,6 +41,12 @@ void fitted_release(void *pointer)
 	mem_free((void *)(uintptr_t)fitted->input.fixed);
 	mem_free((void *)(uintptr_t)fitted->input.forward);
 	mem_free(fitted->certificate.arc);
+	for (uint32_t r = 0; r < fitted->ranks; r++) {
+		graph_release(fitted->rank[r].step);
+		mem_free(fitted->rank[r].certificate.arc);
+		arena_free(&fitted->rank[r].arena);
+	}
+	mem_free(fitted->rank);
 	mem_free(fitted);
 }
 

@@ -15,6 +15,16 @@
 #include "solver/step/recompute.h"
 #include "src/stages/stages.h"
 
+/* Of a pipeline: a rank's graph of one microbatch, and what runs again in it at least. */
+struct fitted_rank {
+	struct graph *step;
+	struct fit_input input;        /* with copies of the other microbatches in flight; its arrays are in the arena */
+	int64_t bound;                 /* picoseconds */
+	bool impossible;
+	struct fit_certificate certificate;
+	struct arena arena;
+};
+
 /* What recomputation costs, and what proves that less would not do. Shared. */
 struct fitted {
 	struct graph *step, *recomputed; /* before ops were copied, and after */
@@ -37,6 +47,8 @@ struct fitted {
 	bool searched;                 /* the bound is the least of all plans, which were tried; it has no certificate */
 	double slope;                  /* picoseconds that a byte more of cap is worth */
 	struct fit_certificate certificate;
+	struct fitted_rank *rank;      /* [ranks] of a pipeline, or of microbatches, in place of the certificate; the bound is their sum, of one microbatch, along these cuts */
+	uint32_t ranks;
 	atomic_uint references;
 };
 

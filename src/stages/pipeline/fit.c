@@ -18,6 +18,7 @@ struct choosing {
 	uint8_t *fixed;            /* [storages of the device] */
 	uint8_t *state;            /* [storages of the device] what is chosen */
 	bool *chosen;              /* [storages of the device] by some rank */
+	bool *paid;                /* [ops of the device] a rank has it */
 	struct error *error;
 	struct arena arena;
 };
@@ -63,7 +64,8 @@ static enum status begin(struct choosing *choosing)
 	choosing->fixed = arena_alloc(arena, device->storages, sizeof *choosing->fixed);
 	choosing->state = arena_alloc(arena, device->storages, sizeof *choosing->state);
 	choosing->chosen = arena_alloc(arena, device->storages, sizeof *choosing->chosen);
-	NEED_IN(choosing->error, choosing->sent && choosing->forward && choosing->fixed && choosing->state && choosing->chosen);
+	choosing->paid = arena_alloc(arena, device->ops, sizeof *choosing->paid);
+	NEED_IN(choosing->error, choosing->paid && choosing->sent && choosing->forward && choosing->fixed && choosing->state && choosing->chosen);
 	memset(choosing->state, FIT_KEEP, device->storages);
 	fix_storages(choosing);
 	return OK;
@@ -91,7 +93,8 @@ static uint32_t microbatches_held(const struct choosing *choosing, uint32_t rank
 	if (piece == NONE && maker != NONE)
 		piece = cut_rank(cut, maker) == rank ? cut->piece[maker] : rank;
 	const struct in_flight *held = piece == NONE ? NULL : &choosing->pipelined->piece[piece].in_flight;
-	uint32_t count = !held ? 1 : between ? (weight ? held->between : 1) : weight ? held->weight : held->input;
+	bool waits = between && weight && !cut->weight[maker];    /* what gradients of weights make themselves doesn't wait for them */
+	uint32_t count = !held ? 1 : between ? (waits ? held->between : 1) : weight ? held->weight : held->input;
 	return count > 1 ? count : 1;
 }
 
@@ -115,7 +118,9 @@ static bool describe(struct choosing *choosing, uint32_t rank, struct rank_step 
 			sent = graph_find_tensor(device, graph->op[op].of);
 		flush = graph->op[op].added == ADDED_FLUSH ? op : flush;
 		time[op] = of == NONE ? 0 : fitted->time[of];
-		sure[op] = of == NONE ? 0 : fitted->sure[of];
+		sure[op] = of == NONE || choosing->paid[of] ? 0 : fitted->sure[of];    /* what several ranks run again counts once */
+		if (of != NONE)
+			choosing->paid[of] = true;
 		traits[op] = of == NONE ? 0 : fitted->traits[of];
 		forward[op] = of != NONE ? choosing->forward[of] : sent != NONE && device->tensor[sent].writer != NONE && choosing->forward[device->tensor[sent].writer];
 	}
@@ -163,7 +168,20 @@ static void take(struct choosing *choosing, const struct rank_step *step, const 
 	}
 }
 
-static enum status choose_states(struct choosing *choosing, uint32_t rank, const struct rank_step *step)
+/* Of the first round, whose caps are the whole one: what the rank's bound is of, and its proof, are taken over. */
+static void note_bound(struct fitted *fitted, uint32_t rank, struct rank_step *step, struct fit_plan *plan)
+{
+	if (fitted->ranks != rank)
+		return;
+	fitted->rank[fitted->ranks++] = (struct fitted_rank){ step->graph, step->input, plan->bound, plan->impossible, plan->certificate, step->arena };
+	fitted->bound += plan->bound;
+	fitted->impossible |= plan->impossible;
+	step->graph = NULL;
+	step->arena = (struct arena){ 0 };
+	plan->certificate.arc = NULL;
+}
+
+static enum status choose_states(struct choosing *choosing, uint32_t rank, struct rank_step *step)
 {
 	struct pipeline_fit *fit = choosing->fit;
 	struct stage_context *stage = choosing->stage;
@@ -181,7 +199,7 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, const
 		take(choosing, step, &solver.step, plan.state);
 		fit->peak[rank] = plan.peak;
 		fit->impossible |= plan.impossible;
-		fit->bound += plan.bound;
+		note_bound(fit->fitted, rank, step, &plan);
 	}
 	return fail_status(choosing->error, status);
 }
@@ -238,7 +256,8 @@ struct graph *pipeline_fit_graph(struct stage_context *stage, struct pipeline_fi
 	struct choosing choosing = { .stage = stage, .fit = fit, .pipelined = fit->pipelined, .device = fit->pipelined->device, .error = error };
 	enum status status = begin(&choosing);
 	fit->impossible = false;
-	fit->bound = 0;
+	if (status == OK && !fit->fitted->rank && !(fit->fitted->rank = mem_alloc(fit->pipelined->ranks, sizeof *fit->fitted->rank)))
+		status = fail_memory(error);
 	for (uint32_t r = 0; r < fit->pipelined->ranks && status == OK; r++)
 		status = choose_rank(&choosing, r);
 	struct graph *graph = status == OK ? apply_states(&choosing) : NULL;

@@ -38,6 +38,8 @@ size_t pipelined_bytes(const struct pipelined *pipelined)
 	size_t bytes = pipelined->arena.bytes + pipelined->cut.arena.bytes + pipelined->timing.arena.bytes;
 	for (uint32_t r = 0; r < pipelined->ranks; r++)
 		bytes += pipelined->rank[r].graph->arena.bytes;
+	for (uint32_t r = 0; pipelined->fitted && r < pipelined->fitted->ranks; r++)
+		bytes += pipelined->fitted->rank[r].step->arena.bytes + pipelined->fitted->rank[r].arena.bytes;
 	return bytes;
 }
 
@@ -589,6 +591,7 @@ static void note_fit(struct pipelined *pipelined, const struct pipeline_fit *fit
 	fitted->recomputed = graph_retain(pipelined->device);
 	fitted->extra = fitted_extra(fitted, pipelined->device);
 	fitted->cap = cap;
+	fitted->proved = !fitted->impossible && fitted->extra <= fitted->bound;
 	fitted->replayed = pipelined->replayed;
 	pipelined->fitted = fitted_retain(fitted);
 }

@@ -648,6 +648,8 @@ Test(forged, searched) { forge("gpt1", "devices=4 strategy=minred curve=on order
 Test(forged, searched_under_a_cap) { forge("gpt1", "devices=2 strategy=auto memory=3MiB order=list layout=bestfit", test_rounds(800, 4)); }
 Test(forged, offloaded) { forge("chain.jsonl", "layout=bestfit;offload conv1.out", test_rounds(40, 1)); }
 Test(forged, pipelined_with_a_split_schedule) { forge("gpt", "devices=2 pp=2 microbatches=2 strategy=data schedule=zbv order=list layout=bestfit", test_rounds(400, 3)); }
+Test(forged, recomputed_on_ranks) { forge("gpt1", "devices=2 pp=2 microbatches=4 strategy=data recompute=auto memory=2460KiB order=list layout=bestfit", test_rounds(450, 20)); }
+Test(forged, recomputed_in_microbatches) { forge("gpt1", "microbatches=4 recompute=auto memory=2850KiB order=list layout=bestfit", test_rounds(450, 20)); }
 Test(forged, pipelined) { forge("gpt", "devices=4 pp=2 microbatches=4 strategy=data order=list layout=bestfit", test_rounds(400, 3)); }
 
 /* More kinds, with LONG=1 alone. */
