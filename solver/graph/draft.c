@@ -71,7 +71,8 @@ static bool keep(struct arena *arena, const char **text)
 	return !*text || (*text = arena_text(arena, *text, strlen(*text))) != NULL;
 }
 
-bool about_keep(struct arena *arena, struct about *about)
+/* Copies the texts of *about into an arena. False when out of memory. */
+static bool about_keep(struct arena *arena, struct about *about)
 {
 	struct intake *intake = &about->intake;
 	const char **opaque = arena_alloc(arena, about->opaques, sizeof *opaque);

@@ -13,8 +13,6 @@ struct pairs {
 enum status pairs_add(struct pairs *pairs, uint32_t op, uint32_t other);
 /* A copy of size bytes in an arena; NULL when out of memory. */
 void *arena_copy(struct arena *arena, const void *of, size_t size);
-/* Copies the texts of *about into an arena. False when out of memory. */
-bool about_keep(struct arena *arena, struct about *about);
 
 enum { KEPT_PLACES = 16 };
 

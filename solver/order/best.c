@@ -13,6 +13,8 @@
 #include "window.h"
 
 #define LARGE 2500                 /* ops */
+#define NEAR 100                   /* a bound within one in so many of the program's peak is near */
+#define REPAIRS 6                  /* rounds in a row without a better order */
 #define CUTS 2                     /* where the best seed is highest */
 #define SEARCH_MOVES 50000000      /* ops kept by one search: 200 MB */
 #define SEARCH_STATES 1000000      /* states kept by one search: 100 MB */
@@ -127,17 +129,32 @@ static enum status close_gap(struct order_job *job, struct order_cut *cut)
 	return status == OK && !order_job_done(job) ? LIMIT : status;
 }
 
-/* The order of the program may need no more than any other: one cut where it is highest proves that in a tenth of what all seeds take. */
-static enum status prove_program(struct order_job *job)
+/* Moves the few ops by which the program's order misses a bound that is near. */
+static enum status repair_program(struct order_job *job)
+{
+	HELD uint32_t *order = mem_alloc(job->model.ops, sizeof *order);
+	struct order_cut cut;
+	NEED(order);
+	memcpy(order, job->problem->program, job->model.ops * sizeof *order);
+	enum status status = order_cut_init(&cut, job->problem, true);
+	THEN(status, order_repair(job, &cut, order, REPAIRS));
+	order_cut_free(&cut);
+	return status;
+}
+
+/* The order of the program may need no more than any other, or hardly more: cuts where it is highest prove or mend that in a tenth of what all seeds take. */
+static enum status try_program(struct order_job *job)
 {
 	order_job_offer(job, job->problem->program, order_strategy_names[ORDER_PROGRAM]);
-	return order_run_cuts(job, 1);
+	TRY(order_run_cuts(job, 1));
+	bool near = job->bound >= job->peak - job->peak / NEAR;
+	return near && !order_job_done(job) ? repair_program(job) : OK;
 }
 
 enum status order_run_best(struct order_job *job)
 {
 	struct order_cut cut;
-	enum status status = job->model.ops >= LARGE ? prove_program(job) : OK;
+	enum status status = job->model.ops >= LARGE ? try_program(job) : OK;
 	if (status == OK && !order_job_done(job))
 		status = order_run_seeds(job);
 	if (status == OK && !order_job_done(job))
