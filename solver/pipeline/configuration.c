@@ -593,8 +593,9 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 		int64_t exposed = 0, update = 0, link = 0;
 		for (uint32_t c = 0; c < config->chunks; c++) {
 			uint32_t begin = first[config_piece(config, rank, c)], end = first[config_piece(config, rank, c) + 1];
-			exposed += config_exposed_time(model, config, overheads, begin, end);
-			update += host_streamed_update(model, config, update_time(model, config, begin, end), begin, end);
+			int64_t updates = update_time(model, config, begin, end);
+			exposed += config_exposed_time(model, config, overheads, updates, begin, end);
+			update += host_streamed_update(model, config, updates, begin, end);
 			for (uint32_t b = begin; b < end; b++)
 				link += (model->cost[b].forward_link + model->cost[b].backward_link) * config->microbatches;
 		}

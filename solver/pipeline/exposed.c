@@ -91,7 +91,9 @@ static struct state_traffic block_traffic(const struct config_model *model, cons
 	return traffic;
 }
 
-static int64_t exposed_once(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t blocks)
+/* Where all updates wait for the last gradient they run one behind the other, and what one has made is gathered beside the next. Else a reduction that the next update waits
+ * for goes first, and gathers last. */
+static int64_t exposed_once(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update, uint32_t blocks)
 {
 	struct streams streams = { 0 };
 	int64_t passes = 0, forward = 0, updated = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
@@ -109,16 +111,16 @@ static int64_t exposed_once(const struct config_model *model, const struct confi
 		updated += traffic.updated;
 	}
 	streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
-	return larger_of(streams.free, streams.time) - passes + beyond(updated, forward, overheads->updated);
+	return larger_of(streams.free, streams.time) - passes + larger_of(0, beyond(updated, forward, overheads->updated) - (model->joint ? update : 0));
 }
 
-int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
-	uint32_t end)
+int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update,
+	uint32_t begin, uint32_t end)
 {
 	struct state_traffic traffic = { 0 };
 	int64_t backward = 0, forward = 0;
 	if (!config_sums_gradients(config))
-		return exposed_once(model, config, overheads, end);
+		return exposed_once(model, config, overheads, update, end);
 	for (uint32_t b = begin; b < end; b++) {
 		forward += model->cost[b].forward - model->cost[b].forward_link;
 		backward += model->cost[b].backward - model->cost[b].backward_link;

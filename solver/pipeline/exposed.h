@@ -14,6 +14,6 @@ bool config_sums_gradients(const struct config *config);
 
 /* What reducing a rank's gradients and gathering its parameters takes beyond what computation hides: gradients once a step behind one backward pass, or
  * behind that of every microbatch; parameters behind the pass that reads them. Those that an update has made are gathered behind nothing, or behind
- * the share of the next step's first forward pass that the overheads say. */
-int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin,
-	uint32_t end);
+ * the share of the next step's first forward pass that the overheads say; where updates wait for all gradients of a single pass, behind what the rest of the update takes, too. */
+int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update,
+	uint32_t begin, uint32_t end);

@@ -584,6 +584,33 @@ Test(configuration, updated_parameters_are_gathered_behind_what_the_overheads_sa
 		}
 }
 
+/* Loss scaling: updates wait for all gradients of the one pass, and what one has made is gathered beside the next. Of several microbatches plans are timed by passes. */
+Test(configuration, updates_that_wait_for_all_gradients_hide_their_gathers)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	uint32_t first[2] = { 0, 4 };
+	machine.near.rate = machine.far.rate = INT64_C(5000000000);
+	for (uint32_t microbatches = 1; microbatches <= 4; microbatches += 3)
+		for (int64_t update = 50000000000; update <= 100000000000; update += 50000000000) {
+			struct block_cost cost[4];
+			for (int b = 0; b < 4; b++) {
+				cost[b] = (struct block_cost) { .forward = 50000000000, .backward = 200000000000, .shared_with = NONE, .parameters = { [3] = 1 },
+					.states = { .parameter = { [3] = INT64_C(500000000) }, .gradient = { [3] = INT64_C(1000000000) } } };
+				for (int i = 0; i < UPDATE_SHARES; i++)
+					cost[b].update[3][i] = update;
+			}
+			struct config_model apart = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 }, joint = apart;
+			struct config config = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = microbatches, .zero = 1 };
+			struct config_result before, beside;
+			joint.joint = true;
+			cr_assert_eq(config_evaluate(&apart, &config, &overheads_all, first, false, &before), OK);
+			cr_assert_eq(config_evaluate(&joint, &config, &overheads_all, first, false, &beside), OK);
+			/* four gathers of 0.0875 s, four updates of 0.05 or 0.1 s */
+			double hidden = microbatches > 1 ? 0 : update < 87500000000 ? 0.2 : 0.35;
+			cr_expect_float_eq((double)(before.exposed - beside.exposed) * 1e-12, hidden, 1e-3);
+		}
+}
+
 /* Launchers share layers out evenly; where that doesn't go, the embedding and the head count as a layer each, as in Llama 3's 126 layers on 16 ranks. */
 Test(configuration, even_cuts_count_the_ends_as_layers_where_layers_alone_do_not_divide)
 {
