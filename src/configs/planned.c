@@ -27,6 +27,23 @@ void config_knobs(const struct config *config, struct scenario *scenario)
 		value[K_offload] = true;
 }
 
+/* Rows that recompute some of the layers, by whatever strategy, are one plan: recompute=auto's. */
+static bool has_same_plan(const struct scenario *base, const struct config *a, const struct config *b)
+{
+	struct scenario left = *base, right = *base;   /* only read, pins included */
+	config_knobs(a, &left);
+	config_knobs(b, &right);
+	return memcmp(left.value, right.value, sizeof left.value) == 0;
+}
+
+static bool is_planned(const struct scenario *base, const struct config_list *list, uint32_t number)
+{
+	bool planned = false;
+	for (uint32_t i = 0; i < list->entries && !planned; i++)
+		planned |= i != number && list->entry[i].planned.tried && has_same_plan(base, &list->entry[i].config, &list->entry[number].config);
+	return planned;
+}
+
 bool config_has_plan(const struct config *config)
 {
 	return !(config->offload & OFFLOAD_OPTIMIZER);
@@ -72,12 +89,12 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 }
 
 /* The first row to plan: of those before the wanted number of rows whose plans fit. NONE: these are all planned. */
-static uint32_t next_to_plan(const struct config_list *list, uint32_t wanted)
+static uint32_t next_to_plan(const struct scenario *base, const struct config_list *list, uint32_t wanted)
 {
 	uint32_t fitting = 0;
 	for (uint32_t i = 0; i < list->entries && fitting < wanted; i++) {
 		const struct config_entry *entry = &list->entry[i];
-		if (!entry->planned.tried && config_has_plan(&entry->config))
+		if (!entry->planned.tried && config_has_plan(&entry->config) && !is_planned(base, list, i))
 			return entry->fits || list->fitting == 0 ? i : NONE;
 		fitting += entry->planned.known && entry->planned.fits;
 	}
@@ -100,7 +117,7 @@ enum status config_plan_best(struct planner *planner, struct graph *graph, const
 	bool near = list->fitting == 0;
 	uint32_t fitting = 0, most = 2 * wanted < list->entries ? 2 * wanted : list->entries;
 	enum status status = OK;
-	for (uint32_t tries = 0, i; tries < most && (i = next_to_plan(list, wanted)) != NONE && status == OK; tries++) {
+	for (uint32_t tries = 0, i; tries < most && (i = next_to_plan(base, list, wanted)) != NONE && status == OK; tries++) {
 		struct config_entry *entry = &list->entry[i];
 		status = config_plan(planner, graph, base, entry, error);
 		bool fits = entry->planned.known && entry->planned.fits;

@@ -22,7 +22,7 @@ struct config_watch {
 	void *context;
 };
 
-/* Plans rows of a graph under base, in order, until so many fit or twice as many are tried, and fills in their planned.
+/* Plans rows of a graph under base, in order, until so many fit or twice as many are tried, and fills in their planned. One whose plan is that of another row has none.
  * A configuration that can't be planned has the reason there. Where none fits by the estimates, those that need the least are tried, and what
  * fits counts as fitting: the list is ranked anew. Rows tried are then in the order of their planned times. watch may be NULL. OK, CANCELLED or NO_MEMORY. */
 enum status config_plan_best(struct planner *planner, struct graph *graph, const struct scenario *base, uint32_t wanted,
