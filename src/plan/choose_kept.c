@@ -34,12 +34,13 @@ static bool searches_fastest(const struct scenario *scenario)
 	return scenario_searches(scenario) && !scenario_cuts(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO;
 }
 
-/* Whether a step with all kept may be the better plan: something runs again, or nothing fits, and no proof of the same step says that something must. */
+/* Whether a step with all kept may be the better plan: something runs again, or nothing fits, and no proof of the same step says that something must. Where shardings are
+ * searched for it may have another one, which makes it another step. */
 static bool may_keep(const struct planning *planning, const struct plan *plan)
 {
 	const struct fitted *fitted = plan->transformed->fitted;
-	bool proved = fitted && fitted->bound > 0 && plan->fit_margin <= 0;
-	return !plan->limited && planning->error->status == OK && !proved && (runs_again(plan) || plan_extra_time(plan) > 0 || is_over(plan));
+	bool proved = fitted && fitted->bound > 0 && plan->fit_margin <= 0, again = runs_again(plan) || plan_extra_time(plan) > 0 || is_over(plan);
+	return !plan->limited && planning->error->status == OK && (scenario_searches(planning->scenario) || (!proved && again));
 }
 
 /* A plan of the scenario with all kept as that of the scenario asked for. */
@@ -59,12 +60,12 @@ static struct plan *best_of(struct plan *a, struct plan *b, int64_t budget)
 	return turn ? b : a;
 }
 
-/* The step with all kept, where heuristics leave it a chance; else NULL. */
+/* The step with all kept, where heuristics leave it a chance; else NULL. Of a sharding that is searched for they say nothing: theirs is by roles. */
 static struct plan *plan_kept(const struct planning *kept, bool quick)
 {
 	int64_t budget = scenario_budget(kept->scenario);
-	struct plan *plan = choose_quickly(kept);
-	if (quick || !plan)
+	struct plan *plan = !quick && scenario_searches(kept->scenario) ? choose_plan(kept, NULL) : choose_quickly(kept);
+	if (quick || !plan || scenario_searches(kept->scenario))
 		return plan;
 	bool far = plan_needs(plan) > budget + budget / FAR;
 	plan_release(plan);
