@@ -139,6 +139,7 @@ static struct plan *plan_in_program_order(const struct planning *planning, struc
 
 #define FAST_ROUNDS 3
 #define LOWER_LIMITS 4      /* of order=fast: limits below, each with a fraction of the effort */
+#define TIGHT_LIMITS 16     /* the same where the arena needs more than the order's peak: what it adds differs from order to order */
 
 /* Takes the faster of both that keep the cap. Returns what next is above it, at most 0 where it keeps it, or INT64_MAX where there is no next. */
 static int64_t keep_faster(struct plan **best, struct plan *next)
@@ -152,30 +153,33 @@ static int64_t keep_faster(struct plan **best, struct plan *next)
 	return above;
 }
 
-/* What less memory makes of the search: it goes other ways then, and what it finds keeps any larger cap, too. Limits from that of the best so far down to the least peak. */
-static void try_lower(const struct planning *planning, const struct plan *plan, int64_t limit, struct plan **best)
+/* What less memory makes of the search: it goes other ways then, and what it finds keeps any larger cap, too. Limits from `most` down to the least peak. */
+static void try_lower(const struct planning *planning, const struct plan *plan, int64_t most, int64_t limits, struct plan **best)
 {
-	int64_t least = plan_peak(plan), most = limit < plan_peak(*best) ? limit : plan_peak(*best);
-	most = *best == plan && limit < INT64_MAX && limit > least ? limit : most;
-	for (int64_t i = 0; i < LOWER_LIMITS && most > least && error_set(planning->error, OK) == OK; i++)
-		keep_faster(best, plan_faster(planning, plan, least + (most - least) / LOWER_LIMITS * (LOWER_LIMITS - 1 - i), LOWER_LIMITS));
+	int64_t least = plan_peak(plan);
+	for (int64_t i = 0; i < limits && most > least && error_set(planning->error, OK) == OK; i++)
+		keep_faster(best, plan_faster(planning, plan, least + (most - least) / limits * (limits - 1 - i), LOWER_LIMITS));
 }
 
 /* Where the arena needs more than its order's peak, the next round allows the peak as much less; then the program's own order may be the fastest whose arena fits. */
-struct plan *plan_fast(const struct planning *planning, struct plan *plan)
+struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool foretells)
 {
 	int64_t budget = plan_budget(plan), limit = budget < 0 ? INT64_MAX : budget;
 	struct plan *best = plan_retain(plan);
+	int64_t fastest = INT64_MAX;    /* peak of the first */
 	bool tight = false;
 	for (int round = 0; round < FAST_ROUNDS && error_set(planning->error, OK) == OK; round++) {
-		int64_t above = keep_faster(&best, plan_faster(planning, plan, limit, 1));
+		struct plan *next = plan_faster(planning, plan, limit, 1);
+		fastest = next && round == 0 ? plan_peak(next) : fastest;
+		int64_t above = keep_faster(&best, next);
 		if (above <= 0 || above == INT64_MAX)
 			break;
 		limit -= above;
 		tight = true;
 	}
 	if (planning->scenario->value[K_order] == ORDER_FAST && planning->error->status == OK)
-		try_lower(planning, plan, limit, &best);
+		try_lower(planning, plan, tight && !foretells ? smaller_of(budget, fastest) : best != plan ? smaller_of(limit, plan_peak(best)) : limit == INT64_MAX ? 0 : limit,
+			tight && !foretells ? TIGHT_LIMITS : LOWER_LIMITS, &best);
 	if (tight && planning->error->status == OK && !(best = plan_in_program_order(planning, best))) {
 		plan_release(plan);
 		return NULL;
@@ -247,7 +251,7 @@ static struct plan *plan_graph(const struct planning *planning, struct transform
 		return NULL;
 	if (plan && !quick && fitted && fitted->away > 0 && !transformed->pipelined && scenario->value[K_order] == ORDER_BEST)
 		return plan_in_program_order(planning, plan);   /* copies have their windows along it: in another one of a slightly lower peak computation may wait for them */
-	return plan && !quick && plan->time && seeks_time(scenario) ? plan_fast(planning, plan) : plan;
+	return plan && !quick && plan->time && seeks_time(scenario) ? plan_fast(planning, plan, false) : plan;
 }
 
 /* ---- pipeline ranks ------------------------------------------------------------------------ */

@@ -21,6 +21,6 @@ struct plan *plan_transformed(const struct planning *planning, struct transforme
 struct plan *plan_once(const struct planning *planning, const struct plan_wish *wish, bool quick);
 /* Whether orders for time are sought: where they are asked for, and where auto looks for the fastest plan. Of accumulated microbatches the time doesn't depend on the order. */
 bool seeks_time(const struct scenario *scenario);
-/* order=fast: the plan in the fastest order found whose arena keeps the cap; it begins with a plan of the least peak (of a step split over devices), which it takes over. NULL with the
- * error's status. */
-struct plan *plan_fast(const struct planning *planning, struct plan *plan);
+/* order=fast: the plan in the fastest order found whose arena keeps the cap; it begins with a plan of the least peak (of a step split over devices), which it takes over. foretells: of
+ * a few layers, to draw out from, with fewer tries where the cap is tight. NULL with the error's status. */
+struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool foretells);

@@ -184,7 +184,7 @@ static enum status plan_few_faster(struct few_plans *few, uint32_t which, int64_
 		few->scenario.value[K_memory] = plan_needs(few->plan[which]) + room;
 		few->scenario.value[K_reserve] = 0;
 	}
-	few->plan[which] = plan_fast(&planning, few->plan[which]);
+	few->plan[which] = plan_fast(&planning, few->plan[which], true);
 	few->planning->stage->control->ticks = few->control.ticks;
 	return few->plan[which] ? few->plan[which]->limited ? error_set(planning.error, CANCELLED) : OK : planning.error->status;
 }
