@@ -10,6 +10,7 @@
 #define FAR 1e-2           /* a large step's plan that is so far from the bound, as a share of the step, is changed for longer */
 #define CLOSE 5e-4         /* one that is this near takes seconds of search for the next thousandth of a percent */
 #define ANNEALINGS 4
+#define HEATS { 0.1, 1, 0.1, 2 } /* of them, as shares of what the plan is above the bound: some leave a valley where what has to change hangs together, some look around */
 #define SMALL_STEP 1000    /* ops that a replay plays: below, searches cost little */
 #define TINY_STEP 300      /* below, they cost nothing */
 #define FLOORS 3           /* ops whose cheapest state is looked at where nothing was found */
@@ -348,6 +349,7 @@ static void anneal(struct solving *solving, uint64_t plays)
 {
 	struct fit_solver *solver = solving->solver;
 	struct fit_search *search = &solver->search;
+	static const double heat[ANNEALINGS] = HEATS;
 	uint32_t number = solving->best == NONE ? 0 : solving->best;
 	bool added = false;
 	fit_search_begin(search, &solver->base[number], solving->cap);
@@ -363,7 +365,7 @@ static void anneal(struct solving *solving, uint64_t plays)
 		fit_try(search, solving->plan->state);
 		fit_allow(search, plays * (search->replay->length + search->replay->instances + 1));
 		double gap = search->extra < INT64_MAX ? (double)(search->extra - solving->plan->bound) : 0.1 * (double)solver->step.total;
-		fit_anneal(search, solving->plan->slope, gap * 0.1);
+		fit_anneal(search, solving->plan->slope, gap * heat[round]);
 		fit_allow(search, solving->ticks / 16);
 		fit_reprice(search, NULL);
 		fit_fill(search);
