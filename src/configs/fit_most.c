@@ -2,19 +2,20 @@
 #include <stdlib.h>
 
 #include "fit_most.h"
+#include "src/plan/verdict.h"
 
 /* ---- one plan ------------------------------------------------------------------------------------------------------------ */
 
 struct planned { int64_t arena, step; };
 
-/* The plan's arena and simulated step. OK; BAD_INPUT or INFEASIBLE: there is none, *error says why; CANCELLED, NO_MEMORY. */
+/* What the plan needs, with what stands beside its arena, and its simulated step. OK; BAD_INPUT or INFEASIBLE: there is none, *error says why; CANCELLED, NO_MEMORY. */
 static enum status plan_it(struct planner *planner, struct graph *graph, const struct scenario *scenario, struct planned *planned, struct error *error)
 {
 	struct plan *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, error);
 	if (!plan)
 		return error->status;
 	enum status status = plan->limited ? fail(error, CANCELLED, "cancelled") : OK;
-	*planned = (struct planned){ plan_arena(plan), plan_step_time(plan) };
+	*planned = (struct planned){ plan_needs(plan), plan_step_time(plan) };
 	if (status == OK && planned->step < 0) {
 		struct plan_time *time = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, planner->rules);
 		planned->step = time ? time->whole.total : 0;
@@ -27,16 +28,35 @@ static enum status plan_it(struct planner *planner, struct graph *graph, const s
 
 /* ---- the most -------------------------------------------------------------------------------------------------------------- */
 
+#define STALE 2       /* probes that don't halve what is left, before the middle is tried */
+
+#define STEEP 4       /* so many times what a line through nothing tells is no line */
+
+/* Memory that a value needs whatever runs again: of what fits, recomputation takes as much as there is; of the smallest value, and of what doesn't fit, the need tells. */
+struct need { int64_t value, bytes; };
+
+struct bracket {
+	struct planner *planner;
+	struct graph *graph;
+	struct scenario scenario;
+	enum knob_id knob;
+	int64_t by;
+	struct fit_most *most;
+	struct need least, above[2];  /* of the smallest value; of the last two that don't fit, the last first; value 0: not known */
+};
+
 /* *fits, and what the plan comes to, or why there is none. What isn't OK ends the search. */
-static enum status try_value(struct planner *planner, struct graph *graph, struct scenario *scenario, enum knob_id knob, int64_t value, struct fit_most *most,
-	bool *fits)
+static enum status try_value(struct bracket *bracket, int64_t value, bool *fits)
 {
+	struct fit_most *most = bracket->most;
 	struct planned planned;
 	struct error why = { 0 };
-	scenario->value[knob] = value;
+	bracket->scenario.value[bracket->knob] = value;
 	most->plans++;
-	enum status status = plan_it(planner, graph, scenario, &planned, &why);
+	enum status status = plan_it(bracket->planner, bracket->graph, &bracket->scenario, &planned, &why);
 	*fits = status == OK && planned.arena <= most->budget;
+	if (status == OK && value == bracket->by)
+		bracket->least = (struct need){ value, planned.arena };
 	if (*fits) {
 		most->most = value;
 		most->arena = planned.arena;
@@ -45,23 +65,66 @@ static enum status try_value(struct planner *planner, struct graph *graph, struc
 		most->next = value;
 		most->next_arena = status == OK ? planned.arena : -1;
 		snprintf(most->reason, sizeof most->reason, "%s", status == OK ? "" : why.text);
+		bracket->above[1] = bracket->above[0];
+		bracket->above[0] = status == OK ? (struct need){ value, planned.arena } : (struct need){ 0 };
 	}
 	return status == BAD_INPUT || status == INFEASIBLE ? OK : status;
+}
+
+/* Where a line through two needs meets the cap, a multiple of `by` between what fits and what doesn't; the middle where there is no such line. */
+static int64_t next_value(const struct bracket *bracket, bool middle)
+{
+	const struct fit_most *most = bracket->most;
+	int64_t by = bracket->by, low = most->most + by, high = most->next - by;
+	const struct need *one = &bracket->above[0], *other = bracket->above[1].value > 0 ? &bracket->above[1] : &bracket->least;
+	int64_t value = most->most + (most->next - most->most) / by / 2 * by;
+	if (middle || one->value == 0 || other->value == 0 || (one->bytes - other->bytes) / (one->value - other->value) <= 0)
+		return value;
+	double slope = (double)(one->bytes - other->bytes) / (double)(one->value - other->value), met = (double)one->value - (double)(one->bytes - most->budget) / slope;
+	value = met <= (double)low ? low : met >= (double)high ? high : (int64_t)met / by * by;
+	return value < low ? low : value;
+}
+
+/* Few values between what fits and what doesn't are planned; or the middles alone. */
+static enum status narrow(struct bracket *bracket, bool middles)
+{
+	const struct fit_most *most = bracket->most;
+	enum status status = OK;
+	bool fits;
+	for (int stale = 0; status == OK && most->next > 0 && most->next - most->most > bracket->by;) {
+		int64_t width = most->next - most->most;
+		status = try_value(bracket, next_value(bracket, middles || stale >= STALE), &fits);
+		stale = most->next - most->most > width / 2 ? stale + 1 : 0;
+	}
+	return status;
+}
+
+/* One more takes so much more memory that this is no line: the plan that doesn't fit isn't the least there is, and a larger value may fit. */
+static bool jumps(const struct bracket *bracket)
+{
+	const struct fit_most *most = bracket->most;
+	double jump = (double)(most->next_arena - most->arena);
+	return most->next > 0 && most->most > 0 && most->next_arena >= 0 && jump > (double)most->budget / 100
+		&& jump > STEEP * (double)bracket->by * (double)most->next_arena / (double)most->next;
 }
 
 enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *given, enum knob_id knob, int64_t by, struct fit_most *most,
 	struct error *error)
 {
-	struct scenario scenario;
+	struct bracket bracket = { .planner = planner, .graph = graph, .knob = knob, .by = by, .most = most };
 	bool fits = true;
 	*most = (struct fit_most){ .budget = scenario_budget(given) };
-	NEED_IN(error, scenario_copy(&scenario, given) == OK);
+	NEED_IN(error, scenario_copy(&bracket.scenario, given) == OK);
 	enum status status = OK;
 	for (int64_t value = by; status == OK && fits && value <= knobs[knob].maximum; value *= 2)
-		status = try_value(planner, graph, &scenario, knob, value, most, &fits);
-	while (status == OK && most->next > 0 && most->next - most->most > by)
-		status = try_value(planner, graph, &scenario, knob, most->most + (most->next - most->most) / by / 2 * by, most, &fits);
-	scenario_done(&scenario);
+		status = try_value(&bracket, value, &fits);
+	int64_t top = most->next;
+	THEN(status, narrow(&bracket, false));
+	if (status == OK && jumps(&bracket)) {
+		most->next = top;
+		status = narrow(&bracket, true);
+	}
+	scenario_done(&bracket.scenario);
 	if (status != OK)
 		return fail_status(error, status);
 	if (most->most == 0 && most->next_arena < 0)

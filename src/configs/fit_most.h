@@ -12,9 +12,9 @@ struct fit_most {
 	char reason[sizeof((struct error *)0)->text];
 };
 
-/* knob: K_batch or K_seq, in steps of `by` (1, or what a mesh must divide). Bisection, as if memory rose with the knob: most fits and most + by doesn't, both planned.
+/* knob: K_batch or K_seq, in steps of `by` (1, or what a mesh must divide). Bisection where lines through what was planned meet the cap, as if memory rose with the knob: most fits and most + by doesn't, both planned.
  * The scenario has a cap. OK, INFEASIBLE where not even one step of `by` fits, BAD_INPUT where it can't be planned either, CANCELLED, NO_MEMORY. Some
- * 2 log2(most / by) plans. */
+ * log2(most / by) plans and a few. */
 enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum knob_id knob, int64_t by, struct fit_most *most,
 	struct error *error);
 
