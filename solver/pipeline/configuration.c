@@ -25,6 +25,8 @@ static int64_t share(int64_t bytes, uint32_t devices)
 static void add_states(const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
 {
 	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
+		if ((states->parameter[class] | states->gradient[class] | states->optimizer[class]) == 0)
+			continue;
 		uint32_t group = config_shards(config, class);
 		memory->parameters += sign * share(states->parameter[class], config->zero >= 3 ? group : 1);
 		memory->gradients += sign * share(states->gradient[class], config->zero >= 2 ? group : 1);

@@ -177,6 +177,8 @@ struct filling {
 	uint32_t *next, *filled, *weights, *held; /* [ranks]; weights: in order of the gradients of inputs */
 	uint32_t *scan;                           /* [ranks] where in order the next of these stands */
 	int64_t *free_at;                         /* [ranks] */
+	int64_t *begin;                           /* [ranks] what choose() says, and of what */
+	bool *fills;
 	int64_t *done[2];                         /* [pieces * microbatches] with sending; -1: not yet */
 };
 
@@ -214,8 +216,16 @@ static struct pipeline_slot oldest(struct filling *filling, uint32_t rank)
 	return slot;
 }
 
-static void run(struct filling *filling, uint32_t rank, int64_t begin, bool weights)
+static void look(struct filling *filling, uint32_t rank)
 {
+	filling->begin[rank] = choose(filling, rank, &filling->fills[rank]);
+}
+
+/* Then what the rank and the one that waits for the result do next is another matter. */
+static void run(struct filling *filling, uint32_t rank)
+{
+	int64_t begin = filling->begin[rank];
+	bool weights = filling->fills[rank];
 	const struct pipeline *pipeline = filling->pipeline;
 	bool folded = pipeline->chunks > 1;
 	struct pipeline_slot slot = weights ? oldest(filling, rank) : filling->order[(size_t)rank * filling->passes + filling->next[rank]++];
@@ -231,27 +241,26 @@ static void run(struct filling *filling, uint32_t rank, int64_t begin, bool weig
 	filling->held[rank] += slot.pass == PASS_FORWARD ? 1u : weights ? -1u : 0;
 	filling->weights[rank] += slot.pass == PASS_INPUT ? 1u : weights ? -1u : 0;
 	filling->slot[(size_t)rank * filling->slots + filling->filled[rank]++] = slot;
+	look(filling, rank);
+	if (slot.pass == PASS_FORWARD && slot.piece + 1 < filling->pieces)
+		look(filling, piece_rank(slot.piece + 1, pipeline->ranks, folded));
+	else if (slot.pass == PASS_INPUT && slot.piece > 0)
+		look(filling, piece_rank(slot.piece - 1, pipeline->ranks, folded));
 }
 
 /* Passes in the order of time, so that a rank knows of all that is ready when it becomes free. */
 static void fill(struct filling *filling)
 {
-	for (uint64_t left = (uint64_t)filling->pipeline->ranks * filling->slots; left > 0; left--) {
-		uint32_t first = NONE;
-		int64_t begin = INT64_MAX;
-		bool weights = false;
-		for (uint32_t rank = 0; rank < filling->pipeline->ranks; rank++) {
-			bool fills;
-			int64_t at = choose(filling, rank, &fills);
-			if (at < begin) {
-				first = rank;
-				begin = at;
-				weights = fills;
-			}
-		}
-		if (first == NONE)
+	uint32_t ranks = filling->pipeline->ranks;
+	for (uint32_t rank = 0; rank < ranks; rank++)
+		look(filling, rank);
+	for (uint64_t left = (uint64_t)ranks * filling->slots; left > 0; left--) {
+		uint32_t first = 0;
+		for (uint32_t rank = 1; rank < ranks; rank++)
+			first = filling->begin[rank] < filling->begin[first] ? rank : first;
+		if (filling->begin[first] == INT64_MAX)
 			return;    /* ranks wait for each other: the player says so */
-		run(filling, first, begin, weights);
+		run(filling, first);
 	}
 }
 
@@ -263,15 +272,17 @@ static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, 
 	struct arena arena = { 0 };
 	filling.order = arena_alloc(&arena, (size_t)pipeline->ranks * filling.passes + 1, sizeof *filling.order);
 	filling.next = arena_alloc(&arena, 5 * (size_t)pipeline->ranks, sizeof *filling.next);
-	filling.free_at = arena_alloc(&arena, pipeline->ranks, sizeof *filling.free_at);
+	filling.free_at = arena_alloc(&arena, 2 * (size_t)pipeline->ranks, sizeof *filling.free_at);
+	filling.fills = arena_alloc(&arena, pipeline->ranks, sizeof *filling.fills);
 	filling.done[0] = arena_alloc(&arena, 2 * cells, sizeof *filling.done[0]);
-	if (!filling.order || !filling.next || !filling.free_at || !filling.done[0]) {
+	if (!filling.order || !filling.next || !filling.free_at || !filling.fills || !filling.done[0]) {
 		arena_free(&arena);
 		return NO_MEMORY;
 	}
 	uint32_t **const counts[] = { &filling.filled, &filling.weights, &filling.held, &filling.scan };
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 		*counts[i] = filling.next + (i + 1) * pipeline->ranks;
+	filling.begin = filling.free_at + pipeline->ranks;
 	filling.done[1] = filling.done[0] + cells;
 	for (size_t i = 0; i < 2 * cells; i++)
 		filling.done[0][i] = -1;
