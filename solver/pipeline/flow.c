@@ -116,6 +116,8 @@ static enum status check_version(const struct flowing *flowing, uint32_t op, uin
 static void note_writes(struct flowing *flowing, uint32_t op)
 {
 	const struct graph *graph = flowing->cut->graph;
+	if (flowing->cut->sums[op] && !flowing->runs[op])    /* a part of the sum stands for it here, and nobody writes to that */
+		return;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++) {
 		flowing->latest[graph->tensor[graph->inplace[i].in].storage] = op;
 		if (flowing->runs[op] && graph->inplace[i].out == NONE)

@@ -178,6 +178,70 @@ static void cut_twice_and_run(struct graph *graph, const struct rules *rules, co
 	cr_expect_eq(tally.run, 2, "%s: %u", name, tally.run);
 }
 
+/* The other operand of a sum that nobody else reads, or NONE. */
+static uint32_t read_once(const struct graph *graph, uint32_t op)
+{
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = graph->reads.item[i], readers = 0;
+		FOR_ROW(j, &graph->users, graph->tensor[tensor].storage)
+			readers += graph->users.item[j] != graph->tensor[tensor].writer;
+		if (readers == 1 && graph->tensor[tensor].writer != NONE && graph->tensor[tensor].alias == NONE)
+			return tensor;
+	}
+	return NONE;
+}
+
+/* The step in which sums of gradients are written over a part, as PyTorch adds up those of tied parameters. */
+static struct graph *summed_in_place(const struct graph *graph, uint32_t *sums)
+{
+	OWN(draft) *draft = draft_new();
+	struct error error = { 0 };
+	HELD uint32_t *over = mem_alloc(graph->ops, sizeof *over);
+	cr_assert_eq(draft_describe(draft, graph->name, NULL, NULL, &graph->about), OK);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		bool sum = strcmp(graph->op[op].type, "aten.add.Tensor") == 0 && graph->op[op].phase == PHASE_BACKWARD && csr_length(&graph->reads, op) == 2
+			&& graph->tensor[graph->writes.item[graph->writes.start[op]]].kind == KIND_GRADIENT;
+		over[op] = sum ? read_once(graph, op) : NONE;
+		*sums += over[op] != NONE;
+	}
+	for (uint32_t t = 0; t < graph->tensors; t++) {
+		struct tensor tensor = graph->tensor[t];
+		if (tensor.writer != NONE && over[tensor.writer] != NONE)
+			tensor.alias = over[tensor.writer];
+		cr_assert_neq(draft_tensor(draft, &tensor), NONE);
+	}
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		struct op copy = graph->op[op];
+		copy.type = over[op] == NONE ? copy.type : "aten.add_.Tensor";
+		cr_assert_eq(draft_op(draft, &copy), op);
+		FOR_ROW(i, &graph->reads, op)
+			cr_assert_eq(draft_read(draft, op, graph->reads.item[i]), OK);
+		FOR_ROW(i, &graph->writes, op)
+			cr_assert_eq(draft_write(draft, op, graph->writes.item[i]), OK);
+		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
+			cr_assert_eq(draft_inplace(draft, op, graph->inplace[i].out, graph->inplace[i].in), OK);
+		if (over[op] != NONE)
+			cr_assert_eq(draft_inplace(draft, op, graph->writes.item[graph->writes.start[op]], over[op]), OK);
+	}
+	struct graph *result = graph_build(draft, &error);
+	cr_assert_not_null(result, "%s", error.text);
+	return result;
+}
+
+Test(pipeline_plan, ranks_that_sum_tied_gradients_in_place_compute_the_whole_steps_states)
+{
+	static const char *const names[] = { "gpt", "t5" };
+	struct rules *rules = test_rules();
+	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+		struct model_config size = { .layers = 3, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 8, .vocab = 16, .positions = 8, .seq = 4, .batch = 2 };
+		uint32_t sums = 0;
+		OWN(graph) *step = step_of_config(names[m], sized_model(names[m], size), (struct model_training){ .optimizer = OPTIMIZER_ADAM });
+		OWN(graph) *graph = summed_in_place(step, &sums);
+		cr_expect_gt(sums, 0, "%s", names[m]);
+		cut_twice_and_run(graph, rules, names[m]);
+	}
+}
+
 /* Microbatches add up gradients in 16 bits and cast the sums where casts belong to the update. */
 Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_states)
 {
