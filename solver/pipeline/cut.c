@@ -161,6 +161,31 @@ static void order_pieces(struct finding *finding)
 		cut_default(finding->cut, op);
 }
 
+/* The last op before one that writes to a storage and that not every rank runs; else the op that allocates it, or NONE. */
+static uint32_t last_writer(const struct finding *finding, uint32_t storage, uint32_t before)
+{
+	const struct graph *graph = finding->graph;
+	uint32_t last = graph->storage[storage].allocator;
+	FOR_ROW(i, &graph->users, storage) {
+		uint32_t op = graph->users.item[i];
+		if (op < before && !finding->cut->anywhere[op] && graph_writes_in_place(graph, op, storage))
+			last = op;
+	}
+	return last;
+}
+
+/* A framework lets go of a storage where it was filled. */
+static void place_releases(struct finding *finding)
+{
+	const struct graph *graph = finding->graph;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		uint32_t read = op_releases(&graph->op[op]) && csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
+		uint32_t writer = read == NONE ? NONE : last_writer(finding, storage_of(graph, read), op);
+		if (writer != NONE)
+			finding->cut->piece[op] = finding->cut->piece[writer];
+	}
+}
+
 /* ---- what every rank can make for itself ----------------------------------------------------------------------------- */
 
 /* A view of all of its operand. */
@@ -460,6 +485,7 @@ enum status pipeline_cut_find(const struct graph *device, const struct graph *wh
 		place_ops(&finding);
 		find_anywhere(&finding);
 		order_pieces(&finding);
+		place_releases(&finding);
 		find_owners(&finding);
 		gather_updates(&finding);
 		find_tied(&finding);
