@@ -96,9 +96,14 @@ static void run_session(struct app *app, enum command_id command, const char *li
 	if (graph && !back)
 		session_set_cursor(app->session, model->op, model->storage);
 	enum status status = session_command(app->session, line, &error);
-	app_look(app);
-	/* The answer, or what was done: a key press always shows that it arrived. */
+	session_status(app->session, &model->status);
+	bool planned = !model->status.stale;
+	if (planned)
+		app_look(app);
+	/* The answer, or what was done: a key press always shows that it arrived. A plan that is still to come has its notes said behind it, however soon it is there. */
 	view_say(model, "%s", status != OK && *error.text ? error.text : *model->status.message ? model->status.message : line);
+	if (!planned)
+		app_look(app);
 	if (status == OK && back && model->plan) {
 		uint32_t op, storage;
 		session_cursor(app->session, &op, &storage);
