@@ -80,7 +80,8 @@ static void draw_title(struct frame *frame, const struct model *model)
 	}
 	snprintf(text, sizeof text, "%u of %u changes fit", list->fitting, list->ways + list->useless);
 	frame_part(frame, &x, 0, end, list->fitting ? ROLE_TITLE : ROLE_BAD, text);
-	snprintf(text, sizeof text, "over by %s now", bytes_text(list->arena - list->budget, bytes, sizeof bytes));
+	bool older = ways->fingerprint != model->plan->fingerprint;
+	snprintf(text, sizeof text, older ? "was over by %s" : "over by %s now", bytes_text(list->arena - list->budget, bytes, sizeof bytes));
 	frame_part(frame, &x, 0, end, ROLE_TEXT, text);
 	if (list->useless) {
 		snprintf(text, sizeof text, "%u save nothing", list->useless);
@@ -88,7 +89,7 @@ static void draw_title(struct frame *frame, const struct model *model)
 	}
 	if (ways->finding)
 		frame_part(frame, &x, 0, end, ROLE_WARN, "planning");
-	else if (ways->fingerprint != model->plan->fingerprint)
+	else if (older)
 		frame_part(frame, &x, 0, end, ROLE_WARN, "of an older scenario: F plans again");
 }
 

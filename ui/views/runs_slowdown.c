@@ -143,11 +143,9 @@ static void draw_answer(struct frame *frame, struct rect rect, const struct slow
 		snprintf(text, sizeof text, "at a cap of %s nothing fits, whatever is computed again: proved", bytes);
 	else if (bound == 0 && found == 0)
 		snprintf(text, sizeof text, "at a cap of %s everything can be kept", bytes);
-	else if (rect.width < 90)
-		snprintf(text, sizeof text, "%s: at least +%.3g %%, %s; 1 GB is %.3g ms", bytes, 100 * (double)bound / total, time_text(bound, time, sizeof time), price);
-	else
-		snprintf(text, sizeof text, "at a cap of %s any plan takes at least %.3g %% more, %s; 1 GB more is worth %.3g ms", bytes, 100 * (double)bound / total,
-			time_text(bound, time, sizeof time), price);
+	else if (snprintf(text, sizeof text, "at a cap of %s any plan takes at least %.3g %% more, %s; 1 GB more is worth %.3g ms", bytes, 100 * (double)bound / total,
+		time_text(bound, time, sizeof time), price) > rect.width)
+		snprintf(text, sizeof text, "%s: at least +%.3g %%, %s; 1 GB is %.3g ms", bytes, 100 * (double)bound / total, time, price);
 	frame_text(frame, rect.x, rect.y, rect.width, bound < 0 ? ROLE_BAD : ROLE_TITLE, text);
 	if (bound >= 0 && found > 0) {
 		snprintf(text, sizeof text, "found: %.3g %% more; Enter plans it", 100 * (double)found / total);
