@@ -46,11 +46,17 @@ static enum status consider(struct seeking *seeking, const uint32_t *order, cons
 	return status;
 }
 
+/* Whether the effort is spent, or the user has had enough. */
+static bool is_over(const struct seeking *seeking)
+{
+	return seeking->spent > (seeking->request->ticks ? seeking->request->ticks : OVERLAP_EFFORT) || control_status(seeking->control) != OK;
+}
+
 static bool is_spent(struct seeking *seeking)
 {
 	uint64_t ticks = (uint64_t)seeking->request->graph->ops * 40;
 	seeking->spent += ticks;
-	return control_spend(seeking->control, ticks) || seeking->spent > (seeking->request->ticks ? seeking->request->ticks : OVERLAP_EFFORT);
+	return control_spend(seeking->control, ticks) || is_over(seeking);
 }
 
 /* A pass from the best order so far. */
@@ -116,36 +122,89 @@ static enum status prepare(struct seeking *seeking)
 	return seeking->order && seeking->release && seeking->result->order ? overlap_terms_find(seeking->request, &seeking->terms) : NO_MEMORY;
 }
 
-/* Takes over what was found last where it is better than *best. */
-static enum status keep_better(struct seeking *seeking, struct overlap_result *best)
+/* An order with what its simulation shows. */
+struct found {
+	int64_t time, peak;
+	const char *winner;             /* NULL: none that keeps the limit */
+	uint32_t *order, *release;      /* [ops] */
+};
+
+/* Copies from one to the other, whose arrays are made where there are none. */
+static enum status copy_found(struct seeking *seeking, const struct found *from, struct found *to)
+{
+	uint32_t ops = seeking->request->graph->ops, *order = to->order, *release = to->release;
+	order = order ? order : arena_alloc(&seeking->arena, ops, sizeof *order);
+	release = release ? release : arena_alloc(&seeking->arena, ops, sizeof *release);
+	NEED(order && release);
+	memcpy(order, from->order, ops * sizeof *order);
+	memcpy(release, from->release, ops * sizeof *release);
+	*to = (struct found) { from->time, from->peak, from->winner, order, release };
+	return OK;
+}
+
+static struct found best_so_far(const struct seeking *seeking)
 {
 	const struct overlap_result *here = seeking->result;
-	uint32_t ops = seeking->request->graph->ops, *order = best->order;
-	if (best->winner && (here->time > best->time || (here->time == best->time && here->peak >= best->peak)))
+	return (struct found) { here->time, here->peak, here->winner, here->order, seeking->release };
+}
+
+/* The search goes on from there. */
+static enum status go_to(struct seeking *seeking, const struct found *found)
+{
+	struct found here = best_so_far(seeking);
+	TRY(copy_found(seeking, found, &here));
+	seeking->result->time = here.time;
+	seeking->result->peak = here.peak;
+	seeking->result->winner = here.winner;
+	return OK;
+}
+
+/* Takes over what was found last where it is better than *best. */
+static enum status keep_better(struct seeking *seeking, struct found *best)
+{
+	struct found here = best_so_far(seeking);
+	if (best->winner && (here.time > best->time || (here.time == best->time && here.peak >= best->peak)))
 		return OK;
-	if (!order && !(order = arena_alloc(&seeking->arena, ops, sizeof *order)))
-		return NO_MEMORY;
-	memcpy(order, here->order, ops * sizeof *order);
-	*best = *here;
-	best->order = order;
+	return copy_found(seeking, &here, best);
+}
+
+static bool is_new_start(const struct overlap_request *request, uint32_t start)
+{
+	bool new = true;
+	for (uint32_t i = 0; i < start && new; i++)
+		new = memcmp(request->start[i], request->start[start], request->graph->ops * sizeof *request->start[i]) != 0;
+	return new;
+}
+
+/* Each way from a start. */
+static enum status from_start(struct seeking *seeking, const uint32_t *start, struct found *best)
+{
+	struct found first = { 0 };
+	seeking->result->winner = NULL;
+	TRY(consider(seeking, start, "the order of the least peak", NULL));
+	if (!seeking->result->winner)
+		return OK;
+	struct found here = best_so_far(seeking);
+	TRY(copy_found(seeking, &here, &first));
+	for (uint32_t way = 0; way < WAYS; way++) {
+		TRY(go_to(seeking, &first));
+		TRY(settle(seeking, ways[way]));
+		TRY(keep_better(seeking, best));
+		if (is_over(seeking))
+			break;
+	}
 	return OK;
 }
 
 /* Each way from each start; the best of their ends goes on. */
 static enum status from_starts(struct seeking *seeking)
 {
-	struct overlap_result best = { 0 }, *here = seeking->result;
-	enum status status = OK;
-	for (uint32_t i = 0; i < seeking->request->starts * WAYS && status == OK; i++) {
-		here->winner = NULL;
-		status = consider(seeking, seeking->request->start[i / WAYS], "the order of the least peak", NULL);
-		if (status != OK || !here->winner)
-			continue;
-		status = settle(seeking, ways[i % WAYS]);
-		THEN(status, keep_better(seeking, &best));
-	}
-	here->winner = NULL;
-	return status == OK && best.winner ? consider(seeking, best.order, best.winner, NULL) : status;
+	struct found best = { 0 };
+	for (uint32_t i = 0; i < seeking->request->starts; i++)
+		if (is_new_start(seeking->request, i))
+			TRY(from_start(seeking, seeking->request->start[i], &best));
+	seeking->result->winner = NULL;
+	return best.winner ? go_to(seeking, &best) : OK;
 }
 
 enum status overlap_schedule(const struct overlap_request *request, struct control *control, struct overlap_result *result)
