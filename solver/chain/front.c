@@ -43,11 +43,72 @@ int chain_points_by_usage(const void *left, const void *right)
 	return (a->trail > b->trail) - (a->trail < b->trail);
 }
 
+#define BINS 512
+
+static bool is_cheaper(const struct chain_point *a, const struct chain_point *b)
+{
+	return a->cost != b->cost ? a->cost < b->cost : chain_points_by_usage(a, b) < 0;
+}
+
+/* Bins of usage from the least up to that of the cheapest point: above it nothing is worth keeping. */
+struct bins {
+	int64_t low, high;
+	uint32_t shift, best[BINS];    /* the cheapest point in each, or NONE */
+};
+
+static uint64_t bin_of(const struct bins *bins, const struct chain_point *point)
+{
+	return ((uint64_t)point->usage - (uint64_t)bins->low) >> bins->shift;
+}
+
+static void find_bins(const struct chain_point *list, uint32_t count, struct bins *bins)
+{
+	const struct chain_point *cheapest = list;
+	*bins = (struct bins) { .low = list->usage };
+	for (uint32_t i = 1; i < count; i++) {
+		bins->low = list[i].usage < bins->low ? list[i].usage : bins->low;
+		cheapest = is_cheaper(&list[i], cheapest) ? &list[i] : cheapest;
+	}
+	bins->high = cheapest->usage;
+	while (bin_of(bins, cheapest) >= BINS)
+		bins->shift++;
+	memset(bins->best, -1, sizeof bins->best);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t *best = list[i].usage <= bins->high ? &bins->best[bin_of(bins, &list[i])] : NULL;
+		if (best && (*best == NONE || is_cheaper(&list[i], &list[*best])))
+			*best = i;
+	}
+}
+
+/* Drops points that the cheapest of their bin or of a lower one is as good as, before the rest is sorted: nearly all are such, as sums of two fronts have many equals.
+ * Linear. */
+static uint32_t sift(struct chain_point *list, uint32_t count)
+{
+	struct bins bins;
+	struct chain_point best[BINS];
+	int64_t lower[BINS];           /* the least cost in lower bins */
+	uint32_t kept = 0;
+	find_bins(list, count, &bins);
+	for (uint32_t b = 0; b < BINS; b++) {
+		lower[b] = b == 0 ? INT64_MAX : bins.best[b - 1] == NONE || best[b - 1].cost > lower[b - 1] ? lower[b - 1] : best[b - 1].cost;
+		if (bins.best[b] != NONE)
+			best[b] = list[bins.best[b]];
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t b = bin_of(&bins, &list[i]);
+		if (list[i].usage <= bins.high && list[i].cost < lower[b] && (i == bins.best[b] || list[i].usage < best[b].usage))
+			list[kept++] = list[i];
+	}
+	return kept;
+}
+
 uint32_t chain_points_filter(struct chain_point *list, uint32_t count)
 {
 	uint32_t kept = 0;
 	if (count < 2)
 		return count;
+	if (count > BINS)
+		count = sift(list, count);
 	qsort(list, count, sizeof *list, chain_points_by_usage);
 	for (uint32_t i = 0; i < count; i++)
 		if (!kept || list[i].cost < list[kept - 1].cost)
