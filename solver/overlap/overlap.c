@@ -6,6 +6,7 @@
 #define ROUNDS 4
 #define NOISY_ROUNDS 64    /* passes with random urgency, at most */
 #define FRUITLESS 12       /* of them in turn that bring nothing: enough */
+#define FEW_PASSES 8       /* fewer than that: a single one, by the rule that comes furthest at once */
 
 struct seeking {
 	const struct overlap_request *request;
@@ -46,17 +47,32 @@ static enum status consider(struct seeking *seeking, const uint32_t *order, cons
 	return status;
 }
 
+static uint64_t effort_of(const struct seeking *seeking)
+{
+	return seeking->request->ticks ? seeking->request->ticks : OVERLAP_EFFORT;
+}
+
+static uint64_t pass_ticks(const struct seeking *seeking)
+{
+	return (uint64_t)seeking->request->graph->ops * 40;
+}
+
 /* Whether the effort is spent, or the user has had enough. */
 static bool is_over(const struct seeking *seeking)
 {
-	return seeking->spent > (seeking->request->ticks ? seeking->request->ticks : OVERLAP_EFFORT) || control_status(seeking->control) != OK;
+	return seeking->spent > effort_of(seeking) || control_status(seeking->control) != OK;
 }
 
 static bool is_spent(struct seeking *seeking)
 {
-	uint64_t ticks = (uint64_t)seeking->request->graph->ops * 40;
-	seeking->spent += ticks;
-	return control_spend(seeking->control, ticks) || is_over(seeking);
+	seeking->spent += pass_ticks(seeking);
+	return control_spend(seeking->control, pass_ticks(seeking)) || is_over(seeking);
+}
+
+/* Whether so few passes of a very large step can be paid that ways lead nowhere. */
+static bool is_hasty(const struct seeking *seeking)
+{
+	return effort_of(seeking) / pass_ticks(seeking) < FEW_PASSES;
 }
 
 /* A pass from the best order so far. */
@@ -69,8 +85,9 @@ static enum status try_rule(struct seeking *seeking, const struct overlap_rule *
 #define FORWARD "an order for time: ops taken forward where computation waits"
 #define URGENT "an order for time: the longest way to the end first"
 
-/* Ways from a start: what is good by itself may lead nowhere, so each is gone to its end. */
+/* Ways from a start: what is good by itself may lead nowhere, so each is gone to its end. The first one comes near to the rest in two passes. */
 static const struct overlap_rule ways[][7] = {
+	{ { .urgent = true, .patient = true, .window = 512, .gather = 256, .name = URGENT }, { .urgent = true, .window = 2048, .gather = 48, .name = URGENT } },
 	{ { .window = 128, .name = FORWARD }, { .window = 2048, .name = FORWARD }, { .window = 2048, .patient = true, .name = FORWARD },
 	  { .urgent = true, .window = 128, .gather = 48, .name = URGENT }, { .urgent = true, .window = 2048, .gather = 48, .name = URGENT },
 	  { .urgent = true, .patient = true, .window = 512, .gather = 48, .name = URGENT } },
@@ -184,6 +201,10 @@ static enum status from_start(struct seeking *seeking, const uint32_t *start, st
 	TRY(consider(seeking, start, "the order of the least peak", NULL));
 	if (!seeking->result->winner)
 		return OK;
+	if (is_hasty(seeking)) {
+		TRY(is_spent(seeking) ? OK : try_rule(seeking, &ways[0][0], NULL));
+		return keep_better(seeking, best);
+	}
 	struct found here = best_so_far(seeking);
 	TRY(copy_found(seeking, &here, &first));
 	for (uint32_t way = 0; way < WAYS; way++) {
@@ -213,7 +234,7 @@ enum status overlap_schedule(const struct overlap_request *request, struct contr
 	*result = (struct overlap_result) { .time = -1, .peak = -1 };
 	enum status status = prepare(&seeking);
 	THEN(status, from_starts(&seeking));
-	if (status == OK && result->winner)
+	if (status == OK && result->winner && !is_hasty(&seeking))
 		status = shake(&seeking);
 	overlap_terms_free(&seeking.terms);
 	arena_free(&seeking.arena);
