@@ -13,7 +13,6 @@ enum status flow_init(struct max_flow *flow, uint32_t nodes, uint32_t pairs)
 {
 	*flow = (struct max_flow) { .nodes = nodes, .room = 2 * pairs };
 	struct arena *arena = &flow->arena;
-	flow->from = arena_alloc(arena, flow->room, sizeof *flow->from);
 	flow->to = arena_alloc(arena, flow->room, sizeof *flow->to);
 	flow->capacity = arena_alloc(arena, flow->room, sizeof *flow->capacity);
 	flow->residual = arena_alloc(arena, flow->room, sizeof *flow->residual);
@@ -24,7 +23,7 @@ enum status flow_init(struct max_flow *flow, uint32_t nodes, uint32_t pairs)
 	flow->path = arena_alloc(arena, nodes, sizeof *flow->path);
 	flow->borders = arena_alloc(arena, nodes, sizeof *flow->borders);
 	flow->reached = arena_alloc(arena, nodes, sizeof *flow->reached);
-	bool fine = flow->from && flow->to && flow->capacity && flow->residual && flow->supply && flow->distance
+	bool fine = flow->to && flow->capacity && flow->residual && flow->supply && flow->distance
 		&& flow->next && flow->queue && flow->path && flow->borders && flow->reached;
 	return fine ? OK : NO_MEMORY;
 }
@@ -37,8 +36,8 @@ void flow_free(struct max_flow *flow)
 uint32_t flow_add(struct max_flow *flow, uint32_t from, uint32_t to, int64_t capacity, int64_t reverse)
 {
 	uint32_t arc = flow->arcs;
-	flow->from[arc] = flow->to[arc + 1] = from;
-	flow->to[arc] = flow->from[arc + 1] = to;
+	flow->to[arc] = to;
+	flow->to[arc + 1] = from;
 	flow->capacity[arc] = flow->residual[arc] = capacity;
 	flow->capacity[arc + 1] = flow->residual[arc + 1] = reverse;
 	flow->arcs += 2;
@@ -47,11 +46,19 @@ uint32_t flow_add(struct max_flow *flow, uint32_t from, uint32_t to, int64_t cap
 
 enum status flow_ready(struct max_flow *flow)
 {
-	uint32_t *arc = arena_alloc(&flow->arena, flow->arcs, sizeof *arc);
-	NEED(arc);
-	for (uint32_t i = 0; i < flow->arcs; i++)
-		arc[i] = i;
-	return csr_of_pairs(&flow->arena, flow->nodes, flow->arcs, flow->from, arc, &flow->leaving);
+	struct csr *leaving = &flow->leaving;
+	leaving->start = arena_alloc(&flow->arena, (size_t)flow->nodes + 2, sizeof *leaving->start);
+	leaving->item = arena_alloc(&flow->arena, flow->arcs, sizeof *leaving->item);
+	NEED(leaving->start && leaving->item);
+	/* As in csr_of_pairs(): counts stand two rows further. */
+	uint32_t *next = leaving->start + 1;
+	for (uint32_t arc = 0; arc < flow->arcs; arc++)
+		next[flow_from(flow, arc) + 1]++;
+	for (uint32_t node = 0; node < flow->nodes; node++)
+		next[node + 1] += next[node];
+	for (uint32_t arc = 0; arc < flow->arcs; arc++)
+		leaving->item[next[flow_from(flow, arc)]++] = arc;
+	return OK;
 }
 
 /* Forgets the last flow. */
@@ -85,7 +92,7 @@ static bool measure_distances(const struct pass *pass, const uint32_t *needing, 
 	while (head < tail) {
 		uint32_t node = flow->queue[head++];
 		FOR_ROW(i, &flow->leaving, node) {
-			uint32_t back = flow->leaving.item[i] ^ 1, before = flow->from[back];
+			uint32_t back = flow->leaving.item[i] ^ 1, before = flow_from(flow, back);
 			if (flow->residual[back] == 0 || flow->distance[before] != NONE)
 				continue;
 			if (pass->side[before] != FLOW_FREE && flow->supply[before] <= 0)
@@ -189,11 +196,11 @@ static void prepare(struct max_flow *flow, const uint8_t *side)
 	memset(flow->supply, 0, flow->nodes * sizeof *flow->supply);
 	memset(flow->reached, 0, flow->nodes * sizeof *flow->reached);
 	for (uint32_t arc = 0; arc < flow->arcs; arc += 2) {
-		uint32_t from = flow->from[arc], to = flow->to[arc];
+		uint32_t from = flow_from(flow, arc), to = flow->to[arc];
 		int64_t amount = flow_on(flow, arc);
 		if (amount < 0) {
 			from = flow->to[arc];
-			to = flow->from[arc];
+			to = flow_from(flow, arc);
 			amount = -amount;
 		}
 		if (amount > 0 && (side[from] == FLOW_SINK || side[to] == FLOW_SOURCE)) {
@@ -264,7 +271,7 @@ static int64_t value_into_sinks(const struct max_flow *flow, const uint8_t *side
 {
 	int64_t value = 0;
 	for (uint32_t arc = 0; arc < flow->arcs; arc += 2)
-		value += flow_on(flow, arc) * ((side[flow->to[arc]] == FLOW_SINK) - (side[flow->from[arc]] == FLOW_SINK));
+		value += flow_on(flow, arc) * ((side[flow->to[arc]] == FLOW_SINK) - (side[flow_from(flow, arc)] == FLOW_SINK));
 	return value;
 }
 

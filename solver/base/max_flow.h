@@ -14,7 +14,7 @@ enum flow_side { FLOW_FREE, FLOW_SOURCE, FLOW_SINK };
 struct max_flow {
 	uint32_t nodes, arcs;      /* arcs come in pairs: 2 k and 2 k + 1 are each other's reverse */
 	uint32_t room;
-	uint32_t *from, *to;       /* arc -> node */
+	uint32_t *to;              /* arc -> node */
 	int64_t *capacity;         /* arc -> as added */
 	int64_t *residual;         /* arc -> what can still be pushed */
 	struct csr leaving;        /* node -> arcs */
@@ -46,6 +46,11 @@ enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct con
 
 /* Forgets the last flow. */
 void flow_reset(struct max_flow *flow);
+
+static inline uint32_t flow_from(const struct max_flow *flow, uint32_t arc)
+{
+	return flow->to[arc ^ 1];
+}
 
 static inline int64_t flow_on(const struct max_flow *flow, uint32_t arc)
 {

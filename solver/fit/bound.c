@@ -317,7 +317,7 @@ static void find_owners(const struct fit_network *network, uint32_t *owner)
 
 static struct fit_arc arc_of(const struct fit_network *network, const uint32_t *owner, uint32_t arc)
 {
-	uint32_t from = network->flow.from[arc], to = network->flow.to[arc];
+	uint32_t from = flow_from(&network->flow, arc), to = network->flow.to[arc];
 	struct fit_arc record = { FIT_ARC_RUN, NONE, NONE, NONE, flow_on(&network->flow, arc) };
 	bool op_first = from >= network->runs, op_then = to >= network->runs;
 	*(op_first ? &record.op : &record.storage) = owner[from];
@@ -342,7 +342,7 @@ static enum status keep_flow(const struct fit_bounds *bounds, struct fit_certifi
 	for (uint32_t arc = 0; arc < flow->arcs && fine; arc += 2)
 		if (flow_on(flow, arc) > 0) {
 			certificate->arc[certificate->arcs++] = arc_of(network, owner, arc);
-			out[flow->from[arc]] += flow_on(flow, arc);
+			out[flow_from(flow, arc)] += flow_on(flow, arc);
 			out[flow->to[arc]] -= flow_on(flow, arc);
 		}
 	for (uint32_t node = 0; node < network->runs && fine; node++)
