@@ -159,16 +159,25 @@ static int64_t find_heads(struct bounding *bounding)
 	return last;
 }
 
+#define STATION_EFFORT (1u << 22)   /* ops looked at from all stations, but from a few at least */
+#define STATIONS_LEAST 8u
+
+static uint32_t stations_of(uint32_t ops)
+{
+	uint32_t stations = STATION_EFFORT / (ops + 1);
+	return stations > STATIONS_MOST ? STATIONS_MOST : stations < STATIONS_LEAST ? STATIONS_LEAST : stations;
+}
+
 /* Ops along the longest way, evenly by time. */
 static void choose_stations(struct bounding *bounding)
 {
 	const struct step_model *model = bounding->model;
-	uint32_t at = NONE;
+	uint32_t at = NONE, stations = stations_of(model->ops);
 	int64_t total = find_heads(bounding), last = INT64_MAX;
 	for (uint32_t v = 0; v < model->ops; v++)
 		at = at == NONE && bounding->head[v] + model->time[v] == total ? v : at;
 	while (at != NONE) {
-		if (last - bounding->head[at] >= total / (STATIONS_MOST - 2) && model->time[at] > 0) {
+		if (last - bounding->head[at] >= total / (stations - 2) && model->time[at] > 0) {
 			bounding->stops[at] = true;
 			last = bounding->head[at];
 		}

@@ -95,23 +95,31 @@ static struct plan *plan_ordered(const struct planning *planning, struct transfo
 	return plan;
 }
 
-/* A plan of the same in an order of a shorter step, whose arena keeps limit bytes more or less: NULL where none was found, or with the error's status. */
-static struct plan *plan_faster(const struct planning *planning, const struct plan *plan, int64_t limit, uint32_t part)
+/* The same in an order of a shorter step whose peak keeps the limit, in bytes: NULL where none was found, or with the error's status. *limited: the search was cut short. */
+static struct ordered *order_faster(const struct planning *planning, const struct transformed *transformed, const struct ordered *ordered, int64_t limit, uint32_t part,
+	bool *limited)
 {
 	struct stage_context *stage = planning->stage;
 	struct overlap_result faster;
-	struct plan *next = NULL;
-	enum status status = plan_time_order(plan->graph, &plan->ordered->problem, plan->ordered->result.order, plan->transformed->sharded, planning->scenario, stage->rules,
-		limit, part, stage->control, &faster);
+	enum status status = plan_time_order(ordered->graph, &ordered->problem, ordered->result.order, transformed->sharded, planning->scenario, stage->rules, limit, part,
+		stage->control, &faster);
+	*limited = status == CANCELLED;
 	if (status == NO_MEMORY)
 		fail_memory(planning->error);
-	struct ordered *ordered = faster.order ? ordered_again(plan->ordered, planning->scenario, faster.order, faster.winner, planning->error) : NULL;
-	if (ordered)
-		next = plan_ordered(planning, plan->transformed, ordered, false);
-	if (next)
-		next->limited |= status == CANCELLED;
-	ordered_release(ordered);
+	struct ordered *next = faster.order ? ordered_again(ordered, planning->scenario, faster.order, faster.winner, planning->error) : NULL;
 	overlap_result_free(&faster);
+	return next;
+}
+
+/* A plan of the same in an order of a shorter step, whose arena keeps limit bytes more or less: NULL where none was found, or with the error's status. */
+static struct plan *plan_faster(const struct planning *planning, const struct plan *plan, int64_t limit, uint32_t part)
+{
+	bool limited;
+	struct ordered *ordered = order_faster(planning, plan->transformed, plan->ordered, limit, part, &limited);
+	struct plan *next = ordered ? plan_ordered(planning, plan->transformed, ordered, false) : NULL;
+	if (next)
+		next->limited |= limited;
+	ordered_release(ordered);
 	return next;
 }
 
@@ -161,6 +169,21 @@ static void try_lower(const struct planning *planning, const struct plan *plan, 
 		keep_faster(best, plan_faster(planning, plan, least + (most - least) / limits * (limits - 1 - i), LOWER_LIMITS));
 }
 
+/* The end of a search for time: the bound on the step. Takes the plan over; NULL with the error's status. */
+static struct plan *bound_time(const struct planning *planning, struct plan *plan)
+{
+	bool fine = planning->error->status == OK || planning->error->status == CANCELLED;
+	if (fine && plan_time_bound(plan->time) != OK)
+		fine = fail_memory(planning->error) == OK;
+	plan->limited |= planning->error->status == CANCELLED;
+	if (fine) {
+		error_set(planning->error, OK);
+		return plan;
+	}
+	plan_release(plan);
+	return NULL;
+}
+
 /* Where the arena needs more than its order's peak, the next round allows the peak as much less; then the program's own order may be the fastest whose arena fits. */
 struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool foretells)
 {
@@ -184,20 +207,24 @@ struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool 
 		plan_release(plan);
 		return NULL;
 	}
-	bool fine = planning->error->status == OK || planning->error->status == CANCELLED;
-	if (fine && plan_time_bound(best->time) != OK)
-		fine = fail_memory(planning->error) == OK;
-	best->limited |= planning->error->status == CANCELLED;
 	best->run[STAGE_ORDER] = plan->run[STAGE_ORDER];
 	best->fit_margin = plan->fit_margin;
 	best->complete = plan->complete;
 	plan_release(plan);
-	if (fine) {
-		error_set(planning->error, OK);
-		return best;
-	}
-	plan_release(best);
-	return NULL;
+	return bound_time(planning, best);
+}
+
+/* No cap is to be kept, so the faster order alone is laid out. The order is never slower than the least peak's. */
+static struct plan *plan_fast_uncapped(const struct planning *planning, struct transformed *transformed, struct ordered *ordered)
+{
+	bool limited;
+	struct ordered *faster = order_faster(planning, transformed, ordered, INT64_MAX, 1, &limited);
+	bool same = faster && memcmp(faster->result.order, ordered->result.order, ordered->problem.ops * sizeof *ordered->result.order) == 0;
+	struct plan *plan = planning->error->status == OK ? plan_ordered(planning, transformed, faster && !same ? faster : ordered, false) : NULL;
+	ordered_release(faster);
+	if (plan)
+		plan->limited |= limited;
+	return plan ? bound_time(planning, plan) : NULL;
 }
 
 /* Whether the order keeps the cap and the layout doesn't. */
@@ -232,26 +259,36 @@ bool seeks_time(const struct scenario *scenario)
 	return scenario->value[K_order] == ORDER_FAST || (fastest && scenario->value[K_microbatches] <= 1);
 }
 
+/* auto without a cap: whether the order of the least peak need not be laid out. */
+static bool is_uncapped(const struct scenario *scenario, const struct transformed *transformed)
+{
+	const struct fitted *fitted = transformed->fitted;
+	return scenario_budget(scenario) < 0 && scenario->value[K_order] == ORDER_BEST && seeks_time(scenario) && transformed->sharded && !transformed->pipelined
+		&& !(fitted && fitted->away > 0);
+}
+
 /* Order and layout of a transformed graph, or of another pipeline rank's. */
 static struct plan *plan_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph, const struct plan_wish *wish, bool quick)
 {
 	struct stage_context *stage = planning->stage;
 	const struct scenario *scenario = planning->scenario;
 	struct ordered *ordered = stage_order(stage, graph, scenario, quick, planning->error);
-	bool reused = stage->order_reused;
-	struct plan *plan = ordered ? plan_ordered(planning, transformed, ordered, quick) : NULL;
+	bool reused = stage->order_reused, uncapped = !quick && is_uncapped(scenario, transformed);
+	struct plan *plan = !ordered ? NULL : uncapped ? plan_fast_uncapped(planning, transformed, ordered) : plan_ordered(planning, transformed, ordered, quick);
 	if (plan) {
 		plan->run[STAGE_ORDER] = run_of(&ordered->run, reused);
 		plan->fit_margin = wish->margin;
 		plan->complete = !quick;
 	}
 	ordered_release(ordered);
+	if (!plan || quick || uncapped)
+		return plan;
 	const struct fitted *fitted = transformed->fitted;
-	if (plan && !quick && lacks_room(planning, plan) && !(plan = plan_for_room(planning, plan)))
+	if (lacks_room(planning, plan) && !(plan = plan_for_room(planning, plan)))
 		return NULL;
-	if (plan && !quick && fitted && fitted->away > 0 && !transformed->pipelined && scenario->value[K_order] == ORDER_BEST)
+	if (fitted && fitted->away > 0 && !transformed->pipelined && scenario->value[K_order] == ORDER_BEST)
 		return plan_in_program_order(planning, plan);   /* copies have their windows along it: in another one of a slightly lower peak computation may wait for them */
-	return plan && !quick && plan->time && seeks_time(scenario) ? plan_fast(planning, plan, false) : plan;
+	return plan->time && seeks_time(scenario) ? plan_fast(planning, plan, false) : plan;
 }
 
 /* ---- pipeline ranks ------------------------------------------------------------------------ */
