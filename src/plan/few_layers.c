@@ -7,7 +7,7 @@
 #define SEGMENTS_MOST 3    /* kinds of layers that are cut down */
 #define MANY 24            /* a kind with fewer layers stays whole */
 #define FEWEST 4           /* layers of a kind in the smallest plan, at least */
-#define PART 64            /* the larger plan has a sixteenth of a kind's layers, at least: the more is drawn out, the more an error of the heuristics grows */
+#define PART 64            /* the larger plan has that part of a kind's layers, at least: the more is drawn out, the more an error of the heuristics grows */
 #define SAVES 6            /* all plans together have at most a sixth of the step's ops, else they would save little */
 
 struct few {
