@@ -63,7 +63,7 @@ static void check_conservation(const struct max_flow *flow, const uint8_t *side)
 	for (uint32_t arc = 0; arc < flow->arcs; arc += 2) {
 		int64_t amount = flow_on(flow, arc);
 		cr_assert(amount <= flow->capacity[arc] && -amount <= flow->capacity[arc + 1]);
-		balance[flow->from[arc]] -= amount;
+		balance[flow_from(flow, arc)] -= amount;
 		balance[flow->to[arc]] += amount;
 	}
 	for (int node = 0; node < NODES - 2; node++)
