@@ -9,6 +9,7 @@ struct rules {
 	struct parsed_rule **rule;
 	uint32_t count;
 	size_t room;
+	bool by_overload;          /* some rule is of one overload alone, as "aten.add.Tensor" */
 };
 
 static const char *const structure_names[STRUCTURES] = {
@@ -249,9 +250,11 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 		return NO_MEMORY;
 	TRY(parse(&rules->arena, parsed->rule.factors, parsed, error));
 	NEED(mem_reserve(&rules->rule, &rules->room, rules->count + 1, sizeof *rules->rule));
+	const char *dot = strchr(parsed->rule.type, '.');
 	uint32_t id = names_add(&rules->names, parsed->rule.type, rules->count);
 	if (id == NONE)
 		return NO_MEMORY;
+	rules->by_overload |= dot && strchr(dot + 1, '.');
 	static const uint32_t by_structure = TRAIT_SHAPED | TRAIT_SLICE | TRAIT_SOURCE | TRAIT_OPAQUE;
 	if (id < rules->count)
 		parsed->rule.traits |= rules->rule[id]->rule.traits & ~by_structure;
@@ -290,18 +293,20 @@ void rules_free(struct rules *rules)
 const struct rule *rules_find(const struct rules *rules, const char *type)
 {
 	char name[128];
-	size_t length = strlen(type);
-	if (length >= sizeof name)
-		return NULL;
-	memcpy(name, type, length + 1);
-	uint32_t id = names_find(&rules->names, name);
-	char *dot = strchr(name, '.');
-	char *overload = dot ? strchr(dot + 1, '.') : NULL;
+	size_t length = 0, dots = 0, overload = 0;
+	for (; type[length]; length++) {
+		if (length + 1 == sizeof name)
+			return NULL;
+		name[length] = type[length];
+		if (type[length] == '.' && ++dots == 2)
+			overload = length;
+	}
+	name[length] = '\0';
+	uint32_t id = overload && !rules->by_overload ? NONE : names_find(&rules->names, name);
 	if (id == NONE && overload) {
-		*overload = '\0';
+		name[length = overload] = '\0';
 		id = names_find(&rules->names, name);
 	}
-	length = strlen(name);
 	if (id == NONE && length > 1 && name[length - 1] == '_') {
 		name[length - 1] = '\0';
 		id = names_find(&rules->names, name);
