@@ -93,6 +93,9 @@ enum status block_work_find(const struct graph *graph, const struct rules *rules
 	return status == OK && work->twin && find_twins(graph, rules, work->twin) && find_joint(graph, &work->joint) ? OK : NO_MEMORY;
 }
 
+/* Whose readers share what was gathered: the forward pass's, the backward pass's, and of that the part that makes gradients of inputs. */
+enum { GATHERED_FORWARD, GATHERED_BACKWARD, GATHERED_INPUT, GATHERINGS };
+
 struct costing {
 	const struct units *units;
 	const struct sharding *sharding;
@@ -101,8 +104,8 @@ struct costing {
 	const struct machine *machine;
 	uint32_t context, experts;
 	struct block_cost *cost;
-	struct placement *gathered;   /* [2 * tensors] the last placement that forward and backward ops got a tensor in */
-	bool *seen;                   /* [2 * tensors] */
+	struct placement *gathered;   /* [GATHERINGS * tensors] the last placement that these ops got a tensor in */
+	bool *seen;                   /* [GATHERINGS * tensors] */
 	uint32_t *last;               /* [storages] the last op of the forward or backward pass that touches it */
 	bool *saved, *gradient;       /* [storages] */
 	bool *part;                   /* [storages] of a gradient that several blocks make: it waits for the others, or is added to a sum at once */
@@ -135,26 +138,69 @@ static int64_t op_time(const struct costing *costing, uint32_t op)
 	return op_share_time(costing->units, &sharding->mesh, work, costing->machine, op, sharding->split[op]);
 }
 
+static size_t gathering(const struct costing *costing, uint32_t tensor, uint32_t readers)
+{
+	return GATHERINGS * (size_t)op_canonical(costing->units->graph, costing->work->twin, tensor) + readers;
+}
+
+/* True where some readers have got a tensor as it is needed. */
+static bool gathered_by(const struct costing *costing, uint32_t tensor, struct placement needed, uint32_t readers)
+{
+	size_t at = gathering(costing, tensor, readers);
+	return costing->seen[at] && placement_equal(needed, costing->gathered[at]);
+}
+
+static void gather_for(struct costing *costing, uint32_t tensor, struct placement needed, uint32_t readers)
+{
+	size_t at = gathering(costing, tensor, readers);
+	costing->seen[at] = true;
+	costing->gathered[at] = needed;
+}
+
 /* What a forward op was given by an all-to-all is kept instead of what it was made from, being no larger: backward ops have it. */
 static bool kept_moved(const struct costing *costing, uint32_t tensor, struct placement needed)
 {
-	size_t at = 2 * (size_t)op_canonical(costing->units->graph, costing->work->twin, tensor);
-	return costing->seen[at] && placement_equal(needed, costing->gathered[at])
+	return gathered_by(costing, tensor, needed, GATHERED_FORWARD)
 		&& bytes_at(costing, tensor, needed) <= bytes_at(costing, tensor, costing->sharding->produced[tensor]);
 }
 
-/* Collectives that bring an op's operands to where it needs them; readers of one pass share what was gathered. */
-static enum status link_time(struct costing *costing, uint32_t op, int64_t *time)
+/* What the first part of a split backward pass gathers. */
+static void find_input_gathers(struct costing *costing)
+{
+	const struct graph *graph = costing->units->graph;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i];
+			if (graph->op[op].phase == PHASE_BACKWARD && !costing->weight[op] && !placement_equal(costing->sharding->needed[i], costing->sharding->produced[tensor]))
+				gather_for(costing, tensor, costing->sharding->needed[i], GATHERED_INPUT);
+		}
+}
+
+/* A gradient of an input in parts, made by a product that devices share: it is summed up. Attention's own, over the context axis, is none of these. */
+static bool sums_input(const struct costing *costing, uint32_t tensor)
+{
+	uint32_t maker = costing->units->graph->tensor[tensor].writer;
+	bool partial = false;
+	for (uint32_t a = 0; a < costing->sharding->mesh.axes; a++)
+		partial |= costing->sharding->produced[tensor].on[a] == PLACE_PARTIAL;
+	return partial && maker != NONE && costing->units->graph->op[maker].phase == PHASE_BACKWARD && !costing->weight[maker] && !costing->work->op[maker].attention;
+}
+
+/* Picoseconds of the collectives that bring an op's operands to where it needs them; of these, sums of gradients of inputs, and what the first part of a split
+ * backward pass gathers. */
+struct links { int64_t all, summed, input; };
+
+/* Readers of one pass share what was gathered. */
+static enum status link_time(struct costing *costing, uint32_t op, struct links *links)
 {
 	const struct graph *graph = costing->units->graph;
 	const struct sharding *sharding = costing->sharding;
 	bool backward = graph->op[op].phase != PHASE_FORWARD;
 	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = graph->reads.item[i];
-		size_t at = 2 * (size_t)op_canonical(graph, costing->work->twin, tensor) + backward;
+		uint32_t tensor = graph->reads.item[i], readers = backward ? GATHERED_BACKWARD : GATHERED_FORWARD;
 		struct placement needed = sharding->needed[i];
 		struct reshard reshard;
-		if (placement_equal(needed, sharding->produced[tensor]) || (costing->seen[at] && placement_equal(needed, costing->gathered[at])))
+		if (placement_equal(needed, sharding->produced[tensor]) || gathered_by(costing, tensor, needed, readers))
 			continue;
 		if (backward && kept_moved(costing, tensor, needed))
 			continue;
@@ -163,11 +209,12 @@ static enum status link_time(struct costing *costing, uint32_t op, int64_t *time
 			return status;
 		if (status != OK)
 			continue;
-		costing->seen[at] = true;
-		costing->gathered[at] = needed;
-		*time += reshard.time;
+		gather_for(costing, tensor, needed, readers);
+		links->all += reshard.time;
+		links->summed += sums_input(costing, tensor) ? reshard.time : 0;
+		links->input += gathered_by(costing, tensor, needed, GATHERED_INPUT) ? reshard.time : 0;
 	}
-	*time += op_inside_time(costing->units, &sharding->mesh, op, sharding->split[op], NULL, NULL);
+	links->all += op_inside_time(costing->units, &sharding->mesh, op, sharding->split[op], NULL, NULL);
 	return OK;
 }
 
@@ -177,14 +224,16 @@ static enum status add_times(struct costing *costing)
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		struct block_cost *cost = &costing->cost[costing->blocks->of[op]];
 		bool forward = graph->op[op].phase == PHASE_FORWARD;
-		int64_t link = 0;
+		struct links links = { 0 };
 		if (graph->op[op].phase == PHASE_UPDATE)
 			continue;
-		TRY(link_time(costing, op, &link));
-		int64_t time = op_time(costing, op) + link;
+		TRY(link_time(costing, op, &links));
+		int64_t time = op_time(costing, op) + links.all;
 		*(forward ? &cost->forward : &cost->backward) += time;
-		*(forward ? &cost->forward_link : &cost->backward_link) += link;
-		cost->weight += costing->weight[op] ? time : 0;
+		*(forward ? &cost->forward_link : &cost->backward_link) += links.all;
+		cost->weight += costing->weight[op] ? time - links.input : 0;
+		cost->weight_link += costing->weight[op] ? links.all - links.input : 0;
+		cost->summed += links.summed;
 	}
 	return OK;
 }
@@ -268,6 +317,26 @@ static enum status find_weights(struct costing *costing, struct arena *arena)
 	return weight_ops_find(graph, linear, backward, costing->blocks->of, costing->weight);
 }
 
+/* Bytes of a storage that stay for gradients of weights: as it was made, where one reads or gathers it so, and as the first part of the backward pass gathered it
+ * (Transformer Engine keeps both operands of a delayed gradient whole). */
+static int64_t between_bytes(const struct costing *costing, uint32_t s)
+{
+	const struct graph *graph = costing->units->graph;
+	int64_t made = 0, gathered = 0;
+	FOR_ROW(u, &graph->users, s) {
+		uint32_t op = graph->users.item[u];
+		for (uint32_t i = graph->reads.start[op]; costing->weight[op] && i < graph->reads.start[op + 1]; i++) {
+			uint32_t tensor = graph->reads.item[i];
+			struct placement needed = costing->sharding->needed[i];
+			if (graph->tensor[tensor].storage != s)
+				continue;
+			bool shares = !placement_equal(needed, costing->sharding->produced[tensor]) && gathered_by(costing, tensor, needed, GATHERED_INPUT);
+			*(shares ? &gathered : &made) = shares ? bytes_at(costing, tensor, needed) : storage_bytes(costing, s);
+		}
+	}
+	return made + gathered;
+}
+
 /* What the first part of a backward pass makes and gradients of weights read counts in the first block, going back, whose weights read it. */
 static void add_between(struct costing *costing)
 {
@@ -281,7 +350,7 @@ static void add_between(struct costing *costing)
 			reader = costing->weight[op] && (reader == NONE || block > reader) ? block : reader;
 		}
 		if (reader != NONE)
-			costing->cost[reader].between += storage_bytes(costing, s);
+			costing->cost[reader].between += between_bytes(costing, s);
 	}
 }
 
@@ -556,8 +625,8 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	OWN(arena) arena = { 0 };
 	struct costing costing = { .units = units, .sharding = sharding, .blocks = blocks, .work = work, .machine = machine,
 		.context = context, .experts = experts, .cost = cost };
-	costing.gathered = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *costing.gathered);
-	costing.seen = arena_alloc(&arena, 2 * (size_t)graph->tensors, 1);
+	costing.gathered = arena_alloc(&arena, GATHERINGS * (size_t)graph->tensors, sizeof *costing.gathered);
+	costing.seen = arena_alloc(&arena, GATHERINGS * (size_t)graph->tensors, 1);
 	costing.last = arena_alloc(&arena, graph->storages, sizeof *costing.last);
 	costing.saved = arena_alloc(&arena, graph->storages, 1);
 	costing.gradient = arena_alloc(&arena, graph->storages, 1);
@@ -576,6 +645,7 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	}
 	if (status == OK) {
 		add_saved(&costing);
+		find_input_gathers(&costing);
 		add_between(&costing);
 		add_working(&costing, saved_until);
 		add_reads(&costing, block_of);

@@ -24,12 +24,15 @@ struct block_cost {
 	int64_t forward, backward;       /* picoseconds of ops and collectives; backward includes what is computed again */
 	int64_t forward_link, backward_link; /* of these, collectives */
 	int64_t weight;                  /* of backward, what only makes gradients of weights */
+	int64_t weight_link;             /* of that, collectives */
+	int64_t summed;                  /* of backward_link, sums of gradients of inputs */
+	int64_t beside;                  /* of such sums what is not in backward, because gradients of weights hide it: for those who know; 0 here */
 	int64_t flops;                   /* of forward and backward ops, what is computed again included */
 	int64_t ideal;                   /* picoseconds of the whole step's products, on all devices that share it, at their formats' peaks; without what is computed again */
 	int64_t saved;                   /* bytes kept from the forward to the backward pass */
 	int64_t saved_weight;            /* of these, what gradients of weights are made of */
 	int64_t saved_small;             /* of saved, statistics: less than 1/64 of the elements that cross to the next block */
-	int64_t between;                 /* bytes of gradients that gradients of weights are made of later, where the backward pass is split */
+	int64_t between;                 /* bytes of gradients that gradients of weights are made of later, where the backward pass is split; what both parts gather stays whole */
 	struct block_working both;       /* of the whole backward pass, and the forward pass */
 	struct block_working input;      /* without what only makes gradients of weights */
 	int64_t weights;                 /* the most bytes that making gradients of weights takes beside what it reads */

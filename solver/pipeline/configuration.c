@@ -238,9 +238,11 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 
 /* ---- cuts ------------------------------------------------------------------------------------------------------------ */
 
-static int64_t block_time(const struct block_cost *cost)
+/* Beside a backward pass in one part its gradients of weights hide how gradients of inputs are summed up; in two parts these have to be there before the others
+ * begin (Transformer Engine's bulk overlap, ub_bulk_wgrad, is refused with delay_wgrad_compute). */
+static int64_t backward_time(const struct block_cost *cost, const struct config *config)
 {
-	return cost->forward + cost->backward;
+	return cost->backward + (splits(config) ? cost->beside : 0);
 }
 
 struct cutting {
@@ -406,7 +408,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 	for (uint32_t b = 0; b < model->blocks; b++) {
 		struct rank_memory memory = { 0 };
 		add_block(model, config, overheads, b, (struct in_flight) { 1, 1, 1 }, model->cost[b].shared_with != NONE, &memory);
-		cutting.time[number + 1] += block_time(&model->cost[b]);
+		cutting.time[number + 1] += model->cost[b].forward + backward_time(&model->cost[b], config);
 		cutting.state[number + 1] += memory.parameters + memory.gradients + (config->offload & OFFLOAD_OPTIMIZER ? 0 : memory.optimizer);
 		cutting.saved[number + 1] += memory.activations;
 		if (!model->cost[b].joined && ++number < cutting.blocks) {
@@ -478,7 +480,7 @@ static enum status pieces_find(const struct config_model *model, const struct co
 	for (uint32_t k = 0; k < n; k++) {
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
 			pieces->forward[k] += model->cost[b].forward;
-			pieces->backward[k] += model->cost[b].backward;
+			pieces->backward[k] += backward_time(&model->cost[b], config);
 			pieces->weight[k] += model->cost[b].weight;
 		}
 		pieces->send[k] = k + 1 < n ? config_send_time(model, config, model->cost[first[k + 1] - 1].send) : 0;
@@ -599,7 +601,7 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 			exposed += config_exposed_time(model, config, overheads, updates, begin, end);
 			update += host_streamed_update(model, config, updates, begin, end);
 			for (uint32_t b = begin; b < end; b++)
-				link += (model->cost[b].forward_link + model->cost[b].backward_link) * config->microbatches;
+				link += (model->cost[b].forward_link + model->cost[b].backward_link + backward_time(&model->cost[b], config) - model->cost[b].backward) * config->microbatches;
 		}
 		result->exposed = larger_of(result->exposed, exposed);
 		result->update = larger_of(result->update, update);

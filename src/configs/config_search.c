@@ -318,15 +318,24 @@ static enum status split_open(const struct searching *searching, const struct st
 	return split_by_roles(&step->units, &mesh, roles, &split->sharding);
 }
 
+static int64_t share_of(int64_t time, uint32_t thousandths)
+{
+	return time / 1000 * thousandths;
+}
+
 /* Leaves out of collectives inside layers what products hide. */
 static void hide(const struct overheads *overheads, struct block_cost *cost, uint32_t blocks)
 {
 	for (uint32_t b = 0; b < blocks; b++) {
-		int64_t forward = cost[b].forward_link / 1000 * overheads->inside, backward = cost[b].backward_link / 1000 * overheads->inside;
+		int64_t forward = share_of(cost[b].forward_link, overheads->inside), backward = share_of(cost[b].backward_link, overheads->inside);
+		int64_t weight = share_of(cost[b].weight_link, overheads->inside);
 		cost[b].forward -= forward;
 		cost[b].forward_link -= forward;
 		cost[b].backward -= backward;
 		cost[b].backward_link -= backward;
+		cost[b].weight -= weight;
+		cost[b].weight_link -= weight;
+		cost[b].beside = share_of(cost[b].summed, overheads->inside);
 	}
 }
 

@@ -137,14 +137,47 @@ static struct graph *asked_step(void *context, int64_t batch, enum recompute rec
 	return model_graph(asked->name, asked->layers, batch, true, recompute);
 }
 
-static void compare(const char *what, double ours, double theirs, double tolerance)
+struct agreeing { const char *words[12]; struct config config; };
+
+static void compare(const struct agreeing *row, const char *what, double ours, double theirs, double tolerance)
 {
-	cr_expect(fabs(ours - theirs) <= tolerance * theirs, "%s: %.6g, by the search %.6g", what, ours, theirs);
+	cr_expect(fabs(ours - theirs) <= tolerance * theirs, "%s, tp %u, pp %u: %s: %.6g, by the search %.6g", schedule_names[row->config.schedule], row->config.tp, row->config.pp, what,
+		ours, theirs);
+}
+
+/* The plan's time and bytes beside the search's estimate. */
+static void expect_agreement(const struct agreeing *row, struct asked *asked)
+{
+	struct config_request request = { .step = asked_step, .context = asked, .devices_per_node = 8 };
+	OWN(scenario) scenario;
+	struct config_result result;
+	struct error error = { 0 };
+	scenario_init(&scenario);
+	set(&scenario, row->words);
+	request.devices = (uint32_t)scenario.value[K_devices];
+	request.overheads = overheads_all;
+	scenario_machine(&scenario, &request.machine);
+	struct config_case *opened = config_case_open(&request, &row->config, &error);
+	cr_assert_not_null(opened, "%s", error.text);
+	cr_assert_eq(config_case_evaluate(opened, &request.machine, &overheads_all, true, &result), OK);
+	config_case_free(opened);
+	OWN(graph) *graph = model_graph(asked->name, asked->layers, 1, true, (enum recompute)row->config.recompute);
+	struct pipelined *pipelined = pipeline_of(graph, &scenario);
+	const struct pipeline_rank *first = &pipelined->rank[0], *last = &pipelined->rank[pipelined->ranks - 1];
+	compare(row, "step", (double)pipelined->time, (double)result.time, 0.02);
+	if (!schedule_split((enum schedule)row->config.schedule))     /* else gradients that wait are partly among what is short-lived */
+		compare(row, "the first rank's activations", (double)first->kept, (double)result.first.activations, 0.02);
+	compare(row, "the fullest rank", (double)pipelined->rank[pipelined->reported].peak, (double)result.worst.total, 0.03);
+	compare(row, "the first rank's states", (double)(first->parameters + first->optimizer + first->gradients),
+		(double)(result.first.parameters + result.first.optimizer + result.first.gradients), 0.01);
+	compare(row, "the last rank's states", (double)(last->parameters + last->optimizer + last->gradients),
+		(double)(result.last.parameters + result.last.optimizer + result.last.gradients), 0.01);
+	pipelined_release(pipelined);
 }
 
 Test(pipeline_models, plans_agree_with_the_search)
 {
-	static const struct { const char *words[12]; struct config config; } rows[] = {
+	static const struct agreeing rows[] = {
 		{ { "devices=4", "device=a100-80gb", "pp=4", "batch=8", "microbatches=8", NULL }, { .dp = 1, .tp = 1, .pp = 4, .cp = 1, .ep = 1, .microbatch = 1,
 			.microbatches = 8, .chunks = 1, .schedule = SCHEDULE_1F1B } },
 		{ { "devices=8", "device=a100-80gb", "pp=4", "tp=2", "strategy=megatron", "sp=off", "batch=8", "microbatches=8", "schedule=gpipe", NULL },
@@ -160,37 +193,50 @@ Test(pipeline_models, plans_agree_with_the_search)
 			{ .dp = 1, .tp = 1, .pp = 4, .cp = 1, .ep = 1, .microbatch = 1, .microbatches = 8, .chunks = 2, .schedule = SCHEDULE_V_HALF } },
 	};
 	struct asked asked = { "gpt2-medium", 8 };
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct config_request request = { .step = asked_step, .context = &asked, .devices_per_node = 8 };
-		OWN(scenario) scenario;
-		struct config_result result;
-		struct error error = { 0 };
-		char what[80];
-		scenario_init(&scenario);
-		set(&scenario, rows[i].words);
-		request.devices = (uint32_t)scenario.value[K_devices];
-		request.overheads = overheads_all;
-		scenario_machine(&scenario, &request.machine);
-		struct config_case *opened = config_case_open(&request, &rows[i].config, &error);
-		cr_assert_not_null(opened, "%s", error.text);
-		cr_assert_eq(config_case_evaluate(opened, &request.machine, &overheads_all, true, &result), OK);
-		config_case_free(opened);
-		OWN(graph) *graph = model_graph(asked.name, asked.layers, 1, true, (enum recompute)rows[i].config.recompute);
-		struct pipelined *pipelined = pipeline_of(graph, &scenario);
-		const struct pipeline_rank *first = &pipelined->rank[0], *last = &pipelined->rank[pipelined->ranks - 1];
-		snprintf(what, sizeof what, "row %zu, step", i);
-		compare(what, (double)pipelined->time, (double)result.time, 0.02);
-		snprintf(what, sizeof what, "row %zu, the first rank's activations", i);
-		if (!schedule_split((enum schedule)rows[i].config.schedule))     /* else gradients that wait are partly among what is short-lived */
-			compare(what, (double)first->kept, (double)result.first.activations, 0.02);
-		snprintf(what, sizeof what, "row %zu, the fullest rank", i);
-		compare(what, (double)pipelined->rank[pipelined->reported].peak, (double)result.worst.total, 0.03);
-		snprintf(what, sizeof what, "row %zu, the first rank's states", i);
-		compare(what, (double)(first->parameters + first->optimizer + first->gradients),
-			(double)(result.first.parameters + result.first.optimizer + result.first.gradients), 0.01);
-		snprintf(what, sizeof what, "row %zu, the last rank's states", i);
-		compare(what, (double)(last->parameters + last->optimizer + last->gradients),
-			(double)(result.last.parameters + result.last.optimizer + result.last.gradients), 0.01);
-		pipelined_release(pipelined);
-	}
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		expect_agreement(&rows[i], &asked);
+}
+
+/* What both parts of a backward pass gather stays whole between them. */
+Test(pipeline_models, plans_agree_with_the_search_where_gathered_gradients_wait)
+{
+	static const struct agreeing rows[] = {
+		{ { "devices=16", "device=a100-80gb", "pp=2", "tp=8", "strategy=megatron", "sp=on", "batch=8", "microbatches=8", "schedule=zb2p", NULL },
+			{ .dp = 1, .tp = 8, .pp = 2, .cp = 1, .ep = 1, .sp = 1, .microbatch = 1, .microbatches = 8, .chunks = 1, .schedule = SCHEDULE_ZB2P } },
+		{ { "devices=32", "device=a100-80gb", "pp=4", "tp=8", "strategy=megatron", "sp=on", "batch=8", "microbatches=8", "schedule=zb1p", NULL },
+			{ .dp = 1, .tp = 8, .pp = 4, .cp = 1, .ep = 1, .sp = 1, .microbatch = 1, .microbatches = 8, .chunks = 1, .schedule = SCHEDULE_ZB1P } },
+	};
+	struct asked asked = { "llama3-8b", 16 };
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		expect_agreement(&rows[i], &asked);
+}
+
+/* Where products hide all collectives inside layers, gradients of weights hide the sums of gradients of inputs: two a layer and one for the logits, of a rank's rows; a
+ * backward pass in two parts waits for these. */
+Test(pipeline_models, sums_of_gradients_of_inputs_are_waited_for_where_backward_passes_are_split)
+{
+	struct asked asked = { "llama3-8b", 8 };
+	struct model_config model = model_find(asked.name)->config;
+	struct config_request request = { .step = asked_step, .context = &asked, .devices_per_node = 8, .devices = 32, .even = true, .machine = device_preset(DEVICE_A100_80).machine };
+	struct mesh_axis tensor = { .size = 8, .near_size = 8, .near = request.machine.near, .far = request.machine.far };
+	int64_t sum = collective_time(&tensor, COLLECTIVE_REDUCE_SCATTER, model.seq * model.hidden * 2);
+	static const enum schedule names[] = { SCHEDULE_1F1B, SCHEDULE_ZB1P };
+	int64_t link[2][2];
+	for (int split = 0; split < 2; split++)
+		for (uint32_t hidden = 0; hidden < 2; hidden++) {
+			struct config config = { .dp = 1, .tp = 8, .pp = 4, .cp = 1, .ep = 1, .sp = 1, .microbatch = 1, .microbatches = 8, .chunks = 1, .schedule = (uint8_t)names[split] };
+			struct error error = { 0 };
+			struct config_result result;
+			request.overheads = overheads_all;
+			request.overheads.inside = 1000 * hidden;
+			struct config_case *opened = config_case_open(&request, &config, &error);
+			cr_assert_not_null(opened, "%s", error.text);
+			cr_assert_eq(config_case_evaluate(opened, &request.machine, &request.overheads, true, &result), OK);
+			config_case_free(opened);
+			link[split][hidden] = result.link;
+		}
+	cr_expect_eq(link[0][0], link[1][0], "nothing is hidden");
+	cr_expect_lt(link[0][1], link[0][0] / 100);
+	int64_t waits = link[1][1] - link[0][1], due = 8 * (2 * 8 / 4 + 1) * sum;
+	cr_expect(waits > due / 1000 * 999 && waits < due / 1000 * 1001, "%lld ps, %lld", (long long)waits, (long long)due);
 }
