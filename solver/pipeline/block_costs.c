@@ -555,16 +555,62 @@ static int64_t waiting_bytes(const struct costing *costing, uint32_t s)
 	return same && storage->bytes < bytes ? storage->bytes : bytes;
 }
 
+/* The op that a gradient comes from, behind what casts and reduces it, where nothing else is made of that; else NONE. */
+static uint32_t gradient_product(const struct costing *costing, uint32_t s)
+{
+	const struct graph *graph = costing->units->graph;
+	uint32_t op = graph->storage[s].allocator;
+	while (op != NONE && costing->weight[op] && costing->work->op[op].linear && csr_length(&graph->reads, op) == 1)
+		op = graph->storage[graph->tensor[graph->reads.item[graph->reads.start[op]]].storage].allocator;
+	return op == NONE || !costing->weight[op] || !costing->work->op[op].matrix ? NONE : op;
+}
+
+/* Each product that reads a storage for a gradient of weights keeps a part of it. */
+static int64_t weight_products(const struct costing *costing, uint32_t storage)
+{
+	const struct graph *graph = costing->units->graph;
+	int64_t readers = 0;
+	FOR_ROW(i, &graph->users, storage)
+		readers += costing->weight[graph->users.item[i]] && costing->work->op[graph->users.item[i]].matrix;
+	return readers > 0 ? readers : 1;
+}
+
+/* Bytes of what a gradient is made of, on a device: the product that makes it can wait, too. INT64_MAX where it can't. */
+static int64_t product_bytes(const struct costing *costing, uint32_t s)
+{
+	const struct graph *graph = costing->units->graph;
+	uint32_t op = gradient_product(costing, s);
+	int64_t sum = 0;
+	if (op == NONE)
+		return INT64_MAX;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t read = graph->tensor[graph->reads.item[i]].storage;
+		if (!graph->storage[read].persistent)
+			sum += storage_bytes(costing, read) / weight_products(costing, read);
+	}
+	return sum;
+}
+
 /* joint: what waits isn't counted again where its own update runs. */
 static void add_waiting(struct costing *costing, uint32_t s, uint32_t parameter)
 {
 	const struct graph *graph = costing->units->graph;
 	uint32_t home = costing->blocks->home[parameter];
-	int64_t whole = graph->storage[parameter].bytes, bytes = waiting_bytes(costing, s);
+	int64_t whole = graph->storage[parameter].bytes, bytes = waiting_bytes(costing, s), products = product_bytes(costing, s);
+	if (home == NONE || whole == 0)
+		return;
+	double share = (double)storage_bytes(costing, parameter) / (double)whole;
+	int64_t waits = (int64_t)((double)bytes * share);
+	struct block_waiting *waiting = &costing->cost[home].waiting[class_of(costing, graph->storage[parameter].root)];
+	waiting->bytes += waits;
+	if (products < waits) {
+		waiting->late += waits;
+		waiting->late_gradient += (int64_t)((double)graph->storage[s].bytes * share);
+		waiting->products += products;
+		waiting->count++;
+		bytes = (int64_t)((double)products / share);
+	}
 	costing->waits[parameter] += costing->work->joint ? bytes : 0;
-	if (home != NONE && whole > 0)
-		costing->cost[home].waiting[class_of(costing, graph->storage[parameter].root)]
-			+= (int64_t)((double)bytes * ((double)storage_bytes(costing, parameter) / (double)whole));
 }
 
 /* Every op of the update on 1, 1/2, 1/4, ... of what it touches: states lie as their parameter does. */

@@ -20,6 +20,14 @@ struct block_states { int64_t parameter[STATE_CLASSES], gradient[STATE_CLASSES],
  * writes, which are added to sums at once; g: with the parameters that it reads and the gradients that it writes, whole over all that share states. */
 struct block_working { int64_t most[2][2]; };
 
+/* Gradients of states while they wait for an update: before a cast that makes them larger. Of small batches what a gradient is made of may be less than it is: then the
+ * product that makes it waits as well. */
+struct block_waiting {
+	int64_t bytes;
+	int64_t late, late_gradient, products;   /* of those whose products would take less: of bytes, of the states' gradients; and what the products read */
+	uint32_t count;                          /* of those */
+};
+
 struct block_cost {
 	int64_t forward, backward;       /* picoseconds of ops and collectives; backward includes what is computed again */
 	int64_t forward_link, backward_link; /* of these, collectives */
@@ -37,7 +45,7 @@ struct block_cost {
 	struct block_working input;      /* without what only makes gradients of weights */
 	int64_t weights;                 /* the most bytes that making gradients of weights takes beside what it reads */
 	int64_t update_transient;        /* the most bytes that an op of the update takes beside states, its gradient included; joint: beside gradients that wait */
-	int64_t waiting[STATE_CLASSES];  /* bytes of the gradients of states as they wait for an update: before a cast that makes them larger */
+	struct block_waiting waiting[STATE_CLASSES];
 	int64_t send;                    /* bytes that go to the next block */
 	int64_t matrices;                /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */
 	int64_t update[STATE_CLASSES][UPDATE_SHARES]; /* picoseconds of the update of parameters that are read here first */

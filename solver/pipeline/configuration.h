@@ -53,6 +53,7 @@ struct rank_memory {
 	int64_t context, communication, buckets, workspace, cached, fragmentation;   /* the parts of overhead */
 	int64_t overhead, total;
 	int64_t host;               /* what waits in the host's memory, beside the total */
+	uint32_t late;              /* thousandths of the gradients that may be made late which have to be, for this total */
 };
 
 struct config_result {

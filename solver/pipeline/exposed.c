@@ -17,6 +17,13 @@ bool config_sums_gradients(const struct config *config)
 	return config->microbatches > 1 || config->pp > 1;
 }
 
+int64_t config_late_gradients(const struct config *config, const struct block_cost *cost, uint32_t class)
+{
+	const struct block_waiting *waiting = &cost->waiting[class];
+	int64_t reduced = waiting->late_gradient / (config->zero >= 1 ? config_shards(config, class) : 1);
+	return waiting->products < waiting->late && waiting->products < reduced ? waiting->late_gradient : 0;
+}
+
 /* An axis of so many devices outside others. */
 static struct mesh_axis axis_outside(const struct config_model *model, uint32_t size, uint32_t inside)
 {
@@ -40,28 +47,39 @@ static int64_t collectives_time(const struct mesh_axis *axis, enum collective_ki
 }
 
 /* Of a class of parameters the collectives of one step, and of one microbatch's passes. */
-struct state_traffic { int64_t once, updated, forward, gather, each; };   /* forward, gather: before the passes; each: behind the backward pass */
+struct state_traffic { int64_t once, updated, forward, gather, each, late; };   /* forward, gather: before the passes; each: behind the backward pass; late: of gradients made late */
+
+/* Reducing gradients into shards, and between groups of them each device's share. */
+static int64_t scatter_time(const struct mesh_axis *axis, const struct mesh_axis *copies, int64_t gradients, uint32_t count)
+{
+	int64_t scatter = collectives_time(axis, COLLECTIVE_REDUCE_SCATTER, gradients, count);
+	return copies->size > 1 ? scatter + collectives_time(copies, COLLECTIVE_ALL_REDUCE, gradients / axis->size, count) : scatter;
+}
 
 static void add_traffic(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end, uint32_t class, struct state_traffic *traffic)
 {
 	uint32_t group = config_group(config, class), shards = config_shards(config, class), inside = config->tp * config->cp * config->ep * config->dp / group;
 	struct mesh_axis axis = axis_outside(model, shards, inside), copies = axis_outside(model, group / shards, inside * shards);
-	int64_t parameters = 0, gradients = 0, forward = 0, backward = 0;
-	uint32_t count = 0, forwards = 0, backwards = 0;
+	int64_t parameters = 0, gradients = 0, late = 0, forward = 0, backward = 0;
+	uint32_t count = 0, lates = 0, forwards = 0, backwards = 0;
 	for (uint32_t b = begin; b < end; b++) {
 		const struct block_cost *cost = &model->cost[b];
 		parameters += cost->states.parameter[class];
 		gradients += cost->states.gradient[class];
 		count += cost->parameters[class];
+		int64_t made_late = model->joint && !config_sums_gradients(config) ? config_late_gradients(config, cost, class) : 0;
+		late += made_late;
+		lates += made_late > 0 ? cost->waiting[class].count : 0;
 		forward += cost->forward_reads.bytes[class];
 		forwards += cost->forward_reads.count[class];
 		backward += cost->backward_reads.bytes[class];
 		backwards += cost->backward_reads.count[class];
 	}
-	int64_t scatter = collectives_time(&axis, COLLECTIVE_REDUCE_SCATTER, gradients, count);
-	if (group > shards)      /* between the groups each device's share */
-		scatter += collectives_time(&copies, COLLECTIVE_ALL_REDUCE, gradients / shards, count);
+	gradients = larger_of(0, gradients - late);
+	count = count > lates ? count - lates : 0;
+	int64_t scatter = scatter_time(&axis, &copies, gradients, count);
 	traffic->once += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, gradients, count) : config->zero == 1 ? scatter : 0;
+	traffic->late += config->zero == 0 ? collectives_time(&axis, COLLECTIVE_ALL_REDUCE, late, lates) : scatter_time(&axis, &copies, late, lates);
 	traffic->updated += config->zero == 1 || config->zero == 2 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, parameters, count) : 0;
 	traffic->forward += config->zero >= 3 ? collectives_time(&axis, COLLECTIVE_ALL_GATHER, forward, forwards) : 0;
 	/* nobody has room for whole gradients: every microbatch's are reduced at once */
@@ -93,10 +111,10 @@ static struct state_traffic block_traffic(const struct config_model *model, cons
 
 /* Where all updates wait for the last gradient they run one behind the other, and what one has made is gathered beside the next. Else a reduction that the next update waits
  * for goes first, and gathers last. */
-static int64_t exposed_once(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update, uint32_t blocks)
+static int64_t exposed_once(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update, uint32_t late, uint32_t blocks)
 {
 	struct streams streams = { 0 };
-	int64_t passes = 0, forward = 0, updated = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
+	int64_t passes = 0, forward = 0, updated = 0, lately = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
 	for (uint32_t b = 0; b < blocks; b++) {
 		run_block(&streams, block_traffic(model, config, b).forward, model->cost[b].forward);
 		passes += model->cost[b].forward + model->cost[b].backward;
@@ -106,21 +124,22 @@ static int64_t exposed_once(const struct config_model *model, const struct confi
 		struct state_traffic traffic = block_traffic(model, config, b);
 		run_block(&streams, traffic.gather, model->cost[b].backward);
 		streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
-		reduce = traffic.once + traffic.each;
+		reduce = traffic.once + traffic.each + traffic.late / 1000 * (1000 - late);
 		ready = streams.time;
 		updated += traffic.updated;
+		lately += traffic.late / 1000 * late;
 	}
 	streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
-	return larger_of(streams.free, streams.time) - passes + larger_of(0, beyond(updated, forward, overheads->updated) - (model->joint ? update : 0));
+	return larger_of(streams.free, streams.time) - passes + lately + larger_of(0, beyond(updated, forward, overheads->updated) - (model->joint ? update : 0));
 }
 
 int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update,
-	uint32_t begin, uint32_t end)
+	uint32_t late, uint32_t begin, uint32_t end)
 {
 	struct state_traffic traffic = { 0 };
 	int64_t backward = 0, forward = 0;
 	if (!config_sums_gradients(config))
-		return exposed_once(model, config, overheads, update, end);
+		return exposed_once(model, config, overheads, update, late, end);
 	for (uint32_t b = begin; b < end; b++) {
 		forward += model->cost[b].forward - model->cost[b].forward_link;
 		backward += model->cost[b].backward - model->cost[b].backward_link;

@@ -12,8 +12,12 @@ uint32_t config_shards(const struct config *config, uint32_t class);
 /* Gradients are added up over microbatches, and wait for the pipeline's end. Where neither is, updates may run as soon as they can. */
 bool config_sums_gradients(const struct config *config);
 
+/* Where updates wait for all gradients, bytes of a block's that are made only then, as what they are made of takes less than what would wait of them: of small batches. */
+int64_t config_late_gradients(const struct config *config, const struct block_cost *cost, uint32_t class);
+
 /* What reducing a rank's gradients and gathering its parameters takes beyond what computation hides: gradients once a step behind one backward pass, or
  * behind that of every microbatch; parameters behind the pass that reads them. Those that an update has made are gathered behind nothing, or behind
- * the share of the next step's first forward pass that the overheads say; where updates wait for all gradients of a single pass, behind what the rest of the update takes, too. */
+ * the share of the next step's first forward pass that the overheads say; where updates wait for all gradients of a single pass, behind what the rest of the update takes, too.
+ * Nothing hides what reduces gradients that are made late: so many thousandths of those that may be. */
 int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update,
-	uint32_t begin, uint32_t end);
+	uint32_t late, uint32_t begin, uint32_t end);

@@ -457,7 +457,7 @@ Test(configuration, the_fullest_moment_is_when_one_block_works)
 	uint32_t first[2] = { 0, 3 };
 	for (int b = 0; b < 3; b++)
 		cost[b] = (struct block_cost) { .saved = 1000, .both.most = { { b == 2 ? 50 : 300 }, { b == 2 ? 50 : 300 } }, .update_transient = 7, .shared_with = NONE,
-			.waiting = { [3] = b == 1 ? 1900 : 100 },    /* the second's are cast later */
+			.waiting = { [3] = { .bytes = b == 1 ? 1900 : 100 } },    /* the second's are cast later */
 			.states = { .parameter = { [3] = 400 }, .gradient = { [3] = b == 1 ? 2000 : 100 }, .optimizer = { [3] = 2400 } } };
 	struct config_model model = { .blocks = 3, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
 	struct config config = { .dp = 1, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1 };
@@ -468,7 +468,18 @@ Test(configuration, the_fullest_moment_is_when_one_block_works)
 	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
 	cr_expect_eq(memory.total, 3 * 2800 + 1300 + 2000);     /* the first block's, gradients of two are there */
 	cr_expect_eq(memory.gradients, 2000);
-	cost[0].states.gradient[3] = cost[0].waiting[3] = 9000;
+	cost[1].waiting[3] = (struct block_waiting){ .bytes = 1900, .late = 1900, .late_gradient = 2000, .products = 300, .count = 1 };
+	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	cr_expect_eq(memory.total, 3 * 2800 + 3050);            /* what the second's is made of waits; so many have to as 3300 is above that */
+	cr_expect_eq(memory.late, 1000 * (3300 - 3050) / (1900 - 300));
+	config.dp = 8;
+	config.zero = 1;
+	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	cr_expect_eq(memory.late, 0);                           /* an eighth of it is less than that */
+	config.dp = 1;
+	config.zero = 0;
+	cost[1].waiting[3] = (struct block_waiting){ .bytes = 1900 };
+	cost[0].states.gradient[3] = cost[0].waiting[3].bytes = 9000;
 	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
 	cr_expect_eq(memory.total, 3 * 2800 + 11000 + 7);       /* the update */
 	config.microbatches = 2;
