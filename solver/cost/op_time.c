@@ -188,5 +188,5 @@ static int64_t takes(const void *context, const struct units *units, const struc
 
 struct op_clock op_times_clock(const struct op_times *times)
 {
-	return (struct op_clock) { takes, times };
+	return (struct op_clock) { .takes = takes, .context = times };
 }

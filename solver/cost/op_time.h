@@ -29,6 +29,7 @@ int64_t op_work_time(const struct machine *machine, const struct op_work *work, 
 struct op_clock {
 	int64_t (*takes)(const void *context, const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
 	const void *context;
+	bool late_casts;           /* casts and views of gradients stand back until these are reduced, so that other computation hides it: as in orders for time */
 };
 
 /* What doesn't depend on the split: the same for ops that are alike. */

@@ -34,6 +34,7 @@ struct sharding_sum {
 	struct known_bytes *bytes; /* [tensor classes] */
 	struct known_time *time;   /* [op classes] */
 	struct sharding_cost *cost;
+	int64_t once;              /* of transfers in no class */
 	struct reshard_memo memo;
 	struct need *need;         /* [NEEDS_MAX] scratch */
 	const struct reshard **way, **best;
@@ -47,16 +48,32 @@ int64_t placement_redundant(const struct units *units, const struct mesh *mesh, 
 	return bytes - bytes / copies;
 }
 
-bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr *readers)
+#define CASTS_MOST 3   /* ops between a gradient and its update: a transposed view, a cast, a scale */
+
+/* Whether nothing but updates waits for what an op of the backward pass makes of a gradient: a cast, or a view. A sum of several gradients waits for the last of them, which may be
+ * made at the very end of the pass. */
+static bool leads_to_update(const struct graph *graph, uint32_t op, const struct csr *readers, int most)
+{
+	bool leads = graph->op[op].phase == PHASE_BACKWARD && most > 0 && csr_length(&graph->reads, op) == 1 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	FOR_ROW(i, &graph->writes, op)
+		FOR_ROW(j, readers, graph->writes.item[i])
+			leads = leads && (graph->op[readers->item[j]].phase == PHASE_UPDATE || leads_to_update(graph, readers->item[j], readers, most - 1));
+	return leads;
+}
+
+bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr *readers, bool late_casts)
 {
 	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
 	if (storage->persistent)
 		return storage->kind == KIND_PARAMETER;
 	uint32_t writer = graph->tensor[tensor].writer;
-	for (uint32_t i = readers->start[tensor]; writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && i < readers->start[tensor + 1]; i++)
-		if (graph->op[readers->item[i]].phase == PHASE_UPDATE)
-			return true;
-	return false;
+	bool gradient = writer != NONE && graph->op[writer].phase == PHASE_BACKWARD, any = false, all = gradient;
+	for (uint32_t i = readers->start[tensor]; gradient && i < readers->start[tensor + 1]; i++) {
+		bool update = graph->op[readers->item[i]].phase == PHASE_UPDATE;
+		any |= update;
+		all = all && (update || (late_casts && leads_to_update(graph, readers->item[i], readers, CASTS_MOST)));
+	}
+	return any || (all && readers->start[tensor] < readers->start[tensor + 1]);
 }
 
 /* ---- of the graph alone --------------------------------------------------------------------------------------------- */
@@ -157,12 +174,10 @@ static int64_t stay(struct sharding_sum *sum, uint32_t tensor, struct placement 
 	return known->bytes;
 }
 
-int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t each_axes)
+/* How many moves every microbatch makes. */
+static uint32_t early_moves(const struct reshard *way, uint8_t each_axes)
 {
 	uint32_t early = 0;
-	int64_t each = 0;
-	if (microbatches < 2 || !for_update)
-		return way->time;
 	for (uint32_t i = 0; i < way->moves; i++) {
 		bool scatters = way->move[i].collective == COLLECTIVE_REDUCE_SCATTER;
 		if (way->move[i].collective == COLLECTIVE_ALL_REDUCE || (scatters && !(each_axes >> way->move[i].axis & 1)))
@@ -170,37 +185,102 @@ int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool fo
 		if (scatters)
 			early = i + 1;
 	}
-	for (uint32_t i = 0; i < early; i++)
-		each += way->move[i].time;
-	return each + (way->time - each) / microbatches;
+	return early;
+}
+
+int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t each_axes, int64_t on[MESH_AXES])
+{
+	int64_t once[MESH_AXES] = { 0 }, sum = 0;
+	bool shares = microbatches > 1 && for_update;
+	uint32_t early = shares ? early_moves(way, each_axes) : way->moves;
+	memset(on, 0, MESH_AXES * sizeof *on);
+	for (uint32_t i = 0; i < way->moves; i++)
+		(i < early ? on : once)[way->move[i].axis] += way->move[i].time;
+	for (int a = 0; a < MESH_AXES; a++) {
+		on[a] += shares ? once[a] / microbatches : 0;
+		sum += on[a];
+	}
+	return sum;
 }
 
 static int64_t share(const struct sharding_sum *sum, const struct reshard *way, bool for_update)
 {
-	return sharding_share(way, sum->microbatches, for_update, sum->sharding->each_axes);
+	int64_t on[MESH_AXES];
+	return sharding_share(way, sum->microbatches, for_update, sum->sharding->each_axes, on);
 }
 
-/* Adds a resharding's collectives. hiding: what hides its time, HIDINGS: nothing. */
-static void pay(struct sharding_sum *sum, const struct reshard *reshard, enum hiding hiding, bool for_update)
+/* What a resharding is for: computation of a phase that waits for it, unless other computation may hide it. */
+struct purpose { bool hidden, hidden_late; enum hiding hiding; uint8_t phase; bool for_update; };
+
+/* Adds time over an axis. */
+static void add_time(const struct sharding_sum *sum, struct transfers *transfers, uint32_t axis, int64_t time, const struct purpose *purpose, bool hidden)
+{
+	if (hidden) {
+		transfers->hidden[purpose->hiding][axis] += time;
+		transfers->least[purpose->hiding] += time * sum->exposed / 100;
+	} else if (purpose->phase == PHASE_FORWARD) {
+		transfers->waited[HIDING_FORWARD][axis] += time;
+	} else if (purpose->phase == PHASE_BACKWARD) {
+		int64_t late = sharding_late(time, sum->microbatches);
+		transfers->waited[HIDING_BACKWARD][axis] += time - late;
+		transfers->waited[HIDING_LATE][axis] += late;
+	}
+}
+
+/* Adds a resharding's collectives. */
+static void pay(struct sharding_sum *sum, const struct reshard *reshard, struct purpose purpose)
 {
 	struct sharding_cost *cost = sum->cost;
+	int64_t on[MESH_AXES];
 	for (uint32_t i = 0; i < reshard->moves; i++) {
 		const struct reshard_move *step = &reshard->move[i];
 		cost->axis_bytes[step->axis] += collective_bytes(&sum->mesh.axis[step->axis], step->collective, step->bytes);
 	}
-	int64_t time = share(sum, reshard, for_update);
-	if (hiding == HIDINGS) {
-		cost->communication += time;
-	} else {
-		cost->hidden[hiding] += time;
-		cost->least[hiding] += time * sum->exposed / 100;
+	sharding_share(reshard, sum->microbatches, purpose.for_update, sum->sharding->each_axes, on);
+	for (uint32_t a = 0; a < sum->mesh.axes; a++) {
+		add_time(sum, &cost->together, a, on[a], &purpose, purpose.hidden);
+		add_time(sum, &cost->apart, a, on[a], &purpose, purpose.hidden_late);
+		sum->once += !purpose.hidden && purpose.phase == PHASE_UPDATE ? on[a] : 0;
 	}
 }
 
-static void sum_hidden(struct sharding_cost *cost)
+/* Over all axes. */
+static int64_t axes_of(const int64_t on[MESH_AXES])
 {
-	for (int k = 0; k < HIDINGS; k++)
-		cost->communication += sharding_is_over(cost, k) ? cost->hidden[k] - cost->hiding[k] : cost->least[k];
+	int64_t sum = 0;
+	for (int a = 0; a < MESH_AXES; a++)
+		sum += on[a];
+	return sum;
+}
+
+/* Of a class, beyond its computation: everything one after the other, or the collectives over an axis. */
+static int64_t beyond(const struct sharding_cost *cost, int k, int axis)
+{
+	const struct transfers *apart = &cost->apart;
+	return axis == SERIAL ? axes_of(apart->waited[k]) + apart->least[k] : apart->waited[k][axis] + apart->hidden[k][axis] - cost->hiding[k];
+}
+
+int sharding_longest(const struct sharding_cost *cost, int k, bool summed)
+{
+	int longest = SERIAL;
+	if (summed)
+		return axes_of(cost->together.hidden[k]) - cost->hiding[k] > cost->together.least[k] ? 0 : SERIAL;
+	for (int a = 0; a < MESH_AXES; a++)
+		longest = beyond(cost, k, a) > beyond(cost, k, longest) ? a : longest;
+	return longest;
+}
+
+static void sum_hidden(struct sharding_cost *cost, int64_t once)
+{
+	const struct transfers *together = &cost->together;
+	cost->communication = once;
+	cost->summed = cost->compute + once;
+	for (int k = 0; k < HIDINGS; k++) {
+		bool serial = sharding_longest(cost, k, true) == SERIAL;
+		cost->communication += beyond(cost, k, sharding_longest(cost, k, false));
+		cost->summed += axes_of(together->waited[k]) + (serial ? together->least[k] : axes_of(together->hidden[k]) - cost->hiding[k]);
+	}
+	cost->total = cost->compute + cost->communication;
 }
 
 /* A place that readers need: of one phase where it is gathered anew for each. */
@@ -257,6 +337,14 @@ static bool for_update(const struct need *need)
 	return need->phases == 1 << PHASE_UPDATE;
 }
 
+static struct purpose purpose_of(const struct sharding_sum *sum, uint32_t tensor, const struct need *need)
+{
+	const struct csr *readers = &sum->units->readers;
+	bool hidden = sharding_hides(sum->graph, tensor, readers, false), late = hidden || (sum->clock.late_casts && sharding_hides(sum->graph, tensor, readers, true));
+	uint8_t phase = need->early ? PHASE_FORWARD : need->phases >> PHASE_BACKWARD & 1 ? PHASE_BACKWARD : PHASE_UPDATE;
+	return (struct purpose) { hidden, late, sharding_hiding(need->early, for_update(need), sum->microbatches), phase, for_update(need) };
+}
+
 static bool serves(const struct need *from, const struct need *to)
 {
 	return from != to && (from->only == ANY || to->phases == 1 << from->only);
@@ -285,7 +373,6 @@ static enum status time_with(struct sharding_sum *sum, uint32_t tensor, const st
 /* A tensor's way to its readers: once to each place, from where it is written or from one of the places. */
 static enum status sum_tensor(struct sharding_sum *sum, uint32_t tensor)
 {
-	const struct graph *graph = sum->graph;
 	struct need *need = sum->need;
 	const struct reshard **way = sum->way, **best = sum->best;
 	uint32_t needs, hubs;
@@ -300,9 +387,8 @@ static enum status sum_tensor(struct sharding_sum *sum, uint32_t tensor)
 			memcpy(best, way, needs * sizeof *best);
 		}
 	}
-	bool hidden = needs > 0 && sharding_hides(graph, tensor, &sum->units->readers);
 	for (uint32_t n = 0; n < needs && status == OK; n++) {
-		pay(sum, best[n], hidden ? sharding_hiding(need[n].early, for_update(&need[n]), sum->microbatches) : HIDINGS, for_update(&need[n]));
+		pay(sum, best[n], purpose_of(sum, tensor, &need[n]));
 		if (need[n].early && need[n].late)
 			sum->cost->saved += stay(sum, tensor, need[n].at);
 	}
@@ -333,7 +419,7 @@ static enum status sum_moved(struct sharding_sum *sum)
 		struct placement from = back->read == NONE ? sum->sharding->produced[back->last] : sum->sharding->needed[back->read];
 		status = reshard_memo_find(&sum->memo, back->last, from, sum->sharding->produced[back->home], &way);
 		if (status == OK)
-			pay(sum, way, HIDINGS, back->once);
+			pay(sum, way, (struct purpose) { .phase = PHASE_UPDATE, .for_update = back->once });
 	}
 	return status;
 }
@@ -371,7 +457,7 @@ static void sum_time(struct sharding_sum *sum)
 		struct known_time *known = &sum->time[sum->units->op_class[op]];
 		if (!known->known || !split_equal(known->split, split[op]))
 			*known = (struct known_time) { split[op], true, sum->clock.takes(sum->clock.context, sum->units, &sum->mesh, op, split[op]) };
-		int64_t late = sum->microbatches > 1 ? known->time / sum->microbatches : 0;
+		int64_t late = sharding_late(known->time, sum->microbatches);
 		sum->cost->compute += sum->phase[op] == PHASE_UPDATE ? known->time / sum->microbatches : known->time;
 		if (sum->phase[op] == PHASE_FORWARD) {
 			sum->cost->hiding[HIDING_FORWARD] += known->time;
@@ -442,12 +528,12 @@ enum status sharding_sum_cost(struct sharding_sum *sum, const struct sharding *s
 	*cost = (struct sharding_cost) { 0 };
 	sum->sharding = sharding;
 	sum->cost = cost;
+	sum->once = 0;
 	TRY(turn_to(sum, &sharding->mesh));
 	TRY(sum_moved(sum));
 	sum_staying(sum);
 	sum_time(sum);
-	sum_hidden(cost);
-	cost->total = cost->compute + cost->communication;
+	sum_hidden(cost, sum->once);
 	return OK;
 }
 

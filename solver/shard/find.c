@@ -32,7 +32,7 @@ static enum status prefer_roles(struct sharding_job *job, int64_t limit, struct 
 	enum status status = split_by_roles(job->units, job->mesh, job->options->roles, &other);
 	THEN(status, sharding_sum_cost(job->sum, &other, &of_other));
 	bool fits = status == OK && (limit < 0 || of_other.usage <= limit), unfit = limit >= 0 && cost->usage > limit;
-	if (fits && (!sharding->split || unfit || of_other.total < cost->total)) {
+	if (fits && (!sharding->split || unfit || of_other.summed < cost->summed)) {
 		sharding_free(sharding);
 		*sharding = other;
 		*cost = of_other;
@@ -41,6 +41,36 @@ static enum status prefer_roles(struct sharding_job *job, int64_t limit, struct 
 		sharding_free(&other);
 	}
 	return status == NO_MEMORY ? status : OK;
+}
+
+/* Takes over a sharding, but for one that costs the same as another. */
+static void keep_other(struct sharding_job *job, struct sharding *sharding, const struct sharding_cost *cost)
+{
+	struct sharding_report *report = job->report;
+	bool wanted = sharding->split && report->others < SHARDING_OTHERS;
+	for (uint32_t i = 0; i < report->others && wanted; i++)
+		wanted = report->other_cost[i].usage != cost->usage || report->other_cost[i].total != cost->total || report->other_cost[i].summed != cost->summed;
+	if (!wanted) {
+		sharding_free(sharding);
+		return;
+	}
+	report->other[report->others] = *sharding;
+	report->other_cost[report->others++] = *cost;
+}
+
+#define LEAST_GAIN 200   /* less than so small a part isn't worth a plan: estimates aren't as exact */
+
+/* What a search for the estimate itself finds within the limit: another one than that of the least sum, where it is faster. */
+static enum status keep_apart(struct sharding_job *job, int64_t limit, const struct sharding_cost *cost)
+{
+	struct sharding apart;
+	struct sharding_cost of_apart;
+	enum status status = sharding_search_apart(job, limit, &apart, &of_apart);
+	if (apart.split && of_apart.total < cost->total - cost->total / LEAST_GAIN)
+		keep_other(job, &apart, &of_apart);
+	else
+		sharding_free(&apart);
+	return status;
 }
 
 /* ---- least memory first ------------------------------------------------------------------------------------------------ */
@@ -57,21 +87,6 @@ static enum status least_memory(struct sharding_job *job, struct sharding *shard
 		job->report->least_usage = cost->usage;
 	}
 	return status;
-}
-
-/* Takes over a sharding, but for one that costs the same as another. */
-static void keep_other(struct sharding_job *job, struct sharding *sharding, const struct sharding_cost *cost)
-{
-	struct sharding_report *report = job->report;
-	bool wanted = job->options->others && sharding->split && report->others < SHARDING_OTHERS;
-	for (uint32_t i = 0; i < report->others && wanted; i++)
-		wanted = report->other_cost[i].usage != cost->usage || report->other_cost[i].total != cost->total;
-	if (!wanted) {
-		sharding_free(sharding);
-		return;
-	}
-	report->other[report->others] = *sharding;
-	report->other_cost[report->others++] = *cost;
 }
 
 /* What comes and goes beside what stays is not counted: what keeps the slack once it is planned may be the fastest with more of what stays,
@@ -126,8 +141,10 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 		*sharding = first;
 		cost = least;
 		status = status == INFEASIBLE ? OK : status;
-	} else {
+	} else if (job->options->others) {
 		keep_other(job, &first, &least);
+	} else {
+		sharding_free(&first);
 	}
 	if (usable(status) && prefer_roles(job, limit, sharding, &cost) != OK)
 		return NO_MEMORY;
@@ -143,19 +160,21 @@ static enum status minred(struct sharding_job *job, struct sharding *sharding)
 /* With slack: the least memory of all shardings that are at most so much slower, by halving the limit's range. */
 static enum status spend_slack(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
 {
-	int64_t slowest = more_by(cost->total, job->options->slack), high = cost->usage, low = 0;
+	int64_t slowest = more_by(cost->summed, job->options->slack), high = cost->usage, low = 0;
 	for (int step = 0; step < 7 && high - low > high / 64; step++) {
 		struct sharding found;
 		struct sharding_cost of_found;
 		struct sharding_report before = *job->report;
 		int64_t middle = low + (high - low) / 2;
 		enum status status = sharding_search_time(job, middle, &found, &of_found);
-		bool good = found.split && status == OK && of_found.usage <= middle && of_found.total <= slowest;
+		bool good = found.split && status == OK && of_found.usage <= middle && of_found.summed <= slowest;
 		sharding_free(good ? sharding : &found);
 		if (good) {
 			*sharding = found;
 			*cost = of_found;
 			high = of_found.usage;
+			if (!job->report->of_estimate)   /* what is shown of more shardings holds of these, too */
+				*job->report = before;
 		} else {
 			*job->report = before;
 			low = middle;
@@ -182,11 +201,12 @@ static enum status search_within(struct sharding_job *job, struct sharding *shar
 static void bound_freely(struct sharding_job *job, const struct sharding_report *free, const struct sharding_cost *cost)
 {
 	struct sharding_report *report = job->report;
-	if (free->proof.bound < 0 || (report->proof.bound >= 0 && report->proof.bound <= cost->total + cost->ties))
+	if (free->proof.bound < 0 || !free->of_estimate || (report->proof.bound >= 0 && report->proof.bound <= cost->total + cost->ties))
 		return;
 	report->proof = (struct proof){ free->proof.quantity, cost->total + cost->ties, free->proof.bound, free->proof.by };
 	report->price = free->price;
-	memcpy(report->over, free->over, sizeof report->over);
+	report->mixture = free->mixture;
+	report->of_estimate = true;
 }
 
 /* Of those that keep no more than this one the fastest, where that is faster. OK or NO_MEMORY. */
@@ -197,7 +217,7 @@ static enum status faster_within(struct sharding_job *job, struct sharding *shar
 	job->start = sharding;
 	enum status status = sharding_search_time(job, cost->usage, &found, &of_found);
 	job->start = NULL;
-	if (found.split && usable(status) && of_found.usage <= cost->usage && of_found.total < cost->total) {
+	if (found.split && usable(status) && of_found.usage <= cost->usage && of_found.summed < cost->summed) {
 		sharding_free(sharding);
 		*sharding = found;
 		*cost = of_found;
@@ -207,11 +227,32 @@ static enum status faster_within(struct sharding_job *job, struct sharding *shar
 	return status == NO_MEMORY ? NO_MEMORY : OK;
 }
 
+/* One mixture of the estimate, without the cap and within it: what that shows. */
+static enum status shown_by_mixture(struct sharding_job *job, struct sharding *sharding)
+{
+	struct sharding_cost cost;
+	job->mixture = job->options->mixture;
+	job->apart = true;
+	enum status status = sharding_search(job, -1, false, sharding, &cost);
+	if (job->options->memory >= 0 && (usable(status) || status == INFEASIBLE)) {
+		struct sharding_report free = *job->report;
+		sharding_free(sharding);
+		status = sharding_search(job, job->options->memory, false, sharding, &cost);
+		if (job->report->proof.bound < free.proof.bound)
+			*job->report = free;
+	}
+	return status;
+}
+
 static enum status least_time(struct sharding_job *job, struct sharding *sharding)
 {
 	struct sharding_cost cost;
 	struct sharding_report free;
+	if (job->options->alone)
+		return shown_by_mixture(job, sharding);
 	enum status status = search_within(job, sharding, &cost, &free);
+	if (usable(status) && keep_apart(job, job->options->memory, &cost) == NO_MEMORY)
+		return NO_MEMORY;
 	if ((usable(status) || status == INFEASIBLE) && prefer_roles(job, job->options->memory, sharding, &cost) == NO_MEMORY)
 		return NO_MEMORY;
 	if (sharding->split)
@@ -239,6 +280,21 @@ static enum status least_time(struct sharding_job *job, struct sharding *shardin
 static enum status (*const strategies[STRATEGY_COUNT])(struct sharding_job *job, struct sharding *sharding) = {
 	by_roles, by_roles, by_roles, [STRATEGY_TAP] = sharding_tap, [STRATEGY_MINRED] = minred, [STRATEGY_AUTO] = least_time };
 
+/* What is shown of the estimate: nothing by a mixture that may be above it. */
+static void say_of_estimate(struct sharding_job *job)
+{
+	struct sharding_report *report = job->report;
+	if (report->proof.quantity != QUANTITY_ESTIMATE || report->proof.value < 0)
+		return;
+	report->proof.value = report->cost.total + report->cost.ties;
+	if (!report->of_estimate) {
+		report->proof.bound = -1;
+		report->proof.by = "";
+		report->price.alpha = 0;
+		report->mixture = (struct mixture) { 0 };
+	}
+}
+
 enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
 	struct sharding *sharding, struct sharding_report *report, struct error *error)
 {
@@ -257,6 +313,7 @@ enum status sharding_find(const struct units *units, const struct mesh *mesh, co
 	if (status == OK && options->memory >= 0 && report->cost.usage > options->memory)
 		status = fail(error, INFEASIBLE, "the sharding keeps %lld bytes on a device, the cap is %lld", (long long)report->cost.usage,
 			(long long)options->memory);
+	say_of_estimate(&job);
 	sharding_job_end(&job);
 	return status;
 }

@@ -44,7 +44,7 @@ struct sharding_options {
 	/* percent. auto: how much slower than the fastest a plan may be to take less memory. minred: how much more than the least memory. */
 	uint32_t slack;
 	uint32_t exposed, microbatches;  /* see struct network_options */
-	uint8_t over[HIDINGS];           /* of a price's bound, and of the first search: see sharding_weigh_hidden() */
+	struct mixture mixture;          /* of a price's bound, and of the first search */
 	struct op_clock clock;
 	const struct fold *fold;         /* equal layers decided together; may be NULL */
 	const struct placement_pin *pin;
@@ -52,6 +52,8 @@ struct sharding_options {
 	uint64_t effort;                 /* ticks; 0: SHARDING_EFFORT_DEFAULT */
 	bool by_axes;                    /* several axes of a large graph one after the other alone, from what experts write: fast, and there is no bound */
 	bool others;                     /* minred: report the shardings of least memory, of other slack and without any limit but the cap, too */
+	bool apart;                      /* auto: search for the least estimate, too, after the least sum, and report what that finds beside the other */
+	bool alone;                      /* auto: the estimate with this mixture alone, all axes at once: for what that shows */
 };
 #define SHARDING_EFFORT_DEFAULT UINT64_C(400000000)
 
@@ -68,7 +70,7 @@ static inline int64_t sharding_slack(int64_t least, uint32_t percent)
 	return percent == 0 ? least + least / 1000 : least > INT64_MAX / 200 ? INT64_MAX : least + least / 100 * percent + least % 100 * percent / 100;
 }
 
-#define SHARDING_OTHERS 5
+#define SHARDING_OTHERS 6
 #define SHARDING_MORE_SLACK 25           /* percent of the least memory, of another one where there is no slack */
 
 struct sharding_report {
@@ -77,7 +79,8 @@ struct sharding_report {
 	 * space has less than the bound. Strategies that search nothing have neither: value < 0. */
 	struct proof proof;
 	struct price price;              /* shows its bound alone: see sharding_priced() */
-	uint8_t over[HIDINGS];           /* the mixture that the bound is of, see sharding_weigh_hidden() */
+	struct mixture mixture;          /* that the bound is of */
+	bool of_estimate;                /* and whether a bound of it is one of the estimate */
 	int64_t least_usage;             /* least kept bytes of all shardings searched; < 0: not asked */
 	uint32_t nodes;                  /* of the network searched */
 	uint32_t folded;                 /* ops that copies of equal layers stand for */

@@ -14,7 +14,11 @@ struct sharding_job {
 	struct reshard_memo *memo;       /* reshardings on the mesh, for all networks */
 	struct sharding usual;           /* of the options' roles; empty where nothing is left out */
 	uint64_t effort;                 /* of one solve */
-	uint8_t over[HIDINGS];           /* see sharding_weigh_hidden(): of the next solve */
+	struct mixture mixture;          /* of the next solve */
+	bool apart;                      /* the estimate itself is minimised, with axes side by side; else the sum over all axes */
+	/* What any search of sharding_search_time() found that has the least estimate; kept where the options want it, and the mesh has several axes. Empty: nothing yet. */
+	struct sharding aside;
+	struct sharding_cost cost_of_aside;
 	bool by_axes;                    /* as in the options, or as the strategy wants it */
 	/* By axes: the search starts here alone. Else the search over several axes starts here, too, if no other start gets below the limit. May be NULL. */
 	const struct sharding *start;
@@ -52,10 +56,14 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
  * hand, until nothing gets better. The report's bound is that of all axes at once. */
 enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory, struct sharding *sharding, struct sharding_cost *cost);
 
-/* As sharding_search() for the least time: the estimate counts the larger of two sums for transfers that computation may hide, a search minimises a mixture
- * of both. So it is searched again with another mixture until the mixture is the estimate itself of what it finds; then that is the least. The
+/* As sharding_search() for the least time: what is minimised counts the largest of several sums for transfers that computation may hide, a search minimises a mixture
+ * of them. So it is searched again with another mixture until the mixture is what it is of what it finds; then that is the least. The
  * report has the best bound and its mixture. */
 enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost);
+
+/* The same for the estimate itself, after sharding_search_time() has looked for the least sum over all axes: where collectives over several axes run side by side, these are two.
+ * What it finds may be that one's sharding; the report's bound is one of the estimate then, where it has any. Empty: the options don't want it. OK, NO_MEMORY or CANCELLED. */
+enum status sharding_search_apart(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost);
 
 /* TAP's search; see tap.c. */
 enum status sharding_tap(struct sharding_job *job, struct sharding *sharding);

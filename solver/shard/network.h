@@ -21,6 +21,11 @@ struct placement_pin { uint32_t tensor; uint8_t axis; int8_t on; };
  * reduced in it; of several microbatches, gradients that the last one's backward pass alone can hide. */
 enum hiding { HIDING_FORWARD, HIDING_BACKWARD, HIDING_LATE, HIDINGS };
 
+/* The estimate takes the largest of several sums for each of these classes: one after the other, what is computed, what computation waits for and a part of what it may
+ * hide; or one axis' collectives alone. A search minimises a mixture: of every class `axis` percent of those sums, and 100 - `over` of the first. Where an `over` is the sum of its `axis`, the
+ * mixture is never above the estimate; where it is each of them, never above struct sharding_cost's `summed`. */
+struct mixture { uint8_t over[HIDINGS], axis[HIDINGS][MESH_AXES]; };
+
 struct network_options {
 	uint8_t free;                    /* bit a: axis a is decided; on all others base decides */
 	const struct sharding *base;     /* may be NULL where all axes are free */
@@ -28,7 +33,7 @@ struct network_options {
 	struct op_clock clock;
 	/* Of the time to reduce gradients for the update, and to gather parameters, the part in percent that computation doesn't hide in any case. */
 	uint32_t exposed;
-	uint8_t over[HIDINGS];           /* see sharding_weigh_hidden() */
+	struct mixture mixture;
 	uint32_t microbatches;           /* of a step; each pays its share of what is done once a step. 0 and 1: all of it */
 	const struct placement_pin *pin;
 	uint32_t pins;

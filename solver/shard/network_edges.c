@@ -88,36 +88,43 @@ static enum status connect(struct building *building, uint32_t writer, uint32_t 
 	return OK;
 }
 
-/* The cheapest resharding's picoseconds; SHARD_FORBIDDEN where there is none. gathers (may be NULL): axes that it gathers over. */
-static int64_t distance_find(struct building *building, uint32_t tensor, struct placement from, struct placement to, bool for_update, uint8_t *gathers)
+/* The cheapest resharding: picoseconds, SHARD_FORBIDDEN where there is none, and of them those over each axis; axes that it gathers over. */
+struct distance { int64_t time, on[MESH_AXES]; uint8_t gathers; };
+
+static struct distance distance_find(struct building *building, uint32_t tensor, struct placement from, struct placement to, bool for_update)
 {
+	const struct network_options *options = building->options;
 	const struct reshard *reshard;
-	if (gathers)
-		*gathers = 0;
+	struct distance distance = { 0 };
 	if (placement_equal(from, to))
-		return 0;
+		return distance;
 	enum status status = reshard_memo_find(building->memo, tensor, from, to, &reshard);
 	building->failed |= status == NO_MEMORY;
 	if (status != OK)
-		return SHARD_FORBIDDEN;
-	for (uint32_t i = 0; gathers && i < reshard->moves; i++)
-		*gathers |= (uint8_t)((reshard->move[i].collective == COLLECTIVE_ALL_GATHER) << reshard->move[i].axis);
-	const struct network_options *options = building->options;
-	return sharding_share(reshard, options->microbatches, for_update, options->base ? options->base->each_axes : 0);
+		return (struct distance) { .time = SHARD_FORBIDDEN };
+	for (uint32_t i = 0; i < reshard->moves; i++)
+		distance.gathers |= (uint8_t)((reshard->move[i].collective == COLLECTIVE_ALL_GATHER) << reshard->move[i].axis);
+	distance.time = sharding_share(reshard, options->microbatches, for_update, options->base ? options->base->each_axes : 0, distance.on);
+	return distance;
 }
 
-/* Time that isn't hidden, of a resharding for the forward pass, or for the update alone. */
-static int64_t weigh_hidden(const struct building *building, bool hides, int64_t time, bool forward, bool for_update)
+/* What the mixture counts of a resharding for a phase, or for the update alone. */
+static int64_t weigh_for(const struct building *building, bool hides, const struct distance *distance, enum phase phase, bool for_update)
 {
 	const struct network_options *options = building->options;
-	if (time >= SHARD_FORBIDDEN)
+	enum hiding hiding = sharding_hiding(phase == PHASE_FORWARD, for_update, options->microbatches);
+	int64_t sum = 0;
+	if (distance->time >= SHARD_FORBIDDEN)
 		return SHARD_FORBIDDEN;
-	return hides ? sharding_weigh_hidden(time, options->exposed, options->over[sharding_hiding(forward, for_update, options->microbatches)]) : time;
+	for (uint32_t a = 0; a < building->mesh->axes; a++)
+		sum += hides ? sharding_weigh_hidden(distance->on[a], a, hiding, options->exposed, &options->mixture)
+			: sharding_weigh_waited(distance->on[a], a, (uint8_t)phase, options->microbatches, &options->mixture);
+	return sum;
 }
 
-static int64_t weigh(const struct building *building, uint32_t tensor, int64_t time, bool forward, bool for_update)
+static int64_t weigh(const struct building *building, uint32_t tensor, const struct distance *distance, enum phase phase, bool for_update)
 {
-	return weigh_hidden(building, sharding_hides(building->graph, tensor, &building->units->readers), time, forward, for_update);
+	return weigh_for(building, sharding_hides(building->graph, tensor, &building->units->readers, building->options->clock.late_casts), distance, phase, for_update);
 }
 
 struct place {
@@ -157,17 +164,16 @@ struct wants {
 	uint32_t sources;
 	size_t source_room;
 	struct arena arena;
-	bool hides, forward, update, held;
+	enum phase phase;
+	bool hides, held;
 };
 
 /* True where a copy for a reader of the backward pass may be one that the forward pass made, and no one counts it. */
 static bool uncounted(struct building *building, const struct wants *wants, uint32_t i, struct placement from)
 {
-	uint8_t gathers;
 	if (!wants->early[i])
 		return false;
-	distance_find(building, wants->reading->tensor, from, wants->need[i], false, &gathers);
-	return !per_phase(building, wants->reading->tensor, gathers);
+	return !per_phase(building, wants->reading->tensor, distance_find(building, wants->reading->tensor, from, wants->need[i], false).gathers);
 }
 
 /* A place that the forward pass may need, too. */
@@ -216,12 +222,12 @@ static bool wants_begin(const struct building *building, const struct reading *r
 	uint8_t phase = graph->op[reading->op].phase;
 	*wants = (struct wants) { .reading = reading, .need = mem_alloc(most, sizeof *wants->need), .start = mem_alloc(columns + (size_t)1, sizeof *wants->start),
 		.item = mem_alloc(most, sizeof *wants->item), .left = mem_alloc(columns, sizeof *wants->left), .cost = mem_alloc(most, sizeof *wants->cost),
-		.early = mem_alloc(most, sizeof *wants->early), .hides = sharding_hides(graph, reading->tensor, &building->units->readers),
-		.forward = phase == PHASE_FORWARD, .update = phase == PHASE_UPDATE };
+		.early = mem_alloc(most, sizeof *wants->early), .hides = sharding_hides(graph, reading->tensor, &building->units->readers, building->options->clock.late_casts),
+		.phase = (enum phase)phase };
 	if (!wants->need || !wants->start || !wants->item || !wants->left || !wants->cost || !wants->early)
 		return false;
 	/* A view that both passes read: its copy must be one that is counted. */
-	wants->held = !building->options->plain && wants->forward && building->reaches[reading->op];
+	wants->held = !building->options->plain && phase == PHASE_FORWARD && building->reaches[reading->op];
 	for (uint32_t j = 0; j < columns; j++) {
 		struct split split = network->choice[network->chain.first[reading->node] + j].split;
 		uint32_t k = 0;
@@ -253,8 +259,8 @@ static const struct source *source_at(struct building *building, struct wants *w
 			source.need = i;
 			continue;
 		}
-		int64_t time = distance_find(building, wants->reading->tensor, at, wants->need[i], wants->update, NULL);
-		source.cost[i] = weigh_hidden(building, wants->hides, time, wants->forward, wants->update);
+		struct distance distance = distance_find(building, wants->reading->tensor, at, wants->need[i], wants->phase == PHASE_UPDATE);
+		source.cost[i] = weigh_for(building, wants->hides, &distance, wants->phase, wants->phase == PHASE_UPDATE);
 		source.barred[i] = wants->held || uncounted(building, wants, i, at);
 	}
 	wants->source[wants->sources] = source;
@@ -289,7 +295,7 @@ static int64_t need_cost(struct building *building, const struct wants *wants, u
 	}
 	if (wants->reading->left == NONE)
 		return cost;
-	int64_t back = distance_find(building, wants->reading->tensor, wants->left[choice], placement, wants->update, NULL);
+	int64_t back = distance_find(building, wants->reading->tensor, wants->left[choice], placement, wants->phase == PHASE_UPDATE).time;
 	return back >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : cost + back;
 }
 
@@ -341,8 +347,7 @@ static void fill_return(struct building *building, const struct reading *reading
 	for (uint32_t i = 0; i < rows; i++) {
 		struct placement from = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
 		for (uint32_t j = 0; j < columns; j++) {
-			int64_t time = distance_find(building, reading->tensor, from,
-				network->choice[network->chain.first[reading->node] + j].placement, update, NULL);
+			int64_t time = distance_find(building, reading->tensor, from, network->choice[network->chain.first[reading->node] + j].placement, update).time;
 			network->chain.pair[edge->table + (turned ? (size_t)j * rows + i : (size_t)i * columns + j)] =
 				time >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : time;
 		}
@@ -435,29 +440,46 @@ static bool moves_one_split(const struct building *building, struct placement fr
 	return moved == 1;
 }
 
-/* What a second copy for a set of phases costs: once, or (apart) in each of them. time: of one resharding. */
-static int64_t doubled_cost(const struct building *building, uint32_t tensor, const struct place *place, int64_t time, uint8_t set, bool apart, bool update)
+/* The phase that a copy is made in which readers of these phases share. */
+static enum phase first_phase(const struct place *place, uint8_t set)
+{
+	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
+		if (set >> phase & 1 && place->readers[phase] > 0)
+			return (enum phase)phase;
+	return PHASE_UPDATE;
+}
+
+/* What a second copy for a set of phases costs: once, or (apart) in each of them. distance: of one resharding. */
+static int64_t doubled_cost(const struct building *building, uint32_t tensor, const struct place *place, const struct distance *distance, uint8_t set, bool apart, bool update)
 {
 	int64_t cost = 0;
 	if (!apart)
-		return weigh(building, tensor, time, place->readers[PHASE_FORWARD] > 0, update);
+		return weigh(building, tensor, distance, first_phase(place, set), update);
 	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
-		cost += set >> phase & 1 ? weigh(building, tensor, time, phase == PHASE_FORWARD, update || phase == PHASE_UPDATE) : 0;
+		cost += set >> phase & 1 ? weigh(building, tensor, distance, (enum phase)phase, update || phase == PHASE_UPDATE) : 0;
 	return cost;
+}
+
+/* A copy that readers of all phases may share, and that is made anew for none: without the forward pass' it may weigh less. */
+static bool may_come_later(const struct building *building, uint32_t tensor, const struct place *place, const struct distance *distance)
+{
+	bool several = place->readers[PHASE_FORWARD] > 0 && place->readers[PHASE_BACKWARD] > 1;
+	return several && weigh(building, tensor, distance, PHASE_BACKWARD, false) < weigh(building, tensor, distance, PHASE_FORWARD, false);
 }
 
 /* The choices with one second copy: for every set of phases in which several may read it. */
 static enum status doubled_at(struct building *building, uint32_t tensor, struct network_choice choice, const struct place *place)
 {
-	uint8_t gathers, sets[2 + PHASE_COUNT], several = 0;
+	uint8_t sets[2 + PHASE_COUNT], several = 0;
 	uint32_t count = 0, readers = 0;
 	bool update = place->readers[PHASE_UPDATE] > 0;
 	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
 		update &= phase == PHASE_UPDATE || place->readers[phase] == 0;
-	int64_t time = distance_find(building, tensor, choice.placement, place->at, update, &gathers);
-	bool apart = per_phase(building, tensor, gathers);
+	struct distance distance = distance_find(building, tensor, choice.placement, place->at, update);
+	int64_t time = distance.time;
+	bool apart = per_phase(building, tensor, distance.gathers);
 	choice.second = place->at;
-	if (building->options->narrow && !gathers && !has_partial(choice.placement) && time > 0 && !moves_one_split(building, choice.placement, place->at))
+	if (building->options->narrow && !distance.gathers && !has_partial(choice.placement) && time > 0 && !moves_one_split(building, choice.placement, place->at))
 		return OK;
 	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++) {
 		readers += place->readers[phase];
@@ -470,13 +492,15 @@ static enum status doubled_at(struct building *building, uint32_t tensor, struct
 		count = 0;
 	if (apart ? count > 1 : readers > 1)
 		sets[count++] = apart ? several : 0xff;
+	if (!apart && may_come_later(building, tensor, place, &distance))
+		sets[count++] = (uint8_t)~(1 << PHASE_FORWARD);
 	enum status status = OK;
 	for (uint32_t i = 0; i < count && status == OK && time < SHARD_FORBIDDEN; i++) {
-		bool held = apart ? sets[i] >> PHASE_FORWARD & 1 && place->view : place->readers[PHASE_FORWARD] > 0 && place->late;
+		bool early = sets[i] >> PHASE_FORWARD & 1, held = early && (apart ? place->view : place->readers[PHASE_FORWARD] > 0 && place->late);
 		int64_t bytes = held ? placement_bytes(building->units, building->mesh, tensor, choice.second) : 0;
 		choice.phases = sets[i];
 		if (time > 0 || held)
-			status = building_choice(building, choice, doubled_cost(building, tensor, place, time, sets[i], apart, update) + sharding_tie(bytes), bytes);
+			status = building_choice(building, choice, doubled_cost(building, tensor, place, &distance, sets[i], apart, update) + sharding_tie(bytes), bytes);
 	}
 	return status;
 }

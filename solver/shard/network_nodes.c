@@ -241,7 +241,7 @@ static enum status op_choices(struct building *building, uint32_t op, bool *pinn
 		if (cost < SHARD_FORBIDDEN && options->microbatches > 1 && building->graph->op[op].phase == PHASE_UPDATE)
 			cost /= options->microbatches;
 		else if (cost < SHARD_FORBIDDEN)
-			cost = sharding_weigh_op(cost, building->graph->op[op].phase, options->microbatches, options->over);
+			cost = sharding_weigh_op(cost, building->graph->op[op].phase, options->microbatches, &options->mixture);
 		if (split_pinned_away(building, op, choice.split))
 			*pinned = true;
 		else if (cost < SHARD_FORBIDDEN)

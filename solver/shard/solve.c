@@ -10,7 +10,6 @@
 #define ROUNDS_MAX 4
 #define AXIS_SHARE 10            /* one axis of several takes a tenth of the effort: its proof would count for nothing */
 #define MIXTURES_MAX 4           /* that are searched beside the first */
-#define MIXTURES_NEAR 10         /* percent: mixtures that are as good as one */
 
 /* Splits of large graphs that hardly ever pay are left out. */
 static bool is_narrow(const struct sharding_job *job)
@@ -31,7 +30,7 @@ enum status sharding_job_begin(struct sharding_job *job, const struct units *uni
 	*report = (struct sharding_report) { .proof = { QUANTITY_NONE, -1, -1, "" }, .least_usage = -1, .space = "" };
 	*job = (struct sharding_job) { .units = units, .mesh = mesh, .options = options, .control = control, .report = report, .error = error,
 		.sum = sharding_sum_new(units, options->clock, options->exposed, options->microbatches), .effort = options->effort ? options->effort : SHARDING_EFFORT_DEFAULT };
-	memcpy(job->over, options->over, sizeof job->over);
+	job->mixture = options->mixture;
 	job->by_axes = options->by_axes;
 	job->memo = mem_alloc(1, sizeof *job->memo);
 	return job->sum && job->memo && reshard_memo_begin(job->memo, units, mesh) == OK ? split_usually(job) : NO_MEMORY;
@@ -41,6 +40,7 @@ void sharding_job_end(struct sharding_job *job)
 {
 	sharding_sum_free(job->sum);
 	sharding_free(&job->usual);
+	sharding_free(&job->aside);
 	if (job->memo)
 		reshard_memo_end(job->memo);
 	mem_free(job->memo);
@@ -62,7 +62,8 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 	if (aim->pins > 0)
 		memcpy(pin + options->pins, aim->pin, aim->pins * sizeof *pin);
 	wanted.pin = pin;
-	memcpy(wanted.over, job->over, sizeof wanted.over);
+	wanted.mixture = job->mixture;
+	wanted.clock.late_casts &= job->apart;
 	wanted.memo = job->memo;
 	enum status status = network_build(job->units, job->mesh, &wanted, network, job->error);
 	if (status == LIMIT && wanted.fold) {
@@ -133,6 +134,25 @@ static enum status solve_chain(struct sharding_job *job, const struct network *n
 	return shard_chain_rough(&network->chain, has_several_axes(job->mesh) ? job->effort / 2 : job->effort, job->control, plan, job->error);
 }
 
+static bool mixture_is_of_estimate(const struct mesh *mesh, const struct mixture *mixture)
+{
+	bool is = true;
+	for (int k = 0; k < HIDINGS; k++) {
+		int sum = 0;
+		for (uint32_t a = 0; a < mesh->axes; a++)
+			sum += mesh->axis[a].size > 1 ? mixture->axis[k][a] : 0;
+		is &= sum <= mixture->over[k];
+	}
+	return is;
+}
+
+/* What the report's bound is of. A mixture of the sum over all axes may be above the estimate. */
+static void note_mixture(struct sharding_job *job)
+{
+	job->report->mixture = job->mixture;
+	job->report->of_estimate = (job->apart || !job->options->clock.late_casts) && mixture_is_of_estimate(job->mesh, &job->mixture);
+}
+
 enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *aim, struct sharding *sharding, struct sharding_cost *cost)
 {
 	struct network network;
@@ -151,7 +171,7 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	}
 	job->report->proof.quantity = aim->memory ? QUANTITY_KEPT : QUANTITY_ESTIMATE;
 	job->report->price = (struct price){ plan.alpha, plan.beta, plan.priced, aim->limit };
-	memcpy(job->report->over, job->over, sizeof job->over);
+	note_mixture(job);
 	if (plan.choice) {
 		enum status decoded = network_decode(&network, &plan, aim->base, sharding);
 		THEN(decoded, sharding_sum_cost(job->sum, sharding, cost));
@@ -174,10 +194,10 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 	int64_t beta, int64_t *bound, struct error *error)
 {
 	struct sharding_report report;
-	struct sharding_job job = { .units = units, .mesh = mesh, .options = options, .report = &report, .error = error };
+	struct sharding_job job = { .units = units, .mesh = mesh, .options = options, .report = &report, .error = error, .apart = true };
 	struct sharding_aim aim = { all_axes(mesh), NULL, limit, false, NULL, 0 };
 	struct network network;
-	memcpy(job.over, options->over, sizeof job.over);
+	job.mixture = options->mixture;
 	enum status status = split_usually(&job);
 	THEN(status, build_whole(&job, &aim, &network));
 	sharding_free(&job.usual);
@@ -214,14 +234,15 @@ static double pairs_at_once(const struct sharding_job *job)
 	return pairs;
 }
 
-static bool better(const struct sharding_cost *a, const struct sharding_cost *b, int64_t limit, bool memory)
+static bool better(const struct sharding_job *job, const struct sharding_cost *a, const struct sharding_cost *b, int64_t limit, bool memory)
 {
+	int64_t a_time = sharding_time(a, !job->apart), b_time = sharding_time(b, !job->apart);
 	bool a_fits = limit < 0 || a->usage <= limit, b_fits = limit < 0 || b->usage <= limit;
 	if (a_fits != b_fits)
 		return a_fits;
 	if (memory || !a_fits)
-		return a->usage != b->usage ? a->usage < b->usage : a->total < b->total;
-	return a->total + a->ties < b->total + b->ties;
+		return a->usage != b->usage ? a->usage < b->usage : a_time < b_time;
+	return a_time + a->ties < b_time + b->ties;
 }
 
 /* Decides one axis anew; true where that is better. */
@@ -240,7 +261,7 @@ static bool improve(struct sharding_job *of, uint32_t axis, int64_t limit, bool 
 		aim.limit = -1;
 		*status = sharding_solve(job, &aim, &found, &of_found);
 	}
-	if (found.split && better(&of_found, cost, limit, memory)) {
+	if (found.split && better(job, &of_found, cost, limit, memory)) {
 		sharding_free(sharding);
 		*sharding = found;
 		*cost = of_found;
@@ -279,7 +300,7 @@ static enum status descend_from(struct sharding_job *job, const struct axis_role
 	enum status status = split_by_roles(job->units, job->mesh, roles, sharding);
 	THEN(status, sharding_sum_cost(job->sum, sharding, cost));
 	if (job->options->pins > 0)  /* the start need not keep to pins */
-		cost->total = cost->usage = INT64_MAX / 2;
+		cost->total = cost->summed = cost->usage = INT64_MAX / 2;
 	return status == OK ? descend(job, limit, memory, sharding, cost) : status;
 }
 
@@ -301,7 +322,7 @@ static enum status descend_twice(struct sharding_job *job, int64_t limit, bool m
 	struct sharding_cost of_other;
 	struct sharding_report first = *job->report;
 	enum status again = descend_from(job, data, limit, memory, &other, &of_other);
-	if (went_on(again) && better(&of_other, cost, limit, memory)) {
+	if (went_on(again) && better(job, &of_other, cost, limit, memory)) {
 		sharding_free(sharding);
 		*sharding = other;
 		*cost = of_other;
@@ -380,7 +401,7 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	enum status status = at_once ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
 	if (!at_once && !job->by_axes && !memory) {
 		job->report->proof = (struct proof){ QUANTITY_ESTIMATE, -1, least_ops(job), "least of every op" };
-		memcpy(job->report->over, job->over, sizeof job->over);
+		note_mixture(job);
 	}
 	struct sharding_report together = *job->report;
 	if ((status == OK && proof_closed(&together.proof)) || status == NO_MEMORY || status == CANCELLED || status == INFEASIBLE)
@@ -399,8 +420,25 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	job->report->proof.by = together.proof.by;
 	job->report->price = together.price;
 	job->report->nodes = together.nodes > job->report->nodes ? together.nodes : job->report->nodes;
-	job->report->proof.value = memory ? job->report->proof.value : cost->total + cost->ties;
+	job->report->proof.value = memory ? job->report->proof.value : sharding_time(cost, !job->apart) + cost->ties;
 	return status;
+}
+
+static bool wants_apart(const struct sharding_job *job)
+{
+	return job->options->apart && (has_several_axes(job->mesh) || job->options->clock.late_casts);
+}
+
+/* Keeps a copy of what was found for the least sum, where its estimate is the least so far. OK or NO_MEMORY. */
+static enum status set_aside(struct sharding_job *job, int64_t limit, const struct sharding *sharding, const struct sharding_cost *cost)
+{
+	if (!wants_apart(job) || job->apart || !sharding->split || (limit >= 0 && cost->usage > limit))
+		return OK;
+	if (job->aside.split && job->cost_of_aside.total + job->cost_of_aside.ties <= cost->total + cost->ties)
+		return OK;
+	sharding_free(&job->aside);
+	job->cost_of_aside = *cost;
+	return sharding_copy(job->units, sharding, &job->aside);
 }
 
 enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory,
@@ -416,71 +454,160 @@ enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory
 
 /* ---- mixtures ------------------------------------------------------------------------------------------------------- */
 
-/* Mixtures known to be too small and too large, of every class of transfers; < 0 and > 100: none is known. */
-struct mixing { int low[HIDINGS], high[HIDINGS]; };
+/* How far the next step of every class goes, in halves of a percent. */
+struct mixing { int step[HIDINGS]; };
 
-/* The next mixture: what is found tells of every class which of its sums is the larger one. The other end first, then the middle of what is left. False:
- * each is the one that was minimised, or as near as it gets. */
+/* Takes so many percent from the others' shares, from each its part, and gives them to one. */
+static void shift(int *share, int shares, int to, int percent)
+{
+	int others = 100 - share[to];
+	share[to] += percent;
+	for (int i = 0; i < shares; i++) {
+		int part = i == to || others == 0 ? 0 : percent * share[i] / others;
+		others -= i == to ? 0 : share[i];
+		share[i] -= part;
+		percent -= part;
+	}
+}
+
+/* The next mixture: what is found tells of every class which of its sums is the longest, and that one gets a larger share: first all, then half as much more each
+ * time. False: each is the one that was minimised. */
 static bool mix(struct sharding_job *job, const struct sharding_cost *cost, struct mixing *mixing)
 {
+	struct mixture *mixture = &job->mixture;
 	bool any = false;
 	for (int k = 0; k < HIDINGS; k++) {
-		int *low = &mixing->low[k], *high = &mixing->high[k], before = job->over[k];
-		bool is_over = sharding_is_over(cost, k);
-		if (before == (is_over ? 100 : 0))
+		int share[1 + MESH_AXES] = { 100 - mixture->over[k] }, axes = job->apart ? (int)job->mesh->axes : 1;   /* in a sum over all axes they have one */
+		int longest = sharding_longest(cost, k, !job->apart), to = longest == SERIAL ? 0 : 1 + longest;
+		for (int a = 0; a < axes; a++)
+			share[1 + a] = mixture->axis[k][a];
+		int percent = (mixing->step[k] + (to == 0)) / 2, left = 100 - share[to];
+		if (left == 0)
 			continue;
-		*(is_over ? low : high) = before;
-		bool ends = *low >= 0 && *high <= 100;
-		job->over[k] = (uint8_t)(ends ? (*low + *high) / 2 : is_over ? 100 : 0);
-		any |= !ends || *high - *low >= MIXTURES_NEAR;
+		shift(share, 1 + axes, to, percent < left ? percent : left);
+		mixture->over[k] = (uint8_t)(100 - share[0]);
+		for (int a = 0; a < (int)job->mesh->axes; a++)
+			mixture->axis[k][a] = (uint8_t)share[1 + (job->apart ? a : 0)];
+		mixing->step[k] /= 2;
+		any = true;
 	}
 	return any;
+}
+
+/* Whether a report says more of the estimate than another one. */
+static bool shows_more(const struct sharding_report *a, const struct sharding_report *b)
+{
+	return a->of_estimate != b->of_estimate ? a->of_estimate && a->proof.bound >= 0 : a->proof.bound > b->proof.bound;
 }
 
 /* Takes the better of two results over; the report with the higher bound stays, where both are of the same shardings. */
 static void keep_better(struct sharding_job *job, int64_t limit, struct sharding *other, const struct sharding_cost *of_other,
 	const struct sharding_report *before, struct sharding *sharding, struct sharding_cost *cost)
 {
-	if (other->split && better(of_other, cost, limit, false)) {
+	if (other->split && (!sharding->split || better(job, of_other, cost, limit, false))) {
 		sharding_free(sharding);
 		*sharding = *other;
 		*cost = *of_other;
 	} else {
 		sharding_free(other);
 	}
-	if (job->report->proof.bound < before->proof.bound)
+	if (shows_more(before, job->report))
 		*job->report = *before;
-	job->report->proof.value = cost->total + cost->ties;
+	job->report->proof.value = sharding_time(cost, !job->apart) + cost->ties;
 }
 
-enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+/* More searches with other mixtures, near what is at hand, as long as they may find less. last: what the last mixture has led to. */
+static enum status search_mixtures(struct sharding_job *job, int64_t limit, enum status status, struct mixing *mixing, struct sharding_cost last, struct sharding *sharding,
+	struct sharding_cost *cost)
 {
-	struct mixing mixing;
-	struct sharding_cost last;
-	for (int k = 0; k < HIDINGS; k++) {
-		mixing.low[k] = -1;
-		mixing.high[k] = 101;
-	}
-	memcpy(job->over, job->options->over, sizeof job->over);
-	enum status status = sharding_search(job, limit, false, sharding, cost);
-	last = *cost;
 	bool by_axes = job->by_axes;
 	const struct sharding *start = job->start;
-	job->by_axes = true;   /* the first has the bound */
+	job->by_axes = true;   /* one with all axes at once has the bound */
 	job->start = sharding;
 	/* Where nothing keeps the limit, a mixture of times changes nothing. */
-	for (int round = 0; round < MIXTURES_MAX && sharding->split && (limit < 0 || cost->usage <= limit) && went_on(status) && mix(job, &last, &mixing); round++) {
+	for (int round = 0; round < MIXTURES_MAX && sharding->split && (limit < 0 || cost->usage <= limit) && went_on(status) && mix(job, &last, mixing); round++) {
 		struct sharding other;
 		struct sharding_report before = *job->report;
+		int64_t best = sharding_time(cost, !job->apart) + cost->ties;
 		enum status found = sharding_search(job, limit, false, &other, &last);
 		bool there = other.split;
+		found = set_aside(job, limit, &other, &last) == OK ? found : NO_MEMORY;
 		keep_better(job, limit, &other, &last, &before, sharding, cost);
 		status = found == NO_MEMORY || found == CANCELLED ? found : status;
-		if (!there)
+		if (!there || (job->apart && sharding_time(cost, !job->apart) + cost->ties == best))
 			break;
 		status = status == OK && found == OK ? OK : status == INFEASIBLE ? found : status;
 	}
 	job->by_axes = by_axes;
 	job->start = start;
 	return status;
+}
+
+#define STEP(percent) { .step = { 2 * (percent), 2 * (percent), 2 * (percent) } }
+
+enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+{
+	struct mixing mixing = STEP(100);
+	job->mixture = job->options->mixture;
+	sharding_free(&job->aside);
+	enum status status = sharding_search(job, limit, false, sharding, cost);
+	status = set_aside(job, limit, sharding, cost) == OK ? status : NO_MEMORY;
+	return search_mixtures(job, limit, status, &mixing, *cost, sharding, cost);
+}
+
+/* ---- axes side by side ---------------------------------------------------------------------------------------------------- */
+
+#define WORTHLESS_PERCENT 2   /* so little, at most, is not worth a search */
+
+/* Whether another search can hardly find less: by the bound, or as there is little communication. */
+static bool hardly_pays(const struct sharding_job *job, const struct sharding_cost *cost)
+{
+	int64_t bound = job->report->of_estimate ? job->report->proof.bound : -1, least = bound > cost->compute ? bound : cost->compute;
+	return cost->total + cost->ties - least <= cost->total / 100 * WORTHLESS_PERCENT;
+}
+
+/* One more search, from a start or from what experts write (NULL); what it finds takes the sharding's place where it is better. */
+static enum status search_beside(struct sharding_job *job, int64_t limit, const struct sharding *start, struct sharding *sharding, struct sharding_cost *cost,
+	struct sharding_cost *of_other)
+{
+	struct sharding other;
+	struct sharding_report before = *job->report;
+	const struct sharding *start_before = job->start;
+	job->start = start;
+	enum status status = sharding_search(job, limit, false, &other, of_other);
+	job->start = start_before;
+	keep_better(job, limit, &other, of_other, &before, sharding, cost);
+	return status;
+}
+
+/* Mixtures of the estimate, one axis after the other where there are several. */
+static enum status search_estimate(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+{
+	bool several = has_several_axes(job->mesh), by_axes = job->by_axes;
+	struct mixing mixing = several ? (struct mixing) STEP(50) : (struct mixing) STEP(100);
+	struct sharding_cost last;
+	bool pays = !hardly_pays(job, cost);
+	job->mixture = several ? (struct mixture) { 0 } : job->options->mixture;
+	job->by_axes = true;
+	enum status status = pays || !several ? search_beside(job, limit, NULL, sharding, cost, &last) : OK;
+	if (pays && went_on(status))
+		status = search_mixtures(job, limit, OK, &mixing, last, sharding, cost);
+	job->by_axes = by_axes;
+	bool shown = job->report->of_estimate && job->report->proof.bound >= 0;
+	if (went_on(status) && !by_axes && !shown)   /* for a bound: all axes at once */
+		status = search_beside(job, limit, sharding, sharding, cost, &last);
+	return status;
+}
+
+enum status sharding_search_apart(struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost)
+{
+	*sharding = job->aside;
+	*cost = job->cost_of_aside;
+	job->aside = (struct sharding) { 0 };
+	if (!sharding->split)
+		return OK;
+	job->apart = true;
+	enum status status = search_estimate(job, limit, sharding, cost);
+	job->apart = false;
+	return status == NO_MEMORY || status == CANCELLED ? status : OK;
 }

@@ -143,22 +143,27 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, cons
 	return check_collectives(shard, error);
 }
 
-static enum status read_over(const json_t *certificate, uint8_t over[HIDINGS], struct error *error)
+/* What the bound is a mixture of: of every class the percentages of the axes. What they leave of 100 is the share of the sum in which nothing runs side by side. */
+static enum status read_mixture(const json_t *certificate, uint32_t axes, struct mixture *mixture, struct error *error)
 {
-	const json_t *mixture = json_object_get(certificate, "over_percent");
-	memset(over, 0, HIDINGS);
-	for (size_t k = 0; k < HIDINGS && mixture; k++) {
-		const json_t *percent = json_array_get(mixture, k);
-		if (!json_is_integer(percent) || json_integer_value(percent) < 0 || json_integer_value(percent) > 100)
-			return fail(error, BAD_INPUT, "not a plan file: the sharding's over_percent must be %d percentages", HIDINGS);
-		over[k] = (uint8_t)json_integer_value(percent);
+	const json_t *shares = json_object_get(certificate, "over_percent");
+	*mixture = (struct mixture) { 0 };
+	if (shares && json_array_size(shares) != (size_t)HIDINGS * axes)
+		return fail(error, BAD_INPUT, "not a plan file: the sharding's over_percent must be %u percentages", HIDINGS * axes);
+	for (size_t i = 0; i < json_array_size(shares); i++) {
+		const json_t *percent = json_array_get(shares, i);
+		uint32_t k = (uint32_t)(i / axes);
+		if (!json_is_integer(percent) || json_integer_value(percent) < 0 || json_integer_value(percent) > 100 - mixture->over[k])
+			return fail(error, BAD_INPUT, "not a plan file: the sharding's over_percent must be percentages, of every class 100 at most");
+		mixture->axis[k][i % axes] = (uint8_t)json_integer_value(percent);
+		mixture->over[k] += mixture->axis[k][i % axes];
 	}
 	return OK;
 }
 
 /* What a certificate's multiplier shows, in integers, against costs of the graph. *shown: the bound that it shows of all plans; -1: none. */
 static enum status check_price(const json_t *certificate, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario,
-	const struct plan_wish *wish, const uint8_t over[HIDINGS], int64_t *shown, struct error *error)
+	const struct plan_wish *wish, const struct mixture *mixture, int64_t *shown, struct error *error)
 {
 	const json_t *multiplier = json_object_get(certificate, "multiplier"), *limit = json_object_get(certificate, "limit_bytes");
 	const json_t *beta = json_array_get(multiplier, 0), *alpha = json_array_get(multiplier, 1), *claim = json_object_get(certificate, "bound_seconds");
@@ -170,7 +175,7 @@ static enum status check_price(const json_t *certificate, struct stage_context *
 	if (!json_is_integer(beta) || !json_is_integer(alpha) || !json_is_integer(limit) || !json_is_number(claim))
 		return fail(error, BAD_INPUT, "not a plan file: the sharding's certificate is malformed");
 	struct price price = { .alpha = json_integer_value(alpha), .beta = json_integer_value(beta), .limit = json_integer_value(limit) };
-	enum status status = shard_price_again(stage, sharded, scenario, wish, &price, over, &bound, &whole, error);
+	enum status status = shard_price_again(stage, sharded, scenario, wish, &price, mixture, &bound, &whole, error);
 	if (status == LIMIT)
 		return OK;
 	if (status == OK && bound != picoseconds_of(claim))
@@ -198,9 +203,9 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	double gap = json_number_value(json_object_get(shard, "gap")), expected = cost > 0 ? (double)(cost - picoseconds_of(claim)) / (double)cost : 0;
 	if (status == OK && fabs(gap - expected) > 1e-8)
 		return fail(error, INFEASIBLE, "shard.gap is %.9f, but it must be %.9f", gap, expected);
-	uint8_t over[HIDINGS];
-	THEN(status, read_over(certificate, over, error));
-	THEN(status, check_price(certificate, stage, sharded, scenario, wish, over, &shown, error));
+	struct mixture mixture;
+	THEN(status, read_mixture(certificate, sharded->sharding.mesh.axes, &mixture, error));
+	THEN(status, check_price(certificate, stage, sharded, scenario, wish, &mixture, &shown, error));
 	TRY(status);
 	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
 	if (shown >= picoseconds_of(claim))
@@ -211,7 +216,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 		*how = "the sharding's bound against its value and its multiplier; it is searched again where the scenario is planned again";
 		return OK;
 	}
-	status = shard_bound_again(stage, sharded, scenario, wish, over, &bound, error);
+	status = shard_bound_again(stage, sharded, scenario, wish, &mixture, &bound, error);
 	if (status == OK && bound < picoseconds_of(claim))
 		return fail(error, INFEASIBLE, "the sharding's bound of %.12f s could not be confirmed by searching again", json_number_value(claim));
 	return status;

@@ -330,7 +330,7 @@ static enum status estimate_all(struct climb *climb, struct sharding *scratch, s
 		struct sharding_cost cost;
 		status = decode(climb, code, scratch) ? sharding_sum_cost(sum, scratch, &cost) : INFEASIBLE;
 		if (status == OK)
-			estimated[(*count)++] = (struct estimated){ cost.total, code };
+			estimated[(*count)++] = (struct estimated){ cost.summed, code };
 	}
 	return status == NO_MEMORY ? NO_MEMORY : OK;
 }

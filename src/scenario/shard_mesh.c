@@ -15,6 +15,13 @@ bool scenario_searches(const struct scenario *scenario)
 	return scenario_shards(scenario) && scenario_strategy(scenario) >= STRATEGY_TAP && scenario->value[K_devices] > scenario->value[K_pp];
 }
 
+bool scenario_casts_late(const struct scenario *scenario)
+{
+	int64_t order = scenario->value[K_order];
+	bool sought = scenario_searches(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO && !scenario_pipelines(scenario);
+	return sought && (order == ORDER_BEST || order == ORDER_FAST);
+}
+
 /* ---- degrees ------------------------------------------------------------------------------------------------- */
 
 int64_t least_extent(const struct units *units, enum factor_role role)

@@ -53,3 +53,5 @@ static inline enum shard_strategy scenario_strategy(const struct scenario *scena
 }
 /* The strategy decides by itself: tap, minred, auto. */
 bool scenario_searches(const struct scenario *scenario);
+/* Shardings are sought for a step in an order for time, in which computation doesn't wait for the reduction of a gradient just to cast it. */
+bool scenario_casts_late(const struct scenario *scenario);

@@ -185,7 +185,8 @@ static void write_certificate(const struct sharded *sharded, struct json *json)
 	if (sharded->proof.quantity != QUANTITY_NONE) {
 		json_open_array(json, "over_percent");
 		for (int k = 0; k < HIDINGS; k++)
-			json_write_integer(json, NULL, sharded->over[k]);
+			for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
+				json_write_integer(json, NULL, sharded->mixture.axis[k][a]);
 		json_close(json);
 	}
 	json_close(json);

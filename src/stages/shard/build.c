@@ -31,6 +31,7 @@ enum status shard_clock_open(const struct stage_context *stage, const struct uni
 	scenario_machine(scenario, &clock->machine);
 	enum status status = op_times_find(units, stage->rules, &clock->machine, &clock->times);
 	clock->clock = op_times_clock(&clock->times);
+	clock->clock.late_casts = scenario_casts_late(scenario);
 	return status;
 }
 

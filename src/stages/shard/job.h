@@ -22,8 +22,8 @@ struct shard_job {
 	struct shard_choice expert[SHARD_EXPERTS]; /* minred: what experts write that takes least, the least first */
 	uint32_t experts;
 	bool by_axes;                /* see struct sharding_options */
-	uint8_t over[HIDINGS];
-	bool others;                 /* what minred passes by is wanted */
+	struct mixture mixture;      /* of the first search */
+	bool others, apart, alone;   /* see struct sharding_options */
 	struct shard_candidate candidate[CANDIDATES_MAX];
 	uint32_t candidates, patterns;
 	char notes[NOTES_BYTES];
@@ -54,7 +54,7 @@ void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, c
 void shard_job_inherit(const struct shard_job *job, const struct sharded *first, struct sharded *sharded);
 
 /* Searches begin with what is the larger sum for an expert's sharding. */
-void shard_job_begin_over(struct shard_job *job, const struct sharding_cost *expert);
+void shard_job_begin_mixture(struct shard_job *job, const struct sharding_cost *expert);
 /* Searches a mesh as the job wants it; options are filled in. Free found and report in any case. */
 enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options,
 	struct sharding *found, struct sharding_report *report);

@@ -5,7 +5,6 @@
 #include "job.h"
 
 #define HOPELESS_PERCENT 125    /* estimates are that near to simulated steps */
-#define MESHES_SEARCHED 3      /* beside the first */
 
 /* The candidates of an earlier result, with another one chosen. */
 static void list_again(struct shard_job *job, const struct sharded *first, const struct sharded *chosen)
@@ -36,6 +35,18 @@ static void add_rival(const struct shard_job *job, struct sharding *rival, int64
 	sharded->rival[sharded->rivals++] = *rival;
 }
 
+/* Takes over what a search reports beside what it found, the last first, where its estimate is below most. */
+static void add_others(const struct shard_job *job, struct sharding_report *report, int64_t most, struct sharded *sharded)
+{
+	for (; report->others > 0 && sharded->rivals < SHARD_RIVALS; report->others--) {
+		int64_t time = report->other_cost[report->others - 1].total;
+		if (time < most)
+			add_rival(job, &report->other[report->others - 1], time, sharded);
+		else
+			sharding_free(&report->other[report->others - 1]);
+	}
+}
+
 /* Whether a mesh was searched already: the first choice's, or that of an expert before. */
 static bool is_searched(const struct shard_job *job, const struct shard_choice *choice, uint32_t expert)
 {
@@ -56,16 +67,18 @@ static enum status search_mesh_of(struct shard_job *job, const struct shard_choi
 	struct sharding_options options;
 	struct sharding_report report = { .proof.value = -1 };
 	TRY(shard_job_split(job, &expert->degrees, expert->zero, &start, roles));
-	job->by_axes = true;
-	shard_job_begin_over(job, &expert->cost);
+	job->by_axes = job->apart = true;
+	shard_job_begin_mixture(job, &expert->cost);
 	enum status status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
-	job->by_axes = false;
+	job->by_axes = job->apart = false;
 	if (status == OK)
 		shard_job_add_bound(job, &start.mesh, &report, sharded);
-	if (status == OK && found.split && report.cost.total < sharded->cost.total / 100 * HOPELESS_PERCENT) {
+	if (status == OK && found.split && report.cost.summed < sharded->cost.summed / 100 * HOPELESS_PERCENT) {
 		add_rival(job, &found, report.cost.total, sharded);
 		found = (struct sharding){ 0 };
 	}
+	if (status == OK)
+		add_others(job, &report, sharded->cost.total / 100 * HOPELESS_PERCENT, sharded);
 	sharding_free(&found);
 	sharding_report_free(&report);
 	sharding_free(&start);
@@ -78,7 +91,7 @@ static enum status search_elsewhere(struct shard_job *job, const struct shard_ch
 {
 	enum status status = OK;
 	uint32_t searched = 0;
-	for (uint32_t i = 0; i < job->experts && status == OK && sharded->rivals < SHARD_RIVALS && searched < MESHES_SEARCHED; i++)
+	for (uint32_t i = 0; i < job->experts && status == OK && sharded->rivals < SHARD_RIVALS && searched < SHARD_MESHES; i++)
 		if (!is_searched(job, choice, i)) {
 			status = search_mesh_of(job, &job->expert[i], sharded);
 			searched++;
@@ -126,7 +139,7 @@ static enum status add_tap(struct shard_job *job, const struct shard_choice *cho
 	struct sharding_report report = { .proof.value = -1 };
 	TRY(shard_job_split(job, &choice->degrees, choice->zero, &start, roles));
 	job->as_tap = true;
-	shard_job_begin_over(job, &choice->cost);
+	shard_job_begin_mixture(job, &choice->cost);
 	enum status status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
 	if (status == OK && found.split && shard_job_better(job, &report.cost, &choice->cost)) {
 		add_rival(job, &found, report.cost.total, sharded);
@@ -157,10 +170,7 @@ enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *c
 	if (status == OK && automatic && first)
 		status = add_tap(job, choice, sharded);
 	sharded->experts = sharded->rivals;
-	for (; report->others > 0; report->others--) {
-		sharded->rival_time[sharded->rivals] = report->other_cost[report->others - 1].total;
-		sharded->rival[sharded->rivals++] = report->other[report->others - 1];
-	}
+	add_others(job, report, INT64_MAX, sharded);
 	return status == OK && automatic ? search_elsewhere(job, choice, sharded) : status;
 }
 
@@ -179,7 +189,8 @@ struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *fir
 	shard_note_unsplit(&job->shared->units, rival, job->notes);
 	note(job->notes, job->wish->told ? "once planned, this sharding is better than what the searches found: one or two ops at a time were split another way, and each such sharding was planned"
 		: rival < first->rival + first->experts ? "once planned, this expert's sharding is better than what the search found"
-		: scenario_strategy(job->scenario) == STRATEGY_AUTO ? "once planned, this sharding is better than the one with the least estimate"
+		: scenario_strategy(job->scenario) == STRATEGY_AUTO && sharded->cost.total < first->cost.total ? "once planned, this sharding is better than what the first search found, as its lower estimate says"
+		: scenario_strategy(job->scenario) == STRATEGY_AUTO ? "once planned, this sharding is better than one with a lower estimate"
 		: "once planned, this sharding is better than the one with the least time within the slack");
 	memcpy(sharded->curve, first->curve, sizeof sharded->curve);
 	sharded->points = first->points;

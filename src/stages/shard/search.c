@@ -86,8 +86,7 @@ static enum status search_options(struct shard_job *job, const struct mesh *mesh
 	*options = (struct sharding_options){ .strategy = shard_job_strategy(job), .roles = roles, .usual = usual, .memory = job->cap,
 		.slack = (uint32_t)job->scenario->value[K_slack], .exposed = SHARD_EXPOSED,
 		.microbatches = job->clock.microbatches, .clock = job->clock.clock, .fold = &job->shared->fold, .pin = pin,
-		.by_axes = job->by_axes, .others = job->others };
-	memcpy(options->over, job->over, sizeof job->over);
+		.by_axes = job->by_axes, .others = job->others, .apart = job->apart, .alone = job->alone, .mixture = job->mixture };
 	return shard_pins_find(job->scenario, &job->shared->units, mesh, pin, &options->pins, job->error);
 }
 
@@ -119,14 +118,17 @@ static bool improves(const struct shard_job *job, const struct sharding_report *
 	int64_t limit = sharding_slack(least, (uint32_t)job->scenario->value[K_slack]);
 	if (shard_job_strategy(job) != STRATEGY_MINRED || report->least_usage < 0 || found->usage > limit || expert->usage > limit)
 		return shard_job_better(job, found, expert);
-	return found->total < expert->total;
+	return found->summed < expert->summed;
 }
 
 /* Searches begin with what is the larger sum for an expert's sharding. */
-void shard_job_begin_over(struct shard_job *job, const struct sharding_cost *expert)
+void shard_job_begin_mixture(struct shard_job *job, const struct sharding_cost *expert)
 {
-	for (int k = 0; k < HIDINGS; k++)
-		job->over[k] = sharding_is_over(expert, k) ? 100 : 0;
+	for (int k = 0; k < HIDINGS; k++) {
+		uint8_t over = sharding_longest(expert, k, true) == SERIAL ? 0 : 100;
+		job->mixture.over[k] = over;
+		memset(job->mixture.axis[k], over, sizeof job->mixture.axis[k]);
+	}
 }
 
 /* Searches over the mesh of a sharding; what is found takes its place where it is better. */
@@ -137,7 +139,8 @@ enum status shard_job_improve(struct shard_job *job, const struct axis_roles *ro
 	struct sharding found = { 0 };
 	struct mesh mesh = sharding->mesh;
 	job->others = true;
-	shard_job_begin_over(job, cost);
+	job->apart = !job->by_axes && shard_job_strategy(job) == STRATEGY_AUTO && job->shared->graph->ops <= RIVAL_OPS;
+	shard_job_begin_mixture(job, cost);
 	enum status status = shard_job_search(job, &mesh, roles, &options, &found, report);
 	bool nearest = status == INFEASIBLE && options.pins == 0;   /* pins that can't be kept are the user's to take back */
 	if (nearest && job->cap >= 0 && report->cost.usage > job->cap && cost->usage > job->cap)
@@ -165,13 +168,13 @@ enum status shard_job_improve(struct shard_job *job, const struct axis_roles *ro
 }
 
 enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const struct price *price, const uint8_t over[HIDINGS], int64_t *bound, bool *whole, struct error *error)
+	const struct price *price, const struct mixture *mixture, int64_t *bound, bool *whole, struct error *error)
 {
 	struct shard_job job = { .stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error };
 	struct sharding_options options;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	job.cap = shard_job_cap(wish, scenario);
-	memcpy(job.over, over, sizeof job.over);
+	job.mixture = *mixture;
 	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (price->limit < 0 || price->limit == job.cap);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	THEN(status, search_options(&job, mesh, NULL, &options));
@@ -182,7 +185,7 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 }
 
 enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const uint8_t over[HIDINGS], int64_t *bound, struct error *error)
+	const struct mixture *mixture, int64_t *bound, struct error *error)
 {
 	struct shard_job job = { .stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error };
 	struct axis_roles roles[MESH_AXES] = { roles_data, roles_data, roles_data, roles_data };
@@ -190,7 +193,9 @@ enum status shard_bound_again(struct stage_context *stage, const struct sharded 
 	struct sharding_report report = { .proof.value = -1 };
 	struct sharding found = { 0 };
 	job.cap = shard_job_cap(wish, scenario);
-	memcpy(job.over, over, sizeof job.over);
+	job.mixture = *mixture;
+	job.apart = scenario_strategy(scenario) == STRATEGY_AUTO;
+	job.alone = job.apart && scenario->value[K_slack] == 0;
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	THEN(status, shard_job_search(&job, &sharded->sharding.mesh, roles, &options, &found, &report));
 	*bound = report.proof.value >= 0 ? report.proof.bound : -1;

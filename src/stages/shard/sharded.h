@@ -25,7 +25,8 @@ struct shard_candidate {
 };
 
 #define SHARD_EXPERTS 6
-#define SHARD_RIVALS (SHARD_EXPERTS + 1 + SHARDING_OTHERS)   /* experts', tap's, and what searches passed by */
+#define SHARD_MESHES 3         /* that auto searches beside the first */
+#define SHARD_RIVALS (SHARD_EXPERTS + 1 + SHARDING_OTHERS + SHARD_MESHES)   /* experts', tap's, and what searches passed by */
 
 /* What a search over a mesh has shown of all its shardings that keep a cap. */
 struct mesh_bound {
@@ -34,7 +35,7 @@ struct mesh_bound {
 	int64_t bound;              /* no estimate is less; >= 0 */
 	const char *by, *space;     /* static texts: how it came about, which shardings were looked at */
 	struct price price;         /* as below */
-	uint8_t over[HIDINGS];
+	struct mixture mixture;
 	uint32_t folded;
 };
 #define MESH_BOUNDS 4
@@ -48,7 +49,7 @@ struct sharded {
 	struct sharding_cost cost;  /* time of a step, bytes that stay on a device */
 	struct proof proof;         /* of all shardings searched over this mesh; quantity NONE: nothing was minimised */
 	struct price price;         /* of bytes that stay: shows its bound alone */
-	uint8_t over[HIDINGS];      /* the mixture that the bound is of, see sharding_weigh_hidden() */
+	struct mixture mixture;     /* that the bound is of */
 	struct mesh_bound bound[MESH_BOUNDS];   /* of this mesh and others, for what else is planned */
 	uint32_t bounds;
 	struct shard_candidate *candidate;  /* in the order in which they were looked at */

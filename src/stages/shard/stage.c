@@ -73,6 +73,7 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 		K_inter_latency, K_host_bandwidth, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_kernels, K_strategy, K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches, KNOB_COUNT };
 	static const enum knob_id searched[] = { K_slack, K_curve, KNOB_COUNT }, capped[] = { K_memory, K_reserve, KNOB_COUNT };
 	key_add(key, quick && scenario_searches(scenario));
+	key_add(key, scenario_casts_late(scenario));
 	if (scenario_searches(scenario))
 		key_add_knobs(key, scenario, searched);
 	if (scenario_searches(scenario) && wish->margin != MARGIN_NO_CAP)
@@ -134,8 +135,8 @@ bool shard_job_better(const struct shard_job *job, const struct sharding_cost *a
 	/* Where nothing fits, a little less that stays is not worth much time, nor the buffers of many collectives. */
 	bool alike = (a->usage > b->usage ? a->usage - b->usage : b->usage - a->usage) < a->usage / 50;
 	if (strategy == STRATEGY_MINRED || (!fits_a && !alike))
-		return a->usage != b->usage ? a->usage < b->usage : a->total < b->total;
-	return a->total != b->total ? a->total < b->total : a->usage < b->usage;
+		return a->usage != b->usage ? a->usage < b->usage : a->summed < b->summed;
+	return a->summed != b->summed ? a->summed < b->summed : a->usage < b->usage;
 }
 
 /* An expert's sharding over degrees. Free it in any case but a failure. */
@@ -261,8 +262,7 @@ void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, c
 	if (report->proof.bound < 0 || job->wish->least || sharded->bounds == MESH_BOUNDS)
 		return;
 	struct mesh_bound *bound = &sharded->bound[sharded->bounds++];
-	*bound = (struct mesh_bound){ *mesh, job->cap, report->proof.bound, report->proof.by, report->space, report->price, .folded = report->folded };
-	memcpy(bound->over, report->over, sizeof bound->over);
+	*bound = (struct mesh_bound){ *mesh, job->cap, report->proof.bound, report->proof.by, report->space, report->price, report->mixture, report->folded };
 }
 
 /* What is proved of the sharding's mesh is a bound of its estimate, too, whoever found it: the highest. Where it costs less, it lies outside of what was
@@ -280,7 +280,7 @@ static void take_bound(const struct shard_job *job, struct sharded *sharded)
 		return;
 	sharded->proof = (struct proof){ job->clock.microbatches > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE, cost, best->bound, best->by };
 	sharded->price = best->price;
-	memcpy(sharded->over, best->over, sizeof sharded->over);
+	sharded->mixture = best->mixture;
 	if (!sharded->space) {
 		sharded->space = best->space;
 		sharded->folded = best->folded;

@@ -50,13 +50,13 @@ struct key shard_key_of(const struct sharded *sharded, const struct scenario *sc
 struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, const struct plan_wish *wish, bool quick,
 	struct error *error);
 
-/* The bound that a proof's price shows of a mixture (see sharding_weigh_hidden()), without a search. *whole: its limit is the one that plans of this scenario keep to. LIMIT: too large to be
+/* The bound that a proof's price shows of a mixture, without a search. *whole: its limit is the one that plans of this scenario keep to. LIMIT: too large to be
  * verified so. */
 enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const struct price *price, const uint8_t over[HIDINGS], int64_t *bound, bool *whole, struct error *error);
+	const struct price *price, const struct mixture *mixture, int64_t *bound, bool *whole, struct error *error);
 /* Searches a sharding's mesh again, from a mixture on, for what no sharding of the space costs less than; -1: nothing is proved. */
 enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
-	const uint8_t over[HIDINGS], int64_t *bound, struct error *error);
+	const struct mixture *mixture, int64_t *bound, struct error *error);
 
 /* The same for a decision that is already made: takes over sharding. */
 struct sharded *sharded_of(struct shared_units *shared, struct sharding *sharding, const struct shard_clock *clock, struct error *error);
