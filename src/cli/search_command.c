@@ -68,6 +68,7 @@ static void fill_request(struct search *search)
 	request->cp = wanted(search, K_cp);
 	request->ep = wanted(search, K_ep);
 	request->microbatches = wanted(search, K_microbatches);
+	request->chunks = wanted(search, K_chunks);
 	request->zero = wanted_choice(search, K_zero);
 	request->sp = value[K_sp] == 2 ? -1 : wanted_choice(search, K_sp);
 	request->schedule = wanted_choice(search, K_schedule);
@@ -521,13 +522,11 @@ static int save_constants(const struct search *search, const struct calibration 
 	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
 }
 
-/* A search tries all shardings that configurations have, and all numbers of chunks: these knobs are overwritten in every row, planned or not. */
+/* A search tries all shardings that configurations have: the knob is overwritten in every row, planned or not. */
 static void note_idle(const struct search *search)
 {
-	static const enum knob_id idle[] = { K_strategy, K_chunks };
-	for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
-		if (search->set[idle[i]] && search->scenario.value[idle[i]] != knobs[idle[i]].normal)
-			fprintf(stderr, "note: %s has no effect in a search\n", knobs[idle[i]].name);
+	if (search->set[K_strategy] && search->scenario.value[K_strategy] != knobs[K_strategy].normal)
+		fprintf(stderr, "note: strategy has no effect in a search\n");
 	static const enum knob_id planned[] = { K_prefetch, K_offload, K_accumulation };
 	for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
 		if (search->scenario.value[planned[i]] != knobs[planned[i]].normal)

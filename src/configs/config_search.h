@@ -40,7 +40,7 @@ struct config_request {
 	uint32_t offload;            /* OFFLOAD_*: what may wait in the host's memory where a configuration doesn't fit without */
 	int64_t host_memory;         /* bytes of that for a device; 0: any */
 	bool even;                   /* pipelines are cut into equal numbers of layers */
-	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. */
+	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. chunks: of interleaved schedules. */
 	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;
 	int zero, sp, recompute, schedule;
 };
