@@ -33,33 +33,55 @@ static uint32_t number_nodes(struct order_cut *cut)
 	return nodes;
 }
 
+/* Whether flow may pass an arc: nothing flows between two nodes that are both before the op, or both behind it. A whole network has all arcs. */
+static bool keeps(const struct order_cut *cut, uint32_t from, uint32_t to)
+{
+	return cut->whole || cut->side[from] == FLOW_FREE || cut->side[from] != cut->side[to];
+}
+
+/* Arcs of an item: all or none of them. */
+static uint32_t pairs_of(const struct order_cut *cut, uint32_t item)
+{
+	const struct problem *problem = cut->problem;
+	uint32_t producer = problem->producer[item] == NONE ? START(cut) : problem->producer[item], node = cut->item_node[item];
+	uint32_t users = csr_length(&problem->users, item);
+	if (problem->live_out[item])
+		return producer != START(cut) && keeps(cut, producer, END(cut));
+	if (node == NONE)
+		return users == 1 && keeps(cut, producer, problem->users.item[problem->users.start[item]]);
+	bool any = keeps(cut, producer, node);
+	FOR_ROW(i, &problem->users, item)
+		any |= keeps(cut, node, problem->users.item[i]);
+	return any ? 1 + users : 0;
+}
+
 static void add_item(struct order_cut *cut, uint32_t item)
 {
 	const struct problem *problem = cut->problem;
 	struct max_flow *flow = &cut->flow;
 	int64_t bytes = problem->size[item] * cut->scale;
-	uint32_t producer = problem->producer[item] == NONE ? START(cut) : problem->producer[item];
-	uint32_t node = cut->item_node[item];
+	uint32_t producer = problem->producer[item] == NONE ? START(cut) : problem->producer[item], node = cut->item_node[item];
 	cut->item_arc[item] = NONE;
-	if (problem->live_out[item]) {
-		if (producer == START(cut))
-			cut->constant += problem->size[item];
-		else
-			cut->item_arc[item] = flow_add(flow, producer, END(cut), bytes, 0);
-	} else if (node != NONE) {
-		cut->item_arc[item] = flow_add(flow, producer, node, bytes, 0);
+	if (pairs_of(cut, item) == 0)
+		return;
+	uint32_t to = problem->live_out[item] ? END(cut) : node != NONE ? node : problem->users.item[problem->users.start[item]];
+	cut->item_arc[item] = flow_add(flow, producer, to, bytes, 0);
+	if (to == node)
 		FOR_ROW(i, &problem->users, item)
 			flow_add(flow, node, problem->users.item[i], FLOW_UNLIMITED, 0);
-	} else if (csr_length(&problem->users, item) == 1) {
-		cut->item_arc[item] = flow_add(flow, producer, problem->users.item[problem->users.start[item]], bytes, 0);
-	}
+}
+
+static bool is_priced(const struct order_cut *cut, uint32_t op)
+{
+	return cut->early && (cut->whole || cut->side[op] == FLOW_FREE);
 }
 
 static void add_prices(struct order_cut *cut)
 {
-	for (uint32_t op = 0; op < cut->problem->ops; op++) {
-		cut->early[op] = flow_add(&cut->flow, START(cut), op, 0, 0);
-		cut->late[op] = flow_add(&cut->flow, op, END(cut), 0, 0);
+	for (uint32_t op = 0; cut->early && op < cut->problem->ops; op++) {
+		bool priced = is_priced(cut, op);
+		cut->early[op] = priced ? flow_add(&cut->flow, START(cut), op, 0, 0) : NONE;
+		cut->late[op] = priced ? flow_add(&cut->flow, op, END(cut), 0, 0) : NONE;
 	}
 }
 
@@ -68,12 +90,39 @@ static void add_dependencies(struct order_cut *cut)
 	const struct problem *problem = cut->problem;
 	for (uint32_t op = 0; op < problem->ops; op++)
 		FOR_ROW(i, &problem->pred, op)
-			flow_add(&cut->flow, op, problem->pred.item[i], FLOW_UNLIMITED, 0);
+			if (keeps(cut, op, problem->pred.item[i]))
+				flow_add(&cut->flow, op, problem->pred.item[i], FLOW_UNLIMITED, 0);
+}
+
+static uint32_t count_pairs(const struct order_cut *cut)
+{
+	const struct problem *problem = cut->problem;
+	uint32_t pairs = 0;
+	for (uint32_t item = 0; item < problem->items; item++)
+		pairs += pairs_of(cut, item);
+	for (uint32_t op = 0; op < problem->ops; op++) {
+		pairs += is_priced(cut, op) ? 2 : 0;
+		FOR_ROW(i, &problem->pred, op)
+			pairs += keeps(cut, op, problem->pred.item[i]);
+	}
+	return pairs;
+}
+
+/* The network: of the whole problem, or of what the sides leave open. */
+static enum status build(struct order_cut *cut)
+{
+	flow_free(&cut->flow);
+	TRY(flow_init(&cut->flow, cut->nodes, count_pairs(cut)));
+	for (uint32_t item = 0; item < cut->problem->items; item++)
+		add_item(cut, item);
+	add_prices(cut);
+	add_dependencies(cut);
+	return flow_ready(&cut->flow);
 }
 
 enum status order_cut_init(struct order_cut *cut, const struct problem *problem, bool prices)
 {
-	*cut = (struct order_cut) { .problem = problem, .scale = choose_scale(problem, prices) };
+	*cut = (struct order_cut) { .problem = problem, .scale = choose_scale(problem, prices), .whole = problem->ops < ORDER_CUT_LARGE };
 	struct arena *arena = &cut->arena;
 	prices &= cut->scale > 1;
 	cut->item_node = arena_alloc(arena, problem->items, sizeof *cut->item_node);
@@ -87,16 +136,10 @@ enum status order_cut_init(struct order_cut *cut, const struct problem *problem,
 	}
 	cut->nodes = number_nodes(cut);
 	cut->side = arena_alloc(arena, cut->nodes, sizeof *cut->side);
-	uint32_t pairs = problem->items + problem->users.start[problem->items] + problem->pred.start[problem->ops]
-		+ (prices ? 2 * problem->ops : 0);
-	if (!cut->side || flow_init(&cut->flow, cut->nodes, pairs) != OK)
-		return NO_MEMORY;
+	NEED(cut->side);
 	for (uint32_t item = 0; item < problem->items; item++)
-		add_item(cut, item);
-	if (prices)
-		add_prices(cut);
-	add_dependencies(cut);
-	return flow_ready(&cut->flow);
+		cut->constant += problem->live_out[item] && problem->producer[item] == NONE ? problem->size[item] : 0;
+	return cut->whole ? build(cut) : OK;
 }
 
 void order_cut_free(struct order_cut *cut)
@@ -158,6 +201,8 @@ static void set_prices(struct order_cut *cut, uint32_t op, const uint32_t *posit
 {
 	for (uint32_t other = 0; other < cut->problem->ops; other++) {
 		bool priced = position && cut->side[other] == FLOW_FREE;
+		if (cut->early[other] == NONE)
+			continue;
 		flow_set(&cut->flow, cut->early[other], priced && position[other] < position[op]);
 		flow_set(&cut->flow, cut->late[other], priced && position[other] > position[op]);
 	}
@@ -168,6 +213,8 @@ enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *pos
 {
 	const struct problem *problem = cut->problem;
 	mark_sides(cut, op, position, distance);
+	if (!cut->whole)
+		TRY(build(cut));
 	if (cut->early)
 		set_prices(cut, op, position);
 	int64_t value = 0;
@@ -202,6 +249,17 @@ static void certify_item(const struct order_cut *cut, uint32_t item, struct orde
 		add_certificate_arc(certificate, item, NONE, problem->live_out[item] ? NONE : cut->flow.to[arc], flow_on(&cut->flow, arc));
 }
 
+/* Dependencies are the last arcs. */
+static uint32_t first_dependency(const struct order_cut *cut)
+{
+	const struct problem *problem = cut->problem;
+	uint32_t kept = 0;
+	for (uint32_t op = 0; op < problem->ops; op++)
+		FOR_ROW(i, &problem->pred, op)
+			kept += keeps(cut, op, problem->pred.item[i]);
+	return cut->flow.arcs - 2 * kept;
+}
+
 enum status order_cut_certificate(const struct order_cut *cut, uint32_t op, struct order_certificate *certificate)
 {
 	const struct problem *problem = cut->problem;
@@ -210,9 +268,11 @@ enum status order_cut_certificate(const struct order_cut *cut, uint32_t op, stru
 	NEED(certificate->arc);
 	for (uint32_t item = 0; item < problem->items; item++)
 		certify_item(cut, item, certificate);
-	uint32_t arc = cut->flow.arcs - 2 * problem->pred.start[problem->ops];
+	uint32_t arc = first_dependency(cut);
 	for (uint32_t later = 0; later < problem->ops; later++)
 		FOR_ROW(i, &problem->pred, later) {
+			if (!keeps(cut, later, problem->pred.item[i]))
+				continue;
 			add_certificate_arc(certificate, NONE, later, problem->pred.item[i], flow_on(&cut->flow, arc));
 			arc += 2;
 		}

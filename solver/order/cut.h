@@ -4,7 +4,10 @@
 #include "solver/base/max_flow.h"
 #include "order.h"
 
-/* A problem as a flow network, kept between cuts: the flow of one op is the warm start of the next. */
+#define ORDER_CUT_LARGE 50000u   /* ops from which on a cut has a network of its own */
+
+/* A problem as a flow network, kept between cuts: the flow of one op is the warm start of the next. Of a large problem each cut has its own, of what its op leaves open:
+ * most ops must run before it, or behind it, and nothing flows between two of either. */
 struct order_cut {
 	const struct problem *problem;
 	struct max_flow flow;
@@ -12,6 +15,7 @@ struct order_cut {
 	uint32_t *item_node;       /* item -> its node, or NONE */
 	uint32_t *item_arc;        /* item -> its first arc, or NONE; then one arc per user */
 	uint32_t *early, *late;    /* op -> arc from the start, arc to the end: the price of moving it; NULL without prices */
+	bool whole;                /* the network is the problem's */
 	int64_t scale;             /* a byte in units of the network */
 	int64_t constant;          /* bytes that are alive in every state */
 	uint8_t *side;             /* [nodes] enum flow_side */

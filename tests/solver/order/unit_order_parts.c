@@ -69,10 +69,12 @@ Test(order_parts, bounds_equal_their_definitions_and_their_certificates_hold)
 		struct order_cut cut;
 		struct control control = { 0 };
 		int64_t alive[9];
+		bool own = round % 2;     /* networks of what each cut leaves open, as for large problems */
 		cr_assert(random_problem(&state, 1 + random_below(&state, 9), &problem));
 		cr_assert_eq(order_model_of(&problem, &arena, &model), OK);
 		cr_assert_eq(order_bound_alive(&model, problem.program, &control, alive), OK);
 		cr_assert_eq(order_cut_init(&cut, &problem, false), OK);
+		cut.whole = !own;
 		for (uint32_t op = 0; op < problem.ops; op++) {
 			int64_t certain, bytes, least = slow_cut(&problem, op, &certain);
 			cr_assert_eq(order_cut_at(&cut, op, NULL, 0, &control, &bytes), OK);
@@ -91,6 +93,36 @@ Test(order_parts, bounds_equal_their_definitions_and_their_certificates_hold)
 			mem_free(certificate.arc);
 		}
 		order_cut_free(&cut);
+	}
+}
+
+/* With prices and with ops that keep their place: the same state from the problem's network, which goes from cut to cut, and from one of what is open. */
+Test(order_parts, networks_of_what_is_open_have_the_same_cuts)
+{
+	for (uint64_t round = 0; round < 1000; round++) {
+		uint64_t seed = test_seed() + round, state = seed;
+		OWN(problem) problem;
+		struct order_cut whole, open;
+		struct control control = { 0 };
+		uint32_t ops = 1 + random_below(&state, 14), position[14];
+		cr_assert(random_problem(&state, ops, &problem));
+		bool prices = random_below(&state, 2);
+		cr_assert_eq(order_cut_init(&whole, &problem, prices), OK);
+		cr_assert_eq(order_cut_init(&open, &problem, prices), OK);
+		open.whole = false;
+		for (uint32_t p = 0; p < ops; p++)
+			position[problem.program[p]] = p;
+		for (int turn = 0; turn < 6; turn++) {
+			uint32_t op = random_below(&state, ops), distance = random_below(&state, 2) ? ops : random_below(&state, 6);
+			int64_t bytes, same;
+			const uint32_t *places = random_below(&state, 3) ? position : NULL;
+			cr_assert_eq(order_cut_at(&whole, op, places, distance, &control, &bytes), OK);
+			cr_assert_eq(order_cut_at(&open, op, places, distance, &control, &same), OK);
+			cr_assert_eq(bytes, same, "seed %lu", seed);
+			cr_assert_arr_eq(whole.flow.reached, open.flow.reached, ops * sizeof *open.flow.reached, "seed %lu", seed);
+		}
+		order_cut_free(&whole);
+		order_cut_free(&open);
 	}
 }
 
