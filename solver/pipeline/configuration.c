@@ -93,13 +93,23 @@ static int64_t transient_of(const struct config_model *model, const struct confi
 	return most;
 }
 
-/* A block's gradients while they wait for an update: reduced, not cast yet or (late) not made yet. What isn't added up is reduced as soon as it is there, at stage 1 as well. */
-static int64_t waiting_of(const struct config *config, const struct block_cost *cost, bool late)
+#define EARLY_SHARE 16   /* a smaller share of gradients than that is no reason to reduce them early: what else moves outweighs it */
+
+/* How gradients of a single microbatch wait for an update: whole, as ZeRO's stage 1 has them in program order; reduced as soon as they are there; or not made yet
+ * where that takes less. */
+enum waits { WAITS_WHOLE, WAITS_REDUCED, WAITS_LATE };
+
+/* A block's gradients while they wait for an update: not cast yet where that takes less. */
+static int64_t waiting_of(const struct config *config, const struct block_cost *cost, enum waits waits)
 {
 	int64_t sum = 0;
 	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
 		const struct block_waiting *waiting = &cost->waiting[class];
-		int64_t later = late ? config_late_gradients(config, cost, class) : 0, here = waiting->bytes - (later > 0 ? waiting->late : 0);
+		if (waits == WAITS_WHOLE) {
+			sum += cost->states.gradient[class];
+			continue;
+		}
+		int64_t later = waits == WAITS_LATE ? config_late_gradients(config, cost, class) : 0, here = waiting->bytes - (later > 0 ? waiting->late : 0);
 		int64_t reduced = share(cost->states.gradient[class] - later, config->zero >= 1 ? config_shards(config, class) : 1);
 		sum += (later > 0 ? waiting->products : 0) + (reduced < here ? reduced : here);
 	}
@@ -108,7 +118,7 @@ static int64_t waiting_of(const struct config *config, const struct block_cost *
 
 /* The most that the update takes where gradients wait for it: blocks whose ops take more are updated later, when the gradients of others are gone.
  * O(blocks x different sizes of what an update takes). */
-static int64_t update_most(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end, bool late)
+static int64_t update_most(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end, enum waits waits)
 {
 	uint32_t group = config->zero >= 1 ? config->dp * config->cp * config->ep : 1;
 	int64_t most = 0;
@@ -118,8 +128,8 @@ static int64_t update_most(const struct config_model *model, const struct config
 		for (uint32_t b = begin; b < end; b++)
 			if (model->cost[b].update_transient < takes)
 				next = larger_of(next, model->cost[b].update_transient);
-			else if (model->joint)
-				waiting += waiting_of(config, &model->cost[b], late);
+			else if (model->joint || waits == WAITS_WHOLE)
+				waiting += waiting_of(config, &model->cost[b], waits);
 		if (takes < INT64_MAX)
 			most = larger_of(most, waiting + share(takes, group));
 	}
@@ -129,9 +139,9 @@ static int64_t update_most(const struct config_model *model, const struct config
 /* Where gradients aren't added up: of the moments when a block works, and of the update, the fullest. Gradients of the blocks behind are there if all updates
  * wait for all of them. Sets activations, transient and gradients to what they are then; returns their sum. */
 static int64_t fullest_moment(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end,
-	bool late, struct rank_memory *memory)
+	enum waits waits, struct rank_memory *memory)
 {
-	int64_t most = -1, left = memory->activations, gradients = 0, update = update_most(model, config, begin, end, late);
+	int64_t most = -1, left = memory->activations, gradients = 0, update = update_most(model, config, begin, end, waits);
 	uint32_t away = host_away_until(model, config, begin, end);
 	for (uint32_t b = end; b-- > begin;) {
 		int64_t working = working_of(&model->cost[b], config, overheads);
@@ -141,7 +151,7 @@ static int64_t fullest_moment(const struct config_model *model, const struct con
 			memory->transient = working;
 			memory->gradients = gradients;
 		}
-		gradients += model->joint ? waiting_of(config, &model->cost[b], late) : 0;
+		gradients += model->joint || waits == WAITS_WHOLE ? waiting_of(config, &model->cost[b], waits) : 0;
 		left -= b < away ? 0 : model->cost[b].saved - (overheads->small ? 0 : model->cost[b].saved_small);
 	}
 	if (update > most) {
@@ -152,14 +162,18 @@ static int64_t fullest_moment(const struct config_model *model, const struct con
 	return larger_of(most, update);
 }
 
-/* As many gradients are made late as take what is above the fullest moment with all of them late. */
-static void fullest_late(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end, struct rank_memory *memory)
+/* With what waits least. As many gradients are made late as take what is above that. An order that reduces gradients early reduces all. */
+static void fullest_least(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end, struct rank_memory *memory)
 {
-	struct rank_memory soon = *memory;
-	int64_t saves = 0, most = fullest_moment(model, config, overheads, begin, end, false, &soon), least = fullest_moment(model, config, overheads, begin, end, true, memory);
+	struct rank_memory whole = *memory, reduced = *memory;
+	int64_t saves = 0, reduces = 0, most = fullest_moment(model, config, overheads, begin, end, WAITS_WHOLE, &whole);
+	int64_t middle = fullest_moment(model, config, overheads, begin, end, WAITS_REDUCED, &reduced), least = fullest_moment(model, config, overheads, begin, end, WAITS_LATE, memory);
 	for (uint32_t b = begin; b < end && model->joint; b++)
-		saves += waiting_of(config, &model->cost[b], false) - waiting_of(config, &model->cost[b], true);
-	memory->late = saves <= 0 || most <= least ? 0 : most - least >= saves ? 1000 : (uint32_t)((double)(most - least) / (double)saves * 1000);
+		saves += waiting_of(config, &model->cost[b], WAITS_REDUCED) - waiting_of(config, &model->cost[b], WAITS_LATE);
+	memory->late = saves <= 0 || middle <= least ? 0 : middle - least >= saves ? 1000 : (uint32_t)((double)(middle - least) / (double)saves * 1000);
+	for (uint32_t b = begin; b < end; b++)
+		reduces += waiting_of(config, &model->cost[b], WAITS_WHOLE) - (model->joint ? waiting_of(config, &model->cost[b], WAITS_REDUCED) : 0);
+	memory->early = most - middle > reduces / EARLY_SHARE;
 }
 
 static void add_block(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t block,
@@ -238,7 +252,7 @@ static void rank_memory(const struct config_model *model, const struct config *c
 	memory->cached = overheads->cached ? cached_gradients(model, config, first, rank) : 0;
 	add_overheads(config, overheads, memory);
 	if (!config_sums_gradients(config) && overheads->transient)
-		fullest_late(model, config, overheads, first[0], first[1], memory);
+		fullest_least(model, config, overheads, first[0], first[1], memory);
 	memory->total = memory->parameters + memory->gradients + memory->optimizer + memory->activations + memory->transient + memory->gathered
 		+ memory->overhead;
 }
@@ -611,7 +625,7 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 		for (uint32_t c = 0; c < config->chunks; c++) {
 			uint32_t begin = first[config_piece(config, rank, c)], end = first[config_piece(config, rank, c) + 1];
 			int64_t updates = update_time(model, config, begin, end);
-			exposed += config_exposed_time(model, config, overheads, updates, result->worst.late, begin, end);
+			exposed += config_exposed_time(model, config, overheads, updates, &result->worst, begin, end);
 			update += host_streamed_update(model, config, updates, begin, end);
 			for (uint32_t b = begin; b < end; b++)
 				link += (model->cost[b].forward_link + model->cost[b].backward_link + backward_time(&model->cost[b], config) - model->cost[b].backward) * config->microbatches;

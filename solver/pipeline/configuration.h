@@ -54,6 +54,7 @@ struct rank_memory {
 	int64_t overhead, total;
 	int64_t host;               /* what waits in the host's memory, beside the total */
 	uint32_t late;              /* thousandths of the gradients that may be made late which have to be, for this total */
+	bool early;                 /* ZeRO stage 1, one microbatch: whole gradients would be above this total: they are reduced as soon as they are there */
 };
 
 struct config_result {

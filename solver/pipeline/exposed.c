@@ -111,10 +111,10 @@ static struct state_traffic block_traffic(const struct config_model *model, cons
 
 /* Where all updates wait for the last gradient they run one behind the other, and what one has made is gathered beside the next. Else a reduction that the next update waits
  * for goes first, and gathers last. */
-static int64_t exposed_once(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update, uint32_t late, uint32_t blocks)
+static int64_t exposed_once(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update, const struct rank_memory *memory, uint32_t blocks)
 {
 	struct streams streams = { 0 };
-	int64_t passes = 0, forward = 0, updated = 0, lately = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
+	int64_t passes = 0, forward = 0, updated = 0, lately = 0, at_update = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
 	for (uint32_t b = 0; b < blocks; b++) {
 		run_block(&streams, block_traffic(model, config, b).forward, model->cost[b].forward);
 		passes += model->cost[b].forward + model->cost[b].backward;
@@ -124,22 +124,25 @@ static int64_t exposed_once(const struct config_model *model, const struct confi
 		struct state_traffic traffic = block_traffic(model, config, b);
 		run_block(&streams, traffic.gather, model->cost[b].backward);
 		streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
-		reduce = traffic.once + traffic.each + traffic.late / 1000 * (1000 - late);
+		int64_t last = config->zero == 1 && !memory->early ? traffic.once : 0;
+		reduce = traffic.once - last + traffic.each + traffic.late / 1000 * (1000 - memory->late);
+		at_update += last;
 		ready = streams.time;
 		updated += traffic.updated;
-		lately += traffic.late / 1000 * late;
+		lately += traffic.late / 1000 * memory->late;
 	}
 	streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
-	return larger_of(streams.free, streams.time) - passes + lately + larger_of(0, beyond(updated, forward, overheads->updated) - (model->joint ? update : 0));
+	return larger_of(streams.free, streams.time) - passes + lately + larger_of(0, at_update - (model->joint ? 0 : update))
+		+ larger_of(0, beyond(updated, forward, overheads->updated) - (model->joint ? update : 0));
 }
 
 int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update,
-	uint32_t late, uint32_t begin, uint32_t end)
+	const struct rank_memory *memory, uint32_t begin, uint32_t end)
 {
 	struct state_traffic traffic = { 0 };
 	int64_t backward = 0, forward = 0;
 	if (!config_sums_gradients(config))
-		return exposed_once(model, config, overheads, update, late, end);
+		return exposed_once(model, config, overheads, update, memory, end);
 	for (uint32_t b = begin; b < end; b++) {
 		forward += model->cost[b].forward - model->cost[b].forward_link;
 		backward += model->cost[b].backward - model->cost[b].backward_link;

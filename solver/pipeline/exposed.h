@@ -18,6 +18,7 @@ int64_t config_late_gradients(const struct config *config, const struct block_co
 /* What reducing a rank's gradients and gathering its parameters takes beyond what computation hides: gradients once a step behind one backward pass, or
  * behind that of every microbatch; parameters behind the pass that reads them. Those that an update has made are gathered behind nothing, or behind
  * the share of the next step's first forward pass that the overheads say; where updates wait for all gradients of a single pass, behind what the rest of the update takes, too.
- * Nothing hides what reduces gradients that are made late: so many thousandths of those that may be. */
+ * Nothing hides what reduces gradients that the memory asks to be made late; at ZeRO's stage 1
+ * gradients are reduced before the update, with nothing but updates beside them, where the memory doesn't ask for it earlier. */
 int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update,
-	uint32_t late, uint32_t begin, uint32_t end);
+	const struct rank_memory *memory, uint32_t begin, uint32_t end);

@@ -476,6 +476,11 @@ Test(configuration, the_fullest_moment_is_when_one_block_works)
 	config.zero = 1;
 	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
 	cr_expect_eq(memory.late, 0);                           /* an eighth of it is less than that */
+	cr_expect(memory.early);                                /* whole ones would be above the last block's pass */
+	cost[2].saved = 4000;
+	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	cr_expect(!memory.early);
+	cost[2].saved = 1000;
 	config.dp = 1;
 	config.zero = 0;
 	cost[1].waiting[3] = (struct block_waiting){ .bytes = 1900 };
