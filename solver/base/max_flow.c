@@ -1,9 +1,6 @@
 /* max_flow.c: maximum flow by Dinic's blocking flows between labelled sets of nodes.
  *
- * One routine moves flow from nodes that have some to give to nodes that need some. It runs three times: from
- * sources and from nodes with excess (left by a warm start) to sinks and nodes with a deficit; what excess is
- * left goes back to the sources, and what deficit is left is taken back from the sinks. Neither of the latter
- * can open a new path from a source to a sink, because such a node reaches no sink, or is reached by no source.
+ * Sources have flow to give without end, sinks need it without end; nothing flows through either.
  */
 #include <string.h>
 
@@ -61,12 +58,6 @@ enum status flow_ready(struct max_flow *flow)
 	return OK;
 }
 
-/* Forgets the last flow. */
-void flow_reset(struct max_flow *flow)
-{
-	memcpy(flow->residual, flow->capacity, flow->arcs * sizeof *flow->residual);
-}
-
 /* ---- moving flow from supply to need --------------------------------------------- */
 
 /* Flow passes only through nodes that are free, or through none: terminals give and take. */
@@ -76,15 +67,15 @@ struct pass {
 	struct control *control;
 };
 
-/* Distances to the nearest needing node. needing: the nodes to start from, `count` of them.
- * True when a supplying node reaches one. */
-static bool measure_distances(const struct pass *pass, const uint32_t *needing, uint32_t count)
+/* Distances to the nearest needing node. True when a supplying node reaches one. */
+static bool measure_distances(const struct pass *pass)
 {
 	struct max_flow *flow = pass->flow;
+	const uint32_t *needing = flow->borders;
 	bool found = false;
 	uint32_t head = 0, tail = 0;
 	memset(flow->distance, 0xff, flow->nodes * sizeof *flow->distance);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < flow->border_nodes; i++)
 		if (flow->supply[needing[i]] < 0) {
 			flow->distance[needing[i]] = 0;
 			flow->queue[tail++] = needing[i];
@@ -164,15 +155,15 @@ static uint64_t drain(struct max_flow *flow, uint32_t node)
 	return steps;
 }
 
-/* Moves flow from supplying to needing nodes until no path is left. giving, needing: candidates for each. */
-static enum status settle(const struct pass *pass, const uint32_t *giving, uint32_t givers,
-	const uint32_t *needing, uint32_t needers)
+/* Moves flow from supplying to needing nodes until no path is left. */
+static enum status settle(const struct pass *pass)
 {
 	struct max_flow *flow = pass->flow;
-	while (measure_distances(pass, needing, needers)) {
+	const uint32_t *giving = flow->borders;
+	while (measure_distances(pass)) {
 		uint64_t ticks = flow->arcs / 8;
 		memcpy(flow->next, flow->leaving.start, flow->nodes * sizeof *flow->next);
-		for (uint32_t i = 0; i < givers; i++)
+		for (uint32_t i = 0; i < flow->border_nodes; i++)
 			if (flow->supply[giving[i]] > 0 && flow->distance[giving[i]] != NONE && flow->distance[giving[i]] > 0)
 				ticks += drain(flow, giving[i]);
 		if (control_spend(pass->control, ticks))
@@ -181,68 +172,23 @@ static enum status settle(const struct pass *pass, const uint32_t *giving, uint3
 	return OK;
 }
 
-/* ---- warm start ------------------------------------------------------------------ */
-
-static void cancel_arc(struct max_flow *flow, uint32_t arc)
-{
-	flow->residual[arc] = flow->capacity[arc];
-	flow->residual[arc ^ 1] = flow->capacity[arc ^ 1];
-}
-
-/* Drops flow out of sinks and into sources, which leads nowhere, and notes each free node's imbalance.
- * Nodes at a border between sides, or unbalanced, are listed: only they can give or need. */
+/* No flow, and the nodes at a border between sides: only they can give or need, the terminals without end. */
 static void prepare(struct max_flow *flow, const uint8_t *side)
 {
+	memcpy(flow->residual, flow->capacity, flow->arcs * sizeof *flow->residual);
 	memset(flow->supply, 0, flow->nodes * sizeof *flow->supply);
 	memset(flow->reached, 0, flow->nodes * sizeof *flow->reached);
 	for (uint32_t arc = 0; arc < flow->arcs; arc += 2) {
 		uint32_t from = flow_from(flow, arc), to = flow->to[arc];
-		int64_t amount = flow_on(flow, arc);
-		if (amount < 0) {
-			from = flow->to[arc];
-			to = flow_from(flow, arc);
-			amount = -amount;
-		}
-		if (amount > 0 && (side[from] == FLOW_SINK || side[to] == FLOW_SOURCE)) {
-			cancel_arc(flow, arc);
-		} else {
-			flow->supply[from] -= amount;
-			flow->supply[to] += amount;
-		}
 		if (side[from] != side[to])
 			flow->reached[from] = flow->reached[to] = true;
 	}
 	flow->border_nodes = 0;
-	for (uint32_t node = 0; node < flow->nodes; node++) {
-		bool unbalanced = side[node] == FLOW_FREE && flow->supply[node] != 0;
-		if (flow->reached[node] || unbalanced)
+	for (uint32_t node = 0; node < flow->nodes; node++)
+		if (flow->reached[node]) {
 			flow->borders[flow->border_nodes++] = node;
-	}
-}
-
-/* Gives every terminal its role: +1 endless supply, -1 endless need, 0 none. */
-static void set_roles(struct max_flow *flow, const uint8_t *side, int source, int sink)
-{
-	for (uint32_t i = 0; i < flow->border_nodes; i++) {
-		uint32_t node = flow->borders[i];
-		if (side[node] != FLOW_FREE)
-			flow->supply[node] = FLOW_UNLIMITED * (side[node] == FLOW_SOURCE ? source : sink);
-	}
-}
-
-/* Free nodes keep only supply (sign 1) or only need (sign -1) for the stage; true when there is any. */
-static bool unbalanced(const struct max_flow *flow, const uint8_t *side, int sign)
-{
-	for (uint32_t i = 0; i < flow->border_nodes; i++)
-		if (side[flow->borders[i]] == FLOW_FREE && flow->supply[flow->borders[i]] * sign > 0)
-			return true;
-	return false;
-}
-
-void flow_set(struct max_flow *flow, uint32_t arc, int64_t capacity)
-{
-	flow->capacity[arc] = flow->residual[arc] = capacity;
-	flow->residual[arc ^ 1] = flow->capacity[arc ^ 1];
+			flow->supply[node] = FLOW_UNLIMITED * ((side[node] == FLOW_SOURCE) - (side[node] == FLOW_SINK));
+		}
 }
 
 /* ---- the cut ----------------------------------------------------------------------- */
@@ -279,20 +225,10 @@ enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct con
 {
 	struct pass pass = { flow, side, control };
 	prepare(flow, side);
-	set_roles(flow, side, 1, -1);
-	uint32_t *border = flow->borders, count = flow->border_nodes;
-	enum status status = settle(&pass, border, count, border, count);
-	if (status == OK && unbalanced(flow, side, 1)) {
-		set_roles(flow, side, -1, 0);
-		status = settle(&pass, border, count, border, count);
-	}
-	if (status == OK && unbalanced(flow, side, -1)) {
-		set_roles(flow, side, 0, 1);
-		status = settle(&pass, border, count, border, count);
-	}
+	enum status status = settle(&pass);
 	if (status != OK) {
-		/* An unfinished flow may break conservation: none is better. */
-		flow_reset(flow);
+		/* An unfinished flow says nothing: none is better. */
+		memcpy(flow->residual, flow->capacity, flow->arcs * sizeof *flow->residual);
 		*value = 0;
 		return status;
 	}

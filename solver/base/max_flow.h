@@ -1,7 +1,6 @@
-/* max_flow.h: maximum flow and minimum cut between sets of nodes, with warm starts.
+/* max_flow.h: maximum flow and minimum cut between sets of nodes.
  *
- * Terminals are labels on nodes rather than two extra nodes, and may change between calls: the flow of the last
- * call stays in the arcs, is repaired where the new labels break conservation, and then augmented.
+ * Terminals are labels on nodes rather than two extra nodes, and may change between calls, as capacities may.
  */
 #pragma once
 
@@ -33,19 +32,13 @@ void flow_free(struct max_flow *flow);
 
 /* Adds an arc and its reverse, and returns the arc's number (the reverse's is one more). */
 uint32_t flow_add(struct max_flow *flow, uint32_t from, uint32_t to, int64_t capacity, int64_t reverse);
-/* Changes an arc's capacity and takes its flow off, which the next flow_maximise repairs. */
-void flow_set(struct max_flow *flow, uint32_t arc, int64_t capacity);
 /* Call once, after the last flow_add. O(nodes + arcs). */
 enum status flow_ready(struct max_flow *flow);
 
-/* Maximum flow from all FLOW_SOURCE to all FLOW_SINK nodes of side [nodes], starting from the last flow.
- * *value receives it. The minimum cut nearest the sources is then in reached [nodes]: true on the sources' side.
+/* Maximum flow from all FLOW_SOURCE to all FLOW_SINK nodes of side [nodes]; *value receives it. The minimum cut nearest the sources is then in reached [nodes]: true on the sources' side.
  * All capacities on some cut must be limited, and sum to less than 2^61. Dinic's algorithm (1970): O(nodes^2 arcs),
- * near linear on these networks. LIMIT and CANCELLED leave a valid but smaller flow in *value's place. */
+ * near linear on these networks. LIMIT and CANCELLED leave no flow. */
 enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct control *control, int64_t *value);
-
-/* Forgets the last flow. */
-void flow_reset(struct max_flow *flow);
 
 static inline uint32_t flow_from(const struct max_flow *flow, uint32_t arc)
 {

@@ -110,7 +110,6 @@ static void set_capacities(struct fit_network *network, const int64_t *price, co
 	for (uint32_t op = 0; op < step->ops; op++)
 		if (network->run[op] != NONE)
 			flow->capacity[network->time_arc[op]] = time[op];
-	flow_reset(flow);
 }
 
 enum status fit_cut(struct fit_network *network, const int64_t *price, const int64_t *time, const bool *needed,

@@ -33,10 +33,10 @@ static uint32_t number_nodes(struct order_cut *cut)
 	return nodes;
 }
 
-/* Whether flow may pass an arc: nothing flows between two nodes that are both before the op, or both behind it. A whole network has all arcs. */
+/* Whether flow may pass an arc: nothing flows between two nodes that are both before the op, or both behind it. */
 static bool keeps(const struct order_cut *cut, uint32_t from, uint32_t to)
 {
-	return cut->whole || cut->side[from] == FLOW_FREE || cut->side[from] != cut->side[to];
+	return cut->side[from] == FLOW_FREE || cut->side[from] != cut->side[to];
 }
 
 /* Arcs of an item: all or none of them. */
@@ -71,18 +71,14 @@ static void add_item(struct order_cut *cut, uint32_t item)
 			flow_add(flow, node, problem->users.item[i], FLOW_UNLIMITED, 0);
 }
 
-static bool is_priced(const struct order_cut *cut, uint32_t op)
+/* Leaving the side it is on in the order costs an op that is free to do so one unit. position: op -> place, or NULL: no prices. */
+static void add_prices(struct order_cut *cut, uint32_t op, const uint32_t *position)
 {
-	return cut->early && (cut->whole || cut->side[op] == FLOW_FREE);
-}
-
-static void add_prices(struct order_cut *cut)
-{
-	for (uint32_t op = 0; cut->early && op < cut->problem->ops; op++) {
-		bool priced = is_priced(cut, op);
-		cut->early[op] = priced ? flow_add(&cut->flow, START(cut), op, 0, 0) : NONE;
-		cut->late[op] = priced ? flow_add(&cut->flow, op, END(cut), 0, 0) : NONE;
-	}
+	for (uint32_t other = 0; position && other < cut->problem->ops; other++)
+		if (cut->side[other] == FLOW_FREE && position[other] < position[op])
+			flow_add(&cut->flow, START(cut), other, 1, 0);
+		else if (cut->side[other] == FLOW_FREE)
+			flow_add(&cut->flow, other, END(cut), 1, 0);
 }
 
 static void add_dependencies(struct order_cut *cut)
@@ -94,52 +90,48 @@ static void add_dependencies(struct order_cut *cut)
 				flow_add(&cut->flow, op, problem->pred.item[i], FLOW_UNLIMITED, 0);
 }
 
-static uint32_t count_pairs(const struct order_cut *cut)
+static uint32_t count_pairs(const struct order_cut *cut, bool prices)
 {
 	const struct problem *problem = cut->problem;
 	uint32_t pairs = 0;
 	for (uint32_t item = 0; item < problem->items; item++)
 		pairs += pairs_of(cut, item);
 	for (uint32_t op = 0; op < problem->ops; op++) {
-		pairs += is_priced(cut, op) ? 2 : 0;
+		pairs += prices && cut->side[op] == FLOW_FREE;
 		FOR_ROW(i, &problem->pred, op)
 			pairs += keeps(cut, op, problem->pred.item[i]);
 	}
 	return pairs;
 }
 
-/* The network: of the whole problem, or of what the sides leave open. */
-static enum status build(struct order_cut *cut)
+/* The network of what the sides leave open. */
+static enum status build(struct order_cut *cut, uint32_t op, const uint32_t *position)
 {
+	const uint32_t *prices = cut->prices ? position : NULL;
 	flow_free(&cut->flow);
-	TRY(flow_init(&cut->flow, cut->nodes, count_pairs(cut)));
+	TRY(flow_init(&cut->flow, cut->nodes, count_pairs(cut, prices != NULL)));
 	for (uint32_t item = 0; item < cut->problem->items; item++)
 		add_item(cut, item);
-	add_prices(cut);
+	add_prices(cut, op, prices);
 	add_dependencies(cut);
 	return flow_ready(&cut->flow);
 }
 
 enum status order_cut_init(struct order_cut *cut, const struct problem *problem, bool prices)
 {
-	*cut = (struct order_cut) { .problem = problem, .scale = choose_scale(problem, prices), .whole = problem->ops < ORDER_CUT_LARGE };
+	*cut = (struct order_cut) { .problem = problem, .scale = choose_scale(problem, prices) };
 	struct arena *arena = &cut->arena;
-	prices &= cut->scale > 1;
+	cut->prices = prices && cut->scale > 1;
 	cut->item_node = arena_alloc(arena, problem->items, sizeof *cut->item_node);
 	cut->item_arc = arena_alloc(arena, problem->items, sizeof *cut->item_arc);
 	cut->stack = arena_alloc(arena, problem->ops, sizeof *cut->stack);
 	NEED(cut->item_node && cut->item_arc && cut->stack);
-	if (prices) {
-		cut->early = arena_alloc(arena, problem->ops, sizeof *cut->early);
-		cut->late = arena_alloc(arena, problem->ops, sizeof *cut->late);
-		NEED(cut->early && cut->late);
-	}
 	cut->nodes = number_nodes(cut);
 	cut->side = arena_alloc(arena, cut->nodes, sizeof *cut->side);
 	NEED(cut->side);
 	for (uint32_t item = 0; item < problem->items; item++)
 		cut->constant += problem->live_out[item] && problem->producer[item] == NONE ? problem->size[item] : 0;
-	return cut->whole ? build(cut) : OK;
+	return OK;
 }
 
 void order_cut_free(struct order_cut *cut)
@@ -196,27 +188,12 @@ static void mark_sides(struct order_cut *cut, uint32_t op, const uint32_t *posit
 	}
 }
 
-/* Leaving the side it is on in the order costs an op one unit. */
-static void set_prices(struct order_cut *cut, uint32_t op, const uint32_t *position)
-{
-	for (uint32_t other = 0; other < cut->problem->ops; other++) {
-		bool priced = position && cut->side[other] == FLOW_FREE;
-		if (cut->early[other] == NONE)
-			continue;
-		flow_set(&cut->flow, cut->early[other], priced && position[other] < position[op]);
-		flow_set(&cut->flow, cut->late[other], priced && position[other] > position[op]);
-	}
-}
-
 enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *position, uint32_t distance,
 	struct control *control, int64_t *bytes)
 {
 	const struct problem *problem = cut->problem;
 	mark_sides(cut, op, position, distance);
-	if (!cut->whole)
-		TRY(build(cut));
-	if (cut->early)
-		set_prices(cut, op, position);
+	TRY(build(cut, op, position));
 	int64_t value = 0;
 	control_spend(control, cut->flow.arcs / 4);
 	enum status status = flow_maximise(&cut->flow, cut->side, control, &value);

@@ -4,18 +4,14 @@
 #include "solver/base/max_flow.h"
 #include "order.h"
 
-#define ORDER_CUT_LARGE 50000u   /* ops from which on a cut has a network of its own */
-
-/* A problem as a flow network, kept between cuts: the flow of one op is the warm start of the next. Of a large problem each cut has its own, of what its op leaves open:
- * most ops must run before it, or behind it, and nothing flows between two of either. */
+/* A problem, and the flow network of the last cut: of what its op leaves open. Most ops must run before it, or behind it, and nothing flows between two of either. */
 struct order_cut {
 	const struct problem *problem;
 	struct max_flow flow;
 	uint32_t nodes;            /* ops, then the start and the end, then one per item with several users */
 	uint32_t *item_node;       /* item -> its node, or NONE */
 	uint32_t *item_arc;        /* item -> its first arc, or NONE; then one arc per user */
-	uint32_t *early, *late;    /* op -> arc from the start, arc to the end: the price of moving it; NULL without prices */
-	bool whole;                /* the network is the problem's */
+	bool prices;               /* moving an op costs a unit */
 	int64_t scale;             /* a byte in units of the network */
 	int64_t constant;          /* bytes that are alive in every state */
 	uint8_t *side;             /* [nodes] enum flow_side */
@@ -23,14 +19,15 @@ struct order_cut {
 	struct arena arena;
 };
 
-/* Sets up the network; prices: among cheapest states prefer those near an order. O(problem). */
+/* prices: among cheapest states prefer those near an order. O(problem). */
 enum status order_cut_init(struct order_cut *cut, const struct problem *problem, bool prices);
 void order_cut_free(struct order_cut *cut);
 
 /* The least bytes live while op runs, over all states in which it can: base + products + workspace + cut. Exact, and
  * a lower bound under every order's peak. The state's ops are then those with cut->flow.reached[op].
  * position: op -> place in an order; with it, ops further than `distance` from op's place keep their side, so that the
- * result is no bound unless distance >= ops, and, with prices, few ops change sides. NULL: no order. One max-flow. */
+ * result is no bound unless distance >= ops, and, with prices, few ops change sides. NULL: no order.
+ * O(problem), and one max-flow. */
 enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *position, uint32_t distance,
 	struct control *control, int64_t *bytes);
 

@@ -69,12 +69,10 @@ Test(order_parts, bounds_equal_their_definitions_and_their_certificates_hold)
 		struct order_cut cut;
 		struct control control = { 0 };
 		int64_t alive[9];
-		bool own = round % 2;     /* networks of what each cut leaves open, as for large problems */
 		cr_assert(random_problem(&state, 1 + random_below(&state, 9), &problem));
 		cr_assert_eq(order_model_of(&problem, &arena, &model), OK);
 		cr_assert_eq(order_bound_alive(&model, problem.program, &control, alive), OK);
 		cr_assert_eq(order_cut_init(&cut, &problem, false), OK);
-		cut.whole = !own;
 		for (uint32_t op = 0; op < problem.ops; op++) {
 			int64_t certain, bytes, least = slow_cut(&problem, op, &certain);
 			cr_assert_eq(order_cut_at(&cut, op, NULL, 0, &control, &bytes), OK);
@@ -96,33 +94,58 @@ Test(order_parts, bounds_equal_their_definitions_and_their_certificates_hold)
 	}
 }
 
-/* With prices and with ops that keep their place: the same state from the problem's network, which goes from cut to cut, and from one of what is open. */
-Test(order_parts, networks_of_what_is_open_have_the_same_cuts)
+/* Ops that the state has on another side than the order does, of those that need not keep theirs. */
+static uint32_t moved(const uint32_t *position, uint32_t ops, uint32_t op, uint32_t state)
 {
-	for (uint64_t round = 0; round < 1000; round++) {
+	uint32_t count = 0;
+	for (uint32_t other = 0; other < ops; other++)
+		count += other != op && (state >> other & 1) != (position[other] < position[op]);
+	return count;
+}
+
+static bool keeps_places(const uint32_t *position, uint32_t ops, uint32_t op, uint32_t distance, uint32_t state)
+{
+	bool keeps = true;
+	for (uint32_t other = 0; distance < ops && other < ops; other++) {
+		keeps &= position[other] + distance >= position[op] || state >> other & 1;
+		keeps &= position[other] <= position[op] + distance || !(state >> other & 1);
+	}
+	return keeps;
+}
+
+/* The cheapest state, and of those the nearest to an order, from which ops that are further away don't depart. */
+Test(order_parts, cuts_with_prices_are_the_nearest_cheapest_states)
+{
+	for (uint64_t round = 0; round < 600; round++) {
 		uint64_t seed = test_seed() + round, state = seed;
 		OWN(problem) problem;
-		struct order_cut whole, open;
+		struct order_cut cut;
 		struct control control = { 0 };
-		uint32_t ops = 1 + random_below(&state, 14), position[14];
+		uint32_t ops = 1 + random_below(&state, 9), position[9];
 		cr_assert(random_problem(&state, ops, &problem));
-		bool prices = random_below(&state, 2);
-		cr_assert_eq(order_cut_init(&whole, &problem, prices), OK);
-		cr_assert_eq(order_cut_init(&open, &problem, prices), OK);
-		open.whole = false;
+		cr_assert_eq(order_cut_init(&cut, &problem, true), OK);
 		for (uint32_t p = 0; p < ops; p++)
 			position[problem.program[p]] = p;
-		for (int turn = 0; turn < 6; turn++) {
-			uint32_t op = random_below(&state, ops), distance = random_below(&state, 2) ? ops : random_below(&state, 6);
-			int64_t bytes, same;
-			const uint32_t *places = random_below(&state, 3) ? position : NULL;
-			cr_assert_eq(order_cut_at(&whole, op, places, distance, &control, &bytes), OK);
-			cr_assert_eq(order_cut_at(&open, op, places, distance, &control, &same), OK);
-			cr_assert_eq(bytes, same, "seed %lu", seed);
-			cr_assert_arr_eq(whole.flow.reached, open.flow.reached, ops * sizeof *open.flow.reached, "seed %lu", seed);
+		for (uint32_t op = 0; op < ops; op++) {
+			uint32_t distance = random_below(&state, 2) ? ops : random_below(&state, 6), nearest = NONE, taken = 0;
+			int64_t bytes, least = INT64_MAX;
+			for (uint32_t s = 0; s < 1u << ops; s++) {
+				if (!closed(&problem, s) || !ready_in(&problem, s, op) || !keeps_places(position, ops, op, distance, s))
+					continue;
+				int64_t here = bytes_while(&problem, s, op);
+				uint32_t far = moved(position, ops, op, s);
+				nearest = here < least || (here == least && far < nearest) ? far : nearest;
+				least = here < least ? here : least;
+			}
+			cr_assert_eq(order_cut_at(&cut, op, position, distance, &control, &bytes), OK);
+			for (uint32_t other = 0; other < ops; other++)
+				taken |= (uint32_t)cut.flow.reached[other] << other;
+			cr_assert_eq(bytes, least, "seed %lu: op %u", seed, op);
+			cr_assert(closed(&problem, taken) && ready_in(&problem, taken, op), "seed %lu: op %u", seed, op);
+			cr_assert_eq(bytes_while(&problem, taken, op), least, "seed %lu: op %u", seed, op);
+			cr_assert_eq(moved(position, ops, op, taken), nearest, "seed %lu: op %u", seed, op);
 		}
-		order_cut_free(&whole);
-		order_cut_free(&open);
+		order_cut_free(&cut);
 	}
 }
 
