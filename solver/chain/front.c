@@ -43,7 +43,8 @@ int chain_points_by_usage(const void *left, const void *right)
 	return (a->trail > b->trail) - (a->trail < b->trail);
 }
 
-#define BINS 512
+#define BINS 1024          /* at most; of short lists a bin for every four points */
+#define SHORT 256          /* points that are sorted as they are */
 
 static bool is_cheaper(const struct chain_point *a, const struct chain_point *b)
 {
@@ -53,7 +54,7 @@ static bool is_cheaper(const struct chain_point *a, const struct chain_point *b)
 /* Bins of usage from the least up to that of the cheapest point: above it nothing is worth keeping. */
 struct bins {
 	int64_t low, high;
-	uint32_t shift, best[BINS];    /* the cheapest point in each, or NONE */
+	uint32_t count, shift, best[BINS]; /* the cheapest point in each, or NONE */
 };
 
 static uint64_t bin_of(const struct bins *bins, const struct chain_point *point)
@@ -64,15 +65,17 @@ static uint64_t bin_of(const struct bins *bins, const struct chain_point *point)
 static void find_bins(const struct chain_point *list, uint32_t count, struct bins *bins)
 {
 	const struct chain_point *cheapest = list;
-	*bins = (struct bins) { .low = list->usage };
+	bins->low = list->usage;
+	bins->count = count / 4 < BINS ? count / 4 : BINS;
+	bins->shift = 0;
 	for (uint32_t i = 1; i < count; i++) {
 		bins->low = list[i].usage < bins->low ? list[i].usage : bins->low;
 		cheapest = is_cheaper(&list[i], cheapest) ? &list[i] : cheapest;
 	}
 	bins->high = cheapest->usage;
-	while (bin_of(bins, cheapest) >= BINS)
+	while (bin_of(bins, cheapest) >= bins->count)
 		bins->shift++;
-	memset(bins->best, -1, sizeof bins->best);
+	memset(bins->best, -1, bins->count * sizeof *bins->best);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t *best = list[i].usage <= bins->high ? &bins->best[bin_of(bins, &list[i])] : NULL;
 		if (best && (*best == NONE || is_cheaper(&list[i], &list[*best])))
@@ -85,18 +88,18 @@ static void find_bins(const struct chain_point *list, uint32_t count, struct bin
 static uint32_t sift(struct chain_point *list, uint32_t count)
 {
 	struct bins bins;
-	struct chain_point best[BINS];
-	int64_t lower[BINS];           /* the least cost in lower bins */
+	int64_t usage[BINS], lower[BINS], least = INT64_MAX;   /* usage of each bin's cheapest point, and the least cost in lower bins */
 	uint32_t kept = 0;
 	find_bins(list, count, &bins);
-	for (uint32_t b = 0; b < BINS; b++) {
-		lower[b] = b == 0 ? INT64_MAX : bins.best[b - 1] == NONE || best[b - 1].cost > lower[b - 1] ? lower[b - 1] : best[b - 1].cost;
-		if (bins.best[b] != NONE)
-			best[b] = list[bins.best[b]];
+	for (uint32_t b = 0; b < bins.count; b++) {
+		const struct chain_point *best = bins.best[b] == NONE ? NULL : &list[bins.best[b]];
+		lower[b] = least;
+		usage[b] = best ? best->usage : INT64_MAX;
+		least = best && best->cost < least ? best->cost : least;
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t b = bin_of(&bins, &list[i]);
-		if (list[i].usage <= bins.high && list[i].cost < lower[b] && (i == bins.best[b] || list[i].usage < best[b].usage))
+		if (list[i].usage <= bins.high && list[i].cost < lower[b] && (i == bins.best[b] || list[i].usage < usage[b]))
 			list[kept++] = list[i];
 	}
 	return kept;
@@ -107,7 +110,7 @@ uint32_t chain_points_filter(struct chain_point *list, uint32_t count)
 	uint32_t kept = 0;
 	if (count < 2)
 		return count;
-	if (count > BINS)
+	if (count > SHORT)
 		count = sift(list, count);
 	qsort(list, count, sizeof *list, chain_points_by_usage);
 	for (uint32_t i = 0; i < count; i++)

@@ -426,6 +426,15 @@ static bool has_placement_pins(const struct scenario *scenario)
 	return any;
 }
 
+/* Whether a plan may be as fast as any: the first of all keeps the cap, and its step, or the best's, is no longer than the least estimate. */
+static bool is_fastest(const struct plan *first, const struct plan *best)
+{
+	const struct transformed *transformed = first->transformed;
+	int64_t budget = scenario_budget(&first->scenario);
+	bool estimated = transformed->sharded && !transformed->pipelined;
+	return plan_needs(first) <= budget && (!estimated || plan_step_time(best) <= transformed->sharded->cost.total);
+}
+
 /* auto under a cap on a small graph: what moves from the fastest and from the best so far lead to. Takes over the best so far. */
 static struct plan *try_moves(struct choosing *choosing, const struct plan *first, struct plan *best)
 {
@@ -433,7 +442,7 @@ static struct plan *try_moves(struct choosing *choosing, const struct plan *firs
 	struct goal goal = { GOAL_FASTEST, scenario_budget(&best->scenario) };
 	const struct plan *start[] = { first, best };
 	struct shard_moves moves;
-	if (best->limited || plan_needs(first) <= goal.limit)
+	if (best->limited || is_fastest(first, best))
 		return best;
 	enum status status = shard_moves_find(planning, start, 2, best, &moves);
 	choosing->compared += moves.plans;
