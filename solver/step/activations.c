@@ -77,6 +77,24 @@ static void find_saved(const struct graph *graph, struct activations *activation
 
 /* ---- attention ------------------------------------------------------------------------------------------- */
 
+static int64_t elements_written(const struct graph *graph, uint32_t op)
+{
+	int64_t most = -1;
+	FOR_ROW(i, &graph->writes, op) {
+		int64_t elements = tensor_elements(&graph->tensor[graph->writes.item[i]]);
+		most = elements > most ? elements : most;
+	}
+	return most;
+}
+
+/* What an op writes may still be the softmax's shares: cast, dropped out, without the column of a sink. A router's softmax over experts goes into what chooses some of them
+ * and what is as large as tokens: that is no attention, and what lies behind it are the experts themselves. */
+static bool may_be_shares(const struct graph *graph, uint32_t op, uint32_t softmax)
+{
+	int64_t elements = elements_written(graph, op), shares = elements_written(graph, softmax);
+	return elements < 0 || shares < 0 || (elements <= shares && elements >= shares / 2);
+}
+
 /* Marks what the op writes, and goes on to the ops around it, until products stop it on both sides. */
 static void mark_scores(const struct graph *graph, struct activations *activations, const uint32_t *traits, uint32_t softmax,
 	uint32_t *stack, bool *seen)
@@ -92,7 +110,7 @@ static void mark_scores(const struct graph *graph, struct activations *activatio
 				activations->attention[storage] = true;
 			FOR_ROW(j, &graph->users, storage) {
 				uint32_t user = graph->users.item[j];
-				if (user > op && is_forward(graph, user) && !seen[user] && !(traits[user] & TRAIT_PRODUCT) && op >= softmax) {
+				if (user > op && is_forward(graph, user) && !seen[user] && !(traits[user] & TRAIT_PRODUCT) && op >= softmax && may_be_shares(graph, user, softmax)) {
 					seen[user] = true;
 					stack[depth++] = user;
 				}
@@ -119,7 +137,7 @@ static bool feeds_product(const struct graph *graph, const uint32_t *traits, uin
 			uint32_t user = graph->users.item[i];
 			if (user > at && is_forward(graph, user) && (traits[user] & TRAIT_PRODUCT))
 				return true;
-			if (user > at && is_forward(graph, user) && next == NONE && graph->writes.start[user] < graph->writes.start[user + 1] &&
+			if (user > at && is_forward(graph, user) && next == NONE && may_be_shares(graph, user, softmax) && graph->writes.start[user] < graph->writes.start[user + 1] &&
 			    graph->tensor[graph->writes.item[graph->writes.start[user]]].storage != storage)
 				next = user;
 		}

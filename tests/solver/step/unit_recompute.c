@@ -221,6 +221,24 @@ Test(recompute, selective_drops_attention_scores_and_full_what_is_inside_of_laye
 	}
 }
 
+Test(recompute, selective_leaves_a_routers_shares_and_its_experts)
+{
+	static const char *const models[] = { "moe", "deepseek-v2-lite" };
+	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+		struct model_config config = model_find(models[i])->config;
+		struct model_training training = { .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_BF16, .recompute = RECOMPUTE_SELECTIVE };
+		config.layers = 2;
+		config.seq = 16;
+		OWN(graph) *step = step_of_config(models[i], config, training);
+		uint32_t again = 0;
+		for (uint32_t op = 0; op < step->ops; op++) {
+			again += step->op[op].recomputed;
+			cr_expect(!step->op[op].recomputed || strstr(step->op[op].module, "attn"), "%s: \"%s\" of %s runs again", models[i], step->op[op].name, step->op[op].module);
+		}
+		cr_expect_eq(again > 0, i == 0, "attention of deepseek is one kernel");
+	}
+}
+
 Test(recompute, products_keeps_attention_kernels_and_every_other_product)
 {
 	struct model_config config = model_find("llama")->config;
