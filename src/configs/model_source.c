@@ -81,8 +81,8 @@ static void open_built_in(struct model_source *source)
 	for (int i = 0; i < MODEL_DENSE_WORDS; i++)
 		alike = alike && !config->dense[i];
 	alike = alike && config->sparse_step <= 1;
-	/* of first layers that differ all, and more of the others, so that these are the longest run */
-	int64_t built = config->dense_layers + (config->dense_layers < LAYERS_BUILT ? LAYERS_BUILT : config->dense_layers + 1);
+	/* of first layers that differ all, and two more of the others, so that these are the longest run though the last one, which the head reads, isn't of it */
+	int64_t built = config->dense_layers + (config->dense_layers + 2 < LAYERS_BUILT ? LAYERS_BUILT : config->dense_layers + 2);
 	if (alike && config->layers > built + 1) {
 		source->repeat = (uint32_t)(config->layers - built);
 		config->layers = built;
