@@ -267,6 +267,20 @@ void blocks_owners(const struct graph *graph, uint32_t *owner)
 		}
 }
 
+/* Of the blocks that read a parameter in the forward pass the last that isn't behind an op of the backward pass, as far as that has been placed: whose gradient it makes. */
+static uint32_t reading_block(const struct cutting *cutting, uint32_t parameter, uint32_t op)
+{
+	const struct graph *graph = cutting->graph;
+	const struct blocks *blocks = cutting->blocks;
+	uint32_t latest = blocks->home[parameter];
+	FOR_ROW(i, &graph->users, parameter) {
+		uint32_t user = graph->users.item[i], block = blocks->of[user];
+		if (graph->op[user].phase == PHASE_FORWARD && !blocks_views_state(graph, user) && block > latest && block <= blocks->of[op])
+			latest = block;
+	}
+	return latest;
+}
+
 /* Gradients of a parameter that are made of gradients alone (a table's, of those of its rows) belong to the parameter, and so does its update. */
 static void place_gradients(struct cutting *cutting)
 {
@@ -284,7 +298,7 @@ static void place_gradients(struct cutting *cutting)
 			of = of == NONE ? cutting->owner[storage_of(graph, graph->writes.item[i])] : of;
 		if (of == NONE || blocks->home[of] == NONE)
 			continue;
-		blocks->of[op] = blocks->home[of];
+		blocks->of[op] = update ? blocks->home[of] : reading_block(cutting, of, op);
 		for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && !update; i++) {    /* what it casts or adds up, and nobody else reads */
 			uint32_t s = storage_of(graph, graph->reads.item[i]), writer = graph->storage[s].allocator;
 			bool alone = writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && !cutting->told[writer] && csr_length(&graph->users, s) == 2;

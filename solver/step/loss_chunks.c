@@ -545,7 +545,8 @@ static struct graph *chunked(struct chunking *chunking, struct loss_chunks_repor
 	return result;
 }
 
-struct graph *loss_chunks_apply(struct graph *graph, const struct rules *rules, const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report,
+/* One loss. */
+static struct graph *apply(struct graph *graph, const struct rules *rules, const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report,
 	struct error *error)
 {
 	struct chunking chunking = { .graph = graph, .rules = rules, .factors = factors, .chunks = chunks,
@@ -564,5 +565,30 @@ struct graph *loss_chunks_apply(struct graph *graph, const struct rules *rules, 
 	draft_free(chunking.build.draft);
 	arena_free(&chunking.arena);
 	loss_region_free(&chunking.region);
+	return result;
+}
+
+/* Another loss of a step in which some are in chunks; takes the step. */
+static struct graph *apply_again(struct graph *graph, const struct rules *rules, uint32_t chunks, struct loss_chunks_report *report, struct error *error)
+{
+	OWN(factors) factors;
+	struct loss_chunks_report other;
+	struct graph *result = NULL;
+	if (factors_find(graph, rules, &factors) == OK)
+		result = apply(graph, rules, &factors, chunks, &other, error);
+	else
+		fail_memory(error);
+	report->ops += result ? other.ops : 0;
+	graph_release(graph);
+	return result;
+}
+
+struct graph *loss_chunks_apply(struct graph *graph, const struct rules *rules, const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report,
+	struct error *error)
+{
+	struct graph *result = apply(graph, rules, factors, chunks, report, error);
+	uint32_t losses = loss_region_losses(graph, rules);
+	for (uint32_t i = 1; i < losses && result && report->chunks > 0; i++)    /* those in chunks have smaller logits now */
+		result = apply_again(result, rules, chunks, report, error);
 	return result;
 }

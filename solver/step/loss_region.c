@@ -76,6 +76,25 @@ static bool is_large(const struct finding *finding, uint32_t tensor)
 
 /* ---- the loss -------------------------------------------------------------------------------------------------- */
 
+static int64_t loss_bytes(const struct graph *graph, const struct rules *rules, uint32_t op)
+{
+	bool loss = (rules_traits(rules, graph->op[op].type) & TRAIT_CLASSES) && csr_length(&graph->reads, op) >= 2;
+	const struct tensor *logits = loss ? &graph->tensor[graph->reads.item[graph->reads.start[op]]] : NULL;
+	return logits && logits->dims >= 2 ? logits->bytes : 0;
+}
+
+uint32_t loss_region_losses(const struct graph *graph, const struct rules *rules)
+{
+	uint32_t losses = 0;
+	int64_t most = 1;
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		int64_t bytes = loss_bytes(graph, rules, op);
+		losses = bytes > most ? 1 : losses + (bytes == most);
+		most = larger_of(most, bytes);
+	}
+	return losses;
+}
+
 static enum status find_loss(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
@@ -83,12 +102,10 @@ static enum status find_loss(struct finding *finding)
 	int64_t most = 0;
 	region->loss = NONE;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		if (!(rules_traits(finding->rules, graph->op[op].type) & TRAIT_CLASSES) || csr_length(&graph->reads, op) < 2)
+		int64_t bytes = loss_bytes(graph, finding->rules, op);
+		if (bytes <= most)
 			continue;
-		const struct tensor *logits = &graph->tensor[graph->reads.item[graph->reads.start[op]]];
-		if (logits->dims < 2 || logits->bytes <= most)
-			continue;
-		most = logits->bytes;
+		most = bytes;
 		region->loss = op;
 	}
 	if (region->loss == NONE)
@@ -142,16 +159,42 @@ static void find_longer(struct finding *finding)
 
 /* ---- its ops ---------------------------------------------------------------------------------------------------------- */
 
-static bool touches_large(const struct finding *finding, uint32_t op)
+static bool touches_marked(const struct graph *graph, uint32_t op, const bool *marked)
+{
+	bool touches = false;
+	FOR_ROW(i, &graph->reads, op)
+		touches |= marked[graph->reads.item[i]];
+	FOR_ROW(i, &graph->writes, op)
+		touches |= marked[graph->writes.item[i]];
+	return touches;
+}
+
+static void mark_large(const struct finding *finding, uint32_t op, bool *marked)
 {
 	const struct graph *graph = finding->graph;
 	FOR_ROW(i, &graph->reads, op)
-		if (is_large(finding, graph->reads.item[i]))
-			return true;
+		marked[graph->reads.item[i]] |= is_large(finding, graph->reads.item[i]);
 	FOR_ROW(i, &graph->writes, op)
-		if (is_large(finding, graph->writes.item[i]))
-			return true;
-	return false;
+		marked[graph->writes.item[i]] |= is_large(finding, graph->writes.item[i]);
+}
+
+/* Ops that are joined to the loss by tensors as large as its logits: another loss over as many classes has ops of its own. Walks there and back until nothing is
+ * added; one each do for a loss and its gradient. */
+static void find_inside(const struct finding *finding, bool *marked)
+{
+	const struct graph *graph = finding->graph;
+	bool *inside = finding->region->inside, more = true;
+	marked[finding->logits] = is_large(finding, finding->logits);
+	for (int pass = 0; more; pass++) {
+		more = false;
+		for (uint32_t i = 0; i < graph->ops; i++) {
+			uint32_t op = pass % 2 ? graph->ops - 1 - i : i;
+			if (inside[op] || graph->op[op].phase == PHASE_UPDATE || !touches_marked(graph, op, marked))
+				continue;
+			mark_large(finding, op, marked);
+			more = inside[op] = true;
+		}
+	}
 }
 
 /* A view of rows that just the region reads: it comes with the region, so that rows are cut before it. */
@@ -199,8 +242,9 @@ static enum status find_ops(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	struct loss_region *region = finding->region;
 	region->first = region->last = region->shorten = region->lengthen = region->backward = NONE;
-	for (uint32_t op = 0; op < graph->ops; op++)
-		region->inside[op] = graph->op[op].phase != PHASE_UPDATE && touches_large(finding, op);
+	HELD bool *marked = mem_alloc(graph->tensors, sizeof *marked);
+	NEED(marked);
+	find_inside(finding, marked);
 	for (uint32_t op = graph->ops; op-- > 0;)
 		region->inside[op] = region->inside[op] || is_feeding_view(finding, op);
 	for (uint32_t op = 0; op < graph->ops; op++) {

@@ -28,7 +28,9 @@ struct loss_region {
 	struct arena arena;
 };
 
-/* Finds the region of the loss with the largest logits. INFEASIBLE, with region->why, where there is none that can be cut; NO_MEMORY. Free
+/* How many losses have logits as large as the largest. O(ops). */
+uint32_t loss_region_losses(const struct graph *graph, const struct rules *rules);
+/* Finds the region of the first loss with the largest logits. INFEASIBLE, with region->why, where there is none that can be cut; NO_MEMORY. Free
  * with loss_region_free(). O(graph). */
 enum status loss_region_find(const struct graph *graph, const struct rules *rules, const struct factors *factors, struct loss_region *region);
 void loss_region_free(struct loss_region *region);

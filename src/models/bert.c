@@ -63,7 +63,7 @@ void model_bert(struct model *model)
 	size_t length = layer_enter(model, "head");
 	x = layer_norm(model, "norm", layer_activation(model, layer_linear(model, "dense", x, config->hidden, true)));
 	uint32_t bias = layer_parameter(model, "bias", SHAPE(config->vocab));
-	uint32_t logits = layer_add(model, layer_linear_tied(model, x, table), bias);
+	uint32_t logits = layer_add(model, layer_linear_tied(model, x, table, NONE), bias);
 	layer_leave(model, length);
 	layer_cross_entropy(model, layer_view(model, logits, SHAPE(rows, config->vocab)), layer_view(model, labels, SHAPE(rows)));
 }

@@ -1,4 +1,6 @@
 /* decoder.c: decoders with rotary positions: norms, residual connections, a language model's head. */
+#include <stdio.h>
+
 #include "layers.h"
 
 uint32_t decoder_norm(struct model *model, const char *name, uint32_t x)
@@ -29,28 +31,47 @@ uint32_t decoder_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v)
 	return layer_linear(model, "o_proj", context, config->hidden, config->o_bias);
 }
 
-/* The end of a language model: norm, projection to the vocabulary (table, where tied), loss; fused as the configuration has it. */
-static void language_head(struct model *model, uint32_t x, uint32_t labels, uint32_t table)
+/* What the projections to the vocabulary share: made by the first of them; NONE where there is none. */
+struct vocabulary { uint32_t table, weight, bias; };
+
+/* Logits; the weight is the embedding's table, where tied. */
+static uint32_t vocabulary_product(struct model *model, uint32_t x, struct vocabulary *vocabulary)
 {
 	const struct model_config *config = &model->config;
-	x = decoder_norm(model, "norm", x);
-	uint32_t logits = config->tied ? layer_linear_tied(model, x, table) : layer_linear(model, "lm_head", x, config->vocab, config->head_bias);
-	if (config->tied && config->head_bias)
-		logits = layer_add(model, logits, layer_parameter(model, "lm_head.bias", SHAPE(config->vocab)));
+	uint32_t logits;
+	if (config->tied) {
+		logits = layer_linear_tied(model, x, vocabulary->table, NONE);
+		if (config->head_bias && vocabulary->bias == NONE)
+			vocabulary->bias = layer_parameter(model, "lm_head.bias", SHAPE(config->vocab));
+		return config->head_bias ? layer_add(model, logits, vocabulary->bias) : logits;
+	}
+	size_t length = layer_enter(model, "lm_head");
+	if (vocabulary->weight == NONE) {
+		vocabulary->weight = layer_parameter(model, "weight", SHAPE(config->vocab, config->hidden));
+		vocabulary->bias = config->head_bias ? layer_parameter(model, "bias", SHAPE(config->vocab)) : NONE;
+	}
+	logits = layer_linear_tied(model, x, vocabulary->weight, vocabulary->bias);
+	layer_leave(model, length);
+	return logits;
+}
+
+/* The end of a language model: projection to the vocabulary, loss; fused as the configuration has it. Returns the loss. */
+static uint32_t language_head(struct model *model, uint32_t x, uint32_t labels, struct vocabulary *vocabulary)
+{
+	const struct model_config *config = &model->config;
+	uint32_t logits = vocabulary_product(model, x, vocabulary);
 	if (config->final_cap)
 		logits = layer_capped(model, logits);
-	if (!config->fused && !config->eager_loss) {
-		layer_next_token_loss(model, logits, labels);
-		return;
-	}
+	if (!config->fused && !config->eager_loss)
+		return layer_next_token_loss(model, logits, labels);
 	logits = layer_view(model, logits, SHAPE(config->batch * config->seq, config->vocab));
 	labels = layer_view(model, labels, SHAPE(config->batch * config->seq));
-	if (config->eager_loss) {
-		layer_cross_entropy(model, logits, labels);
-	} else {
-		build_op(&model->build, "tidemark.cross_entropy", IN(logits, labels));
-		build_kind(&model->build, build_output(&model->build, DTYPE_F32, SCALAR), KIND_OUTPUT);
-	}
+	if (config->eager_loss)
+		return layer_cross_entropy(model, logits, labels);
+	build_op(&model->build, "tidemark.cross_entropy", IN(logits, labels));
+	uint32_t loss = build_output(&model->build, DTYPE_F32, SCALAR);
+	build_kind(&model->build, loss, KIND_OUTPUT);
+	return loss;
 }
 
 struct halves {
@@ -58,6 +79,8 @@ struct halves {
 	decoder_feeds *feed;
 	uint32_t cosine, sine;
 };
+
+typedef uint32_t decoder_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer);
 
 static uint32_t attended(struct model *model, const struct halves *halves, uint32_t x)
 {
@@ -96,19 +119,61 @@ static uint32_t plain_layer(struct model *model, const struct halves *halves, ui
 	return layer_add(model, x, fed(model, halves, decoder_norm(model, "post_attention_layernorm", x), layer));
 }
 
+/* A module that predicts one more token (DeepSeek-V3, arXiv 2412.19437, section 2.2): what the last depth made of every token, and the token behind
+ * what that predicted, go through norms, a projection and a layer of the model's own kind, and through a norm to the model's own vocabulary. */
+static uint32_t further(struct model *model, const struct halves *halves, decoder_layer *layer, int64_t depth, uint32_t x, uint32_t tokens, uint32_t table)
+{
+	const struct model_config *config = &model->config;
+	size_t length = layer_enter(model, "mtp.%d", (int)depth);
+	struct shape shape = build_shape(&model->build, x);
+	build_op(&model->build, "aten.embedding.default", IN(table, tokens));
+	uint32_t next = build_output(&model->build, build_dtype(&model->build, x), shape);
+	next = config->scaled_embedding ? layer_map(model, "aten.mul.Tensor", next) : next;
+	next = decoder_norm(model, "enorm", next);
+	x = layer_join_last(model, next, decoder_norm(model, "hnorm", x));
+	x = layer_linear(model, "eh_proj", x, config->hidden, false);
+	x = layer(model, halves, x, config->layers + depth);
+	x = decoder_norm(model, "norm", x);
+	layer_leave(model, length);
+	return x;
+}
+
+/* Losses of the tokens behind the next one, averaged and weighed, are added to the loss. Labels come shifted by one token more for every depth, as whoever
+ * loads them has them; where a loss shifts its labels itself, they are the tokens that go in. */
+static void predict_further(struct model *model, const struct halves *halves, decoder_layer *layer, uint32_t x, uint32_t labels, struct vocabulary *vocabulary,
+	uint32_t loss)
+{
+	struct build *build = &model->build;
+	bool shifted = model->config.fused || model->config.eager_loss;
+	uint32_t sum = NONE;
+	for (int64_t depth = 0; depth < model->config.mtp_layers && build->status == OK; depth++) {
+		char name[40];
+		snprintf(name, sizeof name, "mtp.%d.labels", (int)depth);
+		uint32_t later = layer_input(model, name, DTYPE_I64, SHAPE(model->config.batch, model->config.seq));
+		x = further(model, halves, layer, depth, x, shifted ? labels : later, vocabulary->table);
+		uint32_t one = language_head(model, x, later, vocabulary);
+		build_kind(build, one, KIND_ACTIVATION);
+		sum = depth == 0 ? one : layer_add(model, sum, one);
+		labels = later;
+	}
+	build_kind(build, loss, KIND_ACTIVATION);
+	build_kind(build, layer_add(model, loss, layer_map(model, "aten.mul.Tensor", sum)), KIND_OUTPUT);
+}
+
 void decoder_rotary(struct model *model, int64_t width, decoder_attends *attention, decoder_feeds *feed)
 {
-	static uint32_t (*const layers[])(struct model *model, const struct halves *halves, uint32_t x, int64_t layer) = {
+	static decoder_layer *const layers[] = {
 		[RESIDUAL_ONE_AFTER_THE_OTHER] = plain_layer, [RESIDUAL_PARALLEL] = parallel_layer, [RESIDUAL_PARALLEL_NORM] = parallel_layer,
 		[RESIDUAL_BEHIND] = behind_layer, [RESIDUAL_SANDWICH] = sandwich_layer,
 	};
 	const struct model_config *config = &model->config;
-	uint32_t ids = layer_input(model, "ids", DTYPE_I64, SHAPE(config->batch, config->seq)), table;
+	uint32_t ids = layer_input(model, "ids", DTYPE_I64, SHAPE(config->batch, config->seq));
+	struct vocabulary vocabulary = { NONE, NONE, NONE };
 	uint32_t labels = layer_input(model, "labels", DTYPE_I64, SHAPE(config->batch, config->seq));
 	struct halves halves = { .attention = attention, .feed = feed };
 	halves.cosine = layer_buffer(model, "rotary.cos", DTYPE_F32, SHAPE(1, 1, config->seq, width));
 	halves.sine = layer_buffer(model, "rotary.sin", DTYPE_F32, SHAPE(1, 1, config->seq, width));
-	uint32_t x = layer_embedding(model, "embed_tokens", config->vocab, config->hidden, ids, &table);
+	uint32_t x = layer_embedding(model, "embed_tokens", config->vocab, config->hidden, ids, &vocabulary.table);
 	if (config->scaled_embedding)
 		x = layer_map(model, "aten.mul.Tensor", x);
 	x = layer_dropout(model, x);
@@ -117,5 +182,8 @@ void decoder_rotary(struct model *model, int64_t width, decoder_attends *attenti
 		x = layers[config->residual](model, &halves, x, layer);
 		layer_leave(model, length);
 	}
-	language_head(model, x, labels, table);
+	x = decoder_norm(model, "norm", x);
+	uint32_t loss = language_head(model, x, labels, &vocabulary);
+	if (config->mtp_layers > 0)
+		predict_further(model, &halves, layers[config->residual], x, labels, &vocabulary, loss);
 }

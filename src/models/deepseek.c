@@ -2,7 +2,7 @@
  * first layers dense, then a mixture of many small experts beside shared ones.
  *
  * Kernels as Megatron-LM trains them: keys, values and queries are written out for attention in one kernel, experts' products
- * are grouped, scores weigh the experts' inner activations. Multi-token prediction is left out.
+ * are grouped, scores weigh the experts' inner activations. Multi-token prediction: decoder.c.
  */
 #include "layers.h"
 

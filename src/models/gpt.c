@@ -90,7 +90,7 @@ static void decoder(struct model *model, uint32_t (*inner)(struct model *model, 
 		layer_leave(model, length);
 	}
 	x = layer_norm(model, "ln_f", x);
-	uint32_t logits = config->tied ? layer_linear_tied(model, x, table) : layer_linear(model, "lm_head", x, config->vocab, false);
+	uint32_t logits = config->tied ? layer_linear_tied(model, x, table, NONE) : layer_linear(model, "lm_head", x, config->vocab, false);
 	layer_next_token_loss(model, logits, labels);
 }
 

@@ -124,8 +124,9 @@ static const struct hf_setting opt_settings[] = { { "do_layer_norm_before", "tru
 
 #define BESIDE(count, chosen, width, shared) SIZE("n_routed_experts", experts, count), SIZE("num_experts_per_tok", top_k, chosen), \
 	SIZE("moe_intermediate_size", expert_ffn, width), SIZE("n_shared_experts", shared_experts, shared)
+#define AHEAD SIZE_OR_NULL("num_nextn_predict_layers", mtp_layers, 0)
 static const struct hf_size glm4_moe_sizes[] = { DECODER_SIZES(46, 4096, 96, 10944, 151552), GROUPED(8, HF_FOLLOWS), BESIDE(128, 8, 1408, 1),
-	SIZE("first_k_dense_replace", dense_layers, 1), { 0 } };
+	SIZE("first_k_dense_replace", dense_layers, 1), AHEAD, { 0 } };
 static const struct hf_size dots1_sizes[] = { DECODER_SIZES(62, 4096, 32, 10944, 152064), GROUPED(HF_FOLLOWS, HF_FOLLOWS), BESIDE(HF_REQUIRED, HF_REQUIRED, 1408, HF_REQUIRED),
 	SIZE("first_k_dense_replace", dense_layers, 0), { 0 } };
 static const struct hf_size solar_open_sizes[] = { DECODER_SIZES(48, 4096, 64, 10240, 196608), GROUPED(8, 128), BESIDE(128, 8, 1280, 1), { 0 } };
@@ -160,7 +161,7 @@ static const struct hf_size deepseek_v2_sizes[] = {
 static const struct hf_size deepseek_v3_sizes[] = {
 	DECODER_SIZES(61, 7168, 128, 18432, 129280), LATENT_SIZES, SIZE("first_k_dense_replace", dense_layers, 3),
 	SIZE("n_routed_experts", experts, 256), SIZE("num_experts_per_tok", top_k, 8), SIZE("n_shared_experts", shared_experts, 1),
-	SIZE("moe_intermediate_size", expert_ffn, 2048), { 0 },
+	SIZE("moe_intermediate_size", expert_ffn, 2048), AHEAD, { 0 },
 };
 static const struct hf_setting deepseek_v2_settings[] = { { "hidden_act", "\"silu\"" }, NO_DROPOUT, ALL_ROTARY, { "pretraining_tp", "1" }, 
 	{ "mlp_bias", "false" }, { "scoring_func", "\"softmax\"" }, { 0 } };
@@ -214,6 +215,7 @@ static const struct hf_setting t5_settings[] = { { "is_encoder_decoder", "true" 
 	.switches = gemma3_switches, .settings = rotary_settings, \
 	LLAMA(.gelu_gate = true, .scaled_embedding = true, .residual = RESIDUAL_SANDWICH, .qk_norms = true)
 #define CAPACITY "every expert gets its fair share of the tokens (a capacity factor of 1); the load-balancing loss is left out"
+#define FURTHER "; modules that predict further tokens (num_nextn_predict_layers) are there, as they are trained; the library's class leaves them out"
 #define PACKED "queries, keys and values are three products where the library writes one"
 
 #define BERT_LIKE(rows) .base = { .family = FAMILY_BERT }, .tied = true, .activation = "hidden_act", .activation_normal = "gelu", .sizes = rows, \
@@ -317,7 +319,7 @@ const struct hf_type hf_types[] = {
 	{ .name = "vaultgemma", .architecture = "VaultGemmaForCausalLM", LLAMA(.gelu_gate = true, .scaled_embedding = true), TO(8192), WINDOW(4096), GELU("hidden_activation"),
 		.tied = true, .sizes = gemma2_sizes, .switches = gemma2_switches, .settings = rotary_settings },
 	{ .name = "glm4_moe", .architecture = "Glm4MoeForCausalLM", LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072), .rotary_normal = 0.5, .sizes = glm4_moe_sizes,
-		.switches = glm4_moe_switches, .settings = beside_settings, .assumed = CAPACITY },
+		.switches = glm4_moe_switches, .settings = beside_settings, .assumed = CAPACITY FURTHER },
 	{ .name = "dots1", .architecture = "Dots1ForCausalLM", LLAMA(.qk_norms = true, .sigmoid_scores = true, .shared_plain = true), TO(2048), WINDOW(4096), .sizes = dots1_sizes,
 		.switches = attention_switches, .settings = beside_settings, .assumed = CAPACITY },
 	{ .name = "solar_open", .architecture = "SolarOpenForCausalLM", LLAMA(.sigmoid_scores = true, .shared_plain = true), TO(131072), .sizes = solar_open_sizes,
@@ -341,7 +343,7 @@ const struct hf_type hf_types[] = {
 	{ .name = "deepseek_v2", .architecture = "DeepseekV2ForCausalLM", LATENT(false), TO(2048), .sizes = deepseek_v2_sizes, .switches = attention_switches,
 		.settings = deepseek_v2_settings, .assumed = CAPACITY },
 	{ .name = "deepseek_v3", .architecture = "DeepseekV3ForCausalLM", LATENT(true), TO(4096), .sizes = deepseek_v3_sizes, .switches = attention_switches,
-		.settings = deepseek_v3_settings, .assumed = CAPACITY },
+		.settings = deepseek_v3_settings, .assumed = CAPACITY FURTHER },
 	{ .name = "bert", .architecture = "BertForMaskedLM", .base = { .family = FAMILY_BERT }, .tied = true, .activation = "hidden_act",
 		.activation_normal = "gelu", .sizes = bert_sizes, .switches = no_switches, .settings = bert_settings, .dropped = true,
 		.dropouts = { "hidden_dropout_prob", "attention_probs_dropout_prob" } },

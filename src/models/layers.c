@@ -125,9 +125,9 @@ uint32_t layer_linear(struct model *model, const char *name, uint32_t x, int64_t
 	return result;
 }
 
-uint32_t layer_linear_tied(struct model *model, uint32_t x, uint32_t weight)
+uint32_t layer_linear_tied(struct model *model, uint32_t x, uint32_t weight, uint32_t bias)
 {
-	return product(model, x, weight, NONE);
+	return product(model, x, weight, bias);
 }
 
 uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, int64_t width, uint32_t ids, uint32_t *weight)
@@ -336,16 +336,18 @@ uint32_t layer_join_last(struct model *model, uint32_t left, uint32_t right)
 
 /* ---- losses ------------------------------------------------------------------------------------------------ */
 
-void layer_cross_entropy(struct model *model, uint32_t logits, uint32_t labels)
+uint32_t layer_cross_entropy(struct model *model, uint32_t logits, uint32_t labels)
 {
 	struct build *build = &model->build;
 	uint32_t likelihood = layer_map(model, "aten._log_softmax.default", logits);
 	build_op(build, "aten.nll_loss_forward.default", IN(likelihood, labels));
-	build_kind(build, build_output(build, DTYPE_F32, SCALAR), KIND_OUTPUT);
+	uint32_t loss = build_output(build, DTYPE_F32, SCALAR);
+	build_kind(build, loss, KIND_OUTPUT);
 	build_output(build, DTYPE_F32, SCALAR);
+	return loss;
 }
 
-void layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels)
+uint32_t layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, logits);
@@ -359,6 +361,6 @@ void layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels
 		shifted = layer_map(model, "aten.clone.default", shifted);
 		targets = layer_map(model, "aten.clone.default", targets);
 	}
-	layer_cross_entropy(model, layer_view(model, shifted, SHAPE(batch * rows, classes)), layer_view(model, targets,
+	return layer_cross_entropy(model, layer_view(model, shifted, SHAPE(batch * rows, classes)), layer_view(model, targets,
 		SHAPE(batch * rows)));
 }

@@ -26,8 +26,8 @@ uint32_t layer_input(struct model *model, const char *name, enum dtype dtype, st
 
 /* x [.., in] -> [.., out] with parameters name.weight [out, in] and, where bias, name.bias. */
 uint32_t layer_linear(struct model *model, const char *name, uint32_t x, int64_t out, bool bias);
-/* x [.., in] -> [.., out] with a weight [out, in] that exists already (tied embeddings). */
-uint32_t layer_linear_tied(struct model *model, uint32_t x, uint32_t weight);
+/* x [.., in] -> [.., out] with a weight [out, in] and, unless NONE, a bias that exist already (tied embeddings). */
+uint32_t layer_linear_tied(struct model *model, uint32_t x, uint32_t weight, uint32_t bias);
 /* One tensor times another one, broadcast. */
 uint32_t layer_multiply(struct model *model, uint32_t a, uint32_t b);
 uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, int64_t width, uint32_t ids,
@@ -58,10 +58,10 @@ uint32_t layer_rotary(struct model *model, uint32_t x, uint32_t cosine, uint32_t
 /* down(silu(gate x) up x) in a submodule of that name; biases and a gelu for the gate as the configuration has them. */
 uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t inner);
 
-/* The mean negative log-likelihood of labels under logits [rows, classes]: the step's output. */
-void layer_cross_entropy(struct model *model, uint32_t logits, uint32_t labels);
+/* The mean negative log-likelihood of labels under logits [rows, classes]: the step's output, returned. */
+uint32_t layer_cross_entropy(struct model *model, uint32_t logits, uint32_t labels);
 /* The loss of next-token prediction: logits [b, s, vocab] shifted by one against labels [b, s]. */
-void layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels);
+uint32_t layer_next_token_loss(struct model *model, uint32_t logits, uint32_t labels);
 
 /* Slices of the last dim, a view, and two tensors joined along it. */
 uint32_t layer_slice_last(struct model *model, uint32_t x, int64_t width);

@@ -20,11 +20,11 @@
 #define MOE(count, width, head_count, expert_count, chosen) { .family = FAMILY_MOE, .dropout = true, .tied = true, .fused_mask = true, \
 	.layers = count, .hidden = width, .heads = head_count, .vocab = 50257, .positions = 1024, .seq = 1024, .batch = 1, \
 	.experts = expert_count, .top_k = chosen }
-#define DEEPSEEK(count, width, head_count, inner, rank, dense, expert_count, chosen, expert_inner, shared, words, sigmoid) \
+#define DEEPSEEK(count, width, head_count, inner, rank, dense, expert_count, chosen, expert_inner, shared, words, sigmoid, ahead) \
 	{ .family = FAMILY_DEEPSEEK, .flash = true, \
 	.layers = count, .hidden = width, .heads = head_count, .head_width = 128, .rope_width = 64, .value_width = 128, .q_rank = rank, .kv_rank = 512, \
 	.ffn = inner, .dense_layers = dense, .experts = expert_count, .top_k = chosen, .expert_ffn = expert_inner, .shared_experts = shared, .vocab = words, \
-	.sigmoid_scores = sigmoid, .seq = 4096, .batch = 1 }
+	.sigmoid_scores = sigmoid, .mtp_layers = ahead, .seq = 4096, .batch = 1 }
 
 const struct model_preset model_presets[] = {
 	{ "gpt", "decoder-only transformer of any size; GPT-2 small", GPT2(12, 768, 12) },
@@ -60,10 +60,10 @@ const struct model_preset model_presets[] = {
 	{ "resnet50-wide", "ResNet-50 with a classifier of 100,000 classes, as TAP uses it", RESNET(50, 100000) },
 	{ "moe", "mixture of experts of any size", MOE(12, 768, 12, 8, 2) },
 	{ "m6-moe", "the size of M6's 100 billion mixture: 512 experts in 24 layers", MOE(24, 1024, 16, 512, 2) },
-	{ "deepseek", "latent attention, shared and routed experts of any size; DeepSeek-V2-Lite", DEEPSEEK(27, 2048, 16, 10944, 0, 1, 64, 6, 1408, 2, 102400, false) },
-	{ "deepseek-v2-lite", "16 billion", DEEPSEEK(27, 2048, 16, 10944, 0, 1, 64, 6, 1408, 2, 102400, false) },
-	{ "deepseek-v2", "236 billion", DEEPSEEK(60, 5120, 128, 12288, 1536, 1, 160, 6, 1536, 2, 102400, false) },
-	{ "deepseek-v3", "671 billion", DEEPSEEK(61, 7168, 128, 18432, 1536, 3, 256, 8, 2048, 1, 129280, true) },
+	{ "deepseek", "latent attention, shared and routed experts of any size; DeepSeek-V2-Lite", DEEPSEEK(27, 2048, 16, 10944, 0, 1, 64, 6, 1408, 2, 102400, false, 0) },
+	{ "deepseek-v2-lite", "16 billion", DEEPSEEK(27, 2048, 16, 10944, 0, 1, 64, 6, 1408, 2, 102400, false, 0) },
+	{ "deepseek-v2", "236 billion", DEEPSEEK(60, 5120, 128, 12288, 1536, 1, 160, 6, 1536, 2, 102400, false, 0) },
+	{ "deepseek-v3", "671 billion, and 11.5 that predict the token behind the next one", DEEPSEEK(61, 7168, 128, 18432, 1536, 3, 256, 8, 2048, 1, 129280, true, 1) },
 	{ "dlrm", "recommendation model with 26 tables and a wide classifier",
 		{ .family = FAMILY_DLRM, .layers = 3, .hidden = 128, .ffn = 1024, .vocab = 1000000, .experts = 26, .classes = 100000, .batch = 1024 } },
 	{ NULL, NULL, { 0 } },

@@ -79,6 +79,6 @@ void model_t5(struct model *model)
 	x = stack(model, "decoder", x, encoded);
 	if (!config->unscaled)
 		x = layer_map(model, "aten.mul.Tensor", x);
-	uint32_t logits = config->tied ? layer_linear_tied(model, x, table) : layer_linear(model, "lm_head", x, config->vocab, false);
+	uint32_t logits = config->tied ? layer_linear_tied(model, x, table, NONE) : layer_linear(model, "lm_head", x, config->vocab, false);
 	layer_cross_entropy(model, layer_view(model, logits, SHAPE(rows, config->vocab)), layer_view(model, labels, SHAPE(rows)));
 }

@@ -4,6 +4,7 @@
 
 #include "solver/shard/split_roles.h"
 #include "solver/step/loss_chunks.h"
+#include "solver/step/loss_region.h"
 #include "src/models/models.h"
 #include "tests/common/support.h"
 #include "tests/common/two_devices.h"
@@ -13,6 +14,16 @@ static struct graph *tiny(const char *name, int64_t batch, bool fused)
 	struct model_config config = two_layers(name, 6, batch);
 	config.fused = fused;
 	return step_of_config(name, config, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
+}
+
+/* With modules that predict further tokens: a loss of each. */
+static struct graph *further(int64_t modules, bool fused)
+{
+	struct model_config config = two_layers("llama", 6, 2);
+	config.fused = fused;
+	config.mtp_layers = modules;
+	config.vocab = 20;
+	return step_of_config("llama", config, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
 }
 
 static struct graph *chunked(struct graph *graph, const struct rules *rules, uint32_t chunks, struct loss_chunks_report *report)
@@ -49,13 +60,13 @@ static void compare(const struct graph *graph, const struct graph *chunks, const
 }
 
 /* Bytes of the largest tensor that ops make and that has the classes. */
-static int64_t largest(const struct graph *graph)
+static int64_t largest(const struct graph *graph, int64_t classes)
 {
 	int64_t most = 0;
 	for (uint32_t t = 0; t < graph->tensors; t++) {
 		const struct tensor *tensor = &graph->tensor[t];
-		bool classes = tensor->dims > 0 && tensor->shape[tensor->dims - 1] == 16;
-		if (classes && tensor->kind == KIND_ACTIVATION && tensor->bytes > most)
+		bool has = tensor->dims > 0 && tensor->shape[tensor->dims - 1] == classes;
+		if (has && tensor->kind == KIND_ACTIVATION && tensor->bytes > most)
 			most = tensor->bytes;
 	}
 	return most;
@@ -71,11 +82,26 @@ Test(loss_chunks, a_step_computes_the_same_in_chunks)
 		struct loss_chunks_report report;
 		OWN(graph) *graph = tiny(cases[i].name, cases[i].batch, cases[i].fused), *result = chunked(graph, rules, cases[i].chunks, &report);
 		cr_expect_eq(report.chunks, cases[i].made, "%s in %u chunks: %s", cases[i].name, report.chunks, report.why);
-		cr_expect_leq(largest(result) * report.chunks, largest(graph) * 3 / 2, "%s", cases[i].name);
+		cr_expect_leq(largest(result, 16) * report.chunks, largest(graph, 16) * 3 / 2, "%s", cases[i].name);
 		cr_expect_str_eq(result->name, graph->name);
 		/* a loss in one kernel is not executed in parts of its classes */
 		compare(graph, result, rules, cases[i].fused ? &roles_data : &roles_tensor_sp, cases[i].name);
 	}
+}
+
+/* Every loss has its own chunks: none holds all of its logits. */
+Test(loss_chunks, all_losses_of_a_step_are_cut)
+{
+	struct rules *rules = test_rules();
+	for (int64_t modules = 1; modules <= 2; modules++)
+		for (int fused = 0; fused < 2; fused++) {
+			struct loss_chunks_report report;
+			OWN(graph) *graph = further(modules, fused), *result = chunked(graph, rules, 3, &report);
+			cr_expect_eq(report.chunks, 3, "%s", report.why);
+			cr_expect_eq(loss_region_losses(graph, rules), 1 + modules);
+			cr_expect_leq(largest(result, 20) * report.chunks, largest(graph, 20) * 3 / 2, "%lld of %lld bytes", (long long)largest(result, 20), (long long)largest(graph, 20));
+			compare(graph, result, rules, fused ? &roles_data : &roles_tensor_sp, "modules that predict further tokens");
+		}
 }
 
 /* Forward and backward passes of a chunk follow each other: no chunk's backward pass waits for another's loss. */

@@ -39,6 +39,25 @@ Test(hugging_face, small_files_have_the_parameters_of_the_library)
 	}
 }
 
+/* Modules that predict further tokens: a layer as the last one, a projection from two widths, three norms. */
+Test(hugging_face, modules_that_predict_further_tokens_are_read)
+{
+	static const char *const small = "{\"model_type\": \"deepseek_v3\", \"num_hidden_layers\": 3, \"hidden_size\": 64, \"num_attention_heads\": 4, \"intermediate_size\": 90, "
+		"\"vocab_size\": 320, \"q_lora_rank\": 30, \"kv_lora_rank\": 24, \"qk_nope_head_dim\": 12, \"qk_rope_head_dim\": 8, \"v_head_dim\": 10, \"first_k_dense_replace\": 2, "
+		"\"n_routed_experts\": 8, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 20, \"num_nextn_predict_layers\": %s}";
+	static const struct { const char *value; int64_t modules; } asked[] = { { "null", 0 }, { "0", 0 }, { "1", 1 }, { "2", 2 } };
+	int64_t attention = 30 * (64 + 1 + 4 * 20) + 64 * 32 + 24 * (1 + 4 * 22) + 40 * 64, module = attention + 2 * 64 + 8 * 64 + 3 * 64 * 20 * 9 + 2 * 64 * 64 + 3 * 64;
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+		char text[700];
+		struct hugging_face model;
+		struct error error = { 0 };
+		int length = snprintf(text, sizeof text, small, asked[i].value);
+		cr_assert_eq(hugging_face_read(text, (size_t)length, &model, &error), OK, "%s", error.text);
+		cr_expect_eq(model.config.mtp_layers, asked[i].modules);
+		cr_expect_eq(parameters_of(model.name, &model.config), 144322 + asked[i].modules * module);
+	}
+}
+
 /* Keys that a file lacks: the defaults of the library's configuration classes, with its counts again. */
 Test(hugging_face, missing_keys_have_the_library_s_defaults)
 {

@@ -51,7 +51,8 @@ Test(models, presets_have_their_published_numbers_of_parameters)
 }
 
 /* The parameters of deepseek-ai's published configurations (15.7, 236 and 671 billion), to the last; V3's corrections of routing scores, which
- * no gradient reaches, and its module for multi-token prediction left out. */
+ * no gradient reaches, left out. Beside these its module for multi-token prediction, 11.6 billion: with copies of the table and of the head, as in the published
+ * file, 684.5 billion in all (deepseek-ai/DeepSeek-V3: 671 of the main model, 14 of the module). */
 Test(models, deepseek_has_the_parameters_of_its_published_configurations)
 {
 	static const struct { const char *name; int64_t parameters; } published[] = { { "deepseek-v2-lite", INT64_C(15706484224) },
@@ -65,9 +66,13 @@ Test(models, deepseek_has_the_parameters_of_its_published_configurations)
 		int64_t attention = queries + c->hidden * latent + c->kv_rank * (1 + c->heads * (c->head_width + c->value_width))
 			+ c->heads * c->value_width * c->hidden;
 		int64_t mixture = c->experts * c->hidden + 3 * c->hidden * c->expert_ffn * (c->experts + c->shared_experts);
+		int64_t module = attention + 2 * c->hidden + mixture + 2 * c->hidden * c->hidden + 3 * c->hidden;
 		int64_t sum = c->layers * (attention + 2 * c->hidden) + c->dense_layers * 3 * c->hidden * c->ffn + (c->layers - c->dense_layers) * mixture
 			+ 2 * c->vocab * c->hidden + c->hidden;
 		cr_expect_eq(sum, published[i].parameters, "%s: %lld", published[i].name, (long long)sum);
+		sum += c->mtp_layers * module;
+		cr_expect_eq(c->mtp_layers, strcmp(published[i].name, "deepseek-v3") == 0);
+		cr_expect(c->mtp_layers == 0 || (sum + 2 * c->vocab * c->hidden) / 1000000000 == 684);
 		cr_expect_eq(bytes_of_kind(graph, KIND_PARAMETER), 4 * sum, "%s: %lld", published[i].name, (long long)bytes_of_kind(graph, KIND_PARAMETER) / 4);
 		/* scores are as wide as queries, what is made of them as wide as values; a causal mask hides half of both */
 		for (uint32_t op = 0; op < graph->ops && !flops; op++)

@@ -137,12 +137,15 @@ Test(pipeline_plan, ranks_of_tiny_models_compute_the_whole_steps_states)
 		{ "llama", { .layers = 2, .hidden = 8, .heads = 2, .kv_heads = 1, .ffn = 8, .vocab = 16, .seq = 4, .batch = 2 }, 0 },
 		{ "t5", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .ffn = 8, .vocab = 16, .seq = 4, .batch = 2 }, 1 },
 		{ "vit", { .layers = 2, .hidden = 8, .heads = 2, .classes = 4, .image = 32, .patch = 16, .batch = 2 }, 0 },
+		{ "llama", { .layers = 1, .hidden = 8, .heads = 2, .kv_heads = 1, .ffn = 8, .vocab = 16, .seq = 4, .batch = 2, .mtp_layers = 2 }, 1 },
+		{ "deepseek", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .rope_width = 2, .value_width = 2, .kv_rank = 4, .q_rank = 4, .ffn = 12,
+			.expert_ffn = 4, .experts = 4, .top_k = 2, .shared_experts = 2, .vocab = 16, .seq = 4, .batch = 2, .mtp_layers = 1 }, 1 },
 	};
 	static const enum optimizer optimizers[] = { OPTIMIZER_ADAM, OPTIMIZER_SGD, OPTIMIZER_ADAMW, OPTIMIZER_MOMENTUM };
 	struct rules *rules = test_rules();
 	for (size_t m = 0; m < sizeof tiny / sizeof *tiny; m++) {
 		struct model_config config = sized_model(tiny[m].name, tiny[m].size);
-		struct model_training training = { .optimizer = optimizers[m] };
+		struct model_training training = { .optimizer = optimizers[m % 4] };
 		struct tally tally = { 0 };
 		OWN(blocks) blocks;
 		config.ffn = tiny[m].size.ffn;

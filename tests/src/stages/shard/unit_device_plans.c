@@ -108,7 +108,7 @@ Test(device_plans, plans_of_tiny_models_compute_the_dense_result)
 		{ "bert", { .layers = 1, .hidden = 15, .heads = 5, .vocab = 17, .positions = 7, .seq = 5, .batch = 3 } },
 		{ "dlrm", { .layers = 1, .hidden = 3, .experts = 3, .vocab = 11, .classes = 4, .batch = 5 } },
 		{ "deepseek", { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .rope_width = 2, .value_width = 2, .kv_rank = 4, .q_rank = 4, .ffn = 12,
-			.expert_ffn = 4, .experts = 4, .top_k = 2, .shared_experts = 2, .vocab = 16, .seq = 4, .batch = 2 } },
+			.expert_ffn = 4, .experts = 4, .top_k = 2, .shared_experts = 2, .vocab = 16, .seq = 4, .batch = 2, .mtp_layers = 1 } },
 	};
 	struct rules *rules = test_rules();
 	struct tally tally = { 0 };
