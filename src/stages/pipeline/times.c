@@ -42,7 +42,7 @@ enum status device_times_find(const struct sharded *sharded, const struct graph 
 		} else if (traffic_collective(mesh, device, op, &axis, &collective, &bytes)) {
 			uint32_t tensor = moved_tensor(sharded, device, op);
 			times->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
-			times->hidden[op] = tensor != NONE && sharding_hides(whole, tensor, &readers, false);
+			times->hidden[op] = tensor != NONE && sharding_hides(whole, tensor, &readers, true);
 			times->link[op] = !times->hidden[op];
 		}
 	}
