@@ -35,17 +35,6 @@ uint32_t fit_root_of_layers(const struct activations *activations)
 	return root > 0 ? root : 1;
 }
 
-/* ---- types of ops ------------------------------------------------------------------------------------------------------- */
-
-void fit_keep_but(const struct fit_step *step, const bool *again, bool *keep)
-{
-	for (uint32_t s = 0; s < step->storages; s++) {
-		keep[s] = true;
-		FOR_ROW(i, &step->writers, s)
-			keep[s] &= !again[step->writers.item[i]];
-	}
-}
-
 /* ---- PyTorch's memory budget ---------------------------------------------------------------------------------------------- */
 
 #define SHARES 10000       /* the solver counts memory in shares of what the default saves */

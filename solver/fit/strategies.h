@@ -12,8 +12,6 @@ void fit_keep_groups(const struct fit_step *step, const struct activations *acti
 void fit_keep_every(const struct fit_step *step, const struct activations *activations, uint32_t every, bool *keep);
 /* Chen's number of layers in a group, at least 1. */
 uint32_t fit_root_of_layers(const struct activations *activations);
-/* All but what ops that run again [ops] write. O(step). */
-void fit_keep_but(const struct fit_step *step, const bool *again, bool *keep);
 /* What PyTorch's partitioner saves at shares (percent [count]) of the bytes that it would save at its default: config.activation_memory_budget, its solver "dp", its
  * estimator "flops". At 0 nothing but inputs. keep: [count * storages]. Sizes and FLOPs are the partitioner's; memory at the peak is nothing that it looks at. OK,
  * NO_MEMORY, CANCELLED or LIMIT. joint_cut() for each share and three for all, and O(banned nodes * 10000). */

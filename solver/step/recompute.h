@@ -13,7 +13,7 @@
 	X(AUTO, "auto", "the least time that was found for the memory cap") \
 	X(SQRT, "sqrt", "groups of layers run again, the square root of their number (Chen et al. 2016)") \
 	X(LAYERS, "layers:2", "groups of so many layers run again from what crosses into them") \
-	X(OPS, "ops", "ops of given types or modules run again: recompute=ops:aten.gelu+aten.native_layer_norm, ops:core_attn+mlp+layernorm (Megatron's)") \
+	X(OPS, "ops", "ops of given types or modules run again: recompute=ops:aten.gelu+aten.native_layer_norm, or of Megatron's recompute_modules, below: ops:mla_up_proj+moe_act+layernorm") \
 	X(KNAPSACK, "knapsack:50%", "PyTorch's activation_memory_budget: a share of the saved bytes, by its partitioner") \
 	X(EVERY, "every:2", "each so manieth layer runs again from what crosses into it (torchtitan's selective checkpointing by layers)")
 #define X(id, name, help) RECOMPUTE_##id,

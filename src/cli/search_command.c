@@ -73,7 +73,8 @@ static void fill_request(struct search *search)
 	request->sp = value[K_sp] == 2 ? -1 : wanted_choice(search, K_sp);
 	request->schedule = wanted_choice(search, K_schedule);
 	request->schedule = request->schedule < SCHEDULE_COUNT ? request->schedule : -1;    /* auto: all of them */
-	request->recompute = value[K_recompute] >= RECOMPUTE_AUTO ? -1 : wanted_choice(search, K_recompute);
+	bool estimated = value[K_recompute] < RECOMPUTE_AUTO || value[K_recompute] == RECOMPUTE_OPS;
+	request->recompute = estimated ? wanted_choice(search, K_recompute) : -1;
 }
 
 /* The same with every choice free: for the way out. */
@@ -429,6 +430,12 @@ static int set_knob(struct search *search, const char *name, const char *value)
 		search->set[knob] = true;
 		return batch_set(&search->scenario, assignment);
 	}
+	if (knob == K_recompute && strncmp(name ? value : strchr(value, '=') + 1, "ops:", 4) == 0) {
+		char assignment[2000];
+		snprintf(assignment, sizeof assignment, "recompute=%s", name ? value : strchr(value, '=') + 1);
+		search->set[knob] = true;
+		return batch_set(&search->scenario, assignment);
+	}
 	if (!name)
 		value = strchr(value, '=');
 	enum status status = knob_parse(knob, name ? value : value + 1, &search->scenario.value[knob], &error);
@@ -532,8 +539,8 @@ static void note_idle(const struct search *search)
 		if (search->scenario.value[planned[i]] != knobs[planned[i]].normal)
 			fprintf(stderr, "note: %s changes planned rows alone, not estimated ones, by which rows are ranked%s\n", knobs[planned[i]].name,
 				planned[i] == K_offload ? "; --offload has estimates" : "");
-	if (search->scenario.value[K_recompute] >= RECOMPUTE_AUTO)
-		fprintf(stderr, "note: a search tries recompute=none, selective, full and products, of all layers or of as few as fit; others are known only where they are planned\n");
+	if (search->request.recompute < 0 && search->scenario.value[K_recompute] >= RECOMPUTE_AUTO)
+		fprintf(stderr, "note: a search tries recompute=none, selective, full and products, and ops where it is set, of all layers or of as few as fit; others are known only where they are planned\n");
 	if (search->overheads.updated > 0 && search->planned > 0)
 		fprintf(stderr, "note: updated=%u%% shortens estimated steps alone; planned ones end when the last updated parameter is gathered\n", search->overheads.updated / 10);
 	if (search->overheads.inside > 0 && search->planned > 0)

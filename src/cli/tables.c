@@ -40,6 +40,9 @@ static void recompute_words(FILE *stream)
 #define X(id, name, help) { name, help },
 		RECOMPUTES(X)
 #undef X
+#define X(id, name, help) { "ops:" name, help },
+		RERUN_WORDS(X)
+#undef X
 	};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		roff(words[i].name, stream);

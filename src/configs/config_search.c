@@ -440,10 +440,10 @@ static enum status vary_all(struct searching *searching)
 	uint32_t most = request->microbatches ? (uint32_t)(request->batch < UINT32_MAX / 2 ? request->batch : UINT32_MAX / 2) : MICROBATCH_MAX;
 	uint64_t ep_most = request->ep ? request->ep : 8 * (uint64_t)request->devices_per_node;
 	enum status status = OK;
-	for (int recompute = RECOMPUTE_NONE; recompute < RECOMPUTE_AUTO && status == OK; recompute++)
+	for (int recompute = RECOMPUTE_NONE; recompute <= RECOMPUTE_OPS && status == OK; recompute++)
 		for (uint32_t microbatch = 1; microbatch <= most && microbatch <= request->batch && status == OK; microbatch *= 2)
 			for (uint32_t ep = request->ep ? request->ep : 1; ep <= ep_most && status == OK; ep++) {
-				if (request->devices % ep != 0 || (ep > 1 && searching->dense) || (request->recompute >= 0 && recompute != request->recompute)
+				if ((recompute >= RECOMPUTE_AUTO && recompute != request->recompute) || request->devices % ep != 0 || (ep > 1 && searching->dense) || (request->recompute >= 0 && recompute != request->recompute)
 					|| (request->microbatch && microbatch != request->microbatch) || request->batch % ((int64_t)microbatch * ep) != 0)
 					continue;
 				struct config config = { .microbatch = microbatch, .ep = ep, .recompute = (uint8_t)recompute };

@@ -42,7 +42,7 @@ struct config_request {
 	bool even;                   /* pipelines are cut into equal numbers of layers */
 	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. chunks: of interleaved schedules. */
 	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;
-	int zero, sp, recompute, schedule;
+	int zero, sp, recompute, schedule;   /* recompute: up to PRODUCTS, or OPS, where step has their names */
 };
 
 /* What the plan of a configuration comes to (planned.h). */

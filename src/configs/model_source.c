@@ -39,21 +39,64 @@ static struct graph *reduced_as_asked(const struct model_source *source, struct 
 	return narrow;
 }
 
+/* Whatever steps from graph to graph need. */
+static enum status open_stage(struct model_source *source, struct error *error)
+{
+	if (source->store)
+		return OK;
+	source->rules = source->rules ? source->rules : rules_new();
+	source->store = store_new();
+	source->stage = (struct stage_context) { .store = source->store, .rules = source->rules, .control = &source->control };
+	if (!source->rules || !source->store)
+		return fail_memory(error);
+	store_set_limit(source->store, (size_t)1 << 28);
+	return OK;
+}
+
+/* The graph of a scenario. Takes the old one, NULL stays NULL. */
+static struct graph *transformed_by(struct model_source *source, struct graph *graph, const struct scenario *scenario, struct error *error)
+{
+	struct transformed *transformed = graph ? stage_transform(&source->stage, graph, scenario, &(struct plan_wish) { 0 }, false, error) : NULL;
+	struct graph *result = transformed ? graph_retain(transformed->graph) : NULL;
+	transformed_release(transformed);
+	graph_release(graph);
+	return result;
+}
+
+/* The step in which what recompute=ops names runs again, then in 8 bits as asked: all else is in the step. Takes it. */
+static struct graph *named_again(struct model_source *source, struct graph *graph, struct error *error)
+{
+	OWN(scenario) scenario;
+	static const enum knob_id apart[] = { K_recompute, K_float8, K_device };
+	scenario_init(&scenario);
+	if (error_set(error, scenario_copy(&scenario, source->scenario)) != OK || open_stage(source, error) != OK) {
+		graph_release(graph);
+		return NULL;
+	}
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		scenario.value[knob] = knobs[knob].normal;
+	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+		scenario.value[apart[i]] = source->scenario->value[apart[i]];
+	return transformed_by(source, graph, &scenario, error);
+}
+
 static struct graph *built_in(void *context, int64_t batch, enum recompute recompute, struct error *error)
 {
 	struct model_source *source = context;
 	struct model_config config = source->config;
 	struct model_training training = training_of(source);
-	training.recompute = recompute;
+	bool named = recompute == RECOMPUTE_OPS;
+	training.recompute = named ? RECOMPUTE_NONE : recompute;
+	training.float8 = training.float8 && !named;
 	config.batch = batch;
-	return reduced_as_asked(source, model_step(source->preset->name, &config, &training, error), error);
+	struct graph *graph = model_step(source->preset->name, &config, &training, error);
+	return reduced_as_asked(source, named ? named_again(source, graph, error) : graph, error);
 }
 
 static struct graph *from_file(void *context, int64_t batch, enum recompute recompute, struct error *error)
 {
 	struct model_source *source = context;
 	struct scenario scenario;
-	struct graph *graph = NULL;
 	if (error_set(error, scenario_copy(&scenario, source->scenario)) != OK)
 		return NULL;
 	scenario.value[K_batch] = batch;
@@ -61,10 +104,7 @@ static struct graph *from_file(void *context, int64_t batch, enum recompute reco
 	static const enum knob_id apart[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_zero, K_microbatches };
 	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) /* the step itself is of one device */
 		scenario.value[apart[i]] = knobs[apart[i]].normal;
-	struct transformed *transformed = stage_transform(&source->stage, source->graph, &scenario, &(struct plan_wish) { 0 }, false, error);
-	if (transformed)
-		graph = graph_retain(transformed->graph);
-	transformed_release(transformed);
+	struct graph *graph = transformed_by(source, graph_retain(source->graph), &scenario, error);
 	scenario_done(&scenario);
 	return reduced_as_asked(source, graph, error);
 }
@@ -187,14 +227,9 @@ int model_source_open(struct model_source *source, const char *name, const struc
 		return usage_error("search", "no model \"%.60s\", and no such file%s", name, model_hint(name, hint, sizeof hint));
 	}
 	source->graph = batch_open(name, &source->reading, &code);
-	source->rules = rules_new();
-	source->store = store_new();
-	source->stage = (struct stage_context) { .store = source->store, .rules = source->rules, .control = &source->control };
 	source->step = from_file;
-	if (source->graph && (!source->rules || !source->store))
-		return complain(name, &error, fail_memory(&error));
-	if (source->store)
-		store_set_limit(source->store, (size_t)1 << 28);
+	if (source->graph && open_stage(source, &error) != OK)
+		return complain(name, &error, error.status);
 	return source->graph ? EXIT_FINE : code;
 }
 

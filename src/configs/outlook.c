@@ -52,6 +52,12 @@ static void take_mesh(const struct scenario *scenario, const struct mesh *mesh, 
 	}
 }
 
+/* What runs again is known without a plan. */
+static bool estimated(int64_t recompute)
+{
+	return recompute < RECOMPUTE_AUTO || recompute == RECOMPUTE_OPS;
+}
+
 static enum status find_config(const struct scenario *scenario, const struct units *units, const struct mesh *mesh, struct config *config,
 	struct error *error)
 {
@@ -69,8 +75,8 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 	if (batch % together != 0)
 		return fail(error, BAD_INPUT, "batch %" PRId64 " is no whole number of samples for dp %u x ep %u x %u microbatches", batch, config->dp,
 			config->ep, config->microbatches);
-	if (value[K_recompute] >= RECOMPUTE_AUTO)
-		return fail(error, BAD_INPUT, "only recompute=none, selective, full and products are known before they are planned");
+	if (!estimated(value[K_recompute]))
+		return fail(error, BAD_INPUT, "only recompute=none, selective, full, products and ops are known before they are planned");
 	config->microbatch = (uint32_t)(batch / together);
 	config->sp = config->tp > 1 && value[K_sp] != 0;
 	if (config->zero == 0 && scenario_strategy(scenario) == STRATEGY_ZERO)
@@ -86,7 +92,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 
 static struct shared_units *units_of(struct model_source *source, const struct scenario *scenario, struct error *error)
 {
-	enum recompute recompute = scenario->value[K_recompute] >= RECOMPUTE_AUTO ? RECOMPUTE_NONE : (enum recompute)scenario->value[K_recompute];
+	enum recompute recompute = estimated(scenario->value[K_recompute]) ? (enum recompute)scenario->value[K_recompute] : RECOMPUTE_NONE;
 	OWN(graph) *graph = source->step(source, scenario->value[K_batch], recompute, error);
 	struct shared_units *units = graph ? shared_units_find(&source->stage, graph) : NULL;
 	if (graph && !units)

@@ -3,6 +3,7 @@
 
 #include "planned.h"
 #include "ranking.h"
+#include "src/base/words.h"
 #include "src/plan/verdict.h"
 #include "src/scenario/device_figures.h"
 
@@ -49,13 +50,28 @@ bool config_has_plan(const struct config *config)
 	return !(config->offload & OFFLOAD_OPTIMIZER);
 }
 
+/* What runs again by its names, which are pins. */
+static size_t ops_text(const struct scenario *scenario, char *text, size_t size)
+{
+	struct words words = { text, size, 0 };
+	const char *before = " --set recompute=ops:";
+	for (uint32_t i = 0; i < scenario->pins; i++)
+		if (scenario->pin[i].kind == PIN_RERUN) {
+			words_add(&words, "%s%s", before, scenario->pin[i].a);
+			before = "+";
+		}
+	return words.at;
+}
+
 char *config_set_text(const struct scenario *scenario, char *text, size_t size)
 {
 	size_t used = 0;
 	char word[64];
 	text[0] = '\0';
 	for (int i = 0; i < KNOB_COUNT && used < size; i++)
-		if (scenario->value[i] != knobs[i].normal)
+		if (i == K_recompute && scenario->value[i] == RECOMPUTE_OPS)
+			used += ops_text(scenario, text + used, size - used);
+		else if (scenario->value[i] != knobs[i].normal)
 			used += (size_t)snprintf(text + used, size - used, " --set %s=%s", knobs[i].name, knob_text((enum knob_id)i, scenario->value[i], word, sizeof word));
 	return text;
 }

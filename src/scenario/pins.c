@@ -62,13 +62,18 @@ static size_t next_part(const char *module, const char **at)
 	return strcspn(*at, ".");
 }
 
-bool module_is_named(const char *module, const char *name)
+size_t module_part(const char *module, const char *name)
 {
 	const char *part = NULL;
 	for (size_t length; module && (length = next_part(module, &part)) > 0;)
 		if (strlen(name) == length && strncmp(part, name, length) == 0)
-			return true;
-	return false;
+			return (size_t)(part - module) + length;
+	return 0;
+}
+
+bool module_is_named(const char *module, const char *name)
+{
+	return module_part(module, name) > 0;
 }
 
 static bool normalizes(const struct op *op)
@@ -83,15 +88,24 @@ static bool normalizes(const struct op *op)
 	return named && op->phase == PHASE_FORWARD;
 }
 
+#define X(id, word, help) word,
+static const char *const rerun_words[] = { RERUN_WORDS(X) };
+#undef X
+
+int rerun_word(const char *name)
+{
+	return name_index(rerun_words, RERUN_COUNT, name);
+}
+
 bool op_is_named(const struct op *op, const char *name)
 {
-	return type_is_named(op->type, name) || (strcmp(name, RERUN_NORMS) == 0 && normalizes(op));
+	return type_is_named(op->type, name) || (rerun_word(name) == RERUN_NORMS && normalizes(op));
 }
 
 static enum status check_type(const struct graph *graph, const char *name, struct error *error)
 {
 	struct nearest nearest = { .wanted = name };
-	bool known = strcmp(name, RERUN_ATTENTION) == 0;
+	bool known = rerun_word(name) >= 0;    /* a list of Megatron's says more than some models have */
 	for (uint32_t op = 0; op < graph->ops && !known; op++)
 		known = op_is_named(&graph->op[op], name) || module_is_named(graph->op[op].module, name);
 	if (known)

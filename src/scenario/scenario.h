@@ -72,9 +72,23 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 void scenario_drop_figures(struct scenario *scenario);
 /* Removes pin number n (from 1, as the list shows them). */
 enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *error);
-/* What recompute=ops names beside types of ops: a part of a module's path ("mlp"), and two words of Megatron's: norms with what they give, and scores of attention. */
-#define RERUN_ATTENTION "core_attn"
-#define RERUN_NORMS "layernorm"
+/* What recompute=ops names beside types of ops and parts of modules' paths. Megatron-LM's recompute_modules, as its TransformerConfig explains them. X(id, word, help); those with "and what they give" keep no result (its
+ * CheckpointWithoutOutput), of the others what leaves is kept, as by a checkpoint around them. */
+#define RERUN_WORDS(X) \
+	X(CORE_ATTENTION, "core_attn", "attention between its projections: scores, or the one kernel") \
+	X(NORMS, "layernorm", "norms and what they give") \
+	X(MLP, "mlp", "feed-forward layers without experts") \
+	X(MOE, "moe", "mixtures: router, experts, what moves tokens, shared experts") \
+	X(SHARED_EXPERTS, "shared_experts", "experts that every token goes to") \
+	X(MOE_ACT, "moe_act", "activations between products of experts and what they give") \
+	X(MLA_UP_PROJ, "mla_up_proj", "latent attention's projections from its low ranks, positions, and what they give: queries, keys, values")
+#define X(id, word, help) RERUN_##id,
+enum rerun_word { RERUN_WORDS(X) RERUN_COUNT };
+#undef X
+/* Which of them it is, or -1. */
+int rerun_word(const char *name);
+/* A part of a module's path ("mlp"): where it ends in the path, or 0. */
+size_t module_part(const char *module, const char *name);
 bool module_is_named(const char *module, const char *name);
 /* By its type: whole, or without overload, the mark of ops in place, or what comes before the name; or as a norm where these are named: in a module that is called so ("input_layernorm",
  * "ln_1"). */

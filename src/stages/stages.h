@@ -6,6 +6,7 @@
  *     stages         order and layout
  *     room_order     another order, for a layout that is above the cap
  *     group_pins     tensors kept next to each other
+ *     rerun_names    what recompute=ops names
  *     strategy_stage recomputation by published strategies
  *     notes          what is told with a plan
  */

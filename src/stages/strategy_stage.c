@@ -1,45 +1,19 @@
 /* strategy_stage.c: recomputation by published strategies. */
-#include <string.h>
-
 #include "solver/fit/apply.h"
 #include "solver/fit/strategies.h"
-#include "src/scenario/scenario.h"
+#include "rerun_names.h"
 #include "strategy_stage.h"
 
-/* What is in modules of that name runs again, but for what other modules read of it: as a checkpoint around each of them. outside [storages] is the caller's room. */
-static void mark_modules(const struct graph *graph, const char *name, bool *outside, bool *again)
+/* keep [storages]: all but what named types, modules and words of Megatron's make. */
+static enum status keep_but_named(const struct stage_context *stage, const struct fit_step *step, const struct activations *activations, const struct recompute_options *options,
+	bool *keep)
 {
-	memset(outside, 0, graph->storages * sizeof *outside);
-	for (uint32_t op = 0; op < graph->ops; op++)
-		if (graph->op[op].phase == PHASE_FORWARD && !module_is_named(graph->op[op].module, name))
-			FOR_ROW(i, &graph->reads, op)
-				outside[graph->tensor[graph->reads.item[i]].storage] = true;
-	for (uint32_t op = 0; op < graph->ops; op++) {
-		bool inside = graph->op[op].phase == PHASE_FORWARD && module_is_named(graph->op[op].module, name);
-		FOR_ROW(i, &graph->writes, op)
-			inside &= !outside[graph->tensor[graph->writes.item[i]].storage];
-		again[op] |= inside;
-	}
-}
-
-/* keep [storages]: all but what named types, modules and groups of Megatron's make. */
-static enum status keep_but_named(const struct fit_step *step, const struct activations *activations, const struct recompute_options *options, bool *keep)
-{
-	const struct graph *graph = step->graph;
-	bool *again = mem_alloc(step->ops, sizeof *again), *outside = mem_alloc(graph->storages, sizeof *outside), scores = false;
-	enum status status = again && outside ? OK : NO_MEMORY;
-	for (uint32_t i = 0; i < options->types && status == OK; i++) {
-		scores |= strcmp(options->type[i], RERUN_ATTENTION) == 0;
-		for (uint32_t op = 0; op < graph->ops; op++)
-			again[op] |= op_is_named(&graph->op[op], options->type[i]);
-		mark_modules(graph, options->type[i], outside, again);
-	}
-	if (status == OK)
-		fit_keep_but(step, again, keep);
-	for (uint32_t s = 0; s < step->storages && status == OK && scores; s++)
-		keep[s] &= !activations->attention[s];
-	mem_free(outside);
-	mem_free(again);
+	HELD bool *drop = mem_alloc(step->storages, sizeof *drop);
+	enum status status = drop ? OK : NO_MEMORY;
+	for (uint32_t i = 0; i < options->types && status == OK; i++)
+		status = rerun_named(step->graph, stage->rules, activations, options->type[i], drop);
+	for (uint32_t s = 0; s < step->storages && status == OK; s++)
+		keep[s] = !drop[s];
 	return status;
 }
 
@@ -51,7 +25,7 @@ static enum status strategy_keep(struct stage_context *stage, const struct fit_s
 	if (options->mode == RECOMPUTE_KNAPSACK) {
 		status = fit_keep_knapsack(step, activations, stage->rules, &options->number, 1, stage->control, keep);
 	} else if (options->mode == RECOMPUTE_OPS) {
-		status = keep_but_named(step, activations, options, keep);
+		status = keep_but_named(stage, step, activations, options, keep);
 	} else if (options->mode == RECOMPUTE_EVERY) {
 		fit_keep_every(step, activations, (uint32_t)options->number, keep);
 	} else {

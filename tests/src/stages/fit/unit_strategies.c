@@ -106,6 +106,65 @@ Test(strategies, named_modules_run_again)
 	cr_expect(module_is_named("h.3.mlp.fc", "mlp") && module_is_named("mlp", "mlp") && !module_is_named("h.3.mlp2", "mlp") && !module_is_named("", "mlp") && !module_is_named("h.3", "h.3"));
 }
 
+/* One of Megatron's words: what runs again of a step, by module and type; "" where nothing may. kept: what the module gives isn't made again. */
+struct word_case { const char *name, *module, *type; };
+
+static void word_reruns(struct planner *planner, struct graph *graph, const struct word_case *word)
+{
+	char text[100];
+	struct error error = { 0 };
+	snprintf(text, sizeof text, "recompute=ops:%s", word->name);
+	OWN(plan) *plan = plan_of_program(planner, graph, text);
+	uint32_t again = 0;
+	for (uint32_t op = 0; op < plan->graph->ops; op++) {
+		const struct op *record = &plan->graph->op[op];
+		again += record->recomputed;
+		cr_expect(!record->recomputed || (strstr(record->module, word->module) && (!word->type || strstr(record->type, word->type))), "%s: %s (%s) in %s", word->name, record->name,
+			record->type, record->module);
+	}
+	cr_expect(*word->module ? again > 0 : again == 0, "%s: %u", word->name, again);
+	char *file = plan_text(plan);
+	cr_expect_eq(check_plan_text(graph, file, &error), OK, "%s: %s", word->name, error.text);
+	free(file);
+}
+
+/* Experts beside dense layers, latent attention: each of Megatron's words means its own part of them, and nothing where there is none. */
+Test(strategies, megatrons_modules_of_mixtures_run_again)
+{
+	static const struct word_case latent[] = { { "moe_act", ".experts", "swiglu_scaled" }, { "shared_experts", "shared_experts", NULL }, { "mla_up_proj", "self_attn", NULL },
+		{ "core_attn", "self_attn", "flash_attention" }, { "mlp", "layers.0.mlp", NULL }, { "moe", "mlp", NULL } };
+	static const struct word_case mixture[] = { { "moe_act", ".experts", NULL }, { "moe", "moe", NULL }, { "mlp", "", NULL }, { "shared_experts", "", NULL }, { "mla_up_proj", "", NULL } };
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *deepseek = step_of_sizes("deepseek", (struct model_config) { .layers = 3, .batch = 2, .hidden = 64, .heads = 4, .head_width = 16, .rope_width = 8, .value_width = 16, .kv_rank = 24,
+		.q_rank = 24, .ffn = 96, .expert_ffn = 32, .experts = 4, .top_k = 2, .vocab = 128, .seq = 32, .mtp_layers = 1 }), *moe = fit_model("moe", 2);
+	for (size_t i = 0; i < sizeof latent / sizeof *latent; i++)
+		word_reruns(&planner, deepseek, &latent[i]);
+	for (size_t i = 0; i < sizeof mixture / sizeof *mixture; i++)
+		word_reruns(&planner, moe, &mixture[i]);
+}
+
+/* Queries, keys and values wait for no backward pass: from the low ranks on they are made again, attention's result isn't. */
+Test(strategies, latent_projections_keep_their_low_ranks_alone)
+{
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = step_of_sizes("deepseek", (struct model_config) { .layers = 2, .batch = 2, .q_rank = 24, .seq = 64, .vocab = 128 });
+	OWN(plan) *plan = plan_of_program(&planner, graph, "recompute=ops:mla_up_proj");
+	uint32_t products = 0;
+	for (uint32_t op = 0; op < plan->graph->ops; op++) {
+		const struct op *record = &plan->graph->op[op];
+		cr_expect(!record->recomputed || !strstr(record->type, "attention"), "%s", record->name);
+		products += record->recomputed && strstr(record->type, "mm") && (strstr(record->module, "q_b_proj") || strstr(record->module, "kv_b_proj"));
+		cr_expect(!record->recomputed || !(strstr(record->module, "q_a_proj") || strstr(record->module, "kv_a_proj") || strstr(record->module, "o_proj")), "%s", record->module);
+		FOR_ROW(i, &plan->graph->reads, op) {
+			uint32_t writer = plan->graph->storage[plan->graph->tensor[plan->graph->reads.item[i]].storage].allocator;
+			const char *module = writer == NONE ? "" : plan->graph->op[writer].module;
+			bool kept = record->phase == PHASE_BACKWARD && writer != NONE && plan->graph->op[writer].phase == PHASE_FORWARD;
+			cr_expect(!kept || !(strstr(module, "q_b_proj") || strstr(module, "kv_b_proj")), "%s reads what %s gave", record->name, module);
+		}
+	}
+	cr_expect_eq(products, 4);
+}
+
 /* ---- the partitioner's cut against all sets -------------------------------------------------------------------------- */
 
 /* The node's weight, written anew from what partitioners.py says. */
