@@ -3,6 +3,7 @@
 
 #include "configuration.h"
 #include "exposed.h"
+#include "fullest.h"
 #include "host_share.h"
 #include "schedules.h"
 
@@ -15,11 +16,6 @@ struct in_flight config_in_flight(const struct config *config, uint32_t rank, ui
 	return schedule_in_flight((enum schedule)config->schedule, config->pp, config->chunks, config->microbatches, rank, chunk);
 }
 
-static int64_t share(int64_t bytes, uint32_t devices)
-{
-	return (bytes + devices - 1) / devices;
-}
-
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
 
 static void add_states(const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
@@ -28,9 +24,9 @@ static void add_states(const struct config *config, const struct block_states *s
 		if ((states->parameter[class] | states->gradient[class] | states->optimizer[class]) == 0)
 			continue;
 		uint32_t group = config_shards(config, class);
-		memory->parameters += sign * share(states->parameter[class], config->zero >= 3 ? group : 1);
-		memory->gradients += sign * share(states->gradient[class], config->zero >= 2 ? group : 1);
-		memory->optimizer += sign * share(states->optimizer[class], config->zero >= 1 ? group : 1);
+		memory->parameters += sign * config_share(states->parameter[class], config->zero >= 3 ? group : 1);
+		memory->gradients += sign * config_share(states->gradient[class], config->zero >= 2 ? group : 1);
+		memory->optimizer += sign * config_share(states->optimizer[class], config->zero >= 1 ? group : 1);
 	}
 }
 
@@ -42,24 +38,6 @@ static int64_t reads_of(const struct block_reads *reads)
 	return sum;
 }
 
-/* Parameters lie in shards and are gathered to be read. */
-static bool gathers(const struct config *config)
-{
-	return config->zero >= 3 && config->dp * config->cp * config->ep > (config->replicate > 1 ? config->replicate : 1);
-}
-
-static bool splits(const struct config *config)
-{
-	return schedule_split((enum schedule)config->schedule) && config->pp > 1;
-}
-
-/* Kernels that add weight gradients into their sums have them in what they keep for that. */
-static int64_t working_of(const struct block_cost *cost, const struct config *config, const struct overheads *overheads)
-{
-	const struct block_working *working = splits(config) || (overheads->cached && config_sums_gradients(config)) ? &cost->input : &cost->both;
-	return !overheads->transient ? 0 : working->most[config_sums_gradients(config)][overheads->gathered && gathers(config)];
-}
-
 /* The backward pass of a piece, block by block from the end: the most that is alive beside all that is saved, where *level was alive before. A block's short-lived
  * tensors come when what those behind it saved is freed. A split pass makes gradients of weights at its end: what they read stays until then, and those
  * that take the most are made last. */
@@ -69,9 +47,9 @@ static int64_t backward_most(const struct config_model *model, const struct conf
 	uint32_t away = host_away_until(model, config, begin, end);
 	for (uint32_t b = end; b-- > begin && overheads->transient;) {
 		const struct block_cost *cost = &model->cost[b];
-		most = larger_of(most, working_of(cost, config, overheads) + *level);
+		most = larger_of(most, config_working(cost, config, overheads) + *level);
 		*level -= b < away ? 0 : cost->saved;
-		if (splits(config)) {
+		if (config_splits(config)) {
 			waiting += cost->saved_weight + cost->between;
 			*level += cost->saved_weight + cost->between;
 			most = larger_of(most, *level);
@@ -93,89 +71,6 @@ static int64_t transient_of(const struct config_model *model, const struct confi
 	return most;
 }
 
-#define EARLY_SHARE 16   /* a smaller share of gradients than that is no reason to reduce them early: what else moves outweighs it */
-
-/* How gradients of a single microbatch wait for an update: whole, as ZeRO's stage 1 has them in program order; reduced as soon as they are there; or not made yet
- * where that takes less. */
-enum waits { WAITS_WHOLE, WAITS_REDUCED, WAITS_LATE };
-
-/* A block's gradients while they wait for an update: not cast yet where that takes less. */
-static int64_t waiting_of(const struct config *config, const struct block_cost *cost, enum waits waits)
-{
-	int64_t sum = 0;
-	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
-		const struct block_waiting *waiting = &cost->waiting[class];
-		if (waits == WAITS_WHOLE) {
-			sum += cost->states.gradient[class];
-			continue;
-		}
-		int64_t later = waits == WAITS_LATE ? config_late_gradients(config, cost, class) : 0, here = waiting->bytes - (later > 0 ? waiting->late : 0);
-		int64_t reduced = share(cost->states.gradient[class] - later, config->zero >= 1 ? config_shards(config, class) : 1);
-		sum += (later > 0 ? waiting->products : 0) + (reduced < here ? reduced : here);
-	}
-	return sum;
-}
-
-/* The most that the update takes where gradients wait for it: blocks whose ops take more are updated later, when the gradients of others are gone.
- * O(blocks x different sizes of what an update takes). */
-static int64_t update_most(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end, enum waits waits)
-{
-	uint32_t group = config->zero >= 1 ? config->dp * config->cp * config->ep : 1;
-	int64_t most = 0;
-	for (int64_t takes = INT64_MAX, next; takes >= 0; takes = next) {
-		int64_t waiting = 0;
-		next = -1;
-		for (uint32_t b = begin; b < end; b++)
-			if (model->cost[b].update_transient < takes)
-				next = larger_of(next, model->cost[b].update_transient);
-			else if (model->joint || waits == WAITS_WHOLE)
-				waiting += waiting_of(config, &model->cost[b], waits);
-		if (takes < INT64_MAX)
-			most = larger_of(most, waiting + share(takes, group));
-	}
-	return most;
-}
-
-/* Where gradients aren't added up: of the moments when a block works, and of the update, the fullest. Gradients of the blocks behind are there if all updates
- * wait for all of them. Sets activations, transient and gradients to what they are then; returns their sum. */
-static int64_t fullest_moment(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end,
-	enum waits waits, struct rank_memory *memory)
-{
-	int64_t most = -1, left = memory->activations, gradients = 0, update = update_most(model, config, begin, end, waits);
-	uint32_t away = host_away_until(model, config, begin, end);
-	for (uint32_t b = end; b-- > begin;) {
-		int64_t working = working_of(&model->cost[b], config, overheads);
-		if (left + working + gradients > most) {
-			most = left + working + gradients;
-			memory->activations = left;
-			memory->transient = working;
-			memory->gradients = gradients;
-		}
-		gradients += model->joint || waits == WAITS_WHOLE ? waiting_of(config, &model->cost[b], waits) : 0;
-		left -= b < away ? 0 : model->cost[b].saved - (overheads->small ? 0 : model->cost[b].saved_small);
-	}
-	if (update > most) {
-		memory->activations = 0;
-		memory->gradients = gradients < update ? gradients : update;
-		memory->transient = update - memory->gradients;
-	}
-	return larger_of(most, update);
-}
-
-/* With what waits least. As many gradients are made late as take what is above that. An order that reduces gradients early reduces all. */
-static void fullest_least(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t begin, uint32_t end, struct rank_memory *memory)
-{
-	struct rank_memory whole = *memory, reduced = *memory;
-	int64_t saves = 0, reduces = 0, most = fullest_moment(model, config, overheads, begin, end, WAITS_WHOLE, &whole);
-	int64_t middle = fullest_moment(model, config, overheads, begin, end, WAITS_REDUCED, &reduced), least = fullest_moment(model, config, overheads, begin, end, WAITS_LATE, memory);
-	for (uint32_t b = begin; b < end && model->joint; b++)
-		saves += waiting_of(config, &model->cost[b], WAITS_REDUCED) - waiting_of(config, &model->cost[b], WAITS_LATE);
-	memory->late = saves <= 0 || middle <= least ? 0 : middle - least >= saves ? 1000 : (uint32_t)((double)(middle - least) / (double)saves * 1000);
-	for (uint32_t b = begin; b < end; b++)
-		reduces += waiting_of(config, &model->cost[b], WAITS_WHOLE) - (model->joint ? waiting_of(config, &model->cost[b], WAITS_REDUCED) : 0);
-	memory->early = most - middle > reduces / EARLY_SHARE;
-}
-
 static void add_block(const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t block,
 	struct in_flight in_flight, bool with_shared, struct rank_memory *memory)
 {
@@ -189,9 +84,9 @@ static void add_block(const struct config_model *model, const struct config *con
 	if (in_flight.between > 1)     /* the gradients of the microbatch at hand come and go */
 		memory->activations += (in_flight.between - 1) * cost->between;
 	memory->activations -= overheads->small ? 0 : in_flight.weight * cost->saved_small;
-	if (config->keeps && overheads->gathered && gathers(config))
+	if (config->keeps && overheads->gathered && config_gathers(config))
 		memory->gathered += reads_of(&cost->forward_reads);
-	else if (overheads->gathered && gathers(config) && !config_sums_gradients(config))
+	else if (overheads->gathered && config_gathers(config) && !config_by_passes(config))
 		memory->gathered = larger_of(memory->gathered, larger_of(reads_of(&cost->forward_reads), reads_of(&cost->backward_reads)));
 }
 
@@ -252,7 +147,7 @@ static void rank_memory(const struct config_model *model, const struct config *c
 	memory->cached = overheads->cached ? cached_gradients(model, config, first, rank) : 0;
 	add_overheads(config, overheads, memory);
 	if (!config_sums_gradients(config) && overheads->transient)
-		fullest_least(model, config, overheads, first[0], first[1], memory);
+		fullest_moment(model, config, overheads, first, rank, memory);
 	memory->total = memory->parameters + memory->gradients + memory->optimizer + memory->activations + memory->transient + memory->gathered
 		+ memory->overhead;
 }
@@ -269,7 +164,7 @@ void config_rank_memory(const struct config_model *model, const struct config *c
  * begin (Transformer Engine's bulk overlap, ub_bulk_wgrad, is refused with delay_wgrad_compute). */
 static int64_t backward_time(const struct block_cost *cost, const struct config *config)
 {
-	return cost->backward + (splits(config) ? cost->beside : 0);
+	return cost->backward + (config_splits(config) ? cost->beside : 0);
 }
 
 struct cutting {
@@ -651,6 +546,16 @@ static int64_t kept_of(const struct config_model *model, const struct overheads 
 	return sum;
 }
 
+static int64_t kept_of_rank(const struct config_model *model, const struct config *config, const struct overheads *overheads, const uint32_t *first, uint32_t rank)
+{
+	int64_t sum = 0;
+	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
+		uint32_t piece = config_piece(config, rank, chunk);
+		sum += kept_of(model, overheads, first[piece], first[piece + 1]);
+	}
+	return sum;
+}
+
 enum status config_timetable(const struct config_model *model, const struct config *config, const struct overheads *overheads,
 	const uint32_t *first, struct timetable *timetable, struct error *error)
 {
@@ -674,7 +579,7 @@ enum status config_timetable(const struct config_model *model, const struct conf
 		struct rank_memory memory;
 		rank_memory(model, config, overheads, first, rank, counted ? at_most : NULL, &memory);
 		total[rank] = memory.total;
-		int64_t saved = config_sums_gradients(config) ? memory.activations : kept_of(model, overheads, first[0], first[1]);
+		int64_t saved = config_sums_gradients(config) ? memory.activations : kept_of_rank(model, config, overheads, first, rank);
 		fixed[rank] = memory.parameters + memory.optimizer + memory.gathered + memory.overhead + (config_sums_gradients(config) ? memory.gradients : 0);
 		working[rank] = counted ? 0 : memory.total - fixed[rank] - saved;
 	}

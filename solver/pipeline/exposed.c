@@ -14,6 +14,11 @@ uint32_t config_shards(const struct config *config, uint32_t class)
 
 bool config_sums_gradients(const struct config *config)
 {
+	return config->microbatches > 1;
+}
+
+bool config_by_passes(const struct config *config)
+{
 	return config->microbatches > 1 || config->pp > 1;
 }
 
@@ -67,7 +72,7 @@ static void add_traffic(const struct config_model *model, const struct config *c
 		parameters += cost->states.parameter[class];
 		gradients += cost->states.gradient[class];
 		count += cost->parameters[class];
-		int64_t made_late = model->joint && !config_sums_gradients(config) ? config_late_gradients(config, cost, class) : 0;
+		int64_t made_late = model->joint && !config_by_passes(config) ? config_late_gradients(config, cost, class) : 0;
 		late += made_late;
 		lates += made_late > 0 ? cost->waiting[class].count : 0;
 		forward += cost->forward_reads.bytes[class];
@@ -141,7 +146,7 @@ int64_t config_exposed_time(const struct config_model *model, const struct confi
 {
 	struct state_traffic traffic = { 0 };
 	int64_t backward = 0, forward = 0;
-	if (!config_sums_gradients(config))
+	if (!config_by_passes(config))
 		return exposed_once(model, config, overheads, update, memory, end);
 	for (uint32_t b = begin; b < end; b++) {
 		forward += model->cost[b].forward - model->cost[b].forward_link;

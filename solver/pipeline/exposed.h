@@ -9,8 +9,11 @@
 /* Devices that cut the states of a class of parameters: all that share them, or a group's where groups hold copies. */
 uint32_t config_shards(const struct config *config, uint32_t class);
 
-/* Gradients are added up over microbatches, and wait for the pipeline's end. Where neither is, updates may run as soon as they can. */
+/* Gradients are added up over microbatches. Those of a single one wait for nothing but what their updates wait for. */
 bool config_sums_gradients(const struct config *config);
+
+/* A step is timed pass by pass, as pipeline ranks and microbatches are: nothing is gathered ahead of the op that reads it. */
+bool config_by_passes(const struct config *config);
 
 /* Where updates wait for all gradients, bytes of a block's that are made only then, as what they are made of takes less than what would wait of them: of small batches. */
 int64_t config_late_gradients(const struct config *config, const struct block_cost *cost, uint32_t class);

@@ -12,6 +12,7 @@
  *     block_costs    times and bytes of blocks
  *     exposed        collectives of states that computation doesn't hide
  *     host_share     what of a configuration waits in the host's memory
+ *     fullest        gradients of a single microbatch, and the fullest moment then
  *     configuration  memory and time of a whole configuration
  *     partial        recomputation of some layers of every piece
  *     cut            which rank runs which op of a device's graph

@@ -492,6 +492,39 @@ Test(configuration, the_fullest_moment_is_when_one_block_works)
 	cr_expect_eq(memory.total, 3 * 2800 + 11100 + 3050);    /* sums are there all the time */
 }
 
+/* Ranks of a pipeline that a single microbatch goes through hold no sums, either; a backward pass in two parts makes gradients when its first part is done. */
+Test(configuration, a_single_microbatchs_ranks_hold_no_sums)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[4];
+	uint32_t first[5] = { 0, 2, 4 }, folded[5] = { 0, 1, 2, 3, 4 };
+	for (int b = 0; b < 4; b++)
+		cost[b] = (struct block_cost) { .saved = 1000, .saved_weight = 600, .between = 40, .weights = 5, .both.most = { { 300, 300 }, { 400, 400 } }, .input.most = { { 200, 200 }, { 200, 200 } },
+			.update_transient = 7, .shared_with = NONE, .waiting = { [3] = { .bytes = 1500 } },
+			.states = { .parameter = { [3] = 400 }, .gradient = { [3] = 1500 }, .optimizer = { [3] = 2400 } } };
+	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config config = { .dp = 1, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 1, .schedule = SCHEDULE_1F1B };
+	struct rank_memory memory;
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		config_rank_memory(&model, &config, &overheads_all, first, rank, &memory);
+		cr_expect_eq(memory.total, 2 * 2800 + 2000 + 300, "as a step of its own");
+	}
+	model.joint = true;
+	config_rank_memory(&model, &config, &overheads_all, first, 0, &memory);
+	cr_expect_eq(memory.total, 2 * 2800 + 3000 + 7, "the update: both blocks' gradients");
+	config.schedule = SCHEDULE_V_HALF;
+	config.chunks = 2;
+	config_rank_memory(&model, &config, &overheads_all, folded, 0, &memory);
+	cr_expect_eq(memory.total, 2 * 2800 + 3000 + 7, "blocks of both pieces");
+	model.joint = false;
+	config_rank_memory(&model, &config, &overheads_all, folded, 0, &memory);
+	cr_expect_eq(memory.total, 2 * 2800 + 2000 + 200);
+	cr_expect_eq(memory.gradients, 0);
+	config.microbatches = 2;
+	config_rank_memory(&model, &config, &overheads_all, folded, 0, &memory);
+	cr_expect_eq(memory.gradients, 3000);
+}
+
 /* Activations wait in the host as far as copies end with the passes that hide them, two blocks of them are here at a time; optimizer states pass through, two blocks at a time. */
 Test(configuration, what_waits_in_the_host_is_what_the_link_carries_in_time)
 {
