@@ -100,8 +100,9 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 	entry->planned.fits = verdict.fits == FITS_ANY || verdict.fits == FITS_YES;
 	entry->planned.needs = plan_needs(plan);
 	entry->planned.time = plan->speed.time;
+	enum status status = plan_reserves(plan, &entry->planned.reserves);
 	plan_release(plan);
-	return OK;
+	return status == OK ? OK : fail_memory(error);
 }
 
 /* The first row to plan: of those before the wanted number of rows whose plans fit. NONE: these are all planned. */

@@ -8,8 +8,8 @@
 
 enum { COMPUTES, GATHERS, REDUCES };   /* streams */
 
-/* A parameter that is gathered: where it is first computed with, and in which unit. */
-struct gather { int64_t use; uint32_t op, unit, parameter, result, group; };
+/* A parameter that is gathered for one pass: where it is first computed with, where it is let go of, and in which unit. NONE as its group: it is there already. */
+struct gather { int64_t use, end; uint32_t unit, parameter, result, group; bool backward; };
 
 /* Parameters that are gathered in one go: a layer's, in one pass. */
 struct group { uint32_t unit; int64_t start, end, bytes, shards; bool backward; };
@@ -30,7 +30,7 @@ struct fsdp {
 	struct buffers buffers;
 	bool *stays;                     /* [storages] a parameter in full precision */
 	int64_t shift;                   /* of the step's positions */
-	int64_t end;                     /* the position at which all gradients are reduced */
+	int64_t turn, end;               /* positions at which the backward pass begins and all gradients are reduced */
 	struct arena *arena;
 };
 
@@ -90,17 +90,36 @@ static int64_t bytes_of(const struct graph *graph, uint32_t storage)
 static int by_use(const void *left, const void *right)
 {
 	const struct gather *a = left, *b = right;
-	return a->use != b->use ? (a->use < b->use ? -1 : 1) : a->op < b->op ? -1 : a->op > b->op;
+	return a->use != b->use ? (a->use < b->use ? -1 : 1) : a->result < b->result ? -1 : a->result > b->result;
 }
 
-/* The first op of the model that reads what was gathered. */
-static uint32_t user_of(const struct fsdp *fsdp, uint32_t gather, uint32_t result)
+/* What a plan runs again before the backward pass begins, such as statistics of norms, belongs to the forward pass. */
+static bool runs_backward(const struct fsdp *fsdp, uint32_t op)
+{
+	const struct op *at = &fsdp->graph->op[op];
+	return at->recomputed ? fsdp->position[op] > fsdp->turn : at->phase == PHASE_BACKWARD;
+}
+
+/* Where the backward pass begins. */
+static void find_turn(struct fsdp *fsdp)
+{
+	fsdp->turn = fsdp->graph->ops;
+	for (uint32_t op = 0; op < fsdp->graph->ops; op++)
+		if (!fsdp->graph->op[op].recomputed && fsdp->graph->op[op].phase == PHASE_BACKWARD && fsdp->position[op] < fsdp->turn)
+			fsdp->turn = fsdp->position[op];
+}
+
+/* The first op of the model that reads what was gathered, in its forward or its backward pass; end: behind the last. NONE: that pass doesn't. */
+static uint32_t user_of(const struct fsdp *fsdp, uint32_t gather, uint32_t result, bool backward, int64_t *end)
 {
 	uint32_t user = NONE;
+	*end = 0;
 	FOR_ROW(i, &fsdp->graph->users, result) {
 		uint32_t op = fsdp->graph->users.item[i];
-		if (op != gather && unit_of(fsdp, op) != NONE && (user == NONE || fsdp->position[op] < fsdp->position[user]))
-			user = op;
+		if (op == gather || unit_of(fsdp, op) == NONE || runs_backward(fsdp, op) != backward)
+			continue;
+		user = user == NONE || fsdp->position[op] < fsdp->position[user] ? op : user;
+		*end = fsdp->position[op] + INT64_C(1) > *end ? fsdp->position[op] + INT64_C(1) : *end;
 	}
 	return user;
 }
@@ -126,16 +145,23 @@ static uint32_t gathered_from(struct fsdp *fsdp, uint32_t storage)
 	return origin;
 }
 
+/* What the plan keeps from the forward pass on, PyTorch gathers again for the backward pass: it reshards a layer behind its forward pass. */
 static void find_gathers(struct fsdp *fsdp)
 {
 	const struct graph *graph = fsdp->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t from, to;
+		uint32_t from, to, user[2];
+		int64_t end[2];
 		if (!moves(graph, op, COLLECTIVE_ALL_GATHER, &from, &to) || fsdp->upper[to] == 0)
 			continue;
-		uint32_t user = user_of(fsdp, op, to), parameter = user == NONE ? NONE : gathered_from(fsdp, to);
-		if (parameter != NONE)
-			fsdp->gather[fsdp->gathers++] = (struct gather){ fsdp->position[user], op, unit_of(fsdp, user), parameter, to, 0 };
+		for (int backward = 0; backward < 2; backward++)
+			user[backward] = user_of(fsdp, op, to, backward, &end[backward]);
+		uint32_t parameter = user[0] == NONE && user[1] == NONE ? NONE : gathered_from(fsdp, to);
+		for (int backward = 0; backward < 2 && parameter != NONE; backward++)
+			if (user[backward] != NONE)
+				fsdp->gather[fsdp->gathers++] = (struct gather){ fsdp->position[user[backward]], user[1 - backward] == NONE ? fsdp->upper[to] : end[backward],
+					unit_of(fsdp, user[backward]), parameter, to, NONE, backward };
+		fsdp->upper[to] = parameter == NONE ? fsdp->upper[to] : 0;
 	}
 	qsort(fsdp->gather, fsdp->gathers, sizeof *fsdp->gather, by_use);
 }
@@ -156,11 +182,6 @@ static uint32_t master_of(const struct graph *graph, uint32_t parameter)
 	return master;
 }
 
-static bool runs_backward(const struct op *op)
-{
-	return op->phase == PHASE_BACKWARD || op->recomputed;
-}
-
 static void add_to_group(struct fsdp *fsdp, struct gather *gather)
 {
 	struct group *group = &fsdp->group[fsdp->groups - 1];
@@ -168,8 +189,7 @@ static void add_to_group(struct fsdp *fsdp, struct gather *gather)
 	fsdp->seen[gather->parameter] = fsdp->groups;
 	group->bytes += bytes_of(fsdp->graph, gather->result);
 	group->shards += master_of(fsdp->graph, gather->parameter) != NONE ? bytes_of(fsdp->graph, gather->parameter) : 0;
-	if (fsdp->upper[gather->result] > group->end)
-		group->end = fsdp->upper[gather->result];
+	group->end = gather->end > group->end ? gather->end : group->end;
 }
 
 /* Layers by their uses. The root is one group, the first; its parameters are gathered once, and so are those of the last layer, whose backward pass
@@ -180,9 +200,7 @@ static void find_groups(struct fsdp *fsdp)
 	fsdp->groups = 1;
 	for (uint32_t i = 0; i < fsdp->gathers; i++) {
 		struct gather *gather = &fsdp->gather[i];
-		if (gather->unit == 0 && fsdp->seen[gather->parameter])
-			fsdp->upper[gather->result] = 0;
-		else if (gather->unit == 0)
+		if (gather->unit == 0 && !fsdp->seen[gather->parameter])
 			add_to_group(fsdp, gather);
 	}
 	for (uint32_t i = 0; i < fsdp->gathers; i++) {
@@ -191,21 +209,15 @@ static void find_groups(struct fsdp *fsdp)
 		if (gather->unit == 0)
 			continue;
 		if (last->unit == gather->unit && fsdp->seen[gather->parameter] == fsdp->groups) {
-			last->end = fsdp->upper[gather->result] > last->end ? fsdp->upper[gather->result] : last->end;
-			fsdp->upper[gather->result] = 0;
+			last->end = gather->end > last->end ? gather->end : last->end;
 			continue;
 		}
 		if (last->unit != gather->unit)
-			fsdp->group[fsdp->groups++] = (struct group){ .unit = gather->unit, .start = gather->use,
-				.backward = runs_backward(&fsdp->graph->op[user_of(fsdp, gather->op, gather->result)]) };
+			fsdp->group[fsdp->groups++] = (struct group){ .unit = gather->unit, .start = gather->use, .backward = gather->backward };
 		add_to_group(fsdp, gather);
 	}
 	for (uint32_t i = 0; i < fsdp->gathers; i++) {
 		const struct gather *gather = &fsdp->gather[i];
-		if (fsdp->upper[gather->result] > 0) {
-			fsdp->lower[gather->result] = fsdp->group[gather->group].start;
-			fsdp->upper[gather->result] = fsdp->group[gather->group].end;
-		}
 		uint32_t master = master_of(fsdp->graph, gather->parameter);
 		if (master != NONE) {
 			fsdp->upper[gather->parameter] = 0;
@@ -300,7 +312,7 @@ static void keep_products(struct fsdp *fsdp)
 	}
 	for (uint32_t op = 0; until && op < graph->ops; op++) {
 		uint32_t result = only_write(graph, op), unit = unit_of(fsdp, op);
-		if (result == NONE || unit == NONE || unit == 0 || runs_backward(&graph->op[op]) || graph->op[op].phase != PHASE_FORWARD)
+		if (result == NONE || unit == NONE || unit == 0 || runs_backward(fsdp, op) || graph->op[op].phase != PHASE_FORWARD)
 			continue;
 		uint32_t storage = graph->tensor[result].storage;
 		int64_t bits = dtype_bits[graph->tensor[result].dtype], elements = bits ? graph->tensor[result].bytes * 8 / bits : 0;
@@ -330,10 +342,15 @@ static int64_t start_before(const struct fsdp *fsdp, uint32_t group, int64_t by)
 	return fsdp->group[by < group ? group - (uint32_t)by : 0].start;
 }
 
-/* The flat tensors that are gathered into, and those that hold a unit's own shards. */
+/* The flat tensors that are gathered into, and those that hold a unit's own shards; and what is copied out of them. */
 static void add_gathered(struct fsdp *fsdp)
 {
 	int64_t ahead = fsdp->step->scenario->value[K_prefetch];
+	for (uint32_t i = 0; i < fsdp->gathers; i++) {
+		const struct gather *gather = &fsdp->gather[i];
+		if (gather->group != NONE)
+			add(fsdp, COMPUTES, fsdp->group[gather->group].start, fsdp->group[gather->group].end, bytes_of(fsdp->graph, gather->result));
+	}
 	for (uint32_t g = 0; g < fsdp->groups; g++) {
 		const struct group *group = &fsdp->group[g];
 		int64_t lower = start_before(fsdp, g, group->backward ? ahead : ahead > 1 ? ahead - 1 : 0);
@@ -363,9 +380,9 @@ static bool prepare(struct fsdp *fsdp)
 	size_t storages = graph->storages, gathers = 0;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		gathers += graph->op[op].collective != NULL;
-	size_t most = 2 * (storages + 2 * (gathers + 1) + 2 * (fsdp->layers + (size_t)1));
-	fsdp->gather = arena_alloc(fsdp->arena, gathers, sizeof *fsdp->gather);
-	fsdp->group = arena_alloc(fsdp->arena, gathers + 1, sizeof *fsdp->group);
+	size_t most = 2 * (storages + 6 * (gathers + 1) + 2 * (fsdp->layers + (size_t)1));
+	fsdp->gather = arena_alloc(fsdp->arena, 2 * gathers, sizeof *fsdp->gather);
+	fsdp->group = arena_alloc(fsdp->arena, 2 * gathers + 1, sizeof *fsdp->group);
 	fsdp->sums = arena_alloc(fsdp->arena, fsdp->layers + (size_t)1, sizeof *fsdp->sums);
 	fsdp->seen = arena_alloc(fsdp->arena, storages, sizeof *fsdp->seen);
 	fsdp->stays = arena_alloc(fsdp->arena, storages, sizeof *fsdp->stays);
@@ -408,6 +425,7 @@ static void add_storage(struct fsdp *fsdp, uint32_t s, int64_t bytes)
 static enum status find_buffers(struct fsdp *fsdp)
 {
 	NEED(prepare(fsdp));
+	find_turn(fsdp);
 	find_sums(fsdp);
 	find_gathers(fsdp);
 	find_groups(fsdp);

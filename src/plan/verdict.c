@@ -23,6 +23,14 @@ int64_t plan_needs(const struct plan *plan)
 	return larger_of(plan_arena(plan), plan_peak(plan)) + ahead_of(plan) + groups_of(plan) * scenario_group_buffers(&plan->scenario);
 }
 
+enum status plan_reserves(const struct plan *plan, int64_t *bytes)
+{
+	int64_t fully_shard, buffers = groups_of(plan) * scenario_group_buffers(&plan->scenario);
+	enum status status = plan_fsdp(plan, &fully_shard);
+	*bytes = buffers + (status == OK && fully_shard >= 0 ? fully_shard : plan_caching(plan) + ahead_of(plan));
+	return status;
+}
+
 /* What is gathered ahead could wait, so that a bound doesn't count it. */
 static enum fits fits_of(const struct verdict *verdict, int64_t bound)
 {

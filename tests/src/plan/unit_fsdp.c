@@ -72,6 +72,32 @@ Test(fsdp, streams_hold_what_is_gathered_and_what_is_summed)
 	}
 }
 
+/* Where a plan keeps a layer's parameters gathered, or runs an op again long before it is needed, fully_shard gathers again: none stays while others are computed. */
+Test(fsdp, layers_are_gathered_for_as_long_as_they_compute)
+{
+	OWN(planner) planner = { .store = store_new() };
+	OWN(graph) *graph = step_of_sizes("llama", (struct model_config){ .layers = 3, .hidden = 64, .ffn = 96, .vocab = 64, .heads = 4, .kv_heads = 4, .head_width = 16, .seq = 16, .batch = 32 });
+	for (int tight = 0; tight < 2; tight++) {
+		OWN(arena) arena = { 0 };
+		struct buffers buffers;
+		OWN(plan) *plan = find(&planner, graph, tight ? "devices=4 strategy=zero zero=3 precision=mixed recompute=auto order=program memory=600KiB" :
+			"devices=4 strategy=zero zero=3 precision=mixed recompute=auto order=program memory=600KiB kernels=eager", &arena, &buffers);
+		uint32_t gathered = 0, turn = plan->graph->ops;
+		for (uint32_t op = 0; op < plan->graph->ops; op++)
+			if (plan->graph->op[op].phase == PHASE_BACKWARD && !plan->graph->op[op].recomputed && plan->ordered->position[op] < turn)
+				turn = plan->ordered->position[op];
+		for (uint32_t b = 0; b < buffers.n; b++) {
+			uint32_t beside = 0;
+			bool matrix = buffers.stream[b] == COMPUTES && buffers.size[b] == 2 * 64 * 96 && buffers.lower[b] < turn;   /* no gradient yet */
+			for (uint32_t other = 0; matrix && other < buffers.n; other++)
+				beside += buffers.stream[other] == COMPUTES && buffers.size[other] == 2 * 64 * 96 && buffers.lower[other] <= buffers.lower[b] && buffers.upper[other] > buffers.lower[b];
+			gathered += matrix;
+			cr_expect_leq(beside, 3, "%u of a layer's three at %ld", beside, (long)buffers.lower[b]);
+		}
+		cr_expect_geq(gathered, 3 * 3);
+	}
+}
+
 /* torch.utils.checkpoint keeps the last product of every layer, which nobody reads: what a compiler drops. */
 Test(fsdp, eager_checkpointing_keeps_what_its_policy_names)
 {
