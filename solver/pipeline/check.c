@@ -560,6 +560,24 @@ static int64_t arrival(const struct playing *playing, const struct pipeline_slot
 	return playing->end[1][at + of->microbatches] + sending(playing, slot->piece + 1, true);
 }
 
+/* A pass and another one at a time: neither takes less than it does alone, nor both than what both compute, nor than what both send. */
+static int64_t beside_each_other(const struct pipeline *of, const struct pipeline_slot *slot, uint32_t count)
+{
+	int64_t alone = 0, other = 0, computed = 0, sent = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const int64_t *links = slot[i].pass == PASS_WEIGHT ? NULL : slot[i].pass == PASS_FORWARD ? of->forward_link : of->backward_link;
+		int64_t takes = length(of, &slot[i]), link = !links ? 0 : links[slot[i].piece] < takes ? links[slot[i].piece] : takes;
+		bool first = i == 0 || (i == 1 && slot[0].joined);
+		alone += first ? takes : 0;
+		other += first ? 0 : takes;
+		computed += takes - link;
+		sent += link;
+	}
+	int64_t least = alone > other ? alone : other;
+	least = computed > least ? computed : least;
+	return sent > least ? sent : least;
+}
+
 /* Passes that begin when all of them can and are over when all of them are: returns how many slots. */
 static uint32_t place(struct playing *playing, const struct pipeline_slot *slot, int64_t *free_at)
 {
@@ -571,8 +589,7 @@ static uint32_t place(struct playing *playing, const struct pipeline_slot *slot,
 		int64_t there = arrival(playing, &slot[i]);
 		begin = there > begin ? there : begin;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		begin += length(of, &slot[i]);
+	begin += beside ? beside_each_other(of, slot, count) : length(of, &slot[0]) + (count > 1 ? length(of, &slot[1]) : 0);
 	for (uint32_t i = 0; i < count; i++) {
 		if (slot[i].pass == PASS_WEIGHT)
 			continue;

@@ -388,22 +388,26 @@ int64_t config_send_time(const struct config_model *model, const struct config *
 }
 
 /* Times of pieces. */
-struct pieces { int64_t *forward, *backward, *weight, *send; };
+struct pieces { int64_t *forward, *backward, *weight, *send, *forward_link, *backward_link; };
 
 static enum status pieces_find(const struct config_model *model, const struct config *config, const uint32_t *first, struct arena *arena,
 	struct pieces *pieces)
 {
 	uint32_t n = config->pp * config->chunks;
-	pieces->forward = arena_alloc(arena, 4 * (size_t)n, sizeof *pieces->forward);
+	pieces->forward = arena_alloc(arena, 6 * (size_t)n, sizeof *pieces->forward);
 	NEED(pieces->forward);
 	pieces->backward = pieces->forward + n;
 	pieces->weight = pieces->backward + n;
 	pieces->send = pieces->weight + n;
+	pieces->forward_link = pieces->send + n;
+	pieces->backward_link = pieces->forward_link + n;
 	for (uint32_t k = 0; k < n; k++) {
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
 			pieces->forward[k] += model->cost[b].forward;
 			pieces->backward[k] += backward_time(&model->cost[b], config);
 			pieces->weight[k] += model->cost[b].weight;
+			pieces->forward_link[k] += model->cost[b].forward_link;
+			pieces->backward_link[k] += model->cost[b].backward_link;
 		}
 		pieces->send[k] = k + 1 < n ? config_send_time(model, config, model->cost[first[k + 1] - 1].send) : 0;
 	}
@@ -416,8 +420,12 @@ static int64_t busiest(const struct config *config, const struct pieces *pieces)
 	int64_t most = 0;
 	for (uint32_t r = 0; r < config->pp; r++) {
 		int64_t work = 0;
-		for (uint32_t c = 0; c < config->chunks; c++)
-			work += pieces->forward[config_piece(config, r, c)] + pieces->backward[config_piece(config, r, c)];
+		for (uint32_t c = 0; c < config->chunks; c++) {
+			uint32_t there = config_piece(config, r, c), back = config_piece(config, r, config->chunks - 1 - c);
+			bool overlaps = config->schedule == SCHEDULE_DUALPIPEV;    /* a forward pass and the other piece's backward one */
+			work += overlaps ? pipeline_together(pieces->forward[there], pieces->forward_link[there], pieces->backward[back], pieces->backward_link[back])
+				: pieces->forward[there] + pieces->backward[there];
+		}
 		most = larger_of(most, work);
 	}
 	return most;
@@ -455,7 +463,8 @@ static int64_t closed_form(const struct config *config, const struct pieces *pie
 static enum status schedule_time(const struct config *config, const struct pieces *pieces, bool exact, int64_t *time, struct in_flight *at_most, bool *counted)
 {
 	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule, .ranks = config->pp, .chunks = config->chunks,
-		.microbatches = config->microbatches, .forward = pieces->forward, .backward = pieces->backward, .weight = pieces->weight, .send = pieces->send };
+		.microbatches = config->microbatches, .forward = pieces->forward, .backward = pieces->backward, .weight = pieces->weight, .send = pieces->send,
+		.forward_link = pieces->forward_link, .backward_link = pieces->backward_link };
 	struct pipeline_plan plan;
 	struct error ignored;
 	*time = closed_form(config, pieces);
@@ -592,7 +601,8 @@ enum status config_timetable(const struct config_model *model, const struct conf
 		weight[k] = weight[k] < kept[k] ? weight[k] : kept[k];
 	}
 	struct pipeline pipeline = { .schedule = (enum schedule)config->schedule, .ranks = ranks, .chunks = config->chunks,
-		.microbatches = config->microbatches, .forward = pieces.forward, .backward = pieces.backward, .weight = pieces.weight, .send = pieces.send };
+		.microbatches = config->microbatches, .forward = pieces.forward, .backward = pieces.backward, .weight = pieces.weight, .send = pieces.send,
+		.forward_link = pieces.forward_link, .backward_link = pieces.backward_link };
 	struct timetable_bytes bytes = { .fixed = fixed, .working = working, .kept = kept, .weight = weight, .between = between };
 	status = timetable_build(&pipeline, &bytes, result.exposed + result.update, timetable, error);
 	/* a slot of a split pass holds what it frees and what it makes: what else it works with is what is missing */

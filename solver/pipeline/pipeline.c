@@ -55,6 +55,33 @@ int64_t pipeline_duration(const struct pipeline *pipeline, const struct pipeline
 	}
 }
 
+/* Of a pass its collectives. */
+static int64_t link_of(const struct pipeline *pipeline, const struct pipeline_slot *slot)
+{
+	const int64_t *link = slot->pass == PASS_FORWARD ? pipeline->forward_link : pipeline->backward_link;
+	return link && slot->pass != PASS_WEIGHT ? smaller_of(link[slot->piece], pipeline_duration(pipeline, slot)) : 0;
+}
+
+/* Two passes at a time: each takes its time, one computes after the other, and one uses the links after the other (two jobs of two machines: no less). DeepSeek-V3 orders
+ * them so that all of the rest overlaps (arXiv 2412.19437, section 3.2.1). */
+int64_t pipeline_together(int64_t one, int64_t one_link, int64_t other, int64_t other_link)
+{
+	int64_t link = one_link + other_link, most = larger_of(larger_of(one, other), larger_of(link, one + other - link));
+	return most;
+}
+
+/* Picoseconds of so many slots that are one action. */
+static int64_t action_duration(const struct pipeline *pipeline, const struct pipeline_slot *slot, uint32_t count)
+{
+	int64_t time[2] = { 0 }, link[2] = { 0 };
+	for (uint32_t i = 0; i < count; i++) {
+		bool second = slot[i].piece != slot->piece || slot[i].microbatch != slot->microbatch;
+		time[second] += pipeline_duration(pipeline, &slot[i]);
+		link[second] += link_of(pipeline, &slot[i]);
+	}
+	return pipeline_together(time[0], link[0], time[1], link[1]);
+}
+
 /* When the input of a slot is there; -1: not yet known. */
 static int64_t ready(const struct timing *timing, const struct pipeline_slot *slot)
 {
@@ -97,10 +124,15 @@ static bool time_action(struct timing *timing, uint32_t rank)
 			return false;
 		at = begin > at ? begin : at;
 	}
-	for (uint32_t i = 0; i < count; i++) {
+	int64_t begin = at, all = 0, sum = 0, time = action_duration(pipeline, slot, count);
+	for (uint32_t i = 0; i < count; i++)
+		all += pipeline_duration(pipeline, &slot[i]);
+	for (uint32_t i = 0; i < count; i++) {    /* of what overlaps each has its share */
+		sum += pipeline_duration(pipeline, &slot[i]);
 		slot[i].begin = at;
-		at = slot[i].end = at + pipeline_duration(pipeline, &slot[i]);
+		at = slot[i].end = begin + (all == time ? sum : (int64_t)((double)time * ((double)sum / (double)all)));
 	}
+	slot[count - 1].end = at = begin + time;
 	for (uint32_t i = 0; i < count; i++) {
 		int64_t send = sending(timing, &slot[i]);
 		if (slot[i].pass != PASS_WEIGHT)
@@ -307,11 +339,14 @@ int64_t pipeline_bound(const struct pipeline *pipeline, bool folded)
 	for (uint32_t k = 0; k < pieces; k++) {
 		int64_t send = k + 1 < pieces ? pipeline_send(pipeline, folded, k) : 0;
 		if (k < ranks) {    /* a rank's first piece */
-			int64_t work = 0;
+			int64_t work = 0, link = 0;
 			for (uint32_t chunk = 0; chunk < pipeline->chunks; chunk++) {
 				uint32_t piece = rank_piece(piece_rank(k, ranks, folded), chunk, ranks, folded);
-				work += pipeline->microbatches * (pipeline->forward[piece] + pipeline->backward[piece]);
+				int64_t one = pipeline->forward_link ? pipeline->forward_link[piece] + pipeline->backward_link[piece] : 0;
+				work += pipeline->microbatches * (pipeline->forward[piece] + pipeline->backward[piece] - one);
+				link += pipeline->microbatches * one;
 			}
+			work = larger_of(work, link);
 			bound = there + work > bound ? there + work : bound;
 		}
 		there += pipeline->forward[k] + send;

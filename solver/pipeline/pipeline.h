@@ -57,7 +57,7 @@ struct pipeline_slot {
 	uint32_t piece, microbatch;
 	uint8_t pass;
 	bool joined;                         /* PASS_INPUT: the same microbatch's PASS_WEIGHT follows, and what is sent leaves behind that: one backward pass in all but memory */
-	bool overlapped;                     /* a pass and the next one at the same time: as long as both, and both are done in the end */
+	bool overlapped;                     /* a pass and the next one at the same time: both are done in the end; as long as both, less what each hides of the other */
 };
 
 /* The order of every rank's passes. */
@@ -74,6 +74,7 @@ struct pipeline {
 	uint32_t microbatches;
 	const int64_t *forward, *backward;   /* [ranks * chunks] picoseconds of a piece for one microbatch */
 	const int64_t *weight;               /* [ranks * chunks] of backward, what gradients of weights take; NULL: half of it */
+	const int64_t *forward_link, *backward_link; /* [ranks * chunks] of these, collectives: an overlapped pass computes meanwhile (DualPipe); NULL: none */
 	const int64_t *send;                 /* [ranks * chunks] from piece s to s + 1, and its gradient back; the last one is not used, nor between pieces of a rank */
 	const struct pipeline_order *order;  /* of SCHEDULE_FILE */
 	bool blocking;                       /* a rank waits while it sends; else it goes on */
@@ -113,6 +114,9 @@ static inline int64_t pipeline_send(const struct pipeline *pipeline, bool folded
 
 /* Picoseconds of a slot's pass. */
 int64_t pipeline_duration(const struct pipeline *pipeline, const struct pipeline_slot *slot);
+
+/* Picoseconds of two passes at a time, of each the whole and its collectives. */
+int64_t pipeline_together(int64_t one, int64_t one_link, int64_t other, int64_t other_link);
 
 /* How many slots from this one on are one action: a backward pass in two parts, passes that overlap: what they send leaves when all are done. */
 uint32_t slots_together(const struct pipeline_slot *slot);

@@ -15,7 +15,7 @@ struct checking {
 	const json_t *shard, *pipeline;
 	const struct pipelined *pipelined;
 	struct held *held;           /* [ranks] */
-	int64_t *forward, *backward, *weight, *send; /* [pieces] */
+	int64_t *forward, *backward, *weight, *send, *forward_link, *backward_link; /* [pieces] */
 	struct schedule_csv order;   /* of schedules that split the backward pass */
 	struct in_flight *counts;    /* [pieces] by it */
 	struct error *error;
@@ -175,6 +175,8 @@ static enum status read_pieces(struct checking *checking)
 		checking->backward[k] = picoseconds(piece, "backward_seconds");
 		checking->send[k] = picoseconds(piece, "send_seconds");
 		checking->weight[k] = pipelined->split ? picoseconds(piece, "weight_seconds") : 0;
+		checking->forward_link[k] = pipelined->forward_link ? picoseconds(piece, "forward_link_seconds") : 0;
+		checking->backward_link[k] = pipelined->forward_link ? picoseconds(piece, "backward_link_seconds") : 0;
 		status = number(checking, piece, "rank", piece_rank(k, pipelined->ranks, pipelined->folded));
 		THEN(status, same_text(checking, piece, "first", of->first));
 		THEN(status, same_text(checking, piece, "last", of->last));
@@ -184,7 +186,8 @@ static enum status read_pieces(struct checking *checking)
 		THEN(status, number(checking, piece, "sent_bytes", of->sent));
 		if (status == OK && pipelined->split)
 			status = check_parts(checking, piece, k);
-		if (status == OK && !(alike(checking->forward[k], of->forward) && alike(checking->backward[k], of->backward) && alike(checking->send[k], of->send)))
+		if (status == OK && !(alike(checking->forward[k], of->forward) && alike(checking->backward[k], of->backward) && alike(checking->send[k], of->send) && alike(checking->forward_link[k], of->forward_link)
+				&& alike(checking->backward_link[k], of->backward_link)))
 			status = fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u] takes another time than its ops", k);
 	}
 	return status;
@@ -196,7 +199,7 @@ static enum status check_step(struct checking *checking)
 	const struct pipelined *pipelined = checking->pipelined;
 	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
 		.microbatches = pipelined->microbatches, .forward = checking->forward, .backward = checking->backward, .weight = checking->weight, .send = checking->send,
-		.order = checking->order.order.slot ? &checking->order.order : NULL };
+		.order = checking->order.order.slot ? &checking->order.order : NULL, .forward_link = checking->forward_link, .backward_link = checking->backward_link };
 	int64_t exposed = 0, update = 0, time = pipeline_check_time(&pipeline, checking->held, checking->counts), step = picoseconds(checking->shard, "step_seconds");
 	const json_t *stage;
 	size_t i;
@@ -255,13 +258,15 @@ enum status pipeline_check_claims(const json_t *shard, const struct pipelined *p
 	uint32_t pieces = pipelined->ranks * pipelined->chunks;
 	struct graph **rank = arena_alloc(&checking.arena, pipelined->ranks, sizeof *rank);
 	checking.held = arena_alloc(&checking.arena, pipelined->ranks, sizeof *checking.held);
-	checking.forward = arena_alloc(&checking.arena, 4 * (size_t)pieces, sizeof *checking.forward);
+	checking.forward = arena_alloc(&checking.arena, 6 * (size_t)pieces, sizeof *checking.forward);
 	checking.counts = arena_alloc(&checking.arena, pieces, sizeof *checking.counts);
 	enum status status = rank && checking.held && checking.forward && checking.counts ? OK : fail_memory(error);
 	if (status == OK) {
 		checking.backward = checking.forward + pieces;
 		checking.weight = checking.backward + pieces;
 		checking.send = checking.weight + pieces;
+		checking.forward_link = checking.send + pieces;
+		checking.backward_link = checking.forward_link + pieces;
 		status = check_head(&checking);
 	}
 	THEN(status, read_pieces(&checking));

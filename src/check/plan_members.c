@@ -51,6 +51,7 @@ static const struct member_row ROWS[] = {
 	{ "shard.pipeline", "idle_seconds", GAPS },
 	{ "shard.pipeline", "order", ORDERED },
 	{ "shard.pipeline.pieces[]", "rank first last ops forward_seconds backward_seconds send_seconds sent_bytes kept_bytes in_flight", 0 },
+	{ "shard.pipeline.pieces[]", "forward_link_seconds? backward_link_seconds?", 0 },
 	{ "shard.pipeline.pieces[]", "weight_seconds kept_for_weights_bytes waiting_gradient_bytes in_flight_inputs in_flight_gradients", GAPS },
 	/* names of ops, tensors, axes and knobs, and what is compared as a whole: other parts look at these */
 	{ "input", NULL, 0 }, { "scenario", NULL, 0 }, { "run", NULL, 0 }, { "factors", NULL, 0 }, { "shard.mesh", NULL, 0 }, { "shard.placements", NULL, 0 },

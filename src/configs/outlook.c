@@ -212,7 +212,7 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 	int64_t *kept = mem_alloc(3 * (size_t)pieces + ranks, sizeof *kept), *weight = kept + pieces, *between = weight + pieces, *none = between + pieces;
 	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = ranks, .chunks = pipelined->chunks, .microbatches = pipelined->microbatches,
 		.forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send,
-		.order = pipelined->order };
+		.order = pipelined->order, .forward_link = pipelined->forward_link, .backward_link = pipelined->backward_link };
 	NEED_IN(error, kept);
 	for (uint32_t k = 0; k < pieces; k++) {
 		kept[k] = pipelined->piece[k].kept;

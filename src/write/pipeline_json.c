@@ -25,6 +25,10 @@ static void write_piece(const struct pipelined *pipelined, uint32_t k, struct js
 	json_write_integer(json, "sent_bytes", piece->sent);
 	json_write_integer(json, "kept_bytes", piece->kept);
 	json_write_integer(json, "in_flight", piece->in_flight.weight);
+	if (pipelined->forward_link) {
+		write_seconds(json, "forward_link_seconds", piece->forward_link);
+		write_seconds(json, "backward_link_seconds", piece->backward_link);
+	}
 	if (pipelined->split) {
 		write_seconds(json, "weight_seconds", piece->weight);
 		json_write_integer(json, "kept_for_weights_bytes", piece->kept_weight);

@@ -16,6 +16,7 @@ struct pipeline_piece {
 	uint32_t ops;                /* of the device's graph, forward and backward */
 	int64_t forward, backward;   /* picoseconds for one microbatch, collectives inside included */
 	int64_t weight;              /* of backward, gradients of weights alone, where the schedule splits it */
+	int64_t forward_link, backward_link; /* of both, collectives, where the schedule runs passes beside each other */
 	int64_t send;                /* picoseconds to the next piece, and the gradient back */
 	int64_t sent;                /* bytes of that */
 	int64_t kept;                /* bytes kept of one microbatch from its forward to its backward pass */
@@ -46,7 +47,7 @@ struct pipelined {
 	struct schedule_csv file;    /* of SCHEDULE_FILE */
 	const struct pipeline_order *order;  /* of it; NULL */
 	bool folded, split;          /* pieces lie in a V; backward passes are split */
-	int64_t *forward, *backward, *weight, *send; /* [ranks * chunks] as pipeline_run() takes them */
+	int64_t *forward, *backward, *weight, *send, *forward_link, *backward_link; /* [ranks * chunks] as pipeline_run() takes them; links NULL where no passes overlap */
 	struct pipeline_plan timing; /* the schedule, slot by slot */
 	int64_t time;                /* picoseconds of a step: the pipeline's, exposed collectives and update of the slowest rank */
 	int64_t bubble, exposed, update;
@@ -64,5 +65,7 @@ struct pipelined {
 
 struct pipelined *pipelined_retain(struct pipelined *pipelined);
 void pipelined_release(void *pipelined);
+/* Whether passes run beside each other, so that one hides the other's collectives. */
+bool pipelined_overlaps(const struct pipelined *pipelined);
 /* Bytes that it keeps. */
 size_t pipelined_bytes(const struct pipelined *pipelined);

@@ -422,6 +422,8 @@ static enum status play(struct piping *piping)
 		bool counts = !piping->times.hidden[op] && !piping->times.host[op];
 		*(cut->side[op] == SIDE_FORWARD ? &piece->forward : &piece->backward) += counts ? piping->times.time[op] : 0;
 		piece->weight += counts && cut->weight[op] ? piping->times.time[op] : 0;
+		if (pipelined->forward_link)
+			*(cut->side[op] == SIDE_FORWARD ? &piece->forward_link : &piece->backward_link) += counts && piping->times.link[op] ? piping->times.time[op] : 0;
 		host[2 * (size_t)cut->piece[op] + (cut->side[op] != SIDE_FORWARD)] += piping->times.host[op] ? piping->times.time[op] : 0;
 		if (of->phase == PHASE_FORWARD && *of->module) {
 			piece->first = piece->first ? piece->first : of->module;
@@ -435,11 +437,15 @@ static enum status play(struct piping *piping)
 		pipelined->forward[k] = pipelined->piece[k].forward;
 		pipelined->backward[k] = pipelined->piece[k].backward;
 		pipelined->weight[k] = pipelined->piece[k].weight;
+		if (pipelined->forward_link) {
+			pipelined->forward_link[k] = pipelined->piece[k].forward_link;
+			pipelined->backward_link[k] = pipelined->piece[k].backward_link;
+		}
 	}
 	measure_sends(piping);
 	struct pipeline pipeline = { .schedule = pipelined->schedule, .ranks = pipelined->ranks, .chunks = pipelined->chunks,
 		.microbatches = pipelined->microbatches, .forward = pipelined->forward, .backward = pipelined->backward, .weight = pipelined->weight, .send = pipelined->send,
-		.order = pipelined->order };
+		.order = pipelined->order, .forward_link = pipelined->forward_link, .backward_link = pipelined->backward_link };
 	pipelined->bound = pipeline_bound(&pipeline, pipelined->folded);
 	return pipeline_run(&pipeline, &pipelined->timing, piping->error);
 }
@@ -458,18 +464,30 @@ static enum status add_rest(struct piping *piping)
 
 /* ---- the stage --------------------------------------------------------------------------------------------------------------- */
 
+bool pipelined_overlaps(const struct pipelined *pipelined)
+{
+	bool overlaps = pipelined->schedule == SCHEDULE_DUALPIPEV;
+	for (uint32_t i = 0; pipelined->order && i < pipelined->ranks * pipelined->order->slots; i++)
+		overlaps |= pipelined->order->slot[i].overlapped;
+	return overlaps;
+}
+
 static bool start(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	uint32_t pieces = pieces_of(piping);
 	pipelined->piece = arena_alloc(&pipelined->arena, pieces, sizeof *pipelined->piece);
 	pipelined->rank = arena_alloc(&pipelined->arena, pipelined->ranks, sizeof *pipelined->rank);
-	pipelined->forward = arena_alloc(&pipelined->arena, 4 * (size_t)pieces, sizeof *pipelined->forward);
+	pipelined->forward = arena_alloc(&pipelined->arena, 6 * (size_t)pieces, sizeof *pipelined->forward);
 	if (!pipelined->piece || !pipelined->rank || !pipelined->forward)
 		return false;
 	pipelined->backward = pipelined->forward + pieces;
 	pipelined->weight = pipelined->backward + pieces;
 	pipelined->send = pipelined->weight + pieces;
+	if (pipelined_overlaps(pipelined)) {
+		pipelined->forward_link = pipelined->send + pieces;
+		pipelined->backward_link = pipelined->forward_link + pieces;
+	}
 	return true;
 }
 

@@ -58,10 +58,9 @@ enum status plan_rank_shares(const struct graph *graph, const struct sharded *sh
 	int64_t passes = 0, computed;
 	*shares = (struct step_shares) { .total = pipelined->time };
 	enum status status = plan_pass_shares(graph, sharded, pipelined->microbatches, scenario, rules, shares, &computed);
-	for (uint32_t chunk = 0; chunk < pipelined->chunks; chunk++) {
-		const struct pipeline_piece *piece = &pipelined->piece[rank_piece(rank, chunk, pipelined->ranks, pipelined->folded)];
-		passes += pipelined->microbatches * (piece->forward + piece->backward);
-	}
+	const struct pipeline_slot *slot = pipelined->timing.slot + (size_t)rank * pipelined->timing.slots;
+	for (uint32_t i = 0; i < pipelined->timing.slots; i++)    /* passes beside each other take less than both */
+		passes += slot[i].end - slot[i].begin;
 	shares->time[STEP_WAITING][STEP_LINK] = pipelined->rank[rank].exposed + (passes > computed ? passes - computed : 0);
 	shares->time[STEP_WAITING][STEP_RANKS] = shares->total - shares->computed - shares->time[STEP_WAITING][STEP_LINK];
 	return status;

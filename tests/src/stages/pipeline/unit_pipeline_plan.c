@@ -425,3 +425,47 @@ Test(pipeline_plan, schedules_played_twice_agree)
 			cr_assert(plan.piece_in_flight[k].weight <= in_flight[k % ranks].most && plan.piece_in_flight[k].weight >= in_flight[k % ranks].least);
 	}
 }
+
+/* Passes beside each other hide each other's collectives: the schedule again by the checker's own way, never longer than without, never below its bound. */
+Test(pipeline_plan, passes_beside_each_other_hide_collectives)
+{
+	uint64_t seed = test_seed(), state = seed;
+	uint32_t shorter = 0;
+	for (int round = 0; round < 200; round++) {
+		uint32_t ranks = 2 + (uint32_t)(random_next(&state) % 4), microbatches = 2 * ranks + (uint32_t)(random_next(&state) % 9), pieces = 2 * ranks;
+		struct held in_flight[5];
+		int64_t forward[10], backward[10], weight[10], send[10], links[2][10];
+		OWN(pipeline_plan) plan, alone;
+		struct error error;
+		for (uint32_t k = 0; k < pieces; k++) {
+			forward[k] = 1 + (int64_t)(random_next(&state) % 100);
+			backward[k] = 2 + (int64_t)(random_next(&state) % 200);
+			weight[k] = (int64_t)(random_next(&state) % (uint64_t)(backward[k] - 1));
+			send[k] = (int64_t)(random_next(&state) % 30);
+			links[0][k] = (int64_t)(random_next(&state) % (uint64_t)(forward[k] + 1));
+			links[1][k] = (int64_t)(random_next(&state) % (uint64_t)(backward[k] - weight[k] + 1));
+		}
+		struct pipeline pipeline = { .schedule = SCHEDULE_DUALPIPEV, .ranks = ranks, .chunks = 2, .microbatches = microbatches, .forward = forward, .backward = backward,
+			.weight = weight, .send = send };
+		cr_assert_eq(pipeline_run(&pipeline, &alone, &error), OK, "%s", error.text);
+		pipeline.forward_link = links[0];
+		pipeline.backward_link = links[1];
+		cr_assert_eq(pipeline_run(&pipeline, &plan, &error), OK);
+		struct pipeline_order order = { ranks, 2, microbatches, plan.folded, plan.split, plan.slots, plan.slot };
+		struct pipeline again = pipeline;
+		again.order = &order;
+		cr_assert_eq(pipeline_check_time(&again, in_flight, NULL), plan.time, "SEED=%lu round %d", (unsigned long)seed, round);
+		cr_assert_geq(plan.time, pipeline_bound(&pipeline, true));
+		cr_assert_geq(plan.time, plan.ideal);
+		shorter += plan.time < alone.time;
+		cr_assert_leq(plan.ideal, alone.ideal);
+	}
+	cr_expect_gt(shorter, 150, "%u", shorter);
+	/* alone, no more than both, and where one computes and the other sends as long as the longer */
+	cr_expect_eq(pipeline_together(10, 0, 20, 0), 30);
+	cr_expect_eq(pipeline_together(10, 5, 20, 10), 20);
+	cr_expect_eq(pipeline_together(10, 10, 20, 0), 20);
+	cr_expect_eq(pipeline_together(10, 10, 20, 20), 30);
+	cr_expect_eq(pipeline_together(10, 2, 20, 3), 25);
+	cr_expect_eq(pipeline_together(10, 4, 0, 0), 10);
+}
