@@ -7,6 +7,7 @@
 #include "src/base/words.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/devices.h"
+#include "src/scenario/profiles.h"
 #include "src/scenario/scenario.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
@@ -101,6 +102,12 @@ bool help_print_device(const char *name)
 	}
 	words_print(stdout, "data sheet:", 6, device_sheet_source((enum device)device));
 	words_print(stdout, "what is reached of it:", 6, device_reached_text(&scenario, text, sizeof text));
+	for (int i = SOFTWARE_GIVEN + 1; i < SOFTWARE_COUNT; i++) {
+		scenario.value[K_software] = i;
+		snprintf(head, sizeof head, "with software=%s:", software_name((enum software)i));
+		if (!profile_find((enum device)device, (enum software)i).missing)
+			words_print(stdout, head, 6, device_reached_text(&scenario, text, sizeof text));
+	}
 	scenario_done(&scenario);
 	return true;
 }

@@ -233,7 +233,7 @@ static void print_text(const struct search *search, FILE *file, const struct con
 	fprintf(file, "), %" PRId64 " samples a step: %u of %u configurations fit, with %u ways to cut the model (tp, pp, ep); the fastest of each first\n", request->batch, list->fitting,
 		list->entries, list->leading);
 	if (search->scenario.value[K_device] != DEVICE_NONE)
-		fprintf(file, "times rest on: %s\n", device_reached_text(&search->scenario, assumed, sizeof assumed));
+		fprintf(file, "times rest on: %s\n", device_rests_text(&search->scenario, assumed, sizeof assumed));
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
 	if (shown > 0)
 		fprintf(file, "            estimated                    planned               in PyTorch     estimated ranks:\n"
@@ -380,7 +380,7 @@ static json_t *entry_json(const struct search *search, const struct config_list 
 static enum status print_json(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
-	char assumed[2000];
+	char assumed[2000], reached[700];
 	json_t *entries = json_array();
 	for (uint32_t i = 0; i < list->entries && i < search->top; i++)
 		json_array_append_new(entries, entry_json(search, list, i));
@@ -388,7 +388,8 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	for (uint32_t i; search->top < list->fitting && (i = config_next_by_time(list, search->top, at)) != NONE;)
 		if (list->entry[i].front)
 			json_array_append_new(entries, entry_json(search, list, i));
-	json_t *root = json_pack("{ss ss si si sI sI si si si si sf so}", "model", search->name, "assumptions",
+	json_t *root = json_pack("{ss ss ss ss si si sI sI si si si si sf so}", "model", search->name, "software", device_software(&search->scenario), "rests_on",
+		device_reached_text(&search->scenario, reached, sizeof reached), "assumptions",
 		model_source_assumptions(&search->source, assumed, sizeof assumed), "devices", (int)request->devices, "devices_per_node",
 		(int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory", (json_int_t)request->machine.memory, "evaluated",
 		(int)list->entries, "fitting", (int)list->fitting, "fitting_cuts", (int)list->leading, "as_fast", (int)config_tie_end(list, 0, device_errors_apart(&search->scenario)),

@@ -5,6 +5,7 @@
 
 #include "calibrate.h"
 #include "src/base/lines.h"
+#include "src/scenario/devices.h"
 
 #define COLUMNS_MAX 32
 
@@ -12,12 +13,12 @@
 
 enum column { COLUMN_NONE, COLUMN_MODEL, COLUMN_DEVICES, COLUMN_SECONDS, COLUMN_BATCH, COLUMN_MICROBATCH, COLUMN_DP, COLUMN_TP, COLUMN_PP, COLUMN_CP,
 	COLUMN_EP, COLUMN_SP, COLUMN_ZERO, COLUMN_CHUNKS, COLUMN_SCHEDULE, COLUMN_RECOMPUTE,
-	COLUMN_FLOAT8, COLUMN_HIDDEN };
+	COLUMN_FLOAT8, COLUMN_HIDDEN, COLUMN_DEVICE, COLUMN_NODE };
 
 static enum column column_of(const char *name)
 {
 	static const char *const names[] = { "", "model", "devices", "seconds", "batch", "microbatch", "dp", "tp", "pp", "cp", "ep", "sp", "zero", "chunks",
-		"schedule", "recompute", "float8", "hidden" };
+		"schedule", "recompute", "float8", "hidden", "device", "devices_per_node" };
 	int index = name_index(names, sizeof names / sizeof *names, name);
 	return index < 0 ? COLUMN_NONE : (enum column)index;
 }
@@ -53,8 +54,9 @@ static bool take_field(struct measurement *row, enum column column, const char *
 	struct config *config = &row->config;
 	uint32_t value = 0, *const counts[] = { [COLUMN_DEVICES] = &row->devices, [COLUMN_BATCH] = batch, [COLUMN_MICROBATCH] = &config->microbatch,
 		[COLUMN_DP] = &config->dp, [COLUMN_TP] = &config->tp, [COLUMN_PP] = &config->pp, [COLUMN_CP] = &config->cp, [COLUMN_EP] = &config->ep,
-		[COLUMN_CHUNKS] = &config->chunks };
+		[COLUMN_CHUNKS] = &config->chunks, [COLUMN_NODE] = &row->node };
 	char *end;
+	int64_t device;
 	int word;
 	switch (column) {
 	case COLUMN_NONE:
@@ -74,6 +76,9 @@ static bool take_field(struct measurement *row, enum column column, const char *
 	case COLUMN_FLOAT8:
 		row->float8 = strcmp(text, "1") == 0;
 		return row->float8 || strcmp(text, "0") == 0;
+	case COLUMN_DEVICE:
+		row->device = knob_parse(K_device, text, &device, NULL) == OK ? (enum device)device : DEVICE_NONE;
+		return row->device != DEVICE_NONE;
 	case COLUMN_SCHEDULE:
 		word = name_index(schedule_names, SCHEDULE_COUNT, text);
 		config->schedule = (uint8_t)word;
@@ -158,10 +163,16 @@ enum status calibration_read(const char *path, const char *model, const struct s
 	lines_close(&lines);
 	for (uint32_t i = 0; i < calibration->rows && status == OK; i++) {
 		struct measurement *row = &calibration->row[i];
-		struct config_request request = { .devices = row->devices, .devices_per_node = (uint32_t)scenario->value[K_devices_per_node] };
 		error->line = 0;
 		NEED_IN(error, scenario_copy(&row->scenario, scenario) == OK);
 		row->scenario.value[K_float8] |= row->float8;
+		if (row->node > 0)
+			row->scenario.value[K_devices_per_node] = row->node;
+		if (row->device != DEVICE_NONE) {
+			scenario_drop_figures(&row->scenario);
+			row->scenario.value[K_device] = row->device;
+		}
+		struct config_request request = { .devices = row->devices, .devices_per_node = (uint32_t)row->scenario.value[K_devices_per_node] };
 		if (model_source_open(&row->source, row->model, NULL, &row->scenario) != 0)
 			return fail(error, BAD_INPUT, "%.60s can't be opened", row->model);
 		model_source_request(&row->source, &request);
@@ -192,9 +203,10 @@ struct fitting {
 	enum status status;
 };
 
-/* What no step can tell: 8-bit products that reach more of their peak than 16-bit ones do of theirs by a fifth, links at less than half of
- * what collectives alone were measured at. Without these limits a fit makes up for other things by them. */
+/* What no step can tell: 8-bit products that reach more of their peak than 16-bit ones do of theirs by a fifth, attention that is faster on pieces of a sequence than on all of it, links at
+ * less than half of what collectives alone were measured at. Without these limits a fit makes up for other things by them. */
 #define NARROW_MOST 1200
+#define PIECES_MOST 1000
 #define LINK_LEAST .5
 
 static uint16_t scaled(uint16_t share, double factor, double most)
@@ -208,7 +220,7 @@ static void apply(const struct machine *from, const double *factor, struct machi
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
 		machine->matrix.point[i].share = scaled(from->matrix.point[i].share, factor[CALIBRATED_MATRIX], 1000);
 	machine->attention = scaled(from->attention > 0 ? from->attention : 1000, factor[CALIBRATED_ATTENTION], 10000);
-	machine->pieces = scaled(from->pieces > 0 ? from->pieces : 1000, factor[CALIBRATED_PIECES], 10000);
+	machine->pieces = scaled(from->pieces > 0 ? from->pieces : 1000, factor[CALIBRATED_PIECES], PIECES_MOST);
 	machine->narrow = scaled(from->narrow, factor[CALIBRATED_NARROW], NARROW_MOST);
 	machine->fused = scaled(from->fused, factor[CALIBRATED_TRAFFIC], 60000);
 	machine->eager = scaled(from->eager, factor[CALIBRATED_EAGER], 60000);
@@ -222,10 +234,14 @@ static double predict(void *context, uint32_t row, const double *factor)
 	struct machine machine;
 	struct config_result result = { .time = 1 };
 	struct overheads overheads = *fitting->overheads;
-	if (fitting->calibration->row[row].hidden > 0)
-		overheads.inside = fitting->calibration->row[row].hidden * 10;
-	apply(fitting->from, factor, &machine);
-	enum status status = config_case_evaluate(fitting->calibration->row[row].opened, &machine, &overheads, true, &result);
+	const struct measurement *measured = &fitting->calibration->row[row];
+	if (measured->hidden > 0)
+		overheads.inside = measured->hidden * 10;
+	struct machine from = *fitting->from;
+	if (measured->device != DEVICE_NONE)
+		scenario_machine(&measured->scenario, &from);
+	apply(&from, factor, &machine);
+	enum status status = config_case_evaluate(measured->opened, &machine, &overheads, true, &result);
 	if (fitting->status == OK)
 		fitting->status = status;
 	return (double)(result.time > 0 ? result.time : 1) / 1e12;
@@ -304,6 +320,8 @@ void calibration_save(const struct calibration *calibration, const struct scenar
 	char text[64];
 	fprintf(file, "# fitted to %u measured steps, worst error %.2f %%, %.2f %% of rows left out\n", fit->rows, worst(fit, false), worst(fit, true));
 	fprintf(file, "device=%s\n", knob_text(K_device, scenario->value[K_device], text, sizeof text));
+	if (scenario->value[K_software] != SOFTWARE_GIVEN)
+		fprintf(file, "software=%s\n", knob_text(K_software, scenario->value[K_software], text, sizeof text));
 	const struct { enum knob_id knob; enum calibrated constant; double value; } lines[] = {
 		{ K_matrix_efficiency, CALIBRATED_MATRIX, (double)scenario->value[K_matrix_efficiency] * fit->factor[CALIBRATED_MATRIX] },
 		{ K_attention_efficiency, CALIBRATED_ATTENTION, (double)scenario->value[K_attention_efficiency] * fit->factor[CALIBRATED_ATTENTION] },

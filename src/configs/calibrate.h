@@ -19,6 +19,8 @@ struct measurement {
 	struct model_source source;
 	struct config_case *opened;
 	char model[160];
+	enum device device;         /* the row's own; DEVICE_NONE: the scenario's */
+	uint32_t node;              /* devices of a node; 0: as the scenario says */
 	uint32_t devices;
 	struct config config;
 	double seconds;             /* measured */
@@ -32,8 +34,8 @@ struct calibration {
 	struct machine machine;     /* fitted */
 };
 
-/* Reads a CSV with a header. Columns: devices, seconds, and model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute, float8, hidden;
- * others are ignored. Defaults: the model given, 1, none; dp what is left of devices, batch one microbatch for each. BAD_INPUT with
+/* Reads a CSV with a header. Columns: devices, seconds, and model, batch, microbatch, dp, tp, pp, cp, ep, sp, zero, chunks, schedule, recompute, float8, hidden, device, devices_per_node;
+ * others are ignored. Rows of several presets are fitted together: the factors are on each one's own constants. Defaults: the model given, 1, none; dp what is left of devices, batch one microbatch for each. BAD_INPUT with
  * the line. Free it in any case. */
 enum status calibration_read(const char *path, const char *model, const struct scenario *scenario, struct calibration *calibration, struct error *error);
 /* Fits the constants, see fit_rows(); *machine becomes the fitted one. */

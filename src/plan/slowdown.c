@@ -223,8 +223,7 @@ enum status slowdown_find(const struct plan *plan, const char *rules_file, const
 
 uint64_t slowdown_fingerprint(const struct plan *plan)
 {
-	static const enum knob_id read[] = { K_device, K_matrix_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency, K_inter_latency,
-		MEMORY_KNOBS, K_random };
+	static const enum knob_id read[] = { MACHINE_KNOBS, MEMORY_KNOBS, K_random };
 	const struct transformed *transformed = plan->transformed;
 	uint64_t fingerprint = hash_join(transformed->pipelined != NULL, transformed->fitted ? transformed->fitted->step->fingerprint : plan->graph->fingerprint);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)

@@ -1,14 +1,19 @@
 /* device_figures.c: the figures of a device as a table. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "src/base/bytes.h"
 #include "src/base/words.h"
 #include "device_figures.h"
 #include "own_device.h"
+#include "profiles.h"
+
+static const char *const figure_basis_names[FIGURE_BASES] = { "", "fitted", "carried over", "assumed", "yours" };
 
 struct listing {
 	const struct scenario *scenario;
+	struct reached reached;
 	struct device_preset preset;
 	struct machine machine;         /* as counted with */
 	struct device_figure *figure;
@@ -21,11 +26,23 @@ static void add(struct listing *listing, const char *name, const char *sheet, co
 	struct device_figure *figure = &listing->figure[listing->count++];
 	va_list arguments;
 	figure->name = name;
+	figure->basis = FIGURE_PLAIN;
 	snprintf(figure->sheet, sizeof figure->sheet, "%s", sheet);
 	snprintf(figure->counted, sizeof figure->counted, "%s", counted);
 	va_start(arguments, why);
 	vsnprintf(figure->why, sizeof figure->why, why, arguments);
 	va_end(arguments);
+}
+
+/* The last figure's: a share that the profile's steps tell, or don't; one that has a name in files may be the user's. */
+static void rests_on(struct listing *listing, enum reach reach, enum figure_id own)
+{
+	static const enum figure_basis by[] = { [BASIS_FITTED] = FIGURE_FITTED, [BASIS_CARRIED] = FIGURE_CARRIED, [BASIS_ELSEWHERE] = FIGURE_ASSUMED };
+	struct device_figure *figure = &listing->figure[listing->count - 1];
+	figure->basis = listing->reached.profile->told >> reach & 1 ? by[listing->reached.basis] : FIGURE_ASSUMED;
+	for (uint32_t i = 0; i < listing->scenario->pins; i++)
+		if (listing->scenario->pin[i].kind == PIN_FIGURE && figure_find(listing->scenario->pin[i].a) == own)
+			figure->basis = FIGURE_YOURS;
 }
 
 static bool is_set(const struct listing *listing, enum knob_id knob)
@@ -49,6 +66,20 @@ static void add_memory(struct listing *listing)
 	else
 		add(listing, "memory for the plan", sheet, counted, "less %s: %s", reserve,
 			is_set(listing, K_reserve) ? "the knob reserve" : "the driver's context and loaded kernels (the knob reserve)");
+}
+
+/* Which software reaches what is counted with. */
+static void add_software(struct listing *listing)
+{
+	const struct profile *profile = listing->reached.profile;
+	const char *name = profile->software == SOFTWARE_GIVEN ? "none" : software_name(profile->software);
+	if (listing->reached.missing)
+		add(listing, "software", "", name, "%s wasn't measured on %s: the preset's own", software_name((enum software)listing->scenario->value[K_software]),
+			architecture_name((enum device)listing->scenario->value[K_device]));
+	else
+		add(listing, "software", "", name, is_set(listing, K_software) && listing->scenario->value[K_software] != SOFTWARE_GIVEN ? "the knob software; measured on %s" :
+			"what the preset's shares of the peaks are fitted to, measured on %s; the knob software takes another", profile->chip);
+	rests_on(listing, REACH_MATRIX, FIGURE_COUNT);
 }
 
 /* "257", "1835": three digits, or all before the point. */
@@ -95,11 +126,15 @@ static void add_rates(struct listing *listing)
 	const int64_t *value = listing->scenario->value;
 	const char *by = value[K_matrix_efficiency] == knobs[K_matrix_efficiency].normal ? "the FLOPs of the product" : "the FLOPs of the product, times the knob matrix_efficiency";
 	add_curve(listing, "memory bandwidth", &machine->traffic, machine->memory_rate, 1000, 1e9, "GB/s", "the bytes that an op moves");
-	for (int i = FORMAT_COUNT - 1; i >= 0; i--)
+	rests_on(listing, REACH_COUNT, FIGURE_TRAFFIC);
+	for (int i = FORMAT_COUNT - 1; i >= 0; i--) {
 		add_curve(listing, names[i], &machine->matrix, machine->matrix_rate[i], i == FORMAT_F8 ? machine->narrow : 1000, 1e12, "TFLOP/s", by);
+		rests_on(listing, i == FORMAT_F8 && machine->narrow != 1000 ? REACH_NARROW : REACH_MATRIX, i == FORMAT_F8 ? FIGURE_NARROW : FIGURE_MATRIX);
+	}
 	for (int i = 0; i < listing->count; i++)
 		note_unit(listing, &listing->figure[i], names);
 	add_curve(listing, "other arithmetic", &machine->vector, machine->vector_rate, 1000, 1e12, "TFLOP/s", "the FLOPs of the op");
+	rests_on(listing, REACH_COUNT, FIGURE_COUNT);
 }
 
 static void add_share(struct listing *listing, const char *name, uint32_t thousandths, const char *why)
@@ -115,10 +150,15 @@ static void add_kernels(struct listing *listing)
 	char counted[40];
 	snprintf(counted, sizeof counted, "%.3g us", (double)machine->launch / 1e6);
 	add(listing, "a kernel, at least", "", counted, "launching one takes as long");
-	if (machine->attention)
+	rests_on(listing, REACH_LAUNCH, FIGURE_LAUNCH);
+	if (machine->attention) {
 		add_share(listing, "attention in one kernel", machine->attention, "of the rate of products of its size");
+		rests_on(listing, REACH_ATTENTION, FIGURE_ATTENTION);
+	}
 	add_share(listing, "traffic of eager ops", machine->eager, "of the bytes of what they read and write, for ops other than products");
+	rests_on(listing, REACH_EAGER, FIGURE_EAGER);
 	add_share(listing, "traffic of fused ops", machine->fused, "of these bytes where a compiler fuses kernels");
+	rests_on(listing, REACH_TRAFFIC, FIGURE_FUSED);
 }
 
 static void add_link(struct listing *listing, const char *name, const char *hop, const struct link *counted, const struct link *sheet, enum knob_id rate, enum knob_id latency)
@@ -130,6 +170,9 @@ static void add_link(struct listing *listing, const char *name, const char *hop,
 		add(listing, name, theirs, ours, "the knob %s, taken as reached", knobs[rate].name);
 	else
 		add(listing, name, theirs, ours, "%.3g %% of the data sheet's, one direction: what collectives reach", sheet->rate > 0 ? 100.0 * (double)counted->rate / (double)sheet->rate : 0);
+	rests_on(listing, rate == K_intra_bandwidth ? REACH_NEAR : REACH_FAR, rate == K_intra_bandwidth ? FIGURE_NEAR : FIGURE_FAR);
+	if (is_set(listing, rate))
+		listing->figure[listing->count - 1].basis = FIGURE_PLAIN;
 	snprintf(ours, sizeof ours, "%.3g us", (double)counted->latency / 1e6);
 	if (is_set(listing, latency))
 		add(listing, hop, "", ours, "the knob %s", knobs[latency].name);
@@ -155,14 +198,28 @@ static void add_links(struct listing *listing)
 		add(listing, "buffers of a group", "", counted, "%u channels of 12 MiB (NVIDIA/nccl issues 1041 and 1685), for each group of devices that a device talks with", preset->channels);
 }
 
+/* "fitted: 43 % of the data sheet's". */
+static void say_basis(struct device_figure *figure)
+{
+	char why[sizeof figure->why];
+	if (figure->basis == FIGURE_PLAIN)
+		return;
+	snprintf(why, sizeof why, "%s", figure->why);
+	snprintf(figure->why, sizeof figure->why, "%s: %.*s", figure_basis_names[figure->basis], (int)(sizeof why - 20), why);
+}
+
 int device_figures(const struct scenario *scenario, struct device_figure *figure)
 {
 	struct listing listing = { .scenario = scenario, .preset = scenario_preset(scenario), .figure = figure };
+	listing.reached = profile_find((enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
 	scenario_machine(scenario, &listing.machine);
+	add_software(&listing);
 	add_memory(&listing);
 	add_rates(&listing);
 	add_kernels(&listing);
 	add_links(&listing);
+	for (int i = 0; i < listing.count; i++)
+		say_basis(&figure[i]);
 	return listing.count;
 }
 
@@ -174,11 +231,26 @@ const char *device_sheet_source(enum device device)
 char *device_reached_text(const struct scenario *scenario, char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
+	char source[500];
 	int given = 0;
 	for (uint32_t i = 0; i < scenario->pins; i++)
 		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) != FIGURE_NAME)
 			words_add(&words, "%s%s", given++ ? ", " : "your own: ", scenario->pin[i].a);
-	words_add(&words, "%s%s", given ? "; the others: " : "", device_preset((enum device)scenario->value[K_device]).efficiency_source);
+	words_add(&words, "%s%s", given ? "; the others: " : "", profile_text((enum device)scenario->value[K_device], (enum software)scenario->value[K_software], source, sizeof source));
+	return text;
+}
+
+const char *device_software(const struct scenario *scenario)
+{
+	struct reached reached = profile_find((enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
+	return reached.profile->software == SOFTWARE_GIVEN ? "none" : software_name(reached.profile->software);
+}
+
+char *device_rests_text(const struct scenario *scenario, char *text, size_t size)
+{
+	char reached[700];
+	bool named = scenario->value[K_software] != SOFTWARE_GIVEN || strcmp(device_software(scenario), "none") == 0;
+	snprintf(text, size, "%s%s%s%s", device_reached_text(scenario, reached, sizeof reached), named ? "" : " (", named ? "" : device_software(scenario), named ? "" : ")");
 	return text;
 }
 
@@ -187,5 +259,5 @@ uint32_t device_errors_apart(const struct scenario *scenario)
 	for (uint32_t i = 0; i < scenario->pins; i++)
 		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) != FIGURE_NAME)
 			return 0;
-	return device_preset((enum device)scenario->value[K_device]).apart;
+	return scenario_preset(scenario).apart;
 }

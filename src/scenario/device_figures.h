@@ -5,8 +5,19 @@
 
 #define DEVICE_FIGURES 20
 
+/* What a figure that no data sheet has rests on. */
+enum figure_basis {
+	FIGURE_PLAIN,           /* the data sheet, or a knob */
+	FIGURE_FITTED,          /* to steps of the software on this chip */
+	FIGURE_CARRIED,         /* to its steps on another chip of the architecture */
+	FIGURE_ASSUMED,         /* those steps don't tell it, or there are none */
+	FIGURE_YOURS,           /* the user's own */
+	FIGURE_BASES
+};
+
 struct device_figure {
 	const char *name;       /* "link within a node" */
+	enum figure_basis basis;
 	char sheet[24];         /* "300 GB/s", "" where no data sheet has it */
 	char counted[40];       /* "129 GB/s", "27 to 257 TFLOP/s" */
 	char why[260];          /* "43 % of the data sheet's", "the knob intra_bandwidth" */
@@ -17,5 +28,9 @@ int device_figures(const struct scenario *scenario, struct device_figure *figure
 /* Where the data sheet's figures come from, and what was measured; of a device of the user's own, which figures are. */
 const char *device_sheet_source(enum device device);
 char *device_reached_text(const struct scenario *scenario, char *text, size_t size);
+/* The software whose steps the figures rest on; "none" where no step was measured. */
+const char *device_software(const struct scenario *scenario);
+/* device_reached_text() with the software, for people. */
+char *device_rests_text(const struct scenario *scenario, char *text, size_t size);
 /* How far apart, in thousandths, the errors of two estimates are on the scenario's device: device_preset.apart; 0 where that isn't known, as with figures of one's own. */
 uint32_t device_errors_apart(const struct scenario *scenario);

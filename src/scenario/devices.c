@@ -3,50 +3,7 @@
 #include <string.h>
 
 #include "own_device.h"
-
-/* ---- what is reached of the peaks ------------------------------------------------------------------------------ */
-
-struct profile {
-	struct efficiency matrix, vector, traffic;
-	uint16_t near_share, far_share, attention, pieces, fused, eager, narrow;
-	uint16_t launch;   /* nanoseconds */
-	uint16_t apart;    /* device_preset.apart */
-	const char *source;
-};
-
-#define M INT64_C(1000000)
-#define G INT64_C(1000000000)
-#define MATRIX { { { 50 * M, 87 }, { 1 * G, 433 }, { 16 * G, 736 }, { 128 * G, 823 } } }
-#define VECTOR { { { 50 * M, 100 }, { 500 * M, 300 }, { 4 * G, 700 }, { 16 * G, 950 } } }
-#define TRAFFIC { { { 128000, 300 }, { 2 * M, 600 }, { 20 * M, 750 }, { 100 * M, 900 } } }
-#define FITTED 430, 857, 1000, 1000, 782, 1000, 1000, 2000
-
-static const struct profile profile_A100 = { MATRIX, VECTOR, TRAFFIC, FITTED, 37,
-	"curves by size after Calculon's A100 (Isaev et al., SC 2023), scaled to the eight steps of table 5 of Korthikanti et al. (arXiv 2205.05198)" };
-/* The launch is what 70B's layers on 8 devices tell, whose ops are small: its software's, since the processor that launches kernels of that size is behind. Steps of A100s and
- * H100s don't tell theirs: 10 us fit them as well as 2. */
-static const struct profile profile_B200 = { { { { 8 * G, 150 }, { 48 * G, 500 }, { 256 * G, 440 }, { 1024 * G, 435 } } }, VECTOR, TRAFFIC,
-	667, 857, 1000, 1000, 450, 1000, 1000, 20000, 52, "SimuMax's measured products, collectives and launches, scaled to steps of Llama 3 on eight B200, four microbatches, nothing overlapped "
-	"(MooreThreads/SimuMax, release 1.2)" };
-/* The same chip with NVIDIA's software, fitted from the B200's figures: these steps tell products, attention and shared sequences. They don't tell the launch, which is the B200's. */
-static const struct profile profile_GB200 = { { { { 8 * G, 204 }, { 48 * G, 680 }, { 256 * G, 598 }, { 1024 * G, 592 } } }, VECTOR, TRAFFIC,
-	667, 857, 510, 620, 450, 1000, 1000, 20000, 36, "seven of NVIDIA's published steps with 8-bit products (NeMo 25.04, Megatron Bridge 25.09 to 26.02)" };
-/* Fitted to steps with 8-bit products and collectives of tensor parallelism that 75 % hide, and to steps without either. The steps don't tell attention, links and
- * eager kernels: attention at 0.85 of large products is what its makers report, eager kernels and links are guesses that the fit held. */
-#define SXM { { { 50 * M, 88 }, { 1 * G, 438 }, { 16 * G, 744 }, { 128 * G, 831 } } }, VECTOR, TRAFFIC, 500, 857, 850, 828, 2020, 2800, 858, 2000
-static const struct profile profile_H100 = { SXM, 50,
-	"ten of NVIDIA's published steps with 8-bit products (NeMo 24.12, Megatron Bridge 25.11) and three of Llama 3 405B in bf16 (arXiv 2407.21783)" };
-/* Fused and eager kernels, 16- and 8-bit products, and shared sequences are told apart; links between nodes are not. */
-static const struct profile profile_H100_500W = { { { { 50 * M, 49 }, { 1 * G, 243 }, { 16 * G, 412 }, { 128 * G, 485 } } }, VECTOR, TRAFFIC,
-	943, 857, 523, 744, 1000, 1750, 791, 2000, 46,
-	"the 18 steps of torchtitan's benchmarks of December 2024 (PyTorch FSDP2; 500 W)" };
-/* The same chip with other memory or links. */
-static const struct profile profile_LIKE_H100 = { SXM, 0, "not fitted: no measurements, as fitted to H100, the same chip" };
-static const struct profile profile_COMMON = { MATRIX, VECTOR, TRAFFIC, FITTED, 0,
-	"not fitted: no measurements, as fitted to A100" };
-static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 }, { 16 * G, 700 }, { 128 * G, 700 } } },
-	{ { { 1 * M, 700 }, { 50 * M, 700 }, { 1 * G, 700 }, { 16 * G, 700 } } }, { { { 128000, 700 }, { 2 * M, 700 }, { 20 * M, 700 }, { 100 * M, 700 } } },
-	700, 900, 1000, 1000, 1000, 1000, 1000, 1000, 0, "not fitted: no measurements, 70 % of the peaks" };
+#include "profiles.h"
 
 /* ---- presets ---------------------------------------------------------------------------------------------------- */
 
@@ -55,13 +12,12 @@ static const struct profile profile_CPU = { { { { 50 * M, 500 }, { 1 * G, 600 },
 	.memory = INT64_C(gib) << 30, .memory_rate = RATE(traffic_peak, 1e9), .vector_rate = RATE(vector_peak, 1e12), \
 	.matrix_rate = { RATE(f64, 1e12), RATE(f32, 1e12), RATE(f16, 1e12), RATE(bf16, 1e12), RATE(f8, 1e12) }, \
 	.near = { INT64_C(near_hop) * 1000, RATE(near_peak, 1e9) }, .far = { INT64_C(far_hop) * 1000, RATE(far_peak, 1e9) } }
-#define X(id, word, gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop, context, channels, profile, text) \
-	[DEVICE_##id] = { word, text, MACHINE(gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop), context, channels, &profile_##profile },
+#define X(id, word, gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop, context, channels, architecture, profile, text) \
+	[DEVICE_##id] = { word, text, MACHINE(gib, traffic, f64, f32, f16, bf16, f8, vector, near, near_hop, far, far_hop), context, channels },
 static const struct row {
 	const char *name, *source;
 	struct machine machine;
 	uint32_t context, channels;
-	const struct profile *profile;
 } rows[DEVICE_COUNT] = { DEVICES(X) };
 #undef X
 
@@ -106,9 +62,15 @@ static void fill_rates(int64_t rate[FORMAT_COUNT])
 
 struct device_preset device_preset(enum device device)
 {
+	return device_preset_with(device, SOFTWARE_GIVEN);
+}
+
+struct device_preset device_preset_with(enum device device, enum software software)
+{
 	const struct row *row = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device];
-	const struct profile *profile = row->profile;
-	struct device_preset preset = { .name = device == DEVICE_NONE ? "none" : row->name, .source = row->source, .efficiency_source = profile->source, .apart = profile->apart,
+	const struct reached reached = profile_find(device, software);
+	const struct profile *profile = reached.profile;
+	struct device_preset preset = { .name = device == DEVICE_NONE ? "none" : row->name, .source = row->source, .apart = reached.basis == BASIS_FITTED ? profile->apart : 0,
 		.machine = row->machine };
 	fill_rates(preset.machine.matrix_rate);
 	preset.machine.matrix = profile->matrix;
@@ -154,12 +116,15 @@ char *device_text(enum device device, bool sources, char *text, size_t size)
 	return text;
 }
 
-char *device_link_text(enum device device, bool between, char *text, size_t size)
+char *device_link_text(const struct scenario *scenario, bool between, char *text, size_t size)
 {
-	struct device_preset preset = device_preset(device);
+	enum device device = (enum device)scenario->value[K_device];
+	enum software software = (enum software)scenario->value[K_software];
+	struct device_preset preset = device_preset_with(device, software);
+	char source[500];
 	const struct machine *peak = &rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].machine;
 	const struct link *reached = between ? &preset.machine.far : &preset.machine.near, *sheet = between ? &peak->far : &peak->near;
-	snprintf(text, size, "%.3g of the data sheet's %.4g GB/s are reached: %s", (double)reached->rate / 1e9, (double)sheet->rate / 1e9, preset.efficiency_source);
+	snprintf(text, size, "%.3g of the data sheet's %.4g GB/s are reached: %s", (double)reached->rate / 1e9, (double)sheet->rate / 1e9, profile_text(device, software, source, sizeof source));
 	return text;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device_table.h"
+#include "software_table.h"
 #include "solver/cost/machine.h"
 
 struct scenario;
@@ -9,7 +10,6 @@ struct scenario;
 struct device_preset {
 	const char *name;
 	const char *source;             /* of the peaks */
-	const char *efficiency_source;  /* of the shares of the peaks that are reached */
 	/* How far apart the errors of two estimates are, in thousandths of their times: the root of the mean square of the errors of the steps that the shares were fitted to,
 	 * times the root of 2 (tests/bench/hardware). 0: no step was measured. */
 	uint32_t apart;
@@ -21,14 +21,15 @@ struct device_preset {
 	int64_t context;                /* bytes beside all tensors: the driver's, loaded kernels */
 	int64_t group_buffers;          /* bytes of buffers for each group of devices that a device talks with */
 };
-/* DEVICE_NONE is an a100-80gb of any memory. */
+/* DEVICE_NONE is an a100-80gb of any memory. Its peaks as its own software reaches them, or another one: profiles.h. */
 struct device_preset device_preset(enum device device);
+struct device_preset device_preset_with(enum device device, enum software software);
 
 /* "80 GiB  312 TFLOP/s bf16  2039 GB/s  links 300 and 25 GB/s"; sources: with where the figures come from. Returns text. */
 char *device_text(enum device device, bool sources, char *text, size_t size);
-/* What the preset's link within a node (between: between nodes) reaches, of what, and why: "129 of 300 GB/s: ...". Returns text. */
-char *device_link_text(enum device device, bool between, char *text, size_t size);
-/* What a device of the scenario can do: its preset, overridden by the knobs intra_bandwidth, inter_bandwidth (which are taken as
+/* What the device's link within a node (between: between nodes) reaches, of what, and why: "129 of 300 GB/s: ...". Returns text. */
+char *device_link_text(const struct scenario *scenario, bool between, char *text, size_t size);
+/* What a device of the scenario can do: its preset with the knob software, overridden by the knobs intra_bandwidth, inter_bandwidth (which are taken as
  * reached), intra_latency and inter_latency, scaled by matrix_efficiency, attention_efficiency and other_traffic; memory from the knob, else the preset's, less reserve. */
 void scenario_machine(const struct scenario *scenario, struct machine *machine);
 /* Bytes of a device that are not for the plan: the knob reserve, else the preset's context where its memory is the cap, else 0. */

@@ -1,5 +1,6 @@
 /* idle_knobs.c: a row for each reason. A row must be sure: unit_idle_knobs plans with and without. */
 #include "idle_knobs.h"
+#include "profiles.h"
 #include "shard_mesh.h"
 
 static bool has_no_pipeline(const struct scenario *scenario)
@@ -53,6 +54,7 @@ static bool lays_out_by_rule(const struct scenario *scenario)
 }
 
 WHEN(has_no_time, scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario)))
+WHEN(has_one_software, !profile_has_others((enum device)scenario->value[K_device]))
 WHEN(has_ranks, scenario->value[K_order] == ORDER_FAST && scenario_pipelines(scenario))
 
 static bool cuts_no_parameters(const struct scenario *scenario)
@@ -111,6 +113,7 @@ static const struct row {
 	{ K_host_bandwidth, moves_nothing_to_host, "nothing waits in the host's memory: recompute=auto with offload=on puts tensors there" },
 	{ K_order_effort, orders_by_rule, "this order is a rule: only best, fast and roam search" },
 	{ K_layout_effort, lays_out_by_rule, "this layout is a rule: only best, dive, wheel and roam search" },
+	{ K_software, has_one_software, "no other software was measured on chips of the device's architecture" },
 	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
 	{ K_curve, is_not_minred, "only strategy=minred has this curve" },
 	{ K_reserve, has_no_cap, "there is no memory cap" },

@@ -64,6 +64,7 @@ static const char *const word_help[KNOB_COUNT] = {
 	[K_schedule] = SCHEDULES(SCHEDULE_HELP) "what a CSV says: schedule=@FILE\nthe shortest step whose ranks keep the memory cap, of all of these\n",
 	[K_kernels] = "chains of small ops in one kernel, as torch.compile makes them\neach op a kernel, which reads and writes all its operands\n",
 	[K_reduce_dtype] = "as the step casts gradients before the update reads them\nthat in which the backward pass makes them\n",
+	[K_software] = SOFTWARES(HELP_LINE),
 	[K_train] = "the step as the file has it\nsaves what PyTorch's operators save\nsaves just what derivatives need\n",
 	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less range than bf16\n"
 		"fp16 parameters beside the optimizer's fp32 ones, and a scaled loss; not PyTorch's autocast\n",

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "device_table.h"
+#include "software_table.h"
 #include "solver/fit/step.h"
 #include "solver/layout/layout.h"
 #include "solver/order/order.h"
@@ -48,6 +49,7 @@ enum knob_type {
 	X(devices, "devices", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of devices the step runs on") \
 	X(devices_per_node, "devices", NUMBER, NULL, 1, 1 << 10, 8, SHARD, "devices that share the fast links of one node") \
 	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, "preset of memory, peak FLOP/s, memory bandwidth and links; none is an a100-80gb with any amount of memory; device=@FILE reads what tidemark calibrate wrote") \
+	X(software, "devices", CHOICE, SOFTWARES(SOFTWARE_WORD), 0, SOFTWARE_COUNT - 1, SOFTWARE_GIVEN, SHARD, "software whose measured steps say what is reached of the device's peaks; where it was measured on another chip of that architecture, its shares of the peaks are carried over") \
 	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory cap of a device; a plan above it breaks a constraint") \
 	X(reserve, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory that contexts, libraries and fragmentation take; auto: the device preset's context, nothing where memory is set") \
 	X(group_buffers, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory of NCCL's buffers for each group of devices that a device talks with; auto: the device preset's, nothing where memory is set") \

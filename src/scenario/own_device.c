@@ -177,7 +177,7 @@ char *figure_text(enum figure_id figure, const struct device_preset *preset, cha
 
 struct device_preset scenario_preset(const struct scenario *scenario)
 {
-	struct device_preset preset = device_preset((enum device)scenario->value[K_device]);
+	struct device_preset preset = device_preset_with((enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];
 		enum figure_id figure = pin->kind == PIN_FIGURE ? figure_find(pin->a) : FIGURE_COUNT;

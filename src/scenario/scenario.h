@@ -5,6 +5,8 @@
  *     scenario      knob values and pins
  *     pins          checks the names in pins
  *     device_table  the table of device presets
+ *     software_table the table of software
+ *     profiles      what software reaches of chips' peaks
  *     devices       machine and mesh of a scenario
  *     own_device    figures of a device that a user gives, and files of them
  *     device_figures its figures as a table for people
@@ -59,6 +61,8 @@ int64_t scenario_budget(const struct scenario *scenario);
 char *scenario_doubt(const struct scenario *scenario, const struct graph *graph, char *text, size_t size);
 /* The knobs that say how a graph's memory is counted: they belong into the key of whatever counts it. */
 #define MEMORY_KNOBS K_alignment, K_workspace
+/* The knobs that decide how long ops and collectives take: they belong into the key of whatever asks scenario_machine(), with scenario_figures_hash(). */
+#define MACHINE_KNOBS K_device, K_software, K_kernels, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency, K_inter_latency
 struct memory_rules scenario_memory_rules(const struct scenario *scenario);
 /* The whole memory of a device: the knob, or the preset's; -1: any amount. */
 int64_t scenario_device_memory(const struct scenario *scenario);

@@ -316,6 +316,7 @@ static void write_speed(const struct plan *plan, struct json *json)
 	else
 		json_write_null(json, "flops");
 	write_amount(json, "model_flops", speed->model_flops);
+	json_write_text(json, "software", device_software(&plan->scenario));
 	json_write_text(json, "rests_on", device_reached_text(&plan->scenario, text, sizeof text));
 	if (speed->mfu >= 0)
 		json_write_real(json, "mfu", speed->mfu, 9);

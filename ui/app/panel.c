@@ -2,6 +2,7 @@
  * knob does, or why it can't be turned, and what its neighbouring values gave where a run so far has them. */
 #include "panel.h"
 
+#include "src/scenario/device_figures.h"
 #include "src/scenario/devices.h"
 #include "src/plan/idle.h"
 #include "src/scenario/idle_knobs.h"
@@ -260,7 +261,7 @@ static int draw_effect(struct frame *frame, struct rect rect, const struct model
 	return 2;
 }
 
-/* What the present value is: a word's own line, a device's figures, where a link's rate comes from; "" where the knob's sentence says it all. */
+/* What the present value is: a word's own line, a device's figures, the software that counts and what it was measured on, where a link's rate comes from; "" where the knob's sentence says it all. */
 static const char *value_help(const struct model *model, enum knob_id knob, char *text, size_t size)
 {
 	const struct scenario *scenario = model->scenario;
@@ -269,8 +270,12 @@ static const char *value_help(const struct model *model, enum knob_id knob, char
 		snprintf(text, size, "%s. Every figure: view 6, part device", device_text((enum device)scenario->value[K_device], true, figures, sizeof figures));
 		return text;
 	}
+	if (knob == K_software) {
+		snprintf(text, size, "%s: %s", device_software(scenario), device_reached_text(scenario, figures, sizeof figures));
+		return text;
+	}
 	if (knob == K_intra_bandwidth || knob == K_inter_bandwidth)
-		return scenario->value[knob] == KNOB_GIVEN ? device_link_text((enum device)scenario->value[K_device], knob == K_inter_bandwidth, text, size) : "";
+		return scenario->value[knob] == KNOB_GIVEN ? device_link_text(scenario, knob == K_inter_bandwidth, text, size) : "";
 	return knob_word_help(knob, scenario->value[knob], text, size);
 }
 

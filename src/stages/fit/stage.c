@@ -653,8 +653,7 @@ struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wis
 
 void fit_times_key_add(struct key *key, const struct scenario *scenario)
 {
-	static const enum knob_id read[] = { K_device, K_matrix_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
-		K_inter_latency, K_host_bandwidth, KNOB_COUNT };
+	static const enum knob_id read[] = { MACHINE_KNOBS, K_host_bandwidth, KNOB_COUNT };
 	key_add_knobs(key, scenario, read);
 	key_add(key, scenario_figures_hash(scenario));
 }

@@ -86,7 +86,7 @@ static void add_file(struct key *key, const char *path)
 
 void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, MEMORY_KNOBS, KNOB_COUNT };
+	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, K_software, MEMORY_KNOBS, KNOB_COUNT };
 	key_add_knobs(key, scenario, read);
 	key_add(key, scenario_figures_hash(scenario));
 	if (scenario_budget(scenario) >= 0)

@@ -69,8 +69,7 @@ static void add_sharding(struct key *key, const struct graph *graph, const struc
 
 void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick)
 {
-	static const enum knob_id read[] = { K_devices, K_devices_per_node, K_device, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency,
-		K_inter_latency, K_host_bandwidth, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_kernels, K_strategy, K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches, KNOB_COUNT };
+	static const enum knob_id read[] = { K_devices, K_devices_per_node, MACHINE_KNOBS, K_host_bandwidth, K_strategy, K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero, K_microbatches, KNOB_COUNT };
 	static const enum knob_id searched[] = { K_slack, K_curve, KNOB_COUNT }, capped[] = { K_memory, K_reserve, KNOB_COUNT };
 	key_add(key, quick && scenario_searches(scenario));
 	key_add(key, scenario_casts_late(scenario));

@@ -241,13 +241,51 @@ Test(calibrate, rows_say_what_a_step_computes_in_and_what_is_hidden)
 	calibration_free(&calibration);
 }
 
+/* Rows of several presets: one set of factors, each on its own preset's constants, with the software that is set; links as rows say what is near. */
+Test(calibrate, rows_of_several_devices_are_fitted_together)
+{
+	static const struct { enum device device; const char *row; } rows[] = { { DEVICE_H100_80, "gpt2-xl:seq=512,h100-80gb,8,8,8,1,64,1,none" }, { DEVICE_H100_80, "gpt2-xl:seq=512,h100-80gb,8,8,1,1,64,0,full" },
+		{ DEVICE_H100_80, "gpt2-medium,h100-80gb,8,8,1,1,64,0,none" }, { DEVICE_H200_141, "gpt2-xl,h200-141gb,8,8,4,1,16,1,none" }, { DEVICE_H200_141, "gpt2-xl:seq=512,h200-141gb,4,8,1,1,64,0,full" },
+		{ DEVICE_H200_141, "gpt2-medium,h200-141gb,8,8,8,1,8,0,full" } };
+	enum { COUNT = sizeof rows / sizeof *rows };
+	static const char header[] = "model,device,devices_per_node,devices,tp,pp,batch,sp,recompute,seconds\n";
+	struct calibration calibration;
+	struct error error;
+	double seconds[COUNT];
+	char text[2000];
+	for (int pass = 0; pass < 2; pass++) {
+		int at = snprintf(text, sizeof text, "%s", header);
+		for (int i = 0; i < COUNT; i++)
+			at += snprintf(text + at, sizeof text - (size_t)at, "%s,%.9f\n", rows[i].row, pass ? seconds[i] : 1);
+		cr_assert_eq(read_text(text, &calibration, &error), OK, "%s", error.text);
+		cr_expect_eq(calibration.row[4].opened != NULL && calibration.row[4].scenario.value[K_devices_per_node] == 4, true);
+		for (int i = 0; i < COUNT && pass == 0; i++) {
+			struct machine truth = device_preset(rows[i].device).machine;
+			struct config_result result;
+			for (int p = 0; p < EFFICIENCY_POINTS; p++)
+				truth.matrix.point[p].share = (uint16_t)(truth.matrix.point[p].share * 7 / 10);
+			cr_assert_eq(config_case_evaluate(calibration.row[i].opened, &truth, &overheads_all, true, &result), OK);
+			seconds[i] = (double)result.time / 1e12;
+		}
+		if (pass == 0)
+			calibration_free(&calibration);
+	}
+	struct machine machine = device_preset(DEVICE_A100_80).machine;      /* no row is of the scenario's own device */
+	cr_assert_eq(calibration_fit(&calibration, &machine, &overheads_all, &error), OK, "%s", error.text);
+	cr_expect_float_eq(calibration.fit.factor[CALIBRATED_MATRIX], 0.7, 0.03, "%f", calibration.fit.factor[CALIBRATED_MATRIX]);
+	for (int i = 0; i < COUNT; i++)
+		cr_expect_float_eq(calibration.fit.row[i].fitted, seconds[i], 0.02 * seconds[i], "row %d: %f", i, calibration.fit.row[i].fitted);
+	calibration_free(&calibration);
+}
+
 Test(calibrate, a_bad_file_is_refused_with_its_line)
 {
 	static const struct { const char *text; unsigned line; } bad[] = { { "", 0 }, { HEADER, 0 }, { HEADER "gpt2,8,8,1,8,0,none,\n", 2 },
 		{ HEADER "# a comment\n\ngpt2,8,8,1,8,0,none,-1\n", 4 }, { HEADER "gpt2,8,8,1,8,0,none,1\ngpt2,8,3,1,8,0,none,1\n", 3 },
 		{ HEADER "gpt2,8,8,1,8,2,none,1\n", 2 }, { HEADER "gpt2,8,8,1,8,0,often,1\n", 2 }, { HEADER "gpt2,8,8,1,8,0,none,nan\n", 2 },
 		{ HEADER "gpt2,x,8,1,8,0,none,1\n", 2 },
-		{ "devices,seconds,float8\n8,1,2\n", 2 }, { "devices,seconds,hidden\n8,1,101\n", 2 } };
+		{ "devices,seconds,float8\n8,1,2\n", 2 }, { "devices,seconds,hidden\n8,1,101\n", 2 }, { "devices,seconds,device\n8,1,h100\n", 2 }, { "devices,seconds,device\n8,1,none\n", 2 },
+		{ "devices,seconds,devices_per_node\n8,1,0\n", 2 } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct calibration calibration;
 		struct error error;

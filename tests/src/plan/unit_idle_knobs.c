@@ -10,7 +10,7 @@
 
 /* Scenarios, and other values of knobs. */
 static const char *const scenarios[] = {
-	"", "device=a100-40gb", "devices=4 strategy=data batch=8", "devices=4 strategy=megatron tp=2 batch=8", "devices=4 strategy=megatron tp=1 batch=8",
+	"", "device=a100-40gb", "device=v100-32gb", "device=b200-180gb software=torchtitan", "devices=4 strategy=data batch=8", "devices=4 strategy=megatron tp=2 batch=8", "devices=4 strategy=megatron tp=1 batch=8",
 	"devices=2 strategy=minred batch=8", "devices=2 strategy=zero batch=8 memory=1GiB", "devices=4", "batch=8 microbatches=2", "devices=2 strategy=auto batch=8",
 	"devices=2 pp=2 strategy=data microbatches=4 batch=8", "devices=2 pp=2 strategy=data microbatches=4 batch=8 schedule=interleaved",
 	"recompute=full", "recompute=auto memory=700MiB device=a100-40gb", "order=list layout=bestfit", "devices=16 strategy=data batch=16",
@@ -18,7 +18,7 @@ static const char *const scenarios[] = {
 static const char *const values[] = {
 	"schedule=gpipe", "schedule=zb1p", "chunks=2", "chunks=3", "rank=0", "strategy=megatron", "sp=off", "sp=on", "zero=1", "zero=3", "padding=off", "devices_per_node=2", "intra_bandwidth=1000000000",
 	"inter_bandwidth=1000000000", "intra_latency=90000", "inter_latency=90000", "slack=20", "curve=on", "reserve=1GiB", "group_buffers=1GiB", "random=never", "order=fast",
-	"dp=2", "tp=2", "cp=2", "ep=2", "prefetch=0", "reshard_after_forward=off", "reduce_dtype=param", "host_bandwidth=1000000000", "workspace=off", "order_effort=1", "layout_effort=1",
+	"software=torchtitan", "software=maxtext", "dp=2", "tp=2", "cp=2", "ep=2", "prefetch=0", "reshard_after_forward=off", "reduce_dtype=param", "host_bandwidth=1000000000", "workspace=off", "order_effort=1", "layout_effort=1",
 };
 
 static bool equal_plans(const struct plan *a, const struct plan *b)

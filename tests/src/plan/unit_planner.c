@@ -133,6 +133,22 @@ Test(planner, every_knob_is_in_the_key_of_the_stage_that_reads_it)
 	}
 }
 
+/* Whatever decides how long ops take decides what recomputation costs. */
+Test(planner, every_knob_of_the_machine_is_in_the_key_of_recomputation)
+{
+	static const char *const turned[] = { "kernels=eager", "other_traffic=3000", "matrix_efficiency=200", "software=torchtitan", "device=h100-80gb", "host_bandwidth=1000000000" };
+	OWN(graph) *graph = sample("samples/alexnet_b1_adam.jsonl.gz");
+	OWN(planner) planner = { .store = store_new() };
+	for (size_t i = 0; i < sizeof turned / sizeof *turned; i++) {
+		OWN(scenario) scenario;
+		scenario_init(&scenario);
+		scenario_add(&scenario, "device=a100-40gb recompute=auto memory=700MiB order=program layout=bestfit batch=16");
+		compare(&planner, graph, &scenario, i);
+		scenario_add(&scenario, turned[i]);
+		compare(&planner, graph, &scenario, i);
+	}
+}
+
 /* The independent check accepts the plan's file. */
 static void check_with_file(const struct graph *graph, const struct plan *plan, uint64_t seed)
 {

@@ -5,19 +5,21 @@
 
 #include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
+#include "src/scenario/profiles.h"
 #include "src/scenario/shard_mesh.h"
 #include "solver/cost/op_time.h"
 #include "tests/common/model_steps.h"
+#include "tests/common/planned.h"
 
 Test(devices, presets_are_plausible_and_named_by_the_knob)
 {
 	for (int i = DEVICE_NONE; i < DEVICE_COUNT; i++) {
 		struct device_preset preset = device_preset((enum device)i);
 		const struct machine *machine = &preset.machine;
-		char word[40];
+		char word[40], text[500];
 		cr_assert(knob_word(knobs[K_device].words, i, word, sizeof word));
 		cr_expect_str_eq(word, preset.name);
-		cr_expect(*preset.source && *preset.efficiency_source);
+		cr_expect(*preset.source && *profile_text((enum device)i, SOFTWARE_GIVEN, text, sizeof text));
 		size_t length = strlen(preset.name);
 		const char *gb = preset.name + (length < 2 ? 0 : length - 2);     /* "gb200-186gb" */
 		if (strcmp(gb, "gb") == 0) {
@@ -42,13 +44,15 @@ Test(devices, presets_are_plausible_and_named_by_the_knob)
 Test(devices, presets_of_the_same_chip_reach_the_same_of_their_peaks)
 {
 	const struct device_preset known = device_preset(DEVICE_H100_80), others[] = { device_preset(DEVICE_H200_141), device_preset(DEVICE_H800_80) };
+	static const enum device id[] = { DEVICE_H200_141, DEVICE_H800_80 };
+	char text[500];
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		const struct machine *machine = &others[i].machine;
 		for (int p = 0; p < EFFICIENCY_POINTS; p++)
 			cr_expect_eq(machine->matrix.point[p].share, known.machine.matrix.point[p].share, "%s", others[i].name);
 		cr_expect(machine->fused == known.machine.fused && machine->eager == known.machine.eager && machine->attention == known.machine.attention && machine->narrow == known.machine.narrow);
 		cr_expect_neq(machine->memory_rate * 2 + machine->near.rate, known.machine.memory_rate * 2 + known.machine.near.rate, "%s", others[i].name);
-		cr_expect(strncmp(others[i].efficiency_source, "not fitted", 10) == 0);
+		cr_expect(strncmp(profile_text(id[i], SOFTWARE_GIVEN, text, sizeof text), "not fitted", 10) == 0);
 	}
 }
 
@@ -239,7 +243,7 @@ Test(devices, inner_axes_fill_nodes_first)
 /* The presets of which measured steps are known, and what is said of the others. */
 Test(devices, what_is_not_fitted_is_said_to_be)
 {
-	static const enum device fitted[] = { DEVICE_A100_40, DEVICE_A100_80, DEVICE_H100_80, DEVICE_H100_96, DEVICE_B200_180, DEVICE_GB200_186 };
+	static const enum device fitted[] = { DEVICE_A100_40, DEVICE_A100_80, DEVICE_H100_80, DEVICE_H100_96, DEVICE_B200_180, DEVICE_GB200_186, DEVICE_TPU_V5P_95, DEVICE_TPU_V6E_32 };
 	char text[700];
 	for (int i = DEVICE_NONE + 1; i < DEVICE_COUNT; i++) {
 		OWN(scenario) scenario;
@@ -253,6 +257,85 @@ Test(devices, what_is_not_fitted_is_said_to_be)
 		cr_expect_eq(strncmp(text, "not fitted", 10) != 0, known, "%s: %s", device_preset((enum device)i).name, text);
 		cr_assert_eq(scenario_pin(&scenario, "figure launch 3us", &error), OK);
 		cr_expect(strstr(device_reached_text(&scenario, text, sizeof text), "your own: launch; the others: "), "%s", text);
+	}
+}
+
+static bool same_reach(const struct machine *one, const struct machine *other)
+{
+	bool same = one->attention == other->attention && one->pieces == other->pieces && one->fused == other->fused && one->eager == other->eager && one->narrow == other->narrow &&
+		one->launch == other->launch;
+	for (int p = 0; p < EFFICIENCY_POINTS; p++)
+		same &= one->matrix.point[p].size == other->matrix.point[p].size && one->matrix.point[p].share == other->matrix.point[p].share;
+	return same;
+}
+
+/* Whatever the software: peaks are the preset's, and of its profile it is said whether it was fitted to the chip, carried over, or isn't there. */
+Test(devices, software_decides_what_is_reached_of_a_chips_peaks)
+{
+	for (int d = DEVICE_NONE; d < DEVICE_COUNT; d++) {
+		const struct device_preset own = device_preset((enum device)d);
+		bool others = false;
+		for (int s = SOFTWARE_GIVEN; s < SOFTWARE_COUNT; s++) {
+			struct device_preset preset = device_preset_with((enum device)d, (enum software)s);
+			struct reached reached = profile_find((enum device)d, (enum software)s);
+			char text[500];
+			profile_text((enum device)d, (enum software)s, text, sizeof text);
+			cr_expect_str_eq(preset.name, own.name);
+			cr_expect(preset.machine.memory == own.machine.memory && preset.machine.memory_rate == own.machine.memory_rate);
+			cr_expect(memcmp(preset.machine.matrix_rate, own.machine.matrix_rate, sizeof own.machine.matrix_rate) == 0);
+			cr_expect_eq(preset.apart > 0, d != DEVICE_NONE && reached.basis == BASIS_FITTED, "%s with %s", own.name, software_name((enum software)s));
+			others |= !same_reach(&preset.machine, &own.machine);
+			if (reached.missing)
+				cr_expect(same_reach(&preset.machine, &own.machine) && strstr(text, "not fitted: ") == text && strstr(text, software_name((enum software)s)), "%s", text);
+			else if (s != SOFTWARE_GIVEN)
+				cr_expect(strstr(text, software_name((enum software)s)) == text && strstr(text, reached.basis == BASIS_FITTED ? ", fitted to " : ", carried over from "), "%s", text);
+			cr_expect(reached.missing || s == SOFTWARE_GIVEN || reached.profile->software == (enum software)s);
+			cr_expect(reached.missing || s == SOFTWARE_GIVEN || reached.basis != BASIS_ELSEWHERE);
+		}
+		cr_expect(!others || profile_has_others((enum device)d), "%s", own.name);
+	}
+}
+
+/* What was measured is counted where it was measured, and on other chips of its architecture; a chip's own comes before another one's. */
+Test(devices, software_is_carried_over_within_an_architecture)
+{
+	static const struct { enum device device; enum software software; enum device like; bool fitted; } cases[] = {
+		{ DEVICE_H100_80, SOFTWARE_MEGATRON_BRIDGE, DEVICE_H100_80, true }, { DEVICE_H800_80, SOFTWARE_MEGATRON_BRIDGE, DEVICE_H100_80, false }, { DEVICE_H20_96, SOFTWARE_TORCHTITAN, DEVICE_H100_80, false },
+		{ DEVICE_H200_141, SOFTWARE_TORCHTITAN, DEVICE_H100_80, true }, { DEVICE_H100_96, SOFTWARE_TORCHTITAN, DEVICE_H100_96, true }, { DEVICE_GB200_186, SOFTWARE_MEGATRON_LM, DEVICE_B200_180, false },
+		{ DEVICE_B200_180, SOFTWARE_MEGATRON_LM, DEVICE_B200_180, true }, { DEVICE_A100_40, SOFTWARE_MEGATRON_LM, DEVICE_A100_80, true } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct device_preset preset = device_preset_with(cases[i].device, cases[i].software), like = device_preset_with(cases[i].like, cases[i].software);
+		cr_expect(same_reach(&preset.machine, &like.machine), "%s", preset.name);
+		cr_expect_eq(profile_find(cases[i].device, cases[i].software).basis == BASIS_FITTED, cases[i].fitted, "%s", preset.name);
+	}
+	cr_expect(profile_find(DEVICE_B200_180, SOFTWARE_TORCHTITAN).missing && profile_find(DEVICE_MI300X_192, SOFTWARE_MAXTEXT).missing && profile_find(DEVICE_CPU, SOFTWARE_MEGATRON_LM).missing);
+	cr_expect(profile_has_others(DEVICE_H100_80) && profile_has_others(DEVICE_NONE) && !profile_has_others(DEVICE_V100_32) && !profile_has_others(DEVICE_TPU_V6E_32) && profile_has_others(DEVICE_H20_96));
+}
+
+/* Every figure that isn't the data sheet's says whether it was fitted, carried over or assumed. */
+Test(devices, every_figure_says_what_it_rests_on)
+{
+	static const struct { const char *set; const char *figure; enum figure_basis basis; } cases[] = {
+		{ "", "products, bf16", FIGURE_FITTED }, { "", "attention in one kernel", FIGURE_ASSUMED }, { "", "memory for the plan", FIGURE_PLAIN }, { "", "memory bandwidth", FIGURE_ASSUMED },
+		{ "", "products, 8 bits", FIGURE_FITTED }, { "software=torchtitan", "traffic of eager ops", FIGURE_FITTED }, { "software=torchtitan", "attention in one kernel", FIGURE_ASSUMED },
+		{ "software=megatron-lm", "products, bf16", FIGURE_FITTED }, { "device=h200-141gb", "products, bf16", FIGURE_CARRIED }, { "device=h800-80gb software=llm-foundry", "attention in one kernel", FIGURE_CARRIED },
+		{ "device=l40s-48gb", "products, bf16", FIGURE_ASSUMED }, { "intra_bandwidth=100GB/s", "link within a node", FIGURE_PLAIN }, { "device=gb200-186gb software=megatron-lm", "a kernel, at least", FIGURE_CARRIED } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct device_figure figure[DEVICE_FIGURES];
+		OWN(scenario) scenario;
+		scenario_init(&scenario);
+		scenario.value[K_device] = DEVICE_H100_80;
+		scenario_add(&scenario, cases[i].set);
+		int figures = device_figures(&scenario, figure), found = 0;
+		cr_assert_leq(figures, DEVICE_FIGURES);
+		for (int f = 0; f < figures; f++)
+			if (strcmp(figure[f].name, cases[i].figure) == 0) {
+				cr_expect_eq(figure[f].basis, cases[i].basis, "%s, %s: %s", cases[i].set, cases[i].figure, figure[f].why);
+				found++;
+			}
+		cr_expect_eq(found, 1, "%s", cases[i].figure);
+		cr_expect_str_eq(figure[0].name, "software");
+		cr_expect_str_eq(figure[0].counted, device_software(&scenario));
 	}
 }
 

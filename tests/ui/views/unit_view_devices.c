@@ -37,9 +37,9 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	press(&fixture, DEVICES, COMMAND_PART);
 	expect(&fixture, DEVICES, "link within a node");
 	expect(&fixture, DEVICES, "data sheet: NVIDIA A100 data sheet");
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < 13; i++)
 		press(&fixture, DEVICES, COMMAND_DOWN);
-	expect(&fixture, DEVICES, "link within a node: 300 GB/s on the data sheet; 43 % of the data sheet's");
+	expect(&fixture, DEVICES, "link within a node: 300 GB/s on the data sheet; fitted: 43 % of the data sheet's");
 	press(&fixture, DEVICES, COMMAND_PART);
 	expect(&fixture, DEVICES, "dp   all_reduce");
 	expect(&fixture, DEVICES, "tp   all_gather");
