@@ -52,6 +52,12 @@ static void take_mesh(const struct scenario *scenario, const struct mesh *mesh, 
 	}
 }
 
+/* strategy=zero without a stage is stage 3. */
+static uint8_t zero_of(const struct scenario *scenario)
+{
+	return scenario->value[K_zero] == 0 && scenario_strategy(scenario) == STRATEGY_ZERO ? 3 : (uint8_t)scenario->value[K_zero];
+}
+
 /* What runs again is known without a plan. */
 static bool estimated(int64_t recompute)
 {
@@ -66,7 +72,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 	TRY(degrees_of_scenario(scenario, units, &degrees, error));
 	*config = (struct config) { .dp = (uint32_t)degrees.dp, .tp = (uint32_t)degrees.tp, .pp = (uint32_t)degrees.pp, .cp = (uint32_t)degrees.cp,
 		.ep = (uint32_t)degrees.ep, .microbatches = (uint32_t)value[K_microbatches], .schedule = (uint8_t)value[K_schedule], .chunks = 1,
-		.recompute = (uint8_t)value[K_recompute], .zero = (uint8_t)value[K_zero],
+		.recompute = (uint8_t)value[K_recompute], .zero = zero_of(scenario),
 		.replicate = (uint32_t)scenario_copies(scenario), .keeps = !value[K_reshard_after_forward] };
 	if (mesh)
 		take_mesh(scenario, mesh, config);
@@ -79,8 +85,6 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 		return fail(error, BAD_INPUT, "only recompute=none, selective, full, products and ops are known before they are planned");
 	config->microbatch = (uint32_t)(batch / together);
 	config->sp = config->tp > 1 && value[K_sp] != 0;
-	if (config->zero == 0 && scenario_strategy(scenario) == STRATEGY_ZERO)
-		config->zero = 3;
 	if (config->pp == 1 || config->schedule >= SCHEDULE_COUNT)    /* what a file says, or a plan finds, has no model */
 		config->schedule = SCHEDULE_1F1B;
 	else
@@ -257,9 +261,10 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 	outlook->planned = true;
 	outlook->config = (struct config) { .dp = 1, .tp = 1, .cp = 1, .ep = 1, .pp = pipelined ? pipelined->ranks : 1,
 		.chunks = pipelined ? pipelined->chunks : 1, .microbatches = pipelined ? pipelined->microbatches : 1,
-		.schedule = pipelined ? (uint8_t)pipelined->schedule : SCHEDULE_1F1B };
+		.schedule = pipelined ? (uint8_t)pipelined->schedule : SCHEDULE_1F1B, .zero = zero_of(&plan->scenario) };
 	if (plan->transformed->sharded)
 		take_mesh(&plan->scenario, &plan->transformed->sharded->sharding.mesh, &outlook->config);
+	outlook->config.sp = outlook->config.tp > 1 && plan->scenario.value[K_sp] != 0;
 	scenario_machine(&plan->scenario, &outlook->machine);
 	outlook->fingerprint = outlook_fingerprint(plan->input, &plan->scenario);
 	return outlook;
