@@ -28,6 +28,9 @@ struct block_waiting {
 	uint32_t count;                          /* of those */
 };
 
+/* All-reduces inside ops that a data axis makes: not counted in forward and backward. */
+struct block_across { int64_t bytes; uint32_t count; };
+
 struct block_cost {
 	int64_t forward, backward;       /* picoseconds of ops and collectives; backward includes what is computed again */
 	int64_t forward_link, backward_link; /* of these, collectives */
@@ -35,6 +38,7 @@ struct block_cost {
 	int64_t weight_link;             /* of that, collectives */
 	int64_t summed;                  /* of backward_link, sums of gradients of inputs */
 	int64_t beside;                  /* of such sums what is not in backward, because gradients of weights hide it: for those who know; 0 here */
+	struct block_across across[2];   /* of the forward pass, of the backward pass; for those who know of a data axis beside the sharding's; 0 here */
 	int64_t flops;                   /* of forward and backward ops, what is computed again included */
 	int64_t ideal;                   /* picoseconds of the whole step's products, on all devices that share it, at their formats' peaks; without what is computed again */
 	int64_t saved;                   /* bytes kept from the forward to the backward pass */

@@ -1,6 +1,7 @@
 /* configuration.c: memory and time of one configuration. */
 #include <string.h>
 
+#include "across.h"
 #include "configuration.h"
 #include "exposed.h"
 #include "fullest.h"
@@ -162,9 +163,9 @@ void config_rank_memory(const struct config_model *model, const struct config *c
 
 /* Beside a backward pass in one part its gradients of weights hide how gradients of inputs are summed up; in two parts these have to be there before the others
  * begin (Transformer Engine's bulk overlap, ub_bulk_wgrad, is refused with delay_wgrad_compute). */
-static int64_t backward_time(const struct block_cost *cost, const struct config *config)
+static int64_t backward_time(const struct config_model *model, const struct config *config, const struct block_cost *cost)
 {
-	return cost->backward + (config_splits(config) ? cost->beside : 0);
+	return cost->backward + (config_splits(config) ? cost->beside : 0) + across_time(model, config, cost, true);
 }
 
 struct cutting {
@@ -330,7 +331,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 	for (uint32_t b = 0; b < model->blocks; b++) {
 		struct rank_memory memory = { 0 };
 		add_block(model, config, overheads, b, (struct in_flight) { 1, 1, 1 }, model->cost[b].shared_with != NONE, &memory);
-		cutting.time[number + 1] += model->cost[b].forward + backward_time(&model->cost[b], config);
+		cutting.time[number + 1] += forward_time(model, config, &model->cost[b]) + backward_time(model, config, &model->cost[b]);
 		cutting.state[number + 1] += memory.parameters + memory.gradients + (config->offload & OFFLOAD_OPTIMIZER ? 0 : memory.optimizer);
 		cutting.saved[number + 1] += memory.activations;
 		if (!model->cost[b].joined && ++number < cutting.blocks) {
@@ -403,8 +404,8 @@ static enum status pieces_find(const struct config_model *model, const struct co
 	pieces->backward_link = pieces->forward_link + n;
 	for (uint32_t k = 0; k < n; k++) {
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
-			pieces->forward[k] += model->cost[b].forward;
-			pieces->backward[k] += backward_time(&model->cost[b], config);
+			pieces->forward[k] += forward_time(model, config, &model->cost[b]);
+			pieces->backward[k] += backward_time(model, config, &model->cost[b]);
 			pieces->weight[k] += model->cost[b].weight;
 			pieces->forward_link[k] += model->cost[b].forward_link;
 			pieces->backward_link[k] += model->cost[b].backward_link;
@@ -509,6 +510,12 @@ static double utilisation(const struct config_model *model, const struct config 
 	return time > 0 ? ideal * config->microbatches / ((double)config->tp * config->cp * config->ep * config->pp * (double)time) : 0;
 }
 
+/* Collectives inside a block's passes. */
+static int64_t link_time(const struct config_model *model, const struct config *config, const struct block_cost *cost)
+{
+	return cost->forward_link + across_time(model, config, cost, false) + cost->backward_link + backward_time(model, config, cost) - cost->backward;
+}
+
 enum status config_evaluate(const struct config_model *model, const struct config *config, const struct overheads *overheads,
 	const uint32_t *first, bool exact, struct config_result *result)
 {
@@ -525,15 +532,16 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 	}
 	evaluate_memory(model, config, overheads, first, counted ? at_most : NULL, result);
 	for (uint32_t rank = 0; rank < config->pp; rank++) {
-		int64_t exposed = 0, update = 0, link = 0;
+		int64_t updates = 0, update = 0, link = 0;
 		for (uint32_t c = 0; c < config->chunks; c++) {
 			uint32_t begin = first[config_piece(config, rank, c)], end = first[config_piece(config, rank, c) + 1];
-			int64_t updates = update_time(model, config, begin, end);
-			exposed += config_exposed_time(model, config, overheads, updates, &result->worst, begin, end);
-			update += host_streamed_update(model, config, updates, begin, end);
+			int64_t piece = update_time(model, config, begin, end);
+			updates += piece;
+			update += host_streamed_update(model, config, piece, begin, end);
 			for (uint32_t b = begin; b < end; b++)
-				link += (model->cost[b].forward_link + model->cost[b].backward_link + backward_time(&model->cost[b], config) - model->cost[b].backward) * config->microbatches;
+				link += link_time(model, config, &model->cost[b]) * config->microbatches;
 		}
+		int64_t exposed = config_exposed_time(model, config, overheads, updates, &result->worst, first, rank);
 		result->exposed = larger_of(result->exposed, exposed);
 		result->update = larger_of(result->update, update);
 		result->link = larger_of(result->link, link);

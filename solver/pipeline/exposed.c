@@ -1,4 +1,5 @@
 /* exposed.c: what of the collectives of states computation doesn't hide. */
+#include "across.h"
 #include "exposed.h"
 
 /* Devices that share the states of a class of parameters. */
@@ -29,14 +30,26 @@ int64_t config_late_gradients(const struct config *config, const struct block_co
 	return waiting->products < waiting->late && waiting->products < reduced ? waiting->late_gradient : 0;
 }
 
-/* An axis of so many devices outside others. */
-static struct mesh_axis axis_outside(const struct config_model *model, uint32_t size, uint32_t inside)
+struct mesh_axis config_axis(const struct config_model *model, uint32_t size, uint32_t inside)
 {
 	uint32_t near = 1;
 	for (uint32_t i = 2; i <= size && (uint64_t)i * inside <= model->devices_per_node; i++)
 		if (size % i == 0)
 			near = i;
 	return (struct mesh_axis) { .size = size, .near_size = near, .near = model->machine->near, .far = model->machine->far };
+}
+
+/* The devices that share a class of parameters, less those of other groups of copies. From the inside out the axes are tensor, context, experts, data: experts that are whole over the
+ * context axis have the expert axis between it and the data axis. */
+static struct mesh_axis class_axis(const struct config_model *model, const struct config *config, uint32_t class)
+{
+	uint32_t shards = config_shards(config, class), between = config->tp * (class & WHOLE_ON_CONTEXT ? 1 : config->cp) * (class & WHOLE_ON_EXPERTS ? 1 : config->ep);
+	if (!(class & WHOLE_ON_CONTEXT) || (class & WHOLE_ON_EXPERTS) || config->ep < 2 || config->cp < 2)
+		return config_axis(model, shards, between);
+	struct mesh_axis context = config_axis(model, config->cp, config->tp), data = config_axis(model, shards / config->cp, config->tp * config->cp * config->ep);
+	data.size = shards;
+	data.near_size = context.near_size == config->cp ? config->cp * data.near_size : context.near_size;
+	return data;
 }
 
 /* What is left of collectives behind so many thousandths of a pass of so much computation. */
@@ -63,8 +76,8 @@ static int64_t scatter_time(const struct mesh_axis *axis, const struct mesh_axis
 
 static void add_traffic(const struct config_model *model, const struct config *config, uint32_t begin, uint32_t end, uint32_t class, struct state_traffic *traffic)
 {
-	uint32_t group = config_group(config, class), shards = config_shards(config, class), inside = config->tp * config->cp * config->ep * config->dp / group;
-	struct mesh_axis axis = axis_outside(model, shards, inside), copies = axis_outside(model, group / shards, inside * shards);
+	uint32_t groups = config_group(config, class) / config_shards(config, class);
+	struct mesh_axis axis = class_axis(model, config, class), copies = config_axis(model, groups, config->tp * config->cp * config->ep * config->dp / groups);
 	int64_t parameters = 0, gradients = 0, late = 0, forward = 0, backward = 0;
 	uint32_t count = 0, lates = 0, forwards = 0, backwards = 0;
 	for (uint32_t b = begin; b < end; b++) {
@@ -121,13 +134,14 @@ static int64_t exposed_once(const struct config_model *model, const struct confi
 	struct streams streams = { 0 };
 	int64_t passes = 0, forward = 0, updated = 0, lately = 0, at_update = 0, reduce = 0, ready = 0;   /* what was reduced last but waits: how long it takes, since when */
 	for (uint32_t b = 0; b < blocks; b++) {
-		run_block(&streams, block_traffic(model, config, b).forward, model->cost[b].forward);
-		passes += model->cost[b].forward + model->cost[b].backward;
+		int64_t there = forward_time(model, config, &model->cost[b]), back = model->cost[b].backward + across_time(model, config, &model->cost[b], true);
+		run_block(&streams, block_traffic(model, config, b).forward, there);
+		passes += there + back;
 		forward += model->cost[b].forward - model->cost[b].forward_link;
 	}
 	for (uint32_t b = blocks; b-- > 0;) {
 		struct state_traffic traffic = block_traffic(model, config, b);
-		run_block(&streams, traffic.gather, model->cost[b].backward);
+		run_block(&streams, traffic.gather, model->cost[b].backward + across_time(model, config, &model->cost[b], true));
 		streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
 		int64_t last = config->zero == 1 && !memory->early ? traffic.once : 0;
 		reduce = traffic.once - last + traffic.each + traffic.late / 1000 * (1000 - memory->late);
@@ -142,19 +156,22 @@ static int64_t exposed_once(const struct config_model *model, const struct confi
 }
 
 int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update,
-	const struct rank_memory *memory, uint32_t begin, uint32_t end)
+	const struct rank_memory *memory, const uint32_t *first, uint32_t rank)
 {
 	struct state_traffic traffic = { 0 };
 	int64_t backward = 0, forward = 0;
 	if (!config_by_passes(config))
-		return exposed_once(model, config, overheads, update, memory, end);
-	for (uint32_t b = begin; b < end; b++) {
-		forward += model->cost[b].forward - model->cost[b].forward_link;
-		backward += model->cost[b].backward - model->cost[b].backward_link;
+		return exposed_once(model, config, overheads, update, memory, first[1]);
+	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
+		uint32_t piece = config_piece(config, rank, chunk), begin = first[piece], end = first[piece + 1];
+		for (uint32_t b = begin; b < end; b++) {
+			forward += model->cost[b].forward - model->cost[b].forward_link;
+			backward += model->cost[b].backward - model->cost[b].backward_link;
+		}
+		for (uint32_t class = 0; class < STATE_CLASSES; class++)
+			if (config_group(config, class) > 1)
+				add_traffic(model, config, begin, end, class, &traffic);
 	}
-	for (uint32_t class = 0; class < STATE_CLASSES; class++)
-		if (config_group(config, class) > 1)
-			add_traffic(model, config, begin, end, class, &traffic);
 	return beyond(traffic.once, backward, overheads->overlap) + beyond(traffic.updated, forward, overheads->updated)
 		+ config->microbatches * (beyond(traffic.forward, forward, overheads->overlap) + beyond(traffic.gather + traffic.each, backward, overheads->overlap));
 }

@@ -11,6 +11,7 @@
  *     weights        which ops of a backward pass only make gradients of parameters
  *     block_costs    times and bytes of blocks
  *     exposed        collectives of states that computation doesn't hide
+ *     across         what ops reduce inside over the data axis
  *     host_share     what of a configuration waits in the host's memory
  *     fullest        gradients of a single microbatch, and the fullest moment then
  *     configuration  memory and time of a whole configuration

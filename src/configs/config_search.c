@@ -4,6 +4,7 @@
 
 #include "config_search.h"
 #include "ranking.h"
+#include "solver/pipeline/across.h"
 #include "solver/pipeline/partial.h"
 #include "src/scenario/devices.h"
 #include "solver/shard/split_roles.h"
@@ -358,6 +359,7 @@ static enum status split_cost(struct searching *searching, const struct step *st
 		split->context, split->experts, cost);
 	if (status == OK) {
 		searching->list->splits++;
+		across_find(&step->units, &split->sharding, &step->blocks, cost);
 		hide(&searching->request->overheads, cost, step->blocks.blocks);
 		expand(searching, step, cost);
 	}

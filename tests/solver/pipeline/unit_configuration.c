@@ -1,6 +1,10 @@
 /* unit_configuration.c: whole configurations against published formulas and tables, played schedules and brute force. */
 
+#include <string.h>
+
+#include "solver/pipeline/across.h"
 #include "solver/pipeline/configuration.h"
+#include "solver/pipeline/exposed.h"
 #include "solver/pipeline/partial.h"
 #include "solver/shard/split_roles.h"
 #include "src/scenario/devices.h"
@@ -603,6 +607,94 @@ Test(configuration, gradients_are_reduced_behind_the_blocks_before)
 		else
 			cr_expect(exposed >= 0.0875 + 0.175 - 1e-3 && exposed <= 8 * 0.0875 + 4 * 0.175, "stage 3: %.4f s", exposed);
 	}
+}
+
+/* Experts that are whole over the context axis have the expert axis between that and the data axis: two devices of it share a node, wherever the experts are. */
+Test(configuration, experts_are_reduced_within_the_node_that_their_context_axis_is_in)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost = { .shared_with = NONE, .parameters = { [WHOLE_ON_CONTEXT] = 1 }, .states = { .gradient = { [WHOLE_ON_CONTEXT] = INT64_C(1000000000) } } };
+	struct config_model model = { .blocks = 1, .cost = &cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config alone = { .dp = 1, .tp = 4, .pp = 1, .cp = 2, .ep = 1, .chunks = 1, .microbatches = 2 }, spread = alone, far = alone;
+	struct rank_memory memory = { 0 };
+	uint32_t first[2] = { 0, 1 };
+	spread.ep = 4;
+	far.tp = 8;
+	int64_t near = config_exposed_time(&model, &alone, &overheads_all, 0, &memory, first, 0);
+	cr_expect_gt(near, 0);
+	cr_expect_eq(config_exposed_time(&model, &spread, &overheads_all, 0, &memory, first, 0), near);
+	cr_expect_gt(config_exposed_time(&model, &far, &overheads_all, 0, &memory, first, 0), near);
+	spread.dp = 2;    /* two nodes: as if both axes lay beside each other */
+	alone.dp = 2;
+	cr_expect_eq(config_exposed_time(&model, &spread, &overheads_all, 0, &memory, first, 0), config_exposed_time(&model, &alone, &overheads_all, 0, &memory, first, 0));
+}
+
+/* What one piece of a rank reduces runs beside the passes of its others, too. */
+Test(configuration, all_pieces_of_a_rank_hide_what_one_of_them_reduces)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[4] = { { .shared_with = NONE }, { .shared_with = NONE }, { .shared_with = NONE }, { .shared_with = NONE, .backward = INT64_C(1000000000000) } };
+	struct config_model model = { .blocks = 4, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config config = { .dp = 2, .tp = 1, .pp = 2, .cp = 1, .ep = 1, .chunks = 2, .microbatches = 4, .schedule = SCHEDULE_ZBV, .zero = 3 };
+	struct rank_memory memory = { 0 };
+	uint32_t first[5] = { 0, 1, 2, 3, 4 };
+	cost[0].parameters[3] = 1;
+	cost[0].states.gradient[3] = INT64_C(1000000000);
+	cr_expect_eq(config_exposed_time(&model, &config, &overheads_all, 0, &memory, first, 0), 0, "the first and the last piece");
+	cost[2].backward = cost[3].backward;
+	cost[3].backward = 0;
+	cr_expect_gt(config_exposed_time(&model, &config, &overheads_all, 0, &memory, first, 0), 0, "the other rank's");
+}
+
+/* Batch norm over a sharded batch: sums and squares of all channels, once a pass. */
+Test(configuration, data_axes_reduce_sums_of_channels_inside_of_ops)
+{
+	struct model_config config = model_find("resnet50")->config;
+	config.batch = 4;
+	struct error error = { 0 };
+	struct model_training training = { .optimizer = OPTIMIZER_ADAM };
+	OWN(graph) *graph = model_step("resnet50", &config, &training, &error);
+	OWN(units) units;
+	OWN(blocks) blocks;
+	OWN(sharding) sharding;
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct mesh mesh = { 0 };
+	mesh_add_axis(&mesh, "tp", 1, 1, 8, &machine);
+	cr_assert_eq(units_find(graph, test_rules(), &units), OK);
+	cr_assert_eq(blocks_find(graph, &blocks), OK);
+	cr_assert_eq(split_by_roles(&units, &mesh, &roles_tensor, &sharding), OK);
+	HELD struct block_cost *cost = mem_alloc(blocks.blocks, sizeof *cost);
+	across_find(&units, &sharding, &blocks, cost);
+	int64_t channels = 0, bytes[2] = { 0 }, time[2] = { 0 };
+	uint32_t norms = 0, count[2] = { 0 };
+	for (uint32_t op = 0; op < graph->ops; op++)
+		if (strcmp(graph->op[op].type, "aten.native_batch_norm.default") == 0) {
+			norms++;
+			channels += graph->tensor[graph->reads.item[graph->reads.start[op]]].shape[1];
+		}
+	struct config_model model = { .blocks = blocks.blocks, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1 };
+	struct config of = { .dp = 8, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatches = 3 };
+	for (uint32_t b = 0; b < blocks.blocks; b++) {
+		cost[b].shared_with = NONE;
+		for (int side = 0; side < 2; side++) {
+			bytes[side] += cost[b].across[side].bytes;
+			count[side] += cost[b].across[side].count;
+			time[side] += across_time(&model, &of, &cost[b], side);
+		}
+	}
+	for (int side = 0; side < 2; side++) {
+		cr_expect_eq(count[side], norms);
+		cr_expect_eq(bytes[side], 2 * channels * 4);
+		cr_expect_gt(time[side], 0);
+	}
+	uint32_t first[2] = { 0, blocks.blocks };
+	struct config_result result;
+	cr_assert_eq(config_evaluate(&model, &of, &overheads_all, first, false, &result), OK);
+	cr_expect_eq(result.time, 3 * (time[0] + time[1]));
+	cr_expect_eq(result.link, result.time);
+	of.dp = 1;
+	cr_assert_eq(config_evaluate(&model, &of, &overheads_all, first, false, &result), OK);
+	cr_expect_eq(result.time, 0);
 }
 
 /* Megatron's overlap_param_gather: what the update before made is gathered behind the first forward pass. */
