@@ -457,7 +457,7 @@ enum status fsdp_buffers(const struct fsdp_step *step, struct arena *arena, stru
 	return status;
 }
 
-enum status plan_fsdp(const struct plan *plan, int64_t *reserved)
+enum status plan_fsdp(const struct plan *plan, int64_t reserved[2])
 {
 	const struct transformed *transformed = plan->transformed;
 	const struct laid_out *laid_out = plan->laid_out;
@@ -465,6 +465,6 @@ enum status plan_fsdp(const struct plan *plan, int64_t *reserved)
 	OWN(arena) arena = { 0 };
 	struct buffers buffers = { 0 };
 	enum status status = transformed->sharded && !transformed->pipelined ? fsdp_buffers(&step, &arena, &buffers) : OK;
-	*reserved = status == OK && buffers.n ? layout_caching(&buffers, plan->scenario.value[K_expandable] != 0, NULL) : -1;
-	return status == OK && buffers.n && *reserved < 0 ? NO_MEMORY : status;
+	reserved[0] = reserved[1] = -1;
+	return status == OK && buffers.n && !layout_caching_both(&buffers, reserved) ? NO_MEMORY : status;
 }

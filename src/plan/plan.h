@@ -99,8 +99,8 @@ static inline int64_t plan_caching(const struct plan *plan)
 {
 	return plan->laid_out->caching[plan->scenario.value[K_expandable] != 0];
 }
-/* The same where PyTorch's fully_shard runs the step (fsdp.h), with all that it gathers; -1 where it can't. OK or NO_MEMORY. O(plan). */
-enum status plan_fsdp(const struct plan *plan, int64_t *reserved);
+/* The same where PyTorch's fully_shard runs the step (fsdp.h), with all that it gathers, without and with expandable segments; -1 where it can't. OK or NO_MEMORY. O(plan). */
+enum status plan_fsdp(const struct plan *plan, int64_t reserved[2]);
 /* What the memory cap leaves to the arena: the knob, or the device preset's, less the reserve, what is gathered ahead and buffers; -1 where there is no cap. */
 int64_t plan_budget(const struct plan *plan);
 

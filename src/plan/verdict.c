@@ -25,9 +25,9 @@ int64_t plan_needs(const struct plan *plan)
 
 enum status plan_reserves(const struct plan *plan, int64_t *bytes)
 {
-	int64_t fully_shard, buffers = groups_of(plan) * scenario_group_buffers(&plan->scenario);
-	enum status status = plan_fsdp(plan, &fully_shard);
-	*bytes = buffers + (status == OK && fully_shard >= 0 ? fully_shard : plan_caching(plan) + ahead_of(plan));
+	int64_t fully_shard[2], buffers = groups_of(plan) * scenario_group_buffers(&plan->scenario);
+	enum status status = plan_fsdp(plan, fully_shard);
+	*bytes = buffers + (status == OK && fully_shard[0] >= 0 ? fully_shard[plan->scenario.value[K_expandable] != 0] : plan_caching(plan) + ahead_of(plan));
 	return status;
 }
 

@@ -227,14 +227,14 @@ static void open_buffer(struct json *json, const char *tensor, int64_t offset, i
 /* False: out of memory. */
 static bool write_layout(const struct plan *plan, struct json *json)
 {
-	int64_t fully_shard;
-	if (plan_fsdp(plan, &fully_shard) != OK)
+	int64_t fully_shard[2];
+	if (plan_fsdp(plan, fully_shard) != OK)
 		return false;
 	open_result(plan, "layout", K_layout, plan->laid_out->layout.strategy, "arena_bytes", &plan->laid_out->layout.proof, json);
 	write_layout_certificate(plan, json);
 	json_write_integer(json, "caching_allocator_bytes", plan_caching(plan));
-	if (fully_shard >= 0)
-		json_write_integer(json, "fully_shard_bytes", fully_shard);
+	if (fully_shard[0] >= 0)
+		json_write_integer(json, "fully_shard_bytes", fully_shard[plan->scenario.value[K_expandable] != 0]);
 	json_new_line(json, 2);
 	json_open_array(json, "buffers");
 	for (uint32_t s = 0; s < plan->graph->storages; s++) {

@@ -185,6 +185,19 @@ static void write_idle_knobs(const struct plan *plan, FILE *stream)
 	}
 }
 
+/* Whether segments are expandable (PYTORCH_CUDA_ALLOC_CONF) changes it by a tenth: the other figure stands beside it. */
+static void write_fsdp(const struct plan *plan, FILE *stream)
+{
+	bool expandable = plan->scenario.value[K_expandable] != 0;
+	int64_t reserved[2];
+	char remark[200], text[32];
+	if (plan_fsdp(plan, reserved) != OK || reserved[0] < 0)
+		return;
+	snprintf(remark, sizeof remark, "in all, with its flat tensors in streams of their own, where fully_shard runs this order; with%s expandable segments %s", expandable ? "out" : "",
+		bytes_text(reserved[!expandable], text, sizeof text));
+	line(stream, "... under FSDP2", reserved[expandable], remark);
+}
+
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
 	char gap[80], ground[300], remark[400];
@@ -220,9 +233,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 		snprintf(remark, sizeof remark, "PyTorch's, simulated: %.2f %% above the arena",
 			100.0 * ((double)plan_caching(plan) / (plan_arena(plan) ? (double)plan_arena(plan) : 1) - 1));
 	line(stream, "caching allocator", plan_caching(plan), remark);
-	int64_t fully_shard;
-	if (plan_fsdp(plan, &fully_shard) == OK && fully_shard >= 0)
-		line(stream, "... under FSDP2", fully_shard, "in all, with its flat tensors in streams of their own, where fully_shard runs this order");
+	write_fsdp(plan, stream);
 	write_verdict(plan, stream);
 	write_speed(plan, stream);
 	write_work(plan, stream);
