@@ -40,6 +40,7 @@ struct machine {
 	uint16_t fused, eager;           /* thousandths of the traffic of other ops that fused kernels leave, and eager ones have */
 	uint16_t narrow;                 /* thousandths of the matrix curve that products of 8-bit operands reach */
 	struct link near, far;           /* as reached, within a node and between nodes */
+	uint16_t dispatch;               /* of an axis of experts, see struct mesh_axis */
 	struct link host;                /* to the memory of the node's processors, one direction */
 };
 

@@ -18,7 +18,7 @@ bool mesh_equal(const struct mesh *a, const struct mesh *b)
 {
 	for (uint32_t i = 0; i < a->axes && i < b->axes; i++) {
 		const struct mesh_axis *of_a = &a->axis[i], *of_b = &b->axis[i];
-		if (of_a->size != of_b->size || of_a->near_size != of_b->near_size || !links_equal(&of_a->near, &of_b->near)
+		if (of_a->size != of_b->size || of_a->dispatch != of_b->dispatch || of_a->near_size != of_b->near_size || !links_equal(&of_a->near, &of_b->near)
 			|| !links_equal(&of_a->far, &of_b->far))
 			return false;
 	}
@@ -116,7 +116,11 @@ int64_t collective_time(const struct mesh_axis *axis, enum collective_kind colle
 			+ flat_time(axis->near, near, COLLECTIVE_ALL_GATHER, bytes);
 		break;
 	case COLLECTIVE_ALL_TO_ALL: /* within nodes to the device that sends to its likes, then across */
-		time = flat_time(axis->near, near, collective, divide_up(bytes, nodes)) + flat_time(axis->far, nodes, collective, piece);
+		time = flat_time(axis->near, near, collective, divide_up(bytes, nodes));
+		if (axis->dispatch > 0)
+			time = larger_of(time, flat_time(axis->far, nodes, collective, divide_up((wide)piece * axis->dispatch, 1000)));
+		else
+			time += flat_time(axis->far, nodes, collective, piece);
 		break;
 	default:
 		time = flat_time(axis->near, near, collective, bytes) + flat_time(axis->far, nodes, collective, piece);

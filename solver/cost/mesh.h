@@ -19,6 +19,8 @@ struct mesh_axis {
 	uint32_t size;
 	uint32_t near_size;        /* members of the axis within one node; divides size */
 	struct link near, far;     /* far.rate: a device's share of the node's network */
+	uint16_t dispatch;         /* thousandths of the bytes between nodes that an all-to-all sends there: what several devices of a node need goes there once, and on while the rest
+	                            * still comes (DeepEP; DeepSeek-V3, arXiv 2412.19437, section 3.2.2); 0: all of them, one way after the other */
 };
 
 /* Axis 0 is the outermost: a dim that several axes shard is cut by axis 0 first. Devices are numbered row-major. */

@@ -67,7 +67,7 @@ static struct graph *transformed_by(struct model_source *source, struct graph *g
 static struct graph *named_again(struct model_source *source, struct graph *graph, struct error *error)
 {
 	OWN(scenario) scenario;
-	static const enum knob_id apart[] = { K_recompute, K_float8, K_device };
+	static const enum knob_id apart[] = { K_recompute, K_float8, MACHINE_KNOBS };
 	scenario_init(&scenario);
 	if (error_set(error, scenario_copy(&scenario, source->scenario)) != OK || open_stage(source, error) != OK) {
 		graph_release(graph);

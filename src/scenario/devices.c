@@ -173,6 +173,7 @@ void scenario_machine(const struct scenario *scenario, struct machine *machine)
 		machine->near.latency = value[K_intra_latency] * 1000;
 	if (value[K_inter_latency] != KNOB_GIVEN)
 		machine->far.latency = value[K_inter_latency] * 1000;
+	machine->dispatch = value[K_dispatch_share] < 100 ? (uint16_t)(10 * value[K_dispatch_share]) : 0;
 	if (value[K_memory] != KNOB_GIVEN)
 		machine->memory = value[K_memory];
 	int64_t reserve = scenario_reserve(scenario);
@@ -190,5 +191,6 @@ void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t 
 			near = i;
 	struct mesh_axis *axis = &mesh->axis[mesh->axes++];
 	*axis = (struct mesh_axis) { .size = size, .near_size = near, .near = machine->near, .far = machine->far };
+	axis->dispatch = strcmp(name, "ep") == 0 ? machine->dispatch : 0;
 	snprintf(axis->name, sizeof axis->name, "%s", name);
 }

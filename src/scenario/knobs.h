@@ -59,6 +59,7 @@ enum knob_type {
 	X(host_memory, "devices", BYTES, "any", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory of the node's processors that a device may fill, with offload=on and in searches with --offload") \
 	X(intra_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop within a node") \
 	X(inter_latency, "devices", TIME, "given", 0, 1000000000, KNOB_GIVEN, SHARD, "latency of one hop between nodes") \
+	X(dispatch_share, "devices", NUMBER, NULL, 1, 100, 100, SHARD, "percent of what all-to-alls of tokens to experts (ep) send between nodes that is left where each token goes to a node once and from there to its experts (DeepEP, HybridEP): with k experts of a token on n nodes n (1 - (1 - 1/n)^k) of k copies; 100: every copy by itself") \
 	X(kernels, "devices", CHOICE, "compiled|eager", 0, 1, 0, SHARD, "how ops other than matrix products run: as a compiler fuses them, or one kernel each, with the memory traffic that the device's preset has for it") \
 	X(matrix_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of matrix products, in thousandths of the preset's; tidemark search --calibrate finds it") \
 	X(attention_efficiency, "devices", NUMBER, NULL, 1, 10000, 1000, SHARD, "efficiency of attention in one kernel, in thousandths of the preset's") \

@@ -62,7 +62,8 @@ char *scenario_doubt(const struct scenario *scenario, const struct graph *graph,
 /* The knobs that say how a graph's memory is counted: they belong into the key of whatever counts it. */
 #define MEMORY_KNOBS K_alignment, K_workspace
 /* The knobs that decide how long ops and collectives take: they belong into the key of whatever asks scenario_machine(), with scenario_figures_hash(). */
-#define MACHINE_KNOBS K_device, K_software, K_kernels, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency, K_inter_latency
+#define MACHINE_KNOBS K_device, K_software, K_kernels, K_matrix_efficiency, K_attention_efficiency, K_other_traffic, K_intra_bandwidth, K_inter_bandwidth, K_intra_latency, K_inter_latency, \
+	K_dispatch_share
 struct memory_rules scenario_memory_rules(const struct scenario *scenario);
 /* The whole memory of a device: the knob, or the preset's; -1: any amount. */
 int64_t scenario_device_memory(const struct scenario *scenario);

@@ -71,6 +71,15 @@ Test(mesh, across_nodes_only_shares_travel)
 	cr_expect_eq(collective_time(&axis, COLLECTIVE_ALL_TO_ALL, bytes),
 		collective_time(&near, COLLECTIVE_ALL_TO_ALL, bytes / 4) + collective_time(&far, COLLECTIVE_ALL_TO_ALL, bytes / 8));
 	expect_close(collective_time(&axis, COLLECTIVE_SEND, bytes), 10e6 + wire(axis.far, 32e9), "send");
+	/* what goes to a node once goes on while the rest comes: the longer of both ways, and never longer than the plain one */
+	int64_t plain = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, bytes), inner = collective_time(&near, COLLECTIVE_ALL_TO_ALL, bytes / 4);
+	for (uint16_t share = 1000; share > 0; share = (uint16_t)(share - 50)) {
+		axis.dispatch = share;
+		int64_t time = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, bytes), outer = collective_time(&far, COLLECTIVE_ALL_TO_ALL, bytes / 8 * share / 1000);
+		cr_expect_eq(time, inner > outer ? inner : outer, "%u", share);
+		cr_expect_leq(time, plain);
+		cr_expect_eq(collective_time(&axis, COLLECTIVE_ALL_GATHER, bytes), collective_time(&near, COLLECTIVE_ALL_GATHER, bytes) + collective_time(&far, COLLECTIVE_ALL_GATHER, bytes / 8));
+	}
 }
 
 Test(mesh, bytes_are_those_of_rings)

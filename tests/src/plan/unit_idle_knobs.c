@@ -17,7 +17,7 @@ static const char *const scenarios[] = {
 };
 static const char *const values[] = {
 	"schedule=gpipe", "schedule=zb1p", "chunks=2", "chunks=3", "rank=0", "strategy=megatron", "sp=off", "sp=on", "zero=1", "zero=3", "padding=off", "devices_per_node=2", "intra_bandwidth=1000000000",
-	"inter_bandwidth=1000000000", "intra_latency=90000", "inter_latency=90000", "slack=20", "curve=on", "reserve=1GiB", "group_buffers=1GiB", "random=never", "order=fast",
+	"inter_bandwidth=1000000000", "intra_latency=90000", "inter_latency=90000", "dispatch_share=40", "slack=20", "curve=on", "reserve=1GiB", "group_buffers=1GiB", "random=never", "order=fast",
 	"software=torchtitan", "software=maxtext", "dp=2", "tp=2", "cp=2", "ep=2", "prefetch=0", "reshard_after_forward=off", "reduce_dtype=param", "host_bandwidth=1000000000", "workspace=off", "order_effort=1", "layout_effort=1",
 };
 
