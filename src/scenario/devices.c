@@ -40,7 +40,7 @@ static const struct host_link *host_link(enum device device)
 	case DEVICE_V100_16: case DEVICE_V100_32: return &host_links[0];
 	case DEVICE_H100_PCIE: case DEVICE_H100_80: case DEVICE_H100_96: case DEVICE_H800_80: case DEVICE_H20_96:
 	case DEVICE_H200_141: case DEVICE_B200_180: case DEVICE_MI300X_192: case DEVICE_MI325X_256: return &host_links[2];
-	case DEVICE_GB200_186: return &host_links[3];
+	case DEVICE_GB200_186: case DEVICE_GB300_279: return &host_links[3];
 	case DEVICE_CPU: return &host_links[4];
 	default: return &host_links[1];
 	}

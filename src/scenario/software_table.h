@@ -21,7 +21,7 @@ enum software { SOFTWARES(X) SOFTWARE_COUNT };
 
 /* Of which design a chip is: what one of them reaches of its peaks is carried over to the others. */
 #define ARCHITECTURES(X) \
-	X(VOLTA, "Volta") X(AMPERE, "Ampere") X(GA102, "Ampere (GA102)") X(ADA, "Ada") X(HOPPER, "Hopper") X(BLACKWELL, "Blackwell") X(CDNA, "CDNA") X(CDNA2, "CDNA 2") X(CDNA3, "CDNA 3") \
+	X(VOLTA, "Volta") X(AMPERE, "Ampere") X(GA102, "Ampere (GA102)") X(ADA, "Ada") X(HOPPER, "Hopper") X(BLACKWELL, "Blackwell") X(BLACKWELL_ULTRA, "Blackwell Ultra") X(CDNA, "CDNA") X(CDNA2, "CDNA 2") X(CDNA3, "CDNA 3") \
 	X(TPU_V5P, "TPU v5p") X(TPU_V6E, "TPU v6e") X(PROCESSOR, "processors")
 #define X(id, name) ARCHITECTURE_##id,
 enum architecture { ARCHITECTURES(X) ARCHITECTURE_COUNT };

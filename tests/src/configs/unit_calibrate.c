@@ -441,7 +441,7 @@ Test(calibrate, devices_are_known_by_their_names)
 {
 	static const struct { const char *name; int64_t gib; enum device device; } names[] = { { "NVIDIA A100-SXM4-80GB", 79, DEVICE_A100_80 }, { "NVIDIA A100-SXM4-40GB", 39, DEVICE_A100_40 },
 		{ "NVIDIA H100 80GB HBM3", 79, DEVICE_H100_80 }, { "NVIDIA H100 PCIe", 79, DEVICE_H100_PCIE }, { "NVIDIA H100", 94, DEVICE_H100_96 }, { "Tesla V100-SXM2-16GB", 16, DEVICE_V100_16 },
-		{ "NVIDIA GeForce RTX 4090", 24, DEVICE_RTX4090_24 }, { "NVIDIA GB200", 184, DEVICE_GB200_186 }, { "NVIDIA B200", 178, DEVICE_B200_180 }, { "NVIDIA L40S", 44, DEVICE_L40S_48 },
+		{ "NVIDIA GeForce RTX 4090", 24, DEVICE_RTX4090_24 }, { "NVIDIA GB200", 184, DEVICE_GB200_186 }, { "NVIDIA GB300", 277, DEVICE_GB300_279 }, { "NVIDIA B200", 178, DEVICE_B200_180 }, { "NVIDIA L40S", 44, DEVICE_L40S_48 },
 		{ "NVIDIA RTX A6000", 47, DEVICE_A6000_48 }, { "AMD Instinct MI300X", 191, DEVICE_MI300X_192 }, { "NVIDIA T4", 15, DEVICE_NONE }, { "", 0, DEVICE_NONE } };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		cr_expect_eq(device_called(names[i].name, names[i].gib << 30), names[i].device, "%s", names[i].name);

@@ -243,7 +243,7 @@ Test(devices, inner_axes_fill_nodes_first)
 /* The presets of which measured steps are known, and what is said of the others. */
 Test(devices, what_is_not_fitted_is_said_to_be)
 {
-	static const enum device fitted[] = { DEVICE_A100_40, DEVICE_A100_80, DEVICE_H100_80, DEVICE_H100_96, DEVICE_B200_180, DEVICE_GB200_186, DEVICE_TPU_V5P_95, DEVICE_TPU_V6E_32 };
+	static const enum device fitted[] = { DEVICE_A100_40, DEVICE_A100_80, DEVICE_H100_80, DEVICE_H100_96, DEVICE_B200_180, DEVICE_GB200_186, DEVICE_GB300_279, DEVICE_TPU_V5P_95, DEVICE_TPU_V6E_32 };
 	char text[700];
 	for (int i = DEVICE_NONE + 1; i < DEVICE_COUNT; i++) {
 		OWN(scenario) scenario;
