@@ -14,12 +14,19 @@ struct casting {
 	uint32_t *cast[2];         /* [tensors] the 8-bit copy that forward and other ops read, or NONE */
 };
 
-static bool is_wide(const struct tensor *tensor)
+/* A matrix; of grouped products, one for each expert. */
+static bool is_wide(const struct tensor *tensor, bool grouped)
 {
-	return tensor->dims == 2 && (tensor->dtype == DTYPE_BF16 || tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_F32);
+	return tensor->dims == (grouped ? 3 : 2) && (tensor->dtype == DTYPE_BF16 || tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_F32);
 }
 
-/* A product of two matrices, in a layer. */
+static bool is_grouped(const struct rules *rules, const char *type)
+{
+	const struct rule *rule = rules_find(rules, type);
+	return rule && rule->cost == COST_GROUPED;
+}
+
+/* A product of two matrices, in a layer; of two for each expert. */
 static bool is_linear(const struct graph *graph, const struct rules *rules, uint32_t op)
 {
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
@@ -27,7 +34,7 @@ static bool is_linear(const struct graph *graph, const struct rules *rules, uint
 	if (!rule || !rule_contracts(rule) || csr_length(&graph->writes, op) != 1 || !module_in_layer(graph->op[op].module))
 		return false;
 	FOR_ROW(i, &graph->reads, op)
-		matrices += is_wide(&graph->tensor[graph->reads.item[i]]);
+		matrices += is_wide(&graph->tensor[graph->reads.item[i]], rule->cost == COST_GROUPED);
 	return matrices == 2;
 }
 
@@ -58,10 +65,11 @@ static uint32_t cast_of(struct casting *casting, uint32_t op, uint32_t tensor)
 static uint32_t narrow(struct casting *casting, uint32_t op)
 {
 	const struct graph *graph = casting->graph;
+	bool grouped = is_grouped(casting->build.rules, graph->op[op].type);
 	uint32_t wide[8], which[8], count = 0;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = graph->reads.item[i];
-		if (!is_wide(&graph->tensor[tensor]) || count == 8)
+		if (!is_wide(&graph->tensor[tensor], grouped) || count == 8)
 			continue;
 		uint32_t copy = cast_of(casting, op, tensor);
 		which[count] = tensor;

@@ -32,7 +32,8 @@ static uint32_t narrow_products(const struct graph *graph, const struct rules *r
 			continue;
 		cr_expect_eq(narrow, 2, "%s", graph->op[op].name);
 		cr_expect_eq(steep, graph->op[op].phase != PHASE_FORWARD && !graph->op[op].recomputed, "%s: gradients are e5m2", graph->op[op].name);
-		cr_expect(rules_find(rules, graph->op[op].type)->cost == COST_CONTRACTION && strncmp(graph->op[op].module, "layers.", 7) == 0, "%s", graph->op[op].name);
+		enum rule_cost cost = rules_find(rules, graph->op[op].type)->cost;
+		cr_expect((cost == COST_CONTRACTION || cost == COST_GROUPED) && strncmp(graph->op[op].module, "layers.", 7) == 0, "%s", graph->op[op].name);
 		FOR_ROW(i, &graph->writes, op)
 			cr_expect(!is_narrow(graph, graph->writes.item[i]));
 		count++;
@@ -54,11 +55,16 @@ Test(float8, products_of_layers_read_two_narrow_operands_and_nothing_else_does)
 	graph = tiny("llama", true, RECOMPUTE_FULL);
 	cr_expect_gt(narrow_products(graph, rules), 2 * 7 * 3, "what runs again, too");
 	graph_release(graph);
+	struct model_config config = sized_model("deepseek", (struct model_config) { .layers = 2, .hidden = 8, .heads = 2, .head_width = 4, .rope_width = 2, .value_width = 2, .kv_rank = 4,
+		.q_rank = 4, .ffn = 12, .expert_ffn = 4, .experts = 4, .top_k = 2, .shared_experts = 1, .vocab = 16, .seq = 4, .batch = 2 });
+	graph = step_of_config("deepseek", config, (struct model_training) { .optimizer = OPTIMIZER_ADAM, .float8 = true });
+	cr_expect_eq(narrow_products(graph, rules), (2 * (5 + 3) + 1 + 3) * 3, "five of attention, three of the dense layer or of shared experts; the router, and three of experts");
+	graph_release(graph);
 }
 
 Test(float8, a_step_on_two_devices_computes_what_one_does)
 {
-	static const char *const names[] = { "llama", "gpt", "bert" };
+	static const char *const names[] = { "llama", "gpt", "bert", "moe" };
 	struct rules *rules = test_rules();
 	for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
 		OWN(graph) *graph = tiny(names[i / 2], true, RECOMPUTE_NONE);
