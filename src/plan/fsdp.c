@@ -145,10 +145,11 @@ static uint32_t gathered_from(struct fsdp *fsdp, uint32_t storage)
 	return origin;
 }
 
-/* What the plan keeps from the forward pass on, PyTorch gathers again for the backward pass: it reshards a layer behind its forward pass. */
+/* What the plan keeps from the forward pass on, PyTorch gathers again for the backward pass: it reshards a layer behind its forward pass, unless it is told not to. */
 static void find_gathers(struct fsdp *fsdp)
 {
 	const struct graph *graph = fsdp->graph;
+	bool kept = fsdp->step->scenario->value[K_reshard_after_forward] == 0;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t from, to, user[2];
 		int64_t end[2];
@@ -158,8 +159,8 @@ static void find_gathers(struct fsdp *fsdp)
 			user[backward] = user_of(fsdp, op, to, backward, &end[backward]);
 		uint32_t parameter = user[0] == NONE && user[1] == NONE ? NONE : gathered_from(fsdp, to);
 		for (int backward = 0; backward < 2 && parameter != NONE; backward++)
-			if (user[backward] != NONE)
-				fsdp->gather[fsdp->gathers++] = (struct gather){ fsdp->position[user[backward]], user[1 - backward] == NONE ? fsdp->upper[to] : end[backward],
+			if (user[backward] != NONE && !(kept && backward && user[0] != NONE))
+				fsdp->gather[fsdp->gathers++] = (struct gather){ fsdp->position[user[backward]], kept || user[1 - backward] == NONE ? fsdp->upper[to] : end[backward],
 					unit_of(fsdp, user[backward]), parameter, to, NONE, backward };
 		fsdp->upper[to] = parameter == NONE ? fsdp->upper[to] : 0;
 	}
@@ -300,27 +301,44 @@ static void replace_gradients(struct fsdp *fsdp)
 
 #define PRODUCT_FLOPS 64   /* of an element: fewer than any product's, more than those of any other op */
 
+static bool reads_parameter(const struct graph *graph, uint32_t op)
+{
+	FOR_ROW(i, &graph->reads, op)
+		if (graph->storage[origin_of(graph, graph->tensor[graph->reads.item[i]].storage)].kind == KIND_PARAMETER)
+			return true;
+	return false;
+}
+
+/* The op's result where the policy names it, or NONE: attention's, and of each layer's products with a weight those of the first, third, ... */
+static uint32_t named_result(const struct fsdp *fsdp, uint32_t op, uint32_t *products)
+{
+	const struct graph *graph = fsdp->graph;
+	uint32_t result = only_write(graph, op), unit = unit_of(fsdp, op);
+	if (result == NONE || unit == NONE || unit == 0 || runs_backward(fsdp, op) || graph->op[op].phase != PHASE_FORWARD)
+		return NONE;
+	int64_t bits = dtype_bits[graph->tensor[result].dtype], elements = bits ? graph->tensor[result].bytes * 8 / bits : 0;
+	if (elements <= 0 || graph->op[op].flops / elements < PRODUCT_FLOPS || (reads_parameter(graph, op) && products[unit]++ % 2 == 1))
+		return NONE;
+	return graph->tensor[result].storage;
+}
+
 /* torch.utils.checkpoint keeps the results of the ops that its policy names, whether they are read again or not, until their layer has run again. A compiler drops these. */
 static void keep_products(struct fsdp *fsdp)
 {
 	const struct graph *graph = fsdp->graph;
 	int64_t *until = arena_alloc(fsdp->arena, fsdp->layers + (size_t)1, sizeof *until);
+	uint32_t *products = arena_alloc(fsdp->arena, fsdp->layers + (size_t)1, sizeof *products);
 	for (uint32_t op = 0; until && op < graph->ops; op++) {
 		uint32_t unit = graph->op[op].recomputed ? unit_of(fsdp, op) : NONE;
 		if (unit != NONE && fsdp->position[op] + INT64_C(1) > until[unit])
 			until[unit] = fsdp->position[op] + INT64_C(1);
 	}
-	for (uint32_t op = 0; until && op < graph->ops; op++) {
-		uint32_t result = only_write(graph, op), unit = unit_of(fsdp, op);
-		if (result == NONE || unit == NONE || unit == 0 || runs_backward(fsdp, op) || graph->op[op].phase != PHASE_FORWARD)
-			continue;
-		uint32_t storage = graph->tensor[result].storage;
-		int64_t bits = dtype_bits[graph->tensor[result].dtype], elements = bits ? graph->tensor[result].bytes * 8 / bits : 0;
+	for (uint32_t op = 0; until && products && op < graph->ops; op++) {
+		uint32_t storage = named_result(fsdp, op, products);
 		char again[400];
 		snprintf(again, sizeof again, "%s.again", graph->op[op].name);
-		if (elements > 0 && graph->op[op].flops / elements >= PRODUCT_FLOPS && graph_find_op(graph, again) == NONE && fsdp->upper[storage] > 0 &&
-		    fsdp->upper[storage] < until[unit])
-			fsdp->upper[storage] = until[unit];
+		if (storage != NONE && graph_find_op(graph, again) == NONE && fsdp->upper[storage] > 0 && fsdp->upper[storage] < until[fsdp->unit[op]])
+			fsdp->upper[storage] = until[fsdp->unit[op]];
 	}
 }
 

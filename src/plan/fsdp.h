@@ -10,7 +10,8 @@
  *     the last     layer, whose backward pass follows its forward pass, is gathered once, as torchtitan has it.
  *     no copies    the shards are the parameters in fp32 that the optimizer updates; there is no second copy of them in 16 bits.
  *     two steps    are played: torch.optim makes moments in its first update, in memory that the backward pass has let go of.
- *     eager        kernels and recompute=products: torch.utils.checkpoint keeps the results that its policy names, though nobody reads the last product's again.
+ *     eager        kernels and recompute=products: torch.utils.checkpoint keeps the results that its policy names, every second product's, though nobody reads that of a layer's last product again.
+ *     resharding   reshard_after_forward=off: a layer stays gathered from its forward pass to the end of its backward pass.
  */
 #pragma once
 
