@@ -126,8 +126,8 @@ static enum status expect_source(struct check *check)
 {
 	char text[700];
 	const char *said = json_string_value(check_member(check, "speed", "rests_on"));
-	const json_t *software = check_member(check, "speed", "software");      /* not in files from before there was a choice */
-	if (software && (!json_is_string(software) || strcmp(json_string_value(software), device_software(&check->asked)) != 0))
+	const char *software = json_string_value(check_member(check, "speed", "software"));
+	if (!software || strcmp(software, device_software(&check->asked)) != 0)
 		return check_wrong(check, "speed.software must be \"%s\"", device_software(&check->asked));
 	return said && strcmp(said, device_reached_text(&check->asked, text, sizeof text)) == 0 ? OK : check_wrong(check, "speed.rests_on must be \"%s\"", text);
 }
