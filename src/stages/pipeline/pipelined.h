@@ -65,7 +65,5 @@ struct pipelined {
 
 struct pipelined *pipelined_retain(struct pipelined *pipelined);
 void pipelined_release(void *pipelined);
-/* Whether passes run beside each other, so that one hides the other's collectives. */
-bool pipelined_overlaps(const struct pipelined *pipelined);
 /* Bytes that it keeps. */
 size_t pipelined_bytes(const struct pipelined *pipelined);

@@ -464,7 +464,8 @@ static enum status add_rest(struct piping *piping)
 
 /* ---- the stage --------------------------------------------------------------------------------------------------------------- */
 
-bool pipelined_overlaps(const struct pipelined *pipelined)
+/* Whether passes run beside each other, so that one hides the other's collectives. */
+static bool passes_overlap(const struct pipelined *pipelined)
 {
 	bool overlaps = pipelined->schedule == SCHEDULE_DUALPIPEV;
 	for (uint32_t i = 0; pipelined->order && i < pipelined->ranks * pipelined->order->slots; i++)
@@ -484,7 +485,7 @@ static bool start(struct piping *piping)
 	pipelined->backward = pipelined->forward + pieces;
 	pipelined->weight = pipelined->backward + pieces;
 	pipelined->send = pipelined->weight + pieces;
-	if (pipelined_overlaps(pipelined)) {
+	if (passes_overlap(pipelined)) {
 		pipelined->forward_link = pipelined->send + pieces;
 		pipelined->backward_link = pipelined->forward_link + pieces;
 	}
