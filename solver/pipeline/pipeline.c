@@ -268,6 +268,13 @@ enum status schedule_possible(enum schedule schedule, uint32_t ranks, uint32_t c
 	return OK;
 }
 
+bool schedule_tries_chunks(uint32_t layers, uint32_t ranks, uint32_t chunks)
+{
+	uint32_t pieces = ranks * chunks;
+	bool even = layers > 0 && (layers % pieces == 0 || (layers + 2) % pieces == 0);    /* what is before and behind them as a layer each: config_cut() */
+	return chunks > 1 && (chunks <= 6 || (even && chunks <= SCHEDULE_CHUNKS_MAX));
+}
+
 static enum status list(const struct pipeline *pipeline, struct pipeline_plan *plan)
 {
 	if (!pipeline->order)

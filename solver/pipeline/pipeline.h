@@ -125,6 +125,11 @@ uint32_t slots_together(const struct pipeline_slot *slot);
 /* Whether a schedule can be played: OK, or BAD_INPUT says what it needs: ranks, chunks, microbatches. */
 enum status schedule_possible(enum schedule schedule, uint32_t ranks, uint32_t chunks, uint32_t microbatches, struct error *error);
 
+/* Pieces of a rank that searches try of interleaved schedules: up to six, and beyond these, up to the most in NVIDIA's published recipes (Qwen3 30B on two ranks), numbers that share
+ * the layers out evenly. layers 0: none repeat. */
+enum { SCHEDULE_CHUNKS_MAX = 24 };
+bool schedule_tries_chunks(uint32_t layers, uint32_t ranks, uint32_t chunks);
+
 /* BAD_INPUT: as schedule_possible(), or ranks of an order wait for each other. O(slots), where gradients of weights fill gaps O(slots * ranks). */
 enum status pipeline_run(const struct pipeline *pipeline, struct pipeline_plan *plan, struct error *error);
 /* The same, and where ranks wait for each other what the first of them waits to do. */

@@ -10,8 +10,6 @@
 #include "solver/shard/split_roles.h"
 
 #define MICROBATCH_MAX 16   /* where their number is open */
-#define CHUNKS_MAX 6u       /* pieces of a rank in interleaved schedules; beyond them, */
-#define CHUNKS_EVEN_MAX 24u /* up to this, numbers that share the layers out evenly: the most in NVIDIA's published recipes, of Qwen3 30B on two ranks */
 #define EXACT_MOST 64       /* fastest configurations whose schedule is played slot by slot */
 #define EXACT_LEADING 20    /* of the fastest of each cut of the model so many, too, */
 #define PLAYED_MOST 64      /* and at most so many others that would take their places, at a time */
@@ -251,8 +249,7 @@ static bool tries_chunks(const struct searching *searching, enum schedule schedu
 	uint32_t layers = searching->step.layers, wanted = searching->request->chunks;
 	if (schedule != SCHEDULE_INTERLEAVED)
 		return chunks == (schedule_folded(schedule) ? 2 : 1);
-	bool even = layers % (pp * chunks) == 0 || (layers + 2) % (pp * chunks) == 0;    /* what is before and behind them as a layer each: config_cut() */
-	return chunks > 1 && (wanted ? chunks == wanted : chunks <= CHUNKS_MAX || (even && layers > 0));
+	return wanted ? chunks > 1 && chunks == wanted : schedule_tries_chunks(layers, pp, chunks);
 }
 
 /* Schedules and ZeRO stages of given degrees. */
@@ -264,7 +261,7 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 	if (config.replicate > 1 && config.dp % config.replicate != 0)
 		return OK;
 	for (int schedule = 0; schedule < SCHEDULE_COUNT && status == OK; schedule++)
-		for (uint32_t chunks = 1; chunks <= (request->chunks ? request->chunks + 1 : CHUNKS_EVEN_MAX); chunks++)
+		for (uint32_t chunks = 1; chunks <= (request->chunks ? request->chunks + 1 : SCHEDULE_CHUNKS_MAX); chunks++)
 			for (int zero = 0; zero <= 3 && status == OK; zero++) {
 				bool needless = (config.pp == 1 && schedule != SCHEDULE_1F1B) || (zero > 0 && request->zero < 0 && config.dp * config.cp * config.ep == 1);
 				bool impossible = !tries_chunks(searching, (enum schedule)schedule, config.pp, chunks) || searching->blocks / config.pp < chunks

@@ -6,10 +6,11 @@
 #include "choose_schedule.h"
 #include "choose_kept.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/stages/pipeline/stage.h"
 #include "verdict.h"
 
-#define CHUNKS_TRIED 4   /* of the interleaved schedule */
-#define TRIALS (SCHEDULE_COUNT + CHUNKS_TRIED - 2)
+#define CHUNKS_FEW 4      /* plans of heuristics alone have no more pieces of a rank, others of more than these the fastest number */
+#define TRIALS (SCHEDULE_COUNT + SCHEDULE_CHUNKS_MAX - 2)
 #define FAR_PERCENT 25   /* no order and no layout takes that much off heuristics' arena */
 
 struct trial {
@@ -64,11 +65,29 @@ static void add_trial(struct trials *trials, struct trial trial, bool quick)
 static void find_trials(struct trials *trials, bool quick)
 {
 	int64_t chunks = trials->asked->value[K_chunks];
+	uint32_t layers = pipeline_layers(trials->planning.input), most = quick ? CHUNKS_FEW : SCHEDULE_CHUNKS_MAX;
 	for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++) {
-		bool varies = schedule == SCHEDULE_INTERLEAVED && chunks == KNOB_GIVEN;
-		for (int64_t count = varies ? 2 : chunks; count <= (varies ? CHUNKS_TRIED : chunks) && goes_on(&trials->planning); count++)
-			add_trial(trials, (struct trial) { .schedule = schedule, .chunks = count }, quick);
+		bool varies = schedule == SCHEDULE_INTERLEAVED && chunks == KNOB_GIVEN && trials->asked->value[K_pp] > 1;
+		if (!varies)
+			add_trial(trials, (struct trial) { .schedule = schedule, .chunks = chunks }, quick);
+		for (uint32_t count = 2; varies && count <= most && goes_on(&trials->planning); count++)
+			if (pipeline_tries_chunks(trials->asked, layers, count))
+				add_trial(trials, (struct trial) { .schedule = schedule, .chunks = count }, quick);
+		if (!goes_on(&trials->planning))
+			break;
 	}
+}
+
+/* Of many pieces of a rank the fastest number stays: each has plans of its own. */
+static void leave_one(struct trials *trials)
+{
+	uint32_t count = 0, many = 0;
+	for (uint32_t i = 0; i < trials->count; i++) {
+		many += trials->trial[i].chunks > CHUNKS_FEW;
+		if (trials->trial[i].chunks <= CHUNKS_FEW || many == 1 || trials->asked->value[K_chunks] != KNOB_GIVEN)
+			trials->trial[count++] = trials->trial[i];
+	}
+	trials->count = count;
 }
 
 /* Whether a schedule's plans can't be better than the best so far: see the header. May plan it by heuristics. */
@@ -111,6 +130,7 @@ struct plan *choose_schedule(const struct planning *planning, bool quick)
 	}
 	trials.planning.scenario = &trials.scenario;
 	find_trials(&trials, quick);
+	leave_one(&trials);
 	for (uint32_t i = 0; i < trials.count && goes_on(planning); i++) {
 		name_schedule(&trials, &trials.trial[i]);
 		if (is_hopeless(&trials, &trials.trial[i], best))

@@ -59,6 +59,18 @@ uint32_t scenario_chunks(const struct scenario *scenario)
 	return scenario->value[K_chunks] == KNOB_GIVEN ? 2 : (uint32_t)scenario->value[K_chunks];
 }
 
+uint32_t pipeline_layers(const struct graph *step)
+{
+	OWN(blocks) blocks = { 0 };
+	uint32_t first, length, period;
+	return blocks_find(step, &blocks) == OK && blocks_period(&blocks, &first, &length, &period) ? length / period : 0;
+}
+
+bool pipeline_tries_chunks(const struct scenario *scenario, uint32_t layers, uint32_t chunks)
+{
+	return schedule_tries_chunks(layers, degree(scenario, K_pp), chunks);
+}
+
 /* The CSV of schedule=@FILE; "" where there is none. */
 static const char *schedule_path(const struct scenario *scenario)
 {

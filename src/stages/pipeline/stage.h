@@ -14,6 +14,12 @@
 /* Pieces of the model that each rank has: the knob's, 2 in a V, 1 for schedules that aren't interleaved. */
 uint32_t scenario_chunks(const struct scenario *scenario);
 
+/* Layers of a step that repeat; 0: none, or no memory to find them. O(size). */
+uint32_t pipeline_layers(const struct graph *step);
+
+/* Whether schedule=auto tries so many pieces of a rank of a step with so many layers: the numbers that searches try. */
+bool pipeline_tries_chunks(const struct scenario *scenario, uint32_t layers, uint32_t chunks);
+
 /* Adds to a key what the stage depends on besides the sharding. */
 void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin);
 
