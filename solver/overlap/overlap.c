@@ -1,6 +1,7 @@
 /* overlap.c: passes from several orders by several rules; the exact simulation judges. */
 #include <string.h>
 
+#include "anneal.h"
 #include "pass.h"
 
 #define ROUNDS 4
@@ -60,7 +61,7 @@ static uint64_t pass_ticks(const struct seeking *seeking)
 /* Whether the effort is spent, or the user has had enough. */
 static bool is_over(const struct seeking *seeking)
 {
-	return seeking->spent > effort_of(seeking) || control_status(seeking->control) != OK;
+	return seeking->spent > effort_of(seeking) || control_status(seeking->control) != OK || (seeking->result->winner && seeking->result->time <= seeking->request->bound);
 }
 
 static bool is_spent(struct seeking *seeking)
@@ -228,6 +229,26 @@ static enum status from_starts(struct seeking *seeking)
 	return best.winner ? go_to(seeking, &best) : OK;
 }
 
+#define MOVES "an order for time: ops moved at random"
+#define HOT 3000            /* the first temperature is such a part of the step */
+
+/* Changes at random from the best so far. */
+static enum status change(struct seeking *seeking)
+{
+	struct overlap_result *best = seeking->result;
+	struct overlap_request within = *seeking->request, *request = &within;
+	OWN(lineup) line = { 0 };
+	OWN(play) play = { 0 };
+	if (within.limit == INT64_MAX)
+		within.limit = best->peak;    /* time that costs more memory still is not worth it to anyone who set no cap */
+	TRY(lineup_new(request, &line));
+	TRY(play_new(request, &line, &play));
+	memcpy(seeking->order, best->order, request->graph->ops * sizeof *best->order);
+	struct anneal_effort effort = { request->moves / (2 * (uint64_t)play.nodes + 1), best->time / HOT, request->bound, seeking->control };
+	TRY(overlap_anneal(&line, &play, &effort, seeking->order));
+	return consider(seeking, seeking->order, MOVES, NULL);
+}
+
 enum status overlap_schedule(const struct overlap_request *request, struct control *control, struct overlap_result *result)
 {
 	struct seeking seeking = { .request = request, .control = control, .result = result };
@@ -236,6 +257,10 @@ enum status overlap_schedule(const struct overlap_request *request, struct contr
 	THEN(status, from_starts(&seeking));
 	if (status == OK && result->winner && !is_hasty(&seeking))
 		status = shake(&seeking);
+	if (status == OK && request->known)
+		status = consider(&seeking, request->known, MOVES, NULL);
+	if (status == OK && result->winner && request->moves > 0 && result->time > request->bound && control_status(control) == OK && play_can(request->graph))
+		status = change(&seeking);
 	overlap_terms_free(&seeking.terms);
 	arena_free(&seeking.arena);
 	if (status == OK && !result->winner)

@@ -7,6 +7,10 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     overlap      an order of the least time found: starts, passes, the exact simulation as the judge
  *     pass         one pass: list scheduling that takes ops forward only where the peak keeps the limit
+ *     lineup       an order that changes op by op, with its live bytes
+ *     play         the step's time in such an order, many times in a row
+ *     anneal       changes at random
+ *     climb        orders under one limit after the other
  *     step_bound   picoseconds that no order goes below, with their certificate
  *     check        the certificate, worked out anew
  */
@@ -22,10 +26,14 @@ struct overlap_request {
 	int64_t limit;                      /* bytes that an order's peak keeps; INT64_MAX: any */
 	const uint32_t *const *start;       /* [starts] orders to begin with; those above the limit are left out */
 	uint32_t starts;
-	uint64_t ticks;                     /* effort; 0: OVERLAP_EFFORT */
+	uint64_t ticks;                     /* effort of passes; 0: OVERLAP_EFFORT */
+	uint64_t moves;                     /* effort of changes at random after them; 0: none */
+	int64_t bound;                      /* picoseconds: an order that takes no longer is the best there is */
+	const uint32_t *known;              /* [ops] an order that keeps the limit and needs no passes; or NULL */
 };
 
 #define OVERLAP_EFFORT UINT64_C(150000000)
+#define OVERLAP_MOVES UINT64_C(15000000)
 
 struct overlap_result {
 	uint32_t *order;                    /* [ops]; NULL where no start keeps the limit */
@@ -36,6 +44,6 @@ struct overlap_result {
 
 /* The order of the least simulated step that was found; of equals, that of the lowest peak. Never slower than the fastest start that keeps the limit. OK;
  * INFEASIBLE where none does; CANCELLED with the best so far (or none); NO_MEMORY. Free the result in any case. Each pass is
- * O(ops * (window + ops that could run)). */
+ * O(ops * (window + ops that could run)), each change O(ops log ops + dependencies). */
 enum status overlap_schedule(const struct overlap_request *request, struct control *control, struct overlap_result *result);
 void overlap_result_free(struct overlap_result *result);

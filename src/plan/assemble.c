@@ -95,14 +95,17 @@ static struct plan *plan_ordered(const struct planning *planning, struct transfo
 	return plan;
 }
 
-/* The same in an order of a shorter step whose peak keeps the limit, in bytes: NULL where none was found, or with the error's status. *limited: the search was cut short. */
-static struct ordered *order_faster(const struct planning *planning, const struct transformed *transformed, const struct ordered *ordered, int64_t limit, uint32_t part,
-	bool *limited)
+static struct plan_time_search search_of(const struct planning *planning, const struct transformed *transformed, const struct ordered *ordered, int64_t limit)
 {
-	struct stage_context *stage = planning->stage;
+	return (struct plan_time_search) { ordered->graph, &ordered->problem, ordered->result.order, transformed->sharded, planning->scenario, planning->stage->rules, limit };
+}
+
+/* The same in an order of a shorter step whose peak keeps the limit, in bytes: NULL where none was found, or with the error's status. *limited: the search was cut short. */
+static struct ordered *order_faster(const struct planning *planning, const struct transformed *transformed, const struct ordered *ordered, int64_t limit, bool *limited)
+{
+	struct plan_time_search search = search_of(planning, transformed, ordered, limit);
 	struct overlap_result faster;
-	enum status status = plan_time_order(ordered->graph, &ordered->problem, ordered->result.order, transformed->sharded, planning->scenario, stage->rules, limit, part,
-		stage->control, &faster);
+	enum status status = plan_time_order(&search, planning->stage->control, &faster);
 	*limited = status == CANCELLED;
 	if (status == NO_MEMORY)
 		fail_memory(planning->error);
@@ -112,10 +115,10 @@ static struct ordered *order_faster(const struct planning *planning, const struc
 }
 
 /* A plan of the same in an order of a shorter step, whose arena keeps limit bytes more or less: NULL where none was found, or with the error's status. */
-static struct plan *plan_faster(const struct planning *planning, const struct plan *plan, int64_t limit, uint32_t part)
+static struct plan *plan_faster(const struct planning *planning, const struct plan *plan, int64_t limit)
 {
 	bool limited;
-	struct ordered *ordered = order_faster(planning, plan->transformed, plan->ordered, limit, part, &limited);
+	struct ordered *ordered = order_faster(planning, plan->transformed, plan->ordered, limit, &limited);
 	struct plan *next = ordered ? plan_ordered(planning, plan->transformed, ordered, false) : NULL;
 	if (next)
 		next->limited |= limited;
@@ -146,27 +149,58 @@ static struct plan *plan_in_program_order(const struct planning *planning, struc
 }
 
 #define FAST_ROUNDS 3
-#define LOWER_LIMITS 4      /* of order=fast: limits below, each with a fraction of the effort */
-#define TIGHT_LIMITS 16     /* the same where the arena needs more than the order's peak: what it adds differs from order to order */
 
-/* Takes the faster of both that keep the cap. Returns what next is above it, at most 0 where it keeps it, or INT64_MAX where there is no next. */
-static int64_t keep_faster(struct plan **best, struct plan *next)
+static bool keeps_cap(const struct plan *plan)
 {
-	if (!next)
-		return INT64_MAX;
-	int64_t budget = scenario_budget(&next->scenario), above = budget < 0 ? 0 : plan_needs(next) - budget;
-	bool better = above <= 0 && plan_step_time(next) < plan_step_time(*best);
-	plan_release(better ? *best : next);
-	*best = better ? next : *best;
-	return above;
+	int64_t budget = scenario_budget(&plan->scenario);
+	return budget < 0 || plan_needs(plan) <= budget;
 }
 
-/* What less memory makes of the search: it goes other ways then, and what it finds keeps any larger cap, too. Limits from `most` down to the least peak. */
-static void try_lower(const struct planning *planning, const struct plan *plan, int64_t most, int64_t limits, struct plan **best)
+/* Takes the faster of both that keep the cap. Whether next keeps it. */
+static bool keep_faster(struct plan **best, struct plan *next)
 {
-	int64_t least = plan_peak(plan);
-	for (int64_t i = 0; i < limits && most > least && error_set(planning->error, OK) == OK; i++)
-		keep_faster(best, plan_faster(planning, plan, least + (most - least) / limits * (limits - 1 - i), LOWER_LIMITS));
+	bool keeps = keeps_cap(next), better = keeps && (!keeps_cap(*best) || plan_step_time(next) < plan_step_time(*best));
+	plan_release(better ? *best : next);
+	*best = better ? next : *best;
+	return keeps;
+}
+
+/* Orders for time that keep the cap: the fastest whose arena keeps it, too. Returns whether a faster one's doesn't. */
+static bool try_orders(const struct planning *planning, const struct plan *plan, int64_t limit, struct plan **best)
+{
+	struct plan_time_search search = search_of(planning, plan->transformed, plan->ordered, limit);
+	struct overlap_climb climb;
+	enum status status = plan_time_orders(&search, planning->stage->control, &climb);
+	bool found = false, tight = false;
+	if (status == NO_MEMORY)
+		fail_memory(planning->error);
+	for (uint32_t i = climb.count; i-- > 0 && !found && planning->error->status == OK;) {
+		struct ordered *ordered = ordered_again(plan->ordered, planning->scenario, climb.found[i].order, climb.found[i].winner, planning->error);
+		struct plan *next = ordered ? plan_ordered(planning, plan->transformed, ordered, false) : NULL;
+		ordered_release(ordered);
+		if (!next)
+			break;
+		next->limited |= status == CANCELLED;
+		found = keep_faster(best, next);
+		tight |= !found;
+	}
+	overlap_climb_free(&climb);
+	return tight;
+}
+
+/* The same for a comparison, with less effort. */
+static bool try_order(const struct planning *planning, const struct plan *plan, int64_t limit, struct plan **best)
+{
+	bool tight = false;
+	for (int round = 0; round < FAST_ROUNDS && error_set(planning->error, OK) == OK; round++) {
+		struct plan *next = plan_faster(planning, plan, limit);
+		int64_t needs = next ? plan_needs(next) : 0;
+		if (!next || keep_faster(best, next))
+			break;
+		limit -= needs - scenario_budget(&plan->scenario);   /* the next round allows the peak as much less */
+		tight = true;
+	}
+	return tight;
 }
 
 /* The end of a search for time: the bound on the step. Takes the plan over; NULL with the error's status. */
@@ -184,25 +218,12 @@ static struct plan *bound_time(const struct planning *planning, struct plan *pla
 	return NULL;
 }
 
-/* Where the arena needs more than its order's peak, the next round allows the peak as much less; then the program's own order may be the fastest whose arena fits. */
+/* Where an arena needs more than its order's peak, the program's own order may be the fastest whose arena fits. */
 struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool foretells)
 {
 	int64_t budget = plan_budget(plan), limit = budget < 0 ? INT64_MAX : budget;
 	struct plan *best = plan_retain(plan);
-	int64_t fastest = INT64_MAX;    /* peak of the first */
-	bool tight = false;
-	for (int round = 0; round < FAST_ROUNDS && error_set(planning->error, OK) == OK; round++) {
-		struct plan *next = plan_faster(planning, plan, limit, 1);
-		fastest = next && round == 0 ? plan_peak(next) : fastest;
-		int64_t above = keep_faster(&best, next);
-		if (above <= 0 || above == INT64_MAX)
-			break;
-		limit -= above;
-		tight = true;
-	}
-	if (planning->scenario->value[K_order] == ORDER_FAST && planning->error->status == OK)
-		try_lower(planning, plan, tight && !foretells ? smaller_of(budget, fastest) : best != plan ? smaller_of(limit, plan_peak(best)) : limit == INT64_MAX ? 0 : limit,
-			tight && !foretells ? TIGHT_LIMITS : LOWER_LIMITS, &best);
+	bool climbs = planning->scenario->value[K_order] == ORDER_FAST && !foretells, tight = climbs ? try_orders(planning, plan, limit, &best) : try_order(planning, plan, limit, &best);
 	if (tight && planning->error->status == OK && !(best = plan_in_program_order(planning, best))) {
 		plan_release(plan);
 		return NULL;
@@ -218,7 +239,7 @@ struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool 
 static struct plan *plan_fast_uncapped(const struct planning *planning, struct transformed *transformed, struct ordered *ordered)
 {
 	bool limited;
-	struct ordered *faster = order_faster(planning, transformed, ordered, INT64_MAX, 1, &limited);
+	struct ordered *faster = order_faster(planning, transformed, ordered, INT64_MAX, &limited);
 	bool same = faster && memcmp(faster->result.order, ordered->result.order, ordered->problem.ops * sizeof *ordered->result.order) == 0;
 	struct plan *plan = planning->error->status == OK ? plan_ordered(planning, transformed, faster && !same ? faster : ordered, false) : NULL;
 	ordered_release(faster);

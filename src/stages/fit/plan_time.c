@@ -290,16 +290,53 @@ enum status plan_time_bound(struct plan_time *time)
 	return step_bound_find(&time->model, &time->bound);
 }
 
-enum status plan_time_order(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
-	const struct rules *rules, int64_t limit, uint32_t part, struct control *control, struct overlap_result *result)
+#define COMPARED_PART 3     /* of the effort for passes, in a comparison of plans */
+
+/* The bound of any order's step: where it is reached, nothing is left to be sought. */
+static enum status find_bound(const struct plan_time_search *search, const struct step_costs *costs, int64_t *value)
 {
-	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
-	const uint32_t *const start[] = { order, problem->program };
-	uint64_t ticks = (scenario->value[K_order] == ORDER_FAST ? OVERLAP_EFFORT : OVERLAP_EFFORT / 3) / part;   /* else for a comparison */
-	struct overlap_request request = { graph, problem, &timing.costs, limit, start, 2, ticks };
+	OWN(step_model) model = { 0 };
+	OWN(step_bound) bound = { 0 };
+	TRY(step_model_build(search->graph, search->order, costs, &model));
+	TRY(step_bound_find(&model, &bound));
+	*value = bound.bound;
+	return OK;
+}
+
+/* The request of a search, with room for its parts. False: out of memory. */
+static bool request_of(const struct plan_time_search *search, struct timing *timing, const uint32_t *start[2], struct overlap_request *request)
+{
+	*timing = (struct timing) { .graph = search->graph, .sharded = search->sharded, .rules = search->rules,
+		.costs.prefetch = (uint32_t)search->scenario->value[K_prefetch] };
+	scenario_machine(search->scenario, &timing->machine);
+	start[0] = search->order;
+	start[1] = search->problem->program;
+	*request = (struct overlap_request) { .graph = search->graph, .problem = search->problem, .costs = &timing->costs, .limit = search->limit, .start = start, .starts = 2,
+		.ticks = OVERLAP_EFFORT, .moves = OVERLAP_MOVES };
+	return find_costs(timing) && find_bound(search, &timing->costs, &request->bound) == OK;
+}
+
+enum status plan_time_order(const struct plan_time_search *search, struct control *control, struct overlap_result *result)
+{
+	struct timing timing;
+	const uint32_t *start[2];
+	struct overlap_request request;
 	*result = (struct overlap_result) { 0 };
-	scenario_machine(scenario, &timing.machine);
-	enum status status = find_costs(&timing) ? overlap_schedule(&request, control, result) : NO_MEMORY;
+	bool fine = request_of(search, &timing, start, &request);
+	if (search->scenario->value[K_order] != ORDER_FAST)
+		request.ticks /= COMPARED_PART;
+	enum status status = fine ? overlap_schedule(&request, control, result) : NO_MEMORY;
+	arena_free(&timing.arena);
+	return status;
+}
+
+enum status plan_time_orders(const struct plan_time_search *search, struct control *control, struct overlap_climb *climb)
+{
+	struct timing timing;
+	const uint32_t *start[2];
+	struct overlap_request request;
+	*climb = (struct overlap_climb) { 0 };
+	enum status status = request_of(search, &timing, start, &request) ? overlap_climb_orders(&request, control, climb) : NO_MEMORY;
 	arena_free(&timing.arena);
 	return status;
 }

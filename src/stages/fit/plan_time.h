@@ -6,7 +6,7 @@
 #include "solver/rules/rules.h"
 #include "solver/cost/machine.h"
 #include "solver/cost/step_time.h"
-#include "solver/overlap/overlap.h"
+#include "solver/overlap/climb.h"
 #include "solver/overlap/step_bound.h"
 
 struct plan_time {
@@ -30,10 +30,20 @@ void plan_time_free(struct plan_time *time);
 int64_t plan_time_host_waits(const struct plan_time *time, const struct sharded *sharded);
 /* Fills in the bound, of one pass and the update. OK or NO_MEMORY. */
 enum status plan_time_bound(struct plan_time *time);
-/* An order of a shorter step with a peak of at most limit bytes (overlap.h), from the order given and the program's; part: of the effort one in so many. Statuses as
- * overlap_schedule(). */
-enum status plan_time_order(const struct graph *graph, const struct problem *problem, const uint32_t *order, const struct sharded *sharded, const struct scenario *scenario,
-	const struct rules *rules, int64_t limit, uint32_t part, struct control *control, struct overlap_result *result);
+/* Orders of a shorter step are sought: in what, and with what. */
+struct plan_time_search {
+	const struct graph *graph;
+	const struct problem *problem;
+	const uint32_t *order;         /* that of the least peak; the program's is tried, too */
+	const struct sharded *sharded;
+	const struct scenario *scenario;
+	const struct rules *rules;
+	int64_t limit;                 /* bytes that a peak keeps */
+};
+/* For a comparison of plans: one order (overlap.h). Statuses as overlap_schedule(). */
+enum status plan_time_order(const struct plan_time_search *search, struct control *control, struct overlap_result *result);
+/* All that keep the limit (climb.h), with more effort. Statuses as overlap_climb_orders(). */
+enum status plan_time_orders(const struct plan_time_search *search, struct control *control, struct overlap_climb *climb);
 /* Picoseconds that no order of the graph goes below in a whole step: what the busiest stream has to do, or the longest way through dependencies. -1 when out of memory.
  * O(arguments). */
 int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded, const struct scenario *scenario, const struct rules *rules);

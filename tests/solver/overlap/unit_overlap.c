@@ -1,7 +1,8 @@
 /* unit_overlap.c: orders for time against all orders of small random steps; bounds and their certificates. */
 #include <stdio.h>
 
-#include "solver/overlap/overlap.h"
+#include "solver/overlap/anneal.h"
+#include "solver/overlap/climb.h"
 #include "solver/overlap/step_bound.h"
 #include "tests/common/random_graph.h"
 #include "tests/common/support.h"
@@ -115,7 +116,7 @@ Test(overlap, against_every_order)
 		struct every every = { .step = &step, .limit = limit, .best = INT64_MAX, .any = INT64_MAX };
 		go_on(&every, 0, 0);
 		const uint32_t *const start[] = { step.problem.program };
-		struct overlap_request request = { step.graph, &step.problem, &step.costs, limit, start, 1, 0 };
+		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = limit, .start = start, .starts = 1, .moves = 4000 };
 		cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &result), OK, "SEED=%llu", (unsigned long long)seed);
 		expect_valid(&step, &result, limit, seed);
 		cr_assert_leq(result.time, time_of(&step, step.problem.program), "SEED=%llu", (unsigned long long)seed);
@@ -139,6 +140,79 @@ Test(overlap, against_every_order)
 	cr_assert_gt(looked, rounds / 2);
 	cr_assert_gt(best * 10, looked * 8, "the best order found %u of %u times", best, looked);
 	cr_assert_gt(closed * 10, looked * 5, "bound reached %u of %u times", closed, looked);
+}
+
+/* What anneals has its own live bytes and its own simulation: after any moves they are those of the order that it stands for. */
+Test(overlap, lines_and_plays_are_exact)
+{
+	uint64_t random = test_seed();
+	for (uint32_t round = 0; round < test_rounds(400, 10000); round++) {
+		uint64_t seed = random;
+		OWN(step) step;
+		OWN(lineup) line = { 0 };
+		OWN(play) play = { 0 };
+		uint32_t order[OPS];
+		int64_t live[OPS];
+		random_step(&random, &step);
+		step.costs.prefetch = (uint32_t)(random_next(&random) % 3);
+		for (uint32_t op = 0; op < step.graph->ops; op++)
+			step.layer[op] = random_next(&random) % 2 ? NONE : (uint32_t)(random_next(&random) % 3);
+		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = INT64_MAX };
+		cr_assert_eq(lineup_new(&request, &line), OK);
+		cr_assert_eq(play_new(&request, &line, &play), OK);
+		lineup_set(&line, step.problem.program);
+		for (int moves = 0; moves < 12 && line.count > 0; moves++) {
+			uint32_t from = (uint32_t)(random_next(&random) % line.count), op = line.order[from], low = 0, high = line.count - 1;
+			FOR_ROW(k, &line.pred, op)
+				low = line.place[line.pred.item[k]] >= low ? line.place[line.pred.item[k]] + 1 : low;
+			FOR_ROW(k, &line.succ, op)
+				high = line.place[line.succ.item[k]] <= high ? line.place[line.succ.item[k]] - 1 : high;
+			uint32_t to = low + (uint32_t)(random_next(&random) % (high - low + 1)), first = from < to ? from : to, last = from < to ? to : from;
+			lineup_keep(&line, first, last);
+			lineup_move(&line, from, to);
+			if (random_next(&random) % 4 == 0)
+				lineup_undo(&line);
+			lineup_write(&line, order);
+			problem_peak(&step.problem, order, live, &(uint32_t) { 0 });
+			for (uint32_t p = 0; p < step.graph->ops; p++) {
+				uint32_t at = line.at[order[p]];
+				if (at != NONE && line.op[at] == order[p])
+					cr_assert_eq(line.before[line.place[at]] + line.adds[at], live[p], "SEED=%llu: bytes of op %u", (unsigned long long)seed, order[p]);
+			}
+			int64_t time = time_of(&step, order);
+			cr_assert_eq(play_step(&play, INT64_MAX), time, "SEED=%llu: %lld ps", (unsigned long long)seed, (long long)time);
+			cr_assert(time == 0 || play_step(&play, time - 1) > time - 1, "SEED=%llu", (unsigned long long)seed);
+			cr_assert_eq(play_step(&play, time), time, "SEED=%llu", (unsigned long long)seed);
+		}
+	}
+}
+
+/* A larger cap gives no slower order, whatever the caps are; all keep theirs. */
+Test(overlap, more_memory_is_no_slower)
+{
+	uint64_t random = test_seed();
+	for (uint32_t round = 0; round < test_rounds(60, 1000); round++) {
+		uint64_t seed = random;
+		OWN(step) step;
+		random_step(&random, &step);
+		const uint32_t *const start[] = { step.problem.program };
+		int64_t least = problem_peak(&step.problem, step.problem.program, NULL, &(uint32_t) { 0 }), last = INT64_MAX;
+		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .start = start, .starts = 1, .moves = 2000 };
+		for (int64_t more = 0; more < 200; more += 1 + (int64_t)(random_next(&random) % 40)) {
+			struct overlap_climb climb;
+			request.limit = least + more;
+			cr_assert_eq(overlap_climb_orders(&request, &(struct control) { 0 }, &climb), OK);
+			for (uint32_t i = 0; i < climb.count; i++) {
+				expect_valid(&step, &climb.found[i], request.limit, seed);
+				cr_assert(i == 0 || climb.found[i].time < climb.found[i - 1].time, "SEED=%llu", (unsigned long long)seed);
+			}
+			cr_assert_leq(climb.found[climb.count - 1].time, last, "SEED=%llu: %lld bytes more", (unsigned long long)seed, (long long)more);
+			last = climb.found[climb.count - 1].time;
+			overlap_climb_free(&climb);
+		}
+		request.limit = least - 1;
+		cr_assert_eq(overlap_climb_orders(&request, &(struct control) { 0 }, &(struct overlap_climb) { 0 }), INFEASIBLE);
+	}
 }
 
 /* A claim that is a picosecond higher, and a station with other numbers whose claim would be higher, are refused. */
@@ -181,7 +255,7 @@ Test(overlap, no_start_keeps_the_limit)
 	struct overlap_result result;
 	random_step(&random, &step);
 	const uint32_t *const start[] = { step.problem.program };
-	struct overlap_request request = { step.graph, &step.problem, &step.costs, -1, start, 1, 0 };
+	struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = -1, .start = start, .starts = 1 };
 	cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &result), INFEASIBLE);
 	cr_assert_null(result.order);
 }
@@ -192,12 +266,16 @@ Test(overlap, allocation_failures)
 	OWN(step) step;
 	random_step(&random, &step);
 	const uint32_t *const start[] = { step.problem.program, step.problem.program };
-	struct overlap_request request = { step.graph, &step.problem, &step.costs, INT64_MAX, start, 2, 0 };
+	struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = INT64_MAX, .start = start, .starts = 2, .moves = 500 };
 	EACH_REFUSAL(refused) {
-		struct overlap_result result;
+		struct overlap_result result = { 0 };
+		struct overlap_climb climb;
 		struct step_model model;
 		OWN(step_bound) bound = { 0 };
-		refused.status = overlap_schedule(&request, &(struct control) { 0 }, &result);
+		refused.status = overlap_climb_orders(&request, &(struct control) { 0 }, &climb);
+		overlap_climb_free(&climb);
+		if (refused.status == OK)
+			refused.status = overlap_schedule(&request, &(struct control) { 0 }, &result);
 		if (refused.status == OK)
 			refused.status = step_model_build(step.graph, step.problem.program, &step.costs, &model);
 		if (result.order && refused.status == OK)

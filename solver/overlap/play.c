@@ -1,0 +1,280 @@
+/* play.c: see play.h. The rules are those of solver/cost: unit_overlap.c holds every time against theirs. */
+#include <string.h>
+
+#include "play.h"
+
+bool play_can(const struct graph *graph)
+{
+	bool can = true;
+	for (uint32_t op = 0; op < graph->ops && can; op++)
+		can = graph->op[op].added != ADDED_OFFLOAD && graph->op[op].added != ADDED_OFFLOAD_WAIT && graph->op[op].added != ADDED_FETCH
+			&& graph->op[op].added != ADDED_FETCH_BUFFER;
+	return can;
+}
+
+/* ---- what doesn't depend on the order --------------------------------------------------------------------------------- */
+
+static uint32_t count_nodes(const struct play *play)
+{
+	const struct step_costs *costs = play->request->costs;
+	uint32_t nodes = play->line->count;
+	for (uint32_t i = 0; i < play->line->count; i++)
+		for (uint32_t a = 0; a < costs->axes; a++)
+			nodes += costs->inside[(size_t)play->line->op[i] * costs->axes + a] > 0;
+	return nodes;
+}
+
+static enum status make_room(struct play *play)
+{
+	uint32_t ops = play->line->count;
+	uint32_t **const ids[] = { &play->tail, &play->of, &play->layer, &play->needs, &play->missing, &play->ended, &play->release, &play->first_released,
+		&play->next_released, &play->use, &play->gather };
+	bool **const flags[] = { &play->computes, &play->sends, &play->early }, fine = true;
+	play->nodes = count_nodes(play);
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+		fine &= (*ids[i] = arena_alloc(&play->arena, play->nodes, sizeof(uint32_t))) != NULL;
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+		fine &= (*flags[i] = arena_alloc(&play->arena, ops, sizeof(bool))) != NULL;
+	for (uint32_t s = 1; s <= play->request->costs->axes; s++)
+		fine &= (play->heap[s] = arena_alloc(&play->arena, play->nodes, sizeof *play->heap[s])) != NULL;
+	play->stream = arena_alloc(&play->arena, play->nodes, sizeof *play->stream);
+	play->time = arena_alloc(&play->arena, play->nodes, sizeof *play->time);
+	play->key = arena_alloc(&play->arena, play->nodes, sizeof *play->key);
+	play->gap = arena_alloc(&play->arena, ops, sizeof *play->gap);
+	NEED(fine && play->stream && play->time && play->key && play->gap);
+	return OK;
+}
+
+/* Nodes with their times. False where memory is out. */
+static bool describe(struct play *play, struct arena *scratch)
+{
+	const struct graph *graph = play->request->graph;
+	const struct step_costs *costs = play->request->costs;
+	const struct problem *problem = play->request->problem;
+	uint32_t node = play->line->count;
+	bool *early = arena_alloc(scratch, graph->ops, sizeof *early);
+	for (uint32_t p = 0; early && p < graph->ops; p++) {
+		uint32_t op = problem->program[p];
+		early[op] = !(costs->stream[op] == 0 && costs->time[op] > 0) && csr_length(&graph->reads, op) > 0;
+		FOR_ROW(i, &graph->pred, op)
+			early[op] &= early[graph->pred.item[i]];
+	}
+	for (uint32_t i = 0; early && i < play->line->count; i++) {
+		uint32_t op = play->line->op[i];
+		play->of[i] = play->tail[i] = i;
+		play->stream[i] = (uint8_t)costs->stream[op];
+		play->time[i] = costs->time[op];
+		play->layer[i] = costs->layer[op];
+		play->computes[i] = costs->stream[op] == 0 && costs->time[op] > 0;
+		play->sends[i] = costs->stream[op] > 0 && costs->time[op] > 0;
+		play->early[i] = early[op];
+		play->computed += play->computes[i] ? costs->time[op] : 0;
+		for (uint32_t a = 0; a < costs->axes; a++)
+			if (costs->inside[(size_t)op * costs->axes + a] > 0) {
+				play->of[node] = i;
+				play->stream[node] = (uint8_t)(1 + a);
+				play->time[node] = costs->inside[(size_t)op * costs->axes + a];
+				play->tail[i] = node++;
+			}
+	}
+	return early;
+}
+
+static enum status connect(struct play *play, struct arena *scratch)
+{
+	const struct graph *graph = play->request->graph;
+	const struct lineup *line = play->line;
+	uint32_t pairs = 0, most = graph->pred.start[graph->ops] + play->nodes;
+	uint32_t *row = arena_alloc(scratch, most, sizeof *row), *item = arena_alloc(scratch, most, sizeof *item);
+	NEED(row && item);
+	for (uint32_t i = 0; i < line->count; i++)
+		FOR_ROW(k, &graph->pred, line->op[i]) {
+			uint32_t other = line->at[graph->pred.item[k]];
+			if (other == NONE)
+				continue;
+			row[pairs] = other;
+			item[pairs++] = i;
+		}
+	TRY(csr_of_pairs(&play->arena, line->count, pairs, row, item, &play->data));
+	csr_unique(&play->data, line->count);
+	pairs = 0;
+	for (uint32_t i = 0; i < line->count; i++)
+		FOR_ROW(k, &play->data, i) {
+			row[pairs] = play->tail[i];
+			item[pairs++] = play->data.item[k];
+		}
+	for (uint32_t node = line->count; node < play->nodes; node++) {
+		row[pairs] = node > line->count && play->of[node - 1] == play->of[node] ? node - 1 : play->of[node];
+		item[pairs++] = node;
+	}
+	for (uint32_t i = 0; i < pairs; i++)
+		play->needs[item[i]]++;
+	return csr_of_pairs(&play->arena, play->nodes, pairs, row, item, &play->succ);
+}
+
+enum status play_new(const struct overlap_request *request, const struct lineup *line, struct play *play)
+{
+	OWN(arena) scratch = { 0 };
+	*play = (struct play) { .request = request, .line = line };
+	TRY(make_room(play));
+	NEED(describe(play, &scratch));
+	return connect(play, &scratch);
+}
+
+void play_free(struct play *play)
+{
+	arena_free(&play->arena);
+}
+
+/* ---- what does ---------------------------------------------------------------------------------------------------------- */
+
+/* Places and first uses of collectives, and the op that computes before each. */
+static void find_uses(struct play *play)
+{
+	const struct lineup *line = play->line;
+	uint32_t before = NONE;
+	for (uint32_t p = line->count; p-- > 0;) {
+		uint32_t i = line->order[p];
+		play->use[i] = play->computes[i] ? p : NONE;
+		if (!play->computes[i])
+			FOR_ROW(k, &play->data, i) {
+				uint32_t use = play->use[play->data.item[k]];
+				play->use[i] = use < play->use[i] ? use : play->use[i];
+			}
+	}
+	play->gathers = 0;
+	for (uint32_t p = 0; p < line->count; p++) {
+		uint32_t i = line->order[p];
+		play->release[i] = play->sends[i] ? before : NONE;
+		play->first_released[i] = NONE;
+		before = play->computes[i] ? i : before;
+		if (play->sends[i] && play->early[i] && play->use[i] != NONE) {
+			uint32_t at = play->gathers++;
+			for (; at > 0 && play->use[play->gather[at - 1]] > play->use[i]; at--)
+				play->gather[at] = play->gather[at - 1];
+			play->gather[at] = i;
+		}
+	}
+}
+
+/* Parameters are gathered some layers ahead. */
+static void run_ahead(struct play *play)
+{
+	const struct lineup *line = play->line;
+	uint32_t prefetch = play->request->costs->prefetch, layers = 0, first = NONE, layer = NONE, begins[PREFETCH_MOST + 1];
+	for (uint32_t g = 0; g < play->gathers && prefetch > 0; g++) {
+		uint32_t i = play->gather[g], use = play->use[i], of = play->layer[line->order[use]];
+		if (first == NONE || (use != first && (of == NONE || of != layer))) {
+			begins[layers++ % (PREFETCH_MOST + 1)] = first = use;
+			layer = of;
+		}
+		if (layers <= prefetch || play->release[i] == NONE)
+			continue;
+		uint32_t before = begins[(layers - 1 - prefetch) % (PREFETCH_MOST + 1)];
+		if (before <= line->place[play->release[i]])
+			play->release[i] = line->order[before];
+	}
+}
+
+static void put(struct play *play, uint32_t stream, uint32_t node)
+{
+	uint32_t *heap = play->heap[stream], at = play->waiting[stream]++;
+	for (; at > 0 && play->key[heap[(at - 1) / 2]] > play->key[node]; at = (at - 1) / 2)
+		heap[at] = heap[(at - 1) / 2];
+	heap[at] = node;
+}
+
+static uint32_t take(struct play *play, uint32_t stream)
+{
+	uint32_t *heap = play->heap[stream], top = heap[0], count = --play->waiting[stream], moved = heap[count], at = 0;
+	for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+		child += child + 1 < count && play->key[heap[child + 1]] < play->key[heap[child]];
+		if (play->key[moved] <= play->key[heap[child]])
+			break;
+		heap[at] = heap[child];
+	}
+	heap[at] = moved;
+	return top;
+}
+
+/* ---- the step ------------------------------------------------------------------------------------------------------------ */
+
+static void may_begin(struct play *play, uint32_t node, uint32_t *ends)
+{
+	if (play->time[node] == 0)
+		play->ended[(*ends)++] = node;
+	else if (play->stream[node] > 0)
+		put(play, play->stream[node], node);
+}
+
+static uint32_t begin_play(struct play *play)
+{
+	uint32_t ends = 0;
+	find_uses(play);
+	run_ahead(play);
+	memcpy(play->missing, play->needs, play->nodes * sizeof *play->missing);
+	for (uint32_t node = 0; node < play->nodes; node++) {
+		uint32_t i = play->of[node], release = node == i ? play->release[i] : NONE;
+		play->key[node] = (uint64_t)play->use[i] << 32 | play->line->place[i];
+		if (release == NONE)
+			continue;
+		play->missing[node]++;
+		play->next_released[node] = play->first_released[release];
+		play->first_released[release] = node;
+	}
+	memset(play->waiting, 0, sizeof play->waiting);
+	for (uint32_t node = 0; node < play->nodes; node++)
+		if (play->missing[node] == 0)
+			may_begin(play, node, &ends);
+	return ends;
+}
+
+static void release_from(struct play *play, uint32_t i, uint32_t *ends)
+{
+	for (uint32_t node = play->first_released[i]; node != NONE; node = play->next_released[node])
+		if (--play->missing[node] == 0)
+			may_begin(play, node, ends);
+}
+
+int64_t play_step(struct play *play, int64_t most)
+{
+	const struct lineup *line = play->line;
+	uint32_t streams = 1 + play->request->costs->axes, next = 0, at[STREAMS_MAX], ends = begin_play(play);
+	int64_t now = 0, left = play->computed, end[STREAMS_MAX], free = 0;
+	memset(at, 0xff, sizeof at);
+	for (;;) {
+		while (ends > 0) {
+			uint32_t node = play->ended[--ends];
+			FOR_ROW(k, &play->succ, node)
+				if (--play->missing[play->succ.item[k]] == 0)
+					may_begin(play, play->succ.item[k], &ends);
+		}
+		while (next < line->count && !play->computes[line->order[next]])
+			next++;
+		if (at[0] == NONE && next < line->count && play->missing[line->order[next]] == 0) {
+			uint32_t i = at[0] = line->order[next++];
+			if (now + left > most)
+				return INT64_MAX;
+			play->gap[i] = now - free;
+			end[0] = free = now + play->time[i];
+			left -= play->time[i];
+			release_from(play, i, &ends);
+		}
+		for (uint32_t s = 1; s < streams; s++)
+			if (at[s] == NONE && play->waiting[s] > 0) {
+				at[s] = take(play, s);
+				end[s] = now + play->time[at[s]];
+			}
+		int64_t soonest = INT64_MAX;
+		for (uint32_t s = 0; s < streams; s++)
+			soonest = at[s] != NONE && end[s] < soonest ? end[s] : soonest;
+		if (soonest == INT64_MAX)
+			return now;
+		now = soonest;
+		for (uint32_t s = 0; s < streams; s++)
+			if (at[s] != NONE && end[s] == now) {
+				play->ended[ends++] = at[s];
+				at[s] = NONE;
+			}
+	}
+}
