@@ -5,7 +5,6 @@
 #include "anneal.h"
 
 #define COOLING 300.0      /* the last temperature is so much lower than the first */
-#define LOOK 64            /* changes between two looks at whether the user has had enough */
 #define TAKEN_MOST 12      /* ops that move at once */
 #define FILLS 4            /* of 8 changes: something computed goes to where computation waits */
 #define SENDS 3            /* a collective goes elsewhere; the rest is any op */
@@ -154,7 +153,7 @@ static void cool(struct annealing *annealing, const struct anneal_effort *effort
 {
 	const struct lineup *line = annealing->line;
 	for (uint64_t i = 0; i < effort->plays && annealing->fastest > effort->bound; i++) {
-		if (i % LOOK == 0 && control_spend(effort->control, (uint64_t)LOOK * annealing->play->nodes))
+		if (control_spend(effort->control, annealing->play->nodes))
 			return;
 		change(annealing, (double)effort->hot * pow(COOLING, -(double)i / (double)effort->plays));
 		if (annealing->now >= annealing->fastest)

@@ -244,7 +244,7 @@ static enum status change(struct seeking *seeking)
 	TRY(lineup_new(request, &line));
 	TRY(play_new(request, &line, &play));
 	memcpy(seeking->order, best->order, request->graph->ops * sizeof *best->order);
-	struct anneal_effort effort = { request->moves / (2 * (uint64_t)play.nodes + 1), best->time / HOT, request->bound, seeking->control };
+	struct anneal_effort effort = { overlap_changes(request->moves, request->graph->ops), best->time / HOT, request->bound, seeking->control };
 	TRY(overlap_anneal(&line, &play, &effort, seeking->order));
 	return consider(seeking, seeking->order, MOVES, NULL);
 }
@@ -259,7 +259,7 @@ enum status overlap_schedule(const struct overlap_request *request, struct contr
 		status = shake(&seeking);
 	if (status == OK && request->known)
 		status = consider(&seeking, request->known, MOVES, NULL);
-	if (status == OK && result->winner && request->moves > 0 && result->time > request->bound && control_status(control) == OK && play_can(request->graph))
+	if (status == OK && result->winner && overlap_changes(request->moves, request->graph->ops) > 0 && result->time > request->bound && control_status(control) == OK && play_can(request->graph))
 		status = change(&seeking);
 	overlap_terms_free(&seeking.terms);
 	arena_free(&seeking.arena);

@@ -34,6 +34,14 @@ struct overlap_request {
 
 #define OVERLAP_EFFORT UINT64_C(150000000)
 #define OVERLAP_MOVES UINT64_C(15000000)
+#define OVERLAP_CHANGES_LEAST 200u
+
+/* How many changes an effort pays in a graph of so many ops; 0: too few to bring anything. */
+static inline uint64_t overlap_changes(uint64_t moves, uint32_t ops)
+{
+	uint64_t changes = moves / (2 * (uint64_t)ops + 1);
+	return changes < OVERLAP_CHANGES_LEAST ? 0 : changes;
+}
 
 struct overlap_result {
 	uint32_t *order;                    /* [ops]; NULL where no start keeps the limit */

@@ -290,13 +290,15 @@ enum status plan_time_bound(struct plan_time *time)
 	return step_bound_find(&time->model, &time->bound);
 }
 
-#define COMPARED_PART 3     /* of the effort for passes, in a comparison of plans */
+#define COMPARED_PART 3     /* of the effort, in a comparison of plans */
 
-/* The bound of any order's step: where it is reached, nothing is left to be sought. */
+/* The bound of any order's step: where it is reached, nothing is left to be sought. 0 of a step so large that it would take as long as the search. */
 static enum status find_bound(const struct plan_time_search *search, const struct step_costs *costs, int64_t *value)
 {
 	OWN(step_model) model = { 0 };
 	OWN(step_bound) bound = { 0 };
+	if (overlap_changes(OVERLAP_MOVES, search->graph->ops) == 0)
+		return OK;
 	TRY(step_model_build(search->graph, search->order, costs, &model));
 	TRY(step_bound_find(&model, &bound));
 	*value = bound.bound;
@@ -323,8 +325,10 @@ enum status plan_time_order(const struct plan_time_search *search, struct contro
 	struct overlap_request request;
 	*result = (struct overlap_result) { 0 };
 	bool fine = request_of(search, &timing, start, &request);
-	if (search->scenario->value[K_order] != ORDER_FAST)
+	if (search->scenario->value[K_order] != ORDER_FAST) {
 		request.ticks /= COMPARED_PART;
+		request.moves /= COMPARED_PART;
+	}
 	enum status status = fine ? overlap_schedule(&request, control, result) : NO_MEMORY;
 	arena_free(&timing.arena);
 	return status;

@@ -116,7 +116,7 @@ Test(overlap, against_every_order)
 		struct every every = { .step = &step, .limit = limit, .best = INT64_MAX, .any = INT64_MAX };
 		go_on(&every, 0, 0);
 		const uint32_t *const start[] = { step.problem.program };
-		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = limit, .start = start, .starts = 1, .moves = 4000 };
+		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = limit, .start = start, .starts = 1, .moves = 8000 };
 		cr_assert_eq(overlap_schedule(&request, &(struct control) { 0 }, &result), OK, "SEED=%llu", (unsigned long long)seed);
 		expect_valid(&step, &result, limit, seed);
 		cr_assert_leq(result.time, time_of(&step, step.problem.program), "SEED=%llu", (unsigned long long)seed);
@@ -197,7 +197,7 @@ Test(overlap, more_memory_is_no_slower)
 		random_step(&random, &step);
 		const uint32_t *const start[] = { step.problem.program };
 		int64_t least = problem_peak(&step.problem, step.problem.program, NULL, &(uint32_t) { 0 }), last = INT64_MAX;
-		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .start = start, .starts = 1, .moves = 2000 };
+		struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .start = start, .starts = 1, .moves = 6000 };
 		for (int64_t more = 0; more < 200; more += 1 + (int64_t)(random_next(&random) % 40)) {
 			struct overlap_climb climb;
 			request.limit = least + more;
@@ -266,7 +266,7 @@ Test(overlap, allocation_failures)
 	OWN(step) step;
 	random_step(&random, &step);
 	const uint32_t *const start[] = { step.problem.program, step.problem.program };
-	struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = INT64_MAX, .start = start, .starts = 2, .moves = 500 };
+	struct overlap_request request = { .graph = step.graph, .problem = &step.problem, .costs = &step.costs, .limit = INT64_MAX, .start = start, .starts = 2, .moves = 6000 };
 	EACH_REFUSAL(refused) {
 		struct overlap_result result = { 0 };
 		struct overlap_climb climb;
