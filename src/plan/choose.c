@@ -471,6 +471,31 @@ static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 	return movable ? try_moves(choosing, first, plan) : plan;
 }
 
+/* order=fast within a cap: what candidates need depends on their orders, and so does which limits are tried next. The sharding that order=best leads to is a candidate, too, so that
+ * auto takes no longer than with it. Takes over the best so far. */
+static struct plan *try_best_order(struct choosing *choosing, const struct plan *first, struct plan *best)
+{
+	const struct planning *planning = choosing->planning;
+	struct goal goal = { GOAL_FASTEST, scenario_budget(planning->scenario) };
+	struct scenario scenario;
+	bool automatic = scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO;
+	if (!automatic || planning->scenario->value[K_order] != ORDER_FAST || goal.limit < 0 || best->limited || plan_needs(first) <= goal.limit || !goes_on(planning)
+		|| scenario_copy(&scenario, planning->scenario) != OK)
+		return best;
+	scenario.value[K_order] = ORDER_BEST;
+	struct planning other = *planning;
+	other.scenario = &scenario;
+	struct plan *plan = choose_plan(&other, best);
+	if (plan && !plan->limited && plan->transformed->sharded && plan_better(&goal, plan, best)) {
+		struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = plan->transformed->sharded, .told = &plan->transformed->sharded->sharding };
+		best = better_of(&goal, best, plan_candidate(planning, &wish, best, true));
+		choosing->compared += plan->compared;
+	}
+	plan_release(plan);
+	scenario_done(&scenario);
+	return end_of(planning, best);
+}
+
 struct plan_wish first_wish(const struct scenario *scenario)
 {
 	return (struct plan_wish) { .margin = starts_without_cap(scenario) ? MARGIN_NO_CAP : 0 };
@@ -483,6 +508,7 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 	struct plan *first = plan_once(planning, &wish, false);
 	bool fine = !first || !first->transformed->sharded || few_layers_new(planning, first->transformed->sharded->shared, &choosing.layers) == OK;
 	struct plan *plan = first && fine ? choose_among(&choosing, first) : NULL;
+	plan = plan ? try_best_order(&choosing, first, plan) : NULL;
 	if (plan && plan->transformed->sharded && choosing.compared > 1)
 		plan->compared = choosing.compared;
 	if (plan)

@@ -110,8 +110,10 @@ Test(fast_order, auto_is_no_slower_than_strategies_in_orders_for_time)
 	int64_t caps[] = { 0, plan_needs(least) + plan_needs(least) / 10 };
 	uint32_t faster = 0;
 	for (size_t c = 0; c < sizeof caps / sizeof *caps; c++) {
-		OWN(plan) *plan = plan_with(&planner, graph, automatic, "order=best", caps[c]);
+		OWN(plan) *plan = plan_with(&planner, graph, automatic, "order=best", caps[c]), *fast = plan_with(&planner, graph, automatic, "order=fast", caps[c]);
 		expect_checked(graph, plan);
+		expect_checked(graph, fast);
+		cr_expect_leq(plan_step_time(fast), plan_step_time(plan), "auto, cap %lld", (long long)caps[c]);
 		for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
 			OWN(plan) *other = plan_with(&planner, graph, splits[i], "order=fast", caps[c]), *slow = plan_with(&planner, graph, splits[i], "order=best", caps[c]);
 			bool fits = caps[c] == 0 || plan_needs(other) <= caps[c];
