@@ -52,12 +52,6 @@ static void take_mesh(const struct scenario *scenario, const struct mesh *mesh, 
 	}
 }
 
-/* strategy=zero without a stage is stage 3. */
-static uint8_t zero_of(const struct scenario *scenario)
-{
-	return scenario->value[K_zero] == 0 && scenario_strategy(scenario) == STRATEGY_ZERO ? 3 : (uint8_t)scenario->value[K_zero];
-}
-
 /* What runs again is known without a plan. */
 static bool estimated(int64_t recompute)
 {
@@ -72,7 +66,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 	TRY(degrees_of_scenario(scenario, units, &degrees, error));
 	*config = (struct config) { .dp = (uint32_t)degrees.dp, .tp = (uint32_t)degrees.tp, .pp = (uint32_t)degrees.pp, .cp = (uint32_t)degrees.cp,
 		.ep = (uint32_t)degrees.ep, .microbatches = (uint32_t)value[K_microbatches], .schedule = (uint8_t)value[K_schedule], .chunks = 1,
-		.recompute = (uint8_t)value[K_recompute], .zero = zero_of(scenario),
+		.recompute = (uint8_t)value[K_recompute], .zero = scenario_zero(scenario),
 		.replicate = (uint32_t)scenario_copies(scenario), .keeps = !value[K_reshard_after_forward] };
 	if (mesh)
 		take_mesh(scenario, mesh, config);
@@ -261,7 +255,7 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 	outlook->planned = true;
 	outlook->config = (struct config) { .dp = 1, .tp = 1, .cp = 1, .ep = 1, .pp = pipelined ? pipelined->ranks : 1,
 		.chunks = pipelined ? pipelined->chunks : 1, .microbatches = pipelined ? pipelined->microbatches : 1,
-		.schedule = pipelined ? (uint8_t)pipelined->schedule : SCHEDULE_1F1B, .zero = zero_of(&plan->scenario) };
+		.schedule = pipelined ? (uint8_t)pipelined->schedule : SCHEDULE_1F1B, .zero = scenario_zero(&plan->scenario) };
 	if (plan->transformed->sharded)
 		take_mesh(&plan->scenario, &plan->transformed->sharded->sharding.mesh, &outlook->config);
 	outlook->config.sp = outlook->config.tp > 1 && plan->scenario.value[K_sp] != 0;

@@ -5,6 +5,7 @@
 #include "fsdp.h"
 #include "plan.h"
 #include "solver/step/recompute.h"
+#include "src/scenario/shard_mesh.h"
 
 enum { COMPUTES, GATHERS, REDUCES };   /* streams */
 
@@ -465,7 +466,7 @@ enum status fsdp_buffers(const struct fsdp_step *step, struct arena *arena, stru
 {
 	struct fsdp fsdp = { .step = step, .graph = step->graph, .position = step->position, .arena = arena };
 	*buffers = (struct buffers){ 0 };
-	if (step->scenario->value[K_zero] < 3)
+	if (scenario_zero(step->scenario) < 3)
 		return OK;
 	fsdp.unit = arena_alloc(arena, step->graph->ops, sizeof *fsdp.unit);
 	enum status status = fsdp.unit ? find_units(&fsdp) : NO_MEMORY;

@@ -154,8 +154,7 @@ static struct axis_roles roles_of_axis(const struct scenario *scenario, const ch
 	data.stays = scenario->value[K_reshard_after_forward] == 0;
 	if (strcmp(name, MESH_REPLICATE) == 0)    /* copies of what the groups cut */
 		return data;
-	if (scenario->value[K_zero] > 0 || scenario_strategy(scenario) == STRATEGY_ZERO)
-		data.zero = (uint8_t)(scenario->value[K_zero] > 0 ? scenario->value[K_zero] : 3);
+	data.zero = scenario_zero(scenario) > 0 ? scenario_zero(scenario) : data.zero;
 	if (strcmp(name, "tp") == 0)
 		return scenario->value[K_sp] == 0 ? roles_tensor : roles_tensor_sp;
 	/* devices that share a sequence, or experts, share states of what all of them have as those of dp do: one group in Megatron's distributed optimizer and in FSDP */

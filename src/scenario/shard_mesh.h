@@ -51,6 +51,11 @@ static inline enum shard_strategy scenario_strategy(const struct scenario *scena
 {
 	return (enum shard_strategy)(scenario->value[K_strategy] > 0 ? scenario->value[K_strategy] - 1 : 0);
 }
+/* ZeRO's stage: strategy=zero without one is stage 3. */
+static inline uint8_t scenario_zero(const struct scenario *scenario)
+{
+	return scenario->value[K_zero] == 0 && scenario_strategy(scenario) == STRATEGY_ZERO ? 3 : (uint8_t)scenario->value[K_zero];
+}
 /* The strategy decides by itself: tap, minred, auto. */
 bool scenario_searches(const struct scenario *scenario);
 /* Shardings are sought for a step in an order for time, in which computation doesn't wait for the reduction of a gradient just to cast it. */

@@ -198,6 +198,15 @@ static void write_fsdp(const struct plan *plan, FILE *stream)
 	line(stream, "... under FSDP2", reserved[expandable], remark);
 }
 
+/* A plan that fits at its own addresses, and wouldn't where fully_shard runs it. */
+static void write_fsdp_verdict(const struct plan *plan, FILE *stream)
+{
+	int64_t budget = scenario_budget(&plan->scenario), reserved[2], needs;
+	char text[32];
+	if (budget >= 0 && plan_needs(plan) <= budget && plan_fsdp(plan, reserved) == OK && reserved[0] >= 0 && plan_reserves(plan, &needs) == OK && needs > budget)
+		fprintf(stream, "  under FSDP2 it does not fit: %s too much, with buffers and the reserve\n", bytes_text(needs - budget, text, sizeof text));
+}
+
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
 	char gap[80], ground[300], remark[400];
@@ -235,6 +244,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	line(stream, "caching allocator", plan_caching(plan), remark);
 	write_fsdp(plan, stream);
 	write_verdict(plan, stream);
+	write_fsdp_verdict(plan, stream);
 	write_speed(plan, stream);
 	write_work(plan, stream);
 	write_device(plan, stream);
