@@ -17,6 +17,7 @@ struct seeking {
 	uint32_t *order;                /* [ops] the pass's result */
 	uint32_t *release;              /* [ops] of the best order: when parameters are gathered */
 	uint64_t spent;
+	int64_t least;                  /* bytes: the peak of the first start */
 	struct arena arena;
 };
 
@@ -58,10 +59,17 @@ static uint64_t pass_ticks(const struct seeking *seeking)
 	return (uint64_t)seeking->request->graph->ops * 40;
 }
 
-/* Whether the effort is spent, or the user has had enough. */
+/* Whether no order is faster than the best so far. */
+static bool is_fastest(const struct seeking *seeking)
+{
+	return seeking->result->winner && seeking->result->time <= seeking->request->bound;
+}
+
+/* Whether the effort is spent, the user has had enough, or nothing is left to find. */
 static bool is_over(const struct seeking *seeking)
 {
-	return seeking->spent > effort_of(seeking) || control_status(seeking->control) != OK || (seeking->result->winner && seeking->result->time <= seeking->request->bound);
+	return seeking->spent > effort_of(seeking) || control_status(seeking->control) != OK ||
+		(is_fastest(seeking) && (!seeking->request->lean || seeking->result->peak <= seeking->least));
 }
 
 static bool is_spent(struct seeking *seeking)
@@ -202,6 +210,7 @@ static enum status from_start(struct seeking *seeking, const uint32_t *start, st
 	TRY(consider(seeking, start, "the order of the least peak", NULL));
 	if (!seeking->result->winner)
 		return OK;
+	seeking->least = best->winner ? seeking->least : seeking->result->peak;
 	if (is_hasty(seeking)) {
 		TRY(is_spent(seeking) ? OK : try_rule(seeking, &ways[0][0], NULL));
 		return keep_better(seeking, best);
@@ -255,7 +264,7 @@ enum status overlap_schedule(const struct overlap_request *request, struct contr
 	*result = (struct overlap_result) { .time = -1, .peak = -1 };
 	enum status status = prepare(&seeking);
 	THEN(status, from_starts(&seeking));
-	if (status == OK && result->winner && !is_hasty(&seeking))
+	if (status == OK && result->winner && !is_hasty(&seeking) && !is_fastest(&seeking))
 		status = shake(&seeking);
 	if (status == OK && request->known)
 		status = consider(&seeking, request->known, MOVES, NULL);

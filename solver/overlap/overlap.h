@@ -30,6 +30,7 @@ struct overlap_request {
 	uint64_t moves;                     /* effort of changes at random after them; 0: none */
 	int64_t bound;                      /* picoseconds: an order that takes no longer is the best there is */
 	const uint32_t *known;              /* [ops] an order that keeps the limit and needs no passes; or NULL */
+	bool lean;                          /* passes go on behind an order that takes no longer than the bound, as another one may have less memory */
 };
 
 #define OVERLAP_EFFORT UINT64_C(150000000)

@@ -329,6 +329,7 @@ enum status plan_time_order(const struct plan_time_search *search, struct contro
 		request.ticks /= COMPARED_PART;
 		request.moves /= COMPARED_PART;
 	}
+	request.lean = true;
 	enum status status = fine ? overlap_schedule(&request, control, result) : NO_MEMORY;
 	arena_free(&timing.arena);
 	return status;
