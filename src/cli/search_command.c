@@ -216,7 +216,7 @@ static void print_reserved(const struct search *search, FILE *file, const struct
 			over = &list->entry[i];
 	}
 	if (any)
-		fprintf(file, "in PyTorch: what its caching allocator, simulated, reserves for the plan, with ZeRO stage 3 as fully_shard runs it; !: more than the memory\n");
+		fprintf(file, "in PyTorch: what its caching allocator, simulated, reserves for the plan, with ZeRO stage 3 and one microbatch as fully_shard runs it; !: more than the memory\n");
 	if (over)
 		fprintf(file, "row %u fits at the planned addresses alone; to rank with what PyTorch's allocator takes beside them: --overhead fragmentation=%.0f%%\n",
 			(uint32_t)(over - list->entry) + 1, 0.5 + 100.0 * (double)(over->planned.reserves - over->planned.needs) / (double)over->result.worst.activations);

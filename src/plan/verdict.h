@@ -27,6 +27,6 @@ char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t s
 
 /* Bytes that a plan needs of its cap less the reserve: the plan, what is gathered ahead, buffers. */
 int64_t plan_needs(const struct plan *plan);
-/* The same in PyTorch, whose caching allocator is simulated in the place of the planned addresses; with ZeRO stage 3 as fully_shard gathers and reduces, where
+/* The same in PyTorch, whose caching allocator is simulated in the place of the planned addresses; with ZeRO stage 3 and one microbatch as fully_shard gathers and reduces, where
  * that is known. OK or NO_MEMORY. O(plan). */
 enum status plan_reserves(const struct plan *plan, int64_t *bytes);
