@@ -9,7 +9,7 @@
 
 enum { COMPUTES, GATHERS, REDUCES };   /* streams */
 
-/* A parameter that is gathered for one pass: where it is first computed with, where it is let go of, and in which unit. NONE as its group: it is there already. */
+/* A gathered parameter is computed with: where, where it is let go of, and in which unit. NONE as its group: it is there already. */
 struct gather { int64_t use, end; uint32_t unit, parameter, result, group; bool backward; };
 
 /* Parameters that are gathered in one go: a layer's, in one pass. */
@@ -110,21 +110,6 @@ static void find_turn(struct fsdp *fsdp)
 			fsdp->turn = fsdp->position[op];
 }
 
-/* The first op of the model that reads what was gathered, in its forward or its backward pass; end: behind the last. NONE: that pass doesn't. */
-static uint32_t user_of(const struct fsdp *fsdp, uint32_t gather, uint32_t result, bool backward, int64_t *end)
-{
-	uint32_t user = NONE;
-	*end = 0;
-	FOR_ROW(i, &fsdp->graph->users, result) {
-		uint32_t op = fsdp->graph->users.item[i];
-		if (op == gather || unit_of(fsdp, op) == NONE || runs_backward(fsdp, op) != backward)
-			continue;
-		user = user == NONE || fsdp->position[op] < fsdp->position[user] ? op : user;
-		*end = fsdp->position[op] + INT64_C(1) > *end ? fsdp->position[op] + INT64_C(1) : *end;
-	}
-	return user;
-}
-
 /* What the storage is made of, collective by collective: where that begins. */
 static uint32_t origin_of(const struct graph *graph, uint32_t storage)
 {
@@ -146,24 +131,33 @@ static uint32_t gathered_from(struct fsdp *fsdp, uint32_t storage)
 	return origin;
 }
 
-/* What the plan keeps from the forward pass on, PyTorch gathers again for the backward pass: it reshards a layer behind its forward pass, unless it is told not to. */
+/* Each use of what was gathered, by itself: between two of a layer's PyTorch reshards it where another layer computes. Unless it is told not to: then the first use
+ * gathers for all. */
+static void add_uses(struct fsdp *fsdp, uint32_t gather, uint32_t result)
+{
+	bool kept = fsdp->step->scenario->value[K_reshard_after_forward] == 0;
+	uint32_t parameter = NONE;
+	struct gather first = { .use = INT64_MAX };
+	FOR_ROW(i, &fsdp->graph->users, result) {
+		uint32_t op = fsdp->graph->users.item[i];
+		if (op == gather || unit_of(fsdp, op) == NONE || (parameter == NONE && (parameter = gathered_from(fsdp, result)) == NONE))
+			continue;
+		struct gather use = { fsdp->position[op], kept ? fsdp->upper[result] : fsdp->position[op] + INT64_C(1), unit_of(fsdp, op), parameter, result, NONE, runs_backward(fsdp, op) };
+		first = use.use < first.use ? use : first;
+		if (!kept)
+			fsdp->gather[fsdp->gathers++] = use;
+	}
+	if (kept && parameter != NONE)
+		fsdp->gather[fsdp->gathers++] = first;
+	fsdp->upper[result] = parameter == NONE ? fsdp->upper[result] : 0;
+}
+
 static void find_gathers(struct fsdp *fsdp)
 {
-	const struct graph *graph = fsdp->graph;
-	bool kept = fsdp->step->scenario->value[K_reshard_after_forward] == 0;
-	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t from, to, user[2];
-		int64_t end[2];
-		if (!moves(graph, op, COLLECTIVE_ALL_GATHER, &from, &to) || fsdp->upper[to] == 0)
-			continue;
-		for (int backward = 0; backward < 2; backward++)
-			user[backward] = user_of(fsdp, op, to, backward, &end[backward]);
-		uint32_t parameter = user[0] == NONE && user[1] == NONE ? NONE : gathered_from(fsdp, to);
-		for (int backward = 0; backward < 2 && parameter != NONE; backward++)
-			if (user[backward] != NONE && !(kept && backward && user[0] != NONE))
-				fsdp->gather[fsdp->gathers++] = (struct gather){ fsdp->position[user[backward]], kept || user[1 - backward] == NONE ? fsdp->upper[to] : end[backward],
-					unit_of(fsdp, user[backward]), parameter, to, NONE, backward };
-		fsdp->upper[to] = parameter == NONE ? fsdp->upper[to] : 0;
+	for (uint32_t op = 0; op < fsdp->graph->ops; op++) {
+		uint32_t from, to;
+		if (moves(fsdp->graph, op, COLLECTIVE_ALL_GATHER, &from, &to) && fsdp->upper[to] > 0)
+			add_uses(fsdp, op, to);
 	}
 	qsort(fsdp->gather, fsdp->gathers, sizeof *fsdp->gather, by_use);
 }
@@ -397,11 +391,11 @@ static bool prepare(struct fsdp *fsdp)
 {
 	const struct graph *graph = fsdp->graph;
 	size_t storages = graph->storages, gathers = 0;
-	for (uint32_t op = 0; op < graph->ops; op++)
-		gathers += graph->op[op].collective != NULL;
-	size_t most = 2 * (storages + 6 * (gathers + 1) + 2 * (fsdp->layers + (size_t)1));
-	fsdp->gather = arena_alloc(fsdp->arena, 2 * gathers, sizeof *fsdp->gather);
-	fsdp->group = arena_alloc(fsdp->arena, 2 * gathers + 1, sizeof *fsdp->group);
+	for (uint32_t op = 0, from, to; op < graph->ops; op++)
+		gathers += moves(graph, op, COLLECTIVE_ALL_GATHER, &from, &to) ? csr_length(&graph->users, to) : 0;
+	size_t most = 2 * (storages + 3 * (gathers + 1) + 2 * (fsdp->layers + (size_t)1));
+	fsdp->gather = arena_alloc(fsdp->arena, gathers + 1, sizeof *fsdp->gather);
+	fsdp->group = arena_alloc(fsdp->arena, gathers + 1, sizeof *fsdp->group);
 	fsdp->sums = arena_alloc(fsdp->arena, fsdp->layers + (size_t)1, sizeof *fsdp->sums);
 	fsdp->seen = arena_alloc(fsdp->arena, storages, sizeof *fsdp->seen);
 	fsdp->stays = arena_alloc(fsdp->arena, storages, sizeof *fsdp->stays);
