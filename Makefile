@@ -55,7 +55,8 @@ run: all ## open the explorer on the GPT-2 sample (a report when standard output
 
 # ---- compiling ----------------------------------------------------------------
 # Changed flags rebuild: every object depends on a stamp that holds them.
-FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(filter-out -Werror,$(OURS)) $(LDFLAGS)
+# The folder's own name isn't part of them, so that a copy of a checkout needn't be built again.
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(filter-out -Werror -ffile-prefix-map=%,$(OURS)) $(LDFLAGS)
 $(BUILD)/flags: force
 	$(Q)mkdir -p $(BUILD)
 	$(Q)printf '%s\n' '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS))' > $@
