@@ -478,7 +478,7 @@ static enum status make_storages(struct build *build)
 		storage->root = id;
 		storage->allocator = tensor->writer;
 		storage->kind = tensor->kind;
-		storage->persistent = kind_persistent(tensor->kind);
+		storage->persistent = kind_persistent(tensor->kind) && !tensor->replaced;
 		storage->phase = tensor->writer == NONE ? PHASE_FORWARD : graph->op[tensor->writer].phase;
 		if (storage->persistent) {
 			storage->live_out = true;
@@ -573,7 +573,8 @@ static uint64_t fingerprint(const struct graph *graph)
 	for (uint32_t id = 0; id < graph->tensors; id++) {
 		const struct tensor *tensor = &graph->tensor[id];
 		hash = hash_join(hash_name(hash, tensor->name), (uint64_t)tensor->bytes);
-		hash = hash_join(hash_join(hash, tensor->alias), (uint64_t)tensor->kind << 16 | tensor->dtype << 8 | tensor->dims);
+		hash = hash_join(hash_join(hash, tensor->alias), (uint64_t)tensor->replaced << 24 | (uint64_t)tensor->kind << 16 | tensor->dtype << 8
+			| tensor->dims);
 		for (int d = 0; tensor->shape && d < tensor->dims; d++)
 			hash = hash_join(hash, (uint64_t)tensor->shape[d]);
 	}

@@ -30,7 +30,7 @@
 #include "collective.h"
 #include "solver/base/names.h"
 
-#define KINDS(X) /* the first five are persistent: they live through the whole step */ \
+#define KINDS(X) /* the first five are persistent: they live through the whole step, unless it replaces them */ \
 	X(INPUT, "input") X(PARAMETER, "parameter") X(BUFFER, "buffer") X(CONSTANT, "constant") X(OPTIMIZER, "optimizer") \
 	X(GRADIENT, "gradient") X(ACTIVATION, "activation") X(TEMPORARY, "temporary") X(OUTPUT, "output")
 #define PHASES(X) X(FORWARD, "forward") X(BACKWARD, "backward") X(UPDATE, "update") X(COMMUNICATION, "communication")
@@ -91,6 +91,7 @@ struct tensor {
 	uint8_t dims, kind, dtype;
 	uint8_t relation;      /* enum relation, to that tensor */
 	uint8_t starts;        /* enum starts; of a state or constant that was added to the step */
+	bool replaced;         /* there from the start and of a persistent kind, but freed after its last use: its new value lies elsewhere */
 	bool has_address, has_shape, has_dtype, has_bytes; /* stated by the file: a writer repeats just that */
 };
 

@@ -259,6 +259,7 @@ static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 static enum status read_tensor(struct reader *reader, const struct value *record)
 {
 	struct keys known = { .key = { "k", "id", "bytes", "dtype", "shape", "kind", "alias", "address", "gradient_of" }, .count = 9 };
+	const struct value *replaced = value_member(record, "replaced");
 	struct tensor tensor = { .kind = KIND_ACTIVATION, .dtype = DTYPE_OPAQUE, .alias = NONE, .line = reader->line };
 	int64_t shape[DIMS_MAX], by[DIMS_MAX + 1];
 	int kind = -1, dtype = -1;
@@ -277,6 +278,8 @@ static enum status read_tensor(struct reader *reader, const struct value *record
 	TRY(text_member(reader, record, "alias", &alias));
 	TRY(text_member(reader, record, "gradient_of", &tensor.gradient_of));
 	TRY(number_member(reader, record, "address", &tensor.address, &tensor.has_address));
+	if ((tensor.replaced = value_is(replaced, VALUE_TRUE)))
+		keys_add(&known, "replaced");
 	const int64_t *grows = reader->grown ? record_tensor_growth(record, &tensor, by, &known) : NULL;
 	TRY(unknown_members(reader, record, &known, &extra));
 	tensor.extra = extra;

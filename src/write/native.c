@@ -84,6 +84,8 @@ void native_tensor_members(const struct tensor *tensor, struct json *json)
 {
 	if (tensor->gradient_of)
 		json_write_text(json, "gradient_of", tensor->gradient_of);
+	if (tensor->replaced)
+		json_write_bool(json, "replaced", true);
 	if (tensor->starts != STARTS_UNSAID)
 		write_start(tensor, json);
 	if (tensor->extra)

@@ -101,6 +101,24 @@ Test(native, what_an_op_is_called_with_becomes_values_and_is_written_again)
 	free(again);
 }
 
+Test(native, state_that_a_step_replaces_ends_at_its_last_use)
+{
+	static const char text[] = HEAD
+		"{\"k\":\"tensor\",\"id\":\"m\",\"bytes\":4,\"kind\":\"optimizer\",\"replaced\":true}\n"
+		"{\"k\":\"tensor\",\"id\":\"w\",\"bytes\":8,\"kind\":\"parameter\"}\n"
+		"{\"k\":\"tensor\",\"id\":\"new\",\"bytes\":4,\"kind\":\"output\"}\n"
+		"{\"k\":\"op\",\"id\":\"p\",\"op\":\"f\",\"in\":[\"m\",\"w\"],\"out\":[\"new\"]}\n" END(3, 1);
+	struct error error;
+	OWN(graph) *graph = parse(text, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	cr_assert(graph->tensor[0].replaced && !graph->storage[0].persistent && !graph->storage[0].live_out);
+	cr_assert(!graph->tensor[1].replaced && graph->storage[1].persistent);
+	cr_assert_eq(graph->persistent_bytes, 8);
+	char *again = print(graph);
+	cr_assert_str_eq(again, text);
+	free(again);
+}
+
 Test(native, members_of_device_graphs_become_words_and_are_written_again)
 {
 	static const char text[] = HEAD
