@@ -1,5 +1,4 @@
-/* begin.c: what every run begins with: the simple orders as seeds, LB2, and cut bounds where the best order is highest. */
-#include <stdlib.h>
+/* begin.c: what every run begins with: simple orders as seeds, LB2, and cut bounds where they may be highest. */
 #include <string.h>
 
 #include "begin.h"
@@ -131,14 +130,14 @@ static void run_only_order(struct order_job *job)
 	order_job_raise(job, job->peak, ORDER_PROOF_CUT, job->problem->program[highest]);
 }
 
-/* All seeds, whatever the effort; they are kept for the repair. */
-enum status order_run_seeds(struct order_job *job)
+/* Seeds run whatever the effort; they are kept for the repair. */
+enum status order_run_seeds(struct order_job *job, bool all)
 {
 	if (only_order(job)) {
 		run_only_order(job);
 		return OK;
 	}
-	for (enum order_strategy strategy = ORDER_PROGRAM; strategy < ORDER_ROAM; strategy++) {
+	for (enum order_strategy strategy = ORDER_PROGRAM; strategy < (all ? ORDER_ROAM : ORDER_PROGRAM + 1); strategy++) {
 		uint32_t *order = job->seed[strategy] = arena_alloc(&job->arena, job->model.ops, sizeof *order);
 		TRY(order ? order_seed(job, strategy, order) : NO_MEMORY);
 		order_job_offer(job, order, order_strategy_names[strategy]);
@@ -149,42 +148,98 @@ enum status order_run_seeds(struct order_job *job)
 	return seed_between(job);
 }
 
-static int compare_positions(const void *a, const void *b)
+/* ---- cuts --------------------------------------------------------------------------------- */
+
+/* What is known of the cut at each op before it is sought: it is at most the live bytes at the op in any order. */
+struct cutting {
+	struct order_job *job;
+	struct order_cut *cut;
+	int64_t *least;                /* op -> its least live bytes in all orders seen */
+	bool *done;                    /* op -> cut already */
+	uint32_t *order;               /* scratch [ops] */
+};
+
+static void note_order(struct cutting *cutting, const uint32_t *order)
 {
-	const int64_t *left = a, *right = b;   /* live bytes, position */
-	if (left[0] != right[0])
-		return left[0] > right[0] ? -1 : 1;
-	return left[1] < right[1] ? -1 : left[1] > right[1];
+	struct order_job *job = cutting->job;
+	order_profile(&job->model, order, job->count, job->live);
+	for (uint32_t i = 0; i < job->model.ops; i++)
+		cutting->least[order[i]] = smaller_of(cutting->least[order[i]], job->live[i]);
+	control_spend(&job->control, job->model.touch.start[job->model.ops]);
 }
 
-static enum status cut_highest(struct order_job *job, struct order_cut *cut, int64_t (*place)[2], uint32_t ops)
+/* The op whose cut may raise the bound most, or NONE: then no cut at an op raises it. */
+static uint32_t most_promising(const struct cutting *cutting)
 {
-	enum status status = OK;
-	order_profile(&job->model, job->order, job->count, job->live);
-	for (uint32_t i = 0; i < job->model.ops; i++) {
-		place[i][0] = job->live[i];
-		place[i][1] = i;
+	const struct order_job *job = cutting->job;
+	uint32_t best = NONE;
+	for (uint32_t op = 0; op < job->model.ops; op++) {
+		if (cutting->done[op] || cutting->least[op] <= job->bound)
+			continue;
+		bool more = best == NONE || cutting->least[op] > cutting->least[best];
+		bool equal = best != NONE && cutting->least[op] == cutting->least[best];
+		if (more || (equal && job->alive && job->alive[op] > job->alive[best]))
+			best = op;
 	}
-	qsort(place, job->model.ops, sizeof *place, compare_positions);
-	for (uint32_t i = 0; i < ops && i < job->model.ops && status == OK && job->bound < job->peak; i++) {
-		uint32_t op = job->order[place[i][1]];
+	return best;
+}
+
+/* The best order with the cut's state before op and everything else behind it: what it has at other ops, too, bounds
+ * their cuts. */
+static void note_cut(struct cutting *cutting, uint32_t op)
+{
+	struct order_job *job = cutting->job;
+	const bool *inside = cutting->cut->flow.reached;
+	uint32_t count = 0;
+	for (int side = 1; side >= 0; side--) {
+		for (uint32_t i = 0; i < job->model.ops; i++)
+			if (job->order[i] != op && inside[job->order[i]] == side)
+				cutting->order[count++] = job->order[i];
+		if (side)
+			cutting->order[count++] = op;
+	}
+	note_order(cutting, cutting->order);
+	/* Other strategies ask for an order of their own. */
+	if (job->options->strategy == ORDER_BEST || job->options->strategy == ORDER_FAST)
+		order_job_offer(job, cutting->order, "min-cut repair");
+}
+
+/* Cuts where the bound may rise most: when no such op is left, no cut at an op proves more. */
+static enum status cut_promising(struct cutting *cutting, uint32_t cuts)
+{
+	struct order_job *job = cutting->job;
+	for (uint32_t op = 0; op < job->model.ops; op++)
+		cutting->least[op] = INT64_MAX;
+	note_order(cutting, job->order);
+	for (int i = 0; i < SEEDS; i++)
+		if (job->seed[i])
+			note_order(cutting, job->seed[i]);
+	for (uint32_t i = 0, op; i < cuts && !order_job_done(job) && (op = most_promising(cutting)) != NONE; i++) {
 		int64_t bytes;
-		status = order_cut_at(cut, op, NULL, 0, &job->control, &bytes);
-		if (status == OK)
-			order_job_raise(job, bytes, ORDER_PROOF_CUT, op);
+		TRY(order_cut_at(cutting->cut, op, NULL, 0, &job->control, &bytes));
+		cutting->done[op] = true;
+		order_job_raise(job, bytes, ORDER_PROOF_CUT, op);
+		if (!order_job_done(job))
+			note_cut(cutting, op);
 	}
-	return status;
+	return OK;
 }
 
-enum status order_run_cuts(struct order_job *job, uint32_t ops)
+enum status order_run_cuts(struct order_job *job, uint32_t cuts)
 {
+	OWN(arena) arena = { 0 };
 	struct order_cut cut;
-	int64_t (*place)[2] = mem_alloc(job->model.ops, sizeof *place);
-	enum status status = place ? order_cut_init(&cut, job->problem, false) : NO_MEMORY;
-	THEN(status, cut_highest(job, &cut, place, ops));
-	if (place)
-		order_cut_free(&cut);
-	mem_free(place);
+	struct cutting cutting = {
+		.job = job, .cut = &cut,
+		.least = arena_alloc(&arena, job->model.ops, sizeof *cutting.least),
+		.done = arena_alloc(&arena, job->model.ops, sizeof *cutting.done),
+		.order = arena_alloc(&arena, job->model.ops, sizeof *cutting.order),
+	};
+	NEED(cutting.least && cutting.done && cutting.order);
+	enum status status = order_cut_init(&cut, job->problem, false);
+	if (status == OK)
+		status = cut_promising(&cutting, cuts);
+	order_cut_free(&cut);
 	/* A bound is extra: an order without one is still what was asked for. */
 	return status == LIMIT ? OK : status;
 }

@@ -4,8 +4,7 @@
 #include "memory.h"
 #include "model.h"
 
-#define SEED_MERGED (ORDER_ROAM + 1) /* the strategies before it give the other seeds */
-#define SEED_BETWEEN (SEED_MERGED + 1)
+#define SEED_BETWEEN (ORDER_ROAM + 1) /* the strategies before it give the other seeds */
 #define SEEDS (SEED_BETWEEN + 1)
 
 struct order_job {

@@ -101,7 +101,7 @@ enum status order_quick(const struct problem *problem, struct control *control, 
 	struct order_job job;
 	*result = (struct order_result) { .certificate.op = NONE };
 	enum status status = job_start(&job, problem, &options, control);
-	THEN(status, order_run_seeds(&job));
+	THEN(status, order_run_seeds(&job, true));
 	if (status == OK && !order_job_done(&job))
 		status = order_run_alive(&job);
 	return job_finish(&job, status, control, result);

@@ -16,7 +16,6 @@
  *     best        strategy best: seeds, bounds, what closes the gap
  *     repair      min-cut repair
  *     window      a stretch of an order, solved exactly
- *     merge       series-parallel parts, merged
  *     waists      ops at which the problem falls apart
  *     search      exact search within a threshold
  *     ilp         a few ops as an integer program
@@ -39,7 +38,7 @@
 	X(DFS, "dfs", "depth first, the largest operand first") \
 	X(REVERSE_LPMF, "reverse-lpmf", "lpmf, built from the last op to the first") \
 	X(ROAM, "roam", "segments, weight-update assignment and exact leaves, as in the ROAM paper") \
-	X(BEST, "best", "all of them, min-cut repair and exact search") \
+	X(BEST, "best", "min-cut repair, exact windows and exact search") \
 	X(FAST, "fast", "the shortest simulated step found among orders within the memory cap; begins with best") \
 	X(INDUCTOR_LPMF, "inductor-lpmf", "PyTorch Inductor's lpmf, op by op") \
 	X(INDUCTOR_BFS, "inductor-bfs", "Inductor's bfs: the ready op whose operands are oldest") \
