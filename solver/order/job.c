@@ -17,9 +17,10 @@ bool order_job_done(const struct order_job *job)
 }
 
 #define SMALL_OPS 2500         /* problems of fewer ops are often proved by a long search */
-#define WORTH 100              /* what closes less than this part of the gap is no reason to go on */
+#define WORTH 100              /* closing less than a hundredth of the gap is no reason to go on */
 
-bool order_job_gained(const struct order_job *job, int64_t gap)
+/* Best order and bound have come noticeably nearer to each other than so many bytes. */
+static bool gained(const struct order_job *job, int64_t gap)
 {
 	return gap - (job->peak - job->bound) >= gap / WORTH;
 }
@@ -29,7 +30,7 @@ static void wait_longer(struct order_job *job)
 {
 	int64_t gap = job->peak - job->bound, thousandth = job->peak / 1000;
 	uint64_t patience = gap > 10 * thousandth ? 8 : gap > thousandth ? 4 : 2, least = job->effort / 64 * patience + 1, longer = patience * job->control.ticks;
-	if (job->effort == 0 || !order_job_gained(job, job->gap))
+	if (job->effort == 0 || !gained(job, job->gap))
 		return;
 	job->gap = gap;
 	job->control.limit = longer > least ? longer : least;
