@@ -32,7 +32,7 @@
 	X(compare_as, "as", 'a', "KIND", BY(compare), "text, json, csv, svg, pdf, png or tikz") \
 	X(json, "json", 'j', NULL, BY(plan) | BY(layout) | BY(shard) | BY(search) | BY(fit) | BY(compare), "write a JSON object") \
 	X(csv, "csv", 0, NULL, BY(plan), "as --as csv") \
-	X(sweep_csv, "csv", 0, NULL, BY(sweep), "write CSV, with a line of names; --resume takes it up, too") \
+	X(sweep_csv, "csv", 0, NULL, BY(sweep), "write CSV, with a line of names") \
 	X(table, "table", 0, NULL, BY(sweep), "write a table for people") \
 	X(replay_table, "table", 0, NULL, BY(replay), "plan behind each line that turns knobs, and write peak and arena before it") \
 	X(text, "text", 0, NULL, BY(plan), "as --as text") \
@@ -55,7 +55,7 @@
 	X(jobs, "jobs", 'j', "N", BY(sweep), "processes at once") \
 	X(part, "part", 0, "I/N", BY(sweep), "plan every N-th scenario, from number I on") \
 	X(shard, "shard", 0, "I/N", BY(sweep), "the older name of --part") \
-	X(resume, "resume", 0, NULL, BY(sweep), "go on with what --output holds") \
+	X(resume, "resume", 0, NULL, BY(sweep), "plan only scenarios that --output lacks; refuse lines of another sweep") \
 	X(merge, "merge", 0, NULL, BY(sweep), "GRAPH and what follows are pieces of one sweep: put them together; with its --vary, says what is missing at the end, too") \
 	X(capacity, "capacity", 'c', "N", BY(layout), "stop at the first layout within N bytes; exit status 1 where there is none") \
 	X(check_capacity, "capacity", 'c', "N", BY(check), "of buffers: the layout must be within N bytes") \

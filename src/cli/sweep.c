@@ -42,6 +42,7 @@ struct sweep {
 	bool resume, merge;
 	struct command_line line;
 	bool *done;             /* [total]: already in the output */
+	uint64_t fingerprint;   /* of all that its rows have in common */
 	struct graph *graph;
 };
 
@@ -195,7 +196,8 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 		bool kept = false;
 		FILE *line = text_stream(&text, &size);
 		if (line) {
-			sweep_row_write(&(struct sweep_row){ sweep->columns, sweep->count, sweep->form, k, &scenario, plan, error.text }, line);
+			struct sweep_row row = { sweep->columns, sweep->count, sweep->form, sweep->fingerprint, k, &scenario, plan, error.text };
+			sweep_row_write(&row, line);
 			kept = fclose(line) == 0;
 		}
 		code = kept ? write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ 0 }, NO_MEMORY);
@@ -268,28 +270,65 @@ static int run_jobs(const struct sweep *sweep)
 
 /* ---- output and resuming ------------------------------------------------------------------------- */
 
+/* What all rows of the sweep have in common: the graph, the operators' rules, what --set and --pin fix, and what varies. */
+static void find_fingerprint(struct sweep *sweep)
+{
+	struct key key = key_of("sweep");
+	key_add(&key, sweep->graph->fingerprint);
+	if (sweep->line.rules_file)
+		key_add_file(&key, sweep->line.rules_file);
+	for (int i = 0; i < sweep->count; i++) {
+		sweep->base.value[sweep->columns[i]] = 0;
+		key_add(&key, sweep->columns[i]);
+		key_add_bytes(&key, sweep->varied[i].value, sweep->varied[i].values * sizeof *sweep->varied[i].value);
+	}
+	key_add_scenario(&key, &sweep->base);
+	sweep->fingerprint = key.half[0];
+}
+
+/* A line of the output, which has to be one of this sweep's that isn't there yet. */
+static enum status take_finished(struct sweep *sweep, struct sweep_row *row, const char *line, struct error *error)
+{
+	struct scenario scenario;
+	uint64_t of;
+	TRY(sweep_row_read(line, &row->number, &of, error));
+	if (of != sweep->fingerprint || row->number >= sweep->total)
+		return fail(error, BAD_INPUT, "is a line of another sweep: of another graph, or with other --set, --pin, --rules or --vary");
+	NEED_IN(error, scenario_number(sweep, row->number, &scenario) == OK);
+	row->scenario = &scenario;
+	enum status status = sweep_row_check(row, line, error);
+	row->scenario = NULL;
+	scenario_done(&scenario);
+	if (status == OK && sweep->done[row->number])
+		return fail(error, BAD_INPUT, "scenario %" PRIu64 " is there twice", row->number);
+	sweep->done[row->number] = status == OK;
+	return status;
+}
+
 /* Marks what the output holds already and cuts off a torn last line. */
 static int read_finished(struct sweep *sweep)
 {
 	FILE *file = fopen(sweep->line.output, "r+e");
 	if (!file)
 		return complain(sweep->line.output, &(struct error){ .text = "can't read" }, BAD_INPUT);
-	struct sweep_row row = { .varied = sweep->columns, .count = sweep->count, .form = sweep->form };
+	struct sweep_row row = { .varied = sweep->columns, .count = sweep->count, .form = sweep->form, .sweep = sweep->fingerprint };
+	struct error error = { 0 };
 	char *line = NULL;
 	size_t capacity = 0;
 	ssize_t length;
 	off_t whole = 0;
-	int code = EXIT_FINE;
-	while ((length = getline(&line, &capacity, file)) > 0 && line[length - 1] == '\n') {
-		uint64_t k;
-		if (!sweep_row_number(&row, line, &k) || (k != NONE && k >= sweep->total)) {
-			code = complain(sweep->line.output, &(struct error){ .text = "is not the output of this sweep" }, BAD_INPUT);
-			break;
-		}
-		if (k != NONE)
-			sweep->done[k] = true;
+	enum status status = OK;
+	for (unsigned n = 1; status == OK && (length = getline(&line, &capacity, file)) > 0 && line[length - 1] == '\n'; n++) {
+		if (strlen(line) != (size_t)length)
+			status = fail(&error, BAD_INPUT, "a byte 0 is no text");
+		else if (sweep->form == SWEEP_JSON || n > 1)
+			status = take_finished(sweep, &row, line, &error);
+		else
+			status = sweep_row_check(&row, line, &error);
+		error.line = n;
 		whole += length;
 	}
+	int code = status == OK ? EXIT_FINE : complain(sweep->line.output, &error, status);
 	if (code == EXIT_FINE && length < 0 && !feof(file))   /* what was not read must not be cut off */
 		code = complain(sweep->line.output, &(struct error){ .text = "can't be read to its end" }, LIMIT);
 	if (code == EXIT_FINE && ftruncate(fileno(file), whole) != 0)
@@ -358,8 +397,10 @@ int sweep_command(int argc, char **argv)
 			code = complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 		sweep.graph = sweep.done ? batch_open(*sweep.line.operand, &sweep.line.reading, &code) : NULL;
 		batch_limit(0);   /* until here, while the graph is read, signals end the program at once */
-		if (sweep.graph)
+		if (sweep.graph) {
+			find_fingerprint(&sweep);
 			code = open_output(&sweep);
+		}
 		if (sweep.graph && code == EXIT_FINE)
 			code = write_names(&sweep);
 		if (sweep.graph && code == EXIT_FINE)

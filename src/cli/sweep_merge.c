@@ -11,6 +11,7 @@
 #include "src/base/output.h"
 #include "src/base/words.h"
 #include "src/read/input.h"
+#include "sweep_row.h"
 
 #define PIECE_BYTES_MAX ((size_t)1 << 30)
 #define NAMES "scenario,"
@@ -29,6 +30,7 @@ struct merge {
 	struct piece_line *line;
 	size_t lines, room;
 	const char *names;        /* CSV's line of names; NULL: none so far */
+	uint64_t sweep;           /* fingerprint of the lines so far */
 	bool json;
 };
 
@@ -68,17 +70,15 @@ static enum status take_names(struct merge *merge, const char *text, struct erro
 
 static enum status take_line(struct merge *merge, const char *text, int file, unsigned number, struct error *error)
 {
-	static const char begin[] = "{\"scenario\":";
-	bool json = strncmp(text, begin, sizeof begin - 1) == 0;
-	const char *digits = json ? text + sizeof begin - 1 : text;
-	char *end;
+	uint64_t k, sweep;
+	bool json = *text == '{';
 	if (strncmp(text, NAMES, sizeof NAMES - 1) == 0)
 		return take_names(merge, text, error);
-	unsigned long long k = *digits >= '0' && *digits <= '9' ? strtoull(digits, &end, 10) : NONE;
-	if (k >= NONE || *end != ',')
-		return fail(error, BAD_INPUT, "is not a line of a sweep, as JSON or as CSV");
+	TRY(sweep_row_read(text, &k, &sweep, error));
+	if (merge->lines && sweep != merge->sweep)
+		return fail(error, BAD_INPUT, "is a line of another sweep than those before it");
 	if (merge->total && k >= merge->total)
-		return fail(error, BAD_INPUT, "scenario %llu is not of this sweep, which has %" PRIu64, k, merge->total);
+		return fail(error, BAD_INPUT, "scenario %" PRIu64 " is not of this sweep, which has %" PRIu64, k, merge->total);
 	if (json && merge->names)
 		return fail(error, BAD_INPUT, "is JSON, and lines before it are CSV");
 	if (!json && !merge->names)
@@ -88,6 +88,7 @@ static enum status take_line(struct merge *merge, const char *text, int file, un
 	if (json && check_json(text, error) != OK)
 		return error->status;
 	merge->json = json;
+	merge->sweep = sweep;
 	NEED_IN(error, mem_reserve(&merge->line, &merge->room, merge->lines + 1, sizeof *merge->line));
 	merge->line[merge->lines++] = (struct piece_line){ (uint32_t)k, number, file, text };
 	return OK;

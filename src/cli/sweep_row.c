@@ -23,7 +23,7 @@ struct cell {
 	bool there;
 };
 
-enum { CELLS = 14 };
+enum { CELLS = 14, CELLS_ALWAYS = 10 };   /* those that every plan has come first */
 
 static void fill(const struct plan *plan, struct cell cell[CELLS])
 {
@@ -50,10 +50,37 @@ static void fill(const struct plan *plan, struct cell cell[CELLS])
 	memcpy(cell, all, sizeof all);
 }
 
+enum { ROW_OK, ROW_OVER_MEMORY, ROW_INFEASIBLE, ROW_STATES };
+static const char *const state_text[ROW_STATES] = { "ok", "over-memory", "infeasible" };
+
 static const char *status_of(const struct plan *plan)
 {
 	enum fits fits = plan ? plan_verdict(plan).fits : FITS_NO;
-	return !plan ? "infeasible" : fits == FITS_ANY || fits == FITS_YES ? "ok" : "over-memory";
+	return state_text[!plan ? ROW_INFEASIBLE : fits == FITS_ANY || fits == FITS_YES ? ROW_OK : ROW_OVER_MEMORY];
+}
+
+/* A row's beginning, up to the varied values: it tells whose row it is. */
+static void write_head(const struct sweep_row *row, struct json *json)
+{
+	char text[64], sweep[20];
+	snprintf(sweep, sizeof sweep, "%016" PRIx64, row->sweep);
+	if (row->form == SWEEP_JSON) {
+		json_open_object(json, NULL);
+		json_write_integer(json, "scenario", (int64_t)row->number);
+		json_write_text(json, "sweep", sweep);
+		json_open_object(json, "set");
+	} else {
+		fprintf(json->stream, "%" PRIu64 ",%s", row->number, sweep);
+	}
+	for (int i = 0; i < row->count; i++) {
+		const char *value = knob_text(row->varied[i], row->scenario->value[row->varied[i]], text, sizeof text);
+		if (row->form == SWEEP_JSON)
+			json_write_text(json, knobs[row->varied[i]].name, value);
+		else
+			fputc(',', json->stream), csv_text(json->stream, value);
+	}
+	if (row->form == SWEEP_JSON)
+		json_close(json);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -69,17 +96,10 @@ static void write_json_cell(struct json *json, const struct cell *cell)
 	}
 }
 
-/* Its beginning, {"scenario":k, is what --resume looks for. */
 static void write_json(const struct sweep_row *row, const struct cell *cell, FILE *stream)
 {
-	char text[64];
 	struct json json = { .stream = stream };
-	json_open_object(&json, NULL);
-	json_write_integer(&json, "scenario", (int64_t)row->number);
-	json_open_object(&json, "set");
-	for (int i = 0; i < row->count; i++)
-		json_write_text(&json, knobs[row->varied[i]].name, knob_text(row->varied[i], row->scenario->value[row->varied[i]], text, sizeof text));
-	json_close(&json);
+	write_head(row, &json);
 	json_write_text(&json, "status", status_of(row->plan));
 	for (int i = 0; i < CELLS; i++)
 		write_json_cell(&json, &cell[i]);
@@ -92,12 +112,7 @@ static void write_json(const struct sweep_row *row, const struct cell *cell, FIL
 
 static void write_csv(const struct sweep_row *row, const struct cell *cell, FILE *stream)
 {
-	char text[64];
-	fprintf(stream, "%" PRIu64, row->number);
-	for (int i = 0; i < row->count; i++) {
-		fputc(',', stream);
-		csv_text(stream, knob_text(row->varied[i], row->scenario->value[row->varied[i]], text, sizeof text));
-	}
+	write_head(row, &(struct json){ .stream = stream });
 	fprintf(stream, ",%s", status_of(row->plan));
 	for (int i = 0; i < CELLS; i++)
 		if (!cell[i].there)
@@ -166,7 +181,7 @@ void sweep_row_names(const struct sweep_row *row, FILE *stream)
 	fill(NULL, cell);
 	if (row->form == SWEEP_JSON)
 		return;
-	fputs("scenario", stream);
+	fputs(table ? "scenario" : "scenario,sweep", stream);
 	for (int i = 0; i < row->count; i++)
 		write_name(stream, table, knob_width(row->varied[i]), knobs[row->varied[i]].name);
 	write_name(stream, table, -STATUS_WIDTH, "status");
@@ -187,23 +202,89 @@ void sweep_row_write(const struct sweep_row *row, FILE *stream)
 	}
 }
 
-static bool is_names(const struct sweep_row *row, const char *line)
+/* ---- rows of an earlier run ---------------------------------------------------------------- */
+
+/* Where a cell ends that begins here, with its comma; NULL: no such cell. */
+static const char *cell_end(const struct sweep_row *row, const struct cell *cell, bool must, const char *at)
 {
-	char *names = NULL;
-	size_t size = 0;
-	FILE *stream = text_stream(&names, &size);
-	if (!stream)
-		return false;
-	sweep_row_names(row, stream);
-	bool same = fclose(stream) == 0 && size > 0 && strcmp(names, line) == 0;
-	free(names);
-	return same;
+	char *end;
+	size_t length = strlen(cell->name);
+	if (row->form == SWEEP_JSON) {
+		if (strncmp(at, ",\"", 2) != 0 || strncmp(at + 2, cell->name, length) != 0 || strncmp(at + 2 + length, "\":", 2) != 0)
+			return must ? NULL : at;
+		at += length + 4;
+		if (cell->kind == TRUTH)
+			return strncmp(at, "true", 4) == 0 ? at + 4 : strncmp(at, "false", 5) == 0 ? at + 5 : NULL;
+	} else if (*at++ != ',') {
+		return NULL;
+	} else if (*at == ',') {
+		return must ? NULL : at;
+	}
+	strtod(at, &end);
+	return *at >= '0' && *at <= '9' ? end : NULL;
 }
 
-bool sweep_row_number(const struct sweep_row *row, const char *line, uint64_t *number)
+/* The last part of a row without a plan. */
+static bool is_reason(bool json, const char *at)
 {
-	*number = NONE;
-	if (row->form == SWEEP_CSV)
-		return sscanf(line, "%" SCNu64 ",", number) == 1 || is_names(row, line);
-	return sscanf(line, "{\"scenario\":%" SCNu64 ",", number) == 1;
+	size_t begin = json ? strlen(",\"reason\":\"") : CELLS + 1;
+	if (json ? strncmp(at, ",\"reason\":\"", begin) != 0 : strspn(at, ",") != begin)
+		return false;
+	at += begin;
+	bool quoted = json || *at == '"';
+	for (at += !json && quoted; *at && (quoted ? *at != '"' || (!json && at[1] == '"') : !strchr(",\"\n", *at)); at++)
+		at += (json ? *at == '\\' : quoted && *at == '"') && at[1];
+	return strcmp(at, json ? "\"}\n" : quoted ? "\"\n" : "\n") == 0;
+}
+
+/* Behind the head: status, cells and reason, and nothing else. */
+static bool is_rest(const struct sweep_row *row, const char *at)
+{
+	struct cell cell[CELLS];
+	bool json = row->form == SWEEP_JSON;
+	const char *before = json ? ",\"status\":\"" : ",", *behind = json ? "\"" : "";
+	int state = 0;
+	fill(NULL, cell);
+	for (; state < ROW_STATES; state++) {
+		char text[32];
+		int length = snprintf(text, sizeof text, "%s%s%s", before, state_text[state], behind);
+		if (strncmp(at, text, (size_t)length) == 0 && at[length] == ',') {
+			at += length;
+			break;
+		}
+	}
+	if (state == ROW_INFEASIBLE)
+		return is_reason(json, at);
+	for (int i = 0; i < CELLS && at && state < ROW_STATES; i++)
+		at = cell_end(row, &cell[i], i < CELLS_ALWAYS, at);
+	return state < ROW_STATES && at && strcmp(at, json ? "}\n" : ",\n") == 0;
+}
+
+enum status sweep_row_read(const char *line, uint64_t *number, uint64_t *sweep, struct error *error)
+{
+	int end = 0;
+	char digits[20], hex[20];
+	int read = *line == '{' ? sscanf(line, "{\"scenario\":%19[0-9],\"sweep\":\"%16[0-9a-f]\",%n", digits, hex, &end)
+		: sscanf(line, "%19[0-9],%16[0-9a-f],%n", digits, hex, &end);
+	*number = read == 2 ? strtoull(digits, NULL, 10) : NONE;
+	if (*number >= NONE || end == 0 || strlen(hex) != 16)
+		return fail(error, BAD_INPUT, "is not a line of a sweep, as JSON or as CSV");
+	*sweep = strtoull(hex, NULL, 16);
+	return OK;
+}
+
+enum status sweep_row_check(const struct sweep_row *row, const char *line, struct error *error)
+{
+	char *head = NULL;
+	size_t size = 0;
+	struct json json = { .stream = text_stream(&head, &size) };
+	NEED_IN(error, json.stream);
+	if (row->scenario)
+		write_head(row, &json);
+	else
+		sweep_row_names(row, json.stream);
+	bool written = fclose(json.stream) == 0, same = written && strncmp(line, head, size) == 0;
+	same = same && (row->scenario ? is_rest(row, line + size) : !line[size]);
+	free(head);
+	return !written ? fail_memory(error) : same ? OK : fail(error, BAD_INPUT, row->scenario ? "is not a whole line of this sweep" : "has other columns than this sweep");
 }

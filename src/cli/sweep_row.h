@@ -11,6 +11,7 @@ struct sweep_row {
 	const enum knob_id *varied;      /* [count]: the knobs that are varied */
 	int count;
 	enum sweep_form form;
+	uint64_t sweep;                  /* fingerprint of all that the sweep's rows have in common */
 	uint64_t number;                 /* of the scenario */
 	const struct scenario *scenario;
 	const struct plan *plan;         /* NULL: there is none */
@@ -21,5 +22,8 @@ struct sweep_row {
 void sweep_row_names(const struct sweep_row *row, FILE *stream);
 /* One line. */
 void sweep_row_write(const struct sweep_row *row, FILE *stream);
-/* Which scenario a line of an earlier run is of: true and *number; *number is NONE where it is the line of names. False: neither. */
-bool sweep_row_number(const struct sweep_row *row, const char *line, uint64_t *number);
+/* Scenario and fingerprint of a line, JSON or CSV. BAD_INPUT: it has none. */
+enum status sweep_row_read(const char *line, uint64_t *number, uint64_t *sweep, struct error *error);
+/* Whether the line, newline included, is a whole one of this sweep, for row->number; row->scenario NULL: CSV's line of names. plan and reason aren't read. OK,
+ * BAD_INPUT or NO_MEMORY. */
+enum status sweep_row_check(const struct sweep_row *row, const char *line, struct error *error);

@@ -10,12 +10,8 @@
 uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
 {
 	struct key key = key_of("plan");
-	char text[512];
 	key_add(&key, graph->fingerprint);
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
-		key_add(&key, (uint64_t)scenario->value[knob]);
-	for (uint32_t i = 0; i < scenario->pins; i++)
-		key_add_bytes(&key, text, strlen(pin_text(&scenario->pin[i], text, sizeof text)));
+	key_add_scenario(&key, scenario);
 	return key.half[0];
 }
 

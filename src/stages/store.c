@@ -1,5 +1,7 @@
 /* store.c: results by fingerprint, least recently used out first. */
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "store.h"
 
@@ -43,6 +45,36 @@ void key_add_knobs(struct key *key, const struct scenario *scenario, const enum 
 {
 	for (; *knob != KNOB_COUNT; knob++)
 		key_add(key, (uint64_t)scenario->value[*knob]);
+}
+
+void key_add_scenario(struct key *key, const struct scenario *scenario)
+{
+	for (int knob = 0; knob < KNOB_COUNT; knob++)
+		key_add(key, (uint64_t)scenario->value[knob]);
+	for (uint32_t i = 0; i < scenario->pins; i++) {
+		const struct pin *pin = &scenario->pin[i];
+		key_add(key, pin->kind);
+		key_add(key, (uint64_t)pin->number);
+		key_add_bytes(key, pin->a, strlen(pin->a));
+		key_add_bytes(key, pin->b, pin->b ? strlen(pin->b) : 0);
+		if (pin->kind == PIN_SCHEDULE)
+			key_add_file(key, pin->a);
+	}
+}
+
+void key_add_file(struct key *key, const char *path)
+{
+	struct stat state;
+	bool regular = stat(path, &state) == 0 && S_ISREG(state.st_mode);
+	FILE *file = regular ? fopen(path, "rb") : NULL;
+	uint64_t hash = regular;
+	for (int c; file && (c = getc(file)) != EOF;)
+		hash = hash_join(hash, (uint64_t)c);
+	for (const char *at = path; !regular && *at; at++)
+		hash = hash_join(hash, (uint64_t)*at);
+	if (file)
+		fclose(file);
+	key_add(key, hash);
 }
 
 void key_add_key(struct key *key, const struct key *other)

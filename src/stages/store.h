@@ -17,6 +17,10 @@ void key_add_key(struct key *key, const struct key *other);
 void key_add_bytes(struct key *key, const void *bytes, size_t size);
 /* Their values; the list ends with KNOB_COUNT. */
 void key_add_knobs(struct key *key, const struct scenario *scenario, const enum knob_id *knob);
+/* All knobs and pins, and the files that pins name. */
+void key_add_scenario(struct key *key, const struct scenario *scenario);
+/* A file's content: it may change while results of it are kept. A pipe can be read once alone, by its reader: its name stands for it. */
+void key_add_file(struct key *key, const char *path);
 
 struct store;
 

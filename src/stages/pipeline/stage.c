@@ -1,7 +1,5 @@
 /* stage.c: cuts a device's graph into pipeline ranks and times them. */
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "src/scenario/own_device.h"
 #include "fit.h"
@@ -80,22 +78,6 @@ static const char *schedule_path(const struct scenario *scenario)
 	return "";
 }
 
-/* A file's content: it may change while plans of it are kept. A pipe can be read once alone, by the stage: its name stands for it. */
-static void add_file(struct key *key, const char *path)
-{
-	struct stat state;
-	bool regular = stat(path, &state) == 0 && S_ISREG(state.st_mode);
-	FILE *file = regular ? fopen(path, "rb") : NULL;
-	uint64_t hash = regular;
-	for (int c; file && (c = getc(file)) != EOF;)
-		hash = hash_join(hash, (uint64_t)c);
-	for (const char *at = path; !regular && *at; at++)
-		hash = hash_join(hash, (uint64_t)*at);
-	if (file)
-		fclose(file);
-	key_add(key, hash);
-}
-
 void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
 	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_memory, K_reserve, K_device, K_software, MEMORY_KNOBS, KNOB_COUNT };
@@ -106,7 +88,7 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 	if (scenario->value[K_recompute] == RECOMPUTE_AUTO || scenario->value[K_recompute] == RECOMPUTE_KEPT)
 		fit_key_add(key, scenario, margin);
 	if (scenario->value[K_schedule] == SCHEDULE_FILE)
-		add_file(key, schedule_path(scenario));
+		key_add_file(key, schedule_path(scenario));
 }
 
 /* ---- cutting ------------------------------------------------------------------------------------------------------------ */
