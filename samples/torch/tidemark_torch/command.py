@@ -109,5 +109,6 @@ def run(main):
         if os.environ.get("TIDEMARK_TRACEBACK"):
             raise
         text = explain(error) + " (TIDEMARK_TRACEBACK=1 shows where)"
-    print(f"tidemark_torch: {' '.join(text.split())}", file=sys.stderr)
+    shown = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+    print(f"tidemark_torch: {shown}", file=sys.stderr)
     sys.exit(3)

@@ -23,13 +23,19 @@ class StepGraph:
         self.head, self.batches = head, None
         self.tensors = {tensor["id"]: tensor for tensor in tensors}
         self.ops = {op["id"]: op for op in ops}
+        for name, op in self.ops.items():
+            if not isinstance(op["op"], str):
+                raise ValueError(f"op {name}: its operator isn't text")
         self.writer = {out: op["id"] for op in ops for out in op["out"]}
         self.predecessors = self._predecessors()
 
     def root(self, tensor):
         """The tensor that names the storage behind `tensor`."""
+        hops = 0
         while "alias" in self.tensors[tensor]:
-            tensor = self.tensors[tensor]["alias"]
+            tensor, hops = self.tensors[tensor]["alias"], hops + 1
+            if hops > len(self.tensors):
+                raise ValueError(f"tensor {tensor} is a view of itself")
         return tensor
 
     def touched(self, op):

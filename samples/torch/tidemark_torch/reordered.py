@@ -3,18 +3,22 @@
 The graph module has a call for each op, in the plan's order. Its inputs are everything that is there from the start.
 FX lets go of each result after its last use, which is what a plan's lifetimes say.
 """
+import builtins
 import keyword
 import operator
+import re
 
 import torch
 from torch import fx
 
 from .errors import CaptureError
+from .lookup import constant
 from .numbers import Numbers, is_number
 from .replay import OWN, copy_back, find_function, stored_tensor
 from .memory import DTYPES, PERSISTENT
 
 TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
+FX_WORDS = {"self", "torch", "device", "inf", "nan", "NoneType", "fx_pytree", "pytree", *dir(builtins)}
 
 
 class Seeded:
@@ -55,7 +59,8 @@ class Builder:
         words = {"numbers"}
         for name in self.inputs:
             word = self.identifier(name)
-            word = f"{word}_{len(words)}" if word in words else word
+            while word in words:
+                word += "_"
             words.add(word)
             self.node[name] = self.fx.placeholder(word)
         self.list = self.fx.placeholder("numbers") if numbers and numbers.count else None
@@ -69,8 +74,8 @@ class Builder:
     @staticmethod
     def identifier(name):
         """A tensor's name as a Python identifier."""
-        word = "".join(letter if letter.isalnum() else "_" for letter in name)
-        return f"p_{word}" if word[:1].isdigit() or keyword.iskeyword(word) else word
+        word = re.sub(r"\W", "_", name, flags=re.ASCII)
+        return word if word.isidentifier() and not keyword.iskeyword(word) and word not in FX_WORDS else f"p_{word}"
 
     def newest(self, root):
         """The last tensor that names a whole storage: its shape may have changed since."""
@@ -88,7 +93,7 @@ class Builder:
         if not isinstance(value, dict):
             return value
         (key, inner), = value.items()
-        return self.node[inner] if key == "t" else complex(*inner) if key == "complex" else getattr(torch, inner)
+        return self.node[inner] if key == "t" else complex(*inner) if key == "complex" else constant(inner)
 
     def add(self, name, op):
         """The node of an op, and those of its results."""
@@ -250,7 +255,7 @@ class Reordered:
         return as_recorded(tensor, record)
 
     @torch.no_grad()
-    def __call__(self, *inputs, **named):
+    def __call__(self, /, *inputs, **named):
         given = dict(zip(self.wanted, inputs))
         given.update(named)
         if len(inputs) > len(self.wanted) or any(name not in given for name in self.wanted):

@@ -30,6 +30,7 @@ import torch
 
 from . import command
 from .graph import read_graph, write_graph
+from .lookup import check_arguments, constant, operator
 from .memory import DTYPES
 from .workspace import LEAST, Heap, allocator_peak, say
 
@@ -69,7 +70,7 @@ def decode(argument, values):
     (key, value), = argument.items()
     if key == "complex":
         return complex(*value)
-    return values[value] if key == "t" else getattr(torch, value) if key == "torch" else float(value)
+    return values[value] if key == "t" else constant(value) if key == "torch" else float(value)
 
 
 def bind(slots, result, values):
@@ -98,15 +99,12 @@ def find_function(name, op):
         return torch.get_rng_state
     if "args" not in op:
         raise ValueError(f"op {name} has no `args`: capture the step with tidemark_torch")
-    namespace, _, rest = op["op"].partition(".")
-    packet, _, overload = rest.rpartition(".")
-    if namespace == "torchvision":
-        import torchvision  # noqa: F401, registers its ops
-    function = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
-    return torch.enable_grad()(function) if packet in TRAINING else function
+    function = operator(op["op"])
+    check_arguments(name, function, op["kwargs"])
+    return torch.enable_grad()(function) if function in TRAINING else function
 
 
-TRAINING = ("mkldnn_rnn_layer",)  # keeps nothing for its backward pass where gradients are off
+TRAINING = {torch.ops.aten.mkldnn_rnn_layer.default}  # keeps nothing for its backward pass where gradients are off
 
 
 def host_copy(tensor):
