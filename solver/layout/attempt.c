@@ -35,64 +35,14 @@ static enum status try_fit(struct attempt *attempt, const struct layout_recipe *
 	return status;
 }
 
-/* A dive where it can be done, else first fit in the same order. */
-static enum status try_skyline(struct attempt *attempt, const struct layout_recipe *recipe, struct control *control)
-{
-	return layout_has_skyline(&attempt->part) ? try_dive(attempt, recipe, control) : try_fit(attempt, recipe, false, control);
-}
-
-struct hinted { int64_t offset; uint32_t buffer; };
-
-static int compare_hinted(const void *left, const void *right)
-{
-	const struct hinted *a = left, *b = right;
-	if (a->offset != b->offset)
-		return a->offset < b->offset ? -1 : 1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
-}
-
-#define HINTED_MOST 20000  /* buffers, for a quadratic fit */
-
-/* A warm start: first fit in order of the hinted offsets. Hints that make up a layout give one that is no higher. */
-static enum status try_hints(struct attempt *attempt, struct control *control)
-{
-	const struct layout_model *part = &attempt->part;
-	struct hinted *hinted = mem_alloc(part->n, sizeof *hinted);
-	bool any = false;
-	int64_t height;
-	NEED(hinted);
-	for (uint32_t b = 0; b < part->n; b++) {
-		any |= part->hint[b] >= 0;
-		hinted[b] = (struct hinted){ part->hint[b] >= 0 ? part->hint[b] : INT64_MAX, b };
-	}
-	qsort(hinted, part->n, sizeof *hinted, compare_hinted);
-	for (uint32_t i = 0; i < part->n; i++)
-		attempt->order[i] = hinted[i].buffer;
-	mem_free(hinted);
-	if (!any)
-		return OK;
-	enum status status = layout_fit(part, attempt->order, false, attempt->height, attempt->trial, &height, control);
-	if (status == OK)
-		keep(attempt, height, "hints");
-	return status;
-}
-
-static enum status try_cheap(struct attempt *attempt, struct control *control)
-{
-	enum status status = attempt->part.n <= HINTED_MOST ? try_hints(attempt, control) : OK;
-	if (status != OK || attempt->height <= attempt->enough)
-		return status;
-	return layout_cheap(&attempt->part, attempt->enough, attempt->offset, &attempt->height, &attempt->dive, &attempt->strategy, control);
-}
-
 #define ONLINE_LEAST 1000000 /* buffers, for what is quicker than a dive and mostly worse */
 
 enum status layout_attempt_first(struct attempt *attempt)
 {
 	const struct layout_model *part = &attempt->part;
 	struct control none = { 0 };
-	if (part->n < ONLINE_LEAST || part->pins || part->gapped || part->windowed || part->aligned)
-		return try_skyline(attempt, &layout_dives[0], &none);
+	if (part->n < ONLINE_LEAST || part->pins || part->gapped || part->aligned)
+		return try_dive(attempt, &layout_dives[0], &none);
 	enum status status = layout_online(part, attempt->trial);
 	if (status == OK)
 		keep(attempt, layout_model_height(part, attempt->trial), "first fit as they come");
@@ -103,8 +53,8 @@ enum status layout_attempt_first(struct attempt *attempt)
 static enum status try_tree(struct attempt *attempt, struct control *control)
 {
 	static const struct layout_recipe long_lived_first = { "WZ", "long-lived first", false };
-	if (attempt->part.pins || attempt->part.gapped || attempt->part.windowed)
-		return try_skyline(attempt, &long_lived_first, control);
+	if (attempt->part.pins || attempt->part.gapped)
+		return try_dive(attempt, &long_lived_first, control);
 	int64_t height;
 	enum status status = layout_tree(&attempt->part, attempt->trial, &height, control);
 	if (status == OK)
@@ -134,35 +84,28 @@ static enum status try_wheel(struct attempt *attempt, const struct layout_recipe
 }
 
 #define SEARCH_MOST 4096   /* buffers, for the exact search */
-#define WINDOWS_MOST 300   /* the same where they have windows */
 
 static bool search_helps(const struct attempt *attempt)
 {
-	return attempt->height > attempt->enough && attempt->height > attempt->bound
-		&& attempt->part.n <= (attempt->part.windowed ? WINDOWS_MOST : SEARCH_MOST);
+	return attempt->height > attempt->enough && attempt->height > attempt->bound && attempt->part.n <= SEARCH_MOST;
 }
 
 static enum status try_search(struct attempt *attempt, const struct layout_options *options, uint64_t effort, struct control *control)
 {
 	int64_t height = attempt->height;
-	enum status status;
-	if (attempt->part.windowed)
-		status = layout_windows(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height, &attempt->bound, control);
-	else
-		status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, effort, attempt->offset, &attempt->height,
+	enum status status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, effort, attempt->offset, &attempt->height,
 				      &attempt->bound, &attempt->core, control);
 	if (attempt->height < height)
 		attempt->strategy = "exact search";
 	return status;
 }
 
-/* Windows around the peak, or, `around`, what sticks out and what is around it. */
-static enum status try_peak(struct attempt *attempt, bool around, uint64_t effort, struct control *control)
+static enum status try_peak(struct attempt *attempt, uint64_t effort, struct control *control)
 {
 	int64_t height = attempt->height;
-	enum status status = (around ? layout_region : layout_peak)(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height, control);
+	enum status status = layout_peak(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height, control);
 	if (attempt->height < height)
-		attempt->strategy = around ? "windows anew" : "peak first";
+		attempt->strategy = "peak first";
 	return status;
 }
 
@@ -186,7 +129,7 @@ static uint64_t first_peak_effort(const struct attempt *attempt, const struct la
 static bool peak_helps(const struct attempt *attempt)
 {
 	const struct layout_model *part = &attempt->part;
-	return !part->pins && !part->gapped && !part->windowed && part->n >= WHEEL_LEAST && attempt->height > attempt->enough;
+	return !part->pins && !part->gapped && part->n >= WHEEL_LEAST && attempt->height > attempt->enough;
 }
 
 #define TRIFLE 10000000   /* so small a part of the arena is worth little effort: some bytes of gigabytes, */
@@ -197,7 +140,7 @@ static bool is_trifle(const struct attempt *attempt)
 	return attempt->height > attempt->enough && attempt->height - attempt->enough <= attempt->enough / TRIFLE;
 }
 
-/* Windows, wheel and search in turns, with twice the effort each time: which of them is quick differs from instance to
+/* Wheel, search and windows around the peak in turns, with twice the effort each time: which of them is quick differs from instance to
  * instance. So does the order from which the wheel gets there: every other time it is the best dive's, else one after another. */
 static enum status take_turns(struct attempt *attempt, const struct layout_options *options, uint64_t end, struct control *control)
 {
@@ -212,10 +155,15 @@ static enum status take_turns(struct attempt *attempt, const struct layout_optio
 		status = try_wheel(attempt, turn % 2 ? attempt->dive : &layout_dives[(turn / 2 + 1) % LAYOUT_DIVES], effort, control);
 		if (status == OK && search_helps(attempt))
 			status = try_search(attempt, options, effort, control);
-		if (status == OK && peak_helps(attempt) && !is_trifle(attempt))
-			status = try_peak(attempt, turn % 2, more, control);
+		if (status == OK && turn % 2 == 0 && peak_helps(attempt) && !is_trifle(attempt))
+			status = try_peak(attempt, more, control);
 	}
 	return status;
+}
+
+static enum status try_cheap(struct attempt *attempt, struct control *control)
+{
+	return layout_cheap(&attempt->part, attempt->enough, attempt->offset, &attempt->height, &attempt->dive, &attempt->strategy, control);
 }
 
 static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)
@@ -225,7 +173,7 @@ static enum status try_everything(struct attempt *attempt, const struct layout_o
 	uint64_t end = control->ticks + (options->effort < left ? options->effort : left);
 	/* Too far for the wheel, and too many for the exact search. */
 	if (status == OK && options->effort > 0 && attempt->part.n > SEARCH_MOST && peak_helps(attempt) && !wheel_helps(attempt))
-		status = try_peak(attempt, false, first_peak_effort(attempt, options), control);
+		status = try_peak(attempt, first_peak_effort(attempt, options), control);
 	THEN(status, take_turns(attempt, options, end, control));
 	left = control->ticks < end ? end - control->ticks : 0;
 	left = is_trifle(attempt) ? left / TRIFLE_SHARE : left;
@@ -235,20 +183,14 @@ static enum status try_everything(struct attempt *attempt, const struct layout_o
 enum status layout_attempt(struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
 	static const struct layout_recipe best_fit = { "WZ", "best fit", false }, first_fit = { "EWZ", "first fit", false },
-				   by_size = { "ZW", "greedy by size", false }, llfb = { "WZ", "llfb", false }, skyline = { "AZ", "skyline", false };
-	enum status status;
+				   by_size = { "ZW", "greedy by size", false }, llfb = { "WZ", "llfb", false };
 	switch (options->strategy) {
 	case LAYOUT_BEST_FIT:       return try_fit(attempt, &best_fit, true, control);
 	case LAYOUT_FIRST_FIT:      return try_fit(attempt, &first_fit, false, control);
 	case LAYOUT_GREEDY_BY_SIZE: return try_fit(attempt, &by_size, true, control);
-	case LAYOUT_LLFB:           return try_skyline(attempt, &llfb, control);
-	case LAYOUT_SKYLINE:        return try_skyline(attempt, &skyline, control);
+	case LAYOUT_LLFB:           return try_dive(attempt, &llfb, control);
 	case LAYOUT_ROAM:           return try_tree(attempt, control);
 	case LAYOUT_DIVE:           return try_cheap(attempt, control);
-	case LAYOUT_WHEEL:
-		status = try_cheap(attempt, control);
-		return status == OK && attempt->dive && options->effort > 0 && attempt->height > attempt->enough
-			? try_wheel(attempt, attempt->dive, options->effort, control) : status;
 	default:                    return try_everything(attempt, options, control);
 	}
 }

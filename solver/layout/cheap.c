@@ -1,4 +1,4 @@
-/* cheap.c: dives and fits in one order after another; the first that is good enough will do. */
+/* cheap.c: dives in one order after another; the first that is good enough will do. */
 #include "steps.h"
 
 /* Names say by what buffers are sorted (layout_sort()); load: the most that is alive in their life. A tight
@@ -8,11 +8,6 @@ const struct layout_recipe layout_dives[LAYOUT_DIVES] = {
 	{ "OTA", "tight dive by overlaps", true }, { "AWT", "tight dive by area", true }, { "ZTW", "dive by size", false },
 	{ "TWA", "dive by load and life", false }, { "TWA", "tight dive by load and life", true }, { "OTA", "dive by overlaps", false },
 };
-static const struct layout_recipe fits[] = {
-	{ "ZW", "first fit by size", false }, { "WZ", "first fit by lifetime", false },
-};
-#define FITS (sizeof fits / sizeof *fits)
-#define FIT_MOST 20000     /* buffers, for the quadratic fits */
 #define MANY 100000        /* buffers */
 #define DIVE_TICKS UINT64_C(1000000000) /* no more dives after so many */
 
@@ -22,15 +17,12 @@ struct cheap {
 	int64_t *trial, *offset, *height;
 };
 
-static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, bool dive, bool *better, struct control *control)
+static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, bool *better, struct control *control)
 {
 	const struct layout_model *model = cheap->model;
 	int64_t height = 0;
 	enum status status = layout_sort(model, recipe->keys, cheap->order);
-	if (status == OK && dive)
-		status = layout_dive(model, cheap->order, recipe->critical, *cheap->height, cheap->trial, &height, control);
-	else if (status == OK)
-		status = layout_fit(model, cheap->order, false, *cheap->height, cheap->trial, &height, control);
+	THEN(status, layout_dive(model, cheap->order, recipe->critical, *cheap->height, cheap->trial, &height, control));
 	*better = status == OK && height < *cheap->height;
 	if (*better) {
 		memcpy(cheap->offset, cheap->trial, model->n * sizeof *cheap->offset);
@@ -42,24 +34,19 @@ static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, 
 static enum status try_all(struct cheap *cheap, int64_t enough, const struct layout_recipe **dive, const char **name, struct control *control)
 {
 	const struct layout_model *model = cheap->model;
-	bool skyline = layout_has_skyline(model), plain = !model->pins && !model->gapped && !model->windowed, better;
+	bool plain = !model->pins && !model->gapped, better;
 	uint64_t start = control->ticks;
 	enum status status = OK;
-	for (size_t i = 0; skyline && i < LAYOUT_DIVES && status == OK && *cheap->height > enough && control->ticks - start < DIVE_TICKS; i++) {
+	for (size_t i = 0; i < LAYOUT_DIVES && status == OK && *cheap->height > enough && control->ticks - start < DIVE_TICKS; i++) {
 		/* Of many buffers there are few dives: two that differ come first. */
 		const struct layout_recipe *recipe = &layout_dives[model->n > MANY && (i == 1 || i == 3) ? 4 - i : i];
 		if (recipe->critical && !plain)
 			continue;
-		status = try(cheap, recipe, true, &better, control);
+		status = try(cheap, recipe, &better, control);
 		if (better) {
 			*dive = recipe;
 			*name = recipe->name;
 		}
-	}
-	for (size_t i = 0; i < FITS && status == OK && *cheap->height > enough && (model->n <= FIT_MOST || !skyline); i++) {
-		status = try(cheap, &fits[i], false, &better, control);
-		if (better)
-			*name = fits[i].name;
 	}
 	return status;
 }

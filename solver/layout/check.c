@@ -41,9 +41,7 @@ static uint32_t list_rectangles(const struct check *check, const int64_t *offset
 		for (uint32_t k = first; k < last; k++, count++) {
 			const struct piece *piece = &buffers->piece[k];
 			if (rectangle)
-				rectangle[count] = (struct rectangle){ piece->lower, piece->upper,
-					offset[i] + piece->from / check->alignment * check->alignment,
-					offset[i] + align_up(piece->to, check->alignment), i };
+				rectangle[count] = (struct rectangle){ piece->lower, piece->upper, offset[i], offset[i] + rounded(check, i), i };
 		}
 		if (first == last) {
 			if (rectangle)

@@ -114,20 +114,16 @@ static enum status place_rest(struct core_check *check, uint32_t depth, uint64_t
 
 /* ---- setting up ----------------------------------------------------------------------------------------------- */
 
-/* The pieces of a buffer, or its whole life; NULL where a piece is not the whole height. */
+/* The pieces of a buffer, or its whole life. */
 static const struct piece *pieces_of(const struct buffers *buffers, uint32_t i, struct piece *whole, uint32_t *count)
 {
 	uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0;
 	*count = buffers->piece_start ? buffers->piece_start[i + 1] - first : 0;
-	*whole = (struct piece){ buffers->lower[i], buffers->upper[i], 0, buffers->size[i] };
-	if (*count == 0) {
-		*count = 1;
-		return whole;
-	}
-	for (uint32_t k = first; k < first + *count; k++)
-		if (buffers->piece[k].from != 0 || buffers->piece[k].to != buffers->size[i])
-			return NULL;
-	return &buffers->piece[first];
+	*whole = (struct piece){ buffers->lower[i], buffers->upper[i] };
+	if (*count > 0)
+		return &buffers->piece[first];
+	*count = 1;
+	return whole;
 }
 
 static bool alive_at(const struct buffers *buffers, uint32_t i, int64_t step)
@@ -156,15 +152,13 @@ static bool equal(const struct buffers *buffers, const struct core_check *check,
 		&& check->size[i] == check->size[j] && check->alignment[i] == check->alignment[j] && (check->free >> j & 1);
 }
 
-/* OK, LIMIT (not for this check) or NO_MEMORY. */
 static enum status set_up(struct core_check *check, const struct buffers *buffers, const uint32_t *core, int64_t alignment)
 {
 	uint32_t room = 0, count;
 	struct piece whole;
 	for (uint32_t i = 0; i < check->n; i++) {
 		uint32_t b = core[i];
-		if (!pieces_of(buffers, b, &whole, &count))
-			return LIMIT;
+		pieces_of(buffers, b, &whole, &count);
 		room += count;
 		check->size[i] = align_up(buffers->size[b], alignment);
 		check->alignment[i] = buffers->alignment ? buffers->alignment[b] : 1;
@@ -193,12 +187,10 @@ static enum status set_up(struct core_check *check, const struct buffers *buffer
 /* Whether more is alive when one of the buffers starts than the capacity holds. */
 static bool exceeds(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment, int64_t capacity)
 {
-	struct piece whole;
-	uint32_t pieces;
 	for (uint32_t i = 0; i < count; i++) {
 		int64_t sum = 0;
 		for (uint32_t j = 0; j < count; j++)
-			if (pieces_of(buffers, core[j], &whole, &pieces) && alive_at(buffers, core[j], buffers->lower[core[i]]))
+			if (alive_at(buffers, core[j], buffers->lower[core[i]]))
 				sum += align_up(buffers->size[core[j]], alignment);
 		if (sum > capacity)
 			return true;

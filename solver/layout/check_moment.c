@@ -22,18 +22,13 @@ static int64_t joint_multiple(int64_t a, int64_t b)
 	return __builtin_mul_overflow(a / joint_divisor(a, b), b, &product) ? a : product;
 }
 
-/* The pieces there at the step: *whole says whether each is its buffer's whole height. Bytes, or 0: not there. */
-static int64_t bytes_at(const struct buffers *buffers, uint32_t i, int64_t step, int64_t alignment, bool *whole)
+/* Its bytes at the step, or 0: not there. */
+static int64_t bytes_at(const struct buffers *buffers, uint32_t i, int64_t step, int64_t alignment)
 {
 	uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0, last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
-	for (uint32_t k = first; k < last; k++) {
-		const struct piece *piece = &buffers->piece[k];
-		if (step < piece->lower || step >= piece->upper)
-			continue;
-		*whole &= piece->from == 0 && piece->to == buffers->size[i];
-		return align_up(piece->to, alignment) - piece->from / alignment * alignment;
-	}
 	bool there = first == last && buffers->lower[i] <= step && step < buffers->upper[i];
+	for (uint32_t k = first; k < last; k++)
+		there |= buffers->piece[k].lower <= step && step < buffers->piece[k].upper;
 	return there ? align_up(buffers->size[i], alignment) : 0;
 }
 
@@ -101,9 +96,8 @@ int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, in
 	struct alive alive = { .size = mem_alloc(buffers->n, sizeof *alive.size), .bottom = mem_alloc(buffers->n, sizeof *alive.bottom),
 			       .top = mem_alloc(buffers->n, sizeof *alive.top) };
 	int64_t sum = 0, height = -1;
-	bool whole = true;
 	for (uint32_t i = 0; alive.size && alive.bottom && alive.top && i < buffers->n; i++) {
-		int64_t bytes = bytes_at(buffers, i, step, alignment, &whole), own = buffers->alignment ? buffers->alignment[i] : 1;
+		int64_t bytes = bytes_at(buffers, i, step, alignment), own = buffers->alignment ? buffers->alignment[i] : 1;
 		sum += bytes;
 		if (bytes > 0 && buffers->fixed && buffers->fixed[i] >= 0) {
 			alive.bottom[alive.pinned] = buffers->fixed[i];
@@ -114,7 +108,7 @@ int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, in
 		}
 	}
 	if (alive.size && alive.bottom && alive.top)
-		height = !whole || alive.free == 0 || alive.grain > GRAIN_MOST ? sum : stack_up(&alive);
+		height = alive.free == 0 || alive.grain > GRAIN_MOST ? sum : stack_up(&alive);
 	mem_free(alive.size);
 	mem_free(alive.bottom);
 	mem_free(alive.top);

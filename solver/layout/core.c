@@ -155,13 +155,11 @@ enum status layout_core_of_load(const struct layout_model *model, int64_t capaci
 	uint32_t count = 0, section = model->max_section;
 	int64_t sum = 0;
 	for (uint32_t b = 0; b < model->n; b++) {
-		int64_t bytes = 0;
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++)
-			if (model->span[k].first <= section && section < model->span[k].last)
-				bytes += model->span[k].to - model->span[k].from;
-		if (bytes > 0)
-			sized[count++] = (struct sized){ -bytes, b };
-		sum += bytes;
+			if (model->span[k].first <= section && section < model->span[k].last) {
+				sized[count++] = (struct sized){ -model->size[b], b };
+				sum += model->size[b];
+			}
 	}
 	qsort(sized, count, sizeof *sized, compare_sized);
 	core->count = 0;

@@ -232,7 +232,7 @@ static void put(struct dive *dive, uint32_t buffer, int64_t offset)
 	const struct layout_model *model = dive->model;
 	dive->offset[buffer] = offset;
 	for (uint32_t k = model->span_start[buffer]; k < model->span_start[buffer + 1]; k++)
-		raise_range(dive, model->span[k].first, model->span[k].last, offset + model->span[k].to);
+		raise_range(dive, model->span[k].first, model->span[k].last, offset + model->size[buffer]);
 }
 
 /* The lowest place's turn has come to the next pin; what waited for it waits at its own first section again. */
@@ -305,7 +305,7 @@ static void step(struct dive *dive)
 enum status layout_dive(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
 			int64_t *height, struct control *control)
 {
-	if (!model->pins && !model->gapped && !model->windowed)
+	if (!model->pins && !model->gapped)
 		return layout_skyline(model, order, critical, limit, offset, height, control);
 	struct dive dive = { .model = model, .order = order, .offset = offset };
 	enum status status = set_up(&dive, model);

@@ -179,7 +179,7 @@ enum status layout_exact(const struct layout_model *model, int64_t enough, bool 
 {
 	struct control own = control_part(control, effort);
 	struct exact exact = { .model = model, .offset = offset, .height = *height, .bound = *bound, .enough = enough,
-			       .plain = !model->pins && !model->aligned && !model->gapped && !model->windowed, .decide = decide,
+			       .plain = !model->pins && !model->aligned && !model->gapped, .decide = decide,
 			       .core = core, .control = &own };
 	exact.search = layout_search_new(model, 0);
 	exact.trial = mem_alloc(model->n, sizeof *exact.trial);

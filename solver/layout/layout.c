@@ -3,6 +3,9 @@
  * Buffers that live through everything are stacked at the bottom, the rest falls apart into components in time, and each
  * is solved by itself: a part's arena depends on nothing else, and equal parts are solved once.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "attempt.h"
 #include "solver/base/sort.h"
 
@@ -36,17 +39,16 @@ struct solve {
 static bool resident(const struct layout_model *model, uint32_t b)
 {
 	const struct span *span = &model->span[model->span_start[b]];
-	return model->span_start[b + 1] - model->span_start[b] == 1 && span->first == 0 && span->last == model->sections
-		&& span->from == 0 && span->to == model->size[b];
+	return model->span_start[b + 1] - model->span_start[b] == 1 && span->first == 0 && span->last == model->sections;
 }
 
 /* Whether the buffer is taken out and stacked. */
 static bool lifted(const struct layout_model *model, uint32_t b)
 {
-	return !model->pins && !model->aligned && !model->windowed && resident(model, b);
+	return !model->pins && !model->aligned && resident(model, b);
 }
 
-/* Stacks the residents and lists the rest. Exact where nothing is pinned, aligned or windowed: then any layout can be
+/* Stacks the residents and lists the rest. Exact where nothing is pinned or aligned: then any layout can be
  * turned into one with the residents at the bottom. */
 static enum status lift_residents(struct solve *solve)
 {
@@ -110,12 +112,8 @@ static void fingerprint(const struct attempt *attempt, const struct layout_optio
 		hash = hash_join(hash, (uint64_t)part->width[b]);
 		hash = hash_join(hash, (uint64_t)part->alignment[b]);
 		hash = hash_join(hash, (uint64_t)part->fixed[b]);
-		hash = hash_join(hash, (uint64_t)part->hint[b]);
-		for (uint32_t k = part->span_start[b]; k < part->span_start[b + 1]; k++) {
+		for (uint32_t k = part->span_start[b]; k < part->span_start[b + 1]; k++)
 			hash = hash_join(hash, (uint64_t)part->span[k].first << 32 | part->span[k].last);
-			hash = hash_join(hash, (uint64_t)part->span[k].from);
-			hash = hash_join(hash, (uint64_t)part->span[k].to);
-		}
 		key[1] = hash_join(key[1] + b, hash ^ UINT64_C(0x5851f42d4c957f2d));
 	}
 	key[0] = hash;
@@ -301,20 +299,26 @@ static enum status refuse(struct solve *solve)
 	return fail(solve->error, INFEASIBLE, "no layout fits %lld bytes, %lld are needed", (long long)capacity, (long long)layout->proof.bound);
 }
 
+char *layout_clash_text(const struct layout_clash *clash, char *text, size_t size)
+{
+	snprintf(text, size, "are pinned to overlapping places: to bytes %" PRId64 " to %" PRId64 " and %" PRId64 " to %" PRId64
+		", and both are alive at step %" PRId64, clash->first[0], clash->last[0], clash->first[1], clash->last[1], clash->step);
+	return text;
+}
+
 /* Says why two pinned buffers are in each other's way, if they are. */
 static enum status check_pair(const struct layout_model *model, uint32_t a, uint32_t b, struct layout *layout, struct error *error)
 {
-	for (uint32_t j = model->span_start[a]; j < model->span_start[a + 1]; j++) {
+	int64_t unit = model->unit, first = model->fixed[a], last = first + model->size[a], other = model->fixed[b], other_last = other + model->size[b];
+	char text[300];
+	for (uint32_t j = model->span_start[a]; j < model->span_start[a + 1] && first < other_last && other < last; j++) {
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
 			const struct span *s = &model->span[j], *t = &model->span[k];
-			long long from = model->fixed[a] + s->from, to = model->fixed[a] + s->to;
-			long long other_from = model->fixed[b] + t->from, other_to = model->fixed[b] + t->to;
-			if (s->first >= t->last || t->first >= s->last || from >= other_to || other_from >= to)
+			if (s->first >= t->last || t->first >= s->last)
 				continue;
-			layout->clash = (struct layout_clash){ LAYOUT_CLASH_OVERLAP, { model->origin[a], model->origin[b] },
-				{ from * model->unit, to * model->unit - 1, other_from * model->unit, other_to * model->unit - 1,
-				  model->time[s->first > t->first ? s->first : t->first] } };
-			return layout_clash_fail(&layout->clash, error);
+			layout->clash = (struct layout_clash){ { model->origin[a], model->origin[b] }, { first * unit, other * unit },
+				{ last * unit - 1, other_last * unit - 1 }, model->time[s->first > t->first ? s->first : t->first] };
+			return fail(error, INFEASIBLE, "buffers %u and %u %s", model->origin[a], model->origin[b], layout_clash_text(&layout->clash, text, sizeof text));
 		}
 	}
 	return OK;

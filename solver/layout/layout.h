@@ -5,8 +5,7 @@
  * largest sum of sizes alive at one step.
  *
  * A buffer is one rectangle, steps [lower, upper) x bytes [offset, offset + size), or, where it comes and
- * goes, several pieces that share the one offset: gaps, windows, contiguous groups and memory that is
- * reused in place are all said in pieces.
+ * goes, several of them one after another that share the one offset.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     layout        buffers, strategies, results; from buffers to offsets
@@ -19,12 +18,10 @@
  *     online        first fit in the order of time
  *     skyline       lowest segment first, as LLFB does
  *     tree          ROAM's layout
- *     cheap         dives and fits, one order after another
+ *     cheap         dives, one order after another
  *     wheel         moves buffers to the front that a dive placed badly
  *     boxes         joins buffers that fit together without waste
  *     peak          the fullest time first, then outwards
- *     region        places the buffers again that stick out
- *     windows       buffers whose offset is limited
  *     moment        what is alive at one moment, as a bound
  *     reach         how high each section must reach
  *     nest          which buffer lives within some sections
@@ -34,15 +31,10 @@
  *     exact         the smallest arena by exact searches
  *     core          few buffers that alone do not fit, as a bound
  *     ilp           few buffers as an integer program
- *     links         groups, and buffers that take another's place
- *     compounds     what shares an offset becomes one buffer
- *     linked        layouts of these
  *     caching       PyTorch's caching allocator, simulated
  *     given         the offsets that buffers bring along
- *     clash         why two pins contradict each other
  *     check         checks a layout
  *     check_core    checks a core
- *     check_links   checks groups and places taken
  *     check_moment  checks the bound of one moment
  */
 #pragma once
@@ -50,9 +42,8 @@
 #include "solver/base/base.h"
 #include "solver/base/proof.h"
 
-/* While lower <= step < upper the buffer occupies bytes [offset + from, offset + to). Of pieces that are alive together the
- * lower one comes first. */
-struct piece { int64_t lower, upper, from, to; };
+/* While lower <= step < upper the buffer is live. */
+struct piece { int64_t lower, upper; };
 
 /* Arrays of n; the optional ones may be NULL. */
 struct buffers {
@@ -61,26 +52,24 @@ struct buffers {
 	int64_t *size;             /* >= 0; buffers of size 0 get an offset but conflict with nothing */
 	int64_t *alignment;        /* optional: the offset is a multiple of it; >= 1 */
 	int64_t *fixed;            /* optional: the offset it must have, < 0: free */
-	int64_t *hint;             /* optional: an offset to start from, < 0: none; strategy FILE takes it as it is */
-	uint32_t *piece_start;     /* optional [n + 1]: pieces piece_start[i] .. piece_start[i + 1] - 1 of buffer i; */
-	struct piece *piece;       /* none: one piece, the whole rectangle. Pieces lie within life and size. */
+	int64_t *hint;             /* optional: the offset that strategy FILE gives it, < 0: none */
+	uint32_t *piece_start;     /* optional [n + 1]: pieces piece_start[i] .. piece_start[i + 1] - 1 of buffer i, in order */
+	struct piece *piece;       /* of time, none overlapping another; none: it is live from lower to upper */
 	uint8_t *stream;           /* optional, of layout_caching() alone: the stream that allocates it, below LAYOUT_STREAMS */
 };
 #define LAYOUT_STREAMS 3
 
-/* Strategies: id, name of the knob's value, what it does. The knob's words are the first eight, in this order. */
+/* Strategies: id, name of the knob's value, what it does. */
 #define LAYOUT_STRATEGIES(X) \
 	X(CACHING, "caching", "simulation of PyTorch's caching allocator") \
 	X(FIRST_FIT, "firstfit", "in order of allocation, each into the lowest hole") \
 	X(GREEDY_BY_SIZE, "greedy", "largest first, each into the tightest hole") \
 	X(BEST_FIT, "bestfit", "longest life first, each into the tightest hole") \
 	X(LLFB, "llfb", "lowest skyline segment, longest life that fits it") \
-	X(SKYLINE, "skyline", "lowest skyline segment, largest area that fits it") \
 	X(ROAM, "roam", "long-lived buffers at the bottom, segments apart, ROAM's tree") \
-	X(BEST, "best", "dives and fits, then exact search while they are above the bound") \
+	X(BEST, "best", "dives, then exact search while they are above the bound") \
 	X(DIVE, "dive", "lowest offset first in the best of several orders") \
 	X(EXPANDABLE, "expandable", "the caching allocator with expandable segments") \
-	X(WHEEL, "wheel", "dives again and again; each time what stuck out moves forward in the order") \
 	X(FILE, "file", "the addresses that the file carries: XLA's buffer assignment, or those of a memory snapshot")
 
 #define X(id, name, help) LAYOUT_##id,
@@ -99,20 +88,15 @@ enum layout_proof {
 };
 extern const char *const layout_proof_names[LAYOUT_PROOF_COUNT]; /* "load", "buffer", "search", "moment" */
 
-/* Why two pins contradict each other. The numbers, in bytes and steps:
- * OVERLAP: first and last byte of the one, of the other, and a step at which both are alive; BEHIND: where the second is pinned, and the bytes
- * that lie before it; GROUP: none. */
-enum layout_clash_kind { LAYOUT_CLASH_NONE, LAYOUT_CLASH_OVERLAP, LAYOUT_CLASH_BEHIND, LAYOUT_CLASH_GROUP };
+/* Two pins that contradict each other. */
 struct layout_clash {
-	enum layout_clash_kind kind;
 	uint32_t buffer[2];        /* NONE where there is no clash */
-	int64_t number[5];
+	int64_t first[2], last[2]; /* the bytes that they are pinned to */
+	int64_t step;              /* at which both are live */
 };
-#define LAYOUT_NO_CLASH ((struct layout_clash){ LAYOUT_CLASH_NONE, { NONE, NONE }, { 0 } })
+#define LAYOUT_NO_CLASH ((struct layout_clash){ .buffer = { NONE, NONE } })
 /* What is said of both after their names: "are pinned to overlapping places: to bytes 0 to 3 ...". Returns text. */
 char *layout_clash_text(const struct layout_clash *clash, char *text, size_t size);
-/* INFEASIBLE, with that as the error's text, the buffers by their numbers. */
-enum status layout_clash_fail(const struct layout_clash *clash, struct error *error);
 
 struct layout {
 	int64_t *offset;           /* [n] */
@@ -175,7 +159,7 @@ int64_t layout_load(const struct buffers *buffers, int64_t alignment, int64_t *m
 enum status layout_check(const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error);
 
 /* Whether the buffers of a core fit the capacity by themselves, by a plain search that shares no code with the solvers, for what
- * a search has proved: INFEASIBLE, OK. LIMIT: more than 64 buffers, windows, or the nodes are spent. NO_MEMORY. */
+ * a search has proved: INFEASIBLE, OK. LIMIT: more than 64 buffers, or the nodes are spent. NO_MEMORY. */
 enum status layout_check_core(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment,
 			      int64_t capacity, uint64_t nodes);
 

@@ -4,7 +4,7 @@
 
 static struct piece whole_piece(const struct buffers *buffers, uint32_t i)
 {
-	return (struct piece){ buffers->lower[i], buffers->upper[i], 0, buffers->size[i] };
+	return (struct piece){ buffers->lower[i], buffers->upper[i] };
 }
 
 static uint32_t piece_count(const struct buffers *buffers, uint32_t i)
@@ -31,9 +31,8 @@ static enum status check_buffer(const struct buffers *buffers, uint32_t i, struc
 		return fail(error, BAD_INPUT, "buffer %u: its fixed offset is too large", i);
 	for (uint32_t k = 0; buffers->size[i] > 0 && k < piece_count(buffers, i); k++) {
 		struct piece piece = piece_at(buffers, i, k);
-		if (piece.lower < buffers->lower[i] || piece.upper > buffers->upper[i] || piece.lower >= piece.upper
-		    || piece.from < 0 || piece.from >= piece.to || piece.to > buffers->size[i])
-			return fail(error, BAD_INPUT, "buffer %u: piece %u is empty or outside its life or size", i, k);
+		if (piece.lower < (k ? piece_at(buffers, i, k - 1).upper : buffers->lower[i]) || piece.upper > buffers->upper[i] || piece.lower >= piece.upper)
+			return fail(error, BAD_INPUT, "buffer %u: piece %u is empty, outside its life or not behind the one before", i, k);
 	}
 	return OK;
 }
@@ -63,11 +62,10 @@ static enum status allocate(struct layout_model *model, uint32_t n, uint32_t spa
 	model->width = arena_alloc(arena, n, sizeof *model->width);
 	model->alignment = arena_alloc(arena, n, sizeof *model->alignment);
 	model->fixed = arena_alloc(arena, n, sizeof *model->fixed);
-	model->hint = arena_alloc(arena, n, sizeof *model->hint);
 	model->origin = arena_alloc(arena, n, sizeof *model->origin);
 	model->span_start = arena_alloc(arena, (size_t)n + 1, sizeof *model->span_start);
 	model->span = arena_alloc(arena, spans, sizeof *model->span);
-	if (!model->first || !model->last || !model->size || !model->width || !model->alignment || !model->fixed || !model->hint
+	if (!model->first || !model->last || !model->size || !model->width || !model->alignment || !model->fixed
 	    || !model->origin || !model->span_start || !model->span)
 		return NO_MEMORY;
 	return OK;
@@ -85,16 +83,10 @@ static enum status fill(const struct buffers *buffers, int64_t alignment, struct
 		model->width[b] = buffers->upper[i] - buffers->lower[i];
 		model->alignment[b] = common_multiple(buffers->alignment ? buffers->alignment[i] : 1, alignment);
 		model->fixed[b] = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] : -1;
-		model->hint[b] = buffers->hint && buffers->hint[i] >= 0 ? buffers->hint[i] : -1;
 		if (model->fixed[b] > 0 && model->fixed[b] % model->alignment[b])
 			return fail(error, INFEASIBLE, "buffer %u: its fixed offset %lld is no multiple of its alignment %lld", i,
 				    (long long)model->fixed[b], (long long)model->alignment[b]);
-		for (uint32_t k = 0; k < piece_count(buffers, i); k++) {
-			struct piece piece = piece_at(buffers, i, k);
-			model->span[spans].from = piece.from / alignment * alignment;
-			model->span[spans++].to = align_up(piece.to, alignment);
-		}
-		model->span_start[++b] = spans;
+		model->span_start[++b] = spans += piece_count(buffers, i);
 	}
 	return OK;
 }
@@ -112,7 +104,6 @@ static void describe(struct layout_model *model)
 				model->first[b] = span->first;
 			if (span->last > model->last[b])
 				model->last[b] = span->last;
-			model->windowed |= span->from > 0 || span->to < model->size[b];
 		}
 	}
 }
@@ -122,11 +113,11 @@ static enum status add_loads(struct layout_model *model)
 {
 	model->load = arena_alloc(&model->arena, (size_t)model->sections + 1, sizeof *model->load);
 	NEED(model->load);
-	for (uint32_t k = 0; k < model->span_start[model->n]; k++) {
-		const struct span *span = &model->span[k];
-		model->load[span->first] += span->to - span->from;
-		model->load[span->last] -= span->to - span->from;
-	}
+	for (uint32_t b = 0; b < model->n; b++)
+		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
+			model->load[model->span[k].first] += model->size[b];
+			model->load[model->span[k].last] -= model->size[b];
+		}
 	for (uint32_t s = 0; s < model->sections; s++) {
 		if (s > 0)
 			model->load[s] += model->load[s - 1];
@@ -184,7 +175,7 @@ static enum status find_sections(const struct buffers *buffers, struct layout_mo
 	return fine ? OK : NO_MEMORY;
 }
 
-/* The largest unit in which every size, window and pin is whole and in which alignments are whole or void. */
+/* The largest unit in which every size and pin is whole and in which alignments are whole or void. */
 static int64_t find_unit(const struct layout_model *model)
 {
 	int64_t unit = 0;
@@ -192,10 +183,6 @@ static int64_t find_unit(const struct layout_model *model)
 		unit = common_divisor(model->size[b], unit);
 		if (model->fixed[b] > 0)
 			unit = common_divisor(model->fixed[b], unit);
-	}
-	for (uint32_t k = 0; k < model->span_start[model->n]; k++) {
-		unit = common_divisor(model->span[k].to, unit);
-		unit = common_divisor(model->span[k].from, unit);
 	}
 	for (int64_t before = 0; before != unit;) {
 		before = unit;
@@ -213,12 +200,6 @@ static void divide(struct layout_model *model, int64_t unit)
 		model->alignment[b] = unit % model->alignment[b] ? model->alignment[b] / unit : 1;
 		if (model->fixed[b] > 0)
 			model->fixed[b] /= unit;
-		if (model->hint[b] > 0)
-			model->hint[b] /= unit;
-	}
-	for (uint32_t k = 0; k < model->span_start[model->n]; k++) {
-		model->span[k].from /= unit;
-		model->span[k].to /= unit;
 	}
 	model->unit *= unit;
 }
@@ -281,7 +262,6 @@ enum status layout_model_clip(const struct layout_model *whole, const uint32_t *
 		part->size[i] = whole->size[b];
 		part->alignment[i] = whole->alignment[b];
 		part->fixed[i] = pin ? pin[b] : whole->fixed[b];
-		part->hint[i] = whole->hint[b];
 		spans += clip_spans(whole, b, first, last, part->span + spans);
 		part->span_start[i + 1] = spans;
 		part->width[i] = whole_life ? whole->width[b] : part->time[part->span[spans - 1].last - 1] - part->time[part->span[part->span_start[i]].first] + 1;

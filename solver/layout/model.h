@@ -8,8 +8,8 @@
 
 #include "layout.h"
 
-/* A piece: sections [first, last), bytes [from, to) of its buffer. */
-struct span { uint32_t first, last; int64_t from, to; };
+/* A piece: sections [first, last). */
+struct span { uint32_t first, last; };
 
 struct layout_model {
 	uint32_t n, sections;
@@ -18,7 +18,6 @@ struct layout_model {
 	int64_t *width;            /* [n] steps from the first piece's start to the last one's end */
 	int64_t *alignment;        /* [n] >= 1 */
 	int64_t *fixed;            /* [n] or -1 */
-	int64_t *hint;             /* [n] or -1 */
 	uint32_t *span_start;      /* [n + 1] */
 	struct span *span;         /* by first section within a buffer */
 	int64_t *load;             /* [sections] sum of what is alive */
@@ -30,11 +29,10 @@ struct layout_model {
 	uint32_t pins;             /* buffers with a fixed offset */
 	bool aligned;              /* some alignment > 1 */
 	bool gapped;               /* some buffer has several pieces */
-	bool windowed;             /* some piece is not its buffer's whole height */
 	struct arena arena;
 };
 
-/* The model of all buffers with size > 0; sizes, windows and offsets are multiples of `alignment` (see layout_options).
+/* The model of all buffers with size > 0; sizes and offsets are multiples of `alignment` (see layout_options).
  * BAD_INPUT and INFEASIBLE (a pin that breaks its alignment) as in layout_solve. O(pieces log pieces). */
 enum status layout_model_build(const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error);
 

@@ -109,7 +109,7 @@ static int compare_full(const void *left, const void *right)
 enum status layout_moment_bound(const struct layout_model *model, int64_t *bound, uint32_t *section)
 {
 	*bound = 0;
-	if (model->windowed || (!model->pins && !model->aligned))
+	if (!model->pins && !model->aligned)
 		return OK;
 	HELD struct moment *moment = mem_alloc(1, sizeof *moment);
 	HELD struct full *full = mem_alloc(model->sections, sizeof *full);

@@ -115,9 +115,7 @@ static enum status try_windows(struct peak *peak, uint64_t effort, int64_t *offs
 		if (status != OK || !found)
 			continue;
 		int64_t reached = layout_model_height(model, peak->offset);
-		if (reached > peak->enough && effort > 0)
-			status = layout_region(model, peak->enough, effort / SHARES / 4, peak->offset, &reached, peak->control);
-		if (status != NO_MEMORY && reached < *height) {
+		if (reached < *height) {
 			memcpy(offset, peak->offset, model->n * sizeof *offset);
 			*height = reached;
 		}

@@ -2,9 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/stages/group_pins.h"
 #include "layout.h"
-#include "solver/layout/links.h"
+#include "solver/layout/layout.h"
 
 /* ---- layout --------------------------------------------------------------------------------------- */
 
@@ -198,21 +197,11 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 	if (status == NO_MEMORY)
 		return fail_memory(check->error);
 	struct control control = { 0 };
-	struct linked_layout linked = { 0 };
-	struct layout_links links = { 0 };
+	OWN(layout) again = { 0 };
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = check->scenario.value[K_alignment], .capacity = bound - 1,
 		.effort = LAYOUT_EFFORT_DEFAULT * 16 };
 	struct error why;
-	uint32_t *buffer = arena_alloc(&check->arena, check->graph->storages, sizeof *buffer);
-	NEED_IN(check->error, buffer);
-	for (uint32_t s = 0; s < check->graph->storages; s++)
-		buffer[s] = NONE;
-	for (uint32_t b = 0; b < buffers.n; b++)
-		buffer[storage[b]] = b;
-	TRY(group_pins(check->graph, &check->scenario, buffer, buffers.n, &check->arena, &links.behind, check->error));
-	status = layout_solve_linked(&buffers, &links, &options, &control, &linked, &why);
-	linked_layout_free(&linked);
-	if (status != INFEASIBLE)
+	if (layout_solve(&buffers, &options, &control, &again, &why) != INFEASIBLE)
 		return check_wrong(check, "the layout's bound %" PRId64 " could not be confirmed by searching again", bound);
 	check_passed(check, "the layout's bound, searched again");
 	return OK;

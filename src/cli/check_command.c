@@ -25,12 +25,10 @@ static int take_option(void *context, int row, const char *value)
 	switch (row) {
 	case OPTION_planned: request->options.planned = true; break;
 	case OPTION_numbers: request->options.numbers = true; break;
-	case OPTION_pool: fine = layout_parse_pool(&request->wanted, value); break;
 	case OPTION_check_capacity: fine = layout_parse_bytes(value, &request->wanted.options.capacity); break;
 	default: fine = layout_parse_bytes(value, &request->wanted.options.alignment);
 	}
-	return fine ? EXIT_FINE : usage_error("check", row == OPTION_pool ? "--%s %s: expected NAME or NAME:BYTES, such as hbm:24GiB, each name once" : "--%s %s: expected bytes, such as 24GiB",
-		option_rows[row].name, value);
+	return fine ? EXIT_FINE : usage_error("check", "--%s %s: expected bytes, such as 24GiB", option_rows[row].name, value);
 }
 
 /* The kind of a file; INPUT_UNKNOWN of what can be read only once, or not at all: who reads it says why. False: memory ends. */
@@ -73,8 +71,8 @@ static int check_graph(struct check_request *request, enum input_kind second)
 {
 	struct error error = { 0 };
 	int code = EXIT_FINE;
-	if (request->wanted.pools || request->wanted.options.capacity || request->wanted.options.alignment)
-		return usage_error("check", "--pool, --capacity and --alignment are for files of buffers, not for graphs");
+	if (request->wanted.options.capacity || request->wanted.options.alignment)
+		return usage_error("check", "--capacity and --alignment are for files of buffers, not for graphs");
 	request->options.report = stdout;
 	request->options.rules_file = request->line.rules_file;
 	struct graph *graph = batch_open(request->line.operand[0], &request->line.reading, &code);

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/base/safe_text.h"
 #include "src/check/buffers.h"
 #include "src/check/compare.h"
 #include "src/base/json_memory.h"
@@ -15,7 +14,7 @@
 #include "layout_result.h"
 #include "src/read/plan_file.h"
 
-enum { ONE = 1, POOLED = 2, OF_SNAPSHOT = 4 };
+enum { OF_SNAPSHOT = 1 };
 
 /* Members that say nothing of the layout, and why. */
 static const struct free_member FREE[] = {
@@ -25,16 +24,11 @@ static const struct free_member FREE[] = {
 
 /* All members that such a file may have. */
 static const struct member_row MEMBERS[] = {
-	{ "", "asked seconds limited offsets inplace?", 0 },
-	{ "", "strategy infeasible arena_bytes bound_bytes load_bytes proved certificate", ONE },
+	{ "", "asked seconds limited offsets strategy infeasible arena_bytes bound_bytes load_bytes proved certificate", 0 },
 	{ "", "snapshot", OF_SNAPSHOT },
-	{ "", "pools pool spill", POOLED },
-	{ "asked", "strategy alignment_bytes capacity_bytes? device? seconds? pools?", 0 },
-	{ "asked.pools[]", "name capacity_bytes?", 0 },
-	{ "pools[]", "name strategy buffers arena_bytes bound_bytes load_bytes proved capacity_bytes?", 0 },
-	{ "spill", "cost bound bytes proved", 0 },
+	{ "asked", "strategy alignment_bytes capacity_bytes? device? seconds?", 0 },
 	{ "certificate", "by moment core? irreducible? confirmed?", 0 },
-	{ "inplace", NULL, 0 }, { "snapshot", NULL, 0 },   /* looked at as a whole */
+	{ "snapshot", NULL, 0 },   /* looked at as a whole */
 };
 
 struct result_check {
@@ -43,7 +37,6 @@ struct result_check {
 	struct buffers_csv csv;
 	const json_t *file;          /* NULL: the result is a CSV */
 	int64_t *offset;
-	uint32_t *pool, *donor;      /* NULL: none */
 	struct buffers_sums sums;
 	struct arena arena;
 	FILE *report;
@@ -76,23 +69,10 @@ static bool take_bytes(const json_t *object, const char *key, int64_t *bytes)
 	return json_is_integer(value) && *bytes > 0 && *bytes <= BYTES_MAX;
 }
 
-static bool take_pool(struct result_check *check, const json_t *pool)
-{
-	struct layout_request *request = &check->request;
-	const json_t *name = json_object_get(pool, "name");
-	if (request->pools == POOLS_MOST || !json_is_string(name))
-		return false;
-	request->pool[request->pools] = (struct slice){ json_string_value(name), json_string_length(name) };
-	for (uint32_t p = 0; p < request->pools; p++)
-		if (request->pool[p].length == json_string_length(name) && memcmp(request->pool[p].text, json_string_value(name), json_string_length(name)) == 0)
-			return false;
-	return take_bytes(pool, "capacity_bytes", &request->room[request->pools++]);
-}
-
 static enum status take_asked(struct result_check *check)
 {
 	struct layout_request *request = &check->request;
-	const json_t *asked = json_object_get(check->file, "asked"), *device = json_object_get(asked, "device"), *seconds = json_object_get(asked, "seconds"), *pool;
+	const json_t *asked = json_object_get(check->file, "asked"), *device = json_object_get(asked, "device"), *seconds = json_object_get(asked, "seconds");
 	const char *strategy = json_string_value(json_object_get(asked, "strategy"));
 	int index = strategy ? name_index(layout_strategy_names, LAYOUT_STRATEGY_COUNT, strategy) : -1;
 	bool fine = index >= 0 && json_object_get(asked, "alignment_bytes") && take_bytes(asked, "alignment_bytes", &request->options.alignment)
@@ -102,9 +82,6 @@ static enum status take_asked(struct result_check *check)
 	request->device = device ? json_integer_value(device) : -1;
 	request->seconds = seconds ? json_number_value(seconds) : 0;
 	fine = fine && (!device || (json_is_integer(device) && request->device >= 0 && request->device < UINT32_MAX)) && (!seconds || request->seconds > 0);
-	size_t i;
-	json_array_foreach(json_object_get(asked, "pools"), i, pool)
-		fine = fine && take_pool(check, pool);
 	return fine ? OK : bad(check, "\"asked\" is missing or wrong");
 }
 
@@ -125,56 +102,24 @@ static enum status take_wanted(struct result_check *check)
 	}
 	if (wanted->options.alignment && wanted->options.alignment != request->options.alignment)
 		return differs(check, "the alignment", request->options.alignment, wanted->options.alignment);
-	bool same = wanted->pools == 0 || wanted->pools == request->pools;
-	for (uint32_t p = 0; same && p < wanted->pools; p++)
-		same = same_slice(wanted->pool[p], request->pool[p]) && wanted->room[p] == request->room[p];
-	return same ? OK : fail(check->error, INFEASIBLE, "it is of other pools than --pool says");
+	return OK;
 }
 
 /* ---- places of a JSON object ------------------------------------------------------------------------------------------------ */
 
-static uint32_t find_slice(const struct slice *list, uint32_t count, const json_t *name)
-{
-	for (uint32_t i = 0; json_is_string(name) && i < count; i++)
-		if (list[i].length == json_string_length(name) && memcmp(list[i].text, json_string_value(name), list[i].length) == 0)
-			return i;
-	return NONE;
-}
-
-static enum status take_donors(struct result_check *check)
-{
-	const struct buffers_csv *csv = &check->csv;
-	const json_t *taken = json_object_get(check->file, "inplace");
-	size_t found = 0;
-	if (!json_is_object(taken))
-		return taken ? bad(check, "\"inplace\" is no object") : OK;
-	check->donor = arena_alloc(&check->arena, csv->buffers.n, sizeof *check->donor);
-	NEED_IN(check->error, check->donor);
-	for (uint32_t i = 0; i < csv->buffers.n; i++) {
-		const json_t *donor = json_object_getn(taken, csv->id[i].text, csv->id[i].length);
-		check->donor[i] = find_slice(csv->id, csv->buffers.n, donor);
-		found += donor != NULL;
-		if (donor && check->donor[i] == NONE)
-			return bad(check, "\"inplace\" names a buffer that there isn't");
-	}
-	return found == json_object_size(taken) ? OK : bad(check, "\"inplace\" names a buffer that there isn't");
-}
-
 static enum status take_places(struct result_check *check)
 {
-	const json_t *offsets = json_object_get(check->file, "offsets"), *pools = json_object_get(check->file, "pool");
+	const json_t *offsets = json_object_get(check->file, "offsets");
 	uint32_t n = check->csv.buffers.n;
-	if (json_array_size(offsets) != n || (check->csv.pools > 0 && json_array_size(pools) != n))
+	if (json_array_size(offsets) != n)
 		return bad(check, "it has places for another number of buffers");
 	for (uint32_t i = 0; i < n; i++) {
 		const json_t *offset = json_array_get(offsets, i);
 		if (!json_is_integer(offset))
 			return bad(check, "an offset is no integer");
 		check->offset[i] = json_integer_value(offset);
-		if (check->pool && (check->pool[i] = find_slice(check->csv.pool, check->csv.pools, json_array_get(pools, i))) == NONE)
-			return bad(check, "a pool is none of those that there are");
 	}
-	return take_donors(check);
+	return OK;
 }
 
 /* ---- places of a CSV ----------------------------------------------------------------------------------------------------------- */
@@ -186,28 +131,16 @@ static bool same_buffer(const struct buffers_csv *a, const struct buffers_csv *b
 	uint32_t pieces = x->piece_start ? x->piece_start[i + 1] - x->piece_start[i] : 0;
 	bool same = same_slice(a->id[i], b->id[i]) && x->lower[i] == y->lower[i] && x->upper[i] == y->upper[i] && x->size[i] == y->size[i]
 		&& (x->alignment ? x->alignment[i] : 1) == (y->alignment ? y->alignment[i] : 1) && pieces == (y->piece_start ? y->piece_start[i + 1] - y->piece_start[i] : 0);
-	return same && (pieces == 0 || memcmp(x->piece + x->piece_start[i], y->piece + y->piece_start[i], pieces * sizeof *x->piece) == 0)
-		&& (a->links.behind ? a->links.behind[i] : NONE) == (b->links.behind ? b->links.behind[i] : NONE);
+	return same && (pieces == 0 || memcmp(x->piece + x->piece_start[i], y->piece + y->piece_start[i], pieces * sizeof *x->piece) == 0);
 }
 
 static enum status take_row(struct result_check *check, const struct buffers_csv *result, uint32_t i)
 {
-	const struct csr *pools = &result->candidates, *donors = &result->links.donors;
 	if (!same_buffer(&check->csv, result, i))
 		return fail(check->error, INFEASIBLE, "line %u is not of the same buffer as line %u of the input", result->line[i], check->csv.line[i]);
 	if (!result->buffers.fixed || result->buffers.fixed[i] < 0)
 		return fail(check->error, INFEASIBLE, "line %u has no offset", result->line[i]);
 	check->offset[i] = result->buffers.fixed[i];
-	if (check->pool) {
-		struct slice *name = pools->start && csr_length(pools, i) == 1 ? &result->pool[pools->item[pools->start[i]]] : NULL;
-		for (check->pool[i] = 0; name && check->pool[i] < check->csv.pools && !same_slice(check->csv.pool[check->pool[i]], *name);)
-			check->pool[i]++;
-		if (!name || check->pool[i] == check->csv.pools)
-			return fail(check->error, INFEASIBLE, "line %u doesn't say in which of the pools the buffer lies", result->line[i]);
-	}
-	check->donor[i] = donors->start && csr_length(donors, i) > 0 ? donors->item[donors->start[i]] : NONE;
-	if (donors->start && csr_length(donors, i) > 1)
-		return fail(check->error, INFEASIBLE, "line %u names several buffers whose place is taken", result->line[i]);
 	return OK;
 }
 
@@ -216,9 +149,6 @@ static enum status take_csv(struct result_check *check, struct input *input)
 	struct layout_request request = { .device = -1 };
 	OWN(buffers_csv) result = { 0 };
 	enum status status = layout_read_input(&request, input, &result, check->error);
-	check->donor = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->donor);
-	if (status == OK && !check->donor)
-		status = fail_memory(check->error);
 	if (status == OK && result.buffers.n != check->csv.buffers.n)
 		status = fail(check->error, INFEASIBLE, "it has %u buffers, the input %u", result.buffers.n, check->csv.buffers.n);
 	for (uint32_t i = 0; status == OK && i < result.buffers.n; i++)
@@ -236,15 +166,15 @@ static enum status expect(struct result_check *check, const json_t *object, cons
 	return json_integer_value(value) == is ? OK : differs(check, key, json_integer_value(value), is);
 }
 
-/* A bound: not above what was reached, and what is proved is reached. above: it says more than what is alive does, so a search has to show it. */
-static enum status check_bound(struct result_check *check, const json_t *object, const char *key, int64_t reached, int64_t alive, bool *above)
+/* The bound: not above what was reached, and what is proved is reached. above: it says more than what is alive does, so a search has to show it. */
+static enum status check_bound(struct result_check *check, int64_t reached, bool *above)
 {
-	const json_t *bound = json_object_get(object, key), *proved = json_object_get(object, "proved");
+	const json_t *bound = json_object_get(check->file, "bound_bytes"), *proved = json_object_get(check->file, "proved");
 	if (!json_is_integer(bound) || !json_is_boolean(proved))
 		return bad(check, "a bound is missing");
 	if (json_integer_value(bound) < 0 || json_integer_value(bound) > reached || json_is_true(proved) != (json_integer_value(bound) == reached))
-		return fail(check->error, INFEASIBLE, "%s %" PRId64 " or \"proved\" contradicts what was reached, %" PRId64, key, (int64_t)json_integer_value(bound), reached);
-	*above |= json_integer_value(bound) > alive;
+		return fail(check->error, INFEASIBLE, "bound_bytes %" PRId64 " or \"proved\" contradicts what was reached, %" PRId64, (int64_t)json_integer_value(bound), reached);
+	*above |= json_integer_value(bound) > check->sums.load;
 	return OK;
 }
 
@@ -254,48 +184,16 @@ static bool simulated(const struct result_check *check)
 	return check->request.options.strategy == LAYOUT_CACHING || check->request.options.strategy == LAYOUT_EXPANDABLE;
 }
 
-/* One memory: a pool, or all there is. */
-static enum status check_memory(struct result_check *check, const json_t *memory, uint32_t p, bool *above)
+static enum status check_memory(struct result_check *check, bool *above)
 {
-	int64_t arena = check->sums.pool[p].arena, said = json_integer_value(json_object_get(memory, "arena_bytes")), reached = simulated(check) ? said : arena;
-	enum status status = expect(check, memory, "arena_bytes", reached);
+	const json_t *file = check->file;
+	int64_t arena = check->sums.arena, said = json_integer_value(json_object_get(file, "arena_bytes")), reached = simulated(check) ? said : arena;
+	enum status status = expect(check, file, "arena_bytes", reached);
 	if (status == OK && reached < arena)
 		status = differs(check, "arena_bytes", reached, arena);
 	if (status == OK && !simulated(check))
-		status = expect(check, memory, "load_bytes", check->sums.pool[p].load);
-	return status != OK ? status : check_bound(check, memory, "bound_bytes", reached, check->sums.pool[p].load, above);
-}
-
-static enum status check_pool_claims(struct result_check *check, bool *above)
-{
-	const struct layout_request *request = &check->request;
-	const json_t *pools = json_object_get(check->file, "pools"), *spill = json_object_get(check->file, "spill");
-	enum status status = json_array_size(pools) == check->csv.pools ? OK : bad(check, "it has another number of pools");
-	for (uint32_t p = 0; p < check->csv.pools && status == OK; p++) {
-		const json_t *pool = json_array_get(pools, p);
-		if (find_slice(check->csv.pool, check->csv.pools, json_object_get(pool, "name")) != p)
-			return bad(check, "its pools are others");
-		status = expect(check, pool, "buffers", check->sums.pool[p].buffers);
-		THEN(status, check_memory(check, pool, p, above));
-		if (status == OK && request->room[p])
-			status = expect(check, pool, "capacity_bytes", request->room[p]);
-		if (status == OK && request->room[p] && check->sums.pool[p].arena > request->room[p])
-			status = fail(check->error, INFEASIBLE, "pool %.*s has %" PRId64 " bytes, but room for only %" PRId64, (int)check->csv.pool[p].length, check->csv.pool[p].text,
-				check->sums.pool[p].arena, request->room[p]);
-	}
-	THEN(status, expect(check, spill, "cost", check->sums.spill_cost));
-	THEN(status, expect(check, spill, "bytes", check->sums.spilled));
-	return status != OK ? status : check_bound(check, spill, "bound", check->sums.spill_cost, INT64_MAX, above);
-}
-
-static enum status check_spill(struct result_check *check, bool *above)
-{
-	int64_t bound = json_integer_value(json_object_get(json_object_get(check->file, "spill"), "bound"));
-	enum status status = buffers_check_spill_bound(&check->csv, check->request.room, check->request.options.alignment, bound);
-	if (status == OK)
-		passed(check, "what must be spilled at least: no choice of pools costs less");
-	*above |= status == LIMIT;
-	return status == LIMIT ? OK : status == NO_MEMORY ? fail_memory(check->error) : status;
+		status = expect(check, file, "load_bytes", check->sums.load);
+	return status != OK ? status : check_bound(check, reached, above);
 }
 
 /* ---- once more --------------------------------------------------------------------------------------------------------------------- */
@@ -315,21 +213,14 @@ static enum status compare_again(struct result_check *check, json_t *again)
 static enum status lay_out_again(struct result_check *check)
 {
 	struct control control = { 0 };
-	struct linked_layout one = { 0 };
-	struct pooled_layout pooled = { 0 };
-	bool pools = check->csv.pools > 0;
-	enum status status = pools ? layout_solve_all_pools(&check->request, &check->csv, &control, &pooled, check->error) : layout_solve_one(&check->request, &check->csv, &control, &one, check->error);
+	OWN(layout) layout = { 0 };
+	enum status status = layout_solve(&check->csv.buffers, &check->request.options, &control, &layout, check->error);
 	if (status == NO_MEMORY)
 		fail_memory(check->error);
-	else if (status == BAD_INPUT || (pools ? pooled.offset == NULL : layout_offsets(&one) == NULL))
+	else if (status == BAD_INPUT || !layout.offset)
 		status = fail(check->error, INFEASIBLE, "what was asked leads to no layout");
 	else
-		status = compare_again(check, pools ? layout_pools_json(&check->request, &check->csv, &pooled, status == CANCELLED, 0)
-			: layout_json(&check->request, &check->csv, &one, status == CANCELLED || status == LIMIT, 0));
-	if (pools)
-		pooled_layout_free(&pooled);
-	else
-		linked_layout_free(&one);
+		status = compare_again(check, layout_json(&check->request, &check->csv, &layout, status == CANCELLED || status == LIMIT, 0));
 	if (status == OK)
 		passed(check, "laid out again: what was asked leads to just this result (not independent: this asks the solver)");
 	return status;
@@ -339,13 +230,10 @@ static enum status lay_out_again(struct result_check *check)
 static enum status check_rest(struct result_check *check)
 {
 	const struct layout_request *request = &check->request;
-	bool pools = check->csv.pools > 0, limited = json_is_boolean(json_object_get(check->file, "limited"));
-	unsigned has = (pools ? POOLED : ONE) | (!pools && request->snapshot ? OF_SNAPSHOT : 0);
-	TRY(members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, has, check->error));
+	bool limited = json_is_boolean(json_object_get(check->file, "limited"));
+	TRY(members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, request->snapshot ? OF_SNAPSHOT : 0, check->error));
 	if (!limited || !json_is_number(json_object_get(check->file, "seconds")))
 		return bad(check, "\"limited\" or \"seconds\" is missing");
-	if (pools)
-		return OK;
 	int64_t arena = json_integer_value(json_object_get(check->file, "arena_bytes")), bound = json_integer_value(json_object_get(check->file, "bound_bytes"));
 	const json_t *infeasible = json_object_get(check->file, "infeasible");
 	if (!json_is_boolean(infeasible) || json_is_true(infeasible) != (request->options.capacity > 0 && bound > request->options.capacity))
@@ -366,10 +254,8 @@ static enum status check_rest(struct result_check *check)
 static enum status check_claims(struct result_check *check, bool numbers)
 {
 	bool above = false;
-	TRY(check->csv.pools ? check_pool_claims(check, &above) : check_memory(check, check->file, 0, &above));
-	passed(check, check->csv.pools ? "arenas, loads and capacities of all pools; what is spilled and what that costs" : "arena and load, summed anew");
-	if (check->csv.pools)
-		TRY(check_spill(check, &above));
+	TRY(check_memory(check, &above));
+	passed(check, "arena and load, summed anew");
 	TRY(check_rest(check));
 	if (!above)
 		passed(check, "bounds: so much is alive together");
@@ -381,31 +267,15 @@ static enum status check_claims(struct result_check *check, bool numbers)
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------------------------ */
 
-/* What --capacity or --pool of the check allow. */
-static enum status check_room(struct result_check *check)
-{
-	const struct layout_request *wanted = check->wanted;
-	for (uint32_t p = 0; p < (check->csv.pools ? check->csv.pools : 1); p++) {
-		int64_t room = check->csv.pools ? wanted->room[p] : wanted->options.capacity;
-		if (room > 0 && check->sums.pool[p].arena > room)
-			return fail(check->error, INFEASIBLE, "the arena has %" PRId64 " bytes, but room for only %" PRId64, check->sums.pool[p].arena, room);
-	}
-	return OK;
-}
-
 static enum status check_places(struct result_check *check)
 {
-	struct buffers_places places = { check->offset, check->pool, check->donor, check->request.options.alignment, simulated(check) };
+	struct buffers_places places = { check->offset, check->request.options.alignment, simulated(check) };
 	TRY(buffers_check(&check->csv, &places, &check->sums, check->error));
-	passed(check, "every buffer lies where it may: no two that are alive together overlap; pins, groups, places taken, alignments");
-	for (uint32_t p = 0; !check->file && p < (check->csv.pools ? check->csv.pools : 1); p++) {
-		char line[300];
-		struct slice name = check->csv.pools ? check->csv.pool[p] : (struct slice){ "", 0 };
-		snprintf(line, sizeof line, "    %.*s%sarena %" PRId64 " bytes", (int)(name.length < 200 ? name.length : 200), name.text, name.length ? ": " : "", check->sums.pool[p].arena);
-		text_write_clean(check->report, line, "");
-		putc('\n', check->report);
-	}
-	return check_room(check);
+	passed(check, "every buffer lies where it may: no two that are alive together overlap; pins, alignments");
+	int64_t arena = check->sums.arena, capacity = check->wanted->options.capacity;
+	if (!check->file)
+		fprintf(check->report, "    arena %" PRId64 " bytes\n", arena);
+	return capacity > 0 && arena > capacity ? fail(check->error, INFEASIBLE, "the arena has %" PRId64 " bytes, but room for only %" PRId64, arena, capacity) : OK;
 }
 
 static enum status check_all(struct result_check *check, const char *buffers_path, struct input *result, bool numbers)
@@ -416,8 +286,7 @@ static enum status check_all(struct result_check *check, const char *buffers_pat
 	if (check->request.snapshot)
 		TRY(snapshot_rows(&check->csv, check->error));
 	check->offset = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->offset);
-	check->pool = check->csv.pools ? arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->pool) : NULL;
-	if (!check->offset || (check->csv.pools && !check->pool))
+	if (!check->offset)
 		return fail_memory(check->error);
 	enum status status = check->file ? take_places(check) : take_csv(check, result);
 	THEN(status, check_places(check));

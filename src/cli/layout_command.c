@@ -25,7 +25,7 @@ static void print_more(void)
 {
 	putchar('\n');
 	words_print(stdout, "", 0, "Gives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back with an offset column. "
-		"The arena is as small as can be, or, with a capacity, the first that is within it. Columns group, inplace, pool and spill_cost: see tidemark(5).");
+		"The arena is as small as can be, or, with a capacity, the first that is within it.");
 	words_print(stdout, "", 0, "Of a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) it plans the buffers of the trace, and says what they were given and what "
 		"they need. With --json, and of snapshots, the CSV is written only with -o. Sizes take units: 24GiB, 24GB.");
 	help_print_words("S, for --strategy", layout_strategy_names, layout_strategy_help, LAYOUT_STRATEGY_COUNT);
@@ -52,15 +52,13 @@ static int take_option(void *context, int row, const char *value)
 	switch (row) {
 	case OPTION_capacity: fine = layout_parse_bytes(value, &request->asked.options.capacity); break;
 	case OPTION_alignment: fine = layout_parse_bytes(value, &request->asked.options.alignment); break;
-	case OPTION_pool: fine = layout_parse_pool(&request->asked, value); break;
 	case OPTION_device_number: return option_number(&request->line, row, value, 0, UINT32_MAX - 1, &request->asked.device);
 	default:
 		strategy = parse_strategy(value);
 		request->asked.options.strategy = (enum layout_strategy)strategy;
 		return strategy < 0 ? EXIT_USAGE : EXIT_FINE;
 	}
-	return fine ? EXIT_FINE : usage_error("layout", row == OPTION_pool ? "--%s %s: expected NAME or NAME:BYTES, such as hbm:24GiB, each name once" : "--%s %s: expected bytes, such as 24GiB",
-		option_rows[row].name, value);
+	return fine ? EXIT_FINE : usage_error("layout", "--%s %s: expected bytes, such as 24GiB", option_rows[row].name, value);
 }
 
 static int parse_arguments(struct request *request, int argc, char **argv)
@@ -69,8 +67,6 @@ static int parse_arguments(struct request *request, int argc, char **argv)
 	int code = command_line_parse(&request->line, argc, argv);
 	if (code != EXIT_FINE || request->line.helped)
 		return code;
-	if (request->asked.pools && request->asked.options.capacity)
-		return usage_error("layout", "pools have their own capacities: --pool NAME:N");
 	request->path = *request->line.operand;
 	request->asked.seconds = request->line.seconds;
 	request->asked.options.effort = request->line.seconds > 0 ? UINT64_MAX : COMMAND_EFFORT;
@@ -89,7 +85,7 @@ static bool dump(json_t *object)
 	return done;
 }
 
-static bool write_csv(const struct request *request, const struct buffers_csv *csv, const struct buffers_result *result)
+static bool write_csv(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
 {
 	struct output output;
 	struct error error = { 0 };
@@ -97,7 +93,7 @@ static bool write_csv(const struct request *request, const struct buffers_csv *c
 		return true;
 	enum status status = output_open(&output, request->line.output, true, &error);
 	if (status == OK) {
-		buffers_csv_write(csv, result, output.stream);
+		buffers_csv_write(csv, layout->offset, output.stream);
 		status = output_close(&output, OK, &error);
 	}
 	if (status != OK)
@@ -129,29 +125,28 @@ static void say_name(void *context, struct slice id)
 }
 
 /* Names buffers in messages as the file does. */
-static void say_core(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result)
+static void say_core(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
 {
-	const struct layout *layout = &result->layout;
 	if (!layout->core_count)
 		return;
 	uint32_t count = 0;
-	layout_each_of_core(csv, result, count_name, &count);
+	layout_each_of_core(csv, layout, count_name, &count);
 	if (layout->ground == LAYOUT_PROOF_LOAD)
 		fprintf(stderr, "tidemark: layout: these %" PRIu32 " are alive together at %" PRId64 " and alone do not fit", count, layout->moment);
 	else
 		fprintf(stderr, "tidemark: layout: these %" PRIu32 " alone need at least %" PRId64, count, layout->proof.bound);
 	fprintf(stderr, "%s%s:", layout->irreducible ? ", none of them can be left out" : "",
-		layout_core_confirmed(&request->asked, csv, result) ? " (confirmed independently)" : "");
-	layout_each_of_core(csv, result, say_name, stderr);
+		layout_core_confirmed(&request->asked, csv, layout) ? " (confirmed independently)" : "");
+	layout_each_of_core(csv, layout, say_name, stderr);
 	fputc('\n', stderr);
 }
 
 /* What contradicts what, with names as the file has them. */
-static void say_why(const char *path, const struct buffers_csv *csv, const struct linked_layout *result, const struct error *error)
+static void say_why(const char *path, const struct buffers_csv *csv, const struct layout *layout, const struct error *error)
 {
-	const struct layout_clash *clash = &result->layout.clash;
+	const struct layout_clash *clash = &layout->clash;
 	char reason[300];
-	if (clash->kind == LAYOUT_CLASH_NONE) {
+	if (clash->buffer[0] == NONE) {
 		complain_line("%s: %s", path, error->text);
 		return;
 	}
@@ -179,63 +174,38 @@ static enum status fail_wrong(const struct request *request, enum status status,
 	return LIMIT;
 }
 
-static int report(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result, enum status status,
+static int report(const struct request *request, const struct buffers_csv *csv, const struct layout *layout, enum status status,
 		  const struct error *error, double time)
 {
 	int64_t capacity = request->asked.options.capacity;
 	bool limited = status == CANCELLED || status == LIMIT;
 	bool card = request->asked.snapshot && !request->line.json && !(request->line.output && strcmp(request->line.output, "-") == 0);
-	if (card && (layout_offsets(result) || status == CANCELLED)) {
-		snapshot_print(&request->asked.report, request->asked.options.alignment, layout_offsets(result) ? &result->layout : NULL, stdout);
-		if (layout_offsets(result) && limited)
+	if (card && (layout->offset || status == CANCELLED)) {
+		snapshot_print(&request->asked.report, request->asked.options.alignment, layout->offset ? layout : NULL, stdout);
+		if (layout->offset && limited)
 			printf("  %-22s the time ended: with more, a smaller arena may be found\n", "cut short");
 		if (!flush_json(true))
 			return EXIT_LIMIT;
 	}
-	if (layout_offsets(result)) {
-		struct buffers_result written = { layout_offsets(result), result->donor, NULL };
-		if ((request->line.json && !flush_json(dump(layout_json(&request->asked, csv, result, limited, time)))) || !write_csv(request, csv, &written))
-			return EXIT_LIMIT;
-	}
+	if (layout->offset && ((request->line.json && !flush_json(dump(layout_json(&request->asked, csv, layout, limited, time)))) || !write_csv(request, csv, layout)))
+		return EXIT_LIMIT;
 	if (batch_signal())
 		return batch_signal();
 	if (status == INFEASIBLE) {
-		say_why(request->path, csv, result, error);
-		say_core(request, csv, result);
+		say_why(request->path, csv, layout, error);
+		say_core(request, csv, layout);
 		return EXIT_CONSTRAINT;
 	}
-	if (!layout_offsets(result)) {
+	if (!layout->offset) {
 		complain_line("%s: the time ended before a layout was found: --time gives more", request->path);
 		return EXIT_LIMIT;
 	}
-	if (capacity > 0 && result->layout.arena > capacity) {
+	if (capacity > 0 && layout->arena > capacity) {
 		complain_line("%s: no layout found within %" PRId64 " bytes, the best has %" PRId64, request->path, capacity,
-			result->layout.arena);
+			layout->arena);
 		return EXIT_CONSTRAINT;
 	}
 	return EXIT_FINE;
-}
-
-/* ---- pools ------------------------------------------------------------------------------------------------ */
-
-static int report_pools(const struct request *request, const struct buffers_csv *csv, const struct pooled_layout *result, enum status status,
-			const struct error *error, double time)
-{
-	struct buffers_result written = { result->offset, result->donor, result->pool };
-	if (result->offset && ((request->line.json && !flush_json(dump(layout_pools_json(&request->asked, csv, result, status == CANCELLED, time))))
-			       || !write_csv(request, csv, &written)))
-		return EXIT_LIMIT;
-	if (batch_signal())
-		return batch_signal();
-	if (result->offset)
-		return EXIT_FINE;
-	complain_line("%s: %s", request->path, error->text);
-	if (result->overflow != NONE) {
-		struct slice name = csv->pool[result->overflow];
-		complain_line("layout: pool %.*s would have to hold %" PRId64 " bytes at %" PRId64 ", and has %" PRId64,
-			(int)name.length, name.text, result->overflow_bytes, result->overflow_step, request->asked.room[result->overflow]);
-	}
-	return EXIT_CONSTRAINT;
 }
 
 /* The simulated allocator rounds sizes in its own way. */
@@ -244,47 +214,24 @@ static bool simulated(const struct request *request)
 	return request->asked.options.strategy == LAYOUT_CACHING || request->asked.options.strategy == LAYOUT_EXPANDABLE;
 }
 
-static int solve_pools(const struct request *request, const struct buffers_csv *csv)
-{
-	struct control control = { .cancel = batch_cancel() };
-	struct pooled_layout result;
-	struct error error = { 0 };
-	struct layout_pools pools = { csv->pools, request->asked.room, csv->candidates, csv->spill_cost };
-	double start = clock_seconds(CLOCK_MONOTONIC);
-	enum status status = layout_solve_all_pools(&request->asked, csv, &control, &result, &error);
-	enum status checked = result.offset && !simulated(request) ? layout_check_pools(&csv->buffers, &csv->links, &pools, request->asked.options.alignment, &result, &error) : OK;
-	if (checked != OK) {
-		fail_wrong(request, checked, &error);
-		pooled_layout_free(&result);
-		return EXIT_LIMIT;
-	}
-	int exit_status = status == NO_MEMORY || status == BAD_INPUT ? fail_input(request->path, status, &error)
-				: report_pools(request, csv, &result, status, &error, clock_seconds(CLOCK_MONOTONIC) - start);
-	pooled_layout_free(&result);
-	return exit_status;
-}
-
-/* ---- without pools ------------------------------------------------------------------------------------------ */
-
-/* What is true of a pooled layout is to be true of one, too. */
-static enum status confirm(const struct request *request, const struct buffers_csv *csv, const struct linked_layout *result)
+/* What is written is looked at by the checker, which shares no code with the solver. */
+static enum status confirm(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
 {
 	struct error error = { 0 };
-	enum status status = simulated(request) ? OK : layout_check_links(&csv->buffers, &csv->links, request->asked.options.alignment, layout_offsets(result), result->donor,
-		result->layout.arena, &error);
+	enum status status = simulated(request) ? OK : layout_check(&csv->buffers, request->asked.options.alignment, layout, &error);
 	return status == OK ? OK : fail_wrong(request, status, &error);
 }
 
 /* The time ended before there was a layout: the first that is found, whatever strategy was asked for, so that there is one. CANCELLED where it is found. */
-static enum status solve_first(const struct request *request, const struct buffers_csv *csv, struct linked_layout *result, struct error *error)
+static enum status solve_first(const struct request *request, const struct buffers_csv *csv, struct layout *layout, struct error *error)
 {
-	struct layout_request first = request->asked;
+	struct layout_options first = request->asked.options;
 	struct control unstoppable = { 0 };
-	first.options.strategy = LAYOUT_BEST;
-	first.options.effort = 0;
-	first.options.first = true;
-	linked_layout_free(result);
-	TRY(layout_solve_one(&first, csv, &unstoppable, result, error));
+	first.strategy = LAYOUT_BEST;
+	first.effort = 0;
+	first.first = true;
+	layout_free(layout);
+	TRY(layout_solve(&csv->buffers, &first, &unstoppable, layout, error));
 	return CANCELLED;
 }
 
@@ -295,28 +242,24 @@ static enum status name_buffers(const struct request *request, struct buffers_cs
 	return request->asked.snapshot && asked && !csv->id ? snapshot_rows(csv, error) : OK;
 }
 
-static int solve_one(const struct request *request, struct buffers_csv *csv)
+static int solve(const struct request *request, struct buffers_csv *csv)
 {
-	struct linked_layout result;
+	OWN(layout) layout = { 0 };
 	struct control control = { .cancel = batch_cancel() };
 	struct error error = { 0 };
 	double start = clock_seconds(CLOCK_MONOTONIC);
-	enum status status = layout_solve_one(&request->asked, csv, &control, &result, &error);
-	if (status == CANCELLED && !layout_offsets(&result) && !batch_signal())
-		status = solve_first(request, csv, &result, &error);
+	enum status status = layout_solve(&csv->buffers, &request->asked.options, &control, &layout, &error);
+	if (status == CANCELLED && !layout.offset && !batch_signal())
+		status = solve_first(request, csv, &layout, &error);
 	double time = clock_seconds(CLOCK_MONOTONIC) - start;
-	if (layout_offsets(&result) && confirm(request, csv, &result) != OK) {
-		linked_layout_free(&result);
+	if (layout.offset && confirm(request, csv, &layout) != OK)
 		return EXIT_LIMIT;
-	}
 	bool wrong = status == NO_MEMORY || status == BAD_INPUT;
 	if (!wrong && name_buffers(request, csv, status, &error) != OK) {
 		wrong = true;
 		status = NO_MEMORY;
 	}
-	int exit_status = wrong ? fail_input(request->path, status, &error) : report(request, csv, &result, status, &error, time);
-	linked_layout_free(&result);
-	return exit_status;
+	return wrong ? fail_input(request->path, status, &error) : report(request, csv, &layout, status, &error, time);
 }
 
 int layout_command(int argc, char **argv)
@@ -330,12 +273,9 @@ int layout_command(int argc, char **argv)
 	enum status status = layout_read(&request.asked, request.path, &csv, &error);
 	if (status != OK) {
 		exit_status = fail_input(request.path, status, &error);
-	} else if (csv.pools && request.asked.options.capacity) {
-		complain_line("%s: pools have their own capacities: --pool NAME:N", request.path);
-		exit_status = EXIT_USAGE;
 	} else {
 		batch_limit(request.line.seconds);
-		exit_status = csv.pools ? solve_pools(&request, &csv) : solve_one(&request, &csv);
+		exit_status = solve(&request, &csv);
 	}
 	buffers_csv_free(&csv);
 	return exit_status;

@@ -59,7 +59,6 @@
 	X(merge, "merge", 0, NULL, BY(sweep), "GRAPH and what follows are pieces of one sweep: put them together; with its --vary, says what is missing at the end, too") \
 	X(capacity, "capacity", 'c', "N", BY(layout), "stop at the first layout within N bytes; exit status 1 where there is none") \
 	X(check_capacity, "capacity", 'c', "N", BY(check), "of buffers: the layout must be within N bytes") \
-	X(pool, "pool", 'p', "NAME[:N]", BY(layout) | BY(check), "a memory of N bytes, or of any size; of several, what doesn't fit in the first goes to the next") \
 	X(strategy, "strategy", 's', "S", BY(layout), "how offsets are chosen (best; \"help\" lists them)") \
 	X(alignment, "alignment", 'a', "N", BY(layout) | BY(check), "round sizes and offsets up to multiples of N (1; of snapshots 512)") \
 	X(device_number, "device", 'd', "N", BY(layout), "the device of a snapshot (the one with the most events)") \

@@ -50,7 +50,7 @@ static bool orders_by_rule(const struct scenario *scenario)
 static bool lays_out_by_rule(const struct scenario *scenario)
 {
 	int64_t layout = scenario->value[K_layout];
-	return layout != LAYOUT_BEST && layout != LAYOUT_ROAM && layout != LAYOUT_DIVE && layout != LAYOUT_WHEEL && !compares_plans(scenario);
+	return layout != LAYOUT_BEST && layout != LAYOUT_ROAM && layout != LAYOUT_DIVE && !compares_plans(scenario);
 }
 
 WHEN(has_no_time, scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario)))
@@ -115,7 +115,7 @@ static const struct row {
 	{ K_dispatch_share, is_in_one_node, "all devices are in one node" },
 	{ K_host_bandwidth, moves_nothing_to_host, "nothing waits in the host's memory: recompute=auto with offload=on puts tensors there" },
 	{ K_order_effort, orders_by_rule, "this order is a rule: only best, fast and roam search" },
-	{ K_layout_effort, lays_out_by_rule, "this layout is a rule: only best, dive, wheel and roam search" },
+	{ K_layout_effort, lays_out_by_rule, "this layout is a rule: only best, dive and roam search" },
 	{ K_software, has_one_software, "no other software was measured on chips of the device's architecture" },
 	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
 	{ K_curve, is_not_minred, "only strategy=minred has this curve" },

@@ -43,5 +43,4 @@
 	X("local peak", "an op with more alive than anywhere near it; [ and ] go from one to the next") \
 	X("windows", "of orders: stretches of an order, each ordered anew by exact search") \
 	X("segment, waist", "of order=roam: a stretch of the order, and the op at its end that all paths run through") \
-	X("dive", "of layouts: each buffer in turn at the lowest offset that is free; by start, load, area: in which turn") \
-	X("wheel, squeaky wheel", "of layouts: dives again and again; what stuck out comes earlier in the next")
+	X("dive", "of layouts: each buffer in turn at the lowest offset that is free; by start, load, area: in which turn")

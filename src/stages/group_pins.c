@@ -51,3 +51,48 @@ enum status group_pins(const struct graph *graph, const struct scenario *scenari
 	}
 	return status;
 }
+
+/* The row that begins with buffer i, as block b. */
+static enum status join_row(const struct buffers *buffers, const uint32_t *next, uint32_t i, struct group_blocks *blocks, struct error *error)
+{
+	struct buffers *made = &blocks->buffers;
+	uint32_t b = made->n++;
+	made->lower[b] = buffers->lower[i];
+	made->upper[b] = buffers->upper[i];
+	made->fixed[b] = -1;
+	for (; i != NONE; i = next[i]) {
+		int64_t pin = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] - made->size[b] : -1;
+		if (buffers->fixed && buffers->fixed[i] >= 0 && (pin < 0 || (made->fixed[b] >= 0 && made->fixed[b] != pin)))
+			return fail(error, INFEASIBLE, "tensors that lie one behind the other are pinned at offsets that don't: %lld is one of them",
+				(long long)buffers->fixed[i]);
+		made->fixed[b] = pin >= 0 ? pin : made->fixed[b];
+		blocks->block[i] = b;
+		blocks->from[i] = made->size[b];
+		made->size[b] += buffers->size[i];
+		made->lower[b] = buffers->lower[i] < made->lower[b] ? buffers->lower[i] : made->lower[b];
+		made->upper[b] = buffers->upper[i] > made->upper[b] ? buffers->upper[i] : made->upper[b];
+	}
+	return OK;
+}
+
+enum status group_join(const struct buffers *buffers, const uint32_t *behind, struct arena *arena, struct group_blocks *blocks, struct error *error)
+{
+	uint32_t n = buffers->n, *next = arena_alloc(arena, n, sizeof *next);
+	struct buffers *made = &blocks->buffers;
+	*blocks = (struct group_blocks) { .block = arena_alloc(arena, n, sizeof *blocks->block), .from = arena_alloc(arena, n, sizeof *blocks->from) };
+	made->lower = arena_alloc(arena, n, sizeof *made->lower);
+	made->upper = arena_alloc(arena, n, sizeof *made->upper);
+	made->size = arena_alloc(arena, n, sizeof *made->size);
+	made->fixed = arena_alloc(arena, n, sizeof *made->fixed);
+	NEED_IN(error, next && blocks->block && blocks->from && made->lower && made->upper && made->size && made->fixed);
+	for (uint32_t i = 0; i < n; i++)
+		next[i] = NONE;
+	for (uint32_t i = 0; i < n; i++)
+		if (behind[i] != NONE && behind[i] != i)
+			next[behind[i]] = i;
+	enum status status = OK;
+	for (uint32_t i = 0; i < n && status == OK; i++)
+		if (behind[i] == NONE || behind[i] == i)
+			status = join_row(buffers, next, i, blocks, error);
+	return status;
+}

@@ -91,7 +91,7 @@ static bool can_help(const struct ordered *ordered, const struct scenario *scena
 		if (scenario->pin[i].kind == PIN_OFFSET || scenario->pin[i].kind == PIN_BEHIND)
 			return false;
 	switch (scenario->value[K_layout]) {
-	case LAYOUT_BEST: case LAYOUT_ROAM: case LAYOUT_DIVE: case LAYOUT_WHEEL: case LAYOUT_FILE: return false;
+	case LAYOUT_BEST: case LAYOUT_ROAM: case LAYOUT_DIVE: case LAYOUT_FILE: return false;
 	default: return ordered->problem.ops > 1 && WORK / (2 * (uint64_t)ordered->problem.ops + 8 * (uint64_t)ordered->problem.items) >= FEWEST_LAYOUTS;
 	}
 }

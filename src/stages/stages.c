@@ -5,7 +5,6 @@
 
 #include "src/base/clock.h"
 #include "group_pins.h"
-#include "solver/layout/links.h"
 #include "stages.h"
 
 /* Ticks of an effort knob: each level is four times the one before. */
@@ -305,7 +304,7 @@ static enum status lifetimes(const struct ordered *ordered, int64_t alignment, s
 /* The layout stage's input: one buffer per storage that is there, in order of storages. */
 struct layout_input {
 	struct buffers buffers;
-	struct layout_links links;
+	uint32_t *behind;           /* of each buffer, see group_pins(); NULL: no groups */
 	uint32_t *storage;          /* of each buffer */
 	uint32_t *buffer;           /* of each storage, or NONE */
 	struct arena arena;
@@ -399,8 +398,8 @@ static enum status link_groups(const struct ordered *ordered, const struct scena
 				return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so no other tensor can lie behind it or before it", name);
 		}
 	}
-	TRY(group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->links.behind, error));
-	if (input->links.behind && takes_no_pins(scenario))
+	TRY(group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->behind, error));
+	if (input->behind && takes_no_pins(scenario))
 		return fail(error, INFEASIBLE, "%s lays no tensor behind another: set another layout", takes_no_pins(scenario));
 	return OK;
 }
@@ -428,18 +427,42 @@ static enum status name_clash(const struct graph *graph, const struct scenario *
 		pinned_name(graph, scenario, input->storage[layout->clash.buffer[1]]), layout_clash_text(&layout->clash, reason, sizeof reason));
 }
 
-static enum status lay_out(const struct layout_input *input, const struct layout_options *options, struct control *control,
+/* From a layout of blocks to one of the buffers. Its bound is their load, which holds whatever is done with the room of a block whose other tensors are live. */
+static enum status spread_blocks(const struct layout_input *input, const struct group_blocks *blocks, int64_t alignment, struct layout *layout)
+{
+	uint32_t n = input->buffers.n;
+	int64_t *offset = layout->offset ? mem_alloc(n, sizeof *offset) : NULL;
+	NEED(!layout->offset || offset);
+	for (uint32_t i = 0; offset && i < n; i++)
+		offset[i] = layout->offset[blocks->block[i]] + blocks->from[i];
+	mem_free(layout->offset);
+	layout->offset = offset;
+	for (int side = 0; side < 2 && layout->clash.buffer[side] != NONE; side++)
+		for (uint32_t i = n; i-- > 0;)
+			if (blocks->block[i] == layout->clash.buffer[side] && input->buffers.fixed[i] >= 0) {
+				layout->clash.buffer[side] = i;
+				break;
+			}
+	layout->core_count = 0;
+	layout->irreducible = false;
+	layout->ground = LAYOUT_PROOF_LOAD;
+	layout->load = layout->proof.bound = layout_load(&input->buffers, alignment, &layout->moment);
+	layout->proof.by = layout_proof_names[LAYOUT_PROOF_LOAD];
+	return layout->load < 0 ? NO_MEMORY : OK;
+}
+
+static enum status lay_out(struct layout_input *input, const struct layout_options *options, struct control *control,
 	struct layout *layout, struct error *error)
 {
-	struct linked_layout linked;
-	if (!input->links.behind)
+	struct group_blocks blocks;
+	if (!input->behind)
 		return layout_solve(&input->buffers, options, control, layout, error);
-	enum status status = layout_solve_linked(&input->buffers, &input->links, options, control, &linked, error);
+	TRY(group_join(&input->buffers, input->behind, &input->arena, &blocks, error));
+	enum status status = layout_solve(&blocks.buffers, options, control, layout, error);
 	if (status == NO_MEMORY || status == BAD_INPUT)
 		return status;
-	enum status flattened = linked_layout_flatten(&linked, input->buffers.n, layout);
-	linked_layout_free(&linked);
-	return flattened == OK ? status : fail_status(error, flattened);
+	enum status spread = spread_blocks(input, &blocks, options->alignment, layout);
+	return spread == OK ? status : fail_status(error, spread);
 }
 
 static const char *moved_text(struct arena *arena, uint32_t moved, uint32_t buffers)
@@ -453,7 +476,7 @@ static const char *moved_text(struct arena *arena, uint32_t moved, uint32_t buff
 #define FIRST_MOST 100000      /* buffers: of more, a quick plan takes the first layout that is found */
 
 static enum status run_layout(struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick,
-	const struct layout_input *input, struct laid_out *laid_out, struct error *error)
+	struct layout_input *input, struct laid_out *laid_out, struct error *error)
 {
 	struct layout_cache cache = { lookup_blob, keep_blob, stage->store };
 	struct layout_options options = {
@@ -476,7 +499,7 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 	}
 	if ((status == LIMIT || status == CANCELLED) && laid_out->layout.offset)
 		status = OK;
-	if (status == INFEASIBLE && error && laid_out->layout.clash.kind != LAYOUT_CLASH_NONE)
+	if (status == INFEASIBLE && error && laid_out->layout.clash.buffer[0] != NONE)
 		status = name_clash(graph, scenario, input, &laid_out->layout, error);
 	if (status == OK && laid_out->layout.moved && options.strategy == LAYOUT_FILE)
 		laid_out->layout.strategy = moved_text(&laid_out->arena, laid_out->layout.moved, input->buffers.n);

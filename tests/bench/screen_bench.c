@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 	scenario_init(&scenario);
 	/* The plan is not what is measured. */
 	scenario_set(&scenario, "order=program", &error);
-	scenario_set(&scenario, "layout=skyline", &error);
+	scenario_set(&scenario, "layout=llfb", &error);
 	struct session *session = session_new(graph, argv[1], &scenario, &(struct session_options){ 0 }, &error);
 	scenario_done(&scenario);
 	if (session)

@@ -7,7 +7,7 @@
 
 struct sample {
 	struct buffers buffers;
-	int64_t lower[MOST], upper[MOST], size[MOST], alignment[MOST], fixed[MOST], hint[MOST];
+	int64_t lower[MOST], upper[MOST], size[MOST], alignment[MOST], fixed[MOST];
 	uint32_t piece_start[MOST + 1];
 	struct piece piece[MOST * 3];
 };
@@ -17,22 +17,18 @@ static inline int64_t below(uint64_t *seed, int64_t limit)
 	return (int64_t)(random_next(seed) % (uint64_t)limit);
 }
 
-enum { PLAIN = 0, ALIGNED = 1, PINNED = 2, GAPPED = 4, WINDOWED = 8 };
+enum { PLAIN = 0, ALIGNED = 1, PINNED = 2, GAPPED = 4 };
 
 /* One to three pieces with gaps between them. */
-static inline void cut_pieces(struct sample *sample, uint32_t i, uint64_t *seed, bool windowed)
+static inline void cut_pieces(struct sample *sample, uint32_t i, uint64_t *seed)
 {
 	uint32_t *count = &sample->piece_start[i + 1];
 	*count = sample->piece_start[i];
-	int64_t step = sample->lower[i], upper = sample->upper[i], size = sample->size[i];
+	int64_t step = sample->lower[i], upper = sample->upper[i];
 	if (below(seed, 2))
 		return;
 	while (step < upper && *count - sample->piece_start[i] < 3) {
-		struct piece piece = { step, step + 1 + below(seed, upper - step), 0, size };
-		if (windowed && size > 1) {
-			piece.from = below(seed, size);
-			piece.to = piece.from + 1 + below(seed, size - piece.from);
-		}
+		struct piece piece = { step, step + 1 + below(seed, upper - step) };
 		sample->piece[(*count)++] = piece;
 		step = piece.upper + below(seed, 3);
 	}
@@ -50,13 +46,13 @@ static inline void draw(struct sample *sample, uint32_t n, int64_t steps, int64_
 		sample->fixed[i] = below(seed, 4) ? -1 : below(seed, sizes) / sample->alignment[i] * sample->alignment[i];
 		if (!(kind & ALIGNED) && sample->fixed[i] >= 0)
 			sample->fixed[i] = below(seed, 2 * sizes);
-		cut_pieces(sample, i, seed, kind & WINDOWED);
+		cut_pieces(sample, i, seed);
 	}
 	if (kind & ALIGNED)
 		sample->buffers.alignment = sample->alignment;
 	if (kind & PINNED)
 		sample->buffers.fixed = sample->fixed;
-	if (kind & (GAPPED | WINDOWED)) {
+	if (kind & GAPPED) {
 		sample->buffers.piece_start = sample->piece_start;
 		sample->buffers.piece = sample->piece;
 	}

@@ -3,20 +3,17 @@
 #include <string.h>
 
 #include "buffers_csv.h"
-#include "solver/base/names.h"
 
 #define COLUMNS_MOST 64
 
-enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_ALIGNMENT, COLUMN_HINT, COLUMN_OFFSET, COLUMN_GAPS,
-	      COLUMN_GROUP, COLUMN_INPLACE, COLUMN_POOL, COLUMN_SPILL_COST, COLUMN_OTHER, COLUMN_KINDS = COLUMN_OTHER };
+enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_ALIGNMENT, COLUMN_HINT, COLUMN_OFFSET, COLUMN_GAPS, COLUMN_KINDS };
 
 static const struct { const char *name; enum column column; bool inclusive; } column_names[] = {
 	{ "id", COLUMN_ID, false }, { "buffer", COLUMN_ID, false }, { "buffer_id", COLUMN_ID, false },
 	{ "lower", COLUMN_LOWER, false }, { "start", COLUMN_LOWER, false }, { "begin", COLUMN_LOWER, false },
 	{ "upper", COLUMN_UPPER, false }, { "end", COLUMN_UPPER, true }, { "size", COLUMN_SIZE, false },
 	{ "alignment", COLUMN_ALIGNMENT, false }, { "hint", COLUMN_HINT, false }, { "offset", COLUMN_OFFSET, false },
-	{ "gaps", COLUMN_GAPS, false }, { "group", COLUMN_GROUP, false }, { "inplace", COLUMN_INPLACE, false },
-	{ "pool", COLUMN_POOL, false }, { "spill_cost", COLUMN_SPILL_COST, false },
+	{ "gaps", COLUMN_GAPS, false },
 };
 
 struct reader {
@@ -28,17 +25,6 @@ struct reader {
 	bool inclusive;            /* ends of lives and gaps are inclusive */
 	uint32_t pieces;
 	size_t piece_room;
-	struct names groups, ids;
-	uint32_t *latest;          /* of each group the latest buffer */
-	size_t group_room;
-	uint32_t group_count;
-	struct slice *inplace;     /* [n] */
-	uint32_t *donor, donors;
-	size_t donor_room;
-	struct names pools;
-	bool declared;             /* no other pools than those */
-	size_t pool_room, candidate_room;
-	uint32_t candidates;
 };
 
 #define NOWHERE ((struct slice){ "", 0 })
@@ -133,8 +119,6 @@ static enum status read_header(struct reader *reader, struct slice line)
 	csv->header = line;
 	csv->columns = columns;
 	csv->offset_column = reader->at[COLUMN_OFFSET] < 0 ? columns : reader->at[COLUMN_OFFSET];
-	csv->inplace_column = reader->at[COLUMN_INPLACE];
-	csv->pool_column = reader->at[COLUMN_POOL];
 	return OK;
 }
 
@@ -159,14 +143,6 @@ static enum status allocate(struct reader *reader, uint32_t rows)
 		done &= (buffers->fixed = arena_alloc(arena, rows, sizeof *buffers->fixed)) != NULL;
 	if (reader->at[COLUMN_GAPS] >= 0)
 		done &= (buffers->piece_start = arena_alloc(arena, (size_t)rows + 1, sizeof *buffers->piece_start)) != NULL;
-	if (reader->at[COLUMN_GROUP] >= 0)
-		done &= (csv->links.behind = arena_alloc(arena, rows, sizeof *csv->links.behind)) != NULL;
-	if (reader->at[COLUMN_INPLACE] >= 0)
-		done &= (reader->inplace = arena_alloc(arena, rows, sizeof *reader->inplace)) != NULL;
-	if (reader->at[COLUMN_POOL] >= 0)
-		done &= (csv->candidates.start = arena_alloc(arena, (size_t)rows + 1, sizeof *csv->candidates.start)) != NULL;
-	if (reader->at[COLUMN_SPILL_COST] >= 0)
-		done &= (csv->spill_cost = arena_alloc(arena, rows, sizeof *csv->spill_cost)) != NULL;
 	return done ? OK : fail_memory(reader->error);
 }
 
@@ -186,29 +162,19 @@ static enum status add_piece(struct reader *reader, struct piece piece)
 	return OK;
 }
 
-/* a-b or a-b@lo:hi. Without a window `to` is 0. */
 static enum status read_gap(struct reader *reader, struct slice cell, uint32_t i, struct piece *gap)
 {
 	const struct buffers *buffers = &reader->csv->buffers;
-	struct slice rest = cell, life, window = { NULL, 0 }, lower, upper, from, to;
-	split(&rest, '@', &life);
-	bool windowed = split(&rest, '@', &window);
-	*gap = (struct piece){ 0 };
-	if (!split(&life, '-', &lower) || !split(&life, '-', &upper) || life.text || rest.text
-	    || !parse_number(lower, &gap->lower) || !parse_number(upper, &gap->upper))
-		return fail_at(reader, "a gap is not of the form a-b or a-b@lo:hi", cell);
-	if (windowed && (!split(&window, ':', &from) || !split(&window, ':', &to) || window.text
-			 || !parse_number(from, &gap->from) || !parse_number(to, &gap->to)))
-		return fail_at(reader, "a gap is not of the form a-b or a-b@lo:hi", cell);
+	struct slice rest = cell, lower, upper;
+	if (!split(&rest, '-', &lower) || !split(&rest, '-', &upper) || rest.text || !parse_number(lower, &gap->lower) || !parse_number(upper, &gap->upper))
+		return fail_at(reader, "a gap is not of the form a-b", cell);
 	gap->upper += reader->inclusive && gap->upper < BYTES_MAX;
 	if (gap->lower >= gap->upper || gap->lower < buffers->lower[i] || gap->upper > buffers->upper[i])
 		return fail_at(reader, "a gap is empty or outside its buffer's life", cell);
-	if (gap->from < 0 || gap->from > gap->to || gap->to > buffers->size[i] || (windowed && gap->from == gap->to && gap->from))
-		return fail_at(reader, "a gap's window is outside its buffer", cell);
 	return OK;
 }
 
-/* The pieces between and within the sorted gaps. */
+/* The pieces between the sorted gaps. */
 static enum status pieces_between(struct reader *reader, uint32_t i, const struct piece *gap, uint32_t gaps)
 {
 	struct buffers *buffers = &reader->csv->buffers;
@@ -218,13 +184,11 @@ static enum status pieces_between(struct reader *reader, uint32_t i, const struc
 		if (gap[k].lower < step)
 			return fail_at(reader, "gaps overlap", NOWHERE);
 		if (gap[k].lower > step)
-			status = add_piece(reader, (struct piece){ step, gap[k].lower, 0, buffers->size[i] });
-		if (status == OK && gap[k].to > gap[k].from)
-			status = add_piece(reader, gap[k]);
+			status = add_piece(reader, (struct piece){ step, gap[k].lower });
 		step = gap[k].upper;
 	}
 	if (status == OK && step < buffers->upper[i])
-		status = add_piece(reader, (struct piece){ step, buffers->upper[i], 0, buffers->size[i] });
+		status = add_piece(reader, (struct piece){ step, buffers->upper[i] });
 	/* A buffer that is never there takes no place. */
 	if (status == OK && reader->pieces == buffers->piece_start[i])
 		buffers->size[i] = 0;
@@ -249,143 +213,6 @@ static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t 
 		status = pieces_between(reader, i, gap, gaps);
 	}
 	reader->csv->buffers.piece_start[i + 1] = reader->pieces;
-	return status;
-}
-
-/* ---- links ----------------------------------------------------------------------------------------- */
-
-/* The number of a name; a new one's is `number`. NONE: out of memory. */
-static uint32_t number_of(struct reader *reader, struct names *names, struct slice name, uint32_t number)
-{
-	const char *text = arena_text(&reader->csv->arena, name.text, name.length);
-	return text ? names_add(names, text, number) : NONE;
-}
-
-/* A buffer of a group lies behind the latest one. */
-static enum status read_group(struct reader *reader, struct slice cell, uint32_t i)
-{
-	uint32_t *behind = &reader->csv->links.behind[i];
-	*behind = NONE;
-	cell = trim(cell);
-	if (cell.length == 0)
-		return OK;
-	uint32_t group = number_of(reader, &reader->groups, cell, reader->group_count);
-	if (group == NONE || !mem_reserve(&reader->latest, &reader->group_room, reader->group_count + 1, sizeof *reader->latest))
-		return fail_memory(reader->error);
-	*behind = group == reader->group_count ? i : reader->latest[group];
-	reader->group_count += group == reader->group_count;
-	reader->latest[group] = i;
-	return OK;
-}
-
-static enum status add_donor(struct reader *reader, uint32_t donor)
-{
-	NEED_IN(reader->error, mem_reserve(&reader->donor, &reader->donor_room, reader->donors + 1, sizeof *reader->donor));
-	reader->donor[reader->donors++] = donor;
-	return OK;
-}
-
-/* The buffers whose place the buffer may take. */
-static enum status read_inplace(struct reader *reader, uint32_t i)
-{
-	struct slice rest = trim(reader->inplace[i]), part;
-	enum status status = OK;
-	reader->line = reader->csv->line[i];
-	while (rest.length && status == OK && split(&rest, '|', &part)) {
-		part = trim(part);
-		char *text = arena_text(&reader->csv->arena, part.text, part.length);
-		NEED_IN(reader->error, text);
-		uint32_t donor = names_find(&reader->ids, text);
-		if (donor == NONE || donor == i)
-			return fail_at(reader, donor == i ? "a buffer can't take its own place" : "inplace names no other buffer", part);
-		status = add_donor(reader, donor);
-	}
-	reader->csv->links.donors.start[i + 1] = reader->donors;
-	return status;
-}
-
-static enum status read_all_inplace(struct reader *reader)
-{
-	struct buffers_csv *csv = reader->csv;
-	struct csr *donors = &csv->links.donors;
-	for (uint32_t i = 0; i < csv->buffers.n; i++) {
-		uint32_t number = number_of(reader, &reader->ids, csv->id[i], i);
-		reader->line = csv->line[i];
-		if (number != i)
-			return number == NONE ? fail_memory(reader->error) : fail_at(reader, "two buffers have the same id, so inplace can't tell them apart",
-									     csv->id[i]);
-	}
-	donors->start = arena_alloc(&csv->arena, (size_t)csv->buffers.n + 1, sizeof *donors->start);
-	enum status status = donors->start ? OK : fail_memory(reader->error);
-	for (uint32_t i = 0; i < csv->buffers.n && status == OK; i++)
-		status = read_inplace(reader, i);
-	TRY(status);
-	donors->item = arena_alloc(&csv->arena, reader->donors, sizeof *donors->item);
-	NEED_IN(reader->error, donors->item);
-	if (reader->donors)
-		memcpy(donors->item, reader->donor, reader->donors * sizeof *donors->item);
-	return OK;
-}
-
-/* ---- pools ----------------------------------------------------------------------------------------- */
-
-/* The number of a pool, NONE with the reason in *status. */
-static uint32_t find_pool(struct reader *reader, struct slice name, enum status *status)
-{
-	struct buffers_csv *csv = reader->csv;
-	uint32_t number = name.length ? number_of(reader, &reader->pools, name, csv->pools) : NONE;
-	if (name.length && number == NONE)
-		*status = fail_memory(reader->error);
-	else if (name.length == 0)
-		*status = fail_at(reader, "an empty name in a list of pools", NOWHERE);
-	else if (number < csv->pools)
-		return number;
-	else if (reader->declared)
-		*status = fail_at(reader, "no such pool was declared", name);
-	else if (csv->pools == POOLS_MOST)
-		*status = fail_at(reader, "too many pools", name);
-	else if (!mem_reserve(&csv->pool, &reader->pool_room, csv->pools + 1, sizeof *csv->pool))
-		*status = fail_memory(reader->error);
-	if (*status != OK)
-		return NONE;
-	csv->pool[csv->pools++] = name;
-	return number;
-}
-
-static enum status read_pools(struct reader *reader, struct slice cell, uint32_t i)
-{
-	struct csr *candidates = &reader->csv->candidates;
-	struct slice rest = trim(cell), part;
-	enum status status = OK;
-	while (rest.length && split(&rest, '|', &part)) {
-		uint32_t pool = find_pool(reader, trim(part), &status);
-		for (uint32_t k = candidates->start[i]; k < reader->candidates && status == OK; k++)
-			if (candidates->item[k] == pool)
-				return fail_at(reader, "a pool stands twice in a list", part);
-		if (status == OK && !mem_reserve(&candidates->item, &reader->candidate_room, reader->candidates + 1, sizeof *candidates->item))
-			status = fail_memory(reader->error);
-		TRY(status);
-		candidates->item[reader->candidates++] = pool;
-	}
-	candidates->start[i + 1] = reader->candidates;
-	return OK;
-}
-
-static enum status read_spill_cost(struct reader *reader, struct slice cell, uint32_t i)
-{
-	int64_t *cost = &reader->csv->spill_cost[i];
-	*cost = reader->csv->buffers.size[i];
-	if (trim(cell).length && !parse_number(cell, cost))
-		return fail_at(reader, "spill_cost is not a number", cell);
-	return *cost < 0 || *cost > BYTES_MAX ? fail_at(reader, "spill_cost is negative or too large", cell) : OK;
-}
-
-static enum status declare_pools(struct reader *reader, const struct slice *declared, uint32_t pools)
-{
-	enum status status = OK;
-	for (uint32_t p = 0; p < pools && status == OK; p++)
-		find_pool(reader, declared[p], &status);
-	reader->declared = declared != NULL;
 	return status;
 }
 
@@ -448,14 +275,6 @@ static enum status read_row(struct reader *reader, struct slice line)
 	enum status status = read_numbers(reader, cell, i);
 	if (status == OK && reader->at[COLUMN_GAPS] >= 0)
 		status = read_gaps(reader, cell[reader->at[COLUMN_GAPS]], i);
-	if (status == OK && reader->at[COLUMN_GROUP] >= 0)
-		status = read_group(reader, cell[reader->at[COLUMN_GROUP]], i);
-	if (status == OK && reader->at[COLUMN_POOL] >= 0)
-		status = read_pools(reader, cell[reader->at[COLUMN_POOL]], i);
-	if (status == OK && reader->at[COLUMN_SPILL_COST] >= 0)
-		status = read_spill_cost(reader, cell[reader->at[COLUMN_SPILL_COST]], i);
-	if (reader->inplace)
-		reader->inplace[i] = cell[reader->at[COLUMN_INPLACE]];
 	csv->buffers.n += status == OK;
 	return status;
 }
@@ -492,11 +311,10 @@ static enum status read_all(struct reader *reader)
 	while (status == OK && next_line(reader, &line))
 		if (trim(line).length)
 			status = read_row(reader, line);
-	return status == OK && reader->inplace ? read_all_inplace(reader) : status;
+	return status;
 }
 
-enum status buffers_csv_read(const char *text, size_t size, const struct slice *declared, uint32_t pools, struct buffers_csv *csv,
-			     struct error *error)
+enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *csv, struct error *error)
 {
 	*csv = (struct buffers_csv){ 0 };
 	if (error)
@@ -506,74 +324,42 @@ enum status buffers_csv_read(const char *text, size_t size, const struct slice *
 	struct reader reader = { .csv = csv, .error = error, .next = copy, .end = copy + size };
 	if (size >= 3 && memcmp(copy, "\xef\xbb\xbf", 3) == 0)
 		reader.next += 3;
-	enum status status = declare_pools(&reader, declared, pools);
-	THEN(status, read_all(&reader));
-	names_free(&reader.groups);
-	names_free(&reader.ids);
-	names_free(&reader.pools);
-	mem_free(reader.donor);
-	mem_free(reader.latest);
-	return status;
+	return read_all(&reader);
 }
 
 void buffers_csv_free(struct buffers_csv *csv)
 {
 	mem_free(csv->buffers.piece);
-	mem_free(csv->pool);
-	mem_free(csv->candidates.item);
 	arena_free(&csv->arena);
 	*csv = (struct buffers_csv){ 0 };
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------- */
 
-/* What a column's cell is replaced by. */
-struct cell { int column; struct slice text; };
-
-/* A line with some of its cells replaced; those of columns that it does not have come behind, in their order. */
-static void write_line(const struct buffers_csv *csv, struct slice line, const struct cell *cells, size_t count, FILE *stream)
+/* A line with its offset replaced, or one behind the last cell. */
+static void write_line(const struct buffers_csv *csv, struct slice line, const char *offset, FILE *stream)
 {
 	struct slice text;
-	for (int column = 0; column < csv->columns + (int)count; column++) {
+	for (int column = 0; column <= csv->columns; column++) {
 		bool there = split(&line, ',', &text);
-		for (size_t i = 0; i < count; i++) {
-			if (cells[i].column != column)
-				continue;
-			text = cells[i].text;
-			there = true;
-		}
-		if (there && column > 0)
+		if (column == csv->offset_column)
+			text = (struct slice){ offset, strlen(offset) };
+		else if (!there)
+			continue;
+		if (column > 0)
 			putc(',', stream);
-		if (there)
-			fwrite(text.text, 1, text.length, stream);
+		fwrite(text.text, 1, text.length, stream);
 	}
 	putc('\n', stream);
 }
 
-static struct slice text_slice(const char *text)
+bool buffers_csv_write(const struct buffers_csv *csv, const int64_t *offset, FILE *stream)
 {
-	return (struct slice){ text, strlen(text) };
-}
-
-bool buffers_csv_write(const struct buffers_csv *csv, const struct buffers_result *result, FILE *stream)
-{
-	int pool_column = csv->pool_column >= 0 ? csv->pool_column : csv->columns + (csv->offset_column == csv->columns);
-	struct cell cells[3] = { { csv->offset_column, text_slice("offset") } };
-	size_t count = 1, inplace = 0, pool = 0;
-	if (csv->inplace_column >= 0)
-		cells[inplace = count++] = (struct cell){ csv->inplace_column, text_slice("inplace") };
-	if (result->pool)
-		cells[pool = count++] = (struct cell){ pool_column, text_slice("pool") };
-	write_line(csv, csv->header, cells, count, stream);
+	write_line(csv, csv->header, "offset", stream);
 	for (uint32_t i = 0; i < csv->buffers.n; i++) {
 		char text[24];
-		snprintf(text, sizeof text, "%" PRId64, result->offset[i]);
-		if (inplace)
-			cells[inplace].text = result->donor && result->donor[i] != NONE ? csv->id[result->donor[i]] : NOWHERE;
-		if (pool)
-			cells[pool].text = csv->pool[result->pool[i]];
-		cells[0].text = text_slice(text);
-		write_line(csv, csv->row[i], cells, count, stream);
+		snprintf(text, sizeof text, "%" PRId64, offset[i]);
+		write_line(csv, csv->row[i], text, stream);
 	}
 	return !ferror(stream);
 }

@@ -249,7 +249,6 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 	}
 	csv->header = (struct slice){ header, sizeof header - 1 };
 	csv->columns = csv->offset_column = 4;
-	csv->inplace_column = csv->pool_column = -1;
 	return OK;
 }
 

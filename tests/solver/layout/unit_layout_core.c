@@ -114,7 +114,7 @@ Test(layout_core, what_is_called_irreducible_is_so_with_alignments)
 		struct error error = { 0 };
 		struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = LAYOUT_EFFORT(1), .capacity = round % 2 ? 4 + (int64_t)below(&seed, 40) : 0 };
 		enum status status = layout_solve(&buffers, &options, &control, &layout, &error);
-		bool refused = status == INFEASIBLE && layout.clash.kind == LAYOUT_CLASH_NONE;
+		bool refused = status == INFEASIBLE && layout.clash.buffer[0] == NONE;
 		int64_t capacity = layout.ground == LAYOUT_PROOF_LOAD ? options.capacity : layout.proof.bound - 1;
 		for (uint32_t gone = 0; (status == OK || refused) && layout.irreducible && gone < layout.core_count; gone++) {
 			uint32_t rest[12], count = 0;

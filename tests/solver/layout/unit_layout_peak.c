@@ -1,9 +1,7 @@
-/* unit_layout_peak.c: windows around the peak and what sticks out, against exact search and the checker. */
+/* unit_layout_peak.c: windows around the peak, against the checker. */
 #include "tests/common/random_buffers.h"
 #include "solver/layout/steps.h"
 #include "tests/common/support.h"
-
-typedef enum status improve(const struct layout_model *, int64_t, uint64_t, int64_t *, int64_t *, struct control *);
 
 #define EFFORT 3000000
 
@@ -19,15 +17,6 @@ static void check(const struct buffers *buffers, const struct layout_model *mode
 	cr_assert_eq(layout_check(buffers, 1, &layout, &error), OK, "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, error.text);
 }
 
-static int64_t smallest(const struct buffers *buffers)
-{
-	struct control control = { 0 };
-	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = 100000000 };
-	OWN(layout) layout;
-	int64_t arena = layout_solve(buffers, &options, &control, &layout, NULL) == OK && proof_closed(&layout.proof) ? layout.arena : -1;
-	return arena;
-}
-
 /* First fit in order of numbers: a bad layout. */
 static int64_t bad_layout(const struct layout_model *model, int64_t *offset)
 {
@@ -38,31 +27,6 @@ static int64_t bad_layout(const struct layout_model *model, int64_t *offset)
 		order[b] = b;
 	cr_assert_eq(layout_fit(model, order, false, INT64_MAX, offset, &height, &control), OK);
 	return height;
-}
-
-/* Whatever sticks out of the smallest arena is set free with everything else in the end: that is exact. */
-Test(region, finds_the_smallest_arena_of_few_buffers)
-{
-	uint64_t seed = test_seed();
-	struct sample sample;
-	struct control control = { 0 };
-	int worse = 0;
-	for (int round = 0; round < 400; round++) {
-		draw(&sample, 1 + (uint32_t)below(&seed, 10), 12, 9, round % 4, &seed);
-		struct layout_model model;
-		int64_t offset[MOST], best = smallest(&sample.buffers);
-		if (best < 0)
-			continue;
-		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
-		int64_t height = bad_layout(&model, offset), before = height;
-		cr_assert_eq(layout_region(&model, best / model.unit, EFFORT * 10, offset, &height, &control), OK);
-		check(&sample.buffers, &model, offset, height, round);
-		cr_assert_eq(height, best / model.unit, "SEED=%llu round %d: %lld, not %lld", (unsigned long long)test_seed(), round,
-			     (long long)height, (long long)best / model.unit);
-		worse += before > height;
-		layout_model_free(&model);
-	}
-	cr_assert_gt(worse, 20);
 }
 
 /* A training step: forward buffers that live until their backward counterpart, temporaries, gradients that stay. Or two:
@@ -86,7 +50,7 @@ static void draw_step(struct sample *sample, uint32_t layers, bool twice, uint64
 	sample->buffers = (struct buffers){ .n = n, .lower = sample->lower, .upper = sample->upper, .size = sample->size };
 }
 
-static void improves(improve *step)
+Test(peak, lowers_training_steps_to_their_load)
 {
 	uint64_t seed = test_seed();
 	struct sample sample;
@@ -99,10 +63,10 @@ static void improves(improve *step)
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
 		int64_t before = bad_layout(&model, offset), height = before, height_again = before;
 		memcpy(again, offset, sizeof again);
-		cr_assert_eq(step(&model, model.max_load, EFFORT, offset, &height, &control), OK);
+		cr_assert_eq(layout_peak(&model, model.max_load, EFFORT, offset, &height, &control), OK);
 		check(&sample.buffers, &model, offset, height, round);
 		cr_assert_leq(height, before);
-		cr_assert_eq(step(&model, model.max_load, EFFORT, again, &height_again, &control), OK);
+		cr_assert_eq(layout_peak(&model, model.max_load, EFFORT, again, &height_again, &control), OK);
 		cr_assert(height == height_again && memcmp(offset, again, model.n * sizeof *offset) == 0, "SEED=%llu round %d: differs",
 			  (unsigned long long)test_seed(), round);
 		better += height < before;
@@ -112,30 +76,19 @@ static void improves(improve *step)
 	cr_assert_gt(at_load, rounds * 2 / 3, "SEED=%llu: at the load in %d of %d", (unsigned long long)test_seed(), at_load, rounds);
 }
 
-Test(region, lowers_training_steps_to_their_load)
-{
-	improves(layout_region);
-}
-
-Test(peak, lowers_training_steps_to_their_load)
-{
-	improves(layout_peak);
-}
-
 /* What a stopped run leaves is a layout, and never a worse one. */
 Test(peak, stopped_anywhere_the_layout_is_whole)
 {
-	static improve *const steps[] = { layout_region, layout_peak };
 	uint64_t seed = test_seed();
 	struct sample sample;
 	for (int round = 0; round < 300; round++) {
-		draw_step(&sample, 8, round / 2 % 2, &seed);
+		draw_step(&sample, 8, round % 2, &seed);
 		OWN(layout_model) model;
 		int64_t offset[MOST];
 		struct control control = { .limit = 1 + (uint64_t)below(&seed, 100000) };
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
 		int64_t before = bad_layout(&model, offset), height = before;
-		enum status status = steps[round % 2](&model, model.max_load, EFFORT, offset, &height, &control);
+		enum status status = layout_peak(&model, model.max_load, EFFORT, offset, &height, &control);
 		cr_assert(status == OK || status == LIMIT);
 		cr_assert_leq(height, before);
 		check(&sample.buffers, &model, offset, height, round);
@@ -163,7 +116,7 @@ Test(peak, what_lives_between_full_times_does_not_overlap)
 	cr_assert_gt(better, 1000);
 }
 
-static void exhaust(improve *step)
+Test(peak, out_of_memory_leaks_nothing)
 {
 	uint64_t seed = test_seed();
 	struct sample sample;
@@ -179,7 +132,7 @@ static void exhaust(improve *step)
 		bad_layout(&model, offset);
 		memory_allow(n);
 		/* Less than the load: every way is tried. */
-		enum status status = step(&model, model.max_load - 1, 100000, offset, &height, &control);
+		enum status status = layout_peak(&model, model.max_load - 1, 100000, offset, &height, &control);
 		memory_allow(-1);
 		cr_assert_eq(memory_blocks(), before, "allocation %ld", n);
 		if (status != NO_MEMORY) {
@@ -187,14 +140,4 @@ static void exhaust(improve *step)
 			break;
 		}
 	}
-}
-
-Test(region, out_of_memory_leaks_nothing)
-{
-	exhaust(layout_region);
-}
-
-Test(peak, out_of_memory_leaks_nothing)
-{
-	exhaust(layout_peak);
 }

@@ -13,7 +13,7 @@ static uint32_t pieces_of(const struct buffers *buffers, uint32_t i, struct piec
 		for (uint32_t k = buffers->piece_start[i]; k < buffers->piece_start[i + 1]; k++)
 			piece[count++] = buffers->piece[k];
 	if (count == 0)
-		piece[count++] = (struct piece){ buffers->lower[i], buffers->upper[i], 0, buffers->size[i] };
+		piece[count++] = (struct piece){ buffers->lower[i], buffers->upper[i] };
 	return count;
 }
 
@@ -23,8 +23,8 @@ static bool overlap(const struct buffers *buffers, const int64_t *offset, uint32
 	uint32_t m = pieces_of(buffers, a, p), n = pieces_of(buffers, b, q);
 	for (uint32_t i = 0; i < m; i++)
 		for (uint32_t j = 0; j < n; j++)
-			if (p[i].lower < q[j].upper && q[j].lower < p[i].upper && offset[a] + p[i].from < offset[b] + q[j].to
-			    && offset[b] + q[j].from < offset[a] + p[i].to)
+			if (p[i].lower < q[j].upper && q[j].lower < p[i].upper && offset[a] < offset[b] + buffers->size[b]
+			    && offset[b] < offset[a] + buffers->size[a])
 				return true;
 	return false;
 }
@@ -58,7 +58,7 @@ static void add_load(struct brute *brute)
 		int64_t sum = 0;
 		for (uint32_t i = 0; i < buffers->n; i++)
 			for (uint32_t k = pieces_of(buffers, i, piece); k-- > 0;)
-				sum += piece[k].lower <= step && step < piece[k].upper ? piece[k].to - piece[k].from : 0;
+				sum += piece[k].lower <= step && step < piece[k].upper ? buffers->size[i] : 0;
 		brute->load = sum > brute->load ? sum : brute->load;
 	}
 }
@@ -134,9 +134,9 @@ static void compare_with_oracle(int kind, int rounds, int64_t sizes)
 				     kind, round, (long long)layout.arena, (long long)smallest);
 			cr_assert(proof_closed(&layout.proof), "SEED=%llu kind %d round %d: not proved", (unsigned long long)test_seed(), kind, round);
 		}
-		static const enum layout_strategy others[] = { LAYOUT_DIVE, LAYOUT_WHEEL, LAYOUT_LLFB, LAYOUT_SKYLINE, LAYOUT_ROAM };
+		static const enum layout_strategy others[] = { LAYOUT_DIVE, LAYOUT_LLFB, LAYOUT_ROAM };
 		if (round % 3 == 0)
-			compare_strategy(&sample.buffers, others[round / 3 % 5], status, smallest);
+			compare_strategy(&sample.buffers, others[round / 3 % 3], status, smallest);
 	}
 }
 
@@ -160,12 +160,6 @@ Test(layout_search, buffers_with_gaps_get_the_smallest_arena)
 {
 	compare_with_oracle(GAPPED, 6000, 6);
 	compare_with_oracle(GAPPED | PINNED | ALIGNED, 6000, 6);
-}
-
-Test(layout_search, buffers_with_windows_get_the_smallest_arena)
-{
-	compare_with_oracle(WINDOWED, 5000, 5);
-	compare_with_oracle(WINDOWED | PINNED | ALIGNED, 5000, 5);
 }
 
 /* ---- rules ------------------------------------------------------------------------------------------ */

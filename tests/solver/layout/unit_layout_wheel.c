@@ -1,43 +1,63 @@
 /* unit_layout_wheel.c: the squeaky wheel against dives and exact search. */
 #include "tests/common/random_buffers.h"
-#include "solver/layout/layout.h"
+#include "solver/layout/steps.h"
 #include "tests/common/support.h"
 
-static enum status solve(const struct buffers *buffers, enum layout_strategy strategy, uint64_t effort, struct layout *layout)
+/* The layout of a model as a wheel of so much effort leaves it, from a dive; heights before and after. */
+struct turned { struct layout_model model; int64_t offset[MOST], dive, height; };
+
+static enum status turn(const struct buffers *buffers, uint64_t effort, struct turned *turned)
 {
 	struct control control = { 0 };
-	struct error error = { 0 };
-	struct layout_options options = { .strategy = strategy, .alignment = 1, .effort = effort };
-	return layout_solve(buffers, &options, &control, layout, &error);
+	uint32_t order[MOST];
+	*turned = (struct turned) { 0 };
+	TRY(layout_model_build(buffers, 1, &turned->model, NULL));
+	enum status status = layout_sort(&turned->model, "TAW", order);
+	THEN(status, layout_dive(&turned->model, order, false, INT64_MAX, turned->offset, &turned->dive, &control));
+	turned->height = turned->dive;
+	THEN(status, layout_wheel(&turned->model, order, false, turned->model.max_load, effort, effort, turned->offset, &turned->height, &control));
+	return status;
+}
+
+static int64_t smallest(const struct buffers *buffers)
+{
+	struct control control = { 0 };
+	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = 1, .effort = 1000000 };
+	OWN(layout) layout = { 0 };
+	return layout_solve(buffers, &options, &control, &layout, NULL) == OK ? layout.arena : -1;
+}
+
+static enum status check(const struct buffers *buffers, const struct turned *turned, struct error *error)
+{
+	int64_t bytes[MOST] = { 0 }, unit = turned->model.unit, load = turned->model.max_load * unit;
+	for (uint32_t b = 0; b < turned->model.n; b++)
+		bytes[turned->model.origin[b]] = turned->offset[b] * unit;
+	struct layout layout = { .offset = bytes, .arena = turned->height * unit, .load = load, .moment = turned->model.time[turned->model.max_section],
+		.proof = { QUANTITY_ARENA, turned->height * unit, load, "load" } };
+	return layout_check(buffers, 1, &layout, error);
 }
 
 Test(wheel, turns_make_dives_better_and_never_worse)
 {
 	uint64_t seed = test_seed();
 	struct sample sample;
-	int better = 0, smallest = 0, rounds = 150;
+	int better = 0, least = 0, rounds = 150;
 	for (int round = 0; round < rounds; round++) {
-		draw(&sample, 20, 12, 12, round % 8, &seed);
-		OWN(layout) dive, wheel, again, exact;
+		draw(&sample, 20, 12, 12, (int[]) { PLAIN, ALIGNED, GAPPED, ALIGNED | GAPPED }[round % 4], &seed);
+		struct turned turned, again;
 		struct error error;
-		enum status status = solve(&sample.buffers, LAYOUT_DIVE, 0, &dive);
-		cr_assert_eq(solve(&sample.buffers, LAYOUT_WHEEL, 1000000, &wheel), status, "SEED=%llu round %d",
-			     (unsigned long long)test_seed(), round);
-		solve(&sample.buffers, LAYOUT_WHEEL, 1000000, &again);
-		solve(&sample.buffers, LAYOUT_BEST, 1000000, &exact);
-		if (status == OK) {
-			cr_assert_eq(layout_check(&sample.buffers, 1, &wheel, &error), OK, "SEED=%llu round %d: %s",
-				     (unsigned long long)test_seed(), round, error.text);
-			cr_assert_leq(wheel.arena, dive.arena);
-			cr_assert_eq(memcmp(wheel.offset, again.offset, sample.buffers.n * sizeof *wheel.offset), 0);
-			better += wheel.arena < dive.arena;
-			smallest += wheel.arena <= exact.arena;
-		} else {
-			smallest++;
-		}
+		cr_assert_eq(turn(&sample.buffers, 1000000, &turned), OK);
+		cr_assert_eq(turn(&sample.buffers, 1000000, &again), OK);
+		cr_assert_eq(check(&sample.buffers, &turned, &error), OK, "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, error.text);
+		cr_assert_leq(turned.height, turned.dive);
+		cr_assert_eq(memcmp(turned.offset, again.offset, sizeof again.offset), 0);
+		better += turned.height < turned.dive;
+		least += turned.height * turned.model.unit <= smallest(&sample.buffers);
+		layout_model_free(&turned.model);
+		layout_model_free(&again.model);
 	}
 	cr_assert_gt(better, rounds / 10, "SEED=%llu: better in %d of %d", (unsigned long long)test_seed(), better, rounds);
-	cr_assert_gt(smallest, rounds * 3 / 4, "SEED=%llu: smallest in %d of %d", (unsigned long long)test_seed(), smallest, rounds);
+	cr_assert_gt(least, rounds * 3 / 4, "SEED=%llu: smallest in %d of %d", (unsigned long long)test_seed(), least, rounds);
 }
 
 /* A strip cut again and again: full everywhere, so that the load is the smallest arena. */
@@ -75,12 +95,12 @@ Test(wheel, finds_the_load_of_strips_that_no_dive_fills)
 	int missed = 0, found = 0;
 	for (int round = 0; round < 100; round++) {
 		cut_strip(&sample, 30, &seed);
-		OWN(layout) dive, wheel;
-		solve(&sample.buffers, LAYOUT_DIVE, 0, &dive);
-		solve(&sample.buffers, LAYOUT_WHEEL, 3000000, &wheel);
-		cr_assert_eq(wheel.load, 1000);
-		missed += !proof_closed(&dive.proof);
-		found += !proof_closed(&dive.proof) && proof_closed(&wheel.proof);
+		struct turned turned;
+		cr_assert_eq(turn(&sample.buffers, 3000000, &turned), OK);
+		cr_assert_eq(turned.model.max_load * turned.model.unit, 1000);
+		missed += turned.dive > turned.model.max_load;
+		found += turned.dive > turned.model.max_load && turned.height == turned.model.max_load;
+		layout_model_free(&turned.model);
 	}
 	cr_assert_gt(found * 4, missed, "SEED=%llu: %d of %d", (unsigned long long)test_seed(), found, missed);
 }
@@ -91,13 +111,13 @@ Test(wheel, out_of_memory_leaks_nothing)
 	struct sample sample;
 	cut_strip(&sample, 24, &seed);
 	for (long n = 0;; n = memory_next(n)) {
-		struct layout layout = { 0 };
+		struct turned turned;
 		long before = memory_blocks();
 		memory_allow(n);
-		enum status status = solve(&sample.buffers, LAYOUT_WHEEL, 20000, &layout);
+		enum status status = turn(&sample.buffers, 20000, &turned);
 		memory_allow(-1);
+		layout_model_free(&turned.model);
 		if (status != NO_MEMORY) {
-			layout_free(&layout);
 			cr_assert_gt(n, 10);
 			break;
 		}

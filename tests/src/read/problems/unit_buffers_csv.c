@@ -7,15 +7,15 @@
 
 static enum status read_text(const char *text, struct buffers_csv *csv, struct error *error)
 {
-	return buffers_csv_read(text, strlen(text), NULL, 0, csv, error);
+	return buffers_csv_read(text, strlen(text), csv, error);
 }
 
-static void assert_written(const struct buffers_csv *csv, const int64_t *offset, const uint32_t *donor, const uint32_t *pool, const char *expected)
+static void assert_written(const struct buffers_csv *csv, const int64_t *offset, const char *expected)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
-	cr_assert(buffers_csv_write(csv, &(struct buffers_result){ offset, donor, pool }, stream));
+	cr_assert(buffers_csv_write(csv, offset, stream));
 	fclose(stream);
 	cr_assert_str_eq(text, expected);
 	free(text);
@@ -30,17 +30,17 @@ Test(buffers_csv, columns_come_in_any_order_and_come_back_as_they_were)
 	cr_assert_eq(csv.buffers.upper[0], 3);
 	cr_assert_eq(csv.buffers.size[1], 8);
 	int64_t offset[] = { 8, 0 };
-	assert_written(&csv, offset, NULL, NULL, "size,note,id,start,upper,offset\n4,x y,b1,0,3,8\n8,,b2,2,9,0\n");
+	assert_written(&csv, offset, "size,note,id,start,upper,offset\n4,x y,b1,0,3,8\n8,,b2,2,9,0\n");
 }
 
 Test(buffers_csv, an_end_is_inclusive_for_lives_and_gaps_alike)
 {
 	OWN(buffers_csv) csv;
 	struct error error;
-	cr_assert_eq(read_text("id,begin,end,size,gaps\na,0,9,4,2-3 6-6@1:3\n", &csv, &error), OK, "%s", error.text);
+	cr_assert_eq(read_text("id,begin,end,size,gaps\na,0,9,4,2-3 6-6\n", &csv, &error), OK, "%s", error.text);
 	cr_assert_eq(csv.buffers.upper[0], 10);
-	cr_assert_eq(csv.buffers.piece_start[1], 4);
-	static const struct piece expected[] = { { 0, 2, 0, 4 }, { 4, 6, 0, 4 }, { 6, 7, 1, 3 }, { 7, 10, 0, 4 } };
+	cr_assert_eq(csv.buffers.piece_start[1], 3);
+	static const struct piece expected[] = { { 0, 2 }, { 4, 6 }, { 7, 10 } };
 	cr_assert_eq(memcmp(csv.buffers.piece, expected, sizeof expected), 0);
 }
 
@@ -56,7 +56,7 @@ Test(buffers_csv, offsets_pin_and_negative_ones_do_not)
 	cr_assert_eq(csv.buffers.hint[1], 7);
 	cr_assert_eq(csv.buffers.alignment[0], 8);
 	int64_t offset[] = { 16, 0, 4 };
-	assert_written(&csv, offset, NULL, NULL, "id,lower,upper,size,offset,hint,alignment\na,0,2,4,16,-1,8\nb,0,2,4,0,7,1\nc,0,2,4,4,,1\n");
+	assert_written(&csv, offset, "id,lower,upper,size,offset,hint,alignment\na,0,2,4,16,-1,8\nb,0,2,4,0,7,1\nc,0,2,4,4,,1\n");
 }
 
 Test(buffers_csv, a_buffer_that_is_never_there_takes_no_place)
@@ -65,48 +65,6 @@ Test(buffers_csv, a_buffer_that_is_never_there_takes_no_place)
 	struct error error;
 	cr_assert_eq(read_text("id,lower,upper,size,gaps\na,0,4,4,0-2 2-4\n", &csv, &error), OK, "%s", error.text);
 	cr_assert_eq(csv.buffers.size[0], 0);
-}
-
-Test(buffers_csv, groups_and_places_are_read_and_places_taken_are_written)
-{
-	OWN(buffers_csv) csv;
-	struct error error;
-	cr_assert_eq(read_text("id,lower,upper,size,group,inplace\na,0,2,4,g,\nb,0,2,4,,c| a\nc,0,2,4, g ,\nd,0,2,4,h,\n", &csv, &error), OK, "%s",
-		     error.text);
-	static const uint32_t behind[] = { 0, NONE, 0, 3 }, donor[] = { NONE, 2, NONE, NONE };
-	cr_assert_eq(memcmp(csv.links.behind, behind, sizeof behind), 0);
-	cr_assert_eq(csr_length(&csv.links.donors, 1), 2);
-	cr_assert_eq(csv.links.donors.item[0], 2);
-	cr_assert_eq(csv.links.donors.item[1], 0);
-	int64_t offset[] = { 0, 4, 4, 8 };
-	assert_written(&csv, offset, donor, NULL, "id,lower,upper,size,group,inplace,offset\na,0,2,4,g,,0\nb,0,2,4,,c,4\nc,0,2,4, g ,,4\nd,0,2,4,h,,8\n");
-}
-
-Test(buffers_csv, pools_are_listed_and_those_chosen_are_written)
-{
-	static const struct slice declared[] = { { "hbm", 3 }, { "host", 4 } };
-	static const char text[] = "id,lower,upper,size,pool,spill_cost\na,0,2,4,host| hbm,7\nb,0,2,4,,\n";
-	struct buffers_csv csv;
-	struct error error;
-	cr_assert_eq(buffers_csv_read(text, strlen(text), declared, 2, &csv, &error), OK, "%s", error.text);
-	cr_assert_eq(csr_length(&csv.candidates, 0), 2);
-	cr_assert_eq(csv.candidates.item[0], 1);
-	cr_assert_eq(csr_length(&csv.candidates, 1), 0);
-	cr_assert_eq(csv.spill_cost[0], 7);
-	cr_assert_eq(csv.spill_cost[1], 4);
-	int64_t offset[] = { 0, 4 };
-	uint32_t pool[] = { 0, 1 };
-	assert_written(&csv, offset, NULL, pool, "id,lower,upper,size,pool,spill_cost,offset\na,0,2,4,hbm,7,0\nb,0,2,4,host,,4\n");
-	buffers_csv_free(&csv);
-	cr_assert_eq(buffers_csv_read(text, strlen(text), declared, 1, &csv, &error), BAD_INPUT);
-	cr_assert_str_eq(error.text, "no such pool was declared: host");
-	cr_assert_eq(error.line, 2);
-	buffers_csv_free(&csv);
-	cr_assert_eq(read_text("id,lower,upper,size\na,0,2,4\nb,0,2,4\n", &csv, &error), OK);
-	csv.pool = mem_alloc(2, sizeof *csv.pool);
-	memcpy(csv.pool, declared, sizeof declared);
-	assert_written(&csv, offset, NULL, pool, "id,lower,upper,size,offset,pool\na,0,2,4,0,hbm\nb,0,2,4,4,host\n");
-	buffers_csv_free(&csv);
 }
 
 Test(buffers_csv, what_is_wrong_is_said_with_its_line)
@@ -123,17 +81,10 @@ Test(buffers_csv, what_is_wrong_is_said_with_its_line)
 		{ "id,lower,upper,size\na,3,3,4\n", 2, "a life is empty: a" },
 		{ "id,lower,upper,size\na,0,3,-4\n", 2, "size is negative: -4" },
 		{ "id,lower,upper,size,alignment\na,0,3,4,0\n", 2, "alignment is less than 1: 0" },
-		{ "id,lower,upper,size,gaps\na,0,3,4,1\n", 2, "a gap is not of the form a-b or a-b@lo:hi: 1" },
+		{ "id,lower,upper,size,gaps\na,0,3,4,1\n", 2, "a gap is not of the form a-b: 1" },
 		{ "id,lower,upper,size,gaps\na,0,3,4,1-9\n", 2, "a gap is empty or outside its buffer's life: 1-9" },
 		{ "id,lower,upper,size,gaps\na,0,9,4,1-4 3-5\n", 2, "gaps overlap" },
-		{ "id,lower,upper,size,inplace\na,0,3,4,\nb,2,3,4,c\n", 3, "inplace names no other buffer: c" },
-		{ "id,lower,upper,size,pool\na,0,3,4,x||y\n", 2, "an empty name in a list of pools" },
-		{ "id,lower,upper,size,pool\na,0,3,4,x\nb,0,3,4,x|x\n", 3, "a pool stands twice in a list: x" },
-		{ "id,lower,upper,size,spill_cost\na,0,3,4,much\n", 2, "spill_cost is not a number: much" },
-		{ "id,lower,upper,size,spill_cost\na,0,3,4,-1\n", 2, "spill_cost is negative or too large: -1" },
-		{ "id,lower,upper,size,inplace\na,0,3,4,a\n", 2, "a buffer can't take its own place: a" },
-		{ "id,lower,upper,size,inplace\na,0,3,4,\n\na,2,3,4,\n", 4, "two buffers have the same id, so inplace can't tell them apart: a" },
-		{ "id,lower,upper,size,gaps\na,0,9,4,1-4@2:9\n", 2, "a gap's window is outside its buffer: 1-4@2:9" },
+		{ "id,lower,upper,size,gaps\na,0,9,4,1-4@0:2\n", 2, "a gap is not of the form a-b: 1-4@0:2" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		OWN(buffers_csv) csv;
@@ -151,7 +102,7 @@ Test(buffers_csv, running_out_of_memory_leaks_nothing)
 		struct error error;
 		long before = memory_blocks();
 		memory_allow(n);
-		enum status status = read_text("id,lower,upper,size,gaps,group,inplace,pool\na,0,9,4,1-4 5-6@1:2,g,,x|y\nb,0,9,4,,,a,\n", &csv, &error);
+		enum status status = read_text("id,lower,upper,size,gaps\na,0,9,4,1-4 5-6\nb,0,9,4,\n", &csv, &error);
 		memory_allow(-1);
 		buffers_csv_free(&csv);
 		cr_assert_eq(memory_blocks(), before, "allocation %ld", n);
