@@ -236,3 +236,30 @@ enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct con
 	*value = value_into_sinks(flow, side);
 	return OK;
 }
+
+/* Makes node one of those that give or need, and says whether it wasn't yet. */
+static bool add_border(struct max_flow *flow, uint32_t node)
+{
+	for (uint32_t i = 0; i < flow->border_nodes; i++)
+		if (flow->borders[i] == node)
+			return false;
+	flow->borders[flow->border_nodes++] = node;
+	return true;
+}
+
+enum status flow_force(struct max_flow *flow, uint8_t *side, uint32_t node, enum flow_side as, int64_t limit, const int64_t *kept,
+	struct control *control, int64_t *more)
+{
+	struct pass pass = { flow, side, control };
+	bool added = add_border(flow, node);
+	side[node] = as;
+	flow->supply[node] = as == FLOW_SOURCE ? limit : -limit;
+	enum status status = settle(&pass);
+	*more = limit - (as == FLOW_SOURCE ? flow->supply[node] : -flow->supply[node]);
+	flow->supply[node] = 0;
+	side[node] = FLOW_FREE;
+	flow->border_nodes -= added;
+	if (*more > 0)
+		memcpy(flow->residual, kept, flow->arcs * sizeof *kept);
+	return status;
+}

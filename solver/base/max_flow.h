@@ -40,6 +40,11 @@ enum status flow_ready(struct max_flow *flow);
  * near linear on these networks. LIMIT and CANCELLED leave no flow. */
 enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct control *control, int64_t *value);
 
+/* After flow_maximise(): how much more flows when a free node becomes a source or a sink as well, up to limit. The flow
+ * is then as before: kept [arcs] is a copy of its residuals. O(arcs) for each shortest length of paths. */
+enum status flow_force(struct max_flow *flow, uint8_t *side, uint32_t node, enum flow_side as, int64_t limit, const int64_t *kept,
+	struct control *control, int64_t *more);
+
 static inline uint32_t flow_from(const struct max_flow *flow, uint32_t arc)
 {
 	return flow->to[arc ^ 1];

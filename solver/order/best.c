@@ -10,6 +10,7 @@
 #include "repair.h"
 #include "roam.h"
 #include "search.h"
+#include "shave.h"
 #include "window.h"
 
 #define LARGE 2500                 /* ops */
@@ -138,6 +139,11 @@ static enum status search(struct order_job *job, bool backward, uint32_t states)
 	return status;
 }
 
+static enum status shave(struct closing *closing)
+{
+	return order_run_shaving(closing->job);
+}
+
 static enum status search_briefly(struct closing *closing)
 {
 	return search(closing->job, false, 4000);
@@ -167,6 +173,7 @@ static const struct step {
 	{ "cuts", NULL, run_cuts },
 	{ "roam", NULL, run_roam },
 	{ "repair", NULL, improve_two },
+	{ "shave", NULL, shave },
 	{ "search", NULL, search_briefly },
 	{ "repair more", NULL, improve_all },
 	{ "search more", NULL, search_longer },

@@ -1,6 +1,7 @@
 /* check.c: verifying a bound's certificate, without the code that made it. */
 #include <inttypes.h>
 
+#include "check_precedence.h"
 #include "order.h"
 
 #define X(id, name) name,
@@ -161,6 +162,8 @@ enum status order_check_certificate(const struct problem *problem, const struct 
 	case ORDER_PROOF_ALIVE: case ORDER_PROOF_CUT:
 		status = check_at_op(problem, certificate, &proved, error);
 		break;
+	case ORDER_PROOF_PRECEDENCE:
+		return order_check_precedence(problem, certificate, bound, error);
 	case ORDER_PROOF_SEARCH:
 		status = fail(error, BAD_INPUT, "the bound rests on a search: it must be run again");
 		break;

@@ -1,4 +1,6 @@
 /* order.c: one run of the orderer: its best order, its bound and what proves it. */
+#include <string.h>
+
 #include "begin.h"
 #include "best.h"
 #include "cut.h"
@@ -50,12 +52,27 @@ void order_result_free(struct order_result *result)
 	*result = (struct order_result) { .certificate.op = NONE };
 }
 
-/* The flow of a cut bound: only the op was noted while bounds rose. Not cancelled: one max-flow. */
+/* Precedences, moved from the run's memory. */
+static enum status keep_precedences(struct order_certificate *certificate)
+{
+	struct order_arc *arc = mem_alloc(certificate->arcs, sizeof *arc);
+	NEED(arc);
+	if (certificate->arcs)
+		memcpy(arc, certificate->arc, certificate->arcs * sizeof *arc);
+	certificate->arc = arc;
+	return OK;
+}
+
+/* The flow of a cut bound: only the op was noted while bounds rose. Not cancelled: one maximum flow. */
 static enum status certify(struct order_job *job)
 {
 	struct order_cut cut;
 	struct control control = { 0 };
 	int64_t bytes;
+	if (job->certificate.proof == ORDER_PROOF_PRECEDENCE)
+		return keep_precedences(&job->certificate);
+	if (job->certificate.proof != ORDER_PROOF_CUT)
+		return OK;
 	enum status status = order_cut_init(&cut, job->problem, false);
 	THEN(status, order_cut_at(&cut, job->certificate.op, NULL, 0, &control, &bytes));
 	THEN(status, order_cut_certificate(&cut, job->certificate.op, &job->certificate));
@@ -66,7 +83,7 @@ static enum status certify(struct order_job *job)
 /* Moves the job's findings into the result and frees the rest. */
 static enum status job_finish(struct order_job *job, enum status status, struct control *control, struct order_result *result)
 {
-	if (status != NO_MEMORY && job->certificate.proof == ORDER_PROOF_CUT && certify(job) != OK)
+	if (status != NO_MEMORY && certify(job) != OK)
 		status = NO_MEMORY;
 	if (status == NO_MEMORY || !job->winner) {
 		mem_free(job->order);

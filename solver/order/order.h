@@ -13,6 +13,7 @@
  *     tournament  the best ready op among those that fit
  *     bound       the bound of what is certainly alive (LB2)
  *     cut         the bound of the cheapest state of an op (T2)
+ *     shave       precedences that every good order keeps, and their bound
  *     best        strategy best: seeds, bounds, what closes the gap
  *     repair      min-cut repair
  *     window      a stretch of an order, solved exactly
@@ -24,6 +25,7 @@
  *     memory      a store of answers for one run
  *     explain     why an item is alive while an op runs
  *     check       checks a certificate without the solver
+ *     check_precedence  the same of a certificate by precedences
  */
 #pragma once
 
@@ -54,6 +56,7 @@ extern const char *const order_strategy_names[ORDER_STRATEGY_COUNT];
 	X(NONE, "none")        /* only base and the largest working set, which needs no proof */ \
 	X(ALIVE, "alive")      /* LB2: the items certainly alive while `op` runs */ \
 	X(CUT, "cut")          /* a flow below the minimum cut at `op` */ \
+	X(PRECEDENCE, "precedence") /* precedences that follow from one another, then a flow below the minimum cut at `op` */ \
 	X(SEARCH, "search")    /* an exhausted search: re-run it to check it */
 #define X(id, name) ORDER_PROOF_##id,
 enum order_proof { ORDER_PROOFS(X) ORDER_PROOF_COUNT };
@@ -71,8 +74,8 @@ struct order_arc {
 struct order_certificate {
 	enum order_proof proof;
 	uint32_t op;           /* ALIVE, CUT: the op at which the bound holds; NONE otherwise */
-	uint32_t arcs;         /* CUT */
-	struct order_arc *arc;
+	uint32_t arcs;         /* CUT, PRECEDENCE */
+	struct order_arc *arc; /* of PRECEDENCE: op `from` waits for op `to`; flow 0: by the cut at `from`, 1: at `to` */
 };
 
 /* The parts of ROAM's plan: `order=roam` fills them, other strategies leave them empty. */
@@ -161,6 +164,10 @@ enum status order_quick(const struct problem *problem, struct control *control, 
  * and what is there from the start; sinks: v, v's descendants and the end. Any flow that keeps conservation and
  * capacities is below every cut, and each cut is the live memory before v in some order's state; hence
  * base + flow + v's products + workspace is a bound. O(problem).
+ *
+ * PRECEDENCE: by induction, an order whose peak is below the bound keeps each precedence: the state at the op where it
+ * was found, with the other op forced to the wrong side and all earlier precedences kept, needs the bound or more. And
+ * so does the state at `op` with all of them: hence there is no such order. A maximum flow for each.
  *
  * SEARCH and NONE carry nothing to verify: SEARCH is BAD_INPUT here (re-run it), NONE accepts the largest
  * single working set. */

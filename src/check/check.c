@@ -321,6 +321,23 @@ static enum status read_flow(struct check *check, const struct problem *problem,
 	return OK;
 }
 
+static enum status read_precedences(struct check *check, struct order_certificate *certificate, const json_t *list)
+{
+	const json_t *entry;
+	size_t i;
+	certificate->arc = arena_alloc(&check->arena, json_array_size(list), sizeof *certificate->arc);
+	NEED_IN(check->error, certificate->arc);
+	json_array_foreach(list, i, entry) {
+		uint32_t to = op_named(check, json_array_get(entry, 0)), from = op_named(check, json_array_get(entry, 1));
+		const char *at = json_string_value(json_array_get(entry, 2));
+		bool fine = json_array_size(entry) == 3 && to != NONE && from != NONE && at;
+		if (!fine || (strcmp(at, "first") != 0 && strcmp(at, "second") != 0))
+			return fail(check->error, BAD_INPUT, "not a plan file: precedence %zu of the order's certificate is malformed", i);
+		certificate->arc[certificate->arcs++] = (struct order_arc){ NONE, from, to, strcmp(at, "first") == 0 };
+	}
+	return OK;
+}
+
 /* What a search is to reach; it ends there. */
 struct wanted_bound { int64_t bound; bool reached; atomic_bool enough; };
 
@@ -366,6 +383,8 @@ static enum status verify_certificate(struct check *check, const struct problem 
 	enum status status = OK;
 	if (proof == ORDER_PROOF_CUT)
 		status = read_flow(check, problem, &certificate, json_object_get(json, "flow"));
+	if (proof == ORDER_PROOF_PRECEDENCE)
+		status = read_precedences(check, &certificate, json_object_get(json, "precedences"));
 	struct error why = { 0 };
 	if (status == OK && order_check_certificate(problem, &certificate, bound, &why) != OK)
 		return check_wrong(check, "the order's bound does not hold: %s", why.text);

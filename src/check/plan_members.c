@@ -15,7 +15,7 @@ static const struct member_row ROWS[] = {
 	{ "memory", "persistent_bytes peak_bytes peak_op program_peak_bytes peak_without_workspace_bytes fit_margin_bytes buffers_bytes reserve_bytes needed_bytes "
 		"caching_allocator_needed_bytes expandable_segments_needed_bytes cap_bytes? fits? verdict", 0 },
 	{ "order", "strategy winner peak_bytes bound_bytes proved certificate ops", 0 },
-	{ "order.certificate", "by op? flow?", 0 },
+	{ "order.certificate", "by op? flow? precedences?", 0 },
 	{ "layout", "strategy winner arena_bytes bound_bytes proved certificate caching_allocator_bytes fully_shard_bytes? buffers", 0 },
 	{ "layout.certificate", "by moment? core? irreducible?", 0 },
 	{ "layout.buffers[]", "tensor offset bytes first last", 0 },

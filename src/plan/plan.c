@@ -65,6 +65,7 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 	switch (certificate->proof) {    /* no default: the compiler names a proof that is forgotten */
 	case ORDER_PROOF_ALIVE: snprintf(text, size, "what every order holds while %s runs", op); break;
 	case ORDER_PROOF_CUT: snprintf(text, size, "the cheapest state in which %s can run (a minimum cut)", op); break;
+	case ORDER_PROOF_PRECEDENCE: snprintf(text, size, "the minimum cut at %s, with precedences that every better order keeps", op); break;
 	case ORDER_PROOF_SEARCH: snprintf(text, size, "an exhausted search of orders"); break;
 	case ORDER_PROOF_NONE: case ORDER_PROOF_COUNT: snprintf(text, size, "what the largest op alone needs"); break;
 	}

@@ -156,6 +156,16 @@ static void write_arc(const struct plan *plan, const struct order_arc *arc, stru
 	json_close(json);
 }
 
+/* The op that runs first, the one behind it, and which of both has the cut that shows it. */
+static void write_precedence(const struct plan *plan, const struct order_arc *arc, struct json *json)
+{
+	json_open_array(json, NULL);
+	write_op(plan, NULL, arc->to, json);
+	write_op(plan, NULL, arc->from, json);
+	json_write_text(json, NULL, arc->flow ? "first" : "second");
+	json_close(json);
+}
+
 static void write_order_certificate(const struct plan *plan, struct json *json)
 {
 	const struct order_certificate *certificate = &plan->ordered->result.certificate;
@@ -167,6 +177,12 @@ static void write_order_certificate(const struct plan *plan, struct json *json)
 		json_open_array(json, "flow");
 		for (uint32_t i = 0; i < certificate->arcs; i++)
 			write_arc(plan, &certificate->arc[i], json);
+		json_close(json);
+	}
+	if (certificate->proof == ORDER_PROOF_PRECEDENCE) {
+		json_open_array(json, "precedences");
+		for (uint32_t i = 0; i < certificate->arcs; i++)
+			write_precedence(plan, &certificate->arc[i], json);
 		json_close(json);
 	}
 	json_close(json);

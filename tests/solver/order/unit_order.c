@@ -1,7 +1,9 @@
 /* unit_order.c: the orderer as a whole, against brute force over all orders. */
 #include "tests/common/order_valid.h"
 #include "tests/common/random_problem.h"
+#include "solver/order/bound.h"
 #include "solver/order/cut.h"
+#include "solver/order/shave.h"
 #include "tests/common/support.h"
 
 static void check_result(const struct problem *problem, const struct order_result *result, int64_t optimum, uint64_t seed)
@@ -58,6 +60,60 @@ Test(order, never_claims_a_false_bound_or_proof_on_20000_problems_of_up_to_9_ops
 		proved += proof_closed(&result.proof);
 	}
 	cr_assert_eq(proved, rounds, "only %u of %u were solved to optimality", proved, rounds);
+}
+
+/* A run that knows the optimum, as shaving finds it. */
+static void begin_shaving(struct order_job *job, int64_t optimum)
+{
+	uint32_t ops = job->problem->ops;
+	cr_assert_eq(order_model_of(job->problem, &job->arena, &job->model), OK);
+	job->alive = arena_alloc(&job->arena, ops, sizeof *job->alive);
+	cr_assert(job->alive || ops == 0);
+	cr_assert_eq(order_bound_alive(&job->model, job->problem->program, &job->control, job->alive), OK);
+	job->peak = optimum;
+}
+
+static bool proves(const struct problem *problem, const struct order_certificate *certificate, int64_t bound)
+{
+	return order_check_certificate(problem, certificate, bound, &(struct error){ 0 }) == OK;
+}
+
+/* Precedences in any other order, and others than those found, must not prove what isn't so. */
+static void forge_precedences(const struct problem *problem, struct order_certificate certificate, int64_t optimum, uint64_t *state)
+{
+	for (uint32_t i = 0; i < certificate.arcs; i++) {
+		struct order_arc *arc = &certificate.arc[random_below(state, certificate.arcs)], kept = *arc;
+		*arc = (struct order_arc){ NONE, random_below(state, problem->ops + 1), random_below(state, problem->ops), random_below(state, 2) };
+		cr_assert_not(proves(problem, &certificate, optimum + 1));
+		if (random_below(state, 2))
+			*arc = kept;
+	}
+}
+
+Test(order, shaved_precedences_prove_no_more_than_brute_force_finds)
+{
+	uint32_t proved = 0, open = 0;
+	for (uint64_t round = 0; round < test_rounds(3000, 30000); round++) {
+		uint64_t seed = test_seed() * 7 + round, state = seed;
+		OWN(problem) problem;
+		cr_assert(random_problem(&state, 4 + random_below(&state, 6), &problem));
+		int64_t optimum = least_peak(&problem);
+		struct order_options options = { .strategy = ORDER_BEST };
+		struct order_job job = { .problem = &problem, .options = &options, .bound = -1 };
+		begin_shaving(&job, optimum);
+		cr_assert_eq(order_run_shaving(&job), OK);
+		cr_assert_leq(job.bound, optimum, "seed %lu: bound %ld above the optimum %ld", seed, job.bound, optimum);
+		proved += job.bound == optimum;
+		open += job.bound < optimum;
+		if (job.bound >= 0) {
+			cr_assert_eq(job.certificate.proof, ORDER_PROOF_PRECEDENCE);
+			cr_assert(proves(&problem, &job.certificate, job.bound), "seed %lu", seed);
+			cr_assert_not(proves(&problem, &job.certificate, optimum + 1), "seed %lu", seed);
+			forge_precedences(&problem, job.certificate, optimum, &state);
+		}
+		arena_free(&job.arena);
+	}
+	cr_assert_gt(proved, 50 * open, "%u proved, %u not", proved, open);
 }
 
 /* Bytes by why they are alive, at one position of the program order. */

@@ -1,0 +1,225 @@
+/* shave.c: a bound on the peak by precedence shaving on minimum cuts.
+ *
+ * Suppose that an order stays within a threshold. While op v runs, its state costs at least the minimum cut at v, and
+ * the slack between that and the threshold is small where memory is tight. If forcing another op w out of the state
+ * costs more than the slack, w runs before v in every such order; if forcing it in does, w runs behind v. Each such
+ * precedence makes later cuts dearer, so they are added and all is repeated until nothing changes. A cut above the
+ * threshold then proves that no order stays within it: the bound is one byte more.
+ *
+ * This is shaving as in scheduling (Carlier, Pinson, "Adjustment of heads and tails for the job-shop problem", EJOR
+ * 78, 1994) with the cut of cut.h as the test. The precedences, in the order of their discovery, are a certificate:
+ * each follows from the earlier ones by one maximum flow (check_precedence.c).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cut.h"
+#include "shave.h"
+
+#define SHAVED_OPS 4000            /* above it, an attempt takes longer than it is worth */
+#define SLACK 4                    /* cuts with more slack than a quarter of the peak force hardly anything */
+#define HALVINGS 6                 /* thresholds tried below the first */
+#define EFFORT 8                   /* an eighth of the effort */
+
+struct precedence {
+	uint32_t before, after;
+	bool at_before;                /* found by the cut at `before`, not at `after` */
+};
+
+struct shaving {
+	struct order_job *job;
+	struct control control;        /* its share of the effort */
+	struct problem problem;        /* the run's, with all precedences found so far */
+	struct order_cut cut;
+	struct precedence *edge;
+	uint32_t edges, room;
+	int64_t *bytes;                /* op -> its last cut, at first LB2 */
+	uint32_t *visit;               /* ops, the highest cut first */
+	int64_t *kept;                 /* residuals of the cut at hand [arcs] */
+	size_t kept_room;
+	int64_t threshold;
+	uint32_t refuted;              /* the op whose cut is above the threshold, or NONE */
+	struct arena arena;            /* of problem's precedences */
+};
+
+/* ---- the problem with its precedences -------------------------------------------------------- */
+
+/* One direction of the precedences: those of the run's problem, and all that were found. */
+static enum status join_rows(struct shaving *shaving, const struct csr *given, bool after, struct csr *joined)
+{
+	uint32_t ops = shaving->problem.ops, pairs = given->start[ops] + shaving->edges, count = 0;
+	HELD uint32_t *row = mem_alloc(pairs, sizeof *row);
+	HELD uint32_t *item = mem_alloc(pairs, sizeof *item);
+	NEED(row && item);
+	for (uint32_t op = 0; op < ops; op++)
+		FOR_ROW(i, given, op) {
+			row[count] = op;
+			item[count++] = given->item[i];
+		}
+	for (uint32_t i = 0; i < shaving->edges; i++) {
+		row[count] = after ? shaving->edge[i].after : shaving->edge[i].before;
+		item[count++] = after ? shaving->edge[i].before : shaving->edge[i].after;
+	}
+	return csr_of_pairs(&shaving->arena, ops, pairs, row, item, joined);
+}
+
+/* Begins cuts anew, with the precedences found so far. */
+static enum status refresh(struct shaving *shaving)
+{
+	const struct problem *problem = shaving->job->problem;
+	order_cut_free(&shaving->cut);
+	arena_free(&shaving->arena);
+	shaving->cut = (struct order_cut){ 0 };
+	TRY(join_rows(shaving, &problem->pred, true, &shaving->problem.pred));
+	TRY(join_rows(shaving, &problem->succ, false, &shaving->problem.succ));
+	return order_cut_init(&shaving->cut, &shaving->problem, false);
+}
+
+static enum status add_edge(struct shaving *shaving, struct precedence found)
+{
+	if (shaving->edges == shaving->room) {
+		uint32_t room = 2 * shaving->room + 64;
+		struct precedence *edge = mem_resize(shaving->edge, room, sizeof *edge);
+		NEED(edge);
+		shaving->edge = edge;
+		shaving->room = room;
+	}
+	shaving->edge[shaving->edges++] = found;
+	return OK;
+}
+
+/* ---- one op ---------------------------------------------------------------------------------- */
+
+/* Keeps the residuals of the maximum flow, from which every forced op is tried. */
+static enum status keep_flow(struct shaving *shaving)
+{
+	const struct max_flow *flow = &shaving->cut.flow;
+	if (flow->arcs > shaving->kept_room) {
+		int64_t *kept = mem_resize(shaving->kept, flow->arcs, sizeof *kept);
+		NEED(kept);
+		shaving->kept = kept;
+		shaving->kept_room = flow->arcs;
+	}
+	if (flow->arcs > 0)
+		memcpy(shaving->kept, flow->residual, flow->arcs * sizeof *shaving->kept);
+	return OK;
+}
+
+/* Forces each op that the cut at `op` leaves free to the side where it isn't. */
+static enum status force_others(struct shaving *shaving, uint32_t op, int64_t slack)
+{
+	struct order_cut *cut = &shaving->cut;
+	TRY(keep_flow(shaving));
+	for (uint32_t other = 0; other < shaving->problem.ops; other++) {
+		if (cut->side[other] != FLOW_FREE)
+			continue;
+		bool inside = cut->flow.reached[other];
+		int64_t more;
+		TRY(flow_force(&cut->flow, cut->side, other, inside ? FLOW_SINK : FLOW_SOURCE, slack + 1, shaving->kept,
+			&shaving->control, &more));
+		if (more <= slack)
+			continue;
+		struct precedence found = { inside ? other : op, inside ? op : other, !inside };
+		TRY(add_edge(shaving, found));
+	}
+	return OK;
+}
+
+static enum status shave_op(struct shaving *shaving, uint32_t op)
+{
+	uint32_t edges = shaving->edges;
+	TRY(order_cut_at(&shaving->cut, op, NULL, 0, &shaving->control, &shaving->bytes[op]));
+	int64_t slack = shaving->threshold - shaving->bytes[op];
+	if (slack < 0)
+		shaving->refuted = op;
+	if (slack < 0 || slack > (shaving->job->peak - shaving->job->problem->base) / SLACK)
+		return OK;
+	TRY(force_others(shaving, op, slack));
+	return shaving->edges > edges ? refresh(shaving) : OK;
+}
+
+/* ---- one threshold --------------------------------------------------------------------------- */
+
+/* Ops by falling cuts: an insertion sort, as few change places between passes. */
+static void sort_visits(struct shaving *shaving)
+{
+	uint32_t *visit = shaving->visit;
+	for (uint32_t i = 1; i < shaving->problem.ops; i++) {
+		uint32_t op = visit[i], at = i;
+		for (; at > 0 && shaving->bytes[visit[at - 1]] < shaving->bytes[op]; at--)
+			visit[at] = visit[at - 1];
+		visit[at] = op;
+	}
+}
+
+/* Whether no order stays within the threshold: then refuted is the op that shows it. */
+static enum status attempt(struct shaving *shaving, int64_t threshold)
+{
+	uint32_t before;
+	shaving->threshold = threshold;
+	shaving->refuted = NONE;
+	shaving->edges = 0;
+	TRY(refresh(shaving));
+	do {
+		before = shaving->edges;
+		sort_visits(shaving);
+		for (uint32_t i = 0; i < shaving->problem.ops && shaving->refuted == NONE; i++)
+			TRY(shave_op(shaving, shaving->visit[i]));
+	} while (shaving->refuted == NONE && shaving->edges > before);
+	return OK;
+}
+
+/* The precedences as a certificate; the run's arena owns them. */
+static enum status raise_bound(struct shaving *shaving)
+{
+	struct order_job *job = shaving->job;
+	struct order_arc *arc = arena_alloc(&job->arena, shaving->edges, sizeof *arc);
+	NEED(arc || shaving->edges == 0);
+	for (uint32_t i = 0; i < shaving->edges; i++)
+		arc[i] = (struct order_arc){ NONE, shaving->edge[i].after, shaving->edge[i].before, shaving->edge[i].at_before };
+	order_job_raise(job, shaving->threshold + 1, ORDER_PROOF_PRECEDENCE, shaving->refuted);
+	job->certificate.arc = arc;
+	job->certificate.arcs = shaving->edges;
+	return OK;
+}
+
+static enum status shave(struct shaving *shaving)
+{
+	struct order_job *job = shaving->job;
+	int64_t open = job->peak;      /* the least threshold that isn't refuted, or the best peak */
+	for (int i = 0; i <= HALVINGS && job->bound < open; i++) {
+		int64_t threshold = i == 0 ? job->peak - 1 : job->bound + (open - job->bound) / 2;
+		if (i > 0 && threshold < job->bound)
+			break;
+		TRY(attempt(shaving, threshold));
+		if (shaving->refuted != NONE)
+			TRY(raise_bound(shaving));
+		else
+			open = threshold;
+	}
+	return OK;
+}
+
+enum status order_run_shaving(struct order_job *job)
+{
+	OWN(arena) arena = { 0 };
+	uint32_t ops = job->model.ops;
+	struct shaving shaving = { .job = job, .control = job->control, .problem = *job->problem,
+		.bytes = arena_alloc(&arena, ops, sizeof *shaving.bytes),
+		.visit = arena_alloc(&arena, ops, sizeof *shaving.visit),
+	};
+	NEED(shaving.bytes && shaving.visit);
+	if (ops > SHAVED_OPS || !job->alive)
+		return OK;
+	memcpy(shaving.bytes, job->alive, ops * sizeof *shaving.bytes);
+	memcpy(shaving.visit, job->problem->program, ops * sizeof *shaving.visit);
+	uint64_t share = job->control.ticks + job->control.limit / EFFORT;
+	shaving.control.limit = job->control.limit && share < job->control.limit ? share : job->control.limit;
+	enum status status = shave(&shaving);
+	order_cut_free(&shaving.cut);
+	arena_free(&shaving.arena);
+	mem_free(shaving.edge);
+	mem_free(shaving.kept);
+	control_spend(&job->control, shaving.control.ticks - job->control.ticks);
+	return status == LIMIT ? OK : status;
+}
