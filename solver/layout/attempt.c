@@ -93,7 +93,8 @@ static bool search_helps(const struct attempt *attempt)
 static enum status try_search(struct attempt *attempt, const struct layout_options *options, uint64_t effort, struct control *control)
 {
 	int64_t height = attempt->height;
-	enum status status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, effort, attempt->offset, &attempt->height,
+	enum status status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, effort, attempt->offset,
+		&attempt->height,
 				      &attempt->bound, &attempt->core, control);
 	if (attempt->height < height)
 		attempt->strategy = "exact search";
@@ -103,7 +104,8 @@ static enum status try_search(struct attempt *attempt, const struct layout_optio
 static enum status try_peak(struct attempt *attempt, uint64_t effort, struct control *control)
 {
 	int64_t height = attempt->height;
-	enum status status = layout_peak(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height, control);
+	enum status status = layout_peak(&attempt->part, attempt->enough, effort, attempt->offset, &attempt->height,
+		control);
 	if (attempt->height < height)
 		attempt->strategy = "peak first";
 	return status;
@@ -140,8 +142,9 @@ static bool is_trifle(const struct attempt *attempt)
 	return attempt->height > attempt->enough && attempt->height - attempt->enough <= attempt->enough / TRIFLE;
 }
 
-/* Wheel, search and windows around the peak in turns, with twice the effort each time: which of them is quick differs from instance to
- * instance. So does the order from which the wheel gets there: every other time it is the best dive's, else one after another. */
+/* Wheel, search and windows around the peak in turns, with twice the effort each time: which of them is quick differs
+ * from instance to instance. So does the order from which the wheel gets there: every other time it is the best dive's,
+ * else one after another. */
 static enum status take_turns(struct attempt *attempt, const struct layout_options *options, uint64_t end, struct control *control)
 {
 	enum status status = OK;
@@ -163,7 +166,8 @@ static enum status take_turns(struct attempt *attempt, const struct layout_optio
 
 static enum status try_cheap(struct attempt *attempt, struct control *control)
 {
-	return layout_cheap(&attempt->part, attempt->enough, attempt->offset, &attempt->height, &attempt->dive, &attempt->strategy, control);
+	return layout_cheap(&attempt->part, attempt->enough, attempt->offset, &attempt->height, &attempt->dive,
+		&attempt->strategy, control);
 }
 
 static enum status try_everything(struct attempt *attempt, const struct layout_options *options, struct control *control)

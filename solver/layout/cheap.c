@@ -37,7 +37,8 @@ static enum status try_all(struct cheap *cheap, int64_t enough, const struct lay
 	bool plain = !model->pins && !model->gapped, better;
 	uint64_t start = control->ticks;
 	enum status status = OK;
-	for (size_t i = 0; i < LAYOUT_DIVES && status == OK && *cheap->height > enough && control->ticks - start < DIVE_TICKS; i++) {
+	for (size_t i = 0; i < LAYOUT_DIVES && status == OK && *cheap->height > enough
+		&& control->ticks - start < DIVE_TICKS; i++) {
 		/* Of many buffers there are few dives: two that differ come first. */
 		const struct layout_recipe *recipe = &layout_dives[model->n > MANY && (i == 1 || i == 3) ? 4 - i : i];
 		if (recipe->critical && !plain)

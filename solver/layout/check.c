@@ -41,7 +41,8 @@ static uint32_t list_rectangles(const struct check *check, const int64_t *offset
 		for (uint32_t k = first; k < last; k++, count++) {
 			const struct piece *piece = &buffers->piece[k];
 			if (rectangle)
-				rectangle[count] = (struct rectangle){ piece->lower, piece->upper, offset[i], offset[i] + rounded(check, i), i };
+				rectangle[count] = (struct rectangle){ piece->lower, piece->upper, offset[i],
+					offset[i] + rounded(check, i), i };
 		}
 		if (first == last) {
 			if (rectangle)

@@ -78,7 +78,8 @@ static int64_t find_hole(const struct fit *fit, uint32_t buffer)
 enum status layout_fit(const struct layout_model *model, const uint32_t *order, bool tightest, int64_t limit, int64_t *offset,
 		       int64_t *height, struct control *control)
 {
-	struct fit fit = { .model = model, .tightest = tightest, .placed = mem_alloc(model->span_start[model->n], sizeof *fit.placed) };
+	struct fit fit = { .model = model, .tightest = tightest, .placed = mem_alloc(model->span_start[model->n],
+		sizeof *fit.placed) };
 	enum status status = fit.placed ? OK : NO_MEMORY;
 	*height = 0;
 	for (uint32_t b = 0; status == OK && b < model->n; b++) {

@@ -3,6 +3,6 @@
 
 #include "model.h"
 
-/* A smallest layout, by GLPK; where its limits are reached first, offset stays as it was. For models without
- * pins and gaps. As MODeL's (Steiner et al., ICML 2023): one binary for each overlapping pair says which is below. */
+/* A smallest layout, by GLPK; where its limits are reached first, offset stays as it was. For models without pins and
+ * gaps. As MODeL's (Steiner et al., ICML 2023): one binary for each overlapping pair says which is below. */
 enum status layout_ilp(const struct layout_model *model, int64_t *offset, struct control *control);

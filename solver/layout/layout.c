@@ -48,8 +48,8 @@ static bool lifted(const struct layout_model *model, uint32_t b)
 	return !model->pins && !model->aligned && resident(model, b);
 }
 
-/* Stacks the residents and lists the rest. Exact where nothing is pinned or aligned: then any layout can be
- * turned into one with the residents at the bottom. */
+/* Stacks the residents and lists the rest. Exact where nothing is pinned or aligned: then any layout can be turned into
+ * one with the residents at the bottom. */
 static enum status lift_residents(struct solve *solve)
 {
 	const struct layout_model *model = &solve->model;
@@ -301,24 +301,29 @@ static enum status refuse(struct solve *solve)
 
 char *layout_clash_text(const struct layout_clash *clash, char *text, size_t size)
 {
-	snprintf(text, size, "are pinned to overlapping places: to bytes %" PRId64 " to %" PRId64 " and %" PRId64 " to %" PRId64
-		", and both are alive at step %" PRId64, clash->first[0], clash->last[0], clash->first[1], clash->last[1], clash->step);
+	snprintf(text, size,
+		"are pinned to overlapping places: to bytes %" PRId64 " to %" PRId64 " and %" PRId64 " to %" PRId64
+		", and both are alive at step %" PRId64, clash->first[0], clash->last[0], clash->first[1], clash->last[1],
+			clash->step);
 	return text;
 }
 
 /* Says why two pinned buffers are in each other's way, if they are. */
 static enum status check_pair(const struct layout_model *model, uint32_t a, uint32_t b, struct layout *layout, struct error *error)
 {
-	int64_t unit = model->unit, first = model->fixed[a], last = first + model->size[a], other = model->fixed[b], other_last = other + model->size[b];
+	int64_t unit = model->unit, first = model->fixed[a], last = first + model->size[a], other = model->fixed[b],
+		other_last = other + model->size[b];
 	char text[300];
 	for (uint32_t j = model->span_start[a]; j < model->span_start[a + 1] && first < other_last && other < last; j++) {
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
 			const struct span *s = &model->span[j], *t = &model->span[k];
 			if (s->first >= t->last || t->first >= s->last)
 				continue;
-			layout->clash = (struct layout_clash){ { model->origin[a], model->origin[b] }, { first * unit, other * unit },
+			layout->clash = (struct layout_clash){ { model->origin[a], model->origin[b] },
+				{ first * unit, other * unit },
 				{ last * unit - 1, other_last * unit - 1 }, model->time[s->first > t->first ? s->first : t->first] };
-			return fail(error, INFEASIBLE, "buffers %u and %u %s", model->origin[a], model->origin[b], layout_clash_text(&layout->clash, text, sizeof text));
+			return fail(error, INFEASIBLE, "buffers %u and %u %s", model->origin[a], model->origin[b],
+				layout_clash_text(&layout->clash, text, sizeof text));
 		}
 	}
 	return OK;

@@ -53,7 +53,8 @@ struct buffers {
 	int64_t *alignment;        /* optional: the offset is a multiple of it; >= 1 */
 	int64_t *fixed;            /* optional: the offset it must have, < 0: free */
 	int64_t *hint;             /* optional: the offset that strategy FILE gives it, < 0: none */
-	uint32_t *piece_start;     /* optional [n + 1]: pieces piece_start[i] .. piece_start[i + 1] - 1 of buffer i, in order */
+	/* optional [n + 1]: pieces piece_start[i] .. piece_start[i + 1] - 1 of buffer i, in order */
+	uint32_t *piece_start;
 	struct piece *piece;       /* of time, none overlapping another; none: it is live from lower to upper */
 	uint8_t *stream;           /* optional, of layout_caching() alone: the stream that allocates it, below LAYOUT_STREAMS */
 };
@@ -158,8 +159,8 @@ int64_t layout_load(const struct buffers *buffers, int64_t alignment, int64_t *m
  * small effort goes. Shares no code with the solvers. BAD_INPUT with the culprits in error. O(n log n). */
 enum status layout_check(const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error);
 
-/* Whether the buffers of a core fit the capacity by themselves, by a plain search that shares no code with the solvers, for what
- * a search has proved: INFEASIBLE, OK. LIMIT: more than 64 buffers, or the nodes are spent. NO_MEMORY. */
+/* Whether the buffers of a core fit the capacity by themselves, by a plain search that shares no code with the solvers,
+ * for what a search has proved: INFEASIBLE, OK. LIMIT: more than 64 buffers, or the nodes are spent. NO_MEMORY. */
 enum status layout_check_core(const struct buffers *buffers, const uint32_t *core, uint32_t count, int64_t alignment,
 			      int64_t capacity, uint64_t nodes);
 

@@ -31,8 +31,10 @@ static enum status check_buffer(const struct buffers *buffers, uint32_t i, struc
 		return fail(error, BAD_INPUT, "buffer %u: its fixed offset is too large", i);
 	for (uint32_t k = 0; buffers->size[i] > 0 && k < piece_count(buffers, i); k++) {
 		struct piece piece = piece_at(buffers, i, k);
-		if (piece.lower < (k ? piece_at(buffers, i, k - 1).upper : buffers->lower[i]) || piece.upper > buffers->upper[i] || piece.lower >= piece.upper)
-			return fail(error, BAD_INPUT, "buffer %u: piece %u is empty, outside its life or not behind the one before", i, k);
+		if (piece.lower < (k ? piece_at(buffers, i, k - 1).upper : buffers->lower[i]) || piece.upper > buffers->upper[i]
+			|| piece.lower >= piece.upper)
+			return fail(error, BAD_INPUT, "buffer %u: piece %u is empty, outside its life or not behind the one before",
+				i, k);
 	}
 	return OK;
 }

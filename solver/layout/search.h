@@ -11,8 +11,7 @@ enum layout_rule {
 
 struct layout_search;
 
-/* nodes: that the runs will be given, 0: many. NULL when out of memory. O(n sections +
- * overlapping pairs) memory. */
+/* nodes: that the runs will be given, 0: many. NULL when out of memory. O(n sections + overlapping pairs) memory. */
 struct layout_search *layout_search_new(const struct layout_model *model, uint64_t nodes);
 void layout_search_free(struct layout_search *search);
 

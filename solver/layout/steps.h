@@ -14,19 +14,20 @@
 enum status layout_dive(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
 			int64_t *height, struct control *control);
 
-/* In the order given, each into the lowest hole, or into the tightest. Knows pins and alignment.
- * O(n * placed pieces), but the lowest hole is often found early. */
+/* In the order given, each into the lowest hole, or into the tightest. Knows pins and alignment. O(n * placed pieces),
+ * but the lowest hole is often found early. */
 enum status layout_fit(const struct layout_model *model, const uint32_t *order, bool tightest, int64_t limit, int64_t *offset,
 		       int64_t *height, struct control *control);
 
-/* Into the lowest segment of the skyline goes the first buffer in order that fits between its walls; where none does the
- * segment is filled up to its lower wall (Sekiyama et al., arXiv 1804.10001). Gives what the dive gives, without its moves.
- * critical: of what fits, what is alive where the segment would reach highest comes first. For models without pins and
- * gaps. O(n log^2 n) or so. */
+/* Into the lowest segment of the skyline goes the first buffer in order that fits between its walls; where none does
+ * the segment is filled up to its lower wall (Sekiyama et al., arXiv 1804.10001). Gives what the dive gives, without
+ * its moves. critical: of what fits, what is alive where the segment would reach highest comes first. For models
+ * without pins and gaps. O(n log^2 n) or so. */
 enum status layout_skyline(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
 			   int64_t *height, struct control *control);
 
-/* In the order of time, each into the lowest hole that there is then. For models without pins, alignments and gaps. O(n log alive), O(n) memory. */
+/* In the order of time, each into the lowest hole that there is then. For models without pins, alignments and gaps. O(n
+ * log alive), O(n) memory. */
 enum status layout_online(const struct layout_model *model, int64_t *offset);
 
 /* Offsets in bytes as the buffers' hints have them. A buffer without one, with one that isn't aligned, or where another lies that is alive with it and began
@@ -40,15 +41,16 @@ struct layout_recipe { const char *keys, *name; bool critical; };
 #define LAYOUT_DIVES 9
 extern const struct layout_recipe layout_dives[LAYOUT_DIVES];
 
-/* Improves a layout of `height` (INT64_MAX: none yet) by dives, one after another until a
- * layout is within enough. *dive: the best dive's recipe, *name: what found the layout; neither is written to where nothing did.
- * Of a million buffers it is only the first few dives. */
+/* Improves a layout of `height` (INT64_MAX: none yet) by dives, one after another until a layout is within enough.
+ * *dive: the best dive's recipe, *name: what found the layout; neither is written to where nothing did. Of a million
+ * buffers it is only the first few dives. */
 enum status layout_cheap(const struct layout_model *model, int64_t enough, int64_t *offset, int64_t *height,
 			 const struct layout_recipe **dive, const char **name, struct control *control);
 
-/* Improves a layout of `height` until it is within `enough` or `effort` ticks are spent, from the fullest sections outwards: a
- * window around them is laid out by itself, what lives before and after it around what crosses its ends, which stays in
- * place; window after window, each less full at its ends than the one before. For models without pins and gaps. */
+/* Improves a layout of `height` until it is within `enough` or `effort` ticks are spent, from the fullest sections
+ * outwards: a window around them is laid out by itself, what lives before and after it around what crosses its ends,
+ * which stays in place; window after window, each less full at its ends than the one before. For models without pins
+ * and gaps. */
 enum status layout_peak(const struct layout_model *model, int64_t enough, uint64_t effort, int64_t *offset, int64_t *height,
 			struct control *control);
 
@@ -68,16 +70,16 @@ struct layout_core {
 	bool irreducible;          /* without any one of them the others fit */
 };
 
-/* Improves a layout of `height` by exact search until it is within `enough`, is known to be the smallest, or `effort` ticks
- * are spent. bound: no layout is lower; it rises as the search proves it. decide: stop once it is above `enough`, too.
- * core: where the bound has risen, buffers that need it; NULL: not asked for.
- * OK also when the effort was not enough. */
+/* Improves a layout of `height` by exact search until it is within `enough`, is known to be the smallest, or `effort`
+ * ticks are spent. bound: no layout is lower; it rises as the search proves it. decide: stop once it is above `enough`,
+ * too. core: where the bound has risen, buffers that need it; NULL: not asked for. OK also when the effort was not
+ * enough. */
 enum status layout_exact(const struct layout_model *model, int64_t enough, bool decide, uint64_t effort, int64_t *offset,
 			 int64_t *height, int64_t *bound, struct layout_core *core, struct control *control);
 
 /* Looks for buffers that alone do not fit the capacity, among the largest ones of one stretch of time after another.
- * INFEASIBLE: core has them. LIMIT: none found; nodes: what a search through all buffers would be given.
- * core->buffer is overwritten. */
+ * INFEASIBLE: core has them. LIMIT: none found; nodes: what a search through all buffers would be given. core->buffer
+ * is overwritten. */
 enum status layout_core_find(const struct layout_model *model, int64_t capacity, uint64_t nodes, struct layout_core *core,
 			     struct control *control);
 

@@ -174,15 +174,16 @@ int64_t check_allocator_of(const struct buffers *buffers, bool expandable)
 int64_t check_allocator(const struct check *check, bool expandable)
 {
 	OWN(arena) arena = { 0 };
-	size_t storages = check->graph->storages;
-	struct buffers buffers = { .lower = arena_alloc(&arena, storages, sizeof *buffers.lower), .upper = arena_alloc(&arena, storages, sizeof *buffers.upper),
-		.size = arena_alloc(&arena, storages, sizeof *buffers.size) };
+	size_t items = check->items;
+	struct buffers buffers = { .lower = arena_alloc(&arena, items, sizeof *buffers.lower),
+		.upper = arena_alloc(&arena, items, sizeof *buffers.upper),
+		.size = arena_alloc(&arena, items, sizeof *buffers.size) };
 	bool fine = buffers.lower && buffers.upper && buffers.size;
-	for (uint32_t s = 0; fine && s < storages; s++)
-		if (check->first[s] != NONE) {
-			buffers.lower[buffers.n] = check->first[s];
-			buffers.upper[buffers.n] = (int64_t)check->last[s] + 1;
-			buffers.size[buffers.n++] = check->bytes[s];
+	for (uint32_t i = 0; fine && i < items; i++)
+		if (check->first[i] != NONE) {
+			buffers.lower[buffers.n] = check->first[i];
+			buffers.upper[buffers.n] = (int64_t)check->last[i] + 1;
+			buffers.size[buffers.n++] = check->bytes[i];
 		}
 	int64_t reserved = fine ? check_allocator_of(&buffers, expandable) : -1;
 	return reserved;

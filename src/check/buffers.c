@@ -73,7 +73,8 @@ static void add_part(struct look *look, uint32_t i, int64_t lower, int64_t upper
 {
 	int64_t size = look->csv->buffers.size[i], offset = look->places->offset[i];
 	if (lower < upper && size > 0)
-		look->part[look->parts++] = (struct part){ lower, upper, offset, offset + up(size, look->places->simulated ? 1 : look->places->alignment), i };
+		look->part[look->parts++] = (struct part){ lower, upper, offset, offset + up(size, look->places->simulated ? 1
+			: look->places->alignment), i };
 }
 
 static void add_parts(struct look *look)

@@ -16,6 +16,6 @@ struct buffers_places {
 /* What the places come to: the highest byte; the most that is live at one step. */
 struct buffers_sums { int64_t arena, load; };
 
-/* Everything lies where it may: pins, alignments, no overlap. OK with *sums; INFEASIBLE with the culprits by their ids; NO_MEMORY.
- * O(n log n + pairs alive together). */
+/* Everything lies where it may: pins, alignments, no overlap. OK with *sums; INFEASIBLE with the culprits by their ids;
+ * NO_MEMORY. O(n log n + pairs alive together). */
 enum status buffers_check(const struct buffers_csv *csv, const struct buffers_places *places, struct buffers_sums *sums, struct error *error);

@@ -167,10 +167,11 @@ static enum status prepare_graph(struct check *check)
 	const struct graph *graph = check->graph;
 	check->position = arena_alloc(&check->arena, graph->ops, sizeof *check->position);
 	check->order = arena_alloc(&check->arena, graph->ops, sizeof *check->order);
-	check->first = arena_alloc(&check->arena, graph->storages, sizeof *check->first);
-	check->last = arena_alloc(&check->arena, graph->storages, sizeof *check->last);
-	check->bytes = arena_alloc(&check->arena, graph->storages, sizeof *check->bytes);
-	check->offset = arena_alloc(&check->arena, graph->storages, sizeof *check->offset);
+	check->items = graph->storages + graph->ops;
+	check->first = arena_alloc(&check->arena, check->items, sizeof *check->first);
+	check->last = arena_alloc(&check->arena, check->items, sizeof *check->last);
+	check->bytes = arena_alloc(&check->arena, check->items, sizeof *check->bytes);
+	check->offset = arena_alloc(&check->arena, check->items, sizeof *check->offset);
 	NEED_IN(check->error, check->position && check->order && check->first && check->last && check->bytes && check->offset);
 	return OK;
 }
@@ -249,6 +250,16 @@ static void find_lifetime(struct check *check, uint32_t s)
 	check->last[s] = life.last;
 }
 
+/* While the op runs, where the scenario counts it. */
+static void find_workspace(struct check *check, uint32_t op)
+{
+	uint32_t item = check->graph->storages + op;
+	check->bytes[item] = check->scenario.value[K_workspace] ? align_up(check->graph->op[op].workspace,
+		check->scenario.value[K_alignment]) : 0;
+	check->offset[item] = -1;
+	check->first[item] = check->last[item] = check->bytes[item] > 0 ? check->position[op] : NONE;
+}
+
 static enum status check_memory(struct check *check)
 {
 	const struct graph *graph = check->graph;
@@ -258,18 +269,20 @@ static enum status check_memory(struct check *check)
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		find_lifetime(check, s);
 		persistent += graph->storage[s].persistent ? check->bytes[s] : 0;
-		if (check->first[s] == NONE)
+	}
+	for (uint32_t op = 0; op < graph->ops; op++)
+		find_workspace(check, op);
+	for (uint32_t item = 0; item < check->items; item++) {
+		if (check->first[item] == NONE)
 			continue;
-		change[check->first[s]] += check->bytes[s];
-		change[check->last[s] + 1] -= check->bytes[s];
+		change[check->first[item]] += check->bytes[item];
+		change[check->last[item] + 1] -= check->bytes[item];
 	}
 	check->peak = graph->ops ? -1 : change[0];
 	for (uint32_t position = 0; position < graph->ops; position++) {
 		bytes += change[position];
-		int64_t workspace = graph->op[check->order[position]].workspace;
-		int64_t live = bytes + (check->scenario.value[K_workspace] ? align_up(workspace, check->scenario.value[K_alignment]) : 0);
-		if (live > check->peak) {
-			check->peak = live;
+		if (bytes > check->peak) {
+			check->peak = bytes;
 			check->peak_position = position;
 		}
 	}

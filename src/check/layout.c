@@ -35,6 +35,37 @@ static enum status read_buffer(struct check *check, const json_t *buffer)
 	return OK;
 }
 
+/* The workspace of an op lies somewhere while that runs. */
+static enum status read_workspace(struct check *check, const json_t *workspace)
+{
+	const char *name;
+	json_int_t offset, bytes;
+	if (json_unpack((json_t *)(uintptr_t)workspace, "{s:s,s:I,s:I}", "op", &name, "offset", &offset, "bytes",
+		&bytes) != 0)
+		return fail(check->error, BAD_INPUT, "not a plan file: a workspace lacks op, offset or bytes");
+	uint32_t op = graph_find_op(check->graph, name);
+	uint32_t item = op == NONE ? NONE : check->graph->storages + op;
+	if (op == NONE || check->first[item] == NONE)
+		return check_wrong(check, "there is a workspace for \"%.100s\", which %s", name, op == NONE
+			? "is no op of the graph" : "needs none");
+	if (check->offset[item] >= 0)
+		return check_wrong(check, "there are two workspaces for \"%.100s\"", name);
+	if (bytes != check->bytes[item])
+		return check_wrong(check, "the workspace of \"%.100s\" has %" PRId64 " bytes, but needs %" PRId64, name,
+			(int64_t)bytes, check->bytes[item]);
+	if (offset < 0 || offset > BYTES_MAX)
+		return check_wrong(check, "the workspace of \"%.100s\" has an offset that no arena has", name);
+	check->offset[item] = offset;
+	return OK;
+}
+
+static const char *name_of(const struct check *check, uint32_t item)
+{
+	const struct graph *graph = check->graph;
+	return item < graph->storages ? graph->tensor[graph->storage[item].root].name
+		: graph->op[item - graph->storages].name;
+}
+
 /* fixed offsets of the pins, for searches. */
 static enum status pin_buffers(struct check *check, struct buffers *buffers, const uint32_t *storage)
 {
@@ -89,9 +120,9 @@ static enum status check_neighbours(struct check *check)
 static int64_t load_at(const struct check *check, int64_t position)
 {
 	int64_t load = 0;
-	for (uint32_t s = 0; s < check->graph->storages; s++)
-		if (check->first[s] != NONE && check->first[s] <= position && position <= check->last[s])
-			load += check->bytes[s];
+	for (uint32_t i = 0; i < check->items; i++)
+		if (check->first[i] != NONE && check->first[i] <= position && position <= check->last[i])
+			load += check->bytes[i];
 	return load;
 }
 
@@ -107,24 +138,26 @@ static enum status check_load(struct check *check, int64_t bound)
 	return OK;
 }
 
-/* The buffers that are wanted (NULL: all that are there), for the solver's own checker and searches. storage[i]: of buffer i. */
-static enum status make_buffers(struct check *check, const bool *wanted, struct buffers *buffers, uint32_t **storage, int64_t **offset)
+/* The buffers that are wanted (NULL: all that are there), for the solver's own checker and searches. item[i]: of buffer
+ * i. */
+static enum status make_buffers(struct check *check, const bool *wanted, struct buffers *buffers, uint32_t **item,
+	int64_t **offset)
 {
-	uint32_t storages = check->graph->storages;
-	buffers->lower = arena_alloc(&check->arena, storages, sizeof(int64_t));
-	buffers->upper = arena_alloc(&check->arena, storages, sizeof(int64_t));
-	buffers->size = arena_alloc(&check->arena, storages, sizeof(int64_t));
-	*storage = arena_alloc(&check->arena, storages, sizeof(uint32_t));
-	*offset = arena_alloc(&check->arena, storages, sizeof(int64_t));
-	NEED_IN(check->error, buffers->lower && buffers->upper && buffers->size && *storage && *offset);
-	for (uint32_t s = 0; s < storages; s++) {
+	uint32_t items = check->items;
+	buffers->lower = arena_alloc(&check->arena, items, sizeof(int64_t));
+	buffers->upper = arena_alloc(&check->arena, items, sizeof(int64_t));
+	buffers->size = arena_alloc(&check->arena, items, sizeof(int64_t));
+	*item = arena_alloc(&check->arena, items, sizeof(uint32_t));
+	*offset = arena_alloc(&check->arena, items, sizeof(int64_t));
+	NEED_IN(check->error, buffers->lower && buffers->upper && buffers->size && *item && *offset);
+	for (uint32_t s = 0; s < items; s++) {
 		if (check->first[s] == NONE || (wanted && !wanted[s]))
 			continue;
 		uint32_t i = buffers->n++;
 		buffers->lower[i] = check->first[s];
 		buffers->upper[i] = (int64_t)check->last[s] + 1;
 		buffers->size[i] = check->bytes[s];
-		(*storage)[i] = s;
+		(*item)[i] = s;
 		(*offset)[i] = check->offset[s];
 	}
 	return OK;
@@ -133,22 +166,21 @@ static enum status make_buffers(struct check *check, const bool *wanted, struct 
 /* Names the two buffers that overlap: quadratic, and only for layouts that are known to be wrong. */
 static enum status name_overlap(struct check *check)
 {
-	const struct graph *graph = check->graph;
-	for (uint32_t a = 0; a < graph->storages; a++)
+	for (uint32_t a = 0; a < check->items; a++)
 		for (uint32_t b = 0; check->first[a] != NONE && b < a; b++)
 			if (check->first[b] != NONE && check->first[a] <= check->last[b] && check->first[b] <= check->last[a] &&
 			    check->offset[a] < check->offset[b] + check->bytes[b] && check->offset[b] < check->offset[a] + check->bytes[a])
-				return check_wrong(check, "buffers \"%.100s\" and \"%.100s\" are alive together and overlap",
-					graph->tensor[graph->storage[a].root].name, graph->tensor[graph->storage[b].root].name);
+				return check_wrong(check, "%s \"%.100s\" and \"%.100s\" are live together and overlap",
+					a < check->graph->storages ? "buffers" : "the workspace of", name_of(check, a), name_of(check, b));
 	return check_wrong(check, "the layout is wrong");
 }
 
 static enum status check_overlap(struct check *check, int64_t arena)
 {
 	struct buffers buffers = { 0 };
-	uint32_t *storage;
+	uint32_t *item;
 	struct layout layout = { .arena = arena };
-	TRY(make_buffers(check, NULL, &buffers, &storage, &layout.offset));
+	TRY(make_buffers(check, NULL, &buffers, &item, &layout.offset));
 	layout.load = layout.proof.bound = load_at(check, 0);
 	layout.proof.value = arena;
 	struct error why = { 0 };
@@ -175,20 +207,22 @@ static enum status refute_core(struct check *check, const struct buffers *buffer
 static enum status search_layout_again(struct check *check, int64_t bound)
 {
 	const json_t *core = json_object_get(check_member(check, "layout", "certificate"), "core"), *name;
-	bool *wanted = arena_alloc(&check->arena, check->graph->storages, sizeof *wanted);
+	bool *wanted = arena_alloc(&check->arena, check->items, sizeof *wanted);
 	struct buffers buffers = { 0 };
-	uint32_t *storage;
+	uint32_t *item;
 	int64_t *offset;
 	size_t i;
 	NEED_IN(check->error, wanted);
 	json_array_foreach(core, i, name) {
-		uint32_t tensor = json_is_string(name) ? graph_find_tensor(check->graph, json_string_value(name)) : NONE;
-		if (tensor == NONE)
-			return check_wrong(check, "the core of the layout's bound names no tensor of the graph");
-		wanted[check->graph->tensor[tensor].storage] = true;
+		const char *op_name = json_string_value(json_object_get(name, "op"));
+		uint32_t tensor = json_is_string(name) ? graph_find_tensor(check->graph, json_string_value(name)) : NONE,
+			op = op_name ? graph_find_op(check->graph, op_name) : NONE;
+		if (tensor == NONE && op == NONE)
+			return check_wrong(check, "the core of the layout's bound names no tensor or op of the graph");
+		wanted[op != NONE ? check->graph->storages + op : check->graph->tensor[tensor].storage] = true;
 	}
-	TRY(make_buffers(check, json_array_size(core) ? wanted : NULL, &buffers, &storage, &offset));
-	TRY(pin_buffers(check, &buffers, storage));
+	TRY(make_buffers(check, json_array_size(core) ? wanted : NULL, &buffers, &item, &offset));
+	TRY(pin_buffers(check, &buffers, item));
 	enum status status = refute_core(check, &buffers, bound);
 	if (status == INFEASIBLE) {
 		check_passed(check, "the layout's bound, by a plain search on its core");
@@ -211,10 +245,10 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 static enum status check_layout_moment(struct check *check, int64_t bound)
 {
 	struct buffers buffers = { 0 };
-	uint32_t *storage;
+	uint32_t *item;
 	int64_t *offset, moment = json_integer_value(json_object_get(check_member(check, "layout", "certificate"), "moment"));
-	TRY(make_buffers(check, NULL, &buffers, &storage, &offset));
-	TRY(pin_buffers(check, &buffers, storage));
+	TRY(make_buffers(check, NULL, &buffers, &item, &offset));
+	TRY(pin_buffers(check, &buffers, item));
 	int64_t needed = layout_check_moment(&buffers, check->scenario.value[K_alignment], moment);
 	if (needed < bound)
 		return needed < 0 ? fail_memory(check->error)
@@ -242,19 +276,23 @@ static enum status check_layout_bound(struct check *check, int64_t arena)
 
 enum status check_layout(struct check *check)
 {
-	const json_t *list = check_member(check, "layout", "buffers"), *buffer;
+	const json_t *list = check_member(check, "layout", "buffers"), *workspaces = check_member(check, "layout",
+		"workspaces"), *buffer;
 	size_t i;
 	int64_t arena = 0;
 	enum status status = OK;
-	if (!json_is_array(list))
-		return fail(check->error, BAD_INPUT, "not a plan file: it has no layout.buffers");
+	if (!json_is_array(list) || (workspaces && !json_is_array(workspaces)))
+		return fail(check->error, BAD_INPUT, "not a plan file: layout.buffers or layout.workspaces is no list");
 	json_array_foreach(list, i, buffer)
 		TRY(read_buffer(check, buffer));
-	for (uint32_t s = 0; s < check->graph->storages; s++) {
+	json_array_foreach(workspaces, i, buffer)
+		TRY(read_workspace(check, buffer));
+	for (uint32_t s = 0; s < check->items; s++) {
 		if (check->first[s] == NONE)
 			continue;
 		if (check->offset[s] < 0)
-			return check_wrong(check, "there is no buffer for \"%.100s\"", check->graph->tensor[check->graph->storage[s].root].name);
+			return check_wrong(check, "there is no %s for \"%.100s\"", s < check->graph->storages ? "buffer"
+				: "workspace", name_of(check, s));
 		if (check->offset[s] + check->bytes[s] > arena)
 			arena = check->offset[s] + check->bytes[s];
 	}

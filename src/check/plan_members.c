@@ -16,9 +16,12 @@ static const struct member_row ROWS[] = {
 		"caching_allocator_needed_bytes expandable_segments_needed_bytes cap_bytes? fits? verdict", 0 },
 	{ "order", "strategy winner peak_bytes bound_bytes proved certificate ops", 0 },
 	{ "order.certificate", "by op? flow? precedences?", 0 },
-	{ "layout", "strategy winner arena_bytes bound_bytes proved certificate caching_allocator_bytes fully_shard_bytes? buffers", 0 },
+	{ "layout", "strategy winner arena_bytes bound_bytes proved certificate caching_allocator_bytes fully_shard_bytes? "
+		"buffers workspaces?", 0 },
 	{ "layout.certificate", "by moment? core? irreducible?", 0 },
+	{ "layout.certificate.core[]", "op", 0 },
 	{ "layout.buffers[]", "tensor offset bytes first last", 0 },
+	{ "layout.workspaces[]", "op offset bytes", 0 },
 	{ "host", "arena_bytes load_bytes buffers", 0 },
 	{ "host.buffers[]", "tensor offset bytes first last other_microbatches?", 0 },
 	{ "speed", "step_seconds samples tokens per_second per_second_and_device flops model_flops software rests_on mfu", 0 },

@@ -117,7 +117,8 @@ static enum status check_kinds(struct check *check)
 	const json_t *stages = json_object_get(json_object_get(check->plan, "shard"), "stages");
 	int64_t rank = check->pipelined ? check->scenario.value[K_rank] : 0;
 	const json_t *stage = json_array_get(stages, rank > 0 ? (size_t)rank : 0);
-	int64_t bytes[KIND_COUNT] = { 0 }, workspace = 0;
+	int64_t bytes[KIND_COUNT] = { 0 }, workspace = graph->ops
+		? check->bytes[graph->storages + check->order[check->peak_position]] : 0;
 	if (check->as_planned && scenario_pipelines(&check->scenario))
 		return OK;
 	if (!check->pipelined && json_array_size(stages) != 1)
@@ -125,8 +126,6 @@ static enum status check_kinds(struct check *check)
 	for (uint32_t s = 0; graph->ops && s < graph->storages; s++)
 		if (check->first[s] != NONE && check->first[s] <= check->peak_position && check->peak_position <= check->last[s])
 			bytes[graph->storage[s].kind] += check->bytes[s];
-	if (graph->ops && check->scenario.value[K_workspace])
-		workspace = align_up(graph->op[check->order[check->peak_position]].workspace, check->scenario.value[K_alignment]);
 	enum status status = expect_in(check, stage, "rank", rank);
 	if (status == OK && check->pipelined && json_integer_value(check_member(check, "layout", "arena_bytes")) > 0)
 		status = expect_in(check, stage, "arena_bytes", json_integer_value(check_member(check, "layout", "arena_bytes")));

@@ -24,8 +24,9 @@ struct check {
 	struct error *error;
 	uint32_t *position;           /* [ops] */
 	uint32_t *order;              /* [ops] */
-	uint32_t *first, *last;       /* [storages], NONE: never there */
-	int64_t *bytes, *offset;      /* [storages] */
+	uint32_t items;               /* what needs an address: storages, then the workspaces of ops */
+	uint32_t *first, *last;       /* [items], NONE: never there */
+	int64_t *bytes, *offset;      /* [items] */
 	int64_t peak;
 	uint32_t peak_position;
 	int64_t reserved[2];          /* bytes of the caching allocator, without and with expandable segments */

@@ -60,7 +60,7 @@ enum status check_verdict(struct check *check)
 {
 	int64_t arena = json_integer_value(check_member(check, "layout", "arena_bytes")), groups = count_groups(check);
 	struct device_preset preset = scenario_preset(&check->asked);
-	struct verdict verdict = { .plan = arena > check->peak ? arena : check->peak, .reserve = beside(check, K_reserve, preset.context),
+	struct verdict verdict = { .plan = arena, .reserve = beside(check, K_reserve, preset.context),
 		.buffers = groups * beside(check, K_group_buffers, preset.group_buffers) };
 	if (check->as_planned)   /* the step isn't simulated */
 		check->ahead = json_integer_value(check_member(check, "shard", "gathered_ahead_bytes"));

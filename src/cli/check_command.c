@@ -28,7 +28,8 @@ static int take_option(void *context, int row, const char *value)
 	case OPTION_check_capacity: fine = layout_parse_bytes(value, &request->wanted.options.capacity); break;
 	default: fine = layout_parse_bytes(value, &request->wanted.options.alignment);
 	}
-	return fine ? EXIT_FINE : usage_error("check", "--%s %s: expected bytes, such as 24GiB", option_rows[row].name, value);
+	return fine ? EXIT_FINE : usage_error("check", "--%s %s: expected bytes, such as 24GiB", option_rows[row].name,
+		value);
 }
 
 /* The kind of a file; INPUT_UNKNOWN of what can be read only once, or not at all: who reads it says why. False: memory ends. */

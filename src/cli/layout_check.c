@@ -24,7 +24,8 @@ static const struct free_member FREE[] = {
 
 /* All members that such a file may have. */
 static const struct member_row MEMBERS[] = {
-	{ "", "asked seconds limited offsets strategy infeasible arena_bytes bound_bytes load_bytes proved certificate", 0 },
+	{ "", "asked seconds limited offsets strategy infeasible arena_bytes bound_bytes load_bytes proved certificate",
+		0 },
 	{ "", "snapshot", OF_SNAPSHOT },
 	{ "asked", "strategy alignment_bytes capacity_bytes? device? seconds?", 0 },
 	{ "certificate", "by moment core? irreducible? confirmed?", 0 },
@@ -72,7 +73,8 @@ static bool take_bytes(const json_t *object, const char *key, int64_t *bytes)
 static enum status take_asked(struct result_check *check)
 {
 	struct layout_request *request = &check->request;
-	const json_t *asked = json_object_get(check->file, "asked"), *device = json_object_get(asked, "device"), *seconds = json_object_get(asked, "seconds");
+	const json_t *asked = json_object_get(check->file, "asked"), *device = json_object_get(asked, "device"),
+		*seconds = json_object_get(asked, "seconds");
 	const char *strategy = json_string_value(json_object_get(asked, "strategy"));
 	int index = strategy ? name_index(layout_strategy_names, LAYOUT_STRATEGY_COUNT, strategy) : -1;
 	bool fine = index >= 0 && json_object_get(asked, "alignment_bytes") && take_bytes(asked, "alignment_bytes", &request->options.alignment)
@@ -131,7 +133,8 @@ static bool same_buffer(const struct buffers_csv *a, const struct buffers_csv *b
 	uint32_t pieces = x->piece_start ? x->piece_start[i + 1] - x->piece_start[i] : 0;
 	bool same = same_slice(a->id[i], b->id[i]) && x->lower[i] == y->lower[i] && x->upper[i] == y->upper[i] && x->size[i] == y->size[i]
 		&& (x->alignment ? x->alignment[i] : 1) == (y->alignment ? y->alignment[i] : 1) && pieces == (y->piece_start ? y->piece_start[i + 1] - y->piece_start[i] : 0);
-	return same && (pieces == 0 || memcmp(x->piece + x->piece_start[i], y->piece + y->piece_start[i], pieces * sizeof *x->piece) == 0);
+	return same && (pieces == 0 || memcmp(x->piece + x->piece_start[i], y->piece + y->piece_start[i],
+		pieces * sizeof *x->piece) == 0);
 }
 
 static enum status take_row(struct result_check *check, const struct buffers_csv *result, uint32_t i)
@@ -166,14 +169,17 @@ static enum status expect(struct result_check *check, const json_t *object, cons
 	return json_integer_value(value) == is ? OK : differs(check, key, json_integer_value(value), is);
 }
 
-/* The bound: not above what was reached, and what is proved is reached. above: it says more than what is alive does, so a search has to show it. */
+/* The bound: not above what was reached, and what is proved is reached. above: it says more than what is alive does, so
+ * a search has to show it. */
 static enum status check_bound(struct result_check *check, int64_t reached, bool *above)
 {
 	const json_t *bound = json_object_get(check->file, "bound_bytes"), *proved = json_object_get(check->file, "proved");
 	if (!json_is_integer(bound) || !json_is_boolean(proved))
 		return bad(check, "a bound is missing");
 	if (json_integer_value(bound) < 0 || json_integer_value(bound) > reached || json_is_true(proved) != (json_integer_value(bound) == reached))
-		return fail(check->error, INFEASIBLE, "bound_bytes %" PRId64 " or \"proved\" contradicts what was reached, %" PRId64, (int64_t)json_integer_value(bound), reached);
+		return fail(check->error, INFEASIBLE,
+			"bound_bytes %" PRId64 " or \"proved\" contradicts what was reached, %" PRId64,
+			(int64_t)json_integer_value(bound), reached);
 	*above |= json_integer_value(bound) > check->sums.load;
 	return OK;
 }
@@ -187,7 +193,8 @@ static bool simulated(const struct result_check *check)
 static enum status check_memory(struct result_check *check, bool *above)
 {
 	const json_t *file = check->file;
-	int64_t arena = check->sums.arena, said = json_integer_value(json_object_get(file, "arena_bytes")), reached = simulated(check) ? said : arena;
+	int64_t arena = check->sums.arena, said = json_integer_value(json_object_get(file, "arena_bytes")),
+		reached = simulated(check) ? said : arena;
 	enum status status = expect(check, file, "arena_bytes", reached);
 	if (status == OK && reached < arena)
 		status = differs(check, "arena_bytes", reached, arena);
@@ -220,7 +227,8 @@ static enum status lay_out_again(struct result_check *check)
 	else if (status == BAD_INPUT || !layout.offset)
 		status = fail(check->error, INFEASIBLE, "what was asked leads to no layout");
 	else
-		status = compare_again(check, layout_json(&check->request, &check->csv, &layout, status == CANCELLED || status == LIMIT, 0));
+		status = compare_again(check, layout_json(&check->request, &check->csv, &layout, status == CANCELLED
+			|| status == LIMIT, 0));
 	if (status == OK)
 		passed(check, "laid out again: what was asked leads to just this result (not independent: this asks the solver)");
 	return status;
@@ -231,7 +239,8 @@ static enum status check_rest(struct result_check *check)
 {
 	const struct layout_request *request = &check->request;
 	bool limited = json_is_boolean(json_object_get(check->file, "limited"));
-	TRY(members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, request->snapshot ? OF_SNAPSHOT : 0, check->error));
+	TRY(members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, request->snapshot ? OF_SNAPSHOT : 0,
+		check->error));
 	if (!limited || !json_is_number(json_object_get(check->file, "seconds")))
 		return bad(check, "\"limited\" or \"seconds\" is missing");
 	int64_t arena = json_integer_value(json_object_get(check->file, "arena_bytes")), bound = json_integer_value(json_object_get(check->file, "bound_bytes"));
@@ -275,7 +284,8 @@ static enum status check_places(struct result_check *check)
 	int64_t arena = check->sums.arena, capacity = check->wanted->options.capacity;
 	if (!check->file)
 		fprintf(check->report, "    arena %" PRId64 " bytes\n", arena);
-	return capacity > 0 && arena > capacity ? fail(check->error, INFEASIBLE, "the arena has %" PRId64 " bytes, but room for only %" PRId64, arena, capacity) : OK;
+	return capacity > 0 && arena > capacity ? fail(check->error, INFEASIBLE,
+		"the arena has %" PRId64 " bytes, but room for only %" PRId64, arena, capacity) : OK;
 }
 
 static enum status check_all(struct result_check *check, const char *buffers_path, struct input *result, bool numbers)

@@ -58,7 +58,8 @@ static int take_option(void *context, int row, const char *value)
 		request->asked.options.strategy = (enum layout_strategy)strategy;
 		return strategy < 0 ? EXIT_USAGE : EXIT_FINE;
 	}
-	return fine ? EXIT_FINE : usage_error("layout", "--%s %s: expected bytes, such as 24GiB", option_rows[row].name, value);
+	return fine ? EXIT_FINE : usage_error("layout", "--%s %s: expected bytes, such as 24GiB", option_rows[row].name,
+		value);
 }
 
 static int parse_arguments(struct request *request, int argc, char **argv)
@@ -142,7 +143,8 @@ static void say_core(const struct request *request, const struct buffers_csv *cs
 }
 
 /* What contradicts what, with names as the file has them. */
-static void say_why(const char *path, const struct buffers_csv *csv, const struct layout *layout, const struct error *error)
+static void say_why(const char *path, const struct buffers_csv *csv, const struct layout *layout,
+	const struct error *error)
 {
 	const struct layout_clash *clash = &layout->clash;
 	char reason[300];
@@ -174,20 +176,23 @@ static enum status fail_wrong(const struct request *request, enum status status,
 	return LIMIT;
 }
 
-static int report(const struct request *request, const struct buffers_csv *csv, const struct layout *layout, enum status status,
+static int report(const struct request *request, const struct buffers_csv *csv, const struct layout *layout,
+	enum status status,
 		  const struct error *error, double time)
 {
 	int64_t capacity = request->asked.options.capacity;
 	bool limited = status == CANCELLED || status == LIMIT;
 	bool card = request->asked.snapshot && !request->line.json && !(request->line.output && strcmp(request->line.output, "-") == 0);
 	if (card && (layout->offset || status == CANCELLED)) {
-		snapshot_print(&request->asked.report, request->asked.options.alignment, layout->offset ? layout : NULL, stdout);
+		snapshot_print(&request->asked.report, request->asked.options.alignment, layout->offset ? layout : NULL,
+			stdout);
 		if (layout->offset && limited)
 			printf("  %-22s the time ended: with more, a smaller arena may be found\n", "cut short");
 		if (!flush_json(true))
 			return EXIT_LIMIT;
 	}
-	if (layout->offset && ((request->line.json && !flush_json(dump(layout_json(&request->asked, csv, layout, limited, time)))) || !write_csv(request, csv, layout)))
+	if (layout->offset && ((request->line.json && !flush_json(dump(layout_json(&request->asked, csv, layout, limited,
+		time)))) || !write_csv(request, csv, layout)))
 		return EXIT_LIMIT;
 	if (batch_signal())
 		return batch_signal();
@@ -218,12 +223,14 @@ static bool simulated(const struct request *request)
 static enum status confirm(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
 {
 	struct error error = { 0 };
-	enum status status = simulated(request) ? OK : layout_check(&csv->buffers, request->asked.options.alignment, layout, &error);
+	enum status status = simulated(request) ? OK : layout_check(&csv->buffers, request->asked.options.alignment, layout,
+		&error);
 	return status == OK ? OK : fail_wrong(request, status, &error);
 }
 
 /* The time ended before there was a layout: the first that is found, whatever strategy was asked for, so that there is one. CANCELLED where it is found. */
-static enum status solve_first(const struct request *request, const struct buffers_csv *csv, struct layout *layout, struct error *error)
+static enum status solve_first(const struct request *request, const struct buffers_csv *csv, struct layout *layout,
+	struct error *error)
 {
 	struct layout_options first = request->asked.options;
 	struct control unstoppable = { 0 };

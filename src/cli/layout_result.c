@@ -70,7 +70,8 @@ enum status layout_read(struct layout_request *request, const char *path, struct
 
 /* ---- results ---------------------------------------------------------------------------------------------- */
 
-void layout_each_of_core(const struct buffers_csv *csv, const struct layout *layout, void (*visit)(void *context, struct slice id), void *context)
+void layout_each_of_core(const struct buffers_csv *csv, const struct layout *layout,
+	void (*visit)(void *context, struct slice id), void *context)
 {
 	for (uint32_t k = 0; k < layout->core_count; k++)
 		visit(context, csv->id[layout->core[k]]);
@@ -84,12 +85,14 @@ static void add_name(void *context, struct slice id)
 
 #define CHECK_NODES 5000000    /* some seconds for a core of 64 buffers */
 
-bool layout_core_confirmed(const struct layout_request *request, const struct buffers_csv *csv, const struct layout *layout)
+bool layout_core_confirmed(const struct layout_request *request, const struct buffers_csv *csv,
+	const struct layout *layout)
 {
 	if (layout->ground == LAYOUT_PROOF_MOMENT)
 		return layout_check_moment(&csv->buffers, request->options.alignment, layout->witness) >= layout->proof.bound;
 	int64_t capacity = layout->ground == LAYOUT_PROOF_LOAD ? request->options.capacity : layout->proof.bound - 1;
-	return layout_check_core(&csv->buffers, layout->core, layout->core_count, request->options.alignment, capacity, CHECK_NODES) == INFEASIBLE;
+	return layout_check_core(&csv->buffers, layout->core, layout->core_count, request->options.alignment, capacity,
+		CHECK_NODES) == INFEASIBLE;
 }
 
 static json_t *offset_list(const struct buffers_csv *csv, const int64_t *offset)
@@ -113,7 +116,8 @@ static json_t *asked_json(const struct layout_request *request)
 	return asked;
 }
 
-json_t *layout_json(const struct layout_request *request, const struct buffers_csv *csv, const struct layout *layout, bool limited, double time)
+json_t *layout_json(const struct layout_request *request, const struct buffers_csv *csv, const struct layout *layout,
+	bool limited, double time)
 {
 	json_t *certificate = json_pack("{s:s, s:I}", "by", layout_proof_names[layout->ground], "moment",
 					(json_int_t)(layout->ground == LAYOUT_PROOF_MOMENT ? layout->witness : layout->moment));
@@ -126,8 +130,10 @@ json_t *layout_json(const struct layout_request *request, const struct buffers_c
 	}
 	bool infeasible = request->options.capacity > 0 && layout->proof.bound > request->options.capacity;
 	json_t *object = json_pack("{s:o, s:s, s:b, s:I, s:I, s:I, s:b, s:b, s:f, s:o, s:o}", "asked", asked_json(request), "strategy", layout->strategy, "infeasible", infeasible,
-				   "arena_bytes", (json_int_t)layout->arena, "bound_bytes", (json_int_t)layout->proof.bound, "load_bytes",
-				   (json_int_t)layout->load, "proved", proof_closed(&layout->proof), "limited", limited, "seconds", time,
+				   "arena_bytes", (json_int_t)layout->arena, "bound_bytes", (json_int_t)layout->proof.bound,
+					"load_bytes",
+				   (json_int_t)layout->load, "proved", proof_closed(&layout->proof), "limited", limited, "seconds",
+					time,
 				   "certificate", certificate, "offsets", offset_list(csv, layout->offset));
 	if (object && request->snapshot)
 		json_object_set_new(object, "snapshot", snapshot_json(&request->report, layout->arena));

@@ -28,9 +28,12 @@ enum status layout_read(struct layout_request *request, const char *path, struct
 enum status layout_read_input(struct layout_request *request, struct input *input, struct buffers_csv *csv, struct error *error);
 
 /* Calls visit for each of the file's buffers in the core. */
-void layout_each_of_core(const struct buffers_csv *csv, const struct layout *layout, void (*visit)(void *context, struct slice id), void *context);
+void layout_each_of_core(const struct buffers_csv *csv, const struct layout *layout,
+	void (*visit)(void *context, struct slice id), void *context);
 /* Whether a second, independent computation confirms that the core needs what the certificate says. */
-bool layout_core_confirmed(const struct layout_request *request, const struct buffers_csv *csv, const struct layout *layout);
+bool layout_core_confirmed(const struct layout_request *request, const struct buffers_csv *csv,
+	const struct layout *layout);
 
 /* The object of --json; NULL, or with members left out, when out of memory. */
-json_t *layout_json(const struct layout_request *request, const struct buffers_csv *csv, const struct layout *layout, bool limited, double time);
+json_t *layout_json(const struct layout_request *request, const struct buffers_csv *csv, const struct layout *layout,
+	bool limited, double time);

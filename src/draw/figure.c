@@ -242,13 +242,13 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 
 struct box { double x, y, width, height; };
 
-/* Where a storage that is there stands; false where its box can't be seen. */
-static bool box_of(const struct axes *axes, const struct plan *plan, uint32_t storage, struct box *box)
+/* Where an item of the layout stands that is there; false where its box can't be seen. */
+static bool box_of(const struct axes *axes, const struct plan *plan, uint32_t item, struct box *box)
 {
-	box->x = x_of(axes, plan->laid_out->first[storage]);
-	box->width = x_of(axes, plan->laid_out->last[storage] + 1.0) - box->x;
-	box->y = y_of(axes, (double)(plan->laid_out->offset[storage] + plan->laid_out->bytes[storage]));
-	box->height = y_of(axes, (double)plan->laid_out->offset[storage]) - box->y;
+	box->x = x_of(axes, plan->laid_out->first[item]);
+	box->width = x_of(axes, plan->laid_out->last[item] + 1.0) - box->x;
+	box->y = y_of(axes, (double)(plan->laid_out->offset[item] + plan->laid_out->bytes[item]));
+	box->height = y_of(axes, (double)plan->laid_out->offset[item]) - box->y;
 	return box->width >= BOX_LEAST && box->height >= BOX_LEAST;
 }
 
@@ -256,10 +256,11 @@ static void draw_boxes(struct axes *axes, const struct plan *plan)
 {
 	const struct canvas_line edge = { "#FFFFFF", 0.2, false };
 	struct box box;
-	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
-		if (plan->laid_out->first[storage] != NONE && box_of(axes, plan, storage, &box))
-			canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, group_colours[group_of_kind(plan->graph->storage[storage].kind)],
-				box.width > EDGED && box.height > EDGED ? &edge : NULL, plan->graph->tensor[plan->graph->storage[storage].root].name);
+	for (uint32_t item = 0; item < plan->laid_out->items; item++)
+		if (plan->laid_out->first[item] != NONE && box_of(axes, plan, item, &box))
+			canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, group_colours[group_of_kind(item_kind(plan,
+				item))],
+				box.width > EDGED && box.height > EDGED ? &edge : NULL, item_name(plan, item));
 }
 
 enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)
@@ -270,10 +271,10 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	char note[100] = "";
 	struct box box;
 	begin_axes(&axes, plan->graph->ops, paper, plan_arena(plan));
-	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
-		if (plan->laid_out->first[storage] != NONE) {
-			there[group_of_kind(plan->graph->storage[storage].kind)] = true;
-			small += !box_of(&axes, plan, storage, &box);
+	for (uint32_t item = 0; item < plan->laid_out->items; item++)
+		if (plan->laid_out->first[item] != NONE) {
+			there[group_of_kind(item_kind(plan, item))] = true;
+			small += !box_of(&axes, plan, item, &box);
 		}
 	if (small)
 		snprintf(note, sizeof note, "%u buffer%s too small to see", small, small == 1 ? " is" : "s are");

@@ -393,7 +393,7 @@ static bool prepare(struct fsdp *fsdp)
 	size_t storages = graph->storages, gathers = 0;
 	for (uint32_t op = 0, from, to; op < graph->ops; op++)
 		gathers += moves(graph, op, COLLECTIVE_ALL_GATHER, &from, &to) ? csr_length(&graph->users, to) : 0;
-	size_t most = 2 * (storages + 3 * (gathers + 1) + 2 * (fsdp->layers + (size_t)1));
+	size_t most = 2 * (storages + graph->ops + 3 * (gathers + 1) + 2 * (fsdp->layers + (size_t)1));
 	fsdp->gather = arena_alloc(fsdp->arena, gathers + 1, sizeof *fsdp->gather);
 	fsdp->group = arena_alloc(fsdp->arena, gathers + 1, sizeof *fsdp->group);
 	fsdp->sums = arena_alloc(fsdp->arena, fsdp->layers + (size_t)1, sizeof *fsdp->sums);
@@ -450,6 +450,9 @@ static enum status find_buffers(struct fsdp *fsdp)
 	for (int steps = 0; steps < 2; steps++, fsdp->shift += fsdp->graph->ops) {
 		for (uint32_t s = 0; s < fsdp->graph->storages; s++)
 			add_storage(fsdp, s, fsdp->step->bytes[s]);
+		for (uint32_t op = 0; op < fsdp->graph->ops; op++)
+			add(fsdp, COMPUTES, fsdp->position[op], fsdp->position[op] + INT64_C(1),
+				fsdp->step->bytes[fsdp->graph->storages + op]);
 		add_gathered(fsdp);
 		add_reduced(fsdp);
 	}

@@ -25,7 +25,7 @@ struct fsdp_step {
 	const struct scenario *scenario;
 	const uint32_t *position;        /* [ops] */
 	const uint32_t *first, *last;    /* [storages], NONE: never there */
-	const int64_t *bytes;            /* [storages] */
+	const int64_t *bytes;            /* [storages + ops], as struct laid_out has them */
 };
 
 /* What is allocated by which stream over two steps, in the arena; none where no layers are found whose parameters are gathered. OK or NO_MEMORY. O(size log size). */

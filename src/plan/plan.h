@@ -49,7 +49,7 @@ struct plan {
 	/* The stages' results, shared with other plans and the store. */
 	struct transformed *transformed;
 	struct ordered *ordered;      /* of graph */
-	struct laid_out *laid_out;    /* by storage of graph */
+	struct laid_out *laid_out;    /* by storage of graph, then by op: its workspace */
 
 	uint32_t rank;                /* the pipeline rank that graph is of */
 	struct planned_rank *by_rank; /* [pipelined->ranks] or NULL */
@@ -124,9 +124,21 @@ static inline const char *storage_name(const struct plan *plan, uint32_t storage
 	return plan->graph->tensor[plan->graph->storage[storage].root].name;
 }
 
-static inline bool alive_at(const struct plan *plan, uint32_t storage, uint32_t position)
+/* Of an item of the layout (struct laid_out): its tensor's name, or that of the op whose workspace it is; its kind,
+ * KIND_COUNT of a workspace. */
+static inline const char *item_name(const struct plan *plan, uint32_t item)
 {
-	return plan->laid_out->first[storage] != NONE && plan->laid_out->first[storage] <= position && position <= plan->laid_out->last[storage];
+	return item < plan->graph->storages ? storage_name(plan, item) : plan->graph->op[item - plan->graph->storages].name;
+}
+static inline int item_kind(const struct plan *plan, uint32_t item)
+{
+	return item < plan->graph->storages ? plan->graph->storage[item].kind : KIND_COUNT;
+}
+
+static inline bool alive_at(const struct plan *plan, uint32_t item, uint32_t position)
+{
+	return plan->laid_out->first[item] != NONE && plan->laid_out->first[item] <= position
+		&& position <= plan->laid_out->last[item];
 }
 
 /* Why a storage is alive at a position. */

@@ -8,9 +8,11 @@ const char *const group_names[GROUP_COUNT] = { TIMELINE_GROUPS(X) };
 const char *const group_colours[GROUP_COUNT] = { TIMELINE_GROUPS(X) };
 #undef X
 
-enum timeline_group group_of_kind(enum kind kind)
+enum timeline_group group_of_kind(int kind)
 {
-	if (kind_persistent(kind))
+	if (kind == KIND_COUNT)
+		return GROUP_WORKSPACE;
+	if (kind_persistent((enum kind)kind))
 		return GROUP_STATE;
 	return kind == KIND_GRADIENT ? GROUP_GRADIENT : kind == KIND_TEMPORARY ? GROUP_TEMPORARY : GROUP_ACTIVATION;
 }
@@ -21,22 +23,16 @@ int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT]
 	int64_t (*bytes)[GROUP_COUNT] = mem_alloc((size_t)ops + 1, sizeof *bytes);
 	if (!bytes)
 		return NULL;
-	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
-		if (plan->laid_out->first[storage] == NONE)
+	for (uint32_t item = 0; item < plan->laid_out->items; item++) {
+		if (plan->laid_out->first[item] == NONE)
 			continue;
-		enum timeline_group group = group_of_kind(plan->graph->storage[storage].kind);
-		bytes[plan->laid_out->first[storage]][group] += plan->laid_out->bytes[storage];
-		bytes[plan->laid_out->last[storage] + 1][group] -= plan->laid_out->bytes[storage];
+		enum timeline_group group = group_of_kind(item_kind(plan, item));
+		bytes[plan->laid_out->first[item]][group] += plan->laid_out->bytes[item];
+		bytes[plan->laid_out->last[item] + 1][group] -= plan->laid_out->bytes[item];
 	}
-	for (uint32_t i = 0; i < ops; i++) {
-		int64_t sum = 0;
-		for (int group = 0; group < GROUP_WORKSPACE; group++) {
-			if (i)
-				bytes[i][group] += bytes[i - 1][group];
-			sum += bytes[i][group];
-		}
-		bytes[i][GROUP_WORKSPACE] = plan->ordered->live[i] - sum;
-	}
+	for (uint32_t i = 1; i < ops; i++)
+		for (int group = 0; group < GROUP_COUNT; group++)
+			bytes[i][group] += bytes[i - 1][group];
 	return bytes;
 }
 

@@ -14,8 +14,8 @@ enum timeline_group { TIMELINE_GROUPS(X) GROUP_COUNT };
 #undef X
 extern const char *const group_names[GROUP_COUNT], *const group_colours[GROUP_COUNT];
 
-/* The group of a kind of storage. */
-enum timeline_group group_of_kind(enum kind kind);
+/* The group of a kind of storage, of KIND_COUNT that of workspaces. */
+enum timeline_group group_of_kind(int kind);
 
 /* Bytes of each group at each position: [ops], in sum the live bytes. mem_free() it; NULL when out of memory.
  * O(storages + ops). */

@@ -20,7 +20,7 @@ static int64_t ahead_of(const struct plan *plan)
 
 int64_t plan_needs(const struct plan *plan)
 {
-	return larger_of(plan_arena(plan), plan_peak(plan)) + ahead_of(plan) + groups_of(plan) * scenario_group_buffers(&plan->scenario);
+	return plan_arena(plan) + ahead_of(plan) + groups_of(plan) * scenario_group_buffers(&plan->scenario);
 }
 
 enum status plan_reserves(const struct plan *plan, int64_t *bytes)
@@ -44,7 +44,7 @@ static enum fits fits_of(const struct verdict *verdict, int64_t bound)
 struct verdict plan_verdict(const struct plan *plan)
 {
 	int64_t budget = scenario_budget(&plan->scenario);
-	struct verdict verdict = { .plan = larger_of(plan_arena(plan), plan_peak(plan)), .ahead = ahead_of(plan),
+	struct verdict verdict = { .plan = plan_arena(plan), .ahead = ahead_of(plan),
 		.buffers = groups_of(plan) * scenario_group_buffers(&plan->scenario), .reserve = scenario_reserve(&plan->scenario), .cap = -1 };
 	int64_t beside = verdict.ahead + verdict.buffers + verdict.reserve;
 	verdict.needed = verdict.plan + beside;
@@ -57,7 +57,7 @@ struct verdict plan_verdict(const struct plan *plan)
 
 int64_t plan_budget(const struct plan *plan)
 {
-	int64_t budget = scenario_budget(&plan->scenario), beside = plan_needs(plan) - larger_of(plan_arena(plan), plan_peak(plan));
+	int64_t budget = scenario_budget(&plan->scenario), beside = plan_needs(plan) - plan_arena(plan);
 	return budget < 0 ? -1 : larger_of(budget - beside, 0);
 }
 

@@ -68,7 +68,7 @@ static void add_plan(struct scale *scale, const struct plan *plan)
 	add(scale, ordered, sizeof *ordered + ordered->problem.arena.bytes + ordered->arena.bytes + ordered->problem.ops * sizeof(uint32_t) +
 		ordered->result.certificate.arcs * sizeof(struct order_arc));
 	add_graph(scale, ordered->graph, plan->input);
-	add(scale, laid_out, sizeof *laid_out + laid_out->arena.bytes + plan->graph->storages * sizeof(int64_t));
+	add(scale, laid_out, sizeof *laid_out + laid_out->arena.bytes + laid_out->items * sizeof(int64_t));
 	/* A simulated step has some numbers of each op. */
 	add(scale, plan->time, plan->time ? sizeof *plan->time + plan->graph->ops * (plan->time->passes > 1 ? 16 : 8) * sizeof(int64_t) : 0);
 }

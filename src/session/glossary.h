@@ -3,7 +3,7 @@
 
 /* X(word, or several with commas between, what it means) */
 #define WORDS(X) \
-	X("peak", "the most bytes alive at any op of the order, with its workspace; without that the arena can't be smaller") \
+	X("peak", "the most bytes alive at any op of the order, with its workspace; the arena can't be smaller") \
 	X("arena", "the memory that all buffers span at their addresses") \
 	X("proved", "no order, or no layout, has less: the bound is reached") \
 	X("gap", "how far the plan is above what is proved that none is below") \

@@ -53,7 +53,8 @@ enum status group_pins(const struct graph *graph, const struct scenario *scenari
 }
 
 /* The row that begins with buffer i, as block b. */
-static enum status join_row(const struct buffers *buffers, const uint32_t *next, uint32_t i, struct group_blocks *blocks, struct error *error)
+static enum status join_row(const struct buffers *buffers, const uint32_t *next, uint32_t i,
+	struct group_blocks *blocks, struct error *error)
 {
 	struct buffers *made = &blocks->buffers;
 	uint32_t b = made->n++;
@@ -63,7 +64,8 @@ static enum status join_row(const struct buffers *buffers, const uint32_t *next,
 	for (; i != NONE; i = next[i]) {
 		int64_t pin = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] - made->size[b] : -1;
 		if (buffers->fixed && buffers->fixed[i] >= 0 && (pin < 0 || (made->fixed[b] >= 0 && made->fixed[b] != pin)))
-			return fail(error, INFEASIBLE, "tensors that lie one behind the other are pinned at offsets that don't: %lld is one of them",
+			return fail(error, INFEASIBLE,
+				"tensors that lie one behind the other are pinned at offsets that don't: %lld is one of them",
 				(long long)buffers->fixed[i]);
 		made->fixed[b] = pin >= 0 ? pin : made->fixed[b];
 		blocks->block[i] = b;
@@ -75,11 +77,13 @@ static enum status join_row(const struct buffers *buffers, const uint32_t *next,
 	return OK;
 }
 
-enum status group_join(const struct buffers *buffers, const uint32_t *behind, struct arena *arena, struct group_blocks *blocks, struct error *error)
+enum status group_join(const struct buffers *buffers, const uint32_t *behind, struct arena *arena,
+	struct group_blocks *blocks, struct error *error)
 {
 	uint32_t n = buffers->n, *next = arena_alloc(arena, n, sizeof *next);
 	struct buffers *made = &blocks->buffers;
-	*blocks = (struct group_blocks) { .block = arena_alloc(arena, n, sizeof *blocks->block), .from = arena_alloc(arena, n, sizeof *blocks->from) };
+	*blocks = (struct group_blocks) { .block = arena_alloc(arena, n, sizeof *blocks->block),
+		.from = arena_alloc(arena, n, sizeof *blocks->from) };
 	made->lower = arena_alloc(arena, n, sizeof *made->lower);
 	made->upper = arena_alloc(arena, n, sizeof *made->upper);
 	made->size = arena_alloc(arena, n, sizeof *made->size);

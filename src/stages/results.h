@@ -50,12 +50,14 @@ struct ordered {
 	atomic_uint references;
 };
 
-/* The result of the layout stage, by storage of the ordered graph. */
+/* The result of the layout stage, by what needs an address: the storages of the ordered graph, then the workspaces of
+ * its ops, each live while its op runs. */
 struct laid_out {
-	uint32_t *first, *last;     /* [storages] positions, inclusive; NONE: never there (0 bytes or untouched) */
-	int64_t *bytes;             /* [storages] rounded up to the alignment */
-	int64_t *offset;            /* [storages] -1 where first is NONE */
-	struct layout layout;       /* of the storages that are there, in their order */
+	uint32_t items;             /* storages + ops */
+	uint32_t *first, *last;     /* [items] positions, inclusive; NONE: never there (0 bytes or untouched) */
+	int64_t *bytes;             /* [items] rounded up to the alignment */
+	int64_t *offset;            /* [items] -1 where first is NONE */
+	struct layout layout;       /* of the items that are there, in their order */
 	int64_t caching[2];         /* reserved peaks of the simulated PyTorch caching allocator in this order, without and with expandable segments */
 	struct stage_run run;
 	bool cut_short;

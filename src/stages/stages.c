@@ -272,16 +272,17 @@ static struct key layout_key(const struct ordered *ordered, const struct scenari
 	return key;
 }
 
-/* first, last and bytes of every storage under the order. */
+/* first, last and bytes of every storage and workspace under the order. */
 static enum status lifetimes(const struct ordered *ordered, int64_t alignment, struct laid_out *laid_out)
 {
 	const struct graph *graph = ordered->graph;
 	const struct problem *problem = &ordered->problem;
 	struct arena *arena = &laid_out->arena;
-	laid_out->first = arena_alloc(arena, graph->storages, sizeof *laid_out->first);
-	laid_out->last = arena_alloc(arena, graph->storages, sizeof *laid_out->last);
-	laid_out->bytes = arena_alloc(arena, graph->storages, sizeof *laid_out->bytes);
-	laid_out->offset = arena_alloc(arena, graph->storages, sizeof *laid_out->offset);
+	laid_out->items = graph->storages + graph->ops;
+	laid_out->first = arena_alloc(arena, laid_out->items, sizeof *laid_out->first);
+	laid_out->last = arena_alloc(arena, laid_out->items, sizeof *laid_out->last);
+	laid_out->bytes = arena_alloc(arena, laid_out->items, sizeof *laid_out->bytes);
+	laid_out->offset = arena_alloc(arena, laid_out->items, sizeof *laid_out->offset);
 	HELD uint32_t *first = mem_alloc(problem->items, sizeof *first);
 	HELD uint32_t *last = mem_alloc(problem->items, sizeof *last);
 	enum status status = NO_MEMORY;
@@ -298,38 +299,47 @@ static enum status lifetimes(const struct ordered *ordered, int64_t alignment, s
 		laid_out->first[problem->storage[item]] = first[item];
 		laid_out->last[problem->storage[item]] = last[item];
 	}
+	for (uint32_t i = 0; status == OK && i < graph->ops; i++) {
+		uint32_t op = ordered->result.order[i], item = graph->storages + op;
+		laid_out->bytes[item] = problem->workspace[op];
+		laid_out->first[item] = laid_out->last[item] = problem->workspace[op] > 0 ? i : NONE;
+		laid_out->offset[item] = -1;
+	}
 	return status;
 }
 
-/* The layout stage's input: one buffer per storage that is there, in order of storages. */
+/* The layout stage's input: one buffer per item that is there, in order of items. */
 struct layout_input {
 	struct buffers buffers;
 	uint32_t *behind;           /* of each buffer, see group_pins(); NULL: no groups */
-	uint32_t *storage;          /* of each buffer */
+	uint32_t *item;             /* of each buffer, see struct laid_out */
 	uint32_t *buffer;           /* of each storage, or NONE */
 	struct arena arena;
 };
 
 static enum status collect_buffers(const struct ordered *ordered, const struct laid_out *laid_out, struct layout_input *input)
 {
-	uint32_t storages = ordered->graph->storages;
+	uint32_t storages = ordered->graph->storages, items = 0;
 	struct buffers *buffers = &input->buffers;
-	buffers->lower = arena_alloc(&input->arena, storages, sizeof *buffers->lower);
-	buffers->upper = arena_alloc(&input->arena, storages, sizeof *buffers->upper);
-	buffers->size = arena_alloc(&input->arena, storages, sizeof *buffers->size);
-	input->storage = arena_alloc(&input->arena, storages, sizeof *input->storage);
+	for (uint32_t item = 0; item < laid_out->items; item++)
+		items += laid_out->first[item] != NONE;
+	buffers->lower = arena_alloc(&input->arena, items, sizeof *buffers->lower);
+	buffers->upper = arena_alloc(&input->arena, items, sizeof *buffers->upper);
+	buffers->size = arena_alloc(&input->arena, items, sizeof *buffers->size);
+	input->item = arena_alloc(&input->arena, items, sizeof *input->item);
 	input->buffer = arena_alloc(&input->arena, storages, sizeof *input->buffer);
-	NEED(buffers->lower && buffers->upper && buffers->size && input->storage && input->buffer);
-	for (uint32_t s = 0; s < storages; s++) {
-		input->buffer[s] = NONE;
-		if (laid_out->first[s] == NONE)
+	NEED(buffers->lower && buffers->upper && buffers->size && input->item && input->buffer);
+	for (uint32_t item = 0; item < laid_out->items; item++) {
+		bool there = laid_out->first[item] != NONE;
+		if (item < storages)
+			input->buffer[item] = there ? buffers->n : NONE;
+		if (!there)
 			continue;
 		uint32_t i = buffers->n++;
-		buffers->lower[i] = laid_out->first[s];
-		buffers->upper[i] = (int64_t)laid_out->last[s] + 1;
-		buffers->size[i] = laid_out->bytes[s];
-		input->storage[i] = s;
-		input->buffer[s] = i;
+		buffers->lower[i] = laid_out->first[item];
+		buffers->upper[i] = (int64_t)laid_out->last[item] + 1;
+		buffers->size[i] = laid_out->bytes[item];
+		input->item[i] = item;
 	}
 	return OK;
 }
@@ -348,9 +358,10 @@ static enum status take_addresses(const struct ordered *ordered, struct layout_i
 	bool any = false;
 	NEED_IN(error, input->buffers.hint = arena_alloc(&input->arena, input->buffers.n, sizeof *input->buffers.hint));
 	for (uint32_t i = 0; i < input->buffers.n; i++) {
-		const struct tensor *root = &graph->tensor[graph->storage[input->storage[i]].root];
-		input->buffers.hint[i] = root->has_address ? root->address : -1;
-		any |= root->has_address;
+		const struct tensor *root = input->item[i] < graph->storages
+			? &graph->tensor[graph->storage[input->item[i]].root] : NULL;
+		input->buffers.hint[i] = root && root->has_address ? root->address : -1;
+		any |= root && root->has_address;
 	}
 	return any ? OK : fail(error, INFEASIBLE, "the file has no addresses: layout=file takes those of XLA's buffer assignment or of a PyTorch memory snapshot");
 }
@@ -423,12 +434,16 @@ static enum status name_clash(const struct graph *graph, const struct scenario *
 	const struct layout *layout, struct error *error)
 {
 	char reason[300];
-	return fail(error, INFEASIBLE, "tensors \"%.100s\" and \"%.100s\" %s", pinned_name(graph, scenario, input->storage[layout->clash.buffer[0]]),
-		pinned_name(graph, scenario, input->storage[layout->clash.buffer[1]]), layout_clash_text(&layout->clash, reason, sizeof reason));
+	return fail(error, INFEASIBLE, "tensors \"%.100s\" and \"%.100s\" %s", pinned_name(graph, scenario,
+		input->item[layout->clash.buffer[0]]),
+		pinned_name(graph, scenario, input->item[layout->clash.buffer[1]]),
+			layout_clash_text(&layout->clash, reason, sizeof reason));
 }
 
-/* From a layout of blocks to one of the buffers. Its bound is their load, which holds whatever is done with the room of a block whose other tensors are live. */
-static enum status spread_blocks(const struct layout_input *input, const struct group_blocks *blocks, int64_t alignment, struct layout *layout)
+/* From a layout of blocks to one of the buffers. Its bound is their load, which holds whatever is done with the room of
+ * a block whose other tensors are live. */
+static enum status spread_blocks(const struct layout_input *input, const struct group_blocks *blocks, int64_t alignment,
+	struct layout *layout)
 {
 	uint32_t n = input->buffers.n;
 	int64_t *offset = layout->offset ? mem_alloc(n, sizeof *offset) : NULL;
@@ -504,7 +519,7 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 	if (status == OK && laid_out->layout.moved && options.strategy == LAYOUT_FILE)
 		laid_out->layout.strategy = moved_text(&laid_out->arena, laid_out->layout.moved, input->buffers.n);
 	for (uint32_t i = 0; status == OK && i < input->buffers.n; i++)
-		laid_out->offset[input->storage[i]] = laid_out->layout.offset[i];
+		laid_out->offset[input->item[i]] = laid_out->layout.offset[i];
 	return status;
 }
 

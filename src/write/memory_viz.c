@@ -99,31 +99,31 @@ static void close_list(struct pickle *pickle)
 	putc('e', pickle->stream);
 }
 
-/* Who makes the storage, as a stack of one frame. */
-static void put_frames(struct pickle *pickle, const struct plan *plan, uint32_t storage)
+/* Who makes an item of the layout, as a stack of one frame. */
+static void put_frames(struct pickle *pickle, const struct plan *plan, uint32_t item)
 {
 	const struct graph *graph = plan->graph;
-	uint32_t maker = graph->storage[storage].allocator;
+	uint32_t maker = item < graph->storages ? graph->storage[item].allocator : item - graph->storages;
 	put_word(pickle, "frames");
 	open_list(pickle);
 	open_dict(pickle);
 	put_word(pickle, "filename");
-	put_text(pickle, maker == NONE ? kind_names[graph->storage[storage].kind] : graph->op[maker].module);
-	put_pair(pickle, "line", plan->laid_out->first[storage]);
+	put_text(pickle, maker == NONE ? kind_names[graph->storage[item].kind] : graph->op[maker].module);
+	put_pair(pickle, "line", plan->laid_out->first[item]);
 	put_word(pickle, "name");
-	put_text(pickle, graph->tensor[graph->storage[storage].root].name);
+	put_text(pickle, item_name(plan, item));
 	close_dict(pickle);
 	close_list(pickle);
 }
 
-static void put_event(struct pickle *pickle, const struct plan *plan, uint32_t storage, const char *action)
+static void put_event(struct pickle *pickle, const struct plan *plan, uint32_t item, const char *action)
 {
 	open_dict(pickle);
 	put_words(pickle, "action", action);
-	put_pair(pickle, "addr", BASE + plan->laid_out->offset[storage]);
-	put_pair(pickle, "size", plan->laid_out->bytes[storage]);
+	put_pair(pickle, "addr", BASE + plan->laid_out->offset[item]);
+	put_pair(pickle, "size", plan->laid_out->bytes[item]);
 	put_pair(pickle, "stream", 0);
-	put_frames(pickle, plan, storage);
+	put_frames(pickle, plan, item);
 	close_dict(pickle);
 }
 
@@ -155,7 +155,7 @@ static void put_segments(struct pickle *pickle, const struct plan *plan)
 	close_list(pickle);
 }
 
-struct moment { uint32_t position, storage; bool free; };
+struct moment { uint32_t position, item; bool free; };
 
 /* Frees come before allocations: addresses are used again at once. */
 static int by_time(const void *a, const void *b)
@@ -165,7 +165,7 @@ static int by_time(const void *a, const void *b)
 		return one->position < two->position ? -1 : 1;
 	if (one->free != two->free)
 		return one->free ? -1 : 1;
-	return one->storage < two->storage ? -1 : 1;
+	return one->item < two->item ? -1 : 1;
 }
 
 static void put_trace(struct pickle *pickle, const struct plan *plan, const struct moment *moment, uint32_t moments)
@@ -177,8 +177,8 @@ static void put_trace(struct pickle *pickle, const struct plan *plan, const stru
 		if (i % BLOCK == 0)
 			putc('(', pickle->stream);
 		if (moment[i].free)
-			put_event(pickle, plan, moment[i].storage, "free_requested");
-		put_event(pickle, plan, moment[i].storage, moment[i].free ? "free_completed" : "alloc");
+			put_event(pickle, plan, moment[i].item, "free_requested");
+		put_event(pickle, plan, moment[i].item, moment[i].free ? "free_completed" : "alloc");
 		if (i % BLOCK == BLOCK - 1 || i == moments - 1)
 			close_list(pickle);
 	}
@@ -192,13 +192,13 @@ enum status export_memory_viz(const struct export_job *job)
 	uint32_t moments = 0;
 	if (plan_arena(plan) >= (INT64_C(1) << 53) - BASE)
 		return fail(job->error, BAD_INPUT, "the arena has addresses that the viewer can't show");
-	struct moment *moment = mem_alloc((size_t)plan->graph->storages * 2, sizeof *moment);
+	struct moment *moment = mem_alloc((size_t)plan->laid_out->items * 2, sizeof *moment);
 	NEED_IN(job->error, moment);
-	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
-		if (plan->laid_out->first[storage] == NONE)
+	for (uint32_t item = 0; item < plan->laid_out->items; item++) {
+		if (plan->laid_out->first[item] == NONE)
 			continue;
-		moment[moments++] = (struct moment){ plan->laid_out->first[storage], storage, false };
-		moment[moments++] = (struct moment){ plan->laid_out->last[storage] + 1, storage, true };
+		moment[moments++] = (struct moment){ plan->laid_out->first[item], item, false };
+		moment[moments++] = (struct moment){ plan->laid_out->last[item] + 1, item, true };
 	}
 	if (moments)
 		qsort(moment, moments, sizeof *moment, by_time);

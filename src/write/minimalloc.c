@@ -14,7 +14,7 @@ static bool is_formula(const char *text)
 	return *text && strchr("=+-@\t\r", *text) && (end == text || *end);
 }
 
-static void put_field(FILE *stream, const char *text, bool formula)
+static void put_field(FILE *stream, const char *text, const char *behind, bool formula)
 {
 	bool quoted = strpbrk(text, ",\"\n\r") != NULL;
 	if (quoted)
@@ -28,13 +28,14 @@ static void put_field(FILE *stream, const char *text, bool formula)
 		bool kept = character == '\n' || character == '\r' || character == '\t';
 		text_put(stream, text_hidden(character) && !kept ? UNREADABLE : character);
 	}
+	fputs(behind, stream);
 	if (quoted)
 		putc('"', stream);
 }
 
 void csv_text(FILE *stream, const char *text)
 {
-	put_field(stream, text, is_formula(text));
+	put_field(stream, text, "", is_formula(text));
 }
 
 void csv_seconds(FILE *stream, int64_t picoseconds)
@@ -46,12 +47,14 @@ enum status export_minimalloc(const struct export_job *job)
 {
 	const struct plan *plan = job->plan;
 	fputs("id,lower,upper,size,offset\n", job->stream);
-	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
-		if (plan->laid_out->first[storage] == NONE)
+	for (uint32_t item = 0; item < plan->laid_out->items; item++) {
+		if (plan->laid_out->first[item] == NONE)
 			continue;
-		put_field(job->stream, plan->graph->tensor[plan->graph->storage[storage].root].name, false);   /* programs look for their names */
-		fprintf(job->stream, ",%u,%u,%" PRId64 ",%" PRId64 "\n", plan->laid_out->first[storage], plan->laid_out->last[storage] + 1,
-			plan->laid_out->bytes[storage], plan->laid_out->offset[storage]);
+		/* programs look for their names */
+		put_field(job->stream, item_name(plan, item), item < plan->graph->storages ? "" : ".workspace", false);
+		fprintf(job->stream, ",%u,%u,%" PRId64 ",%" PRId64 "\n", plan->laid_out->first[item],
+			plan->laid_out->last[item] + 1,
+			plan->laid_out->bytes[item], plan->laid_out->offset[item]);
 	}
 	return OK;
 }

@@ -202,13 +202,25 @@ static void write_order(const struct plan *plan, struct json *json)
 
 /* ---- layout ------------------------------------------------------------------------------ */
 
-/* The core holds buffers: storages that are there, in order. */
-static uint32_t storage_of_buffer(const struct plan *plan, uint32_t buffer)
+/* The core holds buffers: items that are there, in order. A tensor's is its name, a workspace's an object with that of
+ * its op. */
+static void write_core(const struct plan *plan, struct json *json)
 {
-	uint32_t storage = 0;
-	for (;; storage++)
-		if (plan->laid_out->first[storage] != NONE && buffer-- == 0)
-			return storage;
+	const struct layout *layout = &plan->laid_out->layout;
+	json_open_array(json, "core");
+	for (uint32_t item = 0, buffer = 0, i = 0; i < layout->core_count; item++) {
+		if (plan->laid_out->first[item] == NONE || buffer++ != layout->core[i])
+			continue;
+		i++;
+		if (item < plan->graph->storages) {
+			json_write_text(json, NULL, item_name(plan, item));
+			continue;
+		}
+		json_open_object(json, NULL);
+		json_write_text(json, "op", item_name(plan, item));
+		json_close(json);
+	}
+	json_close(json);
 }
 
 static void write_layout_certificate(const struct plan *plan, struct json *json)
@@ -219,10 +231,7 @@ static void write_layout_certificate(const struct plan *plan, struct json *json)
 	if (layout->ground == LAYOUT_PROOF_LOAD || layout->ground == LAYOUT_PROOF_MOMENT) {
 		json_write_integer(json, "moment", layout->ground == LAYOUT_PROOF_LOAD ? layout->moment : layout->witness);
 	} else {
-		json_open_array(json, "core");
-		for (uint32_t i = 0; i < layout->core_count; i++)
-			json_write_text(json, NULL, storage_name(plan, storage_of_buffer(plan, layout->core[i])));
-		json_close(json);
+		write_core(plan, json);
 		json_write_bool(json, "irreducible", layout->irreducible);
 	}
 	json_close(json);
@@ -238,6 +247,29 @@ static void open_buffer(struct json *json, const char *tensor, int64_t offset, i
 	json_write_integer(json, "bytes", bytes);
 	json_write_integer(json, "first", first);
 	json_write_integer(json, "last", last);
+}
+
+/* Each op's, while that runs; nothing is written where no op has one. */
+static void write_workspaces(const struct plan *plan, struct json *json)
+{
+	bool any = false;
+	for (uint32_t item = plan->graph->storages; item < plan->laid_out->items; item++) {
+		if (plan->laid_out->first[item] == NONE)
+			continue;
+		if (!any) {
+			json_new_line(json, 2);
+			json_open_array(json, "workspaces");
+		}
+		any = true;
+		json_new_line(json, 3);
+		json_open_object(json, NULL);
+		json_write_text(json, "op", item_name(plan, item));
+		json_write_integer(json, "offset", plan->laid_out->offset[item]);
+		json_write_integer(json, "bytes", plan->laid_out->bytes[item]);
+		json_close(json);
+	}
+	if (any)
+		json_close(json);
 }
 
 /* False: out of memory. */
@@ -260,6 +292,7 @@ static bool write_layout(const struct plan *plan, struct json *json)
 		json_close(json);
 	}
 	json_close(json);
+	write_workspaces(plan, json);
 	json_close(json);
 	return true;
 }

@@ -27,9 +27,9 @@ static enum status find_groups(const struct plan *plan, bool map, bool there[GRO
 	memset(there, 0, GROUP_COUNT * sizeof *there);
 	if (plan->ordered->peak_position == NONE)
 		return fail(error, BAD_INPUT, "a graph without ops has no timeline");
-	for (uint32_t storage = 0; map && storage < plan->graph->storages; storage++)
-		if (plan->laid_out->first[storage] != NONE)
-			there[group_of_kind(plan->graph->storage[storage].kind)] = true;
+	for (uint32_t item = 0; map && item < plan->laid_out->items; item++)
+		if (plan->laid_out->first[item] != NONE)
+			there[group_of_kind(item_kind(plan, item))] = true;
 	int64_t (*bytes)[GROUP_COUNT] = map ? NULL : timeline_groups(plan);
 	if (!map && !bytes)
 		return fail_memory(error);
@@ -72,16 +72,19 @@ static void for_boxes(const struct plan *plan, enum timeline_group group, int wh
 	void (*write)(FILE *stream, double x, double y, double width, double height), int64_t unit)
 {
 	const struct laid_out *laid_out = plan->laid_out;
-	for (uint32_t storage = 0; storage < plan->graph->storages; storage++) {
-		if (laid_out->first[storage] == NONE || group_of_kind(plan->graph->storage[storage].kind) != group)
+	for (uint32_t item = 0; item < laid_out->items; item++) {
+		if (laid_out->first[item] == NONE || group_of_kind(item_kind(plan, item)) != group)
 			continue;
-		double width = laid_out->last[storage] + 1.0 - laid_out->first[storage];
-		if (width < BOX_LEAST * plan->graph->ops || (double)laid_out->bytes[storage] < BOX_LEAST * (double)plan_arena(plan))
+		double width = laid_out->last[item] + 1.0 - laid_out->first[item];
+		if (width < BOX_LEAST * plan->graph->ops
+			|| (double)laid_out->bytes[item] < BOX_LEAST * (double)plan_arena(plan))
 			continue;
-		bool thin = width < BOX_THIN * plan->graph->ops || (double)laid_out->bytes[storage] < BOX_THIN * (double)plan_arena(plan);
+		bool thin = width < BOX_THIN * plan->graph->ops
+			|| (double)laid_out->bytes[item] < BOX_THIN * (double)plan_arena(plan);
 		if (!(which & (thin ? BOXES_THIN : BOXES_THICK)))
 			continue;
-		write(stream, laid_out->first[storage], (double)laid_out->offset[storage] / (double)unit, width, (double)laid_out->bytes[storage] / (double)unit);
+		write(stream, laid_out->first[item], (double)laid_out->offset[item] / (double)unit, width,
+			(double)laid_out->bytes[item] / (double)unit);
 	}
 }
 
@@ -187,7 +190,7 @@ enum status tikz_map(const struct export_job *job)
 	TRY(find_groups(plan, true, there, job->error));
 	axis_head(plan, job->options, "address", plan_arena(plan), there, stream);
 	tikz_legend(job->options, there, stream);
-	for (int group = 0; group < GROUP_WORKSPACE; group++) {
+	for (int group = 0; group < GROUP_COUNT; group++) {
 		fprintf(stream, "\\path[fill=group%d, draw=white, line width=0.1pt]\n", group);
 		for_boxes(plan, (enum timeline_group)group, BOXES_THICK, stream, tikz_box, unit);
 		fprintf(stream, ";\n\\path[fill=group%d]\n", group);
@@ -274,13 +277,14 @@ enum status gnuplot_map(const struct export_job *job)
 	bool there[GROUP_COUNT];
 	TRY(find_groups(plan, true, there, job->error));
 	gnuplot_head(plan, job->options, name, "address", stream);
-	for (int group = 0; group < GROUP_WORKSPACE; group++) {   /* the box without area keeps gnuplot from refusing an empty group */
+	/* the box without area keeps gnuplot from refusing an empty group */
+	for (int group = 0; group < GROUP_COUNT; group++) {
 		fprintf(stream, "$group%d << END\n0 0 0 0\n", group);
 		for_boxes(plan, (enum timeline_group)group, BOXES_ALL, stream, gnuplot_box, unit);
 		fputs("END\n", stream);
 	}
 	fputs("plot ", stream);
-	for (int group = 0; group < GROUP_WORKSPACE; group++)
+	for (int group = 0; group < GROUP_COUNT; group++)
 		if (there[group])
 			fprintf(stream, "$group%d using 1:2:1:3:2:4 with boxxyerror lc rgb \"%s\" title \"%s\", \\\n  ", group, group_colours[group],
 			group_names[group]);

@@ -81,20 +81,22 @@ static void write_counter(const int64_t bytes[GROUP_COUNT], uint32_t position, s
 	json_close(json);
 }
 
-static void write_storage(const struct plan *plan, uint32_t storage, struct json *json)
+/* A storage or a workspace. */
+static void write_item(const struct plan *plan, uint32_t item, struct json *json)
 {
-	const char *name = plan->graph->tensor[plan->graph->storage[storage].root].name, *kind = kind_names[plan->graph->storage[storage].kind];
-	event_at(json, name, "b", PROCESS_STORAGES, plan->laid_out->first[storage]);
+	const char *name = item_name(plan, item), *kind = item < plan->graph->storages ? kind_names[item_kind(plan, item)]
+		: "workspace";
+	event_at(json, name, "b", PROCESS_STORAGES, plan->laid_out->first[item]);
 	json_write_text(json, "cat", kind);
-	json_write_integer(json, "id", storage);
+	json_write_integer(json, "id", item);
 	json_open_object(json, "args");
-	json_write_integer(json, "bytes", plan->laid_out->bytes[storage]);
-	json_write_integer(json, "offset", plan->laid_out->offset[storage]);
+	json_write_integer(json, "bytes", plan->laid_out->bytes[item]);
+	json_write_integer(json, "offset", plan->laid_out->offset[item]);
 	json_close(json);
 	json_close(json);
-	event_at(json, name, "e", PROCESS_STORAGES, plan->laid_out->last[storage] + 1);
+	event_at(json, name, "e", PROCESS_STORAGES, plan->laid_out->last[item] + 1);
 	json_write_text(json, "cat", kind);
-	json_write_integer(json, "id", storage);
+	json_write_integer(json, "id", item);
 	json_close(json);
 }
 
@@ -179,9 +181,9 @@ enum status export_trace(const struct export_job *job)
 		write_op(plan, i, &json);
 		write_counter(bytes[i], i, &json);
 	}
-	for (uint32_t storage = 0; storage < plan->graph->storages; storage++)
-		if (plan->laid_out->first[storage] != NONE)
-			write_storage(plan, storage, &json);
+	for (uint32_t item = 0; item < plan->laid_out->items; item++)
+		if (plan->laid_out->first[item] != NONE)
+			write_item(plan, item, &json);
 	if (plan->time)
 		write_step(plan, &json);
 	trace_end(&json);

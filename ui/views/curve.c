@@ -157,7 +157,7 @@ static void draw_axis(struct frame *frame, const struct scale *scale, const stru
 		int from = model_column_of(model, plan->laid_out->first[model->storage], width);
 		int to = model_column_of(model, plan->laid_out->last[model->storage], width);
 		for (int x = from < 0 ? 0 : from; x <= to && x < width; x++)
-			frame_glyph(frame, scale->plot.x + x, y, GLYPH_HEAVY, storage_role(plan, model->storage));
+			frame_glyph(frame, scale->plot.x + x, y, GLYPH_HEAVY, item_role(plan, model->storage));
 	}
 	int peak = model_column_of(model, plan->ordered->peak_position, width), cursor = model_column_of(model, model_position(model), width);
 	if (peak >= 0 && peak < width)

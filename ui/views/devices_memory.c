@@ -43,7 +43,7 @@ static void draw_held(struct frame *frame, struct rect rect, int y, const struct
 	int x = rect.x + AMOUNT + 2, right = rect.x + rect.width;
 	char text[120];
 	frame_right(frame, rect.x + AMOUNT, y, ROLE_TEXT, bytes_text(plan->laid_out->bytes[storage], text, sizeof text));
-	frame_text(frame, x, y, HELD_KIND - 2, storage_role(plan, storage), kind_names[plan->graph->storage[storage].kind]);
+	frame_text(frame, x, y, HELD_KIND - 2, item_role(plan, storage), kind_names[plan->graph->storage[storage].kind]);
 	x += HELD_KIND;
 	if (rect.width >= HELD_WIDE + HELD_SHAPE)
 		frame_name(frame, right -= HELD_SHAPE, y, HELD_SHAPE - 1, ROLE_FAINT, tensor_shape_text(tensor, text, sizeof text));
@@ -67,7 +67,8 @@ static void draw_largest(struct frame *frame, struct rect rect, const struct mod
 	if (rect.width >= HELD_WIDE)
 		frame_text(frame, x, y, 10, ROLE_LABEL, "tensor");
 	for (uint32_t i = 0; i < model->index->present && y + 1 < rect.y + rect.height; i++)
-		if (alive_at(model->plan, model->index->by_bytes[i], model->plan->ordered->peak_position))
+		if (model->index->by_bytes[i] < model->plan->graph->storages && alive_at(model->plan, model->index->by_bytes[i],
+			model->plan->ordered->peak_position))
 			draw_held(frame, rect, ++y, model, model->index->by_bytes[i]);
 }
 

@@ -186,7 +186,8 @@ static int draw_tensor(struct frame *frame, int y, int rows, const struct model 
 		snprintf(other, sizeof other, "used by %u", users > 0 ? users - 1 : 0);
 	frame_text(frame, 1, y, 8, ROLE_LABEL, reads ? "reads" : "writes");
 	frame_right(frame, 9 + AMOUNT, y, ROLE_TEXT, bytes_text(tensor->bytes, bytes, sizeof bytes));
-	int x = NAME_AT + frame_name(frame, NAME_AT, y, room / 2, storage_role(model->plan, tensor->storage), tensor->name) + 2;
+	int x = NAME_AT + frame_name(frame, NAME_AT, y, room / 2, item_role(model->plan, tensor->storage),
+		tensor->name) + 2;
 	int cells = describe(model, model->factors, id, shape), most = frame->window.width - SHAPE_AT;
 	/* The sizes are worth more than what they carry. */
 	if (cells > most)

@@ -1,6 +1,6 @@
-/* map.c: where every storage lies: addresses upwards, the order to the right.
+/* map.c: where every storage and workspace lies: addresses upwards, the order to the right.
  *
- * Each half of a cell (a whole one in ASCII and without colours) shows the storage that covers most of its
+ * Each half of a cell (a whole one in ASCII and without colours) shows what covers most of its
  * bytes x ops, and nothing where most of it is free. The grid is kept until plan, zoom or size change.
  */
 #include "map_list.h"
@@ -10,7 +10,7 @@ struct map {
 	int64_t low, high;     /* the addresses shown; high 0: the whole arena */
 	bool persistent_hidden;
 	struct tiles grid;
-	uint8_t *shade;        /* [storages] */
+	uint8_t *shade;        /* [items of the layout] */
 	int left, width;       /* of the plot, when it was drawn last */
 	uint64_t key;          /* fingerprint of everything the grid depends on */
 	struct map_list list;  /* on wide screens */
@@ -29,9 +29,10 @@ static void map_free(void *state)
 
 /* ---- addresses ------------------------------------------------------------------- */
 
-static bool shown(const struct map *map, const struct plan *plan, uint32_t storage)
+static bool shown(const struct map *map, const struct plan *plan, uint32_t item)
 {
-	return plan->laid_out->first[storage] != NONE && !(map->persistent_hidden && plan->graph->storage[storage].persistent);
+	bool persistent = item < plan->graph->storages && plan->graph->storage[item].persistent;
+	return plan->laid_out->first[item] != NONE && !(map->persistent_hidden && persistent);
 }
 
 /* The lowest address of what is not hidden. */
@@ -80,8 +81,8 @@ static double overlap(double a_low, double a_high, double b_low, double b_high)
 	return high > low ? high - low : 0;
 }
 
-/* Adds one storage's area to the tiles that it touches; coordinates in tiles. */
-static void paint(struct map *map, uint32_t storage, double left, double right, double bottom, double top)
+/* Adds one item's area to the tiles that it touches; coordinates in tiles. */
+static void paint(struct map *map, uint32_t item, double left, double right, double bottom, double top)
 {
 	left = left < 0 ? 0 : left;
 	right = right > map->grid.columns ? map->grid.columns : right;
@@ -95,7 +96,7 @@ static void paint(struct map *map, uint32_t storage, double left, double right, 
 			row[x].used += area;
 			if (area > row[x].most) {
 				row[x].most = area;
-				row[x].owner = storage;
+				row[x].owner = item;
 			}
 		}
 	}
@@ -107,15 +108,17 @@ static void paint_all(struct map *map, const struct model *model, int64_t low, i
 	double per_column = (double)model->zoom_count / map->grid.columns, per_row = (double)(high - low) / map->grid.rows;
 	uint32_t end = model->zoom_first + model->zoom_count;
 	for (uint32_t i = 0; i < model->index->present; i++) {
-		uint32_t storage = model->index->by_bytes[i];
-		int64_t offset = plan->laid_out->offset[storage];
-		bool outside = plan->laid_out->first[storage] >= end || plan->laid_out->last[storage] < model->zoom_first || offset >= high ||
-			       offset + plan->laid_out->bytes[storage] <= low;
-		if (outside || !shown(map, plan, storage))
+		uint32_t item = model->index->by_bytes[i];
+		int64_t offset = plan->laid_out->offset[item];
+		bool outside = plan->laid_out->first[item] >= end || plan->laid_out->last[item] < model->zoom_first
+			|| offset >= high ||
+			       offset + plan->laid_out->bytes[item] <= low;
+		if (outside || !shown(map, plan, item))
 			continue;
-		paint(map, storage, ((double)plan->laid_out->first[storage] - model->zoom_first) / per_column,
-		      ((double)plan->laid_out->last[storage] + 1 - model->zoom_first) / per_column, (double)(offset - low) / per_row,
-		      (double)(offset + plan->laid_out->bytes[storage] - low) / per_row);
+		paint(map, item, ((double)plan->laid_out->first[item] - model->zoom_first) / per_column,
+		      ((double)plan->laid_out->last[item] + 1 - model->zoom_first) / per_column,
+			(double)(offset - low) / per_row,
+		      (double)(offset + plan->laid_out->bytes[item] - low) / per_row);
 	}
 	for (int i = 0; i < map->grid.rows * map->grid.columns; i++)
 		if (map->grid.tile[i].used < 0.5)
@@ -145,30 +148,34 @@ static bool build_grid(struct map *map, const struct model *model, int height, i
 	map->grid.columns = columns;
 	map->key = key;
 	paint_all(map, model, low, high);
-	map->shade = map_shades(&map->grid, model->plan->graph);
+	map->shade = map_shades(&map->grid, model->plan);
 	return map->shade;
 }
 
 /* ---- drawing ------------------------------------------------------------------------- */
 
-static enum role tile_role(const struct map *map, const struct model *model, uint32_t storage)
+static bool is_selected(const struct model *model, uint32_t item)
 {
-	if (storage == NONE)
-		return ROLE_TEXT;
-	if (storage == model->storage)
-		return ROLE_CURSOR;
-	return role_of_category(model->plan->graph->storage[storage].kind, map->shade[storage]);
+	return item == model->storage && item < model->plan->graph->storages;
 }
 
-static void draw_letter(struct frame *frame, int x, int y, const struct map *map, const struct model *model, uint32_t storage)
+static enum role tile_role(const struct map *map, const struct model *model, uint32_t item)
 {
-	if (storage == NONE)
+	if (item == NONE)
+		return ROLE_TEXT;
+	return is_selected(model, item) ? ROLE_CURSOR : role_of_category(item_kind(model->plan, item), map->shade[item]);
+}
+
+static void draw_letter(struct frame *frame, int x, int y, const struct map *map, const struct model *model,
+	uint32_t item)
+{
+	if (item == NONE)
 		return;
-	uint32_t letter = (uint32_t)category_letters[model->plan->graph->storage[storage].kind];
-	if (map->shade[storage])
+	uint32_t letter = (uint32_t)category_letters[item_kind(model->plan, item)];
+	if (map->shade[item])
 		letter -= 'a' - 'A';
-	frame_cell(frame, x, y, letter, tile_role(map, model, storage), ROLE_TEXT);
-	if (storage == model->storage)
+	frame_cell(frame, x, y, letter, tile_role(map, model, item), ROLE_TEXT);
+	if (is_selected(model, item))
 		frame_mark(frame, (struct rect){ x, y, 1, 1 }, MARK_REVERSE);
 }
 
@@ -185,13 +192,13 @@ static void draw_halves(struct frame *frame, int x, int y, const struct map *map
 		frame_cell(frame, x, y, frame_code(frame, GLYPH_LOWER), low, up);
 }
 
-/* For names: on which ground a storage's cells are. */
+/* For names: on which ground an item's cells are. */
 struct shown_as { const struct map *map; const struct model *model; };
 
-static enum role ground_of(const void *context, uint32_t storage)
+static enum role ground_of(const void *context, uint32_t item)
 {
 	const struct shown_as *as = context;
-	return tile_role(as->map, as->model, storage);
+	return tile_role(as->map, as->model, item);
 }
 
 static void draw_tiles(struct frame *frame, const struct map *map, const struct model *model, int left, int height)
@@ -240,7 +247,7 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 	snprintf(text, sizeof text, "%s at %s, ops %u..%u", bytes_text(plan->laid_out->bytes[storage], bytes, sizeof bytes),
 		 bytes_text(plan->laid_out->offset[storage], offset, sizeof offset), plan->laid_out->first[storage], plan->laid_out->last[storage]);
 	int room = width - text_cells(text) - 2;
-	int x = room >= 5 ? frame_name(frame, 0, y, room, storage_role(plan, storage), storage_name(plan, storage)) + 2 : 0;
+	int x = room >= 5 ? frame_name(frame, 0, y, room, item_role(plan, storage), storage_name(plan, storage)) + 2 : 0;
 	frame_text(frame, x, y, width - x, ROLE_TEXT, text);
 }
 
@@ -252,14 +259,14 @@ struct flank {
 	int cells;
 };
 
-static struct flank flank_of(const struct model *model, bool above, uint32_t storage, int64_t hole)
+static struct flank flank_of(const struct model *model, bool above, uint32_t item, int64_t hole)
 {
 	char bytes[32];
 	struct flank flank = { .role = hole > 0 ? ROLE_WARN : ROLE_LABEL, .of_name = ROLE_FAINT, .name = above ? "the arena's end" : "address 0" };
 	snprintf(flank.text, sizeof flank.text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below", bytes_text(hole, bytes, sizeof bytes));
-	if (storage != NONE) {
-		flank.of_name = storage_role(model->plan, storage);
-		flank.name = storage_name(model->plan, storage);
+	if (item != NONE) {
+		flank.of_name = item_role(model->plan, item);
+		flank.name = item_name(model->plan, item);
 	}
 	flank.cells = text_cells(flank.text) + text_cells(flank.name);
 	return flank;
@@ -342,7 +349,7 @@ static void draw_plot(struct map *map, const struct model *model, struct frame *
 	map->width = width;
 	draw_axis(frame, model, left, height, width);
 	if (legend)
-		map_legend_draw(frame, height + 1, &map->grid, model->plan->graph);
+		map_legend_draw(frame, height + 1, &map->grid, model->plan);
 	draw_selected(frame, height + 1 + legend, model);
 	if (neighbours)
 		draw_neighbours(frame, height + 2 + legend, model);
@@ -376,7 +383,8 @@ static void select_next(const struct map *map, struct model *model, int directio
 			at = i;
 	int64_t i = at == NONE ? (direction > 0 ? -1 : (int64_t)n) : at;
 	for (i += direction; i >= 0 && i < n; i += direction)
-		if (alive_at(model->plan, index->by_offset[i], position) && shown(map, model->plan, index->by_offset[i])) {
+		if (index->by_offset[i] < model->plan->graph->storages && alive_at(model->plan, index->by_offset[i], position)
+			&& shown(map, model->plan, index->by_offset[i])) {
 			model->storage = index->by_offset[i];
 			return;
 		}
@@ -388,7 +396,7 @@ static void click(const struct map *map, struct model *model)
 	int x = model->click_x - map->left;
 	if (map->list.rows && model->click_x >= map->list.x) {
 		storage = map_list_at(&map->list, model, map->persistent_hidden, model->click_y);
-		model->storage = storage != NONE ? storage : model->storage;
+		model->storage = storage < model->plan->graph->storages ? storage : model->storage;
 		return;
 	}
 	if (x < 0 || x >= map->width || map->width < 1)

@@ -12,9 +12,9 @@ int map_list_width(int width)
 	return width < LIST_FROM ? 0 : part > LEAST ? part : LEAST;
 }
 
-/* One row: a storage, or NONE and free bytes. */
+/* One row: an item of the layout, or NONE and free bytes. */
 struct stack_row {
-	uint32_t storage;
+	uint32_t item;
 	int64_t offset, bytes;
 };
 
@@ -36,9 +36,9 @@ static bool next_row(struct walk *walk, struct stack_row *row)
 	const struct plan *plan = walk->model->plan;
 	const struct laid_out *laid_out = plan->laid_out;
 	while (walk->next > 0) {
-		uint32_t storage = walk->model->index->by_offset[walk->next - 1];
-		int64_t end = laid_out->offset[storage] + laid_out->bytes[storage];
-		if (!alive_at(plan, storage, walk->position)) {
+		uint32_t item = walk->model->index->by_offset[walk->next - 1];
+		int64_t end = laid_out->offset[item] + laid_out->bytes[item];
+		if (!alive_at(plan, item, walk->position)) {
 			walk->next--;
 			continue;
 		}
@@ -47,10 +47,10 @@ static bool next_row(struct walk *walk, struct stack_row *row)
 			walk->low = end;
 			return true;
 		}
-		walk->low = laid_out->offset[storage];
+		walk->low = laid_out->offset[item];
 		walk->next--;
-		*row = (struct stack_row){ storage, laid_out->offset[storage], laid_out->bytes[storage] };
-		if (!walk->persistent_hidden || !plan->graph->storage[storage].persistent)
+		*row = (struct stack_row){ item, laid_out->offset[item], laid_out->bytes[item] };
+		if (!walk->persistent_hidden || item >= plan->graph->storages || !plan->graph->storage[item].persistent)
 			return true;
 	}
 	*row = (struct stack_row){ NONE, 0, walk->low };
@@ -64,16 +64,19 @@ static void draw_row(struct frame *frame, struct rect rect, int y, const struct 
 	char text[32];
 	int x = rect.x + OFFSET + AMOUNT;
 	frame_right(frame, rect.x + OFFSET - 1, y, ROLE_FAINT, bytes_text(row->offset, text, sizeof text));
-	frame_right(frame, x - 1, y, row->storage == NONE ? ROLE_WARN : ROLE_TEXT, bytes_text(row->bytes, text, sizeof text));
-	if (row->storage == NONE) {
+	frame_right(frame, x - 1, y, row->item == NONE ? ROLE_WARN : ROLE_TEXT, bytes_text(row->bytes, text, sizeof text));
+	if (row->item == NONE) {
 		frame_text(frame, x + 2, y, rect.x + rect.width - x - 2, ROLE_WARN, "free");
 		return;
 	}
-	enum role role = storage_role(plan, row->storage);
-	frame_cell(frame, x, y, frame->mono ? (uint32_t)category_letters[plan->graph->storage[row->storage].kind] : ' ', ROLE_TEXT, frame->mono ? ROLE_TEXT : role);
-	frame_name(frame, x + 2, y, details->from - x - 2, ROLE_TEXT, storage_name(plan, row->storage));
-	details_of_tensor(frame, y, details, plan, plan->graph->storage[row->storage].root);
-	if (row->storage == model->storage)
+	enum role role = item_role(plan, row->item);
+	frame_cell(frame, x, y, frame->mono ? (uint32_t)category_letters[item_kind(plan, row->item)] : ' ', ROLE_TEXT,
+		frame->mono ? ROLE_TEXT : role);
+	frame_name(frame, x + 2, y, details->from - x - 2, ROLE_TEXT, item_name(plan, row->item));
+	if (row->item >= plan->graph->storages)
+		return;
+	details_of_tensor(frame, y, details, plan, plan->graph->storage[row->item].root);
+	if (row->item == model->storage)
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
@@ -84,7 +87,7 @@ void map_list_draw(struct frame *frame, struct rect rect, struct map_list *list,
 	struct details details;
 	uint32_t rows = 0, selected = NONE;
 	while (next_row(&walk, &row)) {
-		selected = row.storage != NONE && row.storage == model->storage ? rows : selected;
+		selected = row.item < model->plan->graph->storages && row.item == model->storage ? rows : selected;
 		rows++;
 	}
 	list->x = rect.x;
@@ -104,11 +107,11 @@ void map_list_draw(struct frame *frame, struct rect rect, struct map_list *list,
 uint32_t map_list_at(const struct map_list *list, const struct model *model, bool persistent_hidden, int y)
 {
 	struct walk walk = walk_of(model, persistent_hidden);
-	struct stack_row row = { .storage = NONE };
+	struct stack_row row = { .item = NONE };
 	if (y < 1 || y > list->rows)
 		return NONE;
 	for (uint32_t i = 0; i < list->top + (uint32_t)y; i++)
 		if (!next_row(&walk, &row))
 			return NONE;
-	return row.storage;
+	return row.item;
 }

@@ -8,47 +8,49 @@ static uint32_t owner_at(const struct tiles *tiles, int y, int x)
 	return y < 0 || x < 0 ? NONE : tiles->tile[y * tiles->columns + x].owner;
 }
 
-/* Whether a storage has the kind of another one beside it, which has been met before it, and its shade. */
-static bool clashes(const struct graph *graph, const uint8_t *shade, uint32_t storage, uint32_t other)
+/* Whether an item has the kind of another one beside it, which has been met before it, and its shade. */
+static bool clashes(const struct plan *plan, const uint8_t *shade, uint32_t item, uint32_t other)
 {
-	return other != NONE && other != storage && graph->storage[other].kind == graph->storage[storage].kind && shade[other] == shade[storage];
+	return other != NONE && other != item && item_kind(plan, other) == item_kind(plan, item)
+		&& shade[other] == shade[item];
 }
 
-uint8_t *map_shades(const struct tiles *tiles, const struct graph *graph)
+uint8_t *map_shades(const struct tiles *tiles, const struct plan *plan)
 {
-	uint8_t *shade = mem_alloc(graph->storages ? graph->storages : 1, 2 * sizeof *shade);
+	uint8_t *shade = mem_alloc((size_t)plan->laid_out->items + 1, 2 * sizeof *shade);
 	if (!shade)
 		return NULL;
-	uint8_t *met = shade + graph->storages;
-	for (uint32_t s = 0; s < graph->storages; s++)
+	uint8_t *met = shade + plan->laid_out->items;
+	for (uint32_t s = 0; s < plan->laid_out->items; s++)
 		shade[s] = hash_mix(s) & 1;
 	for (int y = 0; y < tiles->rows; y++)
 		for (int x = 0; x < tiles->columns; x++) {
-			uint32_t storage = owner_at(tiles, y, x);
-			if (storage == NONE || met[storage])
+			uint32_t item = owner_at(tiles, y, x);
+			if (item == NONE || met[item])
 				continue;
-			met[storage] = 1;
-			shade[storage] ^= clashes(graph, shade, storage, owner_at(tiles, y - 1, x)) || clashes(graph, shade, storage, owner_at(tiles, y, x - 1));
+			met[item] = 1;
+			shade[item] ^= clashes(plan, shade, item, owner_at(tiles, y - 1, x))
+				|| clashes(plan, shade, item, owner_at(tiles, y, x - 1));
 		}
 	return shade;
 }
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-struct room { uint32_t storage; int x, y, width; };
+struct room { uint32_t item; int x, y, width; };
 
-/* The storage that fills a whole cell, or NONE. */
+/* The item that fills a whole cell, or NONE. */
 static uint32_t owner_of_cell(const struct tiles *tiles, int y, int x)
 {
 	uint32_t owner = owner_at(tiles, tiles->halves ? 2 * y : y, x);
 	return !tiles->halves || owner == owner_at(tiles, 2 * y + 1, x) ? owner : NONE;
 }
 
-/* Keeps the widest room of a storage. */
+/* Keeps the widest room of an item. */
 static void keep_room(struct room *room, int *rooms, struct room found)
 {
 	int i = 0;
-	while (i < *rooms && room[i].storage != found.storage)
+	while (i < *rooms && room[i].item != found.item)
 		i++;
 	if (i == NAMES_MOST)
 		return;
@@ -74,15 +76,16 @@ static int find_rooms(const struct tiles *tiles, int cursor, struct room room[NA
 	return rooms;
 }
 
-void map_names_draw(struct frame *frame, const struct tiles *tiles, int left, int cursor, const struct plan *plan, enum role (*ground)(const void *context, uint32_t storage),
+void map_names_draw(struct frame *frame, const struct tiles *tiles, int left, int cursor, const struct plan *plan,
+	enum role (*ground)(const void *context, uint32_t item),
 	const void *context)
 {
 	struct room room[NAMES_MOST];
 	int rooms = find_rooms(tiles, cursor, room);
 	for (int i = 0; i < rooms; i++) {
-		const char *name = storage_name(plan, room[i].storage);
+		const char *name = item_name(plan, room[i].item);
 		int cells = text_cells(name), x = left + room[i].x;
-		enum role role = ground(context, room[i].storage);
+		enum role role = ground(context, room[i].item);
 		if (cells + 2 > room[i].width || role == ROLE_CURSOR)
 			continue;
 		x += (room[i].width - cells - 2) / 2;
@@ -94,14 +97,14 @@ void map_names_draw(struct frame *frame, const struct tiles *tiles, int left, in
 
 /* ---- legend ------------------------------------------------------------------------------- */
 
-void map_legend_draw(struct frame *frame, int y, const struct tiles *tiles, const struct graph *graph)
+void map_legend_draw(struct frame *frame, int y, const struct tiles *tiles, const struct plan *plan)
 {
-	bool there[KIND_COUNT] = { false };
+	bool there[CATEGORIES] = { false };
 	int x = 0, width = frame->window.width;
 	for (int i = 0; i < tiles->rows * tiles->columns; i++)
 		if (tiles->tile[i].owner != NONE)
-			there[graph->storage[tiles->tile[i].owner].kind] = true;
-	for (int kind = 0; kind < KIND_COUNT; kind++) {
+			there[item_kind(plan, tiles->tile[i].owner)] = true;
+	for (int kind = 0; kind < CATEGORIES; kind++) {
 		int cells = text_cells(category_names[kind]) + 4;
 		if (!there[kind] || x + cells > width)
 			continue;

@@ -3,7 +3,7 @@
 
 #include "view.h"
 
-/* What covers most of a place: a storage, or NONE where most is free. */
+/* What covers most of a place: an item of the layout, or NONE where most is free. */
 struct tile {
 	uint32_t owner;
 	double most, used;     /* area of the owner, of all */
@@ -16,11 +16,13 @@ struct tiles {
 	bool halves;
 };
 
-/* Shades (0 or 1) of the storages: where two of a kind touch, the one that is met first from the upper left keeps its own and the other takes the other one.
- * shade: [storages], to be freed with mem_free(); NULL when out of memory. O(tiles + storages). */
-uint8_t *map_shades(const struct tiles *tiles, const struct graph *graph);
-/* Writes names where a storage has room for them on a row of cells; ground: the role of a storage's cells. */
-void map_names_draw(struct frame *frame, const struct tiles *tiles, int left, int cursor, const struct plan *plan, enum role (*ground)(const void *context, uint32_t storage),
+/* Shades (0 or 1) of the items: where two of a kind touch, the one that is met first from the upper left keeps its own
+ * and the other takes the other one. shade: [items], to be freed with mem_free(); NULL when out of memory. O(tiles +
+ * items). */
+uint8_t *map_shades(const struct tiles *tiles, const struct plan *plan);
+/* Writes names where an item has room for them on a row of cells; ground: the role of an item's cells. */
+void map_names_draw(struct frame *frame, const struct tiles *tiles, int left, int cursor, const struct plan *plan,
+	enum role (*ground)(const void *context, uint32_t item),
 	const void *context);
 /* The categories on the map, each with its colour or letter. */
-void map_legend_draw(struct frame *frame, int y, const struct tiles *tiles, const struct graph *graph);
+void map_legend_draw(struct frame *frame, int y, const struct tiles *tiles, const struct plan *plan);

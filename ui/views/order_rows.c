@@ -40,7 +40,7 @@ static void draw_lanes(struct frame *frame, struct rect rect, const struct order
 			if (position >= rows->ran)
 				break;
 			int y = rect.y + (int)(segment_row(roam, position) - rows->top);
-			frame_glyph(frame, rect.x + lane, y, lane_glyph(schedule, item, position), storage_role(model->plan, storage));
+			frame_glyph(frame, rect.x + lane, y, lane_glyph(schedule, item, position), item_role(model->plan, storage));
 			if (storage == model->storage)
 				frame_mark(frame, (struct rect){ rect.x + lane, y, 1, 1 }, MARK_REVERSE);
 		}
@@ -137,7 +137,7 @@ void order_items_draw(struct frame *frame, int y, const struct model *model, con
 			frame_text(frame, x, y, room, ROLE_FAINT, text);
 			return;
 		}
-		x += frame_name(frame, x, y, room, storage_role(model->plan, problem->storage[item[i]]), name) + 2;
+		x += frame_name(frame, x, y, room, item_role(model->plan, problem->storage[item[i]]), name) + 2;
 	}
 }
 

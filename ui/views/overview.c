@@ -47,7 +47,7 @@ static bool find_alive(struct overview *overview, const struct model *model)
 		return false;
 	overview->count = 0;
 	for (uint32_t i = 0; i < model->index->present; i++)
-		if (alive_at(plan, model->index->by_bytes[i], position))
+		if (model->index->by_bytes[i] < plan->graph->storages && alive_at(plan, model->index->by_bytes[i], position))
 			overview->alive[overview->count++] = model->index->by_bytes[i];
 	overview->position = position;
 	overview->serial = plan->serial;
@@ -124,7 +124,7 @@ static void draw_row(struct frame *frame, struct rect rect, int y, const struct 
 	int x = rect.x + AMOUNT + 1, right = rect.x + rect.width;
 	frame_right(frame, rect.x + AMOUNT, y, ROLE_TEXT, bytes_text(plan->laid_out->bytes[storage], text, sizeof text));
 	if (rect.width >= KIND_FROM) {
-		frame_text(frame, x, y, KIND - 1, storage_role(plan, storage), kind_names[plan->graph->storage[storage].kind]);
+		frame_text(frame, x, y, KIND - 1, item_role(plan, storage), kind_names[plan->graph->storage[storage].kind]);
 		x += KIND;
 	}
 	if (rect.width >= WHY_FROM)

@@ -11,14 +11,14 @@ static int by_key(const void *left, const void *right)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Storages that are there, in ascending order of sign * of[storage]. */
+/* Items of the layout that are there, in ascending order of sign * of[item]. */
 static uint32_t *sorted(struct plan_index *index, const int64_t *of, int sign)
 {
 	const struct plan *plan = index->plan;
 	HELD struct sortable *list = mem_alloc(index->present, sizeof *list);
 	uint32_t *ids = arena_alloc(&index->arena, index->present, sizeof *ids), n = 0;
 	if (list && ids) {
-		for (uint32_t i = 0; i < plan->graph->storages; i++)
+		for (uint32_t i = 0; i < plan->laid_out->items; i++)
 			if (plan->laid_out->first[i] != NONE)
 				list[n++] = (struct sortable){ sign * of[i], i };
 		qsort(list, n, sizeof *list, by_key);
@@ -28,29 +28,22 @@ static uint32_t *sorted(struct plan_index *index, const int64_t *of, int sign)
 	return list ? ids : NULL;
 }
 
-/* Differences at both ends of each life, then sums; what is left of live is workspace. */
+/* Differences at both ends of each life, then sums. */
 static void sum_categories(struct plan_index *index)
 {
 	const struct plan *plan = index->plan;
-	const struct graph *graph = plan->graph;
+	uint32_t ops = plan->graph->ops;
 	int64_t *category = index->category;
-	for (uint32_t i = 0; i < graph->storages; i++) {
+	for (uint32_t i = 0; i < plan->laid_out->items; i++) {
 		if (plan->laid_out->first[i] == NONE)
 			continue;
-		uint8_t kind = graph->storage[i].kind;
+		int kind = item_kind(plan, i);
 		category[(size_t)plan->laid_out->first[i] * CATEGORIES + kind] += plan->laid_out->bytes[i];
-		if (plan->laid_out->last[i] + 1 < graph->ops)
+		if (plan->laid_out->last[i] + 1 < ops)
 			category[(size_t)(plan->laid_out->last[i] + 1) * CATEGORIES + kind] -= plan->laid_out->bytes[i];
 	}
-	for (uint32_t i = 0; i < graph->ops; i++, category += CATEGORIES) {
-		int64_t sum = 0;
-		for (int kind = 0; kind < KIND_COUNT; kind++) {
-			if (i > 0)
-				category[kind] += category[kind - CATEGORIES];
-			sum += category[kind];
-		}
-		category[CATEGORY_WORKSPACE] = plan->ordered->live[i] > sum ? plan->ordered->live[i] - sum : 0;
-	}
+	for (size_t i = CATEGORIES; i < (size_t)ops * CATEGORIES; i++)
+		category[i] += category[i - CATEGORIES];
 }
 
 static void note_what_is_known(struct plan_index *index)
@@ -67,7 +60,7 @@ static void note_what_is_known(struct plan_index *index)
 enum status plan_index_build(const struct plan *plan, struct plan_index *index)
 {
 	*index = (struct plan_index){ .plan = plan };
-	for (uint32_t i = 0; i < plan->graph->storages; i++)
+	for (uint32_t i = 0; i < plan->laid_out->items; i++)
 		index->present += plan->laid_out->first[i] != NONE;
 	index->category = arena_alloc(&index->arena, (size_t)plan->graph->ops * CATEGORIES, sizeof *index->category);
 	index->by_bytes = sorted(index, plan->laid_out->bytes, -1);
@@ -105,25 +98,26 @@ struct holes plan_holes(const struct plan_index *index, uint32_t position)
 	struct holes holes = { 0 };
 	int64_t end = 0;
 	for (uint32_t i = 0; i < index->present; i++) {
-		uint32_t storage = index->by_offset[i];
-		if (!alive_at(plan, storage, position))
+		uint32_t item = index->by_offset[i];
+		if (!alive_at(plan, item, position))
 			continue;
-		add_hole(&holes, end, plan->laid_out->offset[storage]);
-		if (plan->laid_out->offset[storage] + plan->laid_out->bytes[storage] > end)
-			end = plan->laid_out->offset[storage] + plan->laid_out->bytes[storage];
+		add_hole(&holes, end, plan->laid_out->offset[item]);
+		if (plan->laid_out->offset[item] + plan->laid_out->bytes[item] > end)
+			end = plan->laid_out->offset[item] + plan->laid_out->bytes[item];
 	}
 	add_hole(&holes, end, plan_arena(plan));
 	return holes;
 }
 
-struct neighbours plan_neighbours(const struct plan_index *index, uint32_t storage, uint32_t position)
+struct neighbours plan_neighbours(const struct plan_index *index, uint32_t item, uint32_t position)
 {
 	const struct plan *plan = index->plan;
 	struct neighbours next = { NONE, NONE, 0, 0 };
-	int64_t low = plan->laid_out->offset[storage], high = low + plan->laid_out->bytes[storage], below = 0, above = plan_arena(plan);
+	int64_t low = plan->laid_out->offset[item], high = low + plan->laid_out->bytes[item], below = 0,
+		above = plan_arena(plan);
 	for (uint32_t i = 0; i < index->present; i++) {
 		uint32_t other = index->by_offset[i];
-		if (other == storage || !alive_at(plan, other, position))
+		if (other == item || !alive_at(plan, other, position))
 			continue;
 		int64_t end = plan->laid_out->offset[other] + plan->laid_out->bytes[other];
 		if (end <= low && (next.below == NONE || end > below)) {

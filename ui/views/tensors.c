@@ -151,7 +151,8 @@ static void draw_row(struct frame *frame, int y, const struct model *model, uint
 		if (columns[column].right)
 			frame_right(frame, layout->x[i] + layout->width[i], y, role, text);
 		else
-			frame_name(frame, layout->x[i], y, layout->width[i], column == COLUMN_KIND ? storage_role(model->plan, tensor->storage) : role, text);
+			frame_name(frame, layout->x[i], y, layout->width[i], column == COLUMN_KIND
+				? item_role(model->plan, tensor->storage) : role, text);
 	}
 }
 

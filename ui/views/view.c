@@ -148,9 +148,9 @@ void view_say(struct model *model, const char *format, ...)
 	va_end(arguments);
 }
 
-enum role storage_role(const struct plan *plan, uint32_t storage)
+enum role item_role(const struct plan *plan, uint32_t item)
 {
-	return role_of_category(plan->graph->storage[storage].kind, 0);
+	return role_of_category(item_kind(plan, item), 0);
 }
 
 char *tensor_shape_text(const struct tensor *tensor, char *text, size_t size)

@@ -6,7 +6,8 @@
 
 #define COLUMNS_MOST 64
 
-enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_ALIGNMENT, COLUMN_HINT, COLUMN_OFFSET, COLUMN_GAPS, COLUMN_KINDS };
+enum column { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, COLUMN_ALIGNMENT, COLUMN_HINT, COLUMN_OFFSET,
+	COLUMN_GAPS, COLUMN_KINDS };
 
 static const struct { const char *name; enum column column; bool inclusive; } column_names[] = {
 	{ "id", COLUMN_ID, false }, { "buffer", COLUMN_ID, false }, { "buffer_id", COLUMN_ID, false },
@@ -166,7 +167,8 @@ static enum status read_gap(struct reader *reader, struct slice cell, uint32_t i
 {
 	const struct buffers *buffers = &reader->csv->buffers;
 	struct slice rest = cell, lower, upper;
-	if (!split(&rest, '-', &lower) || !split(&rest, '-', &upper) || rest.text || !parse_number(lower, &gap->lower) || !parse_number(upper, &gap->upper))
+	if (!split(&rest, '-', &lower) || !split(&rest, '-', &upper) || rest.text || !parse_number(lower, &gap->lower)
+		|| !parse_number(upper, &gap->upper))
 		return fail_at(reader, "a gap is not of the form a-b", cell);
 	gap->upper += reader->inclusive && gap->upper < BYTES_MAX;
 	if (gap->lower >= gap->upper || gap->lower < buffers->lower[i] || gap->upper > buffers->upper[i])

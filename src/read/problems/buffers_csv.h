@@ -33,5 +33,6 @@ enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *
 void buffers_csv_free(struct buffers_csv *csv);
 #define buffers_csv_drop buffers_csv_free
 
-/* The rows as they were read, with the offsets [n] in their column, the last one if there was none. False when the stream has an error. */
+/* The rows as they were read, with the offsets [n] in their column, the last one if there was none. False when the
+ * stream has an error. */
 bool buffers_csv_write(const struct buffers_csv *csv, const int64_t *offset, FILE *stream);

@@ -15,7 +15,8 @@ static enum status turn(const struct buffers *buffers, uint64_t effort, struct t
 	enum status status = layout_sort(&turned->model, "TAW", order);
 	THEN(status, layout_dive(&turned->model, order, false, INT64_MAX, turned->offset, &turned->dive, &control));
 	turned->height = turned->dive;
-	THEN(status, layout_wheel(&turned->model, order, false, turned->model.max_load, effort, effort, turned->offset, &turned->height, &control));
+	THEN(status, layout_wheel(&turned->model, order, false, turned->model.max_load, effort, effort, turned->offset,
+		&turned->height, &control));
 	return status;
 }
 
@@ -32,7 +33,8 @@ static enum status check(const struct buffers *buffers, const struct turned *tur
 	int64_t bytes[MOST] = { 0 }, unit = turned->model.unit, load = turned->model.max_load * unit;
 	for (uint32_t b = 0; b < turned->model.n; b++)
 		bytes[turned->model.origin[b]] = turned->offset[b] * unit;
-	struct layout layout = { .offset = bytes, .arena = turned->height * unit, .load = load, .moment = turned->model.time[turned->model.max_section],
+	struct layout layout = { .offset = bytes, .arena = turned->height * unit, .load = load,
+		.moment = turned->model.time[turned->model.max_section],
 		.proof = { QUANTITY_ARENA, turned->height * unit, load, "load" } };
 	return layout_check(buffers, 1, &layout, error);
 }
@@ -48,7 +50,8 @@ Test(wheel, turns_make_dives_better_and_never_worse)
 		struct error error;
 		cr_assert_eq(turn(&sample.buffers, 1000000, &turned), OK);
 		cr_assert_eq(turn(&sample.buffers, 1000000, &again), OK);
-		cr_assert_eq(check(&sample.buffers, &turned, &error), OK, "SEED=%llu round %d: %s", (unsigned long long)test_seed(), round, error.text);
+		cr_assert_eq(check(&sample.buffers, &turned, &error), OK, "SEED=%llu round %d: %s",
+			(unsigned long long)test_seed(), round, error.text);
 		cr_assert_leq(turned.height, turned.dive);
 		cr_assert_eq(memcmp(turned.offset, again.offset, sizeof again.offset), 0);
 		better += turned.height < turned.dive;
@@ -57,7 +60,8 @@ Test(wheel, turns_make_dives_better_and_never_worse)
 		layout_model_free(&again.model);
 	}
 	cr_assert_gt(better, rounds / 10, "SEED=%llu: better in %d of %d", (unsigned long long)test_seed(), better, rounds);
-	cr_assert_gt(least, rounds * 3 / 4, "SEED=%llu: smallest in %d of %d", (unsigned long long)test_seed(), least, rounds);
+	cr_assert_gt(least, rounds * 3 / 4, "SEED=%llu: smallest in %d of %d", (unsigned long long)test_seed(), least,
+		rounds);
 }
 
 /* A strip cut again and again: full everywhere, so that the load is the smallest arena. */

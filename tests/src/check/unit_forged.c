@@ -28,6 +28,7 @@ static const struct { const char *path, *why; } SEARCHED[] = {
 	{ "order.winner", "the name of the step that found the order" },
 	{ "layout.winner", "the name of the step that found the layout" },
 	{ "layout.buffers", "another place without an overlap is as good a layout" },
+	{ "layout.workspaces", "another place without an overlap is as good a layout" },
 	{ "order.ops", "another order with the same peak is as good an order" },
 	{ "layout.certificate.core", "more or fewer names may show the same" },
 	{ "layout.certificate.irreducible", "whether fewer would do is only searched for" },
@@ -648,6 +649,41 @@ Test(forged, one_device) { forge("diamond.jsonl", "", test_rounds(16, 1)); }
 Test(forged, segments_and_branches) { forge("weight_update.jsonl", "order=roam", test_rounds(16, 1)); }
 Test(forged, a_layout_proved_by_search) { forge("fragmentation.jsonl", "order=program", test_rounds(16, 1)); }
 Test(forged, pins) { forge("chain.jsonl", ";pin tensor loss at 20MiB", test_rounds(16, 1)); }
+#define WORKSPACES "../tests/corpus/native/workspace.jsonl"   /* ops that need scratch memory while they run */
+
+Test(forged, workspaces) { forge(WORKSPACES, "order=program", test_rounds(16, 1)); }
+
+/* At the place of a tensor that is live while the op runs; and none, two, or one of other bytes. */
+Test(forged, a_workspace_over_what_is_live_is_refused)
+{
+	OWN(scenario) scenario;
+	OWN(graph) *graph = graph_of(WORKSPACES);
+	struct error error;
+	scenario_init(&scenario);
+	struct forgery forgery = { .graph = graph, .plan = file_of(graph, &scenario) };
+	json_t *layout = json_object_get(forgery.plan, "layout"), *list = json_object_get(layout, "workspaces");
+	cr_assert_eq(json_array_size(list), 3);
+	for (size_t i = 0; i < 3; i++) {
+		json_t *workspace = json_array_get(list, i), *offset = json_incref(json_object_get(workspace, "offset"));
+		json_object_set_new(workspace, "offset", json_integer(0));    /* the input is there */
+		cr_assert_eq(check(&forgery, true, &error), INFEASIBLE);
+		cr_assert_not_null(strstr(error.text, "are live together and overlap"), "%s", error.text);
+		json_object_set_new(workspace, "offset", offset);
+	}
+	json_t *first = json_incref(json_array_get(list, 0));
+	json_array_append(list, first);
+	cr_assert_eq(check(&forgery, true, &error), INFEASIBLE);
+	cr_assert_str_eq(error.text, "there are two workspaces for \"o0\"");
+	json_array_remove(list, 3);
+	json_object_set_new(first, "bytes", json_integer(399));
+	cr_assert_eq(check(&forgery, true, &error), INFEASIBLE);
+	cr_assert_str_eq(error.text, "the workspace of \"o0\" has 399 bytes, but needs 400");
+	json_array_remove(list, 0);
+	cr_assert_eq(check(&forgery, true, &error), INFEASIBLE);
+	cr_assert_str_eq(error.text, "there is no workspace for \"o0\"");
+	json_decref(first);
+	json_decref(forgery.plan);
+}
 Test(forged, the_caching_allocator) { forge("chain.jsonl", "layout=caching in_place=off alignment=512", test_rounds(16, 1)); }
 Test(forged, recomputed) { forge("gpt", "batch=4 precision=bf16 recompute=full layout=bestfit", test_rounds(400, 3)); }
 Test(forged, recomputed_to_a_cap)

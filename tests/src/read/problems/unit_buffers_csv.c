@@ -56,7 +56,8 @@ Test(buffers_csv, offsets_pin_and_negative_ones_do_not)
 	cr_assert_eq(csv.buffers.hint[1], 7);
 	cr_assert_eq(csv.buffers.alignment[0], 8);
 	int64_t offset[] = { 16, 0, 4 };
-	assert_written(&csv, offset, "id,lower,upper,size,offset,hint,alignment\na,0,2,4,16,-1,8\nb,0,2,4,0,7,1\nc,0,2,4,4,,1\n");
+	assert_written(&csv, offset,
+		"id,lower,upper,size,offset,hint,alignment\na,0,2,4,16,-1,8\nb,0,2,4,0,7,1\nc,0,2,4,4,,1\n");
 }
 
 Test(buffers_csv, a_buffer_that_is_never_there_takes_no_place)
