@@ -137,12 +137,11 @@ static enum status run_one_seed(struct order_job *job)
 
 static enum status run(struct order_job *job, struct order_roam *roam)
 {
-	if (job->options->strategy < ORDER_ROAM || job->options->strategy > ORDER_FAST)
-		return run_one_seed(job);
-	if (job->options->strategy == ORDER_BEST || job->options->strategy == ORDER_FAST)    /* where it begins; times are known elsewhere */
-		return order_run_best(job);
-	TRY(order_run_alive(job));
-	return order_run_roam(job, NULL, roam);
+	switch (job->options->strategy) {
+	case ORDER_AUTO: case ORDER_BEST: case ORDER_FAST: return order_run_best(job);    /* fast begins there; times are known elsewhere */
+	case ORDER_ROAM: TRY(order_run_alive(job)); return order_run_roam(job, NULL, roam);
+	default: return run_one_seed(job);
+	}
 }
 
 enum status order_solve(const struct problem *problem, const struct order_options *options,

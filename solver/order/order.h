@@ -33,6 +33,8 @@
 #include "solver/graph/problem.h"
 
 #define ORDER_STRATEGIES(X) /* name of the knob's value, what it does */ \
+	X(AUTO, "auto", "best on one device; program on several, as frameworks run it; with strategy=auto the fastest found " \
+		"within the memory cap, or else within the program order's peak") \
 	X(PROGRAM, "program", "the order of the file") \
 	X(UPDATES_LAST, "updates-last", "forward, backward, then weight updates, else program order") \
 	X(LIST, "list", "greedy: the ready op that frees most") \
@@ -41,7 +43,7 @@
 	X(REVERSE_LPMF, "reverse-lpmf", "lpmf, built from the last op to the first") \
 	X(ROAM, "roam", "segments, weight-update assignment and exact leaves, as in the ROAM paper") \
 	X(BEST, "best", "min-cut repair, exact windows and exact search") \
-	X(FAST, "fast", "the shortest simulated step found among orders within the memory cap; begins with best") \
+	X(FAST, "fast", "the shortest simulated step found among orders within the memory cap, with more effort than auto; begins with best") \
 	X(INDUCTOR_LPMF, "inductor-lpmf", "PyTorch Inductor's lpmf, op by op") \
 	X(INDUCTOR_BFS, "inductor-bfs", "Inductor's bfs: the ready op whose operands are oldest") \
 	X(INDUCTOR_DFS, "inductor-dfs", "Inductor's dfs: depth first, what touches least bytes first")

@@ -24,7 +24,7 @@ static const struct member_row ROWS[] = {
 	{ "layout.workspaces[]", "op offset bytes", 0 },
 	{ "host", "arena_bytes load_bytes buffers", 0 },
 	{ "host.buffers[]", "tensor offset bytes first last other_microbatches?", 0 },
-	{ "speed", "step_seconds samples tokens per_second per_second_and_device flops model_flops software rests_on mfu", 0 },
+	{ "speed", "step_seconds program_step_seconds samples tokens per_second per_second_and_device flops model_flops software rests_on mfu", 0 },
 	{ "recompute", "strategy step_seconds extra_seconds", 0 },
 	{ "recompute", "stall_seconds offloaded offloaded_bytes", AWAY },
 	{ "recompute", "planned_as? cap_bytes bound_seconds proved certificate", CAPPED },

@@ -36,8 +36,7 @@ static int64_t peak_of(struct check *check, const uint32_t *position, bool works
 	return peak;
 }
 
-/* True where the program's own order keeps the pins, and so is what is compared with. */
-static bool program_keeps_pins(const struct check *check)
+bool check_program_keeps_pins(const struct check *check)
 {
 	for (uint32_t p = 0; p < check->scenario.pins; p++) {
 		const struct pin *pin = &check->scenario.pin[p];
@@ -57,7 +56,7 @@ static enum status check_peaks(struct check *check)
 	if (before < 0 || bare < 0)
 		return fail_memory(check->error);
 	enum status status = check_expect(check, "memory", "peak_without_workspace_bytes", bare);
-	if (status == OK && !program_keeps_pins(check))
+	if (status == OK && !check_program_keeps_pins(check))
 		check_skipped(check, "memory.program_peak_bytes by itself: the program's own order breaks a pin");
 	else if (status == OK)
 		status = check_expect(check, "memory", "program_peak_bytes", before);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "savings.h"
 #include "speed.h"
 #include "src/stages/pipeline/pipelined.h"
 #include "src/stages/fit/plan_time.h"
@@ -151,6 +152,27 @@ static enum status step_time(struct check *check, int64_t *total)
 	return status;
 }
 
+/* The step in the program's order, simulated; of a pipeline, whose time doesn't depend on the order, the planned one. */
+static enum status check_program_time(struct check *check, int64_t planned)
+{
+	uint32_t *program = arena_alloc(&check->arena, check->graph->ops, sizeof *program);
+	struct plan_time *time = NULL;
+	enum status status = program ? OK : fail_memory(check->error);
+	if (!check_program_keeps_pins(check)) {
+		check_skipped(check, "speed.program_step_seconds: the program's own order breaks a pin");
+		return status;
+	}
+	for (uint32_t op = 0; program && op < check->graph->ops; op++)
+		program[op] = op;
+	if (status == OK && planned >= 0 && !check->pipelined) {
+		time = plan_time_of(check->graph, program, check->sharded, &check->scenario, check->rules);
+		status = time ? step_time_check(&time->model, &time->time, check->error) : fail_memory(check->error);
+		planned = time && time->whole.total < INT64_MAX ? time->whole.total : -1;
+	}
+	plan_time_free(time);
+	return status == OK ? expect_real(check, "program_step_seconds", planned < 0 ? -1 : (double)planned * 1e-12, 12) : status;
+}
+
 enum status check_speed(struct check *check)
 {
 	uint32_t devices = check->sharded ? mesh_devices(&check->sharded->sharding.mesh) * (check->pipelined ? check->pipelined->ranks : 1) : 1;
@@ -172,6 +194,7 @@ enum status check_speed(struct check *check)
 		TRY(expect_real(check, reals[i].key, reals[i].value, reals[i].digits));
 	for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
 		TRY(expect_amount(check, amounts[i].key, amounts[i].value));
+	TRY(check_program_time(check, speed.time));
 	TRY(expect_work(check, work_of(check, microbatches)));
 	TRY(expect_source(check));
 	check_passed(check, "how fast the step is: its products and inputs, summed anew");

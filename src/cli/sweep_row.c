@@ -23,12 +23,12 @@ struct cell {
 	bool there;
 };
 
-enum { CELLS = 14, CELLS_ALWAYS = 10 };   /* those that every plan has come first */
+enum { CELLS = 15, CELLS_ALWAYS = 10 };   /* those that every plan has come first */
 
 static void fill(const struct plan *plan, struct cell cell[CELLS])
 {
 	const struct sharded *sharded = plan ? plan->transformed->sharded : NULL;
-	int64_t flops = plan ? plan_flops(plan) : -1, time = plan ? plan->speed.time : -1;
+	int64_t flops = plan ? plan_flops(plan) : -1, time = plan ? plan->speed.time : -1, program = plan ? plan->program_time : -1;
 #define OF(value) plan ? (value) : 0, plan != NULL
 	const struct cell all[CELLS] = {
 		{ "persistent_bytes", BYTES, false, "persistent", OF(plan->ordered->problem.base) },
@@ -44,6 +44,7 @@ static void fill(const struct plan *plan, struct cell cell[CELLS])
 		{ "redundant_bytes", BYTES, false, "redundant", sharded ? sharded->cost.redundant : 0, sharded != NULL },
 		{ "comm_bytes", BYTES, false, "sent", sharded ? plan->traffic.bytes : 0, sharded != NULL },
 		{ "step_seconds", TIME, true, "step", time, time >= 0 },
+		{ "program_step_seconds", TIME, true, "in program", program, program >= 0 },
 		{ "flops", WORK, true, "work", flops, flops >= 0 },
 	};
 #undef OF

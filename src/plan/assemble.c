@@ -41,6 +41,19 @@ static bool find_speed(struct plan *plan, const struct rules *rules)
 	return time >= 0;
 }
 
+enum status plan_find_program_time(struct plan *plan, const struct rules *rules)
+{
+	const struct ordered *ordered = plan->ordered;
+	plan->program_time = plan->speed.time;
+	if (plan->speed.time < 0 || plan->transformed->pipelined || memcmp(ordered->result.order, ordered->problem.program, ordered->problem.ops * sizeof *ordered->problem.program) == 0)
+		return OK;
+	struct plan_time *time = plan_time_of(plan->graph, ordered->problem.program, plan->transformed->sharded, &plan->scenario, rules);
+	NEED(time);
+	plan->program_time = time->whole.total == INT64_MAX ? -1 : time->whole.total;
+	plan_time_free(time);
+	return OK;
+}
+
 /* A view of both stages' results as one plan; the plan keeps them alive. */
 static struct plan *assemble(const struct rules *rules, struct graph *input, const struct scenario *scenario, struct transformed *transformed,
 	struct ordered *ordered, struct laid_out *laid_out)
@@ -214,12 +227,18 @@ static struct plan *bound_time(const struct planning *planning, struct plan *pla
 	return NULL;
 }
 
+/* Bytes that an order for time may take without a memory cap: what the program's order takes, as frameworks run that. order=fast may take any. */
+static int64_t uncapped_limit(const struct scenario *scenario, const struct ordered *ordered)
+{
+	return scenario_order(scenario) == ORDER_FAST ? INT64_MAX : ordered->program_peak;
+}
+
 /* Where an arena needs more than its order's peak, the program's own order may be the fastest whose arena fits. */
 struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool foretells)
 {
-	int64_t budget = plan_budget(plan), limit = budget < 0 ? INT64_MAX : budget;
+	int64_t budget = plan_budget(plan), limit = budget < 0 ? uncapped_limit(planning->scenario, plan->ordered) : budget;
 	struct plan *best = plan_retain(plan);
-	bool climbs = planning->scenario->value[K_order] == ORDER_FAST && !foretells, tight = climbs ? try_orders(planning, plan, limit, &best) : try_order(planning, plan, limit, &best);
+	bool climbs = scenario_order(planning->scenario) == ORDER_FAST && !foretells, tight = climbs ? try_orders(planning, plan, limit, &best) : try_order(planning, plan, limit, &best);
 	if (tight && planning->error->status == OK && !(best = plan_in_program_order(planning, best))) {
 		plan_release(plan);
 		return NULL;
@@ -235,7 +254,7 @@ struct plan *plan_fast(const struct planning *planning, struct plan *plan, bool 
 static struct plan *plan_fast_uncapped(const struct planning *planning, struct transformed *transformed, struct ordered *ordered)
 {
 	bool limited;
-	struct ordered *faster = order_faster(planning, transformed, ordered, INT64_MAX, &limited);
+	struct ordered *faster = order_faster(planning, transformed, ordered, uncapped_limit(planning->scenario, ordered), &limited);
 	bool same = faster && memcmp(faster->result.order, ordered->result.order, ordered->problem.ops * sizeof *ordered->result.order) == 0;
 	struct plan *plan = planning->error->status == OK ? plan_ordered(planning, transformed, faster && !same ? faster : ordered, false) : NULL;
 	ordered_release(faster);
@@ -244,12 +263,19 @@ static struct plan *plan_fast_uncapped(const struct planning *planning, struct t
 	return plan ? bound_time(planning, plan) : NULL;
 }
 
+/* Whether another order may take the place of the one found. */
+static bool is_free(const struct scenario *scenario)
+{
+	enum order_strategy order = scenario_order(scenario);
+	return order == ORDER_BEST || order == ORDER_AUTO;
+}
+
 /* Whether the order keeps the cap and the layout doesn't. */
 static bool lacks_room(const struct planning *planning, const struct plan *plan)
 {
 	int64_t budget = scenario_budget(planning->scenario), needs = plan_needs(plan);
 	return budget >= 0 && needs > budget && needs - plan_arena(plan) + plan_peak(plan) <= budget && !plan->limited
-		&& planning->scenario->value[K_order] == ORDER_BEST && !plan->transformed->pipelined;
+		&& is_free(planning->scenario) && !plan->transformed->pipelined;
 }
 
 /* The layout chosen adds to the peak: then an order whose layout keeps the cap, where one is found. Takes the plan over. */
@@ -270,17 +296,11 @@ static struct plan *plan_for_room(const struct planning *planning, struct plan *
 	return next || !fine ? next : plan;
 }
 
-bool seeks_time(const struct scenario *scenario)
-{
-	bool fastest = scenario_searches(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO && scenario->value[K_order] == ORDER_BEST;
-	return scenario->value[K_order] == ORDER_FAST || (fastest && scenario->value[K_microbatches] <= 1);
-}
-
 /* auto without a cap: whether the order of the least peak need not be laid out. */
 static bool is_uncapped(const struct scenario *scenario, const struct transformed *transformed)
 {
 	const struct fitted *fitted = transformed->fitted;
-	return scenario_budget(scenario) < 0 && scenario->value[K_order] == ORDER_BEST && seeks_time(scenario) && transformed->sharded && !transformed->pipelined
+	return scenario_budget(scenario) < 0 && scenario_order(scenario) == ORDER_AUTO && transformed->sharded && !transformed->pipelined
 		&& !(fitted && fitted->away > 0);
 }
 
@@ -303,9 +323,9 @@ static struct plan *plan_graph(const struct planning *planning, struct transform
 	const struct fitted *fitted = transformed->fitted;
 	if (lacks_room(planning, plan) && !(plan = plan_for_room(planning, plan)))
 		return NULL;
-	if (fitted && fitted->away > 0 && !transformed->pipelined && scenario->value[K_order] == ORDER_BEST)
+	if (fitted && fitted->away > 0 && !transformed->pipelined && is_free(scenario))
 		return plan_in_program_order(planning, plan);   /* copies have their windows along it: in another one of a slightly lower peak computation may wait for them */
-	return plan->time && seeks_time(scenario) ? plan_fast(planning, plan, false) : plan;
+	return plan->time && scenario_seeks_time(scenario) ? plan_fast(planning, plan, false) : plan;
 }
 
 /* ---- pipeline ranks ------------------------------------------------------------------------ */

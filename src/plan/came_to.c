@@ -115,6 +115,7 @@ static int64_t knob_came_to(enum knob_id knob, const struct scenario *scenario, 
 	case K_precision:
 	case K_optimizer: return word && *word && knob_parse(knob, word, &value, &error) == OK ? value : KNOB_GIVEN;
 	case K_dp: case K_tp: case K_pp: case K_cp: case K_ep: return degree_of(knob, scenario, plan);
+	case K_order: return scenario_order(scenario) == ORDER_AUTO ? KNOB_GIVEN : (int64_t)scenario_order(scenario);
 	case K_rank: return answers(plan, scenario) && plan->transformed->pipelined ? (int64_t)plan->rank : KNOB_GIVEN;
 	case K_memory: case K_intra_bandwidth: case K_inter_bandwidth: case K_host_bandwidth: case K_intra_latency: case K_inter_latency: case K_reserve: case K_group_buffers:
 		return machine_value(knob, scenario);

@@ -482,7 +482,7 @@ static struct plan *try_best_order(struct choosing *choosing, const struct plan 
 	if (!automatic || planning->scenario->value[K_order] != ORDER_FAST || goal.limit < 0 || best->limited || plan_needs(first) <= goal.limit || !goes_on(planning)
 		|| scenario_copy(&scenario, planning->scenario) != OK)
 		return best;
-	scenario.value[K_order] = ORDER_BEST;
+	scenario.value[K_order] = ORDER_AUTO;
 	struct planning other = *planning;
 	other.scenario = &scenario;
 	struct plan *plan = choose_plan(&other, best);

@@ -237,7 +237,7 @@ enum status few_layers_foretell(const struct few_layers *layers, const struct pl
 		status = plan_few(&few, i, sharding);
 	if (status == OK)
 		draw_out(&few, foretold);
-	if (status == OK && seeks_time(planning->scenario) && few.plan[0]->time && (budget < 0 || foretold->needs <= budget)) {
+	if (status == OK && scenario_seeks_time(planning->scenario) && few.plan[0]->time && (budget < 0 || foretold->needs <= budget)) {
 		for (uint32_t i = 0; i < layers->count && status == OK; i++)
 			status = plan_few_faster(&few, i, foretold->needs);
 		if (status == OK)

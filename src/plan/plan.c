@@ -53,6 +53,15 @@ int64_t plan_extra_time(const struct plan *plan)
 	return fitted ? fitted->extra - fitted->stall + plan->stall : 0;
 }
 
+char *plan_gain_text(const struct plan *plan, char *text, size_t size)
+{
+	char program[32], planned[32];
+	bytes_text(plan->ordered->program_peak, program, sizeof program);
+	snprintf(text, size, "program order %.3f ms, %s; planned %.3f ms, %s", (double)plan->program_time * 1e-9, program, (double)plan->speed.time * 1e-9,
+		bytes_text(plan_peak(plan), planned, sizeof planned));
+	return text;
+}
+
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size)
 {
 	const struct order_certificate *certificate = &plan->ordered->result.certificate;

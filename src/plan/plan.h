@@ -56,6 +56,7 @@ struct plan {
 	struct traffic_sum traffic;   /* what a device sends in the step; in a pipeline, for a microbatch on all ranks, not counting what goes between these */
 	struct plan_time *time;       /* the step on a device, simulated; NULL where it is not split over devices, or a pipeline's */
 	struct plan_speed speed;
+	int64_t program_time;         /* picoseconds of a step in the program's order: what the order gains is beside it. -1: unknown. Of ordered->program_peak */
 	int64_t stall;                /* picoseconds that computation waits in this order for copies to the host that offload=on has chosen */
 	uint32_t compared;            /* shardings whose plans were compared by memory and simulated time, this one included; 0: there was just one */
 	uint32_t foretold;            /* shardings of which a few layers alone were planned, to see which are worth a plan */
@@ -90,6 +91,8 @@ int64_t plan_flops(const struct plan *plan);
 int64_t plan_step_time(const struct plan *plan);
 /* Picoseconds of a step that go to what runs again, and to waits in the plan's order for copies to the host that offload=on has chosen. */
 int64_t plan_extra_time(const struct plan *plan);
+/* What the order gains, apart from what the sharding does: "program order 76.0 ms, 4.28 GiB; planned 69.0 ms, 4.28 GiB": step and peak. Returns text. */
+char *plan_gain_text(const struct plan *plan, char *text, size_t size);
 /* What the bounds rest on: "the cheapest state in which head can run (a minimum cut)", "what is alive at op 3". An op is named if its name
  * has at most so many bytes, else numbered. Return text. */
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size);

@@ -23,9 +23,13 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 	struct planning planning = { &stage, input, scenario, error };
 	if (!start(planner, input, scenario, depth, &stage, error))
 		return NULL;
-	if (has_free_schedule(scenario))
-		return choose_schedule(&planning, depth == PLAN_QUICK);
-	return depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_fit(&planning, NULL, false);
+	struct plan *plan = has_free_schedule(scenario) ? choose_schedule(&planning, depth == PLAN_QUICK)
+		: depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_fit(&planning, NULL, false);
+	if (!plan || plan_find_program_time(plan, planner->rules) == OK)
+		return plan;
+	fail_memory(error);
+	plan_release(plan);
+	return NULL;
 }
 
 /* The bound on any order, by the heuristics' run. */

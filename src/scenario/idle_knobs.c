@@ -43,8 +43,8 @@ WHEN(compares_plans, !is_not_fitted(scenario) || scenario_searches(scenario) || 
 
 static bool orders_by_rule(const struct scenario *scenario)
 {
-	int64_t order = scenario->value[K_order];
-	return order != ORDER_BEST && order != ORDER_FAST && order != ORDER_ROAM && !compares_plans(scenario);
+	enum order_strategy order = scenario_order(scenario);
+	return order != ORDER_BEST && order != ORDER_ROAM && !scenario_seeks_time(scenario) && !compares_plans(scenario);
 }
 
 static bool lays_out_by_rule(const struct scenario *scenario)
@@ -55,7 +55,7 @@ static bool lays_out_by_rule(const struct scenario *scenario)
 
 WHEN(has_no_time, scenario->value[K_order] == ORDER_FAST && (has_one_device(scenario) || is_not_split(scenario)))
 WHEN(has_one_software, !profile_has_others((enum device)scenario->value[K_device]))
-WHEN(has_ranks, scenario->value[K_order] == ORDER_FAST && scenario_pipelines(scenario))
+WHEN(has_ranks, scenario->value[K_order] == ORDER_FAST && scenario_pipelines(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO)
 
 static bool cuts_no_parameters(const struct scenario *scenario)
 {
@@ -125,7 +125,7 @@ static const struct row {
 	{ K_offload, is_not_fitted, "only recompute=auto chooses what waits in the host" },
 	{ K_host_memory, offloads_nothing, "only offload=on fills it" },
 	{ K_order, has_no_time, "nothing runs beside computation: this is order=best" },
-	{ K_order, has_ranks, "orders for time aren't sought in a pipeline's ranks: this is order=best" },
+	{ K_order, has_ranks, "orders for time aren't sought in a pipeline's ranks: this is order=auto" },
 };
 
 const char *knob_idle(const struct scenario *scenario, enum knob_id knob)

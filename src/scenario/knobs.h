@@ -95,7 +95,7 @@ enum knob_type {
 	X(random, "training", CHOICE, FIT_RANDOMS(STRATEGY_WORD), 0, FIT_RANDOM_COUNT - 1, FIT_RANDOM_STATE, RECOMPUTE, "recompute=auto: dropout runs again from its saved state, never, or is computed again from its mask") \
 	X(offload, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "recompute=auto: what is saved may wait in the host's memory, where copies hide behind computation") \
 	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "number of backward passes whose gradients are added up before an update") \
-	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_BEST, ORDER, "how the order of the ops is chosen") \
+	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_AUTO, ORDER, "how the order of the ops is chosen") \
 	X(order_effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, "work spent on the order; one more is about four times the work") \
 	X(in_place, "order", SWITCH, NULL, 0, 1, 1, ORDER, "let ops write into the memory of an input where the graph says so") \
 	X(workspace, "order", SWITCH, NULL, 0, 1, 1, ORDER, "count the scratch memory of ops, where it is known") \

@@ -15,11 +15,22 @@ bool scenario_searches(const struct scenario *scenario)
 	return scenario_shards(scenario) && scenario_strategy(scenario) >= STRATEGY_TAP && scenario->value[K_devices] > scenario->value[K_pp];
 }
 
+/* Of a pipeline, or of microbatches, the time doesn't depend on the order, so auto takes the one of the least peak. */
+enum order_strategy scenario_order(const struct scenario *scenario)
+{
+	enum order_strategy order = (enum order_strategy)scenario->value[K_order];
+	bool automatic = scenario_strategy(scenario) == STRATEGY_AUTO;
+	if (order != ORDER_AUTO)
+		return order;
+	if (scenario->value[K_devices] < 2 || !scenario_shards(scenario) || (automatic && scenario_pipelines(scenario)))
+		return ORDER_BEST;
+	return automatic ? ORDER_AUTO : ORDER_PROGRAM;
+}
+
 bool scenario_casts_late(const struct scenario *scenario)
 {
-	int64_t order = scenario->value[K_order];
-	bool sought = scenario_searches(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO && !scenario_pipelines(scenario);
-	return sought && (order == ORDER_BEST || order == ORDER_FAST);
+	bool automatic = scenario_searches(scenario) && scenario_strategy(scenario) == STRATEGY_AUTO;
+	return automatic && !scenario_pipelines(scenario) && scenario_seeks_time(scenario);
 }
 
 /* ---- degrees ------------------------------------------------------------------------------------------------- */

@@ -58,5 +58,13 @@ static inline uint8_t scenario_zero(const struct scenario *scenario)
 }
 /* The strategy decides by itself: tap, minred, auto. */
 bool scenario_searches(const struct scenario *scenario);
+/* The order that plans get: the knob's, or what order=auto stands for. ORDER_AUTO: the fastest found, with the effort of a comparison. */
+enum order_strategy scenario_order(const struct scenario *scenario);
+/* Orders for time are sought. */
+static inline bool scenario_seeks_time(const struct scenario *scenario)
+{
+	enum order_strategy order = scenario_order(scenario);
+	return order == ORDER_AUTO || order == ORDER_FAST;
+}
 /* Shardings are sought for a step in an order for time, in which computation doesn't wait for the reduction of a gradient just to cast it. */
 bool scenario_casts_late(const struct scenario *scenario);

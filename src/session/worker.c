@@ -11,6 +11,7 @@
 #include "src/base/clock.h"
 #include "src/configs/outlook.h"
 #include "src/plan/planner.h"
+#include "src/scenario/shard_mesh.h"
 #include "worker.h"
 
 #define REPORT_SECONDS 0.05   /* between two wake-ups for progress alone */
@@ -249,7 +250,7 @@ static void raise_effort(struct worker *worker, struct request *request, struct 
 {
 	int64_t *order = &request->scenario.value[K_order_effort], *layout = &request->scenario.value[K_layout_effort];
 	while (!stopped(worker)) {
-		bool more_order = !proof_closed(&best->ordered->result.proof) && *order < EFFORT_MAX && request->scenario.value[K_order] == ORDER_BEST;
+		bool more_order = !proof_closed(&best->ordered->result.proof) && *order < EFFORT_MAX && scenario_order(&request->scenario) == ORDER_BEST;
 		bool more_layout = !proof_closed(&best->laid_out->layout.proof) && *layout < EFFORT_MAX && request->scenario.value[K_layout] == LAYOUT_BEST;
 		if (!more_order && !more_layout)
 			break;

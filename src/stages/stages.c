@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/scenario/shard_mesh.h"
 #include "group_pins.h"
 #include "stages.h"
 
@@ -64,7 +65,7 @@ void laid_out_release(void *pointer)
 /* An order for time begins with that of the least peak. */
 static enum order_strategy first_strategy(const struct scenario *scenario)
 {
-	return scenario->value[K_order] == ORDER_FAST ? ORDER_BEST : (enum order_strategy)scenario->value[K_order];
+	return scenario_seeks_time(scenario) ? ORDER_BEST : scenario_order(scenario);
 }
 
 static struct key order_key(const struct graph *graph, const struct scenario *scenario, bool quick)
@@ -164,6 +165,7 @@ static enum status evaluate(struct ordered *ordered)
 struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
 	struct error *error)
 {
+	quick = quick && first_strategy(scenario) != ORDER_PROGRAM;    /* which needs no heuristics */
 	struct key key = order_key(graph, scenario, quick);
 	struct ordered *ordered = store_find(stage->store, &key);
 	error_set(error, OK);

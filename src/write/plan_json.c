@@ -339,6 +339,14 @@ static void write_amount(struct json *json, const char *key, int64_t amount)
 		json_write_null(json, key);
 }
 
+static void write_time(struct json *json, const char *key, int64_t picoseconds)
+{
+	if (picoseconds >= 0)
+		json_write_decimal(json, key, picoseconds, 12);
+	else
+		json_write_null(json, key);
+}
+
 static void write_speed(const struct plan *plan, struct json *json)
 {
 	const struct plan_speed *speed = &plan->speed;
@@ -347,10 +355,8 @@ static void write_speed(const struct plan *plan, struct json *json)
 	char text[700];
 	json_new_line(json, 1);
 	json_open_object(json, "speed");
-	if (speed->time >= 0)
-		json_write_decimal(json, "step_seconds", speed->time, 12);
-	else
-		json_write_null(json, "step_seconds");
+	write_time(json, "step_seconds", speed->time);
+	write_time(json, "program_step_seconds", plan->program_time);
 	write_amount(json, "samples", speed->samples);
 	write_amount(json, "tokens", speed->tokens);
 	if (rate > 0) {

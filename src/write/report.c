@@ -41,12 +41,13 @@ static void write_time(const struct plan *plan, FILE *stream)
 {
 	const struct step_whole *time = &plan->time->whole;
 	int64_t once = plan->time->time.total;   /* what the bound is of */
-	char gap[80];
+	char gap[80], gain[120];
 	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9, (double)time->busy[0] * 1e-9);
 	for (uint32_t s = 1; s < plan->time->model.streams; s++)
 		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->transformed->sharded, s), (double)time->exposed[s] * 1e-9,
 			(double)time->busy[s] * 1e-9);
 	putc('\n', stream);
+	fprintf(stream, "  %-22s %s\n", "order", plan_gain_text(plan, gain, sizeof gain));
 	if (plan->time->bound.bound > 0)
 		fprintf(stream, "  %-22s %12.3f ms    no order of this graph takes less; %s\n", plan->time->passes > 1 ? "bound, pass and update" : "bound on a step", (double)plan->time->bound.bound * 1e-9,
 			gap_text(once, plan->time->bound.bound, once == plan->time->bound.bound, gap, sizeof gap));

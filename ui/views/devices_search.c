@@ -58,10 +58,9 @@ static int draw_proof(struct frame *frame, const struct plan *plan)
 /* Searches compare estimates: what they count, where there is room, and the plan's own numbers. */
 static int draw_estimates(struct frame *frame, int y, const struct plan *plan)
 {
-	char text[300], step[32], peak[32];
-	snprintf(text, sizeof text, "estimates of the search%s; planned: step %s, peak %s",
-		 frame->window.height < EXPLAINED_FROM ? "" : "; kept: parameters, state, what is saved for the backward pass, gradients",
-		 time_text(plan_step_time(plan), step, sizeof step), bytes_text(plan_peak(plan), peak, sizeof peak));
+	char text[300], gain[120];
+	snprintf(text, sizeof text, "estimates of the search%s; %s",
+		 frame->window.height < EXPLAINED_FROM ? "" : "; kept: parameters, state, what is saved for the backward pass, gradients", plan_gain_text(plan, gain, sizeof gain));
 	return draw_sentence(frame, y, ROLE_FAINT, text);
 }
 

@@ -170,6 +170,15 @@ static bool draw_times(struct frame *frame, int y, const struct plan *theirs, co
 	return true;
 }
 
+/* Of a step over devices: what its order gains. Returns the rows it takes. */
+static int draw_gain(struct frame *frame, int y, const struct plan *plan)
+{
+	char text[120];
+	if (plan->transformed->sharded)
+		frame_text(frame, 1, y, frame->window.width - 1, ROLE_FAINT, plan_gain_text(plan, text, sizeof text));
+	return plan->transformed->sharded != NULL;
+}
+
 static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct scenario *theirs, const struct scenario *ours)
 {
 	int left = 0;
@@ -215,6 +224,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	if (!theirs) {
 		frame_wrapped(frame, (struct rect){ 1, y + 1, frame->window.width - 1, 3 }, ROLE_FAINT,
 			      "b makes the plan on screen the baseline; then differences appear here");
+		draw_gain(frame, y + 4, ours);
 		return;
 	}
 	frame_right(frame, 27, y + 1, ROLE_LABEL, "baseline");
@@ -231,6 +241,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	draw_amount(frame, row++, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
 	draw_amount(frame, row++, "caching", plan_caching(theirs), plan_caching(ours));
 	row += draw_times(frame, row, theirs, ours);
+	row += draw_gain(frame, row, ours);
 	if (model->beside && ours->serial == model->plan->serial) {
 		if (beside)
 			draw_holders(frame, (struct rect){ 56, y + 1, frame->window.width - 56, DIFFERENCE_ROWS - 1 }, model->beside);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "src/scenario/devices.h"
+#include "src/scenario/shard_mesh.h"
 #include "passes.h"
 #include "plan_time.h"
 #include "solver/pipeline/blocks.h"
@@ -325,7 +326,7 @@ enum status plan_time_order(const struct plan_time_search *search, struct contro
 	struct overlap_request request;
 	*result = (struct overlap_result) { 0 };
 	bool fine = request_of(search, &timing, start, &request);
-	if (search->scenario->value[K_order] != ORDER_FAST) {
+	if (scenario_order(search->scenario) != ORDER_FAST) {
 		request.ticks /= COMPARED_PART;
 		request.moves /= COMPARED_PART;
 	}

@@ -4,6 +4,7 @@
 #include "planned.h"
 #include "solver/fit/strategies.h"
 #include "solver/step/late_reruns.h"
+#include "src/scenario/shard_mesh.h"
 
 #define RIVALS 256
 #define RUNGS 16           /* caps between what is always there and the peak when all is kept */
@@ -158,7 +159,7 @@ static enum status find_rivals(struct rivals *rivals, const struct activations *
 static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_t *arena)
 {
 	struct stage_context *stage = rivals->stage;
-	int64_t order = rivals->scenario->value[K_order];
+	enum order_strategy order = scenario_order(rivals->scenario);
 	bool quick = order == ORDER_BEST && graph->ops > LARGE;
 	OWN(graph) *late = order == ORDER_LIST || order == ORDER_INDUCTOR_BFS ? late_reruns(graph, rivals->error) : graph_retain(graph);
 	OWN(graph) *run = !late ? NULL : rivals->scenario->value[K_in_place] ? graph_retain(late) : graph_without_inplace(late, rivals->error);

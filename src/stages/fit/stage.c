@@ -9,6 +9,7 @@
 #include "solver/fit/baselines.h"
 #include "solver/fit/strategies.h"
 #include "src/scenario/own_device.h"
+#include "src/scenario/shard_mesh.h"
 
 #define AGAIN 2            /* tries of windows for copies to the host */
 #define NEAR 2000          /* a plan that is so small a part of the step above a bound is near it */
@@ -204,11 +205,11 @@ static bool has_copies(const struct graph *graph)
  * that costs no time: windows of copies are along the order that was found. */
 static bool keeps_all(struct fit_solver *solver, const struct fit_plan *plan, const struct scenario *scenario, int64_t cap)
 {
-	int64_t order = scenario->value[K_order];
+	bool sought = scenario_seeks_time(scenario) || scenario_order(scenario) == ORDER_BEST;
 	for (uint32_t s = 0; s < solver->step.storages; s++)
 		if (solver->step.droppable[s] && plan->state[s] != FIT_KEEP)
 			return false;
-	return plan->extra == 0 && (((order == ORDER_BEST || order == ORDER_FAST) && !has_copies(solver->step.graph)) || (fit_play(&solver->replay, &solver->base[1], plan->state) == OK && solver->replay.peak <= cap));
+	return plan->extra == 0 && ((sought && !has_copies(solver->step.graph)) || (fit_play(&solver->replay, &solver->base[1], plan->state) == OK && solver->replay.peak <= cap));
 }
 
 enum effort { EFFORT_ALL, EFFORT_UNPUBLISHED, EFFORT_LOOK };    /* published strategies as candidates; not; the cuts alone */
@@ -218,7 +219,7 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 {
 	struct ordering ordering = { scenario };
 	/* A cap less a margin is a guess at what the layout adds: what doesn't fit it may fit the cap. */
-	struct fit_options options = { .orderer = order_step, .context = &ordering, .played = scenario->value[K_order] == ORDER_PROGRAM || has_copies(fitted->step), .coarse = effort == EFFORT_LOOK,
+	struct fit_options options = { .orderer = order_step, .context = &ordering, .played = scenario_order(scenario) == ORDER_PROGRAM || has_copies(fitted->step), .coarse = effort == EFFORT_LOOK,
 		.lowest = cap < scenario_budget(scenario) };
 	OWN(fit_solver) solver;
 	OWN(fit_plan) plan = { 0 };
@@ -660,10 +661,11 @@ void fit_times_key_add(struct key *key, const struct scenario *scenario)
 
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, K_host_memory, K_order, KNOB_COUNT };
+	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, K_host_memory, KNOB_COUNT };
 	static const enum knob_id planned[] = { K_order_effort, K_layout, K_layout_effort, K_in_place, KNOB_COUNT };
 	fit_times_key_add(key, scenario);
 	key_add_knobs(key, scenario, read);
+	key_add(key, scenario_order(scenario));
 	if (margin > 0)
 		key_add_knobs(key, scenario, planned);
 	for (uint32_t i = 0; i < scenario->pins; i++) {

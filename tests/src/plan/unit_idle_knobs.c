@@ -46,8 +46,9 @@ Test(idle_knobs, without_effect_means_equal_plans)
 			scenario_add(&other, values[v]);
 			enum knob_id knob = knob_find(name);
 			plain = plain ? plain : plan_with(&planner, graph, &scenario);
-			const char *why = other.value[knob] == scenario.value[knob] ? NULL : knob_idle(&other, knob);
-			why = why || other.value[knob] == scenario.value[knob] ? why : plan_knob_idle(plain, knob);
+			bool same = other.value[knob] == scenario.value[knob] || scenario.value[knob] != knobs[knob].normal;    /* beside its default */
+			const char *why = same ? NULL : knob_idle(&other, knob);
+			why = why || same ? why : plan_knob_idle(plain, knob);
 			works += !why;
 			if (why) {
 				struct plan *plan = planner_run(&planner, graph, &other, PLAN_COMPLETE, &error);

@@ -35,7 +35,7 @@ Test(config, what_is_unknown_is_warned_of_and_left_out)
 	struct user_config config;
 	int warnings = read_text(&config, "set nothing 1\nset order fastest\nset order\nbind X\nbind X fly\nfoo bar\ncolor peak\nset glyphs runes\nset layout bestfit\n");
 	cr_assert_eq(warnings, 8);
-	cr_assert_eq(config.scenario.value[K_order], ORDER_BEST);
+	cr_assert_eq(config.scenario.value[K_order], ORDER_AUTO);
 	cr_assert_eq(config.scenario.value[K_layout], LAYOUT_BEST_FIT);
 	cr_assert_eq(config.bindings, 0);
 	scenario_done(&config.scenario);
@@ -45,6 +45,6 @@ Test(config, no_file_gives_defaults)
 {
 	struct user_config config;
 	cr_assert_eq(config_read(&config, "/nowhere/at/all"), 0);
-	cr_assert_eq(config.scenario.value[K_order], ORDER_BEST);
+	cr_assert_eq(config.scenario.value[K_order], ORDER_AUTO);
 	scenario_done(&config.scenario);
 }

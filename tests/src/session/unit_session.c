@@ -88,7 +88,7 @@ Test(session, undo_and_redo_restore_scenario_and_cursor)
 	cr_assert_eq(session_scenario(session)->pins, 0);
 	while (session_command(session, "undo", &error) == OK)
 		;
-	cr_assert_eq(session_scenario(session)->value[K_order], ORDER_BEST);
+	cr_assert_eq(session_scenario(session)->value[K_order], ORDER_AUTO);
 	session_cursor(session, &op, &tensor);
 	cr_assert(op == 3 && tensor == 4);
 	while (session_command(session, "redo", &error) == OK)

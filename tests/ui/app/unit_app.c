@@ -184,7 +184,7 @@ Test(app, the_runs_view_shows_differences_the_front_and_the_solvers_log)
 {
 	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 24, "b : set space order=program Enter 7");
 	expect(app, "baseline");
-	expect(app, "order: program, was best");
+	expect(app, "order: program, was auto");
 	press(app, "v");
 	expect(app, "peak over work of a device");
 	press(app, "s");

@@ -27,7 +27,7 @@ Test(view_devices, its_parts_say_what_a_device_holds_sends_and_where_tensors_lie
 	open_fixture(&fixture, eight, 100, 30);
 	expect(&fixture, DEVICES, "8 devices, strategy megatron · dp 2 x tp 4");
 	expect(&fixture, DEVICES, "each of 8");
-	expect(&fixture, DEVICES, "fits: 0.89 of 1.0 GiB (caching allocator ");
+	expect(&fixture, DEVICES, "fits: 0.90 of 1.0 GiB (caching allocator ");
 	expect(&fixture, DEVICES, "made by collectives");
 	show_part(&fixture, PART_MESH);
 	expect(&fixture, DEVICES, "dp 2 within a node");
@@ -141,7 +141,7 @@ Test(view_devices, what_was_assumed_and_what_was_searched_is_told)
 	cr_assert(fixture.plan->transformed->sharded->candidates > 1);
 	show_part(&fixture, PART_SEARCH);
 	char planned[100], bytes[32];
-	snprintf(planned, sizeof planned, "peak %s", bytes_text(plan_peak(fixture.plan), bytes, sizeof bytes));
+	snprintf(planned, sizeof planned, " ms, %s", bytes_text(plan_peak(fixture.plan), bytes, sizeof bytes));
 	expect(&fixture, DEVICES, planned);
 	char *text = screen_of(&fixture, DEVICES), *heads = strstr(text, "candidate\n");
 	cr_assert(heads && strncmp(heads + strlen("candidate\n"), " \u25b8 ", strlen(" \u25b8 ")) == 0, "what was chosen comes first in\n%s", text);
