@@ -24,9 +24,11 @@ static const char *const moves[] = {
 	"all-gather", "all-to-all", "collective-permute", "all-gather-start", "all-gather-done", "collective-permute-start", "collective-permute-done", "send", "recv",
 	"send-done", "recv-done", "infeed", "outfeed", "domain", NULL };
 
+/* Element for element at the same place, as far as layouts are said. */
 static bool same_dims(const struct hlo_shape *a, const struct hlo_shape *b)
 {
-	return !a->tuple && !b->tuple && a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) == 0;
+	return !a->tuple && !b->tuple && a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) == 0
+		&& (a->layout == b->layout || !a->layout || !b->layout);
 }
 
 /* ---- memory ------------------------------------------------------------------------- */
@@ -62,58 +64,66 @@ static uint32_t updated_parameter(const struct hlo_computation *computation, uin
 	return opcode(into, "parameter") && uses(computation, into) == 1 ? into->index : NONE;
 }
 
-/* Parameter p of a computation of one array is read only at the place that is written, on all ways to the root. O(instructions). */
-static bool place_by_place(const struct flat *flat, const struct hlo_computation *computation, uint32_t parameter)
+/* flat->apart: what of a computation is read elsewhere, too, than at the place of arrays of a shape where it is written, on some way to the root. O(instructions). */
+static void find_apart(struct flat *flat, const struct hlo_computation *computation, const struct hlo_shape *whole)
 {
-	const struct hlo_shape *whole = computation->instruction[computation->root].shape;
-	bool *apart = flat->apart, fine = false;   /* apart: read elsewhere too */
+	bool *apart = flat->apart;
+	if (flat->apart_in == computation && same_dims(flat->apart_of, whole))
+		return;
+	flat->apart_in = computation;
+	flat->apart_of = whole;
 	memset(apart, 0, computation->instructions * sizeof *apart);
 	for (uint32_t i = computation->instructions; i-- > 0;) {
 		const struct hlo_instruction *instruction = &computation->instruction[i];
+		bool results = i == computation->root && opcode(instruction, "tuple");
 		bool here = listed(instruction, elementwise) && same_dims(instruction->shape, whole) && !apart[i];
-		for (uint32_t k = 0; k < instruction->operands; k++)
+		for (uint32_t k = 0; k < instruction->operands && !results; k++)
 			apart[instruction->operand[k]] |= !here || !same_dims(computation->instruction[instruction->operand[k]].shape, whole);
-		if (opcode(instruction, "parameter") && instruction->index == parameter)
-			fine = !apart[i] && i != computation->root;
 	}
+}
+
+/* A parameter is read only at the place that is written. */
+static bool place_by_place(struct flat *flat, const struct hlo_computation *computation, uint32_t parameter, const struct hlo_shape *whole)
+{
+	bool fine = false;
+	find_apart(flat, computation, whole);
+	for (uint32_t i = 0; i < computation->instructions; i++)
+		if (computation->instruction[i].index == parameter && opcode(&computation->instruction[i], "parameter"))
+			fine = !flat->apart[i] && i != computation->root;
 	return fine;
 }
 
-bool hlo_updates(const struct flat *flat, const struct flat_op *op, uint32_t k, uint32_t argument)
+/* Of an instruction other than a fusion: the operand over which array `leaf` can always be written; NONE. */
+static uint32_t written_over(const struct hlo_instruction *instruction, uint32_t leaf)
+{
+	if (opcode(instruction, "dynamic-update-slice"))
+		return 0;
+	if (opcode(instruction, "triangular-solve"))
+		return 1;
+	bool each = opcode(instruction, "scatter") || opcode(instruction, "sort") || opcode(instruction, "all-reduce") || opcode(instruction, "all-reduce-start");
+	return each ? leaf : NONE;
+}
+
+bool hlo_shares(struct flat *flat, const struct flat_op *op, uint32_t k, uint32_t r)
 {
 	const struct hlo_instruction *instruction = op->of;
 	uint32_t leaf = flat->tensor[flat->argument[op->write + k]].leaf;
-	if (opcode(instruction, "dynamic-update-slice") || opcode(instruction, "scatter"))
-		return argument == 0;
-	return opcode(instruction, "fusion") && instruction->calls == 1 && instruction->call[0] != NONE && op->reads == instruction->operands
-		&& updated_parameter(&flat->module->computation[instruction->call[0]], leaf) == argument;
-}
-
-uint32_t hlo_shares(const struct flat *flat, const struct flat_op *op, uint32_t k, uint32_t *from)
-{
-	const struct hlo_instruction *instruction = op->of;
-	bool fusion = opcode(instruction, "fusion") && instruction->calls == 1 && instruction->call[0] != NONE;
-	uint32_t leaf = flat->tensor[flat->argument[op->write + k]].leaf, read = (*from)++;
-	if (opcode(instruction, "while")) {
-		*from = NONE;
-		return read == 0 && leaf < op->reads ? leaf : NONE;
-	}
-	/* From here on an argument is an operand. */
-	if (read >= op->reads || op->reads != instruction->operands)
-		return NONE;
-	if (opcode(instruction, "dynamic-update-slice") || opcode(instruction, "scatter"))
-		return read == 0 ? 0 : NONE;
-	const struct hlo_shape *out = flat->tensor[flat->argument[op->write + k]].shape;
-	for (; read < op->reads; read = (*from)++) {
-		const struct hlo_shape *in = op->in->instruction[instruction->operand[read]].shape;
-		if (!fusion && listed(instruction, elementwise) && same_dims(in, out))
-			return read;
-		if (fusion && updated_parameter(&flat->module->computation[instruction->call[0]], leaf) == read)
-			return read;
-		if (fusion && op->writes == 1 && same_dims(in, out) && place_by_place(flat, &flat->module->computation[instruction->call[0]], read))
-			return read;
-	}
-	return NONE;
+	if (opcode(instruction, "while"))
+		return r == leaf;
+	if (opcode(instruction, "conditional"))   /* what its branches hold besides is their workspace */
+		return true;
+	if (op->reads != instruction->operands)
+		return false;
+	const struct hlo_shape *out = flat->tensor[flat->argument[op->write + k]].shape, *in = op->in->instruction[instruction->operand[r]].shape;
+	for (uint32_t i = 0; i < instruction->aliases; i++)
+		if (instruction->alias[i].output == leaf && instruction->alias[i].parameter == r)
+			return true;
+	if (!opcode(instruction, "fusion"))
+		return written_over(instruction, leaf) == r || (listed(instruction, elementwise) && same_dims(in, out));
+	if (instruction->calls != 1 || instruction->call[0] == NONE)
+		return false;
+	const struct hlo_computation *inside = &flat->module->computation[instruction->call[0]];
+	return updated_parameter(inside, leaf) == r || (same_dims(in, out) && place_by_place(flat, inside, r, out));
 }
 
 /* ---- work ------------------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
 #include "flat.h"
 
 #define STEPS_MOST 5000000u    /* instructions visited: calls can repeat computations without end */
+#define PAIRS_MOST 10000000u   /* arguments times results of an op, at most: above, a result is looked for at its own place alone */
 
 struct value { uint32_t *leaf, count; };
 
@@ -22,6 +23,7 @@ static uint32_t add_tensor(struct flat *flat, const struct flat_tensor *tensor)
 		return NONE;
 	flat->tensor[flat->tensors] = *tensor;
 	flat->tensor[flat->tensors].storage = flat->tensors;
+	flat->tensor[flat->tensors].over = flat->tensor[flat->tensors].home = NONE;
 	return flat->tensors++;
 }
 
@@ -148,24 +150,6 @@ static enum status add_parameter(struct flat *flat, const struct scope *scope, c
 	return value->count == instruction->shape->leaves ? OK : bad(flat, instruction, "gets a value of another shape");
 }
 
-static enum status body_peak(struct flat *flat, uint32_t computation, bool branch, int depth, int64_t *peak);
-
-/* What the computations that an op runs allocate at most, beside its operands and results. */
-static enum status find_workspace(struct flat *flat, const struct hlo_instruction *instruction, int depth, int64_t *workspace)
-{
-	bool runs = opcode(instruction, "while") || opcode(instruction, "conditional") || opcode(instruction, "async-start");
-	for (uint32_t i = 0; runs && i < instruction->calls; i++) {
-		int64_t peak = 0;
-		if (instruction->call[i] == NONE)
-			return bad(flat, instruction, "names no computation");
-		if (depth >= HLO_DEPTH)
-			return too_deep(flat, instruction);
-		TRY(body_peak(flat, instruction->call[i], opcode(instruction, "conditional"), depth + 1, &peak));
-		*workspace = peak > *workspace ? peak : *workspace;
-	}
-	return OK;
-}
-
 /* Of a loop, array k is passed through its body untouched. */
 static bool invariant(const struct hlo_module *module, const struct hlo_instruction *loop, uint32_t k)
 {
@@ -201,13 +185,13 @@ static uint32_t passed_through(const struct flat *flat, const struct scope *scop
 
 static enum status add_op(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
-	struct flat_op op = { .of = instruction, .in = scope->computation, .prefix = scope->prefix, .path = scope->path, .read = flat->arguments };
+	struct flat_op op = { .of = instruction, .in = scope->computation, .prefix = scope->prefix, .path = scope->path, .depth = scope->depth,
+		.read = flat->arguments };
 	struct value in;
 	bool loop = opcode(instruction, "while");
 	enum status status = concatenate(flat, scope, instruction, &in);
 	if (status == OK && loop && (instruction->calls < 1 || in.count != instruction->shape->leaves))
 		status = bad(flat, instruction, "doesn't give back what it takes");
-	THEN(status, find_workspace(flat, instruction, scope->depth, &op.workspace));
 	THEN(status, new_value(flat, instruction, &(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value));
 	TRY(status);
 	for (uint32_t i = 0; i < in.count; i++, op.reads++)
@@ -286,56 +270,216 @@ static void find_last(struct flat *flat)
 			flat->tensor[flat->argument[flat->op[i].read + k]].last = i;
 }
 
-/* XLA has put the result where that operand lies: nobody else's rule is needed. */
-static void share_as_assigned(struct flat *flat, uint32_t i)
+/* How well a result of op i goes where its read lies, which ends there: 0 not at all. What XLA has given addresses has these; a result goes to its home;
+ * other values to what comes in, so that its memory is one storage from there on. */
+static int suits(struct flat *flat, uint32_t i, uint32_t k, uint32_t r)
 {
 	const struct flat_op *op = &flat->op[i];
-	for (uint32_t k = 0; k < op->writes && flat->module->places; k++) {
-		uint32_t id = flat->argument[op->write + k];
-		struct flat_tensor *out = &flat->tensor[id];
-		int64_t address = out->storage == id ? hlo_address(flat->module, out->of, out->leaf) : -1;
-		for (uint32_t r = 0; r < op->reads && address >= 0; r++) {
-			struct flat_tensor *in = &flat->tensor[flat->argument[op->read + r]];
-			if (in->last != i || in->result || in->writer == NONE || in->writer == i || in->shape->bytes != out->shape->bytes
-				|| hlo_address(flat->module, in->of, in->leaf) != address)
-				continue;
-			out->storage = flat->argument[op->read + r];
-			in->last = NONE - 1;
-			break;
-		}
-	}
-}
-
-static bool assigned_elsewhere(const struct flat *flat, const struct flat_tensor *in, const struct flat_tensor *out)
-{
+	const struct flat_tensor *in = &flat->tensor[flat->argument[op->read + r]], *out = &flat->tensor[flat->argument[op->write + k]];
+	if (in->last != i || in->result || in->stays || in->shape->bytes != out->shape->bytes)
+		return 0;
 	int64_t from = hlo_address(flat->module, in->of, in->leaf), to = hlo_address(flat->module, out->of, out->leaf);
-	return from >= 0 && to >= 0 && from != to;
+	bool home = out->home != NONE && in->storage == out->home;
+	if (from >= 0 && to >= 0)
+		return from == to ? 4 : 0;
+	bool seen_to = flat->module->scheduled && flat->argument[op->read + r] == out->home;   /* by XLA, which copies what it couldn't write over */
+	if (!seen_to && !hlo_shares(flat, op, k, r))
+		return 0;
+	return home ? 3 : (flat->tensor[in->storage].parameter != NONE) == (out->home == NONE) ? 2 : 1;
 }
 
-/* Results go where an operand dies, as XLA lets them: one result for one operand. */
-static void share(struct flat *flat, bool inside)
+static void find_place(struct flat *flat, uint32_t i, uint32_t k)
 {
+	const struct flat_op *op = &flat->op[i];
+	uint32_t id = flat->argument[op->write + k], found = NONE;
+	bool one = opcode(op->of, "while") || (uint64_t)op->reads * op->writes > PAIRS_MOST;
+	int most = 0, fits;
+	for (uint32_t r = one ? flat->tensor[id].leaf : 0; r < op->reads; r = one ? NONE : r + 1)
+		if ((fits = suits(flat, i, k, r)) > most)
+			most = fits, found = r;
+	if (found == NONE)
+		return;
+	struct flat_tensor *out = &flat->tensor[id], *in = &flat->tensor[flat->argument[op->read + found]];
+	out->over = flat->argument[op->read + found];
+	out->storage = in->storage;
+	in->last = NONE - 1;   /* taken: no second result can have it */
+}
+
+/* Results go where an operand ends, as XLA lets them: one result for one operand. */
+static void share(struct flat *flat, const struct value *result)
+{
+	for (uint32_t i = 0; i < result->count; i++)
+		flat->tensor[result->leaf[i]].result = true;
+	find_last(flat);
+	for (uint32_t i = 0; i < flat->ops; i++)
+		for (uint32_t k = 0; k < flat->op[i].writes; k++)
+			find_place(flat, i, k);
+	find_last(flat);
+}
+
+/* ---- what computations hold that ops run ------------------------------------------------- */
+
+/* The most that lives at once: all but what stays. O(flat). */
+static enum status simulate(struct flat *flat, int64_t *peak)
+{
+	uint32_t *last = arena_alloc(flat->arena, flat->tensors, sizeof *last);
+	int64_t *dying = arena_alloc(flat->arena, (size_t)flat->ops + 1, sizeof *dying), live = 0;
+	NEED_IN(flat->error, last && dying);
+	for (uint32_t t = 0; t < flat->tensors; t++) {
+		const struct flat_tensor *tensor = &flat->tensor[t];
+		uint32_t end = tensor->result ? flat->ops : tensor->last != NONE ? tensor->last : tensor->writer != NONE ? tensor->writer : 0;
+		if (end > last[tensor->storage])
+			last[tensor->storage] = end;
+	}
+	for (uint32_t t = 0; t < flat->tensors; t++) {
+		const struct flat_tensor *tensor = &flat->tensor[t];
+		if (tensor->storage != t || tensor->stays || tensor->unused)
+			continue;
+		dying[last[t]] += tensor->shape->bytes;
+		live += tensor->writer == NONE ? tensor->shape->bytes : 0;
+		if (live > BYTES_MAX || dying[last[t]] > BYTES_MAX)
+			return fail(flat->error, BAD_INPUT, "the sizes of a computation's buffers overflow");
+	}
+	*peak = live;
 	for (uint32_t i = 0; i < flat->ops; i++) {
-		const struct flat_op *op = &flat->op[i];
-		if (!inside)
-			share_as_assigned(flat, i);
-		for (uint32_t k = 0; k < op->writes; k++) {
-			uint32_t from = 0, candidate, id = flat->argument[op->write + k];
-			while (flat->tensor[id].storage == id && (candidate = hlo_shares(flat, op, k, &from)) != NONE) {
-				struct flat_tensor *in = &flat->tensor[flat->argument[op->read + candidate]], *out = &flat->tensor[id];
-				bool dies = in->last == i && !in->result && !in->constant && in->shape->bytes == out->shape->bytes;
-				/* A loop's results lie outside of its body, as do its parameters, which are theirs to write. */
-				bool elsewhere = !inside && assigned_elsewhere(flat, in, out);
-				bool there = inside ? !out->result && (in->writer != NONE || hlo_updates(flat, op, k, candidate)) : in->writer != NONE;
-				if (!dies || !there || elsewhere)
-					continue;
-				out->storage = flat->argument[op->read + candidate];
-				in->last = NONE - 1;   /* taken: no second result can have it */
+		for (uint32_t k = 0; k < flat->op[i].writes; k++) {
+			const struct flat_tensor *tensor = &flat->tensor[flat->argument[flat->op[i].write + k]];
+			live += tensor->storage == flat->argument[flat->op[i].write + k] ? tensor->shape->bytes : 0;
+			if (live > BYTES_MAX)
+				return fail(flat->error, BAD_INPUT, "the sizes of a computation's buffers overflow");
+		}
+		*peak = live + flat->op[i].workspace > *peak ? live + flat->op[i].workspace : *peak;
+		live -= dying[i];
+	}
+	return *peak > BYTES_MAX ? fail(flat->error, BAD_INPUT, "the sizes of a computation's buffers overflow") : OK;
+}
+
+static enum status find_workspaces(struct flat *flat);
+
+/* The most that lives in a computation that an op runs, its results and those of its arguments included that needn't stay. stays: [leaves], of the arrays of its
+ * parameter; NULL: all, or none of a loop, whose results end where its parameter's arrays lie. */
+static enum status body_peak(struct flat *flat, const struct flat_op *op, uint32_t computation, bool loop, const bool *stays, uint32_t leaves, int64_t *peak)
+{
+	struct flat body = { .module = flat->module, .error = flat->error, .arena = flat->arena, .body = { flat->body[0], flat->body[1] }, .steps = flat->steps,
+		.apart = flat->apart };
+	struct scope scope = { .computation = &flat->module->computation[computation], .prefix = "", .depth = op->depth + 1 };
+	struct value result = { 0 };
+	*peak = flat->body[loop][computation];
+	if (*peak >= 0 && !stays)
+		return OK;
+	enum status status = op->depth >= HLO_DEPTH ? too_deep(flat, op->of) : flatten(&body, &scope, &result);
+	for (uint32_t t = 0; status == OK && t < body.tensors; t++) {
+		struct flat_tensor *tensor = &body.tensor[t];
+		tensor->stays = tensor->constant || (tensor->parameter != NONE && (stays ? tensor->parameter > 0 || tensor->leaf >= leaves || stays[tensor->leaf] : !loop));
+		if (loop && tensor->parameter != NONE && tensor->leaf < result.count)
+			body.tensor[result.leaf[tensor->leaf]].home = t;
+	}
+	if (status == OK)
+		share(&body, &result);
+	THEN(status, find_workspaces(&body));
+	THEN(status, simulate(&body, peak));
+	if (status == OK && !stays)
+		flat->body[loop][computation] = *peak;
+	flat->steps = body.steps;
+	body.apart = NULL;   /* lent */
+	hlo_flat_done(&body);
+	return status;
+}
+
+/* Which storages and tensors were seen: [tensors] each, with the number of the look. */
+struct marks { uint32_t *storage, *tensor, look; };
+
+/* A storage's bytes the first time that one of its tensors is met in this look. */
+static int64_t count_once(const struct flat *flat, struct marks *marks, uint32_t tensor)
+{
+	uint32_t storage = flat->tensor[tensor].storage;
+	bool first = marks->storage[storage] != marks->look;
+	marks->storage[storage] = marks->look;
+	return first ? flat->tensor[storage].shape->bytes : 0;
+}
+
+/* Operands that end with a conditional are its branches' to overwrite once they have read them: all others stay. */
+static enum status find_branches(struct flat *flat, uint32_t i, struct marks *marks, int64_t *peak)
+{
+	const struct flat_op op = flat->op[i];
+	bool *stays = arena_alloc(flat->arena, op.reads, sizeof *stays);
+	NEED_IN(flat->error, stays);
+	for (uint32_t b = 0, first = op.of->operands ? op.in->instruction[op.of->operand[0]].shape->leaves : 0; b < op.of->calls; b++) {
+		uint32_t leaves = b + 1 < op.of->operands ? op.in->instruction[op.of->operand[b + 1]].shape->leaves : 0;
+		int64_t most = 0;
+		if (first > op.reads || leaves > op.reads - first)
+			return bad(flat, op.of, "has operands of other shapes");
+		marks->look++;
+		for (uint32_t r = first; r < first + leaves; r++) {   /* one array twice is one array */
+			uint32_t id = flat->argument[op.read + r];
+			const struct flat_tensor *in = &flat->tensor[id];
+			stays[r] = in->stays || in->result || in->last != i || marks->tensor[id] == marks->look;
+			marks->tensor[id] = marks->look;
+		}
+		TRY(body_peak(flat, &op, op.of->call[b], false, stays + first, leaves, &most));
+		*peak = most > *peak ? most : *peak;
+		first += leaves;
+	}
+	return OK;
+}
+
+/* What the computations that op i runs hold at most beside what is counted outside: its results, and operands that end with it. */
+static enum status find_workspace(struct flat *flat, uint32_t i, struct marks *marks)
+{
+	const struct flat_op op = flat->op[i];
+	int64_t peak = 0, counted = 0, condition = 0;
+	bool loop = opcode(op.of, "while"), branches = opcode(op.of, "conditional");
+	if (!loop && !branches && !opcode(op.of, "async-start"))
+		return OK;
+	for (uint32_t k = 0; k < op.of->calls; k++)
+		if (op.of->call[k] == NONE)
+			return bad(flat, op.of, "names no computation");
+	if (branches)
+		TRY(find_branches(flat, i, marks, &peak));
+	else if (op.of->calls)
+		TRY(body_peak(flat, &op, op.of->call[0], loop, NULL, 0, &peak));
+	if (loop && op.of->calls > 1)
+		TRY(body_peak(flat, &op, op.of->call[1], false, NULL, 0, &condition));
+	marks->look++;
+	for (uint32_t r = 0; r < op.reads; r++) {
+		const struct flat_tensor *in = &flat->tensor[flat->argument[op.read + r]];
+		if (loop)
+			counted += in->shape->bytes;
+		else if (branches && in->last == i && !in->stays && !in->result)
+			counted += count_once(flat, marks, flat->argument[op.read + r]);
+	}
+	for (uint32_t k = 0; !loop && k < op.writes; k++)
+		counted += count_once(flat, marks, flat->argument[op.write + k]);
+	peak -= counted;
+	flat->op[i].workspace = peak > condition ? peak : condition;
+	return OK;
+}
+
+static enum status find_workspaces(struct flat *flat)
+{
+	struct marks marks = { arena_alloc(flat->arena, flat->tensors, sizeof *marks.storage), arena_alloc(flat->arena, flat->tensors, sizeof *marks.tensor), 0 };
+	NEED_IN(flat->error, marks.storage && marks.tensor);
+	for (uint32_t i = 0; i < flat->ops; i++)
+		TRY(find_workspace(flat, i, &marks));
+	return OK;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------- */
+
+/* Arguments stay, but for those that are given away for a result. */
+static void give_arguments(struct flat *flat)
+{
+	for (uint32_t t = 0; t < flat->tensors; t++)
+		flat->tensor[t].stays = flat->tensor[t].constant || flat->tensor[t].parameter != NONE;
+	for (uint32_t i = 0; i < flat->module->aliases; i++) {
+		const struct hlo_alias *alias = &flat->module->alias[i];
+		for (uint32_t t = 0; t < flat->tensors && alias->output < flat->results; t++)
+			if (flat->tensor[t].parameter == alias->parameter && flat->tensor[t].leaf == alias->leaf) {
+				flat->tensor[t].stays = false;
+				flat->tensor[flat->result[alias->output]].home = t;
 				break;
 			}
-		}
 	}
-	find_last(flat);
 }
 
 enum status hlo_flatten(struct flat *flat, uint32_t computation)
@@ -349,75 +493,9 @@ enum status hlo_flatten(struct flat *flat, uint32_t computation)
 	TRY(flat->apart ? flatten(flat, &scope, &result) : fail_memory(flat->error));
 	flat->result = result.leaf;
 	flat->results = result.count;
-	for (uint32_t i = 0; i < result.count; i++)
-		flat->tensor[result.leaf[i]].result = true;
-	find_last(flat);
-	share(flat, false);
-	return OK;
-}
-
-/* Bytes that live at most, besides parameters and results: those lie outside. Into the memory of a branch's results other things may go before these are
- * written; a loop's results are its state. O(flat). */
-static enum status simulate(struct flat *flat, bool branch, int64_t *peak)
-{
-	/* A storage dies with the last of the tensors written into it. */
-	uint32_t *last = arena_alloc(flat->arena, flat->tensors, sizeof *last), *root = arena_alloc(flat->arena, flat->tensors, sizeof *root);
-	int64_t *dying = arena_alloc(flat->arena, (size_t)flat->ops + 1, sizeof *dying), live = 0, results = 0;
-	bool *outside = arena_alloc(flat->arena, flat->tensors, sizeof *outside);
-	NEED_IN(flat->error, last && root && dying && outside);
-	for (uint32_t t = 0; t < flat->tensors; t++) {
-		const struct flat_tensor *tensor = &flat->tensor[t];
-		root[t] = tensor->storage == t ? t : root[tensor->storage];   /* written earlier */
-		uint32_t end = tensor->last != NONE ? tensor->last : tensor->writer;
-		end = branch && tensor->result ? flat->ops : end;
-		if (end != NONE && end > last[root[t]])
-			last[root[t]] = end;
-		outside[root[t]] |= (tensor->result && !branch) || tensor->writer == NONE || tensor->unused;
-	}
-	for (uint32_t t = 0; t < flat->tensors; t++)
-		if (root[t] == t && !outside[t]) {
-			dying[last[t]] += flat->tensor[t].shape->bytes;
-			results += last[t] == flat->ops ? flat->tensor[t].shape->bytes : 0;
-			if (results > BYTES_MAX)
-				return fail(flat->error, BAD_INPUT, "the sizes of a branch's results overflow");
-		}
-	*peak = 0;
-	for (uint32_t i = 0; i < flat->ops; i++) {
-		for (uint32_t k = 0; k < flat->op[i].writes; k++) {
-			uint32_t t = flat->argument[flat->op[i].write + k];
-			live += root[t] == t && !outside[t] ? flat->tensor[t].shape->bytes : 0;
-		}
-		if (live > BYTES_MAX)
-			return fail(flat->error, BAD_INPUT, "the sizes of a loop's buffers overflow");
-		*peak = live + flat->op[i].workspace > *peak ? live + flat->op[i].workspace : *peak;
-		live -= dying[i];
-	}
-	*peak -= *peak < results ? *peak : results;
-	return *peak > BYTES_MAX ? fail(flat->error, BAD_INPUT, "the sizes of a loop's buffers overflow") : OK;
-}
-
-static enum status body_peak(struct flat *flat, uint32_t computation, bool branch, int depth, int64_t *peak)
-{
-	*peak = flat->body[computation];
-	if (*peak >= 0)
-		return OK;
-	struct flat body = { .module = flat->module, .error = flat->error, .arena = flat->arena, .body = flat->body, .steps = flat->steps, .apart = flat->apart };
-	struct scope scope = { .computation = &flat->module->computation[computation], .prefix = "", .depth = depth };
-	struct value result = { 0 };
-	enum status status = flatten(&body, &scope, &result);
-	for (uint32_t i = 0; status == OK && i < result.count; i++)
-		body.tensor[result.leaf[i]].result = true;
-	if (status == OK) {
-		find_last(&body);
-		share(&body, true);
-		status = simulate(&body, branch, peak);
-	}
-	if (status == OK)
-		flat->body[computation] = *peak;
-	flat->steps = body.steps;
-	body.apart = NULL;   /* lent */
-	hlo_flat_done(&body);
-	return status;
+	give_arguments(flat);
+	share(flat, &result);
+	return find_workspaces(flat);
 }
 
 void hlo_flat_done(struct flat *flat)

@@ -12,8 +12,11 @@ struct flat_tensor {
 	uint32_t leaf, leaves;            /* which of the instruction's arrays */
 	uint32_t writer, last;            /* ops; writer NONE: there from the start. last: NONE without a reader */
 	uint32_t parameter;               /* its number, or NONE */
-	uint32_t storage;                 /* the tensor in whose memory it is written: itself, or one that dies with its writer */
+	uint32_t storage;                 /* the tensor whose memory it lies in: itself, or one that has it for itself */
+	uint32_t over;                    /* the operand that it is written over, or NONE */
+	uint32_t home;                    /* of a result, the parameter whose memory it must end in; NONE: anywhere */
 	bool constant, result;            /* result: of the whole */
+	bool stays;                       /* its memory isn't for anybody else: a constant, or an argument that the caller keeps */
 	bool unused;                      /* stands for another tensor */
 };
 
@@ -23,19 +26,22 @@ struct flat_op {
 	const char *prefix, *path;             /* path: op_name of the call that it was in, which its own continues; NULL: in none */
 	uint32_t read, reads, write, writes;   /* ranges of flat.argument */
 	int64_t workspace;
+	int depth;                             /* of the calls around it */
 };
 
 struct flat {
 	const struct hlo_module *module;
 	struct error *error;
 	struct arena *arena;
-	int64_t *body;                    /* [computations]: peak of what is allocated in it, -1: not known yet */
+	int64_t *body[2];                 /* [computations]: the most that lives in it, -1: not known yet; where arguments stay, where they don't */
 	bool open;
 	uint64_t steps;
 	struct flat_tensor *tensor;
 	struct flat_op *op;
 	uint32_t *argument, *result;      /* result: the root's arrays */
-	bool *apart;                      /* scratch of hlo_shares() [instructions of the longest computation] */
+	bool *apart;                      /* scratch of hlo_shares() [instructions of the longest computation]: for a fusion's arrays of a shape */
+	const struct hlo_computation *apart_in;
+	const struct hlo_shape *apart_of;
 	uint32_t tensors, ops, arguments, results;
 	size_t tensor_room, op_room, argument_room;
 };
@@ -44,16 +50,8 @@ struct flat {
 enum status hlo_flatten(struct flat *flat, uint32_t computation);
 void hlo_flat_done(struct flat *flat);
 
-/* Of a fusion's or another op's array k: the argument (among the op's reads) in whose memory it can be written, from *from on; NONE: no more.
- * Such an op reads an element before it writes it. O(instructions of the fusion). */
-uint32_t hlo_shares(const struct flat *flat, const struct flat_op *op, uint32_t k, uint32_t *from);
-
-/* Array k is an update of a part of that argument: the rest of it stays as it is. */
-bool hlo_updates(const struct flat *flat, const struct flat_op *op, uint32_t k, uint32_t argument);
-
-/* XLA's addresses: address [tensors], -1 where it gave none; alias_of: the tensor in whose memory one is written beside flat_tensor.storage, or NONE. For those
- * that have a storage of their own. O(tensors * those in another's memory). */
-enum status hlo_places(const struct flat *flat, const uint32_t *alias_of, int64_t *address);
+/* Whether op's array k can be written where its read r lies: what it reads there it reads before it writes it. O(instructions of a fusion). */
+bool hlo_shares(struct flat *flat, const struct flat_op *op, uint32_t k, uint32_t r);
 
 /* Multiplications and additions; -1 where an instruction in it doesn't tell. memo: [computations], all -2 at first. */
 int64_t hlo_flops(const struct hlo_module *module, const struct hlo_computation *computation, const struct hlo_instruction *instruction, int64_t *memo);

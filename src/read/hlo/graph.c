@@ -1,8 +1,8 @@
 /* graph.c: from a flat HLO module to a graph: kinds, phases, names, what is written in place. */
 #include <stdio.h>
 
+#include "assignment.h"
 #include "flat.h"
-#include "src/base/bytes.h"
 
 struct making {
 	struct flat flat;
@@ -10,12 +10,10 @@ struct making {
 	struct error *error;
 	struct arena arena;
 	uint32_t *tensor;          /* of the flat ones: in the draft */
-	uint32_t *alias_of;        /* of the flat ones: the parameter in whose memory it is written, or NONE */
-	int64_t *address;          /* of the flat ones, where XLA puts them, or -1 */
+	bool *keeps;               /* of the flat ones: a result of the whole lies in its storage */
 	bool *gradient;            /* flat tensors that depend on a gradient */
 	int64_t *memo;
-	uint32_t missing, unknown_trips, copied, joined;
-	int64_t joined_bytes;
+	uint32_t missing, unknown_trips;
 	bool differentiates;
 	bool named, told;          /* ops say what they come from, and so of which phase they are */
 };
@@ -111,93 +109,19 @@ static enum status add_tensor(struct making *making, uint32_t id)
 		tensor.kind = (uint8_t)argument_kind(argument_name(flat->of), donated(making->flat.module, flat->parameter));
 	else if (flat->constant)
 		tensor.kind = KIND_CONSTANT;
-	else if (flat->result && making->alias_of[id] == NONE)
+	else if (flat->result && making->flat.tensor[flat->storage].parameter == NONE)
 		tensor.kind = KIND_OUTPUT;
 	else if (making->gradient[id])
 		tensor.kind = KIND_GRADIENT;
-	uint32_t in = making->alias_of[id] != NONE ? making->alias_of[id] : flat->storage;
-	if (in != id)
-		tensor.alias = making->tensor[in];
-	tensor.address = in == id ? making->address[id] : -1;
+	tensor.replaced = flat->parameter != NONE && !flat->stays && !making->keeps[id];
+	if (flat->over != NONE)
+		tensor.alias = making->tensor[flat->over];
+	tensor.address = flat->over == NONE ? hlo_address(making->flat.module, flat->of, flat->leaf) : -1;
 	tensor.has_address = tensor.address >= 0;
 	making->missing += flat->shape->unsized;
 	NEED_IN(making->error, tensor.name = tensor_name(making, flat));
 	making->tensor[id] = draft_tensor(making->draft, &tensor);
 	return making->tensor[id] == NONE ? fail_memory(making->error) : OK;
-}
-
-/* ---- in place ---------------------------------------------------------------------------- */
-
-/* The tensor of leaf `leaf` of a parameter, NONE where there is none. */
-static uint32_t parameter_tensor(const struct flat *flat, const struct hlo_alias *alias)
-{
-	for (uint32_t t = 0; t < flat->tensors; t++)
-		if (flat->tensor[t].parameter == alias->parameter && flat->tensor[t].leaf == alias->leaf)
-			return t;
-	return NONE;
-}
-
-static bool same_array(const struct hlo_shape *a, const struct hlo_shape *b)
-{
-	return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) == 0 && a->layout == b->layout;
-}
-
-static bool holds_another(const struct flat *flat, uint32_t storage, uint32_t result)
-{
-	for (uint32_t t = 0; t < flat->tensors; t++)
-		if (t != storage && t != result && flat->tensor[t].storage == storage)
-			return true;
-	return false;
-}
-
-/* XLA copies a donated argument at the start of the step and reads the copy, up to the op that writes the new value, which leaves the argument's
- * memory to others meanwhile. One of the two is as good as free all the time: here the copy lies where the argument does, and the op, which reads
- * it place by place, writes there. */
-static void join_copy(struct making *making, uint32_t in, uint32_t out)
-{
-	struct flat *flat = &making->flat;
-	uint32_t writer = flat->tensor[out].writer, k = 0, from = 0, read;
-	const struct flat_op *op = &flat->op[writer];
-	while (k < op->writes && flat->argument[op->write + k] != out)
-		k++;
-	while (k < op->writes && (read = hlo_shares(flat, op, k, &from)) != NONE) {
-		uint32_t id = flat->argument[op->read + read];
-		struct flat_tensor *copy = &flat->tensor[id];
-		if (copy->writer == NONE || copy->last != writer || copy->storage != id || copy->result || strcmp(copy->of->opcode, "copy") != 0)
-			continue;
-		const struct flat_op *copies = &flat->op[copy->writer];
-		if (copies->reads != 1 || flat->argument[copies->read] != in || flat->tensor[in].last == writer
-			|| !same_array(copy->shape, flat->tensor[in].shape) || !same_array(copy->shape, flat->tensor[out].shape) || holds_another(flat, id, out))
-			continue;
-		copy->storage = in;
-		making->joined++;
-		making->joined_bytes += copy->shape->bytes < BYTES_MAX - making->joined_bytes ? copy->shape->bytes : 0;
-		return;
-	}
-}
-
-/* Results that go where a parameter lay, if nothing reads that later. */
-static void find_aliases(struct making *making)
-{
-	struct flat *flat = &making->flat;
-	for (uint32_t t = 0; t < flat->tensors; t++)
-		making->alias_of[t] = NONE;
-	for (uint32_t i = 0; i < flat->module->aliases; i++) {
-		const struct hlo_alias *alias = &flat->module->alias[i];
-		uint32_t in = parameter_tensor(flat, alias), out = alias->output < flat->results ? flat->result[alias->output] : NONE;
-		if (in == NONE || out == NONE || in == out)
-			continue;
-		struct flat_tensor *result = &flat->tensor[out], *parameter = &flat->tensor[in];
-		bool late = parameter->last != NONE && result->writer != NONE && parameter->last > result->writer;
-		if (result->writer == NONE || late || making->alias_of[out] != NONE || parameter->unused || result->shape->bytes != parameter->shape->bytes) {
-			making->copied += in != out;
-			continue;
-		}
-		join_copy(making, in, out);
-		making->alias_of[out] = in;
-		parameter->unused = true;   /* for a second result */
-		result->storage = out;
-	}
 }
 
 /* ---- ops ------------------------------------------------------------------------------------ */
@@ -273,18 +197,10 @@ static enum status add_arguments(struct making *making, uint32_t id, const struc
 	for (uint32_t k = 0; k < op->reads && status == OK; k++)
 		status = draft_read(making->draft, id, making->tensor[flat->argument[op->read + k]]);
 	for (uint32_t k = 0; k < op->writes && status == OK; k++) {
-		uint32_t out = flat->argument[op->write + k], in = making->alias_of[out];
+		uint32_t out = flat->argument[op->write + k], in = flat->tensor[out].over;
 		status = draft_write(making->draft, id, making->tensor[out]);
-		bool reads = false;
-		if (in == NONE && flat->tensor[out].storage != out)
-			in = flat->tensor[out].storage;
-		if (in == NONE || status != OK || (making->alias_of[out] == NONE && flat->tensor[in].parameter != NONE))   /* the last: a copy that is joined is a view */
-			continue;
-		for (uint32_t r = 0; r < op->reads; r++)
-			reads |= flat->argument[op->read + r] == in;
-		if (!reads)
-			status = draft_read(making->draft, id, making->tensor[in]);
-		THEN(status, draft_inplace(making->draft, id, making->tensor[out], making->tensor[in]));
+		if (in != NONE)
+			THEN(status, draft_inplace(making->draft, id, making->tensor[out], making->tensor[in]));
 	}
 	return status == OK ? OK : fail_memory(making->error);
 }
@@ -327,24 +243,18 @@ static bool is_whole(const struct hlo_module *module)
 static enum status describe(struct making *making, const char *format, bool open)
 {
 	const struct hlo_module *module = making->flat.module;
-	char assumed[1400], by[300], version[100], copies[32];
+	char assumed[1400], by[300], version[100];
 	int length = snprintf(assumed, sizeof assumed, "what is a parameter, optimizer state or input is told by the names of arguments, and by what the step gives back "
 		"in their place\n%s", open ? "fusions are open: each op in them has a result of its own" : "fusions are one op each: nothing inside them is stored");
 	if (making->unknown_trips)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u loop%s count%s as one trip for the time: XLA doesn't say how many", making->unknown_trips,
 			making->unknown_trips == 1 ? "" : "s", making->unknown_trips == 1 ? "s" : "");
-	if (making->joined)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u cop%s of donated arguments, %s, take no memory: XLA gives that of the argument to others "
-			"meanwhile; what they leave empty is a hole in its layout", making->joined, making->joined == 1 ? "y" : "ies", bytes_text(making->joined_bytes, copies, sizeof copies));
 	if (is_whole(module))
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthis is before it is cut over devices: sizes are of all of them together, but within a shard_map");
 	if (!making->named)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nno op says what it comes from (op_name): what is forward, backward and update is not known");
 	else if (!making->told)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nwhat is forward, backward and update is not known: names of ops (op_name) say it in modules by JAX 0.7 or later");
-	if (making->copied)
-		snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u result%s of donated arguments get memory of their own: the argument is read later", making->copied,
-			making->copied == 1 ? "" : "s");
 	snprintf(version, sizeof version, "%s%s", module->scheduled ? "scheduled" : "not scheduled", module->devices > 1 ? ", one program for all devices" : "");
 	struct about about = { .intake = { .said = true, .format = format, .version = version, .missing = making->missing, .derived = !module->scheduled, .assumed = assumed,
 		.advice = module->scheduled ? NULL : is_whole(module) ? "jax.jit(step).lower(...).compile().as_text() has what one device runs, in XLA's own order" : "jax.jit(step).lower(...).compile().as_text() has XLA's own order" } };
@@ -368,13 +278,12 @@ static enum status make(struct making *making, const char *format)
 	struct flat *flat = &making->flat;
 	TRY(hlo_flatten(flat, flat->module->entry));
 	making->tensor = arena_alloc(&making->arena, flat->tensors, sizeof *making->tensor);
-	making->alias_of = arena_alloc(&making->arena, flat->tensors, sizeof *making->alias_of);
+	making->keeps = arena_alloc(&making->arena, flat->tensors, sizeof *making->keeps);
 	making->gradient = arena_alloc(&making->arena, flat->tensors, sizeof *making->gradient);
-	making->address = arena_alloc(&making->arena, flat->tensors, sizeof *making->address);
-	NEED_IN(making->error, making->tensor && making->alias_of && making->gradient && making->address);
+	NEED_IN(making->error, making->tensor && making->keeps && making->gradient);
 	look_at_names(making);
-	find_aliases(making);
-	NEED_IN(making->error, hlo_places(flat, making->alias_of, making->address) == OK);
+	for (uint32_t t = 0; t < flat->tensors; t++)
+		making->keeps[flat->tensor[t].storage] |= flat->tensor[t].result;
 	/* Ops say what depends on a gradient, which their results' kinds need: tensors that ops write come with them. */
 	for (uint32_t t = 0; t < flat->tensors; t++)
 		if (flat->tensor[t].writer == NONE)
@@ -397,11 +306,12 @@ struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, cons
 	struct making making = { .error = error };
 	making.flat = (struct flat){ .module = module, .error = error, .arena = &making.arena, .open = open_fusions };
 	making.draft = draft_new();
-	making.flat.body = arena_alloc(&making.arena, module->computations, sizeof *making.flat.body);
+	for (int loop = 0; loop < 2; loop++)
+		making.flat.body[loop] = arena_alloc(&making.arena, module->computations, sizeof *making.flat.body[loop]);
 	making.memo = arena_alloc(&making.arena, module->computations, sizeof *making.memo);
-	enum status status = making.draft && making.flat.body && making.memo ? OK : fail_memory(making.error);
+	enum status status = making.draft && making.flat.body[0] && making.flat.body[1] && making.memo ? OK : fail_memory(making.error);
 	for (uint32_t c = 0; status == OK && c < module->computations; c++) {
-		making.flat.body[c] = -1;
+		making.flat.body[0][c] = making.flat.body[1][c] = -1;
 		making.memo[c] = -2;
 	}
 	THEN(status, make(&making, format));

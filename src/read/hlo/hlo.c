@@ -47,6 +47,5 @@ bool hlo_shape_finish(struct hlo_shape *shape)
 void hlo_free(struct hlo_module *module)
 {
 	mem_free(module->computation);
-	mem_free(module->alias);
 	arena_free(&module->arena);
 }

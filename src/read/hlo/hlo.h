@@ -10,7 +10,6 @@
  *     proto       reads their proto
  *     assignment  where XLA puts each array
  *     flat        a module as a list of ops over arrays
- *     places      XLA's addresses for its storages
  *     cost        what an instruction computes, and in whose memory
  *     graph       from a flat module to a graph
  *     folder      which file of a folder of dumps is the step
@@ -31,6 +30,9 @@ struct hlo_shape {
 	int64_t bytes;
 };
 
+/* A leaf of the result (of the entry, or of an instruction) that is written where a leaf of a parameter (an operand) lies. */
+struct hlo_alias { uint32_t output, parameter, leaf; };
+
 struct hlo_instruction {
 	const char *name, *opcode;
 	struct hlo_shape *shape;
@@ -39,6 +41,8 @@ struct hlo_instruction {
 	const char *op_name, *src;    /* NULL: nobody says */
 	const char *lhs_contracting;  /* "1", "0,1": of a dot */
 	const char *labels;           /* dim_labels of a convolution */
+	struct hlo_alias *alias;      /* arrays that must lie where one of an operand does; parameter: which operand */
+	uint32_t aliases;
 	int64_t trips;                /* of a while, where XLA knows it; else 0 */
 	int64_t id;                   /* in a proto */
 	uint32_t index;               /* parameter number, or part of a tuple */
@@ -51,9 +55,6 @@ struct hlo_computation {
 	struct hlo_instruction *instruction;
 	uint32_t instructions, root;
 };
-
-/* Of the entry's result, a leaf that is written where a leaf of a parameter lies. */
-struct hlo_alias { uint32_t output, parameter, leaf; };
 
 /* Where XLA puts an array of an instruction: a byte in all of its allocations, one behind another. */
 struct hlo_place { const struct hlo_instruction *of; uint32_t leaf; int64_t address; };

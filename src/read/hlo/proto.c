@@ -17,7 +17,6 @@ struct reader {
 	struct numbered *computation;   /* ids of the module's computations, sorted */
 	struct order *order;            /* of computations */
 	size_t orders, order_room;
-	size_t alias_room;
 	struct table { struct wire *row; size_t rows, room; } table[4];       /* of source locations: rows by number */
 	int64_t entry;
 };
@@ -270,6 +269,36 @@ static int64_t trip_count(struct wire body)
 	return 0;
 }
 
+static uint32_t count_fields(struct wire body, uint32_t number)
+{
+	struct wire_field field;
+	uint32_t count = 0;
+	while (wire_next(&body, &field))
+		count += field.number == number && field.type == 2;
+	return count;
+}
+
+/* AliasEntryProto of a module, OutputOperandAliasing of an instruction: output index 1, parameter or operand 2, index in that 3. Of nested tuples no alias is told. */
+static void add_alias(struct wire body, struct hlo_alias *alias, uint32_t *aliases)
+{
+	struct wire_field field;
+	struct hlo_alias one = { 0 };
+	HELD int64_t *index = NULL;
+	size_t count[2] = { 0 }, room = 0;
+	while (wire_next(&body, &field)) {
+		if (field.number == 2)
+			one.parameter = field.value < NONE ? (uint32_t)field.value : NONE;
+		if (field.number != 1 && field.number != 3)
+			continue;
+		size_t *of = &count[field.number / 2];
+		if (!wire_integers(&field, &index, of, &room, 8) || *of > 1)
+			return;
+		if (*of == 1 && index[0] >= 0 && index[0] < NONE)
+			*(field.number == 1 ? &one.output : &one.leaf) = (uint32_t)index[0];
+	}
+	alias[(*aliases)++] = one;
+}
+
 /* What is read of an instruction before ids are known. */
 struct raw {
 	struct hlo_instruction instruction;
@@ -304,6 +333,12 @@ static enum status read_instruction(struct reader *reader, struct wire body, str
 		case 40: if (bytes) reader->module->sharded |= is_cut(field.body, 0); break;
 		case 43: if (bytes) instruction->trips = trip_count(field.body); break;
 		case 49: case 87: case 92: case 93: if (bytes) read_groups(reader, &field, instruction); break;
+		case 74:
+			if (bytes && !instruction->alias && !(instruction->alias = arena_alloc(reader->arena, count_fields(body, 74) + 1, sizeof *instruction->alias)))
+				status = fail_memory(reader->error);
+			else if (bytes)
+				add_alias(field.body, instruction->alias, &instruction->aliases);
+			break;
 		case 52: if (bytes) instruction->group = 2; break;   /* source_target_pairs */
 		default: break;
 		}
@@ -484,33 +519,11 @@ static enum status read_schedule(struct reader *reader, struct wire body)
 
 static enum status read_aliases(struct reader *reader, struct wire body)
 {
-	struct wire_field entry, field;
-	while (wire_next(&body, &entry)) {
-		if (entry.number != 1 || entry.type != 2)
-			continue;
-		struct hlo_alias alias = { 0 };
-		int64_t *index = NULL;
-		size_t count[2] = { 0 }, room = 0;
-		uint64_t parameter = 0;
-		bool fine = true;
-		while (wire_next(&entry.body, &field)) {
-			size_t *of = field.number == 1 ? &count[0] : &count[1];
-			if (field.number == 2)
-				parameter = field.value;
-			if (field.number != 1 && field.number != 3)
-				continue;
-			fine = fine && wire_integers(&field, &index, of, &room, 8);
-			if (fine && *of == 1 && index[0] >= 0 && index[0] < NONE)
-				*(field.number == 1 ? &alias.output : &alias.leaf) = (uint32_t)index[0];
-			fine = fine && *of <= 1;   /* of nested tuples: no alias is told */
-		}
-		mem_free(index);
-		if (!fine || parameter >= NONE)
-			continue;
-		alias.parameter = (uint32_t)parameter;
-		NEED_IN(reader->error, mem_reserve(&reader->module->alias, &reader->alias_room, reader->module->aliases + 1, sizeof alias));
-		reader->module->alias[reader->module->aliases++] = alias;
-	}
+	struct wire_field entry;
+	NEED_IN(reader->error, reader->module->alias = arena_alloc(reader->arena, count_fields(body, 1), sizeof *reader->module->alias));
+	while (wire_next(&body, &entry))
+		if (entry.number == 1 && entry.type == 2)
+			add_alias(entry.body, reader->module->alias, &reader->module->aliases);
 	return OK;
 }
 

@@ -11,7 +11,7 @@ struct parser {
 	struct scanner scan;
 	struct hlo_module *module;
 	/* growing lists */
-	size_t computation_room, instruction_room, alias_room;
+	size_t computation_room, instruction_room;
 	struct hlo_instruction *instruction;   /* of the computation being read */
 	uint32_t instructions;
 	struct names computations, names;      /* names: of that computation's instructions */
@@ -186,6 +186,34 @@ static enum status read_calls(struct parser *parser, struct span value, struct h
 	return status;
 }
 
+/* { {0}: (0, {}, may-alias), {1}: (1, {}) }; of nested tuples, with a path of two numbers, no alias is told. */
+static enum status read_aliases(struct parser *parser, struct span value, struct hlo_alias **alias, uint32_t *aliases)
+{
+	HELD struct hlo_alias *list = NULL;
+	size_t room = 0, count = 0;
+	for (const char *at = value.at + (value.at < value.end);;) {
+		struct span output = scan_find((struct span){ at, value.end }, "{", '}');
+		struct span parameter = scan_find((struct span){ output.end, value.end }, "(", ',');
+		struct span leaf = scan_find((struct span){ parameter.end, value.end }, "{", '}');
+		int64_t number[3] = { 0 };
+		if (scan_length(parameter) == 0)
+			break;
+		at = leaf.end;
+		if ((scan_length(output) && !scan_number(output, &number[0])) || !scan_number(parameter, &number[1]) || (scan_length(leaf) && !scan_number(leaf, &number[2])))
+			continue;
+		if (number[0] >= NONE || number[1] >= NONE || number[2] >= NONE)
+			return scan_bad(&parser->scan, "an index among aliases is too large");
+		if (!mem_reserve(&list, &room, count + 1, sizeof *list))
+			return scan_no_memory(&parser->scan);
+		list[count++] = (struct hlo_alias){ (uint32_t)number[0], (uint32_t)number[1], (uint32_t)number[2] };
+	}
+	if (!(*alias = arena_alloc(parser->scan.arena, count, sizeof *list)))
+		return scan_no_memory(&parser->scan);
+	for (*aliases = 0; *aliases < count; ++*aliases)
+		(*alias)[*aliases] = list[*aliases];
+	return OK;
+}
+
 static enum status read_attribute(struct parser *parser, struct span key, struct span value, struct hlo_instruction *instruction)
 {
 	int64_t number;
@@ -198,6 +226,8 @@ static enum status read_attribute(struct parser *parser, struct span key, struct
 		return read_calls(parser, value, instruction, 1);
 	if (scan_is(key, "metadata"))
 		return read_metadata(parser, value, instruction);
+	if (scan_is(key, "output_to_operand_aliasing"))
+		return read_aliases(parser, value, &instruction->alias, &instruction->aliases);
 	if (scan_is(key, "index")) {
 		if (!scan_number(value, &number) || number >= NONE)
 			return scan_bad(&parser->scan, "the index of \"%.60s\" is no number of a part", instruction->name);
@@ -373,37 +403,6 @@ static enum status read_computation(struct parser *parser)
 
 /* ---- the module ---------------------------------------------------------------------------- */
 
-/* The leaf that a path "{1, 0}" leads to comes later, when shapes are known; only the first two levels occur. */
-static enum status read_aliases(struct parser *parser, struct span value)
-{
-	/* { {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) } */
-	for (const char *at = value.at; at < value.end;) {
-		struct span output = scan_find((struct span){ at + 1, value.end }, "{", '}');
-		struct span parameter = scan_find((struct span){ output.end, value.end }, "(", ',');
-		struct span leaf = scan_find((struct span){ parameter.end, value.end }, "{", '}');
-		int64_t numbers[3] = { 0 };
-		if (scan_length(parameter) == 0)
-			break;
-		if ((scan_length(output) && !scan_number(output, &numbers[0])) || !scan_number(parameter, &numbers[1]) || (scan_length(leaf) && !scan_number(leaf, &numbers[2])))
-			return OK;   /* of nested tuples: no alias is told */
-		if (numbers[0] >= NONE || numbers[1] >= NONE || numbers[2] >= NONE)
-			return scan_bad(&parser->scan, "an index in input_output_alias is too large");
-		if (!mem_reserve(&parser->module->alias, &parser->alias_room, parser->module->aliases + 1, sizeof *parser->module->alias))
-			return scan_no_memory(&parser->scan);
-		parser->module->alias[parser->module->aliases++] = (struct hlo_alias){ (uint32_t)numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2] };
-		const char *close = memchr(leaf.end, ')', (size_t)(value.end - leaf.end));
-		if (!close)
-			break;
-		at = close;
-		while (at < value.end && *at != '{')
-			at++;
-		at -= at < value.end;
-		if (at + 1 >= value.end)
-			break;
-	}
-	return OK;
-}
-
 static enum status read_header(struct parser *parser)
 {
 	struct span name;
@@ -424,7 +423,7 @@ static enum status read_header(struct parser *parser)
 		if (scan_is(key, "is_scheduled"))
 			parser->module->scheduled = scan_is(value, "true");
 		else if (scan_is(key, "input_output_alias"))
-			status = read_aliases(parser, value);
+			status = read_aliases(parser, value, &parser->module->alias, &parser->module->aliases);
 		else if (scan_is(key, "num_partitions") && scan_number(value, &number) && number < 1 << 20)
 			partitions = number;
 		else if (scan_is(key, "replica_count") && scan_number(value, &number) && number < 1 << 10)
