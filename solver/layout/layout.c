@@ -15,7 +15,7 @@ const char *const layout_strategy_names[LAYOUT_STRATEGY_COUNT] = { LAYOUT_STRATE
 #define X(id, name, help) help,
 const char *const layout_strategy_help[LAYOUT_STRATEGY_COUNT] = { LAYOUT_STRATEGIES(X) };
 #undef X
-const char *const layout_proof_names[LAYOUT_PROOF_COUNT] = { "load", "buffer", "search", "moment" };
+const char *const layout_proof_names[LAYOUT_PROOF_COUNT] = { "load", "buffer", "search", "moment", "contradicted" };
 
 struct solve {
 	const struct buffers *buffers;

@@ -85,9 +85,10 @@ enum layout_proof {
 	LAYOUT_PROOF_BUFFER,       /* the core's one buffer, pinned or not, reaches up to it alone */
 	LAYOUT_PROOF_SEARCH,       /* the buffers of the core alone do not fit below it: an exhausted search */
 	LAYOUT_PROOF_MOMENT,       /* what is alive at step `witness`, the core, needs it round its pins and with its alignments */
+	LAYOUT_PROOF_CONTRADICTED, /* nothing is proved: whoever runs the step needs less */
 	LAYOUT_PROOF_COUNT
 };
-extern const char *const layout_proof_names[LAYOUT_PROOF_COUNT]; /* "load", "buffer", "search", "moment" */
+extern const char *const layout_proof_names[LAYOUT_PROOF_COUNT]; /* "load", "buffer" ... */
 
 /* Two pins that contradict each other. */
 struct layout_clash {

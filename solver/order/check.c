@@ -167,6 +167,9 @@ enum status order_check_certificate(const struct problem *problem, const struct 
 	case ORDER_PROOF_SEARCH:
 		status = fail(error, BAD_INPUT, "the bound rests on a search: it must be run again");
 		break;
+	case ORDER_PROOF_CONTRADICTED:
+		proved = 0;
+		break;
 	case ORDER_PROOF_NONE: case ORDER_PROOF_COUNT:
 		break;
 	}

@@ -59,7 +59,8 @@ extern const char *const order_strategy_names[ORDER_STRATEGY_COUNT];
 	X(ALIVE, "alive")      /* LB2: the items certainly alive while `op` runs */ \
 	X(CUT, "cut")          /* a flow below the minimum cut at `op` */ \
 	X(PRECEDENCE, "precedence") /* precedences that follow from one another, then a flow below the minimum cut at `op` */ \
-	X(SEARCH, "search")    /* an exhausted search: re-run it to check it */
+	X(SEARCH, "search")    /* an exhausted search: re-run it to check it */ \
+	X(CONTRADICTED, "contradicted") /* nothing is proved: whoever runs the step needs less than this graph can */
 #define X(id, name) ORDER_PROOF_##id,
 enum order_proof { ORDER_PROOFS(X) ORDER_PROOF_COUNT };
 #undef X

@@ -402,7 +402,8 @@ static enum status verify_certificate(struct check *check, const struct problem 
 	if (status == OK && order_check_certificate(problem, &certificate, bound, &why) != OK)
 		return check_wrong(check, "the order's bound does not hold: %s", why.text);
 	if (status == OK)
-		check_passed(check, "the order's bound, from its certificate");
+		check_passed(check, proof == ORDER_PROOF_CONTRADICTED ? "nothing is claimed of other orders: the file's own peak is below what its graph needs"
+			: "the order's bound, from its certificate");
 	return status;
 }
 
@@ -410,6 +411,8 @@ static enum status check_order_bound(struct check *check)
 {
 	int64_t bound;
 	TRY(check_integer(check, "order", "bound_bytes", &bound));
+	if (bound > 0 && stage_contradicts(&(struct stage_context){ .input = check->input }, check->graph, &check->scenario, bound))
+		return check_wrong(check, "the order's bound is above the peak that the graph's file brings of its own, %" PRId64 " bytes", check->input->about.intake.peak);
 	if (bound < 0 || bound > check->peak || !json_is_boolean(check_member(check, "order", "proved"))
 	    || json_is_true(check_member(check, "order", "proved")) != (bound == check->peak))
 		return check_wrong(check, "order.proved or order.bound_bytes contradicts the peak");

@@ -269,6 +269,8 @@ static enum status check_layout_bound(struct check *check, int64_t arena)
 		return check_load(check, bound);
 	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_MOMENT]) == 0)
 		return check_layout_moment(check, bound);
+	if (by && bound == 0 && strcmp(by, layout_proof_names[LAYOUT_PROOF_CONTRADICTED]) == 0)
+		return OK;
 	if (!by || name_index(layout_proof_names, LAYOUT_PROOF_COUNT, by) < 0)
 		return fail(check->error, BAD_INPUT, "not a plan file: layout.certificate.by is unknown");
 	return search_layout_again(check, bound);

@@ -62,6 +62,8 @@ char *plan_gain_text(const struct plan *plan, char *text, size_t size)
 	return text;
 }
 
+#define CONTRADICTED "no proof: the file's own peak is below what this graph needs, so it isn't the whole step"
+
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size)
 {
 	const struct order_certificate *certificate = &plan->ordered->result.certificate;
@@ -76,6 +78,7 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 	case ORDER_PROOF_CUT: snprintf(text, size, "the cheapest state in which %s can run (a minimum cut)", op); break;
 	case ORDER_PROOF_PRECEDENCE: snprintf(text, size, "the minimum cut at %s, with precedences that every better order keeps", op); break;
 	case ORDER_PROOF_SEARCH: snprintf(text, size, "an exhausted search of orders"); break;
+	case ORDER_PROOF_CONTRADICTED: snprintf(text, size, CONTRADICTED); break;
 	case ORDER_PROOF_NONE: case ORDER_PROOF_COUNT: snprintf(text, size, "what the largest op alone needs"); break;
 	}
 	return text;
@@ -87,6 +90,7 @@ char *plan_layout_ground(const struct plan *plan, char *text, size_t size)
 	switch (layout->ground) {
 	case LAYOUT_PROOF_LOAD: snprintf(text, size, "what is alive at op %" PRId64, layout->moment); break;
 	case LAYOUT_PROOF_MOMENT: snprintf(text, size, "what is alive at op %" PRId64 ", with its pins and alignments", layout->witness); break;
+	case LAYOUT_PROOF_CONTRADICTED: snprintf(text, size, CONTRADICTED); break;
 	case LAYOUT_PROOF_BUFFER: snprintf(text, size, "one buffer alone"); break;
 	default: snprintf(text, size, "an exhausted search: %u buffers don't fit below it", layout->core_count);
 	}

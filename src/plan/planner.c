@@ -10,7 +10,7 @@ static bool start(struct planner *planner, const struct graph *input, const stru
 {
 	if (!planner->rules && !(planner->rules = rules_load(planner->rules_file, error)))
 		return false;
-	*stage = (struct stage_context){ .store = planner->store, .control = &planner->control, .rules = planner->rules,
+	*stage = (struct stage_context){ .input = input, .store = planner->store, .control = &planner->control, .rules = planner->rules,
 		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
 	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
 	return error_set(error, check_pins(input, scenario, error)) == OK;
@@ -33,14 +33,14 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 }
 
 /* The bound on any order, by the heuristics' run. */
-static enum status bound_order(const struct scenario *scenario, struct control *control, struct least *least, struct error *error)
+static enum status bound_order(const struct stage_context *stage, const struct scenario *scenario, struct least *least, struct error *error)
 {
 	struct problem problem;
 	struct order_result result = { 0 };
 	if (scenario_problem(least->transformed->graph, scenario, &problem, error) != OK)
 		return error->status;
-	enum status status = order_quick(&problem, control, &result);
-	least->bytes = result.proof.bound;
+	enum status status = order_quick(&problem, stage->control, &result);
+	least->bytes = stage_contradicts(stage, least->transformed->graph, scenario, result.proof.bound) ? 0 : result.proof.bound;
 	least->above = status == OK && least->bytes > scenario_budget(scenario);
 	order_result_free(&result);
 	problem_free(&problem);
@@ -61,7 +61,7 @@ enum status planner_least(struct planner *planner, struct graph *input, const st
 	if (least->transformed->pipelined || least->transformed->sharded)
 		return OK;
 	if (!fitted || !fitted->capped)
-		return bound_order(scenario, &planner->control, least, error);
+		return bound_order(&stage, scenario, least, error);
 	least->above = fitted->impossible;
 	least->bytes = fitted->certificate.bytes;
 	return OK;

@@ -68,10 +68,18 @@ static enum order_strategy first_strategy(const struct scenario *scenario)
 	return scenario_seeks_time(scenario) ? ORDER_BEST : scenario_order(scenario);
 }
 
-static struct key order_key(const struct graph *graph, const struct scenario *scenario, bool quick)
+bool stage_contradicts(const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, int64_t bound)
+{
+	int64_t own = graph == stage->input ? graph->about.intake.peak : 0;
+	return own > 0 && own < bound && scenario->pins == 0 && scenario->value[K_alignment] == 1;
+}
+
+static struct key order_key(const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, bool quick)
 {
 	struct key key = key_of(quick ? "quick order" : "order");
 	key_add(&key, graph->fingerprint);
+	if (graph == stage->input && graph->about.intake.peak)
+		key_add(&key, (uint64_t)graph->about.intake.peak);
 	key_add_knobs(&key, scenario, (const enum knob_id[]){ MEMORY_KNOBS, KNOB_COUNT });
 	for (uint32_t i = 0; i < scenario->pins; i++) {
 		const struct pin *pin = &scenario->pin[i];
@@ -162,11 +170,20 @@ static enum status evaluate(struct ordered *ordered)
 	return peak < 0 || ordered->program_peak < 0 ? NO_MEMORY : OK;
 }
 
+static void withdraw(struct ordered *ordered)
+{
+	ordered->result.proof.bound = ordered->result.certificate.arcs = 0;
+	ordered->result.certificate.proof = ORDER_PROOF_CONTRADICTED;
+	ordered->result.certificate.op = NONE;
+	for (uint32_t i = 0; i < ordered->improvements; i++)
+		ordered->improvement[i].bound = 0;
+}
+
 struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,
 	struct error *error)
 {
 	quick = quick && first_strategy(scenario) != ORDER_PROGRAM;    /* which needs no heuristics */
-	struct key key = order_key(graph, scenario, quick);
+	struct key key = order_key(stage, graph, scenario, quick);
 	struct ordered *ordered = store_find(stage->store, &key);
 	error_set(error, OK);
 	stage->order_reused = ordered != NULL;
@@ -192,6 +209,8 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 		if (status == LIMIT || (status == CANCELLED && ordered->result.order))
 			status = OK;
 		THEN(status, evaluate(ordered));
+		if (status == OK && stage_contradicts(stage, graph, scenario, ordered->result.proof.bound))
+			withdraw(ordered);
 		if (status != OK)
 			fail_status(error, status);
 	}
@@ -538,6 +557,12 @@ static enum status lay_out_order(struct stage_context *stage, const struct order
 	if (status == OK && !quick && scenario->value[K_layout] == LAYOUT_FILE)
 		status = take_addresses(ordered, input, error);
 	THEN(status, run_layout(stage, ordered->graph, scenario, quick, input, laid_out, error));
+	bool theirs = status == OK && memcmp(ordered->result.order, ordered->problem.program, ordered->problem.ops * sizeof *ordered->result.order) == 0;
+	if (ordered->result.certificate.proof == ORDER_PROOF_CONTRADICTED
+		|| (theirs && stage_contradicts(stage, ordered->graph, scenario, laid_out->layout.proof.bound))) {
+		laid_out->layout.proof.bound = 0;
+		laid_out->layout.ground = LAYOUT_PROOF_CONTRADICTED;
+	}
 	return status;
 }
 

@@ -44,6 +44,7 @@ struct plan_wish {
 
 /* What a stage runs with. */
 struct stage_context {
+	const struct graph *input;          /* as read; NULL: nobody asks what its file says of it */
 	struct store *store;
 	struct control *control;
 	const struct rules *rules;
@@ -59,6 +60,10 @@ struct stage_context {
 
 /* The ordering problem of a scenario: alignment, workspace and order pins applied. The pins' names must be known. */
 enum status scenario_problem(const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error);
+
+/* Whether the peak that a file brings of its own, as its framework runs this very graph, is below a bound on it: then the graph isn't the step, and nothing is
+ * proved of it. */
+bool stage_contradicts(const struct stage_context *stage, const struct graph *graph, const struct scenario *scenario, int64_t bound);
 
 /* quick: the first plan of heuristics alone, whatever the strategy. A new reference, from the store where it is there. */
 struct ordered *stage_order(struct stage_context *stage, struct graph *graph, const struct scenario *scenario, bool quick,

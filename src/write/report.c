@@ -21,7 +21,7 @@ static const char *gap_text(int64_t value, int64_t bound, bool proved, char *tex
 	double gap = bound > 0 ? 100.0 * (double)(value - bound) / (double)bound : 0;
 	if (proved)
 		snprintf(text, size, "proved optimal");
-	else if (bound < 0)
+	else if (bound <= 0)
 		snprintf(text, size, "nothing is proved");
 	else if (value > bound && gap < 0.0005)
 		snprintf(text, size, "less than 0.001 %% above the optimum");
@@ -221,12 +221,12 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	line(stream, "peak, this plan", plan_peak(plan), remark);
 	if (plan_storage_peak(plan) < plan_peak(plan))
 		line(stream, "without workspace", plan_storage_peak(plan), "storages alone, without the kernels' scratch memory");
-	snprintf(remark, sizeof remark, "by %s", plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
+	snprintf(remark, sizeof remark, "%s%s", plan->ordered->result.proof.bound ? "by " : "", plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
 	line(stream, "bound on any order", plan->ordered->result.proof.bound, remark);
 	snprintf(remark, sizeof remark, "by %s; %s", plan->laid_out->layout.strategy,
 		gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound, proof_closed(&plan->laid_out->layout.proof), gap, sizeof gap));
 	line(stream, "arena", plan_arena(plan), remark);
-	snprintf(remark, sizeof remark, "by %s", plan_layout_ground(plan, ground, sizeof ground));
+	snprintf(remark, sizeof remark, "%s%s", plan->laid_out->layout.proof.bound ? "by " : "", plan_layout_ground(plan, ground, sizeof ground));
 	line(stream, "bound on any layout", plan->laid_out->layout.proof.bound, remark);
 	double load = plan->laid_out->layout.load > 0 ? (double)plan->laid_out->layout.load : 1;
 	snprintf(remark, sizeof remark, "fragmentation %.2f %%", 100.0 * ((double)plan_arena(plan) / load - 1));

@@ -208,6 +208,33 @@ Test(hlo, a_donated_argument_is_freed_before_its_new_value_comes)
 	cr_expect_eq(peak_of(graph), 192, "x and two of the chain");
 }
 
+Test(hlo, a_fusion_of_several_results_writes_each_over_an_operand_that_it_reads_at_its_place)
+{
+	static const char text[] = "HloModule m, is_scheduled=true\n%f (p: f32[4,4], q: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n"
+		ARRAY("p", "parameter(0)") ARRAY("q", "parameter(1)") ARRAY("s", "add(%p, %q)") ARRAY("m", "multiply(%s, %q)") ENDS("%s", "%m")
+		"ENTRY %main (x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n" ARRAY("x", "parameter(0)") ARRAY("a", "dot(%x, %x)") ARRAY("b", "dot(%x, %a)")
+		"  %two = (f32[4,4]{1,0}, f32[4,4]{1,0}) fusion(%a, %b), kind=kLoop, calls=%f\n"
+		"  %y = f32[4,4]{1,0} get-tuple-element(%two), index=0\n  %z = f32[4,4]{1,0} get-tuple-element(%two), index=1\n" ENDS("%y", "%z");
+	cr_expect_eq(peak_of_text(text), 192);
+}
+
+Test(hlo, what_xla_puts_in_an_operands_place_lies_there)
+{
+	static const char text[] = "HloModule m, is_scheduled=true\nENTRY %main (x: f32[4,4]) -> (f32[4,4], f32[4,4]) {\n" ARRAY("x", "parameter(0)") ARRAY("a", "dot(%x, %x)")
+		ARRAY("c", "custom-call(%x, %a), custom_call_target=\"gemm\", output_to_operand_aliasing={{}: (1, {})}") ENDS("%c", "%c");
+	cr_expect_eq(peak_of_text(text), 128);
+}
+
+/* The branch reads its operand before it makes the result: they needn't be there at once. */
+Test(hlo, a_branch_overwrites_an_operand_that_nobody_else_reads)
+{
+	static const char text[] = "HloModule m, is_scheduled=true\n%b (p: f32[4,4]) -> f32[4,4] {\n" ARRAY("p", "parameter(0)")
+		"  %r = f32[4]{0} reduce-window(%p)\n  ROOT %w = f32[4,4]{1,0} broadcast(%r), dimensions={0}\n}\n"
+		"ENTRY %main (x: f32[4,4], i: s32[]) -> (f32[4,4], f32[4,4]) {\n" ARRAY("x", "parameter(0)") "  %i = s32[] parameter(1)\n" ARRAY("a", "dot(%x, %x)")
+		"  %c = f32[4,4]{1,0} conditional(%i, %a), branch_computations={%b}\n" ENDS("%c", "%c");
+	cr_expect_eq(peak_of_text(text), 64 + 4 + 64 + 16, "the arguments, a or the result, and what is read of it");
+}
+
 /* Whether a donated argument, its copy and its new value have one memory. */
 static bool copy_is_free(const char *text)
 {
