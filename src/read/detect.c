@@ -70,17 +70,31 @@ static bool word(const struct view *view, const char *text)
 	return strchr(" \t\r\n\f\v{\"</#", next) != NULL && next != '\0';
 }
 
-static bool is_dot(struct view view)
+/* White space and comments. */
+static void skip_comments(struct view *view)
 {
 	for (;;) {
-		skip_space(&view);
-		if (starts(&view, "//") || starts(&view, "#"))
-			skip_until(&view, "\n");
-		else if (starts(&view, "/*"))
-			skip_until(&view, "*/"), view.at += view.at < view.end ? 2 : 0;
+		skip_space(view);
+		if (starts(view, "//") || starts(view, "#"))
+			skip_until(view, "\n");
+		else if (starts(view, "/*"))
+			skip_until(view, "*/"), view->at += view->at < view->end ? 2 : 0;
 		else
-			return word(&view, "digraph") || word(&view, "graph") || word(&view, "strict");
+			return;
 	}
+}
+
+static bool is_dot(struct view view)
+{
+	skip_comments(&view);
+	return word(&view, "digraph") || word(&view, "graph") || word(&view, "strict");
+}
+
+/* A module, or computations alone: "add {", "ENTRY %main (x: f32[4]) -> f32[4] {", then instructions. */
+static bool is_hlo_text(struct view view)
+{
+	skip_comments(&view);
+	return word(&view, "HloModule") || (contains(&view, " parameter(0)") && contains(&view, "ROOT ") && contains(&view, "{\n"));
 }
 
 static enum input_kind json_kind(const struct view *view)
@@ -265,7 +279,7 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_SNAPSHOT;
 	if (is_dot(view))
 		return INPUT_DOT;
-	if (word(&view, "HloModule"))
+	if (is_hlo_text(view))
 		return INPUT_HLO_TEXT;
 	if (word(&view, "module") || starts(&view, "#loc"))
 		return INPUT_MLIR;

@@ -135,7 +135,7 @@ static const struct { const char *opcode, *type; } collectives[] = {
 static const char *op_type(const struct hlo_instruction *instruction, char *text, size_t size)
 {
 	for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
-		if (strcmp(collectives[i].opcode, instruction->opcode) == 0)
+		if (opcode(instruction, collectives[i].opcode))
 			return collectives[i].type;
 	snprintf(text, size, "xla.%.100s", instruction->opcode);
 	return text;
@@ -234,31 +234,53 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 
 /* ---- what is said of it ------------------------------------------------------------------------ */
 
-/* Before XLA's partitioner: the program of all devices. */
+static bool is_collective(const struct hlo_instruction *instruction)
+{
+	for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
+		if (opcode(instruction, collectives[i].opcode))
+			return true;
+	return false;
+}
+
+/* Before XLA's partitioner: sizes are those of all devices together. It leaves shardings at the parameters and the root alone, and where it hasn't run yet,
+ * collectives stand in shard_maps alone. */
 static bool is_whole(const struct hlo_module *module)
 {
-	return module->sharded && module->devices <= 1 && !module->scheduled;
+	bool cut = false, sends = false, inside = module->unpartitioned;
+	for (uint32_t c = 0; c < module->computations; c++)
+		for (uint32_t i = 0; i < module->computation[c].instructions; i++) {
+			const struct hlo_instruction *instruction = &module->computation[c].instruction[i];
+			bool kept = opcode(instruction, "parameter") || (c == module->entry && i == module->computation[c].root);
+			cut |= instruction->shards > 1;
+			inside |= instruction->shards > 1 && !kept;
+			sends |= is_collective(instruction);
+		}
+	return !module->scheduled && (inside || (cut && !sends));
 }
 
 static enum status describe(struct making *making, const char *format, bool open)
 {
 	const struct hlo_module *module = making->flat.module;
-	char assumed[1400], by[300], version[100];
+	char assumed[1400], by[300], version[100], devices[60] = "";
+	bool all = is_whole(module);
 	int length = snprintf(assumed, sizeof assumed, "what is a parameter, optimizer state or input is told by the names of arguments, and by what the step gives back "
 		"in their place\n%s", open ? "fusions are open: each op in them has a result of its own" : "fusions are one op each: nothing inside them is stored");
 	if (making->unknown_trips)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\n%u loop%s count%s as one trip for the time: XLA doesn't say how many", making->unknown_trips,
 			making->unknown_trips == 1 ? "" : "s", making->unknown_trips == 1 ? "s" : "");
-	if (is_whole(module))
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthis is before it is cut over devices: sizes are of all of them together, but within a shard_map");
+	if (all)
+		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nthis is before it is cut over %u devices: sizes are of all of them together, but within a shard_map",
+			module->devices);
 	if (!making->named)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nno op says what it comes from (op_name): what is forward, backward and update is not known");
 	else if (!making->told)
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length, "\nwhat is forward, backward and update is not known: names of ops (op_name) say it in modules by JAX 0.7 or later");
-	snprintf(version, sizeof version, "%s%s", module->scheduled ? "scheduled" : "not scheduled", module->devices > 1 ? ", one program for all devices" : "");
+	if (module->devices > 1)
+		snprintf(devices, sizeof devices, all ? ", for all %u devices" : ", of one of %u devices", module->devices);
+	snprintf(version, sizeof version, "%s%s", module->scheduled ? "scheduled" : "not scheduled", devices);
 	struct about about = { .intake = { .said = true, .format = format, .version = version, .missing = making->missing, .derived = !module->scheduled, .assumed = assumed,
-		.advice = module->scheduled ? NULL : is_whole(module) ? "jax.jit(step).lower(...).compile().as_text() has what one device runs, in XLA's own order" : "jax.jit(step).lower(...).compile().as_text() has XLA's own order" } };
-	if (module->devices > 1) {
+		.advice = module->scheduled ? NULL : all ? "jax.jit(step).lower(...).compile().as_text() has what one device runs, in XLA's own order" : "jax.jit(step).lower(...).compile().as_text() has XLA's own order" } };
+	if (module->devices > 1 && !all) {
 		about.axes = 1;
 		about.axis[0].size = module->devices;
 		memcpy(about.axis[0].name, "spmd", 5);

@@ -32,8 +32,7 @@ static void add_axis(struct axes *axes, uint64_t size)
 
 /* ---- the text -------------------------------------------------------------------- */
 
-/* The next whole number from *at on; false where there is none before `end`. */
-static bool next_number(const char **at, const char *end, uint64_t *number)
+bool hlo_next_number(const char **at, const char *end, uint64_t *number)
 {
 	while (*at < end && (**at < '0' || **at > '9'))
 		++*at;
@@ -69,7 +68,7 @@ static struct hlo_groups mesh_text(const char *at, const char *end)
 	const char *mesh = at, *close = find_character(at, end, ']'), *open = find_character(close, end, '{'), *last = find_character(open, end, '}');
 	uint64_t size = 1, number;
 	uint32_t named = 0;
-	for (const char *from = find_character(at, close, '='); from < close && next_number(&from, close, &number); from = find_character(from, close, '='))
+	for (const char *from = find_character(at, close, '='); from < close && hlo_next_number(&from, close, &number); from = find_character(from, close, '='))
 		add_axis(&axes, number);
 	for (at = open; at < last && named < AXES_MOST; named++) {
 		const char *from = find_character(at, last, '\''), *to = from < last ? find_character(from + 1, last, '\'') : last;
@@ -79,7 +78,7 @@ static struct hlo_groups mesh_text(const char *at, const char *end)
 		const char *comma = find_character(to, last, ','), *part = find_character(to, comma, ')');
 		number = axis < axes.count ? axes.size[axis] : 1;
 		if (part < comma)
-			next_number(&part, comma, &number);
+			hlo_next_number(&part, comma, &number);
 		size = times(size, number);
 		at = comma;
 	}
@@ -95,11 +94,11 @@ struct hlo_groups hlo_groups_text(struct span value, const char *end)
 	if (scan_length(value) > 1 && *at == '[') {
 		const char *close = find_character(at, value.end, ']');
 		uint64_t groups;
-		return next_number(&at, close, &groups) && next_number(&at, close, &size) ? groups_of(size, times(groups, size)) : (struct hlo_groups){ 0 };
+		return hlo_next_number(&at, close, &groups) && hlo_next_number(&at, close, &size) ? groups_of(size, times(groups, size)) : (struct hlo_groups){ 0 };
 	}
 	/* The devices of the first group, and the largest of all. */
 	const char *first = value.at < value.end ? find_character(value.at, value.end, '}') : value.end;
-	for (; next_number(&at, value.end, &number); devices = number + 1 > devices ? number + 1 : devices)
+	for (; hlo_next_number(&at, value.end, &number); devices = number + 1 > devices ? number + 1 : devices)
 		size += at <= first;
 	return groups_of(size, devices);
 }

@@ -4,10 +4,11 @@
 #include "scan.h"
 #include "src/base/wire.h"
 
-#define HLO_DEVICES_MOST (1u << 20)
-
 /* devices: in all groups together, as far as that is said. 0: nobody says. */
 struct hlo_groups { uint32_t size, devices; };
+
+/* The next whole number from *at on; false where there is none before `end`. Above 2^32 it is 2^32 - 1. */
+bool hlo_next_number(const char **at, const char *end, uint64_t *number);
 
 /* "{{0,1,2,3}}", "[2,4]<=[8]" or "mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'b'}". value: up to the first comma outside of brackets; end: of the file. O(length of the line). */
 struct hlo_groups hlo_groups_text(struct span value, const char *end);

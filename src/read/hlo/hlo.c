@@ -25,6 +25,21 @@ uint32_t hlo_layout(uint32_t layout, const char *text, size_t size)
 	return (uint32_t)hash;
 }
 
+void hlo_add_devices(struct hlo_module *module, uint32_t devices)
+{
+	if (devices > module->devices && devices <= HLO_DEVICES_MOST)
+		module->devices = devices;
+}
+
+bool hlo_partitioned_away(const char *target, size_t length)
+{
+	static const char *const targets[] = { "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape" };
+	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+		if (length == strlen(targets[i]) && memcmp(target, targets[i], length) == 0)
+			return true;
+	return length > 8 && memcmp(target, "xla.sdy.", 8) == 0;
+}
+
 bool hlo_shape_finish(struct hlo_shape *shape)
 {
 	int64_t bits = dtype_bits[shape->dtype];

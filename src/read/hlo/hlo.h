@@ -47,6 +47,7 @@ struct hlo_instruction {
 	int64_t id;                   /* in a proto */
 	uint32_t index;               /* parameter number, or part of a tuple */
 	uint32_t group;               /* devices that take part in a collective, 0: nobody says */
+	uint32_t shards;              /* devices that its sharding cuts it over; 0: none */
 	unsigned line;
 };
 
@@ -66,9 +67,9 @@ struct hlo_module {
 	uint32_t computations, entry;
 	struct hlo_alias *alias;
 	uint32_t aliases;
-	uint32_t devices;             /* partitions times replicas */
+	uint32_t devices;             /* partitions times replicas, or as many as a collective or a sharding names at least */
 	bool scheduled;
-	bool sharded;                 /* something is cut over devices, which a module that is partitioned already doesn't say of sizes */
+	bool unpartitioned;           /* it calls what XLA's partitioner takes out */
 	/* What XLA itself planned, where the file says it: bytes by purpose, and addresses: see assignment.h. */
 	bool assigned;
 	int64_t arguments, temporary, outputs, constants;
@@ -89,6 +90,11 @@ void hlo_free(struct hlo_module *module);
 int hlo_dtype(const char *name, size_t length);
 /* Adds a part of a layout, as the file writes it, to hlo_shape.layout. */
 uint32_t hlo_layout(uint32_t layout, const char *text, size_t size);
+/* The module runs on so many devices at least; above HLO_DEVICES_MOST that isn't believed. */
+#define HLO_DEVICES_MOST (1u << 20)
+void hlo_add_devices(struct hlo_module *module, uint32_t devices);
+/* Whether the partitioner takes calls of this target out: what opens and ends a shard_map, or says a sharding. */
+bool hlo_partitioned_away(const char *target, size_t length);
 /* Fills leaves and bytes from the rest; false where the size overflows. */
 bool hlo_shape_finish(struct hlo_shape *shape);
 

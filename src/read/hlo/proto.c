@@ -190,8 +190,7 @@ static void read_groups(struct reader *reader, const struct wire_field *field, s
 {
 	struct hlo_groups groups = hlo_groups_proto(field->number, field->body);
 	instruction->group = instruction->group ? instruction->group : groups.size;
-	if (groups.devices > reader->module->devices && groups.devices <= HLO_DEVICES_MOST)
-		reader->module->devices = groups.devices;
+	hlo_add_devices(reader->module, groups.devices);
 }
 
 /* DeviceAssignmentProto: replica_count 1, computation_count 2. */
@@ -203,27 +202,28 @@ static void read_devices(struct reader *reader, struct wire body)
 		if (field.number < 3 && field.type == 0)
 			count[field.number] = field.value;
 	if (count[1] > 0 && count[1] <= HLO_DEVICES_MOST && count[2] > 0 && count[2] <= HLO_DEVICES_MOST / count[1])
-		reader->module->devices = (uint32_t)(count[1] * count[2]);
+		hlo_add_devices(reader->module, (uint32_t)(count[1] * count[2]));
 }
 
-/* The custom call at the entrance of a shard_map: behind it sizes are one device's. */
-static bool opens_shards(struct wire body)
-{
-	static const char *const names[] = { "xla.sdy.GlobalToLocalShape", "SPMDFullToShardShape" };
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if ((size_t)(body.end - body.at) == strlen(names[i]) && memcmp(body.at, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-/* OpSharding: type 1, of which 3 is a cut over devices; 5 the shardings of a tuple's parts. */
-static bool is_cut(struct wire body, int depth)
+/* OpSharding: type 1, of which 3 is a cut over devices; tiles along each dim 3; 5 the shardings of a tuple's parts. Into how many. */
+static uint32_t shards_of(struct wire body, int depth)
 {
 	struct wire_field field;
-	bool cut = false;
-	while (!cut && wire_next(&body, &field))
-		cut = (field.number == 1 && field.type == 0 && field.value == 3) || (field.number == 5 && field.type == 2 && depth < 2 && is_cut(field.body, depth + 1));
-	return cut;
+	uint64_t type = 0, product = 1;
+	HELD int64_t *tile = NULL;
+	size_t tiles = 0, room = 0;
+	uint32_t found = 0;
+	while (!found && wire_next(&body, &field)) {
+		if (field.number == 1 && field.type == 0)
+			type = field.value;
+		else if (field.number == 3 && !wire_integers(&field, &tile, &tiles, &room, DIMS_MAX + 1))
+			return 0;
+		else if (field.number == 5 && field.type == 2 && depth < 2)
+			found = shards_of(field.body, depth + 1);
+	}
+	for (size_t i = 0; i < tiles && product <= HLO_DEVICES_MOST; i++)
+		product *= tile[i] > 0 && tile[i] <= HLO_DEVICES_MOST ? (uint64_t)tile[i] : HLO_DEVICES_MOST;
+	return found ? found : type == 3 && tiles && product <= HLO_DEVICES_MOST ? (uint32_t)product : 0;
 }
 
 /* "1,2" of the dims in field 1. */
@@ -329,8 +329,8 @@ static enum status read_instruction(struct reader *reader, struct wire body, str
 		case 35: raw->id = instruction->id = (int64_t)field.value; break;
 		case 36: if (!wire_integers(&field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1)) status = fail_memory(reader->error); break;
 		case 38: if (!wire_integers(&field, &raw->call, &raw->calls, &raw->call_room, NONE - 1)) status = fail_memory(reader->error); break;
-		case 28: if (bytes) reader->module->sharded |= opens_shards(field.body); break;
-		case 40: if (bytes) reader->module->sharded |= is_cut(field.body, 0); break;
+		case 28: if (bytes) reader->module->unpartitioned |= hlo_partitioned_away((const char *)field.body.at, wire_size(field.body)); break;
+		case 40: if (bytes) hlo_add_devices(reader->module, instruction->shards = shards_of(field.body, 0)); break;
 		case 43: if (bytes) instruction->trips = trip_count(field.body); break;
 		case 49: case 87: case 92: case 93: if (bytes) read_groups(reader, &field, instruction); break;
 		case 74:

@@ -214,6 +214,25 @@ static enum status read_aliases(struct parser *parser, struct span value, struct
 	return OK;
 }
 
+/* The module's devices are as many as one says at least. */
+static struct hlo_groups read_groups(struct parser *parser, struct span value)
+{
+	struct hlo_groups groups = hlo_groups_text(value, parser->scan.end);
+	hlo_add_devices(parser->module, groups.devices);
+	return groups;
+}
+
+/* {devices=[4,1]<=[4]}, also as the first of a tuple's. */
+static void read_sharding(struct parser *parser, struct span value, struct hlo_instruction *instruction)
+{
+	struct span tiles = scan_find(value, "devices=[", ']');
+	uint64_t devices = scan_length(tiles) > 0, number;
+	while (hlo_next_number(&tiles.at, tiles.end, &number))
+		devices = number && devices > NONE / number ? 0 : devices * number;
+	instruction->shards = devices < NONE ? (uint32_t)devices : 0;
+	hlo_add_devices(parser->module, instruction->shards);
+}
+
 static enum status read_attribute(struct parser *parser, struct span key, struct span value, struct hlo_instruction *instruction)
 {
 	int64_t number;
@@ -233,13 +252,13 @@ static enum status read_attribute(struct parser *parser, struct span key, struct
 			return scan_bad(&parser->scan, "the index of \"%.60s\" is no number of a part", instruction->name);
 		instruction->index = (uint32_t)number;
 	} else if (scan_is(key, "replica_groups"))
-		instruction->group = hlo_groups_text(value, parser->scan.end).size;
+		instruction->group = read_groups(parser, value).size;
 	else if (scan_is(key, "source_target_pairs"))
-		instruction->group = 2;
+		instruction->group = read_groups(parser, value).devices ? 2 : 0;
 	else if (scan_is(key, "sharding"))
-		parser->module->sharded |= scan_length(scan_find(value, "devices=[", ']')) > 0;
+		read_sharding(parser, value, instruction);
 	else if (scan_is(key, "custom_call_target"))
-		parser->module->sharded |= scan_is(value, "\"xla.sdy.GlobalToLocalShape\"") || scan_is(value, "\"SPMDFullToShardShape\"");
+		parser->module->unpartitioned |= hlo_partitioned_away(value.at + 1, scan_length(value) > 2 ? scan_length(value) - 2 : 0);
 	else if (scan_is(key, "lhs_contracting_dims"))
 		instruction->lhs_contracting = scan_keep(&parser->scan, scan_inside(value));
 	else if (scan_is(key, "dim_labels"))
@@ -296,19 +315,26 @@ static enum status read_operands(struct parser *parser, struct hlo_instruction *
 	return status;
 }
 
+/* ", key=value", on the same line or the next; a key without a value is passed over. */
+static bool next_attribute(struct parser *parser, struct span *key, struct span *value)
+{
+	while (scan_take(&parser->scan, ',')) {
+		*key = scan_word(&parser->scan);
+		if (!scan_take(&parser->scan, '='))
+			continue;
+		scan_skip(&parser->scan);
+		*value = scan_balanced(&parser->scan);
+		return true;
+	}
+	return false;
+}
+
 static enum status read_attributes(struct parser *parser, struct hlo_instruction *instruction)
 {
 	enum status status = OK;
-	while (status == OK && parser->scan.at < parser->scan.end && *parser->scan.at == ',') {
-		parser->scan.at++;
-		struct span key = scan_word(&parser->scan);
-		if (!scan_take(&parser->scan, '='))
-			continue;
-		struct span value = scan_balanced(&parser->scan);
+	struct span key, value;
+	while (status == OK && next_attribute(parser, &key, &value))
 		status = read_attribute(parser, key, value, instruction);
-		while (parser->scan.at < parser->scan.end && *parser->scan.at == ' ')
-			parser->scan.at++;
-	}
 	return status;
 }
 
@@ -345,6 +371,26 @@ static enum status read_instruction(struct parser *parser, struct hlo_computatio
 	return OK;
 }
 
+/* "(a: f32[]) -> f32[] {", or just "{": it says nothing new. */
+static enum status pass_signature(struct parser *parser, const char *name)
+{
+	struct hlo_shape result = { 0 };
+	if (scan_take(&parser->scan, '(')) {
+		do {
+			scan_skip(&parser->scan);
+			scan_balanced(&parser->scan);
+		} while (scan_take(&parser->scan, ','));
+		if (!scan_take(&parser->scan, ')'))
+			return scan_bad(&parser->scan, "the parameters of computation \"%.60s\" have no end", name);
+	}
+	scan_skip(&parser->scan);
+	if (scan_starts(&parser->scan, "->")) {
+		parser->scan.at += 2;
+		TRY(scan_shape(&parser->scan, 0, &result));
+	}
+	return scan_take(&parser->scan, '{') ? OK : scan_bad(&parser->scan, "computation \"%.60s\" has no body", name);
+}
+
 /* "%name (a: f32[]) -> f32[] {", "ENTRY %name {", then instructions and "}". */
 static enum status read_computation(struct parser *parser)
 {
@@ -358,14 +404,7 @@ static enum status read_computation(struct parser *parser)
 		return scan_bad(&parser->scan, "a computation was expected");
 	if (!(computation.name = scan_keep(&parser->scan, name)))
 		return scan_no_memory(&parser->scan);
-	/* The signature says nothing new; its layouts hold braces, so the one that opens the body stands at the line's end. */
-	const char *newline = memchr(parser->scan.at, '\n', (size_t)(parser->scan.end - parser->scan.at));
-	const char *end = newline ? newline : parser->scan.end;
-	while (end > parser->scan.at && strchr(" \r", end[-1]))
-		end--;
-	if (end == parser->scan.at || end[-1] != '{')
-		return scan_bad(&parser->scan, "computation \"%.60s\" has no body", computation.name);
-	parser->scan.at = end;
+	TRY(pass_signature(parser, computation.name));
 	parser->instructions = 0;
 	names_free(&parser->names);
 	parser->names = (struct names){ 0 };
@@ -414,12 +453,8 @@ static enum status read_header(struct parser *parser)
 		return scan_no_memory(&parser->scan);
 	int64_t partitions = 1, replicas = 1, number;
 	enum status status = OK;
-	while (status == OK && parser->scan.at < parser->scan.end && *parser->scan.at == ',') {
-		parser->scan.at++;
-		struct span key = scan_word(&parser->scan);
-		if (!scan_take(&parser->scan, '='))
-			continue;
-		struct span value = scan_balanced(&parser->scan);
+	struct span key, value;
+	while (status == OK && next_attribute(parser, &key, &value)) {
 		if (scan_is(key, "is_scheduled"))
 			parser->module->scheduled = scan_is(value, "true");
 		else if (scan_is(key, "input_output_alias"))
@@ -478,13 +513,12 @@ static enum status resolve(struct parser *parser)
 static enum status read_module(struct parser *parser)
 {
 	scan_skip(&parser->scan);
-	if (!scan_starts(&parser->scan, "HloModule"))
-		return scan_bad(&parser->scan, "\"HloModule\" was expected");
-	enum status status = read_header(parser);
+	parser->module->name = "module";   /* of computations alone */
+	enum status status = scan_starts(&parser->scan, "HloModule") ? read_header(parser) : OK;
 	THEN(status, read_tables(parser));
 	parser->module->entry = NONE;
 	for (scan_skip(&parser->scan); status == OK && parser->scan.at < parser->scan.end; scan_skip(&parser->scan))
-		status = read_computation(parser);
+		status = scan_starts(&parser->scan, "HloModule ") ? scan_bad(&parser->scan, "a second module begins: split the file, one module in each") : read_computation(parser);
 	if (status == OK && parser->module->computations == 0)
 		return scan_bad(&parser->scan, "the module has no computation");
 	if (status == OK && parser->module->entry == NONE)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "solver/graph/problem.h"
+#include "src/read/detect.h"
 #include "src/read/hlo/assignment.h"
 #include "src/read/hlo/folder.h"
 #include "src/read/hlo/groups.h"
@@ -86,20 +87,67 @@ Test(hlo, what_is_called_is_of_the_phase_of_the_call)
 	cr_expect_null(strstr(graph->about.intake.assumed, "cut over devices"));
 }
 
-Test(hlo, a_module_without_names_has_no_phases_and_one_that_is_not_cut_yet_says_so)
+Test(hlo, a_module_without_names_has_no_phases)
 {
-	struct graph *graph = graph_of("HloModule step\n\nENTRY main {\n  x = f32[4]{0} parameter(0), sharding={devices=[4]<=[4]}\n  ROOT y = f32[4]{0} multiply(x, x)\n}\n");
+	OWN(graph) *graph = graph_of("HloModule step\n\nENTRY main {\n  x = f32[4]{0} parameter(0)\n  ROOT y = f32[4]{0} multiply(x, x)\n}\n");
 	cr_expect_not(op_named(graph, "y")->has_phase);
 	cr_expect(strstr(graph->about.intake.assumed, "op_name"));
-	cr_expect(strstr(graph->about.intake.assumed, "before it is cut over devices"));
-	graph_release(graph);
-	graph = graph_of("HloModule step, is_scheduled=true, num_partitions=4\n\nENTRY main {\n  x = f32[1]{0} parameter(0), sharding={devices=[4]<=[4]}\n"
-		"  ROOT y = f32[1]{0} multiply(x, x)\n}\n");
-	cr_expect_null(strstr(graph->about.intake.assumed, "before it is cut over devices"));
-	graph_release(graph);
 }
 
-/* The text of a step of two ops under the names given. */
+/* How many devices a module is of one of; 0 before XLA's partitioner cuts it over them. */
+static uint32_t one_of(const char *text)
+{
+	struct error error = { 0 };
+	OWN(graph) *graph = read_text(text, &error);
+	cr_assert(graph, "%s: %s", text, error.text);
+	bool whole = strstr(graph->about.intake.assumed, "before it is cut over 4 devices");
+	uint32_t devices = graph->about.axes ? graph->about.axis[0].size : 1;
+	cr_expect(!whole || devices == 1, "%s", text);
+	cr_expect(devices == 1 || strstr(graph->about.intake.version, "of one of 4 devices"), "%s", graph->about.intake.version);
+	return whole ? 0 : devices;
+}
+
+Test(hlo, a_module_is_of_one_device_of_several_or_not_cut_over_them_yet)
+{
+#define CUT "x = f32[4]{0} parameter(0), sharding={devices=[4]<=[4]}\n  "
+#define SENT "s = f32[4]{0} all-reduce(x), replica_groups=[1,4]<=[4], use_global_device_ids=true, to_apply=add\n  "
+#define ADD "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
+	static const struct { const char *text; uint32_t devices; } modules[] = {
+		{ "HloModule m\nENTRY main {\n  x = f32[4]{0} parameter(0)\n  ROOT y = f32[4]{0} negate(x)\n}\n", 1 },
+		{ "HloModule m\nENTRY main {\n  " CUT "ROOT y = f32[4]{0} negate(x)\n}\n", 0 },
+		{ "HloModule m, num_partitions=4\nENTRY main {\n  " CUT "ROOT y = f32[4]{0} negate(x)\n}\n", 0 },
+		{ "HloModule m, is_scheduled=true, num_partitions=4\nENTRY main {\n  " CUT "ROOT y = f32[4]{0} negate(x)\n}\n", 4 },
+		{ "HloModule m, is_scheduled=true, replica_count=2, num_partitions=2\nENTRY main {\n  x = f32[4]{0} parameter(0)\n  ROOT y = f32[4]{0} negate(x)\n}\n", 4 },
+		/* The partitioner leaves the arguments' shardings, and sends. */
+		{ "HloModule m\n" ADD "ENTRY main {\n  " CUT SENT "ROOT y = f32[4]{0} negate(s)\n}\n", 4 },
+		{ "HloModule m, num_partitions=4\n" ADD "ENTRY main {\n  " CUT SENT "ROOT y = f32[4]{0} negate(s), sharding={devices=[2,2]<=[4] last_tile_dim_replicate}\n}\n", 4 },
+		{ "HloModule m\n" ADD "ENTRY main {\n  x = f32[4]{0} parameter(0)\n  " SENT "ROOT y = f32[4]{0} negate(s)\n}\n", 4 },
+		/* A shard_map sends before it; what is inside says how it is cut. */
+		{ "HloModule m, num_partitions=4\n" ADD "ENTRY main {\n  " CUT "i = f32[4]{0} custom-call(x), custom_call_target=\"SPMDFullToShardShape\"\n  "
+			"s = f32[4]{0} all-reduce(i), replica_groups={{0,1,2,3}}, to_apply=add\n  ROOT y = f32[4]{0} negate(s)\n}\n", 0 },
+		{ "HloModule m, num_partitions=4\n" ADD "ENTRY main {\n  " CUT "t = f32[4]{0} tanh(x), sharding={devices=[2,2]<=[4]}\n  "
+			"s = f32[4]{0} all-reduce(t), replica_groups={{0,1,2,3}}, to_apply=add\n  ROOT y = f32[4]{0} negate(s)\n}\n", 0 },
+		{ "HloModule m, num_partitions=4\nENTRY main {\n  " CUT "ROOT y = f32[4]{0} custom-call(x), custom_call_target=\"xla.sdy.FuncResultSharding\"\n}\n", 0 },
+		{ "HloModule m\nENTRY main {\n  x = f32[4]{0} parameter(0)\n  ROOT y = f32[4]{0} collective-permute(x), source_target_pairs={{0,1},{1,2},{2,3},{3,0}}\n}\n", 4 },
+	};
+	for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+		cr_expect_eq(one_of(modules[i].text), modules[i].devices, "%s", modules[i].text);
+}
+
+/* As people write them for tests: comments, no header, attributes on the next lines. */
+Test(hlo, computations_alone_and_attributes_on_other_lines_are_read)
+{
+	static const char text[] = "// RUN: x %s\n\n" ADD "/* a\nblock */\nall (p: f32[2,3],\n     q: f32[2,3]) -> f32[2]\n{\n  p = f32[2, 3] parameter(0)\n  q = f32[2,3]  parameter(1)\n"
+		"  d = f32[2,3] add(f32[2,3] %p,\n    q\n  )\n  z = f32[] constant(0)\n  ROOT r = f32[2]\n    reduce(d, z),\n    dimensions={1}\n    , to_apply=\n    add\n}\n// CHECK: y\n";
+	struct error error = { 0 };
+	cr_expect_eq(input_detect(text, sizeof text - 1), INPUT_HLO_TEXT);
+	OWN(graph) *graph = read_text(text, &error);
+	cr_assert(graph, "%s", error.text);
+	cr_expect_str_eq(graph->name, "module");
+	cr_expect_eq(graph->ops, 2);
+	cr_expect_eq(op_named(graph, "r")->flops, 6);
+}
+
 static struct graph *graph_named(const char *forward, const char *backward)
 {
 	char text[600];
