@@ -100,7 +100,7 @@ static uint32_t written_over(const struct hlo_instruction *instruction, uint32_t
 		return 0;
 	if (opcode(instruction, "triangular-solve"))
 		return 1;
-	bool each = opcode(instruction, "scatter") || opcode(instruction, "sort") || opcode(instruction, "all-reduce") || opcode(instruction, "all-reduce-start");
+	bool each = opcode(instruction, "scatter") || opcode(instruction, "sort") || opcode(instruction, "all-reduce-start");
 	return each ? leaf : NONE;
 }
 
