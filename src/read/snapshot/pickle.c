@@ -303,16 +303,22 @@ static enum status whole_number(struct machine *machine, unsigned bytes, bool ne
 	return push_number(machine, negative ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number);
 }
 
-/* LONG1 and LONG4: two's complement. One that 64 bits don't hold is no number that anybody asks for. */
+/* LONG1 and LONG4: two's complement. Addresses may be above 2^63 and take nine bytes, of which the last is 0: they become the 64 bits that they are. What 64 bits
+ * don't hold is no number that anybody asks for. */
 static enum status long_number(struct machine *machine, unsigned length_bytes)
 {
 	uint64_t length, number;
 	TRY(take_number(machine, length_bytes, &length));
-	if (length > 8) {
+	if (length > 9) {
 		TRY(take(machine, NULL, length));
 		return push_kind(machine, PICKLE_OTHER);
 	}
-	TRY(take_number(machine, (unsigned)length, &number));
+	TRY(take_number(machine, length > 8 ? 8 : (unsigned)length, &number));
+	if (length > 8) {
+		uint64_t last;
+		TRY(take_number(machine, 1, &last));
+		return last ? push_kind(machine, PICKLE_OTHER) : push_number(machine, (int64_t)number);
+	}
 	if (length && length < 8 && number >> (8 * length - 1))
 		number |= UINT64_MAX << 8 * length;
 	return push_number(machine, (int64_t)number);

@@ -28,11 +28,11 @@ static void put_text(struct pickle *pickle, const char *text)
 
 static void put_number(struct pickle *pickle, const char *key, int64_t number)
 {
-	unsigned char long1[10] = { 0x8a, 8 };
+	unsigned char long1[11] = { 0x8a, number < 0 ? 9 : 8 };   /* without a sign, as addresses have none */
 	for (int i = 0; i < 8; i++)
 		long1[i + 2] = (unsigned char)((uint64_t)number >> 8 * i);
 	put_text(pickle, key);
-	put(pickle, long1, 10);
+	put(pickle, long1, number < 0 ? 11 : 10);
 }
 
 static void put_event(struct pickle *pickle, const char *action, int64_t address, int64_t size)
@@ -137,6 +137,24 @@ Test(snapshot, lives_last_from_alloc_to_free_completed_and_beyond_the_trace_on_b
 	cr_expect_eq(facts.after, 2);
 	cr_expect_eq(csv.row[0].length, strlen("0,1,5,1000"));
 	cr_expect(memcmp(csv.row[0].text, "0,1,5,1000", csv.row[0].length) == 0);
+}
+
+/* Intel's devices have them. */
+Test(snapshot, addresses_above_2_63_are_addresses)
+{
+	OWN(buffers_csv) csv;
+	struct snapshot_facts facts;
+	struct error error;
+	int64_t high = (int64_t)UINT64_C(0xffffe80000000000);
+	begin(&pickle);
+	put_segments(&pickle, high, 1 << 20, 512);
+	begin_trace(&pickle);
+	put_event(&pickle, "alloc", high + 1024, 1000);
+	put_event(&pickle, "free_completed", high + 1024, 1000);
+	end(&pickle);
+	cr_assert_eq(read_all(&pickle, &csv, &facts, &error), OK, "%s", error.text);
+	cr_assert_eq(csv.buffers.n, 2);
+	cr_expect_eq(facts.peak, 1512);
 }
 
 /* As python -m torch.cuda._memory_viz wraps it. */
