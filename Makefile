@@ -9,12 +9,18 @@ PREFIX  ?= /usr/local
 CC      ?= cc
 CFLAGS  ?= -O2 -g1
 VERSION := $(shell cat VERSION)
+quote    = '$(subst ','\'',$(1))'
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
             -Wmissing-prototypes -Wvla -Wformat=2 -Wundef -Wcast-qual -Wwrite-strings -Wdouble-promotion
 OURS     := -std=c11 -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -DTIDEMARK_VERSION='"$(VERSION)"' -I. -include tests/banned.h \
-            -ffile-prefix-map=$(CURDIR)=. -MMD -MP $(WARNINGS) $(if $(DEV),-Werror) $(SANITIZE)
-LIBS     := -lncursesw -ltinfo -lglpk -ljansson -lunistring -lz -lpthread -lm
+            -MMD -MP $(WARNINGS) $(SANITIZE)
+# What doesn't change an object, and so rebuilds none: a copy of a checkout needn't be built again.
+# Without fused multiplication and addition the last bits of a plan are the same on every processor (gcc has them off under -std=c11).
+SAME     := -ffile-prefix-map=$(call quote,$(CURDIR)=.) -ffp-contract=off $(if $(DEV),-Werror)
+# Some systems have curses' terminal descriptions in a library of their own.
+CURSES   := $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo)
+LIBS     := $(CURSES) -lglpk -ljansson -lunistring -lz -lpthread -lm
 DOT_LIBS := -lpangocairo-1.0 -lpango-1.0 -lgobject-2.0 -lcairo -lgvc -lcgraph -lcdt -ljansson -lunistring -lz -lm
 
 sources = $(sort $(shell find $(1) -name '$(2)'))
@@ -55,17 +61,16 @@ run: all ## open the explorer on the GPT-2 sample (a report when standard output
 
 # ---- compiling ----------------------------------------------------------------
 # Changed flags rebuild: every object depends on a stamp that holds them.
-# The folder's own name isn't part of them, so that a copy of a checkout needn't be built again.
-FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(filter-out -Werror -ffile-prefix-map=%,$(OURS)) $(LDFLAGS)
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(strip $(OURS)) $(LDFLAGS)
 $(BUILD)/flags: force
 	$(Q)mkdir -p $(BUILD)
-	$(Q)printf '%s\n' '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS))' > $@
+	$(Q)printf '%s\n' $(call quote,$(FLAGS)) | cmp -s - $@ || printf '%s\n' $(call quote,$(FLAGS)) > $@
 .PHONY: force
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(EXTRA) -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(SAME) $(EXTRA) -c -o $@ $<
 
 # Nearly all time of message passing is one loop over tables of costs, which runs twice as fast as vectors.
 $(BUILD)/solver/problems/dual.o: EXTRA := -O3
@@ -192,22 +197,28 @@ lint: ## static analysis and the man pages
 	$(Q)./.ci/setup lint
 	$(Q)tests/lint
 
-install: build ## install into DESTDIR/PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/tidemark/samples
-	install -m 755 $(BUILD)/tidemark $(wildcard $(BUILD)/tidemark-dot) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 man/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
-	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.gv) $(DESTDIR)$(PREFIX)/share/tidemark/samples
-	install -d $(DESTDIR)$(PREFIX)/share/tidemark/samples/lessons $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/tidemark/samples/cluster samples/cluster/sweep.sbatch
-	install -m 644 $(wildcard samples/lessons/*) $(DESTDIR)$(PREFIX)/share/tidemark/samples/lessons
-	install -m 644 samples/torch/pyproject.toml samples/torch/README.md $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch
-	install -m 644 $(wildcard samples/torch/tidemark_torch/*.py samples/torch/tidemark_torch/*.c) $(DESTDIR)$(PREFIX)/share/tidemark/samples/torch/tidemark_torch
+# Where things go: people's folders have blanks.
+BINARIES = $(call quote,$(DESTDIR)$(PREFIX)/bin)
+MANUALS  = $(call quote,$(DESTDIR)$(PREFIX)/share/man)
+SHARED   = $(call quote,$(DESTDIR)$(PREFIX)/share/tidemark)
+
+# Compiles nothing: what was built is installed, whatever flags it was built with, and root makes no objects.
+install: ## install into DESTDIR/PREFIX what was built
+	@test -x $(BUILD)/tidemark || { echo "tidemark: nothing is built in $(BUILD); first: make build" >&2; exit 1; }
+	install -d $(BINARIES) $(MANUALS)/man1 $(MANUALS)/man5 $(SHARED)/samples/lessons $(SHARED)/samples/cluster $(SHARED)/samples/torch/tidemark_torch
+	install -m 755 $(wildcard $(BUILD)/tidemark $(BUILD)/tidemark-dot) $(BINARIES)
+	install -m 644 man/*.1 $(MANUALS)/man1
+	install -m 644 man/*.5 $(MANUALS)/man5
+	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.csv) $(SHARED)/samples
+	install -m 644 samples/lessons/* $(SHARED)/samples/lessons
+	install -m 644 samples/cluster/sweep.sbatch $(SHARED)/samples/cluster
+	install -m 644 samples/torch/pyproject.toml samples/torch/README.md $(SHARED)/samples/torch
+	install -m 644 $(wildcard samples/torch/tidemark_torch/*.py samples/torch/tidemark_torch/*.c) $(SHARED)/samples/torch/tidemark_torch
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/tidemark $(DESTDIR)$(PREFIX)/bin/tidemark-dot
-	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/tidemark*.1 $(DESTDIR)$(PREFIX)/share/man/man5/tidemark.5
-	rm -rf $(DESTDIR)$(PREFIX)/share/tidemark
+	rm -f $(BINARIES)/tidemark $(BINARIES)/tidemark-dot
+	rm -f $(MANUALS)/man1/tidemark.1 $(MANUALS)/man1/tidemark-dot.1 $(MANUALS)/man5/tidemark.5
+	rm -rf $(SHARED)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | sort | expand -t 16

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <locale.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -13,6 +14,7 @@
 #include "src/read/input.h"
 #include "solver/base/milp.h"
 #include "src/base/output.h"
+#include "src/base/program_folder.h"
 #include "src/session/log.h"
 #include "src/cli/tables.h"
 #include "ui/app/explore.h"
@@ -105,16 +107,14 @@ static int resume(struct invocation *invocation)
 	return code;
 }
 
-/* The sample that opens where no graph is named: beside the program in its source tree, or where it was installed. */
+/* The sample that opens if no graph is named: beside the program in its source tree, or where it was installed. */
 static const char *sample_path(char *path, size_t size)
 {
 	static const char *const places[] = { "../samples", "../../samples", "../share/tidemark/samples" };
-	char program[2048];
-	ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-	while (length > 0 && program[length - 1] != '/')
-		length--;
-	for (size_t i = 0; length > 0 && i < sizeof places / sizeof *places; i++) {
-		snprintf(path, size, "%.*s%s/gpt2_b1_s1024_adam.jsonl.gz", (int)length, program, places[i]);
+	char folder[PROGRAM_PATH_BYTES];
+	bool known = program_folder(folder);
+	for (size_t i = 0; known && i < sizeof places / sizeof *places; i++) {
+		snprintf(path, size, "%s/%s/gpt2_b1_s1024_adam.jsonl.gz", folder, places[i]);
 		if (access(path, R_OK) == 0)
 			return path;
 	}
@@ -132,7 +132,7 @@ static void say_reading(const char *path)
 /* On a terminal that can show it the explorer, else the report. */
 static int open_graph(struct invocation *invocation)
 {
-	char sample[4096];
+	char sample[PROGRAM_PATH_BYTES + 100];
 	const char *path = *invocation->line.operand ? *invocation->line.operand : sample_path(sample, sizeof sample);
 	if (!path)
 		return usage_error("", "which GRAPH? (the samples are not installed)");
@@ -218,11 +218,29 @@ static int flush_output(int code)
 	return EXIT_LIMIT;
 }
 
+/* Where the language that is asked for isn't installed (a login to another machine takes LANG along), or another category
+ * than that of characters is wrong, the terminal still speaks its encoding. */
+static void choose_locale(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+	if (setlocale(LC_ALL, "") || setlocale(LC_CTYPE, ""))
+		return;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *value = getenv(names[i]);
+		if (!value || !*value)
+			continue;
+		const char *encoding = strchr(value, '.');
+		if (encoding && (strncasecmp(encoding, ".utf-8", 6) == 0 || strncasecmp(encoding, ".utf8", 5) == 0))
+			setlocale(LC_CTYPE, "C.UTF-8");
+		return;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	output_prepare();
 	json_memory_watch();
-	setlocale(LC_ALL, "");
+	choose_locale();
 	setlocale(LC_NUMERIC, "C");
 	return flush_output(run(argc, argv));
 }

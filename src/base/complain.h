@@ -17,6 +17,7 @@
  *     text_stream  a stream into memory
  *     dot_text     a text in DOT
  *     safe_text    texts of any origin, safe to print
+ *     program_folder  where the program is
  *     state_files  where state is kept
  *     child        runs a program with limits
  *     clock        seconds

@@ -1,5 +1,5 @@
-/* parse.c: calls libcgraph's parser with disciplines of our own. Its state is global, and so is ours: one graph at a
- * time. Returning NULL from the allocator or 0 for a node's id crashes libcgraph: there the process ends. */
+/* parse.c: calls libcgraph's parser with disciplines of our own. Its state is global, and so is ours: one graph a
+ * process. Without memory, or with 0 for a node's id, libcgraph crashes: there the process ends. */
 #include "guard.h"
 #include "parse.h"
 
@@ -9,39 +9,6 @@ static struct {
 	int64_t edges, edges_most;
 	char message[400];          /* pieces of the error message so far */
 } reading;
-
-static void *memory_open(Agdisc_t *disc)
-{
-	return disc;
-}
-
-static void *memory_or_end(void *block)
-{
-	if (!block)
-		guard_end(EXIT_LIMIT, "out of memory (--memory)");
-	return block;
-}
-
-static void *memory_alloc(void *state, size_t size)
-{
-	(void)state;
-	return memory_or_end(calloc(1, size));
-}
-
-static void *memory_resize(void *state, void *block, size_t old, size_t size)
-{
-	(void)state;
-	char *grown = memory_or_end(realloc(block, size));
-	if (size > old)
-		memset(grown + old, 0, size - old);
-	return grown;
-}
-
-static void memory_free(void *state, void *block)
-{
-	(void)state;
-	free(block);
-}
 
 static long map_id(void *state, int type, char *text, IDTYPE *id, int create)
 {
@@ -62,9 +29,12 @@ static int read_text(void *channel, char *buffer, int size)
 	return (int)count;
 }
 
-/* A message comes in three pieces: "Error", ": " and the text. Warnings come here too. */
+/* A message comes in three pieces: "Error", ": " and the text. Warnings come here too. Graphviz before 9 goes on without
+ * the memory that it was refused, and would report a mistake in the file. */
 static int collect(char *piece)
 {
+	if (strstr(piece, "memory allocation failure"))
+		guard_end(EXIT_LIMIT, "out of memory (--memory)");
 	size_t used = strlen(reading.message);
 	snprintf(reading.message + used, sizeof reading.message - used, "%s", piece);
 	return 0;
@@ -92,10 +62,9 @@ static void explain(struct error *error)
 
 Agraph_t *parse_dot(const struct normal *normal, int64_t edges_most, struct error *error)
 {
-	static Agmemdisc_t memory = { memory_open, memory_alloc, memory_resize, memory_free, NULL };
 	static Agiddisc_t id;
 	static Agiodisc_t io;
-	static Agdisc_t disc = { &memory, &id, &io };
+	static Agdisc_t disc = { .id = &id, .io = &io };   /* before Graphviz 9 there is .mem, too: NULL is calloc() */
 	id = AgIdDisc;
 	id.map = map_id;
 	io = AgIoDisc;
@@ -107,7 +76,6 @@ Agraph_t *parse_dot(const struct normal *normal, int64_t edges_most, struct erro
 	*reading.message = '\0';
 	agseterrf(collect);
 	agreseterrors();
-	agreadline(1);
 	Agraph_t *graph = agread(&reading, &disc);
 	if (graph && !agerrors())   /* after an error there may be half a graph */
 		return graph;

@@ -8,15 +8,19 @@
 enum status render(Agraph_t *dot, const char *engine, const char *format, FILE *stream, struct error *error)
 {
 	char *data = NULL;
-	unsigned length = 0;
+	union { unsigned narrow; size_t wide; } written = { .wide = 0 };   /* wide from Graphviz 13 on */
+	size_t length = 0;
 	GVC_t *context = gvContext();
 	NEED_IN(error, context);
 	enum status status = OK;
 	if (gvLayout(context, dot, engine) != 0)
 		status = fail(error, LIMIT, "Graphviz could not lay out the graph with %s: out of memory, or a graph that it can't handle", engine);
-	else if (gvRenderData(context, dot, format, &data, &length) != 0 || !data)
+	else if (gvRenderData(context, dot, format, &data, (void *)&written) != 0 || !data)
 		status = fail(error, LIMIT, "Graphviz could not write %s: out of memory, or a graph that it can't handle", format);
-	else if (strcmp(format, "pdf") == 0)
+	else
+		length = _Generic(&gvRenderData, int (*)(GVC_t *, graph_t *, const char *, char **, unsigned *): written.narrow,
+			default: written.wide);
+	if (status == OK && strcmp(format, "pdf") == 0)
 		pdf_set_date(data, length);
 	if (status == OK && fwrite(data, 1, length, stream) != length)
 		status = fail(error, LIMIT, "can't write the picture");

@@ -3,6 +3,7 @@
 
 #include "src/base/child.h"
 #include "src/base/picture_file.h"
+#include "src/base/program_folder.h"
 #include "dot_child.h"
 #include "native.h"
 
@@ -18,14 +19,9 @@ static enum status find_program(char *path, size_t size, struct error *error)
 		snprintf(path, size, "%s", named);
 		return OK;
 	}
-	ssize_t length = readlink("/proc/self/exe", path, size - sizeof PROGRAM - 1);
-	char *slash = NULL;
-	if (length > 0) {
-		path[length] = '\0';
-		slash = strrchr(path, '/');
-	}
-	if (slash) {
-		snprintf(slash + 1, sizeof PROGRAM, "%s", PROGRAM);
+	char folder[PROGRAM_PATH_BYTES];
+	if (program_folder(folder)) {
+		snprintf(path, size, "%s/" PROGRAM, folder);
 		if (access(path, X_OK) == 0)
 			return OK;
 	}
@@ -62,7 +58,7 @@ static enum status pass_on(const struct child_result *result, struct error *erro
 static enum status run(const char *format, bool positions, const char *text, size_t size, const struct dot_limits *limits,
 	struct child_result *result, struct error *error)
 {
-	char program[4096], memory[40], edges[40], seconds[40];
+	char program[PROGRAM_PATH_BYTES + sizeof PROGRAM], memory[40], edges[40], seconds[40];
 	struct dot_limits all = limits ? *limits : (struct dot_limits){ 0 };
 	struct child_limits child = { .milliseconds = all.milliseconds ? all.milliseconds : 60000, .cancel = all.cancel };
 	snprintf(memory, sizeof memory, "--memory=%lld", (long long)(all.memory ? all.memory : INT64_C(4) << 30));

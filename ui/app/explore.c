@@ -1,7 +1,6 @@
 /* explore.c: the event loop: keys, plans and signals in, one frame out per batch of them. */
 #include "explore.h"
 
-#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
@@ -197,7 +196,6 @@ int explore(struct session *session, const struct explore_options *options)
 	char history[STATE_PATH_BYTES], kept_columns[STATE_PATH_BYTES];
 	struct column_sets sets = { .sets = 0 };
 	bool keeps_columns = state_path("columns", kept_columns);
-	setlocale(LC_CTYPE, "");
 	if (keeps_columns)
 		columns_file_load(&sets, kept_columns, true);
 	loop.terminal = terminal_open(&error);
