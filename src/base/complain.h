@@ -19,6 +19,7 @@
  *     safe_text    texts of any origin, safe to print
  *     program_folder  where the program is
  *     state_files  where state is kept
+ *     named_file   a file that a file names
  *     child        runs a program with limits
  *     clock        seconds
  *     background   one call on a thread of its own

@@ -5,8 +5,10 @@
 
 #include "asked.h"
 #include "src/base/json.h"
+#include "src/base/named_file.h"
 #include "src/base/text_stream.h"
 #include "src/read/card.h"
+#include "src/read/schedule_csv.h"
 #include "verdict.h"
 
 /* ---- the graph -------------------------------------------------------------------------------------------------------- */
@@ -102,6 +104,22 @@ static enum status read_knob(struct check *check, enum knob_id id, const json_t 
 	return fail(check->error, BAD_INPUT, "not a plan file: the scenario's %s has a value that this knob can't have", knob->name);
 }
 
+/* A plan of somebody else must not choose what is opened, nor what is shown of it. */
+static enum status check_schedule_file(const struct check *check, const char *name)
+{
+	char folder[4096];
+	struct schedule_csv csv;
+	struct error why = { 0 };
+	named_file_folder(check->path, folder);
+	if (!named_file_within(name, ".", false) && !named_file_within(name, folder, false))
+		return fail(check->error, BAD_INPUT, "the plan's schedule is in %.200s: check opens no file outside of this folder and the plan's",
+			name);
+	enum status status = schedule_csv_open(name, &csv, &why);
+	schedule_csv_free(&csv);
+	return status == BAD_INPUT ? fail(check->error, BAD_INPUT, "the plan's schedule is in %.200s, which is no schedule CSV", name)
+		: error_set(check->error, status);
+}
+
 static enum status read_pins(struct check *check, const json_t *pins)
 {
 	const json_t *pin;
@@ -114,6 +132,8 @@ static enum status read_pins(struct check *check, const json_t *pins)
 			: fail(check->error, BAD_INPUT, "the plan's pins must be strings"));
 		if (strcmp(pin_text(&check->scenario.pin[i], text, sizeof text), json_string_value(pin)) != 0)
 			return fail(check->error, BAD_INPUT, "not a plan file: pin %zu is not written as pins are", i + 1);
+		if (check->scenario.pin[i].kind == PIN_SCHEDULE && check->scenario.value[K_schedule] == SCHEDULE_FILE && !check->as_planned)
+			TRY(check_schedule_file(check, check->scenario.pin[i].a));
 	}
 	return OK;
 }

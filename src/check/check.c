@@ -442,7 +442,7 @@ enum status plan_check(const struct graph *graph, const char *path, const struct
 	json_t *plan = plan_file_read(path, error);
 	if (!plan)
 		return error->status;
-	struct check check = { .input = graph, .plan = plan, .rules_file = options->rules_file, .numbers = options->numbers, .above_cap = options->above_cap, .report = options->report,
+	struct check check = { .input = graph, .plan = plan, .rules_file = options->rules_file, .path = path, .numbers = options->numbers, .above_cap = options->above_cap, .report = options->report,
 		.error = error };
 	scenario_init(&check.scenario);
 	check.as_planned = options->planned && check_given_as_planned(&check);

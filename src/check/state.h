@@ -12,6 +12,7 @@ struct check {
 	struct pipelined *pipelined;  /* NULL where the step is not cut into microbatches or ranks, or the graph given is a rank's */
 	struct sharded *sharded;      /* NULL where the step is not split, or the graph given is a device's */
 	const char *rules_file;
+	const char *path;             /* of the plan file */
 	bool as_planned;              /* the graph given is the planned one: its scenario's stages aren't looked at */
 	bool above_cap;
 	bool numbers;                 /* nothing is planned again */

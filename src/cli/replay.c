@@ -5,6 +5,7 @@
 #include "help.h"
 #include "options.h"
 #include "src/base/bytes.h"
+#include "src/base/named_file.h"
 #include "src/base/output.h"
 #include "src/plan/plan.h"
 #include "src/read/input.h"
@@ -12,7 +13,7 @@
 
 struct replay {
 	struct command_line line;
-	bool table;
+	bool table, anywhere;
 };
 
 /* Whether a line of a session changes knobs or pins. */
@@ -70,6 +71,7 @@ static int take_option(void *context, int row, const char *value)
 	struct replay *replay = context;
 	(void)value;
 	replay->table |= row == OPTION_replay_table;
+	replay->anywhere |= row == OPTION_allow_write;
 	return EXIT_FINE;
 }
 
@@ -84,7 +86,9 @@ int replay_command(int argc, char **argv)
 	if (!input)
 		return complain(*replay.line.operand, &error, BAD_INPUT);
 	struct scenario scenario;
-	struct session_options options = { .interactive = false };
+	char folder[4096];
+	named_file_folder(*replay.line.operand, folder);
+	struct session_options options = { .interactive = false, .folder = replay.anywhere ? NULL : folder };
 	scenario_init(&scenario);
 	OWN(session) *session = session_new(NULL, NULL, &scenario, &options, &error);
 	enum status status = session ? run(&replay, session, input, &error) : NO_MEMORY;

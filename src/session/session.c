@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/named_file.h"
 #include "src/write/export.h"
 #include "export_line.h"
 #include "src/read/input.h"
@@ -49,6 +50,7 @@ struct session {
 	struct session_log *log;
 	struct opened opened;
 	const char *rules_file;     /* the caller's, or NULL */
+	const char *folder;         /* the caller's, or NULL */
 	bool interactive;
 	uint32_t op, tensor;
 	struct question question[QUESTIONS_MOST];   /* about the present scenario */
@@ -157,6 +159,7 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 		session->graph = graph;
 		session->interactive = options->interactive;
 		session->rules_file = options->rules_file;
+		session->folder = options->folder;
 		session->log = log_new(options->interactive);
 		session->worker = worker_new(options->order_solver, options->rules_file);
 	}
@@ -512,6 +515,15 @@ static void log_export(struct session *session, const char *line)
 			log_add(session->log, "set %s=%lld", knobs[efforts[i]].name, (long long)asked->value[efforts[i]]);
 }
 
+/* A session of somebody else must not choose which of the user's files it replaces. */
+static enum status check_target(const struct session *session, const char *path, struct error *error)
+{
+	TRY(opened_spare(&session->opened, path, error));
+	if (session->folder && !named_file_within(path, session->folder, true))
+		return fail(error, BAD_INPUT, "%.200s is not below the session's folder: --allow-write lets a session write anywhere", path);
+	return OK;
+}
+
 /* argument: KIND FILE [--view V] [--stage S] */
 static enum status do_export(struct session *session, const char *argument, struct error *error)
 {
@@ -521,7 +533,7 @@ static enum status do_export(struct session *session, const char *argument, stru
 	enum export_kind_id kind = status == OK ? export_find(words.kind) : EXPORT_KIND_COUNT;
 	if (status == OK && kind == EXPORT_KIND_COUNT)
 		status = fail(error, BAD_INPUT, "there is no kind of export \"%.60s\"", words.kind);
-	THEN(status, opened_spare(&session->opened, words.path, error));
+	THEN(status, check_target(session, words.path, error));
 	THEN(status, finished_plan(session, error));
 	struct export_options options = { .utf8 = true, .rules_file = session->rules_file, .view = *words.view ? words.view : NULL,
 					  .stage = *words.stage ? words.stage : NULL };
@@ -537,7 +549,7 @@ static enum status do_save(struct session *session, const char *argument, struct
 {
 	if (!*argument)
 		return fail(error, BAD_INPUT, "save FILE: which file?");
-	enum status status = opened_spare(&session->opened, argument, error);
+	enum status status = check_target(session, argument, error);
 	THEN(status, log_save(session->log, argument, !session->interactive, error));
 	if (status == OK)
 		say(session, "saved %s", argument);

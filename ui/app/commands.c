@@ -353,7 +353,8 @@ static void edit_source(struct app *app)
 	while (colon && (colon[1] < '0' || colon[1] > '9'))
 		colon = strchr(colon + 1, ':');
 	size_t length = colon ? (size_t)(colon - src) : strcspn(src, " ");
-	snprintf(app->edited, sizeof app->edited, "%.*s", (int)length, src);
+	/* To an editor a name that begins with + or - is an argument. */
+	snprintf(app->edited, sizeof app->edited, "%s%.*s", *src == '/' ? "" : "./", (int)length, src);
 	snprintf(app->edited_line, sizeof app->edited_line, colon ? "+%ld" : "", colon ? strtol(colon + 1, NULL, 10) : 0L);
 	if (access(app->edited, R_OK) != 0)
 		view_say(model, "%s is not here: start tidemark in the program's folder", app->edited);

@@ -546,6 +546,27 @@ Test(app, names_are_copied_and_words_explained)
 	press(app, "Enter Esc");
 }
 
+/* A graph names its program's files; an editor runs commands that stand behind + and options behind -. */
+Test(app, a_source_file_is_no_argument_of_the_editor)
+{
+	static const char *const names[] = { "+!touch ran", "-cq", "plain.py" };
+	char directory[] = "/tmp/tidemark-edit-XXXXXX";
+	cr_assert(mkdtemp(directory) && chdir(directory) == 0);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		FILE *file = fopen(names[i], "w"), *graph = fopen("g.jsonl", "w");
+		cr_assert(file && graph);
+		fprintf(graph, "{\"k\":\"graph\",\"v\":1,\"name\":\"g\"}\n{\"k\":\"tensor\",\"id\":\"t\",\"bytes\":4,\"kind\":\"output\"}\n"
+			"{\"k\":\"op\",\"id\":\"o\",\"op\":\"relu\",\"in\":[],\"out\":[\"t\"],\"src\":\"%s:7\"}\n{\"k\":\"end\",\"tensors\":1,\"ops\":1}\n", names[i]);
+		cr_assert(fclose(file) == 0 && fclose(graph) == 0);
+		OWN(app) *app = app_on(session_on("g.jsonl", NULL), THEME_ANSI, false, 80, 24, "3 e");
+		cr_assert(access(app->edited, R_OK) == 0, "%s", app->model.message);
+		cr_assert(strncmp(app->edited, "./", 2) == 0 && strcmp(app->edited + 2, names[i]) == 0, "%s", app->edited);
+		cr_assert_str_eq(app->edited_line, "+7");
+		cr_assert(unlink(names[i]) == 0 && unlink("g.jsonl") == 0);
+	}
+	cr_assert(rmdir(directory) == 0);
+}
+
 Test(app, a_newcomer_finds_changes_compares_and_exports_with_nine_keys)
 {
 	static const char *const keys[] = { "p", "b", "c", "right", "D", "B", "1", "x", "Enter" };
