@@ -29,7 +29,7 @@ struct axes {
 	struct canvas canvas;
 	double left, span;        /* where the plot begins; its width */
 	double steps, bytes;      /* at the right and upper end */
-	int64_t unit;
+	int64_t unit, limit;      /* limit: of memory; -1: none is drawn */
 	const char *unit_name;
 };
 
@@ -111,8 +111,10 @@ static void draw_axes(struct axes *axes, const char *label)
 }
 
 /* The scales; then what is drawn can be measured. */
-static void begin_axes(struct axes *axes, uint32_t ops, struct canvas_paper paper, int64_t bytes)
+static void begin_axes(struct axes *axes, uint32_t ops, struct canvas_paper paper, int64_t bytes, int64_t limit)
 {
+	axes->limit = limit;
+	bytes = limit > bytes ? limit : bytes;
 	axes->steps = ops ? ops : 1;
 	axes->bytes = bytes > 0 ? (double)bytes * 1.04 : 1;
 	axes->unit = axis_unit(bytes, &axes->unit_name);
@@ -131,14 +133,18 @@ static void draw_frame(struct axes *axes)
 /* Boxes and names below the plot, and the note below them. Returns the height that they take; canvas NULL: only that. */
 static double draw_legend(struct canvas *canvas, const struct axes *axes, const bool there[GROUP_COUNT], const char *note)
 {
-	struct canvas_key key[GROUP_COUNT];
+	struct canvas_key key[GROUP_COUNT + 1];
 	int keys = 0;
+	char limit[60], text[32];
 	double y = TOP + PLOT + LEGEND;
 	if (canvas && canvas->paper.unexplained)
 		return y;
 	for (int group = 0; group < GROUP_COUNT; group++)
 		if (there[group])
 			key[keys++] = (struct canvas_key){ group_colours[group], group_names[group], SIGN_BOX };
+	snprintf(limit, sizeof limit, "memory limit %s", bytes_text(axes->limit, text, sizeof text));
+	if (axes->limit >= 0)
+		key[keys++] = (struct canvas_key){ INK, limit, SIGN_LINE };
 	y += LEADING * canvas_legend(canvas, axes->left, y, axes->span, SMALL, LEADING, INK, key, keys) + 2;
 	y += LEADING * canvas_rows(canvas, axes->left, y, axes->span, SMALL, LEADING, INK, note);
 	return y;
@@ -183,6 +189,12 @@ static void draw_level(struct axes *axes, int64_t bytes, const char *colour, boo
 	canvas_path(&axes->canvas, (struct canvas_point[]){ { axes->left, y }, { axes->left + axes->span, y } }, 2, NULL, &line);
 }
 
+static void draw_limit(struct axes *axes)
+{
+	if (axes->limit >= 0)
+		draw_level(axes, axes->limit, INK, false);
+}
+
 static void draw_peak(struct axes *axes, const struct plan *plan)
 {
 	if (plan->ordered->peak_position == NONE)
@@ -219,7 +231,7 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 		for (int group = 0; group < GROUP_COUNT; group++)
 			there[group] |= thinned->group[i][group] > 0;
 	timeline_note(plan, note, sizeof note);
-	begin_axes(&axes, plan->graph->ops, paper, plan_peak(plan));
+	begin_axes(&axes, plan->graph->ops, paper, plan_peak(plan), timeline_limit(plan, plan_peak(plan)));
 	THEN(status, open_axes(&axes, paper, there, note, error));
 	if (status == OK) {
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
@@ -229,6 +241,7 @@ enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, 
 			if (there[group])
 				draw_area(&axes, thinned, group);
 		draw_frame(&axes);
+		draw_limit(&axes);
 		draw_peak(&axes, plan);
 		draw_legend(&axes.canvas, &axes, there, note);
 		status = canvas_close(&axes.canvas, stream, error);
@@ -254,7 +267,7 @@ static bool box_of(const struct axes *axes, const struct plan *plan, uint32_t it
 
 static void draw_boxes(struct axes *axes, const struct plan *plan)
 {
-	const struct canvas_line edge = { "#FFFFFF", 0.2, false };
+	const struct canvas_line edge = { "#888888", 0.2, false };   /* holes are white */
 	struct box box;
 	for (uint32_t item = 0; item < plan->laid_out->items; item++)
 		if (plan->laid_out->first[item] != NONE && box_of(axes, plan, item, &box))
@@ -270,7 +283,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	uint32_t small = 0;
 	char note[100] = "";
 	struct box box;
-	begin_axes(&axes, plan->graph->ops, paper, plan_arena(plan));
+	begin_axes(&axes, plan->graph->ops, paper, plan_arena(plan), timeline_limit(plan, plan_arena(plan)));
 	for (uint32_t item = 0; item < plan->laid_out->items; item++)
 		if (plan->laid_out->first[item] != NONE) {
 			there[group_of_kind(item_kind(plan, item))] = true;
@@ -283,6 +296,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 	draw_axes(&axes, "address");
 	draw_boxes(&axes, plan);
 	draw_frame(&axes);
+	draw_limit(&axes);
 	draw_level(&axes, plan_arena(plan), ALARM, false);
 	draw_legend(&axes.canvas, &axes, there, note);
 	return canvas_close(&axes.canvas, stream, error);
@@ -290,7 +304,7 @@ enum status figure_map(const struct plan *plan, struct canvas_paper paper, FILE 
 
 /* ---- several plans ------------------------------------------------------------------------ */
 
-const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222" };
+const char *const curve_colours[CURVES_MOST] = { "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#222222" };
 
 /* A staircase: each position is one step wide. */
 static void draw_curve(struct axes *axes, const struct curve *curve, uint32_t number, struct thinned *thinned)
@@ -348,7 +362,7 @@ enum status figure_curves(const struct curve *curve, uint32_t curves, struct can
 		ops = curve[i].ops > ops ? curve[i].ops : ops;
 		most = curve[i].peak > most ? curve[i].peak : most;
 	}
-	begin_axes(&axes, ops, paper, most);
+	begin_axes(&axes, ops, paper, most, -1);
 	double height = paper.unexplained ? TOP + PLOT + BARE : draw_names(NULL, &axes, curve, curves) - 4;
 	enum status status = thinned && canvas_open(&axes.canvas, paper, height) == OK ? OK : fail_memory(error);
 	if (status == OK) {

@@ -102,14 +102,18 @@ static void draw_bound(struct scales *scales, const struct slowdown *slowdown)
 static void draw_plans(struct scales *scales, const struct slowdown *slowdown, const struct plan *plan, struct labels *names)
 {
 	struct slowdown_point front[SLOWDOWN_FRONT];
-	struct canvas_point point[SLOWDOWN_FRONT];
+	struct canvas_point point[2 * SLOWDOWN_FRONT];
 	const struct canvas_line line = { BLUE, 1.2, false };
-	size_t points = slowdown_front(slowdown, plan, front);
-	for (size_t i = 0; i < points; i++)
-		point[i] = (struct canvas_point){ x_of(scales, (double)front[i].bytes), y_of(scales, (double)front[i].extra) };
+	size_t points = 0;
+	for (uint32_t i = 0, plans = slowdown_front(slowdown, plan, front); i < plans; i++) {
+		double x = x_of(scales, (double)front[i].bytes), y = y_of(scales, (double)front[i].extra);
+		if (i > 0)      /* with less memory than the plan before, this one holds */
+			point[points] = (struct canvas_point){ point[points - 1].x, y };
+		points += i > 0;
+		point[points++] = (struct canvas_point){ x, y };
+		canvas_box(&scales->canvas, x - MARK / 2, y - MARK / 2, MARK, MARK, BLUE, NULL, "a plan");
+	}
 	canvas_path(&scales->canvas, point, points, NULL, &line);
-	for (size_t i = 0; i < points; i++)
-		canvas_box(&scales->canvas, point[i].x - MARK / 2, point[i].y - MARK / 2, MARK, MARK, BLUE, NULL, "a plan");
 	for (size_t i = 1; i < points; i++)
 		label_avoid_line(names, point[i - 1].x, point[i - 1].y, point[i].x, point[i].y);
 }

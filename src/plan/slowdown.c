@@ -73,16 +73,15 @@ static enum status find_bound(struct drawing *drawing, struct fit_solver *solver
 
 /* ---- strategies -------------------------------------------------------------------------------------------------------------- */
 
-/* The peak of a graph's program order. */
-static enum status program_peak_of(const struct drawing *drawing, const struct graph *graph, int64_t *peak)
+/* The peak of a graph in the order that the scenario gives it: what a plan of it has. */
+static enum status planned_peak_of(struct drawing *drawing, struct graph *graph, int64_t *peak)
 {
-	struct problem problem;
-	enum status status = scenario_problem(graph, &drawing->plan->scenario, &problem, drawing->error);
-	if (status == OK) {
-		*peak = problem_peak(&problem, problem.program, NULL, NULL);
-		problem_free(&problem);
-	}
-	return status;
+	struct ordered *ordered = stage_order(&drawing->stage, graph, &drawing->plan->scenario, false, drawing->error);
+	if (!ordered)
+		return drawing->error->status;
+	*peak = ordered->result.peak;
+	ordered_release(ordered);
+	return OK;
 }
 
 /* A strategy that can't be played here is left out. */
@@ -107,7 +106,7 @@ static enum status add_strategy(struct drawing *drawing, const char *word)
 	}
 	mem_free(drop);
 	snprintf(point->name, sizeof point->name, "%s", word);
-	enum status status = graph ? program_peak_of(drawing, graph, &point->bytes) : why.status == BAD_INPUT ? OK : why.status;
+	enum status status = graph ? planned_peak_of(drawing, graph, &point->bytes) : why.status == BAD_INPUT ? OK : why.status;
 	if (graph && status == OK) {
 		point->extra = fitted_extra(drawing->fitted, graph);
 		slowdown->strategies++;
@@ -121,8 +120,10 @@ static enum status find_strategies(struct drawing *drawing)
 	static const char *const words[] = { "selective", "full", "sqrt", "layers:2", "knapsack:0%", "knapsack:10%", "knapsack:25%", "knapsack:40%", "knapsack:50%",
 		"knapsack:60%", "knapsack:75%", "knapsack:90%", "knapsack:100%" };
 	enum status status = OK;
-	for (size_t i = 0; i < sizeof words / sizeof *words && status == OK; i++)
+	for (size_t i = 0; i < sizeof words / sizeof *words && status == OK; i++) {
 		status = add_strategy(drawing, words[i]);
+		tell(drawing);
+	}
 	return status;
 }
 
@@ -168,16 +169,13 @@ static enum status find_all(struct drawing *drawing)
 	OWN(fit_solver) solver;
 	enum status status = fit_solver_new(&drawing->fitted->input, &solver);
 	slowdown->total = drawing->fitted->total;
-	status = status == OK ? program_peak_of(drawing, drawing->fitted->step, &slowdown->most) : status;
+	status = status == OK ? planned_peak_of(drawing, drawing->fitted->step, &slowdown->most) : status;
 	status = status == OK ? find_bound(drawing, &solver) : status;
 	if (status == OK) {
 		tell(drawing);
 		status = find_strategies(drawing);
 	}
-	if (status == OK) {
-		tell(drawing);
-		status = find_plans(drawing, &solver);
-	}
+	THEN(status, find_plans(drawing, &solver));
 	return status;
 }
 
@@ -204,10 +202,13 @@ enum status slowdown_find(const struct plan *plan, const char *rules_file, const
 {
 	struct rules *rules = rules_load(rules_file, error);
 	struct control control = { .cancel = cancel };
-	struct drawing drawing = { .plan = plan, .stage = { .rules = rules, .control = &control }, .slowdown = slowdown, .watch = watch, .error = error };
+	OWN(store) *store = store_new();
+	struct drawing drawing = { .plan = plan, .stage = { .store = store, .rules = rules, .control = &control }, .slowdown = slowdown, .watch = watch, .error = error };
 	*slowdown = (struct slowdown){ .fingerprint = slowdown_fingerprint(plan) };
-	if (!rules)
-		return error->status;
+	if (!rules || !store) {
+		rules_free(rules);
+		return rules ? fail_memory(error) : error->status;
+	}
 	drawing.fitted = step_of(plan, rules, error);
 	enum status status = drawing.fitted ? activations_find(drawing.fitted->step, rules, &drawing.activations, error) : error->status;
 	if (status == OK) {
@@ -252,5 +253,7 @@ uint32_t slowdown_front(const struct slowdown *slowdown, const struct plan *plan
 	uint32_t count = add_front(front, 0, &(struct slowdown_point){ .bytes = slowdown->most });
 	for (uint32_t i = 0; i < slowdown->plans; i++)
 		count = add_front(front, count, &slowdown->plan[i]);
+	for (uint32_t i = 0; i < slowdown->strategies; i++)
+		count = add_front(front, count, &(struct slowdown_point){ .bytes = slowdown->strategy[i].bytes, .extra = slowdown->strategy[i].extra });
 	return plan ? add_front(front, count, &(struct slowdown_point){ .bytes = plan_peak(plan), .extra = plan_extra_time(plan) }) : count;
 }

@@ -14,16 +14,16 @@
 
 struct slowdown_point {
 	char name[24];             /* of a strategy: recompute's word; "" of plans */
-	int64_t bytes, extra;      /* peak along the order in which it was found; picoseconds beyond the step */
+	int64_t bytes, extra;      /* peak, of a strategy as a plan has it; picoseconds beyond the step */
 };
 
 struct slowdown {
 	uint64_t fingerprint;      /* slowdown_fingerprint() of the plan that it was asked of */
 	int64_t total;             /* picoseconds of the step with everything kept */
-	int64_t most, least;       /* bytes: everything kept, in program order; below least nothing fits, proved */
+	int64_t most, least;       /* bytes: everything kept, as planned; below least nothing fits, proved */
 	struct fit_line line[SLOWDOWN_LINES];
 	uint32_t lines;
-	struct slowdown_point strategy[SLOWDOWN_STRATEGIES]; /* in program order */
+	struct slowdown_point strategy[SLOWDOWN_STRATEGIES];
 	uint32_t strategies;
 	struct slowdown_point plan[SLOWDOWN_PLANS];          /* found by recompute=auto's search at less effort, most memory first */
 	uint32_t plans;
@@ -40,9 +40,9 @@ struct slowdown_watch {
 enum status slowdown_find(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, const struct slowdown_watch *watch, struct slowdown *slowdown,
 	struct error *error);
 
-/* Plans found, most memory first, each faster than all with less memory: everything kept, those of the search, and a plan of this step (NULL: none), which may have
- * had more effort and a better order. Returns their number. O(plans^2). */
-#define SLOWDOWN_FRONT (SLOWDOWN_PLANS + 2)
+/* Plans found, most memory first, each faster than all with less memory: everything kept, those of the search, the strategies, and a plan of this step (NULL: none),
+ * which may have had more effort. A plan is one of every larger cap, so between two of them the one with less memory holds. Returns their number. O(plans^2). */
+#define SLOWDOWN_FRONT (SLOWDOWN_PLANS + SLOWDOWN_STRATEGIES + 2)
 uint32_t slowdown_front(const struct slowdown *slowdown, const struct plan *plan, struct slowdown_point front[SLOWDOWN_FRONT]);
 
 /* At least so much more, in picoseconds, at a cap; *price: picoseconds that a byte more is worth. -1: nothing fits. O(lines). */

@@ -36,6 +36,12 @@ int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT]
 	return bytes;
 }
 
+int64_t timeline_limit(const struct plan *plan, int64_t bytes)
+{
+	int64_t limit = plan_budget(plan);
+	return limit / 2 <= bytes ? limit : -1;
+}
+
 uint32_t timeline_thin(const int64_t *live, uint32_t count, uint32_t most, uint32_t *keep)
 {
 	uint32_t kept = 0, stretches = (most - 2) / 2;

@@ -3,12 +3,13 @@
 
 #include "plan.h"
 
-#define TIMELINE_GROUPS(X) /* name, colour: Okabe and Ito's, safe for colour-blind readers */ \
-	X(STATE, "parameters and state", "#999999") \
+/* Name, colour. Colour-blind readers tell any two apart, and grey prints those that are stacked on each other (unit_palette). */
+#define TIMELINE_GROUPS(X) \
+	X(STATE, "parameters and state", "#E6E6E6") \
 	X(ACTIVATION, "activations", "#56B4E9") \
-	X(GRADIENT, "gradients", "#CC79A7") \
-	X(TEMPORARY, "temporaries", "#E69F00") \
-	X(WORKSPACE, "workspace", "#F0E442")
+	X(GRADIENT, "gradients", "#C44A00") \
+	X(TEMPORARY, "temporaries", "#F5EA50") \
+	X(WORKSPACE, "workspace", "#3B2A8C")
 #define X(id, name, colour) GROUP_##id,
 enum timeline_group { TIMELINE_GROUPS(X) GROUP_COUNT };
 #undef X
@@ -20,6 +21,10 @@ enum timeline_group group_of_kind(int kind);
 /* Bytes of each group at each position: [ops], in sum the live bytes. mem_free() it; NULL when out of memory.
  * O(storages + ops). */
 int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT];
+
+/* The memory limit where a figure up to so many bytes has a line for it; -1: none is set, or one so far above that it would flatten
+ * what is drawn. */
+int64_t timeline_limit(const struct plan *plan, int64_t bytes);
 
 /* Positions to draw, at most `most` >= 8 of them, ascending: of each stretch its lowest and its highest point, and the
  * first and the last of all; the peak (the first highest point of all) is one of them. keep: [most]. O(count). */

@@ -57,6 +57,9 @@ static enum status add_timeline(const struct plan *plan, struct words *words, st
 	timeline_note(plan, note, sizeof note);
 	if (*note)
 		words_add(words, "\n%c%s.", note[0] - 'a' + 'A', note + 1);
+	int64_t limit = timeline_limit(plan, plan_peak(plan));
+	if (limit >= 0)
+		words_add(words, "\nLine: memory limit %s.", bytes_text(limit, note, 32));
 	return add_groups(plan, "\nFrom below: ", GROUP_COUNT, words, error);
 }
 

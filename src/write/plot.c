@@ -91,11 +91,13 @@ static void for_boxes(const struct plan *plan, enum timeline_group group, int wh
 /* ---- pgfplots ----------------------------------------------------------------------------- */
 
 #define NO_LESS "no order needs less"
+#define LIMIT   "memory limit"
 
 /* In a row if all names fit, else as many below each other as make columns that do. */
-static int legend_columns(const bool there[GROUP_COUNT], bool bound, double width)
+static int legend_columns(const bool there[GROUP_COUNT], bool bound, bool limit, double width)
 {
-	double widest = bound ? SIGN + canvas_text_width(LETTERS, NO_LESS) : 0, whole = widest;
+	double widest = bound ? SIGN + canvas_text_width(LETTERS, NO_LESS) : 0;
+	double whole = widest + (limit ? SIGN + canvas_text_width(LETTERS, LIMIT) : 0);
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		double wide = there[group] ? SIGN + canvas_text_width(LETTERS, group_names[group]) : 0;
 		widest = wide > widest ? wide : widest;
@@ -107,7 +109,7 @@ static int legend_columns(const bool there[GROUP_COUNT], bool bound, double widt
 static void axis_head(const struct plan *plan, const struct export_options *options, const char *label, int64_t bytes, const bool there[GROUP_COUNT], FILE *stream)
 {
 	const char *unit;
-	int64_t one = axis_unit(bytes, &unit);
+	int64_t one = axis_unit(bytes, &unit), limit = timeline_limit(plan, bytes);
 	char text[32];
 	double width = options->width > 0 ? options->width : CANVAS_PAGE;
 	tikz_head(stream, "\\usepackage{pgfplots}\n\\usepgfplotslibrary{fillbetween}\n\\pgfplotsset{compat=1.16}");
@@ -125,9 +127,9 @@ static void axis_head(const struct plan *plan, const struct export_options *opti
 		"  %smax space between ticks=%d, tick label style={font=\\footnotesize, /pgf/number format/.cd, fixed, 1000 sep={}}, label style={font=\\footnotesize},\n"
 		"  legend style={at={(axis description cs:0.5,0)}, yshift=-30bp, anchor=north, legend columns=%d, legend cell align=left, draw=none, font=\\footnotesize, "
 		"/tikz/every even column/.style={column sep=6pt}}]\n",
-		plan->graph->ops, ROOM_ABOVE * (double)bytes / (double)one,
+		plan->graph->ops, ROOM_ABOVE * (double)(limit > bytes ? limit : bytes) / (double)one,
 		plan->graph->ops <= FEW ? "xtick distance=1, " : "", width < NARROW ? 30 : 40,
-		legend_columns(there, label[0] == 'l' && plan->ordered->result.proof.bound > 0, width));
+		legend_columns(there, label[0] == 'l' && plan->ordered->result.proof.bound > 0, limit >= 0, width));
 }
 
 /* From below upwards, as they are stacked. */
@@ -137,6 +139,17 @@ static void tikz_legend(const struct export_options *options, const bool there[G
 		if (there[group])
 			fprintf(stream, "\\addlegendimage{legend image code/.code={\\fill[group%d] (0cm,-0.08cm) rectangle (0.35cm,0.12cm);}}\\addlegendentry{%s}\n", group,
 				group_names[group]);
+}
+
+/* The memory limit, if the figure up to so many bytes has a line for it. */
+static void tikz_limit(const struct export_job *job, int64_t bytes, int64_t unit)
+{
+	int64_t limit = timeline_limit(job->plan, bytes);
+	double y = (double)limit / (double)unit;
+	if (limit >= 0 && !job->options->no_legend)
+		fputs("\\addlegendimage{thick}\\addlegendentry{" LIMIT "}\n", job->stream);
+	if (limit >= 0)
+		fprintf(job->stream, "\\draw[thick] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", y, job->plan->graph->ops, y);
 }
 
 /* The picture is as wide as asked, whatever its labels are. */
@@ -166,6 +179,7 @@ enum status tikz_timeline(const struct export_job *job)
 	tikz_legend(job->options, there, stream);
 	if (plan->ordered->result.proof.bound > 0 && !job->options->no_legend)
 		fputs("\\addlegendimage{dashed}\\addlegendentry{" NO_LESS "}\n", stream);
+	tikz_limit(job, plan_peak(plan), unit);
 	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", peak,
 		peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
 	if (plan->ordered->result.proof.bound > 0)
@@ -197,6 +211,7 @@ enum status tikz_map(const struct export_job *job)
 		for_boxes(plan, (enum timeline_group)group, BOXES_THIN, stream, tikz_box, unit);
 		fputs(";\n", stream);
 	}
+	tikz_limit(job, plan_arena(plan), unit);
 	fprintf(stream, "\\draw[alarm] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan_arena(plan) / (double)unit, plan->graph->ops,
 		(double)plan_arena(plan) / (double)unit);
 	axis_end(stream);
@@ -242,6 +257,13 @@ static void gnuplot_head(const struct plan *plan, const struct export_options *o
 		options->no_legend ? "unset key" : GNUPLOT_KEY);
 }
 
+static void gnuplot_limit(const struct plan *plan, int64_t bytes, int64_t unit, FILE *stream)
+{
+	int64_t limit = timeline_limit(plan, bytes);
+	if (limit >= 0)
+		fprintf(stream, "%.6g with lines lw 2 lc rgb \"black\" title \"" LIMIT "\", \\\n  ", (double)limit / (double)unit);
+}
+
 enum status gnuplot_timeline(const struct export_job *job)
 {
 	const struct plan *plan = job->plan;
@@ -259,6 +281,7 @@ enum status gnuplot_timeline(const struct export_job *job)
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)
 		if (there[group])
 			fprintf(stream, "$live using 1:%d with fillsteps lc rgb \"%s\" title \"%s\", \\\n  ", group + 2, group_colours[group], group_names[group]);
+	gnuplot_limit(plan, plan_peak(plan), unit, stream);
 	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"" NO_LESS "\"\n", (double)plan->ordered->result.proof.bound / (double)unit);
 	return status;
 }
@@ -288,6 +311,7 @@ enum status gnuplot_map(const struct export_job *job)
 		if (there[group])
 			fprintf(stream, "$group%d using 1:2:1:3:2:4 with boxxyerror lc rgb \"%s\" title \"%s\", \\\n  ", group, group_colours[group],
 			group_names[group]);
+	gnuplot_limit(plan, plan_arena(plan), unit, stream);
 	fprintf(stream, "%.6g with lines lc rgb \"#D55E00\" title \"arena\"\n", (double)plan_arena(plan) / (double)unit);
 	return OK;
 }

@@ -143,7 +143,7 @@ static void write_gnuplot(const struct export_job *job, const struct slowdown *s
 		table_strategies(slowdown, k == 1, unit, stream);
 		fputs("END\n", stream);
 	}
-	fputs("plot $bound with filledcurves y1=0 lc rgb \"#DDDDDD\" title \"no plan in any order\", $plans with linespoints pt 7 ps 0.3 lc rgb \"#0072B2\" title \"plans found\"", stream);
+	fputs("plot $bound with filledcurves y1=0 lc rgb \"#DDDDDD\" title \"no plan in any order\", $plans with fsteps lc rgb \"#0072B2\" title \"plans found\", $plans with points pt 7 ps 0.3 lc rgb \"#0072B2\" notitle", stream);
 	for (int k = 0; k < 2; k++)   /* gnuplot refuses tables without rows */
 		if (has_strategy(slowdown, k == 1))
 			fprintf(stream, ", \\\n  $%s with points pt 5 ps 0.6 lc rgb \"%s\" title \"%s\", $%s using 1:2:3 with labels offset 0.7,0.4 left font \",7\" notitle", kind[k].table,

@@ -75,7 +75,13 @@ static void draw_points(struct frame *frame, const struct scales *scales, const 
 {
 	struct taken taken[2 * SLOWDOWN_STRATEGIES];
 	uint32_t names = 0;
-	for (uint32_t i = 0; i < curve->strategies; i++) {
+	struct slowdown_point front[SLOWDOWN_FRONT];
+	for (uint32_t i = 0, plans = slowdown_front(curve, plan, front); i < plans; i++) {
+		int x = column_of(scales, (double)front[i].bytes);
+		if (inside(scales, x))
+			frame_glyph(frame, x, row_of(scales, (double)front[i].extra), GLYPH_BULLET, ROLE_GOOD);
+	}
+	for (uint32_t i = 0; i < curve->strategies; i++) {   /* over the plans, of which some are strategies */
 		int x = column_of(scales, (double)curve->strategy[i].bytes);
 		taken[names++] = (struct taken){ row_of(scales, (double)curve->strategy[i].extra), x, x };
 	}
@@ -96,12 +102,6 @@ static void draw_points(struct frame *frame, const struct scales *scales, const 
 		else
 			continue;
 		names++;
-	}
-	struct slowdown_point front[SLOWDOWN_FRONT];
-	for (uint32_t i = 0, plans = slowdown_front(curve, plan, front); i < plans; i++) {
-		int x = column_of(scales, (double)front[i].bytes);
-		if (inside(scales, x))
-			frame_glyph(frame, x, row_of(scales, (double)front[i].extra), GLYPH_BULLET, ROLE_GOOD);
 	}
 }
 
