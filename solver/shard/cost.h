@@ -81,10 +81,15 @@ static inline int64_t sharding_weigh_waited(int64_t time, uint32_t axis, uint8_t
 /* What a microbatch pays of a resharding, and (on[MESH_AXES]) over which axis. for_update: only ops of the update read what it makes; then each microbatch reduces what is
  * scattered over axes of each_axes, as in struct sharding, and sums up the rest, which goes its way once a step. */
 int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool for_update, uint8_t each_axes, int64_t on[MESH_AXES]);
-/* What kept bytes add to the objective: a picosecond for every 16 KiB. */
+/* What kept bytes add to the estimate: a picosecond for every 16 KiB. */
 static inline int64_t sharding_tie(int64_t bytes)
 {
 	return bytes >> 14;
+}
+/* The estimate in picoseconds: what searches minimise, what bounds are of, and what people see. */
+static inline int64_t sharding_estimate(const struct sharding_cost *cost)
+{
+	return cost->total + cost->ties;
 }
 /* Extra copies: the bytes that the mesh holds of a tensor in a placement beyond one copy, per device. */
 int64_t placement_redundant(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement);

@@ -36,7 +36,7 @@ static enum status prefer_roles(struct sharding_job *job, int64_t limit, struct 
 		sharding_free(sharding);
 		*sharding = other;
 		*cost = of_other;
-		job->report->proof.value = of_other.total + of_other.ties;
+		job->report->proof.value = sharding_estimate(&of_other);
 	} else {
 		sharding_free(&other);
 	}
@@ -201,9 +201,9 @@ static enum status search_within(struct sharding_job *job, struct sharding *shar
 static void bound_freely(struct sharding_job *job, const struct sharding_report *free, const struct sharding_cost *cost)
 {
 	struct sharding_report *report = job->report;
-	if (free->proof.bound < 0 || !free->of_estimate || (report->proof.bound >= 0 && report->proof.bound <= cost->total + cost->ties))
+	if (free->proof.bound < 0 || !free->of_estimate || (report->proof.bound >= 0 && report->proof.bound <= sharding_estimate(cost)))
 		return;
-	report->proof = (struct proof){ free->proof.quantity, cost->total + cost->ties, free->proof.bound, free->proof.by };
+	report->proof = (struct proof){ free->proof.quantity, sharding_estimate(cost), free->proof.bound, free->proof.by };
 	report->price = free->price;
 	report->mixture = free->mixture;
 	report->of_estimate = true;
@@ -286,7 +286,7 @@ static void say_of_estimate(struct sharding_job *job)
 	struct sharding_report *report = job->report;
 	if (report->proof.quantity != QUANTITY_ESTIMATE || report->proof.value < 0)
 		return;
-	report->proof.value = report->cost.total + report->cost.ties;
+	report->proof.value = sharding_estimate(&report->cost);
 	if (!report->of_estimate) {
 		report->proof.bound = -1;
 		report->proof.by = "";
@@ -344,7 +344,7 @@ enum status sharding_curve(const struct units *units, const struct mesh *mesh, c
 			status = found;
 		if (!there)
 			cost = least;
-		point[i] = (struct sharding_point) { curve_eps[i], there ? found : OK, cost.usage, cost.redundant, cost.total };
+		point[i] = (struct sharding_point) { curve_eps[i], there ? found : OK, cost.usage, cost.redundant, sharding_estimate(&cost) };
 	}
 	sharding_free(&first);
 	sharding_job_end(&job);

@@ -396,7 +396,7 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	struct sharding_aim aim = { axes, NULL, limit, memory, NULL, 0 };
 	job->report->proof.bound = -1;
 	job->report->proof.by = "";
-	job->report->price.alpha = 0;
+	job->report->price = (struct price){ .limit = limit };
 	bool at_once = !job->by_axes && pairs_at_once(job) <= (axes_of(job->mesh) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
 	enum status status = at_once ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
 	if (!at_once && !job->by_axes && !memory) {
@@ -434,7 +434,7 @@ static enum status set_aside(struct sharding_job *job, int64_t limit, const stru
 {
 	if (!wants_apart(job) || job->apart || !sharding->split || (limit >= 0 && cost->usage > limit))
 		return OK;
-	if (job->aside.split && job->cost_of_aside.total + job->cost_of_aside.ties <= cost->total + cost->ties)
+	if (job->aside.split && sharding_estimate(&job->cost_of_aside) <= sharding_estimate(cost))
 		return OK;
 	sharding_free(&job->aside);
 	job->cost_of_aside = *cost;
@@ -563,7 +563,7 @@ enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct
 static bool hardly_pays(const struct sharding_job *job, const struct sharding_cost *cost)
 {
 	int64_t bound = job->report->of_estimate ? job->report->proof.bound : -1, least = bound > cost->compute ? bound : cost->compute;
-	return cost->total + cost->ties - least <= cost->total / 100 * WORTHLESS_PERCENT;
+	return sharding_estimate(cost) - least <= cost->total / 100 * WORTHLESS_PERCENT;
 }
 
 /* One more search, from a start or from what experts write (NULL); what it finds takes the sharding's place where it is better. */

@@ -436,7 +436,7 @@ static enum status check_version(struct check *check)
 enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct error *error)
 {
 	static enum status (*const steps[])(struct check *) = {
-		check_version, check_scenario, prepare_graph, check_order, check_time, check_speed, check_memory, check_streams, check_layout, check_host, check_savings, check_order_bound, check_fit,
+		check_version, check_scenario, prepare_graph, check_order, check_time, check_speed, check_memory, check_recompute_proof, check_streams, check_layout, check_host, check_savings, check_order_bound, check_fit,
 		check_members, check_run, check_again, check_cap,
 	};
 	json_t *plan = plan_file_read(path, error);

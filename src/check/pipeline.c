@@ -139,6 +139,8 @@ static enum status check_head(const struct checking *checking)
 	TRY(same_text(checking, pipeline, "schedule", schedule_names[pipelined->schedule]));
 	TRY(same_time(checking, pipeline, "bubble_seconds", pipelined->bubble));
 	TRY(same_time(checking, pipeline, "bound_seconds", pipelined->bound));
+	if (pipelined->bound > pipelined->time)
+		return fail(checking->error, INFEASIBLE, "shard.pipeline.bound_seconds is above the step, %.12f s", (double)pipelined->time * 1e-12);
 	TRY(same_time(checking, pipeline, "exposed_seconds", pipelined->exposed));
 	TRY(same_time(checking, pipeline, "update_seconds", pipelined->update));
 	if (pipelined->split)

@@ -93,11 +93,6 @@ static enum status check_bound(struct check *check, const struct fitted *fitted)
 	if (json_is_null(claim) != certificate.impossible)
 		return check_wrong(check, "recompute.bound_seconds contradicts its certificate");
 	const char *by = json_string_value(json_object_get(check_member(check, "recompute", "certificate"), "by"));
-	int64_t extra = llround(json_number_value(check_member(check, "recompute", "extra_seconds")) * 1e12);
-	if (!json_is_boolean(check_member(check, "recompute", "proved")))
-		return fail(check->error, BAD_INPUT, "not a plan file: recompute.proved is neither true nor false");
-	if (json_is_true(check_member(check, "recompute", "proved")) && (certificate.impossible || bound < extra))
-		return check_wrong(check, "recompute.proved contradicts the bound");
 	if (strcmp(by, "search") == 0)
 		return check_search(check, fitted, cap, bound);
 	if (fit_check(&fitted->input, cap, bound, &certificate, &why) != OK)
@@ -137,7 +132,36 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	if (status == OK)
 		check_passed(check, "what is computed again: every op reads the values that it reads without, every copy those of the op that it repeats");
 	check->recomputes_on_ranks = fitted->ranks > 0;
-	return status != OK ? status : fitted->capped ? check_bound(check, fitted) : fitted->ranks > 0 ? check_rank_bounds(check, fitted, recomputed) : OK;
+	return status != OK ? status : fitted->capped ? check_bound(check, fitted) : fitted->ranks > 0 ? check_rank_bounds(check, fitted) : OK;
+}
+
+/* Whether every rank's peak, or the plan's, keeps what recomputation had to fit into: of such plans alone its bound is. */
+static bool keeps_cap(const struct check *check)
+{
+	int64_t cap = json_integer_value(check_member(check, "recompute", "cap_bytes"));
+	const json_t *stage;
+	size_t rank;
+	if (!check->recomputes_on_ranks)
+		return check->peak <= cap;
+	json_array_foreach(check_member(check, "shard", "stages"), rank, stage) {
+		if (json_integer_value(json_object_get(stage, "peak_bytes")) > cap)
+			return false;
+	}
+	return true;
+}
+
+enum status check_recompute_proof(struct check *check)
+{
+	const json_t *claim = check_member(check, "recompute", "bound_seconds"), *proved = check_member(check, "recompute", "proved");
+	if (!check->recomputes_to_cap && !check->recomputes_on_ranks)
+		return OK;
+	int64_t bound = llround(json_number_value(claim) * 1e12), extra = llround(json_number_value(check_member(check, "recompute", "extra_seconds")) * 1e12);
+	bool keeps = keeps_cap(check);
+	if (keeps && (json_is_null(claim) || bound > extra))
+		return check_wrong(check, "recompute.bound_seconds is above recompute.extra_seconds, but the plan keeps cap_bytes");
+	if (!json_is_boolean(proved) || json_is_true(proved) != (keeps && bound == extra))
+		return check_wrong(check, "recompute.proved contradicts the bound");
+	return OK;
 }
 
 enum status check_waits(struct check *check, int64_t waits)

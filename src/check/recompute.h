@@ -8,5 +8,7 @@
 enum status check_recompute(struct check *check, const struct fitted *fitted, const struct graph *recomputed);
 /* A bound's certificate, of that step. What isn't one is BAD_INPUT. */
 enum status check_read_certificate(struct check *check, const struct graph *step, const json_t *json, struct fit_certificate *certificate);
+/* Its bound against the extra time, once peaks are known. */
+enum status check_recompute_proof(struct check *check);
 /* Where copies to the host were chosen: the extra time with the waits for them, which are so many picoseconds in the file's order. */
 enum status check_waits(struct check *check, int64_t waits);

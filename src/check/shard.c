@@ -127,6 +127,8 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 		if (!read_station(json_array_get(stations, i), &time->model, &bound.station[i]))
 			status = fail(error, BAD_INPUT, "not a plan file: shard.step_bound.stations[%zu] is no station of this step", i);
 	THEN(status, check_seconds(claimed, "seconds", bound.bound, error));
+	if (status == OK && bound.bound > time->time.total)
+		status = fail(error, INFEASIBLE, "shard.step_bound is above the step, %.12f s", (double)time->time.total * 1e-12);
 	if (status == OK && step_bound_check(&time->model, &bound, error) != OK)
 		status = error_set(error, INFEASIBLE);
 	mem_free(bound.station);
@@ -137,7 +139,7 @@ enum status shard_check(const json_t *shard, const struct sharded *sharded, cons
 {
 	TRY(expect(shard, "redundant_bytes", sharded->cost.redundant, error));
 	TRY(expect(shard, "staying_bytes", sharded->cost.usage, error));
-	TRY(check_seconds(shard, "estimated_seconds", sharded->cost.total, error));
+	TRY(check_seconds(shard, "estimated_seconds", sharding_estimate(&sharded->cost), error));
 	TRY(check_seconds(shard, "compute_seconds", sharded->cost.compute, error));
 	TRY(expect(shard, "comm_bytes", moved_bytes(graph) + moved_inside(sharded, graph), error));
 	return check_collectives(shard, error);
@@ -188,7 +190,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	bool planned_again, const char **how, struct error *error)
 {
 	const json_t *claim = json_object_get(shard, "bound_seconds"), *certificate = json_object_get(shard, "certificate");
-	int64_t bound, shown, cost = sharded->cost.total + sharded->cost.ties;
+	int64_t bound, shown, cost = sharding_estimate(&sharded->cost);
 	*how = NULL;
 	if (!json_is_number(claim)) {
 		const char *by = json_string_value(json_object_get(certificate, "by"));

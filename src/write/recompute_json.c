@@ -57,6 +57,16 @@ static void write_bound(int64_t bound, bool impossible, struct json *json)
 		json_write_decimal(json, "bound_seconds", bound, 12);
 }
 
+/* Whether the plan is one of those that the bound is of. */
+static bool keeps_cap(const struct plan *plan)
+{
+	const struct fitted *fitted = plan->transformed->fitted;
+	int64_t peak = fitted->ranks > 0 ? 0 : plan_peak(plan);
+	for (uint32_t r = 0; r < fitted->ranks; r++)
+		peak = plan->by_rank[r].peak > peak ? plan->by_rank[r].peak : peak;
+	return !fitted->impossible && peak <= fitted->cap;
+}
+
 static void write_ranks(const struct fitted *fitted, struct json *json)
 {
 	json_open_array(json, "ranks");
@@ -93,7 +103,7 @@ void recompute_write_json(const struct plan *plan, struct json *json)
 	if (fitted->capped || fitted->ranks > 0) {
 		json_write_integer(json, "cap_bytes", fitted->cap);
 		write_bound(fitted->bound, fitted->impossible, json);
-		json_write_bool(json, "proved", fitted->proved && extra <= fitted->bound);
+		json_write_bool(json, "proved", extra == fitted->bound && keeps_cap(plan));
 		if (fitted->ranks > 0)
 			write_ranks(fitted, json);
 		else

@@ -52,7 +52,7 @@ static void write_time(const struct plan *plan, FILE *stream)
 		fprintf(stream, "  %-22s %12.3f ms    no order of this graph takes less; %s\n", plan->time->passes > 1 ? "bound, pass and update" : "bound on a step", (double)plan->time->bound.bound * 1e-9,
 			gap_text(once, plan->time->bound.bound, once == plan->time->bound.bound, gap, sizeof gap));
 	fprintf(stream, "  %-22s %12.3f ms    what searches compare: a sum over all ops%s, in no order\n", "step, estimated",
-		(double)plan->transformed->sharded->cost.total * 1e-9, plan->time->passes > 1 ? " of one pass and the update" : "");
+		(double)sharding_estimate(&plan->transformed->sharded->cost) * 1e-9, plan->time->passes > 1 ? " of one pass and the update" : "");
 }
 
 /* "step 1678.560 ms  48,800 tokens a second, 6,100 a device; 41.0 % of the devices' peak (MFU)". */
@@ -103,8 +103,8 @@ static void write_search(const struct plan *plan, FILE *stream)
 	const struct proof *proof = &sharded->proof;
 	char gap[80], mesh[96];
 	if (proof->quantity != QUANTITY_NONE)
-		fprintf(stream, "  %-22s %12.3f ms    on the %s of any sharding searched over the mesh %s, by %s; %s\n", "bound", (double)proof->bound * 1e-9,
-			quantity_names[proof->quantity], mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by, gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
+		fprintf(stream, "  %-22s %12.3f ms    on the %s, among %s (%s), by %s; %s\n", "bound", (double)proof->bound * 1e-9,
+			quantity_names[proof->quantity], plan_sharding_among(plan), mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by, gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
 	if (plan->compared > 1)
 		fprintf(stream, "  %-22s %u planned, by planned memory and simulated step; nothing is proved of other meshes\n", "the best of", plan->compared);
 	if (plan->foretold > 0)

@@ -193,8 +193,9 @@ static void write_certificate(const struct sharded *sharded, struct json *json)
 }
 
 /* What was minimised, in which quantity, and how far from the least it is. */
-static void write_proof(const struct sharded *sharded, bool least_memory, struct json *json)
+static void write_proof(const struct plan *plan, struct json *json)
 {
+	const struct sharded *sharded = plan->transformed->sharded;
 	const struct proof *proof = &sharded->proof;
 	json_new_line(json, 2);
 	if (proof->quantity == QUANTITY_NONE) {
@@ -202,7 +203,7 @@ static void write_proof(const struct sharded *sharded, bool least_memory, struct
 		json_write_null(json, "gap");
 	} else {
 		json_write_text(json, "quantity", quantity_names[proof->quantity]);
-		json_write_text(json, "among", least_memory ? "shardings of the least memory" : "all shardings searched over this mesh");
+		json_write_text(json, "among", plan_sharding_among(plan));
 		write_seconds(json, "value_seconds", proof->value);
 		write_seconds(json, "bound_seconds", proof->bound);
 		json_write_real(json, "gap", proof->value > 0 ? (double)(proof->value - proof->bound) / (double)proof->value : 0.0, 9);
@@ -308,7 +309,7 @@ static void write_costs(const struct plan *plan, struct json *json)
 	json_write_integer(json, "redundant_bytes", sharded->cost.redundant);
 	json_write_integer(json, "comm_bytes", plan->traffic.bytes);
 	write_seconds(json, "step_seconds", plan_step_time(plan));
-	write_seconds(json, "estimated_seconds", sharded->cost.total);
+	write_seconds(json, "estimated_seconds", sharding_estimate(&sharded->cost));
 	write_seconds(json, "compute_seconds", sharded->cost.compute);
 	json_write_integer(json, "staying_bytes", sharded->cost.usage);
 	json_write_integer(json, "kept_bytes", sharded->cost.kept);
@@ -329,7 +330,7 @@ void shard_write_json(const struct plan *plan, struct json *json)
 		json_write_integer(json, "compared", plan->compared);
 	if (plan->foretold > 0)
 		json_write_integer(json, "foretold", plan->foretold);
-	write_proof(sharded, scenario_strategy(&plan->scenario) == STRATEGY_MINRED, json);
+	write_proof(plan, json);
 	write_traffic(plan, json);
 	if (plan->time)
 		write_streams(plan, json);

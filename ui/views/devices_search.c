@@ -26,10 +26,11 @@ static int draw_proof(struct frame *frame, const struct plan *plan)
 			: sharded->space ? "the best that was found; nothing is proved of it" : "the best of what experts write by hand; no bound");
 	} else {
 		bool time = quantity_is_time[proof->quantity];
-		snprintf(text, sizeof text, "%s %s, bound on mesh %s %s: %s (%s)", quantity_names[proof->quantity],
+		snprintf(text, sizeof text, "%s %s, bound on mesh %s %s: %s (%s)%s%s", quantity_names[proof->quantity],
 			 time ? time_text(proof->value, cost, sizeof cost) : bytes_text(proof->value, cost, sizeof cost),
 			 mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), time ? time_text(proof->bound, bound, sizeof bound) : bytes_text(proof->bound, bound, sizeof bound),
-			 proof_closed(proof) ? "proved the least" : "not proved the least", proof->by);
+			 proof_closed(proof) ? "proved the least" : "not proved the least", proof->by,
+			 price->limit < 0 ? "" : ", among ", price->limit < 0 ? "" : plan_sharding_among(plan));
 		y = draw_sentence(frame, y, proof_closed(proof) ? ROLE_GOOD : ROLE_TEXT, text);
 	}
 	if (proof->quantity != QUANTITY_NONE && price->alpha > 0 && price->beta > 0 && price->limit >= 0) {

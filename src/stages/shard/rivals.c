@@ -13,7 +13,7 @@ static void list_again(struct shard_job *job, const struct sharded *first, const
 	for (uint32_t i = 0; i < first->candidates; i++) {
 		struct shard_candidate *candidate = &job->candidate[job->candidates++];
 		*candidate = first->candidate[i];
-		candidate->chosen = !there && candidate->time == chosen->cost.total && candidate->usage == chosen->cost.usage;
+		candidate->chosen = !there && candidate->time == sharding_estimate(&chosen->cost) && candidate->usage == chosen->cost.usage;
 		there |= candidate->chosen;
 	}
 	if (!there)
@@ -189,7 +189,7 @@ struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *fir
 	shard_note_unsplit(&job->shared->units, rival, job->notes);
 	note(job->notes, job->wish->told ? "once planned, this sharding is better than what the searches found: one or two ops at a time were split another way, and each such sharding was planned"
 		: rival < first->rival + first->experts ? "once planned, this expert's sharding is better than what the search found"
-		: scenario_strategy(job->scenario) == STRATEGY_AUTO && sharded->cost.total < first->cost.total ? "once planned, this sharding is better than what the first search found, as its lower estimate says"
+		: scenario_strategy(job->scenario) == STRATEGY_AUTO && sharding_estimate(&sharded->cost) < sharding_estimate(&first->cost) ? "once planned, this sharding is better than what the first search found, as its lower estimate says"
 		: scenario_strategy(job->scenario) == STRATEGY_AUTO ? "once planned, this sharding is better than one with a lower estimate"
 		: "once planned, this sharding is better than the one with the least time within the slack");
 	memcpy(sharded->curve, first->curve, sizeof sharded->curve);

@@ -48,7 +48,7 @@ struct sharded {
 	int64_t *redundant;         /* [storages] of shared->graph: what a device holds beyond its share of one copy */
 	struct sharding_cost cost;  /* time of a step, bytes that stay on a device */
 	struct proof proof;         /* of all shardings searched over this mesh; quantity NONE: nothing was minimised */
-	struct price price;         /* of bytes that stay: shows its bound alone */
+	struct price price;         /* of bytes that stay: shows its bound alone; its limit is that of the proof */
 	struct mixture mixture;     /* that the bound is of */
 	struct mesh_bound bound[MESH_BOUNDS];   /* of this mesh and others, for what else is planned */
 	uint32_t bounds;

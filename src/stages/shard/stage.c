@@ -160,7 +160,7 @@ void shard_job_list(struct shard_job *job, const char *text, const struct shardi
 	if (job->candidates == CANDIDATES_MAX)
 		return;
 	char *copy = arena_text(&job->arena, text, strlen(text));
-	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", cost->total, cost->usage, cost->redundant, true, false };
+	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", sharding_estimate(cost), cost->usage, cost->redundant, true, false };
 }
 
 /* Keeps the best: planned, one of them may be better than what is searched. minred: those that take least. */
@@ -268,7 +268,7 @@ void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, c
  * searched. */
 static void take_bound(const struct shard_job *job, struct sharded *sharded)
 {
-	int64_t cost = sharded->cost.total + sharded->cost.ties;   /* what searches minimise */
+	int64_t cost = sharding_estimate(&sharded->cost);
 	const struct mesh_bound *best = NULL;
 	for (uint32_t i = 0; i < sharded->bounds; i++) {
 		const struct mesh_bound *bound = &sharded->bound[i];
