@@ -10,6 +10,8 @@
 
 #include "search.h"
 
+const char *const chain_bound_names[CHAIN_BOUNDS] = { "exact DP", "exhausted search", "local polytope and multipliers", "least of every op" };
+
 #define TREE_BUDGET ((size_t)3 << 22) /* entries: 100 MB */
 #define PRICES 60
 #define PASSES_LEAST 40        /* over the tables of each model, and ticks besides, before effort counts */
@@ -520,7 +522,7 @@ static enum status finish(struct run *run)
 	struct chain_plan *plan = run->plan;
 	NEED(finish_price(run) == OK);
 	plan->bound = run->bound < run->cost ? run->bound : run->cost;
-	plan->bound_kind = run->exhausted ? "exhausted search" : "exact DP";
+	plan->bound_kind = chain_bound_names[run->exhausted ? CHAIN_SEARCH : CHAIN_EXACT];
 	enum status status = shard_chain_evaluate(run->chain, plan, &plan->cost, &plan->usage, run->error);
 	plan->proved = status == OK && plan->cost == plan->bound;
 	return status;

@@ -55,6 +55,11 @@ static inline uint32_t chain_copies(const struct shard_chain *chain, uint32_t no
 	return chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]];
 }
 
+/* How a bound comes about: elimination at the best price of memory; every choice tried; the local polytope with
+ * multipliers of the limit; the least of each node by itself. */
+enum { CHAIN_EXACT, CHAIN_SEARCH, CHAIN_POLYTOPE, CHAIN_LEAST, CHAIN_BOUNDS };
+extern const char *const chain_bound_names[CHAIN_BOUNDS];
+
 struct chain_plan {
 	/* Strategy of every copy: choice[start[node] + copy]; outside nodes have one copy. */
 	size_t *start;                         /* [nodes + 1] */
@@ -64,7 +69,7 @@ struct chain_plan {
 	bool proved;
 	/* A price of usage, beta / alpha: it alone shows that no choice costs less than priced, see shard_chain_bound(). alpha 0: none. */
 	int64_t alpha, beta, priced;
-	const char *bound_kind;                /* static text: "exact DP": elimination at the best price of memory; "exhausted search" */
+	const char *bound_kind;                /* one of chain_bound_names */
 	uint32_t states;                       /* between copies, of the largest model */
 	struct arena arena;
 };

@@ -64,7 +64,7 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 		const struct shard_certificate *certificate = &found.certificate;
 		rough->multiplier = certificate->moments > 0 ? ldexp((double)certificate->multiplier[0], -(int)certificate->shift) : 0;
 		rough->plan->bound = runs.whole ? found.bound : -CHAIN_COST_MAX;
-		rough->plan->bound_kind = found.searched && runs.whole ? "exhausted search" : "local polytope and multipliers";
+		rough->plan->bound_kind = chain_bound_names[found.searched && runs.whole ? CHAIN_SEARCH : CHAIN_POLYTOPE];
 		if (status == INFEASIBLE && !runs.whole)  /* of copies alike */
 			status = LIMIT;
 	}

@@ -318,6 +318,11 @@ enum status sharding_find(const struct units *units, const struct mesh *mesh, co
 	return status;
 }
 
+bool sharding_proves_by(const char *by)
+{
+	return name_index(chain_bound_names, CHAIN_BOUNDS, by) >= 0;
+}
+
 void sharding_report_free(struct sharding_report *report)
 {
 	for (uint32_t i = 0; i < report->others; i++)

@@ -98,6 +98,8 @@ struct sharding_report {
  * is there unless NO_MEMORY. Free both in any case. Deterministic. */
 enum status sharding_find(const struct units *units, const struct mesh *mesh, const struct sharding_options *options, struct control *control,
 	struct sharding *sharding, struct sharding_report *report, struct error *error);
+/* Whether a proof's `by` is one that a search may have. */
+bool sharding_proves_by(const char *by);
 void sharding_report_free(struct sharding_report *report);
 #define sharding_report_drop sharding_report_free
 

@@ -167,7 +167,7 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	job->report->proof.by = plan.bound_kind ? plan.bound_kind : "";
 	if (status != INFEASIBLE && (!plan.bound_kind || plan.bound < least_costs(&network.chain))) {
 		job->report->proof.bound = least_costs(&network.chain);
-		job->report->proof.by = "least of every op";
+		job->report->proof.by = chain_bound_names[CHAIN_LEAST];
 	}
 	job->report->proof.quantity = aim->memory ? QUANTITY_KEPT : QUANTITY_ESTIMATE;
 	job->report->price = (struct price){ plan.alpha, plan.beta, plan.priced, aim->limit };
@@ -400,7 +400,7 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	bool at_once = !job->by_axes && pairs_at_once(job) <= (axes_of(job->mesh) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
 	enum status status = at_once ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
 	if (!at_once && !job->by_axes && !memory) {
-		job->report->proof = (struct proof){ QUANTITY_ESTIMATE, -1, least_ops(job), "least of every op" };
+		job->report->proof = (struct proof){ QUANTITY_ESTIMATE, -1, least_ops(job), chain_bound_names[CHAIN_LEAST] };
 		note_mixture(job);
 	}
 	struct sharding_report together = *job->report;

@@ -29,8 +29,16 @@
 
 #include "solver/base/base.h"
 
-/* Exit statuses (tidemark(1)). */
-enum { EXIT_FINE = 0, EXIT_CONSTRAINT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
+/* Exit statuses (tidemark(1)). Signals end with 128 and their number. */
+enum {
+	EXIT_FINE = 0,
+	EXIT_CONSTRAINT = 1,   /* the answer is no: the plan is above the memory limit, nothing fits, scenarios are missing; of `check`: the file says what is not true */
+	EXIT_USAGE = 2,
+	EXIT_INPUT = 3,        /* not a file of this kind, or one that can't be read */
+	EXIT_LIMIT = 4,        /* time, memory or disk ended before there was a result */
+	EXIT_ABOVE = 5,        /* `check`: all that the file says is true, but its plan is above the memory limit */
+	EXIT_PARTLY = 6        /* `check`: nothing is wrong in what can be looked at, but the file says that it was cut short, so not all can */
+};
 
 /* What goes to standard error is made clean: names in it come from files. */
 

@@ -170,10 +170,3 @@ enum status check_fit(struct check *check)
 		return check_wrong(check, "shard.strategy is not the scenario's");
 	return check_verdict(check);
 }
-
-enum status check_cap(struct check *check)
-{
-	if (check->over <= 0 || check->above_cap)
-		return OK;
-	return check_wrong(check, "what the file says is true, but the plan breaks a constraint: it needs %" PRId64 " bytes more than the memory cap", check->over);
-}

@@ -12,5 +12,3 @@ enum status check_planned_graph(struct check *check);
 enum status check_scenario(struct check *check);
 /* The names of the strategies, and the verdict on the memory cap. */
 enum status check_fit(struct check *check);
-/* INFEASIBLE: the plan is above its cap. Last of all. */
-enum status check_cap(struct check *check);

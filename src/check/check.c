@@ -433,22 +433,23 @@ static enum status check_version(struct check *check)
 	return OK;
 }
 
-enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct error *error)
+enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct check_outcome *outcome, struct error *error)
 {
 	static enum status (*const steps[])(struct check *) = {
 		check_version, check_scenario, prepare_graph, check_order, check_time, check_speed, check_memory, check_recompute_proof, check_streams, check_layout, check_host, check_savings, check_order_bound, check_fit,
-		check_members, check_run, check_again, check_cap,
+		check_members, check_run, check_again,
 	};
 	json_t *plan = plan_file_read(path, error);
 	if (!plan)
 		return error->status;
-	struct check check = { .input = graph, .plan = plan, .rules_file = options->rules_file, .path = path, .numbers = options->numbers, .above_cap = options->above_cap, .report = options->report,
+	struct check check = { .input = graph, .plan = plan, .rules_file = options->rules_file, .path = path, .numbers = options->numbers, .report = options->report,
 		.error = error };
 	scenario_init(&check.scenario);
 	check.as_planned = options->planned && check_given_as_planned(&check);
 	enum status status = OK;
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == OK; i++)
 		status = steps[i](&check);
+	*outcome = (struct check_outcome){ json_is_true(json_object_get(plan, "limited")), check.over };
 	json_decref(plan);
 	graph_release(check.graph);
 	sharded_release(check.sharded);

@@ -36,8 +36,13 @@ struct check_options {
 	const char *rules_file;     /* a user's operator rules, or NULL */
 	bool planned;               /* the graph may be the planned one (`export --as native --stage device`): the scenario's stages are then not looked at */
 	bool numbers;               /* nothing is planned again: claims of how the plan was searched for are not looked at */
-	bool above_cap;             /* a plan above its memory cap is fine as long as all that it says is true */
 	FILE *report;               /* a line for each part that holds, or that was not looked at; may be NULL */
+};
+
+/* Of a file in which nothing is wrong. */
+struct check_outcome {
+	bool partly;                /* it says that it was cut short: what only its search explains can't be looked at */
+	int64_t over;               /* bytes that the plan needs above its memory limit; <= 0: it fits, or there is none */
 };
 
 /* Reads a plan file and verifies all of it against the graph that was planned.
@@ -49,5 +54,5 @@ struct check_options {
  * trust. Not independent: bounds without a certificate are searched again, and at the
  * end the scenario is planned again, which binds what only the search explains (again.h).
  *
- * OK; INFEASIBLE: something in the plan is wrong, or it is above its memory cap: error says what; BAD_INPUT: not a plan file of this graph. */
-enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct error *error);
+ * OK: nothing in it is wrong, see *outcome; INFEASIBLE: something is: error says what; BAD_INPUT: not a plan file of this graph. */
+enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct check_outcome *outcome, struct error *error);

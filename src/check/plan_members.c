@@ -5,18 +5,21 @@
 #include "src/stages/pipeline/pipelined.h"
 
 /* What a plan must have for a member to be there. */
-enum { SPLIT = 1, RANKS = 2, RERUNS = 4, CAPPED = 8, AWAY = 16, HOST = 32, GAPS = 64, ORDERED = 128, ON_RANKS = 256 };
+enum { SPLIT = 1, RANKS = 2, RERUNS = 4, CAPPED = 8, AWAY = 16, HOST = 32, GAPS = 64, ORDERED = 128, ON_RANKS = 256, WHOLE = 512, NOTED = 1024 };
 
 static const struct member_row ROWS[] = {
-	{ "", "tidemark graph input? scenario notes limited? memory order layout speed shard run? factors?", 0 },
+	{ "", "tidemark graph input? scenario limited? memory order layout speed shard run? factors?", 0 },
+	{ "", "notes", NOTED },
 	{ "", "recompute", RERUNS },
 	{ "", "host", HOST },
 	{ "graph", "name ops tensors storages fingerprint planned_fingerprint", 0 },
 	{ "memory", "persistent_bytes peak_bytes peak_op program_peak_bytes peak_without_workspace_bytes fit_margin_bytes buffers_bytes reserve_bytes needed_bytes "
 		"caching_allocator_needed_bytes expandable_segments_needed_bytes cap_bytes? fits? verdict", 0 },
-	{ "order", "strategy winner peak_bytes bound_bytes proved certificate ops", 0 },
+	{ "order", "winner", WHOLE },
+	{ "layout", "winner", WHOLE },
+	{ "order", "strategy peak_bytes bound_bytes proved certificate ops", 0 },
 	{ "order.certificate", "by op? flow? precedences?", 0 },
-	{ "layout", "strategy winner arena_bytes bound_bytes proved certificate caching_allocator_bytes fully_shard_bytes? "
+	{ "layout", "strategy arena_bytes bound_bytes proved certificate caching_allocator_bytes fully_shard_bytes? "
 		"buffers workspaces?", 0 },
 	{ "layout.certificate", "by moment? core? irreducible?", 0 },
 	{ "layout.certificate.core[]", "op", 0 },
@@ -33,9 +36,10 @@ static const struct member_row ROWS[] = {
 	{ "recompute.ranks[]", "bound_seconds certificate", ON_RANKS },
 	{ "recompute.ranks[].certificate", "by op price flow rounded? held?", ON_RANKS },
 	{ "shard", "strategy mesh placements redundant_bytes comm_bytes stages", 0 },
-	{ "shard", "step_seconds estimated_seconds compute_seconds staying_bytes kept_bytes saved_bytes gradient_bytes compared? foretold? quantity? among? value_seconds? "
-		"bound_seconds gap proved certificate collectives streams? gathered_ahead_bytes? step_bound? search? candidates? curve? late_axes each_axes regather_axes splits "
+	{ "shard", "step_seconds estimated_seconds compute_seconds staying_bytes kept_bytes saved_bytes gradient_bytes quantity? among? value_seconds? "
+		"bound_seconds gap proved certificate collectives streams? gathered_ahead_bytes? step_bound? late_axes each_axes regather_axes splits "
 		"annotations suggestions not_suggested", SPLIT },
+	{ "shard", "compared? foretold? search? candidates? curve?", SPLIT | WHOLE },
 	{ "shard", "pipeline", RANKS },
 	{ "shard.certificate", "by multiplier? limit_bytes? bound_seconds? over_percent?", 0 },
 	{ "shard.collectives[]", "axis collective count bytes seconds", 0 },
@@ -50,7 +54,8 @@ static const struct member_row ROWS[] = {
 	{ "shard.not_suggested", "megatron? deepspeed? fsdp?", 0 },
 	{ "shard.stages[]", "rank peak_bytes input parameter buffer constant optimizer gradient activation temporary output workspace", 0 },
 	{ "shard.stages[]", "arena_bytes in_flight_bytes alike exposed_seconds update_seconds", RANKS },
-	{ "shard.pipeline", "ranks chunks microbatches schedule rank bubble_seconds bound_seconds schedules_tried? exposed_seconds update_seconds pieces", 0 },
+	{ "shard.pipeline", "ranks chunks microbatches schedule rank bubble_seconds bound_seconds exposed_seconds update_seconds pieces", 0 },
+	{ "shard.pipeline", "schedules_tried?", WHOLE },
 	{ "shard.pipeline", "idle_seconds", GAPS },
 	{ "shard.pipeline", "order", ORDERED },
 	{ "shard.pipeline.pieces[]", "rank first last ops forward_seconds backward_seconds send_seconds sent_bytes kept_bytes in_flight", 0 },
@@ -68,6 +73,9 @@ static unsigned found(const struct check *check)
 	unsigned has = 0;
 	if (check->as_planned)
 		return ~0u;
+	bool whole = !json_is_true(json_object_get(check->plan, "limited"));
+	has |= whole ? WHOLE : 0;
+	has |= whole || !check->sharded ? NOTED : 0;
 	has |= check->sharded ? SPLIT : 0;
 	has |= check->recomputes ? RERUNS : 0;
 	has |= check->recomputes_to_cap ? CAPPED : 0;

@@ -186,6 +186,21 @@ static enum status check_price(const json_t *certificate, struct stage_context *
 	return status == BAD_INPUT ? INFEASIBLE : status;
 }
 
+/* Words that nothing else in the file explains come from these. */
+static enum status check_bound_words(const json_t *shard, const struct scenario *scenario, struct error *error)
+{
+	const json_t *certificate = json_object_get(shard, "certificate"), *limit = json_object_get(certificate, "limit_bytes");
+	const char *by = json_string_value(json_object_get(certificate, "by")), *among = json_string_value(json_object_get(shard, "among")), *quantity = json_string_value(json_object_get(shard, "quantity"));
+	enum quantity of = scenario->value[K_microbatches] > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE;
+	if (!by || !sharding_proves_by(by))
+		return fail(error, INFEASIBLE, "shard.certificate.by is no way to a bound");
+	if (!quantity || strcmp(quantity, quantity_names[of]) != 0)
+		return fail(error, INFEASIBLE, "shard.quantity must be \"%s\"", quantity_names[of]);
+	bool known = among && strcmp(among, shard_bound_among(scenario, limit ? json_integer_value(limit) : -1)) == 0;
+	known |= among && !limit && strcmp(among, shard_bound_among(scenario, 0)) == 0;
+	return known ? OK : fail(error, INFEASIBLE, "shard.among is not what the bound is of");
+}
+
 enum status shard_check_bound(const json_t *shard, struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
 	bool planned_again, const char **how, struct error *error)
 {
@@ -197,7 +212,8 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 		bool none = json_is_null(claim) && json_is_null(json_object_get(shard, "gap")) && by && strcmp(by, sharded->proof.by) == 0 && json_is_false(json_object_get(shard, "proved"));
 		return none ? OK : fail(error, INFEASIBLE, "shard says that something is proved, but there is no bound");
 	}
-	enum status status = check_seconds(shard, "value_seconds", cost, error);
+	enum status status = check_bound_words(shard, scenario, error);
+	THEN(status, check_seconds(shard, "value_seconds", cost, error));
 	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (picoseconds_of(claim) == cost))
 		return fail(error, INFEASIBLE, "shard.proved or shard.bound_seconds contradicts the estimate");
 	if (status == OK && (picoseconds_of(claim) < 0 || picoseconds_of(claim) > cost))

@@ -14,7 +14,6 @@ struct check {
 	const char *rules_file;
 	const char *path;             /* of the plan file */
 	bool as_planned;              /* the graph given is the planned one: its scenario's stages aren't looked at */
-	bool above_cap;
 	bool numbers;                 /* nothing is planned again */
 	struct rules *rules;
 	uint32_t made;                /* bits: the stages that made the planned graph, in the order of made.c's table */

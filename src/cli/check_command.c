@@ -1,4 +1,5 @@
 /* check_command.c: `tidemark check`: a plan of a graph, a layout of buffers, a choice for a sharding problem, changes that fit. What the first file is decides. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,29 +49,44 @@ static bool kind_of(const char *path, enum input_kind *kind)
 	return true;
 }
 
+/* The exit status, after saying why it isn't 0. */
+static int end_of(const char *path, enum status status, const struct check_outcome *outcome, const struct error *error)
+{
+	if (status != OK)
+		return complain(path, error, status);
+	if (outcome->partly)
+		complain_line("%s: nothing in it is wrong as far as it can be looked at; it says that it was cut short, so not all can", path);
+	else if (outcome->over > 0)
+		complain_line("%s: all of it is true, but the plan needs %" PRId64 " bytes more than the memory limit", path, outcome->over);
+	return outcome->partly ? EXIT_PARTLY : outcome->over > 0 ? EXIT_ABOVE : EXIT_FINE;
+}
+
 static int check_buffers(const struct check_request *request)
 {
 	struct error error = { 0 };
-	enum status status = layout_check_file(request->line.operand[0], request->line.operand[1], &request->wanted, request->options.numbers, stdout, &error);
-	return status == OK ? EXIT_FINE : complain(request->line.operand[1], &error, status);
+	struct check_outcome outcome = { .over = 0 };
+	enum status status = layout_check_file(request->line.operand[0], request->line.operand[1], &request->wanted, request->options.numbers, stdout, &outcome, &error);
+	return end_of(request->line.operand[1], status, &outcome, &error);
 }
 
 static int check_problem(const struct check_request *request)
 {
 	struct error error = { 0 };
+	struct check_outcome outcome = { .over = 0 };
 	OWN(shard_problem) problem;
 	const char *path = request->line.operand[0];
 	enum status status = shard_problem_open(path, &problem, &error);
 	if (status == OK) {
 		path = request->line.operand[1];
-		status = shard_check_file(&problem, path, request->options.numbers, stdout, &error);
+		status = shard_check_file(&problem, path, request->options.numbers, stdout, &outcome, &error);
 	}
-	return status == OK ? EXIT_FINE : complain(path, &error, status);
+	return end_of(path, status, &outcome, &error);
 }
 
 static int check_graph(struct check_request *request, enum input_kind second)
 {
 	struct error error = { 0 };
+	struct check_outcome outcome = { .over = 0 };
 	int code = EXIT_FINE;
 	if (request->wanted.options.capacity || request->wanted.options.alignment)
 		return usage_error("check", "--capacity and --alignment are for files of buffers, not for graphs");
@@ -81,10 +97,10 @@ static int check_graph(struct check_request *request, enum input_kind second)
 		return code;
 	json_t *file = second == INPUT_JSON ? plan_file_read(request->line.operand[1], &error) : NULL;
 	enum status status = file && fit_is_file(file) ? fit_check_file(graph, file, request->line.rules_file, request->options.numbers, stdout, &error)
-		: plan_check(graph, request->line.operand[1], &request->options, &error);
+		: plan_check(graph, request->line.operand[1], &request->options, &outcome, &error);
 	json_decref(file);
 	graph_release(graph);
-	return status == OK ? EXIT_FINE : complain(request->line.operand[1], &error, status);
+	return end_of(request->line.operand[1], status, &outcome, &error);
 }
 
 int check_command(int argc, char **argv)

@@ -303,7 +303,7 @@ static enum status check_all(struct result_check *check, const char *buffers_pat
 	return status == OK && check->file ? check_claims(check, numbers) : status;
 }
 
-enum status layout_check_file(const char *buffers_path, const char *result_path, const struct layout_request *wanted, bool numbers, FILE *report, struct error *error)
+enum status layout_check_file(const char *buffers_path, const char *result_path, const struct layout_request *wanted, bool numbers, FILE *report, struct check_outcome *outcome, struct error *error)
 {
 	struct result_check check = { .wanted = wanted, .request = { .device = -1 }, .report = report, .error = error };
 	struct input *result = input_open(result_path, error);
@@ -318,6 +318,7 @@ enum status layout_check_file(const char *buffers_path, const char *result_path,
 	enum status status = object && !file ? error->status : OK;
 	check.file = file;
 	THEN(status, check_all(&check, buffers_path, result, numbers));
+	*outcome = (struct check_outcome){ .partly = check.request.seconds > 0 };
 	input_close(result);
 	buffers_csv_free(&check.csv);
 	json_decref(file);

@@ -250,7 +250,7 @@ static enum status solve_again(const struct shard_file *check)
 	return status;
 }
 
-enum status shard_check_file(const struct shard_problem *problem, const char *path, bool numbers, FILE *report, struct error *error)
+enum status shard_check_file(const struct shard_problem *problem, const char *path, bool numbers, FILE *report, struct check_outcome *outcome, struct error *error)
 {
 	json_t *file = plan_file_read(path, error);
 	struct shard_file check = { problem, file, report, error };
@@ -262,6 +262,7 @@ enum status shard_check_file(const struct shard_problem *problem, const char *pa
 		status = solve_again(&check);
 	else if (status == OK)
 		fprintf(report, "--  not looked at: how it was searched for\n");
+	*outcome = (struct check_outcome){ .partly = json_object_get(file, "asked") != NULL };
 	json_decref(file);
 	return status;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "solver/problems/problems.h"
+#include "src/check/check.h"
 
 /* Reads a problem of the contest's form. BAD_INPUT with the line, NO_MEMORY. Free it after an error, too. */
 enum status shard_problem_open(const char *path, struct shard_problem *problem, struct error *error);
@@ -14,4 +15,4 @@ json_t *shard_json(const struct shard_problem *problem, const struct shard_plan 
 
 /* Verifies such a file: the choice is summed anew and the bound derived from its certificate in integers, without the solver; then, unless numbers is set or the file
  * was made with --time, the problem is solved again and every member compared. What was not looked at is said on report. OK; INFEASIBLE; BAD_INPUT; NO_MEMORY. */
-enum status shard_check_file(const struct shard_problem *problem, const char *path, bool numbers, FILE *report, struct error *error);
+enum status shard_check_file(const struct shard_problem *problem, const char *path, bool numbers, FILE *report, struct check_outcome *outcome, struct error *error);

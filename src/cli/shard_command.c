@@ -105,7 +105,7 @@ static int solve(const struct request *request, const struct shard_problem *prob
 static int verify(const struct request *request, const struct shard_problem *problem)
 {
 	struct error error = { 0 };
-	enum status status = shard_check_file(problem, request->verify, true, stdout, &error);
+	enum status status = shard_check_file(problem, request->verify, true, stdout, &(struct check_outcome){ .over = 0 }, &error);
 	return status == OK ? EXIT_FINE : complain(request->verify, &error, status);
 }
 

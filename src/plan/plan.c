@@ -5,7 +5,6 @@
 #include "src/stages/fit/stage.h"
 #include "src/stages/fit/passes.h"
 #include "plan.h"
-#include "src/scenario/shard_mesh.h"
 
 const char *const alive_reason_text[] = { "persistent", "made here", "read here", "in every order", "cheapest state", "by this order" };
 
@@ -96,15 +95,6 @@ char *plan_layout_ground(const struct plan *plan, char *text, size_t size)
 	default: snprintf(text, size, "an exhausted search: %u buffers don't fit below it", layout->core_count);
 	}
 	return text;
-}
-
-const char *plan_sharding_among(const struct plan *plan)
-{
-	if (plan->transformed->sharded->price.limit < 0)
-		return "all shardings searched over this mesh";
-	if (scenario_strategy(&plan->scenario) != STRATEGY_MINRED)
-		return "shardings searched over this mesh that keep the memory limit";
-	return plan->scenario.value[K_slack] > 0 ? "shardings within the slack of the least memory" : "shardings of the least memory";
 }
 
 int64_t plan_storage_peak(const struct plan *plan)

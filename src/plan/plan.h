@@ -71,6 +71,12 @@ struct plan {
 	atomic_uint references;
 };
 
+/* The plan doesn't follow from graph and scenario alone. */
+static inline bool plan_cut_short(const struct plan *plan)
+{
+	return plan->limited || !plan->complete;
+}
+
 struct plan *plan_retain(struct plan *plan);
 void plan_release(struct plan *plan);
 DROP(plan, plan_release)
@@ -97,8 +103,6 @@ char *plan_gain_text(const struct plan *plan, char *text, size_t size);
  * has at most so many bytes, else numbered. Return text. */
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size);
 char *plan_layout_ground(const struct plan *plan, char *text, size_t size);
-/* Which shardings the bound on the estimated step is of; static text. */
-const char *plan_sharding_among(const struct plan *plan);
 /* Bytes that PyTorch's caching allocator, simulated, reserves in this order; with expandable segments where the knob says so. */
 static inline int64_t plan_caching(const struct plan *plan)
 {

@@ -71,7 +71,7 @@ static void write_pipeline(const struct plan *plan, struct json *json)
 	json_write_integer(json, "rank", plan->rank);
 	write_seconds(json, "bubble_seconds", pipelined->bubble);
 	write_seconds(json, "bound_seconds", pipelined->bound);
-	if (plan->schedules > 0)
+	if (plan->schedules > 0 && !plan_cut_short(plan))
 		json_write_integer(json, "schedules_tried", plan->schedules);
 	if (pipelined->split)
 		write_seconds(json, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));

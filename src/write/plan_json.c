@@ -25,7 +25,8 @@ static void open_result(const struct plan *plan, const char *key, enum knob_id s
 	json_new_line(json, 1);
 	json_open_object(json, key);
 	json_write_text(json, "strategy", strategy_word(plan, strategy, word));
-	json_write_text(json, "winner", winner);
+	if (!plan_cut_short(plan))
+		json_write_text(json, "winner", winner);
 	json_write_integer(json, unit, proof->value);
 	json_write_integer(json, "bound_bytes", proof->bound);
 	json_write_bool(json, "proved", proof_closed(proof));
@@ -94,10 +95,12 @@ static void write_notes(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
-/* A plan that was cut short doesn't follow from its scenario alone: `check` doesn't plan it again. */
+/* A plan that was cut short doesn't follow from its scenario alone, and `check` doesn't plan it again: what only that shows of the search is left out. */
 static void write_limited(const struct plan *plan, struct json *json)
 {
-	if (!plan->limited && plan->complete)
+	if (!plan->transformed->sharded || !plan_cut_short(plan))
+		write_notes(plan, json);
+	if (!plan_cut_short(plan))
 		return;
 	json_new_line(json, 1);
 	json_write_bool(json, "limited", true);
@@ -407,7 +410,7 @@ static void write_run(const struct plan *plan, struct json *json)
 		json_close(json);
 	}
 	json_close(json);
-	json_write_bool(json, "limited", plan->limited);
+	json_write_bool(json, "limited", plan_cut_short(plan));
 	json_close(json);
 }
 
@@ -419,7 +422,6 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	write_graph(plan, &json);
 	write_input(plan, &json);
 	write_scenario(&plan->scenario, &json);
-	write_notes(plan, &json);
 	write_limited(plan, &json);
 	write_memory(plan, &json);
 	write_order(plan, &json);

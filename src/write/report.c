@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "src/stages/fit/stage.h"
+#include "src/stages/shard/stage.h"
 #include "src/plan/host_pool.h"
 #include "src/read/card.h"
 #include "src/plan/verdict.h"
@@ -104,7 +105,7 @@ static void write_search(const struct plan *plan, FILE *stream)
 	char gap[80], mesh[96];
 	if (proof->quantity != QUANTITY_NONE)
 		fprintf(stream, "  %-22s %12.3f ms    on the %s, among %s (%s), by %s; %s\n", "bound", (double)proof->bound * 1e-9,
-			quantity_names[proof->quantity], plan_sharding_among(plan), mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by, gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
+			quantity_names[proof->quantity], shard_bound_among(&plan->scenario, sharded->price.limit), mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by, gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
 	if (plan->compared > 1)
 		fprintf(stream, "  %-22s %u planned, by planned memory and simulated step; nothing is proved of other meshes\n", "the best of", plan->compared);
 	if (plan->foretold > 0)

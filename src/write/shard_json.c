@@ -4,6 +4,7 @@
 
 #include "shard_json.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/stages/shard/stage.h"
 #include "launcher_flags.h"
 #include "sharding_words.h"
 
@@ -203,7 +204,7 @@ static void write_proof(const struct plan *plan, struct json *json)
 		json_write_null(json, "gap");
 	} else {
 		json_write_text(json, "quantity", quantity_names[proof->quantity]);
-		json_write_text(json, "among", plan_sharding_among(plan));
+		json_write_text(json, "among", shard_bound_among(&plan->scenario, sharded->price.limit));
 		write_seconds(json, "value_seconds", proof->value);
 		write_seconds(json, "bound_seconds", proof->bound);
 		json_write_real(json, "gap", proof->value > 0 ? (double)(proof->value - proof->bound) / (double)proof->value : 0.0, 9);
@@ -326,19 +327,20 @@ void shard_write_json(const struct plan *plan, struct json *json)
 	}
 	write_mesh(&sharded->sharding.mesh, json);
 	write_costs(plan, json);
-	if (plan->compared > 1)
+	bool whole = !plan_cut_short(plan);
+	if (whole && plan->compared > 1)
 		json_write_integer(json, "compared", plan->compared);
-	if (plan->foretold > 0)
+	if (whole && plan->foretold > 0)
 		json_write_integer(json, "foretold", plan->foretold);
 	write_proof(plan, json);
 	write_traffic(plan, json);
 	if (plan->time)
 		write_streams(plan, json);
-	if (sharded->space)
+	if (whole && sharded->space)
 		write_search(sharded, json);
-	if (sharded->candidates)
+	if (whole && sharded->candidates)
 		write_candidates(sharded, json);
-	if (sharded->points)
+	if (whole && sharded->points)
 		write_curve(sharded, json);
 	write_axes(&sharded->sharding.mesh, "late_axes", sharded->sharding.late_axes, json);
 	write_axes(&sharded->sharding.mesh, "each_axes", sharded->sharding.each_axes, json);

@@ -147,7 +147,7 @@ enum status check_plan_text(const struct graph *graph, const char *text, struct 
 	FILE *file = fdopen(mkstemp(path), "w");
 	fputs(text, file);
 	fclose(file);
-	enum status status = plan_check(graph, path, &(struct check_options){ .planned = true, .numbers = true, .above_cap = true }, error);
+	enum status status = plan_check(graph, path, &(struct check_options){ .planned = true, .numbers = true }, &(struct check_outcome){ .over = 0 }, error);
 	remove(path);
 	return status;
 }

@@ -113,8 +113,9 @@ static void check(const struct graph *graph, const void *text, size_t size)
 	struct error error = { 0 };
 	char path[40];
 	int descriptor = as_file(text, size, path);
-	struct check_options options = { .numbers = true, .above_cap = true };
-	enum status status = plan_check(graph, path, &options, &error);
+	struct check_options options = { .numbers = true };
+	struct check_outcome outcome;
+	enum status status = plan_check(graph, path, &options, &outcome, &error);
 	must(status == OK || ((status == BAD_INPUT || status == INFEASIBLE) && error.text[0]));
 	close(descriptor);
 }

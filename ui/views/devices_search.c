@@ -1,5 +1,6 @@
 /* devices_search.c: what was searched: bound and gap, the candidates with what each costs, time against redundancy. */
 #include "devices.h"
+#include "src/stages/shard/stage.h"
 
 #define GIB 1073741824.0
 
@@ -30,7 +31,7 @@ static int draw_proof(struct frame *frame, const struct plan *plan)
 			 time ? time_text(proof->value, cost, sizeof cost) : bytes_text(proof->value, cost, sizeof cost),
 			 mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), time ? time_text(proof->bound, bound, sizeof bound) : bytes_text(proof->bound, bound, sizeof bound),
 			 proof_closed(proof) ? "proved the least" : "not proved the least", proof->by,
-			 price->limit < 0 ? "" : ", among ", price->limit < 0 ? "" : plan_sharding_among(plan));
+			 price->limit < 0 ? "" : ", among ", price->limit < 0 ? "" : shard_bound_among(&plan->scenario, sharded->price.limit));
 		y = draw_sentence(frame, y, proof_closed(proof) ? ROLE_GOOD : ROLE_TEXT, text);
 	}
 	if (proof->quantity != QUANTITY_NONE && price->alpha > 0 && price->beta > 0 && price->limit >= 0) {

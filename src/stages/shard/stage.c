@@ -286,6 +286,15 @@ static void take_bound(const struct shard_job *job, struct sharded *sharded)
 	}
 }
 
+const char *shard_bound_among(const struct scenario *scenario, int64_t limit)
+{
+	if (limit < 0)
+		return "all shardings searched over this mesh";
+	if (scenario_strategy(scenario) != STRATEGY_MINRED)
+		return "shardings searched over this mesh that keep the memory limit";
+	return scenario->value[K_slack] > 0 ? "shardings within the slack of the least memory" : "shardings of the least memory";
+}
+
 /* Takes over what an earlier search has shown. */
 void shard_job_inherit(const struct shard_job *job, const struct sharded *first, struct sharded *sharded)
 {

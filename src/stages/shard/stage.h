@@ -54,6 +54,8 @@ struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, co
  * verified so. */
 enum status shard_price_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
 	const struct price *price, const struct mixture *mixture, int64_t *bound, bool *whole, struct error *error);
+/* Which shardings a bound on the estimated step is of that holds of all that keep so many bytes (< 0: any); static text. */
+const char *shard_bound_among(const struct scenario *scenario, int64_t limit);
 /* Searches a sharding's mesh again, from a mixture on, for what no sharding of the space costs less than; -1: nothing is proved. */
 enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario, const struct plan_wish *wish,
 	const struct mixture *mixture, int64_t *bound, struct error *error);

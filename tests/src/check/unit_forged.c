@@ -40,7 +40,6 @@ static const struct { const char *path, *why; } SEARCHED[] = {
 	{ "memory.fit_margin_bytes", "another margin may lead to the same choices" },
 	{ "notes", "what a search says on the way" },
 	{ "input", "what the summary says of the file that was read" },
-	{ "limited", "a plan that was cut short is not planned again" },
 	{ "shard.candidates", "what was looked at on the way" },
 	{ "shard.curve", "what was looked at on the way" },
 	{ "shard.search", "what was looked at on the way" },
@@ -102,7 +101,7 @@ static enum status check(const struct forgery *forgery, bool numbers, struct err
 	json_dumpf(forgery->plan, stream, JSON_COMPACT);
 	fclose(stream);
 	*error = (struct error){ 0 };
-	enum status status = plan_check(forgery->graph, path, &(struct check_options){ .numbers = numbers }, error);
+	enum status status = plan_check(forgery->graph, path, &(struct check_options){ .numbers = numbers }, &(struct check_outcome){ .over = 0 }, error);
 	remove(path);
 	return status;
 }
