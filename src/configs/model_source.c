@@ -49,7 +49,7 @@ static enum status open_stage(struct model_source *source, struct error *error)
 	source->stage = (struct stage_context) { .store = source->store, .rules = source->rules, .control = &source->control };
 	if (!source->rules || !source->store)
 		return fail_memory(error);
-	store_set_limit(source->store, (size_t)1 << 28);
+	store_begin(source->store, (size_t)1 << 28, NULL);
 	return OK;
 }
 

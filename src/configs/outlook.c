@@ -272,7 +272,7 @@ static struct outlook *modelled(const struct plan *plan, const struct rules *rul
 	struct stage_context stage = { .store = store_new(), .rules = rules, .control = &control };
 	struct outlook *outlook = NULL;
 	if (stage.store) {
-		store_set_limit(stage.store, STORE_BYTES);
+		store_begin(stage.store, STORE_BYTES, cancel);
 		outlook = outlook_find(&stage, plan->input, &plan->scenario, mesh, error);
 	} else {
 		fail_memory(error);

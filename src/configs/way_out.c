@@ -51,7 +51,7 @@ char *plan_way_out(const struct plan *plan, const char *rules_file, const atomic
 	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
 	text[0] = '\0';
 	if (outlook && rules && store) {
-		store_set_limit(store, STORE_BYTES);
+		store_begin(store, STORE_BYTES, cancel);
 		find(plan, outlook->config, &stage, text, size);
 	}
 	return text;

@@ -12,7 +12,7 @@ static bool start(struct planner *planner, const struct graph *input, const stru
 		return false;
 	*stage = (struct stage_context){ .input = input, .store = planner->store, .control = &planner->control, .rules = planner->rules,
 		.abandoned = planner->abandoned, .order_solver = planner->order_solver, .only_stored = depth == PLAN_STORED };
-	store_set_limit(planner->store, (size_t)scenario->value[K_store]);
+	store_begin(planner->store, (size_t)scenario->value[K_store], planner->control.cancel);
 	return error_set(error, check_pins(input, scenario, error)) == OK;
 }
 
@@ -25,6 +25,9 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 		return NULL;
 	struct plan *plan = has_free_schedule(scenario) ? choose_schedule(&planning, depth == PLAN_QUICK)
 		: depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_fit(&planning, NULL, false);
+	/* Whatever ended early did so because of this, and what saw nothing of it need not say so itself. */
+	if (plan && depth == PLAN_COMPLETE && control_status(&planner->control) == CANCELLED)
+		plan->limited = true;
 	if (!plan || plan_find_program_time(plan, planner->rules) == OK)
 		return plan;
 	fail_memory(error);

@@ -415,7 +415,7 @@ enum status shard_moves_find(const struct planning *planning, const struct plan 
 	climb.planning.stage = &climb.stage;
 	climb.stage.store = store_new();
 	NEED_IN(planning->error, climb.stage.store);
-	store_set_limit(climb.stage.store, MOVE_STORE);
+	store_begin(climb.stage.store, MOVE_STORE, planning->stage->control->cancel);
 	for (uint32_t i = 0; i <= starts && status == OK && planning->error->status != CANCELLED; i++) {
 		const struct plan *from = start[i % starts];
 		climb.work = MOVE_WORK / (starts + 1);

@@ -24,6 +24,7 @@ struct store {
 	struct entry *table;
 	struct entry *newest, *oldest;
 	size_t bytes, limit;
+	const atomic_bool *cancel;
 };
 
 struct blob { size_t bytes; unsigned char data[]; };
@@ -137,8 +138,9 @@ void store_free(struct store *store)
 	mem_free(store);
 }
 
-void store_set_limit(struct store *store, size_t limit)
+void store_begin(struct store *store, size_t limit, const atomic_bool *cancel)
 {
+	store->cancel = cancel;
 	store->limit = limit;
 	while (store->oldest && store->bytes > limit)
 		drop(store, store->oldest);
@@ -167,7 +169,8 @@ bool store_keep(struct store *store, const struct key *key, void *value, size_t 
 	if (entry)
 		drop(store, entry);
 	bytes += sizeof *entry;
-	entry = bytes <= store->limit ? mem_alloc(1, sizeof *entry) : NULL;
+	bool whole = !store->cancel || !atomic_load_explicit(store->cancel, memory_order_relaxed);
+	entry = whole && bytes <= store->limit ? mem_alloc(1, sizeof *entry) : NULL;
 	if (!entry) {
 		release(value);
 		return false;

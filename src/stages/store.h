@@ -24,12 +24,12 @@ void key_add_file(struct key *key, const char *path);
 
 struct store;
 
-/* Without a limit until store_set_limit(). NULL when out of memory. */
+/* Without a limit until store_begin(). NULL when out of memory. */
 struct store *store_new(void);
 void store_free(struct store *store);
 DROP(store, store_free)
-/* In bytes; what is too much goes at once. */
-void store_set_limit(struct store *store, size_t limit);
+/* A run begins: what is above limit, in bytes, goes at once. Nothing is kept once *cancel is set (NULL: never), as it may have been cut short. */
+void store_begin(struct store *store, size_t limit, const atomic_bool *cancel);
 size_t store_bytes(const struct store *store);
 
 /* The value, which the store keeps owning (until the next store_keep), or NULL. O(1). */

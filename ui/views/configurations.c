@@ -163,7 +163,7 @@ static void search(void *context, const atomic_bool *cancel)
 	struct control control = { .cancel = cancel };
 	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
 	if (rules && store) {
-		store_set_limit(store, STORE_BYTES);
+		store_begin(store, STORE_BYTES, cancel);
 		search_in(job, &stage, &control, &error);
 	} else if (rules) {
 		fail_memory(&error);

@@ -297,6 +297,58 @@ Test(planner, every_allocation_may_fail)
 
 /* ---- two plans laid over each other ------------------------------------------------------------------------ */
 
+/* Cancels a run at one of its reports. */
+struct stop { atomic_bool cancel; int after; };
+
+static void stop_then(void *context, const struct progress *progress)
+{
+	struct stop *stop = context;
+	(void)progress;
+	if (--stop->after <= 0)
+		atomic_store(&stop->cancel, true);
+}
+
+/* Wherever a run is stopped, its plan says so, and what it leaves in the store leads to no other plan afterwards. */
+static int stop_everywhere(const char *words)
+{
+	OWN(graph) *graph = step_of_sizes("gpt", (struct model_config){ .layers = 1, .hidden = 48, .batch = 8, .seq = 32, .heads = 4, .vocab = 64 });
+	OWN(planner) planner = { .store = store_new() };
+	OWN(plan) *whole = plan_of_words(&planner, graph, words);
+	char *expected = plan_text(whole);
+	int stopped = 0;
+	bool ended = false;
+	for (int after = 1; !ended; after += after < 8 ? 1 : after / 4) {
+		struct stop stop = { .after = after };
+		struct error error = { 0 };
+		OWN(scenario) scenario;
+		OWN(planner) used = { .store = store_new(), .control = { .cancel = &stop.cancel, .report = stop_then, .context = &stop } };
+		scenario_of(words, &scenario);
+		OWN(plan) *cut = planner_run(&used, graph, &scenario, PLAN_COMPLETE, &error);
+		if (!atomic_load(&stop.cancel))
+			ended = true;
+		else if (cut && cut->limited)
+			stopped++;
+		else
+			cr_assert(!cut && error.status == CANCELLED, "%s: stopped at report %d, and the plan doesn't say so", words, after);
+		used.control = (struct control){ 0 };
+		OWN(plan) *again = plan_of_words(&used, graph, words);
+		char *text = plan_text(again);
+		cr_assert_str_eq(text, expected, "%s: stopped at report %d, then planned again with the same store", words, after);
+		free(text);
+	}
+	free(expected);
+	return stopped;
+}
+
+Test(planner, a_run_that_is_stopped_says_so_and_leaves_nothing_half_done)
+{
+	int stopped = stop_everywhere("batch=8 devices=4 strategy=auto device=a100-80gb");
+	stopped += stop_everywhere("batch=8 devices=4 strategy=minred memory=3MiB");
+	stopped += stop_everywhere("batch=8 devices=2 pp=2 microbatches=4 strategy=megatron schedule=auto");
+	stopped += stop_everywhere("recompute=auto memory=2MiB");
+	cr_assert_gt(stopped, 5);
+}
+
 static int64_t holders_sum(const struct beside *beside, int side)
 {
 	int64_t sum = 0;

@@ -24,7 +24,7 @@ static bool has(struct store *store, uint64_t n)
 Test(store, the_least_recently_used_goes_first)
 {
 	OWN(store) *store = store_new();
-	store_set_limit(store, 10000);
+	store_begin(store, 10000, NULL);
 	for (uint64_t i = 0; i < 4; i++)
 		keep(store, i, 2000);
 	cr_assert(has(store, 0));
@@ -33,8 +33,24 @@ Test(store, the_least_recently_used_goes_first)
 	keep(store, 5, 20000);
 	cr_assert(!has(store, 5), "larger than the limit: not kept");
 	cr_assert(has(store, 4), "and nothing was thrown away for it");
-	store_set_limit(store, 0);
+	store_begin(store, 0, NULL);
 	cr_assert_eq(store_bytes(store), 0);
+}
+
+Test(store, nothing_is_kept_of_a_run_that_was_cut_short)
+{
+	OWN(store) *store = store_new();
+	atomic_bool cancel = false;
+	store_begin(store, 10000, &cancel);
+	keep(store, 1, 100);
+	atomic_store(&cancel, true);
+	keep(store, 2, 100);
+	store_keep_blob(store, (uint64_t[2]){ 3, 3 }, "seven..", 8);
+	cr_assert(has(store, 1) && !has(store, 2));
+	cr_assert_eq(store_find_blob(store, (uint64_t[2]){ 3, 3 }, &(char[8]){ 0 }, 8), 0);
+	store_begin(store, 10000, NULL);
+	keep(store, 2, 100);
+	cr_assert(has(store, 2));
 }
 
 Test(store, blobs_are_copied)
@@ -55,7 +71,7 @@ Test(store, out_of_memory_forgets_but_does_not_break)
 	uint64_t random = test_seed();
 	for (long allowed = 0; allowed < 60; allowed++) {
 		struct store *store = store_new();
-		store_set_limit(store, 5000);
+		store_begin(store, 5000, NULL);
 		memory_allow(allowed);
 		for (int i = 0; i < 40; i++)
 			store_keep_blob(store, (uint64_t[2]){ random_next(&random) % 16, 0 }, &i, sizeof i);
