@@ -121,6 +121,8 @@ static void draw_text(struct drawing *drawing)
 	size_t length = strcspn(drawing->at, "\n");
 	if (drawing->good) {
 		PangoLayout *layout = pango_cairo_create_layout(drawing->cairo);
+		/* Else letters stand at whole units: "tem poraries". */
+		pango_context_set_round_glyph_positions(pango_layout_get_context(layout), FALSE);
 		PangoFontDescription *font = pango_font_description_from_string(FAMILY);
 		pango_font_description_set_absolute_size(font, size * PANGO_SCALE);
 		pango_font_description_set_weight(font, bold ? PANGO_WEIGHT_BOLD : PANGO_WEIGHT_NORMAL);

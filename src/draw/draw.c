@@ -14,7 +14,7 @@
 static const struct { const char *line, *area; } phase_colour[PHASE_COUNT] = {
 	[PHASE_FORWARD] = { "#0072B2", "#DCEDF7" },
 	[PHASE_BACKWARD] = { "#CC79A7", "#F7E7F0" },
-	[PHASE_UPDATE] = { "#009E73", "#DDF2EB" },
+	[PHASE_UPDATE] = { "#00694D", "#DDF2EB" },
 	[PHASE_COMMUNICATION] = { "#B89B00", "#FBF7D0" },
 };
 #define ALARM "#D55E00"

@@ -200,9 +200,9 @@ static void draw_peak(struct axes *axes, const struct plan *plan)
 	if (plan->ordered->peak_position == NONE)
 		return;
 	double x = x_of(axes, plan->ordered->peak_position + 0.5), y = y_of(axes, (double)plan_peak(plan));
-	const struct canvas_line line = { ALARM, 1.5, false };
+	const struct canvas_line line = { INK, 1.5, false };
 	canvas_path(&axes->canvas, (struct canvas_point[]){ { x, TOP + PLOT }, { x, y } }, 2, NULL, &line);
-	canvas_box(&axes->canvas, x - 2.5, y - 2.5, 5, 5, ALARM, NULL, NULL);
+	canvas_box(&axes->canvas, x - 2.5, y - 2.5, 5, 5, INK, NULL, NULL);
 	if (plan->ordered->result.proof.bound > 0)
 		draw_level(axes, plan->ordered->result.proof.bound, INK, true);
 }

@@ -26,7 +26,7 @@
 #define ALARM       "#D55E00"
 
 /* Okabe and Ito's, as in the other figures: forward passes make activations, backward passes gradients. */
-const char *const pipeline_colours[PIPELINE_PARTS] = { "#56B4E9", "#E69F00", "#009E73", "#999999" };
+const char *const pipeline_colours[PIPELINE_PARTS] = { "#56B4E9", "#E69F00", "#009E73", "#CCCCCC" };
 const char *const pipeline_names[PIPELINE_PARTS] = { "forward", "backward", "weight gradients", "gradients, update" };
 
 /* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds, and its name. */

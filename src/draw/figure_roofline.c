@@ -20,7 +20,7 @@
 #define INK     "#222222"
 
 /* Okabe and Ito's, as in the other figures. */
-const char *const roofline_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F00", "#999999", "#D55E00", "#CC79A7", "#F0E442" };
+const char *const roofline_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F00", "#999999", "#D55E00", "#3B2A8C", "#F0E442" };
 
 struct bars {
 	struct canvas canvas;

@@ -180,7 +180,7 @@ enum status tikz_timeline(const struct export_job *job)
 	if (plan->ordered->result.proof.bound > 0 && !job->options->no_legend)
 		fputs("\\addlegendimage{dashed}\\addlegendentry{" NO_LESS "}\n", stream);
 	tikz_limit(job, plan_peak(plan), unit);
-	fprintf(stream, "\\draw[alarm, thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", peak,
+	fprintf(stream, "\\draw[thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", peak,
 		peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
 	if (plan->ordered->result.proof.bound > 0)
 		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan->ordered->result.proof.bound / (double)unit, plan->graph->ops,
@@ -275,7 +275,7 @@ enum status gnuplot_timeline(const struct export_job *job)
 	gnuplot_head(plan, job->options, name, "live memory", stream);
 	fputs("$live << END\n", stream);
 	enum status status = write_table(plan, unit, stream, job->error);
-	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"#D55E00\" lw 2\n", plan->ordered->peak_position, plan->ordered->peak_position,
+	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"black\" lw 2\n", plan->ordered->peak_position, plan->ordered->peak_position,
 		(double)plan_peak(plan) / (double)unit);
 	fputs("plot ", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)

@@ -30,19 +30,19 @@ static const struct look fixed[ROLE_FIXED][THEME_COUNT] = {
 	[ROLE_EMPTY] = { { 8, 0, 0 }, { 236, 0, 0 }, { 254, 0, 0 }, { -1, MARK_DIM, 0 } },
 };
 
-/* Two shades for each category: ansi, dark, light. The hues are those of the figures (src/plan/timeline.h): what persists pale or grey, activations blue,
- * gradients vermilion, temporaries yellow, workspace violet. Colour-blind people tell them apart (unit_palette). */
+/* Two shades for each category: ansi, dark, light; the second one is for text, too. The hues are those of the figures (src/plan/timeline.h): what persists
+ * grey to blue and green, activations blue, gradients vermilion, temporaries yellow, workspace violet. Colour-blind people tell them apart (unit_palette). */
 static const int16_t shades[CATEGORIES][3][2] = {
-	[KIND_INPUT] = { { 2, 10 }, { 151, 157 }, { 65, 71 } },
-	[KIND_PARAMETER] = { { 8, 7 }, { 254, 251 }, { 247, 245 } },
-	[KIND_BUFFER] = { { 2, 10 }, { 187, 144 }, { 108, 107 } },
-	[KIND_CONSTANT] = { { 8, 8 }, { 223, 180 }, { 138, 137 } },
-	[KIND_OPTIMIZER] = { { 4, 12 }, { 189, 146 }, { 103, 102 } },
-	[KIND_GRADIENT] = { { 1, 9 }, { 130, 166 }, { 208, 214 } },
-	[KIND_ACTIVATION] = { { 6, 14 }, { 75, 39 }, { 24, 31 } },
-	[KIND_TEMPORARY] = { { 3, 11 }, { 227, 221 }, { 58, 64 } },
-	[KIND_OUTPUT] = { { 7, 15 }, { 117, 81 }, { 30, 37 } },
-	[CATEGORY_WORKSPACE] = { { 5, 13 }, { 57, 93 }, { 17, 18 } },
+	[KIND_INPUT] = { { 2, 10 }, { 72, 79 }, { 29, 36 } },
+	[KIND_PARAMETER] = { { 8, 7 }, { 237, 245 }, { 250, 244 } },
+	[KIND_BUFFER] = { { 2, 10 }, { 65, 108 }, { 65, 108 } },
+	[KIND_CONSTANT] = { { 8, 8 }, { 101, 144 }, { 101, 144 } },
+	[KIND_OPTIMIZER] = { { 4, 12 }, { 61, 68 }, { 103, 60 } },
+	[KIND_GRADIENT] = { { 1, 9 }, { 130, 166 }, { 88, 124 } },
+	[KIND_ACTIVATION] = { { 6, 14 }, { 75, 39 }, { 32, 25 } },
+	[KIND_TEMPORARY] = { { 3, 11 }, { 227, 221 }, { 227, 136 } },
+	[KIND_OUTPUT] = { { 7, 15 }, { 145, 188 }, { 240, 246 } },
+	[CATEGORY_WORKSPACE] = { { 5, 13 }, { 57, 99 }, { 55, 56 } },
 };
 
 static struct look look_of(enum theme theme, enum role role)

@@ -2,6 +2,8 @@
  * Differences are CIE 1976's Delta E. Colour blindness is simulated as Machado et al. do (IEEE TVCG 15:6, 2009, severity 1). */
 #include <math.h>
 
+#include "src/draw/figure_pipeline.h"
+#include "src/draw/figure_roofline.h"
 #include "src/plan/timeline.h"
 #include "tests/common/support.h"
 #include "ui/screen/frame.h"
@@ -49,12 +51,12 @@ static double difference(unsigned a, unsigned b, enum sight sight)
 	return sqrt(pow(one[0] - other[0], 2) + pow(one[1] - other[1], 2) + pow(one[2] - other[2], 2));
 }
 
-/* Any two by hue, neighbours in the stack by lightness, too. */
-static void expect_apart(const char *where, const unsigned *colour, int colours)
+/* Any two by hue; by lightness, too, those that are neighbours in a stack: each and the next, and before the last any two (some kinds may be missing). */
+static void expect_apart(const char *where, const unsigned *colour, int colours, bool any)
 {
 	for (int i = 0; i < colours; i++)
 		for (int k = 0; k < i; k++)
-			for (int sight = 0; sight < (k == i - 1 ? SIGHTS : GREY); sight++) {
+			for (int sight = 0; sight < (k == i - 1 || (any && i < colours - 1) ? SIGHTS : GREY); sight++) {
 				double apart = difference(colour[i], colour[k], (enum sight)sight);
 				cr_expect_geq(apart, LEAST, "%s: %06X and %06X are %.1f apart: %s", where, colour[k], colour[i], apart, sights[sight]);
 			}
@@ -79,7 +81,18 @@ Test(palette, figures_tell_kinds_of_memory_apart_without_red_or_green_and_in_gre
 	unsigned colour[GROUP_COUNT];
 	for (int group = 0; group < GROUP_COUNT; group++)
 		colour[group] = colour_of(group_colours[group]);
-	expect_apart("figures", colour, GROUP_COUNT);
+	expect_apart("figures", colour, GROUP_COUNT, false);
+}
+
+/* What lies beside each other in bars and slots. */
+Test(palette, bars_and_slots_tell_neighbours_apart_without_red_or_green)
+{
+	for (int sight = 0; sight < GREY; sight++) {
+		for (int i = 1; i < PIPELINE_PARTS; i++)
+			cr_expect_geq(difference(colour_of(pipeline_colours[i - 1]), colour_of(pipeline_colours[i]), (enum sight)sight), LEAST, "passes %d", i);
+		for (int i = 1; i < STEP_LIMITS; i++)
+			cr_expect_geq(difference(colour_of(roofline_colours[i - 1]), colour_of(roofline_colours[i]), (enum sight)sight), LEAST, "limits %d", i);
+	}
 }
 
 Test(palette, screens_tell_kinds_of_memory_apart_without_red_or_green_and_in_grey)
@@ -92,6 +105,6 @@ Test(palette, screens_tell_kinds_of_memory_apart_without_red_or_green_and_in_gre
 		palette_fill(&palette, themes[t]);
 		for (int i = 0; i < GROUP_COUNT; i++)
 			colour[i] = colour_of_terminal(palette.look[role_of_category(kinds[i], 0)].colour);
-		expect_apart(theme_names[themes[t]], colour, GROUP_COUNT);
+		expect_apart(theme_names[themes[t]], colour, GROUP_COUNT, true);
 	}
 }
