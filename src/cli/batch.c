@@ -157,6 +157,8 @@ int plan_exit(const struct plan *plan)
 {
 	struct verdict verdict = plan_verdict(plan);
 	char text[VERDICT_TEXT], change[400];
+	if (plan->limited)
+		complain_line("cut short: a better plan may exist");
 	if (verdict.fits == FITS_NO || verdict.fits == FITS_UNKNOWN) {
 		complain_line("%s", verdict_text(&verdict, text, sizeof text));
 		if (plan->transformed->pipelined && !plan->limited && *plan_way_out(plan, NULL, batch_cancel(), change, sizeof change))

@@ -34,5 +34,5 @@ void batch_progress_done(void);
 struct plan *batch_plan(struct graph *graph, const char *path, const struct scenario *scenario, const char *rules_file,
 	enum planner_depth depth, int *exit_code);
 
-/* EXIT_CONSTRAINT when the plan is over its memory cap (said on standard error), or the signal's status, else EXIT_FINE. */
+/* EXIT_CONSTRAINT when the plan is over its memory cap, or the signal's status, else EXIT_FINE. Standard error says why, and that a plan was cut short. */
 int plan_exit(const struct plan *plan);

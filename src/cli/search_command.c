@@ -632,7 +632,9 @@ static int run(struct search *search)
 			print_text(search, file, &list);
 		if (status == OK && list.fitting == 0 && !search->line.json)
 			status = print_way_out(search, file, &list, &control, &error);
-		code = list.fitting == 0 ? EXIT_CONSTRAINT : EXIT_FINE;
+		if (batch_signal())
+			complain_line("cut short: rows that were not planned are estimates");
+		code = batch_signal() ? batch_signal() : list.fitting == 0 ? EXIT_CONSTRAINT : EXIT_FINE;
 	}
 	if (found)
 		config_list_free(&list);

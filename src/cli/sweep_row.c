@@ -33,8 +33,8 @@ static void fill(const struct plan *plan, struct cell cell[CELLS])
 	const struct cell all[CELLS] = {
 		{ "persistent_bytes", BYTES, false, "persistent", OF(plan->ordered->problem.base) },
 		{ "peak_bytes", BYTES, true, "peak", OF(plan_peak(plan)) },
-		{ "order_bound_bytes", BYTES, false, "bound", OF(plan->ordered->result.proof.bound) },
-		{ "order_proved", TRUTH, false, "proved", OF(proof_closed(&plan->ordered->result.proof)) },
+		{ "order_bound_bytes", BYTES, false, "bound", OF(plan_bound(plan)) },
+		{ "order_proved", TRUTH, false, "proved", OF(plan_is_proved(plan)) },
 		{ "program_peak_bytes", BYTES, true, "program", OF(plan->ordered->program_peak) },
 		{ "arena_bytes", BYTES, true, "arena", OF(plan_arena(plan)) },
 		{ "layout_bound_bytes", BYTES, false, "bound", OF(plan->laid_out->layout.proof.bound) },

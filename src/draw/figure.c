@@ -203,8 +203,8 @@ static void draw_peak(struct axes *axes, const struct plan *plan)
 	const struct canvas_line line = { INK, 1.5, false };
 	canvas_path(&axes->canvas, (struct canvas_point[]){ { x, TOP + PLOT }, { x, y } }, 2, NULL, &line);
 	canvas_box(&axes->canvas, x - 2.5, y - 2.5, 5, 5, INK, NULL, NULL);
-	if (plan->ordered->result.proof.bound > 0)
-		draw_level(axes, plan->ordered->result.proof.bound, INK, true);
+	if (plan_bound(plan) > 0)
+		draw_level(axes, plan_bound(plan), INK, true);
 }
 
 void timeline_note(const struct plan *plan, char *note, size_t size)
@@ -215,9 +215,8 @@ void timeline_note(const struct plan *plan, char *note, size_t size)
 		return;
 	const struct op *peak = &plan->graph->op[ordered->result.order[ordered->peak_position]];
 	int used = snprintf(note, size, "peak at position %u: %.60s%s%.60s", ordered->peak_position, peak->name, peak->src ? " at " : "", peak->src ? words_of_place(peak->src) : "");
-	if (ordered->result.proof.bound > 0 && used > 0 && (size_t)used < size)
-		snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s", bytes_text(ordered->result.proof.bound, text, sizeof text),
-			proof_closed(&ordered->result.proof) ? " (reached)" : "");
+	if (plan_bound(plan) > 0 && used > 0 && (size_t)used < size)
+		snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s", bytes_text(plan_bound(plan), text, sizeof text), plan_is_proved(plan) ? " (reached)" : "");
 }
 
 enum status figure_timeline(const struct plan *plan, struct canvas_paper paper, FILE *stream, struct error *error)

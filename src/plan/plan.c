@@ -23,6 +23,7 @@ void plan_release(struct plan *plan)
 	scenario_done(&plan->scenario);
 	transformed_release(plan->transformed);
 	ordered_release(plan->ordered);
+	ordered_release(plan->least);
 	laid_out_release(plan->laid_out);
 	plan_time_free(plan->time);
 	mem_free(plan->by_rank);
@@ -66,7 +67,7 @@ char *plan_gain_text(const struct plan *plan, char *text, size_t size)
 
 char *plan_order_ground(const struct plan *plan, size_t longest, char *text, size_t size)
 {
-	const struct order_certificate *certificate = &plan->ordered->result.certificate;
+	const struct order_certificate *certificate = &plan_bounded(plan)->certificate;
 	char number[32] = "";
 	const char *op = certificate->op < plan->graph->ops ? plan->graph->op[certificate->op].name : "an op";
 	if (strlen(op) > longest) {

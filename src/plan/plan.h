@@ -49,6 +49,7 @@ struct plan {
 	/* The stages' results, shared with other plans and the store. */
 	struct transformed *transformed;
 	struct ordered *ordered;      /* of graph */
+	struct ordered *least;        /* the order of the least peak, which proves most; NULL: ordered has its own proof */
 	struct laid_out *laid_out;    /* by storage of graph, then by op: its workspace */
 
 	uint32_t rank;                /* the pipeline rank that graph is of */
@@ -89,6 +90,25 @@ static inline int64_t plan_peak(const struct plan *plan)
 static inline int64_t plan_arena(const struct plan *plan)
 {
 	return plan->laid_out->layout.arena;
+}
+
+/* What is proved of the order's peak, and what shows it. */
+static inline const struct order_result *plan_bounded(const struct plan *plan)
+{
+	return plan->least ? &plan->least->result : &plan->ordered->result;
+}
+static inline struct proof plan_proof(const struct plan *plan)
+{
+	const struct proof *proof = &plan_bounded(plan)->proof;
+	return (struct proof){ QUANTITY_LIVE_PEAK, plan_peak(plan), proof->bound, proof->by };
+}
+static inline int64_t plan_bound(const struct plan *plan)
+{
+	return plan_bounded(plan)->proof.bound;
+}
+static inline bool plan_is_proved(const struct plan *plan)
+{
+	return plan_bound(plan) == plan_peak(plan);
 }
 
 /* Floating-point operations of a step on a device: backward passes that are added up, and microbatches, count each; -1: some op doesn't know its own. O(ops). */

@@ -16,6 +16,25 @@ static bool start(struct planner *planner, const struct graph *input, const stru
 	return error_set(error, check_pins(input, scenario, error)) == OK;
 }
 
+/* What no order is below doesn't depend on the order asked for, and the search for the least peak proves most: its bound is every plan's, so that no knob makes
+ * one forgotten. Takes the plan over. */
+static struct plan *take_bound(struct stage_context *stage, struct plan *plan, struct error *error)
+{
+	enum status status = plan->limited || proof_closed(&plan->ordered->result.proof) ? LIMIT : OK;
+	OWN(scenario) best;
+	scenario_init(&best);
+	THEN(status, scenario_copy(&best, &plan->scenario) == OK ? OK : fail_memory(error));
+	best.value[K_order] = ORDER_BEST;
+	OWN(ordered) *least = status == OK ? stage_order(stage, plan->graph, &best, false, error) : NULL;
+	if (least && least->result.proof.bound > plan->ordered->result.proof.bound)
+		plan->least = ordered_retain(least);
+	status = status != OK || least ? OK : error->status;
+	if (status == OK || status == CANCELLED)
+		return plan;
+	plan_release(plan);
+	return NULL;
+}
+
 struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario, enum planner_depth depth,
 	struct error *error)
 {
@@ -25,14 +44,17 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 		return NULL;
 	struct plan *plan = has_free_schedule(scenario) ? choose_schedule(&planning, depth == PLAN_QUICK)
 		: depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_fit(&planning, NULL, false);
+	if (plan && plan_find_program_time(plan, planner->rules) != OK) {
+		fail_memory(error);
+		plan_release(plan);
+		return NULL;
+	}
+	if (plan && depth != PLAN_QUICK)
+		plan = take_bound(&stage, plan, error);
 	/* Whatever ended early did so because of this, and what saw nothing of it need not say so itself. */
 	if (plan && depth == PLAN_COMPLETE && control_status(&planner->control) == CANCELLED)
 		plan->limited = true;
-	if (!plan || plan_find_program_time(plan, planner->rules) == OK)
-		return plan;
-	fail_memory(error);
-	plan_release(plan);
-	return NULL;
+	return plan;
 }
 
 /* The bound on any order, by the heuristics' run. */

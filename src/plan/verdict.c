@@ -51,7 +51,7 @@ struct verdict plan_verdict(const struct plan *plan)
 	verdict.cap = budget < 0 ? -1 : scenario_device_memory(&plan->scenario);
 	verdict.caching = plan->laid_out->caching[0] + beside;
 	verdict.expandable = plan->laid_out->caching[1] + beside;
-	verdict.fits = fits_of(&verdict, plan->ordered->result.proof.bound);
+	verdict.fits = fits_of(&verdict, plan_bound(plan));
 	return verdict;
 }
 

@@ -58,16 +58,22 @@ static void add_transformed(struct scale *scale, const struct transformed *trans
 	}
 }
 
+static void add_ordered(struct scale *scale, const struct ordered *ordered, const struct graph *input)
+{
+	add(scale, ordered, sizeof *ordered + ordered->problem.arena.bytes + ordered->arena.bytes + ordered->problem.ops * sizeof(uint32_t) +
+		ordered->result.certificate.arcs * sizeof(struct order_arc));
+	add_graph(scale, ordered->graph, input);
+}
+
 static void add_plan(struct scale *scale, const struct plan *plan)
 {
-	const struct ordered *ordered = plan->ordered;
 	const struct laid_out *laid_out = plan->laid_out;
 	add(scale, plan, sizeof *plan + (plan->by_rank ? plan->transformed->pipelined->ranks * sizeof *plan->by_rank : 0));
 	add_graph(scale, plan->graph, plan->input);
 	add_transformed(scale, plan->transformed, plan->input);
-	add(scale, ordered, sizeof *ordered + ordered->problem.arena.bytes + ordered->arena.bytes + ordered->problem.ops * sizeof(uint32_t) +
-		ordered->result.certificate.arcs * sizeof(struct order_arc));
-	add_graph(scale, ordered->graph, plan->input);
+	add_ordered(scale, plan->ordered, plan->input);
+	if (plan->least)
+		add_ordered(scale, plan->least, plan->input);
 	add(scale, laid_out, sizeof *laid_out + laid_out->arena.bytes + laid_out->items * sizeof(int64_t));
 	/* A simulated step has some numbers of each op. */
 	add(scale, plan->time, plan->time ? sizeof *plan->time + plan->graph->ops * (plan->time->passes > 1 ? 16 : 8) * sizeof(int64_t) : 0);

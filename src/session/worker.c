@@ -113,7 +113,7 @@ static bool better(const struct plan *plan, const struct plan *than)
 		return plan_peak(plan) < plan_peak(than);
 	if (plan_arena(plan) != plan_arena(than))
 		return plan_arena(plan) < plan_arena(than);
-	return plan->ordered->result.proof.bound > than->ordered->result.proof.bound || plan->laid_out->layout.proof.bound > than->laid_out->layout.proof.bound;
+	return plan_bound(plan) > plan_bound(than) || plan->laid_out->layout.proof.bound > than->laid_out->layout.proof.bound;
 }
 
 /* ---- previews -------------------------------------------------------------------------- */
@@ -250,7 +250,7 @@ static void raise_effort(struct worker *worker, struct request *request, struct 
 {
 	int64_t *order = &request->scenario.value[K_order_effort], *layout = &request->scenario.value[K_layout_effort];
 	while (!stopped(worker)) {
-		bool more_order = !proof_closed(&best->ordered->result.proof) && *order < EFFORT_MAX && scenario_order(&request->scenario) == ORDER_BEST;
+		bool more_order = !plan_is_proved(best) && *order < EFFORT_MAX && scenario_order(&request->scenario) == ORDER_BEST;
 		bool more_layout = !proof_closed(&best->laid_out->layout.proof) && *layout < EFFORT_MAX && request->scenario.value[K_layout] == LAYOUT_BEST;
 		if (!more_order && !more_layout)
 			break;

@@ -69,5 +69,6 @@ struct transformed *transformed_retain(struct transformed *transformed);
 void transformed_release(void *transformed);
 struct ordered *ordered_retain(struct ordered *ordered);
 void ordered_release(void *ordered);
+DROP(ordered, ordered_release)
 struct laid_out *laid_out_retain(struct laid_out *laid_out);
 void laid_out_release(void *laid_out);

@@ -171,7 +171,7 @@ static void write_precedence(const struct plan *plan, const struct order_arc *ar
 
 static void write_order_certificate(const struct plan *plan, struct json *json)
 {
-	const struct order_certificate *certificate = &plan->ordered->result.certificate;
+	const struct order_certificate *certificate = &plan_bounded(plan)->certificate;
 	json_open_object(json, "certificate");
 	json_write_text(json, "by", order_proof_names[certificate->proof]);
 	if (certificate->op != NONE && certificate->proof != ORDER_PROOF_NONE && certificate->proof != ORDER_PROOF_SEARCH)
@@ -193,7 +193,8 @@ static void write_order_certificate(const struct plan *plan, struct json *json)
 
 static void write_order(const struct plan *plan, struct json *json)
 {
-	open_result(plan, "order", K_order, plan->ordered->result.winner, "peak_bytes", &plan->ordered->result.proof, json);
+	const struct proof proof = plan_proof(plan);
+	open_result(plan, "order", K_order, plan->ordered->result.winner, "peak_bytes", &proof, json);
 	write_order_certificate(plan, json);
 	json_new_line(json, 2);
 	json_open_array(json, "ops");

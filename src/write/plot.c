@@ -129,7 +129,7 @@ static void axis_head(const struct plan *plan, const struct export_options *opti
 		"/tikz/every even column/.style={column sep=6pt}}]\n",
 		plan->graph->ops, ROOM_ABOVE * (double)(limit > bytes ? limit : bytes) / (double)one,
 		plan->graph->ops <= FEW ? "xtick distance=1, " : "", width < NARROW ? 30 : 40,
-		legend_columns(there, label[0] == 'l' && plan->ordered->result.proof.bound > 0, limit >= 0, width));
+		legend_columns(there, label[0] == 'l' && plan_bound(plan) > 0, limit >= 0, width));
 }
 
 /* From below upwards, as they are stacked. */
@@ -177,14 +177,14 @@ enum status tikz_timeline(const struct export_job *job)
 		if (there[group])
 			fprintf(stream, "\\addplot[const plot, draw=none, fill=group%d, forget plot] table[x index=0, y index=%d] {\\live} \\closedcycle;\n", group, group + 1);
 	tikz_legend(job->options, there, stream);
-	if (plan->ordered->result.proof.bound > 0 && !job->options->no_legend)
+	if (plan_bound(plan) > 0 && !job->options->no_legend)
 		fputs("\\addlegendimage{dashed}\\addlegendentry{" NO_LESS "}\n", stream);
 	tikz_limit(job, plan_peak(plan), unit);
 	fprintf(stream, "\\draw[thick] (axis cs:%u,0) -- (axis cs:%u,%.6g) node[anchor=south%s, inner xsep=0pt, font=\\scriptsize] {peak};\n", peak,
 		peak, (double)plan_peak(plan) / (double)unit, peak > plan->graph->ops / 2 ? " east" : " west");
-	if (plan->ordered->result.proof.bound > 0)
-		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan->ordered->result.proof.bound / (double)unit, plan->graph->ops,
-			(double)plan->ordered->result.proof.bound / (double)unit);
+	if (plan_bound(plan) > 0)
+		fprintf(stream, "\\draw[dashed] (axis cs:0,%.6g) -- (axis cs:%u,%.6g);\n", (double)plan_bound(plan) / (double)unit, plan->graph->ops,
+			(double)plan_bound(plan) / (double)unit);
 	axis_end(stream);
 	return status;
 }
@@ -282,7 +282,7 @@ enum status gnuplot_timeline(const struct export_job *job)
 		if (there[group])
 			fprintf(stream, "$live using 1:%d with fillsteps lc rgb \"%s\" title \"%s\", \\\n  ", group + 2, group_colours[group], group_names[group]);
 	gnuplot_limit(plan, plan_peak(plan), unit, stream);
-	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"" NO_LESS "\"\n", (double)plan->ordered->result.proof.bound / (double)unit);
+	fprintf(stream, "%.6g with lines dt 2 lc rgb \"black\" title \"" NO_LESS "\"\n", (double)plan_bound(plan) / (double)unit);
 	return status;
 }
 

@@ -218,12 +218,12 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");
 	line(stream, "peak, program order", plan->ordered->program_peak, "");
 	snprintf(remark, sizeof remark, "by %s; %s", plan->ordered->result.winner,
-		gap_text(plan_peak(plan), plan->ordered->result.proof.bound, proof_closed(&plan->ordered->result.proof), gap, sizeof gap));
+		gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), gap, sizeof gap));
 	line(stream, "peak, this plan", plan_peak(plan), remark);
 	if (plan_storage_peak(plan) < plan_peak(plan))
 		line(stream, "without workspace", plan_storage_peak(plan), "storages alone, without the kernels' scratch memory");
-	snprintf(remark, sizeof remark, "%s%s", plan->ordered->result.proof.bound ? "by " : "", plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
-	line(stream, "bound on any order", plan->ordered->result.proof.bound, remark);
+	snprintf(remark, sizeof remark, "%s%s", plan_bound(plan) ? "by " : "", plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
+	line(stream, "bound on any order", plan_bound(plan), remark);
 	snprintf(remark, sizeof remark, "by %s; %s", plan->laid_out->layout.strategy,
 		gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound, proof_closed(&plan->laid_out->layout.proof), gap, sizeof gap));
 	line(stream, "arena", plan_arena(plan), remark);

@@ -50,10 +50,10 @@ static void draw_memory(struct frame *frame, int *x, int end, const struct plan 
 		frame_part(frame, x, 0, end, ROLE_KEY, "F: fit");    /* 80 columns */
 	if (!fits)
 		frame_part(frame, x, 0, end, ROLE_BAD, verdict_excess_text(&verdict, text, sizeof text));
-	if (proof_closed(&plan->ordered->result.proof))
+	if (plan_is_proved(plan))
 		frame_part(frame, x, 0, end, ROLE_GOOD, "proved");
 	else {
-		snprintf(text, sizeof text, "gap %s", gap_text(plan_peak(plan), plan->ordered->result.proof.bound, bytes, sizeof bytes));
+		snprintf(text, sizeof text, "gap %s", gap_text(plan_peak(plan), plan_bound(plan), bytes, sizeof bytes));
 		frame_part(frame, x, 0, end, ROLE_WARN, text);
 	}
 	snprintf(text, sizeof text, "arena %s%s", bytes_text(plan_arena(plan), bytes, sizeof bytes), proof_closed(&plan->laid_out->layout.proof) ? " proved" : "");

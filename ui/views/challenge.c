@@ -128,7 +128,7 @@ static void begin(struct challenge *challenge, struct model *model)
 		return;
 	bool plan_wins = plan_peak(plan) < challenge->reachable;
 	challenge->optimum = plan_wins ? plan_peak(plan) : challenge->reachable;
-	challenge->optimum_proved = (plan->ordered->result.proof.bound > 0 && challenge->optimum <= challenge->bound) || (plan_wins && proof_closed(&plan->ordered->result.proof));
+	challenge->optimum_proved = (plan_bound(plan) > 0 && challenge->optimum <= challenge->bound) || (plan_wins && plan_is_proved(plan));
 	view_say(model, "arrows choose, Enter runs, u takes back, i hints, y ends");
 }
 

@@ -215,8 +215,8 @@ void curve_draw(struct frame *frame, struct rect rect, const struct model *model
 	if (budget >= 0)
 		draw_level(frame, &scale, budget, GLYPH_HEAVY, ROLE_BUDGET, " budget ", labelled);
 	draw_level(frame, &scale, plan_peak(plan), GLYPH_COUNT, ROLE_PEAK, "", labelled);
-	if (plan->ordered->result.proof.bound > 0 && plan->ordered->result.proof.bound < plan_peak(plan))
-		draw_level(frame, &scale, plan->ordered->result.proof.bound, GLYPH_DASH, ROLE_BOUND, " bound ", labelled);
+	if (plan_bound(plan) > 0 && plan_bound(plan) < plan_peak(plan))
+		draw_level(frame, &scale, plan_bound(plan), GLYPH_DASH, ROLE_BOUND, " bound ", labelled);
 	draw_level(frame, &scale, scale.low, GLYPH_COUNT, ROLE_FAINT, "", labelled);
 	if (!floor_hidden)
 		draw_level(frame, &scale, plan->ordered->problem.base, GLYPH_COUNT, ROLE_FAINT, "", labelled);

@@ -91,10 +91,10 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 static void draw_bound(struct frame *frame, struct rect rect, const struct plan *plan)
 {
 	char ground[300], text[400], bytes[32];
-	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan->ordered->result.proof.bound, bytes, sizeof bytes),
+	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan_bound(plan), bytes, sizeof bytes),
 		 plan_order_ground(plan, (size_t)rect.width, ground, sizeof ground));
 	if (text_rows(text, rect.width) <= rect.height)
-		frame_wrapped(frame, rect, proof_closed(&plan->ordered->result.proof) ? ROLE_GOOD : ROLE_WARN, text);
+		frame_wrapped(frame, rect, plan_is_proved(plan) ? ROLE_GOOD : ROLE_WARN, text);
 }
 
 static void draw_legend(struct frame *frame, struct rect rect, const struct model *model)

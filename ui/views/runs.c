@@ -127,8 +127,8 @@ static void draw_run(struct frame *frame, int y, const struct runs *runs, const 
 	frame_right(frame, 14, y, budget >= 0 && plan_peak(plan) > budget ? ROLE_BAD : ROLE_TEXT, bytes_text(plan_peak(plan), text, sizeof text));
 	bool timed = runs_plot_first_axis(model) == AXIS_TIME;
 	if (!timed || step_column(frame) != GAP)
-		frame_right(frame, GAP, y, proof_closed(&plan->ordered->result.proof) ? ROLE_GOOD : ROLE_WARN,
-			    proof_closed(&plan->ordered->result.proof) ? "proved" : gap_text(plan_peak(plan), plan->ordered->result.proof.bound, text, sizeof text));
+		frame_right(frame, GAP, y, plan_is_proved(plan) ? ROLE_GOOD : ROLE_WARN,
+			    plan_is_proved(plan) ? "proved" : gap_text(plan_peak(plan), plan_bound(plan), text, sizeof text));
 	if (timed)
 		frame_right(frame, step_column(frame), y, plan->speed.time > 0 ? ROLE_TEXT : ROLE_FAINT,
 			    plan->speed.time < 0 ? "-" : time_text(plan->speed.time, text, sizeof text));
@@ -236,7 +236,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	int row = y + 2;
 	draw_amount(frame, row++, "peak", plan_peak(theirs), plan_peak(ours));
 	if (beside)   /* else the knobs need its row */
-		draw_amount(frame, row++, "bound", theirs->ordered->result.proof.bound, ours->ordered->result.proof.bound);
+		draw_amount(frame, row++, "bound", plan_bound(theirs), plan_bound(ours));
 	draw_amount(frame, row++, "arena", plan_arena(theirs), plan_arena(ours));
 	draw_amount(frame, row++, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
 	draw_amount(frame, row++, "caching", plan_caching(theirs), plan_caching(ours));

@@ -25,7 +25,7 @@ static void draw_improvement(struct frame *frame, int y, const struct improvemen
 static void draw_grounds(struct frame *frame, struct rect rect, const struct plan *plan)
 {
 	char ground[300], text[400], bytes[32];
-	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan->ordered->result.proof.bound, bytes, sizeof bytes),
+	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan_bound(plan), bytes, sizeof bytes),
 		 plan_order_ground(plan, (size_t)rect.width, ground, sizeof ground));
 	frame_wrapped(frame, rect, ROLE_FAINT, text);
 	int used = text_rows(text, rect.width);

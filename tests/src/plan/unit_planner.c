@@ -1,4 +1,5 @@
 /* unit_planner.c: plans from stages and store: what a change re-runs, and that nothing depends on earlier plans. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "tests/common/model_steps.h"
@@ -296,6 +297,33 @@ Test(planner, every_allocation_may_fail)
 }
 
 /* ---- two plans laid over each other ------------------------------------------------------------------------ */
+
+Test(planner, what_is_proved_of_one_order_is_proved_of_every_order)
+{
+	uint64_t random = test_seed();
+	int raised = 0;
+	for (uint32_t round = 0; round < test_rounds(40, 1000); round++) {
+		OWN(graph) *graph = random_graph(&random, 6 + (uint32_t)random_next(&random) % 12);
+		OWN(planner) used = { .store = store_new() };
+		OWN(plan) *best = plan_of_words(&used, graph, "order=best order_effort=2");
+		for (int order = 0; order <= ORDER_FAST; order++) {
+			char words[100];
+			snprintf(words, sizeof words, "order=%s order_effort=2", order_strategy_names[order]);
+			OWN(planner) fresh = { .store = store_new() };
+			OWN(plan) *plan = plan_of_words(&fresh, graph, words), *later = plan_of_words(&used, graph, words);
+			char *text = plan_text(plan), *again = plan_text(later);
+			struct error error = { 0 };
+			cr_assert_geq(plan_bound(plan), plan_bound(best), "%s: %" PRId64 ", best proves %" PRId64, words, plan_bound(plan), plan_bound(best));
+			cr_assert_leq(plan_bound(plan), plan_peak(best), "%s", words);
+			cr_assert_str_eq(text, again, "%s: with what best has proved in the store", words);
+			cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s: %s", words, error.text);
+			raised += plan->least != NULL;
+			free(text);
+			free(again);
+		}
+	}
+	cr_assert_gt(raised, 0);
+}
 
 /* Cancels a run at one of its reports. */
 struct stop { atomic_bool cancel; int after; };
