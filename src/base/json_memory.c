@@ -52,6 +52,20 @@ bool json_memory_failed(void)
 	return was;
 }
 
+const char *json_wrong(const json_error_t *problem)
+{
+	switch (json_error_code(problem)) {
+	case json_error_premature_end_of_input: return "it ends too early";
+	case json_error_end_of_input_expected: return "there is more behind its end";
+	case json_error_stack_overflow: return "it is nested too deeply";
+	case json_error_invalid_utf8: return "it has bytes that are not UTF-8";
+	case json_error_null_character: case json_error_null_byte_in_key: return "a text in it has a NUL";
+	case json_error_duplicate_key: return "a key is there twice";
+	case json_error_numeric_overflow: return "a number is too large";
+	default: return "a value, a comma or a bracket is missing or wrong";
+	}
+}
+
 json_t *json_read_text(const char *text, size_t size, const char *what, struct error *error)
 {
 	json_error_t problem;
@@ -63,7 +77,7 @@ json_t *json_read_text(const char *text, size_t size, const char *what, struct e
 		return NULL;
 	}
 	if (!value) {
-		fail(error, BAD_INPUT, "not %s: %s", what, problem.text);
+		fail(error, BAD_INPUT, "not %s: %s", what, json_wrong(&problem));
 		if (error)
 			error->line = problem.line > 0 ? (unsigned)problem.line : 0;
 	}

@@ -12,5 +12,8 @@ void json_memory_watch(void);
 /* Whether an allocation of jansson's failed on this thread since the last call. */
 bool json_memory_failed(void);
 
+/* What is wrong with a text that jansson doesn't read, in words of ours: its own name its macros and functions. */
+const char *json_wrong(const json_error_t *problem);
+
 /* The text as one JSON value, or NULL with its line in error: BAD_INPUT "not WHAT: ..." or OUT_OF_MEMORY. No object has a key twice. */
 json_t *json_read_text(const char *text, size_t size, const char *what, struct error *error);

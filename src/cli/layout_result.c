@@ -50,9 +50,10 @@ enum status layout_read_input(struct layout_request *request, struct input *inpu
 	size_t size;
 	const char *start = input_peek(input, &size);
 	enum input_kind kind = input_detect(start, size);
-	bool pickle = kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE;
-	if (kind == INPUT_OLD_PICKLE)
-		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot, but a %s; %s", input_kind_name(kind), input_kind_advice(kind));
+	bool pickle = kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE, csv_perhaps = kind == INPUT_MINIMALLOC || kind == INPUT_UNKNOWN || kind == INPUT_EMPTY;
+	if (!pickle && !csv_perhaps)
+		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot, but: %s; %s", input_kind_name(kind),
+			input_kind_advice(kind) ? input_kind_advice(kind) : "it holds ops, too: tidemark plan FILE");
 	if (!pickle && memchr(start, '\0', size))   /* as of /dev/zero, which would be read for long */
 		return fail(error, BAD_INPUT, "neither a CSV of buffers nor a memory snapshot: it has bytes that are not text");
 	return pickle ? read_snapshot(request, input, csv, error) : read_csv(request, input, csv, error);

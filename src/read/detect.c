@@ -97,10 +97,60 @@ static bool is_hlo_text(struct view view)
 	return word(&view, "HloModule") || (contains(&view, " parameter(0)") && contains(&view, "ROOT ") && contains(&view, "{\n"));
 }
 
+/* ---- what others write ----------------------------------------------------------------- */
+
+static enum input_kind magic_kind(const struct view *view)
+{
+	static const struct { size_t at, size; const char *bytes; enum input_kind kind; } magic[] = {
+		{ 0, 15, "SQLite format 3", INPUT_DATABASE }, { 0, 8, "\x89HDF\r\n\x1a\n", INPUT_WEIGHTS }, { 0, 4, "GGUF", INPUT_WEIGHTS }, { 0, 6, "\x93NUMPY", INPUT_WEIGHTS },
+		{ 4, 6, "\0\0\0\0{\"", INPUT_WEIGHTS }, { 0, 2, "\x1f\x8b", INPUT_PACKED }, { 0, 4, "\x28\xb5\x2f\xfd", INPUT_PACKED }, { 0, 6, "\xfd" "7zXZ", INPUT_PACKED },
+		{ 0, 3, "BZh", INPUT_PACKED }, { 0, 4, "7z\xbc\xaf", INPUT_PACKED }, { 257, 5, "ustar", INPUT_PACKED }, { 0, 2, "\xff\xfe", INPUT_UTF16 }, { 0, 2, "\xfe\xff", INPUT_UTF16 },
+	};
+	for (size_t i = 0; i < sizeof magic / sizeof *magic; i++)
+		if ((size_t)(view->end - view->at) >= magic[i].at + magic[i].size && memcmp(view->at + magic[i].at, magic[i].bytes, magic[i].size) == 0)
+			return magic[i].kind;
+	return INPUT_UNKNOWN;
+}
+
+/* "key: value", "- key: value", "[section]" or "key = value" in each of the first lines but comments; three at least, or that is all of it. */
+static bool is_settings(struct view view)
+{
+	uint32_t lines = 0;
+	for (struct view line; lines < 3 && view.at < view.end; view.at = line.end + (line.end < view.end)) {
+		line = first_line(&view);
+		struct view rest = line;
+		skip_space(&rest);
+		if (rest.at >= line.end || *rest.at == '#' || starts(&rest, "---") || starts(&rest, "%YAML"))
+			continue;
+		rest.at += starts(&rest, "- ") ? 2 : 0;
+		bool section = *rest.at == '[' && memchr(rest.at, ']', (size_t)(line.end - rest.at));
+		const char *key = rest.at;
+		while (rest.at < line.end && ((*rest.at >= 'a' && *rest.at <= 'z') || (*rest.at >= 'A' && *rest.at <= 'Z') || (*rest.at >= '0' && *rest.at <= '9') || strchr("_-.", *rest.at))
+			&& *rest.at)
+			rest.at++;
+		bool colon = rest.at < line.end && *rest.at == ':' && (rest.at + 1 >= line.end || strchr(" \r", rest.at[1]));
+		bool equals = line.end - rest.at >= 3 && memcmp(rest.at, " = ", 3) == 0;
+		if (!section && (rest.at == key || !(*key >= 'a' && *key <= 'z') || !(colon || equals)))
+			return false;
+		lines++;
+	}
+	return lines > 0;
+}
+
+static enum input_kind text_kind(const struct view *view)
+{
+	struct view line = first_line(view);
+	if (contains(view, "out of memory") || contains(view, "OutOfMemoryError") || contains(view, "RESOURCE_EXHAUSTED"))
+		return INPUT_MESSAGE;
+	if (word(view, "import") || word(view, "from") || word(view, "def") || (starts(view, "#!") && contains(&line, "python")))
+		return INPUT_PYTHON;
+	return is_settings(*view) ? INPUT_SETTINGS : INPUT_UNKNOWN;
+}
+
 static enum input_kind json_kind(const struct view *view)
 {
 	struct view line = first_line(view);
-	if (contains(&line, "\"k\"") && (contains(&line, "\"graph\"") || contains(&line, "\"tensor\"") || contains(&line, "\"op\"")))
+	if (contains(&line, "\"k\""))
 		return INPUT_NATIVE;
 	if (contains(view, "\"problem\"") || (contains(view, "\"nodes\"") && contains(view, "\"intervals\"")))
 		return INPUT_IOPDDL;
@@ -110,6 +160,10 @@ static enum input_kind json_kind(const struct view *view)
 		return INPUT_AUTOPARALLEL;
 	if (contains(view, "\"tidemark\""))
 		return INPUT_PLAN;
+	if (contains(view, "\"traceEvents\""))
+		return INPUT_TRACE;
+	if (contains(view, "\"zero_optimization\"") || contains(view, "\"train_batch_size\"") || contains(view, "\"train_micro_batch_size_per_gpu\""))
+		return INPUT_SETTINGS;
 	return contains(view, "\"model_type\"") ? INPUT_CONFIG : INPUT_JSON;
 }
 
@@ -268,12 +322,17 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_ONNX;
 	if (is_hlo(view))
 		return INPUT_HLO;
+	enum input_kind magic = magic_kind(&view);
+	if (magic != INPUT_UNKNOWN)
+		return magic;
 	if (starts(&view, "\xef\xbb\xbf"))
 		view.at += 3;
 	skip_space(&view);
 	if (view.at == view.end)
 		return INPUT_EMPTY;
-	if (*view.at == '{')
+	struct view inside = { view.at + 1, view.end };
+	skip_space(&inside);
+	if (*view.at == '{' || (*view.at == '[' && (inside.at == inside.end || strchr("{[]\"-0123456789", *inside.at))))   /* not a section of TOML */
 		return json_kind(&view);
 	if (*view.at == '<' && is_snapshot_page(view))
 		return INPUT_SNAPSHOT;
@@ -287,5 +346,7 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_FX;
 	if (is_schedule(view))
 		return INPUT_SCHEDULE;
-	return is_minimalloc(&view) ? INPUT_MINIMALLOC : INPUT_UNKNOWN;
+	if (is_minimalloc(&view))
+		return INPUT_MINIMALLOC;
+	return text_kind(&view);
 }

@@ -224,9 +224,8 @@ static struct graph *open_folder(const char *path, const struct read_options *op
 }
 
 #define X(id, name, open) [INPUT_##id] = open,
-/* What is perhaps meant as a graph, but isn't, the native reader refuses with the line. */
 static struct graph *(*const open_kind[INPUT_KIND_COUNT])(const struct opening *opening, struct error *error) = {
-	GRAPH_KINDS(X) X(JSON, "", open_native) X(EMPTY, "", open_native)
+	GRAPH_KINDS(X) X(EMPTY, "", open_native)
 };
 #undef X
 

@@ -1,5 +1,6 @@
 /* buffers_csv.c: MiniMalloc's CSV of buffers. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "buffers_csv.h"
@@ -295,6 +296,36 @@ static bool next_line(struct reader *reader, struct slice *line)
 	return true;
 }
 
+static int compare_ids(const void *left, const void *right)
+{
+	const struct slice *a = *(const struct slice *const *)left, *b = *(const struct slice *const *)right;
+	int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
+	return order ? order : a->length != b->length ? (a->length > b->length ? 1 : -1) : (a > b) - (a < b);
+}
+
+/* Refuses the first row whose id another has, too: results would name both. O(n log n). */
+static enum status refuse_twins(struct reader *reader)
+{
+	const struct buffers_csv *csv = reader->csv;
+	uint32_t n = csv->buffers.n, second = n, first = n;
+	HELD const struct slice **id = mem_alloc(n, sizeof *id);
+	NEED_IN(reader->error, id);
+	for (uint32_t i = 0; i < n; i++)
+		id[i] = &csv->id[i];
+	qsort(id, n, sizeof *id, compare_ids);
+	for (uint32_t i = 1; i < n; i++)
+		if (id[i]->length == id[i - 1]->length && memcmp(id[i]->text, id[i - 1]->text, id[i]->length) == 0 && id[i] < csv->id + second) {
+			second = (uint32_t)(id[i] - csv->id);
+			first = (uint32_t)(id[i - 1] - csv->id);
+		}
+	if (second == n)
+		return OK;
+	char text[60];
+	reader->line = csv->line[second];
+	snprintf(text, sizeof text, "there are two buffers of one id, the other in line %u", csv->line[first]);
+	return fail_at(reader, text, csv->id[second]);
+}
+
 static enum status read_all(struct reader *reader)
 {
 	struct slice line = { NULL, 0 };
@@ -313,7 +344,7 @@ static enum status read_all(struct reader *reader)
 	while (status == OK && next_line(reader, &line))
 		if (trim(line).length)
 			status = read_row(reader, line);
-	return status;
+	return status == OK ? refuse_twins(reader) : status;
 }
 
 enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *csv, struct error *error)

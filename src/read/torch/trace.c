@@ -64,7 +64,7 @@ static json_t *next_value(struct reading *reading, enum status *status)
 		return NULL;
 	}
 	if (!value) {
-		*status = wrong(reading, reading->at, reading->at < reading->end ? problem.text : "it ends too early");
+		*status = wrong(reading, reading->at, reading->at < reading->end ? json_wrong(&problem) : "it ends too early");
 		return NULL;
 	}
 	reading->at += problem.position;

@@ -35,6 +35,20 @@ Test(detect, knows_texts_by_their_first_words)
 	EXPECT("class GraphModule(torch.nn.Module):\n    def forward(self):\n", INPUT_FX);
 	EXPECT("class <lambda>(torch.nn.Module):\n    def forward(self, arg0_1: \"f32[8]\"):\n", INPUT_FX);
 	EXPECT("hello", INPUT_UNKNOWN);
+	EXPECT("{\"schemaVersion\":1,\"traceEvents\":[", INPUT_TRACE);
+	EXPECT("[{\"ph\": \"X\"", INPUT_JSON);
+	EXPECT("[]", INPUT_JSON);
+	EXPECT("{\"train_batch_size\": 32, \"zero_optimization\": {\"stage\": 3}}", INPUT_SETTINGS);
+	EXPECT("compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n", INPUT_SETTINGS);
+	EXPECT("# torchtitan\n[job]\ndump_folder = \"./outputs\"\n", INPUT_SETTINGS);
+	EXPECT("---\n- name: x\n  value: y\n", INPUT_SETTINGS);
+	EXPECT("lower case: a sentence\n", INPUT_UNKNOWN);
+	EXPECT("a line\nkey: value\n", INPUT_UNKNOWN);
+	EXPECT("INFO: x\nINFO: y\nINFO: z\n", INPUT_UNKNOWN);
+	EXPECT("Traceback (most recent call last):\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n", INPUT_MESSAGE);
+	EXPECT("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.", INPUT_MESSAGE);
+	EXPECT("import torch\nmodel = f()\n", INPUT_PYTHON);
+	EXPECT("#!/usr/bin/env python3\n", INPUT_PYTHON);
 }
 
 Test(detect, knows_binaries_by_their_first_bytes)
@@ -53,6 +67,13 @@ Test(detect, knows_binaries_by_their_first_bytes)
 	EXPECT("\x0a\x80\x40\x0a\x0cjit_train__1\x12\x04main\x1a\xff\x01\x0a", INPUT_HLO);
 	EXPECT("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", INPUT_UNKNOWN);
 	EXPECT("\0\0\0\0", INPUT_UNKNOWN);
+	EXPECT("SQLite format 3\0", INPUT_DATABASE);
+	EXPECT("\x89HDF\r\n\x1a\n\0", INPUT_WEIGHTS);
+	EXPECT("GGUF\x03\0\0\0", INPUT_WEIGHTS);
+	EXPECT("\x40\0\0\0\0\0\0\0{\"__metadata__\":{", INPUT_WEIGHTS);
+	EXPECT("\x1f\x8b\x08\0", INPUT_PACKED);
+	EXPECT("\x28\xb5\x2f\xfd\x04", INPUT_PACKED);
+	EXPECT("\xff\xfeh\0e\0", INPUT_UTF16);
 }
 
 Test(detect, never_reads_past_the_end)

@@ -49,7 +49,7 @@ static bool agrees(struct record *record, const char *line)
 	json_t *json = json_loadb(line, strlen(line), JSON_REJECT_DUPLICATES, &problem);
 	enum status status = record_read(record, memcpy(changed, line, strlen(line) + 1), strlen(line), &error);
 	bool fine = json ? status == OK && same(record->value, json) && raw_is_there(record->value, line)
-		: status == BAD_INPUT && strstr(error.text, problem.text) != NULL;
+		: status == BAD_INPUT && strstr(error.text, json_wrong(&problem)) != NULL;
 	if (!fine)
 		printf("%s\n  jansson: %s; read: %s\n", line, json ? "fine" : problem.text, status == OK ? "fine" : error.text);
 	json_decref(json);

@@ -85,6 +85,7 @@ Test(buffers_csv, what_is_wrong_is_said_with_its_line)
 		{ "id,lower,upper,size,gaps\na,0,3,4,1\n", 2, "a gap is not of the form a-b: 1" },
 		{ "id,lower,upper,size,gaps\na,0,3,4,1-9\n", 2, "a gap is empty or outside its buffer's life: 1-9" },
 		{ "id,lower,upper,size,gaps\na,0,9,4,1-4 3-5\n", 2, "gaps overlap" },
+		{ "id,lower,upper,size\na,0,2,10\n\nb,0,1,1\n a,1,3,10\na,4,5,1\n", 5, "there are two buffers of one id, the other in line 2: a" },
 		{ "id,lower,upper,size,gaps\na,0,9,4,1-4@0:2\n", 2, "a gap is not of the form a-b: 1-4@0:2" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
