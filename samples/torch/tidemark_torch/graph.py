@@ -4,7 +4,8 @@ This is the definition of the peak once more, written for reading and independen
 each checks the other. All sizes are bytes; orders are lists of op names.
 
     unit of memory   the storage: a tensor without `alias`, with all its views and in-place results
-    persistent       inputs, parameters, buffers, constants, optimizer state: there through the whole step
+    persistent       inputs, parameters, buffers, constants, optimizer state: there through the whole step, unless the
+                     step replaces them ("replaced")
     lifetime         any other storage: from the op that writes its root to the last op that touches it
     live bytes       persistent + alive storages + the running op's workspace; inputs are freed after the op
 """
@@ -65,7 +66,8 @@ class StepGraph:
 
     def is_persistent(self, storage):
         """True for a storage that lives through the whole step."""
-        return storage not in self.writer and self.tensors[storage]["kind"] in PERSISTENT
+        tensor = self.tensors[storage]
+        return storage not in self.writer and tensor["kind"] in PERSISTENT and not tensor.get("replaced")
 
     def persistent_bytes(self):
         """Bytes of all persistent storages."""

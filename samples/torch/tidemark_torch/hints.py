@@ -4,13 +4,16 @@
 
 `item`: the number that .item() gives (booleans: whether it isn't 0). `nonzero`, `masked_select`, `unique`,
 `repeat_interleave`: the part of the elements that is found, or a function of the tensor that returns their number.
-What was assumed is written into the graph.
+What was assumed is written into the graph. Numbers are finite, and checks pass: see tidemark_torch.ways.
 """
 import collections
 import os
 import sys
 
 import torch
+
+from .errors import CaptureError
+from .ways import asking, forced, place_of
 
 aten = torch.ops.aten
 DISTRIBUTIONS = os.path.join("torch", "distributions", "")
@@ -21,11 +24,15 @@ DEFAULTS = {"item": 0, "nonzero": 0.5, "masked_select": 0.5, "unique": 1.0, "rep
 class Hints:
     """Answers for fake tensors. `assumed` counts what was."""
 
-    def __init__(self, given, memory):
+    def __init__(self, given):
         unknown = set(given or {}) - set(DEFAULTS)
         if unknown:
             raise ValueError(f"no hint {sorted(unknown)[0]!r}: there are {', '.join(DEFAULTS)}")
-        self.value, self.memory, self.assumed = {**DEFAULTS, **(given or {})}, memory, collections.Counter()
+        self.value, self.given, self.memory = {**DEFAULTS, **(given or {})}, set(given or {}), None
+        self.places = {}                # where unknown values were read -> their type
+        self.refuses = False            # whether a branch that depends on one is an error
+        self.turn, self.turned = 0, None   # 1, -1: other values are read, at a place (None: everywhere)
+        self.assumed = collections.Counter()
 
     def texts(self):
         """A sentence for each assumption."""
@@ -40,15 +47,38 @@ class Hints:
     def item(self, tensor):
         """The number in a tensor of one element."""
         storage = self.memory.find(tensor)
-        hint = self.value["item"]
         if storage is not None and storage.hint is not None:
             return type_of(tensor)(storage.hint)
         if tensor.dtype is torch.bool and is_check_of_distribution():
             self.assumed["torch.distributions takes its arguments for valid"] += 1
             return True
-        value = type_of(tensor)(hint(tensor) if callable(hint) else hint)
+        if tensor.dtype is torch.bool and "item" not in self.given:
+            return self.decide(getattr(tensor, "_tidemark_truth", None))
+        hint = self.value["item"]
+        value = self.read(type_of(tensor), type_of(tensor)(hint(tensor) if callable(hint) else hint))
         self.assumed[f".item() gives {value}"] += 1
         return value
+
+    def decide(self, known=None):
+        """The way that a branch takes which depends on an unknown value."""
+        frame = asking()
+        known = forced(frame) if known is None else known
+        if known is not None:
+            return known
+        if self.refuses:
+            raise CaptureError(f"{place_of(frame)} decides by a value that fake tensors don't have: capture_step() "
+                               "tries both ways, hints={'item': 1} says what it is, real=True computes it")
+        value = self.read(bool, False)
+        self.assumed[f"{place_of(frame)} goes on as if it were {value}"] += 1
+        return value
+
+    def read(self, kind, value):
+        """An assumed value, or another one where the other ways are tried."""
+        place = place_of(asking())
+        self.places.setdefault(place, kind)
+        if not self.turn or "item" in self.given or self.turned not in (None, place):
+            return value
+        return not value if kind is bool else kind(1) if kind is int else kind(self.turn * 1e6)
 
     def count(self, what, tensor, of):
         """How many of the elements of a tensor are found."""
@@ -75,8 +105,7 @@ class Hints:
         if base in (aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_):
             return self.by_mask(function, args, kwargs)
         if base is aten.equal:
-            self.assumed["torch.equal is False"] += 1
-            return False
+            return self.decide()
         return NotImplemented
 
     def unique(self, tensor):

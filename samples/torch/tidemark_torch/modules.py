@@ -6,6 +6,9 @@ from torch.nn.modules import module as nn_module
 from torch.optim import optimizer as optim
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .kept import Snapshot
+from .memory import name_of, nested
+
 
 class Modules:
     """Follows the modules of the step by PyTorch's global hooks.
@@ -17,7 +20,7 @@ class Modules:
     def __init__(self, found, kept):
         self.kept = kept              # what modules hold before they run
         self.found = found            # called with (name, tensor, kind) for each parameter and buffer of a new root
-        self.path, self.stack = {}, []
+        self.path, self.stack, self.called = {}, [], []   # called: from outside of any other
         self.roots = 0
         self.numbers, self.module_at = [], []  # sequence numbers, ascending, and the module from there on
 
@@ -34,9 +37,19 @@ class Modules:
         for name, child in module.named_modules(remove_duplicate=True):
             self.path.setdefault(id(child), ".".join(part for part in (prefix, name) if part))
             self.kept.note_module(child)
+        self.called.append((prefix, module))
+        self.name_state(prefix, module)
+
+    def name_state(self, prefix, module):
+        """Names a module's parameters and buffers."""
         for kind, named in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
             for name, tensor in named:
                 self.found(".".join(part for part in (prefix, name) if part), tensor, kind)
+
+    def name_all(self):
+        """Names those that a run of the step has made anew."""
+        for prefix, module in self.called:
+            self.name_state(prefix, module)
 
     def enter(self, module, _):
         """A module is called."""
@@ -107,7 +120,9 @@ class Optimizers:
     def enter(self, optimizer, args, kwargs):
         """An optimizer's step begins."""
         if self.prime and all(known is not optimizer for known, _ in self.before):
-            self.before.append((optimizer, {key: dict(value) for key, value in optimizer.state.items()}))
+            own = {key: Snapshot(value, self.recorder.holds, same=key == "state")
+                   for key, value in vars(optimizer).items() if key != "param_groups"}
+            self.before.append((optimizer, own))
         if self.recorder.paused:
             return
         self.recorder.note_gradients()
@@ -126,20 +141,22 @@ class Optimizers:
         for i, group in enumerate(optimizer.param_groups):
             for p in group["params"]:
                 name = self.recorder.name_parameter(p)
-                for key, value in optimizer.state.get(p, {}).items():
-                    if isinstance(value, torch.Tensor):
-                        self.recorder.found(f"{name}.{key}", value, "optimizer", counter(key, value))
+                for path, value in nested(optimizer.state.get(p, {})):
+                    self.recorder.found(name_of(name, path), value, "optimizer", counter(path[-1], value))
             for key, value in group.items():
                 if isinstance(value, torch.Tensor):
                     self.recorder.found(f"{type(optimizer).__name__}.{i}.{key}", value, "optimizer", 0.001)
 
-    def leave(self, *_):
-        """An optimizer's step has ended."""
-        if not self.recorder.paused:
-            self.running -= 1
+    def leave(self, optimizer, *_):
+        """An optimizer's step has ended: what lies in its state now may be new."""
+        if self.recorder.paused:
+            return
+        self.running -= 1
+        for p in (p for group in optimizer.param_groups for p in group["params"]):
+            for path, value in nested(optimizer.state.get(p, {})):
+                self.recorder.note_successor(name_of(self.recorder.name_parameter(p), path), value)
 
     def restore(self):
         """Gives optimizers that were run on fake tensors their own state back."""
-        for optimizer, state in self.before:
-            optimizer.state.clear()
-            optimizer.state.update(state)
+        for optimizer, own in self.before:
+            vars(optimizer).update({key: value.restore() for key, value in own.items()})

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from .errors import CaptureError
+from .memory import nested
 
 aten = torch.ops.aten
 SILENT = {aten.detach.default, aten.alias.default, aten._local_scalar_dense.default, aten.lift_fresh.default}
@@ -67,14 +68,16 @@ class Twin:
         for group in optimizer.param_groups:
             for p in group["params"]:
                 memo[id(p)] = torch.nn.Parameter(torch.empty_like(p, device="meta"), p.requires_grad)
-                for value in optimizer.state.get(p, {}).values():
-                    if isinstance(value, torch.Tensor) and not self.is_counter(p, value):
+                for _, value in nested(optimizer.state.get(p, {})):
+                    if not self.is_counter(p, value):
                         memo[id(value)] = torch.empty_like(value, device="meta")
         gradients = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
         try:
             for p, _ in gradients:
                 p.grad = None  # is not to be copied
             self.twin = copy.deepcopy(optimizer, memo)
+            for key, value in vars(optimizer).items():   # copies of optimizers have only what PyTorch's own do
+                vars(self.twin).setdefault(key, value)
         finally:
             for p, gradient in gradients:
                 p.grad = gradient
@@ -92,9 +95,13 @@ class Twin:
             if mine.get("foreach") is None and "foreach" in mine and not mine.get("fused"):
                 mine["foreach"] = all(p.is_cuda for p in real["params"])
         for p, meta in self.pairs:
-            for key, value in self.optimizer.state.get(p, {}).items():
-                if isinstance(value, torch.Tensor) and self.is_counter(p, value):
-                    self.twin.state[meta][key] = value.detach().cpu().clone()
+            for path, value in nested(self.optimizer.state.get(p, {})):
+                if self.is_counter(p, value):
+                    place = self.twin.state[meta]
+                    for key in path[:-1]:
+                        place = place[key]
+                    if not isinstance(place, tuple):
+                        place[path[-1]] = value.detach().cpu().clone()
 
     def calls(self, trained):
         """The ops of the next step: [(name, tensors, numbers)]. trained: the parameters that have gradients."""

@@ -10,9 +10,11 @@ may release earlier.
 import collections
 import contextlib
 import functools
+import itertools
 import math
 import sys
 import traceback
+import weakref
 
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor
@@ -24,14 +26,17 @@ from .eager import Eager
 from .errors import CaptureError, check_version, explain
 from .faking import caches_emptied, FAKE, fake, patched  # noqa: F401, fake is what users call
 from .graph import StepGraph, write_graph
+from .growth import kind_of, LEAST, line_of_program, remaining, sentence
 from .hints import Hints
 from .initial import set_values
-from .kept import Kept
+from .kept import Held, Kept
+from .left import tensors_left
 from .memory import PERSISTENT, Memory, geometry
 from .modules import Modules, Optimizers
 from .packed import BY_LENGTHS, follow_padding
 from .shapes import SHAPES
 from .values import ANSWERS, UNKNOWN, Values
+from .ways import truth
 from .workspace import Meter, say
 
 check_version()
@@ -88,20 +93,25 @@ def value_like(value, tensor):
     return tensor.new_empty(value.shape, dtype=value.dtype)
 
 
+class TooLong(BaseException):
+    """A step runs on and on where other values are tried; no handler of the program's is to take it."""
+
+
 class Recorder(TorchDispatchMode):
     """Writes down every op that runs while it is active."""
 
     def __init__(self, real, hints):
         super().__init__()
-        self.real, self.memory = real, Memory()
-        self.ops, self.counts = [], collections.Counter()
-        self.hints, self.values, self.kept = Hints(hints, self.memory), Values(), Kept()
+        self.real, self.holds = real, collections.Counter()
+        self.hints, self.values, self.kept = Hints(hints), Values(), Kept(self.holds)
         self.modules, self.optimizers = Modules(self.found, self.kept), Optimizers(self, prime=not real)
-        self.gradients = {}                    # id of a parameter -> the name of its gradient
-        self.known, self.parameters = {}, {}   # id(tensor) -> (tensor, name, kind); id -> (parameter, its real .grad before)
-        self.earlier = {}                      # id of a parameter -> (it, its real .grad before the step, the storage)
-        self.twins = {}                        # id of a real tensor -> (it, the fake tensor that stands for it)
-        self.paused, self.after_backward, self.in_backward = False, False, False
+        self.known = {}                        # id of a tensor -> (weakly it, its name, kind, hint)
+        self.parameters = {}                   # id of a parameter -> (weakly it, its .grad before)
+        self.twins = {}                        # id of a real tensor -> (weakly it, the fake tensor that stands for it)
+        self.memory, self.paused, self.in_backward = None, False, False
+        self.wants_lines, self.grows = False, None
+        self.may_run_again, self.most_ops = False, math.inf
+        self.begin()
         self.fake_mode, self.eager, self.meter = None, None, Meter(real)
 
     @classmethod
@@ -111,16 +121,46 @@ class Recorder(TorchDispatchMode):
 
     # ---- names ----
 
+    def begin(self):
+        """What runs from now on is the step. What runs before it have made and still is there was there before."""
+        before, self.memory = self.memory, Memory(self.holds, self.let_go)
+        self.ops, self.counts = [], collections.Counter()
+        self.gradients = {}                    # id of a parameter -> name of its gradient
+        self.successors = {}                   # name of an optimizer's state -> the storage that lies in its place now
+        self.after_backward, self.ended, self.hints.memory = False, False, self.memory
+        self.hints.assumed.clear()
+        if before is None:
+            return
+        self.memory.adopt(before)
+        known = [entry for entry in self.known.values() if entry[0]() is not None]
+        self.known.clear()
+        for tensor, name, kind, hint in known:
+            self.found(name, tensor(), kind, hint)
+        self.modules.name_all()
+
+    def line(self):
+        """Where the program is: (file, line) of the innermost function that is the user's own. None: nobody asks."""
+        return line_of_program() if self.wants_lines else None
+
+    def is_known(self, tensor):
+        """True for a tensor that has a name."""
+        return id(tensor) in self.known and self.known[id(tensor)][0]() is tensor
+
+    def know(self, tensor, name, kind, hint=None):
+        """Gives a tensor a name, for as long as it lives."""
+        self.known[id(tensor)] = weakref.ref(tensor), name, kind, hint
+
     def found(self, name, tensor, kind, hint=None):
         """A tensor that is there from the start is known by name."""
         tensor = tensor if is_traceable_wrapper_subclass(tensor) else local(tensor)
-        if id(tensor) in self.known:
+        if self.is_known(tensor):
             return
         stand_in = self.here(local(tensor))
-        self.known[id(tensor)] = tensor, name, kind
-        self.known.setdefault(id(stand_in), (stand_in, name, kind))
+        self.know(tensor, name, kind, hint)
+        if not self.is_known(stand_in):
+            self.know(stand_in, name, kind, hint)
         if kind == "parameter":
-            self.parameters[id(tensor)] = tensor, self.grad_to_restore(tensor)
+            self.note_parameter(tensor)
         storage = self.storage_of(stand_in)
         if hasattr(tensor, "placements"):
             storage.record["dtensor"] = str(list(tensor.placements))
@@ -132,43 +172,39 @@ class Recorder(TorchDispatchMode):
             self.find_gradient(tensor, name)
 
     def find_gradient(self, parameter, name):
-        """A gradient that is there before the step, as where zero_grad comes at its beginning or after the forward pass. It isn't
-        among `known`, which would keep it."""
+        """A gradient that is there before the step: zero_grad comes at its beginning, or after the forward pass."""
         gradient = parameter.grad
-        if not isinstance(gradient, torch.Tensor) or gradient.layout is not torch.strided or id(parameter) in self.earlier:
+        if not isinstance(gradient, torch.Tensor) or gradient.layout is not torch.strided:
             return
         stand_in = self.here(local(gradient))
         if self.memory.find(stand_in) is None:
-            self.known[id(stand_in)] = stand_in, f"{name}.grad", "gradient"
+            self.know(stand_in, f"{name}.grad", "gradient")
             storage = self.storage_of(stand_in)
             del self.known[id(stand_in)]
             if hasattr(gradient, "placements"):
                 storage.record["dtensor"] = str(list(gradient.placements))
-            self.earlier[id(parameter)] = parameter, gradient if stand_in is not local(gradient) else None, storage
 
-    def bury(self):
-        """Notes which storages have gone. What stands for a real gradient goes when the parameter has lost this."""
-        for key, (parameter, gradient, storage) in list(self.earlier.items()):
-            if gradient is not None and parameter.grad is not gradient:
-                storage.died = len(self.ops)
-                self.memory.forget(storage)
-                self.memory.watched = [pair for pair in self.memory.watched if pair[1] is not storage]
-                self.earlier[key] = parameter, None, storage
-        self.memory.bury(len(self.ops))
+    def let_go(self, storage):
+        """A real tensor's memory has gone: the fake tensor that stands for it goes, too; views of that may stay."""
+        for key, (_, fake) in list(self.twins.items()):
+            memory = fake.untyped_storage()
+            if memory._cdata == storage.address:
+                torch.UntypedStorage._free_weak_ref(storage.weak)
+                storage.weak = memory._weak_ref()
+                del self.twins[key], fake, memory
+                break
+        for key in [key for key, (_, fake) in self.twins.items() if fake.untyped_storage()._cdata == storage.address]:
+            del self.twins[key]
 
-    def find_gradients(self):
-        """Those of all parameters known so far: what a run that wasn't written down has left."""
-        for tensor, name, kind in list(self.known.values()):
-            if kind == "parameter":
-                self.find_gradient(tensor, name)
-
-    def grad_to_restore(self, parameter):
-        """The gradient that is put back after a capture on fake tensors. Others aren't held: the step is to let go of them."""
-        return None if self.real or isinstance(parameter, FakeTensor) else parameter.grad
+    def note_parameter(self, parameter):
+        """Notes the gradient that is put back after a capture on fake tensors."""
+        if id(parameter) not in self.parameters or self.parameters[id(parameter)][0]() is not parameter:
+            keep = not self.real and not isinstance(parameter, FakeTensor) and parameter.grad is not None
+            self.parameters[id(parameter)] = weakref.ref(parameter), Held(parameter.grad, self.holds) if keep else None
 
     def name_parameter(self, parameter):
         """A parameter's name, given now if no module has."""
-        if id(parameter) not in self.known:
+        if not self.is_known(parameter):
             self.found(f"parameter_{len(self.parameters)}", parameter, "parameter")
         return self.known[id(parameter)][1]
 
@@ -178,22 +214,25 @@ class Recorder(TorchDispatchMode):
             return tensor
         if tensor.layout is not torch.strided:
             raise CaptureError(f"a tensor of layout {tensor.layout} takes part: only dense tensors can be captured")
-        if id(tensor) not in self.twins:
+        if id(tensor) not in self.twins or self.twins[id(tensor)][0]() is not tensor:
             fake = self.fake_mode.fake_tensor_converter.from_real_tensor(self.fake_mode, tensor)
-            self.twins[id(tensor)] = tensor, fake
+            fake.grad = None   # the converter has made one for it, which would stay
+            fake._tidemark_original = weakref.ref(tensor)
+            self.twins[id(tensor)] = fake._tidemark_original, fake
         return self.twins[id(tensor)][1]
 
     def storage_of(self, tensor):
         """The Storage behind a tensor. What the step hasn't made itself was there from the start."""
         storage = self.memory.find(tensor)
         if storage is None:
-            _, name, kind = self.known.get(id(tensor), (None, None, None))
+            name, kind = self.known[id(tensor)][1:3] if self.is_known(tensor) else (None, None)
             if kind is None:
                 kind = "parameter" if tensor.requires_grad and tensor.is_leaf else "input"
             if name is None:
                 self.counts[kind] += 1
                 name = f"{kind}_{self.counts[kind]}"
-            storage = self.memory.add(tensor, name, kind, from_start=True)
+            original = getattr(tensor, "_tidemark_original", lambda: None)()
+            storage = self.memory.add(tensor, name, kind, True, original)
             size = tensor.untyped_storage().nbytes()
             if size != storage.record["bytes"] or tensor.storage_offset() or \
                     tensor.numel() * tensor.element_size() != size:
@@ -207,11 +246,11 @@ class Recorder(TorchDispatchMode):
         """Names the fake tensor as its original is named, and keeps its values if they are few."""
         storage = self.memory.find(fake)
         if storage is None:
-            if id(original) in self.known and self.known[id(original)][1]:
-                self.known[id(fake)] = (fake,) + self.known[id(original)][1:]
+            if self.is_known(original) and self.known[id(original)][1]:
+                self.know(fake, *self.known[id(original)][1:])
             elif isinstance(original, torch.nn.Parameter):
-                self.known[id(fake)] = fake, f"parameter_{len(self.parameters)}", "parameter"
-                self.parameters[id(original)] = original, self.grad_to_restore(original)
+                self.know(fake, f"parameter_{len(self.parameters)}", "parameter")
+                self.note_parameter(original)
             storage = self.storage_of(fake)
             if original.numel() <= LARGEST_DATA and not original.requires_grad:
                 with _disable_current_modes():
@@ -225,7 +264,8 @@ class Recorder(TorchDispatchMode):
     def name(self, tensor):
         """A tensor's newest name; a parameter's own is not that of a view of it which lies alike."""
         storage = self.storage_of(tensor)
-        found = (storage.written.get(geometry(tensor)) if id(tensor) in self.known else None) or storage.names.get(geometry(tensor))
+        found = storage.written.get(geometry(tensor)) if self.is_known(tensor) else None
+        found = found or storage.names.get(geometry(tensor))
         return found if found is not None else self.view(tensor, storage)
 
     def view(self, tensor, storage):
@@ -291,12 +331,13 @@ class Recorder(TorchDispatchMode):
 
     def note_gradients(self):
         """Marks the storages that are some parameter's .grad."""
-        for parameter, _ in self.parameters.values():
-            gradient = None if parameter.grad is None else local(parameter.grad)
+        for key, (alive, _) in self.parameters.items():
+            parameter = alive()
+            gradient = None if parameter is None or parameter.grad is None else local(parameter.grad)
             storage = None if gradient is None or gradient.layout is not torch.strided or \
                 is_traceable_wrapper_subclass(gradient) else self.memory.find(gradient)
             if storage is not None:
-                self.gradients[id(parameter)] = storage.names.get(geometry(gradient))
+                self.gradients[key] = storage.names.get(geometry(gradient))
             if storage is not None and not storage.gradient:
                 storage.gradient = True
                 if not storage.from_start:
@@ -329,7 +370,10 @@ class Recorder(TorchDispatchMode):
             return self.lift(function, args, kwargs)
         args, kwargs = tree_map_only(torch.Tensor, self.fake, (args, kwargs))
         if self.paused:
-            return self.as_read(function, self.run(function, args, kwargs))
+            result = self.run(function, args, kwargs)
+            for tensor in tensors_in([result]):
+                self.memory.note_left(local(tensor), True, self.line())
+            return self.as_read(function, result)
         if function in SAME_TENSOR:
             result = function(*args, **kwargs)
             if not self.real and self.values.get(args[0]) is not None:
@@ -342,7 +386,7 @@ class Recorder(TorchDispatchMode):
         if self.real or function is not aten._pack_padded_sequence.default:
             return result
         sizes = self.values.get(result[1])
-        self.twins[id(sizes)] = sizes, result[1]
+        self.twins[id(sizes)] = weakref.ref(sizes), result[1]
         return result[0], sizes
 
     def fake(self, tensor):
@@ -376,7 +420,11 @@ class Recorder(TorchDispatchMode):
         if function in ANSWERS and known is not UNKNOWN:
             result = tree_map_only(torch.Tensor, lambda value: value_like(value, args[0]), known)
         else:
+            self.hints.refuses = not self.may_run_again and self.optimizers.running > 0
             result = self.assume(function, args, kwargs)
+            known_truth = truth(function, args)
+            if known_truth is not None and isinstance(result, torch.Tensor):
+                result._tidemark_truth = known_truth
         self.values.follow(result, known, overwritten(function, args, kwargs) if known is UNKNOWN else [])
         return result
 
@@ -397,7 +445,9 @@ class Recorder(TorchDispatchMode):
 
     def follow(self, function, args, kwargs):
         """Runs an op and writes it down."""
-        self.bury()
+        self.memory.bury(len(self.ops))
+        if len(self.ops) > self.most_ops:
+            raise TooLong
         read = tensors_in((args, kwargs))
         storages = [self.storage_of(tensor) for tensor in read]
         phase = self.phase(storages)
@@ -437,9 +487,16 @@ class Recorder(TorchDispatchMode):
         op.update(call, result=slots)
         if torch.Tag.nondeterministic_seeded in function.tags:
             op["random"] = True
+        for storage in self.memory.storages[fresh:]:
+            storage.first = len(self.ops)
+        for tensor, _ in writes:
+            self.memory.find(tensor).written_to = True
         for storage in storages + self.memory.storages[fresh:]:
             storage.last = len(self.ops)
+            storage.in_update |= phase == "update"
             storage.updates |= phase == "update" and not storage.from_start and not storage.gradient
+        for storage in self.memory.storages[fresh:] if self.wants_lines else ():
+            storage.line = self.line()
         if base == "_amp_foreach_non_finite_check_and_unscale_":
             self.memory.find(arguments[0][1]).hint = 0.0
         self.ops.append(op)
@@ -466,10 +523,9 @@ class Recorder(TorchDispatchMode):
         if self.paused or (size > 0) == (memory.nbytes() > 0):
             return
         if size == 0:
-            if storage is not None and not (storage.from_start and storage.record["kind"] in PERSISTENT):
+            if storage is not None and not storage.is_state():
                 storage.died = len(self.ops)
                 self.memory.forget(storage)
-                self.memory.watched = [pair for pair in self.memory.watched if pair[1] is not storage]
             return
         if storage is not None:
             self.memory.forget(storage)
@@ -485,7 +541,7 @@ class Recorder(TorchDispatchMode):
         def get_rng_state():
             state = read()
             if not self.paused and not self.meter.gpu:
-                self.bury()
+                self.memory.bury(len(self.ops))
                 name, phase = self.next_name("generator_state"), self.phase([])
                 storage = self.memory.add(state, name, KIND_IN_PHASE[phase])
                 storage.last = len(self.ops)
@@ -496,12 +552,49 @@ class Recorder(TorchDispatchMode):
 
     # ---- the end ----
 
-    def finish(self):
-        """Closes the books: what is alive now stays."""
+    def end(self):
+        """The step has ended: what is alive now stays."""
         self.note_gradients()
-        self.bury()
+        self.memory.bury(len(self.ops))
+        self.ended = True
+
+    def peak(self):
+        """The most bytes of storages at a time during the step."""
+        change = [0] * (len(self.ops) + 2)
+        for storage in self.memory.storages + self.memory.unread:
+            change[0 if storage.from_start else storage.first] += storage.record["bytes"]
+            if storage.died is not None:
+                change[max(storage.died, storage.first + 1)] -= storage.record["bytes"]
+        return max(itertools.accumulate(change))
+
+    def books(self):
+        """All that is known of the step, for keep_books()."""
+        assumed = collections.Counter(self.hints.assumed)
+        return self.memory, self.ops, self.counts, self.gradients, self.successors, assumed
+
+    def keep_books(self, books):
+        """Goes back to an earlier run of the step."""
+        self.memory.close()
+        self.memory, self.ops, self.counts, self.gradients, self.successors, assumed = books
+        self.hints.memory, self.ended = self.memory, True
+        self.hints.assumed.clear()
+        self.hints.assumed.update(assumed)
+
+    def finish(self):
+        """Closes the books, and returns the ops."""
+        if not self.ended:
+            self.end()
+        self.memory.name_left()
         updated = {storage for storage in self.memory.storages if storage.gradient}
         has_update = any(op["phase"] == "update" for op in self.ops)
+        self.find_state()
+        replaced = {storage.record["id"]: storage for storage in self.memory.storages
+                    if storage.is_state() and storage.died is not None and storage.record["kind"] != "constant"}
+        for storage in replaced.values():
+            storage.record["replaced"] = True
+        for name, storage in self.successors.items():
+            if name in replaced and not storage.from_start:
+                storage.record["replaces"] = name
         for storage in self.memory.storages:
             if storage.died is not None or storage.record["kind"] in PERSISTENT:
                 continue
@@ -520,6 +613,39 @@ class Recorder(TorchDispatchMode):
                 record["kind"] = kinds[record["alias"]]
         return self.with_releases()
 
+    def find_state(self):
+        """What looks like an input, but is made anew of what it was, or written over by the update, is state: the
+        optimizer's where the update touches it, else a buffer, as averages of weights and hidden states are."""
+        start = [storage for storage in self.memory.storages if storage.from_start]
+        inputs = [storage for storage in start if storage.record["kind"] == "input"]
+        shapes = [storage.record["shape"] for storage in start if storage.record["kind"] == "parameter"]
+        replaced = {storage for storage in inputs if storage.died is not None}
+        replaced = self.made_of(replaced) if replaced else replaced
+        for storage in inputs:
+            if storage in replaced or storage.written_to and (storage.in_update or storage.record["shape"] in shapes):
+                self.memory.set_kind(storage, "optimizer" if storage.in_update else "buffer")
+
+    def made_of(self, storages):
+        """Those of some storages of which something as large is made that stays."""
+        of_root = {storage.record["id"]: storage for storage in self.memory.storages}
+        root = {record["id"]: record.get("alias", record["id"]) for record in self.memory.tensors}
+        sources, found = {storage.record["id"]: {storage} for storage in storages}, set()
+        for op in self.ops:
+            read = set().union(*(sources.get(root[name], ()) for name in op["in"]))
+            for out in op["out"] if read else ():
+                sources[root[out]] = sources.get(root[out], set()) | read
+        for name, made_of in sources.items():
+            one = of_root[name]
+            if not one.from_start and one.died is None:
+                found.update(old for old in made_of if kind_of(old) == kind_of(one))
+        return found
+
+    def note_successor(self, name, tensor):
+        """What lies in the place of an optimizer's state of this name."""
+        storage = None if is_traceable_wrapper_subclass(tensor) else self.memory.find(self.here(tensor))
+        if storage is not None:
+            self.successors[name] = storage
+
     def mark_gradients(self):
         """Says of which parameters the step made gradients."""
         records = {record["id"]: record for record in self.memory.tensors}
@@ -537,9 +663,10 @@ class Recorder(TorchDispatchMode):
             before.append(before[-1] + does)
         releases, unread = collections.defaultdict(list), collections.defaultdict(list)
         for storage in self.memory.storages:
-            if storage.died is None or storage.record["kind"] in PERSISTENT or not storage.record["bytes"]:
+            replaced = storage.record["kind"] not in PERSISTENT or "replaced" in storage.record
+            if storage.died is None or not replaced or not storage.record["bytes"]:
                 continue
-            if storage.last < 0:   # a gradient of the step before
+            if storage.last < 0:   # left by the step before
                 unread[storage.died].append(storage)
             elif before[storage.died] > before[storage.last + 1]:
                 releases[storage.died].append([storage])
@@ -624,7 +751,7 @@ class capture:
     name       of the graph; the file's name if it is None.
 
     On fake tensors, parameters, gradients, optimizers, scalers and what modules hold are left as they were; other Python
-    state of the step, a scheduler's say, isn't.
+    state of the step isn't: a scheduler's, or a dictionary of averages that the step makes anew, which has fake ones.
     """
 
     def __init__(self, path, real=False, hints=None, name=None):
@@ -632,7 +759,7 @@ class capture:
         stem = str(path or "step").replace("\\", "/").rpartition("/")[2]
         self.title = name or stem.replace(".gz", "").replace(".jsonl", "")
         self.recorder = Recorder(real, hints)
-        self.stack, self.keys = contextlib.ExitStack(), None
+        self.stack, self.keys, self.looks_back = contextlib.ExitStack(), None, True
 
     def __enter__(self):
         recorder = self.recorder
@@ -648,6 +775,8 @@ class capture:
             self.stack.enter_context(patched(sys.modules.get("transformers.utils.import_utils"), "is_fake_tensor", lambda _: False))
         with _disable_current_modes():
             recorder.eager = Eager()
+            for tensor in tensors_left() if self.looks_back else ():
+                recorder.memory.note_left(tensor, False)
         for handle in recorder.modules.start() + recorder.optimizers.start():
             self.stack.callback(handle.remove)
         self.stack.enter_context(quiet_propagation(recorder))
@@ -671,6 +800,7 @@ class capture:
         finally:
             self.restore()
             recorder.memory.close()
+            recorder.twins.clear()   # a tensor that dies later on is no part of another step
         if kind is not None and issubclass(kind, Exception) and not isinstance(error, CaptureError):
             advice = recorder.hints.advice()
             text = explain(error) + advice
@@ -685,6 +815,8 @@ class capture:
         head = {"v": 1, "name": self.title, "source": f"torch {torch.__version__}"}
         if recorder.hints.assumed:
             head["assumed"] = recorder.hints.texts()
+        if recorder.grows:
+            head["grows"] = recorder.grows
         say(head, ops, recorder.meter.gpu or recorder.meter.heap is not None)
         tensors = [record for record in recorder.memory.tensors]
         set_values(tensors, ops)
@@ -697,22 +829,91 @@ class capture:
         self.recorder.optimizers.restore()
         if not self.real:
             self.recorder.kept.restore()
-        for parameter, before in self.recorder.parameters.values():
-            if not self.real and not isinstance(parameter, FakeTensor) and parameter.grad is not None and \
-                    isinstance(local(parameter.grad), FakeTensor):
-                parameter.grad = before
+        for alive, before in self.recorder.parameters.values():
+            parameter = alive()
+            if self.real or parameter is None or isinstance(parameter, FakeTensor):
+                continue
+            if before is not None:
+                parameter.grad = before.get()
+            elif parameter.grad is not None and isinstance(local(parameter.grad), FakeTensor):
+                parameter.grad = None
+
+
+MOST_RUNS = 4   # of a step that leaves more behind than it finds
+
+
+def run_until_steady(recorder, step, args):
+    """Runs a step that is written down until it leaves as much as it finds, as far as one can wait for that."""
+    for run in range(MOST_RUNS):
+        if run:
+            recorder.begin()
+        result = step(*args)
+        recorder.end()
+        del result
+        more, by = remaining(recorder.memory)
+        if abs(by) < LEAST:
+            return
+        recorder.wants_lines = True
+    if by > 0:
+        recorder.grows = sentence(more, by)
+
+
+def peak_otherwise(recorder, step, args, turn, place):
+    """The step's peak if other values are read, at a place or everywhere (None). None: it fails; inf: it never ends."""
+    count = len(recorder.ops)
+    recorder.begin()
+    recorder.most_ops, recorder.hints.turn, recorder.hints.turned = 2 * count + 1000, turn, place
+    try:
+        step(*args)
+        recorder.end()
+        return recorder.peak()
+    except TooLong:
+        return math.inf
+    except Exception:   # a step that works doesn't go this way
+        return None
+    finally:
+        recorder.most_ops, recorder.hints.turn = math.inf, 0
+
+
+def try_other_ways(recorder, step, args):
+    """Raises CaptureError where the peak depends on what is assumed of values."""
+    places = dict(recorder.hints.places)
+    if not places or "item" in recorder.hints.given:
+        return
+    books, peak = recorder.books(), recorder.peak()
+
+    def depends(place):
+        turns = (1, -1) if float in places.values() else (1,)
+        others = [peak_otherwise(recorder, step, args, turn, place) for turn in turns]
+        return next((other for other in others if other is not None and abs(other - peak) > peak / 1000), None)
+    other = depends(None)
+    place = None
+    if other is not None:
+        place = next((one for one in list(places)[:8] if depends(one) is not None), next(iter(places)))
+    recorder.keep_books(books)
+    if place is not None:
+        end = f"{other} the other" if other < math.inf else "and doesn't end the other"
+        raise CaptureError(f"{place} decides by a value that fake tensors don't have: the step needs {peak} bytes one "
+                           f"way, {end}. Capture with real=True, or say by hints={{'item': N}} what is read")
 
 
 def capture_step(path, step, *args, warm=True, **options):
-    """Runs `step(*args)` twice and writes its second run: a step of many, with what the first has left. Returns the
-    graph. warm=False: runs it once. Options as for capture()."""
+    """Runs `step(*args)` and writes its second run: a step of many, with what the first has left. One that leaves more
+    than it finds is run again, four times at most; what still grows is said in the graph's `grows`. Returns the graph.
+    warm=False: runs it once. Options as for capture()."""
     session = capture(path, **options)
+    session.looks_back, recorder = not warm, session.recorder
+    recorder.may_run_again = warm and not session.real
     with session:
         if warm:
-            with session.recorder.pause():
+            with recorder.pause():
                 step(*args)
-            session.recorder.find_gradients()
-            session.recorder.hints.assumed.clear()
-        kept = step(*args)
-    del kept
+            recorder.begin()
+        if recorder.may_run_again:
+            run_until_steady(recorder, step, args)
+            try_other_ways(recorder, step, args)
+        else:
+            kept = step(*args)
+            recorder.end()
+            del kept
     return session.graph

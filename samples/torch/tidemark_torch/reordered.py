@@ -15,7 +15,7 @@ from .errors import CaptureError
 from .lookup import constant
 from .numbers import Numbers, is_number
 from .replay import OWN, copy_back, find_function, stored_tensor
-from .memory import DTYPES, PERSISTENT
+from .memory import DTYPES, name_of, nested, PERSISTENT
 
 TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
 FX_WORDS = {"self", "torch", "device", "inf", "nan", "NoneType", "fx_pytree", "pytree", *dir(builtins)}
@@ -55,7 +55,7 @@ class Builder:
             self.uses.update(op["in"])
             read.update(op["in"] if op["op"] != "tidemark.release" else ())
         self.inputs = [name for name, record in graph.tensors.items() if name not in graph.writer and "alias" not in record and
-                       (record["kind"] != "gradient" or name in read)]   # gradients that the step only lets go aren't there
+                       (name in read or graph.is_persistent(name))]   # what the step only lets go of isn't there
         words = {"numbers"}
         for name in self.inputs:
             word = self.identifier(name)
@@ -143,11 +143,22 @@ class Builder:
                 self.bind(slot, self.fx.call_function(operator.getitem, (node, i)))
 
 
+def put_at(place, path, tensor):
+    """Puts a tensor into a nest of dicts, lists and tuples; returns the nest, a tuple made anew."""
+    if not path:
+        return tensor
+    item = put_at(place[path[0]], path[1:], tensor)
+    if isinstance(place, tuple):
+        return place[:path[0]] + (item,) + place[path[0] + 1:]
+    place[path[0]] = item
+    return place
+
+
 class Names:
     """Which of the user's tensors a graph's names stand for."""
 
     def __init__(self, modules, optimizers):
-        self.of, named, with_state = {}, {}, 0
+        self.of, self.places, named, with_state = {}, {}, {}, 0
         for module in modules:
             has_state = next(module.parameters(), None) is not None or next(module.buffers(), None) is not None
             prefix = f"{type(module).__name__}." if with_state or not has_state else ""
@@ -159,9 +170,9 @@ class Names:
         for place, optimizer in enumerate(optimizers):
             for i, group in enumerate(optimizer.param_groups):
                 for p in group["params"]:
-                    for key, value in optimizer.state.get(p, {}).items():
-                        if isinstance(value, torch.Tensor) and id(p) in named:
-                            self.of[f"{named[id(p)]}.{key}"] = value
+                    for path, value in nested(optimizer.state.get(p, {})) if id(p) in named else ():
+                        name = name_of(named[id(p)], path)
+                        self.of[name], self.places[name] = value, (optimizer.state[p], path)
                 for key, value in group.items():
                     if isinstance(value, torch.Tensor):
                         self.of[f"{type(optimizer).__name__}.{i}.{key}"] = value
@@ -173,6 +184,12 @@ class Names:
         while found in self.of:
             found, count = f"{name}.{count}", count + 1
         return found
+
+    def put(self, name, tensor):
+        """Replaces an optimizer's state."""
+        state, path = self.places[name]
+        put_at(state, path, tensor)
+        self.of[name] = tensor
 
     def find(self, name):
         """The tensor of a name, or None. A gradient is looked up anew each time."""
@@ -227,7 +244,9 @@ class Reordered:
         if not optimizers:
             return None
         state = {name for name, record in graph.tensors.items() if record["kind"] == "optimizer" and "alias" not in record}
-        lacking = sorted(name for name in state if self.names.find(name) is None)
+        of = {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
+        own = tuple(f"{name}." for name, tensor in self.names.of.items() if id(tensor) in of)
+        lacking = sorted(name for name in state if self.names.find(name) is None and name.startswith(own))
         if lacking:
             raise CaptureError(f"there is no {lacking[0]} yet: run a step of your own first, which makes the optimizer's state")
         touched = {graph.root(name) for op in graph.ops.values() if op["phase"] == "update" for _, name in op.get("inplace", [])}
@@ -274,4 +293,11 @@ class Reordered:
                 made = self.graph_module(*values)
         for optimizer in self.optimizers:
             optimizer._opt_called = True  # what a learning-rate schedule looks at
-        return made[0] if len(made) == 1 else dict(zip(self.builder.outputs, made))
+        results = {}
+        for name, tensor in zip(self.builder.outputs, made):
+            replaces = self.graph.tensors[name].get("replaces")
+            if replaces in self.names.places:
+                self.names.put(replaces, tensor)
+            else:
+                results[name] = tensor
+        return next(iter(results.values())) if len(results) == 1 else results

@@ -1,0 +1,213 @@
+"""What a step replaces, what it leaves for the next one, which way it goes if values are unknown. Run by torch_test."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import tidemark_torch
+from tidemark_torch.memory import nested
+from tidemark_torch.recording import capture, capture_step, fake
+from tidemark_torch.workspace import allocator_peak
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import torch_state_steps
+from torch_state_steps import data, mlp, STEPS
+
+warnings.filterwarnings("ignore")
+torch.set_num_threads(1)
+BATCH = 2
+
+
+def planned(graph, *words):
+    """The plan of a graph, as the program makes it; checked."""
+    with tempfile.TemporaryDirectory() as folder:
+        tidemark_torch.write_graph(f"{folder}/step.jsonl", graph)
+        with open(f"{folder}/plan.json", "w", encoding="utf-8") as text:
+            program = os.environ["TIDEMARK"]
+            subprocess.run([program, "plan", f"{folder}/step.jsonl", "--json", *words], check=True, stdout=text)
+        subprocess.run([program, "check", f"{folder}/step.jsonl", f"{folder}/plan.json"], check=True,
+                       stdout=subprocess.DEVNULL)
+        with open(f"{folder}/plan.json", encoding="utf-8") as text:
+            return json.load(text)
+
+
+def growth_of(graph):
+    """How far the predicted peak is above what is there before the step."""
+    return graph.peak_bytes(list(graph.ops), workspace=False) - graph.start_bytes()
+
+
+class State(unittest.TestCase):
+    """What is predicted is what the real step needs."""
+
+    def check(self, name, way):
+        """Compares a prediction with what PyTorch allocates in a real step; tests/bench/torch_states compares more."""
+        torch.manual_seed(0)
+        if way == "fake":
+            with fake():
+                graph = capture_step(None, STEPS[name](BATCH))
+        step = STEPS[name](BATCH)
+        for _ in range(3):
+            step()
+        if way == "real":
+            with capture(None) as session:
+                step()
+            graph, step = session.graph, STEPS[name](BATCH)
+            for _ in range(3):
+                step()
+        self.assertLess(abs(growth_of(graph) - allocator_peak(step, before=step)), 64, f"{name} {way}")
+        plan = planned(graph)
+        self.assertEqual(plan["memory"]["program_peak_bytes"], graph.peak_bytes(list(graph.ops)))
+        return graph
+
+    def test_state_that_an_optimizer_replaces_ends_where_it_does(self):
+        for name in ("adam_replaced", "adam_in_a_tuple", "adam_8bit"):
+            for way in ("fake", "real"):
+                graph = self.check(name, way)
+                replaced = {record["kind"] for record in graph.tensors.values() if record.get("replaced")}
+                self.assertEqual(replaced, {"optimizer"}, name)
+
+    def test_averages_and_parameters_that_are_made_anew_end_where_they_do(self):
+        for name in ("ema_replaced", "functional_adam", "replaced_buffers", "carried_hidden"):
+            graph = self.check(name, "fake")
+            self.assertTrue(any(record.get("replaced") for record in graph.tensors.values()), name)
+
+    def test_what_an_earlier_step_has_left_counts_until_the_step_lets_go_of_it(self):
+        for name in ("keeps_its_graph", "keeps_its_outputs", "zeroed_in_the_middle"):
+            for way in ("fake", "real"):
+                graph = self.check(name, way)
+                self.assertGreater(graph.start_bytes(), graph.persistent_bytes() + 4096, name)
+
+    def test_averages_are_no_inputs(self):
+        for name in ("ema_replaced", "ema_in_place"):
+            with fake():
+                graph = capture_step(None, STEPS[name](BATCH))
+            kinds = [record["kind"] for name, record in graph.tensors.items()
+                     if "alias" not in record and name not in graph.writer]
+            self.assertEqual((kinds.count("input"), kinds.count("buffer")), (2, 6), name)
+
+    def test_an_order_frees_replaced_state_early(self):
+        with fake():
+            graph = capture_step(None, STEPS["functional_adam"](BATCH))
+        plan = planned(graph, "--set", "layout=best")
+        self.assertLess(plan["memory"]["peak_bytes"], 0.9 * plan["memory"]["program_peak_bytes"])
+
+    def test_replaced_state_comes_back_after_a_capture(self):
+        for name in ("adam_replaced", "adam_in_a_tuple", "adam_8bit", "history"):
+            model, (x, y) = mlp(), data(BATCH)
+            optimizer = torch_state_steps.OWN[name](model.parameters())
+            step = torch_state_steps.trains(model, optimizer, lambda: F.mse_loss(model(x), y))
+            step()
+            before = [tensor.clone() for state in optimizer.state.values() for _, tensor in nested(state)]
+            capture_step(None, step)
+            after = [tensor for state in optimizer.state.values() for _, tensor in nested(state)]
+            self.assertEqual(len(before), len(after))
+            self.assertTrue(all(torch.equal(one, other) for one, other in zip(before, after)), name)
+            step()
+
+
+class Growth(unittest.TestCase):
+    """Steps that leave more than they find."""
+
+    def test_what_grows_is_said_with_the_line_and_what_holds_it(self):
+        for name, by, said in (("leaks", 8192, "held by log"), ("leaks_graphs", 57344, "held by the graph of kept")):
+            graph = capture_step(None, getattr(torch_state_steps, name)(BATCH))
+            self.assertRegex(graph.head["grows"], rf"{by} bytes.* made at torch_state_steps.py:\d+, {said}")
+            self.assertIn(graph.head["grows"], graph.head["read"]["assumed"])
+
+    def test_steps_are_run_until_they_are_steady(self):
+        graph = capture_step(None, STEPS["keeps_three"](BATCH))
+        self.assertNotIn("grows", graph.head)
+        kept = 3 * 8 * 16 * BATCH * 64 * 4
+        self.assertEqual(graph.start_bytes() - graph.persistent_bytes(), kept // 3)   # two of the three stay
+        names = [record["id"] for record in graph.tensors.values() if record["id"].startswith("left")]
+        self.assertEqual(len(names), 3)
+
+    def test_a_log_of_numbers_is_no_growth(self):
+        model, (x, y), log = mlp(), data(BATCH), []
+
+        def step():
+            loss = F.mse_loss(model(x).flatten()[None], y.flatten()[None]).sum()
+            loss.backward()
+            model.zero_grad()
+            log.append(loss.item())
+        self.assertNotIn("grows", capture_step(None, step).head)
+
+
+class Ways(unittest.TestCase):
+    """Branches that depend on values."""
+
+    def step(self, extra):
+        """A step that looks at its loss and scores; extra may leave it out."""
+        model, (x, y) = mlp(), data(BATCH)
+        optimizer = torch.optim.Adam(model.parameters())
+
+        def step():
+            out = model(x)
+            loss = F.mse_loss(out, y)
+            if extra(out, loss) != "skip":
+                loss.backward()
+                optimizer.step()
+            optimizer.zero_grad()
+        return step
+
+    def test_an_optimizer_that_decides_by_values_is_refused(self):
+        step = torch_state_steps.lbfgs(BATCH)
+        said = r"lbfgs.py:\d+ decides .* bytes one way.*real=True"
+        self.assertRaisesRegex(tidemark_torch.CaptureError, said, capture_step, None, step)
+
+        def at_once():
+            with capture(None):
+                step()
+        self.assertRaisesRegex(tidemark_torch.CaptureError, r"lbfgs.py:\d+ decides .*real=True", at_once)
+        for _ in range(2):
+            step()
+        graph = capture_step(None, step, real=True)
+        self.assertNotIn("assumed", graph.head)
+
+    def test_checks_pass(self):
+        def checked(out, loss):
+            assert (out.abs() < 1e9).all(), "large"
+            assert not out.isnan().any() and torch.isfinite(loss)
+            if (out > 1e9).any():
+                raise ValueError("large")
+            if not (out < 1e9).all():
+                raise ValueError(f"large: {out.shape}")
+            if torch.isnan(loss) or torch.isinf(out).any() or not torch.isfinite(out).all():
+                return "skip"
+            return None
+        with capture(None) as session:
+            self.step(checked)()
+        for graph in (session.graph, capture_step(None, self.step(checked))):
+            self.assertNotIn("assumed", graph.head)
+            self.assertIn("update", {op["phase"] for op in graph.ops.values()})
+
+    def test_what_changes_no_memory_is_followed(self):
+        best = [1e9]
+
+        def logged(_out, loss):
+            if loss.item() < best[0]:
+                best[0] = loss.item()
+        self.assertIn(".item() gives 0.0", capture_step(None, self.step(logged)).head["assumed"][0])
+
+    def test_what_decides_the_peak_is_refused_with_both_ways(self):
+        def skipped(_out, loss):
+            return "skip" if loss > 10 else None
+
+        def endless(_out, loss):
+            while loss > 1:
+                loss = loss * 0.5
+        for extra, said in ((skipped, r"torch_state.py:\d+ decides .* bytes one way, \d+ the other"),
+                            (endless, "doesn't end the other")):
+            self.assertRaisesRegex(tidemark_torch.CaptureError, said, capture_step, None, self.step(extra))
+            capture_step(None, self.step(extra), hints={"item": 0})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
