@@ -1,4 +1,4 @@
-/* check_command.c: `tidemark check`: a plan of a graph, a layout of buffers, a choice for a sharding problem, changes that fit. What the first file is decides. */
+/* check_command.c: `tidemark check`: a plan of a graph, a layout of buffers, changes that fit. What the first file is decides. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "fit_check.h"
 #include "layout_check.h"
 #include "options.h"
-#include "shard_check.h"
 
 struct check_request {
 	struct command_line line;
@@ -69,20 +68,6 @@ static int check_buffers(const struct check_request *request)
 	return end_of(request->line.operand[1], status, &outcome, &error);
 }
 
-static int check_problem(const struct check_request *request)
-{
-	struct error error = { 0 };
-	struct check_outcome outcome = { .over = 0 };
-	OWN(shard_problem) problem;
-	const char *path = request->line.operand[0];
-	enum status status = shard_problem_open(path, &problem, &error);
-	if (status == OK) {
-		path = request->line.operand[1];
-		status = shard_check_file(&problem, path, request->options.numbers, stdout, &outcome, &error);
-	}
-	return end_of(path, status, &outcome, &error);
-}
-
 static int check_graph(struct check_request *request, enum input_kind second)
 {
 	struct error error = { 0 };
@@ -113,8 +98,6 @@ int check_command(int argc, char **argv)
 	for (int i = 0; i < 2; i++)
 		if (!kind_of(request.line.operand[i], i ? &second : &kind))
 			return complain(request.line.operand[i], &(struct error){ .status = NO_MEMORY }, NO_MEMORY);
-	if (kind == INPUT_IOPDDL)
-		return check_problem(&request);
 	/* Of a memory snapshot there are plans of its graph and layouts of its buffers. */
 	if (kind == INPUT_MINIMALLOC || ((kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE) && second != INPUT_PLAN))
 		return check_buffers(&request);

@@ -20,7 +20,6 @@ static const char *const examples[SUBCOMMAND_COUNT] = {
 	[SUBCOMMAND_export] = "tidemark export step.jsonl.gz --as pdf --view timeline --width 240 -o figure.pdf",
 	[SUBCOMMAND_compare] = "tidemark compare snapshot.pickle step.jsonl.gz",
 	[SUBCOMMAND_layout] = "tidemark layout buffers.csv --capacity 1048576",
-	[SUBCOMMAND_shard] = "tidemark shard problem.json --time 60 -o solution.json",
 	[SUBCOMMAND_check] = "tidemark check step.jsonl.gz plan.json",
 	[SUBCOMMAND_search] = "tidemark search llama3-70b --devices 64 --device h100-80gb",
 	[SUBCOMMAND_calibrate] = "tidemark calibrate trace.json.gz -o my.preset",

@@ -205,7 +205,7 @@ static int check_operands(struct command_line *line, int count, char **operand)
 /* The file that an option reads, or NULL: "--rules F", "--set @F", "--set device=@F". */
 static const char *file_read(int row, const char *value)
 {
-	static const int readers[] = { OPTION_rules, OPTION_calibrate, OPTION_verify };
+	static const int readers[] = { OPTION_rules, OPTION_calibrate };
 	for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
 		if (row == readers[i])
 			return value;

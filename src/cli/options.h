@@ -30,7 +30,7 @@
 	X(rules, "rules", 'r', "F", BY_PLANNERS | BY(check) | BY(explore), "rules of your own operators, one a line") \
 	X(as, "as", 'a', "KIND", BY(plan) | BY(export), "what to write, see the list of kinds") \
 	X(compare_as, "as", 'a', "KIND", BY(compare), "text, json, csv, svg, pdf, png or tikz") \
-	X(json, "json", 'j', NULL, BY(plan) | BY(layout) | BY(shard) | BY(search) | BY(fit) | BY(compare), "write a JSON object") \
+	X(json, "json", 'j', NULL, BY(plan) | BY(layout) | BY(search) | BY(fit) | BY(compare), "write a JSON object") \
 	X(csv, "csv", 0, NULL, BY(plan), "as --as csv") \
 	X(sweep_csv, "csv", 0, NULL, BY(sweep), "write CSV, with a line of names") \
 	X(table, "table", 0, NULL, BY(sweep), "write a table for people") \
@@ -63,7 +63,6 @@
 	X(strategy, "strategy", 's', "S", BY(layout), "how offsets are chosen (best; \"help\" lists them)") \
 	X(alignment, "alignment", 'a', "N", BY(layout) | BY(check), "round sizes and offsets up to multiples of N (1; of snapshots 512)") \
 	X(device_number, "device", 'd', "N", BY(layout), "the device of a snapshot (the one with the most events)") \
-	X(verify, "verify", 0, "F", BY(shard), "re-sum the solution of such a file and re-verify its bound, in integers, without the solver") \
 	X(planned, "planned", 0, NULL, BY(check), "GRAPH may be the graph as planned") \
 	X(numbers, "numbers", 0, NULL, BY(check), "don't plan, lay out or solve again") \
 	X(max, "max", 0, "WHAT", BY(fit), "batch or sequence: the largest that fits, instead of changes") \
@@ -89,7 +88,7 @@
 	X(accumulate, "accumulate", 0, NULL, BY(model), "add gradients to buffers that live from step to step") \
 	X(forward, "forward", 0, NULL, BY(model), "the forward pass alone") \
 	X(curve, "curve", 0, "N", BY(model), "print N points of peak memory against the least time of what runs again, as CSV") \
-	X(time, "time", 't', "S", BY(plan) | BY(export) | BY(compare) | BY(layout) | BY(shard), "stop after S seconds with the best so far; a plan that was cut short says so") \
+	X(time, "time", 't', "S", BY(plan) | BY(export) | BY(compare) | BY(layout), "stop after S seconds with the best so far; a plan that was cut short says so") \
 	X(output, "output", 'o', "F", BY_ALL & ~(BY(explore) | BY(check) | BY(replay)), "write to a file, which appears whole or not at all, compressed if its name ends in .gz; -: standard output") \
 	X(version, "version", 'V', NULL, BY(explore), "version of the program and its libraries") \
 	X(tables, "tables", 0, "NAME", BY(explore), NULL) \

@@ -13,8 +13,6 @@
  *     layout_command  tidemark layout
  *     layout_result   buffers read and laid out, and the object that says so
  *     layout_snapshot  what it says of a memory snapshot
- *     shard_command   tidemark shard
- *     shard_check     its files, written and verified
  *     layout_check    files of tidemark layout verified
  *     check_command   tidemark check
  *     search_command  tidemark search
@@ -35,8 +33,7 @@
 	X(export, "GRAPH", "write the graph, its plan or a picture: of the graph, of a plan, of several plan files, of what sweep wrote, or of the explorer's screen") \
 	X(compare, "FIRST SECOND", "lay a step as it ran, such as a memory snapshot, over another one as planned: peaks, timelines, and who holds the difference") \
 	X(layout, "BUFFERS.csv|SNAPSHOT.pickle", "find addresses for the buffers of a MiniMalloc CSV or a PyTorch memory snapshot") \
-	X(shard, "PROBLEM.json", "solve a sharding problem of the IOPDDL contest's format, gz or not") \
-	X(check, "GRAPH|BUFFERS.csv|PROBLEM.json PLAN", "verify everything that a plan file says, or a file of tidemark layout, shard or fit") \
+	X(check, "GRAPH|BUFFERS.csv PLAN", "verify everything that a plan file says, or a file of tidemark layout or fit") \
 	X(search, "MODEL|GRAPH", "rank all ways to train a model on a cluster") \
 	X(calibrate, "TRACE.json", "make a preset of your own device from traces of PyTorch's profiler; several traces count together") \
 	X(model, "NAME|CONFIG.json", "write the training step of a built-in model, or of a Hugging Face config.json") \

@@ -152,8 +152,6 @@ static enum input_kind json_kind(const struct view *view)
 	struct view line = first_line(view);
 	if (contains(&line, "\"k\""))
 		return INPUT_NATIVE;
-	if (contains(view, "\"problem\"") || (contains(view, "\"nodes\"") && contains(view, "\"intervals\"")))
-		return INPUT_IOPDDL;
 	if (contains(view, "\"buffer_names\"") && contains(view, "\"nodes\""))
 		return INPUT_INDUCTOR;
 	if (contains(view, "\"mesh\"") && contains(view, "\"placement\"") && contains(view, "\"nodes\""))

@@ -18,7 +18,6 @@
 /* What is no graph to open: name; what to do with it. */
 #define OTHER_KINDS(X) \
 	X(MINIMALLOC, "MiniMalloc CSV", "it holds buffers, not ops: tidemark layout FILE") \
-	X(IOPDDL, "IOPDDL problem", "it holds a sharding problem: tidemark shard FILE") \
 	X(PLAN, "Tidemark plan", "open the graph it was made from, or run: tidemark check GRAPH PLAN") \
 	X(MLIR, "MLIR text", "take the compiled module instead: jit(f).lower(...).compile().as_text() in JAX, or XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_proto\" python train.py") \
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
@@ -42,7 +41,7 @@
 	X(UTF16, "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE") \
 	X(EMPTY, "empty file", "there is nothing in it") \
 	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX models, XLA HLO (text, proto, folders of dumps), logs and folders of torch.compile, " \
-		"PyTorch memory snapshots, JSON of Inductor and AutoParallel, config.json of Hugging Face models, pipeline schedules, MiniMalloc CSV, IOPDDL JSON")
+		"PyTorch memory snapshots, JSON of Inductor and AutoParallel, config.json of Hugging Face models, pipeline schedules, MiniMalloc CSV")
 
 #define X(id, name, what) INPUT_##id,
 enum input_kind { GRAPH_KINDS(X) OTHER_KINDS(X) INPUT_KIND_COUNT };

@@ -6,7 +6,6 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     buffers_csv   reads and writes MiniMalloc's CSV
- *     problem_json  reads IOPDDL problems
  */
 #pragma once
 

@@ -1,10 +1,9 @@
-/* unit_shard.c: sharding problems against brute force; certificates; the reader. */
+/* unit_shard.c: sharding problems against brute force; certificates. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "solver/problems/primal.h"
-#include "src/read/problems/problem_json.h"
 #include "tests/common/support.h"
 
 enum { NODES = 7, STRATEGIES = 4, EDGES = 12 };
@@ -254,67 +253,4 @@ Test(shard, running_out_of_memory_leaks_nothing)
 				shard_plan_free(&plan);
 		}
 	}
-}
-
-/* ---- the reader ------------------------------------------------------------------------------------------------- */
-
-static const char whole[] =
-	"{\"other\": [{\"x\": null}], \"problem\": {\"usage_limit\": 50, \"name\": \"three\",\n"
-	" \"edges\": {\"nodes\": [[0, 1]], \"costs\": [[1, 2, 3, 4]]},\n"
-	" \"nodes\": {\"usages\": [[10, 20], [30, 5]], \"intervals\": [[0, 3], [2, 4]], \"costs\": [[-7, 0], [1, 2]]}}}";
-
-static enum status read_text(const char *text, struct error *error)
-{
-	OWN(shard_problem) problem;
-	enum status status = problem_json_read(text, strlen(text), &problem, error);
-	return status;
-}
-
-Test(shard, the_reader_takes_keys_in_any_order_and_passes_over_others)
-{
-	OWN(shard_problem) problem;
-	struct error error;
-	cr_assert_eq(problem_json_read(whole, strlen(whole), &problem, &error), OK, "%s", error.text);
-	cr_assert_str_eq(problem.name, "three");
-	cr_assert(problem.nodes == 2 && problem.edges == 1 && problem.limit == 50 && problem.cost[0] == -7 && problem.pair[3] == 4);
-}
-
-Test(shard, the_reader_says_what_is_wrong_and_where)
-{
-	static const struct { const char *text, *error; unsigned line; } wrong[] = {
-		{ "", "not a JSON object", 1 },
-		{ "[]", "not a JSON object", 1 },
-		{ "{}", "no \"problem\": not a sharding problem", 0 },
-		{ "{\"problem\": {}}", "the nodes' costs, usages or intervals are missing", 0 },
-		{ "{\"problem\": {\n\n\"nodes\": {\"costs\": [[1.5]]}}}", "expected an integer, not a fraction", 3 },
-		{ "{\"problem\": {\"nodes\": {\"costs\": [[9223372036854775808]]}}}", "an integer does not fit 64 bits: its magnitude is above 2^63 - 1", 1 },
-		{ "{\"problem\": {\"nodes\": {\"costs\": [[9223372036854775807]], \"usages\": [[9223372036854775807]], \"intervals\": [[0, 1]]}}}",
-		  "node 0 has a usage below 0 or above 2^60", 0 },
-		{ "{\"problem\": {\"nodes\": {\"costs\": [[1], [2", "the file is truncated", 1 },
-		{ "{\"problem\": {\"usage_limit\": -5}}", "usage_limit is negative", 1 },
-		{ "{\"problem\": {\"nodes\": {\"costs\": [[1]], \"usages\": [[1, 2]], \"intervals\": [[0, 1]]}}}",
-		  "node 0 has more costs than usages, or fewer", 0 },
-		{ "{\"problem\": {\"nodes\": {\"costs\": [[]], \"usages\": [[]], \"intervals\": [[0, 1]]}}}", "node 0 has no strategy", 0 },
-		{ "{\"problem\": {\"nodes\": {\"costs\": [[1]], \"usages\": [[1]], \"intervals\": [[0, 1]]},"
-		  " \"edges\": {\"nodes\": [[0, 1]], \"costs\": [[1]]}}}", "edge 0 does not join two nodes", 0 },
-		{ "{\"problem\": {\"nodes\": {\"costs\": [[1]], \"usages\": [[1]], \"intervals\": [[0, 1]]},"
-		  " \"edges\": {\"nodes\": [[0, 0]], \"costs\": [[1, 2]]}}}", "edge 0 has 2 costs, its nodes' strategies make 1 pairs", 0 },
-	};
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		struct error error = { 0 };
-		cr_assert_eq(read_text(wrong[i].text, &error), BAD_INPUT, "%s", wrong[i].text);
-		cr_assert_str_eq(error.text, wrong[i].error);
-		cr_assert_eq(error.line, wrong[i].line, "%s: line %u", wrong[i].text, error.line);
-	}
-}
-
-Test(shard, the_reader_survives_every_cut_and_every_failed_allocation)
-{
-	struct error error;
-	for (size_t size = 0; size < strlen(whole); size++) {
-		OWN(shard_problem) problem;
-		cr_assert_eq(problem_json_read(whole, size, &problem, &error), BAD_INPUT, "%zu", size);
-	}
-	EACH_REFUSAL(refused)
-		refused.status = read_text(whole, &error);
 }

@@ -11,7 +11,6 @@ Test(detect, knows_texts_by_their_first_words)
 	EXPECT("\xef\xbb\xbf \r\n\t", INPUT_EMPTY);
 	EXPECT("{\"k\":\"graph\",\"v\":1}\n{\"k\":\"end\"}\n", INPUT_NATIVE);
 	EXPECT(" { \"v\" : 1, \"k\" : \"graph\" }\n", INPUT_NATIVE);
-	EXPECT("{\"problem\":{\"edges\":{", INPUT_IOPDDL);
 	EXPECT("{\"tidemark\": 1, \"graph\": {", INPUT_PLAN);
 	EXPECT("{\"schema\":3}", INPUT_JSON);
 	EXPECT("{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\"}", INPUT_CONFIG);
