@@ -38,7 +38,7 @@ static const struct member_row ROWS[] = {
 	{ "shard", "strategy mesh placements redundant_bytes comm_bytes stages", 0 },
 	{ "shard", "step_seconds estimated_seconds compute_seconds staying_bytes kept_bytes saved_bytes gradient_bytes quantity? among? value_seconds? "
 		"bound_seconds gap proved certificate collectives streams? gathered_ahead_bytes? step_bound? late_axes each_axes regather_axes splits "
-		"annotations suggestions not_suggested", SPLIT },
+		"annotations suggestions", SPLIT },
 	{ "shard", "compared? foretold? search? candidates? curve?", SPLIT | WHOLE },
 	{ "shard", "pipeline", RANKS },
 	{ "shard.certificate", "by multiplier? limit_bytes? bound_seconds? over_percent?", 0 },
@@ -51,7 +51,6 @@ static const struct member_row ROWS[] = {
 	{ "shard.curve[]", "above_least_percent staying_bytes redundant_bytes step_seconds", 0 },
 	{ "shard.annotations.*", "dtensor partition_spec hlo", 0 },
 	{ "shard.suggestions", "megatron deepspeed fsdp", 0 },
-	{ "shard.not_suggested", "megatron? deepspeed? fsdp?", 0 },
 	{ "shard.stages[]", "rank peak_bytes input parameter buffer constant optimizer gradient activation temporary output workspace", 0 },
 	{ "shard.stages[]", "arena_bytes in_flight_bytes alike exposed_seconds update_seconds", RANKS },
 	{ "shard.pipeline", "ranks chunks microbatches schedule rank bubble_seconds bound_seconds exposed_seconds update_seconds pieces", 0 },

@@ -116,18 +116,11 @@ static enum status check_annotations(const json_t *shard, const struct sharded *
 static enum status check_flags(const json_t *shard, const struct sharded *sharded, const struct scenario *scenario, struct error *error)
 {
 	struct launcher_flags flags[LAUNCHER_COUNT];
-	size_t refused = 0;
 	launcher_flags_find(&sharded->shared->units, &sharded->sharding, scenario, flags);
-	for (int i = 0; i < LAUNCHER_COUNT; i++) {
-		bool possible = flags[i].possible;
-		refused += !possible;
-		if (!is_text(json_object_get(shard, "suggestions"), launcher_names[i], possible ? flags[i].text : NULL))
+	for (int i = 0; i < LAUNCHER_COUNT; i++)
+		if (!is_text(json_object_get(shard, "suggestions"), launcher_names[i], flags[i].possible ? flags[i].text : NULL))
 			return fail(error, INFEASIBLE, "shard.suggestions.%s is not what asks for these placements", launcher_names[i]);
-		if (!possible && !is_text(json_object_get(shard, "not_suggested"), launcher_names[i], flags[i].text))
-			return fail(error, INFEASIBLE, "shard.not_suggested.%s is not what is in the way", launcher_names[i]);
-	}
-	return json_object_size(json_object_get(shard, "not_suggested")) == refused ? OK
-		: fail(error, INFEASIBLE, "shard.not_suggested must have %zu members", refused);
+	return OK;
 }
 
 enum status shard_check_sums(const json_t *shard, const struct sharded *sharded, const struct graph *graph, const struct scenario *scenario, struct error *error)

@@ -18,8 +18,6 @@ enum status export_minimalloc(const struct export_job *job);
 enum status export_trace(const struct export_job *job);
 /* The snapshot that pytorch.org/memory_viz shows: a pickle of allocations and frees at the plan's addresses. */
 enum status export_memory_viz(const struct export_job *job);
-/* Model Explorer's JSON graph: ops by module, with their bytes as attributes. */
-enum status export_model_explorer(const struct export_job *job);
 /* The timeline or the address map as LaTeX with pgfplots, and as a gnuplot script. */
 enum status tikz_timeline(const struct export_job *job);
 enum status tikz_map(const struct export_job *job);

@@ -4,7 +4,6 @@
 #include "src/draw/draw.h"
 #include "drawing.h"
 #include "src/draw/figure.h"
-#include "segments.h"
 #include "src/base/text_stream.h"
 
 #define LAYOUT_MILLISECONDS 20000
@@ -42,34 +41,6 @@ static enum status drawing_picture(const struct plan *plan, struct draw_options 
 	if (status == OK && draw->positions)
 		status = dot_child_render(text, size, format, true, &placed, picture, length, error);
 	free(text);
-	return status;
-}
-
-/* Paints a small drawing. */
-static enum status segments_picture(const struct plan *plan, const char *format, char **picture, size_t *length, struct error *error)
-{
-	static const struct dot_limits limits = { .milliseconds = LAYOUT_MILLISECONDS };
-	char *text = NULL;
-	size_t size = 0;
-	FILE *stream = text_stream(&text, &size);
-	enum status status = stream ? segments_dot(plan, stream, error) : fail_memory(error);
-	if (stream && fclose(stream) != 0 && status == OK)
-		status = fail_memory(error);
-	THEN(status, dot_child_render(text, size, format, false, &limits, picture, length, error));
-	free(text);
-	return status;
-}
-
-enum status segments_drawing(const struct export_job *job)
-{
-	char *picture = NULL;
-	size_t length = 0;
-	if (job->kind == EXPORT_dot)
-		return segments_dot(job->plan, job->stream, job->error);
-	enum status status = segments_picture(job->plan, export_kinds[job->kind].name, &picture, &length, job->error);
-	if (status == OK)
-		fwrite(picture, 1, length, job->stream);
-	mem_free(picture);
 	return status;
 }
 

@@ -10,7 +10,6 @@
 enum status export_drawing(const struct export_job *job);
 /* All of the graph in the full dialect of DOT. */
 enum status export_dot(const struct export_job *job);
-enum status segments_drawing(const struct export_job *job);
 /* Figures. */
 enum status export_timeline(const struct export_job *job);
 enum status export_map(const struct export_job *job);

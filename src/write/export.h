@@ -28,7 +28,6 @@
  *     minimalloc      MiniMalloc's CSV
  *     trace           Perfetto
  *     memory_viz      PyTorch's memory snapshot
- *     model_explorer  Model Explorer
  *     slowdown_plot   time over memory: table and sources
  *     plot            TikZ and gnuplot
  */
@@ -57,11 +56,9 @@ struct export_options {
 	X(json, true, "the plan for scripts and for `check`; --factors: with what every dim carries") \
 	X(csv, true, "a table; without --view the timeline: live bytes at every op") \
 	X(text, true, "the report") \
-	X(factors, false, "what every dim of every tensor carries (batch, sequence, heads, hidden, ...), as CSV") \
 	X(minimalloc, true, "buffers with lifetimes, sizes and offsets, in MiniMalloc's CSV") \
 	X(trace, true, "a trace for Perfetto or chrome://tracing") \
 	X(memory_viz, true, "a snapshot for pytorch.org/memory_viz") \
-	X(model_explorer, true, "the graph for Model Explorer") \
 	X(tikz, true, "a figure's LaTeX source; without --view the timeline") \
 	X(gnuplot, true, "a figure's gnuplot source; without --view the timeline") \
 	X(dot, true, "the graph as DOT with all it holds; with --view, a drawing's source") \

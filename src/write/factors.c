@@ -63,20 +63,3 @@ void factors_write_json(const struct factors *factors, const struct graph *graph
 	}
 	json_close(json);
 }
-
-enum status export_factors(const struct export_job *job)
-{
-	const struct graph *graph = export_graph(job->plan, job->options);
-	struct factors factors;
-	char text[200];
-	TRY(factors_of_graph(graph, job->options->rules_file, &factors, job->error));
-	fputs("tensor,dim,size,factor\n", job->stream);
-	for (uint32_t t = 0; t < graph->tensors; t++)
-		for (uint32_t d = 0; d < factors.dim_start[t + 1] - factors.dim_start[t]; d++) {
-			csv_text(job->stream, graph->tensor[t].name);
-			fprintf(job->stream, ",%u,%" PRId64 ",%s\n", d, graph->tensor[t].shape[d],
-				factors_text(&factors, &factors.dim[factors.dim_start[t] + d], text, sizeof text));
-		}
-	factors_free(&factors);
-	return OK;
-}

@@ -15,6 +15,3 @@ enum status factors_of_graph(const struct graph *graph, const char *rules_file, 
 
 /* The member `"factors": {tensor: [a text for every dim]}` of the plan file. */
 void factors_write_json(const struct factors *factors, const struct graph *graph, struct json *json);
-
-/* A row of the export table: CSV of tensor, dim, size, factor; of the input with --stage input. */
-enum status export_factors(const struct export_job *job);

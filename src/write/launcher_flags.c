@@ -44,9 +44,8 @@ static int64_t result_bytes(const struct graph *graph, uint32_t op)
 	return graph->op[op].phase == PHASE_UPDATE ? 0 : most;
 }
 
-/* The first parameter or state that two shardings place differently, or op that they split differently, but for those that make little: its name; NULL:
- * they are alike. */
-static const char *difference(const struct units *units, const struct sharding *a, const struct sharding *b)
+/* Two shardings place all parameters and states alike, and split all ops alike but for those that make little. */
+static bool alike(const struct units *units, const struct sharding *a, const struct sharding *b)
 {
 	const struct graph *graph = units->graph;
 	int64_t most = 0;
@@ -56,12 +55,12 @@ static const char *difference(const struct units *units, const struct sharding *
 		uint32_t t = units->kept[i];
 		bool state = graph->tensor[t].kind == KIND_PARAMETER || graph->tensor[t].kind == KIND_OPTIMIZER;
 		if (state && !placement_equal(a->produced[t], b->produced[t]))
-			return graph->tensor[t].name;
+			return false;
 	}
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (result_bytes(graph, op) > most / 1000 && !split_equal(a->split[op], b->split[op]))
-			return graph->op[op].name;
-	return NULL;
+			return false;
+	return true;
 }
 
 /* When gradients are reduced tells ZeRO stage 1 from 2: they place all alike. */
@@ -71,13 +70,12 @@ static bool same_time(const struct sharding *sharding, const struct asked *asked
 	return asked->zero == 1 ? late : asked->zero != 2 || !late;
 }
 
-/* The expert's sharding that a plan's is; false where it is none, which differs at *at from the one that it comes nearest to. */
-static bool find_asked(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct asked *asked, const char **at)
+/* The expert's sharding that a plan's is; false where it is none. */
+static bool find_asked(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct asked *asked)
 {
 	const struct mesh *mesh = &sharding->mesh;
 	*asked = (struct asked) { degree(mesh, "dp"), degree(mesh, "tp"), degree(mesh, "cp"), degree(mesh, "ep"),
 		at_least_one(scenario->value[K_pp]), at_least_one(scenario->value[K_microbatches]), 0, false, degree(mesh, MESH_REPLICATE) };
-	*at = NULL;
 	for (uint8_t zero = 0; zero <= (asked->dp * asked->cp > 1 ? 3 : 0); zero++)
 		for (int sequence = asked->tp > 1; sequence >= 0; sequence--) {
 			struct axis_roles roles[MESH_AXES];
@@ -87,48 +85,42 @@ static bool find_asked(const struct units *units, const struct sharding *shardin
 			roles_asked(mesh, asked, roles);
 			if (!same_time(sharding, asked) || split_by_roles(units, mesh, roles, &expert) != OK)
 				continue;
-			const char *other = difference(units, sharding, &expert);
+			bool same = alike(units, sharding, &expert);
 			sharding_free(&expert);
-			if (!other)
+			if (same)
 				return true;
-			*at = *at ? *at : other;
 		}
 	return false;
 }
 
-/* What no launcher does: axes that have nothing of their own to split. Without experts a split of the batch is data parallelism, whatever the axis is called;
- * but launchers cut states over all devices of that. */
-static const char *nothing_to_split(const struct units *units, struct asked *asked)
+/* Whether all axes have something of their own to split, as launchers want it. Without experts a split of the batch is data parallelism, whatever the axis is
+ * called; but launchers cut states over all devices of that. */
+static bool all_split(const struct units *units, struct asked *asked)
 {
 	if (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) == 0)
-		return "nothing has a sequence for context parallelism";
+		return false;
 	if (asked->tp > 1 && least_extent(units, ROLE_HEADS) + least_extent(units, ROLE_FFN) + least_extent(units, ROLE_VOCABULARY) == 0)
-		return "no weights are found for tensor parallelism";
+		return false;
 	if (asked->ep > 1 && least_extent(units, ROLE_EXPERTS) == 0) {
 		if (asked->zero > 0)
-			return "there are no experts: launchers cut states over all devices that split the batch, ep among them";
+			return false;
 		asked->dp *= asked->ep;
 		asked->ep = 1;
 	}
-	return NULL;
+	return true;
 }
 
 /* ZeRO stages as Megatron's own FSDP has them. */
 static const char *const megatron_zero[] = { "", " --use-distributed-optimizer",
 	" --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads", " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params" };
 
-static const char *say_megatron(struct words *words, const struct units *units, const struct asked *asked, const struct scenario *scenario)
+static bool say_megatron(struct words *words, const struct units *units, const struct asked *asked, const struct scenario *scenario)
 {
 	const int64_t *value = scenario->value;
 	int64_t heads = least_extent(units, ROLE_HEADS);
-	if (asked->copies > 1)
-		return "hybrid sharding isn't written as Megatron-LM's flags here";
-	if (heads == 0)
-		return "Megatron-LM has transformers alone, and no attention heads are found here";
-	if (heads % asked->tp != 0)
-		return "Megatron-LM cuts heads into equal numbers alone";
-	if (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) % (2 * asked->cp) != 0)
-		return "Megatron-LM cuts sequences into twice as many equal pieces as context parallel ranks";
+	/* Transformers alone, heads in equal numbers, sequences in twice as many equal pieces as ranks. */
+	if (asked->copies > 1 || heads == 0 || heads % asked->tp != 0 || (asked->cp > 1 && least_extent(units, ROLE_SEQUENCE) % (2 * asked->cp) != 0))
+		return false;
 	words_add(words, "--tensor-model-parallel-size %u --pipeline-model-parallel-size %lld", asked->tp, (long long)asked->pp);
 	if (asked->cp > 1)
 		words_add(words, " --context-parallel-size %u", asked->cp);
@@ -150,24 +142,17 @@ static const char *say_megatron(struct words *words, const struct units *units, 
 		words_add(words, " --bf16");
 	else if (strcmp(word, "fp16") == 0)
 		words_add(words, " --fp16");
-	return NULL;
+	return true;
 }
 
-static const char *say_deepspeed(struct words *words, const struct units *units, const struct asked *asked, const struct scenario *scenario)
+static bool say_deepspeed(struct words *words, const struct units *units, const struct asked *asked, const struct scenario *scenario)
 {
 	const int64_t *value = scenario->value;
 	int64_t heads = least_extent(units, ROLE_HEADS);
 	char word[16];
-	if (asked->copies > 1)
-		return "hybrid sharding isn't written as DeepSpeed's configuration here";
-	if (asked->pp > 1)
-		return "DeepSpeed's pipeline is in a model's code, not in its configuration";
-	if (asked->cp > 1 || asked->ep > 1)
-		return "DeepSpeed's configuration has no context or expert parallelism";
-	if (asked->tp > 1 && asked->sequence)
-		return "DeepSpeed's tensor parallelism leaves sequences whole";
-	if (asked->tp > 1 && heads % asked->tp != 0)
-		return "DeepSpeed cuts heads into equal numbers alone";
+	/* Its pipeline is in a model's code; its tensor parallelism leaves sequences whole, and cuts heads into equal numbers. */
+	if (asked->copies > 1 || asked->pp > 1 || asked->cp > 1 || asked->ep > 1 || (asked->tp > 1 && (asked->sequence || heads % asked->tp != 0)))
+		return false;
 	words_add(words, "{\"zero_optimization\": {\"stage\": %u}, \"gradient_accumulation_steps\": %lld", asked->zero, (long long)asked->microbatches);
 	if (value[K_batch] > 0 && value[K_batch] % (asked->microbatches * asked->dp) == 0)
 		words_add(words, ", \"train_micro_batch_size_per_gpu\": %lld", (long long)(value[K_batch] / (asked->microbatches * asked->dp)));
@@ -179,42 +164,30 @@ static const char *say_deepspeed(struct words *words, const struct units *units,
 	else if (strcmp(word, "fp16") == 0)
 		words_add(words, ", \"fp16\": {\"enabled\": true}");
 	words_add(words, "}");
-	return NULL;
+	return true;
 }
 
-static const char *say_fsdp(struct words *words, const struct asked *asked)
+static bool say_fsdp(struct words *words, const struct asked *asked)
 {
 	static const char *const strategy[] = { "NO_SHARD", NULL, "SHARD_GRAD_OP", "FULL_SHARD" };
-	if (asked->tp > 1 || asked->cp > 1 || asked->ep > 1 || asked->pp > 1)
-		return "FSDP splits data and states alone: other axes need parallelize_module() and the like, in code";
-	if (!strategy[asked->zero])
-		return "FSDP has no stage that cuts optimizer state alone: ZeroRedundancyOptimizer does, beside DistributedDataParallel";
-	if (asked->copies > 1 && asked->zero != 3)
-		return "HSDP cuts all states within a group: zero=3";
+	if (asked->tp > 1 || asked->cp > 1 || asked->ep > 1 || asked->pp > 1 || !strategy[asked->zero] || (asked->copies > 1 && asked->zero != 3))
+		return false;
 	if (asked->copies > 1)
 		words_add(words, "sharding_strategy=ShardingStrategy.HYBRID_SHARD, device_mesh=init_device_mesh(\"cuda\", (%u, %u), mesh_dim_names=(\"replicate\", \"shard\"))",
 			asked->copies, asked->dp);
 	else
 		words_add(words, "sharding_strategy=ShardingStrategy.%s, device_mesh=init_device_mesh(\"cuda\", (%u,), mesh_dim_names=(\"dp\",))", strategy[asked->zero], asked->dp);
-	return NULL;
+	return true;
 }
 
 void launcher_flags_find(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct launcher_flags flags[LAUNCHER_COUNT])
 {
 	struct asked asked;
-	const char *at, *refused[LAUNCHER_COUNT] = { NULL };
-	bool known = find_asked(units, sharding, scenario, &asked, &at);
-	const char *idle = known ? nothing_to_split(units, &asked) : NULL;
+	bool known = find_asked(units, sharding, scenario, &asked) && all_split(units, &asked);
 	for (int i = 0; i < LAUNCHER_COUNT; i++) {
 		struct words words = { flags[i].text, sizeof flags[i].text, 0 };
 		flags[i].text[0] = '\0';
-		if (!known)
-			words_add(&words, "no flags place or split \"%.100s\" as this plan does", at ? at : "");
-		else
-			refused[i] = idle ? idle : i == LAUNCHER_MEGATRON ? say_megatron(&words, units, &asked, scenario)
-				: i == LAUNCHER_DEEPSPEED ? say_deepspeed(&words, units, &asked, scenario) : say_fsdp(&words, &asked);
-		if (refused[i])
-			words_add(&words, "%s", refused[i]);
-		flags[i].possible = known && !refused[i];
+		flags[i].possible = known && (i == LAUNCHER_MEGATRON ? say_megatron(&words, units, &asked, scenario)
+			: i == LAUNCHER_DEEPSPEED ? say_deepspeed(&words, units, &asked, scenario) : say_fsdp(&words, &asked));
 	}
 }

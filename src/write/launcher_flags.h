@@ -10,7 +10,6 @@ enum launcher { LAUNCHERS(X) LAUNCHER_COUNT };
 #undef X
 extern const char *const launcher_names[LAUNCHER_COUNT];
 
-/* Where possible, the flags; else what is in the way. */
 struct launcher_flags { bool possible; char text[500]; };
 
 /* Flags (Megatron-LM), configuration (DeepSpeed, JSON) or arguments (PyTorch FSDP) that ask for a plan's sharding: what lies where decides, not the

@@ -3,7 +3,5 @@
 
 #include "export.h"
 
-/* --view segments, as text, as CSV and as a drawing's DOT. BAD_INPUT for plans of other orders. */
-enum status segments_text(const struct export_job *job);
+/* --view segments. BAD_INPUT for plans of other orders. */
 enum status segments_csv(const struct export_job *job);
-enum status segments_dot(const struct plan *plan, FILE *stream, struct error *error);

@@ -47,23 +47,6 @@ static void write_collectives(const struct plan *plan, FILE *stream)
 		}
 }
 
-static void write_candidates(const struct plan *plan, FILE *stream)
-{
-	const struct sharded *sharded = plan->transformed->sharded;
-	fputs("candidate,step_seconds,staying_bytes,possible,chosen\n", stream);
-	for (uint32_t i = 0; i < sharded->candidates; i++) {
-		const struct shard_candidate *candidate = &sharded->candidate[i];
-		csv_text(stream, candidate->text);
-		putc(',', stream);
-		if (candidate->possible)
-			csv_seconds(stream, candidate->time);
-		putc(',', stream);
-		if (candidate->possible && candidate->usage >= 0)
-			fprintf(stream, "%" PRId64, candidate->usage);
-		fprintf(stream, ",%d,%d\n", candidate->possible, candidate->chosen);
-	}
-}
-
 static void write_curve(const struct plan *plan, FILE *stream)
 {
 	const struct sharded *sharded = plan->transformed->sharded;
@@ -92,11 +75,6 @@ enum status shard_placements(const struct export_job *job)
 enum status shard_collectives(const struct export_job *job)
 {
 	return with_split(job, write_collectives);
-}
-
-enum status shard_candidates(const struct export_job *job)
-{
-	return with_split(job, write_candidates);
 }
 
 enum status shard_curve(const struct export_job *job)

@@ -277,7 +277,7 @@ static void write_annotations(const struct sharded *sharded, struct json *json)
 	json_close(json);
 }
 
-/* Flags that ask for what lies where, and where there are none, why. */
+/* Flags that ask for what lies where; null where there are none. */
 static void write_suggestions(const struct plan *plan, struct json *json)
 {
 	struct launcher_flags flags[LAUNCHER_COUNT];
@@ -286,11 +286,6 @@ static void write_suggestions(const struct plan *plan, struct json *json)
 	open_object(json, "suggestions");
 	for (int i = 0; i < LAUNCHER_COUNT; i++)
 		json_write_text(json, launcher_names[i], flags[i].possible ? flags[i].text : NULL);
-	json_close(json);
-	open_object(json, "not_suggested");
-	for (int i = 0; i < LAUNCHER_COUNT; i++)
-		if (!flags[i].possible)
-			json_write_text(json, launcher_names[i], flags[i].text);
 	json_close(json);
 }
 

@@ -211,7 +211,7 @@ static enum status write_all(const struct plan *plan, FILE *stream, struct error
 		const struct export_view *view = &export_views[i];
 		bool figure = view->figure && view->kinds >> EXPORT_svg & 1;
 		for (int kind = 0; kind < EXPORT_KIND_COUNT && status == OK; kind++) {
-			bool alone = figure ? kind == EXPORT_svg : kind < EXPORT_svg && kind != EXPORT_factors;
+			bool alone = figure ? kind == EXPORT_svg : kind < EXPORT_svg;
 			if (!(view->kinds >> kind & 1) || !alone || (view->name && !strchr("tm", *view->name)))
 				continue;
 			options.view = view->name;

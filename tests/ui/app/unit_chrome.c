@@ -223,7 +223,7 @@ Test(chrome, the_prompt_completes_commands_knobs_values_and_names)
 		{ "go left_", "go left_pool" }, { "pin o", "pin op" }, { "pin op left_", "pin op left_pool" },
 		{ "pin op left b", "pin op left before " }, { "pin op left before ri", "pin op left before right" },
 		{ "pin tensor stem", "pin tensor stem.out" }, { "export tik", "export tikz" }, { "export svg a.svg --v", "export svg a.svg --view " },
-		{ "export svg a.svg --view seg", "export svg a.svg --view segments" }, { "export dot a.dot --stage i", "export dot a.dot --stage input" }, { "reset align", "reset alignment" },
+		{ "export svg a.svg --view modu", "export svg a.svg --view modules" }, { "export dot a.dot --stage i", "export dot a.dot --stage input" }, { "reset align", "reset alignment" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		completion_find(cases[i].typed, &fixture.model, &completion);
