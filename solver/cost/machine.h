@@ -38,6 +38,7 @@ struct machine {
 	uint16_t attention;              /* thousandths of that which attention in one kernel reaches; 0: all */
 	uint16_t pieces;                 /* thousandths of that again where devices share a sequence: kernels on pieces, whose results are merged; 0: all */
 	uint16_t fused, eager;           /* thousandths of the traffic of other ops that fused kernels leave, and eager ones have */
+	bool joins_updates;              /* a parameter's update is one kernel, as in compiled and fused optimizers: else what each of its ops moves counts */
 	uint16_t narrow;                 /* thousandths of the matrix curve that products of 8-bit operands reach */
 	struct link near, far;           /* as reached, within a node and between nodes */
 	uint16_t dispatch;               /* of an axis of experts, see struct mesh_axis */

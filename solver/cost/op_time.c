@@ -18,6 +18,7 @@ static enum status find_work(const struct graph *graph, const struct rules *rule
 	work->grouped = rule->cost == COST_GROUPED;
 	work->routes = rule->traits & TRAIT_ROUTES;
 	work->linear = rule->traits & (TRAIT_ADDITION | TRAIT_VERBATIM);
+	work->update = graph->op[op].phase == PHASE_UPDATE && !work->matrix && !work->view;
 	work->gathers = (rule->traits & TRAIT_ROWS) && (graph->op[op].phase == PHASE_FORWARD || graph->op[op].recomputed);
 	if (graph->op[op].flops < 0 && !work->view && (status = rule_bind_op(rule, graph, op, binding, &ignored)) == OK)
 		work->flops = rule_flops(rule, binding);
@@ -40,6 +41,37 @@ enum status op_work_find(const struct graph *graph, const struct rules *rules, s
 	return *work ? status : NO_MEMORY;
 }
 
+#define LISTS_LAUNCH INT64_C(2000000)     /* picoseconds, whatever host */
+
+static bool writes_to(const struct graph *graph, uint32_t op, uint32_t storage)
+{
+	bool writes = graph_writes_in_place(graph, op, storage);
+	FOR_ROW(i, &graph->writes, op)
+		writes |= graph->tensor[graph->writes.item[i]].storage == storage;
+	return writes;
+}
+
+bool op_moves(const struct machine *machine, const struct op_work *work, const struct graph *graph, uint32_t op, uint32_t k)
+{
+	if (k < work->gathers)
+		return false;
+	if (!work->update || !machine->joins_updates)
+		return true;
+	bool reads = k < csr_length(&graph->reads, op);
+	uint32_t s = graph->tensor[op_argument(graph, op, k)].storage;
+	const struct storage *storage = &graph->storage[s];
+	bool within = storage->allocator != NONE && graph->op[storage->allocator].phase == PHASE_UPDATE;
+	if (within && (reads || !storage->live_out))
+		return false;
+	FOR_ROW(i, &graph->users, s) {
+		uint32_t user = graph->users.item[i];
+		bool other = graph->op[user].phase == PHASE_UPDATE && !op_releases(&graph->op[user]);
+		if (other && (reads ? user < op : user > op && writes_to(graph, user, s)))
+			return false;
+	}
+	return true;
+}
+
 static int64_t work_time(const struct machine *machine, const struct op_work *work, int64_t flops, int64_t bytes, enum machine_limit *limit)
 {
 	*limit = LIMIT_LAUNCH;
@@ -49,6 +81,11 @@ static int64_t work_time(const struct machine *machine, const struct op_work *wo
 		flops = flops / machine->attention > INT64_MAX / 1000 ? INT64_MAX : flops / machine->attention * 1000;
 	if (work->attention && work->pieces && machine->pieces > 0)
 		flops = flops / machine->pieces > INT64_MAX / 1000 ? INT64_MAX : flops / machine->pieces * 1000;
+	if (work->update) {      /* lists of parameters are one kernel: what a launch takes hardly counts */
+		struct machine lists = *machine;
+		lists.launch = machine->joins_updates ? 0 : machine->launch < LISTS_LAUNCH ? machine->launch : LISTS_LAUNCH;
+		return machine_time(&lists, false, (enum machine_format)work->format, flops, 1, bytes, limit);
+	}
 	if (!work->matrix && !work->cast && !work->routes && machine->fused > 0)
 		bytes = bytes / 1000 * machine->fused + bytes % 1000 * machine->fused / 1000;
 	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops, work->groups > 1 ? work->groups : 1, bytes, limit);
@@ -83,8 +120,8 @@ enum status op_local_time(const struct graph *graph, const struct rules *rules, 
 		return status;
 	work.pieces = pieces;
 	work.groups = work.grouped ? groups_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]) : 1;
-	for (uint32_t k = work.gathers; k < op_arguments(graph, op); k++) {
-		int64_t moves = graph->tensor[op_argument(graph, op, k)].bytes;
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+		int64_t moves = op_moves(machine, &work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 		bytes += moves;
 		largest = moves > largest ? moves : largest;
 	}
@@ -149,8 +186,8 @@ int64_t op_share_time(const struct units *units, const struct mesh *mesh, const 
 	int64_t bytes = 0, largest = 0;
 	if (work->view)
 		return 0;
-	for (uint32_t k = work->gathers; k < op_arguments(graph, op); k++) {
-		int64_t moves = placement_bytes(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k));
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
+		int64_t moves = !op_moves(machine, work, graph, op, k) ? 0 : placement_bytes(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k));
 		bytes += moves;
 		largest = moves > largest ? moves : largest;
 	}

@@ -17,13 +17,18 @@ struct op_work {
 	bool pieces;               /* attention on a piece of a sequence: never set here, by those who know how it is split */
 	bool grouped, routes;      /* experts' products, each a kernel; tokens to their slots or back */
 	int64_t groups;            /* how many products it is: set where shapes are known */
+	bool update;               /* of a parameter: no product */
 	bool gathers;              /* of its first operand, a table, it reads the rows that it gives */
 };
 /* [ops] into the arena. flops is 0 where neither graph nor rule say. OK or NO_MEMORY. O(size). */
 enum status op_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct op_work **work);
 /* Picoseconds of so many FLOPs and bytes of it. Kernels in which several ops are fused leave a share of the traffic of
- * ops that aren't matrix products; casts read and write once, whatever is fused. O(1). */
+ * ops that aren't matrix products; casts read and write once, whatever is fused, and updates what op_moves() says. O(1). */
 int64_t op_work_time(const struct machine *machine, const struct op_work *work, int64_t flops, int64_t bytes);
+
+/* Whether an op moves its k-th argument through the device's memory. Of a joined update each byte that was there before it is read once, and each that is left
+ * behind written once: by the first op of the update to read it, by the last to write it. O(users of the storage). */
+bool op_moves(const struct machine *machine, const struct op_work *work, const struct graph *graph, uint32_t op, uint32_t k);
 
 /* The time of one device for its share of an op, in picoseconds; SHARD_FORBIDDEN: not allowed. The same for all ops of a class. */
 struct op_clock {

@@ -622,10 +622,8 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 	int64_t whole = graph->storage[parameter].bytes, bytes = 0;
 	if (home == NONE || whole == 0)
 		return;
-	FOR_ROW(i, &graph->reads, op)
-		bytes += graph->tensor[graph->reads.item[i]].bytes;
-	FOR_ROW(i, &graph->writes, op)
-		bytes += graph->tensor[graph->writes.item[i]].bytes;
+	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
+		bytes += op_moves(costing->machine, work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 	double share = (double)storage_bytes(costing, parameter) / (double)whole;
 	int64_t beside = 0;
 	FOR_ROW(i, &graph->touches, op)

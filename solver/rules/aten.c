@@ -403,7 +403,7 @@ const struct rule rules_aten[] = {
 	/* elementwise, by what they save */
 	ELEMENTWISE_WITH("add", "*", "", TRAIT_ADDITION | TRAIT_JOINTLY_LINEAR), ELEMENTWISE_WITH("sub", "*", "", TRAIT_JOINTLY_LINEAR), ELEMENTWISE("rsub", "*", ""), ELEMENTWISE_WITH("neg", "*", "", TRAIT_LINEAR),
 	ELEMENTWISE("lerp", "*", ""), ELEMENTWISE_WITH("mul", "0 1", "i0|1 i1|0", TRAIT_LINEAR), ELEMENTWISE_WITH("div", "0 1", "i0|1 i1", TRAIT_LINEAR),
-	ELEMENTWISE("where", "1 2", "i0"), ELEMENTWISE("masked_fill", "0", "i1"),
+	ELEMENTWISE_WITH("where", "1 2", "i0", TRAIT_LINEAR | TRAIT_JOINTLY_LINEAR), ELEMENTWISE("masked_fill", "0", "i1"),
 	ELEMENTWISE("maximum", "0 1", "i0 i1"), ELEMENTWISE("minimum", "0 1", "i0 i1"),
 	ELEMENTWISE("addcmul", "*", "i1|2 i2|1"), ELEMENTWISE_WITH("addcdiv", "*", "i1|2 i2", TRAIT_DIVIDES),
 	{ "aten.relu", ANY, COST_ELEMENT, "0", "o0", "aten.threshold_backward", 0 },

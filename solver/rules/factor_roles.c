@@ -2,7 +2,7 @@
  *
  * A table that inputs index has the vocabulary for rows, one that counted positions index has positions. What
  * attention's batched products run over besides the batch are heads, and what stands beside heads inside a product
- * is the head size. An inner dim of two parameters' products, written by one and summed by the other, is ffn.
+ * is the head size. A dim that one parameter's product writes and another one's sums over is the width of a residual stream, or ffn.
  */
 
 #include "factor_roles.h"
@@ -36,6 +36,13 @@ static void name_term(const struct naming *naming, const struct factor_term *ter
 {
 	for (uint32_t i = 0; i < term->count; i++)
 		name(naming, naming->factors->part[term->first + i], role);
+}
+
+/* The rule of an op of the forward pass that has results, or NULL. */
+static const struct rule *forward_rule(const struct naming *naming, uint32_t op)
+{
+	const struct graph *graph = naming->graph;
+	return graph->op[op].phase == PHASE_FORWARD && csr_length(&graph->writes, op) > 0 ? rules_find(naming->rules, graph->op[op].type) : NULL;
 }
 
 /* A parameter, or one in another format: autocast and 8-bit products cast weights first. */
@@ -116,11 +123,11 @@ static void name_by_op(const struct naming *naming, const struct rule *rule, uin
 }
 
 /* What a loss tells apart is the vocabulary, also where no table shares it: untied output projections, classifiers. */
-static void name_classes(const struct naming *naming, const struct rules *rules)
+static void name_classes(const struct naming *naming)
 {
 	const struct graph *graph = naming->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rules_find(rules, graph->op[op].type) : NULL;
+		const struct rule *rule = forward_rule(naming, op);
 		if (!rule || csr_length(&graph->reads, op) < 2 || !(rule->traits & TRAIT_CLASSES))
 			continue;
 		uint32_t classes = single(naming, graph->reads.item[graph->reads.start[op]], 1);
@@ -141,8 +148,23 @@ static void name_head_size(const struct naming *naming)
 		}
 }
 
-/* Marks the dims of the parameters of products: bit 0, summed; bit 1, written. */
-static void mark_inner(const struct naming *naming, const struct rule *rule, uint32_t op, uint8_t *inner)
+/* ---- which factors lie between products -------------------------------------------------------------------------- */
+
+enum { SUMMED = 1, WRITTEN = 2, INNER = SUMMED | WRITTEN };   /* what products of parameters do along a factor */
+
+/* A parameter's matrix: what its product sums over, and the factor that it writes. NONE: not a single factor. */
+struct matrix { uint32_t in, out; };
+
+struct products {
+	struct matrix *matrix;       /* in program order */
+	uint32_t matrices;
+	uint8_t *along;              /* [factors] */
+	struct csr near;             /* factor -> the other factors of its matrices */
+	struct arena arena;
+};
+
+/* The matrices of an op: a parameter of two dims, or a stack of them, one per expert. */
+static void add_matrices(const struct naming *naming, const struct rule *rule, uint32_t op, struct products *products)
 {
 	const struct graph *graph = naming->graph;
 	if (!rule_contracts(rule) || csr_length(&graph->reads, op) < 2 || csr_length(&graph->writes, op) != 1)
@@ -153,35 +175,144 @@ static void mark_inner(const struct naming *naming, const struct rule *rule, uin
 		uint32_t t = graph->reads.item[i];
 		if (!is_parameter(naming, t) || graph->tensor[t].dims < 2 || graph->tensor[t].dims > 3)
 			continue;
-		for (uint32_t d = graph->tensor[t].dims - 2u; d < graph->tensor[t].dims; d++) { /* a stack of matrices: one per expert */
+		struct matrix matrix = { NONE, NONE };
+		for (uint32_t d = graph->tensor[t].dims - 2u; d < graph->tensor[t].dims; d++) {
 			uint32_t factor = single(naming, t, d);
-			if (factor != NONE)
-				inner[factor] |= factor == written ? 2 : 1;
+			if (factor == NONE)
+				continue;
+			*(factor == written ? &matrix.out : &matrix.in) = factor;
+			products->along[factor] |= factor == written ? WRITTEN : SUMMED;
 		}
+		products->matrix[products->matrices++] = matrix;
 	}
 }
 
-bool factor_roles_find(const struct graph *graph, const struct rules *rules, struct factors *factors)
+static enum status list_products(const struct naming *naming, struct products *products)
+{
+	const struct graph *graph = naming->graph;
+	uint32_t factors = naming->factors->factors, reads = graph->reads.start[graph->ops], pairs = 0;
+	uint32_t *row = arena_alloc(&products->arena, 2 * (size_t)reads, sizeof *row), *item = arena_alloc(&products->arena, 2 * (size_t)reads, sizeof *item);
+	products->matrix = arena_alloc(&products->arena, reads, sizeof *products->matrix);
+	products->along = arena_alloc(&products->arena, factors, sizeof *products->along);
+	NEED(row && item && products->matrix && products->along);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct rule *rule = forward_rule(naming, op);
+		if (rule)
+			add_matrices(naming, rule, op, products);
+	}
+	for (uint32_t i = 0; i < products->matrices; i++) {
+		struct matrix matrix = products->matrix[i];
+		if (matrix.in == NONE || matrix.out == NONE)
+			continue;
+		row[pairs] = item[pairs + 1] = matrix.in;
+		row[pairs + 1] = item[pairs] = matrix.out;
+		pairs += 2;
+	}
+	return csr_of_pairs(&products->arena, factors, pairs, row, item, &products->near);
+}
+
+/* How many products of parameters an op's operands have come through, at most. */
+static uint32_t depth_of(const struct naming *naming, const uint32_t *depth, uint32_t op)
+{
+	const struct graph *graph = naming->graph;
+	uint32_t most = 0;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t of = depth[graph->tensor[graph->reads.item[i]].storage];
+		most = of > most ? of : most;
+	}
+	return most;
+}
+
+/* Whether the forward pass computes with a storage more than once. */
+static bool used_twice(const struct naming *naming, uint32_t storage)
+{
+	const struct graph *graph = naming->graph;
+	uint32_t uses = 0;
+	for (uint32_t i = graph->users.start[storage]; i < graph->users.start[storage + 1] && uses < 2; i++) {
+		uint32_t op = graph->users.item[i];
+		const struct rule *rule = forward_rule(naming, op);
+		uses += rule && rule->cost != COST_NONE && op != graph->storage[storage].allocator;
+	}
+	return uses == 2;
+}
+
+/* A sum of what products made of something and of this itself is a residual stream: what lies between products along it is the model's width, which
+ * every layer reads. depth: of storages, as depth_of() has it. */
+static void name_residual(const struct naming *naming, const struct products *products, const uint32_t *depth, uint32_t op)
+{
+	const struct graph *graph = naming->graph;
+	uint32_t most = depth_of(naming, depth, op);
+	bool skips = false;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t storage = graph->tensor[graph->reads.item[i]].storage;
+		skips |= graph->storage[storage].kind != KIND_PARAMETER && depth[storage] < most && used_twice(naming, storage);
+	}
+	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	for (uint32_t d = 0; skips && d < graph->tensor[result].dims; d++) {
+		uint32_t factor = single(naming, result, d);
+		if (factor != NONE && products->along[factor] == INNER)
+			name(naming, factor, ROLE_HIDDEN);
+	}
+}
+
+static enum status name_residuals(const struct naming *naming, struct products *products)
+{
+	const struct graph *graph = naming->graph;
+	uint32_t *depth = arena_alloc(&products->arena, graph->storages, sizeof *depth);
+	NEED(depth);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		const struct rule *rule = forward_rule(naming, op);
+		if (!rule)
+			continue;
+		if (rule->traits & TRAIT_ADDITION)
+			name_residual(naming, products, depth, op);
+		bool product = false;
+		FOR_ROW(i, &graph->reads, op)
+			product |= rule_contracts(rule) && is_parameter(naming, graph->reads.item[i]);
+		uint32_t of = depth_of(naming, depth, op) + product;
+		FOR_ROW(i, &graph->writes, op)
+			depth[graph->tensor[graph->writes.item[i]].storage] = of;
+	}
+	return OK;
+}
+
+/* What a product writes and a later one sums over is the width of a feed-forward layer, but for the sum of such a layer: of two products in a row, the first is
+ * split by columns, the second by rows (Megatron, arXiv 1909.08053, section 3). */
+static void name_inner(const struct naming *naming, const struct products *products)
+{
+	const struct factor *factor = naming->factors->factor;
+	for (uint32_t i = 0; i < products->matrices; i++) {
+		uint32_t out = products->matrix[i].out;
+		if (out == NONE || products->along[out] != INNER || !factor[out].fixed || factor[out].role != ROLE_NONE)
+			continue;
+		bool beside = false;
+		for (uint32_t n = products->near.start[out]; n < products->near.start[out + 1] && !beside; n++) {
+			uint8_t role = factor[products->near.item[n]].role;
+			beside = role == ROLE_FFN || role == ROLE_HEADS;
+		}
+		if (!beside)
+			name(naming, out, ROLE_FFN);
+	}
+}
+
+enum status factor_roles_find(const struct graph *graph, const struct rules *rules, struct factors *factors)
 {
 	struct naming naming = { graph, rules, factors };
-	uint8_t *inner = mem_alloc(factors->factors, sizeof *inner);
+	struct products products = { 0 };
 	int64_t most = 0;
-	if (!inner)
-		return false;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rules_find(rules, graph->op[op].type) : NULL;
-		if (!rule || csr_length(&graph->writes, op) == 0)
-			continue;
-		name_by_op(&naming, rule, op, &most);
-		mark_inner(&naming, rule, op, inner);
+		const struct rule *rule = forward_rule(&naming, op);
+		if (rule)
+			name_by_op(&naming, rule, op, &most);
 	}
-	name_classes(&naming, rules);
+	name_classes(&naming);
 	name_head_size(&naming);
-	for (uint32_t i = 0; i < factors->factors; i++)
-		if (inner[i] == 3 && factors->factor[i].fixed)
-			name(&naming, i, ROLE_FFN);
-	mem_free(inner);
-	return true;
+	enum status status = list_products(&naming, &products);
+	THEN(status, name_residuals(&naming, &products));
+	if (status == OK)
+		name_inner(&naming, &products);
+	arena_free(&products.arena);
+	return status;
 }
 
 const char *factors_name_of(const struct factors *factors, const struct factor_term *term)

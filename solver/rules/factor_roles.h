@@ -3,5 +3,5 @@
 
 #include "factors.h"
 
-/* Gives factors other than batch and sequence their roles. False when out of memory. */
-bool factor_roles_find(const struct graph *graph, const struct rules *rules, struct factors *factors);
+/* Gives factors other than batch and sequence their roles. OK or NO_MEMORY. Nearly linear. */
+enum status factor_roles_find(const struct graph *graph, const struct rules *rules, struct factors *factors);

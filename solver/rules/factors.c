@@ -654,8 +654,9 @@ enum status factors_find(const struct graph *graph, const struct rules *rules, s
 	enum status status = begin(&search) ? OK : NO_MEMORY;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		status = visit(&search, op);
-	if (status == OK && (!settle_all(&search) || !write_result(&search, factors) || !factor_roles_find(graph, rules, factors)))
+	if (status == OK && (!settle_all(&search) || !write_result(&search, factors)))
 		status = NO_MEMORY;
+	THEN(status, factor_roles_find(graph, rules, factors));
 	finish(&search);
 	if (status != OK)
 		factors_free(factors);

@@ -77,7 +77,7 @@ enum rule_cost {
 	X(NOISE, "noise")               /* ... and its results are nothing else */ \
 	X(ADDITION, "addition")         /* adds its operands */ \
 	X(LINEAR, "linear")             /* of one operand: of a sum it makes the sum of what it makes of the summands */ \
-	X(JOINTLY_LINEAR, "jointly_linear") /* of several, all of which are such sums */ \
+	X(JOINTLY_LINEAR, "jointly_linear") /* of several, all of which are such sums; with LINEAR, all but the first */ \
 	X(VERBATIM, "verbatim")         /* all elements of its operand, in another shape or order */ \
 	X(COPY, "copy")                 /* all elements of its operand in fresh memory */ \
 	X(CAST, "cast")                 /* ... perhaps in another format */ \

@@ -531,21 +531,28 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 	return !finding->source || add_unread(finding);
 }
 
-/* Ops of which a sum of results for summands is the result for the sum: partial sums pass. With all: every operand is such
- * a sum; else only an op with one operand is linear (a number may stand beside it). */
-static bool is_linear(const struct graph *graph, const struct rule *rule, uint32_t op)
+/* Ops of which a sum of results for summands is the result for the sum: partial sums pass. Of several operands, those that the
+ * rule says; else only an op with one operand is linear (a number may stand beside it). What repeats its operand isn't: the sum of
+ * the operand is the smaller one. */
+static enum linear linear_in(const struct graph *graph, const struct rule *rule, uint32_t op)
 {
 	uint32_t operands = csr_length(&graph->reads, op);
+	if (strstr(rule->factors, "@expand"))
+		return LINEAR_NOT;
+	if ((rule->traits & TRAIT_SCATTER) && (rule->traits & TRAIT_ROWS))   /* rows, and where each is added to */
+		return LINEAR_FIRST;
+	if (operands > 1 && (rule->traits & TRAIT_LINEAR) && (rule->traits & TRAIT_JOINTLY_LINEAR))
+		return LINEAR_REST;
 	if (rule->cost == COST_NONE)
-		return operands == 1;
-	return rule->traits & (operands > 1 ? TRAIT_JOINTLY_LINEAR : operands == 1 ? TRAIT_LINEAR : 0);
+		return operands == 1 ? LINEAR_ALL : LINEAR_NOT;
+	return rule->traits & (operands > 1 ? TRAIT_JOINTLY_LINEAR : operands == 1 ? TRAIT_LINEAR : 0) ? LINEAR_ALL : LINEAR_NOT;
 }
 
-static bool floating(const struct graph *graph, uint32_t op)
+static bool floating(const struct graph *graph, uint32_t op, enum linear linear)
 {
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
 		uint8_t dtype = graph->tensor[graph_argument(graph, op, k)].dtype;
-		if (dtype > DTYPE_F8E5M2 && dtype < DTYPE_C64)
+		if (dtype > DTYPE_F8E5M2 && dtype < DTYPE_C64 && !stays_whole(linear, csr_length(&graph->reads, op), k))
 			return false;
 	}
 	return true;
@@ -577,7 +584,8 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 		finding->source = rule && (rule->traits & TRAIT_SOURCE);
 		if (rule && !find_op(finding, rule))
 			return false;
-		units->linear[op] = rule && finding->fits && is_linear(graph, rule, op) && floating(graph, op);
+		enum linear linear = rule && finding->fits ? linear_in(graph, rule, op) : LINEAR_NOT;
+		units->linear[op] = (uint8_t)(floating(graph, op, linear) ? linear : LINEAR_NOT);
 		units->unit_start[op + 1] = finding->count;
 		units->place_start[op + 1] = finding->places;
 	}

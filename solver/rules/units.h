@@ -9,7 +9,16 @@
 #include "factors.h"
 
 #define UNIT_NONE (-1)       /* every device of the axis computes all of the op */
-#define UNIT_PARTIAL (-2)    /* a linear op that passes partial sums on: operands and results P */
+#define UNIT_PARTIAL (-2)    /* a linear op that passes partial sums on: operands and results P, but for what stays_whole() */
+
+/* Of a sum of operands an op makes the sum of what it makes of the summands: never; of all operands that are such sums; of the first; of the others. */
+enum linear { LINEAR_NOT, LINEAR_ALL, LINEAR_FIRST, LINEAR_REST };
+
+/* The op's k-th argument is whole where partial sums pass. */
+static inline bool stays_whole(enum linear linear, uint32_t operands, uint32_t k)
+{
+	return (linear == LINEAR_FIRST && k > 0 && k < operands) || (linear == LINEAR_REST && k == 0);
+}
 
 /* role: enum factor_role; even: its pieces must be equal; factor: its class in units.factors */
 struct part { int64_t size; uint8_t dim, role; bool even; uint32_t factor; };
@@ -27,7 +36,7 @@ struct units {
 	struct unit *unit;
 	size_t *place_start;      /* [ops + 1]: place[place_start[op] + unit * arguments + k], see units_place() */
 	int8_t *place;
-	bool *linear;             /* [ops] UNIT_PARTIAL is possible */
+	uint8_t *linear;          /* [ops] enum linear: UNIT_PARTIAL is possible */
 	/* Classes of what is alike: a split or a placement means the same to all members, and costs them the same. Tensors: bytes, type, shape,
 	 * parts, and whether they wait in the host's memory; ops: type, phase, FLOPs, workspace, units and arguments.
 	 * Numbered as they first occur. */
@@ -64,7 +73,7 @@ static inline uint32_t op_argument(const struct graph *graph, uint32_t op, uint3
 static inline int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t k)
 {
 	if (unit < 0)
-		return unit == UNIT_NONE ? PLACE_WHOLE : PLACE_PARTIAL;
+		return unit == UNIT_NONE || stays_whole(units->linear[op], csr_length(&units->graph->reads, op), k) ? PLACE_WHOLE : PLACE_PARTIAL;
 	return units->place[units->place_start[op] + (size_t)unit * op_arguments(units->graph, op) + k];
 }
 /* A label for fold_find(), context being the units: the op's class. Equal layers have equal ones; equal shapes alone have not (the weights

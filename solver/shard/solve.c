@@ -227,7 +227,7 @@ static double pairs_at_once(const struct sharding_job *job)
 	for (uint32_t op = 0; op < job->units->graph->ops; op++) {
 		double choices = 1;
 		for (uint32_t a = 0; a < job->mesh->axes; a++)
-			choices *= job->mesh->axis[a].size > 1 ? unit_count(job->units, op) + 1 + job->units->linear[op] : 1;
+			choices *= job->mesh->axis[a].size > 1 ? unit_count(job->units, op) + 1 + (job->units->linear[op] != LINEAR_NOT) : 1;
 		if (!fold || fold->segment_of[op] == NONE || fold->copy_of[op] == 0)
 			pairs += choices * choices;
 	}

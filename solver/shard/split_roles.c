@@ -45,17 +45,36 @@ static int64_t misplaced(const struct units *units, const struct sharding *shard
 	return bytes;
 }
 
-/* Partial sums pass through views, and through sums of them in the backward pass, to be reduced once. In the forward pass they would
- * stay in the residual stream to the end. */
-static bool all_partial(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
+#define NUMBER_BYTES 8   /* of a number: a zero to fill up with, say */
+
+/* An op that could take partial sums over. */
+static bool may_pass(const struct units *units, uint32_t op)
 {
 	const struct graph *graph = units->graph;
-	if (!units->linear[op] || (graph->op[op].phase == PHASE_FORWARD && csr_length(&graph->reads, op) > 1))
-		return false;
-	FOR_ROW(i, &graph->reads, op)
-		if (sharding->produced[graph->reads.item[i]].on[axis] != PLACE_PARTIAL)
+	uint32_t operands = csr_length(&graph->reads, op);
+	return units->linear[op] && (graph->op[op].phase != PHASE_FORWARD || operands < 2 || units->linear[op] == LINEAR_FIRST);
+}
+
+/* Partial sums pass through views, and through sums of them in the backward pass, to be reduced once. In the forward pass they would
+ * stay in the residual stream to the end. What another op must have reduced is read reduced by all. */
+static bool passes_partial(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
+{
+	const struct graph *graph = units->graph;
+	bool any = false;
+	for (uint32_t k = 0; may_pass(units, op) && k < csr_length(&graph->reads, op); k++) {
+		uint32_t tensor = operand(graph, op, k);
+		int8_t is = sharding->produced[tensor].on[axis];
+		bool number = is == PLACE_WHOLE && graph->tensor[tensor].bytes <= NUMBER_BYTES;
+		if (number || units_place(units, op, UNIT_PARTIAL, k) != PLACE_PARTIAL)
+			continue;
+		if (is != PLACE_PARTIAL)
 			return false;
-	return true;
+		FOR_ROW(r, &units->readers, tensor)
+			if (!may_pass(units, units->readers.item[r]))
+				return false;
+		any = true;
+	}
+	return any;
 }
 
 /* Experts' own work has a dim for them beside slots and width; the router's scores of tokens stay with their tokens. Sums over
@@ -228,10 +247,19 @@ static void mark_constant(const struct units *units, bool *constant, bool *value
 	}
 }
 
-/* The unit that takes operand 0 as it lies. */
+/* The unit that takes operand 0 as it lies; of a partial sum, as the op that computed with it last has it: there is a copy then. */
 static int8_t as_it_lies(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
 {
-	int8_t on = sharding->produced[operand(units->graph, op, 0)].on[axis];
+	const struct graph *graph = units->graph;
+	uint32_t tensor = operand(graph, op, 0), last = NONE;
+	int8_t on = sharding->produced[tensor].on[axis];
+	FOR_ROW(r, &units->readers, tensor)
+		last = on == PLACE_PARTIAL && units->readers.item[r] < op ? units->readers.item[r] : last;
+	for (uint32_t k = 0; last != NONE && k < csr_length(&graph->reads, last); k++)
+		if (operand(graph, last, k) == tensor)
+			on = sharding->needed[graph->reads.start[last] + k].on[axis];
+	if (on == PLACE_PARTIAL && units->linear[op])
+		return UNIT_PARTIAL;
 	for (uint32_t u = 0; on >= 0 && u < unit_count(units, op) && u < INT8_MAX; u++)
 		if (units_place(units, op, (int8_t)u, 0) == on)
 			return (int8_t)u;
@@ -254,27 +282,30 @@ static bool cuts_states(const struct graph *graph, const struct sharding *shardi
 static int8_t choose(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
-	if (csr_length(&graph->reads, op) == 1 && graph_in_host(graph, operand(graph, op, 0)))
+	if (csr_length(&graph->reads, op) == 1 && (graph_in_host(graph, operand(graph, op, 0)) || op_releases(&graph->op[op])))
 		return as_it_lies(units, sharding, op, axis);
-	if (cuts_states(graph, sharding, roles, op, axis))
-		return state_unit(units, sharding, op, axis);
+	if (cuts_states(graph, sharding, roles, op, axis)) {
+		int8_t lies = views_parameter(graph, op) ? as_it_lies(units, sharding, op, axis) : UNIT_NONE;   /* as the view that it is of */
+		return lies >= 0 ? lies : state_unit(units, sharding, op, axis);
+	}
 	if (roles->narrow && widens_partial(graph, sharding, op, axis))
 		return UNIT_NONE;
-	int8_t unit = all_partial(units, sharding, op, axis) ? UNIT_PARTIAL : by_role(units, sharding, roles, op, axis);
+	int8_t unit = passes_partial(units, sharding, op, axis) ? UNIT_PARTIAL : by_role(units, sharding, roles, op, axis);
 	return unit == UNIT_NONE && roles->follows ? keep_cut(units, sharding, op, axis) : unit;
 }
 
 /* What was last chosen for an op of a class: layers decide alike, and mostly find their operands alike. */
 struct chosen { bool known; int8_t on; struct split split; uint64_t operands; };
 
-/* All that choose() reads of operands besides their class, a byte each; false where they are too many. What nothing writes lies whole as yet. */
+/* All that choose() reads of operands besides their class, a byte each; false where they are too many. What nothing writes lies whole as yet.
+ * Whether partial sums pass depends on who else reads them. */
 static bool pack_operands(const struct units *units, const struct sharding *sharding, uint8_t zero, uint32_t op, uint32_t axis, uint64_t *packed)
 {
 	const struct graph *graph = units->graph;
-	*packed = zero == 3 && views_parameter(graph, op);
+	*packed = (uint64_t)(zero == 3 && views_parameter(graph, op)) << 1 | passes_partial(units, sharding, op, axis);
 	FOR_ROW(i, &graph->reads, op)
 		*packed = *packed << 8 | (uint8_t)sharding->produced[graph->reads.item[i]].on[axis];
-	return csr_length(&graph->reads, op) < sizeof *packed;
+	return csr_length(&graph->reads, op) < sizeof *packed && !op_releases(&graph->op[op]);
 }
 
 static int8_t choose_alike(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis,
@@ -295,6 +326,41 @@ static bool cuts_twice(const struct axis_roles *roles)
 	return roles->zero > 0 && roles->roles > 0 && roles->role[0] == ROLE_EXPERTS;
 }
 
+/* How many ops read a tensor whole in a pass, *others: and how many don't, or in another pass. */
+static uint32_t read_whole(const struct units *units, const struct sharding *sharding, uint32_t tensor, uint8_t phase, uint32_t axis, uint32_t *others)
+{
+	const struct graph *graph = units->graph;
+	uint32_t count = 0;
+	*others = 0;
+	FOR_ROW(r, &units->readers, tensor) {
+		uint32_t reader = units->readers.item[r];
+		bool whole = graph->op[reader].phase == phase;
+		FOR_ROW(i, &graph->reads, reader)
+			whole &= graph->reads.item[i] != tensor || sharding->needed[i].on[axis] == PLACE_WHOLE;
+		count += whole;
+		*others += !whole;
+	}
+	return count;
+}
+
+/* A view that is read whole, of a tensor that something else reads whole, is made of what is gathered for that. */
+static void gather_before_views(struct sharding *sharding, const struct units *units, uint32_t axis)
+{
+	const struct graph *graph = units->graph;
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		struct split split = sharding->split[op];
+		bool cut = split.on[axis] >= 0 && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
+		uint32_t result = cut ? graph->writes.item[graph->writes.start[op]] : NONE, others;
+		uint8_t phase = graph->op[op].phase;
+		if (!cut || graph->tensor[result].alias == NONE || graph->inplace_start[op] < graph->inplace_start[op + 1] || sharding->produced[result].on[axis] < 0
+			|| read_whole(units, sharding, result, phase, axis, &others) == 0 || others > 0
+			|| read_whole(units, sharding, operand(graph, op, 0), phase, axis, &others) == 0)
+			continue;
+		split.on[axis] = UNIT_NONE;
+		sharding_set(sharding, units, op, split);
+	}
+}
+
 static void split_axis(struct sharding *sharding, const struct units *units, const struct axis_roles *roles, uint32_t axis, bool again, const bool *constant,
 	struct chosen *chosen)
 {
@@ -307,6 +373,7 @@ static void split_axis(struct sharding *sharding, const struct units *units, con
 		if (!split_equal(split, sharding->split[op]))
 			sharding_set(sharding, units, op, split);
 	}
+	gather_before_views(sharding, units, axis);
 }
 
 enum status split_by_roles(const struct units *units, const struct mesh *mesh, const struct axis_roles *roles, struct sharding *sharding)

@@ -56,6 +56,11 @@ static enum status check_twins(struct check *check, const struct graph *before, 
 	return values_check(check, check->rules, before, after, VALUES_TWINS);
 }
 
+static enum status check_form(struct check *check, const struct graph *before, const struct graph *after)
+{
+	return values_check(check, check->rules, before, after, VALUES_TWINS | VALUES_REGROUPED);
+}
+
 /* Names in src/plan/transform.c's table. check NULL: another part of the checker looks at it, or nobody. */
 static const struct {
 	const char *step;
@@ -77,6 +82,7 @@ static const struct {
 	{ "float8", check_float8, "8-bit products: every op reads the values that it read, through casts alone", NULL },
 	{ "group heads", NULL, NULL, "attention that reads keys and values by groups, without copies of their heads" },
 	{ "late casts", check_twins, "gradients summed before they are cast: every op reads the values that it read", NULL },
+	{ "device form", check_form, "sums of gradients in another order: each has the same summands, and every other op reads the values that it read", NULL },
 	{ "share views", check_twins, "views that are left out: each has a twin that is the same", NULL },
 	{ "shard", NULL, NULL, NULL },       /* device_graph_check() */
 	{ "pipeline", NULL, NULL, NULL },    /* pipeline_check_ranks() */

@@ -155,6 +155,25 @@ static uint64_t read_symbols(const struct run *run, uint32_t op)
 	return read;
 }
 
+/* The sum of two gradients, of which order and grouping don't matter. */
+static bool is_grouped_sum(const struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	return (run->allowed & VALUES_REGROUPED) && op != NONE && graph->op[op].phase == PHASE_BACKWARD && csr_length(&graph->reads, op) == 2
+		&& csr_length(&graph->writes, op) == 1 && (rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION);
+}
+
+static uint64_t sum_symbol(const struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	uint64_t sum = 0;
+	FOR_ROW(i, &graph->reads, op) {
+		uint32_t tensor = graph->reads.item[i];
+		sum += is_grouped_sum(run, graph->tensor[tensor].writer) ? run->content[graph->tensor[tensor].storage] : operand_symbol(run, tensor);
+	}
+	return sum;
+}
+
 static void run_op(struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
@@ -163,6 +182,8 @@ static void run_op(struct run *run, uint32_t op)
 	uint32_t product = product_of(run, op);
 	uint64_t read = run->read[op] = product == NONE ? read_symbols(run, op) : biased_symbols(run, op, product);
 	uint64_t result = hash_join(read, text_symbol(op_repeated(graph, op))), position = 0;
+	bool sum = is_grouped_sum(run, op);
+	uint64_t summed = sum ? sum_symbol(run, op) : 0;
 	FOR_ROW(i, &graph->writes, op) {
 		uint32_t tensor = graph->writes.item[i], storage = graph->tensor[tensor].storage, over = written_over(graph, op, tensor);
 		bool view = over == NONE && graph->tensor[tensor].alias != NONE;
@@ -172,7 +193,7 @@ static void run_op(struct run *run, uint32_t op)
 		} else if (view) {
 			run->path[tensor] = hash_join(run->path[viewed(graph, op, tensor)], hash_join(view_symbol(run, op), position));
 		} else {
-			run->content[storage] = hash_join(result, position);
+			run->content[storage] = sum ? summed : hash_join(result, position);
 			run->path[tensor] = run->separate ? run->content[storage] : over == NONE ? 0 : run->path[over];
 		}
 		position++;
@@ -245,6 +266,8 @@ static enum status compare_op(struct check *check, const struct run *before, con
 	uint32_t other = graph_find_op(after->graph, from->name);
 	bool twin = (after->allowed & VALUES_TWINS) && is_plain_view(before, op);
 	bool saved = (after->allowed & VALUES_GRADIENTS) && (rules_traits(after->rules, from->type) & TRAIT_COPY);
+	if ((after->allowed & VALUES_REGROUPED) && other == NONE && op_releases(from))
+		return OK;
 	if (is_replaced(from, after->allowed) || (other == NONE && (twin || saved || is_released_away(before, after, op))))   /* whoever read it would read something else now */
 		return OK;
 	if (other == NONE)
@@ -252,7 +275,7 @@ static enum status compare_op(struct check *check, const struct run *before, con
 	const struct op *made = &after->graph->op[other];
 	if (strcmp(from->type, made->type) != 0 && !(is_reshape(after, from) && is_reshape(after, made)) && product_of(after, other) == NONE)
 		return check_wrong(check, "op \"%.100s\" has become %.100s", from->name, made->type);
-	if (before->read[op] != after->read[other])
+	if (before->read[op] != after->read[other] && !is_grouped_sum(before, op))
 		return check_wrong(check, "op \"%.100s\" reads other values", from->name);
 	return OK;
 }
@@ -290,7 +313,7 @@ static enum status compare_made(struct check *check, const struct run *before, c
 {
 	const struct op *made = &after->graph->op[op];
 	uint32_t of = made->recomputed && made->of ? graph_find_op(before->graph, made->of) : NONE;
-	if (graph_find_op(before->graph, made->name) != NONE)
+	if (graph_find_op(before->graph, made->name) != NONE || ((after->allowed & VALUES_REGROUPED) && is_plain_view(after, op)))
 		return OK;
 	if (of != NONE && after->read[op] != before->read[of])
 		return check_wrong(check, "op \"%.100s\" reads other values than \"%.100s\", which it repeats", made->name, made->of);
@@ -304,7 +327,7 @@ static enum status compare_made(struct check *check, const struct run *before, c
 enum status values_check(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, unsigned allowed)
 {
 	bool separate = allowed & VALUES_SEPARATE;
-	OWN(run) first = { .graph = before, .other = after, .rules = rules, .allowed = allowed & VALUES_TWINS, .separate = separate };
+	OWN(run) first = { .graph = before, .other = after, .rules = rules, .allowed = allowed & (VALUES_TWINS | VALUES_REGROUPED), .separate = separate };
 	OWN(run) second = { .graph = after, .other = before, .rules = rules, .allowed = allowed, .separate = separate };
 	enum status status = run_graph(&first) && run_graph(&second) ? OK : fail_memory(check->error);
 	for (uint32_t op = 0; op < before->ops && status == OK; op++)

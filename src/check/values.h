@@ -12,6 +12,7 @@ enum values_allowed {
 	VALUES_UPDATES = 8,     /* other ops of the update phase */
 	VALUES_GRADIENTS = 16,  /* ... and of the backward pass; copies that only it read may be gone */
 	VALUES_SUMS = 32,       /* new additions in place: gradients of several microbatches */
+	VALUES_REGROUPED = 128, /* sums of gradients in another order, twins of views that are new, and releases that are gone */
 	VALUES_SEPARATE = 64    /* what was written in place is memory of its own, and older names hold what they held */
 };
 

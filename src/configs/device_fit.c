@@ -92,6 +92,7 @@ static double op_seconds(const struct machine *machine, const struct op_sample *
 	struct op_work work = sample_work(sample);
 	struct machine eager = *machine;
 	eager.fused = machine->eager;
+	eager.joins_updates = false;
 	return (double)op_work_time(&eager, &work, sample->flops, sample->bytes) / 1e12;
 }
 

@@ -49,7 +49,7 @@ static uint32_t power(uint32_t base, uint32_t exponent)
 static uint32_t wide(const struct units *units, const struct decision *decision)
 {
 	uint32_t t = decision->id;
-	return decision->of == DECIDES_SPLIT ? unit_count(units, t) + 1 + units->linear[t] : units->part_start[t + 1] - units->part_start[t] + 1;
+	return decision->of == DECIDES_SPLIT ? unit_count(units, t) + 1 + (units->linear[t] != LINEAR_NOT) : units->part_start[t + 1] - units->part_start[t] + 1;
 }
 
 static void add_decision(struct climb *climb, struct decision decision)

@@ -19,6 +19,7 @@
 #include "solver/graph/growth.h"
 #include "solver/step/scale_captured.h"
 #include "solver/step/scale_flat.h"
+#include "solver/step/device_form.h"
 #include "solver/step/shared_views.h"
 #include "solver/step/train.h"
 #include "transform.h"
@@ -462,6 +463,12 @@ static struct graph *run_share_views(struct job *job)
 	return graph_share_views(job->graph, job->stage->rules, job->error);
 }
 
+/* What each device has a summand of is summed up once, and tied parameters are gathered once in each pass. */
+static struct graph *run_device_form(struct job *job)
+{
+	return graph_device_form(job->graph, job->stage->rules, job->error);
+}
+
 static struct graph *run_shard(struct job *job)
 {
 	job->sharded = stage_shard(job->stage, job->graph, job->scenario, job->wish, job->quick, job->error);
@@ -591,6 +598,7 @@ static const struct step {
 	{ "float8", wants_float8, run_float8, { -1 } },
 	{ "group heads", wants_groups, run_groups, { -1 } },
 	{ "late casts", wants_late_casts, run_late_casts, { -1 } },
+	{ "device form", wants_shard, run_device_form, { -1 } },
 	{ "share views", wants_shard, run_share_views, { -1 } },
 	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
 	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { K_recompute, READS_PINS, READS_FIT, -1 } },

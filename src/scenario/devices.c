@@ -160,6 +160,7 @@ void scenario_machine(const struct scenario *scenario, struct machine *machine)
 		machine->matrix.point[i].share = scaled(machine->matrix.point[i].share, value[K_matrix_efficiency], 1000);
 	if (value[K_kernels])
 		machine->fused = machine->eager;
+	machine->joins_updates = !value[K_kernels] && value[K_device] != DEVICE_NONE;
 	machine->attention = scaled(machine->attention, value[K_attention_efficiency], 10000);
 	machine->fused = scaled(machine->fused, value[K_other_traffic], 60000);
 	machine->eager = scaled(machine->eager, value[K_other_traffic], 60000);

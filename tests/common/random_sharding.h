@@ -25,7 +25,7 @@ static inline void random_split(const struct units *units, struct sharding *shar
 		split.on[a] = UNIT_NONE;
 	sharding_set(sharding, units, op, split);
 	for (uint32_t a = 0; a < sharding->mesh.axes; a++) {
-		uint32_t choices = unit_count(units, op) + units->linear[op];
+		uint32_t choices = unit_count(units, op) + (units->linear[op] != LINEAR_NOT);
 		if (sharding->mesh.axis[a].size < 2 || choices == 0 || random_next(random) % idle == 0)
 			continue;
 		struct split tried = split;

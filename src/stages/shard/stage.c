@@ -201,7 +201,8 @@ static enum status best_expert(struct shard_job *job, uint32_t most, struct shar
 			struct sharding sharding;
 			char text[120], mesh[96];
 			int used;
-			if ((zero && degrees[i].dp * degrees[i].cp == 1) || !is_wished(job, &degrees[i]))
+			bool cuts = zero && degrees[i].dp * degrees[i].cp > 1 && scenario_strategy(job->scenario) != STRATEGY_TAP;   /* TAP keeps states whole */
+			if ((zero && !cuts) || !is_wished(job, &degrees[i]))
 				continue;
 			status = shard_job_split(job, &degrees[i], next.zero, &sharding, roles);
 			if (status == BAD_INPUT) {   /* this mesh can't keep a pin, another may; else the error stays */

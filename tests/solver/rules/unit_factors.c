@@ -68,7 +68,7 @@ Test(factors, a_batch_of_one_is_followed_through_sequence_first_attention)
 
 Test(factors, a_convolutional_network_has_batch_channels_and_space)
 {
-	CHECK_DIMS("alexnet_b1_adam", { "convolution_0#", "batch,channels,space,space" }, { "addmm_1#", "batch,ffn" });
+	CHECK_DIMS("alexnet_b1_adam", { "convolution_0#", "batch,channels,space,space" }, { "addmm_0#", "batch,ffn" }, { "addmm_1#", "batch,4096" });
 }
 
 /* Windows and tokens are as many, heads and parts too: only the arguments say which dim goes where. */
