@@ -80,7 +80,8 @@ static bool about_keep(struct arena *arena, struct about *about)
 	for (uint32_t i = 0; fine && i < about->opaques; i++)
 		fine = (opaque[i] = arena_text(arena, about->opaque[i], strlen(about->opaque[i]))) != NULL;
 	about->opaque = opaque;
-	return fine && keep(arena, &about->teaches) && keep(arena, &about->synthesised) && keep(arena, &intake->format) && keep(arena, &intake->version) && keep(arena, &intake->assumed)
+	return fine && keep(arena, &about->teaches) && keep(arena, &about->synthesised) && keep(arena, &about->one_sample)
+		&& keep(arena, &intake->format) && keep(arena, &intake->version) && keep(arena, &intake->assumed)
 		&& keep(arena, &intake->advice) && keep(arena, &intake->peak_by) && keep(arena, &intake->graphs);
 }
 
@@ -178,9 +179,9 @@ enum status draft_op_grows(struct draft *draft, uint32_t op, const struct op_gro
 	return draft_op_at(draft, op)->grows ? OK : NO_MEMORY;
 }
 
-void draft_grown(struct draft *draft, int64_t grown)
+void draft_line(struct draft *draft, const int64_t line[LINE_BATCHES])
 {
-	draft->grown = grown;
+	memcpy(draft->line, line, sizeof draft->line);
 }
 
 enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor)

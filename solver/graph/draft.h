@@ -19,7 +19,7 @@ enum { KEPT_PLACES = 16 };
 struct draft {
 	const char *name, *source, *extra;
 	struct about about;
-	int64_t grown;
+	int64_t line[LINE_BATCHES];
 	struct tensor *tensor;
 	struct op *op;
 	uint32_t tensors, ops;

@@ -594,7 +594,7 @@ static enum status describe(struct build *build)
 	graph->source = build->draft->source;
 	graph->extra = build->draft->extra;
 	graph->about = build->draft->about;
-	graph->grown = build->draft->grown;
+	memcpy(graph->line, build->draft->line, sizeof graph->line);
 	graph->fingerprint = growth_hash(graph, fingerprint(graph));
 	return OK;
 }
@@ -650,7 +650,7 @@ void graph_release(struct graph *graph)
 	mem_free(graph->tensor);
 	mem_free(graph->op);
 	arena_free(&graph->arena);
-	graph_release(graph->batches);
+	graph_release(graph->other);
 	mem_free(graph);
 }
 

@@ -80,7 +80,8 @@ struct tensor {
 	const char *extra;     /* keys we don't know: JSON members `"a":1,"b":2` without braces, or NULL. For nobody but readers and writers */
 	const struct axis_places *places; /* where it lies on the grid of devices; NULL: whole on each, or nobody says */
 	const int64_t *shape;  /* [dims], or NULL where unknown */
-	const int64_t *grows;  /* [dims + 1]: what a sample more adds to each extent, and to bytes where they don't follow from these; NULL: nothing. See struct graph's grown */
+	const int64_t *grows;  /* [dims + 1]: what a sample more adds to each extent, and to bytes where they don't follow from
+	                        * these; NULL: nothing. See struct graph's line */
 	double start;          /* what those who run the step begin with, as `starts` says */
 	int64_t address;       /* of a root, where the file's own layout puts it, if has_address: a byte of one memory */
 	int64_t bytes;         /* of the tensor itself; a storage's bytes are its root's */
@@ -113,11 +114,13 @@ enum added { ADDITIONS(X) ADDED_COUNT };
 #undef X
 extern const char *const added_types[ADDED_COUNT];
 
-/* What a sample more adds to an op: to its FLOPs, and to numbers that it is called with, by their places among its arguments' numbers. */
+/* What a sample more adds to an op: to its FLOPs, and to numbers that it is called with, by their places among its
+ * arguments' numbers. Its workspace as measured at several batches, which ascend. */
 struct op_growth {
 	int64_t flops;
 	const struct number_growth { uint32_t place; int64_t by; } *number;
-	uint32_t numbers;
+	const struct workspace_at { int64_t batch, bytes; } *workspace;
+	uint32_t numbers, workspaces;
 };
 
 struct op {
@@ -183,6 +186,7 @@ struct about {
 	int64_t batch, sequence;      /* of the step; 0: nobody says, < 0: said to have none */
 	const char *teaches;          /* a lesson's sentence; NULL: it is none */
 	const char *synthesised;      /* how a training step was made of a forward graph; NULL: it wasn't */
+	const char *one_sample;       /* why a capture of one sample failed; NULL: it didn't, or nobody says */
 	const char *const *opaque;    /* [opaques] types of its ops that no rule knows */
 	uint32_t opaques;
 	uint32_t axes, device;        /* of a grid of devices, the one whose graph this is */
@@ -193,8 +197,11 @@ struct about {
 
 static inline bool about_says(const struct about *about)
 {
-	return about->batch || about->sequence || about->teaches || about->synthesised || about->opaques || about->axes || about->ranks || about->intake.said;
+	return about->batch || about->sequence || about->teaches || about->synthesised || about->one_sample || about->opaques
+		|| about->axes || about->ranks || about->intake.said;
 }
+
+#define LINE_BATCHES 3       /* captures of a step at several batches that lie on one line */
 
 struct graph {
 	const char *name, *source, *extra;
@@ -215,8 +222,9 @@ struct graph {
 	uint32_t flush;               /* the op that ends a pipeline rank's backward pass, or NONE */
 	int64_t persistent_bytes;     /* of all persistent storages */
 	uint32_t repaired;            /* ops that had to move because the file's order broke a dependency */
-	int64_t grown;                /* the step was captured at this batch, too: tensors and ops know what a sample more adds; 0: nobody knows. Of a graph as it was read alone */
-	struct graph *batches;        /* the same step at the batch from which others are made; NULL: this one, or by rules */
+	int64_t line[LINE_BATCHES];   /* the batches at which the step was captured, ascending, then zeros: tensors and ops know
+	                               * what a sample more adds. All zero: nobody knows. Of a graph as it was read alone */
+	struct graph *other;          /* the same step as captured at another batch: one of the two has a line. NULL: none */
 	uint64_t fingerprint;         /* of everything a plan can depend on, names included */
 	struct arena arena;
 	atomic_uint references;       /* graphs are shared between plans: see graph_release() */
@@ -243,10 +251,10 @@ enum status draft_after(struct draft *draft, uint32_t op, uint32_t before);
 /* Sets an op's arguments, or what it is of; copies them. */
 enum status draft_op_arguments(struct draft *draft, uint32_t op, const struct arguments *arguments);
 enum status draft_op_of(struct draft *draft, uint32_t op, const char *of);
-/* Says what samples add; copies it. grown: the other batch at which the step was captured. */
+/* Says what samples add, and at which batches that was seen; copies it. */
 enum status draft_tensor_grows(struct draft *draft, uint32_t tensor, const int64_t *grows);
 enum status draft_op_grows(struct draft *draft, uint32_t op, const struct op_growth *grows);
-void draft_grown(struct draft *draft, int64_t grown);
+void draft_line(struct draft *draft, const int64_t line[LINE_BATCHES]);
 /* ids by name among the records so far, NONE where there is none. Names are unique: adding a
  * second record of a name is found by graph_build. */
 uint32_t draft_find_op(const struct draft *draft, const char *name);

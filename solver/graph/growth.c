@@ -8,7 +8,30 @@
 
 const struct graph *growth_base(const struct graph *graph)
 {
-	return graph->grown ? graph : graph->batches;
+	return graph->line[0] ? graph : graph->other && graph->other->line[0] ? graph->other : NULL;
+}
+
+const struct graph *growth_nearest(const struct graph *graph, int64_t batch)
+{
+	const struct graph *base = growth_base(graph);
+	if (base && graph->about.batch == batch)
+		return graph;
+	return base && graph->other && graph->other->about.batch == batch ? graph->other : base;
+}
+
+int64_t growth_workspace(const struct op *op, int64_t batch)
+{
+	const struct workspace_at *at = op->grows ? op->grows->workspace : NULL;
+	uint32_t next = 1, known = op->grows ? op->grows->workspaces : 0;
+	if (known < 2)
+		return -1;
+	while (next + 1 < known && at[next].batch < batch)
+		next++;
+	int64_t rise = at[next].bytes - at[next - 1].bytes, more;
+	if (__builtin_mul_overflow(rise, batch - at[next - 1].batch, &more))
+		return rise > 0 ? BYTES_MAX : 0;
+	more = at[next - 1].bytes + more / (at[next].batch - at[next - 1].batch);
+	return more < 0 ? 0 : more < BYTES_MAX ? more : BYTES_MAX;
 }
 
 const int64_t *growth_copy(struct arena *arena, const struct tensor *of, const int64_t *grows)
@@ -21,20 +44,29 @@ const struct op_growth *growth_copy_op(struct arena *arena, const struct op_grow
 	struct op_growth *copy = arena_copy(arena, grows, sizeof *grows);
 	if (copy && copy->numbers > 0 && !(copy->number = arena_copy(arena, grows->number, grows->numbers * sizeof *grows->number)))
 		return NULL;
+	size_t measured = grows->workspaces * sizeof *grows->workspace;
+	if (copy && measured > 0 && !(copy->workspace = arena_copy(arena, grows->workspace, measured)))
+		return NULL;
 	return copy;
 }
 
 uint64_t growth_hash(const struct graph *graph, uint64_t hash)
 {
-	for (uint32_t t = 0; graph->grown && t < graph->tensors; t++)
+	hash = graph->about.batch > 0 ? hash_join(hash, (uint64_t)graph->about.batch) : hash;   /* which extents are samples */
+	for (int i = 0; i < LINE_BATCHES && graph->line[0]; i++)
+		hash = hash_join(hash, (uint64_t)graph->line[i]);
+	hash = graph->line[0] && graph->about.one_sample ? ~hash : hash;
+	for (uint32_t t = 0; graph->line[0] && t < graph->tensors; t++)
 		for (int d = 0; graph->tensor[t].grows && d <= graph->tensor[t].dims; d++)
 			hash = hash_join(hash_join(hash, t), (uint64_t)graph->tensor[t].grows[d]);
-	for (uint32_t op = 0; graph->grown && op < graph->ops; op++)
+	for (uint32_t op = 0; graph->line[0] && op < graph->ops; op++)
 		if (graph->op[op].grows) {
 			const struct op_growth *grows = graph->op[op].grows;
 			hash = hash_join(hash_join(hash, op), (uint64_t)grows->flops);
 			for (uint32_t i = 0; i < grows->numbers; i++)
 				hash = hash_join(hash_join(hash, grows->number[i].place), (uint64_t)grows->number[i].by);
+			for (uint32_t i = 0; i < grows->workspaces; i++)
+				hash = hash_join(hash_join(hash, (uint64_t)grows->workspace[i].batch), (uint64_t)grows->workspace[i].bytes);
 		}
 	return hash;
 }

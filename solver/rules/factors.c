@@ -68,33 +68,68 @@ static bool is_index(const struct tensor *tensor)
 	return tensor->dtype == DTYPE_I64 || tensor->dtype == DTYPE_I32;
 }
 
-/* Dim 0 of the inputs is the batch, where they agree with the first that has more dims than one (lengths of sequences say nothing); dim 1 of integer inputs of two dims, and
- * what equals it in other inputs of two, is the sequence. */
+/* The dim of an input that counts samples, of which the graph says that there are `batch`, NONE: none. Where captures tell
+ * what a sample adds, it is the one that grows; else one of as many, or dim 0 where rows are samples times tokens. */
+static uint32_t sample_dim(const struct graph *graph, const struct tensor *tensor, int64_t batch)
+{
+	for (uint32_t d = 0; d < tensor->dims; d++)
+		if (graph->line[0] ? tensor->grows && tensor->grows[d]
+			: tensor->shape[d] == batch && (d == 0 || d + 1u < tensor->dims))
+			return tensor->shape[d] % batch == 0 ? d : NONE;
+	return !graph->line[0] && tensor->dims > 0 && tensor->shape[0] % batch == 0 ? 0 : NONE;
+}
+
+/* The samples that a graph says it has, if an input has such a dim; 0: nobody says. A device's graph says the whole batch. */
+static int64_t stated_batch(const struct graph *graph)
+{
+	const struct about *about = &graph->about;
+	for (uint32_t t = 0; t < graph->tensors && about->batch > 0 && about->axes == 0 && about->ranks == 0; t++)
+		if (graph_is_input(graph, t) && sample_dim(graph, &graph->tensor[t], about->batch) != NONE)
+			return about->batch;
+	return 0;
+}
+
+/* The class of a dim that counts samples, or rows of each. */
+static uint32_t samples_of(struct terms *terms, uint32_t batch, int64_t extent)
+{
+	int64_t rows = extent / terms->node[batch].size;
+	uint32_t part[2] = { batch, rows > 1 ? term_new(terms, rows, LABEL_FREE) : NONE };
+	return rows <= 1 ? batch : part[1] == NONE ? NONE : term_product(terms, part, 2);
+}
+
+/* Of a graph that doesn't say its batch, it is dim 0 of the inputs, where they agree with the first that has more dims than
+ * one (lengths of sequences say nothing). The other dim of integer inputs of two dims, and what equals it in other inputs of
+ * two, is the sequence. */
 static bool label_inputs(struct search *search)
 {
 	const struct graph *graph = search->graph;
-	uint32_t batch = NONE, sequence = NONE;
+	struct terms *terms = &search->terms;
+	int64_t stated = stated_batch(graph);
+	uint32_t batch = stated > 0 ? term_new(terms, stated, LABEL_BATCH) : NONE, sequence = NONE;
 	bool wide = false;
 	for (uint32_t t = 0; t < graph->tensors && !wide; t++)
 		wide = graph_is_input(graph, t) && graph->tensor[t].dims > 1;
-	for (uint32_t t = 0; t < graph->tensors && sequence == NONE; t++)
+	for (uint32_t t = 0; t < graph->tensors && sequence == NONE && !terms->failed; t++)
 		if (graph_is_input(graph, t)) {
 			const struct tensor *tensor = &graph->tensor[t];
-			if (batch == NONE && tensor->dims > (wide ? 1 : 0) && (batch = term_new(&search->terms, tensor->shape[0], LABEL_BATCH)) == NONE)
-				return false;
-			if (tensor->dims == 2 && is_index(tensor) && (sequence = term_new(&search->terms, tensor->shape[1], LABEL_SEQUENCE)) == NONE)
-				return false;
+			if (batch == NONE && tensor->dims > (wide ? 1 : 0))
+				batch = term_new(terms, tensor->shape[0], LABEL_BATCH);
+			if (tensor->dims == 2 && is_index(tensor))
+				sequence = term_new(terms, tensor->shape[stated > 0 && sample_dim(graph, tensor, stated) == 1 ? 0 : 1],
+					LABEL_SEQUENCE);
 		}
-	for (uint32_t t = 0; t < graph->tensors; t++) {
+	for (uint32_t t = 0; t < graph->tensors && !terms->failed; t++) {
 		const struct tensor *tensor = &graph->tensor[t];
 		if (!graph_is_input(graph, t))
 			continue;
-		if (batch != NONE && tensor->shape[0] == search->terms.node[batch].size)
-			search->dim[search->dim_start[t]] = batch;
-		if (tensor->dims == 2 && sequence != NONE && tensor->shape[1] == search->terms.node[sequence].size)
-			search->dim[search->dim_start[t] + 1] = sequence;
+		uint32_t *dim = &search->dim[search->dim_start[t]], samples = stated > 0 ? sample_dim(graph, tensor, stated) : 0;
+		if (batch != NONE && samples != NONE && (stated > 0 || tensor->shape[0] == terms->node[batch].size))
+			dim[samples] = samples_of(terms, batch, tensor->shape[samples]);
+		uint32_t rest = samples == 1 ? 0 : 1;
+		if (tensor->dims == 2 && sequence != NONE && tensor->shape[rest] == terms->node[sequence].size)
+			dim[rest] = sequence;
 	}
-	return true;
+	return !terms->failed;
 }
 
 /* Classes for the dims of tensors that nothing writes. */

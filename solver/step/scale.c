@@ -256,20 +256,6 @@ static void view_sums(struct scaling *scaling)
 			scaling->copied[op] = false;
 }
 
-static void count_whole_slices(struct scaling *scaling)
-{
-	const struct factors *factors = scaling->factors;
-	for (uint32_t i = 0; i < factors->links; i++) {
-		const struct factor_link *link = &factors->link[i];
-		int64_t from = 1, to = 1;
-		for (uint32_t p = 0; p < link->from.count; p++)
-			from *= scaling->values.value[factors->part[link->from.first + p]];
-		for (uint32_t p = 0; p < link->to.count; p++)
-			to *= scaling->values.value[factors->part[link->to.first + p]];
-		scaling->report->whole_slices += link->kind == LINK_CUT && from == to;
-	}
-}
-
 /* Whether an operand is repeated along a dim of the result that grew from 1: all other dims agree. */
 static bool repeated(const struct scaling *scaling, uint32_t operand, uint32_t result)
 {
@@ -611,8 +597,6 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 	count_copies(scaling);
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		scaling->report->sums += scaling->sum[t] != NONE;
-	if (scaling->flat == 0)
-		count_whole_slices(scaling);
 	if (scaling->flat == 0 && !count_once(scaling))
 		return NO_MEMORY;
 	scaling->report->flat = scaling->flat > 0;

@@ -12,14 +12,14 @@ struct scale_report {
 	uint32_t unfused;        /* copies before a linear layer (addmm): it is a product and an addition now, as ATen runs it */
 	uint32_t left_behind;    /* tensors of which only the copy is read on: how long the program keeps a name for them is unknown */
 	uint32_t sums;           /* gradients that are summed over the batch only now: sums were put before their use */
-	uint32_t whole_slices;   /* slices that now take everything: a tracer would leave them out; they cost nothing */
 	uint32_t workspaces;     /* ops whose workspace was scaled like their tensors: an estimate */
 	uint32_t capacities;     /* numbers of slots per expert that were taken to grow with the tokens */
 	uint32_t reserves;       /* recurrent layers whose reserve is an estimate */
 	uint32_t ambiguous;      /* changed ops of equal extents, where the likelier reading was taken */
 	uint32_t once;           /* storages made in the step with extent 1 where they meet what grew from 1 to more: taken to be made once for all samples */
 	uint32_t first_once;     /* the tensor of the given graph that is read there first, NONE: none */
-	bool captured;           /* made of what a sample adds, as two captures tell: scale_captured.h */
+	bool captured;           /* made of what a sample adds, as captures tell: scale_captured.h */
+	bool extended;           /* and of one sample, though captures are of more alone */
 	bool flat;               /* shapes are flat: the batch multiplied whole tensors */
 	uint32_t first_copy;     /* the first op (of the given graph) that needs a copy, NONE: none */
 };

@@ -1,7 +1,8 @@
-/* scale_captured.c: another batch of a step that was captured at two.
+/* scale_captured.c: another batch of a step that was captured at several.
  *
- * Both captures have the same ops, so whatever differs is a number that grows with the batch, and how much a sample adds is known. Where two extents of a tensor
- * grow (similarities of all pairs of samples), each of them does so by a constant; its bytes follow.
+ * Captures with the same ops differ in numbers that grow with the batch, and how much a sample adds is known. Where two
+ * extents of a tensor grow (similarities of all pairs of samples), each of them does so by a constant; its bytes follow.
+ * One sample may be a capture of its own, as PyTorch runs other ops there.
  */
 #include <string.h>
 
@@ -21,12 +22,6 @@ struct growing {
 	struct arena arena;
 	struct draft *draft;
 };
-
-bool graph_captured_at(const struct graph *graph, int64_t batch)
-{
-	const struct graph *base = growth_base(graph);
-	return base && (batch >= 2 || batch >= base->about.batch) && batch != graph->about.batch;
-}
 
 static int64_t elements_of(const int64_t *shape, uint32_t dims)
 {
@@ -152,12 +147,15 @@ static enum status find_flops(struct growing *growing, uint32_t op, int64_t *flo
 	return status == BAD_INPUT ? OK : status;
 }
 
-/* Like its first operand. */
+/* As measured; where that was done at one batch alone, like its first operand. */
 static int64_t new_workspace(struct growing *growing, uint32_t op)
 {
 	const struct graph *from = growing->from;
 	uint32_t first = csr_length(&from->reads, op) > 0 ? from->reads.item[from->reads.start[op]] : NONE;
 	int64_t workspace = from->op[op].workspace;
+	int64_t measured = growth_workspace(&from->op[op], from->about.batch + growing->more);
+	if (growing->more == 0 || measured >= 0)
+		return growing->more == 0 ? workspace : measured;
 	if (workspace <= 0 || first == NONE || from->tensor[first].bytes <= 0 || !from->tensor[first].grows)
 		return workspace;
 	growing->report->workspaces++;
@@ -171,6 +169,7 @@ static enum status write_op(struct growing *growing, uint32_t id)
 	struct op op = from->op[id];
 	TRY(find_flops(growing, id, &op.flops));
 	op.workspace = new_workspace(growing, id);
+	op.has_workspace |= op.workspace > 0;
 	if (op.arguments && op.grows && op.grows->numbers > 0 && !(op.arguments = growth_arguments(&growing->arena, &op, growing->more)))
 		return NO_MEMORY;
 	NEED(draft_op(growing->draft, &op) != NONE);
@@ -202,11 +201,16 @@ static enum status write_graph(struct growing *growing, const struct graph *give
 
 enum status graph_scale_captured(const struct graph *graph, const struct rules *rules, int64_t batch, struct scale_report *report, struct graph **scaled, struct error *error)
 {
-	const struct graph *from = growth_base(graph);
+	const struct graph *from = growth_nearest(graph, batch);
 	struct growing growing = { .from = from, .rules = rules, .more = batch - from->about.batch, .report = report, .error = error };
-	*report = (struct scale_report){ .first_copy = NONE, .first_once = NONE, .captured = true };
+	bool beyond = batch == 1 && growing.more != 0 && from->line[0] > 1;
+	*report = (struct scale_report){ .first_copy = NONE, .first_once = NONE, .captured = true, .extended = beyond };
 	*scaled = NULL;
-	enum status status = batch < 1 || batch > BYTES_MAX ? fail(error, BAD_INPUT, "a batch of %lld", (long long)batch) : find_shapes(&growing);
+	if (batch < 1 || batch > BYTES_MAX)
+		return fail(error, BAD_INPUT, "a batch of %lld", (long long)batch);
+	if (beyond && graph->about.one_sample)
+		return fail(error, BAD_INPUT, "a step of one sample can't be captured: %.300s", graph->about.one_sample);
+	enum status status = find_shapes(&growing);
 	for (uint32_t op = 0; op < from->ops && status == OK; op++)
 		find_reserves(&growing, op);
 	THEN(status, write_graph(&growing, graph));

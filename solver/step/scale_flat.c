@@ -5,6 +5,7 @@
  * (gradients of weights, steps), for it is a sum over the batch.
  */
 #include "scale_flat.h"
+#include "solver/graph/growth.h"
 
 bool scale_flat(const struct graph *graph, const struct factors *factors)
 {
@@ -21,7 +22,7 @@ bool scale_flat(const struct graph *graph, const struct factors *factors)
 
 int64_t scale_given_batch(const struct graph *graph, const struct factors *factors)
 {
-	if (graph->about.batch > 0 && (graph->grown || graph->batches))
+	if (graph->about.batch > 0 && growth_base(graph))
 		return graph->about.batch;
 	if (scale_flat(graph, factors))
 		return graph->about.batch > 0 ? graph->about.batch : 1;

@@ -14,11 +14,13 @@ static enum status check_scale(struct check *check, const struct graph *before, 
 	bool given = value[K_batch] == KNOB_GIVEN && value[K_microbatches] <= 1;
 	int64_t wanted = given || batch <= 0 ? 0 : batch / value[K_microbatches];
 	const struct graph *base = growth_base(before);
-	bool captured = base && wanted > 1 && wanted != before->about.batch;
-	TRY(values_check(check, check->rules, captured ? base : before, after, VALUES_COPIES));
+	bool captured = base && wanted > 0 && wanted != before->about.batch;
+	bool other = captured && before->other && before->other->about.batch == wanted;
+	const struct graph *of = !captured ? before : other ? before->other : base;
+	TRY(values_check(check, check->rules, of, after, VALUES_COPIES));
 	if (captured && sequence == 0)
-		return sizes_check_captured(check, check->rules, base, after, wanted);
-	return sizes_check(check, check->rules, captured ? base : before, after, wanted, sequence);
+		return sizes_check_captured(check, check->rules, of, after, wanted);
+	return sizes_check(check, check->rules, of, after, wanted, sequence);
 }
 
 static enum status check_train(struct check *check, const struct graph *before, const struct graph *after)
@@ -70,8 +72,9 @@ static const struct {
 	{ "train", check_train, "the training step: the forward pass computes what the graph given computes, through casts and copies alone",
 		"the backward pass and the weight update that rules made of the forward pass: that they compute gradients" },
 	{ "scale", check_scale, "another batch or sequence: every op reads the values that it read; weights stay, and shapes, bytes and FLOPs fit the operators' rules, "
-		"or have grown by what each sample adds in captures at two batches",
-		"workspaces at another batch or sequence, and, of captures at one batch, which extents of equal size are samples" },
+		"or are those of a capture, or have grown by what each sample adds",
+		"workspaces that are known at one batch, at another, and, of captures at one batch, which extents of equal size are "
+		"samples" },
 	{ "optimizer", check_optimizer, "another precision, optimizer or accumulation: forward and backward ops read the values that they read, through casts alone",
 		"the update that rules made, and in which format each tensor is computed" },
 	{ "loss chunks", check_chunks, "the loss in chunks: every op of it runs on every chunk, parts are all rows in their order, sums have a term from each",

@@ -1,4 +1,6 @@
 /* sizes.c: shapes, bytes and FLOPs of a scaled step. */
+#include <math.h>
+
 #include "sizes.h"
 
 struct comparison {
@@ -116,6 +118,25 @@ static enum status compare_grown(struct comparison *comparison, uint32_t t, int6
 	return OK;
 }
 
+/* Workspace of an op that was measured at several batches: what was measured there, or on the line of the two nearest. */
+static enum status compare_workspace(struct comparison *comparison, uint32_t op)
+{
+	const struct op *old = &comparison->before->op[op];
+	const struct op *new = &comparison->after->op[graph_find_op(comparison->after, old->name)];
+	uint32_t count = old->grows ? old->grows->workspaces : 0, above = 0;
+	if (count == 0)
+		return OK;
+	const struct workspace_at *at = old->grows->workspace;
+	while (above < count && at[above].batch < comparison->batch)
+		above++;
+	above = above == 0 ? 1 : above == count ? count - 1 : above;
+	double share = (double)(comparison->batch - at[above - 1].batch) / (double)(at[above].batch - at[above - 1].batch);
+	double is = (double)at[above - 1].bytes * (1 - share) + (double)at[above].bytes * share;
+	is = is < 0 ? 0 : is > (double)BYTES_MAX ? (double)BYTES_MAX : is;
+	return fabs((double)new->workspace - is) <= 1 + is * 1e-9 ? OK
+		: check_wrong(comparison->check, "op \"%.100s\" has another workspace than was measured", old->name);
+}
+
 enum status sizes_check_captured(struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after, int64_t batch)
 {
 	struct comparison comparison = { .check = check, .rules = rules, .before = before, .after = after, .batch = batch, .captured = true };
@@ -124,8 +145,10 @@ enum status sizes_check_captured(struct check *check, const struct rules *rules,
 		status = compare_tensor(&comparison, t);
 		THEN(status, compare_grown(&comparison, t, batch - before->about.batch));
 	}
-	for (uint32_t op = 0; op < before->ops && status == OK; op++)
+	for (uint32_t op = 0; op < before->ops && status == OK; op++) {
 		status = compare_op(&comparison, op);
+		THEN(status, compare_workspace(&comparison, op));
+	}
 	if (status == OK && after->about.batch != batch)
 		status = check_wrong(check, "the step is of another batch than was asked for");
 	binding_free(&comparison.old);

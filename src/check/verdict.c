@@ -4,6 +4,7 @@
 #include "src/plan/verdict.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/stages/notes.h"
 #include "verdict.h"
 
 /* Groups of devices that a device talks with: degrees above 1, as the file's own mesh and pipeline have them. */
@@ -62,9 +63,14 @@ enum status check_verdict(struct check *check)
 	struct device_preset preset = scenario_preset(&check->asked);
 	struct verdict verdict = { .plan = arena, .reserve = beside(check, K_reserve, preset.context),
 		.buffers = groups * beside(check, K_group_buffers, preset.group_buffers) };
+	const json_t *note;
+	size_t i;
 	if (check->as_planned)   /* the step isn't simulated */
 		check->ahead = json_integer_value(check_member(check, "shard", "gathered_ahead_bytes"));
 	verdict.ahead = check->ahead;
+	json_array_foreach(json_object_get(check->plan, "notes"), i, note) {
+		verdict.guess |= json_is_string(note) && strncmp(json_string_value(note), NOTE_GUESS, strlen(NOTE_GUESS)) == 0;
+	}
 	verdict.cap = check->asked.value[K_memory] >= 0 ? check->asked.value[K_memory] : preset.machine.memory;
 	verdict.needed = verdict.plan + verdict.ahead + verdict.buffers + verdict.reserve;
 	verdict.caching = check->reserved[0] + verdict.needed - verdict.plan;

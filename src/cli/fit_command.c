@@ -95,9 +95,11 @@ static void print_row(FILE *file, const struct fit_list *list, const struct fit_
 	char options[2 * FIT_SET_SIZE] = "", memory[32], over[32] = "fits", bytes[32];
 	if (!way->fits)
 		snprintf(over, sizeof over, "over by %s", bytes_text(way->arena - list->budget, bytes, sizeof bytes));
-	fprintf(file, "  %-*s  %-18s %10s %11.4g %+9.2f %%  %s\n", width, options_text(way->set, options, sizeof options), over,
+	options_text(way->set, options, sizeof options);
+	fprintf(file, "  %-*s  %-18s %10s %11.4g %+9.2f %%  %s%s%s\n", width, options, over,
 		bytes_text(way->arena, memory, sizeof memory), (double)way->step / 1e9,
-		list->step > 0 ? 100 * (double)way->extra / (double)list->step : 0.0, fit_meaning_texts[way->meaning]);
+		list->step > 0 ? 100 * (double)way->extra / (double)list->step : 0.0, fit_meaning_texts[way->meaning],
+		*way->reason ? "; " : "", way->reason);
 }
 
 static void print_rest(FILE *file, const struct fit_list *list)
@@ -117,11 +119,13 @@ static void print_text(FILE *file, const struct fit_list *list)
 	bytes_text(list->arena, memory, sizeof memory);
 	bytes_text(list->budget, cap, sizeof cap);
 	if (list->fits) {
-		fprintf(file, "the step fits as it is: it needs %s of %s and takes %.4g ms\n", memory, cap, (double)list->step / 1e9);
+		fprintf(file, "the step fits as it is: it needs %s of %s and takes %.4g ms%s%s\n", memory, cap,
+			(double)list->step / 1e9, *list->guesses ? "; " : "", list->guesses);
 		return;
 	}
-	fprintf(file, "the step doesn't fit as it is: it needs %s, %s over the cap of %s, and takes %.4g ms\n", memory,
-		bytes_text(list->arena - list->budget, over, sizeof over), cap, (double)list->step / 1e9);
+	fprintf(file, "the step doesn't fit as it is: it needs %s, %s over the cap of %s, and takes %.4g ms%s%s\n", memory,
+		bytes_text(list->arena - list->budget, over, sizeof over), cap, (double)list->step / 1e9,
+		*list->guesses ? "; " : "", list->guesses);
 	if (list->forbids)
 		fprintf(file, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is above the cap%s%s\n",
 			text_clean(list->forbids, safe, sizeof safe), list->advice ? "\n" : "", list->advice ? list->advice : "");
@@ -162,6 +166,8 @@ static void write_way(struct json *json, const struct fit_list *list, const stru
 		json_write_decimal(json, "step_seconds", way->step, 12);
 		json_write_real(json, "extra_seconds", (double)way->extra * 1e-12, 12);
 		json_write_text(json, "changes", fit_meaning_names[way->meaning]);
+		if (*way->reason)
+			json_write_text(json, "guesses", way->reason);
 	} else {
 		if (way->above)
 			json_write_integer(json, "at_least_bytes", way->arena);
@@ -189,6 +195,8 @@ void fit_write_json(FILE *file, const struct scenario *scenario, const struct fi
 	json_write_bool(&json, "fits", list->fits);
 	json_write_integer(&json, "arena_bytes", list->arena);
 	json_write_decimal(&json, "step_seconds", list->step, 12);
+	if (*list->guesses)
+		json_write_text(&json, "guesses", list->guesses);
 	json_write_text(&json, "forbidding_op", list->forbids);
 	json_write_text(&json, "advice", list->forbids ? list->advice : NULL);
 	write_ways(&json, list, "ways", true);

@@ -15,12 +15,13 @@ static void print_most(FILE *file, enum knob_id knob, const struct fit_most *mos
 	char memory[32], cap[32], safe[512];
 	bytes_text(most->budget, cap, sizeof cap);
 	if (most->most > 0)
-		fprintf(file, "the largest that fits: --set %s=%" PRId64 ": %s of %s, %.4g ms a step\n", knobs[knob].name, most->most,
-			bytes_text(most->arena, memory, sizeof memory), cap, (double)most->step / 1e9);
+		fprintf(file, "the largest that fits: --set %s=%" PRId64 ": %s of %s, %.4g ms a step%s%s\n", knobs[knob].name, most->most,
+			bytes_text(most->arena, memory, sizeof memory), cap, (double)most->step / 1e9, *most->guesses ? "; " : "", most->guesses);
 	else
 		fprintf(file, "nothing fits %s\n", cap);
 	if (most->next > 0 && most->next_arena >= 0)
-		fprintf(file, "planned, too: --set %s=%" PRId64 " needs %s, which is over\n", knobs[knob].name, most->next, bytes_text(most->next_arena, memory, sizeof memory));
+		fprintf(file, "planned, too: --set %s=%" PRId64 " needs %s, which is over%s%s\n", knobs[knob].name, most->next,
+			bytes_text(most->next_arena, memory, sizeof memory), *most->next_guesses ? "; " : "", most->next_guesses);
 	else if (most->next > 0)
 		fprintf(file, "--set %s=%" PRId64 " can't be planned: %s\n", knobs[knob].name, most->next, text_clean(most->reason, safe, sizeof safe));
 }
@@ -36,6 +37,8 @@ static void write_most(FILE *file, const struct scenario *scenario, const struct
 	if (most->most > 0) {
 		json_write_integer(&json, "arena_bytes", most->arena);
 		json_write_decimal(&json, "step_seconds", most->step, 12);
+		if (*most->guesses)
+			json_write_text(&json, "guesses", most->guesses);
 	}
 	if (most->next > 0) {
 		json_write_integer(&json, "next", most->next);
@@ -43,6 +46,8 @@ static void write_most(FILE *file, const struct scenario *scenario, const struct
 			json_write_integer(&json, "next_arena_bytes", most->next_arena);
 		else
 			json_write_text(&json, "next_reason", most->reason);
+		if (*most->next_guesses)
+			json_write_text(&json, "next_guesses", most->next_guesses);
 	}
 	json_write_integer(&json, "plans", most->plans);
 	json_end(&json);
@@ -76,7 +81,8 @@ static void print_devices(FILE *file, const struct fit_device *device, uint32_t 
 			continue;
 		}
 		snprintf(over, sizeof over, row->fits ? "fits" : "over by %s", bytes_text(row->arena - row->memory, bytes, sizeof bytes));
-		fprintf(file, "  %-16s %10s  %10s %11.4g  %s\n", name, memory, bytes_text(row->arena, arena, sizeof arena), (double)row->step / 1e9, over);
+		fprintf(file, "  %-16s %10s  %10s %11.4g  %s%s%s\n", name, memory, bytes_text(row->arena, arena, sizeof arena),
+			(double)row->step / 1e9, over, *row->guesses ? "; " : "", row->guesses);
 	}
 }
 
@@ -99,6 +105,8 @@ static void write_devices(FILE *file, const struct scenario *scenario, const str
 			json_write_bool(&json, "fits", device[i].fits);
 			json_write_integer(&json, "arena_bytes", device[i].arena);
 			json_write_decimal(&json, "step_seconds", device[i].step, 12);
+			if (*device[i].guesses)
+				json_write_text(&json, "guesses", device[i].guesses);
 		}
 		json_close(&json);
 	}

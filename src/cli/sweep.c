@@ -20,6 +20,7 @@
 #include "options.h"
 #include "src/base/gzip_stream.h"
 #include "src/base/text_stream.h"
+#include "src/stages/notes.h"
 
 #define VARIED_MAX 32
 #define VALUES_MAX 4096
@@ -196,6 +197,8 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 		bool kept = false;
 		FILE *line = text_stream(&text, &size);
 		if (line) {
+			if (plan)
+				notes_guesses(plan->transformed->notes, error.text);
 			struct sweep_row row = { sweep->columns, sweep->count, sweep->form, sweep->fingerprint, k, &scenario, plan, error.text };
 			sweep_row_write(&row, line);
 			kept = fclose(line) == 0;

@@ -104,8 +104,8 @@ static void write_json(const struct sweep_row *row, const struct cell *cell, FIL
 	json_write_text(&json, "status", status_of(row->plan));
 	for (int i = 0; i < CELLS; i++)
 		write_json_cell(&json, &cell[i]);
-	if (!row->plan)
-		json_write_text(&json, "reason", row->reason);
+	if (*row->reason)
+		json_write_text(&json, row->plan ? "guesses" : "reason", row->reason);
 	json_end(&json);
 }
 
@@ -123,7 +123,7 @@ static void write_csv(const struct sweep_row *row, const struct cell *cell, FILE
 		else
 			fprintf(stream, ",%" PRId64, cell[i].number);
 	fputc(',', stream);
-	csv_text(stream, row->plan ? "" : row->reason);
+	csv_text(stream, row->reason);
 	fputc('\n', stream);
 }
 
@@ -162,7 +162,7 @@ static void write_table(const struct sweep_row *row, const struct cell *cell, FI
 	for (int i = 0; i < CELLS && row->plan; i++)
 		if (cell[i].shown)
 			fprintf(stream, "  %*s", CELL_WIDTH, cell_text(&cell[i], text, sizeof text));
-	fprintf(stream, "%s%s\n", row->plan ? "" : "  ", row->plan ? "" : row->reason);
+	fprintf(stream, "%s%s\n", *row->reason ? "  " : "", row->reason);
 }
 
 /* ---- all three ----------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@ struct sweep_row {
 	uint64_t number;                 /* of the scenario */
 	const struct scenario *scenario;
 	const struct plan *plan;         /* NULL: there is none */
-	const char *reason;              /* why there is none */
+	const char *reason;              /* why there is none; of a plan, what is guessed in it, "" where nothing is */
 };
 
 /* The line of names above the rows; nothing for JSON. */

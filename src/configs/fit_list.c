@@ -201,6 +201,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 		way->arena = plan_needs(plan);
 		way->fits = way->arena <= finding->list->budget;
 		way->extra = for_same_work(way, way->step) - finding->list->step;
+		notes_guesses(plan->transformed->notes, way->reason);
 		way->forbids = forbidding(plan->transformed, finding->planner->rules, &way->advice, &status);
 	} else if (why.status == NO_MEMORY || why.status == CANCELLED) {
 		*finding->error = why;
@@ -491,6 +492,7 @@ static enum status find_base(struct finding *finding)
 	if (status == OK) {
 		list->arena = plan_needs(plan);
 		list->fits = list->arena <= list->budget;
+		notes_guesses(plan->transformed->notes, list->guesses);
 		list->step = step_of(finding, plan);
 		status = list->step < 0 ? NO_MEMORY : OK;
 	}

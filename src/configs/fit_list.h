@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/plan/planner.h"
+#include "src/stages/notes.h"
 
 /* What a change does to the training run. */
 #define FIT_MEANINGS(X) \
@@ -29,7 +30,7 @@ struct fit_way {
 	int64_t extra;                /* picoseconds more than now, for the same work */
 	char *forbids;                /* of the search alone: NULL in lists */
 	const char *advice;           /* with forbids */
-	char reason[sizeof((struct error *)0)->text];
+	char reason[sizeof((struct error *)0)->text];   /* of what is planned: what is guessed in it, notes_guesses() */
 };
 
 struct fit_list {
@@ -39,6 +40,7 @@ struct fit_list {
 	uint32_t ways, fitting, useless; /* useless: changes planned that save nothing, not in the list */
 	char *forbids;                /* the op whose operands alone are above the cap, whatever is computed again; NULL: none is known */
 	const char *advice;           /* what would help such an op; NULL where none is known */
+	char guesses[GUESSES_BYTES];  /* in the plan of the scenario as it is */
 };
 
 /* Told with every change that has been planned: the list so far, sorted, lent for the call, which may come from any thread, but one at a time. */

@@ -1,12 +1,13 @@
 /* fit_most.c: the largest batch or sequence that fits, and the devices on which a step does. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "fit_most.h"
 #include "src/plan/verdict.h"
 
 /* ---- one plan ------------------------------------------------------------------------------------------------------------ */
 
-struct planned { int64_t arena, step; };
+struct planned { int64_t arena, step; char guesses[GUESSES_BYTES]; };
 
 /* What the plan needs, with what stands beside its arena, and its simulated step. OK; BAD_INPUT or INFEASIBLE: there is none, *error says why; CANCELLED, NO_MEMORY. */
 static enum status plan_it(struct planner *planner, struct graph *graph, const struct scenario *scenario, struct planned *planned, struct error *error)
@@ -15,7 +16,8 @@ static enum status plan_it(struct planner *planner, struct graph *graph, const s
 	if (!plan)
 		return error->status;
 	enum status status = plan->limited ? fail(error, CANCELLED, "cancelled") : OK;
-	*planned = (struct planned){ plan_needs(plan), plan_step_time(plan) };
+	*planned = (struct planned){ .arena = plan_needs(plan), .step = plan_step_time(plan) };
+	notes_guesses(plan->transformed->notes, planned->guesses);
 	if (status == OK && planned->step < 0) {
 		struct plan_time *time = plan_time_of(plan->graph, plan->ordered->result.order, plan->transformed->sharded, &plan->scenario, planner->rules);
 		planned->step = time ? time->whole.total : 0;
@@ -49,7 +51,7 @@ struct bracket {
 static enum status try_value(struct bracket *bracket, int64_t value, bool *fits)
 {
 	struct fit_most *most = bracket->most;
-	struct planned planned;
+	struct planned planned = { 0 };
 	struct error why = { 0 };
 	bracket->scenario.value[bracket->knob] = value;
 	most->plans++;
@@ -61,9 +63,11 @@ static enum status try_value(struct bracket *bracket, int64_t value, bool *fits)
 		most->most = value;
 		most->arena = planned.arena;
 		most->step = planned.step;
+		memcpy(most->guesses, planned.guesses, sizeof most->guesses);
 	} else {
 		most->next = value;
 		most->next_arena = status == OK ? planned.arena : -1;
+		memcpy(most->next_guesses, planned.guesses, sizeof most->next_guesses);
 		snprintf(most->reason, sizeof most->reason, "%s", status == OK ? "" : why.text);
 		bracket->above[1] = bracket->above[0];
 		bracket->above[0] = status == OK ? (struct need){ value, planned.arena } : (struct need){ 0 };
@@ -116,8 +120,10 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 	*most = (struct fit_most){ .budget = scenario_budget(given) };
 	NEED_IN(error, scenario_copy(&bracket.scenario, given) == OK);
 	enum status status = OK;
-	for (int64_t value = by; status == OK && fits && value <= knobs[knob].maximum; value *= 2)
+	for (int64_t value = by; status == OK && fits && value <= knobs[knob].maximum; value *= 2) {
 		status = try_value(&bracket, value, &fits);
+		fits |= value == by && most->next_arena < 0;
+	}
 	int64_t top = most->next;
 	THEN(status, narrow(&bracket, false));
 	if (status == OK && jumps(&bracket)) {
@@ -163,6 +169,7 @@ enum status fit_devices_find(struct planner *planner, struct graph *graph, const
 		if (status == OK) {
 			row->arena = plan.arena;
 			row->step = plan.step;
+			memcpy(row->guesses, plan.guesses, sizeof row->guesses);
 			row->fits = plan.arena <= memory;
 			planned++;
 		} else if (status != BAD_INPUT && status != INFEASIBLE) {

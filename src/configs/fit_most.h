@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/plan/planner.h"
+#include "src/stages/notes.h"
 
 struct fit_most {
 	int64_t most;                 /* the largest value that was planned and fits; 0: not even the smallest */
@@ -9,10 +10,12 @@ struct fit_most {
 	int64_t arena, step, budget;  /* of the most: bytes, picoseconds; the cap */
 	int64_t next_arena;           /* < 0: it can't be planned, reason says why */
 	uint32_t plans;
+	char guesses[GUESSES_BYTES], next_guesses[GUESSES_BYTES];   /* in these plans */
 	char reason[sizeof((struct error *)0)->text];
 };
 
-/* knob: K_batch or K_seq, in steps of `by` (1, or what a mesh must divide). Bisection where lines through what was planned meet the cap, as if memory rose with the knob: most fits and most + by doesn't, both planned.
+/* knob: K_batch or K_seq, in steps of `by` (1, or what a mesh must divide; where that itself can't be planned, from its double on).
+ * Bisection where lines through what was planned meet the cap, as if memory rose with the knob: most fits and most + by doesn't, both planned.
  * The scenario has a cap. OK, INFEASIBLE where not even one step of `by` fits, BAD_INPUT where it can't be planned either, CANCELLED, NO_MEMORY. Some
  * log2(most / by) plans and a few. */
 enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *scenario, enum knob_id knob, int64_t by, struct fit_most *most,
@@ -22,6 +25,7 @@ struct fit_device {
 	uint32_t device;              /* index of the preset */
 	int64_t memory, arena, step;  /* bytes of the preset less the reserve; of the plan */
 	bool planned, fits;
+	char guesses[GUESSES_BYTES];
 };
 
 /* The presets, least memory first and of equal ones the slowest first, with the step planned on each. device has room for DEVICE_COUNT of them, *devices

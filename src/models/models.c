@@ -120,8 +120,10 @@ static enum status complete(struct model_config *config, struct error *error)
 
 static enum status describe(struct draft *draft, const char *name, const struct model_config *config)
 {
-	struct about about = { .intake = { .said = true, .format = config->format, .version = name, .assumed = config->assumed } };
-	return draft_describe(draft, name, "tidemark model", NULL, config->format ? &about : NULL);
+	struct about about = { .batch = config->batch };
+	if (config->format)
+		about.intake = (struct intake){ .said = true, .format = config->format, .version = name, .assumed = config->assumed };
+	return draft_describe(draft, name, "tidemark model", NULL, &about);
 }
 
 struct graph *model_build(const char *name, const struct model_config *config, struct error *error)

@@ -50,7 +50,7 @@ static int64_t samples_of(const struct graph *graph, const struct tensor *input)
 	bool flat = true;
 	for (uint32_t t = 0; t < graph->tensors && flat; t++)
 		flat = graph->tensor[t].dims < 2;
-	return !input ? 0 : !flat ? input->shape[0] : graph->about.batch > 0 ? graph->about.batch : 1;
+	return !input ? 0 : graph->about.batch > 0 ? graph->about.batch : !flat ? input->shape[0] : 1;
 }
 
 struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *rules, const struct scenario *scenario, int64_t passes, uint32_t devices,

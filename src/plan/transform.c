@@ -127,40 +127,57 @@ static struct graph *run_train(struct job *job)
 
 WHEN(other_sizes, value(job, K_batch) != KNOB_GIVEN || value(job, K_seq) != KNOB_GIVEN || value(job, K_microbatches) > 1)
 
-/* A forward graph gets its sizes before its backward pass: what rules make of that needs no rules then. */
-WHEN(wants_scale_first, other_sizes(job) && wants_train(job) && !train_has_step(job->given))
+/* A forward graph gets its sizes before its backward pass: what rules make of that needs no rules then. So does a step that
+ * knows how it grows, before it is made anew. */
+WHEN(wants_scale_first, other_sizes(job) && wants_train(job)
+	&& (!train_has_step(job->given) || growth_base(job->given)))
 WHEN(wants_scale, other_sizes(job) && !wants_scale_first(job))
+
+/* Which captures tell of another batch. */
+static void note_captured(struct job *job, bool extended)
+{
+	const int64_t *line = growth_base(job->graph)->line;
+	char seen[80];
+	size_t used = (size_t)snprintf(seen, sizeof seen, "%lld", (long long)line[0]);
+	for (int i = 1; i < LINE_BATCHES && line[i] > 0; i++)
+		used += (size_t)snprintf(seen + used, sizeof seen - used, "%s%lld",
+			i + 1 < LINE_BATCHES && line[i + 1] > 0 ? ", " : " and ", (long long)line[i]);
+	note(job->notes, extended
+		? NOTE_GUESS "one sample is on the line through batch %s; tidemark_torch.capture_batches captures it, too"
+		: "the batch as captured: what each sample adds was seen at batch %s", seen);
+}
 
 static void note_scale(struct job *job, const struct scale_report *report)
 {
 	if (report->captured)
-		note(job->notes, "the batch as captured: what each sample adds was seen at batch %lld and %lld", (long long)growth_base(job->graph)->about.batch,
-			(long long)growth_base(job->graph)->grown);
+		note_captured(job, report->extended);
 	if (report->copies)
 		note(job->notes, "%u view%s copied at this size, as PyTorch's reshape does; the first is %s", report->copies,
 			report->copies == 1 ? " is" : "s are", job->graph->op[report->first_copy].name);
 	if (report->left_behind)
-		note(job->notes, "%u of the tensors copied %s let go of when the module returns that was called with %s; if the program has a name for %s longer, the plan is too low: tidemark_torch.capture_batches tells",
-			report->left_behind, report->left_behind == 1 ? "is" : "are", report->left_behind == 1 ? "it" : "them", report->left_behind == 1 ? "it" : "them");
+		note(job->notes, NOTE_GUESS "%u of the tensors copied %s freed when the module returns that was called with %s; "
+			"if the program has a name for %s longer, the plan is too low: tidemark_torch.capture_batches tells",
+			report->left_behind, report->left_behind == 1 ? "is" : "are", report->left_behind == 1 ? "it" : "them",
+			report->left_behind == 1 ? "it" : "them");
 	if (report->unfused)
 		note(job->notes, "%u linear layer%s a copied operand: a product and an addition now, as PyTorch runs there", report->unfused,
 			report->unfused == 1 ? " has" : "s have");
 	if (report->capacities)
-		note(job->notes, "%u number%s of slots per expert taken to grow with the tokens", report->capacities, report->capacities == 1 ? " is" : "s are");
+		note(job->notes, "%u number%s of slots per expert taken to grow with the tokens", report->capacities,
+			report->capacities == 1 ? " is" : "s are");
 	if (report->sums)
 		note(job->notes, "%u gradient%s summed over the batch by an op of %s own now", report->sums, report->sums == 1 ? " is" : "s are", report->sums == 1 ? "its" : "their");
-	if (report->whole_slices)
-		note(job->notes, "%u slice%s now the whole tensor; a tracer would leave %s out, they cost nothing", report->whole_slices,
-			report->whole_slices == 1 ? " is" : "s are", report->whole_slices == 1 ? "it" : "them");
 	if (report->workspaces)
-		note(job->notes, "the workspace of %u op%s is scaled like %s tensors: an estimate", report->workspaces, report->workspaces == 1 ? "" : "s",
-			report->workspaces == 1 ? "its" : "their");
+		note(job->notes, NOTE_GUESS "the workspace of %u op%s is scaled like %s tensors; measured at several batches, it is "
+			"known", report->workspaces, report->workspaces == 1 ? "" : "s", report->workspaces == 1 ? "its" : "their");
 	if (report->reserves)
-		note(job->notes, "what %u recurrent layer%s for the backward pass is scaled like %s operand: an estimate", report->reserves,
+		note(job->notes, NOTE_GUESS "what %u recurrent layer%s for the backward pass is scaled like %s operand", report->reserves,
 			report->reserves == 1 ? " keeps" : "s keep", report->reserves == 1 ? "its" : "their");
 	if (report->once)
-		note(job->notes, "%u tensor%s made once for all samples; if the program makes %s for each, the plan is too low: tidemark_torch.capture_batches tells; the first is %s",
-			report->once, report->once == 1 ? " is taken to be" : "s are taken to be", report->once == 1 ? "it" : "them", job->graph->tensor[report->first_once].name);
+		note(job->notes, NOTE_GUESS "%u tensor%s made once for all samples; if the program makes %s for each, the plan is too "
+			"low: tidemark_torch.capture_batches tells; the first is %s", report->once,
+			report->once == 1 ? " is taken to be" : "s are taken to be", report->once == 1 ? "it" : "them",
+			job->graph->tensor[report->first_once].name);
 	if (report->flat)
 		note(job->notes, "shapes are flat: the batch multiplies what comes from the inputs, not weights, their gradients and steps");
 	if (report->ambiguous)
@@ -218,8 +235,14 @@ static int64_t microbatch(struct job *job, const struct factors *factors)
 /* By rules. */
 static struct graph *scale_inferred(struct job *job, const struct factors *factors, const struct scale_request *request)
 {
-	if (request->batch > 0 && graph_releases(job->graph))
-		note(job->notes, "another batch by rules: which extents are samples is inferred; captures by tidemark_torch's command line or capture_batches() know it");
+	bool captured = graph_releases(job->graph);
+	if (request->batch > 0 && captured)
+		note(job->notes, NOTE_GUESS "which extents are samples is inferred; captures by tidemark_torch's command line or "
+			"capture_batches() know it");
+	else if (request->batch > 0 && job->graph->about.batch == 0)
+		note(job->notes, NOTE_GUESS "which extents are samples is inferred, as the file doesn't say its batch");
+	if (request->sequence > 0 && captured)
+		note(job->notes, NOTE_GUESS "which extents are positions is inferred");
 	struct scale_report report;
 	struct graph *scaled = NULL;
 	error_set(job->error, graph_scale(job->graph, job->stage->rules, factors, request, &report, &scaled, job->error));
@@ -263,7 +286,7 @@ static struct graph *run_scale(struct job *job)
 	struct graph *scaled = NULL;
 	if (growth_base(job->graph) && request.batch == job->graph->about.batch)
 		request.batch = 0;
-	if (request.batch >= 0 && graph_captured_at(job->graph, request.batch))
+	if (request.batch > 0 && growth_base(job->graph))
 		scaled = scale_captured(job, &request);
 	else if (request.batch >= 0)
 		scaled = scale_inferred(job, factors, &request);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "src/scenario/devices.h"
+#include "src/stages/notes.h"
 #include "verdict.h"
 
 const char *const fits_text[] = { "no cap", "yes", "no", "unknown" };
@@ -47,11 +48,13 @@ struct verdict plan_verdict(const struct plan *plan)
 	struct verdict verdict = { .plan = plan_arena(plan), .ahead = ahead_of(plan),
 		.buffers = groups_of(plan) * scenario_group_buffers(&plan->scenario), .reserve = scenario_reserve(&plan->scenario), .cap = -1 };
 	int64_t beside = verdict.ahead + verdict.buffers + verdict.reserve;
+	char guesses[GUESSES_BYTES];
 	verdict.needed = verdict.plan + beside;
 	verdict.cap = budget < 0 ? -1 : scenario_device_memory(&plan->scenario);
 	verdict.caching = plan->laid_out->caching[0] + beside;
 	verdict.expandable = plan->laid_out->caching[1] + beside;
 	verdict.fits = fits_of(&verdict, plan_bound(plan));
+	verdict.guess = *notes_guesses(plan->transformed->notes, guesses) != '\0';
 	return verdict;
 }
 
@@ -97,12 +100,13 @@ char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 	struct scale scale = scale_of(verdict);
 	double needed = (double)verdict->needed / scale.bytes;
 	bool below = (double)verdict->cap < scale.bytes;     /* each gets a unit of its own */
+	const char *guess = verdict->guess ? ", a guess" : "";
 	char cap[32];
 	if (verdict->fits == FITS_ANY)
-		snprintf(text, size, "%s %.*f %s, no cap", words[FITS_ANY], digits_of(needed, &scale), needed, scale.name);
+		snprintf(text, size, "%s %.*f %s, no cap%s", words[FITS_ANY], digits_of(needed, &scale), needed, scale.name, guess);
 	else
-		snprintf(text, size, "%s %.*f%s%s of %s", words[verdict->fits], digits_of(needed, &scale), needed, below ? " " : "",
-			below ? scale.name : "", cap_text(verdict->cap, &scale, cap, sizeof cap));
+		snprintf(text, size, "%s %.*f%s%s of %s%s", words[verdict->fits], digits_of(needed, &scale), needed, below ? " " : "",
+			below ? scale.name : "", cap_text(verdict->cap, &scale, cap, sizeof cap), guess);
 	return text;
 }
 

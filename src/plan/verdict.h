@@ -6,6 +6,7 @@
 /* Bytes of the device that needs most. plan + ahead + buffers + reserve = needed; cap is the whole device. */
 struct verdict {
 	enum fits fits;
+	bool guess;                 /* it rests on what nobody knows: the plan's notes say on what */
 	int64_t plan;               /* the arena, or the peak where it is higher */
 	int64_t ahead;              /* parameters gathered a layer ahead */
 	int64_t buffers;            /* of collectives, for every group of devices that a device talks with */
@@ -17,7 +18,7 @@ struct verdict {
 /* The one place that decides. O(ranks). */
 struct verdict plan_verdict(const struct plan *plan);
 /* "fits: 69.97 of 80.0 GiB (caching allocator 84.1: fragmentation; expandable segments 72.3)", "does not fit: 84.20 of 80.0 GiB, 4.20 GiB too much: no
- * order fits (...)", "needs 3.02 GiB, no cap (...)". Returns text. */
+ * order fits (...)", "needs 3.02 GiB, no cap (...)"; with ", a guess" before the parenthesis where it is one. Returns text. */
 char *verdict_text(const struct verdict *verdict, char *text, size_t size);
 /* Its parts: up to the cap, what is too much ("" where nothing is), and what stands in the parenthesis. Return text. */
 char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size);

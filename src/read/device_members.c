@@ -211,6 +211,8 @@ void record_about(struct arena *names, const struct value *record, struct about 
 		keys_add(known, "teaches");
 	if ((about->synthesised = value_text(value_member(record, "synthesised"))))
 		keys_add(known, "synthesised");
+	if ((about->one_sample = value_text(value_member(record, "one_sample"))))
+		keys_add(known, "one_sample");
 	if (read_opaque(names, value_member(record, "opaque_ops"), about))
 		keys_add(known, "opaque_ops");
 	read_grid(record, about, known);

@@ -3,34 +3,46 @@
 
 #include "growth_members.h"
 
-int64_t record_grown(const struct value *record, int64_t batch, struct keys *known)
-{
-	const struct value *list = value_member(record, "batches"), *first = value_item(list, 0), *other = value_item(list, 1);
-	if (value_items(list, VALUE_LIST) != 2 || batch < 1 || value_integer(first) != batch || value_integer(other) <= batch || value_integer(other) > BYTES_MAX)
-		return 0;
-	keys_add(known, "batches");
-	return value_integer(other);
-}
-
-static bool number(const struct value *value, int64_t *number)
+static bool number(const struct value *value, int64_t least, int64_t *number)
 {
 	*number = value_integer(value);
-	return value_is(value, VALUE_INTEGER) && *number <= BYTES_MAX && *number >= -BYTES_MAX;
+	return value_is(value, VALUE_INTEGER) && *number <= BYTES_MAX && *number >= least;
 }
 
-const int64_t *record_tensor_growth(const struct value *record, const struct tensor *tensor, int64_t by[DIMS_MAX + 1], struct keys *known)
+enum status record_line(const struct value *record, int64_t batch, int64_t line[LINE_BATCHES], struct keys *known)
 {
-	const struct value *growth = value_member(record, "per_sample"), *shape = value_member(growth, "shape"), *bytes = value_member(growth, "bytes");
+	const struct value *list = value_member(record, "batches");
+	uint32_t count = value_items(list, VALUE_LIST);
+	bool own = false;
+	memset(line, 0, LINE_BATCHES * sizeof *line);
+	if (!list)
+		return OK;
+	bool fine = count >= 2 && count <= LINE_BATCHES;
+	for (uint32_t i = 0; i < count && fine; i++) {
+		fine = number(value_item(list, i), i > 0 ? line[i - 1] + 1 : 1, &line[i]);
+		own |= line[i] == batch;
+	}
+	keys_add(known, "batches");
+	return fine && own ? OK : BAD_INPUT;
+}
+
+enum status record_tensor_growth(const struct value *record, const struct tensor *tensor, int64_t by[DIMS_MAX + 1],
+	const int64_t **grows, struct keys *known)
+{
+	const struct value *growth = value_member(record, "per_sample");
+	const struct value *shape = value_member(growth, "shape"), *bytes = value_member(growth, "bytes");
+	if (!growth)
+		return OK;
 	bool fine = value_is(growth, VALUE_OBJECT) && growth->items == (uint32_t)(shape != NULL) + (bytes != NULL)
 		&& (!shape || (value_is(shape, VALUE_LIST) && tensor->shape && shape->items == tensor->dims));
 	memset(by, 0, (DIMS_MAX + 1) * sizeof *by);
 	int d = 0;
 	for EACH_INSIDE(extent, fine ? shape : NULL)
-		fine = number(extent, &by[d++]) && fine;
-	if (!fine || (bytes && !number(bytes, &by[tensor->dims])))
-		return NULL;
+		fine = number(extent, -BYTES_MAX, &by[d++]) && fine;
+	fine = fine && (!bytes || number(bytes, -BYTES_MAX, &by[tensor->dims]));
+	*grows = by;
 	keys_add(known, "per_sample");
-	return by;
+	return fine ? OK : BAD_INPUT;
 }
 
 static uint32_t count_numbers(const struct arguments *arguments)
@@ -41,31 +53,61 @@ static uint32_t count_numbers(const struct arguments *arguments)
 	return count;
 }
 
+/* A pair of numbers, the first one at least as large as *least, which then is one above it. */
+static bool read_pair(const struct value *pair, int64_t *least, int64_t *first, int64_t *second)
+{
+	bool fine = value_items(pair, VALUE_LIST) == 2 && number(value_item(pair, 0), *least, first)
+		&& number(value_item(pair, 1), -BYTES_MAX, second);
+	*least = *first + 1;
+	return fine;
+}
+
 /* Pairs of a place and a number, places ascending. */
 static bool read_numbers(const struct value *list, uint32_t places, struct number_growth *grows)
 {
 	int64_t place, least = 0;
 	for EACH_INSIDE(pair, list) {
-		if (value_items(pair, VALUE_LIST) != 2 || !number(value_item(pair, 0), &place) || !number(value_item(pair, 1), &grows->by) || place < least || place >= places)
+		if (!read_pair(pair, &least, &place, &grows->by) || place >= places)
 			return false;
 		grows++->place = (uint32_t)place;
-		least = place + 1;
 	}
 	return true;
 }
 
-enum status record_op_growth(struct arena *arena, const struct value *record, const struct arguments *arguments, const struct op_growth **grows, struct keys *known)
+/* Pairs of a batch and bytes, batches ascending, the step's own with the op's workspace among them. */
+static bool read_workspace(const struct value *list, const struct op *op, int64_t batch, struct workspace_at *at)
 {
-	const struct value *growth = value_member(record, "per_sample"), *flops = value_member(growth, "flops"), *list = value_member(growth, "arguments");
-	if (!value_is(growth, VALUE_OBJECT) || growth->items != (uint32_t)(flops != NULL) + (list != NULL) || (list && !value_is(list, VALUE_LIST)))
+	int64_t least = 1;
+	bool own = false;
+	for EACH_INSIDE(pair, list) {
+		if (!read_pair(pair, &least, &at->batch, &at->bytes) || at->bytes < 0)
+			return false;
+		own |= at->batch == batch && at->bytes == op->workspace;
+		at++;
+	}
+	return own;
+}
+
+enum status record_op_growth(struct arena *arena, const struct value *record, const struct op *op, int64_t batch,
+	const struct op_growth **grows, struct keys *known)
+{
+	const struct value *growth = value_member(record, "per_sample"), *workspace = value_member(record, "workspace_at");
+	const struct value *flops = value_member(growth, "flops"), *list = value_member(growth, "arguments");
+	uint32_t numbers = value_items(list, VALUE_LIST), workspaces = value_items(workspace, VALUE_LIST);
+	if (!growth && !workspace)
 		return OK;
+	if (growth && (!value_is(growth, VALUE_OBJECT) || growth->items != (uint32_t)(flops != NULL) + (list != NULL)
+		|| (list && !value_is(list, VALUE_LIST))))
+		return BAD_INPUT;
 	struct op_growth *made = arena_alloc(arena, 1, sizeof *made);
-	struct number_growth *place = arena_alloc(arena, value_items(list, VALUE_LIST), sizeof *place);
-	NEED(made && place);
-	*made = (struct op_growth){ .number = place, .numbers = value_items(list, VALUE_LIST) };
-	if ((flops && !number(flops, &made->flops)) || !read_numbers(list, count_numbers(arguments), place))
-		return OK;
+	struct number_growth *place = arena_alloc(arena, numbers, sizeof *place);
+	struct workspace_at *at = arena_alloc(arena, workspaces, sizeof *at);
+	NEED(made && place && at);
+	*made = (struct op_growth){ .number = place, .numbers = numbers, .workspace = at, .workspaces = workspaces };
 	*grows = made;
 	keys_add(known, "per_sample");
-	return OK;
+	keys_add(known, "workspace_at");
+	bool fine = (!flops || number(flops, -BYTES_MAX, &made->flops))
+		&& read_numbers(list, count_numbers(op->arguments), place);
+	return fine && (!workspace || (workspaces >= 2 && read_workspace(workspace, op, batch, at))) ? OK : BAD_INPUT;
 }

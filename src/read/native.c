@@ -37,7 +37,8 @@ struct reader {
 	bool at_end, described;
 	unsigned line;
 	uint32_t ops, tensors;    /* of the graph that is being read */
-	bool ended, grown;
+	bool ended;
+	int64_t captured[LINE_BATCHES], batch;   /* the graph's `line`, and its batch */
 	struct graph *graph;      /* the first graph, where this is the second */
 };
 
@@ -280,7 +281,10 @@ static enum status read_tensor(struct reader *reader, const struct value *record
 	TRY(number_member(reader, record, "address", &tensor.address, &tensor.has_address));
 	if ((tensor.replaced = value_is(replaced, VALUE_TRUE)))
 		keys_add(&known, "replaced");
-	const int64_t *grows = reader->grown ? record_tensor_growth(record, &tensor, by, &known) : NULL;
+	const int64_t *grows = NULL;
+	if (reader->captured[0] && record_tensor_growth(record, &tensor, by, &grows, &known) != OK)
+		return bad(reader, "\"per_sample\" of tensor \"%.100s\" must have \"shape\", a number for each dim, or \"bytes\"",
+			tensor.name);
 	TRY(unknown_members(reader, record, &known, &extra));
 	tensor.extra = extra;
 	if (kind >= 0)
@@ -357,8 +361,13 @@ static enum status read_op(struct reader *reader, const struct value *record)
 		status = fail_memory(reader->error);
 	for (uint32_t i = 0; status == OK && op.arguments && i < op.arguments->values; i += 1 + op.arguments->value[i].within)
 		keys_add(&known, op.arguments->value[i].key);
-	if (status == OK && reader->grown && record_op_growth(&reader->names, record, op.arguments, &grows, &known) != OK)
-		status = fail_memory(reader->error);
+	if (status == OK && reader->captured[0])
+		status = record_op_growth(&reader->names, record, &op, reader->batch, &grows, &known);
+	if (status == BAD_INPUT && reader->error->status == OK)
+		return bad(reader, "op \"%.100s\": \"per_sample\" must have \"flops\" or \"arguments\", pairs of a place and a number, "
+			"and \"workspace_at\" pairs of a batch and bytes, the graph's own among them, both ascending", op.name);
+	if (status == NO_MEMORY)
+		fail_memory(reader->error);
 	THEN(status, unknown_members(reader, record, &known, &extra));
 	TRY(status);
 	op.extra = extra;
@@ -384,7 +393,7 @@ static enum status read_header(struct reader *reader, const struct value *record
 	struct keys known = { .key = { "k", "v", "name", "source" }, .count = 4 };
 	struct about about = { 0 };
 	const char *name = NULL, *source = NULL;
-	int64_t version = 1, grown = 0;
+	int64_t version = 1;
 	bool there;
 	char *extra;
 	enum status status = number_member(reader, record, "v", &version, &there);
@@ -394,9 +403,10 @@ static enum status read_header(struct reader *reader, const struct value *record
 	THEN(status, text_member(reader, record, "source", &source));
 	if (status == OK)
 		record_about(&reader->names, record, &about, &known);
-	if (status == OK)
-		draft_grown(reader->draft, grown = record_grown(record, about.batch, &known));
-	reader->grown = grown > 0;
+	if (status == OK && record_line(record, about.batch, reader->captured, &known) != OK)
+		return bad(reader, "\"batches\" must be two or three batches, ascending, \"batch\" among them");
+	reader->batch = about.batch;
+	draft_line(reader->draft, reader->captured);
 	THEN(status, unknown_members(reader, record, &known, &extra));
 	if (status == OK && draft_describe(reader->draft, name, source, extra, &about) != OK)
 		status = fail_memory(reader->error);
@@ -519,10 +529,10 @@ static enum status read_graph(struct reader *reader, struct graph **graph)
 	TRY(build(reader, graph));
 	if (!reader->graph)
 		return OK;
-	if (!(*graph)->grown || reader->graph->grown)
-		return bad(reader, "a second graph must be the same step at \"batches\", and the first one have none");
+	if (!(*graph)->line[0] == !reader->graph->line[0] || (*graph)->about.batch == reader->graph->about.batch)
+		return bad(reader, "a second graph must be the same step at another \"batch\", and one of the two have \"batches\"");
 	reader->graph->fingerprint = hash_join(reader->graph->fingerprint, (*graph)->fingerprint);
-	reader->graph->batches = *graph;
+	reader->graph->other = *graph;
 	*graph = reader->graph;
 	reader->graph = NULL;
 	return OK;

@@ -128,23 +128,35 @@ static void write_tensor_growth(const struct tensor *tensor, struct json *json)
 	json_close(json);
 }
 
-/* "per_sample":{"flops":8,"arguments":[[0,1]]} */
+static void write_pair(int64_t a, int64_t b, struct json *json)
+{
+	json_open_array(json, NULL);
+	json_write_integer(json, NULL, a);
+	json_write_integer(json, NULL, b);
+	json_close(json);
+}
+
+/* "per_sample":{"flops":8,"arguments":[[0,1]]},"workspace_at":[[2,64],[3,96]] */
 static void write_op_growth(const struct op_growth *grows, struct json *json)
 {
-	json_open_object(json, "per_sample");
+	if (grows->flops || grows->numbers)
+		json_open_object(json, "per_sample");
 	if (grows->flops)
 		json_write_integer(json, "flops", grows->flops);
 	if (grows->numbers)
 		json_open_array(json, "arguments");
-	for (uint32_t i = 0; i < grows->numbers; i++) {
-		json_open_array(json, NULL);
-		json_write_integer(json, NULL, grows->number[i].place);
-		json_write_integer(json, NULL, grows->number[i].by);
-		json_close(json);
-	}
+	for (uint32_t i = 0; i < grows->numbers; i++)
+		write_pair(grows->number[i].place, grows->number[i].by, json);
 	if (grows->numbers)
 		json_close(json);
-	json_close(json);
+	if (grows->flops || grows->numbers)
+		json_close(json);
+	if (grows->workspaces)
+		json_open_array(json, "workspace_at");
+	for (uint32_t i = 0; i < grows->workspaces; i++)
+		write_pair(grows->workspace[i].batch, grows->workspace[i].bytes, json);
+	if (grows->workspaces)
+		json_close(json);
 }
 
 static void write_size(struct json *json, const char *key, int64_t size)
@@ -199,12 +211,14 @@ void native_graph_members(const struct graph *graph, struct json *json)
 	const struct about *about = &graph->about;
 	write_size(json, "batch", about->batch);
 	write_size(json, "seq", about->sequence);
-	if (graph->grown) {
+	if (graph->line[0])
 		json_open_array(json, "batches");
-		json_write_integer(json, NULL, about->batch);
-		json_write_integer(json, NULL, graph->grown);
+	for (int i = 0; i < LINE_BATCHES && graph->line[i]; i++)
+		json_write_integer(json, NULL, graph->line[i]);
+	if (graph->line[0])
 		json_close(json);
-	}
+	if (about->one_sample)
+		json_write_text(json, "one_sample", about->one_sample);
 	if (graph->extra)
 		json_write_raw(json, NULL, graph->extra);
 	if (about->teaches)
@@ -256,7 +270,7 @@ static void write_tensor(const struct graph *graph, const struct tensor *tensor,
 	if (tensor->has_address)
 		json_write_integer(json, "address", tensor->address);
 	native_tensor_members(tensor, json);
-	if (graph->grown && tensor->grows)
+	if (graph->line[0] && tensor->grows)
 		write_tensor_growth(tensor, json);
 	json_end(json);
 }
@@ -314,7 +328,7 @@ static void write_op(const struct graph *graph, uint32_t id, struct json *json)
 	write_inplace(graph, id, json);
 	write_after(graph, id, json);
 	native_op_members(op, json);
-	if (graph->grown && op->grows)
+	if (graph->line[0] && op->grows)
 		write_op_growth(op->grows, json);
 	json_end(json);
 }
@@ -337,5 +351,5 @@ bool native_write(const struct graph *graph, FILE *stream)
 	json_write_integer(&json, "tensors", graph->tensors);
 	json_write_integer(&json, "ops", graph->ops);
 	json_end(&json);
-	return graph->batches ? native_write(graph->batches, stream) : !ferror(stream);
+	return graph->other ? native_write(graph->other, stream) : !ferror(stream);
 }

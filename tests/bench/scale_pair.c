@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 		printf("unavailable: %s\n", error.text);
 	} else {
 		compare(scaled, real, getenv("VERBOSE") ? (int)strtol(getenv("VERBOSE"), NULL, 10) : 0);
-		printf("  copies %u sums %u whole %u ambiguous %u", report.copies, report.sums, report.whole_slices, report.ambiguous);
+		printf("  copies %u sums %u", report.copies, report.sums);
 	}
 	printf("  factors %.1f ms, scale %.1f ms\n", 1e3 * (found - start), 1e3 * (end - found));
 	graph_release(scaled);

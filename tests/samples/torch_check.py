@@ -26,11 +26,13 @@ from tidemark_torch.workspace import Heap, allocator_peak
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import torch_batches
 import torch_steps
 from torch_steps import with_loss
 
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
+LONG = os.environ.get("LONG", "0") != "0"
 STEPS = ["gan", "unet", "diffusion", "lora", "transformer", "checkpointed", "checkpointed_dropout", "tied", "unused", "spectral", "clipped", "scaled",
          "accumulated", "gru", "packed", "lstm", "complex_fft", "embedding_bag", "transposed", "upsampled", "scheduled", "foreach_adam", "keep_gradients"]
 
@@ -282,7 +284,9 @@ class Sizes(unittest.TestCase):
     def test_a_step_captured_at_two_batches_is_at_others_what_is_captured_there(self):
         with tempfile.TemporaryDirectory() as folder:
             for batch in (1, 3):
-                for other in (2, 8):
+                for other in (1, 2, 8):
+                    if other == batch:
+                        continue
                     with fake():
                         capture_batches(f"{folder}/step.jsonl", self.step, batch)
                         real = capture_step(f"{folder}/real.jsonl", self.step(other), name="step")
@@ -293,7 +297,7 @@ class Sizes(unittest.TestCase):
                     with open(f"{folder}/plan.json", "w", encoding="utf-8") as text:
                         json.dump(planned(f"{folder}/step.jsonl", f"batch={other}"), text)
                     subprocess.run([os.environ["TIDEMARK"], "check", f"{folder}/step.jsonl", f"{folder}/plan.json"], check=True, stdout=subprocess.DEVNULL)
-            self.assertIsNone(tidemark_torch.read_graph(f"{folder}/step.jsonl").batches)
+            self.assertEqual(read_graph(f"{folder}/step.jsonl").other.head["batch"], 1)   # other ops than at 3 and 4
 
     def test_steps_that_are_others_at_other_batches_say_so(self):
         def each(batch):
@@ -307,9 +311,58 @@ class Sizes(unittest.TestCase):
         for make, why in ((each, "batch 2 and 3 aren't the same step: they differ in "), (none, "no capture at batch 2 and 3: ValueError: one sample alone. At other batches, which")):
             with fake():
                 graph = capture_batches(None, make)
-            self.assertIsNone(graph.batches)
+            self.assertIsNone(graph.other)
             self.assertIn(why, graph.head["assumed"][-1])
             self.assertNotIn("batches", graph.head)
+
+
+class Batches(unittest.TestCase):
+    """Families of steps, captured at some batches and planned at others."""
+
+    def compare(self, names, bases, workspace):
+        """Holds each plan against a capture at its batch."""
+        with tempfile.TemporaryDirectory() as folder:
+            for make in torch_batches.FAMILIES if LONG else [getattr(torch_batches, name) for name in names]:
+                for base, batch, made, real in torch_batches.compare(make, folder, bases, workspace):
+                    with self.subTest(step=make.__name__, captured=base, planned=batch):
+                        self.assertIsNone(torch_batches.misfit(made, real, workspace))
+
+    def test_a_step_at_another_batch_is_the_capture_there_one_sample_included(self):
+        self.compare(("rows", "ragged", "times_first", "language", "pooled_norm"), torch_batches.BATCHES if LONG else (1, 2), False)
+
+    def test_workspace_at_another_batch_is_what_is_measured_there(self):
+        self.compare(("siamese", "memory"), torch_batches.BATCHES if LONG else (2,), True)
+
+    def test_memory_grows_from_batch_to_batch_as_it_does_in_real_steps(self):
+        for name in ("rows", "siamese", "memory", "language"):
+            make = getattr(torch_batches, name)
+            with tempfile.TemporaryDirectory() as folder:
+                with fake():
+                    graph = capture_batches(None, make, 2)
+                path, beside = torch_batches.captured(f"{folder}/step.jsonl", graph, True), {}
+                for batch in (2, 1, 8):
+                    peak, persistent, _ = torch_batches.planned(path, f"batch={batch}")
+                    real = truth.measure(make(batch), with_profiler=False)["heap"] + persistent
+                    beside[batch] = real - peak   # what the interpreter and autograd keep is there at each batch
+                    self.assertLess(abs(beside[batch]), 0.01 * real + 131072, (name, batch))
+                    self.assertLess(abs(beside[batch] - beside[2]), 0.001 * real + 8192, (name, batch))
+
+    def test_a_step_that_fails_with_one_sample_says_why(self):
+        with fake():
+            graph = capture_batches(None, torch_batches.pooled_norm, 2)
+        self.assertIn("more than 1 value per channel", graph.head["one_sample"])
+        self.assertIsNone(graph.other)
+
+    def test_workspace_that_is_known_at_one_batch_is_a_guess_at_others(self):
+        with fake():
+            graph = capture_batches(None, torch_batches.siamese, 2)
+        with tempfile.TemporaryDirectory() as folder:
+            torch_batches.captured(f"{folder}/step.jsonl", graph, True)
+            for op in graph.ops.values():
+                op.pop("workspace_at", None)
+            write_graph(f"{folder}/step.jsonl", graph)
+            _, _, notes = torch_batches.planned(f"{folder}/step.jsonl", "batch=4")
+        self.assertIn("guess: the workspace of ", "\n".join(notes))
 
 
 class Optimizers(unittest.TestCase):

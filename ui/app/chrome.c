@@ -44,6 +44,8 @@ static void draw_memory(struct frame *frame, int *x, int end, const struct plan 
 	snprintf(text, sizeof text, "peak %s", bytes_text(plan_peak(plan), bytes, sizeof bytes));
 	frame_part(frame, x, 0, end, ROLE_TITLE, text);
 	bool fits = verdict.fits == FITS_ANY || verdict.fits == FITS_YES;
+	if (verdict.fits == FITS_ANY && verdict.guess)
+		frame_part(frame, x, 0, end, ROLE_WARN, "a guess");
 	if (verdict.fits != FITS_ANY)
 		frame_part(frame, x, 0, end, fits ? ROLE_GOOD : ROLE_BAD, verdict_plan_text(&verdict, text, sizeof text));
 	if (!fits && !frame_part(frame, x, 0, end, ROLE_KEY, "F: what fits"))

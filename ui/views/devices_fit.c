@@ -27,7 +27,7 @@ static void draw_way(struct frame *frame, int y, const struct fit_list *list, co
 	if (way->planned) {
 		frame_right(frame, MEMORY, y, role, bytes_text(way->arena, text, sizeof text));
 		if (way->fits)
-			frame_right(frame, OVER, y, ROLE_GOOD, "fits");
+			frame_right(frame, OVER, y, *way->reason ? ROLE_WARN : ROLE_GOOD, *way->reason ? "fits?" : "fits");
 		else
 			frame_right(frame, OVER, y, ROLE_BAD, bytes_text(way->arena - list->budget, text, sizeof text));
 		if (at == SET)
@@ -59,7 +59,8 @@ static void draw_foot(struct frame *frame, int y, const struct model *model, uin
 	size_t used = 0;
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	if (way->planned)
-		used += (size_t)snprintf(text, sizeof text, "%s. ", fit_meaning_texts[way->meaning]);
+		used += (size_t)snprintf(text, sizeof text, "%s. %s%s", fit_meaning_texts[way->meaning], way->reason,
+			*way->reason ? ". " : "");
 	else
 		used += (size_t)snprintf(text, sizeof text, "%s. ", way->reason);
 	if (list->forbids && used < sizeof text)

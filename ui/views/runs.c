@@ -3,6 +3,7 @@
 #include "runs_log.h"
 #include "runs_plot.h"
 #include "runs_slowdown.h"
+#include "src/plan/verdict.h"
 
 enum pane { PANE_DIFFERENCES, PANE_PLOT, PANE_LOG, PANE_SLOWDOWN, PANES };
 
@@ -138,6 +139,8 @@ static void draw_run(struct frame *frame, int y, const struct runs *runs, const 
 	int more = more_columns(frame, timed);
 	draw_more(frame, knobs_at - 2, y, runs, plan, i, more);
 	knobs_at += more_width(more);
+	if (plan_verdict(plan).guess)
+		knobs_at += frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_WARN, "guess: ");
 	scenario_text(&plan->scenario, text, sizeof text);
 	frame_name(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_TEXT, text);
 	if (selected)

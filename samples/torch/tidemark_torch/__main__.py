@@ -9,7 +9,7 @@ argument that has them all), and it returns one of
                        or something with a `loss`. The step is loss.backward(), optimizer.step(), optimizer.zero_grad().
     a function         that runs the whole step when called; it is called twice, and the second call is captured
 
-A function that takes batch is captured at two batches (at batch 1 at three), so that the file knows how the step grows.
+A function that takes batch is captured at three batches, so that the file knows how the step grows.
 MODEL may be a model's name, too: torchvision:resnet50, timm:vit_tiny_patch16_224, hf:llama, hf:meta-llama/Llama-3.2-1B,
 hf:gpt2:n_layer=2,n_head=4, or one that --list prints. Nothing is allocated, downloaded or computed, unless --real asks for it.
 """

@@ -17,11 +17,11 @@ PERSISTENT = {"input", "parameter", "buffer", "constant", "optimizer"}
 
 
 class StepGraph:
-    """A training step: `head` (the graph record), `tensors` and `ops` (name -> record, in program order); `batches`: the same
-    step as captured at the batch that others are made from, or None."""
+    """A training step: `head` (the graph record), `tensors` and `ops` (name -> record, in program order); `other`: the same
+    step as captured at another batch, or None."""
 
     def __init__(self, head, tensors, ops):
-        self.head, self.batches = head, None
+        self.head, self.other = head, None
         self.tensors = {tensor["id"]: tensor for tensor in tensors}
         self.ops = {op["id"]: op for op in ops}
         for name, op in self.ops.items():
@@ -140,7 +140,7 @@ def read_graph(path):
     if not graphs or not all(records["end"] for records in graphs):
         raise ValueError(f"{path}: no end record: the file is truncated")
     graph, *others = [StepGraph(records["graph"][0], records["tensor"], records["op"]) for records in graphs]
-    graph.batches = others[0] if others else None
+    graph.other = others[0] if others else None
     return graph
 
 
@@ -150,7 +150,7 @@ def write_graph(path, graph):
         lines.write(json.dumps({"k": kind, **record}, separators=(",", ":")) + "\n")
 
     with open_text(path, "w") as lines:
-        for step in [graph] + [graph.batches] * (graph.batches is not None):
+        for step in [graph] + [graph.other] * (graph.other is not None):
             put("graph", step.head)
             for tensor in step.tensors.values():
                 put("tensor", tensor)

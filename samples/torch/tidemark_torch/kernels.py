@@ -11,12 +11,14 @@ import json
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .grown import at_batch, set_workspace
 from .replay import TORCH_DTYPES, decode, find_function, bind
 from .workspace import LEAST, allocator_peak, heap, say
 
 LARGEST = 4 << 30  # bytes of operands and results: larger calls aren't run
 QUIET = ("aten.clone", "aten._to_copy", "aten.copy_", "aten.add", "aten.mul", "aten.div", "aten.sub", "aten.fill_", "aten.zero_", "aten.zeros", "aten.ones",
          "aten.empty", "aten.full", "aten.arange", "aten.new_", "aten.cat", "aten.embedding")  # have no workspace
+RESERVING = ("aten.mkldnn_rnn_layer.", "aten._cudnn_rnn.", "aten.miopen_rnn.")  # make what their backward kernels write into
 
 
 class Profiled:
@@ -84,7 +86,7 @@ class Kernels:
         record, writer = self.graph.tensors[name], self.graph.writer.get(name)
         if "alias" in record and name in self.before:
             made[name] = self.operand(self.before[name], made)
-        elif "alias" in record and writer is not None:
+        elif writer is not None and ("alias" in record or self.graph.ops[writer]["op"].startswith(RESERVING)):
             op = self.graph.ops[writer]
             for source in op["in"]:
                 self.operand(source, made)
@@ -117,34 +119,46 @@ class Kernels:
         return self.meter.peak(lambda: function(*args, **kwargs)) - results
 
     @torch.no_grad()
-    def measure(self):
-        """Sets the ops' `workspace`; returns how many kinds of calls were run, and how many couldn't be."""
-        known, failed = {}, 0
+    def measure(self, wanted=None):
+        """Op -> bytes of its workspace, None where its kind of call couldn't be run. wanted: only these ops; None: all that
+        are worth a run."""
+        known, found = {}, {}
         gc.collect()
         for name, op in self.graph.ops.items():
-            if not self.runs(op):
+            if not self.runs(op) or (wanted is not None and name not in wanted):
                 continue
             key = json.dumps([op["op"], self.without_names(op["args"]), op["kwargs"].get("dtype")])
             if key not in known:
-                known[key] = 0
                 try:
-                    known[key] = self.workspace(name, op) if self.bytes_of(op) <= self.largest else None
+                    known[key] = max(0, self.workspace(name, op)) if self.bytes_of(op) <= self.largest else None
                 except (RuntimeError, IndexError, ValueError):  # its numbers have to make sense
                     known[key] = None
-                failed += known[key] is None
-            if known[key] is not None:
-                op.pop("workspace", None)
-                if known[key] >= LEAST:
-                    op["workspace"] = known[key]
-        return len(known), failed
+            found[name] = known[key]
+        self.kinds, self.failed = len(known), sum(value is None for value in known.values())
+        return found
 
 
 def measure_workspace(graph, largest=LARGEST):
-    """Sets each op's `workspace` in a captured graph by running every kind of call once, alone, on this machine's CPU. Calls of
-    more than `largest` bytes of operands and results are left out. Returns (kinds of calls, those that couldn't be run)."""
+    """Sets each op's `workspace` in a captured graph by running every kind of call once, alone, on this machine's CPU. Of a
+    step that knows how it grows, also at the other batches at which it was captured, and, of calls that have workspace, at
+    2, 4 and 8 samples and on up to its own batch. Calls of more than `largest` bytes of operands and results are left out.
+    Returns (kinds of calls, those that couldn't be run)."""
+    line, own = graph.head.get("batches", []), graph.head.get("batch")
     with _disable_current_modes():
-        counts = Kernels(graph, largest).measure()
+        kernels = Kernels(graph, largest)
+        measured = {own: kernels.measure()}
+        for batch in line:
+            if batch != own:
+                measured[batch] = Kernels(at_batch(graph, batch), largest).measure()
+        needy = {name for found in measured.values() for name, size in found.items() if (size or 0) >= LEAST}
+        for batch in (2 ** power for power in range(1, max(own or 0, 8).bit_length())):
+            if line and needy and batch not in measured:
+                measured[batch] = Kernels(at_batch(graph, batch), largest).measure(needy)
+    for name, size in measured[own].items():
+        if size is not None:
+            sizes = {batch: measured[batch].get(name) for batch in sorted(measured)} if name in needy else {}
+            set_workspace(graph.ops[name], own, sizes)
     say(graph.head, graph.ops.values(), True)
-    if graph.batches is not None:
-        measure_workspace(graph.batches, largest)
-    return counts
+    if graph.other is not None:
+        measure_workspace(graph.other, largest)
+    return kernels.kinds, kernels.failed

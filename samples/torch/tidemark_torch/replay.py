@@ -238,6 +238,7 @@ def record_workspace(replay, growth):
     graph = replay.graph
     for (name, op), (_, most) in zip(graph.ops.items(), growth):
         made = sum(graph.tensors[out]["bytes"] for out in op["out"] if "alias" not in graph.tensors[out])
+        op.pop("workspace_at", None)
         op.pop("workspace", None)
         if most - made >= LEAST:
             op["workspace"] = most - made
@@ -290,9 +291,9 @@ def replay_all(options):
         growth, _ = replay.measure(program, heap)
         record_workspace(replay, growth)
         say(graph.head, graph.ops.values(), True)
-        if graph.batches is not None:
+        if graph.other is not None:
             from .kernels import measure_workspace
-            measure_workspace(graph.batches)
+            measure_workspace(graph.other)
         write_graph(options.workspace, graph)
     rows = {name: compare(replay, order, heap, expected) for name, order in orders.items()}
     for path in options.graph:

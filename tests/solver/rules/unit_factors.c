@@ -71,6 +71,33 @@ Test(factors, a_convolutional_network_has_batch_channels_and_space)
 	CHECK_DIMS("alexnet_b1_adam", { "convolution_0#", "batch,channels,space,space" }, { "addmm_0#", "batch,ffn" }, { "addmm_1#", "batch,4096" });
 }
 
+#define INPUT(id, shape, more) "{\"k\":\"tensor\",\"id\":\"" id "\",\"bytes\":8192,\"dtype\":\"f32\",\"shape\":" shape ",\"kind\":\"input\"" more "}\n"
+#define FILE_OF(head, tensors) "{\"k\":\"graph\",\"v\":1,\"name\":\"rows\"" head "}\n" tensors "{\"k\":\"end\"}\n"
+
+Test(factors, samples_are_as_many_as_the_file_says_and_where_it_says)
+{
+	static const struct { const char *text, *x, *y; } graph_of[] = {
+		{ FILE_OF("", INPUT("x", "[1024,8]", "") INPUT("y", "[2]", "")), "batch,8", "2" },
+		{ FILE_OF(",\"batch\":2", INPUT("x", "[1024,8]", "") INPUT("y", "[2]", "")), "batch*512,8", "batch" },
+		{ FILE_OF(",\"batch\":2", INPUT("x", "[5,2,8]", "") INPUT("y", "[3,8]", "")), "5,batch,8", "3,8" },
+		{ FILE_OF(",\"batch\":1", INPUT("x", "[512,8]", "") INPUT("y", "[1,8]", "")), "batch*512,8", "batch,8" },
+		{ FILE_OF(",\"batch\":3", INPUT("x", "[1024,8]", "") INPUT("y", "[2]", "")), "batch,8", "2" },      /* no dim is of so many */
+		{ FILE_OF(",\"batch\":8,\"mesh\":{\"dp\":4},\"rank\":0", INPUT("x", "[2,8,4]", "") INPUT("y", "[2]", "")), "batch,8,4", "batch" },
+		{ FILE_OF(",\"batch\":2,\"batches\":[2,3]", INPUT("x", "[2,2,8]", ",\"per_sample\":{\"shape\":[0,1,0]}") INPUT("y", "[2,8]", "")), "2,batch,8", "2,8" },
+	};
+	struct rules *rules = test_rules();
+	for (size_t i = 0; i < sizeof graph_of / sizeof *graph_of; i++) {
+		struct error error = { 0 };
+		char text[200];
+		OWN(graph) *graph = graph_of_text(graph_of[i].text, strlen(graph_of[i].text), &error);
+		cr_assert(graph, "%s", error.text);
+		OWN(factors) factors;
+		cr_assert_eq(factors_find(graph, rules, &factors), OK);
+		cr_expect_str_eq(describe(&factors, 0, text), graph_of[i].x, "case %zu: %s", i, text);
+		cr_expect_str_eq(describe(&factors, 1, text), graph_of[i].y, "case %zu: %s", i, text);
+	}
+}
+
 /* Windows and tokens are as many, heads and parts too: only the arguments say which dim goes where. */
 Test(factors, a_permutation_among_equal_extents_is_that_of_the_arguments)
 {

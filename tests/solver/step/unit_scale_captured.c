@@ -66,7 +66,7 @@ Test(scale_captured, every_size_grows_by_what_a_sample_adds)
 	cr_expect_str_eq(scaled->op[2].arguments->value[3].text, "20");
 	cr_expect_str_eq(scaled->op[2].arguments->value[4].text, "5.0");
 	cr_expect_eq(scaled->about.batch, 5);
-	cr_expect_eq(scaled->grown, 0);                /* it was captured nowhere */
+	cr_expect_eq(scaled->line[0], 0);              /* it was captured nowhere */
 	for (uint32_t t = 0; t < scaled->tensors; t++)
 		cr_expect_null(scaled->tensor[t].grows);
 }
@@ -100,10 +100,60 @@ Test(scale_captured, sizes_that_would_be_absurd_are_refused)
 	cr_expect_eq(scale(graph, 0, &report, &scaled, &error), BAD_INPUT);
 }
 
-Test(scale_captured, another_batch_than_1_and_its_own_is_made_so)
+#define SMALL(head) "{\"k\":\"graph\",\"v\":1,\"name\":\"step\"," head "}\n" \
+	TENSOR("x", 4096, "f32", "[1024,1]", "input", GROWS("\"shape\":[512,0]")) \
+	"{\"k\":\"op\",\"id\":\"conv\",\"op\":\"my.conv\",\"in\":[\"x\"],\"out\":[],\"workspace\":100,\"workspace_at\":[[2,100],[3,110],[8,1010]]}\n" \
+	"{\"k\":\"end\"}\n"
+#define ALONE "{\"k\":\"graph\",\"v\":1,\"name\":\"step\",\"batch\":1}\n" TENSOR("x", 2048, "f32", "[512,1]", "input", "") \
+	"{\"k\":\"op\",\"id\":\"other\",\"op\":\"my.other\",\"in\":[\"x\"],\"out\":[],\"workspace\":7}\n{\"k\":\"end\"}\n"
+
+/* What one sample comes to: its first op, bytes of x, and whether that is beyond what was captured. */
+static void one_sample(const char *text, const char *op, bool extended)
 {
-	OWN(graph) *graph = step();
-	cr_expect(graph_captured_at(graph, 8) && !graph_captured_at(graph, 2) && !graph_captured_at(graph, 1));
+	struct scale_report report;
+	struct error error = { 0 };
+	OWN(graph) *graph = graph_of_text(text, strlen(text), &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	struct graph *made;
+	cr_assert_eq(scale(graph, 1, &report, &made, &error), OK, "%s", error.text);
+	OWN(graph) *scaled = made;
+	cr_expect_str_eq(scaled->op[0].name, op);
+	cr_expect_eq(bytes(scaled, "x"), 2048);
+	cr_expect_eq(scaled->about.batch, 1);
+	cr_expect_eq(report.extended, extended);
+}
+
+Test(scale_captured, one_sample_is_its_capture_or_on_the_line_or_refused)
+{
+	one_sample(SMALL("\"batch\":2,\"batches\":[2,3]") ALONE, "other", false);
+	one_sample(SMALL("\"batch\":2,\"batches\":[1,2,3]"), "conv", false);
+	one_sample(SMALL("\"batch\":2,\"batches\":[2,3]"), "conv", true);
+	static const char refused[] = SMALL("\"batch\":2,\"batches\":[2,3],\"one_sample\":\"one value a channel\"");
+	struct scale_report report;
+	struct error error = { 0 };
+	struct graph *scaled;
+	OWN(graph) *graph = graph_of_text(refused, sizeof refused - 1, &error);
+	cr_expect_eq(scale(graph, 1, &report, &scaled, &error), BAD_INPUT);
+	cr_expect(strstr(error.text, "one value a channel"), "%s", error.text);
+	cr_assert_eq(scale(graph, 4, &report, &scaled, &error), OK);
+	graph_release(scaled);
+}
+
+Test(scale_captured, workspace_is_on_the_lines_through_what_was_measured)
+{
+	static const struct { int64_t batch, bytes; } expected[] = { { 1, 90 }, { 2, 100 }, { 3, 110 }, { 4, 290 }, { 8, 1010 }, { 9, 1190 } };
+	static const char text[] = SMALL("\"batch\":2,\"batches\":[2,3]");
+	struct scale_report report;
+	struct error error = { 0 };
+	OWN(graph) *graph = graph_of_text(text, sizeof text - 1, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+		struct graph *made;
+		cr_assert_eq(scale(graph, expected[i].batch, &report, &made, &error), OK, "%s", error.text);
+		cr_expect_eq(made->op[0].workspace, expected[i].bytes);
+		cr_expect_eq(report.workspaces, 0);
+		graph_release(made);
+	}
 }
 
 Test(scale_captured, every_allocation_may_fail)

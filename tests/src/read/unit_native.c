@@ -33,7 +33,9 @@ static char *print(const struct graph *graph)
 #define HEAD "{\"k\":\"graph\",\"v\":1,\"name\":\"x\"}\n"
 #define OP(id, type, members) "{\"k\":\"op\",\"id\":\"" id "\",\"op\":\"" type "\",\"in\":[],\"out\":[]" members "}\n"
 #define END(tensors, ops) "{\"k\":\"end\",\"tensors\":" #tensors ",\"ops\":" #ops "}\n"
-#define GROWS "{\"k\":\"graph\",\"v\":1,\"name\":\"x\",\"batch\":2,\"batches\":[2,3]}\n"
+#define BATCHES(list) "{\"k\":\"graph\",\"v\":1,\"name\":\"x\",\"batch\":2,\"batches\":" list "}\n"
+#define GROWS BATCHES("[2,3]")
+#define B(members) "{\"k\":\"tensor\",\"id\":\"b\",\"bytes\":8,\"dtype\":\"f32\",\"shape\":[2,1],\"per_sample\":" members "}\n"
 #define A "{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":4}\n"
 
 Test(native, unknown_keys_survive_byte_for_byte)
@@ -56,9 +58,8 @@ Test(native, unknown_keys_survive_byte_for_byte)
 	"{\"k\":\"graph\",\"v\":1,\"name\":\"x\",\"batch\":2,\"batches\":[2,3]}\n" \
 	"{\"k\":\"tensor\",\"id\":\"a\",\"bytes\":8,\"dtype\":\"f32\",\"shape\":[2,1],\"kind\":\"activation\",\"per_sample\":{\"shape\":[1,0]}}\n" \
 	"{\"k\":\"tensor\",\"id\":\"b\",\"bytes\":8,\"dtype\":\"u8\",\"shape\":[1],\"kind\":\"activation\",\"per_sample\":{\"bytes\":4}}\n" \
-	"{\"k\":\"tensor\",\"id\":\"c\",\"bytes\":8,\"kind\":\"activation\",\"per_sample\":{\"shape\":[1]}}\n" \
 	OP("p", "f", ",\"flops\":6,\"args\":[[2,3],true],\"kwargs\":{\"k\":7},\"per_sample\":{\"flops\":3,\"arguments\":[[0,1],[2,-4]]}") \
-	OP("q", "f", ",\"args\":[1],\"per_sample\":{\"arguments\":[[1,1]]}") END(3, 2)
+	OP("q", "f", ",\"workspace\":9,\"args\":[1],\"workspace_at\":[[2,9],[8,12]]") END(2, 2)
 
 Test(native, how_a_step_grows_with_its_batch_is_read_and_written_again)
 {
@@ -66,14 +67,13 @@ Test(native, how_a_step_grows_with_its_batch_is_read_and_written_again)
 	struct error error;
 	OWN(graph) *graph = parse(text, &error);
 	cr_assert_not_null(graph, "%s", error.text);
-	cr_assert_eq(graph->grown, 0);
-	const struct graph *batches = graph->batches;
-	cr_assert_eq(batches->grown, 3);
-	cr_assert_eq(batches->tensor[0].grows[0], 1);
-	cr_assert_eq(batches->tensor[1].grows[1], 4);
-	cr_assert_null(batches->tensor[2].grows);   /* it has no shape: the member stays as it was */
-	cr_assert_eq(batches->op[0].grows->number[1].by, -4);
-	cr_assert_null(batches->op[1].grows);
+	cr_assert_eq(graph->line[0], 0);
+	const struct graph *other = graph->other;
+	cr_assert(other->line[0] == 2 && other->line[1] == 3 && other->line[2] == 0);
+	cr_assert_eq(other->tensor[0].grows[0], 1);
+	cr_assert_eq(other->tensor[1].grows[1], 4);
+	cr_assert_eq(other->op[0].grows->number[1].by, -4);
+	cr_assert(other->op[1].grows->workspaces == 2 && other->op[1].grows->workspace[1].bytes == 12);
 	char *again = print(graph);
 	cr_assert_str_eq(again, text);
 	free(again);
@@ -208,9 +208,25 @@ static const struct { const char *text; unsigned line; const char *expected; } w
 	{ HEAD "{\"k\":\"op\",\"id\":\"p\",\"after\":[\"q\"]}\n{\"k\":\"op\",\"id\":\"q\",\"after\":[\"p\"]}\n" END(0, 2), 0, "cycle of 2 ops" },
 	{ HEAD A END(2, 0), 3, "counts 2 tensors" },
 	{ HEAD A END(1, 0) A, 4, "after the end" },
-	{ HEAD A END(1, 0) HEAD A END(1, 0), 6, "the same step at \"batches\"" },
+	{ HEAD A END(1, 0) HEAD A END(1, 0), 6, "one of the two have \"batches\"" },
 	{ HEAD A END(1, 0) GROWS A END(1, 0) GROWS A END(1, 0), 7, "after the end" },
-	{ GROWS A END(1, 0) GROWS A END(1, 0), 6, "the first one have none" },
+	{ GROWS A END(1, 0) GROWS A END(1, 0), 6, "one of the two have \"batches\"" },
+	{ GROWS A END(1, 0) "{\"k\":\"graph\",\"v\":1,\"batch\":2}\n" A END(1, 0), 6, "at another \"batch\"" },
+	{ BATCHES("[3,4]") A END(1, 0), 1, "\"batch\" among them" },
+	{ BATCHES("[2]") A END(1, 0), 1, "two or three" },
+	{ BATCHES("[1,2,3,4]") A END(1, 0), 1, "two or three" },
+	{ BATCHES("[2,2]") A END(1, 0), 1, "ascending" },
+	{ BATCHES("7") A END(1, 0), 1, "two or three" },
+	{ GROWS B("{\"shape\":[1]}") END(1, 0), 2, "a number for each dim" },
+	{ GROWS B("{\"shape\":[1,0.5]}") END(1, 0), 2, "a number for each dim" },
+	{ GROWS B("{\"bytes\":1,\"more\":2}") END(1, 0), 2, "a number for each dim" },
+	{ GROWS B("4") END(1, 0), 2, "a number for each dim" },
+	{ GROWS OP("q", "f", ",\"args\":[1],\"per_sample\":{\"arguments\":[[1,1]]}") END(0, 1), 2, "pairs of a place and a number" },
+	{ GROWS OP("q", "f", ",\"args\":[1,2],\"per_sample\":{\"arguments\":[[1,1],[0,1]]}") END(0, 1), 2, "both ascending" },
+	{ GROWS OP("q", "f", ",\"workspace\":9,\"workspace_at\":[[2,9]]") END(0, 1), 2, "pairs of a batch and bytes" },
+	{ GROWS OP("q", "f", ",\"workspace\":9,\"workspace_at\":[[2,8],[3,9]]") END(0, 1), 2, "the graph's own" },
+	{ GROWS OP("q", "f", ",\"workspace\":9,\"workspace_at\":[[3,9],[2,9]]") END(0, 1), 2, "both ascending" },
+	{ GROWS OP("q", "f", ",\"workspace\":9,\"workspace_at\":[[2,9],[3,-1]]") END(0, 1), 2, "pairs of a batch and bytes" },
 	{ HEAD A END(1, 0) GROWS A, 5, "truncated" },
 	{ "{\"k\":\"graph\",\"v\":2}\n" END(0, 0), 1, "version 2" },
 	{ HEAD "{\"k\":\"tensor\",\"id\":\"a\xff\",\"bytes\":4}\n" END(1, 0), 2, "not a JSON record" },
