@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config_search.h"
+#include "src/base/words.h"
 #include "ranking.h"
 #include "solver/pipeline/across.h"
 #include "solver/pipeline/partial.h"
@@ -626,12 +627,15 @@ static enum status no_configuration(const struct searching *searching)
 	const struct { const char *name; uint32_t wanted; } degree[] = { { "dp", request->dp }, { "tp", request->tp }, { "pp", request->pp },
 		{ "cp", request->cp }, { "ep", request->ep } };
 	uint64_t product = 1;
-	for (size_t i = 0; i < sizeof degree / sizeof *degree; i++) {
-		product *= degree[i].wanted ? degree[i].wanted : 1;
-		if (degree[i].wanted && product > 0 && request->devices % product != 0)
-			return fail(searching->error, BAD_INPUT, "no configuration: %s %u doesn't divide %s%u devices", degree[i].name, degree[i].wanted,
-				product > degree[i].wanted ? "what is left of " : "", request->devices);
-	}
+	char text[120] = "";
+	struct words words = { text, sizeof text, 0 };
+	for (size_t i = 0; i < sizeof degree / sizeof *degree; i++)
+		if (degree[i].wanted) {
+			product *= degree[i].wanted;
+			words_add(&words, "%s%s %u", words.at ? " x " : "", degree[i].name, degree[i].wanted);
+		}
+	if (product == 0 || request->devices % product != 0)
+		return fail(searching->error, BAD_INPUT, "no configuration: %s doesn't divide the %u devices", text, request->devices);
 	if (request->ep > 1 && searching->dense)
 		return fail(searching->error, BAD_INPUT, "no configuration: the model has no experts for ep %u", request->ep);
 	if (searching->unsplit[0])

@@ -155,6 +155,17 @@ char *knob_came_to_text(enum knob_id knob, const struct scenario *scenario, cons
 	return text;
 }
 
+static int64_t meaning(enum knob_id knob, const struct given *given, const struct plan *plan)
+{
+	int64_t to = knob_came_to(knob, &plan->scenario, given, plan);
+	return to >= 0 ? to : plan->scenario.value[knob];
+}
+
+bool knob_means_same(enum knob_id knob, const struct given *given, const struct plan *one, const struct plan *other)
+{
+	return meaning(knob, given, one) == meaning(knob, given, other);
+}
+
 int64_t knob_next(enum knob_id knob, const struct scenario *scenario, const struct given *given, const struct plan *plan, int direction)
 {
 	int64_t now = scenario->value[knob], to = knob_came_to(knob, scenario, given, plan);

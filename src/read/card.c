@@ -67,10 +67,10 @@ static void write_phases(const struct card *card, FILE *stream)
 			fprintf(stream, "%s%s %u", between, phase_names[phase], card->phase[phase]);
 			between = ", ";
 		}
+	char text[32];
 	if (card->unphased)
 		fprintf(stream, "%s%u of unknown phase", between, card->unphased);
-	char text[32];
-	if (*between == 's')
+	else if (*between == 's')
 		fprintf(stream, "%sno ops", between);
 	fputs(card->phase[PHASE_BACKWARD] || card->unphased ? "" : "; no backward pass", stream);
 	if (card->state)

@@ -14,7 +14,7 @@ static const char *const figure_basis_names[FIGURE_BASES] = { "", "fitted", "car
 struct listing {
 	const struct scenario *scenario;
 	struct reached reached;
-	struct device_preset preset;
+	struct device_preset preset, sheet;   /* with the user's own figures, and without */
 	struct machine machine;         /* as counted with */
 	struct device_figure *figure;
 	int count;
@@ -34,15 +34,21 @@ static void add(struct listing *listing, const char *name, const char *sheet, co
 	va_end(arguments);
 }
 
+/* The last figure is the user's where a pin has it. */
+static void mark_own(struct listing *listing, enum figure_id own)
+{
+	for (uint32_t i = 0; i < listing->scenario->pins; i++)
+		if (listing->scenario->pin[i].kind == PIN_FIGURE && figure_find(listing->scenario->pin[i].a) == own)
+			listing->figure[listing->count - 1].basis = FIGURE_YOURS;
+}
+
 /* The last figure's: a share that the profile's steps tell, or don't; one that has a name in files may be the user's. */
 static void rests_on(struct listing *listing, enum reach reach, enum figure_id own)
 {
 	static const enum figure_basis by[] = { [BASIS_FITTED] = FIGURE_FITTED, [BASIS_CARRIED] = FIGURE_CARRIED, [BASIS_ELSEWHERE] = FIGURE_ASSUMED };
 	struct device_figure *figure = &listing->figure[listing->count - 1];
 	figure->basis = listing->reached.profile->told >> reach & 1 ? by[listing->reached.basis] : FIGURE_ASSUMED;
-	for (uint32_t i = 0; i < listing->scenario->pins; i++)
-		if (listing->scenario->pin[i].kind == PIN_FIGURE && figure_find(listing->scenario->pin[i].a) == own)
-			figure->basis = FIGURE_YOURS;
+	mark_own(listing, own);
 }
 
 static bool is_set(const struct listing *listing, enum knob_id knob)
@@ -54,8 +60,8 @@ static void add_memory(struct listing *listing)
 {
 	char sheet[32] = "", counted[40] = "any", reserve[32];
 	int64_t left = scenario_reserve(listing->scenario), preset = listing->preset.machine.memory;
-	if (preset >= 0)
-		bytes_text(preset, sheet, sizeof sheet);
+	if (listing->sheet.machine.memory >= 0)
+		bytes_text(listing->sheet.machine.memory, sheet, sizeof sheet);
 	if (listing->machine.memory >= 0)
 		bytes_text(listing->machine.memory, counted, sizeof counted);
 	bytes_text(left, reserve, sizeof reserve);
@@ -66,6 +72,8 @@ static void add_memory(struct listing *listing)
 	else
 		add(listing, "memory for the plan", sheet, counted, "less %s: %s", reserve,
 			is_set(listing, K_reserve) ? "the knob reserve" : "the driver's context and loaded kernels (the knob reserve)");
+	if (!is_set(listing, K_memory))
+		mark_own(listing, FIGURE_MEMORY);
 }
 
 /* Which software reaches what is counted with. */
@@ -89,10 +97,12 @@ static char *number_text(double number, char *text, size_t size)
 	return text;
 }
 
-/* A rate that ops reach by their size. times: thousandths that multiply the shares; unit: what a rate is divided by. */
-static void add_curve(struct listing *listing, const char *name, const struct efficiency *curve, int64_t rate, uint32_t times, double unit, const char *unit_name, const char *by)
+/* A rate that ops reach by their size. sheet_rate: the data sheet's peak, 0: none; rate: the peak counted with; times: thousandths that multiply the shares; unit: what
+ * a rate is divided by. */
+static void add_curve(struct listing *listing, const char *name, const struct efficiency *curve, int64_t sheet_rate, int64_t rate, uint32_t times, double unit,
+	const char *unit_name, const char *by)
 {
-	char sheet[32], counted[48], number[16], other[16];
+	char sheet[32] = "", counted[48], number[16], other[16];
 	double low = curve->point[0].share / 1e3, high = low;
 	for (int i = 1; i < EFFICIENCY_POINTS; i++) {
 		double share = curve->point[i].share / 1e3;
@@ -101,12 +111,13 @@ static void add_curve(struct listing *listing, const char *name, const struct ef
 	}
 	low *= times / 1e3;
 	high *= times / 1e3;
-	snprintf(sheet, sizeof sheet, "%.4g %s", (double)rate / unit, unit_name);
+	if (sheet_rate > 0)
+		snprintf(sheet, sizeof sheet, "%.4g %s", (double)sheet_rate / unit, unit_name);
 	if (high - low < 1e-6)
 		snprintf(counted, sizeof counted, "%s %s", number_text((double)rate * high / unit, number, sizeof number), unit_name);
 	else
 		snprintf(counted, sizeof counted, "%s to %s %s", number_text((double)rate * low / unit, number, sizeof number), number_text((double)rate * high / unit, other, sizeof other), unit_name);
-	add(listing, name, sheet, counted, "%.3g to %.3g %% of the data sheet's, by %s", 100 * low, 100 * high, by);
+	add(listing, name, sheet, counted, "%.3g to %.3g %% of %s, by %s", 100 * low, 100 * high, rate == sheet_rate ? "the data sheet's" : "your peak", by);
 }
 
 /* A format without units of its own takes another one's rate. */
@@ -122,19 +133,22 @@ static void note_unit(const struct listing *listing, struct device_figure *figur
 static void add_rates(struct listing *listing)
 {
 	static const char *const names[FORMAT_COUNT] = { "products, 64 bits", "products, fp32", "products, fp16", "products, bf16", "products, 8 bits" };
+	static const enum figure_id own_peak[FORMAT_COUNT] = { FIGURE_FP64, FIGURE_FP32, FIGURE_FP16, FIGURE_BF16, FIGURE_FP8 };
 	const struct machine *machine = &listing->machine;
 	const int64_t *value = listing->scenario->value;
 	const char *by = value[K_matrix_efficiency] == knobs[K_matrix_efficiency].normal ? "the FLOPs of the product" : "the FLOPs of the product, times the knob matrix_efficiency";
-	add_curve(listing, "memory bandwidth", &machine->traffic, machine->memory_rate, 1000, 1e9, "GB/s", "the bytes that an op moves");
+	add_curve(listing, "memory bandwidth", &machine->traffic, listing->sheet.machine.memory_rate, machine->memory_rate, 1000, 1e9, "GB/s", "the bytes that an op moves");
 	rests_on(listing, REACH_COUNT, FIGURE_TRAFFIC);
+	mark_own(listing, FIGURE_TRAFFIC_PEAK);
 	for (int i = FORMAT_COUNT - 1; i >= 0; i--) {
-		add_curve(listing, names[i], &machine->matrix, machine->matrix_rate[i], i == FORMAT_F8 ? machine->narrow : 1000, 1e12, "TFLOP/s", by);
+		add_curve(listing, names[i], &machine->matrix, listing->sheet.matrix_sheet[i], machine->matrix_rate[i], i == FORMAT_F8 ? machine->narrow : 1000, 1e12, "TFLOP/s", by);
 		rests_on(listing, i == FORMAT_F8 && machine->narrow != 1000 ? REACH_NARROW : REACH_MATRIX, i == FORMAT_F8 ? FIGURE_NARROW : FIGURE_MATRIX);
+		mark_own(listing, own_peak[i]);
 	}
 	for (int i = 0; i < listing->count; i++)
 		note_unit(listing, &listing->figure[i], names);
-	add_curve(listing, "other arithmetic", &machine->vector, machine->vector_rate, 1000, 1e12, "TFLOP/s", "the FLOPs of the op");
-	rests_on(listing, REACH_COUNT, FIGURE_COUNT);
+	add_curve(listing, "other arithmetic", &machine->vector, listing->sheet.machine.vector_rate, machine->vector_rate, 1000, 1e12, "TFLOP/s", "the FLOPs of the op");
+	rests_on(listing, REACH_COUNT, FIGURE_VECTOR_PEAK);
 }
 
 static void add_share(struct listing *listing, const char *name, uint32_t thousandths, const char *why)
@@ -178,6 +192,8 @@ static void add_link(struct listing *listing, const char *name, const char *hop,
 		add(listing, hop, "", ours, "the knob %s", knobs[latency].name);
 	else
 		add(listing, hop, "", ours, "each step of a ring takes that beside its bytes");
+	if (!is_set(listing, latency))
+		mark_own(listing, latency == K_intra_latency ? FIGURE_NEAR_HOP : FIGURE_FAR_HOP);
 }
 
 static void add_links(struct listing *listing)
@@ -189,6 +205,8 @@ static void add_links(struct listing *listing)
 	snprintf(sheet, sizeof sheet, preset->host_sheet.rate ? "%.4g GB/s" : "", (double)preset->host_sheet.rate / 1e9);
 	snprintf(counted, sizeof counted, preset->host_sheet.rate || is_set(listing, K_host_bandwidth) ? "%.3g GB/s" : "none", (double)listing->machine.host.rate / 1e9);
 	add(listing, "link to the host", sheet, counted, "%s", is_set(listing, K_host_bandwidth) ? "the knob host_bandwidth" : preset->host_source);
+	if (!is_set(listing, K_host_bandwidth))
+		mark_own(listing, FIGURE_HOST);
 	bytes_text(scenario_group_buffers(listing->scenario), counted, sizeof counted);
 	if (is_set(listing, K_group_buffers))
 		add(listing, "buffers of a group", "", counted, "the knob group_buffers, for each group of devices that a device talks with");
@@ -211,6 +229,7 @@ static void say_basis(struct device_figure *figure)
 int device_figures(const struct scenario *scenario, struct device_figure *figure)
 {
 	struct listing listing = { .scenario = scenario, .preset = scenario_preset(scenario), .figure = figure };
+	listing.sheet = device_preset((enum device)scenario->value[K_device]);
 	listing.reached = profile_find((enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
 	scenario_machine(scenario, &listing.machine);
 	add_software(&listing);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "src/base/words.h"
 #include "devices.h"
 #include "shard_mesh.h"
 
@@ -64,13 +65,18 @@ static int64_t tensor_degree(const struct scenario *scenario, const struct units
 	return best;
 }
 
-static enum status mismatch(const struct degrees *degrees, int64_t devices, bool free_dp, struct error *error)
+static const enum knob_id degree_knob[] = { K_pp, K_cp, K_ep, K_tp, K_dp };
+
+/* "pp 2 x tp 7 is more than the 7 devices": all degrees that are set, as none of them alone is to blame. */
+static enum status mismatch(const struct scenario *scenario, const char *what, const char *advice, struct error *error)
 {
-	if (free_dp)
-		return fail(error, BAD_INPUT, "dp = devices/(pp cp ep tp) = %" PRId64 "/(%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
-			") is no integer", devices, degrees->pp, degrees->cp, degrees->ep, degrees->tp);
-	return fail(error, BAD_INPUT, "dp %" PRId64 " x pp %" PRId64 " x cp %" PRId64 " x ep %" PRId64 " x tp %" PRId64 " is not devices %" PRId64
-		": leave one of them auto", degrees->dp, degrees->pp, degrees->cp, degrees->ep, degrees->tp, devices);
+	char text[200] = "";
+	struct words words = { text, sizeof text, 0 };
+	for (int i = 0; i < 5; i++)
+		if (scenario->value[degree_knob[i]] != KNOB_GIVEN)
+			words_add(&words, "%s%s %" PRId64, words.at ? " x " : "", knobs[degree_knob[i]].name, scenario->value[degree_knob[i]]);
+	int64_t devices = scenario->value[K_devices];
+	return fail(error, BAD_INPUT, "%s %s the %" PRId64 " device%s%s", text, what, devices, devices == 1 ? "" : "s", advice);
 }
 
 int64_t scenario_copies(const struct scenario *scenario)
@@ -88,25 +94,24 @@ static bool can_replicate(const struct scenario *scenario, const struct degrees 
 
 enum status degrees_of_scenario(const struct scenario *scenario, const struct units *units, struct degrees *degrees, struct error *error)
 {
-	static const enum knob_id knob[] = { K_pp, K_cp, K_ep, K_tp, K_dp };
 	int64_t *const degree[] = { &degrees->pp, &degrees->cp, &degrees->ep, &degrees->tp, &degrees->dp };
 	int64_t devices = scenario->value[K_devices], product = 1;
-	bool given[5];
+	bool given[5], fits = true;
 	for (int i = 0; i < 5; i++) {
-		int64_t value = scenario->value[knob[i]];
+		int64_t value = scenario->value[degree_knob[i]];
 		given[i] = value != KNOB_GIVEN;
 		*degree[i] = given[i] ? value : 1;
-		if (__builtin_mul_overflow(product, *degree[i], &product) || product > devices)
-			return fail(error, BAD_INPUT, "%s %" PRId64 " needs more than the %" PRId64 " devices that there are", knobs[knob[i]].name,
-				value, devices);
+		fits &= !__builtin_mul_overflow(product, *degree[i], &product) && product <= devices;
 	}
+	if (!fits)
+		return mismatch(scenario, "is more than", "", error);
 	if (scenario->value[K_strategy] == 0)  /* devices that nothing asks for do nothing */
 		return OK;
 	if (devices % product != 0)
-		return mismatch(degrees, devices, !given[4], error);
+		return given[4] ? mismatch(scenario, "is not", ": leave one of them auto", error) : mismatch(scenario, "doesn't divide", "", error);
 	int64_t left = devices / product;
 	if (given[3] && given[4] && left != 1)
-		return mismatch(degrees, devices, false, error);
+		return mismatch(scenario, "is not", ": leave one of them auto", error);
 	if (given[4])
 		degrees->tp *= left;
 	else if (!given[3] && scenario_strategy(scenario) == STRATEGY_MEGATRON)

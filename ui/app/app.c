@@ -169,7 +169,9 @@ static struct rect draw_problem(struct app *app, struct rect body)
 	char text[700];
 	if (!*model->status.problem)
 		return body;
-	snprintf(text, sizeof text, "no plan of these knobs: %s%s", model->status.problem, model->plan ? "; shown is the plan before, u goes back to it" : "");
+	bool first = model->plan && scenario_alike(&model->plan->scenario, model->scenario, KNOB_COUNT);   /* what heuristics made before the reason showed */
+	snprintf(text, sizeof text, "no plan of these knobs: %s%s", model->status.problem,
+		first ? "; shown is a first guess" : model->plan ? "; shown is the plan before, u goes back to it" : "");
 	int rows = text_rows(text, body.width - 1), most = body.height / 2;
 	body.height -= rows < most ? rows : most;
 	frame_window(&app->frame, (struct rect){ body.x, body.y + body.height, body.width, rows });

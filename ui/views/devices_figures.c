@@ -5,6 +5,12 @@
 
 enum { NAME = 25, SHEET_END = 37, COUNTED_END = 59, WHY = 62, WHY_FROM = 105, NARROW_COUNTED = 20 };
 
+/* What is on the screen: the plan's knobs, which may be those before the last. */
+static const struct scenario *shown(const struct model *model)
+{
+	return model->plan ? &model->plan->scenario : model->scenario;
+}
+
 /* Where the figures' columns end in so much room. */
 static int counted_end(int width)
 {
@@ -24,7 +30,7 @@ static void draw_figure(struct frame *frame, int x, int y, int width, const stru
 
 static void draw_header(struct frame *frame, int x, int y, int width, const struct model *model)
 {
-	const char *name = scenario_device_name(model->scenario);
+	const char *name = scenario_device_name(shown(model));
 	const char *title = strcmp(name, "none") == 0 ? "no device: as an A100" : name;
 	frame_text(frame, x + 1, y, NAME - 1, ROLE_TITLE, title);
 	if (width >= COUNTED_END)
@@ -54,12 +60,12 @@ static int draw_source(struct frame *frame, struct rect rect, const char *label,
 /* Both sources. Returns the next row. */
 static int draw_sources(struct frame *frame, struct rect rect, const struct model *model)
 {
-	enum device device = (enum device)model->scenario->value[K_device];
+	enum device device = (enum device)shown(model)->value[K_device];
 	int end = rect.y + rect.height;
 	char text[700];
 	rect.y = draw_source(frame, rect, "data sheet", device_sheet_source(device));
 	rect.height = end - rect.y;
-	return draw_source(frame, rect, "what is reached of it", device_reached_text(model->scenario, text, sizeof text));
+	return draw_source(frame, rect, "what is reached of it", device_reached_text(shown(model), text, sizeof text));
 }
 
 static int source_rows(int width, const struct model *model)
@@ -71,7 +77,7 @@ static int source_rows(int width, const struct model *model)
 void figures_draw_list(struct frame *frame, struct rect rect, const struct model *model)
 {
 	struct device_figure figure[DEVICE_FIGURES];
-	int figures = device_figures(model->scenario, figure), rows = rect.height - 1;
+	int figures = device_figures(shown(model), figure), rows = rect.height - 1;
 	if (rows < 1)
 		return;
 	draw_header(frame, rect.x, rect.y, rect.width, model);
@@ -85,7 +91,7 @@ void figures_draw_list(struct frame *frame, struct rect rect, const struct model
 void figures_draw(struct frame *frame, struct figure_rows *rows, const struct model *model)
 {
 	struct device_figure figure[DEVICE_FIGURES];
-	int figures = device_figures(model->scenario, figure), width = frame->window.width, height = frame->window.height;
+	int figures = device_figures(shown(model), figure), width = frame->window.width, height = frame->window.height;
 	char text[400];
 	int sources = source_rows(width - 2, model), why = text_rows(selected_text(&figure[rows->selected], text, sizeof text), width - 2);
 	rows->page = height - 2 - why - sources;
@@ -116,13 +122,13 @@ void figures_draw(struct frame *frame, struct figure_rows *rows, const struct mo
 bool figures_command(struct figure_rows *rows, const struct model *model, enum command_id command)
 {
 	struct device_figure figure[DEVICE_FIGURES];
-	return row_command(command, &rows->selected, (uint32_t)device_figures(model->scenario, figure), rows->page);
+	return row_command(command, &rows->selected, (uint32_t)device_figures(shown(model), figure), rows->page);
 }
 
 void figures_click(struct figure_rows *rows, const struct model *model, int y)
 {
 	struct device_figure figure[DEVICE_FIGURES];
 	uint32_t row = rows->top + (uint32_t)(y - 1);
-	if (y >= 1 && y <= rows->page && row < (uint32_t)device_figures(model->scenario, figure))
+	if (y >= 1 && y <= rows->page && row < (uint32_t)device_figures(shown(model), figure))
 		rows->selected = row;
 }

@@ -182,22 +182,23 @@ static int draw_gain(struct frame *frame, int y, const struct plan *plan)
 	return plan->transformed->sharded != NULL;
 }
 
-static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct scenario *theirs, const struct scenario *ours)
+/* Knobs whose values come to the same change nothing. */
+static void draw_knob_changes(struct frame *frame, int x, int y, int end, const struct given *given, const struct plan *theirs, const struct plan *ours)
 {
 	int left = 0;
 	for (int i = 0; i < KNOB_COUNT; i++)
-		left += theirs->value[i] != ours->value[i];
+		left += !knob_means_same((enum knob_id)i, given, theirs, ours);
 	for (int i = 0; i < KNOB_COUNT && y < end; i++) {
 		char from[64], to[64];
-		if (theirs->value[i] == ours->value[i])
+		if (knob_means_same((enum knob_id)i, given, theirs, ours))
 			continue;
 		if (y + 1 == end && left > 1) {
 			frame_print(frame, x, y, ROLE_FAINT, "and %d more knobs", left);
 			return;
 		}
 		left--;
-		knob_text((enum knob_id)i, theirs->value[i], from, sizeof from);
-		knob_text((enum knob_id)i, ours->value[i], to, sizeof to);
+		knob_text((enum knob_id)i, theirs->scenario.value[i], from, sizeof from);
+		knob_text((enum knob_id)i, ours->scenario.value[i], to, sizeof to);
 		frame_print(frame, x, y++, ROLE_TEXT, "%s: %s, was %s", knobs[i].name, to, from);
 	}
 }
@@ -250,7 +251,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 			draw_holders(frame, (struct rect){ 56, y + 1, frame->window.width - 56, DIFFERENCE_ROWS - 1 }, model->beside);
 		return;
 	}
-	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : row, y + DIFFERENCE_ROWS, &theirs->scenario, &ours->scenario);
+	draw_knob_changes(frame, beside ? 56 : 1, beside ? y + 2 : row, y + DIFFERENCE_ROWS, &model->given, theirs, ours);
 }
 
 /* The work of every run is summed once. */

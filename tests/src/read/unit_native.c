@@ -4,6 +4,7 @@
 
 #include "tests/common/native_text.h"
 #include "tests/common/random_graph.h"
+#include "src/read/card.h"
 #include "src/read/input.h"
 #include "tests/common/support.h"
 
@@ -164,6 +165,24 @@ Test(native, other_members_of_the_same_names_stay_as_they_are)
 	cr_assert_str_eq(again, HEAD OP("p", "comm.slice", ",\"axis\":\"dp\"") END(0, 1));
 	free(again);
 	graph_release(graph);
+}
+
+Test(native, the_card_says_once_what_the_ops_are)
+{
+	static const struct { const char *ops, *step; } cases[] = {
+		{ OP("p", "f", "") OP("q", "f", "") END(0, 2), "step: 2 of unknown phase; no optimizer state" },
+		{ OP("p", "f", ",\"phase\":\"forward\"") OP("q", "f", "") END(0, 2), "step: forward 1, 1 of unknown phase; no optimizer state" },
+		{ OP("p", "f", ",\"phase\":\"forward\"") END(0, 1), "step: forward 1; no backward pass; no optimizer state" },
+		{ END(0, 0), "step: no ops; no backward pass; no optimizer state" } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[1000];
+		struct error error;
+		snprintf(text, sizeof text, HEAD "%s", cases[i].ops);
+		OWN(graph) *graph = parse(text, &error);
+		cr_assert_not_null(graph, "%s", error.text);
+		HELD char *card = card_text(graph);
+		cr_assert(card && strstr(card, cases[i].step), "%s", card);
+	}
 }
 
 Test(native, random_graphs_survive_a_round_trip)

@@ -110,6 +110,36 @@ Test(devices, every_figure_says_where_it_comes_from)
 	}
 }
 
+/* The user's own figures are counted with, and never said to be the data sheet's. */
+Test(devices, what_is_set_is_no_data_sheets)
+{
+	static const struct { const char *set, *name; } own[] = { { "memory 12GiB", "memory for the plan" }, { "memory_bandwidth 123GB/s", "memory bandwidth" },
+		{ "fp64 1.23TFLOP/s", "products, 64 bits" }, { "fp32 2TFLOP/s", "products, fp32" }, { "fp16 3TFLOP/s", "products, fp16" }, { "bf16 4TFLOP/s", "products, bf16" },
+		{ "fp8 5TFLOP/s", "products, 8 bits" }, { "vector 6TFLOP/s", "other arithmetic" }, { "intra_bandwidth 7GB/s", "link within a node" },
+		{ "intra_latency 8us", "a hop within a node" }, { "inter_bandwidth 9GB/s", "link between nodes" }, { "inter_latency 10us", "a hop between nodes" },
+		{ "host_bandwidth 11GB/s", "link to the host" } };
+	for (int device = DEVICE_NONE + 1; device < DEVICE_COUNT; device++)
+		for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+			struct device_figure plain[DEVICE_FIGURES], figure[DEVICE_FIGURES];
+			struct error error = { 0 };
+			char pin[100];
+			OWN(scenario) scenario;
+			scenario_init(&scenario);
+			scenario.value[K_device] = device;
+			int figures = device_figures(&scenario, plain);
+			snprintf(pin, sizeof pin, "figure %s", own[i].set);
+			cr_assert_eq(scenario_pin(&scenario, pin, &error), OK, "%s", error.text);
+			cr_assert_eq(device_figures(&scenario, figure), figures);
+			bool units = strncmp(own[i].name, "products", 8) == 0;   /* a format without units of its own takes another's: nothing is said of a sheet */
+			for (int f = 0; f < figures; f++) {
+				bool set = strcmp(figure[f].name, own[i].name) == 0;
+				cr_expect_str_eq(figure[f].sheet, plain[f].sheet, "%d, %s: %s", device, pin, figure[f].name);
+				cr_expect(!set || figure[f].basis == FIGURE_YOURS, "%d, %s: %s", device, pin, figure[f].why);
+				cr_expect(!set || !units || !strstr(figure[f].why, "data sheet"), "%d, %s: %s", device, pin, figure[f].why);
+			}
+		}
+}
+
 Test(devices, efficiency_is_interpolated_by_logarithm)
 {
 	struct efficiency efficiency = { { { 1 << 10, 100 }, { 1 << 20, 500 }, { 1 << 24, 900 }, { 1 << 25, 1000 } } };

@@ -134,7 +134,7 @@ Test(app, knobs_without_a_plan_say_why_in_every_view_until_they_are_taken_back)
 	OWN(app) *app = app_on(session, THEME_MONO, false, 80, 24, ": set space devices=8 space strategy=data space tp=3 Enter");
 	for (const char *view = "1 2 3 4 5 6 7"; *view; view += view[1] ? 2 : 1) {
 		press(app, (const char[]){ *view, '\0' });
-		expect(app, "no plan of these knobs: dp = devices/(pp cp ep tp)");
+		expect(app, "no plan of these knobs: tp 3 doesn't divide the 8");
 		expect(app, "no plan\n");
 		expect(app, "peak 93.0 MiB");
 	}
@@ -147,7 +147,7 @@ Test(app, knobs_without_a_plan_say_why_in_every_view_until_they_are_taken_back)
 	static const char *const set[] = { "devices=8", "strategy=data", "tp=3", NULL };
 	session = session_on("samples/diamond.jsonl", set);
 	app = app_on(session, THEME_MONO, false, 80, 24, "");
-	expect(app, "no plan of these knobs: dp = devices/(pp cp ep tp)");
+	expect(app, "no plan of these knobs: tp 3 doesn't divide the 8");
 }
 
 Test(app, a_long_message_is_shown_whole)
@@ -374,6 +374,26 @@ static void expect_not(const struct app *app, const char *unwanted)
 {
 	HELD char *text = frame_dump(&app->frame);
 	cr_assert(text && !strstr(text, unwanted), "\"%s\" in\n%s", unwanted, text);
+}
+
+Test(app, runs_of_equal_plans_have_no_difference)
+{
+	static const char *const set[] = { "devices=2", "strategy=zero", NULL };
+	OWN(app) *app = app_on(session_on("samples/weight_update.jsonl", set), THEME_MONO, false, 120, 30, "b : set space zero=3 Enter 7");
+	expect(app, "run 2");
+	expect_not(app, "zero: 3, was 0");
+	press(app, ": set space zero=1 Enter 7");
+	expect(app, "zero: 1, was 0");
+}
+
+Test(app, what_is_shown_beside_knobs_without_a_plan_is_of_the_plan_before)
+{
+	static const char *const set[] = { "device=a100-80gb", "devices=8", "strategy=data", NULL };
+	OWN(app) *app = app_on(session_on("samples/weight_update.jsonl", set), THEME_MONO, false, 120, 40, "6 space space space space");
+	expect(app, "a100-80gb                 data sheet");
+	press(app, ": set space device=h100-80gb space tp=3 Enter");
+	expect(app, "shown is the plan before");
+	expect(app, "a100-80gb                 data sheet");
 }
 
 /* Chosen on the screen, named, kept in a file that another explorer takes up; what is wrong in the file is left out. */

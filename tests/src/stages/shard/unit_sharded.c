@@ -213,9 +213,11 @@ Test(sharded, auto_is_not_faster_than_minred_within_its_slack)
 Test(sharded, impossible_degrees_and_pins_are_refused_by_name)
 {
 	OWN(graph) *graph = model("gpt", 8);
-	refused(graph, "devices=8 strategy=data tp=3", NULL, "dp = devices/(pp cp ep tp) = 8/(1 1 1 3) is no integer");
-	refused(graph, "devices=8 strategy=data tp=2 dp=2", NULL, "is not devices 8: leave one of them auto");
-	refused(graph, "devices=4 strategy=data tp=16", NULL, "tp 16 needs more than the 4 devices");
+	refused(graph, "devices=8 strategy=data tp=3", NULL, "tp 3 doesn't divide the 8 devices");
+	refused(graph, "devices=8 strategy=data tp=2 dp=2", NULL, "tp 2 x dp 2 is not the 8 devices: leave one of them auto");
+	refused(graph, "devices=4 strategy=data tp=16", NULL, "tp 16 is more than the 4 devices");
+	refused(graph, "devices=7 strategy=data pp=2 tp=7", NULL, "pp 2 x tp 7 is more than the 7 devices");
+	refused(graph, "devices=6 strategy=data pp=2 tp=2", NULL, "pp 2 x tp 2 doesn't divide the 6 devices");
 	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 0 on tp", "the mesh's axes are dp");
 	refused(graph, "devices=4 strategy=data padding=off", "pin tensor wte.weight shard 0 on dp", "can't be cut into 4 pieces");
 	refused(graph, "devices=4 strategy=data", "pin tensor wte.weight shard 5 on dp", "has no dim 5: it has 2");
