@@ -26,16 +26,21 @@ struct rect { int x, y, width, height; };
 	X(TEXT, ' ') X(FAINT, '.') X(TITLE, 'T') X(TAB, 't') X(TAB_ACTIVE, 'A') X(KEY, 'K') X(LABEL, 'l') X(LINE, '|') \
 	X(GOOD, '+') X(WARN, '!') X(BAD, 'X') X(PEAK, 'P') X(BOUND, 'B') X(BUDGET, '$') X(BASELINE, 'b') X(CURSOR, 'c') \
 	X(SELECTED, 's') X(MATCH, 'm') X(MESSAGE, 'M') X(EMPTY, '_') \
-	X(KIND, '0') /* first of CATEGORIES * 2 roles: a category in two shades, letters '0'.. */
+	X(KIND, '0') /* first of CATEGORIES * 3 roles: a category in two shades, letters '0'.., then as words */
 #define X(id, letter) ROLE_##id,
 enum role { ROLES(X) ROLE_FIXED };
 #undef X
 #define CATEGORIES (KIND_COUNT + 1)    /* kinds of storages, and workspace */
 #define CATEGORY_WORKSPACE KIND_COUNT
-#define CELL_ROLES (ROLE_KIND + 2 * CATEGORIES)
+#define CELL_ROLES (ROLE_KIND + 3 * CATEGORIES)
 static inline enum role role_of_category(int category, int shade)
 {
 	return (enum role)(ROLE_KIND + 2 * category + (shade & 1));
+}
+/* Of words in a category's colour: an area may be too dark, or too light, for these. */
+static inline enum role role_of_word(int category)
+{
+	return (enum role)(ROLE_KIND + 2 * CATEGORIES + category);
 }
 extern const char *const category_names[CATEGORIES];
 extern const char category_letters[CATEGORIES + 1];

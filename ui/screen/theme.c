@@ -30,7 +30,7 @@ static const struct look fixed[ROLE_FIXED][THEME_COUNT] = {
 	[ROLE_EMPTY] = { { 8, 0, 0 }, { 236, 0, 0 }, { 254, 0, 0 }, { -1, MARK_DIM, 0 } },
 };
 
-/* Two shades for each category: ansi, dark, light; the second one is for text, too. The hues are those of the figures (src/plan/timeline.h): what persists
+/* Two shades for each category: ansi, dark, light; the second one is for words, too. The hues are those of the figures (src/plan/timeline.h): what persists
  * grey to blue and green, activations blue, gradients vermilion, temporaries yellow, workspace violet. Colour-blind people tell them apart (unit_palette). */
 static const int16_t shades[CATEGORIES][3][2] = {
 	[KIND_INPUT] = { { 2, 10 }, { 72, 79 }, { 29, 36 } },
@@ -49,9 +49,10 @@ static struct look look_of(enum theme theme, enum role role)
 {
 	if (role < ROLE_KIND)
 		return fixed[role][theme];
+	int shade = (int)(role - ROLE_KIND), word = shade - 2 * CATEGORIES;
 	if (theme == THEME_MONO)
-		return (struct look){ .colour = -1, .marks = (role - ROLE_KIND) & 1 ? MARK_BOLD : 0 };
-	return (struct look){ .colour = shades[(role - ROLE_KIND) / 2][theme][(role - ROLE_KIND) & 1] };
+		return (struct look){ .colour = -1, .marks = word < 0 && (shade & 1) ? MARK_BOLD : 0 };
+	return (struct look){ .colour = word < 0 ? shades[shade / 2][theme][shade & 1] : shades[word][theme][theme != THEME_ANSI] };
 }
 
 void palette_fill(struct palette *palette, enum theme theme)
@@ -105,7 +106,7 @@ bool palette_change(struct palette *palette, const char *role, const char *colou
 	if (fixed_role >= 0)
 		palette->look[fixed_role] = look;
 	else
-		palette->look[role_of_category(category, 0)] = palette->look[role_of_category(category, 1)] = look;
+		palette->look[role_of_category(category, 0)] = palette->look[role_of_category(category, 1)] = palette->look[role_of_word(category)] = look;
 	return true;
 }
 

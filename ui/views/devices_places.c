@@ -126,7 +126,7 @@ static void draw_row(struct frame *frame, int y, const struct sharded *sharded, 
 	frame_name(frame, 1, y, name, ROLE_TEXT, graph->tensor[tensor].name);
 	frame_text(frame, name + 2, y, PLACE + 6, ROLE_TEXT, sharded_place(sharded, tensor, sharded->sharding.produced[tensor], text, sizeof text));
 	if (kinds) {
-		frame_right(frame, right, y, role_of_category(storage->kind, 1), kind_names[storage->kind]);
+		frame_right(frame, right, y, role_of_word(storage->kind), kind_names[storage->kind]);
 		right -= AMOUNT;
 	}
 	int64_t redundant = sharded->redundant[graph->tensor[tensor].storage];

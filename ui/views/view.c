@@ -150,7 +150,7 @@ void view_say(struct model *model, const char *format, ...)
 
 enum role item_role(const struct plan *plan, uint32_t item)
 {
-	return role_of_category(item_kind(plan, item), 1);
+	return role_of_word(item_kind(plan, item));
 }
 
 char *tensor_shape_text(const struct tensor *tensor, char *text, size_t size)
