@@ -261,6 +261,7 @@ Test(calibrate, rows_of_several_devices_are_fitted_together)
 		cr_expect_eq(calibration.row[4].opened != NULL && calibration.row[4].scenario.value[K_devices_per_node] == 4, true);
 		for (int i = 0; i < COUNT && pass == 0; i++) {
 			struct machine truth = device_preset(rows[i].device).machine;
+			truth.joins_updates = true;    /* as scenarios of compiled kernels have it */
 			struct config_result result;
 			for (int p = 0; p < EFFICIENCY_POINTS; p++)
 				truth.matrix.point[p].share = (uint16_t)(truth.matrix.point[p].share * 7 / 10);

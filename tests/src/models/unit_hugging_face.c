@@ -128,7 +128,7 @@ Test(hugging_face, what_is_not_covered_is_refused_by_its_key)
 		{ "{\"model_type\": \"qwen3_next\", \"layer_types\": [\"linear_attention\"]}", "with layers of linear attention" },
 		{ "{\"model_type\": \"opt\", \"word_embed_proj_dim\": 512}", "word_embed_proj_dim is 512" },
 		{ "{\"model_type\": \"helium\", \"num_key_value_heads\": 2, \"num_attention_heads\": 10}", "head_dim is 128: only hidden_size / num_attention_heads, 256" },
-		{ "{\"model_type\": \"glm4_moe\", \"mlp_layer_types\": [\"dense\"]}", "mlp_layer_types has 1 layers, not 46" }, { "{\"model_type\": \"llama\", \"model_type\": \"gpt2\"}", "duplicate" },
+		{ "{\"model_type\": \"glm4_moe\", \"mlp_layer_types\": [\"dense\"]}", "mlp_layer_types has 1 layers, not 46" }, { "{\"model_type\": \"llama\", \"model_type\": \"gpt2\"}", "twice" },
 		{ "{\"model_type\": \"mistral\", \"attention_bias\": true}", "attention_bias is true" }, { "{\"model_type\": \"gemma3\"}", "text_config is missing" },
 		{ "{\"model_type\": \"mixtral\", \"hidden_act\": \"gelu\"}", "hidden_act" }, { "{\"model_type\": \"phi\", \"partial_rotary_factor\": 2}", "partial_rotary_factor is 2" },
 		{ "{\"model_type\": \"phi\", \"partial_rotary_factor\": 0.01}", "less than two" }, { "{\"model_type\": \"qwen3_moe\", \"mlp_only_layers\": [-1]}", "mlp_only_layers" },

@@ -271,19 +271,19 @@ Test(sharded, the_cap_is_about_what_is_needed_not_about_what_stays)
 	struct error error = { 0 };
 	const char *mesh = test_rounds(0, 1) ? "devices=4" : "devices=4 dp=4";
 	char words[100];
-	snprintf(words, sizeof words, "%s strategy=auto", mesh);
+	snprintf(words, sizeof words, "%s order=best strategy=auto", mesh);
 	OWN(plan) *fastest = plan_of_words(&planner, graph, words);
-	snprintf(words, sizeof words, "%s strategy=minred", mesh);
+	snprintf(words, sizeof words, "%s order=best strategy=minred", mesh);
 	OWN(plan) *least = plan_of_words(&planner, graph, words);
 	cr_assert(least->transformed->sharded->cost.usage > plan_needs(least) && plan_needs(least) < plan_needs(fastest));
 	int64_t cap[] = { plan_needs(fastest), (plan_needs(fastest) + plan_needs(least)) / 2, plan_needs(least) + plan_needs(least) / 50 };
 	for (size_t c = test_rounds(2, 1) - 1; c < sizeof cap / sizeof *cap; c += test_rounds(2, 1)) {     /* the one between, or all */
-		snprintf(words, sizeof words, "%s strategy=auto memory=%lld", mesh, (long long)cap[c]);
+		snprintf(words, sizeof words, "%s order=best strategy=auto memory=%lld", mesh, (long long)cap[c]);
 		OWN(plan) *plan = plan_of_words(&planner, graph, words);
 		cr_assert(plan_needs(plan) <= cap[c], "cap %lld: %lld", (long long)cap[c], (long long)plan_needs(plan));
 		cr_assert(c > 0 || plan_step_time(plan) <= plan_step_time(fastest));
 		for (size_t e = 0; e < sizeof expert / sizeof *expert; e++) {
-			snprintf(words, sizeof words, "%s strategy=%s", mesh, expert[e]);
+			snprintf(words, sizeof words, "%s order=best strategy=%s", mesh, expert[e]);
 			OWN(plan) *other = plan_of_words(&planner, graph, words);
 			cr_assert(plan_needs(other) > cap[c] || plan->transformed->sharded->cost.total <= other->transformed->sharded->cost.total, "cap %lld: %s",
 				(long long)cap[c], expert[e]);
