@@ -52,6 +52,8 @@ class State(unittest.TestCase):
         if way == "fake":
             with fake():
                 graph = capture_step(None, STEPS[name](BATCH))
+        elif way == "warm":
+            graph = capture_step(None, STEPS[name](BATCH))
         step = STEPS[name](BATCH)
         for _ in range(3):
             step()
@@ -74,15 +76,26 @@ class State(unittest.TestCase):
                 self.assertEqual(replaced, {"optimizer"}, name)
 
     def test_averages_and_parameters_that_are_made_anew_end_where_they_do(self):
-        for name in ("ema_replaced", "functional_adam", "replaced_buffers", "carried_hidden"):
-            graph = self.check(name, "fake")
-            self.assertTrue(any(record.get("replaced") for record in graph.tensors.values()), name)
+        for name in ("ema_replaced", "functional", "functional_adam", "replaced_buffers", "carried_hidden"):
+            graphs = [self.check(name, way) for way in ("fake", "warm")]
+            self.assertTrue(any(record.get("replaced") for record in graphs[0].tensors.values()), name)
+            self.assertEqual(*[graph.start_bytes() for graph in graphs], name)   # nothing is counted twice
+            if name == "functional":   # the module's own parameters have no memory
+                self.assertLess(graphs[0].start_bytes(), 400000)
 
     def test_what_an_earlier_step_has_left_counts_until_the_step_lets_go_of_it(self):
         for name in ("keeps_its_graph", "keeps_its_outputs", "zeroed_in_the_middle"):
             for way in ("fake", "real"):
                 graph = self.check(name, way)
                 self.assertGreater(graph.start_bytes(), graph.persistent_bytes() + 4096, name)
+
+    def test_counters_are_those_of_a_step_of_many(self):
+        with fake():
+            graph = capture_step(None, STEPS["radam_loop"](BATCH))
+        step = STEPS["radam_loop"](BATCH)
+        for _ in range(6):   # it needs more memory from its sixth step on
+            step()
+        self.assertLess(abs(growth_of(graph) - allocator_peak(step, before=step)), 64)
 
     def test_averages_are_no_inputs(self):
         for name in ("ema_replaced", "ema_in_place"):
@@ -207,6 +220,46 @@ class Ways(unittest.TestCase):
                             (endless, "doesn't end the other")):
             self.assertRaisesRegex(tidemark_torch.CaptureError, said, capture_step, None, self.step(extra))
             capture_step(None, self.step(extra), hints={"item": 0})
+
+
+class Kinds(unittest.TestCase):
+    """What tensors are called that aren't a module's, ops that others' captures lacked, and compiled modules."""
+
+    def kinds(self, step):
+        """The kinds of what is there from the start, of a step's graph."""
+        graph = capture_step(None, step)
+        return sorted(record["kind"] for name, record in graph.tensors.items()
+                      if "alias" not in record and name not in graph.writer)
+
+    def test_inputs_that_require_gradients_are_inputs(self):
+        model, x = nn.Linear(8, 8), torch.randn(4, 8, requires_grad=True)
+
+        def step():
+            model(x).pow(2).sum().backward()
+            model.zero_grad()
+            x.grad = None
+        self.assertEqual(self.kinds(step), ["input", "parameter", "parameter"])
+        self.assertEqual(self.kinds(STEPS["manual_sgd"](BATCH)), ["input", "input", "parameter", "parameter"])
+
+    def test_bins_are_as_many_as_asked_for(self):
+        model, x = nn.Linear(8, 8), torch.randn(4, 8)
+
+        def step():
+            y = model(x)
+            (y.sum(0) * torch.bincount(y.argmax(1), minlength=8)).sum().backward()
+            model.zero_grad()
+        graph = capture_step(None, step)
+        self.assertEqual(graph.tensors["bincount_0"]["shape"], [8])
+
+    def test_compiled_modules_run_as_they_are_and_it_is_said(self):
+        for way in (lambda model: torch.compile(model), lambda model: model.compile() or model):
+            model, (x, y) = mlp(), data(BATCH)
+            compiled, optimizer = way(model), torch.optim.Adam(model.parameters(), foreach=False)
+            graph = capture_step(None, torch_state_steps.trains(model, optimizer, lambda: F.mse_loss(compiled(x), y)))
+            self.assertIn("eager step", graph.head["compiled"])
+            self.assertIn(graph.head["compiled"], graph.head["read"]["assumed"])
+            self.assertEqual(list(graph.ops), list(capture_step(None, STEPS["adam_loop"](BATCH)).ops))
+            self.assertIn("0.weight", graph.tensors)
 
 
 if __name__ == "__main__":

@@ -74,8 +74,9 @@ def main():
           f"{graph.peak_bytes(order) / 1e6:.3f} MB", file=sys.stderr)
     for text in graph.head.get("assumed", []):
         print(f"assumed: {text}", file=sys.stderr)
-    if "grows" in graph.head:
-        print(graph.head["grows"], file=sys.stderr)
+    for key in ("grows", "compiled"):
+        if key in graph.head:
+            print(graph.head[key], file=sys.stderr)
     return 0
 
 

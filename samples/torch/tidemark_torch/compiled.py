@@ -70,7 +70,7 @@ def piece(module, inputs, phase, name):
     mode = detect_fake_mode(inputs) or torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True)
     with mode, torch.no_grad():
         session = capture(None, name=name)
-        session.looks_back = False
+        session.looks_back, session.compiles = False, True
         with session:
             kept = module(*inputs)
     del kept

@@ -95,6 +95,12 @@ class Hints:
             return self.item(args[0])
         if base is aten.nonzero:
             return args[0].new_empty((self.count("nonzero", args[0], args[0].numel()), args[0].dim()), dtype=torch.int64)
+        if base is aten.bincount:
+            weights, least = (list(args) + [None, 0])[1:3] if len(args) > 1 else (kwargs.get("weights"), 0)
+            least = kwargs.get("minlength", least)
+            if least:
+                self.assumed[f"bincount counts up to {least}"] += 1
+                return args[0].new_empty(least, dtype=torch.int64 if weights is None else weights.dtype)
         if base is aten.masked_select:
             return args[0].new_empty(self.count("masked_select", args[0], args[0].numel()))
         if base in (aten._unique2, aten._unique, aten.unique_consecutive, aten.unique_dim):

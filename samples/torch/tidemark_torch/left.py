@@ -6,7 +6,6 @@ import functools
 import gc
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 
@@ -41,7 +40,7 @@ def has_memory(value):
     """True for a tensor with one storage, on a device or fake."""
     return isinstance(value, torch.Tensor) and value.layout is torch.strided and \
         not is_traceable_wrapper_subclass(value) and not torch._C._functorch.is_functorch_wrapped_tensor(value) and \
-        (value.device.type != "meta" or isinstance(value, FakeTensor))
+        value.device.type != "meta"
 
 
 def tensors_left():

@@ -61,7 +61,7 @@ class Storage:
     """The memory behind a tensor: `record` is the tensor record that names it; `names`: geometry -> newest name;
     `written`: the same, but of what was made or written, not of views."""
     __slots__ = ("record", "names", "written", "address", "weak", "ended", "gradient", "updates", "written_to",
-                 "in_update", "hint", "first", "last", "died", "from_start", "made", "line")
+                 "in_update", "trained", "hint", "first", "last", "died", "from_start", "made", "line")
 
     def __init__(self, record, from_start):
         self.record, self.names, self.written = record, {}, {}
@@ -69,6 +69,7 @@ class Storage:
         self.ended = None                     # a weak reference that tells when to look for it
         self.gradient = self.updates = False  # a parameter's gradient; something made of one by the update
         self.written_to = self.in_update = False   # by an op in place; touched by the update
+        self.trained = False                  # gets a gradient: a parameter that isn't a module's, or an input
         self.hint = None                      # what reading a number from it gives
         self.first = self.last = -1           # the op that makes it; the last op that touches it
         self.died = None                      # the op before which it went
@@ -177,6 +178,8 @@ class Memory:
     def adopt(self, before):
         """What another Memory knows of and is still there was there before the step of this one."""
         for old in before.storages + list(before.left.values()):
+            if old.weak is not None and old.address not in (None, old.weak) and before.is_gone(old):
+                self.let_go(old)
             if old.weak is not None and before.is_gone(old):
                 before.forget(old)
             if old.weak is None:

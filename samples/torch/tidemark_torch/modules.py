@@ -21,6 +21,7 @@ class Modules:
         self.kept = kept              # what modules hold before they run
         self.found = found            # called with (name, tensor, kind) for each parameter and buffer of a new root
         self.path, self.stack, self.called = {}, [], []   # called: from outside of any other
+        self.compiled = False                             # one of them would be, if torch.compile weren't off
         self.roots = 0
         self.numbers, self.module_at = [], []  # sequence numbers, ascending, and the module from there on
 
@@ -30,7 +31,9 @@ class Modules:
                 nn_module.register_module_forward_hook(self.leave, always_call=True)]
 
     def add_root(self, module):
-        """Names everything in a module that is called from outside of any."""
+        """Names everything in a module that is called from outside of any. A compiled one runs as it is."""
+        self.compiled |= hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
+        module = getattr(module, "_orig_mod", module)
         has_state = next(module.parameters(), None) is not None or next(module.buffers(), None) is not None
         prefix = "" if has_state and self.roots == 0 else type(module).__name__
         self.roots += has_state
@@ -58,7 +61,7 @@ class Modules:
                 self.path[id(module)] = ".".join(part for part in (self.stack[-1], type(module).__name__) if part)
             else:
                 self.add_root(module)
-        self.stack.append(self.path[id(module)])
+        self.stack.append(self.path.setdefault(id(module), ""))
 
     def leave(self, _module, _inputs, _outputs):
         """A module's call has ended."""
@@ -142,7 +145,10 @@ class Optimizers:
             for p in group["params"]:
                 name = self.recorder.name_parameter(p)
                 for path, value in nested(optimizer.state.get(p, {})):
-                    self.recorder.found(name_of(name, path), value, "optimizer", counter(path[-1], value))
+                    number = counter(path[-1], value)
+                    self.recorder.found(name_of(name, path), value, "optimizer", number)
+                    if path[-1] == "step" and number is not None and self.prime:   # counts on from there
+                        self.recorder.keep_number(value, number)
             for key, value in group.items():
                 if isinstance(value, torch.Tensor):
                     self.recorder.found(f"{type(optimizer).__name__}.{i}.{key}", value, "optimizer", 0.001)

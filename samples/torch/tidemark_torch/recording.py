@@ -142,6 +142,12 @@ class Recorder(TorchDispatchMode):
         """Where the program is: (file, line) of the innermost function that is the user's own. None: nobody asks."""
         return line_of_program() if self.wants_lines else None
 
+    def keep_number(self, tensor, number):
+        """The value of a tensor of one element, from which what is read of it later follows."""
+        with _disable_current_modes():
+            value = torch.full(tensor.shape, number, dtype=tensor.dtype)
+        self.values.keep(self.here(local(tensor)), value)
+
     def is_known(self, tensor):
         """True for a tensor that has a name."""
         return id(tensor) in self.known and self.known[id(tensor)][0]() is tensor
@@ -153,7 +159,7 @@ class Recorder(TorchDispatchMode):
     def found(self, name, tensor, kind, hint=None):
         """A tensor that is there from the start is known by name."""
         tensor = tensor if is_traceable_wrapper_subclass(tensor) else local(tensor)
-        if self.is_known(tensor):
+        if self.is_known(tensor) or tensor.device.type == "meta":   # which has no memory
             return
         stand_in = self.here(local(tensor))
         self.know(tensor, name, kind, hint)
@@ -226,13 +232,15 @@ class Recorder(TorchDispatchMode):
         storage = self.memory.find(tensor)
         if storage is None:
             name, kind = self.known[id(tensor)][1:3] if self.is_known(tensor) else (None, None)
+            trained = kind is None and tensor.requires_grad and tensor.is_leaf
             if kind is None:
-                kind = "parameter" if tensor.requires_grad and tensor.is_leaf else "input"
+                kind = "parameter" if trained and getattr(tensor, "_is_param", False) else "input"
             if name is None:
                 self.counts[kind] += 1
                 name = f"{kind}_{self.counts[kind]}"
             original = getattr(tensor, "_tidemark_original", lambda: None)()
             storage = self.memory.add(tensor, name, kind, True, original)
+            storage.trained = trained
             size = tensor.untyped_storage().nbytes()
             if size != storage.record["bytes"] or tensor.storage_offset() or \
                     tensor.numel() * tensor.element_size() != size:
@@ -622,7 +630,9 @@ class Recorder(TorchDispatchMode):
         replaced = {storage for storage in inputs if storage.died is not None}
         replaced = self.made_of(replaced) if replaced else replaced
         for storage in inputs:
-            if storage in replaced or storage.written_to and (storage.in_update or storage.record["shape"] in shapes):
+            if storage.trained and (storage in replaced or storage.written_to):
+                self.memory.set_kind(storage, "parameter")   # one that isn't a module's
+            elif storage in replaced or storage.written_to and (storage.in_update or storage.record["shape"] in shapes):
                 self.memory.set_kind(storage, "optimizer" if storage.in_update else "buffer")
 
     def made_of(self, storages):
@@ -759,10 +769,13 @@ class capture:
         stem = str(path or "step").replace("\\", "/").rpartition("/")[2]
         self.title = name or stem.replace(".gz", "").replace(".jsonl", "")
         self.recorder = Recorder(real, hints)
-        self.stack, self.keys, self.looks_back = contextlib.ExitStack(), None, True
+        self.stack, self.keys = contextlib.ExitStack(), None
+        self.looks_back, self.compiles = True, False   # looks at what earlier steps have left; leaves torch.compile on
 
     def __enter__(self):
         recorder = self.recorder
+        if not self.compiles and hasattr(torch.compiler, "set_stance"):   # it would compile the recorder
+            self.stack.enter_context(torch.compiler.set_stance("force_eager"))
         self.keys = keep_keys()
         self.keys.__enter__()
         if not self.real:
@@ -817,6 +830,8 @@ class capture:
             head["assumed"] = recorder.hints.texts()
         if recorder.grows:
             head["grows"] = recorder.grows
+        if recorder.modules.compiled:
+            head["compiled"] = COMPILED
         say(head, ops, recorder.meter.gpu or recorder.meter.heap is not None)
         tensors = [record for record in recorder.memory.tensors]
         set_values(tensors, ops)
@@ -839,6 +854,7 @@ class capture:
                 parameter.grad = None
 
 
+COMPILED = "torch.compile is off in a capture: this is the eager step. backend=\"tidemark\" writes the compiled pieces"
 MOST_RUNS = 4   # of a step that leaves more behind than it finds
 
 

@@ -22,7 +22,8 @@ def unknown_workspace(ops):
 def say(head, ops, measured):
     """Writes into a graph's head what the program's card is to say: what was assumed of data, and of workspace."""
     unknown = None if measured else unknown_workspace(ops)
-    texts = head.get("assumed", []) + ([head["grows"]] if "grows" in head else []) + ([unknown] if unknown else [])
+    texts = head.get("assumed", []) + [head[key] for key in ("grows", "compiled") if key in head]
+    texts += [unknown] if unknown else []
     head.pop("read", None)
     if texts:
         head["read"] = {"format": "native graph", "assumed": [text.replace("\n", " ")[:900] for text in texts]}
