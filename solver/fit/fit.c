@@ -1,4 +1,5 @@
 /* fit.c: the least slowdown at which a training step fits a cap. */
+#include <math.h>
 #include <string.h>
 
 #include "apply.h"
@@ -159,6 +160,15 @@ static void take(struct solving *solving, const uint8_t *state, const uint32_t *
 	memmove(plan->order, order, solving->solver->step.ops * sizeof *order);
 }
 
+static void note_shown(struct solving *solving, uint32_t number)
+{
+	struct fit_solver *solver = solving->solver;
+	memcpy(solver->shown, solver->search.shown, solver->step.storages);
+	memcpy(solver->shown_order, solver->base[number].order, solver->step.ops * sizeof *solver->shown_order);
+	solver->shown_peak = solver->search.shown_peak;
+	solver->shown_score = solver->search.shown_score;
+}
+
 /* Keeps what is best so far; the search begins anew on every base, so that none hides what another finds. */
 static void take_best(struct solving *solving, uint32_t number)
 {
@@ -166,6 +176,12 @@ static void take_best(struct solving *solving, uint32_t number)
 	struct fit_plan *plan = solving->plan;
 	bool fits = search->extra < INT64_MAX, better = fits && (search->extra < plan->extra || (search->extra == plan->extra && search->peak < plan->peak));
 	bool lower = !fits && plan->extra == INT64_MAX && search->lowest_peak < plan->peak;
+	if (search->shown_score < solving->solver->shown_score)
+		note_shown(solving, number);
+	if (lower) {
+		plan->lowest = search->lowest_peak;
+		plan->lowest_extra = search->lowest_extra;
+	}
 	if (!better && !lower)
 		return;
 	take(solving, fits ? search->best : search->lowest, solving->solver->base[number].order, search->extra, fits ? search->peak : search->lowest_peak);
@@ -472,7 +488,7 @@ static enum status search_all(struct solving *solving)
 	}
 	if (search->status == OK && solving->plan->extra == INT64_MAX && !solving->solver->step.copies)
 		search->status = prove_impossible(solving);
-	if (solving->plan->impossible)
+	if (solving->plan->impossible && !solving->options->lowest)
 		return search->status;
 	if (solving->options->coarse)
 		return search->status;
@@ -559,6 +575,7 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	solver->search.control = control;
 	solver->search.status = OK;
 	solver->search.extra = INT64_MAX;
+	solver->shown_score = HUGE_VAL;
 	for (uint32_t op = 0; op < solver->step.ops; op++)
 		plan->order[op] = op;
 	enum status status = fit_bound(&solver->bounds, cap, control, &plan->bound, &plan->slope, &plan->certificate);
@@ -567,6 +584,8 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	status = status == OK ? search_all(&solving) : status;
 	if (status == OK && !plan->impossible && plan->extra > plan->bound && !options->coarse)
 		status = try_exactly(&solving);
+	if (status == OK && plan->extra == INT64_MAX && solver->shown_score < HUGE_VAL && !options->lowest)
+		take(&solving, solver->shown, solver->shown_order, INT64_MAX, solver->shown_peak);
 	plan->proved = plan->extra <= plan->bound;
 	return status;
 }

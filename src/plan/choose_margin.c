@@ -187,42 +187,10 @@ static struct plan *try_alone(const struct planning *planning, struct plan *plan
 	return better ? alone : plan;
 }
 
-#define LEAST_ROUNDS 8      /* of limits for the least memory */
-
-/* The plan of least memory that is known, whatever the cap: limits between what is always there and what is needed so far are halved by whether recomputation keeps them,
- * then those just below what is needed. No cap decides on any of it, so that of caps that nothing keeps a smaller one never has a larger plan. NULL: none was made. */
-static struct plan *least_plan(const struct planning *planning, const struct plan *first, bool quick, uint32_t *compared)
-{
-	int64_t budget = scenario_budget(planning->scenario), low = persistent_bytes(first->graph), high = INT64_MAX, limit = low;
-	struct plan *least = NULL;
-	bool lower = true;
-	for (int round = 0; round < 2 * LEAST_ROUNDS && (lower || round < LEAST_ROUNDS) && limit > 0; round++) {
-		struct plan_wish wish = { .margin = budget - limit };
-		struct plan *next = plan_once(planning, &wish, quick);
-		if (!next || !next->transformed->fitted) {
-			plan_release(next);
-			break;
-		}
-		++*compared;
-		*(next->transformed->fitted->replayed <= limit ? &high : &low) = limit;
-		lower = !least || plan_needs(next) < plan_needs(least);
-		plan_release(lower ? least : next);
-		least = lower ? next : least;
-		high = plan_needs(least) < high ? plan_needs(least) : high;
-		limit = round + 1 < LEAST_ROUNDS && high - low > 1 ? low + (high - low) / 2 : plan_needs(least) - 1;
-	}
-	return least;
-}
-
 static struct plan *fit_recomputation(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
 {
-	struct plan *plan = try_alone(planning, refine(planning, first, false, quick, compared), quick, compared);
-	if (quick || plan->limited || plan_needs(plan) <= scenario_budget(planning->scenario) || planning->error->status != OK)
-		return plan;
-	struct plan *least = least_plan(planning, plan, quick, compared);
-	bool better = least && plan_needs(least) < plan_needs(plan);
-	plan_release(better ? plan : least);
-	return better ? least : plan;
+	struct plan *plan = refine(planning, first, false, quick, compared);
+	return try_alone(planning, plan, quick, compared);
 }
 
 struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)

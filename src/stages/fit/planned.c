@@ -10,7 +10,6 @@
 #define RUNGS 16           /* caps between what is always there and the peak when all is kept */
 #define RUNG_TICKS UINT64_C(1000000)
 #define LARGE 1500         /* ops: of larger steps what is far above the cap as played is not ordered */
-#define LOWEST 8           /* so many of them are, all the same */
 #define FAR 8              /* above it by more than such a part of what the cap leaves */
 #define SMALL 300          /* ops: of larger steps a margin below */
 #define SLIGHT 32          /* such a part of what the cap leaves is no reason to order and lay out dozens of choices: a little less is aimed at */
@@ -179,17 +178,13 @@ static struct graph *graph_of(struct rivals *rivals, const struct rival *rival)
 	return fit_plan_graph(&rivals->solver, &plan, rivals->error);
 }
 
-/* The lowest as played are looked at whatever the cap: one of them is the plan of least memory. */
 static bool may_fit(const struct rivals *rivals, const struct rival *rival)
 {
-	uint32_t lower = 0;
-	for (uint32_t i = 0; i < rivals->count; i++)
-		lower += rivals->rival[i].peak < rival->peak;
-	return rivals->solver.step.ops <= LARGE || lower < LOWEST
-		|| rival->peak - rivals->budget <= (rivals->budget - rivals->solver.step.persistent) / FAR;
+	return rivals->solver.step.ops <= LARGE || rival->peak - rivals->budget <= (rivals->budget - rivals->solver.step.persistent) / FAR;
 }
 
-static void sort_by_extra(struct rivals *rivals)
+/* The first by extra time that keeps the cap and takes less than `below`; NULL: none does, or *error. */
+static struct graph *find_fastest(struct rivals *rivals, int64_t below, int64_t *extra)
 {
 	for (uint32_t i = 1; i < rivals->count; i++)
 		for (uint32_t k = i; k > 0 && rivals->rival[k - 1].extra > rivals->rival[k].extra; k--) {
@@ -197,52 +192,35 @@ static void sort_by_extra(struct rivals *rivals)
 			rivals->rival[k] = rivals->rival[k - 1];
 			rivals->rival[k - 1] = other;
 		}
-}
-
-/* The first by extra time that keeps the cap and takes less than `below`; where none does, that of the least arena, if it is below *arena. NULL: there is
- * none, or *error. *arena: what it comes to. */
-static struct graph *find_fastest(struct rivals *rivals, int64_t below, const struct rival **which, int64_t *arena)
-{
-	struct graph *least = NULL;
-	sort_by_extra(rivals);
-	for (uint32_t i = 0; i < rivals->count && rivals->rival[i].extra < below && *arena > rivals->budget; i++) {
-		const struct rival *rival = &rivals->rival[i];
-		int64_t takes = INT64_MAX;
-		bool same = i > 0 && rival->extra == rival[-1].extra && rival->peak == rival[-1].peak;
-		if (same || !may_fit(rivals, rival))
+	for (uint32_t i = 0; i < rivals->count && rivals->rival[i].extra < below; i++) {
+		int64_t arena = INT64_MAX;
+		bool same = i > 0 && rivals->rival[i].extra == rivals->rival[i - 1].extra && rivals->rival[i].peak == rivals->rival[i - 1].peak;
+		if (same || !may_fit(rivals, &rivals->rival[i]))
 			continue;
-		struct graph *graph = graph_of(rivals, rival);
-		if (!graph || find_arena(rivals, graph, &takes) != OK) {
+		struct graph *graph = graph_of(rivals, &rivals->rival[i]);
+		if (!graph || find_arena(rivals, graph, &arena) != OK) {
 			graph_release(graph);
-			graph_release(least);
 			return NULL;
 		}
-		bool better = takes < *arena;
-		graph_release(better ? least : graph);
-		least = better ? graph : least;
-		*which = better ? rival : *which;
-		*arena = better ? takes : *arena;
+		*extra = rivals->rival[i].extra;
+		if (arena <= rivals->budget)
+			return graph;
+		graph_release(graph);
 	}
-	return least;
+	return NULL;
 }
 
 /* The bound under the whole cap, which the graph's arena was held against. */
-static enum status take(struct rivals *rivals, const struct rival *rival, bool fits, int64_t limit)
+static enum status take(struct rivals *rivals, int64_t limit)
 {
 	struct fitted *fitted = rivals->fitted;
-	fitted->extra = rival->extra;
-	fitted->proved = false;
-	if (!fits) {
-		fitted->replayed = rival->peak;
-		return OK;
-	}
 	mem_free(fitted->certificate.arc);
 	enum status status = fit_bound(&rivals->solver.bounds, rivals->budget, rivals->stage->control, &fitted->bound, &fitted->slope, &fitted->certificate);
 	fitted->planned = true;
 	fitted->impossible = fitted->searched = false;
+	fitted->lowest = 0;
 	fitted->cap = rivals->budget;
 	fitted->replayed = fitted->replayed < limit ? fitted->replayed : limit;
-	fitted->proved = fitted->extra <= fitted->bound;
 	return status;
 }
 
@@ -250,8 +228,7 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	struct fitted *fitted, struct error *error)
 {
 	struct rivals rivals = { .stage = stage, .scenario = scenario, .fitted = fitted, .budget = scenario_budget(scenario), .room = RIVALS, .error = error };
-	int64_t limit = rivals.budget - margin, arena = INT64_MAX;
-	const struct rival *rival = NULL;
+	int64_t extra = 0, limit = rivals.budget - margin, arena = 0;
 	struct graph *found = NULL;
 	error_set(error, OK);
 	if (fitted->step->ops > SMALL && margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT)
@@ -264,15 +241,15 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	bool floor = fitted->impossible || fitted->replayed > limit;
 	if (status == OK && floor)
 		status = find_arena(&rivals, graph, &arena);
-	bool unfit = floor && arena > rivals.budget;
-	arena = unfit ? arena : INT64_MAX;
 	if (status == OK)
-		found = find_fastest(&rivals, unfit ? INT64_MAX : fitted->extra, &rival, &arena);
+		found = find_fastest(&rivals, floor && arena > rivals.budget ? INT64_MAX : fitted->extra, &extra);
 	status = status == OK ? error->status : error_set(error, status);
-	if (status == OK && found && (arena <= rivals.budget || unfit) && take(&rivals, rival, arena <= rivals.budget, limit) == OK) {
+	if (status == OK && found && take(&rivals, limit) == OK) {
 		graph_release(graph);
 		graph = found;
 		found = NULL;
+		fitted->extra = extra;
+		fitted->proved = extra <= fitted->bound;
 	}
 	graph_release(found);
 	fit_solver_free(&rivals.solver);

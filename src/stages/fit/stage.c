@@ -167,6 +167,10 @@ static void take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
 	fitted->capped = true;
 	fitted->cap = cap;
 	fitted->replayed = plan->peak;
+	if (plan->extra == INT64_MAX && plan->lowest < plan->peak) {
+		fitted->lowest = plan->lowest;
+		fitted->lowest_extra = plan->lowest_extra;
+	}
 	fitted->bound = plan->bound;
 	fitted->impossible = plan->impossible;
 	fitted->slope = plan->slope;
@@ -214,7 +218,9 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	enum effort effort, struct fitted *fitted, struct error *error)
 {
 	struct ordering ordering = { scenario };
-	struct fit_options options = { .orderer = order_step, .context = &ordering, .played = scenario_order(scenario) == ORDER_PROGRAM || has_copies(fitted->step), .coarse = effort == EFFORT_LOOK };
+	/* A cap less a margin is a guess at what the layout adds: what doesn't fit it may fit the cap. */
+	struct fit_options options = { .orderer = order_step, .context = &ordering, .played = scenario_order(scenario) == ORDER_PROGRAM || has_copies(fitted->step), .coarse = effort == EFFORT_LOOK,
+		.lowest = cap < scenario_budget(scenario) };
 	OWN(fit_solver) solver;
 	OWN(fit_plan) plan = { 0 };
 	struct graph *graph = NULL;

@@ -40,6 +40,7 @@ struct fitted {
 	int64_t alone;                 /* with away: picoseconds that recomputation without the host takes at least */
 	bool capped;                   /* recompute=auto: the rest is known */
 	int64_t cap, replayed;         /* bytes: what it had to fit into, its peak in the order that it was chosen along */
+	int64_t lowest, lowest_extra;  /* bytes and picoseconds of the lowest peak that was seen where nothing fits; 0: it is the plan's, or something fits */
 	int64_t bound;                 /* picoseconds: any plan of the cap takes so much more */
 	bool proved, impossible;
 	bool planned;                  /* chosen by the arena that order and layout came to: cap is the whole one, whatever the margin */
