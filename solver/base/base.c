@@ -179,7 +179,7 @@ enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, con
 	return OK;
 }
 
-static int compare_ids(const void *left, const void *right)
+static int base_compare_ids(const void *left, const void *right)
 {
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 	return (a > b) - (a < b);
@@ -194,7 +194,7 @@ void csr_unique(struct csr *csr, uint32_t rows)
 		for (uint32_t i = begin + 1; i < end; i++)
 			sorted &= csr->item[i - 1] <= csr->item[i];
 		if (!sorted)
-			qsort(csr->item + begin, end - begin, sizeof *csr->item, compare_ids);
+			qsort(csr->item + begin, end - begin, sizeof *csr->item, base_compare_ids);
 		csr->start[row] = kept;
 		for (uint32_t i = begin; i < end; i++)
 			if (i == begin || csr->item[i] != csr->item[i - 1])

@@ -15,7 +15,7 @@ enum status order_heap_init(struct order_heap *heap, uint32_t ops, struct arena 
 	return OK;
 }
 
-static bool before(const struct order_heap *heap, uint32_t a, uint32_t b)
+static bool heap_before(const struct order_heap *heap, uint32_t a, uint32_t b)
 {
 	if (heap->key[a] != heap->key[b])
 		return heap->key[a] < heap->key[b];
@@ -24,7 +24,7 @@ static bool before(const struct order_heap *heap, uint32_t a, uint32_t b)
 	return a < b;
 }
 
-static void set(struct order_heap *heap, uint32_t index, uint32_t op)
+static void heap_set(struct order_heap *heap, uint32_t index, uint32_t op)
 {
 	heap->op[index] = op;
 	heap->place[op] = index;
@@ -32,11 +32,11 @@ static void set(struct order_heap *heap, uint32_t index, uint32_t op)
 
 static void sift_up(struct order_heap *heap, uint32_t index, uint32_t op)
 {
-	while (index > 0 && before(heap, op, heap->op[(index - 1) / 2])) {
-		set(heap, index, heap->op[(index - 1) / 2]);
+	while (index > 0 && heap_before(heap, op, heap->op[(index - 1) / 2])) {
+		heap_set(heap, index, heap->op[(index - 1) / 2]);
 		index = (index - 1) / 2;
 	}
-	set(heap, index, op);
+	heap_set(heap, index, op);
 }
 
 static void sift_down(struct order_heap *heap, uint32_t index, uint32_t op)
@@ -45,20 +45,20 @@ static void sift_down(struct order_heap *heap, uint32_t index, uint32_t op)
 		uint32_t child = 2 * index + 1;
 		if (child >= heap->count)
 			break;
-		if (child + 1 < heap->count && before(heap, heap->op[child + 1], heap->op[child]))
+		if (child + 1 < heap->count && heap_before(heap, heap->op[child + 1], heap->op[child]))
 			child++;
-		if (!before(heap, heap->op[child], op))
+		if (!heap_before(heap, heap->op[child], op))
 			break;
-		set(heap, index, heap->op[child]);
+		heap_set(heap, index, heap->op[child]);
 		index = child;
 	}
-	set(heap, index, op);
+	heap_set(heap, index, op);
 }
 
 /* Moves op, whose keys may have changed in either direction, from index to where it belongs. */
-static void settle(struct order_heap *heap, uint32_t index, uint32_t op)
+static void heap_settle(struct order_heap *heap, uint32_t index, uint32_t op)
 {
-	if (index > 0 && before(heap, op, heap->op[(index - 1) / 2]))
+	if (index > 0 && heap_before(heap, op, heap->op[(index - 1) / 2]))
 		sift_up(heap, index, op);
 	else
 		sift_down(heap, index, op);
@@ -71,7 +71,7 @@ void order_heap_put(struct order_heap *heap, uint32_t op, int64_t key, int64_t s
 	heap->second[op] = second;
 	if (index == NONE)
 		index = heap->count++;
-	settle(heap, index, op);
+	heap_settle(heap, index, op);
 }
 
 void order_heap_remove(struct order_heap *heap, uint32_t op)
@@ -80,5 +80,5 @@ void order_heap_remove(struct order_heap *heap, uint32_t op)
 	heap->place[op] = NONE;
 	uint32_t last = heap->op[--heap->count];
 	if (last != op)
-		settle(heap, index, last);
+		heap_settle(heap, index, last);
 }

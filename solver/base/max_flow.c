@@ -156,7 +156,7 @@ static uint64_t drain(struct max_flow *flow, uint32_t node)
 }
 
 /* Moves flow from supplying to needing nodes until no path is left. */
-static enum status settle(const struct pass *pass)
+static enum status max_flow_settle(const struct pass *pass)
 {
 	struct max_flow *flow = pass->flow;
 	const uint32_t *giving = flow->borders;
@@ -173,7 +173,7 @@ static enum status settle(const struct pass *pass)
 }
 
 /* No flow, and the nodes at a border between sides: only they can give or need, the terminals without end. */
-static void prepare(struct max_flow *flow, const uint8_t *side)
+static void max_flow_prepare(struct max_flow *flow, const uint8_t *side)
 {
 	memcpy(flow->residual, flow->capacity, flow->arcs * sizeof *flow->residual);
 	memset(flow->supply, 0, flow->nodes * sizeof *flow->supply);
@@ -224,8 +224,8 @@ static int64_t value_into_sinks(const struct max_flow *flow, const uint8_t *side
 enum status flow_maximise(struct max_flow *flow, const uint8_t *side, struct control *control, int64_t *value)
 {
 	struct pass pass = { flow, side, control };
-	prepare(flow, side);
-	enum status status = settle(&pass);
+	max_flow_prepare(flow, side);
+	enum status status = max_flow_settle(&pass);
 	if (status != OK) {
 		/* An unfinished flow says nothing: none is better. */
 		memcpy(flow->residual, flow->capacity, flow->arcs * sizeof *flow->residual);
@@ -254,7 +254,7 @@ enum status flow_force(struct max_flow *flow, uint8_t *side, uint32_t node, enum
 	bool added = add_border(flow, node);
 	side[node] = as;
 	flow->supply[node] = as == FLOW_SOURCE ? limit : -limit;
-	enum status status = settle(&pass);
+	enum status status = max_flow_settle(&pass);
 	*more = limit - (as == FLOW_SOURCE ? flow->supply[node] : -flow->supply[node]);
 	flow->supply[node] = 0;
 	side[node] = FLOW_FREE;

@@ -110,7 +110,7 @@ static void load(struct run *run)
 }
 
 /* Charges iterations done since the last call; true when the run must end. */
-static bool charge(struct run *run)
+static bool milp_charge(struct run *run)
 {
 	uint64_t iterations = (uint64_t)glp_get_it_cnt(run->problem), fresh = iterations > run->iterations ? iterations - run->iterations : 0;
 	run->iterations += fresh;
@@ -137,7 +137,7 @@ static enum status solve_relaxation(struct run *run)
 			return result == GLP_EBOUND ? INFEASIBLE : LIMIT;
 		if (result == 0)
 			break;
-		if (charge(run))
+		if (milp_charge(run))
 			return why_stopped(run);
 	}
 	return glp_get_status(run->problem) == GLP_OPT ? OK : INFEASIBLE;
@@ -193,7 +193,7 @@ static void read_solution(struct run *run, bool integers)
 		solution->bound = solution->cost;
 }
 
-static void solve(struct run *run)
+static void base_milp_solve(struct run *run)
 {
 	load(run);
 	run->status = solve_relaxation(run);
@@ -213,7 +213,7 @@ static void jump_out(void *context)
 	longjmp(run->failed, 1);
 }
 
-/* Runs solve() with GLPK's errors caught. */
+/* Runs base_milp_solve() with GLPK's errors caught. */
 static enum status solve_guarded(struct run *run)
 {
 	if (glp_init_env() == 2)   /* else the first call would end the program */
@@ -225,7 +225,7 @@ static enum status solve_guarded(struct run *run)
 		return NO_MEMORY;
 	}
 	glp_error_hook(jump_out, run);
-	solve(run);
+	base_milp_solve(run);
 	glp_error_hook(NULL, NULL);
 	glp_free_env();   /* it belongs to this thread, which may end after this */
 	return run->status;

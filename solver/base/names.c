@@ -3,7 +3,7 @@
 
 #include "names.h"
 
-static uint32_t hash_text(const char *text)
+static uint32_t names_hash_text(const char *text)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);   /* FNV-1a */
 	for (; *text; text++)
@@ -12,7 +12,7 @@ static uint32_t hash_text(const char *text)
 }
 
 /* The slot that holds the name of that hash, or the free one where it would go. */
-static uint32_t slot_of(const struct names *names, const char *name, uint32_t hash)
+static uint32_t names_slot_of(const struct names *names, const char *name, uint32_t hash)
 {
 	uint32_t i = hash & names->mask;
 	while (names->slot[i].name && (names->slot[i].hash != hash || strcmp(names->slot[i].name, name) != 0))
@@ -20,7 +20,7 @@ static uint32_t slot_of(const struct names *names, const char *name, uint32_t ha
 	return i;
 }
 
-static bool grow(struct names *names)
+static bool names_grow(struct names *names)
 {
 	struct names bigger = { .mask = names->slot ? names->mask * 2 + 1 : 255, .used = names->used };
 	bigger.slot = mem_alloc((size_t)bigger.mask + 1, sizeof *bigger.slot);
@@ -28,7 +28,7 @@ static bool grow(struct names *names)
 		return false;
 	for (uint32_t i = 0; names->slot && i <= names->mask; i++)
 		if (names->slot[i].name)
-			bigger.slot[slot_of(&bigger, names->slot[i].name, names->slot[i].hash)] = names->slot[i];
+			bigger.slot[names_slot_of(&bigger, names->slot[i].name, names->slot[i].hash)] = names->slot[i];
 	mem_free(names->slot);
 	*names = bigger;
 	return true;
@@ -37,10 +37,10 @@ static bool grow(struct names *names)
 uint32_t names_add(struct names *names, const char *name, uint32_t id)
 {
 	if (!names->slot || names->used > names->mask / 4 * 3) {
-		if (!grow(names))
+		if (!names_grow(names))
 			return NONE;
 	}
-	uint32_t hash = hash_text(name), i = slot_of(names, name, hash);
+	uint32_t hash = names_hash_text(name), i = names_slot_of(names, name, hash);
 	if (!names->slot[i].name) {
 		names->slot[i].name = name;
 		names->slot[i].hash = hash;
@@ -54,7 +54,7 @@ uint32_t names_find(const struct names *names, const char *name)
 {
 	if (!names->slot)
 		return NONE;
-	uint32_t i = slot_of(names, name, hash_text(name));
+	uint32_t i = names_slot_of(names, name, names_hash_text(name));
 	return names->slot[i].name ? names->slot[i].id : NONE;
 }
 

@@ -43,13 +43,13 @@ struct auditing {
 	struct arena arena;
 };
 
-static uint32_t width(const struct auditing *auditing, uint32_t var)
+static uint32_t chain_bound_width(const struct auditing *auditing, uint32_t var)
 {
 	uint32_t node = auditing->node_of[var];
 	return auditing->chain->first[node + 1] - auditing->chain->first[node];
 }
 
-static bool note(struct auditing *auditing, uint32_t var, uint32_t table)
+static bool chain_bound_note(struct auditing *auditing, uint32_t var, uint32_t table)
 {
 	if (!mem_reserve(&auditing->entry, &auditing->entry_room, auditing->entries + 1, sizeof *auditing->entry))
 		return false;
@@ -59,11 +59,11 @@ static bool note(struct auditing *auditing, uint32_t var, uint32_t table)
 }
 
 /* A new table over these variables, of zeros. */
-static enum status add_table(struct auditing *auditing, const uint32_t *var, uint32_t count, struct table **added)
+static enum status chain_bound_add_table(struct auditing *auditing, const uint32_t *var, uint32_t count, struct table **added)
 {
 	size_t size = 1;
 	for (uint32_t i = 0; i < count; i++)
-		if ((size *= width(auditing, var[i])) > TABLE_MOST)
+		if ((size *= chain_bound_width(auditing, var[i])) > TABLE_MOST)
 			return LIMIT;
 	NEED(mem_reserve(&auditing->table, &auditing->table_room, auditing->tables + 1, sizeof *auditing->table));
 	struct table *table = &auditing->table[auditing->tables];
@@ -71,7 +71,7 @@ static enum status add_table(struct auditing *auditing, const uint32_t *var, uin
 	memcpy(table->var, var, count * sizeof *var);
 	NEED(table->weight);
 	for (uint32_t i = 0; i < count; i++)
-		if (!note(auditing, var[i], auditing->tables)) {
+		if (!chain_bound_note(auditing, var[i], auditing->tables)) {
 			mem_free(table->weight);
 			return NO_MEMORY;
 		}
@@ -81,7 +81,7 @@ static enum status add_table(struct auditing *auditing, const uint32_t *var, uin
 }
 
 /* Counts a table from its least; false where nothing in it is allowed. */
-static bool settle(struct auditing *auditing, struct table *table)
+static bool chain_bound_settle(struct auditing *auditing, struct table *table)
 {
 	int64_t least = BLOCKED, most = 0;
 	for (size_t i = 0; i < table->size; i++)
@@ -99,7 +99,7 @@ static bool settle(struct auditing *auditing, struct table *table)
 /* ---- what the chain means ------------------------------------------------------------------------------------------ */
 
 /* A new table's entries from costs and usages (NULL: none), every stride-th, counted from the least. */
-static enum status fill(struct auditing *auditing, struct table *table, const int64_t *cost, const int64_t *usage, size_t stride)
+static enum status chain_bound_fill(struct auditing *auditing, struct table *table, const int64_t *cost, const int64_t *usage, size_t stride)
 {
 	wide least = 0;
 	bool any = false;
@@ -117,27 +117,27 @@ static enum status fill(struct auditing *auditing, struct table *table, const in
 		table->weight[i] = cost[i * stride] < SHARD_FORBIDDEN ? (int64_t)weight : BLOCKED;
 	}
 	auditing->base += least;
-	return any && settle(auditing, table) ? OK : INFEASIBLE;
+	return any && chain_bound_settle(auditing, table) ? OK : INFEASIBLE;
 }
 
-static enum status add_node(struct auditing *auditing, uint32_t var)
+static enum status chain_bound_add_node(struct auditing *auditing, uint32_t var)
 {
 	const struct shard_chain *chain = auditing->chain;
 	uint32_t first = chain->first[auditing->node_of[var]];
 	struct table *table;
-	TRY(add_table(auditing, &var, 1, &table));
-	return fill(auditing, table, chain->cost + first, chain->limit >= 0 ? chain->usage + first : NULL, 1);
+	TRY(chain_bound_add_table(auditing, &var, 1, &table));
+	return chain_bound_fill(auditing, table, chain->cost + first, chain->limit >= 0 ? chain->usage + first : NULL, 1);
 }
 
-static enum status add_pair(struct auditing *auditing, const struct chain_edge *edge, uint32_t from, uint32_t to)
+static enum status chain_bound_add_pair(struct auditing *auditing, const struct chain_edge *edge, uint32_t from, uint32_t to)
 {
 	uint32_t both[] = { from, to };
 	struct table *table;
-	TRY(add_table(auditing, both, from == to ? 1 : 2, &table));
-	return fill(auditing, table, auditing->chain->pair + edge->table, NULL, from == to ? width(auditing, to) + 1 : 1);
+	TRY(chain_bound_add_table(auditing, both, from == to ? 1 : 2, &table));
+	return chain_bound_fill(auditing, table, auditing->chain->pair + edge->table, NULL, from == to ? chain_bound_width(auditing, to) + 1 : 1);
 }
 
-static uint32_t copies_of(const struct auditing *auditing, uint32_t node)
+static uint32_t chain_bound_copies_of(const struct auditing *auditing, uint32_t node)
 {
 	return (uint32_t)(auditing->start[node + 1] - auditing->start[node]);
 }
@@ -145,23 +145,23 @@ static uint32_t copies_of(const struct auditing *auditing, uint32_t node)
 /* The copy that an end means, where it is not every one. */
 static uint32_t copy_at(const struct auditing *auditing, uint32_t node, uint8_t where)
 {
-	return where == CHAIN_LAST ? copies_of(auditing, node) - 1 : 0;
+	return where == CHAIN_LAST ? chain_bound_copies_of(auditing, node) - 1 : 0;
 }
 
-static enum status add_edge(struct auditing *auditing, const struct chain_edge *edge)
+static enum status chain_bound_add_edge(struct auditing *auditing, const struct chain_edge *edge)
 {
 	bool every_from = edge->from_where == CHAIN_EVERY, every_to = edge->to_where == CHAIN_EVERY;
-	uint32_t times = every_from ? copies_of(auditing, edge->from) : every_to ? copies_of(auditing, edge->to) : 1;
+	uint32_t times = every_from ? chain_bound_copies_of(auditing, edge->from) : every_to ? chain_bound_copies_of(auditing, edge->to) : 1;
 	enum status status = OK;
 	for (uint32_t k = 0; k + edge->step < times && status == OK; k++) {
 		uint32_t from = every_from ? k : copy_at(auditing, edge->from, edge->from_where);
 		uint32_t to = every_to ? k + edge->step : copy_at(auditing, edge->to, edge->to_where);
-		status = add_pair(auditing, edge, (uint32_t)auditing->start[edge->from] + from, (uint32_t)auditing->start[edge->to] + to);
+		status = chain_bound_add_pair(auditing, edge, (uint32_t)auditing->start[edge->from] + from, (uint32_t)auditing->start[edge->to] + to);
 	}
 	return status;
 }
 
-static enum status begin(struct auditing *auditing)
+static enum status chain_bound_begin(struct auditing *auditing)
 {
 	const struct shard_chain *chain = auditing->chain;
 	auditing->start = arena_alloc(&auditing->arena, chain->nodes + (size_t)1, sizeof *auditing->start);
@@ -180,9 +180,9 @@ static enum status begin(struct auditing *auditing)
 		for (size_t var = auditing->start[node]; var < auditing->start[node + 1]; var++)
 			auditing->node_of[var] = node;
 	for (uint32_t var = 0; var < auditing->vars; var++)
-		TRY(add_node(auditing, var));
+		TRY(chain_bound_add_node(auditing, var));
 	for (uint32_t e = 0; e < chain->edges; e++)
-		TRY(add_edge(auditing, &chain->edge[e]));
+		TRY(chain_bound_add_edge(auditing, &chain->edge[e]));
 	return auditing->spread > WEIGHT_MAX ? LIMIT : OK;
 }
 
@@ -209,13 +209,13 @@ static enum status find_scope(const struct auditing *auditing, uint32_t var, uin
 	return OK;
 }
 
-static void weigh(struct auditing *auditing, uint32_t var)
+static void chain_bound_weigh(struct auditing *auditing, uint32_t var)
 {
 	uint32_t scope[SCOPE_MAX + 1], count;
 	int64_t size = 1;
 	bool fits = find_scope(auditing, var, scope, &count) == OK;
 	for (uint32_t i = 0; fits && i <= count; i++)
-		size = size > INT32_MAX ? size : size * width(auditing, scope[i]);
+		size = size > INT32_MAX ? size : size * chain_bound_width(auditing, scope[i]);
 	order_heap_put(&auditing->queue, var, fits ? size : INT64_MAX / 2, var);
 }
 
@@ -224,7 +224,7 @@ static void add_up(const struct auditing *auditing, const struct table *table, c
 {
 	size_t stride[SCOPE_MAX + 1] = { 0 }, step = 1, at = 0;
 	uint32_t digit[SCOPE_MAX + 1] = { 0 };
-	for (uint32_t j = table->count; j-- > 0; step *= width(auditing, table->var[j]))
+	for (uint32_t j = table->count; j-- > 0; step *= chain_bound_width(auditing, table->var[j]))
 		for (uint32_t i = 0; i < count; i++)
 			if (scope[i] == table->var[j])
 				stride[i] = step;
@@ -232,7 +232,7 @@ static void add_up(const struct auditing *auditing, const struct table *table, c
 		sum[entry] = sum[entry] >= BLOCKED || table->weight[at] >= BLOCKED ? BLOCKED : sum[entry] + table->weight[at];
 		for (uint32_t i = count; i-- > 0;) {
 			at += stride[i];
-			if (++digit[i] < width(auditing, scope[i]))
+			if (++digit[i] < chain_bound_width(auditing, scope[i]))
 				break;
 			at -= stride[i] * digit[i];
 			digit[i] = 0;
@@ -240,14 +240,14 @@ static void add_up(const struct auditing *auditing, const struct table *table, c
 	}
 }
 
-static enum status eliminate(struct auditing *auditing, uint32_t var)
+static enum status chain_bound_eliminate(struct auditing *auditing, uint32_t var)
 {
-	uint32_t scope[SCOPE_MAX + 1], count, domain = width(auditing, var);
+	uint32_t scope[SCOPE_MAX + 1], count, domain = chain_bound_width(auditing, var);
 	enum status status = find_scope(auditing, var, scope, &count);
 	struct table *left = NULL;
 	size_t rows = 1;
 	for (uint32_t i = 0; i < count && status == OK; i++)
-		if ((rows *= width(auditing, scope[i])) > TABLE_MOST / domain)
+		if ((rows *= chain_bound_width(auditing, scope[i])) > TABLE_MOST / domain)
 			status = LIMIT;
 	int64_t *sum = status == OK ? mem_alloc(rows * domain, sizeof *sum) : NULL;
 	if (status != OK || !sum)
@@ -261,17 +261,17 @@ static enum status eliminate(struct auditing *auditing, uint32_t var)
 		mem_free(table->weight);
 		table->weight = NULL;
 	}
-	status = add_table(auditing, scope, count, &left);
+	status = chain_bound_add_table(auditing, scope, count, &left);
 	for (size_t row = 0; row < rows && status == OK; row++) {
 		left->weight[row] = BLOCKED;
 		for (uint32_t i = 0; i < domain; i++)
 			left->weight[row] = sum[row * domain + i] < left->weight[row] ? sum[row * domain + i] : left->weight[row];
 	}
 	mem_free(sum);
-	if (status == OK && !settle(auditing, left))
+	if (status == OK && !chain_bound_settle(auditing, left))
 		status = INFEASIBLE;
 	for (uint32_t i = 0; i < count && status == OK; i++)
-		weigh(auditing, scope[i]);
+		chain_bound_weigh(auditing, scope[i]);
 	return status;
 }
 
@@ -280,14 +280,14 @@ enum status shard_chain_bound(const struct shard_chain *chain, int64_t alpha, in
 	struct auditing auditing = { .chain = chain, .alpha = alpha, .beta = beta };
 	if (alpha < 1 || beta < 0 || (beta > 0 && chain->limit < 0))
 		return fail(error, BAD_INPUT, "a price needs alpha > 0, beta >= 0, and no beta without a limit");
-	enum status status = begin(&auditing);
+	enum status status = chain_bound_begin(&auditing);
 	for (uint32_t var = 0; var < auditing.vars && status == OK; var++)
-		weigh(&auditing, var);
+		chain_bound_weigh(&auditing, var);
 	for (uint32_t i = 0; i < auditing.vars && status == OK; i++) {
 		uint32_t var = order_heap_top(&auditing.queue);
 		order_heap_remove(&auditing.queue, var);
 		auditing.spread = 0;   /* looked at once, of what the chain says */
-		status = eliminate(&auditing, var);
+		status = chain_bound_eliminate(&auditing, var);
 	}
 	for (uint32_t i = 0; i < auditing.tables; i++)
 		mem_free(auditing.table[i].weight);

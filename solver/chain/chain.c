@@ -79,7 +79,7 @@ static void close_model(struct run *run)
 }
 
 /* About what weighing takes. */
-static uint64_t pass_ticks(const struct run *run)
+static uint64_t chain_pass_ticks(const struct run *run)
 {
 	uint64_t ticks = run->search.core.entries / 4;
 	for (uint32_t i = 0; i < run->model.links; i++) {
@@ -115,10 +115,10 @@ static enum status open_model(struct run *run)
 	}
 	run->plan->states = states > run->plan->states ? states : run->plan->states;
 	THEN(status, chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control));
-	if (status == OK && pass_ticks(run) > PASS_MOST)
+	if (status == OK && chain_pass_ticks(run) > PASS_MOST)
 		return LIMIT;
 	if (status == OK)  /* prices first, whatever the effort: plans on the way are far from good */
-		grant(run, PASSES_LEAST * pass_ticks(run) + TICKS_LEAST);
+		grant(run, PASSES_LEAST * chain_pass_ticks(run) + TICKS_LEAST);
 	return status;
 }
 
@@ -134,14 +134,14 @@ static wide whole_weight(const struct run *run, int64_t weight)
 	return weight + (wide)run->search.alpha * run->model.base_cost + (wide)run->search.beta * run->model.base_usage;
 }
 
-static wide weight_at(struct price price, int64_t cost, int64_t usage)
+static wide chain_weight_at(struct price price, int64_t cost, int64_t usage)
 {
 	return (wide)price.alpha * cost + (wide)price.beta * usage;
 }
 
 /* ---- plans --------------------------------------------------------------------------------------------------------- */
 
-static void write_node(const struct run *run, const struct chain_choice *found, uint32_t node, uint32_t *choice)
+static void chain_write_node(const struct run *run, const struct chain_choice *found, uint32_t node, uint32_t *choice)
 {
 	const struct chain_model *model = &run->model;
 	const struct shard_chain *chain = run->chain;
@@ -157,7 +157,7 @@ static void write_node(const struct run *run, const struct chain_choice *found, 
 }
 
 /* Into the array of a whole plan, which is made where there is none. */
-static enum status write_choice(struct run *run, const struct chain_choice *found, uint32_t **choice)
+static enum status chain_write_choice(struct run *run, const struct chain_choice *found, uint32_t **choice)
 {
 	struct chain_plan *plan = run->plan;
 	const struct shard_chain *chain = run->chain;
@@ -168,14 +168,14 @@ static enum status write_choice(struct run *run, const struct chain_choice *foun
 	if (!*choice && !(*choice = arena_alloc(&plan->arena, plan->start[chain->nodes], sizeof **choice)))
 		return NO_MEMORY;
 	for (uint32_t node = 0; node < chain->nodes; node++)
-		write_node(run, found, node, *choice + plan->start[node]);
+		chain_write_node(run, found, node, *choice + plan->start[node]);
 	return OK;
 }
 
 struct vertex { int64_t cost, usage; };
 
 /* Takes the choice over where it is within the limit, and the best. Frees it; says what it comes to. */
-static enum status offer(struct run *run, struct chain_choice *choice, struct vertex *vertex)
+static enum status chain_offer(struct run *run, struct chain_choice *choice, struct vertex *vertex)
 {
 	enum status status = OK;
 	*vertex = (struct vertex) { choice->cost + run->model.base_cost, choice->usage + run->model.base_usage };
@@ -183,9 +183,9 @@ static enum status offer(struct run *run, struct chain_choice *choice, struct ve
 	if (fits && (!run->plan->choice || vertex->cost < run->cost || (vertex->cost == run->cost && vertex->usage < run->usage))) {
 		run->cost = vertex->cost;
 		run->usage = vertex->usage;
-		status = write_choice(run, choice, &run->plan->choice);
+		status = chain_write_choice(run, choice, &run->plan->choice);
 	} else if (!fits) {
-		status = write_choice(run, choice, &run->over);
+		status = chain_write_choice(run, choice, &run->over);
 	}
 	chain_choice_free(choice);
 	return status;
@@ -238,7 +238,7 @@ static size_t entries(const struct run *run)
 }
 
 /* The best plan at a price, and the bound that the price is. */
-static enum status look(struct run *run, struct price price, struct vertex *found)
+static enum status chain_look(struct run *run, struct price price, struct vertex *found)
 {
 	struct chain_choice choice;
 	if (!weighable(run, price))
@@ -259,11 +259,11 @@ static enum status look(struct run *run, struct price price, struct vertex *foun
 	if (control_status(run->control) == CANCELLED)
 		return CANCELLED;
 	TRY(chain_decode(&run->search, &choice));
-	return offer(run, &choice, found);
+	return chain_offer(run, &choice, found);
 }
 
 /* What a plan that is better than the best so far may weigh more than the least, at the last price. */
-static wide room_above(const struct run *run)
+static wide chain_room_above(const struct run *run)
 {
 	return (wide)run->search.alpha * (run->cost - 1) + (wide)run->search.beta * run->chain->limit - whole_weight(run, run->search.weight);
 }
@@ -271,7 +271,7 @@ static wide room_above(const struct run *run)
 /* What a better plan weighs at most, at the last price; CHAIN_WEIGHT_MAX: too much to tell. */
 static int64_t most_weight(const struct run *run)
 {
-	wide most = run->search.weight + room_above(run);
+	wide most = run->search.weight + chain_room_above(run);
 	return most < CHAIN_WEIGHT_MAX ? (int64_t)most : CHAIN_WEIGHT_MAX;
 }
 
@@ -328,7 +328,7 @@ static enum status look_through(struct run *run)
 /* The same where it pays: now, or again. INFEASIBLE: nothing is left, the plan is the best there is. */
 static enum status thin_out(struct run *run)
 {
-	wide gap = room_above(run) / run->search.alpha;
+	wide gap = chain_room_above(run) / run->search.alpha;
 	if (entries(run) < LARGE || (run->pruned_at > 0 && gap > run->pruned_at / CLOSER) || most_weight(run) == CHAIN_WEIGHT_MAX)
 		return OK;
 	run->pruned_at = gap > 0 ? gap : 1;
@@ -355,17 +355,17 @@ static enum status splice(struct run *run)
 }
 
 /* Between a plan that is too large and one that fits, until none lies below the line through both. */
-static enum status find_price(struct run *run, struct vertex over, struct vertex under)
+static enum status chain_find_price(struct run *run, struct vertex over, struct vertex under)
 {
 	for (int i = 0; i < PRICES && under.cost > over.cost && run->cost > run->bound; i++) {
 		struct price price;
 		struct vertex found;
 		if (!set_price(run, under.cost - over.cost, over.usage - under.usage, &price))
 			return LIMIT;
-		TRY(look(run, price, &found));
+		TRY(chain_look(run, price, &found));
 		TRY(control_status(run->control));
 		wide weight = whole_weight(run, run->search.weight);
-		if (weight >= weight_at(price, over.cost, over.usage) || weight >= weight_at(price, under.cost, under.usage))
+		if (weight >= chain_weight_at(price, over.cost, over.usage) || weight >= chain_weight_at(price, under.cost, under.usage))
 			return splice(run);
 		*(found.usage <= run->chain->limit ? &under : &over) = found;
 		TRY(splice(run));
@@ -383,7 +383,7 @@ static enum status try_share(struct run *run, int64_t share)
 	struct vertex found;
 	int64_t most = run->search.weight + share, below = run->cost - run->model.base_cost;
 	enum status status = chain_exact(&run->search, most, below, &choice);
-	THEN(status, offer(run, &choice, &found));
+	THEN(status, chain_offer(run, &choice, &found));
 	if (status != OK && status != INFEASIBLE)
 		return status;
 	int64_t bound = bound_at(run, most + 1);
@@ -398,11 +398,11 @@ static enum status weigh_best(struct run *run)
 {
 	struct vertex found;
 	bool done = run->search.weighed && run->search.alpha == run->price.alpha && run->search.beta == run->price.beta;
-	return done ? OK : look(run, run->price, &found);
+	return done ? OK : chain_look(run, run->price, &found);
 }
 
 /* Tables for the best price of what a better plan may have. */
-static enum status prepare(struct run *run)
+static enum status chain_prepare(struct run *run)
 {
 	enum status status = weigh_best(run);
 	THEN(status, thin_out(run));
@@ -416,7 +416,7 @@ static enum status prepare(struct run *run)
 static enum status again(struct run *run)
 {
 	uint64_t left = run->control->limit > run->control->ticks ? run->control->limit - run->control->ticks : 0;
-	enum status status = prepare(run);
+	enum status status = chain_prepare(run);
 	run->control->limit = run->control->ticks + left;
 	return status;
 }
@@ -426,10 +426,10 @@ static enum status close_gap(struct run *run)
 {
 	wide done = -1, share = -1;
 	int64_t growth = GROWTH;
-	enum status status = prepare(run);
+	enum status status = chain_prepare(run);
 	grant(run, TICKS_LEAST);
 	while (status == OK && run->cost > run->bound) {
-		wide gap = room_above(run);
+		wide gap = chain_room_above(run);
 		int64_t before = run->cost;
 		if (gap < 0) {
 			run->bound = run->cost;
@@ -464,8 +464,8 @@ static enum status find_under(struct run *run, struct vertex *under)
 	struct price usage = { 0, 1 }, both = { 1, 1 };
 	while (weighable(run, (struct price) { 1, 4 * both.beta }) && both.beta < CHAIN_COST_MAX)
 		both.beta *= 4;
-	enum status status = look(run, both, under);
-	return status == OK && !run->plan->choice ? look(run, usage, under) : status;
+	enum status status = chain_look(run, both, under);
+	return status == OK && !run->plan->choice ? chain_look(run, usage, under) : status;
 }
 
 static enum status search_plans(struct run *run)
@@ -473,7 +473,7 @@ static enum status search_plans(struct run *run)
 	struct price cost = { 1, 0 };
 	struct vertex over, under;
 	enum status status = open_model(run);
-	THEN(status, look(run, cost, &over));
+	THEN(status, chain_look(run, cost, &over));
 	if (status == INFEASIBLE)
 		return no_plan(run, -1);
 	if (status != OK || run->plan->choice)
@@ -481,7 +481,7 @@ static enum status search_plans(struct run *run)
 	TRY(find_under(run, &under));
 	if (!run->plan->choice)
 		return no_plan(run, under.usage);
-	status = find_price(run, over, under);
+	status = chain_find_price(run, over, under);
 	THEN(status, close_gap(run));
 	if (status == INFEASIBLE) {  /* no strategy is left that a better plan could have */
 		run->bound = run->cost;
@@ -517,7 +517,7 @@ static enum status finish_price(struct run *run)
 	return OK;
 }
 
-static enum status finish(struct run *run)
+static enum status chain_finish(struct run *run)
 {
 	struct chain_plan *plan = run->plan;
 	NEED(finish_price(run) == OK);
@@ -539,7 +539,7 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
 		control->limit = control->ticks + effort;
 	enum status status = search_plans(&run);
 	if ((status == OK || status == LIMIT || status == CANCELLED) && plan->choice) {
-		enum status finished = finish(&run);
+		enum status finished = chain_finish(&run);
 		status = finished != OK ? finished : plan->proved ? OK : status == OK ? LIMIT : status;
 	}
 	control->limit = run.most_ticks;

@@ -3,7 +3,7 @@
 
 #include "chain.h"
 
-static uint32_t copies_of(const struct shard_chain *chain, uint32_t node)
+static uint32_t chain_check_copies_of(const struct shard_chain *chain, uint32_t node)
 {
 	return chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]];
 }
@@ -14,37 +14,37 @@ static uint32_t strategies_of(const struct shard_chain *chain, uint32_t node)
 }
 
 /* How many edges a chain edge stands for. */
-static uint32_t times_of(const struct shard_chain *chain, const struct chain_edge *edge)
+static uint32_t chain_check_times_of(const struct shard_chain *chain, const struct chain_edge *edge)
 {
 	if (edge->step)
-		return copies_of(chain, edge->from) - 1;
+		return chain_check_copies_of(chain, edge->from) - 1;
 	if (edge->from_where == CHAIN_EVERY)
-		return copies_of(chain, edge->from);
-	return edge->to_where == CHAIN_EVERY ? copies_of(chain, edge->to) : 1;
+		return chain_check_copies_of(chain, edge->from);
+	return edge->to_where == CHAIN_EVERY ? chain_check_copies_of(chain, edge->to) : 1;
 }
 
 /* The copy of an end in the k-th of these edges. */
-static uint32_t copy_of(const struct shard_chain *chain, uint32_t node, uint8_t where, uint32_t k)
+static uint32_t chain_check_copy_of(const struct shard_chain *chain, uint32_t node, uint8_t where, uint32_t k)
 {
-	return where == CHAIN_EVERY ? k : where == CHAIN_LAST ? copies_of(chain, node) - 1 : 0;
+	return where == CHAIN_EVERY ? k : where == CHAIN_LAST ? chain_check_copies_of(chain, node) - 1 : 0;
 }
 
 /* ---- rules ----------------------------------------------------------------------------------------------- */
 
-static bool add_magnitude(int64_t *sum, int64_t value, uint32_t times)
+static bool chain_check_add_magnitude(int64_t *sum, int64_t value, uint32_t times)
 {
 	int64_t product;
 	return !__builtin_mul_overflow(value < 0 ? -value : value, (int64_t)times, &product) &&
 		!__builtin_add_overflow(*sum, product, sum) && *sum <= CHAIN_COST_MAX;
 }
 
-static enum status node_valid(const struct shard_chain *chain, uint32_t node, int64_t *costs, int64_t *bytes, struct error *error)
+static enum status chain_check_node_valid(const struct shard_chain *chain, uint32_t node, int64_t *costs, int64_t *bytes, struct error *error)
 {
 	int64_t dearest = 0, largest = 0;
 	if (chain->segment[node] != NONE && chain->segment[node] >= chain->segments)
 		return fail(error, BAD_INPUT, "node %u is of no segment", node);
-	if (copies_of(chain, node) == 0 || strategies_of(chain, node) == 0)
-		return fail(error, BAD_INPUT, "node %u has no %s", node, copies_of(chain, node) ? "strategy" : "copy");
+	if (chain_check_copies_of(chain, node) == 0 || strategies_of(chain, node) == 0)
+		return fail(error, BAD_INPUT, "node %u has no %s", node, chain_check_copies_of(chain, node) ? "strategy" : "copy");
 	for (uint32_t i = chain->first[node]; i < chain->first[node + 1]; i++) {
 		int64_t cost = chain->cost[i], usage = chain->usage[i];
 		if (cost <= -SHARD_FORBIDDEN || usage < 0 || usage > BYTES_MAX)
@@ -53,7 +53,7 @@ static enum status node_valid(const struct shard_chain *chain, uint32_t node, in
 			dearest = cost < 0 ? -cost : cost;
 		largest = usage > largest ? usage : largest;
 	}
-	if (!add_magnitude(costs, dearest, copies_of(chain, node)) || !add_magnitude(bytes, largest, copies_of(chain, node)))
+	if (!chain_check_add_magnitude(costs, dearest, chain_check_copies_of(chain, node)) || !chain_check_add_magnitude(bytes, largest, chain_check_copies_of(chain, node)))
 		return fail(error, BAD_INPUT, "costs or usages up to node %u sum to too much", node);
 	return OK;
 }
@@ -63,7 +63,7 @@ static bool end_valid(const struct shard_chain *chain, uint32_t node, uint8_t wh
 	return node < chain->nodes && where <= CHAIN_LAST && (chain->segment[node] == NONE) == (where == CHAIN_ONLY);
 }
 
-static enum status edge_valid(const struct shard_chain *chain, uint32_t number, int64_t *costs, struct error *error)
+static enum status chain_check_edge_valid(const struct shard_chain *chain, uint32_t number, int64_t *costs, struct error *error)
 {
 	const struct chain_edge *edge = &chain->edge[number];
 	if (!end_valid(chain, edge->from, edge->from_where) || !end_valid(chain, edge->to, edge->to_where))
@@ -82,7 +82,7 @@ static enum status edge_valid(const struct shard_chain *chain, uint32_t number, 
 		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
 			dearest = cost < 0 ? -cost : cost;
 	}
-	return add_magnitude(costs, dearest, times_of(chain, edge)) ? OK : fail(error, BAD_INPUT, "costs up to edge %u sum to too much", number);
+	return chain_check_add_magnitude(costs, dearest, chain_check_times_of(chain, edge)) ? OK : fail(error, BAD_INPUT, "costs up to edge %u sum to too much", number);
 }
 
 enum status shard_chain_valid(const struct shard_chain *chain, struct error *error)
@@ -91,11 +91,11 @@ enum status shard_chain_valid(const struct shard_chain *chain, struct error *err
 	uint64_t copies = 0;
 	enum status status = OK;
 	for (uint32_t node = 0; node < chain->nodes && status == OK; node++) {
-		status = node_valid(chain, node, &costs, &bytes, error);
-		copies += status == OK ? copies_of(chain, node) : 0;
+		status = chain_check_node_valid(chain, node, &costs, &bytes, error);
+		copies += status == OK ? chain_check_copies_of(chain, node) : 0;
 	}
 	for (uint32_t edge = 0; edge < chain->edges && status == OK; edge++)
-		status = edge_valid(chain, edge, &costs, error);
+		status = chain_check_edge_valid(chain, edge, &costs, error);
 	if (status == OK && copies >= NONE)
 		status = fail(error, BAD_INPUT, "too many copies");
 	return status;
@@ -103,10 +103,10 @@ enum status shard_chain_valid(const struct shard_chain *chain, struct error *err
 
 /* ---- a plan ---------------------------------------------------------------------------------------------- */
 
-static enum status add_nodes(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
+static enum status chain_check_add_nodes(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
 {
 	for (uint32_t node = 0; node < chain->nodes; node++)
-		for (uint32_t copy = 0; copy < copies_of(chain, node); copy++) {
+		for (uint32_t copy = 0; copy < chain_check_copies_of(chain, node); copy++) {
 			uint32_t choice = plan->choice[plan->start[node] + copy];
 			if (choice >= strategies_of(chain, node) || chain->cost[chain->first[node] + choice] >= SHARD_FORBIDDEN)
 				return fail(error, BAD_INPUT, "copy %u of node %u has no strategy %u", copy, node, choice);
@@ -116,12 +116,12 @@ static enum status add_nodes(const struct shard_chain *chain, const struct chain
 	return OK;
 }
 
-static enum status add_edge(const struct shard_chain *chain, const struct chain_plan *plan, uint32_t number, int64_t *cost, struct error *error)
+static enum status chain_check_add_edge(const struct shard_chain *chain, const struct chain_plan *plan, uint32_t number, int64_t *cost, struct error *error)
 {
 	const struct chain_edge *edge = &chain->edge[number];
-	for (uint32_t k = 0; k < times_of(chain, edge); k++) {
-		uint32_t p = plan->choice[plan->start[edge->from] + copy_of(chain, edge->from, edge->from_where, k)];
-		uint32_t q = plan->choice[plan->start[edge->to] + copy_of(chain, edge->to, edge->to_where, k + edge->step)];
+	for (uint32_t k = 0; k < chain_check_times_of(chain, edge); k++) {
+		uint32_t p = plan->choice[plan->start[edge->from] + chain_check_copy_of(chain, edge->from, edge->from_where, k)];
+		uint32_t q = plan->choice[plan->start[edge->to] + chain_check_copy_of(chain, edge->to, edge->to_where, k + edge->step)];
 		int64_t part = chain->pair[edge->table + (size_t)p * strategies_of(chain, edge->to) + q];
 		if (part >= SHARD_FORBIDDEN)
 			return fail(error, BAD_INPUT, "strategies %u of node %u and %u of node %u are forbidden together", p, edge->from, q, edge->to);
@@ -133,9 +133,9 @@ static enum status add_edge(const struct shard_chain *chain, const struct chain_
 enum status shard_chain_evaluate(const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
 {
 	*cost = *usage = 0;
-	enum status status = add_nodes(chain, plan, cost, usage, error);
+	enum status status = chain_check_add_nodes(chain, plan, cost, usage, error);
 	for (uint32_t edge = 0; edge < chain->edges && status == OK; edge++)
-		status = add_edge(chain, plan, edge, cost, error);
+		status = chain_check_add_edge(chain, plan, edge, cost, error);
 	if (status == OK && chain->limit >= 0 && *usage > chain->limit)
 		status = fail(error, BAD_INPUT, "%lld bytes, above the limit of %lld", (long long)*usage, (long long)chain->limit);
 	return status;

@@ -19,7 +19,7 @@ enum status chain_classes_begin(struct chain_classes *classes, uint32_t strategi
 	return classes->of && classes->first ? OK : NO_MEMORY;
 }
 
-static bool alike(const struct chain_table *table, bool columns, uint32_t a, uint32_t b)
+static bool classes_alike(const struct chain_table *table, bool columns, uint32_t a, uint32_t b)
 {
 	for (size_t i = 0; i < (columns ? table->rows : table->columns); i++)
 		if (columns ? table->pair[i * table->columns + a] != table->pair[i * table->columns + b]
@@ -36,7 +36,7 @@ enum status chain_classes_split(struct chain_classes *classes, const struct chai
 	memcpy(before, classes->of, strategies * sizeof *before);
 	for (uint32_t i = 0; i < strategies; i++) {
 		uint32_t class = 0;
-		while (class < count && (before[classes->first[class]] != before[i] || !alike(table, columns, classes->first[class], i)))
+		while (class < count && (before[classes->first[class]] != before[i] || !classes_alike(table, columns, classes->first[class], i)))
 			class++;
 		classes->of[i] = class;
 		if (class == count)

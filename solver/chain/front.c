@@ -13,7 +13,7 @@ static bool has_points(const struct chain_front *front, const struct chain_part 
 
 /* ---- room ------------------------------------------------------------------------------------------------------ */
 
-static bool push(struct chain_point **list, size_t *room, uint32_t count, struct chain_point point)
+static bool front_push(struct chain_point **list, size_t *room, uint32_t count, struct chain_point point)
 {
 	if (!mem_reserve(list, room, count + 1, sizeof point))
 		return false;
@@ -119,7 +119,7 @@ uint32_t chain_points_filter(struct chain_point *list, uint32_t count)
 	return kept;
 }
 
-static int64_t weight_of(const struct chain_tree *tree, const struct chain_point *point)
+static int64_t front_weight_of(const struct chain_tree *tree, const struct chain_point *point)
 {
 	return tree->alpha * point->cost + tree->beta * point->usage;
 }
@@ -152,7 +152,7 @@ static bool add_plain(const struct row *row, struct chain_point *point)
 }
 
 /* Every point of front->list with every point of the child; rest: the least that other children will add. */
-static enum status join(struct row *row, const struct chain_part *part, int64_t rest)
+static enum status front_join(struct row *row, const struct chain_part *part, int64_t rest)
 {
 	struct chain_front *front = row->front;
 	const struct chain_given *given = part->child == NONE ? &front->given[part->factor] : NULL;
@@ -165,12 +165,12 @@ static enum status join(struct row *row, const struct chain_part *part, int64_t 
 			const struct chain_point *more = given ? &given->point[j] : &front->point[j];
 			point.cost += more->cost;
 			point.usage += more->usage;
-			if (weight_of(front->tree, &point) + rest > row->room)
+			if (front_weight_of(front->tree, &point) + rest > row->room)
 				continue;
 			if (front->trails > 4 * front->room.most || count > front->room.most)
 				return LIMIT;
 			point.trail = push_trail(front, front->list[i].trail, j);
-			if (point.trail == NONE || !push(&front->other, &front->other_room, count++, point))
+			if (point.trail == NONE || !front_push(&front->other, &front->other_room, count++, point))
 				return NO_MEMORY;
 		}
 	struct chain_point *swap = front->list;
@@ -184,7 +184,7 @@ static enum status join(struct row *row, const struct chain_part *part, int64_t 
 }
 
 /* The points of one assignment of the whole scope, into front->list. */
-static enum status combine(struct row *row)
+static enum status front_combine(struct row *row)
 {
 	struct chain_front *front = row->front;
 	const struct chain_tree *tree = front->tree;
@@ -200,16 +200,16 @@ static enum status combine(struct row *row)
 				return OK;
 			rest += least;
 		}
-	if (weight_of(tree, &point) + rest > row->room)
+	if (front_weight_of(tree, &point) + rest > row->room)
 		return OK;
-	NEED(push(&front->list, &front->list_room, row->count++, point));
+	NEED(front_push(&front->list, &front->list_room, row->count++, point));
 	enum status status = OK;
 	for (uint32_t i = 0; i < row->bucket->parts && row->count && status == OK; i++) {
 		const struct chain_part *part = &row->bucket->part[i];
 		if (!has_points(front, part))
 			continue;
 		rest -= chain_part_weight(tree, row->bucket, part, row->value);
-		status = join(row, part, rest);
+		status = front_join(row, part, rest);
 	}
 	return status;
 }
@@ -217,13 +217,13 @@ static enum status combine(struct row *row)
 /* ---- buckets --------------------------------------------------------------------------------------------------- */
 
 /* Moves the points at hand behind those of the row that are there already, and leaves the best of both. */
-static enum status keep(struct row *row, uint32_t begin)
+static enum status front_keep(struct row *row, uint32_t begin)
 {
 	struct chain_front *front = row->front;
 	for (uint32_t i = 0; i < row->count; i++) {
 		if (front->points >= front->room.most)
 			return LIMIT;
-		NEED(push(&front->point, &front->point_room, front->points, front->list[i]));
+		NEED(front_push(&front->point, &front->point_room, front->points, front->list[i]));
 		front->points++;
 	}
 	if (front->points > begin)
@@ -231,7 +231,7 @@ static enum status keep(struct row *row, uint32_t begin)
 	return OK;
 }
 
-static enum status fill_row(struct row *row, int64_t around, int64_t limit, uint32_t *value)
+static enum status front_fill_row(struct row *row, int64_t around, int64_t limit, uint32_t *value)
 {
 	const struct chain_bucket *bucket = row->bucket;
 	uint32_t begin = row->front->points, domain = bucket->var == NONE ? 1 : row->front->tree->graph->domain[bucket->var];
@@ -240,8 +240,8 @@ static enum status fill_row(struct row *row, int64_t around, int64_t limit, uint
 	for (uint32_t i = 0; i < domain && status == OK; i++) {
 		if (bucket->var != NONE)
 			value[bucket->var] = i;
-		status = combine(row);
-		THEN(status, keep(row, begin));
+		status = front_combine(row);
+		THEN(status, front_keep(row, begin));
 	}
 	return status;
 }
@@ -260,7 +260,7 @@ static enum status fill_bucket(struct chain_front *front, uint32_t number, int64
 		if (chain_blocked(bucket->up[row]) || chain_blocked(bucket->down[row]) || bucket->up[row] + bucket->down[row] > limit)
 			continue;
 		chain_tree_digits(tree, bucket, row, value);
-		status = fill_row(&at, bucket->down[row], limit, value);
+		status = front_fill_row(&at, bucket->down[row], limit, value);
 		if (control_spend(control, 20))
 			status = status == OK ? control_status(control) : status;
 	}

@@ -3,7 +3,7 @@
 
 /* ---- factors --------------------------------------------------------------------------------------------------- */
 
-static void add_pair(struct chain_graph *graph, uint32_t from, uint32_t to, int64_t *cost)
+static void chain_model_add_pair(struct chain_graph *graph, uint32_t from, uint32_t to, int64_t *cost)
 {
 	struct chain_factor factor = { .count = 2, .cost = cost };
 	if (!cost || graph->failed || !(factor.var = arena_alloc(graph->arena, 2, sizeof *factor.var))) {
@@ -28,7 +28,7 @@ static void add_loop(struct chain_graph *graph, uint32_t var, const struct chain
 }
 
 /* What an edge costs its ends each by itself. */
-static void add_sums(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table)
+static void chain_model_add_sums(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table)
 {
 	chain_graph_add(graph, from, table->row, NULL, 1);
 	chain_graph_add(graph, to, table->column, NULL, 1);
@@ -43,16 +43,16 @@ static void add_pairs(struct chain_graph *graph, uint32_t from, uint32_t to, con
 	if (from == to)
 		add_loop(graph, from, table);
 	else
-		add_pair(graph, from, to, chain_classes_pair(table, rows, columns, graph->arena));
+		chain_model_add_pair(graph, from, to, chain_classes_pair(table, rows, columns, graph->arena));
 }
 
-static void add_edge(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table)
+static void chain_model_add_edge(struct chain_graph *graph, uint32_t from, uint32_t to, const struct chain_table *table)
 {
-	add_sums(graph, from, to, table);
+	chain_model_add_sums(graph, from, to, table);
 	add_pairs(graph, from, to, table, NULL, NULL);
 }
 
-static void add_node(const struct chain_model *model, struct chain_graph *graph, uint32_t var, uint32_t node)
+static void chain_model_add_node(const struct chain_model *model, struct chain_graph *graph, uint32_t var, uint32_t node)
 {
 	chain_graph_add(graph, var, model->cost + model->first[node], model->usage + model->first[node], 1);
 }
@@ -65,7 +65,7 @@ static void tie_class(struct chain_graph *graph, uint32_t var, uint32_t class_va
 	int64_t *cost = graph->failed ? NULL : arena_alloc(graph->arena, size, sizeof *cost);
 	for (size_t i = 0; cost && i < size; i++)
 		cost[i] = i % classes->count == classes->of[i / classes->count] ? 0 : CHAIN_BLOCKED;
-	add_pair(graph, var, class_var, cost);
+	chain_model_add_pair(graph, var, class_var, cost);
 }
 
 /* The class of a variable's value: a variable of its own unless each value is a class. */
@@ -91,7 +91,7 @@ static uint32_t add_twin(struct chain_graph *graph, uint32_t var)
 	return twin;
 }
 
-static bool among(const uint32_t *list, uint32_t count, uint32_t item)
+static bool chain_model_among(const uint32_t *list, uint32_t count, uint32_t item)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (list[i] == item)
@@ -101,7 +101,7 @@ static bool among(const uint32_t *list, uint32_t count, uint32_t item)
 
 /* ---- variables ------------------------------------------------------------------------------------------------- */
 
-static struct chain_link *link_of(const struct chain_model *model, uint32_t node)
+static struct chain_link *chain_model_link_of(const struct chain_model *model, uint32_t node)
 {
 	for (uint32_t i = 0; i < model->links; i++)
 		if (model->link[i].segment == model->chain->segment[node])
@@ -121,10 +121,10 @@ static void make_core_vars(struct chain_model *model)
 		for (int place = 0; place < PLACES; place++)
 			model->var[place][node] = NONE;
 		model->var[AT_FIRST][node] = model->var[AT_LAST][node] = chain_graph_var(&model->core, chain_width(model, node));
-		add_node(model, &model->core, model->var[AT_FIRST][node], node);
+		chain_model_add_node(model, &model->core, model->var[AT_FIRST][node], node);
 		if (chain_copies(chain, node) > 1) {
 			model->var[AT_LAST][node] = chain_graph_var(&model->core, chain_width(model, node));
-			add_node(model, &model->core, model->var[AT_LAST][node], node);
+			chain_model_add_node(model, &model->core, model->var[AT_LAST][node], node);
 		}
 	}
 	for (uint32_t i = 0; i < model->links; i++) {
@@ -236,7 +236,7 @@ static enum status make_copy_vars(struct chain_model *model, struct chain_link *
 	for (uint32_t node = 0; node < chain->nodes && !graph->failed; node++)
 		if (chain->segment[node] == link->segment) {
 			link->var[node] = node_var(model, link, node);
-			add_node(model, graph, link->var[node], node);
+			chain_model_add_node(model, graph, link->var[node], node);
 		}
 	for (uint32_t i = 0; i < link->tails && !graph->failed; i++)
 		if (link->var[link->tail[i].node] != after_tail(link, i))
@@ -270,7 +270,7 @@ static enum status make_link_factor(struct chain_model *model, struct chain_link
 	NEED(factor.var && factor.weight);
 	for (uint32_t i = 0; i < link->outs + 2 * parts && !core->failed; i++) {
 		uint32_t part = i - link->outs, var = i < link->outs ? link->out[i].class_var : state_var(model, link, part % parts, part >= parts);
-		if (among(factor.var, factor.count, var))
+		if (chain_model_among(factor.var, factor.count, var))
 			var = add_twin(core, var);
 		factor.var[factor.count++] = var;
 	}
@@ -283,17 +283,17 @@ static enum status make_link_factor(struct chain_model *model, struct chain_link
 static void place_step(struct chain_model *model, const struct chain_edge *edge, const struct chain_table *table)
 {
 	struct chain_graph *core = &model->core;
-	struct chain_link *link = link_of(model, edge->from);
+	struct chain_link *link = chain_model_link_of(model, edge->from);
 	uint32_t first = model->var[AT_FIRST][edge->from], last = model->var[AT_LAST][edge->to];
 	if (chain_copies(model->chain, edge->from) == 1)
 		return;
 	if (!link) {
-		add_edge(core, first, last, table);
+		chain_model_add_edge(core, first, last, table);
 		return;
 	}
 	const struct chain_side *tail = chain_side_of(link->tail, link->tails, edge->from), *head = chain_side_of(link->head, link->heads, edge->to);
-	add_sums(core, first, last, table);
-	add_sums(&link->graph, link->var[edge->from], link->var[edge->to], table);
+	chain_model_add_sums(core, first, last, table);
+	chain_model_add_sums(&link->graph, link->var[edge->from], link->var[edge->to], table);
 	if (tail) {
 		add_pairs(core, model->var[AT_BEFORE_LAST][edge->from], last, table, &tail->classes, NULL);
 		add_pairs(&link->graph, before_tail(link, (uint32_t)(tail - link->tail)), link->var[edge->to], table, &tail->classes, NULL);
@@ -316,7 +316,7 @@ static void place_shared(struct chain_model *model, const struct chain_edge *edg
 	bool to = edge->to_where == CHAIN_EVERY;
 	uint32_t node = to ? edge->to : edge->from, copies = chain_copies(model->chain, node);
 	uint32_t one = to ? core_at(model, edge->from, edge->from_where) : core_at(model, edge->to, edge->to_where);
-	struct chain_link *link = link_of(model, node);
+	struct chain_link *link = chain_model_link_of(model, node);
 	const struct chain_out *out = link ? out_of(link, one) : NULL;
 	const struct chain_classes *classes = out ? &out->classes : NULL;
 	chain_graph_add(core, one, to ? table->row : table->column, NULL, copies);
@@ -339,13 +339,13 @@ static void place_edge(struct chain_model *model, uint32_t number)
 	} else if (one_sees_every(edge)) {
 		place_shared(model, edge, table);
 	} else if (edge->from_where != CHAIN_EVERY) {
-		add_edge(&model->core, core_at(model, edge->from, edge->from_where), core_at(model, edge->to, edge->to_where), table);
+		chain_model_add_edge(&model->core, core_at(model, edge->from, edge->from_where), core_at(model, edge->to, edge->to_where), table);
 	} else {
-		struct chain_link *link = link_of(model, edge->from);
+		struct chain_link *link = chain_model_link_of(model, edge->from);
 		for (uint32_t place = AT_FIRST; place <= AT_LAST && place < chain_copies(model->chain, edge->from); place++)
-			add_edge(&model->core, model->var[place][edge->from], model->var[place][edge->to], table);
+			chain_model_add_edge(&model->core, model->var[place][edge->from], model->var[place][edge->to], table);
 		if (link)
-			add_edge(&link->graph, link->var[edge->from], link->var[edge->to], table);
+			chain_model_add_edge(&link->graph, link->var[edge->from], link->var[edge->to], table);
 	}
 }
 
@@ -360,7 +360,7 @@ static int64_t largest(const int64_t *values, size_t count)
 	return most;
 }
 
-static void measure(struct chain_model *model)
+static void chain_model_measure(struct chain_model *model)
 {
 	const struct shard_chain *chain = model->chain;
 	for (uint32_t node = 0; node < chain->nodes; node++) {
@@ -377,7 +377,7 @@ static void measure(struct chain_model *model)
 	}
 }
 
-static enum status find_links(struct chain_model *model)
+static enum status chain_model_find_links(struct chain_model *model)
 {
 	const struct shard_chain *chain = model->chain;
 	enum status status = OK;
@@ -404,8 +404,8 @@ enum status chain_model_build(struct chain_model *model, const struct shard_chai
 	model->core.arena = &model->arena;
 	enum status status = chain_model_reduce(model, wanted, control, error);
 	if (status == OK) {
-		measure(model);
-		status = find_links(model);
+		chain_model_measure(model);
+		status = chain_model_find_links(model);
 	}
 	for (int place = 0; place < PLACES && status == OK; place++)
 		if (!(model->var[place] = arena_alloc(&model->arena, chain->nodes, sizeof **model->var)))

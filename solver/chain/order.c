@@ -27,7 +27,7 @@ struct ordering {
 	double entries;
 };
 
-static uint64_t *row_of(const struct ordering *ordering, uint32_t var)
+static uint64_t *chain_order_row_of(const struct ordering *ordering, uint32_t var)
 {
 	return ordering->near + (size_t)var * ordering->words;
 }
@@ -35,7 +35,7 @@ static uint64_t *row_of(const struct ordering *ordering, uint32_t var)
 static uint32_t neighbours(const struct ordering *ordering, uint32_t var)
 {
 	uint32_t count = 0;
-	const uint64_t *row = row_of(ordering, var);
+	const uint64_t *row = chain_order_row_of(ordering, var);
 	for (uint32_t word = 0; word < ordering->words; word++)
 		for (uint64_t bits = row[word]; bits; bits &= bits - 1)
 			ordering->list[count++] = 64 * word + (uint32_t)__builtin_ctzll(bits);
@@ -52,18 +52,18 @@ static uint64_t common_weight(const struct ordering *ordering, const uint64_t *r
 	return sum;
 }
 
-static void weigh(struct ordering *ordering, uint32_t var)
+static void chain_order_weigh(struct ordering *ordering, uint32_t var)
 {
 	uint32_t count = neighbours(ordering, var);
 	uint64_t sum = 0, present = 0;
 	double size = ordering->graph->domain[var];
-	const uint64_t *row = row_of(ordering, var);
+	const uint64_t *row = chain_order_row_of(ordering, var);
 	for (uint32_t i = 0; i < count; i++)
 		sum += ordering->weight[ordering->list[i]];
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t weight = ordering->weight[ordering->list[i]];
 		size *= ordering->graph->domain[ordering->list[i]];
-		present += weight * (weight + common_weight(ordering, row, row_of(ordering, ordering->list[i])));
+		present += weight * (weight + common_weight(ordering, row, chain_order_row_of(ordering, ordering->list[i])));
 	}
 	ordering->fill[var] = (sum * sum - present) / 2;
 	ordering->size[var] = size;
@@ -77,7 +77,7 @@ static void note_stale(struct ordering *ordering, uint32_t var)
 }
 
 /* Numbers that are sorted like these sizes, which are positive. */
-static int64_t rank_of(double size)
+static int64_t chain_order_rank_of(double size)
 {
 	int64_t bits;
 	memcpy(&bits, &size, sizeof bits);
@@ -89,28 +89,28 @@ static void sort_stale(struct ordering *ordering)
 {
 	for (uint32_t i = 0; i < ordering->stales; i++) {
 		uint32_t var = ordering->stale[i];
-		weigh(ordering, var);
+		chain_order_weigh(ordering, var);
 		ordering->is_stale[var] = false;
 		/* A sum without a sign. */
-		order_heap_put(ordering->late[var] ? &ordering->last : &ordering->left, var, (int64_t)(ordering->fill[var] ^ UINT64_C(1) << 63), rank_of(ordering->size[var]));
+		order_heap_put(ordering->late[var] ? &ordering->last : &ordering->left, var, (int64_t)(ordering->fill[var] ^ UINT64_C(1) << 63), chain_order_rank_of(ordering->size[var]));
 	}
 	ordering->stales = 0;
 }
 
 /* Joins the neighbours with each other and takes the variable out. */
-static void take_out(struct ordering *ordering, uint32_t var)
+static void chain_order_take_out(struct ordering *ordering, uint32_t var)
 {
 	uint32_t count = neighbours(ordering, var);
-	uint64_t *row = row_of(ordering, var);
+	uint64_t *row = chain_order_row_of(ordering, var);
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t *other = row_of(ordering, ordering->list[i]);
+		uint64_t *other = chain_order_row_of(ordering, ordering->list[i]);
 		for (uint32_t word = 0; word < ordering->words; word++)
 			other[word] |= row[word];
 		other[var / 64] &= ~(UINT64_C(1) << var % 64);
 		other[ordering->list[i] / 64] &= ~(UINT64_C(1) << ordering->list[i] % 64);
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		const uint64_t *other = row_of(ordering, ordering->list[i]);
+		const uint64_t *other = chain_order_row_of(ordering, ordering->list[i]);
 		note_stale(ordering, ordering->list[i]);
 		for (uint32_t word = 0; word < ordering->words; word++)
 			for (uint64_t bits = other[word]; bits; bits &= bits - 1)
@@ -125,11 +125,11 @@ static void join_factors(struct ordering *ordering)
 		for (uint32_t j = 0; j < graph->factor[i].count; j++)
 			for (uint32_t k = 0; k < graph->factor[i].count; k++)
 				if (j != k)
-					row_of(ordering, graph->factor[i].var[j])[graph->factor[i].var[k] / 64] |=
+					chain_order_row_of(ordering, graph->factor[i].var[j])[graph->factor[i].var[k] / 64] |=
 						UINT64_C(1) << graph->factor[i].var[k] % 64;
 }
 
-static void run(struct ordering *ordering, uint32_t *order, struct control *control)
+static void chain_order_run(struct ordering *ordering, uint32_t *order, struct control *control)
 {
 	const struct chain_graph *graph = ordering->graph;
 	uint32_t left = 0, steps = 0;
@@ -149,20 +149,20 @@ static void run(struct ordering *ordering, uint32_t *order, struct control *cont
 		uint32_t var = order_heap_top(heap);
 		order_heap_remove(heap, var);
 		ordering->entries += ordering->size[var];
-		take_out(ordering, var);
+		chain_order_take_out(ordering, var);
 		order[steps++] = var;
 		control_spend(control, left);
 	}
 }
 
 /* About four times the binary logarithm. */
-static uint64_t logarithm(uint32_t domain)
+static uint64_t chain_order_logarithm(uint32_t domain)
 {
 	uint64_t square = (uint64_t)domain * domain, power = square < UINT32_MAX ? square * square : UINT64_MAX;
 	return 64 - (uint64_t)__builtin_clzll(power | 1);
 }
 
-static enum status find_order(const struct chain_graph *graph, bool links_last, bool logarithms, uint32_t *order, double *entries,
+static enum status chain_order_find(const struct chain_graph *graph, bool links_last, bool logarithms, uint32_t *order, double *entries,
 	struct control *control)
 {
 	OWN(arena) arena = { 0 };
@@ -182,16 +182,16 @@ static enum status find_order(const struct chain_graph *graph, bool links_last, 
 		for (uint32_t j = 0; graph->factor[i].weight && j < graph->factor[i].count; j++)
 			ordering.late[graph->factor[i].var[j]] = true;
 	for (uint32_t var = 0; full && var < vars; var++)
-		ordering.weight[var] = logarithms ? logarithm(graph->domain[var]) : graph->domain[var];
+		ordering.weight[var] = logarithms ? chain_order_logarithm(graph->domain[var]) : graph->domain[var];
 	if (full)
-		run(&ordering, order, control);
+		chain_order_run(&ordering, order, control);
 	*entries = ordering.entries;
 	return full ? OK : NO_MEMORY;
 }
 
 /* ---- buckets ----------------------------------------------------------------------------------------------- */
 
-static size_t product(const struct chain_graph *graph, const uint32_t *scope, uint32_t count)
+static size_t chain_order_product(const struct chain_graph *graph, const uint32_t *scope, uint32_t count)
 {
 	size_t size = 1;
 	for (uint32_t i = 0; i < count; i++)
@@ -323,7 +323,7 @@ static enum status make_bucket(struct gathering *gathering, uint32_t number)
 	NEED(bucket->scope);
 	for (uint32_t i = 0; i < count; i++)
 		bucket->scope[i] = gathering->scope[i];
-	bucket->size = product(graph, bucket->scope, count);
+	bucket->size = chain_order_product(graph, bucket->scope, count);
 	bucket->rows = root ? bucket->size : bucket->size / graph->domain[bucket->var];
 	bucket->piece = bucket->size;
 	while (bucket->piece > PIECE && bucket->outer + 1 < count)
@@ -406,9 +406,9 @@ static enum status better_order(const struct chain_graph *graph, bool links_last
 {
 	double others = 0;
 	uint32_t *other = arena_alloc(arena, graph->vars, sizeof *other);
-	enum status status = other ? find_order(graph, links_last, false, order, entries, control) : NO_MEMORY;
+	enum status status = other ? chain_order_find(graph, links_last, false, order, entries, control) : NO_MEMORY;
 	if (status == OK && *entries > MANY)
-		status = find_order(graph, links_last, true, other, &others, control);
+		status = chain_order_find(graph, links_last, true, other, &others, control);
 	if (status == OK && *entries > MANY && others < *entries) {
 		memcpy(order, other, (graph->vars - graph->kept) * sizeof *order);
 		*entries = others;

@@ -4,7 +4,7 @@
 #include "power.h"
 #include "tree.h"
 
-static size_t size_of(const struct chain_power *power)
+static size_t power_size_of(const struct chain_power *power)
 {
 	return (size_t)power->states * power->states;
 }
@@ -12,7 +12,7 @@ static size_t size_of(const struct chain_power *power)
 enum status chain_power_begin(struct chain_power *power, uint32_t states, uint32_t length, struct arena *arena)
 {
 	*power = (struct chain_power) { .states = states, .length = length, .arena = arena };
-	size_t size = size_of(power);
+	size_t size = power_size_of(power);
 	uint32_t bits = 32 - (uint32_t)__builtin_clz(length);
 	power->square = arena_alloc(arena, bits, sizeof *power->square);
 	power->product = arena_alloc(arena, bits, sizeof *power->product);
@@ -42,15 +42,15 @@ enum status chain_power_keep(struct chain_power *power)
 	power->product_around = arena_alloc(power->arena, power->products, sizeof *power->product_around);
 	bool full = squares && power->product_around;
 	for (uint32_t i = 0; i < power->squares && full; i++)
-		full = (squares[i] = arena_alloc(power->arena, size_of(power), sizeof **squares)) != NULL;
+		full = (squares[i] = arena_alloc(power->arena, power_size_of(power), sizeof **squares)) != NULL;
 	for (uint32_t i = 0; i < power->products && full; i++)
-		full = (power->product_around[i] = arena_alloc(power->arena, size_of(power), sizeof **squares)) != NULL;
+		full = (power->product_around[i] = arena_alloc(power->arena, power_size_of(power), sizeof **squares)) != NULL;
 	power->square_around = full ? squares : NULL;
 	return full ? OK : NO_MEMORY;
 }
 
 /* result = min(result, left * right) */
-static void multiply(uint32_t states, const int64_t *left, const int64_t *right, int64_t *result)
+static void power_multiply(uint32_t states, const int64_t *left, const int64_t *right, int64_t *result)
 {
 	for (uint32_t i = 0; i < states; i++)
 		for (uint32_t k = 0; k < states; k++) {
@@ -64,24 +64,24 @@ static void multiply(uint32_t states, const int64_t *left, const int64_t *right,
 		}
 }
 
-static void block(const struct chain_power *power, int64_t *matrix)
+static void power_block(const struct chain_power *power, int64_t *matrix)
 {
-	for (size_t i = 0; i < size_of(power); i++)
+	for (size_t i = 0; i < power_size_of(power); i++)
 		matrix[i] = CHAIN_BLOCKED;
 }
 
 /* Sums with a blocked part are too large or a little below: all of them count as blocked. */
-static void settle(const struct chain_power *power, int64_t *matrix)
+static void power_settle(const struct chain_power *power, int64_t *matrix)
 {
-	for (size_t i = 0; i < size_of(power); i++)
+	for (size_t i = 0; i < power_size_of(power); i++)
 		matrix[i] = chain_blocked(matrix[i]) ? CHAIN_BLOCKED : matrix[i];
 }
 
 static void set_product(const struct chain_power *power, const int64_t *left, const int64_t *right, int64_t *result)
 {
-	block(power, result);
-	multiply(power->states, left, right, result);
-	settle(power, result);
+	power_block(power, result);
+	power_multiply(power->states, left, right, result);
+	power_settle(power, result);
 }
 
 void chain_power_run(struct chain_power *power, struct control *control)
@@ -90,7 +90,7 @@ void chain_power_run(struct chain_power *power, struct control *control)
 		set_product(power, power->square[i - 1], power->square[i - 1], power->square[i]);
 	for (uint32_t i = 1; i < power->products; i++)
 		set_product(power, power->product[i - 1], power->square[power->bit[i]], power->product[i]);
-	control_spend(control, size_of(power) * power->states * (power->squares + power->products) / 8);
+	control_spend(control, power_size_of(power) * power->states * (power->squares + power->products) / 8);
 }
 
 /* result = min(result, left * right transposed) */
@@ -123,7 +123,7 @@ static void multiply_left_transposed(uint32_t states, const int64_t *left, const
 
 static void lower(const struct chain_power *power, const int64_t *matrix, int64_t *least)
 {
-	for (size_t i = 0; i < size_of(power); i++)
+	for (size_t i = 0; i < power_size_of(power); i++)
 		least[i] = matrix[i] < least[i] ? matrix[i] : least[i];
 }
 
@@ -132,37 +132,37 @@ void chain_power_around(struct chain_power *power, const int64_t *around, int64_
 {
 	uint32_t states = power->states, product = power->products - 1;
 	int64_t *here = power->spare[0], *below = power->spare[1], *result = power->spare[2];
-	memcpy(result, around, size_of(power) * sizeof *result);
-	block(power, here);
+	memcpy(result, around, power_size_of(power) * sizeof *result);
+	power_block(power, here);
 	for (uint32_t i = power->squares; i-- > 0;) {
 		if (product != NONE && power->bit[product] == i) {
 			if (power->square_around)
-				memcpy(power->product_around[product], result, size_of(power) * sizeof *result);
+				memcpy(power->product_around[product], result, power_size_of(power) * sizeof *result);
 			if (product) {
 				multiply_left_transposed(states, power->product[product - 1], result, here);
-				block(power, below);
+				power_block(power, below);
 				multiply_transposed(states, result, power->square[i], below);
-				settle(power, below);
-				memcpy(result, below, size_of(power) * sizeof *result);
+				power_settle(power, below);
+				memcpy(result, below, power_size_of(power) * sizeof *result);
 			} else {
 				lower(power, result, here);
 			}
 			product--;
 		}
-		settle(power, here);
+		power_settle(power, here);
 		if (power->square_around)
-			memcpy(power->square_around[i], here, size_of(power) * sizeof *here);
+			memcpy(power->square_around[i], here, power_size_of(power) * sizeof *here);
 		if (!i)
 			break;
-		block(power, below);
+		power_block(power, below);
 		multiply_transposed(states, here, power->square[i - 1], below);
 		multiply_left_transposed(states, power->square[i - 1], here, below);
 		int64_t *swap = here;
 		here = below;
 		below = swap;
 	}
-	memcpy(arc, here, size_of(power) * sizeof *arc);
-	control_spend(control, size_of(power) * states * (power->squares + power->products) / 4);
+	memcpy(arc, here, power_size_of(power) * sizeof *arc);
+	control_spend(control, power_size_of(power) * states * (power->squares + power->products) / 4);
 }
 
 static uint32_t middle(uint32_t states, const int64_t *left, const int64_t *right, uint32_t from, uint32_t to)

@@ -10,14 +10,14 @@ struct reduction {
 	struct arena arena;
 };
 
-static uint32_t count_of(const struct shard_chain *chain, uint32_t node)
+static uint32_t reduce_count_of(const struct shard_chain *chain, uint32_t node)
 {
 	return chain->first[node + 1] - chain->first[node];
 }
 
-static int64_t pair_of(const struct shard_chain *chain, const struct chain_edge *edge, uint32_t p, uint32_t q)
+static int64_t reduce_pair_of(const struct shard_chain *chain, const struct chain_edge *edge, uint32_t p, uint32_t q)
 {
-	return chain->pair[edge->table + (size_t)p * count_of(chain, edge->to) + q];
+	return chain->pair[edge->table + (size_t)p * reduce_count_of(chain, edge->to) + q];
 }
 
 /* ---- partners -------------------------------------------------------------------------------------------------- */
@@ -33,10 +33,10 @@ static bool prune_rows(struct reduction *reduction, const struct chain_edge *edg
 	const struct shard_chain *chain = reduction->chain;
 	uint32_t node = columns ? edge->to : edge->from, other = columns ? edge->from : edge->to;
 	bool *alive = reduction->alive + chain->first[node], *partners = reduction->alive + chain->first[other], changed = false;
-	for (uint32_t p = 0; p < count_of(chain, node); p++) {
+	for (uint32_t p = 0; p < reduce_count_of(chain, node); p++) {
 		bool partner = false;
-		for (uint32_t q = 0; q < count_of(chain, other) && alive[p] && !partner; q++)
-			partner = partners[q] && (columns ? pair_of(chain, edge, q, p) : pair_of(chain, edge, p, q)) < SHARD_FORBIDDEN;
+		for (uint32_t q = 0; q < reduce_count_of(chain, other) && alive[p] && !partner; q++)
+			partner = partners[q] && (columns ? reduce_pair_of(chain, edge, q, p) : reduce_pair_of(chain, edge, p, q)) < SHARD_FORBIDDEN;
 		changed |= alive[p] && !partner;
 		alive[p] = partner;
 	}
@@ -45,14 +45,14 @@ static bool prune_rows(struct reduction *reduction, const struct chain_edge *edg
 
 static bool any_forbidden(const struct shard_chain *chain, const struct chain_edge *edge)
 {
-	size_t size = (size_t)count_of(chain, edge->from) * count_of(chain, edge->to);
+	size_t size = (size_t)reduce_count_of(chain, edge->from) * reduce_count_of(chain, edge->to);
 	for (size_t i = 0; i < size; i++)
 		if (chain->pair[edge->table + i] >= SHARD_FORBIDDEN)
 			return true;
 	return false;
 }
 
-static enum status prune(struct reduction *reduction, struct control *control)
+static enum status reduce_prune(struct reduction *reduction, struct control *control)
 {
 	const struct shard_chain *chain = reduction->chain;
 	bool *forbidden = arena_alloc(&reduction->arena, chain->edges, sizeof *forbidden), changed = true;
@@ -79,7 +79,7 @@ static enum status prune(struct reduction *reduction, struct control *control)
 
 /* ---- what is left ---------------------------------------------------------------------------------------------- */
 
-static int64_t least_of(const int64_t *values, size_t count)
+static int64_t reduce_least_of(const int64_t *values, size_t count)
 {
 	int64_t least = CHAIN_BLOCKED;
 	for (size_t i = 0; i < count; i++)
@@ -97,14 +97,14 @@ static void take_off(int64_t *values, size_t count, int64_t least)
 /* Takes the least of what is allowed off everything that is. */
 static int64_t take_least(int64_t *values, size_t count)
 {
-	int64_t least = least_of(values, count);
+	int64_t least = reduce_least_of(values, count);
 	if (chain_blocked(least))
 		return 0;
 	take_off(values, count, least);
 	return least;
 }
 
-static enum status keep_strategies(struct reduction *reduction, struct error *error)
+static enum status reduce_keep_strategies(struct reduction *reduction, struct error *error)
 {
 	struct chain_model *model = reduction->model;
 	const struct shard_chain *chain = reduction->chain;
@@ -132,13 +132,13 @@ static enum status keep_strategies(struct reduction *reduction, struct error *er
 }
 
 /* Takes off every row what is its least, and then off every column; rows and columns where nothing is allowed are left empty. */
-static void separate(struct chain_table *table)
+static void reduce_separate(struct chain_table *table)
 {
 	size_t columns = table->columns;
 	table->separable = true;
 	for (size_t p = 0; p < table->rows; p++) {
 		int64_t *row = table->pair + p * columns;
-		table->row[p] = least_of(row, columns);
+		table->row[p] = reduce_least_of(row, columns);
 		take_off(row, columns, table->row[p]);
 	}
 	for (size_t q = 0; q < columns; q++) {
@@ -156,7 +156,7 @@ static void separate(struct chain_table *table)
 }
 
 /* How many edges an edge stands for. */
-static int64_t times(const struct shard_chain *chain, const struct chain_edge *edge)
+static int64_t reduce_times(const struct shard_chain *chain, const struct chain_edge *edge)
 {
 	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
 	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
@@ -174,14 +174,14 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 	NEED(table->pair);
 	for (uint32_t p = 0; p < table->rows; p++)
 		for (uint32_t q = 0; q < table->columns; q++) {
-			int64_t cost = pair_of(chain, edge, model->original[model->first[edge->from] + p], model->original[model->first[edge->to] + q]);
+			int64_t cost = reduce_pair_of(chain, edge, model->original[model->first[edge->from] + p], model->original[model->first[edge->to] + q]);
 			table->pair[(size_t)p * table->columns + q] = cost < SHARD_FORBIDDEN ? cost : CHAIN_BLOCKED;
 		}
-	model->base_cost += take_least(table->pair, (size_t)table->rows * table->columns) * times(chain, edge);
+	model->base_cost += take_least(table->pair, (size_t)table->rows * table->columns) * reduce_times(chain, edge);
 	table->row = arena_alloc(&model->arena, table->rows, sizeof *table->row);
 	table->column = arena_alloc(&model->arena, table->columns, sizeof *table->column);
 	NEED(table->row && table->column);
-	separate(table);
+	reduce_separate(table);
 	return OK;
 }
 
@@ -192,14 +192,14 @@ static enum status choose_alive(struct reduction *reduction, const bool *wanted,
 	NEED(reduction->alive);
 	for (uint32_t i = 0; i < chain->first[chain->nodes]; i++)
 		reduction->alive[i] = chain->cost[i] < SHARD_FORBIDDEN && (!wanted || wanted[i]);
-	return prune(reduction, control);
+	return reduce_prune(reduction, control);
 }
 
 enum status chain_model_reduce(struct chain_model *model, const bool *wanted, struct control *control, struct error *error)
 {
 	struct reduction reduction = { .model = model, .chain = model->chain };
 	enum status status = choose_alive(&reduction, wanted, control);
-	THEN(status, keep_strategies(&reduction, error));
+	THEN(status, reduce_keep_strategies(&reduction, error));
 	arena_free(&reduction.arena);
 	TRY(status);
 	model->table = arena_alloc(&model->arena, model->chain->edges, sizeof *model->table);

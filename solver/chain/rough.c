@@ -28,7 +28,7 @@ struct rough {
 /* ---- plans ------------------------------------------------------------------------------------------------------ */
 
 /* Every copy chooses as its run does. */
-static enum status take_choice(struct rough *rough, const struct chain_runs *runs, const uint32_t *choice)
+static enum status rough_take_choice(struct rough *rough, const struct chain_runs *runs, const uint32_t *choice)
 {
 	const struct shard_chain *chain = rough->chain;
 	struct chain_plan *plan = rough->plan;
@@ -58,7 +58,7 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 	if (status == OK) {
 		status = shard_solve(&runs.problem, &options, rough->control, &found, rough->error);
 		if (found.choice) {
-			enum status taken = take_choice(rough, &runs, found.choice);
+			enum status taken = rough_take_choice(rough, &runs, found.choice);
 			status = taken == OK ? status : taken;
 		}
 		const struct shard_certificate *certificate = &found.certificate;
@@ -74,13 +74,13 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 
 /* ---- bounds ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t pass_ticks(const struct shard_model *model)
+static uint64_t rough_pass_ticks(const struct shard_model *model)
 {
 	return 2 * (model->first[model->nodes] + 2 * model->messages + (uint64_t)model->pair_count / 2);
 }
 
 /* Passes at one price, until they raise the bound no more. */
-static void pass(const struct rough *rough, struct shard_dual *dual, double multiplier, uint32_t most)
+static void rough_pass(const struct rough *rough, struct shard_dual *dual, double multiplier, uint32_t most)
 {
 	const struct shard_model *model = dual->model;
 	double last = -(double)INFINITY;
@@ -89,7 +89,7 @@ static void pass(const struct rough *rough, struct shard_dual *dual, double mult
 	shard_dual_price(model, dual->multiplier, dual->before, dual->priced);
 	for (uint32_t i = 0; i < most; i++) {
 		shard_dual_pass(dual, NULL);
-		if (control_spend(rough->control, pass_ticks(model)))
+		if (control_spend(rough->control, rough_pass_ticks(model)))
 			return;
 		if (i % PATIENCE == PATIENCE - 1) {
 			if (dual->bound - last < RISE * fabs(dual->bound))
@@ -129,7 +129,7 @@ static void read_potential(const struct rough *rough, const struct ascent *ascen
 	}
 }
 
-static enum status begin(const struct rough *rough, enum chain_steps steps, const int64_t *potential, struct ascent *ascent)
+static enum status rough_begin(const struct rough *rough, enum chain_steps steps, const int64_t *potential, struct ascent *ascent)
 {
 	*ascent = (struct ascent) { .multiplier = rough->multiplier };
 	TRY(chain_runs_write(rough->chain, steps, 1, potential, PAIRS_MOST, &ascent->runs));
@@ -137,7 +137,7 @@ static enum status begin(const struct rough *rough, enum chain_steps steps, cons
 	return shard_dual_begin(&ascent->dual, &ascent->model);
 }
 
-static void end(struct ascent *ascent)
+static void rough_end(struct ascent *ascent)
 {
 	shard_dual_free(&ascent->dual);
 	shard_model_free(&ascent->model);
@@ -161,13 +161,13 @@ static void go_on_from(const struct ascent *tied, struct ascent *cut)
 }
 
 /* Walks to the price of usage whose bound is best. */
-static void find_price(const struct rough *rough, struct shard_dual *dual, double *message, double *multiplier)
+static void rough_find_price(const struct rough *rough, struct shard_dual *dual, double *message, double *multiplier)
 {
 	const struct shard_model *model = dual->model;
 	double best = -(double)INFINITY, factor = 1.25, trial = rough->multiplier;
 	*multiplier = trial;
 	for (int i = 0; i < PRICES && control_status(rough->control) == OK; i++) {
-		pass(rough, dual, trial, i == 0 ? PASSES_MOST : PASSES_MOST / 5);
+		rough_pass(rough, dual, trial, i == 0 ? PASSES_MOST : PASSES_MOST / 5);
 		if (dual->bound > best) {
 			best = dual->bound;
 			*multiplier = trial;
@@ -190,7 +190,7 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 	HELD double *message = mem_alloc(model->messages, sizeof *message);
 	enum status status = message ? OK : NO_MEMORY;
 	if (status == OK) {
-		find_price(rough, dual, message, &cut->multiplier);
+		rough_find_price(rough, dual, message, &cut->multiplier);
 		memcpy(dual->message, message, model->messages * sizeof *message);
 		for (uint32_t slot = 0; slot < model->slots; slot++)
 			dual->multiplier[slot] = cut->multiplier;
@@ -201,27 +201,27 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 	return status;
 }
 
-static enum status find_bound(const struct rough *rough)
+static enum status rough_find_bound(const struct rough *rough)
 {
 	const struct shard_chain *chain = rough->chain;
 	struct ascent tied, cut = { .multiplier = 0 };
 	HELD int64_t *potential = mem_alloc(chain->first[chain->nodes], sizeof *potential);
-	enum status status = begin(rough, STEPS_TIED, NULL, &tied);
+	enum status status = rough_begin(rough, STEPS_TIED, NULL, &tied);
 	if (status == OK && !potential)
 		status = NO_MEMORY;
 	if (status == OK) {
-		pass(rough, &tied.dual, rough->multiplier, PASSES_MOST);
+		rough_pass(rough, &tied.dual, rough->multiplier, PASSES_MOST);
 		for (uint32_t node = 0; node < chain->nodes; node++)
 			if (tied.runs.tie[node] != NONE)
 				read_potential(rough, &tied, node, potential);
-		status = begin(rough, STEPS_CUT, potential, &cut);
+		status = rough_begin(rough, STEPS_CUT, potential, &cut);
 	}
 	if (status == OK) {
 		go_on_from(&tied, &cut);
 		status = bound_cut(rough, &cut);
 	}
-	end(&tied);
-	end(&cut);
+	rough_end(&tied);
+	rough_end(&cut);
 	return status;
 }
 
@@ -235,7 +235,7 @@ enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, 
 	if (status == LIMIT && !plan->choice && !whole && chain->limit >= 0)
 		status = find_plan(&rough, 4, effort, &whole);
 	if ((status == OK || status == LIMIT) && !whole && plan->bound_kind) {
-		enum status bounded = find_bound(&rough);
+		enum status bounded = rough_find_bound(&rough);
 		status = bounded == OK || bounded == LIMIT ? LIMIT : bounded;
 	}
 	if (plan->choice && plan->bound > plan->cost)

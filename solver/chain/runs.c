@@ -13,7 +13,7 @@ struct writing {
 	size_t node_room[3], strategy_room[2], edge_room[2], table_room, pair_room, pairs_most;
 };
 
-static uint32_t width(const struct shard_chain *chain, uint32_t node)
+static uint32_t chain_runs_width(const struct shard_chain *chain, uint32_t node)
 {
 	return chain->first[node + 1] - chain->first[node];
 }
@@ -48,7 +48,7 @@ static uint32_t cut_runs(uint32_t count, uint32_t inner, uint32_t *begin)
 	return runs;
 }
 
-static enum status lay_out(struct writing *writing, uint32_t inner)
+static enum status chain_runs_lay_out(struct writing *writing, uint32_t inner)
 {
 	const struct shard_chain *chain = writing->chain;
 	struct chain_runs *runs = writing->runs;
@@ -72,13 +72,13 @@ static enum status lay_out(struct writing *writing, uint32_t inner)
 
 /* ---- nodes -------------------------------------------------------------------------------------------------------- */
 
-static int64_t times(int64_t cost, uint32_t factor)
+static int64_t chain_runs_times(int64_t cost, uint32_t factor)
 {
 	return cost >= SHARD_FORBIDDEN ? cost : cost * (int64_t)factor;
 }
 
 /* A node without costs. */
-static enum status add_node(struct writing *writing, uint32_t strategies)
+static enum status chain_runs_add_node(struct writing *writing, uint32_t strategies)
 {
 	struct shard_problem *problem = &writing->runs->problem;
 	size_t nodes = problem->nodes, sum = (nodes ? problem->first[nodes] : 0) + (size_t)strategies;
@@ -100,15 +100,15 @@ static enum status add_node(struct writing *writing, uint32_t strategies)
 	return OK;
 }
 
-static enum status add_run(struct writing *writing, uint32_t node, uint32_t run)
+static enum status chain_runs_add_run(struct writing *writing, uint32_t node, uint32_t run)
 {
 	const struct shard_chain *chain = writing->chain;
 	struct shard_problem *problem = &writing->runs->problem;
 	uint32_t length = run_length(writing, node, run);
-	enum status status = add_node(writing, width(chain, node));
-	for (uint32_t i = 0; i < width(chain, node) && status == OK; i++) {
+	enum status status = chain_runs_add_node(writing, chain_runs_width(chain, node));
+	for (uint32_t i = 0; i < chain_runs_width(chain, node) && status == OK; i++) {
 		uint32_t from = chain->first[node] + i, to = problem->first[problem->nodes - 1] + i;
-		problem->cost[to] = times(chain->cost[from], length);
+		problem->cost[to] = chain_runs_times(chain->cost[from], length);
 		problem->usage[to] = chain->usage[from] * length;
 		if (writing->potential && is_cut(writing, node) && writing->tails[node] > 0 && run > 0 && problem->cost[to] < SHARD_FORBIDDEN)
 			problem->cost[to] += writing->potential[from] * length;
@@ -126,14 +126,14 @@ static enum status add_twins(struct writing *writing, uint32_t node)
 		return OK;
 	writing->twin[node] = problem->nodes;
 	for (uint32_t run = 0; run + 1 < run_count(writing, node) && status == OK; run++) {
-		status = add_node(writing, width(chain, node));
-		for (uint32_t i = 0; i < width(chain, node) && status == OK && writing->potential; i++)
+		status = chain_runs_add_node(writing, chain_runs_width(chain, node));
+		for (uint32_t i = 0; i < chain_runs_width(chain, node) && status == OK && writing->potential; i++)
 			problem->cost[problem->first[problem->nodes - 1] + i] =
 				-writing->potential[chain->first[node] + i] * run_length(writing, node, run);
 	}
 	if (status == OK && writing->steps == STEPS_TIED) {
 		writing->runs->tie[node] = problem->nodes;
-		status = add_node(writing, width(chain, node));
+		status = chain_runs_add_node(writing, chain_runs_width(chain, node));
 	}
 	return status;
 }
@@ -141,7 +141,7 @@ static enum status add_twins(struct writing *writing, uint32_t node)
 /* ---- edges -------------------------------------------------------------------------------------------------------- */
 
 /* An edge without costs. */
-static enum status add_edge(struct writing *writing, uint32_t from, uint32_t to)
+static enum status chain_runs_add_edge(struct writing *writing, uint32_t from, uint32_t to)
 {
 	struct shard_problem *problem = &writing->runs->problem;
 	size_t edges = problem->edges, size = (size_t)shard_strategies(problem, from) * shard_strategies(problem, to);
@@ -164,13 +164,13 @@ static enum status add_edge(struct writing *writing, uint32_t from, uint32_t to)
 static enum status copy_edge(struct writing *writing, const struct chain_edge *edge, uint32_t from, uint32_t to, uint32_t factor)
 {
 	struct shard_problem *problem = &writing->runs->problem;
-	enum status status = factor > 0 ? add_edge(writing, from, to) : OK;
+	enum status status = factor > 0 ? chain_runs_add_edge(writing, from, to) : OK;
 	if (factor == 0 || status != OK)
 		return status;
 	int64_t *pair = problem->pair + problem->table[problem->edges - 1];
 	size_t size = problem->table[problem->edges] - problem->table[problem->edges - 1];
 	for (size_t i = 0; i < size; i++)
-		pair[i] = times(writing->chain->pair[edge->table + i], factor);
+		pair[i] = chain_runs_times(writing->chain->pair[edge->table + i], factor);
 	return OK;
 }
 
@@ -199,7 +199,7 @@ static enum status add_steps(struct writing *writing, const struct chain_edge *e
 	return status;
 }
 
-static enum status add_edges(struct writing *writing, const struct chain_edge *edge)
+static enum status chain_runs_add_edges(struct writing *writing, const struct chain_edge *edge)
 {
 	enum status status = OK;
 	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
@@ -244,7 +244,7 @@ static enum status tie_twin(struct writing *writing, uint32_t node, const int64_
 	enum status status = OK;
 	for (int side = 0; side < 2 && status == OK; side++) {
 		uint32_t count = shard_strategies(problem, tie);
-		status = add_edge(writing, ends[side], tie);
+		status = chain_runs_add_edge(writing, ends[side], tie);
 		int64_t *pair = status == OK ? problem->pair + problem->table[problem->edges - 1] : NULL;
 		for (uint32_t p = 0; p < count && pair; p++)
 			for (uint32_t q = 0; q < count; q++)
@@ -272,14 +272,14 @@ enum status chain_runs_write(const struct shard_chain *chain, enum chain_steps s
 {
 	struct writing writing = { .chain = chain, .runs = runs, .steps = steps, .potential = potential, .pairs_most = pairs_most };
 	*runs = (struct chain_runs) { .problem = { .limit = chain->limit } };
-	enum status status = lay_out(&writing, inner);
+	enum status status = chain_runs_lay_out(&writing, inner);
 	for (uint32_t node = 0; node < chain->nodes && status == OK; node++)
 		for (uint32_t run = 0; run < run_count(&writing, node) && status == OK; run++)
-			status = add_run(&writing, node, run);
+			status = chain_runs_add_run(&writing, node, run);
 	for (uint32_t node = 0; node < chain->nodes && status == OK; node++)
 		status = add_twins(&writing, node);
 	for (uint32_t e = 0; e < chain->edges && status == OK; e++)
-		status = add_edges(&writing, &chain->edge[e]);
+		status = chain_runs_add_edges(&writing, &chain->edge[e]);
 	return status == OK && steps == STEPS_TIED ? tie_twins(&writing) : status;
 }
 

@@ -8,7 +8,7 @@
 #include "search.h"
 
 /* What a copy of the segment uses in a plan. */
-static int64_t usage_of(const struct shard_chain *chain, const size_t *start, const uint32_t *choice, uint32_t segment, uint32_t copy)
+static int64_t splice_usage_of(const struct shard_chain *chain, const size_t *start, const uint32_t *choice, uint32_t segment, uint32_t copy)
 {
 	int64_t sum = 0;
 	for (uint32_t node = 0; node < chain->nodes; node++)
@@ -28,7 +28,7 @@ enum status chain_splice(const struct shard_chain *chain, const struct chain_pla
 		for (uint32_t copy = 0; copy < chain_copies(chain, node); copy++)
 			*usage += chain->usage[chain->first[node] + under->choice[under->start[node] + copy]];
 	while (end + 1 < copies) {
-		int64_t more = usage_of(chain, under->start, over, segment, end) - usage_of(chain, under->start, under->choice, segment, end);
+		int64_t more = splice_usage_of(chain, under->start, over, segment, end) - splice_usage_of(chain, under->start, under->choice, segment, end);
 		if (*usage + more > chain->limit)
 			break;
 		*usage += more;

@@ -6,7 +6,7 @@
 #define SUMS 6                 /* that may be added before blocked entries have to be looked at */
 #define SCOPE_MAX 64           /* a bucket of more variables, each with two values, is beyond any budget */
 
-static bool grow(struct arena *arena, void **array, uint32_t count, uint32_t *room, size_t size)
+static bool chain_tree_grow(struct arena *arena, void **array, uint32_t count, uint32_t *room, size_t size)
 {
 	if (count < *room)
 		return true;
@@ -25,8 +25,8 @@ uint32_t chain_graph_var(struct chain_graph *graph, uint32_t domain)
 {
 	void *array = graph->domain, *alone = graph->alone;
 	uint32_t room = graph->var_room;
-	if (!grow(graph->arena, &alone, graph->vars, &room, sizeof *graph->alone) ||
-	    !grow(graph->arena, &array, graph->vars, &graph->var_room, sizeof *graph->domain)) {
+	if (!chain_tree_grow(graph->arena, &alone, graph->vars, &room, sizeof *graph->alone) ||
+	    !chain_tree_grow(graph->arena, &array, graph->vars, &graph->var_room, sizeof *graph->domain)) {
 		graph->failed = true;
 		return 0;
 	}
@@ -40,7 +40,7 @@ uint32_t chain_graph_var(struct chain_graph *graph, uint32_t domain)
 uint32_t chain_graph_factor(struct chain_graph *graph, const struct chain_factor *factor)
 {
 	void *array = graph->factor;
-	if (!grow(graph->arena, &array, graph->factors, &graph->factor_room, sizeof *graph->factor)) {
+	if (!chain_tree_grow(graph->arena, &array, graph->factors, &graph->factor_room, sizeof *graph->factor)) {
 		graph->failed = true;
 		return 0;
 	}
@@ -139,7 +139,7 @@ static size_t piece_start(const struct chain_tree *tree, const struct chain_buck
 /* Sums of two at a time, wherever they begin. */
 typedef int64_t two_sums __attribute__((vector_size(16), aligned(8), may_alias));
 
-static void add_row(int64_t *to, const int64_t *from, uint32_t count)
+static void chain_tree_add_row(int64_t *to, const int64_t *from, uint32_t count)
 {
 	uint32_t i = 0;
 	for (; i + 4 <= count; i += 4) {
@@ -161,7 +161,7 @@ static void add_one(int64_t *to, int64_t one, uint32_t count)
 }
 
 /* piece += source, where the source has fewer variables. */
-static void add_table(const struct chain_part *part, const int64_t *source, int64_t *restrict piece)
+static void chain_tree_add_table(const struct chain_part *part, const int64_t *source, int64_t *restrict piece)
 {
 	struct walk walk;
 	walk_begin(&walk, part);
@@ -171,7 +171,7 @@ static void add_table(const struct chain_part *part, const int64_t *source, int6
 		if (walk.step == 0)
 			add_one(to, from[0], walk.inner);
 		else if (walk.step == 1)
-			add_row(to, from, walk.inner);
+			chain_tree_add_row(to, from, walk.inner);
 		else
 			for (uint32_t i = 0; i < walk.inner; i++)
 				to[i] += from[i * walk.step];
@@ -192,7 +192,7 @@ static void lower_table(const struct chain_part *part, const int64_t *piece, int
 	} while (walk_next(&walk));
 }
 
-static void settle(int64_t *table, size_t size)
+static void chain_tree_settle(int64_t *table, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
 		table[i] = chain_blocked(table[i]) ? CHAIN_BLOCKED : table[i];
@@ -204,15 +204,15 @@ static void make_piece(const struct chain_tree *tree, const struct chain_bucket 
 	memset(piece, 0, bucket->piece * sizeof *piece);
 	for (uint32_t i = 0; i < bucket->parts; i++) {
 		const struct chain_part *part = &bucket->part[i];
-		add_table(part, part->source + piece_start(tree, bucket, part, number), piece);
+		chain_tree_add_table(part, part->source + piece_start(tree, bucket, part, number), piece);
 		if (i % SUMS == SUMS - 1)
-			settle(piece, bucket->piece);
+			chain_tree_settle(piece, bucket->piece);
 	}
 }
 
 /* ---- up -------------------------------------------------------------------------------------------------------- */
 
-static void scale(const int64_t *cost, const int64_t *usage, int64_t alpha, int64_t beta, size_t size, int64_t *scaled)
+static void chain_tree_scale(const int64_t *cost, const int64_t *usage, int64_t alpha, int64_t beta, size_t size, int64_t *scaled)
 {
 	for (size_t i = 0; i < size; i++)
 		scaled[i] = chain_blocked(cost[i]) ? CHAIN_BLOCKED : alpha * cost[i] + (usage ? beta * usage[i] : 0);
@@ -225,16 +225,16 @@ static void set_source(const struct chain_tree *tree, const struct chain_bucket 
 		const struct chain_bucket *child = &tree->bucket[part->child];
 		part->source = part->scaled ? part->scaled : child->up;
 		if (part->scaled)
-			scale(child->up, NULL, tree->alpha, 0, child->rows, part->scaled);
+			chain_tree_scale(child->up, NULL, tree->alpha, 0, child->rows, part->scaled);
 	} else {
 		const struct chain_factor *factor = &tree->graph->factor[part->factor];
 		part->source = factor->weight ? factor->weight : bucket->plain ? factor->cost : part->scaled;
 		if (part->scaled)
-			scale(factor->cost, factor->usage, tree->alpha, tree->beta, factor->size, part->scaled);
+			chain_tree_scale(factor->cost, factor->usage, tree->alpha, tree->beta, factor->size, part->scaled);
 	}
 }
 
-static void eliminate(const int64_t *piece, uint32_t domain, size_t rows, int64_t *up)
+static void chain_tree_eliminate(const int64_t *piece, uint32_t domain, size_t rows, int64_t *up)
 {
 	for (size_t row = 0; row < rows; row++) {
 		const int64_t *entry = piece + row * domain;
@@ -255,9 +255,9 @@ static void sum_bucket(const struct chain_tree *tree, struct chain_bucket *bucke
 		int64_t *piece = bucket->table ? bucket->table + number * bucket->piece : tree->scratch;
 		make_piece(tree, bucket, number, piece);
 		if (bucket->table)
-			settle(piece, bucket->piece);
+			chain_tree_settle(piece, bucket->piece);
 		if (bucket->var != NONE)
-			eliminate(piece, domain, rows, bucket->up + number * rows);
+			chain_tree_eliminate(piece, domain, rows, bucket->up + number * rows);
 	}
 }
 
@@ -311,14 +311,14 @@ static bool matters(const struct chain_tree *tree, const struct chain_bucket *bu
 	return false;
 }
 
-static void block(int64_t *table, size_t size)
+static void chain_tree_block(int64_t *table, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
 		table[i] = CHAIN_BLOCKED;
 }
 
 /* Takes off what the part itself has. */
-static void leave_out(int64_t *around, const int64_t *self, int64_t alpha, size_t size)
+static void chain_tree_leave_out(int64_t *around, const int64_t *self, int64_t alpha, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
 		around[i] = chain_blocked(around[i]) ? CHAIN_BLOCKED : around[i] - alpha * self[i];
@@ -327,11 +327,11 @@ static void leave_out(int64_t *around, const int64_t *self, int64_t alpha, size_
 void chain_tree_around(const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, int64_t *around)
 {
 	const struct chain_factor *factor = &tree->graph->factor[part->factor];
-	block(around, factor->size);
+	chain_tree_block(around, factor->size);
 	for (size_t number = 0; number < bucket->size / bucket->piece; number++)
 		if (matters(tree, bucket, number))
 			lower_table(part, believe(tree, bucket, number), around + piece_start(tree, bucket, part, number));
-	leave_out(around, factor->weight, 1, factor->size);
+	chain_tree_leave_out(around, factor->weight, 1, factor->size);
 }
 
 static bool goes_down(const struct chain_tree *tree, const struct chain_part *part, bool plain)
@@ -365,7 +365,7 @@ static void down_bucket(const struct chain_tree *tree, const struct chain_bucket
 	for (uint32_t i = 0; i < bucket->parts; i++)
 		if (goes_down(tree, &bucket->part[i], least)) {
 			any = true;
-			block(tree->bucket[bucket->part[i].child].down, tree->bucket[bucket->part[i].child].rows);
+			chain_tree_block(tree->bucket[bucket->part[i].child].down, tree->bucket[bucket->part[i].child].rows);
 		}
 	for (size_t number = 0; any && number < bucket->size / bucket->piece; number++) {
 		if (!matters(tree, bucket, number))
@@ -382,7 +382,7 @@ static void down_bucket(const struct chain_tree *tree, const struct chain_bucket
 	for (uint32_t i = 0; i < bucket->parts; i++)
 		if (goes_down(tree, &bucket->part[i], least)) {
 			const struct chain_bucket *child = &tree->bucket[bucket->part[i].child];
-			leave_out(child->down, child->up, child->plain ? tree->alpha : 1, child->rows);
+			chain_tree_leave_out(child->down, child->up, child->plain ? tree->alpha : 1, child->rows);
 		}
 }
 
@@ -393,7 +393,7 @@ void chain_tree_down(struct chain_tree *tree, const int64_t *root, int64_t most,
 	for (size_t i = 0; i < top->size; i++)
 		top->down[i] = root ? root[i] : 0;
 	for (uint32_t var = 0; least && var < tree->graph->vars; var++)
-		block(least[var], tree->graph->domain[var]);
+		chain_tree_block(least[var], tree->graph->domain[var]);
 	for (uint32_t i = tree->buckets; i-- > 0;)
 		if (least || !tree->bucket[i].plain)
 			down_bucket(tree, &tree->bucket[i], least);

@@ -33,7 +33,7 @@ struct chain_walks {
 /* Sets of points of one power, by entry of its matrix. */
 struct sets { uint32_t *start; };
 
-static bool push(struct chain_point **list, uint32_t *room, uint32_t count, struct chain_point point)
+static bool walk_push(struct chain_point **list, uint32_t *room, uint32_t count, struct chain_point point)
 {
 	if (count == *room) {
 		uint32_t larger = *room ? 2 * *room : 256;
@@ -61,7 +61,7 @@ struct walking {
 __extension__ typedef __int128 wide;
 
 /* The range of a run of so many copies. */
-static void set_range(struct walking *walking, uint32_t copies)
+static void walk_set_range(struct walking *walking, uint32_t copies)
 {
 	uint32_t length = walking->power->length;
 	walking->least = walking->alone ? (int64_t)((wide)walking->low * copies / length) - walking->more : INT64_MIN;
@@ -81,7 +81,7 @@ static uint32_t filter_equal(struct chain_point *list, uint32_t count)
 }
 
 /* Every walk of a set followed by every one of another, into the list. around: of all that is outside. */
-static enum status meet(struct walking *walking, uint32_t left, uint32_t left_end, uint32_t right, uint32_t right_end, int64_t around)
+static enum status walk_meet(struct walking *walking, uint32_t left, uint32_t left_end, uint32_t right, uint32_t right_end, int64_t around)
 {
 	struct chain_walks *walks = walking->walks;
 	walks->looked += (uint64_t)(left_end - left) * (right_end - right);
@@ -95,13 +95,13 @@ static enum status meet(struct walking *walking, uint32_t left, uint32_t left_en
 				continue;
 			if (walking->listed >= 4 * walks->room.most)
 				return LIMIT;
-			NEED(push(&walks->list, &walks->list_room, walking->listed++, point));
+			NEED(walk_push(&walks->list, &walks->list_room, walking->listed++, point));
 		}
 	return OK;
 }
 
 /* The sets of a product of two powers. */
-static enum status multiply(struct walking *walking, const int64_t *left, const struct sets *lefts, const int64_t *right, const struct sets *rights,
+static enum status walk_multiply(struct walking *walking, const int64_t *left, const struct sets *lefts, const int64_t *right, const struct sets *rights,
 	const int64_t *around, struct sets *result)
 {
 	struct chain_walks *walks = walking->walks;
@@ -117,7 +117,7 @@ static enum status multiply(struct walking *walking, const int64_t *left, const 
 			int64_t a = left[from * states + k], b = right[k * states + to];
 			size_t first = from * states + k, second = k * states + to;
 			if (!chain_blocked(a) && !chain_blocked(b) && a + b + around[entry] <= walking->limit)
-				status = meet(walking, lefts->start[first], lefts->start[first + 1], rights->start[second], rights->start[second + 1], around[entry]);
+				status = walk_meet(walking, lefts->start[first], lefts->start[first + 1], rights->start[second], rights->start[second + 1], around[entry]);
 		}
 		if (status != OK)
 			break;
@@ -125,7 +125,7 @@ static enum status multiply(struct walking *walking, const int64_t *left, const 
 		if (walks->points + walking->listed > walks->room.most)
 			status = LIMIT;
 		for (uint32_t i = 0; i < walking->listed && status == OK; i++)
-			if (!push(&walks->point, &walks->points_room, walks->points++, walks->list[i]))
+			if (!walk_push(&walks->point, &walks->points_room, walks->points++, walks->list[i]))
 				status = NO_MEMORY;
 	}
 	result->start[(size_t)states * states] = walks->points;
@@ -146,7 +146,7 @@ static enum status copy_arcs(struct walking *walking, uint32_t block, struct set
 			struct chain_point point = { walks->arcs.point[i].cost, walks->arcs.point[i].usage, NONE, i };
 			if (walks->points >= walks->room.most)
 				return LIMIT;
-			NEED(push(&walks->point, &walks->points_room, walks->points++, point));
+			NEED(walk_push(&walks->point, &walks->points_room, walks->points++, point));
 		}
 	}
 	result->start[square] = walks->points;
@@ -161,15 +161,15 @@ static enum status walk_block(struct walking *walking, uint32_t block, struct se
 	uint32_t length = 0;
 	enum status status = square ? copy_arcs(walking, block, &square[0]) : NO_MEMORY;
 	for (uint32_t i = 1; i < power->squares && status == OK; i++) {
-		set_range(walking, 1u << i);
-		status = multiply(walking, power->square[i - 1], &square[i - 1], power->square[i - 1], &square[i - 1], power->square_around[i], &square[i]);
+		walk_set_range(walking, 1u << i);
+		status = walk_multiply(walking, power->square[i - 1], &square[i - 1], power->square[i - 1], &square[i - 1], power->square_around[i], &square[i]);
 	}
 	for (uint32_t i = 0; i < power->products && status == OK; i++) {
 		struct sets before = *last;
 		*last = square[power->bit[i]];
-		set_range(walking, length += 1u << power->bit[i]);
+		walk_set_range(walking, length += 1u << power->bit[i]);
 		if (i)
-			status = multiply(walking, power->product[i - 1], &before, power->square[power->bit[i]], &square[power->bit[i]],
+			status = walk_multiply(walking, power->product[i - 1], &before, power->square[power->bit[i]], &square[power->bit[i]],
 				power->product_around[i], last);
 	}
 	return status;
@@ -216,7 +216,7 @@ static void find_range(struct walking *walking, uint32_t number, uint32_t block,
 }
 
 /* Whether any walk of the block is within the limit. */
-static bool within(const struct chain_copy *copy, const struct chain_power *power, uint32_t block, int64_t limit)
+static bool walk_within(const struct chain_copy *copy, const struct chain_power *power, uint32_t block, int64_t limit)
 {
 	size_t square = (size_t)power->states * power->states;
 	const int64_t *whole = power->product[power->products - 1], *around = copy->around + block * square;
@@ -250,13 +250,13 @@ static enum status build_walks(struct chain_walks *walks, struct chain_search *s
 	for (uint32_t block = 0; block < link->blocks && status == OK; block++) {
 		struct walking walking = { .walks = walks, .search = search, .power = &copy->power[block], .limit = limit };
 		struct sets last = { NULL };
-		if (within(copy, walking.power, block, limit))
+		if (walk_within(copy, walking.power, block, limit))
 			status = look_at_block(&walking, number, block, below, &last);
 		for (size_t entry = 0; entry < square && status == OK; entry++) {
 			walks->start[block * square + entry] = walks->wholes;
 			for (uint32_t i = last.start ? last.start[entry] : 0; last.start && i < last.start[entry + 1] && status == OK; i++) {
 				struct chain_point whole = { walks->point[i].cost, walks->point[i].usage, i, NONE };
-				status = push(&walks->whole, &walks->whole_room, walks->wholes++, whole) ? OK : NO_MEMORY;
+				status = walk_push(&walks->whole, &walks->whole_room, walks->wholes++, whole) ? OK : NO_MEMORY;
 			}
 		}
 	}
@@ -330,7 +330,7 @@ static enum status walk_path(const struct chain_walks *walks, uint32_t walk, str
 /* ---- whole plans ------------------------------------------------------------------------------------------------- */
 
 /* The cheapest of the root's points within the limit, below below; NONE: there is none. */
-static uint32_t cheapest(const struct chain_front *core, const struct chain_search *search, int64_t below)
+static uint32_t walk_cheapest(const struct chain_front *core, const struct chain_search *search, int64_t below)
 {
 	const uint32_t *start = core->start[core->tree->buckets - 1];
 	uint32_t best = NONE;
@@ -373,7 +373,7 @@ enum status chain_exact(struct chain_search *search, int64_t most, int64_t below
 	}
 	THEN(status, chain_front_build(&core, &search->core, given, most, room, search->control));
 	if (status == OK) {
-		uint32_t best = cheapest(&core, search, below);
+		uint32_t best = walk_cheapest(&core, search, below);
 		status = best == NONE ? INFEASIBLE : read_choice(search, &core, best, walks, choice);
 	}
 	for (uint32_t i = 0; i < model->links && walks; i++)

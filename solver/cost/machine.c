@@ -4,7 +4,7 @@
 __extension__ typedef __int128 wide;
 
 /* log2 in 1/1024, linear between powers of two. */
-static int64_t logarithm(int64_t x)
+static int64_t machine_logarithm(int64_t x)
 {
 	int64_t exponent = 63 - __builtin_clzll((unsigned long long)(x > 0 ? x : 1)), power = INT64_C(1) << exponent;
 	int64_t rest = (x > 0 ? x : 1) - power;
@@ -18,7 +18,7 @@ uint32_t efficiency_at(const struct efficiency *efficiency, int64_t size)
 		i++;
 	if (i == 0 || i == EFFICIENCY_POINTS)
 		return efficiency->point[i == 0 ? 0 : EFFICIENCY_POINTS - 1].share;
-	int64_t low = logarithm(efficiency->point[i - 1].size), high = logarithm(efficiency->point[i].size), at = logarithm(size);
+	int64_t low = machine_logarithm(efficiency->point[i - 1].size), high = machine_logarithm(efficiency->point[i].size), at = machine_logarithm(size);
 	int64_t from = efficiency->point[i - 1].share, to = efficiency->point[i].share;
 	return (uint32_t)(high > low ? from + (to - from) * (at - low) / (high - low) : to);
 }
@@ -60,7 +60,7 @@ bool machine_is_matrix(const struct rule *rule)
 	return rule_contracts(rule) || rule->cost == COST_RECURRENCE || rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
 }
 
-static int format_of(uint8_t dtype)
+static int cost_machine_format_of(uint8_t dtype)
 {
 	switch (dtype) {
 	case DTYPE_F64: case DTYPE_C128: return FORMAT_F64;
@@ -78,7 +78,7 @@ enum machine_format machine_format_of(const struct graph *graph, uint32_t op)
 	int64_t most = -1;
 	FOR_ROW(i, &graph->reads, op) {
 		const struct tensor *tensor = &graph->tensor[graph->reads.item[i]];
-		int format = format_of(tensor->dtype);
+		int format = cost_machine_format_of(tensor->dtype);
 		int64_t elements = format >= 0 ? tensor->bytes * 8 / dtype_bits[tensor->dtype] : -1;
 		if (elements > most || (elements == most && format < found)) {
 			found = format;

@@ -3,7 +3,7 @@
 
 /* ---- what an op does -------------------------------------------------------------------------------------------------- */
 
-static enum status find_work(const struct graph *graph, const struct rules *rules, uint32_t op, struct binding *binding, struct op_work *work)
+static enum status op_time_find_work(const struct graph *graph, const struct rules *rules, uint32_t op, struct binding *binding, struct op_work *work)
 {
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
 	enum status status = OK;
@@ -28,7 +28,7 @@ static enum status find_work(const struct graph *graph, const struct rules *rule
 static enum status op_work_of(const struct graph *graph, const struct rules *rules, uint32_t op, struct op_work *work)
 {
 	OWN(binding) binding = { 0 };
-	return find_work(graph, rules, op, &binding, work);
+	return op_time_find_work(graph, rules, op, &binding, work);
 }
 
 enum status op_work_find(const struct graph *graph, const struct rules *rules, struct arena *arena, struct op_work **work)
@@ -37,7 +37,7 @@ enum status op_work_find(const struct graph *graph, const struct rules *rules, s
 	enum status status = OK;
 	*work = arena_alloc(arena, graph->ops, sizeof **work);
 	for (uint32_t op = 0; *work && op < graph->ops && status == OK; op++)
-		status = find_work(graph, rules, op, &binding, &(*work)[op]);
+		status = op_time_find_work(graph, rules, op, &binding, &(*work)[op]);
 	return *work ? status : NO_MEMORY;
 }
 
@@ -103,7 +103,7 @@ int64_t op_work_time(const struct machine *machine, const struct op_work *work, 
 	return work_time(machine, work, flops, bytes, &limit);
 }
 
-static int64_t groups_of(const struct tensor *tensor)
+static int64_t op_time_groups_of(const struct tensor *tensor)
 {
 	return tensor->dims > 0 && tensor->shape ? tensor->shape[0] : 1;
 }
@@ -119,7 +119,7 @@ enum status op_local_time(const struct graph *graph, const struct rules *rules, 
 	if (status != OK || work.view)
 		return status;
 	work.pieces = pieces;
-	work.groups = work.grouped ? groups_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]) : 1;
+	work.groups = work.grouped ? op_time_groups_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]) : 1;
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
 		int64_t moves = op_moves(machine, &work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 		bytes += moves;

@@ -31,7 +31,7 @@ static struct placement placement_of(const struct way *way, uint32_t state)
 	return placement;
 }
 
-static uint32_t state_of(const struct way *way, struct placement placement)
+static uint32_t reshard_state_of(const struct way *way, struct placement placement)
 {
 	uint32_t state = 0;
 	for (uint32_t a = way->mesh->axes; a-- > 0;) {
@@ -54,7 +54,7 @@ static bool cut_later(const struct way *way, struct placement placement, uint32_
 	return false;
 }
 
-static int64_t bytes_at(const struct way *way, struct placement placement)
+static int64_t reshard_bytes_at(const struct way *way, struct placement placement)
 {
 	return placement_bytes(way->units, way->mesh, way->tensor, placement);
 }
@@ -82,7 +82,7 @@ static bool move_to(const struct way *way, struct placement from, int64_t bytes,
 		return false;
 	}
 	if (move->collective != COLLECTIVE_SLICE)
-		move->bytes = collective_of(axis, move->collective, bytes, move->collective == COLLECTIVE_ALL_REDUCE ? bytes : bytes_at(way, move->to));
+		move->bytes = collective_of(axis, move->collective, bytes, move->collective == COLLECTIVE_ALL_REDUCE ? bytes : reshard_bytes_at(way, move->to));
 	move->time = collective_time(axis, move->collective, move->bytes);
 	return true;
 }
@@ -94,7 +94,7 @@ static const int64_t *moves_from(struct way *way, uint32_t at, struct placement 
 	int64_t *takes = way->takes ? way->takes + (size_t)at * row : way->own;
 	if (way->takes && way->known[at])
 		return takes;
-	int64_t bytes = bytes_at(way, placement);
+	int64_t bytes = reshard_bytes_at(way, placement);
 	for (uint32_t a = 0, i = 0; a < way->mesh->axes; a++)
 		for (uint32_t v = 0; v < way->candidates; v++, i++) {
 			struct reshard_move move;
@@ -106,7 +106,7 @@ static const int64_t *moves_from(struct way *way, uint32_t at, struct placement 
 }
 
 /* Looks at all moves from a state. Summands come of a whole tensor only where they are wanted. */
-static void expand(struct way *way, uint32_t at)
+static void reshard_expand(struct way *way, uint32_t at)
 {
 	const struct state *from = &way->state[at];
 	struct placement placement = placement_of(way, at);
@@ -142,14 +142,14 @@ static void write_down(const struct way *way, uint32_t target, struct reshard *r
 		uint32_t a = 0;
 		while (from.on[a] == to.on[a])
 			a++;
-		move_to(way, from, bytes_at(way, from), a, to.on[a], move);
+		move_to(way, from, reshard_bytes_at(way, from), a, to.on[a], move);
 		reshard->sent += collective_bytes(&way->mesh->axis[a], move->collective, move->bytes);
 	}
 }
 
 /* ---- the search ------------------------------------------------------------------------------------------------ */
 
-static bool add_candidate(struct way *way, int8_t value)
+static bool reshard_add_candidate(struct way *way, int8_t value)
 {
 	for (uint32_t i = 0; i < way->candidates; i++)
 		if (way->candidate[i] == value)
@@ -160,7 +160,7 @@ static bool add_candidate(struct way *way, int8_t value)
 	return true;
 }
 
-static uint32_t count_states(const struct way *way)
+static uint32_t reshard_count_states(const struct way *way)
 {
 	uint32_t states = 1;
 	for (uint32_t a = 0; a < way->mesh->axes; a++)
@@ -174,10 +174,10 @@ static bool take_all_parts(struct way *way)
 	uint32_t parts = way->units->part_start[way->tensor + 1] - way->units->part_start[way->tensor];
 	bool fits = parts + 2 <= CANDIDATES_MAX;
 	for (uint32_t i = 0; i < parts && fits; i++)
-		add_candidate(way, (int8_t)i);
-	add_candidate(way, PLACE_WHOLE);
-	add_candidate(way, PLACE_PARTIAL);
-	way->states = count_states(way);
+		reshard_add_candidate(way, (int8_t)i);
+	reshard_add_candidate(way, PLACE_WHOLE);
+	reshard_add_candidate(way, PLACE_PARTIAL);
+	way->states = reshard_count_states(way);
 	return fits && way->states <= STATES_WHOLE;
 }
 
@@ -187,11 +187,11 @@ static void find_candidates(struct way *way, struct placement from)
 		return;
 	way->candidates = 0;
 	for (uint32_t a = 0; a < way->mesh->axes; a++) {
-		add_candidate(way, from.on[a]);
-		add_candidate(way, way->to.on[a]);
+		reshard_add_candidate(way, from.on[a]);
+		reshard_add_candidate(way, way->to.on[a]);
 	}
-	add_candidate(way, PLACE_WHOLE);
-	way->states = count_states(way);
+	reshard_add_candidate(way, PLACE_WHOLE);
+	way->states = reshard_count_states(way);
 }
 
 static bool possible(const struct way *way, struct placement from)
@@ -203,19 +203,19 @@ static bool possible(const struct way *way, struct placement from)
 }
 
 /* From a state to a target, or NONE: to all. */
-static void search(struct way *way, uint32_t start, uint32_t target)
+static void reshard_search(struct way *way, uint32_t start, uint32_t target)
 {
 	way->state[start].reached = true;
 	order_heap_put(&way->queue, start, 0, 0);
 	for (uint32_t at = start; at != NONE && at != target; at = order_heap_top(&way->queue)) {
 		order_heap_remove(&way->queue, at);
 		way->state[at].done = true;
-		expand(way, at);
+		reshard_expand(way, at);
 	}
 }
 
 /* Searches, with states in an arena. */
-static enum status search_in(struct way *way, uint32_t start, uint32_t target, struct arena *states)
+static enum status reshard_search_in(struct way *way, uint32_t start, uint32_t target, struct arena *states)
 {
 	OWN(arena) arena = { 0 };
 	enum status status = order_heap_init(&way->queue, way->states, &arena);
@@ -223,7 +223,7 @@ static enum status search_in(struct way *way, uint32_t start, uint32_t target, s
 	if (status == OK && !(way->state = arena_alloc(states, way->states, sizeof *way->state)))
 		status = NO_MEMORY;
 	if (status == OK)
-		search(way, start, target);
+		reshard_search(way, start, target);
 	return status;
 }
 
@@ -255,8 +255,8 @@ enum status reshard_find(const struct units *units, const struct mesh *mesh, uin
 		return INFEASIBLE;
 	find_candidates(&way, from);
 	OWN(arena) arena = { 0 };
-	uint32_t target = state_of(&way, to);
-	TRY(search_in(&way, state_of(&way, from), target, &arena));
+	uint32_t target = reshard_state_of(&way, to);
+	TRY(reshard_search_in(&way, reshard_state_of(&way, from), target, &arena));
 	return written(&way, target, reshard);
 }
 
@@ -309,7 +309,7 @@ uint32_t reshard_map_state(const struct reshard_map *map, struct placement place
 }
 
 /* The tree from a state for targets like this one. Who asks once needs a single way, so the whole tree is found for the second one. */
-static enum status look(struct reshard_map *map, uint32_t start, uint32_t target, struct arena *arena)
+static enum status reshard_look(struct reshard_map *map, uint32_t start, uint32_t target, struct arena *arena)
 {
 	struct way *way = &map->way;
 	uint32_t summands = 0;
@@ -322,7 +322,7 @@ static enum status look(struct reshard_map *map, uint32_t start, uint32_t target
 		way->state = tree->state;
 		return OK;
 	}
-	enum status status = search_in(way, start, tree->asked ? NONE : target, tree->asked ? map->arena : arena);
+	enum status status = reshard_search_in(way, start, tree->asked ? NONE : target, tree->asked ? map->arena : arena);
 	if (status == OK && tree->asked)
 		tree->state = way->state;
 	tree->asked = true;
@@ -340,15 +340,15 @@ static enum status map_find(struct reshard_map *map, struct placement from, stru
 	if (graph_in_host(way->units->graph, way->tensor) || !possible(way, from))
 		return INFEASIBLE;
 	OWN(arena) arena = { 0 };
-	uint32_t target = state_of(way, to);
-	TRY(look(map, state_of(way, from), target, &arena));
+	uint32_t target = reshard_state_of(way, to);
+	TRY(reshard_look(map, reshard_state_of(way, from), target, &arena));
 	return written(way, target, reshard);
 }
 
 /* ---- shards become summands -------------------------------------------------------------------------------------- */
 
 /* A way of two: by way of where the shards are whole. */
-static struct placement middle_of(const struct mesh *mesh, struct placement from, struct placement to)
+static struct placement reshard_middle_of(const struct mesh *mesh, struct placement from, struct placement to)
 {
 	struct placement middle = to;
 	for (uint32_t a = 0; a < mesh->axes; a++)
@@ -357,7 +357,7 @@ static struct placement middle_of(const struct mesh *mesh, struct placement from
 	return middle;
 }
 
-static enum status join(struct reshard *reshard, const struct reshard *rest)
+static enum status reshard_join(struct reshard *reshard, const struct reshard *rest)
 {
 	if (reshard->moves + rest->moves > RESHARD_MOVES)
 		return INFEASIBLE;
@@ -374,11 +374,11 @@ enum status reshard_any(const struct units *units, const struct mesh *mesh, uint
 	enum status status = reshard_find(units, mesh, tensor, from, to, reshard);
 	if (status != INFEASIBLE)
 		return status;
-	struct placement middle = middle_of(mesh, from, to);
+	struct placement middle = reshard_middle_of(mesh, from, to);
 	struct reshard rest;
 	status = placement_equal(middle, to) ? INFEASIBLE : reshard_find(units, mesh, tensor, from, middle, reshard);
 	THEN(status, reshard_find(units, mesh, tensor, middle, to, &rest));
-	return status == OK ? join(reshard, &rest) : status;
+	return status == OK ? reshard_join(reshard, &rest) : status;
 }
 
 enum status reshard_map_any(struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard)
@@ -386,9 +386,9 @@ enum status reshard_map_any(struct reshard_map *map, struct placement from, stru
 	enum status status = map_find(map, from, to, reshard);
 	if (status != INFEASIBLE)
 		return status;
-	struct placement middle = middle_of(map->way.mesh, from, to);
+	struct placement middle = reshard_middle_of(map->way.mesh, from, to);
 	struct reshard rest;
 	status = placement_equal(middle, to) ? INFEASIBLE : map_find(map, from, middle, reshard);
 	THEN(status, map_find(map, middle, to, &rest));
-	return status == OK ? join(reshard, &rest) : status;
+	return status == OK ? reshard_join(reshard, &rest) : status;
 }

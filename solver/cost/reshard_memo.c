@@ -28,7 +28,7 @@ void reshard_memo_end(struct reshard_memo *memo)
 	arena_free(&memo->arena);
 }
 
-static struct known *slot_of(struct known *known, size_t room, uint32_t class, uint64_t key)
+static struct known *reshard_memo_slot_of(struct known *known, size_t room, uint32_t class, uint64_t key)
 {
 	size_t at = (size_t)hash_join(key, class) & (room - 1);
 	while (known[at].class > 0 && (known[at].class != class || known[at].key != key))
@@ -36,14 +36,14 @@ static struct known *slot_of(struct known *known, size_t room, uint32_t class, u
 	return &known[at];
 }
 
-static bool grow(struct reshard_memo *memo)
+static bool reshard_memo_grow(struct reshard_memo *memo)
 {
 	struct known *known = mem_alloc(2 * memo->room, sizeof *known);
 	if (!known)
 		return false;
 	for (size_t i = 0; i < memo->room; i++)
 		if (memo->known[i].class > 0)
-			*slot_of(known, 2 * memo->room, memo->known[i].class, memo->known[i].key) = memo->known[i];
+			*reshard_memo_slot_of(known, 2 * memo->room, memo->known[i].class, memo->known[i].key) = memo->known[i];
 	mem_free(memo->known);
 	memo->known = known;
 	memo->room *= 2;
@@ -59,7 +59,7 @@ static uint64_t packed(struct placement placement)
 }
 
 /* Only the moves that there are. */
-static struct reshard *kept(struct reshard_memo *memo, const struct reshard *found)
+static struct reshard *reshard_memo_kept(struct reshard_memo *memo, const struct reshard *found)
 {
 	struct reshard *copy = arena_alloc(&memo->arena, 1, RESHARD_BYTES(found->moves));
 	if (copy)
@@ -88,15 +88,15 @@ static enum status find_hashed(struct reshard_memo *memo, uint32_t tensor, struc
 {
 	uint32_t class = memo->units->tensor_class[tensor] + 1;
 	uint64_t key = packed(from) << 32 | packed(to);
-	struct known *slot = slot_of(memo->known, memo->room, class, key);
+	struct known *slot = reshard_memo_slot_of(memo->known, memo->room, class, key);
 	if (slot->class == 0) {
 		struct reshard found, *copy = NULL;
 		enum status status = reshard_any(memo->units, memo->mesh, tensor, from, to, &found);
 		if (status != NO_MEMORY)
-			copy = kept(memo, &found);
-		if (!copy || (2 * memo->count > memo->room && !grow(memo)))
+			copy = reshard_memo_kept(memo, &found);
+		if (!copy || (2 * memo->count > memo->room && !reshard_memo_grow(memo)))
 			return NO_MEMORY;
-		slot = slot_of(memo->known, memo->room, class, key);
+		slot = reshard_memo_slot_of(memo->known, memo->room, class, key);
 		*slot = (struct known) { key, class, status, copy };
 		memo->count++;
 	}
@@ -116,7 +116,7 @@ enum status reshard_memo_find(struct reshard_memo *memo, uint32_t tensor, struct
 	if (entry && !*entry) {
 		struct reshard found;
 		enum status status = reshard_map_any(class->map, from, to, &found);
-		*entry = status == NO_MEMORY ? NULL : status == OK ? kept(memo, &found) : &unreachable;
+		*entry = status == NO_MEMORY ? NULL : status == OK ? reshard_memo_kept(memo, &found) : &unreachable;
 	}
 	NEED(entry && *entry);
 	*reshard = *entry;

@@ -12,12 +12,12 @@ struct checking {
 	struct begun *begun;             /* [ops] collectives of one stream, by their start */
 };
 
-static int64_t end_of(const struct checking *checking, uint32_t op)
+static int64_t step_check_end_of(const struct checking *checking, uint32_t op)
 {
 	return checking->time->start[op] + checking->model->time[op];
 }
 
-static enum status wrong(const struct checking *checking, uint32_t op, int64_t expected)
+static enum status step_check_wrong(const struct checking *checking, uint32_t op, int64_t expected)
 {
 	return fail(checking->error, INFEASIBLE, "op %u starts at %lld ps, not at %lld", op, (long long)checking->time->start[op], (long long)expected);
 }
@@ -28,14 +28,14 @@ static int64_t ready_at(const struct checking *checking, uint32_t op)
 	const struct step_model *model = checking->model;
 	int64_t ready = model->release[op] == NONE ? 0 : checking->time->start[model->release[op]];
 	FOR_ROW(i, &model->pred, op)
-		ready = end_of(checking, model->pred.item[i]) > ready ? end_of(checking, model->pred.item[i]) : ready;
+		ready = step_check_end_of(checking, model->pred.item[i]) > ready ? step_check_end_of(checking, model->pred.item[i]) : ready;
 	FOR_ROW(i, &model->held, op)
-		ready = end_of(checking, model->held.item[i]) > ready ? end_of(checking, model->held.item[i]) : ready;
+		ready = step_check_end_of(checking, model->held.item[i]) > ready ? step_check_end_of(checking, model->held.item[i]) : ready;
 	return ready;
 }
 
 /* Views begin when they can; computation in its order, as soon as it can. */
-static enum status check_order(const struct checking *checking)
+static enum status step_check_order(const struct checking *checking)
 {
 	const struct step_model *model = checking->model;
 	int64_t free = 0;
@@ -48,14 +48,14 @@ static enum status check_order(const struct checking *checking)
 		if (computes && free > ready)
 			ready = free;
 		if (checking->time->start[op] != ready)
-			return wrong(checking, op, ready);
+			return step_check_wrong(checking, op, ready);
 		if (computes)
-			free = end_of(checking, op);
+			free = step_check_end_of(checking, op);
 	}
 	return OK;
 }
 
-static int by_start(const void *a, const void *b)
+static int step_check_by_start(const void *a, const void *b)
 {
 	const struct begun *x = a, *y = b;
 	return x->start != y->start ? x->start < y->start ? -1 : 1 : x->op < y->op ? -1 : x->op > y->op;
@@ -71,14 +71,14 @@ static enum status check_link(const struct checking *checking, uint32_t stream)
 	for (uint32_t op = 0; op < model->ops; op++)
 		if (model->stream[op] == stream && model->time[op] > 0)
 			begun[count++] = (struct begun) { checking->time->start[op], op };
-	qsort(begun, count, sizeof *begun, by_start);
+	qsort(begun, count, sizeof *begun, step_check_by_start);
 	for (uint32_t i = 0; i < count; i++) {
-		int64_t ready = ready_at(checking, begun[i].op), free = i > 0 ? end_of(checking, begun[i - 1].op) : 0;
+		int64_t ready = ready_at(checking, begun[i].op), free = i > 0 ? step_check_end_of(checking, begun[i - 1].op) : 0;
 		if (begun[i].start < ready || begun[i].start < free)
-			return wrong(checking, begun[i].op, ready > free ? ready : free);
+			return step_check_wrong(checking, begun[i].op, ready > free ? ready : free);
 		for (uint32_t j = i; begun[j].start > ready; j--) {
-			if (j == 0 || end_of(checking, begun[j - 1].op) != begun[j].start)
-				return wrong(checking, begun[i].op, ready);
+			if (j == 0 || step_check_end_of(checking, begun[j - 1].op) != begun[j].start)
+				return step_check_wrong(checking, begun[i].op, ready);
 			if (begun[j - 1].start >= ready && model->turn[begun[j - 1].op] > model->turn[begun[i].op])
 				return fail(checking->error, INFEASIBLE, "op %u runs before op %u, whose turn it is", begun[j - 1].op, begun[i].op);
 		}
@@ -86,14 +86,14 @@ static enum status check_link(const struct checking *checking, uint32_t stream)
 	return OK;
 }
 
-static enum status check_sums(const struct checking *checking)
+static enum status step_check_sums(const struct checking *checking)
 {
 	const struct step_model *model = checking->model;
 	const struct step_time *time = checking->time;
 	int64_t busy[STREAMS_MAX] = { 0 }, exposed = 0, end = 0;
 	for (uint32_t op = 0; op < model->ops; op++) {
 		busy[model->stream[op]] += model->time[op];
-		end = end_of(checking, op) > end ? end_of(checking, op) : end;
+		end = step_check_end_of(checking, op) > end ? step_check_end_of(checking, op) : end;
 	}
 	if (end != time->total)
 		return fail(checking->error, INFEASIBLE, "the step takes %lld ps, not %lld", (long long)end, (long long)time->total);
@@ -113,10 +113,10 @@ enum status step_time_check(const struct step_model *model, const struct step_ti
 {
 	struct checking checking = { model, time, error, mem_alloc(model->ops, sizeof *checking.begun) };
 	NEED_IN(error, checking.begun);
-	enum status status = check_order(&checking);
+	enum status status = step_check_order(&checking);
 	for (uint32_t s = 1; s < model->streams && status == OK; s++)
 		status = check_link(&checking, s);
-	THEN(status, check_sums(&checking));
+	THEN(status, step_check_sums(&checking));
 	mem_free(checking.begun);
 	return status;
 }

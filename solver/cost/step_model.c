@@ -14,7 +14,7 @@ struct modelling {
 	uint32_t *tail;              /* [ops] the last op of the model that stands for it */
 };
 
-static bool waits(const struct modelling *modelling, uint32_t op)
+static bool step_model_waits(const struct modelling *modelling, uint32_t op)
 {
 	return modelling->costs->stream[op] == 0 && modelling->costs->time[op] > 0;
 }
@@ -30,7 +30,7 @@ static bool is_waited_for(const struct graph *graph, uint32_t op)
 }
 
 /* A fetch begins where the memory is that it fills. */
-static uint32_t place_of(const struct graph *graph, uint32_t op)
+static uint32_t step_model_place_of(const struct graph *graph, uint32_t op)
 {
 	uint32_t pair = graph->inplace_start[op];
 	uint32_t buffer = graph->op[op].added == ADDED_FETCH && pair < graph->inplace_start[op + 1] ? graph->tensor[graph->inplace[pair].in].writer : NONE;
@@ -46,24 +46,24 @@ static void find_early(struct modelling *modelling)
 		modelling->position[op] = p;
 		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0)
 			modelling->model->release[op] = is_waited_for(graph, op) || graph->op[op].added == ADDED_FETCH ? NONE : before;
-		else if (waits(modelling, op))
+		else if (step_model_waits(modelling, op))
 			before = op;
-		modelling->early[op] = !waits(modelling, op) && csr_length(&graph->reads, op) > 0;
+		modelling->early[op] = !step_model_waits(modelling, op) && csr_length(&graph->reads, op) > 0;
 		FOR_ROW(i, &graph->pred, op)
 			modelling->early[op] &= modelling->early[graph->pred.item[i]];
 	}
 	for (uint32_t p = graph->ops; p-- > 0;) {
 		uint32_t op = modelling->order[p];
-		modelling->use[op] = waits(modelling, op) ? p : NONE;
+		modelling->use[op] = step_model_waits(modelling, op) ? p : NONE;
 		FOR_ROW(i, &graph->succ, op) {
 			uint32_t use = modelling->use[graph->succ.item[i]];
-			if (!waits(modelling, op) && use < modelling->use[op])
+			if (!step_model_waits(modelling, op) && use < modelling->use[op])
 				modelling->use[op] = use;
 		}
 	}
 }
 
-static int64_t result_bytes(const struct graph *graph, uint32_t op)
+static int64_t step_model_result_bytes(const struct graph *graph, uint32_t op)
 {
 	int64_t bytes = 0;
 	FOR_ROW(i, &graph->writes, op)
@@ -91,7 +91,7 @@ static int64_t window_bytes(const struct window *window, uint32_t prefetch)
 }
 
 /* Collectives of what is there from the start, by their first use: a layer's may run when the layer so many before begins to compute. */
-static void run_ahead(struct modelling *modelling, const uint32_t *gather, uint32_t gathers)
+static void step_model_run_ahead(struct modelling *modelling, const uint32_t *gather, uint32_t gathers)
 {
 	const struct graph *graph = modelling->graph;
 	uint32_t first = NONE, layer = NONE, prefetch = modelling->costs->prefetch;   /* first: position of this layer's first use */
@@ -108,14 +108,14 @@ static void run_ahead(struct modelling *modelling, const uint32_t *gather, uint3
 		if (before > modelling->position[modelling->model->release[op]])
 			continue;
 		modelling->model->release[op] = modelling->order[before];
-		window.bytes[(window.layers - 1) % (PREFETCH_MOST + 1)] += result_bytes(graph, op);
+		window.bytes[(window.layers - 1) % (PREFETCH_MOST + 1)] += step_model_result_bytes(graph, op);
 		int64_t bytes = window_bytes(&window, prefetch);
 		modelling->model->ahead = bytes > modelling->model->ahead ? bytes : modelling->model->ahead;
 	}
 }
 
 /* Ids by a key, ties in the order given: a stable counting sort. next: [keys + 1], zero. */
-static void sort_by(const uint32_t *key, uint32_t keys, uint32_t *next, const uint32_t *from, uint32_t count, uint32_t *to)
+static void step_model_sort_by(const uint32_t *key, uint32_t keys, uint32_t *next, const uint32_t *from, uint32_t count, uint32_t *to)
 {
 	for (uint32_t i = 0; i < count; i++)
 		next[key[from[i]] + 1]++;
@@ -136,8 +136,8 @@ static enum status find_ahead(struct modelling *modelling, struct arena *scratch
 		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0 && modelling->early[op] && modelling->use[op] != NONE)
 			found[gathers++] = op;
 	}
-	sort_by(modelling->use, ops, next, found, gathers, gather);
-	run_ahead(modelling, gather, gathers);
+	step_model_sort_by(modelling->use, ops, next, found, gathers, gather);
+	step_model_run_ahead(modelling, gather, gathers);
 	return OK;
 }
 
@@ -148,7 +148,7 @@ static int64_t turn_of(const struct modelling *modelling, uint32_t op)
 }
 
 /* Adds an op's own part, and one op for each axis that it communicates over. */
-static void add_op(struct modelling *modelling, uint32_t op, uint32_t *at)
+static void step_model_add_op(struct modelling *modelling, uint32_t op, uint32_t *at)
 {
 	struct step_model *model = modelling->model;
 	const struct step_costs *costs = modelling->costs;
@@ -171,7 +171,7 @@ static void add_op(struct modelling *modelling, uint32_t op, uint32_t *at)
 }
 
 /* What the graph depends on, by the last part of each op; and a later part on the one before. */
-static enum status connect(struct modelling *modelling, struct arena *scratch)
+static enum status step_model_connect(struct modelling *modelling, struct arena *scratch)
 {
 	const struct graph *graph = modelling->graph;
 	struct step_model *model = modelling->model;
@@ -198,17 +198,17 @@ static bool holds(const struct modelling *modelling, uint32_t op)
 }
 
 /* What this order holds back: of each op one other at most, the last one before it (or before the memory that it fills) that computes or is waited for. use: scratch. */
-static enum status hold_back(struct modelling *modelling, struct arena *scratch)
+static enum status step_model_hold_back(struct modelling *modelling, struct arena *scratch)
 {
 	const struct graph *graph = modelling->graph;
 	uint32_t pairs = 0, last = NONE, *row = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *row), *item = arena_alloc(scratch, 2 * (size_t)graph->ops, sizeof *item);
 	NEED(row && item);
 	for (uint32_t p = 0; p < graph->ops; p++) {
-		uint32_t op = modelling->order[p], place = place_of(graph, op);
-		bool held = holds(modelling, op), computes = waits(modelling, op), comes = graph->op[op].added == ADDED_FETCH;
+		uint32_t op = modelling->order[p], place = step_model_place_of(graph, op);
+		bool held = holds(modelling, op), computes = step_model_waits(modelling, op), comes = graph->op[op].added == ADDED_FETCH;
 		modelling->use[op] = last;
 		uint32_t other = comes ? modelling->use[place] : last;
-		if (other != NONE && (held || comes || (computes && !waits(modelling, other)))) {
+		if (other != NONE && (held || comes || (computes && !step_model_waits(modelling, other)))) {
 			row[pairs] = op;
 			item[pairs++] = other;
 		}
@@ -246,8 +246,8 @@ enum status step_model_build(const struct graph *graph, const uint32_t *order, c
 		fine = find_ahead(&modelling, &scratch) == OK;
 	}
 	for (uint32_t p = 0, at = 0; fine && p < graph->ops; p++)
-		add_op(&modelling, order[p], &at);
-	fine = fine && connect(&modelling, &scratch) == OK && hold_back(&modelling, &scratch) == OK;
+		step_model_add_op(&modelling, order[p], &at);
+	fine = fine && step_model_connect(&modelling, &scratch) == OK && step_model_hold_back(&modelling, &scratch) == OK;
 	return fine ? OK : NO_MEMORY;
 }
 

@@ -17,12 +17,12 @@ struct running {
 	struct arena arena;
 };
 
-static int64_t end_of(const struct running *running, uint32_t op)
+static int64_t step_time_end_of(const struct running *running, uint32_t op)
 {
 	return running->time->start[op] + running->model->time[op];
 }
 
-static void may_begin(struct running *running, uint32_t op)
+static void step_time_may_begin(struct running *running, uint32_t op)
 {
 	const struct step_model *model = running->model;
 	running->ready[op] = running->now;
@@ -39,7 +39,7 @@ static void satisfy(struct running *running, uint32_t op, uint32_t by)
 {
 	running->cause[op] = by;
 	if (--running->missing[op] == 0)
-		may_begin(running, op);
+		step_time_may_begin(running, op);
 }
 
 static void tell_followers(struct running *running)
@@ -53,7 +53,7 @@ static void tell_followers(struct running *running)
 	}
 }
 
-static void begin(struct running *running, uint32_t op)
+static void step_time_begin(struct running *running, uint32_t op)
 {
 	uint32_t stream = running->model->stream[op];
 	running->time->start[op] = running->now;
@@ -72,43 +72,43 @@ static void begin_all(struct running *running)
 	while (running->next < model->ops && (model->stream[model->sequence[running->next]] != 0 || model->time[model->sequence[running->next]] == 0))
 		running->next++;
 	if (running->at[0] == NONE && running->next < model->ops && running->missing[model->sequence[running->next]] == 0)
-		begin(running, model->sequence[running->next++]);
+		step_time_begin(running, model->sequence[running->next++]);
 	for (uint32_t s = 1; s < model->streams; s++) {
 		uint32_t op = running->at[s] == NONE ? order_heap_top(&running->queue[s]) : NONE;
 		if (op == NONE)
 			continue;
 		order_heap_remove(&running->queue[s], op);
-		begin(running, op);
+		step_time_begin(running, op);
 	}
 }
 
 /* To the next end; false where nothing runs. */
-static bool advance(struct running *running)
+static bool step_time_advance(struct running *running)
 {
 	int64_t next = INT64_MAX;
 	for (uint32_t s = 0; s < running->model->streams; s++)
-		if (running->at[s] != NONE && end_of(running, running->at[s]) < next)
-			next = end_of(running, running->at[s]);
+		if (running->at[s] != NONE && step_time_end_of(running, running->at[s]) < next)
+			next = step_time_end_of(running, running->at[s]);
 	if (next == INT64_MAX)
 		return false;
 	running->now = next;
 	for (uint32_t s = 0; s < running->model->streams; s++)
-		if (running->at[s] != NONE && end_of(running, running->at[s]) == next) {
+		if (running->at[s] != NONE && step_time_end_of(running, running->at[s]) == next) {
 			running->ended[running->ends++] = running->at[s];
 			running->at[s] = NONE;
 		}
 	return true;
 }
 
-static void run(struct running *running)
+static void step_time_run(struct running *running)
 {
 	for (uint32_t op = 0; op < running->model->ops; op++)
 		if (running->missing[op] == 0)
-			may_begin(running, op);
+			step_time_may_begin(running, op);
 	do {
 		tell_followers(running);
 		begin_all(running);
-	} while (advance(running));
+	} while (step_time_advance(running));
 	running->time->total = running->now;
 }
 
@@ -117,9 +117,9 @@ static void run(struct running *running)
 /* The time from `from` to the end of op, by what ran last on the way to it. */
 static void expose(struct running *running, uint32_t op, int64_t from)
 {
-	for (; op != NONE && end_of(running, op) > from; op = running->cause[op]) {
+	for (; op != NONE && step_time_end_of(running, op) > from; op = running->cause[op]) {
 		int64_t start = running->time->start[op] > from ? running->time->start[op] : from;
-		running->time->exposed[running->model->stream[op]] += end_of(running, op) - start;
+		running->time->exposed[running->model->stream[op]] += step_time_end_of(running, op) - start;
 	}
 }
 
@@ -130,12 +130,12 @@ static void find_exposed(struct running *running)
 	uint32_t latest = NONE;
 	for (uint32_t i = 0; i < model->ops; i++) {
 		uint32_t op = model->sequence[i];
-		if (latest == NONE || end_of(running, op) > end_of(running, latest))
+		if (latest == NONE || step_time_end_of(running, op) > step_time_end_of(running, latest))
 			latest = op;
 		if (model->time[op] == 0 || model->stream[op] != 0)
 			continue;
 		expose(running, running->cause[op], free);
-		free = end_of(running, op);
+		free = step_time_end_of(running, op);
 	}
 	expose(running, latest, free);
 }
@@ -159,7 +159,7 @@ static enum status find_releases(struct running *running)
 	return csr_of_pairs(&running->arena, model->ops, pairs, row, item, &running->released);
 }
 
-static enum status prepare(struct running *running)
+static enum status step_time_prepare(struct running *running)
 {
 	const struct step_model *model = running->model;
 	enum status status = OK;
@@ -182,9 +182,9 @@ enum status step_time_find(const struct step_model *model, struct step_time *tim
 {
 	struct running running = { .model = model, .time = time };
 	*time = (struct step_time) { 0 };
-	enum status status = prepare(&running);
+	enum status status = step_time_prepare(&running);
 	if (status == OK) {
-		run(&running);
+		step_time_run(&running);
 		find_exposed(&running);
 	}
 	arena_free(&running.arena);

@@ -49,14 +49,14 @@ static void change_some(struct annealing *annealing)
 	set_state(annealing, storage, to);
 }
 
-static double cost_of(const struct annealing *annealing)
+static double fit_anneal_cost_of(const struct annealing *annealing)
 {
 	const struct fit_search *search = annealing->search;
 	double over = (double)(search->replay->peak - search->cap);
 	return (double)search->replay->extra + (over > 0 ? annealing->price * over : 0);
 }
 
-static void move(struct annealing *annealing, double temperature)
+static void fit_anneal_move(struct annealing *annealing, double temperature)
 {
 	struct fit_search *search = annealing->search;
 	memcpy(annealing->next, annealing->state, search->step->storages);
@@ -68,20 +68,20 @@ static void move(struct annealing *annealing, double temperature)
 	fit_try(search, annealing->next);
 	if (search->status != OK || !search->replay->valid)
 		return;
-	double cost = cost_of(annealing);
+	double cost = fit_anneal_cost_of(annealing);
 	if (cost > annealing->cost && random_part(&annealing->random) >= exp((annealing->cost - cost) / temperature))
 		return;
 	memcpy(annealing->state, annealing->next, search->step->storages);
 	annealing->cost = cost;
 }
 
-static void cool(struct annealing *annealing, uint64_t begin, double hot)
+static void fit_anneal_cool(struct annealing *annealing, uint64_t begin, double hot)
 {
 	struct fit_search *search = annealing->search;
 	double span = (double)(search->limit - begin);
 	while (fit_goes_on(search)) {
 		double done = (double)(search->control->ticks - begin) / span;
-		move(annealing, hot * pow(COOLING, -done));
+		fit_anneal_move(annealing, hot * pow(COOLING, -done));
 		search->control->ticks++;
 	}
 }
@@ -101,8 +101,8 @@ void fit_anneal(struct fit_search *search, double slope, double hot)
 	if (fine && annealing.count > 0 && fit_goes_on(search) && (search->limit - begin) / each >= FEWEST_PLAYS) {
 		memcpy(annealing.state, search->extra < INT64_MAX ? search->best : search->lowest, step->storages);
 		fit_try(search, annealing.state);
-		annealing.cost = cost_of(&annealing);
-		cool(&annealing, begin, hot);
+		annealing.cost = fit_anneal_cost_of(&annealing);
+		fit_anneal_cool(&annealing, begin, hot);
 	}
 	mem_free(annealing.state);
 	mem_free(annealing.next);

@@ -25,17 +25,17 @@ struct apply {
 	struct arena arena;
 };
 
-static uint32_t storage_of(const struct apply *apply, uint32_t tensor)
+static uint32_t apply_storage_of(const struct apply *apply, uint32_t tensor)
 {
 	return apply->graph->tensor[tensor].storage;
 }
 
-static uint32_t root_of(const struct apply *apply, uint32_t storage)
+static uint32_t apply_root_of(const struct apply *apply, uint32_t storage)
 {
 	return apply->graph->storage[storage].root;
 }
 
-static bool failed(struct apply *apply, bool fine)
+static bool apply_failed(struct apply *apply, bool fine)
 {
 	if (!fine && apply->build.status == OK)
 		apply->build.status = NO_MEMORY;
@@ -57,41 +57,41 @@ static bool is_anew(const struct apply *apply, uint32_t storage)
 }
 
 /* A tensor that stays and that an op writes into without giving it a new name: running statistics. A copy leaves it alone. */
-static bool only_updated(const struct apply *apply, uint32_t op, uint32_t tensor)
+static bool apply_only_updated(const struct apply *apply, uint32_t op, uint32_t tensor)
 {
 	const struct graph *graph = apply->graph;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].in == tensor && graph->inplace[i].out == NONE)
-			return !is_anew(apply, storage_of(apply, tensor));
+			return !is_anew(apply, apply_storage_of(apply, tensor));
 	return false;
 }
 
-static const char *new_name(const void *context, uint32_t tensor, bool result)
+static const char *apply_new_name(const void *context, uint32_t tensor, bool result)
 {
 	const struct naming *naming = context;
 	const struct apply *apply = naming->apply;
 	uint32_t id = !result ? apply->tensor[tensor] : naming->copy ? apply->made[tensor] : apply->original[tensor];
-	if (id == NONE || (naming->copy && !result && only_updated(apply, naming->op, tensor)))
+	if (id == NONE || (naming->copy && !result && apply_only_updated(apply, naming->op, tensor)))
 		return NULL;
 	return draft_tensor_at(apply->build.draft, id)->name;
 }
 
 /* The arguments of an op of the draft, which stands for op, by their new names. */
-static void rename_arguments(struct apply *apply, uint32_t draft_op, uint32_t op, bool copy)
+static void apply_rename_arguments(struct apply *apply, uint32_t draft_op, uint32_t op, bool copy)
 {
 	struct naming naming = { apply, op, copy };
-	struct renaming renaming = { new_name, &naming };
+	struct renaming renaming = { apply_new_name, &naming };
 	struct op *record = apply->build.status == OK ? draft_op_at(apply->build.draft, draft_op) : NULL;
 	if (!record || !record->arguments)
 		return;
 	const struct arguments *renamed = arguments_rename(&apply->arena, record->arguments, apply->graph, &renaming);
-	failed(apply, renamed && draft_op_arguments(apply->build.draft, draft_op, renamed) == OK);
+	apply_failed(apply, renamed && draft_op_arguments(apply->build.draft, draft_op, renamed) == OK);
 }
 
 /* ---- copies --------------------------------------------------------------------------------------------------- */
 
 /* A copy of a tensor: a view of what its root is now where it shares memory. */
-static uint32_t copy_tensor(struct apply *apply, uint32_t tensor)
+static uint32_t apply_copy_tensor(struct apply *apply, uint32_t tensor)
 {
 	const struct graph *graph = apply->graph;
 	struct draft *draft = apply->build.draft;
@@ -104,13 +104,13 @@ static uint32_t copy_tensor(struct apply *apply, uint32_t tensor)
 	if (record.kind == KIND_OUTPUT)        /* the step puts out the first one */
 		record.kind = KIND_TEMPORARY;
 	if (record.alias != NONE)
-		record.alias = apply->tensor[root_of(apply, record.storage)];
+		record.alias = apply->tensor[apply_root_of(apply, record.storage)];
 	uint32_t id = draft_tensor(draft, &record);
-	failed(apply, id != NONE);
+	apply_failed(apply, id != NONE);
 	return id;
 }
 
-static uint32_t copy_op(struct apply *apply, uint32_t op)
+static uint32_t apply_copy_op(struct apply *apply, uint32_t op)
 {
 	struct op record = apply->graph->op[op];
 	struct draft *draft = apply->build.draft;
@@ -128,7 +128,7 @@ static uint32_t copy_op(struct apply *apply, uint32_t op)
 	record.phase = record.collective ? record.phase : PHASE_BACKWARD;
 	record.has_phase = true;
 	uint32_t id = draft_op(draft, &record);
-	failed(apply, id != NONE);
+	apply_failed(apply, id != NONE);
 	return id;
 }
 
@@ -137,30 +137,30 @@ static uint32_t copy_op(struct apply *apply, uint32_t op)
 /* The tensor is of another instance than its storage is now. */
 static bool is_stale(const struct apply *apply, uint32_t tensor)
 {
-	return apply->of[tensor] != apply->instance[storage_of(apply, tensor)];
+	return apply->of[tensor] != apply->instance[apply_storage_of(apply, tensor)];
 }
 
 static void copy_view(struct apply *apply, uint32_t op)
 {
 	const struct graph *graph = apply->graph;
 	struct draft *draft = apply->build.draft;
-	uint32_t copy = copy_op(apply, op);
+	uint32_t copy = apply_copy_op(apply, op);
 	bool fine = copy != NONE;
 	FOR_ROW(i, &graph->reads, op)
 		fine = fine && draft_read(draft, copy, apply->tensor[graph->reads.item[i]]) == OK;
 	for (uint32_t i = graph->writes.start[op]; fine && i < graph->writes.start[op + 1]; i++) {
-		uint32_t tensor = graph->writes.item[i], id = copy_tensor(apply, tensor);
+		uint32_t tensor = graph->writes.item[i], id = apply_copy_tensor(apply, tensor);
 		fine = id != NONE && draft_write(draft, copy, id) == OK;
 		apply->tensor[tensor] = apply->made[tensor] = id;
-		apply->of[tensor] = apply->instance[storage_of(apply, tensor)];
+		apply->of[tensor] = apply->instance[apply_storage_of(apply, tensor)];
 	}
-	if (!failed(apply, fine))
-		rename_arguments(apply, copy, op, true);
+	if (!apply_failed(apply, fine))
+		apply_rename_arguments(apply, copy, op, true);
 }
 
 /* Brings a tensor up to date: the views on its way from the root, first things first. What an op other than a view wrote is
  * up to date when that op has run again. */
-static void resolve(struct apply *apply, uint32_t tensor)
+static void apply_resolve(struct apply *apply, uint32_t tensor)
 {
 	const struct graph *graph = apply->graph;
 	uint32_t depth = 0;
@@ -200,11 +200,11 @@ static void run_first(struct apply *apply, uint32_t op)
 {
 	const struct graph *graph = apply->graph;
 	FOR_ROW(i, &graph->reads, op)
-		resolve(apply, graph->reads.item[i]);
+		apply_resolve(apply, graph->reads.item[i]);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		resolve(apply, graph->inplace[i].in);
+		apply_resolve(apply, graph->inplace[i].in);
 	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i], storage = storage_of(apply, tensor), root = root_of(apply, storage);
+		uint32_t tensor = graph->writes.item[i], storage = apply_storage_of(apply, tensor), root = apply_root_of(apply, storage);
 		if (apply->build.status == OK && graph->tensor[tensor].alias != NONE && apply->instance[storage] > 0)
 			draft_tensor_at(apply->build.draft, apply->original[tensor])->alias = apply->tensor[root];
 		apply->of[tensor] = apply->instance[storage];
@@ -216,7 +216,7 @@ static void run_first(struct apply *apply, uint32_t op)
 	FOR_ROW(i, &graph->reads, op)
 		renamed |= apply->tensor[graph->reads.item[i]] != apply->original[graph->reads.item[i]];
 	if (renamed)
-		rename_arguments(apply, apply->op[op], op, false);
+		apply_rename_arguments(apply, apply->op[op], op, false);
 }
 
 /* From here on what runs again finds the storage where it was fetched to. */
@@ -243,10 +243,10 @@ static bool result_stays(const struct apply *apply, uint32_t op, uint32_t storag
 	return is_anew(apply, storage);
 }
 
-static bool write_again(struct apply *apply, uint32_t op, uint32_t copy, uint32_t tensor, uint64_t bits)
+static bool apply_write_again(struct apply *apply, uint32_t op, uint32_t copy, uint32_t tensor, uint64_t bits)
 {
 	const struct graph *graph = apply->graph;
-	uint32_t storage = storage_of(apply, tensor), in = NONE;
+	uint32_t storage = apply_storage_of(apply, tensor), in = NONE;
 	bool stays = result_stays(apply, op, storage, bits), root = graph->tensor[tensor].alias == NONE;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].out == tensor)
@@ -256,7 +256,7 @@ static bool write_again(struct apply *apply, uint32_t op, uint32_t copy, uint32_
 		return true;
 	if (stays && root)
 		apply->instance[storage]++;
-	uint32_t id = apply->made[tensor] = copy_tensor(apply, tensor);
+	uint32_t id = apply->made[tensor] = apply_copy_tensor(apply, tensor);
 	if (id == NONE || draft_write(apply->build.draft, copy, id) != OK)
 		return false;
 	if (stays) {
@@ -267,15 +267,15 @@ static bool write_again(struct apply *apply, uint32_t op, uint32_t copy, uint32_
 }
 
 /* An op that runs again: persistent storages are not written a second time. */
-static void run_again(struct apply *apply, uint32_t op, uint64_t bits)
+static void apply_run_again(struct apply *apply, uint32_t op, uint64_t bits)
 {
 	const struct graph *graph = apply->graph;
 	struct draft *draft = apply->build.draft;
 	FOR_ROW(i, &graph->reads, op)
-		resolve(apply, graph->reads.item[i]);
+		apply_resolve(apply, graph->reads.item[i]);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
-		resolve(apply, graph->inplace[i].in);
-	uint32_t copy = copy_op(apply, op);
+		apply_resolve(apply, graph->inplace[i].in);
+	uint32_t copy = apply_copy_op(apply, op);
 	bool fine = copy != NONE;
 	FOR_ROW(i, &graph->reads, op)
 		fine = fine && draft_read(draft, copy, apply->tensor[graph->reads.item[i]]) == OK;
@@ -286,18 +286,18 @@ static void run_again(struct apply *apply, uint32_t op, uint64_t bits)
 		fine = draft_read(draft, copy, apply->tensor[mask]) == OK;
 	for (uint32_t i = graph->inplace_start[op]; fine && i < graph->inplace_start[op + 1]; i++) {
 		struct inplace pair = graph->inplace[i];
-		if (pair.out == NONE && is_anew(apply, storage_of(apply, pair.in)))
+		if (pair.out == NONE && is_anew(apply, apply_storage_of(apply, pair.in)))
 			fine = draft_inplace(draft, copy, NONE, apply->tensor[pair.in]) == OK;
 	}
 	FOR_ROW(i, &graph->writes, op)
-		fine = fine && (graph->writes.item[i] == mask || write_again(apply, op, copy, graph->writes.item[i], bits));
-	if (!failed(apply, fine))
-		rename_arguments(apply, copy, op, true);
+		fine = fine && (graph->writes.item[i] == mask || apply_write_again(apply, op, copy, graph->writes.item[i], bits));
+	if (!apply_failed(apply, fine))
+		apply_rename_arguments(apply, copy, op, true);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------------------ */
 
-static bool prepare(struct apply *apply)
+static bool apply_prepare(struct apply *apply)
 {
 	const struct graph *graph = apply->graph;
 	struct arena *arena = &apply->arena;
@@ -327,12 +327,12 @@ struct graph *fit_apply(const struct fit_replay *replay, const uint8_t *state, s
 	const struct fit_step *step = replay->step;
 	struct apply apply = { .step = step, .graph = step->graph, .state = state, .build = { .source = step->graph, .op = NONE } };
 	struct graph *result = NULL;
-	bool fine = prepare(&apply);
+	bool fine = apply_prepare(&apply);
 	for (uint32_t i = 0; i < replay->length && fine; i++)
 		apply.again[replay->run[i] / 2] |= replay->run[i] & 1;
 	for (uint32_t i = 0; i < replay->length && fine && apply.build.status == OK; i++) {
 		if (replay->run[i] & 1)
-			run_again(&apply, replay->run[i] / 2, replay->stays[i]);
+			apply_run_again(&apply, replay->run[i] / 2, replay->stays[i]);
 		else
 			run_first(&apply, replay->run[i] / 2);
 		if (step->brings[replay->run[i] / 2] != NONE)

@@ -7,7 +7,7 @@
 
 /* ---- an order ------------------------------------------------------------------------------------------ */
 
-static bool allocate(const struct fit_step *step, struct fit_base *base)
+static bool base_order_allocate(const struct fit_step *step, struct fit_base *base)
 {
 	struct arena *arena = &base->arena;
 	*base = (struct fit_base){ .step = step };
@@ -33,7 +33,7 @@ static bool allocate(const struct fit_step *step, struct fit_base *base)
 
 /* Every view right before the first op of the order that needs it; one that nothing needs stays. An order of a recomputed step may have an op before what it
  * needs here, as it reads a copy there: that comes first, then. */
-static bool place(struct fit_base *base, const uint32_t *order)
+static bool base_order_place(struct fit_base *base, const uint32_t *order)
 {
 	const struct fit_step *step = base->step;
 	uint32_t *stack = mem_alloc(step->ops, sizeof *stack), count = 0;
@@ -211,7 +211,7 @@ static bool find_dominated(struct fit_base *base)
 	return made != NULL;
 }
 
-static uint32_t find_window(const struct fit_base *base)
+static uint32_t base_order_find_window(const struct fit_base *base)
 {
 	uint32_t turn = base->step->ops;
 	while (turn > 0 && !base->step->forward[base->order[turn - 1]])
@@ -219,7 +219,7 @@ static uint32_t find_window(const struct fit_base *base)
 	return (base->step->ops - turn) / base->step->layers;
 }
 
-static bool list_readers(struct fit_base *base)
+static bool base_order_list_readers(struct fit_base *base)
 {
 	const struct fit_step *step = base->step;
 	uint32_t count = step->readers.start[step->storages], *row = mem_alloc(count, sizeof *row), *item = mem_alloc(count, sizeof *item);
@@ -239,18 +239,18 @@ static bool list_readers(struct fit_base *base)
 
 enum status fit_base_of(const struct fit_step *step, const uint32_t *order, struct fit_base *base)
 {
-	NEED(allocate(step, base) && place(base, order) && fit_updates_late(step, base->order));
+	NEED(base_order_allocate(step, base) && base_order_place(base, order) && fit_updates_late(step, base->order));
 	for (uint32_t i = 0; i < step->ops; i++)
 		base->position[base->order[i]] = i;
 	find_ends(base);
 	add_fixed(base);
 	find_outer(base);
 	find_gaps(base);
-	base->window = find_window(base);
+	base->window = base_order_find_window(base);
 	base->fingerprint = 1;
 	for (uint32_t i = 0; i < step->ops; i++)
 		base->fingerprint = hash_join(base->fingerprint, base->order[i]);
-	return find_dominated(base) && list_readers(base) ? OK : NO_MEMORY;
+	return find_dominated(base) && base_order_list_readers(base) ? OK : NO_MEMORY;
 }
 
 void fit_base_free(struct fit_base *base)
@@ -290,7 +290,7 @@ static void wake_cast(struct earliest *earliest, uint32_t op)
 		wake(earliest, op);
 }
 
-static uint32_t take(struct earliest *earliest)
+static uint32_t base_order_take(struct earliest *earliest)
 {
 	uint32_t op = order_heap_top(&earliest->ready);
 	order_heap_remove(&earliest->ready, op);
@@ -330,13 +330,13 @@ static void run_early(struct earliest *earliest)
 				wake(earliest, u);
 		after |= graph->op[op].phase == PHASE_BACKWARD;
 		while (after && earliest->ready.count > 0 && !earliest->begins[order_heap_top(&earliest->ready)])
-			finish_op(earliest, take(earliest));
+			finish_op(earliest, base_order_take(earliest));
 	}
 	for (uint32_t u = 0; u < graph->ops; u++)
 		if ((graph->op[u].phase == PHASE_UPDATE || earliest->casts[u]) && earliest->missing[u] == 0 && !earliest->queued[u])
 			wake(earliest, u);
 	while (earliest->ready.count > 0)
-		finish_op(earliest, take(earliest));
+		finish_op(earliest, base_order_take(earliest));
 }
 
 /* Casts of gradients; false: there are none. */

@@ -33,7 +33,7 @@ struct fit_turn {
 
 /* ---- the moments ------------------------------------------------------------------------------------------ */
 
-static void reach(const struct csr *next, uint32_t from, uint32_t *stack, bool *seen)
+static void fit_bound_reach(const struct csr *next, uint32_t from, uint32_t *stack, bool *seen)
 {
 	uint32_t depth = 0;
 	stack[depth++] = from;
@@ -48,7 +48,7 @@ static void reach(const struct csr *next, uint32_t from, uint32_t *stack, bool *
 }
 
 /* Made for good before, and wanted after. */
-static bool stays(const struct fit_step *loose, uint32_t storage, const bool *before, const bool *after)
+static bool fit_bound_stays(const struct fit_step *loose, uint32_t storage, const bool *before, const bool *after)
 {
 	const struct graph *graph = loose->graph;
 	uint32_t allocator = graph->storage[storage].allocator;
@@ -61,7 +61,7 @@ static bool stays(const struct fit_step *loose, uint32_t storage, const bool *be
 }
 
 /* What a storage that is kept counts for, where so many microbatches are held of most. */
-static int64_t weight_at(const struct fit_bounds *bounds, uint32_t storage, int64_t held)
+static int64_t fit_bound_weight_at(const struct fit_bounds *bounds, uint32_t storage, int64_t held)
 {
 	const struct fit_step *loose = &bounds->loose;
 	uint32_t maker = loose->graph->storage[storage].allocator;
@@ -74,13 +74,13 @@ static int64_t weight_at(const struct fit_bounds *bounds, uint32_t storage, int6
 	return kept < whole ? kept : whole;
 }
 
-static int64_t weight(const struct fit_bounds *bounds, const struct fit_turn *turn, uint32_t storage)
+static int64_t fit_bound_weight(const struct fit_bounds *bounds, const struct fit_turn *turn, uint32_t storage)
 {
-	return weight_at(bounds, storage, turn->held);
+	return fit_bound_weight_at(bounds, storage, turn->held);
 }
 
 /* The count of microbatches with which what is wanted counts for most. */
-static void find_held(const struct fit_bounds *bounds, struct fit_turn *turn, const bool *after)
+static void fit_bound_find_held(const struct fit_bounds *bounds, struct fit_turn *turn, const bool *after)
 {
 	const struct fit_step *loose = &bounds->loose;
 	int64_t most = 0, last = 0;
@@ -91,13 +91,13 @@ static void find_held(const struct fit_bounds *bounds, struct fit_turn *turn, co
 			continue;
 		last = held;
 		for (uint32_t s = 0; s < loose->storages; s++)
-			sum += turn->needed[s] && turn->priced[s] ? weight_at(bounds, s, held) : 0;
+			sum += turn->needed[s] && turn->priced[s] ? fit_bound_weight_at(bounds, s, held) : 0;
 		turn->held = sum > most ? held : turn->held;
 		most = sum > most ? sum : most;
 	}
 }
 
-static void look_at(const struct fit_bounds *bounds, struct fit_turn *turn, const bool *before, const bool *after)
+static void fit_bound_look_at(const struct fit_bounds *bounds, struct fit_turn *turn, const bool *before, const bool *after)
 {
 	const struct fit_step *loose = &bounds->loose;
 	const struct graph *graph = loose->graph;
@@ -105,12 +105,12 @@ static void look_at(const struct fit_bounds *bounds, struct fit_turn *turn, cons
 	turn->there = loose->persistent + loose->workspace[turn->op];
 	for (uint32_t s = 0; s < loose->storages; s++) {
 		turn->priced[s] = loose->droppable[s];
-		if (!loose->droppable[s] && loose->bytes[s] > 0 && stays(loose, s, before, after))
+		if (!loose->droppable[s] && loose->bytes[s] > 0 && fit_bound_stays(loose, s, before, after))
 			turn->there += loose->bytes[s] + (copies ? loose->copies[s] : 0);
 	}
 	FOR_ROW(i, &graph->touches, turn->op) {
 		uint32_t s = graph->touches.item[i];
-		bool counted = !loose->droppable[s] && loose->bytes[s] > 0 && stays(loose, s, before, after);
+		bool counted = !loose->droppable[s] && loose->bytes[s] > 0 && fit_bound_stays(loose, s, before, after);
 		turn->there += counted ? 0 : loose->bytes[s];
 		turn->priced[s] = false;
 	}
@@ -118,9 +118,9 @@ static void look_at(const struct fit_bounds *bounds, struct fit_turn *turn, cons
 		FOR_ROW(i, &loose->readers, s)
 			turn->needed[s] |= after[loose->readers.item[i]];
 	}
-	find_held(bounds, turn, after);
+	fit_bound_find_held(bounds, turn, after);
 	for (uint32_t s = 0; s < loose->storages; s++)
-		turn->wanted += turn->needed[s] && turn->priced[s] ? weight(bounds, turn, s) : 0;
+		turn->wanted += turn->needed[s] && turn->priced[s] ? fit_bound_weight(bounds, turn, s) : 0;
 	for (uint32_t op = 0; op < loose->ops; op++)
 		turn->time[op] = loose->forward[op] && before[op] && (turn->held == 1 || bounds->pass[op]) ? loose->time[op] : 0;
 }
@@ -143,7 +143,7 @@ static void find_away(const struct fit_input *input, const struct fit_step *loos
 		turn->price_most = (int64_t)price;
 }
 
-static bool find_turn(const struct fit_input *input, struct fit_bounds *bounds, uint32_t op, uint32_t *stack, bool *before, bool *after)
+static bool fit_bound_find_turn(const struct fit_input *input, struct fit_bounds *bounds, uint32_t op, uint32_t *stack, bool *before, bool *after)
 {
 	const struct fit_step *loose = &bounds->loose;
 	struct fit_turn *turn = &bounds->turn[bounds->turns];
@@ -155,9 +155,9 @@ static bool find_turn(const struct fit_input *input, struct fit_bounds *bounds, 
 		return false;
 	memset(before, 0, loose->ops * sizeof *before);
 	memset(after, 0, loose->ops * sizeof *after);
-	reach(&loose->graph->pred, op, stack, before);
-	reach(&loose->graph->succ, op, stack, after);
-	look_at(bounds, turn, before, after);
+	fit_bound_reach(&loose->graph->pred, op, stack, before);
+	fit_bound_reach(&loose->graph->succ, op, stack, after);
+	fit_bound_look_at(bounds, turn, before, after);
 	find_away(input, loose, turn, after);
 	bounds->turns++;
 	return true;
@@ -185,7 +185,7 @@ enum status fit_bounds_new(const struct fit_input *input, const uint32_t *op, ui
 		&& fit_network_new(&bounds->loose, true, &bounds->network) == OK;
 	for (uint32_t i = 0; i < count && fine; i++)
 		if (!forward[op[i]])
-			fine = find_turn(input, bounds, op[i], stack, before, after);
+			fine = fit_bound_find_turn(input, bounds, op[i], stack, before, after);
 	return fine ? OK : NO_MEMORY;
 }
 
@@ -214,7 +214,7 @@ struct line { int64_t time, over; };
 
 /* Storages are there as a whole or not at all. So what holds of bytes, their sum <= room, holds of granules, too, by mixed integer rounding (Nemhauser and Wolsey 1988): with
  * room = q g + r, the sum of floor(bytes / g) + max(0, bytes mod g - r) / (g - r) is at most q. In bytes, rounded down. */
-static int64_t rounded(const struct fit_turn *turn, int64_t room, int64_t bytes)
+static int64_t fit_bound_rounded(const struct fit_turn *turn, int64_t room, int64_t bytes)
 {
 	int64_t granule = turn->granule, left, more;
 	if (granule == 0)
@@ -241,19 +241,19 @@ static int64_t worth(int64_t price, int64_t room)
 	return (int64_t)(((wide)price * room + FIT_PRICE_UNIT - 1) / FIT_PRICE_UNIT);
 }
 
-static enum status cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int64_t price, int64_t room, struct control *control, struct line *line)
+static enum status fit_bound_cut_at(struct fit_bounds *bounds, struct fit_turn *turn, int64_t price, int64_t room, struct control *control, struct line *line)
 {
 	const struct fit_step *loose = &bounds->loose;
 	int64_t value, paid = 0, bytes = 0, counted = rounded_room(turn, room);
 	for (uint32_t s = 0; s < loose->storages; s++) {
-		int64_t each = turn->priced[s] ? at_price(price, rounded(turn, room, weight(bounds, turn, s))) : 0;
+		int64_t each = turn->priced[s] ? at_price(price, fit_bound_rounded(turn, room, fit_bound_weight(bounds, turn, s))) : 0;
 		bounds->price[s] = each > loose->total ? loose->total : each;
 	}
 	TRY(fit_cut(&bounds->network, bounds->price, turn->time, turn->needed, control, &value, bounds->kept));
 	for (uint32_t s = 0; s < loose->storages; s++)
 		if (turn->priced[s] && bounds->kept[s]) {
 			paid += bounds->price[s];
-			bytes += rounded(turn, room, weight(bounds, turn, s));
+			bytes += fit_bound_rounded(turn, room, fit_bound_weight(bounds, turn, s));
 		}
 	*line = (struct line){ value - paid, bytes - counted };
 	turn->value = value - worth(price, counted);
@@ -266,7 +266,7 @@ static int64_t wanted_bytes(const struct fit_bounds *bounds, const struct fit_tu
 	const struct fit_step *loose = &bounds->loose;
 	int64_t bytes = 0;
 	for (uint32_t s = 0; s < loose->storages && turn->granule > 0; s++)
-		bytes += turn->needed[s] && turn->priced[s] ? rounded(turn, room, weight(bounds, turn, s)) : 0;
+		bytes += turn->needed[s] && turn->priced[s] ? fit_bound_rounded(turn, room, fit_bound_weight(bounds, turn, s)) : 0;
 	return turn->granule > 0 ? bytes : turn->wanted;
 }
 
@@ -276,7 +276,7 @@ static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64
 	struct line low = { 0, wanted_bytes(bounds, turn, room) - rounded_room(turn, room) }, high, now;
 	int64_t found = 0;
 	*best = 0;
-	TRY(cut_at(bounds, turn, turn->price_most, room, control, &high));
+	TRY(fit_bound_cut_at(bounds, turn, turn->price_most, room, control, &high));
 	if (turn->value > *best) {
 		*best = turn->value;
 		found = turn->price_most;
@@ -284,7 +284,7 @@ static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64
 	for (int round = 0; round < ROUNDS && high.over < 0; round++) {
 		wide next = (wide)(high.time - low.time) * FIT_PRICE_UNIT / ((wide)low.over - high.over);
 		int64_t trial = next < 1 ? 1 : next > turn->price_most ? turn->price_most : (int64_t)next;
-		TRY(cut_at(bounds, turn, trial, room, control, &now));
+		TRY(fit_bound_cut_at(bounds, turn, trial, room, control, &now));
 		if (turn->value > *best) {
 			*best = turn->value;
 			found = trial;
@@ -304,7 +304,7 @@ static enum status climb(struct fit_bounds *bounds, struct fit_turn *turn, int64
 /* ---- the best of them -------------------------------------------------------------------------------------------- */
 
 /* The storage or op that a node is of, except the sink. */
-static void find_owners(const struct fit_network *network, uint32_t *owner)
+static void fit_bound_find_owners(const struct fit_network *network, uint32_t *owner)
 {
 	const struct fit_step *loose = network->step;
 	for (uint32_t s = 0; s < loose->storages; s++)
@@ -329,7 +329,7 @@ static struct fit_arc arc_of(const struct fit_network *network, const uint32_t *
 	return record;
 }
 
-static enum status keep_flow(const struct fit_bounds *bounds, struct fit_certificate *certificate)
+static enum status fit_bound_keep_flow(const struct fit_bounds *bounds, struct fit_certificate *certificate)
 {
 	const struct fit_network *network = &bounds->network;
 	const struct max_flow *flow = &network->flow;
@@ -338,7 +338,7 @@ static enum status keep_flow(const struct fit_bounds *bounds, struct fit_certifi
 	certificate->arc = mem_alloc((size_t)flow->arcs / 2 + flow->nodes, sizeof *certificate->arc);
 	bool fine = owner && out && certificate->arc;
 	if (fine)
-		find_owners(network, owner);
+		fit_bound_find_owners(network, owner);
 	for (uint32_t arc = 0; arc < flow->arcs && fine; arc += 2)
 		if (flow_on(flow, arc) > 0) {
 			certificate->arc[certificate->arcs++] = arc_of(network, owner, arc);
@@ -356,17 +356,17 @@ static enum status prove(struct fit_bounds *bounds, struct fit_turn *turn, int64
 	struct fit_certificate *certificate)
 {
 	struct line line;
-	enum status status = cut_at(bounds, turn, price, room, control, &line);
+	enum status status = fit_bound_cut_at(bounds, turn, price, room, control, &line);
 	certificate->op = turn->op;
 	certificate->price = price;
 	certificate->granule = turn->granule;
 	certificate->held = turn->held;
 	certificate->room = turn->granule > 0 ? room : 0;
-	return status == OK ? keep_flow(bounds, certificate) : status;
+	return status == OK ? fit_bound_keep_flow(bounds, certificate) : status;
 }
 
 /* The value at a price for every moment: those that may matter. */
-static enum status try_all(struct fit_bounds *bounds, int64_t cap, int64_t price, struct control *control)
+static enum status fit_bound_try_all(struct fit_bounds *bounds, int64_t cap, int64_t price, struct control *control)
 {
 	enum status status = OK;
 	for (uint32_t i = 0; i < bounds->turns && status == OK; i++) {
@@ -374,7 +374,7 @@ static enum status try_all(struct fit_bounds *bounds, int64_t cap, int64_t price
 		struct line line;
 		turn->value = 0;
 		if (i != bounds->best && turn->wanted > room_of(turn, cap))
-			status = cut_at(bounds, turn, price < turn->price_most ? price : turn->price_most, room_of(turn, cap), control, &line);
+			status = fit_bound_cut_at(bounds, turn, price < turn->price_most ? price : turn->price_most, room_of(turn, cap), control, &line);
 	}
 	return status;
 }
@@ -420,7 +420,7 @@ static enum status round_sizes(struct fit_bounds *bounds, int64_t room, struct c
 		int64_t other = 0, value = 0;
 		struct line line;
 		turn->granule = granule[i];
-		status = cut_at(bounds, turn, plain, room, control, &line);
+		status = fit_bound_cut_at(bounds, turn, plain, room, control, &line);
 		if (status == OK && turn->value > *best - *best / 64)
 			status = climb(bounds, turn, room, control, &other, &value);
 		if (value > *best) {
@@ -459,7 +459,7 @@ enum status fit_bound(struct fit_bounds *bounds, int64_t cap, struct control *co
 		return INFEASIBLE;
 	if (bounds->turn[at].wanted > room_of(&bounds->turn[at], cap))
 		status = climb(bounds, &bounds->turn[at], room_of(&bounds->turn[at], cap), control, &price, &best);
-	THEN(status, try_all(bounds, cap, price > 0 ? price : FIT_PRICE_UNIT, control));
+	THEN(status, fit_bound_try_all(bounds, cap, price > 0 ? price : FIT_PRICE_UNIT, control));
 	for (int round = 0; round < REFINED && status == OK; round++) {
 		uint32_t next = NONE;
 		for (uint32_t i = 0; i < bounds->turns; i++)
@@ -512,7 +512,7 @@ enum status fit_bound_line(struct fit_bounds *bounds, int64_t price, struct cont
 	struct line ignored;
 	*line = (struct fit_line){ 0 };
 	price = turn && price > turn->price_most ? turn->price_most : price;
-	enum status status = turn ? cut_at(bounds, turn, price, 0, control, &ignored) : OK;
+	enum status status = turn ? fit_bound_cut_at(bounds, turn, price, 0, control, &ignored) : OK;
 	if (turn && status == OK)
 		*line = (struct fit_line){ price, turn->value, turn->there - turn->away };
 	return status;

@@ -24,23 +24,23 @@ struct proof {
 	struct arena arena;
 };
 
-static enum status wrong(const struct proof *proof, const char *what)
+static enum status fit_check_wrong(const struct proof *proof, const char *what)
 {
 	return fail(proof->error, BAD_INPUT, "the bound on the extra time is not proved: %s", what);
 }
 
-static int64_t size_of(const struct proof *proof, uint32_t storage)
+static int64_t fit_check_size_of(const struct proof *proof, uint32_t storage)
 {
 	int64_t unit = proof->input->alignment, bytes = proof->graph->storage[storage].bytes;
 	return unit > 1 ? (bytes + unit - 1) / unit * unit : bytes;
 }
 
-static bool in_pass(const struct proof *proof, uint32_t op)
+static bool fit_check_in_pass(const struct proof *proof, uint32_t op)
 {
 	return proof->input->forward ? proof->input->forward[op] : proof->graph->op[op].phase == PHASE_FORWARD;
 }
 
-static int64_t share_of(const struct proof *proof)
+static int64_t fit_check_share_of(const struct proof *proof)
 {
 	return proof->certificate->held > 1 ? proof->certificate->held : 1;
 }
@@ -48,12 +48,12 @@ static int64_t share_of(const struct proof *proof)
 /* What a storage counts for at z, where copies of it are held as well: no more than either of the two sets of bound.h has there, each in its share. */
 static wide counted_size(const struct proof *proof, uint32_t storage)
 {
-	wide size = size_of(proof, storage), held = share_of(proof);
+	wide size = fit_check_size_of(proof, storage), held = fit_check_share_of(proof);
 	uint32_t maker = proof->graph->storage[storage].allocator;
 	if (held == 1)
 		return size;
 	wide once = size * held, copies = proof->input->copies[storage], both = size + copies, stayed = copies * held / (held - 1);
-	if (maker != NONE && !in_pass(proof, maker))
+	if (maker != NONE && !fit_check_in_pass(proof, maker))
 		return once;
 	return stayed < both ? (stayed < once ? stayed : once) : both < once ? both : once;
 }
@@ -166,7 +166,7 @@ static void find_for_good(struct proof *proof)
 	}
 }
 
-static void mark(const struct csr *next, uint32_t from, uint32_t ops, bool *seen, uint32_t *queue)
+static void fit_check_mark(const struct csr *next, uint32_t from, uint32_t ops, bool *seen, uint32_t *queue)
 {
 	uint32_t head = 0, tail = 0;
 	for (queue[tail++] = from; head < tail && tail <= ops; head++)
@@ -177,7 +177,7 @@ static void mark(const struct csr *next, uint32_t from, uint32_t ops, bool *seen
 			}
 }
 
-static enum status set_up(struct proof *proof)
+static enum status fit_check_set_up(struct proof *proof)
 {
 	const struct graph *graph = proof->graph;
 	struct arena *arena = &proof->arena;
@@ -193,8 +193,8 @@ static enum status set_up(struct proof *proof)
 	if (!queue || !proof->before || !proof->after || !proof->run || !proof->touched || !proof->passed || !proof->for_good || !proof->need
 		|| !proof->redo)
 		return fail_memory(proof->error);
-	mark(&graph->pred, proof->certificate->op, graph->ops, proof->before, queue);
-	mark(&graph->succ, proof->certificate->op, graph->ops, proof->after, queue);
+	fit_check_mark(&graph->pred, proof->certificate->op, graph->ops, proof->before, queue);
+	fit_check_mark(&graph->succ, proof->certificate->op, graph->ops, proof->after, queue);
 	FOR_ROW(i, &graph->touches, proof->certificate->op)
 		proof->touched[graph->touches.item[i]] = true;
 	find_for_good(proof);
@@ -211,15 +211,15 @@ static enum status check_start(const struct proof *proof, uint32_t storage)
 		uint32_t user = proof->graph->users.item[i];
 		wanted |= proof->after[user] && !overwritten_after(proof, user, storage);
 		if (writes(proof, user, storage) && (proof->after[user] || user == proof->certificate->op))
-			return wrong(proof, "an op behind the moment writes a storage that is said to come before it");
+			return fit_check_wrong(proof, "an op behind the moment writes a storage that is said to come before it");
 	}
-	return wanted ? OK : wrong(proof, "flow enters a storage that no op behind the moment reads");
+	return wanted ? OK : fit_check_wrong(proof, "flow enters a storage that no op behind the moment reads");
 }
 
 static enum status check_read(const struct proof *proof, uint32_t op, uint32_t storage)
 {
 	bool fine = touches(proof, op, storage) && !writes(proof, op, storage) && !overwritten_after(proof, op, storage);
-	return fine ? OK : wrong(proof, "flow goes from an op to a storage that it does not read");
+	return fine ? OK : fit_check_wrong(proof, "flow goes from an op to a storage that it does not read");
 }
 
 /* An op finds in some storage what the other wrote there. */
@@ -228,9 +228,9 @@ static enum status check_before(const struct proof *proof, uint32_t op, uint32_t
 	FOR_ROW(i, &proof->graph->touches, op) {
 		uint32_t s = proof->graph->touches.item[i];
 		if (other < op && proof->graph->storage[s].allocator != op && writes(proof, other, s) && !proof->for_good[s])
-			return overwrites(proof, op, s) || overwritten_after(proof, op, s) ? OK : wrong(proof, "keeping a storage would spare a rerun");
+			return overwrites(proof, op, s) || overwritten_after(proof, op, s) ? OK : fit_check_wrong(proof, "keeping a storage would spare a rerun");
 	}
-	return wrong(proof, "flow goes between ops that share no storage");
+	return fit_check_wrong(proof, "flow goes between ops that share no storage");
 }
 
 /* A size in granules of the certificate, as bytes: whole ones, and of the rest what the room's own rest doesn't take, in granules less that. */
@@ -247,14 +247,14 @@ static enum status check_keep(const struct proof *proof, const struct fit_arc *a
 {
 	wide price = proof->touched[arc->storage] ? 0 : (wide)proof->certificate->price * granular(proof, counted_size(proof, arc->storage)) / FIT_PRICE_UNIT;
 	bool dropped = proof->input->fixed && proof->input->fixed[arc->storage] == FIT_DROPPED;
-	return dropped || arc->flow <= price ? OK : wrong(proof, "more flows through a storage than keeping it costs");
+	return dropped || arc->flow <= price ? OK : fit_check_wrong(proof, "more flows through a storage than keeping it costs");
 }
 
-static enum status check_run(const struct proof *proof, const struct fit_arc *arc)
+static enum status fit_check_run(const struct proof *proof, const struct fit_arc *arc)
 {
 	const int64_t *times = proof->input->sure ? proof->input->sure : proof->input->time;
-	int64_t time = proof->before[arc->op] && (share_of(proof) == 1 || in_pass(proof, arc->op)) ? times[arc->op] : 0;
-	return arc->flow <= time ? OK : wrong(proof, "more flows through an op than it takes");
+	int64_t time = proof->before[arc->op] && (fit_check_share_of(proof) == 1 || fit_check_in_pass(proof, arc->op)) ? times[arc->op] : 0;
+	return arc->flow <= time ? OK : fit_check_wrong(proof, "more flows through an op than it takes");
 }
 
 static bool in_range(const struct proof *proof, const struct fit_arc *arc)
@@ -270,17 +270,17 @@ static bool in_range(const struct proof *proof, const struct fit_arc *arc)
 static enum status check_arc(struct proof *proof, const struct fit_arc *arc)
 {
 	if (!in_range(proof, arc))
-		return wrong(proof, "an arc names no storage or op");
+		return fit_check_wrong(proof, "an arc names no storage or op");
 	if (arc->storage != NONE && (arc->storage >= proof->graph->storages || proof->for_good[arc->storage]))
 		if (arc->storage >= proof->graph->storages || proof->graph->storage[arc->storage].persistent || proof->graph->storage[arc->storage].live_out)
-			return wrong(proof, "flow goes through a storage that is always there");
+			return fit_check_wrong(proof, "flow goes through a storage that is always there");
 	switch (arc->kind) {
 	case FIT_ARC_START: proof->need[arc->storage] += arc->flow; return check_start(proof, arc->storage);
 	case FIT_ARC_KEEP: proof->need[arc->storage] -= arc->flow; proof->redo[arc->storage] += arc->flow; return check_keep(proof, arc);
 	case FIT_ARC_WRITE:
 		proof->redo[arc->storage] -= arc->flow;
 		proof->run[arc->op] += arc->flow;
-		return writes(proof, arc->op, arc->storage) ? OK : wrong(proof, "flow goes from a storage to an op that does not write it");
+		return writes(proof, arc->op, arc->storage) ? OK : fit_check_wrong(proof, "flow goes from a storage to an op that does not write it");
 	case FIT_ARC_READ:
 		proof->run[arc->op] -= arc->flow;
 		proof->need[arc->storage] += arc->flow;
@@ -289,12 +289,12 @@ static enum status check_arc(struct proof *proof, const struct fit_arc *arc)
 		proof->run[arc->op] -= arc->flow;
 		proof->run[arc->other] += arc->flow;
 		return check_before(proof, arc->op, arc->other);
-	default: proof->run[arc->op] -= arc->flow; return check_run(proof, arc);
+	default: proof->run[arc->op] -= arc->flow; return fit_check_run(proof, arc);
 	}
 }
 
 /* What flows in flows out: the total is the value. */
-static enum status check_flow(struct proof *proof, int64_t *value)
+static enum status fit_check_flow(struct proof *proof, int64_t *value)
 {
 	const struct fit_certificate *certificate = proof->certificate;
 	*value = 0;
@@ -303,16 +303,16 @@ static enum status check_flow(struct proof *proof, int64_t *value)
 		TRY(check_arc(proof, arc));
 		*value += arc->kind == FIT_ARC_START ? arc->flow : 0;
 		if (*value > BYTES_MAX)
-			return wrong(proof, "the flow is larger than any time");
+			return fit_check_wrong(proof, "the flow is larger than any time");
 		if (arc->storage != NONE)
 			proof->passed[arc->storage] = true;
 	}
 	for (uint32_t s = 0; s < proof->graph->storages; s++)
 		if (proof->need[s] || proof->redo[s])
-			return wrong(proof, "a storage's flow in and out differ");
+			return fit_check_wrong(proof, "a storage's flow in and out differ");
 	for (uint32_t op = 0; op < proof->graph->ops; op++)
 		if (proof->run[op])
-			return wrong(proof, "an op's flow in and out differ");
+			return fit_check_wrong(proof, "an op's flow in and out differ");
 	return OK;
 }
 
@@ -333,8 +333,8 @@ static int64_t bytes_there(const struct proof *proof)
 			wanted |= proof->after[graph->users.item[i]];
 		bool stays = proof->for_good[s] && !proof->passed[s] && made && wanted;
 		if (storage->persistent || proof->touched[s] || stays)
-			there += size_of(proof, s);
-		if (!storage->persistent && stays && size_of(proof, s) > 0 && proof->input->copies && proof->after[proof->input->flush])
+			there += fit_check_size_of(proof, s);
+		if (!storage->persistent && stays && fit_check_size_of(proof, s) > 0 && proof->input->copies && proof->after[proof->input->flush])
 			there += proof->input->copies[s];
 	}
 	return there;
@@ -361,28 +361,28 @@ enum status fit_check(const struct fit_input *input, int64_t cap, int64_t bound,
 	struct proof proof = { .input = input, .graph = input->graph, .certificate = certificate, .error = error };
 	int64_t value = 0;
 	if (certificate->op == NONE)
-		return bound <= 0 && !certificate->impossible ? OK : wrong(&proof, "it has no certificate");
+		return bound <= 0 && !certificate->impossible ? OK : fit_check_wrong(&proof, "it has no certificate");
 	if (certificate->op >= input->graph->ops || certificate->price < 0 || certificate->price > BYTES_MAX / 16)
-		return wrong(&proof, "its op or price is out of range");
+		return fit_check_wrong(&proof, "its op or price is out of range");
 	if (certificate->granule != 0 && (certificate->granule < 0 || certificate->granule > BYTES_MAX || certificate->room < 0 || certificate->room > BYTES_MAX || input->link))
-		return wrong(&proof, "sizes can't be rounded so");
+		return fit_check_wrong(&proof, "sizes can't be rounded so");
 	if (certificate->held < 0 || certificate->held > BYTES_MAX / 16 || (certificate->held > 1 && (!input->copies || certificate->granule != 0)))
-		return wrong(&proof, "copies can't be counted so");
-	enum status status = set_up(&proof);
+		return fit_check_wrong(&proof, "copies can't be counted so");
+	enum status status = fit_check_set_up(&proof);
 	if (status == OK && certificate->held > 1 && !proof.after[input->flush])
-		status = wrong(&proof, "copies may be gone at its op");
+		status = fit_check_wrong(&proof, "copies may be gone at its op");
 	bool state = certificate->impossible && certificate->arcs > 0;
-	THEN(status, state ? fit_check_floor(input, proof.for_good, cap, certificate, error) : check_flow(&proof, &value));
+	THEN(status, state ? fit_check_floor(input, proof.for_good, cap, certificate, error) : fit_check_flow(&proof, &value));
 	if (status == OK && !state) {
 		int64_t room = cap - bytes_there(&proof), away = bytes_away(&proof);
 		wide counted = certificate->granule > 0 ? certificate->room / certificate->granule * certificate->granule : (wide)room + away, worth = (wide)certificate->price * counted;
 		wide proved = (wide)value - (worth + (worth > 0 ? FIT_PRICE_UNIT - 1 : 0)) / FIT_PRICE_UNIT;
 		if (certificate->impossible && room >= 0)
-			status = wrong(&proof, "the op's own operands fit the cap");
+			status = fit_check_wrong(&proof, "the op's own operands fit the cap");
 		else if (certificate->granule > 0 && room > certificate->room)
-			status = wrong(&proof, "there is more room than sizes were rounded for");
+			status = fit_check_wrong(&proof, "there is more room than sizes were rounded for");
 		else if (!certificate->impossible && room >= 0 && proved < bound)
-			status = wrong(&proof, "the flow is too small");
+			status = fit_check_wrong(&proof, "the flow is too small");
 	}
 	arena_free(&proof.arena);
 	return status;

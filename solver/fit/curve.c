@@ -17,7 +17,7 @@ static bool copy_sequence(const struct fit_sequence *from, struct fit_sequence *
 	return to->run && to->stays;
 }
 
-static enum status take_over(const struct fit_step *step, const struct fit_plan *from, struct fit_plan *to)
+static enum status fit_curve_take_over(const struct fit_step *step, const struct fit_plan *from, struct fit_plan *to)
 {
 	to->extra = from->extra;
 	to->peak = from->peak;
@@ -52,7 +52,7 @@ enum status fit_curve(struct fit_solver *solver, const int64_t *cap, uint32_t ca
 		if (status != OK)
 			break;
 		if (fastest != NONE && plan[fastest].extra < plan[i].extra)
-			status = take_over(&solver->step, &plan[fastest], &plan[i]);
+			status = fit_curve_take_over(&solver->step, &plan[fastest], &plan[i]);
 		if (plan[i].extra < INT64_MAX)
 			fastest = i;
 		if (options->solved)

@@ -59,7 +59,7 @@ static struct fit_column *new_column(struct fit_dual *dual)
 	return column->kept && column->profile ? column : NULL;
 }
 
-static uint32_t fullest(const struct fit_step *step, const int64_t *profile)
+static uint32_t fit_dual_fullest(const struct fit_step *step, const int64_t *profile)
 {
 	uint32_t most = 0;
 	for (uint32_t i = 1; i < step->ops; i++)
@@ -70,12 +70,12 @@ static uint32_t fullest(const struct fit_step *step, const int64_t *profile)
 static void finish_column(struct fit_dual *dual, struct fit_column *column)
 {
 	fit_dual_profile(dual->base, dual->fixed, column->kept, column->profile);
-	column->most = dual->base->step->ops ? column->profile[fullest(dual->base->step, column->profile)] : 0;
+	column->most = dual->base->step->ops ? column->profile[fit_dual_fullest(dual->base->step, column->profile)] : 0;
 	dual->columns++;
 }
 
 /* The cut at prices; *bound: the dual's value there. */
-static enum status add_cut(struct fit_dual *dual, const double *lambda, struct control *control, double *bound)
+static enum status fit_dual_add_cut(struct fit_dual *dual, const double *lambda, struct control *control, double *bound)
 {
 	const struct fit_step *step = dual->base->step;
 	int64_t *price = dual->prices, value = 0, kept = 0;
@@ -95,7 +95,7 @@ static enum status add_cut(struct fit_dual *dual, const double *lambda, struct c
 
 /* ---- the master ------------------------------------------------------------------------------------------------- */
 
-static double excess(const struct fit_dual *dual, uint32_t column, uint32_t moment)
+static double fit_dual_excess(const struct fit_dual *dual, uint32_t column, uint32_t moment)
 {
 	return (double)(dual->column[column].profile[dual->moment[moment]] - dual->cap) / GIGA;
 }
@@ -112,7 +112,7 @@ static enum status master_prices(const struct fit_dual *dual, struct control *co
 		milp_add_row(&milp, -INFINITY, (double)dual->column[c].time / GIGA);
 		milp_add_entry(&milp, top, 1);
 		for (uint32_t m = 0; m < dual->moments; m++)
-			milp_add_entry(&milp, top + 1 + m, -excess(dual, c, m));
+			milp_add_entry(&milp, top + 1 + m, -fit_dual_excess(dual, c, m));
 	}
 	enum status status = milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution);
 	if (status == OK) {
@@ -138,7 +138,7 @@ static enum status master_mix(struct fit_dual *dual, struct control *control)
 	for (uint32_t m = 0; m < dual->moments; m++) {
 		milp_add_row(&milp, -INFINITY, 0);
 		for (uint32_t c = 0; c < dual->columns; c++)
-			milp_add_entry(&milp, c, excess(dual, c, m));
+			milp_add_entry(&milp, c, fit_dual_excess(dual, c, m));
 		milp_add_entry(&milp, dual->columns + m, -1);
 	}
 	enum status status = milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution);
@@ -183,7 +183,7 @@ static enum status iterate(struct fit_dual *dual, struct control *control)
 		status = status == OK ? master_mix(dual, control) : status;
 		if (status != OK)
 			return status == INFEASIBLE ? OK : status;    /* numbers that GLPK can't handle: what there is will do */
-		TRY(add_cut(dual, lambda, control, &value));
+		TRY(fit_dual_add_cut(dual, lambda, control, &value));
 		if (value > dual->bound || dual->columns == 2) {
 			dual->bound = value > 0 ? value : 0;
 			dual->best = dual->columns - 1;
@@ -209,7 +209,7 @@ enum status fit_dual_solve(const struct fit_base *base, struct fit_network *netw
 	dual->prices = arena_alloc(&dual->arena, step->storages, sizeof *dual->prices);
 	struct fit_column *all = new_column(dual);
 	NEED(dual->sums && dual->prices && all);
-	if (dual->fixed[fullest(step, dual->fixed)] > cap)
+	if (dual->fixed[fit_dual_fullest(step, dual->fixed)] > cap)
 		return INFEASIBLE;
 	for (uint32_t s = 0; s < step->storages; s++)
 		all->kept[s] = step->droppable[s] && step->fixed[s] != FIT_DROPPED && (!step->copies || step->saved[s]);
@@ -217,7 +217,7 @@ enum status fit_dual_solve(const struct fit_base *base, struct fit_network *netw
 	dual->column[0].share = 1;
 	if (all->most <= cap)
 		return OK;
-	dual->moment[dual->moments++] = fullest(step, all->profile);
+	dual->moment[dual->moments++] = fit_dual_fullest(step, all->profile);
 	for (uint32_t m = 0; warm && m < warm->moments && dual->moments < FIT_MOMENTS / 2; m++)
 		if (warm->price[m] > 0 && warm->moment[m] != dual->moment[0])
 			dual->moment[dual->moments++] = warm->moment[m];

@@ -58,7 +58,7 @@ static bool number_storages(struct exact *exact, uint32_t *bit)
 	return true;
 }
 
-static uint64_t mask_of(const struct csr *rows, uint32_t row, const uint32_t *bit)
+static uint64_t fit_exact_mask_of(const struct csr *rows, uint32_t row, const uint32_t *bit)
 {
 	uint64_t mask = 0;
 	FOR_ROW(i, rows, row)
@@ -73,9 +73,9 @@ static void read_ops(struct exact *exact, const uint32_t *bit)
 	for (uint32_t op = 0; op < step->ops; op++) {
 		exact->all |= BIT(op);
 		exact->views |= step->view[op] ? BIT(op) : 0;
-		exact->pred[op] = mask_of(&step->graph->pred, op, NULL);
-		exact->makes[op] = mask_of(&step->makes, op, bit);
-		exact->touches[op] = step->view[op] ? 0 : mask_of(&step->touches, op, bit);
+		exact->pred[op] = fit_exact_mask_of(&step->graph->pred, op, NULL);
+		exact->makes[op] = fit_exact_mask_of(&step->makes, op, bit);
+		exact->touches[op] = step->view[op] ? 0 : fit_exact_mask_of(&step->touches, op, bit);
 		for (uint32_t b = 0; b < exact->bits; b++)
 			exact->users[b] |= exact->touches[op] >> b & 1 ? BIT(op) : 0;
 		FOR_ROW(i, &step->steady, op)
@@ -85,7 +85,7 @@ static void read_ops(struct exact *exact, const uint32_t *bit)
 	}
 }
 
-static int64_t bytes_of(const struct exact *exact, uint64_t memory)
+static int64_t fit_exact_bytes_of(const struct exact *exact, uint64_t memory)
 {
 	int64_t bytes = 0;
 	for (; memory; memory &= memory - 1)
@@ -140,7 +140,7 @@ static uint32_t find_node(struct exact *exact, uint64_t ran, uint64_t memory)
 	return exact->nodes - 1;
 }
 
-static void reach(struct exact *exact, uint64_t ran, uint64_t memory, int64_t cost, uint32_t parent, uint32_t move)
+static void fit_exact_reach(struct exact *exact, uint64_t ran, uint64_t memory, int64_t cost, uint32_t parent, uint32_t move)
 {
 	ran = with_views(exact, ran);
 	memory &= useful(exact, ran);
@@ -152,7 +152,7 @@ static void reach(struct exact *exact, uint64_t ran, uint64_t memory, int64_t co
 }
 
 /* True where the op could run but for the memory. */
-static bool run_op(struct exact *exact, uint32_t from, uint32_t op, int64_t below)
+static bool fit_exact_run_op(struct exact *exact, uint32_t from, uint32_t op, int64_t below)
 {
 	const struct fit_step *step = exact->step;
 	struct node node = exact->node[from];
@@ -164,30 +164,30 @@ static bool run_op(struct exact *exact, uint32_t from, uint32_t op, int64_t belo
 		return false;
 	if (again && node.cost + step->time[op] >= below)
 		return false;
-	if (bytes_of(exact, node.memory) + bytes_of(exact, makes) + step->workspace[op] > exact->room)
+	if (fit_exact_bytes_of(exact, node.memory) + fit_exact_bytes_of(exact, makes) + step->workspace[op] > exact->room)
 		return true;
 	uint64_t stays = again ? makes & exact->droppable : makes;
-	reach(exact, node.ran | BIT(op), node.memory | stays, node.cost + (again ? step->time[op] : 0), from, 2 * op + again);
+	fit_exact_reach(exact, node.ran | BIT(op), node.memory | stays, node.cost + (again ? step->time[op] : 0), from, 2 * op + again);
 	return false;
 }
 
-static void expand(struct exact *exact, uint32_t from, int64_t below)
+static void fit_exact_expand(struct exact *exact, uint32_t from, int64_t below)
 {
 	bool blocked = false;
 	struct node node = exact->node[from];
 	for (uint32_t op = 0; op < exact->step->ops; op++)
 		if (!(exact->views >> op & 1))
-			blocked |= run_op(exact, from, op, below);
+			blocked |= fit_exact_run_op(exact, from, op, below);
 	uint64_t free = exact->droppable;    /* and what only ops that run again may read */
 	for (uint32_t b = 0; b < exact->bits; b++)
 		free |= (exact->users[b] & ~node.ran) == 0 ? BIT(b) : 0;
 	for (uint64_t left = blocked ? node.memory & free & ~exact->steady_out : 0; left; left &= left - 1)
-		reach(exact, node.ran, node.memory & ~(left & -left), node.cost, from, NONE);
+		fit_exact_reach(exact, node.ran, node.memory & ~(left & -left), node.cost, from, NONE);
 }
 
 /* ---- what was found ------------------------------------------------------------------------------------------------------------ */
 
-static void add_run(struct fit_sequence *sequence, uint32_t run, uint64_t stays)
+static void fit_exact_add_run(struct fit_sequence *sequence, uint32_t run, uint64_t stays)
 {
 	sequence->run[sequence->length] = run;
 	sequence->stays[sequence->length++] = stays;
@@ -202,7 +202,7 @@ static void add_views(const struct exact *exact, uint64_t *ran, struct fit_seque
 			if (exact->pred[op] & ~*ran)
 				continue;
 			*ran |= BIT(op);
-			add_run(sequence, 2 * op, 0);
+			fit_exact_add_run(sequence, 2 * op, 0);
 		}
 	}
 }
@@ -239,9 +239,9 @@ static enum status write_sequence(const struct exact *exact, uint32_t goal, stru
 		if (node->move == NONE)
 			continue;
 		uint32_t op = node->move / 2;
-		int64_t bytes = step->persistent + bytes_of(exact, before->memory) + bytes_of(exact, exact->makes[op]) + step->workspace[op];
+		int64_t bytes = step->persistent + fit_exact_bytes_of(exact, before->memory) + fit_exact_bytes_of(exact, exact->makes[op]) + step->workspace[op];
 		sequence->peak = bytes > sequence->peak ? bytes : sequence->peak;
-		add_run(sequence, node->move, node->move & 1 ? results_missing(exact, op, before->memory) : 0);
+		fit_exact_add_run(sequence, node->move, node->move & 1 ? results_missing(exact, op, before->memory) : 0);
 		ran |= BIT(op);
 		add_views(exact, &ran, sequence);
 	}
@@ -252,12 +252,12 @@ static enum status write_sequence(const struct exact *exact, uint32_t goal, stru
 
 /* ---- the search -------------------------------------------------------------------------------------------------------------------- */
 
-static enum status search(struct exact *exact, int64_t below, uint64_t ticks, struct control *control, struct fit_sequence *sequence)
+static enum status fit_exact_search(struct exact *exact, int64_t below, uint64_t ticks, struct control *control, struct fit_sequence *sequence)
 {
 	uint64_t end = control->ticks + ticks, start = 0;
 	for (uint32_t b = 0; b < exact->bits; b++)
 		start |= exact->step->graph->storage[exact->storage[b]].allocator == NONE ? BIT(b) : 0;
-	reach(exact, 0, start, 0, NONE, NONE);
+	fit_exact_reach(exact, 0, start, 0, NONE, NONE);
 	while (exact->heap.count > 0 && control->ticks < end) {
 		uint32_t top = order_heap_top(&exact->heap);
 		order_heap_remove(&exact->heap, top);
@@ -265,7 +265,7 @@ static enum status search(struct exact *exact, int64_t below, uint64_t ticks, st
 			sequence->all = true;
 			return write_sequence(exact, top, sequence);
 		}
-		expand(exact, top, below);
+		fit_exact_expand(exact, top, below);
 		if (control_spend(control, exact->step->ops))
 			return control_status(control) == LIMIT ? OK : control_status(control);
 	}
@@ -285,7 +285,7 @@ enum status fit_exact(const struct fit_step *step, int64_t cap, int64_t below, u
 		status = exact.node && exact.slot ? order_heap_init(&exact.heap, STATES, &exact.arena) : NO_MEMORY;
 		if (status == OK) {
 			read_ops(&exact, bit);
-			status = search(&exact, below, ticks, control, sequence);
+			status = fit_exact_search(&exact, below, ticks, control, sequence);
 		}
 	}
 	arena_free(&exact.arena);

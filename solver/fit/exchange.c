@@ -84,7 +84,7 @@ static uint8_t other_state(const struct exchange *exchange, uint32_t storage)
 }
 
 /* A part of the change that is being put together. */
-static void add_part(struct exchange *exchange, uint32_t storage, uint8_t to)
+static void exchange_add_part(struct exchange *exchange, uint32_t storage, uint8_t to)
 {
 	if (exchange->parts < exchange->part_room)
 		exchange->part[exchange->parts++] = (struct part){ storage, to };
@@ -114,7 +114,7 @@ static void list_near(struct exchange *exchange)
 		for (uint8_t to = FIT_KEEP; to < FIT_STATES; to++) {
 			uint32_t first = exchange->parts;
 			if (may_be(exchange, s, to))
-				add_part(exchange, s, to);
+				exchange_add_part(exchange, s, to);
 			end_change(exchange, first);
 		}
 		FOR_ROW(w, &step->writers, s)
@@ -122,25 +122,25 @@ static void list_near(struct exchange *exchange)
 				uint32_t other = step->reads.item[i], first = exchange->parts;
 				if (other == s || !may_change(exchange, other) || !may_be(exchange, s, other_state(exchange, s)) || !may_be(exchange, other, other_state(exchange, other)))
 					continue;
-				add_part(exchange, s, other_state(exchange, s));
-				add_part(exchange, other, other_state(exchange, other));
+				exchange_add_part(exchange, s, other_state(exchange, s));
+				exchange_add_part(exchange, other, other_state(exchange, other));
 				end_change(exchange, first);
 			}
 	}
 }
 
-static bool differs(const struct exchange *exchange, const bool *kept, uint32_t storage)
+static bool exchange_differs(const struct exchange *exchange, const bool *kept, uint32_t storage)
 {
 	return may_change(exchange, storage) && (exchange->from[storage] == FIT_KEEP) != kept[storage] && may_be(exchange, storage, other_state(exchange, storage));
 }
 
-static void reach(struct exchange *exchange, const bool *kept, uint32_t storage, uint32_t *depth)
+static void exchange_reach(struct exchange *exchange, const bool *kept, uint32_t storage, uint32_t *depth)
 {
-	if (exchange->mark[storage] == exchange->stamp || !differs(exchange, kept, storage))
+	if (exchange->mark[storage] == exchange->stamp || !exchange_differs(exchange, kept, storage))
 		return;
 	exchange->mark[storage] = exchange->stamp;
 	exchange->stack[(*depth)++] = storage;
-	add_part(exchange, storage, other_state(exchange, storage));
+	exchange_add_part(exchange, storage, other_state(exchange, storage));
 }
 
 /* What hangs together of where a cut differs: one change. */
@@ -148,14 +148,14 @@ static void list_component(struct exchange *exchange, const bool *kept, const st
 {
 	const struct fit_step *step = exchange->search->step;
 	uint32_t depth = 0, first = exchange->parts;
-	reach(exchange, kept, storage, &depth);
+	exchange_reach(exchange, kept, storage, &depth);
 	while (depth > 0) {
 		uint32_t s = exchange->stack[--depth];
 		FOR_ROW(w, &step->writers, s)
 			FOR_ROW(i, &step->reads, step->writers.item[w])
-				reach(exchange, kept, step->reads.item[i], &depth);
+				exchange_reach(exchange, kept, step->reads.item[i], &depth);
 		FOR_ROW(i, made, s)
-			reach(exchange, kept, made->item[i], &depth);
+			exchange_reach(exchange, kept, made->item[i], &depth);
 	}
 	end_change(exchange, first);
 }
@@ -207,7 +207,7 @@ static int by_kind(const void *left, const void *right)
 
 /* ---- kinds --------------------------------------------------------------------------------------------------------- */
 
-static void make(struct exchange *exchange, const struct change *change)
+static void exchange_make(struct exchange *exchange, const struct change *change)
 {
 	for (uint32_t i = 0; i < change->count; i++)
 		exchange->search->state[exchange->part[change->first + i].storage] = exchange->part[change->first + i].to;
@@ -221,7 +221,7 @@ static void weigh_kinds(struct exchange *exchange)
 		for (end = i + 1; end < exchange->changes && exchange->change[end].kind == exchange->change[i].kind; end++)
 			;
 		memcpy(search->state, exchange->from, search->step->storages);
-		make(exchange, &exchange->change[i + (end - i) / 2]);
+		exchange_make(exchange, &exchange->change[i + (end - i) / 2]);
 		fit_try(search, search->state);
 		if (!search->replay->valid)
 			continue;
@@ -235,7 +235,7 @@ static void weigh_kinds(struct exchange *exchange)
 	}
 }
 
-static int by_cost(const void *left, const void *right)
+static int exchange_by_cost(const void *left, const void *right)
 {
 	const struct sort *a = left, *b = right;
 	if (a->cost < b->cost || a->cost > b->cost)
@@ -245,7 +245,7 @@ static int by_cost(const void *left, const void *right)
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------ */
 
-static int by_bytes(const void *left, const void *right)
+static int exchange_by_bytes(const void *left, const void *right)
 {
 	const struct sum *a = left, *b = right;
 	if (a->bytes != b->bytes)
@@ -255,7 +255,7 @@ static int by_bytes(const void *left, const void *right)
 	return memcmp(a->kind, b->kind, sizeof a->kind);
 }
 
-static void add_sums(struct exchange *exchange)
+static void exchange_add_sums(struct exchange *exchange)
 {
 	const struct sort *kind = exchange->kind;
 	exchange->sums = 0;
@@ -266,7 +266,7 @@ static void add_sums(struct exchange *exchange)
 			if ((k > i || kind[i].count > 1) && kind[i].cost + kind[k].cost <= (double)exchange->gap)
 				exchange->sum[exchange->sums++] = (struct sum){ kind[i].time + kind[k].time, kind[i].bytes + kind[k].bytes, { i, k } };
 	}
-	qsort(exchange->sum, exchange->sums, sizeof *exchange->sum, by_bytes);
+	qsort(exchange->sum, exchange->sums, sizeof *exchange->sum, exchange_by_bytes);
 	for (uint32_t i = 0; i < exchange->sums; i++)
 		exchange->fastest[i] = i > 0 && exchange->sum[exchange->fastest[i - 1]].time <= exchange->sum[i].time ? exchange->fastest[i - 1] : i;
 	exchange->search->control->ticks += exchange->sums;
@@ -292,7 +292,7 @@ static void keep_combination(struct exchange *exchange, struct combination combi
 }
 
 /* For every sum the fastest other one that fits beside it. */
-static void combine(struct exchange *exchange)
+static void exchange_combine(struct exchange *exchange)
 {
 	int64_t room = exchange->search->cap - exchange->peak;
 	uint32_t others = exchange->sums;
@@ -312,7 +312,7 @@ static void combine(struct exchange *exchange)
 /* ---- the search -------------------------------------------------------------------------------------------------------- */
 
 /* A change of the kind that touches nothing that others of the combination do, which is marked; NULL: there is none. */
-static const struct change *find_apart(struct exchange *exchange, uint32_t number)
+static const struct change *exchange_find_apart(struct exchange *exchange, uint32_t number)
 {
 	const struct sort *kind = &exchange->kind[number];
 	for (uint32_t i = 0; i < kind->count; i++) {
@@ -331,9 +331,9 @@ static const struct change *find_apart(struct exchange *exchange, uint32_t numbe
 
 static bool apply_kind(struct exchange *exchange, uint32_t number)
 {
-	const struct change *change = find_apart(exchange, number);
+	const struct change *change = exchange_find_apart(exchange, number);
 	if (change)
-		make(exchange, change);
+		exchange_make(exchange, change);
 	return change != NULL;
 }
 
@@ -358,7 +358,7 @@ static bool stand_apart(void *context, const uint32_t *kind, uint32_t count)
 	bool apart = true;
 	exchange->stamp++;
 	for (uint32_t i = 0; i < count && apart; i++)
-		apart = find_apart(exchange, kind[i]) != NULL;
+		apart = exchange_find_apart(exchange, kind[i]) != NULL;
 	return apart;
 }
 
@@ -406,10 +406,10 @@ static bool exchange_once(struct exchange *exchange, const struct fit_dual *dual
 	list_near(exchange);
 	qsort(exchange->change, exchange->changes, sizeof *exchange->change, by_kind);
 	weigh_kinds(exchange);
-	qsort(exchange->kind, exchange->kinds, sizeof *exchange->kind, by_cost);
+	qsort(exchange->kind, exchange->kinds, sizeof *exchange->kind, exchange_by_cost);
 	exchange->kinds = exchange->kinds < COMBINED ? exchange->kinds : COMBINED;
-	add_sums(exchange);
-	combine(exchange);
+	exchange_add_sums(exchange);
+	exchange_combine(exchange);
 	for (uint32_t i = 0; i < exchange->combinations && fit_goes_on(search) && search->extra > exchange->extra + exchange->best[i].time; i++)
 		try_combination(exchange, &exchange->best[i]);
 	if (search->extra == before)

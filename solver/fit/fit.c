@@ -49,13 +49,13 @@ static bool is_done(const struct solving *solving)
 }
 
 /* Nothing fits, and what was tried is so far above the cap that no change of single storages mends it; of small steps more is tried, for the lowest peak. */
-static bool is_hopeless(const struct solving *solving)
+static bool fit_is_hopeless(const struct solving *solving)
 {
 	const struct fit_plan *plan = solving->plan;
 	return solving->solver->base[0].actives >= SMALL_STEP && plan->extra == INT64_MAX && plan->peak - solving->cap > (solving->cap - solving->solver->step.persistent) / HOPELESS;
 }
 
-static void try_all(struct solving *solving, enum fit_state state)
+static void fit_try_all(struct solving *solving, enum fit_state state)
 {
 	struct fit_search *search = &solving->solver->search;
 	const struct fit_step *step = &solving->solver->step;
@@ -117,7 +117,7 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 	fit_search_begin(search, &solver->base[number], solving->cap);
 	if (solving->best != NONE)
 		fit_try(search, solving->plan->state);
-	try_all(solving, FIT_KEEP);
+	fit_try_all(solving, FIT_KEEP);
 	if (search->extra == 0 || search->status != OK)
 		return;
 	enum status status = fit_dual_solve(&solver->base[number], &solver->network, solving->cap, NULL, NULL, solving->control, &dual);
@@ -129,7 +129,7 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 	bool mixed = search->extra < INT64_MAX;
 	try_starts(solving);
 	if (search->status == OK && search->extra == INT64_MAX)
-		try_all(solving, FIT_HOLD);
+		fit_try_all(solving, FIT_HOLD);
 	if (search->status == OK && !mixed && !solving->options->coarse && !is_near(solving, 1, FAR))    /* what a simple strategy fits takes twice the time of the bound: a poor start */
 		repair_all(solving, &dual);
 	fit_allow(search, solving->ticks / (hard ? 4 : 8));
@@ -150,7 +150,7 @@ static void solve_base(struct solving *solving, uint32_t number, bool hard)
 	fit_dual_free(&dual);
 }
 
-static void take(struct solving *solving, const uint8_t *state, const uint32_t *order, int64_t extra, int64_t peak)
+static void fit_take(struct solving *solving, const uint8_t *state, const uint32_t *order, int64_t extra, int64_t peak)
 {
 	struct fit_plan *plan = solving->plan;
 	plan->extra = extra;
@@ -170,7 +170,7 @@ static void note_shown(struct solving *solving, uint32_t number)
 }
 
 /* Keeps what is best so far; the search begins anew on every base, so that none hides what another finds. */
-static void take_best(struct solving *solving, uint32_t number)
+static void fit_take_best(struct solving *solving, uint32_t number)
 {
 	struct fit_search *search = &solving->solver->search;
 	struct fit_plan *plan = solving->plan;
@@ -184,14 +184,14 @@ static void take_best(struct solving *solving, uint32_t number)
 	}
 	if (!better && !lower)
 		return;
-	take(solving, fits ? search->best : search->lowest, solving->solver->base[number].order, search->extra, fits ? search->peak : search->lowest_peak);
+	fit_take(solving, fits ? search->best : search->lowest, solving->solver->base[number].order, search->extra, fits ? search->peak : search->lowest_peak);
 	solving->best = number;
 }
 
 static void on_base(struct solving *solving, uint32_t number, bool hard)
 {
 	solve_base(solving, number, hard);
-	take_best(solving, number);
+	fit_take_best(solving, number);
 }
 
 /* What fits by mixing is far from the bound: cuts repaired, which end elsewhere. */
@@ -207,7 +207,7 @@ static void repair_base(struct solving *solving, uint32_t number)
 		repair_all(solving, &dual);
 		fit_allow(search, solving->ticks / 8);
 		fit_fill(search);
-		take_best(solving, number);
+		fit_take_best(solving, number);
 	} else if (status != INFEASIBLE) {
 		search->status = status;
 	}
@@ -231,7 +231,7 @@ static enum status order_states(struct solving *solving, const uint8_t *state, c
 	solving->gained = status == OK && played - peak > solving->gained ? played - peak : solving->gained;
 	solving->candidates++;
 	if (status == OK && peak <= solving->cap && extra < solving->plan->extra && !solving->options->played) {
-		take(solving, state, along, extra, peak);
+		fit_take(solving, state, along, extra, peak);
 		solving->best = 0;
 	}
 	THEN(status, fit_order_back(&solver->step, graph, order, solver->order));
@@ -265,7 +265,7 @@ static enum status order_plan(struct solving *solving, bool *added)
 }
 
 /* Whether any order might fit what the states keep. */
-static bool may_fit(const struct solving *solving, const uint8_t *state)
+static bool fit_may(const struct solving *solving, const uint8_t *state)
 {
 	const struct fit_solver *solver = solving->solver;
 	HELD bool *kept = mem_alloc(solver->step.storages, sizeof *kept);
@@ -285,7 +285,7 @@ static enum status order_starts(struct solving *solving)
 		const uint8_t *start = solving->options->start + (size_t)i * solver->step.storages;
 		status = fit_play(&solver->replay, &solver->base[0], start);
 		if (status == OK && solver->replay.valid && solver->replay.extra < solving->plan->extra && solver->replay.extra >= solving->plan->bound
-		    && may_fit(solving, start))
+		    && fit_may(solving, start))
 			status = order_states(solving, start, solver->base[0].order, solving->cap, &added);
 	}
 	return status;
@@ -311,11 +311,11 @@ static void repair_along(struct solving *solving, uint32_t number, const uint8_t
 	fit_fill(search);
 	fit_allow(search, solving->ticks / 16);
 	fit_swap(search);
-	take_best(solving, number);
+	fit_take_best(solving, number);
 }
 
 /* Near a floor the cuts know too little of what a block needs for a moment: plans of somewhat larger caps, repaired down to this one. */
-static void descend(struct solving *solving)
+static void fit_descend(struct solving *solving)
 {
 	struct fit_solver *solver = solving->solver;
 	static const int percent[] = { 20, 12, 7, 4, 2, -1, -3 };
@@ -359,7 +359,7 @@ static void anneal(struct solving *solving, uint64_t plays)
 		fit_enumerate(search);
 	if (!is_near(solving, 0.003, 5e-4))
 		fit_refine(search);
-	take_best(solving, number);
+	fit_take_best(solving, number);
 	for (int round = 0; round < ANNEALINGS && search->status == OK && !is_near(solving, 0.002, 2e-4); round++) {
 		fit_search_begin(search, &solver->base[number], solving->cap);
 		fit_try(search, solving->plan->state);
@@ -369,7 +369,7 @@ static void anneal(struct solving *solving, uint64_t plays)
 		fit_allow(search, solving->ticks / 16);
 		fit_reprice(search, NULL);
 		fit_fill(search);
-		take_best(solving, number);
+		fit_take_best(solving, number);
 		if (search->status == OK && solving->options->orderer)
 			search->status = order_plan(solving, &added);
 		number = added ? solver->bases - 1 : (uint32_t)round % solver->bases;
@@ -389,7 +389,7 @@ static void exchange_best(struct solving *solving)
 	if (status == OK) {
 		fit_allow(search, solving->ticks / 4);
 		fit_exchange(search, &dual, solving->plan->bound, solving->plan->slope);
-		take_best(solving, number);
+		fit_take_best(solving, number);
 	} else if (status != INFEASIBLE) {
 		search->status = status;
 	}
@@ -436,7 +436,7 @@ static void search_orders(struct solving *solving)
 		search->status = order_plan(solving, &added);
 		if (search->status == OK && added)
 			on_base(solving, solving->solver->bases - 1, false);
-		if ((solving->plan->extra == extra && solving->plan->peak == peak) || is_hopeless(solving))
+		if ((solving->plan->extra == extra && solving->plan->peak == peak) || fit_is_hopeless(solving))
 			break;
 	}
 }
@@ -462,7 +462,7 @@ static void order_lower(struct solving *solving)
 			on_base(&other, b, false);
 		search_orders(&other);
 		if (lower.extra < solving->plan->extra) {
-			take(solving, lower.state, lower.order, lower.extra, lower.peak);
+			fit_take(solving, lower.state, lower.order, lower.extra, lower.peak);
 			solving->best = 0;
 		}
 		if (search->status == OK)
@@ -483,7 +483,7 @@ static enum status search_all(struct solving *solving)
 	}
 	for (uint32_t i = 0; i < FIT_OWN_BASES && search->status == OK; i++) {
 		on_base(solving, i, false);
-		if (is_near(solving, 0.01, 1e-4) || is_hopeless(solving))
+		if (is_near(solving, 0.01, 1e-4) || fit_is_hopeless(solving))
 			break;
 	}
 	if (search->status == OK && solving->plan->extra == INT64_MAX && !solving->solver->step.copies)
@@ -494,7 +494,7 @@ static enum status search_all(struct solving *solving)
 		return search->status;
 	bool foreign = solving->plan->extra == INT64_MAX;
 	search_orders(solving);
-	if (is_hopeless(solving))
+	if (fit_is_hopeless(solving))
 		return search->status;
 	if (foreign && search->status == OK && solving->options->orderer && !is_near(solving, 0.003, 3e-4))
 		order_lower(solving);
@@ -507,7 +507,7 @@ static enum status search_all(struct solving *solving)
 	}
 	begin_part(solving, 2);
 	if (search->status == OK && !is_near(solving, small ? 0.003 : 0.01, small ? 2e-4 : 5e-4))
-		descend(solving);
+		fit_descend(solving);
 	begin_part(solving, 2);
 	if (search->status == OK && !is_done(solving))
 		anneal(solving, small ? PLAYS : PLAYS / 4);
@@ -585,7 +585,7 @@ enum status fit_solve(struct fit_solver *solver, int64_t cap, const struct fit_o
 	if (status == OK && !plan->impossible && plan->extra > plan->bound && !options->coarse)
 		status = try_exactly(&solving);
 	if (status == OK && plan->extra == INT64_MAX && solver->shown_score < HUGE_VAL && !options->lowest)
-		take(&solving, solver->shown, solver->shown_order, INT64_MAX, solver->shown_peak);
+		fit_take(&solving, solver->shown, solver->shown_order, INT64_MAX, solver->shown_peak);
 	plan->proved = plan->extra <= plan->bound;
 	return status;
 }
@@ -609,8 +609,8 @@ static enum status consider_along(struct solving *solving, const uint8_t *state,
 	if (status != OK || !replay->valid || replay->extra >= plan->extra || replay->extra < plan->bound)
 		return status;
 	if (replay->peak > solving->cap)
-		return solving->options->orderer && !solving->options->played && in_reach(solving) && may_fit(solving, state) ? order_states(solving, state, solver->base[number].order, solving->cap, &added) : OK;
-	take(solving, state, solver->base[number].order, replay->extra, replay->peak);
+		return solving->options->orderer && !solving->options->played && in_reach(solving) && fit_may(solving, state) ? order_states(solving, state, solver->base[number].order, solving->cap, &added) : OK;
+	fit_take(solving, state, solver->base[number].order, replay->extra, replay->peak);
 	solving->best = number;
 	return OK;
 }

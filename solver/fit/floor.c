@@ -5,7 +5,7 @@
 #include "solver/order/cut.h"
 
 /* Bytes of what is written once or touched by the op alone. */
-static void weigh(const struct fit_step *loose, uint32_t op, struct problem *problem)
+static void floor_weigh(const struct fit_step *loose, uint32_t op, struct problem *problem)
 {
 	for (uint32_t i = 0; i < problem->items; i++) {
 		bool touched = false;
@@ -40,7 +40,7 @@ enum status fit_floor(const struct fit_step *loose, uint32_t op, int64_t cap, st
 	int64_t bytes = 0;
 	*above = false;
 	NEED(problem_of_graph(loose->graph, &rules, &problem, &error) == OK);
-	weigh(loose, op, &problem);
+	floor_weigh(loose, op, &problem);
 	enum status status = order_cut_init(&cut, &problem, false);
 	status = status == OK ? order_cut_at(&cut, op, NULL, 0, control, &bytes) : status;
 	if (status == OK && bytes > cap) {

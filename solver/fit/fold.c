@@ -47,7 +47,7 @@ static bool find_colours(const struct fit_step *step, uint64_t *storage)
 
 struct coloured { uint64_t colour; uint32_t storage; };
 
-static int by_colour(const void *left, const void *right)
+static int fit_fold_by_colour(const void *left, const void *right)
 {
 	const struct coloured *a = left, *b = right;
 	if (a->colour != b->colour)
@@ -71,7 +71,7 @@ enum status fit_fold_find(const struct fit_step *step, struct fit_fold *fold)
 			list[count++] = (struct coloured){ colour[s], s };
 	}
 	if (fine && count > 0)
-		qsort(list, count, sizeof *list, by_colour);
+		qsort(list, count, sizeof *list, fit_fold_by_colour);
 	for (uint32_t i = 0, end, used = 0; i < count && fine; i = end) {
 		for (end = i + 1; end < count && list[end].colour == list[i].colour; end++)
 			;

@@ -8,7 +8,7 @@
 #define PATIENCE 4000000   /* ticks that cuts at other prices may bring nothing, and as many as went before the last that did */
 
 /* Time of the ops that write it. */
-static int64_t write_time(const struct fit_step *step, uint32_t storage)
+static int64_t improve_write_time(const struct fit_step *step, uint32_t storage)
 {
 	int64_t time = 0;
 	FOR_ROW(i, &step->writers, storage)
@@ -26,7 +26,7 @@ static uint32_t list_dropped(struct fit_search *search, bool played)
 	for (uint32_t s = 0; s < step->storages && search->status == OK; s++) {
 		if (!step->droppable[s] || search->state[s] == FIT_KEEP || step->fixed[s] == FIT_DROPPED)
 			continue;
-		int64_t extra, peak, bytes = step->bytes[s] > 0 ? fit_kept_bytes(step, s) : 1, gain = write_time(step, s);
+		int64_t extra, peak, bytes = step->bytes[s] > 0 ? fit_kept_bytes(step, s) : 1, gain = improve_write_time(step, s);
 		if (played && (!fit_look(search, search->state, s, FIT_KEEP, &extra, &peak) || peak > search->cap || extra > search->extra))
 			continue;
 		if (played)
@@ -189,7 +189,7 @@ void fit_swap(struct fit_search *search)
 		for (uint32_t s = 0; s < step->storages; s++) {
 			if (!step->saved[s] || step->bytes[s] <= FIT_SMALL || step->fixed[s] == FIT_DROPPED)
 				continue;
-			search->score[s] = (double)write_time(step, s) / (double)fit_kept_bytes(step, s);
+			search->score[s] = (double)improve_write_time(step, s) / (double)fit_kept_bytes(step, s);
 			if (search->best[s] == FIT_KEEP)
 				kept[keeps++] = s;
 			else

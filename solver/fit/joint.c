@@ -6,7 +6,7 @@
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */
 
-static int64_t bytes_of(const struct graph *graph, uint32_t tensor)
+static int64_t joint_bytes_of(const struct graph *graph, uint32_t tensor)
 {
 	const struct tensor *record = &graph->tensor[tensor];
 	int64_t count = 1;
@@ -18,7 +18,7 @@ static int64_t bytes_of(const struct graph *graph, uint32_t tensor)
 }
 
 /* The partitioner's lists of operators, as our rules tell them. */
-static void classify(const struct rules *rules, const char *type, struct joint_node *node)
+static void joint_classify(const struct rules *rules, const char *type, struct joint_node *node)
 {
 	const struct rule *rule = rules_find(rules, type);
 	uint32_t traits = rules_traits(rules, type);
@@ -40,19 +40,19 @@ static void add_inputs(const struct graph *graph, const bool *forward, struct jo
 			if (!forward[op] || graph->tensor[tensor].writer != NONE || of_tensor[tensor] != NONE)
 				continue;
 			of_tensor[tensor] = joint->nodes;
-			joint->node[joint->nodes++] = (struct joint_node){ .op = NONE, .tensor = tensor, .bytes = bytes_of(graph, tensor), .forward = true,
+			joint->node[joint->nodes++] = (struct joint_node){ .op = NONE, .tensor = tensor, .bytes = joint_bytes_of(graph, tensor), .forward = true,
 				.input = true, .steady = graph->tensor[tensor].kind != KIND_INPUT };
 		}
 	joint->inputs = joint->nodes;
 }
 
-static void add_op(const struct graph *graph, const bool *forward, const struct rules *rules, uint32_t op, struct joint *joint, uint32_t *of_op, uint32_t *of_tensor)
+static void joint_add_op(const struct graph *graph, const bool *forward, const struct rules *rules, uint32_t op, struct joint *joint, uint32_t *of_op, uint32_t *of_tensor)
 {
 	uint32_t results = csr_length(&graph->writes, op);
 	struct joint_node node = { .op = op, .tensor = NONE, .forward = forward[op] };
-	classify(rules, graph->op[op].type, &node);
+	joint_classify(rules, graph->op[op].type, &node);
 	FOR_ROW(i, &graph->writes, op) {
-		node.bytes += bytes_of(graph, graph->writes.item[i]);
+		node.bytes += joint_bytes_of(graph, graph->writes.item[i]);
 		of_tensor[graph->writes.item[i]] = joint->nodes;
 		node.tensor = results == 1 ? graph->writes.item[i] : NONE;
 		node.leaves |= graph->storage[graph->tensor[graph->writes.item[i]].storage].live_out;
@@ -62,12 +62,12 @@ static void add_op(const struct graph *graph, const bool *forward, const struct 
 	for (uint32_t i = graph->writes.start[op]; results > 1 && i < graph->writes.start[op + 1]; i++) {
 		uint32_t tensor = graph->writes.item[i];
 		of_tensor[tensor] = joint->nodes;
-		joint->node[joint->nodes++] = (struct joint_node){ .op = op, .tensor = tensor, .bytes = bytes_of(graph, tensor), .forward = forward[op], .item = true,
+		joint->node[joint->nodes++] = (struct joint_node){ .op = op, .tensor = tensor, .bytes = joint_bytes_of(graph, tensor), .forward = forward[op], .item = true,
 			.generated = true, .leaves = graph->storage[graph->tensor[tensor].storage].live_out };
 	}
 }
 
-static enum status add_edges(const struct graph *graph, const uint32_t *of_op, const uint32_t *of_tensor, struct joint *joint)
+static enum status joint_add_edges(const struct graph *graph, const uint32_t *of_op, const uint32_t *of_tensor, struct joint *joint)
 {
 	uint32_t pairs = 0, most = graph->reads.start[graph->ops] + joint->nodes;
 	HELD uint32_t *from = mem_alloc(most, sizeof *from), *to = mem_alloc(most, sizeof *to);
@@ -86,7 +86,7 @@ static enum status add_edges(const struct graph *graph, const uint32_t *of_op, c
 	return status == OK ? csr_of_pairs(&joint->arena, joint->nodes, pairs, to, from, &joint->operands) : status;
 }
 
-static void measure(struct joint *joint)
+static void joint_measure(struct joint *joint)
 {
 	for (uint32_t n = joint->nodes; n-- > 0;) {
 		struct joint_node *node = &joint->node[n];
@@ -108,11 +108,11 @@ enum status joint_find(const struct graph *graph, const bool *forward, const str
 		memset(of_tensor, 0xff, graph->tensors * sizeof *of_tensor);
 		add_inputs(graph, forward, joint, of_tensor);
 		for (uint32_t op = 0; op < graph->ops; op++)
-			add_op(graph, forward, rules, op, joint, of_op, of_tensor);
-		status = add_edges(graph, of_op, of_tensor, joint);
+			joint_add_op(graph, forward, rules, op, joint, of_op, of_tensor);
+		status = joint_add_edges(graph, of_op, of_tensor, joint);
 	}
 	if (status == OK)
-		measure(joint);
+		joint_measure(joint);
 	return status;
 }
 
@@ -265,7 +265,7 @@ static bool materialized(const struct joint *joint, uint32_t n)
 }
 
 /* What saving a node costs; an op with several results can't be saved itself. */
-static int64_t weight(const struct joint *joint, uint32_t n)
+static int64_t joint_weight(const struct joint *joint, uint32_t n)
 {
 	const struct joint_node *node = &joint->node[n];
 	int64_t most = FLOW_UNLIMITED / (2 * (int64_t)joint->nodes + 2);
@@ -279,7 +279,7 @@ static int64_t weight(const struct joint *joint, uint32_t n)
 }
 
 /* Nodes 2 n and 2 n + 1: before and after the arc that is cut where node n is saved. */
-static enum status build(const struct joint *joint, struct max_flow *flow, uint8_t *side, const uint32_t *banned)
+static enum status joint_build(const struct joint *joint, struct max_flow *flow, uint8_t *side, const uint32_t *banned)
 {
 	uint32_t sink = 2 * joint->nodes;
 	TRY(flow_init(flow, sink + 1, joint->nodes + joint->users.start[joint->nodes]));
@@ -290,7 +290,7 @@ static enum status build(const struct joint *joint, struct max_flow *flow, uint8
 		side[2 * n + 1] = FLOW_FREE;
 		if (!joint->node[n].forward)
 			continue;
-		flow_add(flow, 2 * n, 2 * n + 1, weight(joint, n), 0);
+		flow_add(flow, 2 * n, 2 * n + 1, joint_weight(joint, n), 0);
 		FOR_ROW(i, &joint->users, n) {
 			uint32_t user = joint->users.item[i];
 			if (joint->node[user].forward)
@@ -322,13 +322,13 @@ static void reach_sink(struct max_flow *flow, uint32_t sink, bool *reaches)
 	}
 }
 
-static enum status cut(const struct joint *joint, struct control *control, const uint32_t *banned, bool *saved)
+static enum status fit_joint_cut(const struct joint *joint, struct control *control, const uint32_t *banned, bool *saved)
 {
 	struct max_flow flow = { 0 };
 	HELD uint8_t *side = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *side);
 	HELD bool *reaches = mem_alloc(2 * (size_t)joint->nodes + 1, sizeof *reaches);
 	int64_t value;
-	enum status status = side && reaches ? build(joint, &flow, side, banned) : NO_MEMORY;
+	enum status status = side && reaches ? joint_build(joint, &flow, side, banned) : NO_MEMORY;
 	status = status == OK ? flow_maximise(&flow, side, control, &value) : status;
 	if (status == OK)
 		reach_sink(&flow, 2 * joint->nodes, reaches);
@@ -351,7 +351,7 @@ enum status joint_cut(const struct joint *joint, const struct joint_bans *bans, 
 		ban_far_apart(&banning);
 	if (status == OK && bans->long_chains)
 		ban_long_chains(&banning);
-	status = status == OK ? cut(joint, control, banned, saved) : status;
+	status = status == OK ? fit_joint_cut(joint, control, banned, saved) : status;
 	mem_free(banning.scratch);
 	mem_free(banning.mark);
 	return status;

@@ -20,7 +20,7 @@ static bool is_update(const struct late *late, uint32_t op)
 	return late->step->graph->op[op].phase == PHASE_UPDATE;
 }
 
-static void find_asked(struct late *late)
+static void late_updates_find_asked(struct late *late)
 {
 	const struct fit_step *step = late->step;
 	for (uint32_t s = 0; s < step->storages; s++)
@@ -46,7 +46,7 @@ static void find_asked(struct late *late)
 }
 
 /* The last position at which the op may run again, for each storage that it must find as it was. */
-static void find_weights(const struct late *late, uint32_t *last)
+static void late_updates_find_weights(const struct late *late, uint32_t *last)
 {
 	const struct fit_step *step = late->step;
 	for (uint32_t op = 0; op < step->ops; op++) {
@@ -88,7 +88,7 @@ static bool find_until(struct late *late, const uint32_t *last)
 }
 
 /* Ops by where they wait until, in the order that they had: what does not wait stands where it stood. list: [ops + 1], moved: [ops]. */
-static void move(const struct late *late, uint32_t *list, uint32_t *moved)
+static void late_updates_move(const struct late *late, uint32_t *list, uint32_t *moved)
 {
 	uint32_t ops = late->step->ops;
 	memset(list, 0, (ops + 1u) * sizeof *list);
@@ -117,11 +117,11 @@ bool fit_updates_late(const struct fit_step *step, uint32_t *order)
 	for (uint32_t i = 0; i < step->ops && fine; i++)
 		late.position[order[i]] = i;
 	if (fine) {
-		find_asked(&late);
-		find_weights(&late, last);
+		late_updates_find_asked(&late);
+		late_updates_find_weights(&late, last);
 	}
 	if (fine && find_until(&late, last)) {
-		move(&late, list, moved);
+		late_updates_move(&late, list, moved);
 		memcpy(order, moved, step->ops * sizeof *order);
 	}
 	return fine;

@@ -3,7 +3,7 @@
 
 #include "network.h"
 
-static uint32_t number_nodes(struct fit_network *network)
+static uint32_t fit_network_number_nodes(struct fit_network *network)
 {
 	const struct fit_step *step = network->step;
 	uint32_t nodes = 0;
@@ -18,7 +18,7 @@ static uint32_t number_nodes(struct fit_network *network)
 	return nodes;
 }
 
-static bool changes(const struct fit_step *step, uint32_t op, uint32_t storage)
+static bool fit_network_changes(const struct fit_step *step, uint32_t op, uint32_t storage)
 {
 	FOR_ROW(i, &step->changes, op)
 		if (step->changes.item[i] == storage)
@@ -30,7 +30,7 @@ static void add_read(struct fit_network *network, uint32_t op, uint32_t storage,
 {
 	const struct fit_step *step = network->step;
 	struct max_flow *flow = &network->flow;
-	bool redo = changes(step, op, storage) || fit_version(step, storage, op) < csr_length(&step->writers, storage);
+	bool redo = fit_network_changes(step, op, storage) || fit_version(step, storage, op) < csr_length(&step->writers, storage);
 	if (!redo || !for_bound) {
 		flow_add(flow, network->run[op], network->need[storage] + redo, FLOW_UNLIMITED, 0);
 		return;
@@ -79,7 +79,7 @@ enum status fit_network_new(const struct fit_step *step, bool for_bound, struct 
 	network->run = arena_alloc(arena, step->ops, sizeof *network->run);
 	network->time_arc = arena_alloc(arena, step->ops, sizeof *network->time_arc);
 	NEED(network->need && network->keep_arc && network->run && network->time_arc);
-	uint32_t nodes = number_nodes(network);
+	uint32_t nodes = fit_network_number_nodes(network);
 	network->side = arena_alloc(arena, nodes, sizeof *network->side);
 	if (!network->side || flow_init(&network->flow, nodes, count_arcs(step, nodes)) != OK)
 		return NO_MEMORY;

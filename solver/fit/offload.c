@@ -24,29 +24,29 @@ struct scheduling {
 	struct arena arena;
 };
 
-static bool computes(const struct fit_step *step, uint32_t op)
+static bool fit_offload_computes(const struct fit_step *step, uint32_t op)
 {
 	return step->time[op] > 0 && step->graph->op[op].phase != PHASE_COMMUNICATION;
 }
 
 /* The first op at or behind `from` that computes, of the backward pass where from is NONE. */
-static uint32_t find_turn(const struct fit_step *step, uint32_t from)
+static uint32_t fit_offload_find_turn(const struct fit_step *step, uint32_t from)
 {
 	uint32_t op = from == NONE ? 0 : from;
-	while (op < step->ops && (!computes(step, op) || (from == NONE && step->graph->op[op].phase != PHASE_BACKWARD)))
+	while (op < step->ops && (!fit_offload_computes(step, op) || (from == NONE && step->graph->op[op].phase != PHASE_BACKWARD)))
 		op++;
 	return op;
 }
 
 /* What is estimated to run again before the turn may not: copies to the host don't count on it. */
-static void find_starts(struct scheduling *scheduling, const int64_t *later)
+static void fit_offload_find_starts(struct scheduling *scheduling, const int64_t *later)
 {
 	const struct fit_step *step = scheduling->step;
 	int64_t now = 0;
 	for (uint32_t op = 0; op < step->ops; op++) {
 		now += later && op > scheduling->turn ? later[op] : 0;
 		scheduling->start[op] = now;
-		now += computes(step, op) ? step->time[op] : 0;
+		now += fit_offload_computes(step, op) ? step->time[op] : 0;
 	}
 	scheduling->start[step->ops] = now;
 }
@@ -54,7 +54,7 @@ static void find_starts(struct scheduling *scheduling, const int64_t *later)
 /* Of ops that compute: the first at or behind `op` that begins at `when` or later; step->ops: none. */
 static uint32_t first_from(const struct scheduling *scheduling, uint32_t op, int64_t when)
 {
-	while (op < scheduling->step->ops && (!computes(scheduling->step, op) || scheduling->start[op] < when))
+	while (op < scheduling->step->ops && (!fit_offload_computes(scheduling->step, op) || scheduling->start[op] < when))
 		op++;
 	return op;
 }
@@ -62,12 +62,12 @@ static uint32_t first_from(const struct scheduling *scheduling, uint32_t op, int
 /* The last one before or at `op` that begins at `when` or before; NONE: none. */
 static uint32_t last_to(const struct scheduling *scheduling, uint32_t op, int64_t when)
 {
-	while (op != NONE && (!computes(scheduling->step, op) || scheduling->start[op] > when))
+	while (op != NONE && (!fit_offload_computes(scheduling->step, op) || scheduling->start[op] > when))
 		op--;
 	return op;
 }
 
-static bool describe(const struct fit_step *step, const struct fit_reruns *reruns, uint32_t storage, struct moved *moved)
+static bool fit_offload_describe(const struct fit_step *step, const struct fit_reruns *reruns, uint32_t storage, struct moved *moved)
 {
 	const struct graph *graph = step->graph;
 	*moved = (struct moved){ .storage = storage, .first = NONE };
@@ -140,14 +140,14 @@ static uint32_t schedule(struct scheduling *scheduling)
 	return fails;
 }
 
-static void leave_out(struct scheduling *scheduling, uint32_t which)
+static void fit_offload_leave_out(struct scheduling *scheduling, uint32_t which)
 {
 	memmove(&scheduling->moved[which], &scheduling->moved[which + 1], (scheduling->count - which - 1) * sizeof *scheduling->moved);
 	scheduling->count--;
 	sort_needed(scheduling);
 }
 
-static bool collect(struct scheduling *scheduling, const bool *wanted, const struct fit_reruns *reruns)
+static bool fit_offload_collect(struct scheduling *scheduling, const bool *wanted, const struct fit_reruns *reruns)
 {
 	const struct fit_step *step = scheduling->step;
 	int64_t waiting = 0;
@@ -157,7 +157,7 @@ static bool collect(struct scheduling *scheduling, const bool *wanted, const str
 		return false;
 	for (uint32_t s = 0; s < step->storages; s++)
 		if (wanted[s] && step->droppable[s] && step->fixed[s] == FIT_FREE && step->bytes[s] >= FIT_MOVED
-		    && describe(step, reruns, s, &scheduling->moved[scheduling->count]))
+		    && fit_offload_describe(step, reruns, s, &scheduling->moved[scheduling->count]))
 			scheduling->count++;
 	sort_written(scheduling->moved, scheduling->count);
 	uint32_t count = 0;
@@ -178,14 +178,14 @@ enum status fit_windows_find(const struct fit_step *step, const struct fit_link 
 	uint32_t fails = NONE;
 	*count = 0;
 	scheduling.start = arena_alloc(&scheduling.arena, step->ops + 1u, sizeof *scheduling.start);
-	bool fine = scheduling.start && collect(&scheduling, wanted, reruns);
+	bool fine = scheduling.start && fit_offload_collect(&scheduling, wanted, reruns);
 	if (fine && step->ops > 0) {
-		scheduling.turn = find_turn(step, turn);
-		find_starts(&scheduling, reruns ? reruns->later : NULL);
+		scheduling.turn = fit_offload_find_turn(step, turn);
+		fit_offload_find_starts(&scheduling, reruns ? reruns->later : NULL);
 		if (scheduling.turn == step->ops)
 			scheduling.count = 0;
 		while (scheduling.count > 0 && (scheduling.count > most || (fails = schedule(&scheduling)) != NONE))
-			leave_out(&scheduling, scheduling.count > most ? scheduling.count - 1 : fails);
+			fit_offload_leave_out(&scheduling, scheduling.count > most ? scheduling.count - 1 : fails);
 	}
 	for (uint32_t i = 0; i < scheduling.count && fine; i++)
 		window[(*count)++] = (struct offload_window){ scheduling.moved[i].storage, scheduling.moved[i].gone, scheduling.moved[i].back };

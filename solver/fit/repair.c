@@ -6,7 +6,7 @@
 #define PEAK_STORAGES 24   /* of those in memory at the peak, looked at one by one */
 #define TOGETHER 1.25      /* a change of equal storages is preferred to one of a single storage that is so much better */
 
-static double excess(const struct fit_search *search)
+static double fit_repair_excess(const struct fit_search *search)
 {
 	double sum = 0;
 	for (uint32_t i = 0; i < search->step->ops; i++)
@@ -25,7 +25,7 @@ static bool in_memory(const struct fit_search *search, const uint8_t *state, uin
 }
 
 /* Storages worth a try: those in memory at the peak first, large ones first. */
-static uint32_t list_candidates(struct fit_search *search, const uint8_t *state, uint32_t position, uint32_t most)
+static uint32_t fit_repair_list_candidates(struct fit_search *search, const uint8_t *state, uint32_t position, uint32_t most)
 {
 	const struct fit_step *step = search->step;
 	uint32_t count = 0;
@@ -70,7 +70,7 @@ static bool changes_something(const struct repairing *repairing, const struct ch
 }
 
 /* How much it takes away for its time; 0: nothing, or it can't be played. */
-static void weigh(struct repairing *repairing, struct change *change)
+static void fit_repair_weigh(struct repairing *repairing, struct change *change)
 {
 	struct fit_search *search = repairing->search;
 	change->score = 0;
@@ -83,7 +83,7 @@ static void weigh(struct repairing *repairing, struct change *change)
 	fit_try(search, repairing->trial);    /* what fits by it may be the fastest, though another change takes more away for its time */
 	if (search->status != OK || !search->replay->valid)
 		return;
-	double less = repairing->excess - excess(search), cost = (double)(search->replay->extra - repairing->time), least = (double)search->step->total * 1e-5;
+	double less = repairing->excess - fit_repair_excess(search), cost = (double)(search->replay->extra - repairing->time), least = (double)search->step->total * 1e-5;
 	change->score = less > 0 ? less / (cost > least ? cost : least) : 0;
 }
 
@@ -91,7 +91,7 @@ static void weigh_all(struct repairing *repairing, const uint32_t *storage, uint
 {
 	for (uint8_t to = FIT_KEEP; to < FIT_STATES && fit_goes_on(repairing->search); to++) {
 		struct change change = { storage, count, to, 0 };
-		weigh(repairing, &change);
+		fit_repair_weigh(repairing, &change);
 		change.score *= factor;
 		if (change.score > best->score)
 			*best = change;
@@ -107,7 +107,7 @@ static struct change best_change(struct repairing *repairing)
 	uint64_t each = search->replay->length + search->replay->instances;
 	uint64_t most = (search->limit - search->control->ticks) / (each * 16 + 1);
 	uint32_t few = fold->classes ? PEAK_STORAGES : 500, singles = most < PEAK_STORAGES ? PEAK_STORAGES : most < few ? (uint32_t)most : few;
-	uint32_t count = list_candidates(search, repairing->state, search->replay->peak_position, singles);
+	uint32_t count = fit_repair_list_candidates(search, repairing->state, search->replay->peak_position, singles);
 	for (uint32_t c = 0; c < fold->classes; c++)
 		weigh_all(repairing, fold->members.item + fold->members.start[c], csr_length(&fold->members, c), TOGETHER, &best);
 	for (uint32_t i = 0; i < count; i++)
@@ -132,7 +132,7 @@ void fit_repair(struct fit_search *search, const uint8_t *start)
 	else
 		memcpy(repairing.state, start, step->storages);
 	while (search->status == OK && !fit_try(search, repairing.state) && search->replay->valid && fit_goes_on(search)) {
-		repairing.excess = excess(search);
+		repairing.excess = fit_repair_excess(search);
 		repairing.time = search->replay->extra;
 		struct change change = best_change(&repairing);
 		if (change.score <= 0)

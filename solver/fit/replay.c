@@ -73,7 +73,7 @@ static uint32_t new_instance(struct fit_replay *replay, int64_t bytes, uint32_t 
 }
 
 /* Everything that the op reads must hold what it held when the op ran first. */
-static void check_again(struct play *play, uint32_t op)
+static void fit_replay_check_again(struct play *play, uint32_t op)
 {
 	struct fit_replay *replay = play->replay;
 	const struct fit_step *step = play->step;
@@ -87,7 +87,7 @@ static void check_again(struct play *play, uint32_t op)
 		replay->valid &= anew(play, step->changes.item[i]);
 }
 
-static uint64_t make(struct play *play, uint32_t op, bool again)
+static uint64_t fit_replay_make(struct play *play, uint32_t op, bool again)
 {
 	uint64_t bits = 0;
 	struct fit_replay *replay = play->replay;
@@ -134,7 +134,7 @@ static void use_mask(struct fit_replay *replay, uint32_t op)
 	replay->late[mask] = true;
 }
 
-static void run(struct play *play, uint32_t op, bool again)
+static void fit_replay_run(struct play *play, uint32_t op, bool again)
 {
 	struct fit_replay *replay = play->replay;
 	const struct fit_step *step = play->step;
@@ -153,14 +153,14 @@ static void run(struct play *play, uint32_t op, bool again)
 		replay->late[storage] |= (again || !step->forward[op]) && !step->view[op];
 	}
 	if (again) {
-		check_again(play, op);
+		fit_replay_check_again(play, op);
 		use_seed(replay, op);
 		use_mask(replay, op);
 		replay->extra += step->time[op];
 	} else {
 		replay->when[op] = now;
 	}
-	replay->stays[now] = make(play, op, again);
+	replay->stays[now] = fit_replay_make(play, op, again);
 	if (step->brings[op] != NONE)
 		replay->current[step->brings[op]] = replay->current[step->brought[op]];
 	replay->run[now] = 2 * op + again;
@@ -170,7 +170,7 @@ static void run(struct play *play, uint32_t op, bool again)
 
 /* ---- what must run again first ---------------------------------------------------------------------------------- */
 
-static uint32_t push(struct fit_replay *replay, uint32_t depth, uint32_t storage, uint32_t version)
+static uint32_t fit_replay_push(struct fit_replay *replay, uint32_t depth, uint32_t storage, uint32_t version)
 {
 	if (replay->failed || !mem_reserve(&replay->stack, &replay->stack_room, depth + 1u, sizeof *replay->stack)) {
 		replay->failed = true;
@@ -188,7 +188,7 @@ static uint32_t push_reads(struct play *play, uint32_t op, uint32_t depth)
 		FOR_ROW(i, &step->inner, op) {
 			uint32_t storage = step->inner.item[i];
 			if (anew(play, storage) && play->replay->version[storage] < writers_of(play, storage))
-				depth = push(play->replay, depth, storage, writers_of(play, storage));
+				depth = fit_replay_push(play->replay, depth, storage, writers_of(play, storage));
 		}
 		return depth;
 	}
@@ -197,7 +197,7 @@ static uint32_t push_reads(struct play *play, uint32_t op, uint32_t depth)
 		if (anew(play, storage) && play->replay->version[storage] > step->read_version[i])
 			play->replay->version[storage] = 0;     /* what it held earlier is gone: all its writers again */
 		if (anew(play, storage) && play->replay->version[storage] < step->read_version[i])
-			depth = push(play->replay, depth, storage, step->read_version[i]);
+			depth = fit_replay_push(play->replay, depth, storage, step->read_version[i]);
 	}
 	return depth;
 }
@@ -235,13 +235,13 @@ static uint32_t push_before(struct play *play, uint32_t op, uint32_t depth)
 				find_needed(play);
 			bool now = play->state[storage] < FIT_AGAIN;   /* what is written for every reader will be, with what it reads */
 			if (anew(play, storage) && now && play->replay->needed[storage] && play->replay->version[storage] == 0)
-				depth = push(play->replay, depth, storage, 1);
+				depth = fit_replay_push(play->replay, depth, storage, 1);
 		}
 	}
 	return depth;
 }
 
-static void bring_back(struct play *play, uint32_t reader)
+static void fit_replay_bring_back(struct play *play, uint32_t reader)
 {
 	struct fit_replay *replay = play->replay;
 	const struct fit_step *step = play->step;
@@ -258,7 +258,7 @@ static void bring_back(struct play *play, uint32_t reader)
 			more = push_before(play, op, depth);
 		uint32_t version = replay->version[want.storage];
 		if (more == depth)
-			run(play, op, true);
+			fit_replay_run(play, op, true);
 		/* An op that wants itself, or makes no progress, is of a choice that nobody can play. */
 		if (more > deepest || replay->length > LONGEST * step->ops || (more == depth && replay->version[want.storage] == version)) {
 			replay->valid = false;
@@ -292,7 +292,7 @@ static void forget_loose(struct play *play)
 /* ---- the whole ----------------------------------------------------------------------------------------------------- */
 
 /* Copies of what is kept for other microbatches. */
-static int64_t copies_of(const struct play *play)
+static int64_t fit_replay_copies_of(const struct play *play)
 {
 	const struct fit_step *step = play->step;
 	int64_t bytes = 0;
@@ -311,7 +311,7 @@ static void note_bytes(struct fit_replay *replay, uint32_t position, int64_t byt
 	}
 }
 
-static enum status measure(struct play *play)
+static enum status fit_replay_measure(struct play *play)
 {
 	struct fit_replay *replay = play->replay;
 	const struct fit_step *step = play->step;
@@ -327,7 +327,7 @@ static enum status measure(struct play *play)
 		replay->born[replay->instance[i].first] += replay->instance[i].bytes;
 		replay->died[replay->instance[i].last + 1] += replay->instance[i].bytes;
 	}
-	int64_t copies = copies_of(play), live = step->persistent;
+	int64_t copies = fit_replay_copies_of(play), live = step->persistent;
 	uint32_t flush = copies > 0 ? base->position[step->flush] : step->ops;
 	replay->peak = length ? -1 : live;
 	for (uint32_t i = 0; i < length; i++) {
@@ -345,7 +345,7 @@ static enum status measure(struct play *play)
 	return OK;
 }
 
-static void reset(struct fit_replay *replay)
+static void fit_replay_reset(struct fit_replay *replay)
 {
 	const struct fit_step *step = replay->step;
 	replay->valid = true;
@@ -397,7 +397,7 @@ static enum status play_states(struct fit_replay *replay, const struct fit_base 
 	const struct fit_step *step = replay->step;
 	struct play play = { replay, step, base, state, all, 0 };
 	uint32_t count = all ? step->ops : base->actives, begin = 0;
-	reset(replay);
+	fit_replay_reset(replay);
 	if (!all)
 		begin = take_prefix(replay, base);
 	if (begin == 0)
@@ -408,8 +408,8 @@ static enum status play_states(struct fit_replay *replay, const struct fit_base 
 		if (!step->forward[op] && !all && replay->prefix.order == 0)
 			keep_prefix(replay, base, i);
 		if (!step->forward[op])
-			bring_back(&play, op);
-		run(&play, op, false);
+			fit_replay_bring_back(&play, op);
+		fit_replay_run(&play, op, false);
 		if (replay->looses > 0 && !step->forward[op] && !step->view[op])
 			forget_loose(&play);
 	}
@@ -419,7 +419,7 @@ static enum status play_states(struct fit_replay *replay, const struct fit_base 
 	for (uint32_t i = 0; i < replay->outs; i++)
 		if (replay->current[replay->out[i]] != NONE && replay->length > 0)
 			replay->instance[replay->current[replay->out[i]]].last = replay->length;   /* what runs behind the sequence's last op has it too */
-	return measure(&play);
+	return fit_replay_measure(&play);
 }
 
 enum status fit_play(struct fit_replay *replay, const struct fit_base *base, const uint8_t *state)

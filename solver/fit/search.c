@@ -144,7 +144,7 @@ static uint32_t list_differences(struct fit_search *search, const bool *heavy, c
 }
 
 /* Two cuts on both sides of the cap: what is made before a switch point follows the heavier, the rest the lighter one; the point by bisection. */
-static void mix(struct fit_search *search, const bool *heavy, const bool *light)
+static void fit_search_mix(struct fit_search *search, const bool *heavy, const bool *light)
 {
 	uint32_t count = list_differences(search, heavy, light), low = 0, high = count;
 	if (count == 0) {
@@ -169,7 +169,7 @@ static void mix(struct fit_search *search, const bool *heavy, const bool *light)
 #define CANDIDATES 8
 #define ROUNDS 5
 
-static void add_candidate(const struct fit_dual *dual, uint32_t column, uint32_t *list, uint32_t *count)
+static void fit_search_add_candidate(const struct fit_dual *dual, uint32_t column, uint32_t *list, uint32_t *count)
 {
 	for (uint32_t i = 0; i < *count; i++)
 		if (list[i] == column)
@@ -183,7 +183,7 @@ static void add_candidate(const struct fit_dual *dual, uint32_t column, uint32_t
 }
 
 /* The columns of the mix, the fastest one that fits as relaxed, and the heaviest; the lightest first. */
-static uint32_t choose_columns(const struct fit_dual *dual, uint32_t *list)
+static uint32_t fit_search_choose_columns(const struct fit_dual *dual, uint32_t *list)
 {
 	uint32_t count = 0, fits = NONE, heaviest = 0;
 	for (uint32_t c = 0; c < dual->columns; c++) {
@@ -193,11 +193,11 @@ static uint32_t choose_columns(const struct fit_dual *dual, uint32_t *list)
 		heaviest = column->time > dual->column[heaviest].time ? c : heaviest;
 	}
 	if (fits != NONE)
-		add_candidate(dual, fits, list, &count);
-	add_candidate(dual, heaviest, list, &count);
+		fit_search_add_candidate(dual, fits, list, &count);
+	fit_search_add_candidate(dual, heaviest, list, &count);
 	for (uint32_t c = 0; c < dual->columns; c++)
 		if (dual->column[c].share > 1e-7)
-			add_candidate(dual, c, list, &count);
+			fit_search_add_candidate(dual, c, list, &count);
 	return count;
 }
 
@@ -225,7 +225,7 @@ static void states_of_cut(struct fit_search *search, const bool *kept)
 		search->state[s] = kept[s] || !search->step->droppable[s] ? FIT_KEEP : search->dropped[s];
 }
 
-static void kept_of(const struct fit_search *search, bool *kept)
+static void fit_search_kept_of(const struct fit_search *search, bool *kept)
 {
 	for (uint32_t s = 0; s < search->step->storages; s++)
 		kept[s] = search->step->droppable[s] && search->best[s] == FIT_KEEP && (!search->step->copies || search->step->saved[s]);
@@ -233,12 +233,12 @@ static void kept_of(const struct fit_search *search, bool *kept)
 
 static void mix_columns(struct fit_search *search, const struct fit_dual *dual)
 {
-	uint32_t list[CANDIDATES], count = choose_columns(dual, list);
+	uint32_t list[CANDIDATES], count = fit_search_choose_columns(dual, list);
 	for (uint32_t light = 0; light < count; light++) {
 		states_of_cut(search, dual->column[list[light]].kept);
 		fit_try(search, search->state);
 		for (uint32_t heavy = light + 1; heavy < count && fit_goes_on(search); heavy++)
-			mix(search, dual->column[list[heavy]].kept, dual->column[list[light]].kept);
+			fit_search_mix(search, dual->column[list[heavy]].kept, dual->column[list[light]].kept);
 	}
 }
 
@@ -260,7 +260,7 @@ void fit_primal(struct fit_search *search, struct fit_dual *dual)
 		if (round > 2 && had && search->extra == before)
 			break;
 		if (search->extra < INT64_MAX)
-			kept_of(search, kept);
+			fit_search_kept_of(search, kept);
 		else
 			memcpy(kept, now->column[now->columns - 1].kept, step->storages * sizeof *kept);
 		learn_transients(search, kept, fixed, relaxed, round > 0);
@@ -293,7 +293,7 @@ void fit_reprice(struct fit_search *search, const struct fit_dual *warm)
 		struct fit_dual next;
 		before = search->extra;
 		drop_as_best(search);
-		kept_of(search, kept);
+		fit_search_kept_of(search, kept);
 		memcpy(search->state, search->best, step->storages);
 		if (!fit_play_counted(search, search->state))
 			break;

@@ -41,7 +41,7 @@ static bool reads_output_alone(const struct graph *graph, const bool *late, uint
 }
 
 /* The tensor that is the op's mask, where its product can be computed again from that: nothing writes over it. */
-static uint32_t mask_of(const struct graph *graph, uint32_t traits, uint32_t op)
+static uint32_t fit_step_mask_of(const struct graph *graph, uint32_t traits, uint32_t op)
 {
 	const uint32_t *result = &graph->writes.item[graph->writes.start[op]];
 	if (!(traits & TRAIT_MASKED) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 2 || graph->inplace_start[op] != graph->inplace_start[op + 1]
@@ -55,7 +55,7 @@ static uint32_t mask_of(const struct graph *graph, uint32_t traits, uint32_t op)
 }
 
 /* What depends on the loss: ops of the backward pass, and those before it that read nothing else. Whether the former are any. */
-static bool find_late(const struct graph *graph, bool *late)
+static bool fit_step_find_late(const struct graph *graph, bool *late)
 {
 	bool any = false;
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -78,9 +78,9 @@ enum status fit_early_ops(const struct graph *graph, bool *forward)
 	uint32_t first = 0;
 	while (first < graph->ops && graph->op[first].phase != PHASE_BACKWARD)
 		first++;
-	if (!find_late(graph, late) && first < graph->ops) {      /* nothing says what the loss is: the first op after the pass */
+	if (!fit_step_find_late(graph, late) && first < graph->ops) {      /* nothing says what the loss is: the first op after the pass */
 		late[first] = true;
-		find_late(graph, late);
+		fit_step_find_late(graph, late);
 	}
 	for (uint32_t op = 0; op < graph->ops; op++)
 		forward[op] = graph->op[op].phase == PHASE_FORWARD || (graph->op[op].phase == PHASE_BACKWARD && !late[op]);
@@ -96,7 +96,7 @@ struct rows {
 	bool failed;
 };
 
-static void add(struct rows *rows, uint32_t row, uint32_t item)
+static void fit_step_add(struct rows *rows, uint32_t row, uint32_t item)
 {
 	rows->failed = rows->failed || !mem_reserve(&rows->row, &rows->row_room, rows->count + 1, sizeof *rows->row)
 		|| !mem_reserve(&rows->item, &rows->item_room, rows->count + 1, sizeof *rows->item);
@@ -107,7 +107,7 @@ static void add(struct rows *rows, uint32_t row, uint32_t item)
 }
 
 /* Frees the pairs. */
-static bool finish(struct fit_step *step, struct rows *rows, uint32_t count, struct csr *result)
+static bool fit_step_finish(struct fit_step *step, struct rows *rows, uint32_t count, struct csr *result)
 {
 	bool fine = !rows->failed && csr_of_pairs(&step->arena, count, rows->count, rows->row, rows->item, result) == OK;
 	if (fine)
@@ -120,7 +120,7 @@ static bool finish(struct fit_step *step, struct rows *rows, uint32_t count, str
 
 /* ---- what ops do with storages --------------------------------------------------------------------------- */
 
-static bool allocate(const struct fit_input *input, struct fit_step *step)
+static bool fit_step_allocate(const struct fit_input *input, struct fit_step *step)
 {
 	struct arena *arena = &step->arena;
 	const struct graph *graph = input->graph;
@@ -165,7 +165,7 @@ static void note_ops(const struct fit_input *input, struct fit_step *step)
 		step->forward[op] = input->forward ? input->forward[op] : graph->op[op].phase == PHASE_FORWARD;
 		step->view[op] = graph_is_view(graph, op);
 		note_fetch(step, op);
-		uint32_t mask = input->random == FIT_RANDOM_MASK ? mask_of(graph, input->traits[op], op) : NONE;
+		uint32_t mask = input->random == FIT_RANDOM_MASK ? fit_step_mask_of(graph, input->traits[op], op) : NONE;
 		step->mask[op] = mask == NONE ? NONE : graph->tensor[mask].storage;
 		step->random[op] = (input->traits[op] & TRAIT_RANDOM) && mask == NONE;
 		step->norm[op] = input->traits[op] & TRAIT_STATISTICS;
@@ -241,7 +241,7 @@ static bool repeatable(const struct fit_step *step, const uint32_t *last, uint32
 }
 
 /* What an op writes that can't be repeated stays; until nothing changes. */
-static bool settle(struct fit_step *step)
+static bool fit_step_settle(struct fit_step *step)
 {
 	const struct graph *graph = step->graph;
 	uint32_t *last = mem_alloc(graph->storages, sizeof *last);
@@ -285,20 +285,20 @@ static bool find_touches(struct fit_step *step)
 			bool makes_it = graph->storage[storage].allocator == op, drops = step->droppable[storage];
 			bool changes_it = drops && !makes_it && graph_writes_in_place(graph, op, storage);
 			if (step->bytes[storage] > 0 || drops)
-				add(makes_it ? &makes : &touches, op, storage);
+				fit_step_add(makes_it ? &makes : &touches, op, storage);
 			if ((step->bytes[storage] > 0 || drops) && !step->outer[storage])
-				add(makes_it ? &inner_makes : &inner, op, storage);
+				fit_step_add(makes_it ? &inner_makes : &inner, op, storage);
 			if (changes_it)
-				add(&changes, op, storage);
+				fit_step_add(&changes, op, storage);
 			if (drops && (makes_it || changes_it))
-				add(&writers, storage, op);
+				fit_step_add(&writers, storage, op);
 		}
-	bool fine = finish(step, &touches, graph->ops, &step->touches);
-	fine = finish(step, &makes, graph->ops, &step->makes) && fine;
-	fine = finish(step, &changes, graph->ops, &step->changes) && fine;
-	fine = finish(step, &inner, graph->ops, &step->inner) && fine;
-	fine = finish(step, &inner_makes, graph->ops, &step->inner_makes) && fine;
-	return finish(step, &writers, graph->storages, &step->writers) && fine;
+	bool fine = fit_step_finish(step, &touches, graph->ops, &step->touches);
+	fine = fit_step_finish(step, &makes, graph->ops, &step->makes) && fine;
+	fine = fit_step_finish(step, &changes, graph->ops, &step->changes) && fine;
+	fine = fit_step_finish(step, &inner, graph->ops, &step->inner) && fine;
+	fine = fit_step_finish(step, &inner_makes, graph->ops, &step->inner_makes) && fine;
+	return fit_step_finish(step, &writers, graph->storages, &step->writers) && fine;
 }
 
 static bool find_reads(struct fit_step *step)
@@ -312,20 +312,20 @@ static bool find_reads(struct fit_step *step)
 			if (graph->storage[storage].allocator == op || step->view[op])
 				continue;
 			if (drops)
-				add(&reads, op, storage);
+				fit_step_add(&reads, op, storage);
 			if (drops && !step->forward[op])
-				add(&readers, storage, op);
+				fit_step_add(&readers, storage, op);
 			if (!drops && step->forward[op] && !is_statistics(step, op, storage))
-				add(&steady, op, storage);
+				fit_step_add(&steady, op, storage);
 			if (!step->forward[op] && graph_writes_in_place(graph, op, storage))
-				add(&overwrites, op, storage);
+				fit_step_add(&overwrites, op, storage);
 			step->saved[storage] |= drops && !step->forward[op];
 		}
 	}
-	bool fine = finish(step, &reads, graph->ops, &step->reads);
-	fine = finish(step, &readers, graph->storages, &step->readers) && fine;
-	fine = finish(step, &steady, graph->ops, &step->steady) && fine;
-	return finish(step, &overwrites, graph->ops, &step->overwrites) && fine;
+	bool fine = fit_step_finish(step, &reads, graph->ops, &step->reads);
+	fine = fit_step_finish(step, &readers, graph->storages, &step->readers) && fine;
+	fine = fit_step_finish(step, &steady, graph->ops, &step->steady) && fine;
+	return fit_step_finish(step, &overwrites, graph->ops, &step->overwrites) && fine;
 }
 
 /* Readers of a version that is overwritten. */
@@ -338,7 +338,7 @@ static bool find_before(struct fit_step *step)
 			FOR_ROW(j, &step->writers, storage) {
 				uint32_t writer = step->writers.item[j];
 				if (step->forward[op] && writer > op) {
-					add(&before, writer, op);
+					fit_step_add(&before, writer, op);
 					break;
 				}
 			}
@@ -349,7 +349,7 @@ static bool find_before(struct fit_step *step)
 		FOR_ROW(i, &step->reads, op)
 			step->read_version[i] = step->forward[op] ? fit_version(step, step->reads.item[i], op) : csr_length(&step->writers, step->reads.item[i]);
 	before.failed |= !step->read_version;
-	return finish(step, &before, step->ops, &step->before);
+	return fit_step_finish(step, &before, step->ops, &step->before);
 }
 
 /* Copies of what is there whatever is kept. */
@@ -374,10 +374,10 @@ static bool count_copied(struct fit_step *step)
 
 enum status fit_step_find(const struct fit_input *input, struct fit_step *step)
 {
-	NEED(allocate(input, step));
+	NEED(fit_step_allocate(input, step));
 	note_ops(input, step);
 	mark_droppable(input, step);
-	NEED(settle(step) && find_touches(step) && find_reads(step) && find_before(step) && count_copied(step));
+	NEED(fit_step_settle(step) && find_touches(step) && find_reads(step) && find_before(step) && count_copied(step));
 	for (uint32_t s = 0; s < step->storages; s++)
 		step->fixed[s] = input->fixed && step->droppable[s] ? input->fixed[s] : FIT_FREE;
 	return OK;

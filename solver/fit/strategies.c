@@ -66,7 +66,7 @@ static double bytes_saved(const struct budget *budget, const bool *saved)
 	return bytes;
 }
 
-static int larger_first(const struct joint *joint, const uint32_t *banned, uint32_t a, uint32_t b)
+static int strategies_larger_first(const struct joint *joint, const uint32_t *banned, uint32_t a, uint32_t b)
 {
 	int64_t first = joint->node[a].bytes, second = joint->node[b].bytes;
 	return first != second ? (first < second) - (first > second) : (banned[a] > banned[b]) - (banned[a] < banned[b]);
@@ -81,7 +81,7 @@ static void sort_items(const struct budget *budget, uint32_t *item, uint32_t cou
 	sort_items(budget, item, half, scratch);
 	sort_items(budget, item + half, count - half, scratch);
 	for (uint32_t i = 0; i < count; i++) {
-		bool second = a == half || (b < count && larger_first(budget->joint, budget->banned, item[b], item[a]) < 0);
+		bool second = a == half || (b < count && strategies_larger_first(budget->joint, budget->banned, item[b], item[a]) < 0);
 		scratch[i] = second ? item[b++] : item[a++];
 	}
 	memcpy(item, scratch, count * sizeof *item);
@@ -118,7 +118,7 @@ static float runtime_of(const struct budget *budget, uint32_t node)
 }
 
 /* An item's memory in shares; what exceeds all of them is most + 1. */
-static uint32_t size_of(const struct budget *budget, uint32_t item)
+static uint32_t strategies_size_of(const struct budget *budget, uint32_t item)
 {
 	double size = nearbyint((double)budget->joint->node[budget->item[item]].bytes / budget->span * SHARES);
 	return size > budget->most ? budget->most + 1 : (uint32_t)size;
@@ -132,7 +132,7 @@ static enum status fill_knapsack(struct budget *budget)
 	budget->taken = arena_alloc(&budget->arena, (size_t)budget->items * words, sizeof *budget->taken);
 	enum status status = best && budget->taken ? OK : NO_MEMORY;
 	for (uint32_t i = 0; i < budget->items && status == OK; i++) {
-		uint32_t bytes = size_of(budget, i);
+		uint32_t bytes = strategies_size_of(budget, i);
 		float runtime = runtime_of(budget, budget->item[i]);
 		for (uint32_t j = budget->most + 1; j-- > bytes;) {
 			float with = best[j - bytes] + runtime;
@@ -154,7 +154,7 @@ static void allow_rest(struct budget *budget, uint32_t share)
 	for (uint32_t i = budget->items, j = share; i-- > 0;) {
 		bool in = budget->taken[i * words + j / 64] >> (j % 64) & 1;
 		budget->allowed[budget->item[i]] = !in;
-		j -= in ? size_of(budget, i) : 0;
+		j -= in ? strategies_size_of(budget, i) : 0;
 	}
 }
 

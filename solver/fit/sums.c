@@ -39,7 +39,7 @@ static bool can_add(const struct front *front, uint32_t at, uint32_t item)
 	return front->compatible(front->context, list, count);
 }
 
-static bool add_item(struct front *front, uint32_t number)
+static bool sums_add_item(struct front *front, uint32_t number)
 {
 	const struct fit_item *item = &front->item[number];
 	front->mores = 0;
@@ -108,7 +108,7 @@ enum status fit_sums(const struct fit_item *item, uint32_t items, int64_t room, 
 		if (item[i].apart)
 			continue;
 		*ticks += front.count;
-		fine = add_item(&front, i);
+		fine = sums_add_item(&front, i);
 		if (fine)
 			merge(&front);
 	}

@@ -6,7 +6,7 @@
 #include "graph.h"
 
 /* A text with its end; *to is the place behind it. */
-static const char *put_text(char **to, const char *text)
+static const char *arguments_put_text(char **to, const char *text)
 {
 	if (!text)
 		return NULL;
@@ -28,8 +28,8 @@ const struct arguments *arguments_copy(struct arena *arena, const struct argumen
 		return NULL;
 	for (uint32_t i = 0; i < arguments->values; i++) {
 		value[i] = arguments->value[i];
-		value[i].key = put_text(&text, value[i].key);
-		value[i].text = put_text(&text, value[i].text);
+		value[i].key = arguments_put_text(&text, value[i].key);
+		value[i].text = arguments_put_text(&text, value[i].text);
 	}
 	*copy = (struct arguments){ value, arguments->values };
 	return copy;

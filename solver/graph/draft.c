@@ -66,7 +66,7 @@ void *arena_copy(struct arena *arena, const void *of, size_t size)
 	return copy ? memcpy(copy, of, size) : NULL;
 }
 
-static bool keep(struct arena *arena, const char **text)
+static bool draft_keep(struct arena *arena, const char **text)
 {
 	return !*text || (*text = arena_text(arena, *text, strlen(*text))) != NULL;
 }
@@ -80,9 +80,9 @@ static bool about_keep(struct arena *arena, struct about *about)
 	for (uint32_t i = 0; fine && i < about->opaques; i++)
 		fine = (opaque[i] = arena_text(arena, about->opaque[i], strlen(about->opaque[i]))) != NULL;
 	about->opaque = opaque;
-	return fine && keep(arena, &about->teaches) && keep(arena, &about->synthesised) && keep(arena, &about->one_sample)
-		&& keep(arena, &intake->format) && keep(arena, &intake->version) && keep(arena, &intake->assumed)
-		&& keep(arena, &intake->advice) && keep(arena, &intake->peak_by) && keep(arena, &intake->graphs);
+	return fine && draft_keep(arena, &about->teaches) && draft_keep(arena, &about->synthesised) && draft_keep(arena, &about->one_sample)
+		&& draft_keep(arena, &intake->format) && draft_keep(arena, &intake->version) && draft_keep(arena, &intake->assumed)
+		&& draft_keep(arena, &intake->advice) && draft_keep(arena, &intake->peak_by) && draft_keep(arena, &intake->graphs);
 }
 
 enum status draft_describe(struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about)

@@ -13,7 +13,7 @@
 #define STRIDE_MAX 3           /* members of a class from one copy to the next: patterns of up to so many layers */
 #define FAN_MAX 64             /* readers of a tensor that are told apart */
 
-static const uint32_t *reads_of(const struct graph *graph, uint32_t op)
+static const uint32_t *fold_match_reads_of(const struct graph *graph, uint32_t op)
 {
 	return graph->reads.item + graph->reads.start[op];
 }
@@ -34,14 +34,14 @@ static enum status find_readers(struct fold_run *run)
 		fill[t + 1] = run->reader_start[t + 1] += run->reader_start[t];
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++)
-			run->reader[fill[reads_of(graph, op)[i]]++] = (struct fold_reader) { op, i };
+			run->reader[fill[fold_match_reads_of(graph, op)[i]]++] = (struct fold_reader) { op, i };
 		for (uint32_t i = 0; i < csr_length(&graph->writes, op); i++)
 			run->place[graph->writes.item[graph->writes.start[op] + i]] = i;
 	}
 	return OK;
 }
 
-static uint64_t refine(const struct fold_run *run, const uint64_t *colour, uint32_t op)
+static uint64_t fold_match_refine(const struct fold_run *run, const uint64_t *colour, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	uint64_t hash = colour[op], readers = 0;
@@ -77,7 +77,7 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 	}
 	for (int round = 0; round < ROUNDS; round++) {
 		for (uint32_t op = 0; op < graph->ops; op++)
-			other[op] = refine(run, run->colour, op);
+			other[op] = fold_match_refine(run, run->colour, op);
 		uint64_t *swap = run->colour;
 		run->colour = other;
 		other = swap;
@@ -110,7 +110,7 @@ static void pair(struct matcher *matcher, uint32_t op, uint32_t image)
 	matcher->queue[matcher->to++] = op;
 }
 
-static uint64_t key_of(const struct matcher *matcher, const struct fold_reader *reader, bool surroundings)
+static uint64_t fold_match_key_of(const struct matcher *matcher, const struct fold_reader *reader, bool surroundings)
 {
 	uint64_t key = hash_join(matcher->run->label[reader->op], reader->place);
 	return surroundings ? hash_join(key, matcher->run->colour[reader->op]) : key;
@@ -119,13 +119,13 @@ static uint64_t key_of(const struct matcher *matcher, const struct fold_reader *
 struct candidate { uint64_t key; uint32_t op; };
 
 /* Readers of the tensor that have no partner yet. */
-static uint32_t list_readers(const struct matcher *matcher, uint32_t tensor, const uint32_t *partner, bool surroundings, struct candidate *list)
+static uint32_t fold_match_list_readers(const struct matcher *matcher, uint32_t tensor, const uint32_t *partner, bool surroundings, struct candidate *list)
 {
 	const struct fold_run *run = matcher->run;
 	uint32_t count = 0;
 	for (uint32_t i = run->reader_start[tensor]; i < run->reader_start[tensor + 1] && count < FAN_MAX; i++)
 		if (partner[run->reader[i].op] == NONE && !run->used[run->reader[i].op])
-			list[count++] = (struct candidate) { key_of(matcher, &run->reader[i], surroundings), run->reader[i].op };
+			list[count++] = (struct candidate) { fold_match_key_of(matcher, &run->reader[i], surroundings), run->reader[i].op };
 	/* Few: a sort that keeps program order among equals. */
 	for (uint32_t i = 1; i < count; i++)
 		for (uint32_t j = i; j > 0 && list[j - 1].key > list[j].key; j--) {
@@ -136,7 +136,7 @@ static uint32_t list_readers(const struct matcher *matcher, uint32_t tensor, con
 	return count;
 }
 
-static uint32_t run_of(const struct candidate *list, uint32_t count, uint32_t from)
+static uint32_t fold_match_run_of(const struct candidate *list, uint32_t count, uint32_t from)
 {
 	uint32_t to = from;
 	while (to < count && list[to].key == list[from].key)
@@ -149,15 +149,15 @@ static uint32_t run_of(const struct candidate *list, uint32_t count, uint32_t fr
 static bool pair_readers(struct matcher *matcher, uint32_t tensor, uint32_t image, bool surroundings)
 {
 	struct candidate one[FAN_MAX], two[FAN_MAX];
-	uint32_t ones = list_readers(matcher, tensor, matcher->shift->image, surroundings, one);
-	uint32_t twos = list_readers(matcher, image, matcher->shift->origin, surroundings, two);
+	uint32_t ones = fold_match_list_readers(matcher, tensor, matcher->shift->image, surroundings, one);
+	uint32_t twos = fold_match_list_readers(matcher, image, matcher->shift->origin, surroundings, two);
 	bool left = false;
 	for (uint32_t i = 0, j = 0; i < ones && j < twos;) {
 		if (one[i].key != two[j].key) {
 			*(one[i].key < two[j].key ? &i : &j) += 1;
 			continue;
 		}
-		uint32_t first = run_of(one, ones, i), second = run_of(two, twos, j);
+		uint32_t first = fold_match_run_of(one, ones, i), second = fold_match_run_of(two, twos, j);
 		if (first == second && (first == 1 || surroundings))
 			for (uint32_t k = 0; k < first; k++)
 				pair(matcher, one[i + k].op, two[j + k].op);
@@ -186,7 +186,7 @@ static void look_around(struct matcher *matcher, uint32_t op)
 	uint32_t image = matcher->shift->image[op];
 	const uint32_t *results = graph->writes.item + graph->writes.start[op], *others = graph->writes.item + graph->writes.start[image];
 	for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++) {
-		uint32_t tensor = reads_of(graph, op)[i], other = reads_of(graph, image)[i];
+		uint32_t tensor = fold_match_reads_of(graph, op)[i], other = fold_match_reads_of(graph, image)[i];
 		uint32_t writer = graph->tensor[tensor].writer, equal = graph->tensor[other].writer;
 		if (tensor == other || (writer == NONE) != (equal == NONE))
 			continue;
@@ -199,7 +199,7 @@ static void look_around(struct matcher *matcher, uint32_t op)
 		tie_tensors(matcher, results[i], others[i]);
 }
 
-static void spread(struct matcher *matcher, uint32_t op, uint32_t image)
+static void fold_match_spread(struct matcher *matcher, uint32_t op, uint32_t image)
 {
 	matcher->from = matcher->to = matcher->ties = matcher->looked = 0;
 	pair(matcher, op, image);
@@ -220,7 +220,7 @@ static void spread(struct matcher *matcher, uint32_t op, uint32_t image)
 struct member { uint64_t colour; uint32_t op; };
 struct seed { uint32_t members, first; size_t ops; };   /* classes of so many members: one of them, and how many ops all have */
 
-static int by_colour(const void *left, const void *right)
+static int fold_match_by_colour(const void *left, const void *right)
 {
 	const struct member *a = left, *b = right;
 	if (a->colour != b->colour)
@@ -252,7 +252,7 @@ static uint32_t find_seeds(const struct fold_run *run, bool forward, struct memb
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (!run->used[op] && (!forward || graph->op[op].phase == PHASE_FORWARD))
 			member[count++] = (struct member) { run->colour[op], op };
-	qsort(member, count, sizeof *member, by_colour);
+	qsort(member, count, sizeof *member, fold_match_by_colour);
 	for (uint32_t i = 0, next; i < count; i = next) {
 		for (next = i; next < count && member[next].colour == member[i].colour;)
 			next++;
@@ -284,7 +284,7 @@ static bool try_seed(struct trial *trial, const struct member *member, uint32_t 
 {
 	uint32_t first = (members - 1 - stride) / 2;
 	clear(&trial->now, trial->matcher.run->graph->ops);
-	spread(&trial->matcher, member[first].op, member[first + stride].op);
+	fold_match_spread(&trial->matcher, member[first].op, member[first + stride].op);
 	if (trial->now.mapped <= trial->best.mapped)
 		return false;
 	struct fold_shift swap = trial->best;

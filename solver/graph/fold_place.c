@@ -31,24 +31,24 @@ struct placing {
 	struct arena *arena;
 };
 
-static uint32_t length_of(const struct fold_orbits *orbits, uint32_t orbit)
+static uint32_t fold_place_length_of(const struct fold_orbits *orbits, uint32_t orbit)
 {
 	return orbits->start[orbit + 1] - orbits->start[orbit];
 }
 
-static uint32_t middle_of(const struct fold_orbits *orbits, uint32_t orbit)
+static uint32_t fold_place_middle_of(const struct fold_orbits *orbits, uint32_t orbit)
 {
-	return orbits->item[orbits->start[orbit] + length_of(orbits, orbit) / 2];
+	return orbits->item[orbits->start[orbit] + fold_place_length_of(orbits, orbit) / 2];
 }
 
 /* ---- links ----------------------------------------------------------------------------------------------------- */
 
-static void add_link(struct placing *placing, uint32_t from, uint32_t to, uint32_t tensor)
+static void fold_place_add_link(struct placing *placing, uint32_t from, uint32_t to, uint32_t tensor)
 {
 	const struct fold_orbits *orbits = placing->orbits;
 	const struct graph *graph = placing->run->graph;
 	if (orbits->orbit[from] != NONE && graph->tensor[tensor].writer != NONE)
-		tensor = graph->writes.item[graph->writes.start[middle_of(orbits, orbits->orbit[from])] + placing->run->place[tensor]];
+		tensor = graph->writes.item[graph->writes.start[fold_place_middle_of(orbits, orbits->orbit[from])] + placing->run->place[tensor]];
 	if (orbits->orbit[from] == NONE || orbits->orbit[to] == NONE || orbits->orbit[from] == orbits->orbit[to])
 		return;
 	placing->link[placing->links++] = (struct link) { orbits->orbit[from], orbits->orbit[to],
@@ -57,24 +57,24 @@ static void add_link(struct placing *placing, uint32_t from, uint32_t to, uint32
 
 /* Arguments of the op in the middle of every orbit. A tensor that nothing writes joins its readers, as if the first one had written it:
  * one that all copies share joins nothing. */
-static enum status find_links(struct placing *placing)
+static enum status fold_place_find_links(struct placing *placing)
 {
 	const struct graph *graph = placing->run->graph;
 	const struct fold_orbits *orbits = placing->orbits;
 	size_t most = 0;
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
-		most += csr_length(&graph->reads, middle_of(orbits, orbit));
+		most += csr_length(&graph->reads, fold_place_middle_of(orbits, orbit));
 	uint32_t *row = arena_alloc(placing->arena, most, sizeof *row), *item = arena_alloc(placing->arena, most, sizeof *item);
 	placing->link = arena_alloc(placing->arena, most, sizeof *placing->link);
 	NEED(row && item && placing->link);
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
-		uint32_t op = middle_of(orbits, orbit), next = length_of(orbits, orbit) / 2 + 1;
-		uint32_t other = next < length_of(orbits, orbit) ? orbits->item[orbits->start[orbit] + next] : NONE;
+		uint32_t op = fold_place_middle_of(orbits, orbit), next = fold_place_length_of(orbits, orbit) / 2 + 1;
+		uint32_t other = next < fold_place_length_of(orbits, orbit) ? orbits->item[orbits->start[orbit] + next] : NONE;
 		for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++) {
 			uint32_t tensor = graph->reads.item[graph->reads.start[op] + i], writer = graph->tensor[tensor].writer;
 			bool shared = other != NONE && graph->reads.item[graph->reads.start[other] + i] == tensor;
 			if (!shared)
-				add_link(placing, writer != NONE ? writer : placing->run->reader[placing->run->reader_start[tensor]].op, op, tensor);
+				fold_place_add_link(placing, writer != NONE ? writer : placing->run->reader[placing->run->reader_start[tensor]].op, op, tensor);
 		}
 	}
 	for (uint32_t i = 0; i < placing->links; i++) {
@@ -150,15 +150,15 @@ static enum status find_rings(struct placing *placing)
 
 /* ---- costs ----------------------------------------------------------------------------------------------------- */
 
-static int32_t distance(const struct placing *placing, const struct link *link)
+static int32_t fold_place_distance(const struct placing *placing, const struct link *link)
 {
 	const int32_t *offset = placing->orbits->offset;
 	return link->shift + offset[link->to] - offset[link->from];
 }
 
-static uint32_t count(struct placing *placing, const struct link *link)
+static uint32_t fold_place_count(struct placing *placing, const struct link *link)
 {
-	int32_t away = distance(placing, link);
+	int32_t away = fold_place_distance(placing, link);
 	if (away == 0 || !placing->placed[link->from] || !placing->placed[link->to])
 		return 0;
 	if (away < -1 || away > 1)
@@ -170,15 +170,15 @@ static uint32_t count(struct placing *placing, const struct link *link)
 }
 
 /* Tensors that cross from one copy to another among the links at these orbits. */
-static uint64_t cost_of(struct placing *placing, const uint32_t *orbit, uint32_t orbits)
+static uint64_t fold_place_cost_of(struct placing *placing, const uint32_t *orbit, uint32_t orbits)
 {
 	uint64_t cost = 0;
 	placing->stamp++;
 	for (uint32_t i = 0; i < orbits; i++) {
 		FOR_ROW(j, &placing->from, orbit[i])
-			cost += count(placing, &placing->link[placing->from.item[j]]);
+			cost += fold_place_count(placing, &placing->link[placing->from.item[j]]);
 		FOR_ROW(j, &placing->to, orbit[i])
-			cost += count(placing, &placing->link[placing->to.item[j]]);
+			cost += fold_place_count(placing, &placing->link[placing->to.item[j]]);
 	}
 	return cost;
 }
@@ -193,7 +193,7 @@ static int32_t floor_div(int64_t a, int64_t b)
 /* Where an orbit stands along the stream, in the middle; backward streams run against the copies. */
 static int64_t position_of(const struct placing *placing, uint32_t orbit, bool backward)
 {
-	int64_t level = placing->run->level[middle_of(placing->orbits, orbit)];
+	int64_t level = placing->run->level[fold_place_middle_of(placing->orbits, orbit)];
 	return backward ? -level : level;
 }
 
@@ -203,7 +203,7 @@ static int64_t period_of(const struct placing *placing, const uint32_t *orbit, u
 	int64_t best = 0;
 	uint32_t votes = 0;
 	for (uint32_t i = 0; i < orbits; i++) {
-		uint32_t length = length_of(placing->orbits, orbit[i]), at = placing->orbits->start[orbit[i]] + length / 2;
+		uint32_t length = fold_place_length_of(placing->orbits, orbit[i]), at = placing->orbits->start[orbit[i]] + length / 2;
 		int64_t period = (int64_t)placing->run->level[placing->orbits->item[at]] - placing->run->level[placing->orbits->item[at - 1]];
 		/* Boyer and Moore's majority vote */
 		if (!votes)
@@ -216,11 +216,11 @@ static int64_t period_of(const struct placing *placing, const uint32_t *orbit, u
 	return best;
 }
 
-static void cut_at(struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t cut, int64_t period, bool backward)
+static void fold_place_cut_at(struct placing *placing, const uint32_t *orbit, uint32_t orbits, int64_t cut, int64_t period, bool backward)
 {
 	for (uint32_t i = 0; i < orbits; i++)
 		placing->orbits->offset[orbit[i]] = floor_div(position_of(placing, orbit[i], backward) - cut, period) -
-			(int32_t)(length_of(placing->orbits, orbit[i]) / 2);
+			(int32_t)(fold_place_length_of(placing->orbits, orbit[i]) / 2);
 }
 
 /* The first cut to try: so that most arguments from and to orbits that are placed already stay in the same copy. Returns how many there are. */
@@ -236,7 +236,7 @@ static int64_t first_cut(const struct placing *placing, const uint32_t *orbit, u
 				if (!placing->placed[other] || placing->ring[other] == placing->ring[orbit[i]])
 					continue;
 				/* The copy that the orbit's middle should be in, so that the link does not leave it. */
-				int64_t copy = (int64_t)placing->orbits->offset[other] + (side ? -link->shift : link->shift) + length_of(placing->orbits, orbit[i]) / 2;
+				int64_t copy = (int64_t)placing->orbits->offset[other] + (side ? -link->shift : link->shift) + fold_place_length_of(placing->orbits, orbit[i]) / 2;
 				sum += position_of(placing, orbit[i], backward) - copy * period;
 				votes++;
 			}
@@ -245,12 +245,12 @@ static int64_t first_cut(const struct placing *placing, const uint32_t *orbit, u
 }
 
 /* Copies that have an op of every orbit so far. */
-static int64_t copies_of(const struct placing *placing)
+static int64_t fold_place_copies_of(const struct placing *placing)
 {
 	const struct fold_orbits *orbits = placing->orbits;
 	int64_t low = INT32_MIN, high = INT32_MAX;
 	for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
-		int64_t first = orbits->offset[orbit], last = first + length_of(orbits, orbit);
+		int64_t first = orbits->offset[orbit], last = first + fold_place_length_of(orbits, orbit);
 		if (!placing->placed[orbit])
 			continue;
 		low = first > low ? first : low;
@@ -272,15 +272,15 @@ static bool place_ring(struct placing *placing, const uint32_t *orbit, uint32_t 
 	for (uint32_t i = 0; i < orbits; i++)
 		placing->placed[orbit[i]] = true;
 	for (int64_t cut = from - period / 2; cut < from + 2 * period; cut++) {
-		cut_at(placing, orbit, orbits, cut, period, backward);
+		fold_place_cut_at(placing, orbit, orbits, cut, period, backward);
 		/* Among equals the one that leaves the most whole copies. */
-		uint64_t cost = (cost_of(placing, orbit, orbits) << 32) + (UINT64_C(1) << 31) - (uint64_t)copies_of(placing);
+		uint64_t cost = (fold_place_cost_of(placing, orbit, orbits) << 32) + (UINT64_C(1) << 31) - (uint64_t)fold_place_copies_of(placing);
 		if (cost < least) {
 			least = cost;
 			best = cut;
 		}
 	}
-	cut_at(placing, orbit, orbits, best, period, backward);
+	fold_place_cut_at(placing, orbit, orbits, best, period, backward);
 	return false;
 }
 
@@ -295,7 +295,7 @@ static bool place_beside(struct placing *placing, uint32_t orbit)
 	bool was = placing->placed[orbit];
 	placing->placed[orbit] = true;
 	if (was)
-		least = cost_of(placing, &orbit, 1);
+		least = fold_place_cost_of(placing, &orbit, 1);
 	for (int side = 0; side < 2; side++)
 		FOR_ROW(j, rows[side], orbit) {
 			const struct link *link = &placing->link[rows[side]->item[j]];
@@ -303,7 +303,7 @@ static bool place_beside(struct placing *placing, uint32_t orbit)
 			if (!placing->placed[other] || other == orbit)
 				continue;
 			placing->orbits->offset[orbit] = side ? placing->orbits->offset[other] - link->shift : placing->orbits->offset[other] + link->shift;
-			uint64_t cost = cost_of(placing, &orbit, 1);
+			uint64_t cost = fold_place_cost_of(placing, &orbit, 1);
 			if (cost < least) {
 				least = cost;
 				best = placing->orbits->offset[orbit];
@@ -315,7 +315,7 @@ static bool place_beside(struct placing *placing, uint32_t orbit)
 }
 
 /* Orbits beside those that are placed; with those of rings, which usually move as one, or without. */
-static bool spread(struct placing *placing, bool rings)
+static bool fold_place_spread(struct placing *placing, bool rings)
 {
 	uint32_t orbits = placing->orbits->orbits;
 	bool any = false;
@@ -329,9 +329,9 @@ static bool spread(struct placing *placing, bool rings)
 	return any;
 }
 
-static void place_others(struct placing *placing)
+static void fold_place_others(struct placing *placing)
 {
-	spread(placing, true);
+	fold_place_spread(placing, true);
 	for (int pass = 0; pass < PASSES; pass++)
 		for (uint32_t orbit = 0; orbit < placing->orbits->orbits; orbit++)
 			if (placing->ring[orbit] == NONE && placing->placed[orbit])
@@ -358,7 +358,7 @@ static enum status place_rings(struct placing *placing)
 			done[ring] = progress = true;
 			alone &= !placing->placed[member[0]];
 		}
-		progress |= spread(placing, false);
+		progress |= fold_place_spread(placing, false);
 	}
 	return OK;
 }
@@ -368,16 +368,16 @@ enum status fold_place(const struct fold_run *run, struct fold_orbits *orbits, s
 	struct placing placing = { .run = run, .orbits = orbits, .arena = arena };
 	placing.placed = arena_alloc(arena, orbits->orbits, sizeof *placing.placed);
 	placing.mark = arena_alloc(arena, run->graph->tensors, sizeof *placing.mark);
-	enum status status = placing.placed && placing.mark ? find_links(&placing) : NO_MEMORY;
+	enum status status = placing.placed && placing.mark ? fold_place_find_links(&placing) : NO_MEMORY;
 	THEN(status, find_rings(&placing));
 	THEN(status, place_rings(&placing));
 	if (status == OK)
-		place_others(&placing);
+		fold_place_others(&placing);
 	for (uint32_t orbit = 0; orbit < orbits->orbits && status == OK; orbit++)
 		if (!placing.placed[orbit]) {
 			/* Nothing of this part is placed: it begins at its own first op. */
 			placing.placed[orbit] = true;
-			place_others(&placing);
+			fold_place_others(&placing);
 		}
 	return status;
 }

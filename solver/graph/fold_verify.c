@@ -30,23 +30,23 @@ struct verifying {
 	bool changed;
 };
 
-static int32_t copy_of(const struct fold_orbits *orbits, uint32_t op)
+static int32_t fold_verify_copy_of(const struct fold_orbits *orbits, uint32_t op)
 {
 	return orbits->offset[orbits->orbit[op]] + (int32_t)orbits->index[op];
 }
 
-static uint32_t op_of(const struct fold_orbits *orbits, uint32_t orbit, int32_t copy)
+static uint32_t fold_verify_op_of(const struct fold_orbits *orbits, uint32_t orbit, int32_t copy)
 {
 	return orbits->item[orbits->start[orbit] + (uint32_t)(copy - orbits->offset[orbit])];
 }
 
 static bool is_inside(const struct fold_orbits *orbits, uint32_t op)
 {
-	return op != NONE && orbits->orbit[op] != NONE && !orbits->out[orbits->orbit[op]] && copy_of(orbits, op) >= orbits->low &&
-		copy_of(orbits, op) <= orbits->high;
+	return op != NONE && orbits->orbit[op] != NONE && !orbits->out[orbits->orbit[op]] && fold_verify_copy_of(orbits, op) >= orbits->low &&
+		fold_verify_copy_of(orbits, op) <= orbits->high;
 }
 
-static uint32_t argument(const struct graph *graph, uint32_t op, uint32_t place)
+static uint32_t fold_verify_argument(const struct graph *graph, uint32_t op, uint32_t place)
 {
 	return graph->reads.item[graph->reads.start[op] + place];
 }
@@ -55,16 +55,16 @@ static uint32_t argument(const struct graph *graph, uint32_t op, uint32_t place)
 static bool is_shared(const struct verifying *verifying, uint32_t orbit, int32_t copy, uint32_t place, uint32_t tensor)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
-	return (copy < orbits->high && argument(verifying->graph, op_of(orbits, orbit, copy + 1), place) == tensor) ||
-		(copy > orbits->low && argument(verifying->graph, op_of(orbits, orbit, copy - 1), place) == tensor);
+	return (copy < orbits->high && fold_verify_argument(verifying->graph, fold_verify_op_of(orbits, orbit, copy + 1), place) == tensor) ||
+		(copy > orbits->low && fold_verify_argument(verifying->graph, fold_verify_op_of(orbits, orbit, copy - 1), place) == tensor);
 }
 
-static struct source source_of(const struct verifying *verifying, uint32_t orbit, int32_t copy, uint32_t place)
+static struct source fold_verify_source_of(const struct verifying *verifying, uint32_t orbit, int32_t copy, uint32_t place)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
-	uint32_t tensor = argument(verifying->graph, op_of(orbits, orbit, copy), place), writer = verifying->graph->tensor[tensor].writer;
+	uint32_t tensor = fold_verify_argument(verifying->graph, fold_verify_op_of(orbits, orbit, copy), place), writer = verifying->graph->tensor[tensor].writer;
 	if (is_inside(orbits, writer))
-		return (struct source) { INSIDE, orbits->orbit[writer], verifying->run->place[tensor], copy - copy_of(orbits, writer), 0 };
+		return (struct source) { INSIDE, orbits->orbit[writer], verifying->run->place[tensor], copy - fold_verify_copy_of(orbits, writer), 0 };
 	if (writer != NONE || is_shared(verifying, orbit, copy, place, tensor))
 		return (struct source) { .kind = OUTSIDE, .tensor = tensor };
 	return (struct source) { OWN, verifying->tag[tensor].orbit, verifying->tag[tensor].place, copy - verifying->tag[tensor].copy, 0 };
@@ -86,7 +86,7 @@ static bool agree(const struct verifying *verifying, const struct source *model,
 
 /* ---- changes --------------------------------------------------------------------------------------------------- */
 
-static void drop(struct verifying *verifying, uint32_t orbit)
+static void fold_verify_drop(struct verifying *verifying, uint32_t orbit)
 {
 	verifying->orbits->out[orbit] = true;
 	verifying->changed = true;
@@ -103,7 +103,7 @@ static void differ(struct verifying *verifying, uint32_t orbit, int32_t copy)
 		verifying->high = copy - 1 < verifying->high ? copy - 1 : verifying->high;
 		verifying->changed = true;
 	} else {
-		drop(verifying, orbit);
+		fold_verify_drop(verifying, orbit);
 	}
 }
 
@@ -120,9 +120,9 @@ static void set_tags(struct verifying *verifying)
 		for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
 			if (orbits->out[orbit])
 				continue;
-			uint32_t op = op_of(orbits, orbit, copy);
+			uint32_t op = fold_verify_op_of(orbits, orbit, copy);
 			for (uint32_t i = 0; i < csr_length(&graph->reads, op); i++) {
-				uint32_t tensor = argument(graph, op, i);
+				uint32_t tensor = fold_verify_argument(graph, op, i);
 				if (graph->tensor[tensor].writer != NONE || verifying->tag[tensor].orbit != NONE)
 					continue;
 				verifying->tag[tensor].copy = copy;
@@ -141,13 +141,13 @@ static void drop_strays(struct verifying *verifying)
 		for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++) {
 			if (orbits->out[orbit])
 				continue;
-			uint32_t op = op_of(orbits, orbit, verifying->middle);
+			uint32_t op = fold_verify_op_of(orbits, orbit, verifying->middle);
 			for (uint32_t i = 0; i < csr_length(&verifying->graph->reads, op) && !orbits->out[orbit]; i++) {
-				struct source source = source_of(verifying, orbit, verifying->middle, i);
+				struct source source = fold_verify_source_of(verifying, orbit, verifying->middle, i);
 				bool stray = source.kind == OUTSIDE ? orbits->high - orbits->low > 1 &&
 					!is_shared(verifying, orbit, verifying->middle, i, source.tensor) : source.step < -1 || source.step > 1;
 				if (stray) {
-					drop(verifying, orbit);
+					fold_verify_drop(verifying, orbit);
 					again = true;
 				}
 			}
@@ -166,7 +166,7 @@ static bool same_rest(const struct graph *graph, uint32_t model, uint32_t op)
 		if ((a->out == NONE) != (b->out == NONE))
 			return false;
 		for (uint32_t j = 0; j < csr_length(&graph->reads, model); j++)
-			if ((argument(graph, model, j) == a->in) != (argument(graph, op, j) == b->in))
+			if ((fold_verify_argument(graph, model, j) == a->in) != (fold_verify_argument(graph, op, j) == b->in))
 				return false;
 		for (uint32_t j = 0; j < csr_length(&graph->writes, model) && a->out != NONE; j++)
 			if ((graph->writes.item[graph->writes.start[model] + j] == a->out) != (graph->writes.item[graph->writes.start[op] + j] == b->out))
@@ -185,7 +185,7 @@ static bool same_after(const struct verifying *verifying, uint32_t model, uint32
 	for (uint32_t i = 0; i < csr_length(after, op); i++) {
 		uint32_t one = after->item[after->start[model] + i], two = after->item[after->start[op] + i];
 		bool first = is_inside(orbits, one), second = is_inside(orbits, two);
-		if (first && second && (orbits->orbit[one] != orbits->orbit[two] || verifying->middle - copy_of(orbits, one) != copy - copy_of(orbits, two)))
+		if (first && second && (orbits->orbit[one] != orbits->orbit[two] || verifying->middle - fold_verify_copy_of(orbits, one) != copy - fold_verify_copy_of(orbits, two)))
 			return false;
 		if ((first != second || (!first && one != two)) && copy != orbits->low && copy != orbits->high)
 			return false;
@@ -202,28 +202,28 @@ static void set_models(struct verifying *verifying)
 		verifying->first[orbit] = count;
 		if (orbits->out[orbit])
 			continue;
-		uint32_t arguments = csr_length(&verifying->graph->reads, op_of(orbits, orbit, verifying->middle));
+		uint32_t arguments = csr_length(&verifying->graph->reads, fold_verify_op_of(orbits, orbit, verifying->middle));
 		for (uint32_t i = 0; i < arguments; i++)
-			verifying->model[count++] = source_of(verifying, orbit, verifying->middle, i);
+			verifying->model[count++] = fold_verify_source_of(verifying, orbit, verifying->middle, i);
 	}
 }
 
-static void compare(struct verifying *verifying, uint32_t orbit, int32_t copy)
+static void fold_verify_compare(struct verifying *verifying, uint32_t orbit, int32_t copy)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
 	const struct graph *graph = verifying->graph;
-	uint32_t model = op_of(orbits, orbit, verifying->middle), op = op_of(orbits, orbit, copy);
+	uint32_t model = fold_verify_op_of(orbits, orbit, verifying->middle), op = fold_verify_op_of(orbits, orbit, copy);
 	bool same = verifying->run->label[op] == verifying->run->label[model] && same_rest(graph, model, op) &&
 		same_after(verifying, model, op, copy);
 	for (uint32_t i = 0; i < csr_length(&graph->reads, op) && same; i++) {
-		struct source source = source_of(verifying, orbit, copy, i);
+		struct source source = fold_verify_source_of(verifying, orbit, copy, i);
 		same = agree(verifying, &verifying->model[verifying->first[orbit] + i], &source, copy);
 	}
 	if (!same)
 		differ(verifying, orbit, copy);
 }
 
-static enum status make_room(struct verifying *verifying, struct arena *arena)
+static enum status fold_verify_make_room(struct verifying *verifying, struct arena *arena)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
 	const struct csr *reads = &verifying->graph->reads;
@@ -251,7 +251,7 @@ static int32_t common_end(const struct fold_orbits *orbits, bool last)
 	return best;
 }
 
-static bool set_range(struct fold_orbits *orbits, uint32_t least)
+static bool fold_verify_set_range(struct fold_orbits *orbits, uint32_t least)
 {
 	int32_t first = common_end(orbits, false), last = common_end(orbits, true);
 	for (int32_t slack = ENDS; slack >= 0; slack--) {
@@ -274,8 +274,8 @@ static bool set_range(struct fold_orbits *orbits, uint32_t least)
 enum status fold_verify(const struct fold_run *run, struct fold_orbits *orbits, struct arena *arena)
 {
 	struct verifying verifying = { .run = run, .graph = run->graph, .orbits = orbits, .changed = true };
-	NEED(make_room(&verifying, arena) == OK);
-	bool found = set_range(orbits, run->least);
+	NEED(fold_verify_make_room(&verifying, arena) == OK);
+	bool found = fold_verify_set_range(orbits, run->least);
 	for (int round = 0; round < ROUNDS && found && verifying.changed; round++) {
 		verifying.changed = false;
 		verifying.middle = orbits->low + (orbits->high - orbits->low + 1) / 2 - (orbits->high - orbits->low == 1);
@@ -287,7 +287,7 @@ enum status fold_verify(const struct fold_run *run, struct fold_orbits *orbits, 
 		for (int32_t copy = orbits->low; copy <= orbits->high; copy++)
 			for (uint32_t orbit = 0; orbit < orbits->orbits; orbit++)
 				if (!orbits->out[orbit])
-					compare(&verifying, orbit, copy);
+					fold_verify_compare(&verifying, orbit, copy);
 		orbits->low = verifying.low;
 		orbits->high = verifying.high;
 		found = orbits->high - orbits->low + 1 >= (int32_t)run->least;

@@ -46,7 +46,7 @@ struct build {
 	struct pairs edges;       /* all dependencies (op, predecessor), in program numbers */
 };
 
-static enum status bad(struct build *build, unsigned line, enum status status)
+static enum status graph_bad(struct build *build, unsigned line, enum status status)
 {
 	if (build->error)
 		build->error->line = line;
@@ -71,13 +71,13 @@ static enum status take_tensors(struct build *build)
 		struct tensor *tensor = &graph->tensor[id];
 		tensor->writer = NONE;
 		if (twice && names_find(&graph->tensor_names, tensor->name) != id)
-			return bad(build, tensor->line, fail(build->error, BAD_INPUT, "there are two tensors named \"%.100s\"", tensor->name));
+			return graph_bad(build, tensor->line, fail(build->error, BAD_INPUT, "there are two tensors named \"%.100s\"", tensor->name));
 	}
 	return OK;
 }
 
 /* What an op's type says of it, found here once. Every op of a type "comm.KIND" has a collective of that kind, and no other op has one. */
-static bool read_type(struct graph *graph, struct op *op)
+static bool graph_read_type(struct graph *graph, struct op *op)
 {
 	int added = name_index(added_types, ADDED_COUNT, op->type);
 	op->added = added < 0 ? ADDED_NOTHING : (uint8_t)added;
@@ -95,7 +95,7 @@ static bool read_type(struct graph *graph, struct op *op)
 }
 
 /* The ops at their places in program order. */
-static enum status place_ops(struct build *build)
+static enum status graph_place_ops(struct build *build)
 {
 	struct graph *graph = build->graph;
 	struct draft *draft = build->draft;
@@ -124,16 +124,16 @@ static enum status take_ops(struct build *build)
 	draft->op_names = (struct names){ 0 };
 	graph->flush = NONE;
 	bool twice = graph->op_names.used < graph->ops;
-	TRY(place_ops(build));
+	TRY(graph_place_ops(build));
 	for (uint32_t id = 0; id < graph->ops; id++) {
 		struct op *op = &graph->op[id];
 		if (!op->type)
 			op->type = "op";
 		if (!op->module)
 			op->module = "";
-		NEED_IN(build->error, read_type(graph, op));
+		NEED_IN(build->error, graph_read_type(graph, op));
 		if (twice && names_find(&graph->op_names, op->name) != id)
-			return bad(build, op->line, fail(build->error, BAD_INPUT, "there are two ops named \"%.100s\"", op->name));
+			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "there are two ops named \"%.100s\"", op->name));
 	}
 	return OK;
 }
@@ -141,15 +141,15 @@ static enum status take_ops(struct build *build)
 static enum status check_bytes(struct build *build, unsigned line, const char *what, const char *name, int64_t bytes, int64_t *sum)
 {
 	if (bytes < 0 || bytes > BYTES_MAX)
-		return bad(build, line, fail(build->error, BAD_INPUT, "%s of \"%.100s\" is %lld bytes: not between 0 and 2^60",
+		return graph_bad(build, line, fail(build->error, BAD_INPUT, "%s of \"%.100s\" is %lld bytes: not between 0 and 2^60",
 			what, name, (long long)bytes));
 	if (*sum > BYTES_MAX - bytes)
-		return bad(build, line, fail(build->error, BAD_INPUT, "sizes add up to more than 2^60 bytes at \"%.100s\"", name));
+		return graph_bad(build, line, fail(build->error, BAD_INPUT, "sizes add up to more than 2^60 bytes at \"%.100s\"", name));
 	*sum += bytes;
 	return OK;
 }
 
-static enum status check_sizes(struct build *build)
+static enum status graph_check_sizes(struct build *build)
 {
 	const struct draft *draft = build->draft;
 	int64_t tensors = 0, workspaces = 0;
@@ -172,7 +172,7 @@ static enum status find_roots(struct build *build)
 	for (uint32_t id = 0; id < draft->tensors; id++) {
 		uint32_t alias = draft->tensor[id].alias;
 		if (alias != NONE && alias >= draft->tensors)
-			return bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT, "\"%.100s\" is an alias of nothing",
+			return graph_bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT, "\"%.100s\" is an alias of nothing",
 				draft->tensor[id].name));
 		build->root[id] = alias == NONE ? id : alias;
 	}
@@ -180,11 +180,11 @@ static enum status find_roots(struct build *build)
 		uint32_t at = id;
 		for (uint32_t steps = 0; build->root[at] != at; steps++) {
 			if (steps > draft->tensors)
-				return bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT, "\"%.100s\" is an alias of itself",
+				return graph_bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT, "\"%.100s\" is an alias of itself",
 					draft->tensor[id].name));
 			uint32_t parent = build->root[at];
 			if (build->root[parent] == at && parent != at)
-				return bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT,
+				return graph_bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT,
 					"\"%.100s\" and \"%.100s\" are aliases of each other", draft->tensor[at].name, draft->tensor[parent].name));
 			build->root[at] = build->root[parent];
 			at = build->root[at];
@@ -234,10 +234,10 @@ static enum status find_writers(struct build *build)
 		struct tensor *tensor = &graph->tensor[writes->other[i]];
 		const struct op *op = &build->draft->op[writes->op[i]];
 		if (tensor->writer == writes->op[i])
-			return bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" writes tensor \"%.100s\" twice", op->name,
+			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" writes tensor \"%.100s\" twice", op->name,
 				tensor->name));
 		if (tensor->writer != NONE)
-			return bad(build, op->line, fail(build->error, BAD_INPUT, "tensor \"%.100s\" has two writers: \"%.100s\" and \"%.100s\"",
+			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "tensor \"%.100s\" has two writers: \"%.100s\" and \"%.100s\"",
 				tensor->name, build->draft->op[tensor->writer].name, op->name));
 		tensor->writer = writes->op[i];
 	}
@@ -250,7 +250,7 @@ static enum status check_flops(struct build *build)
 	for (uint32_t id = 0; id < build->draft->ops; id++) {
 		const struct op *op = &build->draft->op[id];
 		if (op->flops > INT64_MAX / 2)
-			return bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" has more than 2^62 FLOPs, too many to count; a smaller batch has "
+			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" has more than 2^62 FLOPs, too many to count; a smaller batch has "
 				"fewer, and microbatches=N cuts one", op->name));
 	}
 	return OK;
@@ -264,7 +264,7 @@ static enum status check_own(struct build *build)
 		const struct op *op = &build->draft->op[reads->op[i]];
 		const struct tensor *read = &build->graph->tensor[reads->other[i]], *made = read->writer == NONE ? &build->graph->tensor[build->root[reads->other[i]]] : read;
 		if (made->writer == reads->op[i])
-			return bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" reads \"%.100s\", which it writes itself", op->name, read->name));
+			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "op \"%.100s\" reads \"%.100s\", which it writes itself", op->name, read->name));
 	}
 	return OK;
 }
@@ -287,10 +287,10 @@ static enum status check_inplace(struct build *build)
 		if (out == NONE)
 			continue;
 		if (!row_has(&build->writes, id, out))
-			return bad(build, op->line, fail(build->error, BAD_INPUT, "in-place result \"%.100s\" is not an output of op \"%.100s\"",
+			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "in-place result \"%.100s\" is not an output of op \"%.100s\"",
 				draft->tensor[out].name, op->name));
 		if (build->root[out] != build->root[in])
-			return bad(build, op->line, fail(build->error, BAD_INPUT, "in-place result \"%.100s\" of op \"%.100s\" is not an alias of \"%.100s\"",
+			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "in-place result \"%.100s\" of op \"%.100s\" is not an alias of \"%.100s\"",
 				draft->tensor[out].name, op->name, draft->tensor[in].name));
 	}
 	return OK;
@@ -359,7 +359,7 @@ static enum status report_cycle(struct build *build, const struct csr *pred, con
 	uint32_t begin = seen[at] - 1, length = steps - begin;
 	for (uint32_t i = begin; i < steps && used < sizeof text - 64; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, "\"%.40s\" waits for ", draft->op[path[i]].name);
-	return bad(build, draft->op[at].line, fail(build->error, BAD_INPUT, "a cycle of %u op%s: %s%s\"%.40s\"", length,
+	return graph_bad(build, draft->op[at].line, fail(build->error, BAD_INPUT, "a cycle of %u op%s: %s%s\"%.40s\"", length,
 		length == 1 ? "" : "s", text, used < sizeof text - 64 ? "" : "... ", draft->op[at].name));
 }
 
@@ -421,7 +421,7 @@ static enum status order_ops(struct build *build)
 /* ---- rows in program order ----------------------------------------------------------- */
 
 /* Rows of pairs, with op numbers (and where both are ops, both) turned into program order. */
-static enum status rows_of(struct build *build, const struct pairs *pairs, bool both, struct csr *rows)
+static enum status graph_rows_of(struct build *build, const struct pairs *pairs, bool both, struct csr *rows)
 {
 	uint32_t *op = arena_alloc(&build->scratch, pairs->count, sizeof *op);
 	uint32_t *other = arena_alloc(&build->scratch, pairs->count, sizeof *other);
@@ -438,9 +438,9 @@ static enum status argument_rows(struct build *build)
 	struct graph *graph = build->graph;
 	const struct draft *draft = build->draft;
 	struct csr out, in;
-	if (rows_of(build, &draft->reads, false, &graph->reads) != OK || rows_of(build, &draft->writes, false, &graph->writes) != OK ||
-	    rows_of(build, &draft->after, true, &graph->after) != OK || rows_of(build, &draft->inplace_out, false, &out) != OK ||
-	    rows_of(build, &draft->inplace_in, false, &in) != OK)
+	if (graph_rows_of(build, &draft->reads, false, &graph->reads) != OK || graph_rows_of(build, &draft->writes, false, &graph->writes) != OK ||
+	    graph_rows_of(build, &draft->after, true, &graph->after) != OK || graph_rows_of(build, &draft->inplace_out, false, &out) != OK ||
+	    graph_rows_of(build, &draft->inplace_in, false, &in) != OK)
 		return fail_memory(build->error);
 	graph->inplace_start = in.start;
 	graph->inplace = arena_alloc(&graph->arena, draft->inplace_in.count, sizeof *graph->inplace);
@@ -567,7 +567,7 @@ static uint64_t hash_row(uint64_t hash, const struct csr *csr, uint32_t row)
 	return hash;
 }
 
-static uint64_t fingerprint(const struct graph *graph)
+static uint64_t graph_fingerprint(const struct graph *graph)
 {
 	uint64_t hash = hash_join(graph->ops, graph->tensors);
 	for (uint32_t id = 0; id < graph->tensors; id++) {
@@ -587,7 +587,7 @@ static uint64_t fingerprint(const struct graph *graph)
 	return hash;
 }
 
-static enum status describe(struct build *build)
+static enum status graph_describe(struct build *build)
 {
 	struct graph *graph = build->graph;
 	graph->name = build->draft->name ? build->draft->name : "graph";
@@ -595,12 +595,12 @@ static enum status describe(struct build *build)
 	graph->extra = build->draft->extra;
 	graph->about = build->draft->about;
 	memcpy(graph->line, build->draft->line, sizeof graph->line);
-	graph->fingerprint = growth_hash(graph, fingerprint(graph));
+	graph->fingerprint = growth_hash(graph, graph_fingerprint(graph));
 	return OK;
 }
 
 /* The records belong to one of both. */
-static void part(struct draft *draft, struct graph *graph)
+static void graph_part(struct draft *draft, struct graph *graph)
 {
 	if (graph && graph->tensor == draft->tensor)
 		draft->tensor = NULL;
@@ -611,8 +611,8 @@ static void part(struct draft *draft, struct graph *graph)
 struct graph *graph_build(struct draft *draft, struct error *error)
 {
 	static enum status (*const passes[])(struct build *) = {
-		check_sizes, check_flops, take_tensors, find_roots, size_views, find_writers, check_own, index_arguments, check_inplace, order_ops, take_ops,
-		argument_rows, make_storages, touch_rows, dependency_rows, describe,
+		graph_check_sizes, check_flops, take_tensors, find_roots, size_views, find_writers, check_own, index_arguments, check_inplace, order_ops, take_ops,
+		argument_rows, make_storages, touch_rows, dependency_rows, graph_describe,
 	};
 	enum status status = OK;
 	struct build build = { .draft = draft, .error = error };
@@ -624,7 +624,7 @@ struct graph *graph_build(struct draft *draft, struct error *error)
 	arena_free(&build.scratch);
 	mem_free(build.edges.op);
 	mem_free(build.edges.other);
-	part(draft, build.graph);
+	graph_part(draft, build.graph);
 	if (build.graph)
 		atomic_store(&build.graph->references, 1);
 	if (status != OK) {

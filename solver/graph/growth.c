@@ -72,7 +72,7 @@ uint64_t growth_hash(const struct graph *graph, uint64_t hash)
 }
 
 /* A whole number, or one with a fraction of 0, with something added; NULL where it is none, or memory is short. */
-static const char *add_to(struct arena *arena, const char *text, int64_t add)
+static const char *growth_add_to(struct arena *arena, const char *text, int64_t add)
 {
 	char sum[40], *end;
 	errno = 0;
@@ -94,7 +94,7 @@ const struct arguments *growth_arguments(struct arena *arena, const struct op *o
 		int64_t add;
 		if (value[i].kind != ARGUMENT_NUMBER || place++ != op->grows->number[next].place)
 			continue;
-		if (!__builtin_mul_overflow(op->grows->number[next++].by, more, &add) && !(value[i].text = add_to(arena, value[i].text, add)))
+		if (!__builtin_mul_overflow(op->grows->number[next++].by, more, &add) && !(value[i].text = growth_add_to(arena, value[i].text, add)))
 			return NULL;
 	}
 	copy->value = value;

@@ -26,7 +26,7 @@ static uint32_t tail_of(const struct shortening *run, uint32_t op)
 	return segment_of(run, op)->copies - run->copies[run->fold->segment_of[op]] / 2;
 }
 
-static bool stays(const struct shortening *run, uint32_t op)
+static bool shorten_stays(const struct shortening *run, uint32_t op)
 {
 	return !segment_of(run, op) || run->fold->copy_of[op] < head_of(run, op) || run->fold->copy_of[op] >= tail_of(run, op);
 }
@@ -47,11 +47,11 @@ static uint32_t stand_in(const struct shortening *run, uint32_t out, uint32_t re
 }
 
 /* What an op that stays has in the place of a tensor, in the long graph; NONE: nothing can stand there. */
-static uint32_t operand(const struct shortening *run, uint32_t reader, uint32_t tensor)
+static uint32_t shorten_operand(const struct shortening *run, uint32_t reader, uint32_t tensor)
 {
 	const struct csr *writes = &run->graph->writes;
 	uint32_t writer = run->graph->tensor[tensor].writer, place = 0;
-	if (writer == NONE || stays(run, writer))
+	if (writer == NONE || shorten_stays(run, writer))
 		return tensor;
 	uint32_t other = stand_in(run, writer, reader);
 	while (writes->item[writes->start[writer] + place] != tensor)
@@ -60,18 +60,18 @@ static uint32_t operand(const struct shortening *run, uint32_t reader, uint32_t 
 }
 
 /* Marks what is kept with 0: ops and what they read, write and have views of, and what no op touches. The others are NONE. */
-static void mark(const struct shortening *run)
+static void shorten_mark(const struct shortening *run)
 {
 	const struct graph *graph = run->graph;
 	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
 		run->tensor[tensor] = csr_length(&graph->users, graph->tensor[tensor].storage) == 0 ? 0 : NONE;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		run->op[op] = stays(run, op) ? 0 : NONE;
+		run->op[op] = shorten_stays(run, op) ? 0 : NONE;
 		uint32_t arguments = csr_length(&graph->reads, op) + csr_length(&graph->writes, op);
 		for (uint32_t k = 0; k < arguments && run->op[op] == 0; k++)
 			for (uint32_t at = graph_argument(graph, op, k); at != NONE; at = graph->tensor[at].alias) {
 				uint32_t writer = graph->tensor[at].writer;
-				if (writer == NONE || stays(run, writer))
+				if (writer == NONE || shorten_stays(run, writer))
 					run->tensor[at] = 0;
 			}
 	}
@@ -84,13 +84,13 @@ static enum status alias_of(const struct shortening *run, uint32_t id, uint32_t 
 	if (tensor->alias == NONE || tensor->writer == NONE)
 		*alias = tensor->alias == NONE ? NONE : run->tensor[tensor->alias];
 	else
-		*alias = operand(run, tensor->writer, tensor->alias);
+		*alias = shorten_operand(run, tensor->writer, tensor->alias);
 	if (tensor->alias != NONE && tensor->writer != NONE && *alias != NONE)
 		*alias = run->tensor[*alias];
 	return tensor->alias != NONE && *alias == NONE ? INFEASIBLE : OK;
 }
 
-static enum status add_tensors(const struct shortening *run)
+static enum status shorten_add_tensors(const struct shortening *run)
 {
 	const struct graph *graph = run->graph;
 	uint32_t count = 0;
@@ -114,32 +114,32 @@ static enum status add_after(const struct shortening *run, uint32_t op)
 	enum status status = OK;
 	FOR_ROW(i, &run->graph->after, op) {
 		uint32_t before = run->graph->after.item[i];
-		before = stays(run, before) ? before : stand_in(run, before, op);
+		before = shorten_stays(run, before) ? before : stand_in(run, before, op);
 		if (status == OK)
 			status = before == NONE ? INFEASIBLE : draft_after(run->draft, run->op[op], run->op[before]);
 	}
 	return status;
 }
 
-static enum status add_op(const struct shortening *run, uint32_t op)
+static enum status shorten_add_op(const struct shortening *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	enum status status = draft_op(run->draft, &graph->op[op]) == NONE ? NO_MEMORY : add_after(run, op);
 	for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && status == OK; i++) {
-		uint32_t tensor = operand(run, op, graph->reads.item[i]);
+		uint32_t tensor = shorten_operand(run, op, graph->reads.item[i]);
 		status = tensor == NONE ? INFEASIBLE : draft_read(run->draft, run->op[op], run->tensor[tensor]);
 	}
 	for (uint32_t i = graph->writes.start[op]; i < graph->writes.start[op + 1] && status == OK; i++)
 		status = draft_write(run->draft, run->op[op], run->tensor[graph->writes.item[i]]);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++) {
 		const struct inplace *pair = &graph->inplace[i];
-		uint32_t in = operand(run, op, pair->in);
+		uint32_t in = shorten_operand(run, op, pair->in);
 		status = in == NONE ? INFEASIBLE : draft_inplace(run->draft, run->op[op], pair->out == NONE ? NONE : run->tensor[pair->out], run->tensor[in]);
 	}
 	return status;
 }
 
-static enum status add_ops(const struct shortening *run)
+static enum status shorten_add_ops(const struct shortening *run)
 {
 	enum status status = OK;
 	uint32_t count = 0;
@@ -149,17 +149,17 @@ static enum status add_ops(const struct shortening *run)
 			run->op[op] = count++;
 		}
 	for (uint32_t i = 0; i < count && status == OK; i++)
-		status = add_op(run, run->result->op[i]);
+		status = shorten_add_op(run, run->result->op[i]);
 	return status;
 }
 
-static enum status shorten(const struct shortening *run, struct error *error)
+static enum status shorten_shorten(const struct shortening *run, struct error *error)
 {
 	const struct graph *graph = run->graph;
-	mark(run);
+	shorten_mark(run);
 	enum status status = draft_describe(run->draft, graph->name, graph->source, graph->extra, &graph->about);
-	status = status == OK ? add_tensors(run) : status;
-	status = status == OK ? add_ops(run) : status;
+	status = status == OK ? shorten_add_tensors(run) : status;
+	status = status == OK ? shorten_add_ops(run) : status;
 	if (status != OK)
 		return status == INFEASIBLE ? fail(error, INFEASIBLE, "a layer that is left out is read from outside") : fail_status(error, status);
 	run->result->graph = graph_build(run->draft, error);
@@ -173,7 +173,7 @@ enum status graph_shorten(const struct graph *graph, const struct fold *fold, co
 	struct shortening run = { .graph = graph, .fold = fold, .copies = copies, .result = shortened, .draft = draft_new(),
 		.op = mem_alloc(graph->ops, sizeof *run.op), .tensor = mem_alloc(graph->tensors, sizeof *run.tensor) };
 	*shortened = (struct shortened) { .op = mem_alloc(graph->ops, sizeof *shortened->op), .tensor = mem_alloc(graph->tensors, sizeof *shortened->tensor) };
-	enum status status = run.draft && run.op && run.tensor && shortened->op && shortened->tensor ? shorten(&run, error) : fail_memory(error);
+	enum status status = run.draft && run.op && run.tensor && shortened->op && shortened->tensor ? shorten_shorten(&run, error) : fail_memory(error);
 	draft_free(run.draft);
 	mem_free(run.op);
 	mem_free(run.tensor);

@@ -2,7 +2,7 @@
 #include "attempt.h"
 
 /* Keeps the trial if it is better. */
-static void keep(struct attempt *attempt, int64_t height, const char *strategy)
+static void attempt_keep(struct attempt *attempt, int64_t height, const char *strategy)
 {
 	if (height >= attempt->height)
 		return;
@@ -21,17 +21,17 @@ static enum status try_dive(struct attempt *attempt, const struct layout_recipe 
 	if (status == OK && height < attempt->height)
 		attempt->dive = recipe;
 	if (status == OK)
-		keep(attempt, height, recipe->name);
+		attempt_keep(attempt, height, recipe->name);
 	return status;
 }
 
-static enum status try_fit(struct attempt *attempt, const struct layout_recipe *recipe, bool tightest, struct control *control)
+static enum status attempt_try_fit(struct attempt *attempt, const struct layout_recipe *recipe, bool tightest, struct control *control)
 {
 	int64_t height;
 	enum status status = layout_sort(&attempt->part, recipe->keys, attempt->order);
 	THEN(status, layout_fit(&attempt->part, attempt->order, tightest, attempt->height, attempt->trial, &height, control));
 	if (status == OK)
-		keep(attempt, height, recipe->name);
+		attempt_keep(attempt, height, recipe->name);
 	return status;
 }
 
@@ -45,7 +45,7 @@ enum status layout_attempt_first(struct attempt *attempt)
 		return try_dive(attempt, &layout_dives[0], &none);
 	enum status status = layout_online(part, attempt->trial);
 	if (status == OK)
-		keep(attempt, layout_model_height(part, attempt->trial), "first fit as they come");
+		attempt_keep(attempt, layout_model_height(part, attempt->trial), "first fit as they come");
 	return status;
 }
 
@@ -58,7 +58,7 @@ static enum status try_tree(struct attempt *attempt, struct control *control)
 	int64_t height;
 	enum status status = layout_tree(&attempt->part, attempt->trial, &height, control);
 	if (status == OK)
-		keep(attempt, height, "roam tree");
+		attempt_keep(attempt, height, "roam tree");
 	return status;
 }
 
@@ -90,7 +90,7 @@ static bool search_helps(const struct attempt *attempt)
 	return attempt->height > attempt->enough && attempt->height > attempt->bound && attempt->part.n <= SEARCH_MOST;
 }
 
-static enum status try_search(struct attempt *attempt, const struct layout_options *options, uint64_t effort, struct control *control)
+static enum status attempt_try_search(struct attempt *attempt, const struct layout_options *options, uint64_t effort, struct control *control)
 {
 	int64_t height = attempt->height;
 	enum status status = layout_exact(&attempt->part, attempt->enough, options->capacity > 0, effort, attempt->offset,
@@ -157,7 +157,7 @@ static enum status take_turns(struct attempt *attempt, const struct layout_optio
 		more = turn == 0 && attempt->part.n > SEARCH_MOST ? first_peak_effort(attempt, options) : more < share ? more : share;
 		status = try_wheel(attempt, turn % 2 ? attempt->dive : &layout_dives[(turn / 2 + 1) % LAYOUT_DIVES], effort, control);
 		if (status == OK && search_helps(attempt))
-			status = try_search(attempt, options, effort, control);
+			status = attempt_try_search(attempt, options, effort, control);
 		if (status == OK && turn % 2 == 0 && peak_helps(attempt) && !is_trifle(attempt))
 			status = try_peak(attempt, more, control);
 	}
@@ -181,7 +181,7 @@ static enum status try_everything(struct attempt *attempt, const struct layout_o
 	THEN(status, take_turns(attempt, options, end, control));
 	left = control->ticks < end ? end - control->ticks : 0;
 	left = is_trifle(attempt) ? left / TRIFLE_SHARE : left;
-	return status == OK && left > 0 && search_helps(attempt) ? try_search(attempt, options, left, control) : status;
+	return status == OK && left > 0 && search_helps(attempt) ? attempt_try_search(attempt, options, left, control) : status;
 }
 
 enum status layout_attempt(struct attempt *attempt, const struct layout_options *options, struct control *control)
@@ -189,9 +189,9 @@ enum status layout_attempt(struct attempt *attempt, const struct layout_options 
 	static const struct layout_recipe best_fit = { "WZ", "best fit", false }, first_fit = { "EWZ", "first fit", false },
 				   by_size = { "ZW", "greedy by size", false }, llfb = { "WZ", "llfb", false };
 	switch (options->strategy) {
-	case LAYOUT_BEST_FIT:       return try_fit(attempt, &best_fit, true, control);
-	case LAYOUT_FIRST_FIT:      return try_fit(attempt, &first_fit, false, control);
-	case LAYOUT_GREEDY_BY_SIZE: return try_fit(attempt, &by_size, true, control);
+	case LAYOUT_BEST_FIT:       return attempt_try_fit(attempt, &best_fit, true, control);
+	case LAYOUT_FIRST_FIT:      return attempt_try_fit(attempt, &first_fit, false, control);
+	case LAYOUT_GREEDY_BY_SIZE: return attempt_try_fit(attempt, &by_size, true, control);
 	case LAYOUT_LLFB:           return try_dive(attempt, &llfb, control);
 	case LAYOUT_ROAM:           return try_tree(attempt, control);
 	case LAYOUT_DIVE:           return try_cheap(attempt, control);

@@ -9,18 +9,18 @@
 
 /* ---- boxes ---------------------------------------------------------------------------------------------------- */
 
-static enum status add(struct layout_boxes *boxes, struct box box)
+static enum status boxes_add(struct layout_boxes *boxes, struct box box)
 {
 	NEED(mem_reserve(&boxes->box, &boxes->room, boxes->count + 1, sizeof *boxes->box));
 	boxes->box[boxes->count++] = box;
 	return OK;
 }
 
-static enum status join(struct layout_boxes *boxes, uint32_t left, uint32_t right, bool stacked)
+static enum status boxes_join(struct layout_boxes *boxes, uint32_t left, uint32_t right, bool stacked)
 {
 	struct box *a = &boxes->box[left], *b = &boxes->box[right];
 	a->joined = b->joined = true;
-	return add(boxes, (struct box){ .first = a->first, .last = b->last, .size = stacked ? a->size + b->size : a->size,
+	return boxes_add(boxes, (struct box){ .first = a->first, .last = b->last, .size = stacked ? a->size + b->size : a->size,
 					.left = left, .right = right, .stacked = stacked, .real = a->real || b->real });
 }
 
@@ -31,7 +31,7 @@ struct open { uint32_t first; int64_t size; };
 
 static enum status close_room(struct layout_boxes *boxes, struct open *open, uint32_t last, int64_t size)
 {
-	enum status status = add(boxes, (struct box){ .first = open->first, .last = last, .size = size, .left = NONE, .right = NONE });
+	enum status status = boxes_add(boxes, (struct box){ .first = open->first, .last = last, .size = size, .left = NONE, .right = NONE });
 	open->size -= size;
 	return status;
 }
@@ -111,14 +111,14 @@ static uint32_t list_starts(const struct layout_boxes *boxes, uint32_t variant, 
 }
 
 /* Stacks boxes with the same life. */
-static enum status stack(struct layout_boxes *boxes, struct start *start)
+static enum status boxes_stack(struct layout_boxes *boxes, struct start *start)
 {
 	uint32_t count = list_starts(boxes, 0, true, start);
 	enum status status = OK;
 	for (uint32_t i = 1; i < count && status == OK; i++) {
 		if (start[i].first != start[i - 1].first || start[i].key != start[i - 1].key)
 			continue;
-		status = join(boxes, start[i - 1].box, start[i].box, true);
+		status = boxes_join(boxes, start[i - 1].box, start[i].box, true);
 		start[i].box = boxes->count - 1;
 	}
 	return status;
@@ -160,7 +160,7 @@ static enum status hand_over(struct layout_boxes *boxes, uint32_t variant, uint3
 			if (variant && chance % STAGES > stage)
 				*waiting = true;
 			else if (variant % 2 == 0 || chance % REFUSED >= STAGES)
-				status = join(boxes, i, next, false);
+				status = boxes_join(boxes, i, next, false);
 			break;
 		}
 	}
@@ -175,7 +175,7 @@ static enum status join_all(struct layout_boxes *boxes, uint32_t variant)
 	for (uint32_t stage = 0; status == OK && waiting; stage++) {
 		for (uint32_t before = 0; status == OK && before != boxes->count;) {
 			before = boxes->count;
-			status = stack(boxes, start);
+			status = boxes_stack(boxes, start);
 			THEN(status, hand_over(boxes, variant, stage, start, &waiting));
 		}
 	}
@@ -215,7 +215,7 @@ enum status layout_boxes_build(const struct layout_model *model, int64_t capacit
 	*boxes = (struct layout_boxes){ .n = model->n };
 	enum status status = OK;
 	for (uint32_t b = 0; b < model->n && status == OK; b++)
-		status = add(boxes, (struct box){ .first = model->first[b], .last = model->last[b], .size = model->size[b],
+		status = boxes_add(boxes, (struct box){ .first = model->first[b], .last = model->last[b], .size = model->size[b],
 						  .left = NONE, .right = NONE, .real = true });
 	/* What holds without a guess comes first. */
 	THEN(status, join_all(boxes, variant));

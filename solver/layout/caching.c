@@ -38,7 +38,7 @@ struct caching {
 	int64_t reserved;
 };
 
-static uint32_t new_block(struct caching *caching, int64_t address, int64_t size)
+static uint32_t caching_new_block(struct caching *caching, int64_t address, int64_t size)
 {
 	uint32_t id = caching->spare;
 	if (id != NONE) {
@@ -57,7 +57,7 @@ static uint32_t new_block(struct caching *caching, int64_t address, int64_t size
 
 /* ---- the treap --------------------------------------------------------------------------------- */
 
-static bool before(const struct block *a, const struct block *b)
+static bool caching_before(const struct block *a, const struct block *b)
 {
 	return a->size != b->size ? a->size < b->size : a->address < b->address;
 }
@@ -67,12 +67,12 @@ static void pool_insert(struct caching *caching, struct pool *pool, uint32_t id)
 	struct block *block = caching->block, *added = &block[id];
 	uint32_t *link = &pool->root;
 	while (*link != NONE && block[*link].priority >= added->priority)
-		link = before(added, &block[*link]) ? &block[*link].left : &block[*link].right;
+		link = caching_before(added, &block[*link]) ? &block[*link].left : &block[*link].right;
 	/* Split the subtree at the new block. */
 	uint32_t rest = *link, *smaller = &added->left, *larger = &added->right;
 	*link = id;
 	while (rest != NONE) {
-		if (before(added, &block[rest])) {
+		if (caching_before(added, &block[rest])) {
 			*larger = rest;
 			larger = &block[rest].left;
 			rest = *larger;
@@ -91,7 +91,7 @@ static void pool_remove(struct caching *caching, struct pool *pool, uint32_t id)
 	struct block *block = caching->block;
 	uint32_t *link = &pool->root;
 	while (*link != id)
-		link = before(&block[id], &block[*link]) ? &block[*link].left : &block[*link].right;
+		link = caching_before(&block[id], &block[*link]) ? &block[*link].left : &block[*link].right;
 	uint32_t left = block[id].left, right = block[id].right;
 	while (left != NONE && right != NONE) {
 		if (block[left].priority >= block[right].priority) {
@@ -127,7 +127,7 @@ static uint32_t pool_next(const struct caching *caching, const struct pool *pool
 	uint32_t found = NONE;
 	for (uint32_t id = pool->root; id != NONE;) {
 		const struct block *block = &caching->block[id];
-		bool larger = before(&caching->block[after], block);
+		bool larger = caching_before(&caching->block[after], block);
 		if (larger)
 			found = id;
 		id = larger ? block->left : block->right;
@@ -138,13 +138,13 @@ static uint32_t pool_next(const struct caching *caching, const struct pool *pool
 /* ---- allocation ---------------------------------------------------------------------------------- */
 
 /* A block of at least size from the device. */
-static uint32_t reserve(struct caching *caching, struct pool *pool, int64_t size)
+static uint32_t caching_reserve(struct caching *caching, struct pool *pool, int64_t size)
 {
 	int64_t granule = pool->small ? SMALL_SEGMENT : LARGE_SEGMENT, address = caching->reserved;
 	if (!caching->expandable) {
 		int64_t bytes = pool->small ? SMALL_SEGMENT : size < LARGE_EXACT ? LARGE_SEGMENT : align_up(size, LARGE_ROUND);
 		caching->reserved += bytes;
-		return new_block(caching, address, bytes);
+		return caching_new_block(caching, address, bytes);
 	}
 	/* The segment grows by whole granules; a free block at its end grows with it. */
 	uint32_t tail = pool->tail;
@@ -160,7 +160,7 @@ static uint32_t reserve(struct caching *caching, struct pool *pool, int64_t size
 	else
 		address = pool->small ? 0 : BYTES_MAX / 2;
 	int64_t bytes = align_up(size, granule);
-	uint32_t id = new_block(caching, address, bytes);
+	uint32_t id = caching_new_block(caching, address, bytes);
 	if (id == NONE)
 		return NONE;
 	caching->block[id].previous = tail;
@@ -171,7 +171,7 @@ static uint32_t reserve(struct caching *caching, struct pool *pool, int64_t size
 	return id;
 }
 
-static uint32_t allocate(struct caching *caching, uint8_t stream, int64_t size)
+static uint32_t caching_allocate(struct caching *caching, uint8_t stream, int64_t size)
 {
 	size = size < ROUND ? ROUND : align_up(size, ROUND);
 	struct pool *pool = &caching->pool[stream][size <= SMALL ? 0 : 1];
@@ -181,13 +181,13 @@ static uint32_t allocate(struct caching *caching, uint8_t stream, int64_t size)
 	if (id != NONE)
 		pool_remove(caching, pool, id);
 	else
-		id = reserve(caching, pool, size);
+		id = caching_reserve(caching, pool, size);
 	if (id == NONE)
 		return NONE;
 	int64_t rest = caching->block[id].size - size;
 	if (pool->small || caching->expandable ? rest < ROUND : rest <= SMALL)
 		return id;
-	uint32_t remainder = new_block(caching, caching->block[id].address + size, rest);
+	uint32_t remainder = caching_new_block(caching, caching->block[id].address + size, rest);
 	if (remainder == NONE)
 		return NONE;
 	struct block *block = caching->block;
@@ -218,7 +218,7 @@ static void merge_next(struct caching *caching, struct pool *pool, uint32_t id)
 	caching->spare = next;
 }
 
-static void release(struct caching *caching, uint8_t stream, uint32_t id, int64_t size)
+static void caching_release(struct caching *caching, uint8_t stream, uint32_t id, int64_t size)
 {
 	size = size < ROUND ? ROUND : align_up(size, ROUND);
 	struct pool *pool = &caching->pool[stream][size <= SMALL ? 0 : 1];
@@ -279,7 +279,7 @@ static bool find_turns(const struct buffers *buffers, struct turns *turns)
 }
 
 /* What ends at a step gives back before what starts there asks. */
-static void run(struct caching *caching, const struct buffers *buffers, const struct turns *turns, int64_t *offset)
+static void caching_run(struct caching *caching, const struct buffers *buffers, const struct turns *turns, int64_t *offset)
 {
 	uint32_t *held = mem_alloc(buffers->n, sizeof *held);
 	caching->no_memory = !held;
@@ -291,24 +291,24 @@ static void run(struct caching *caching, const struct buffers *buffers, const st
 		s += starts;
 		e += !starts;
 		if (!starts) {
-			release(caching, stream, held[i], buffers->size[i]);
+			caching_release(caching, stream, held[i], buffers->size[i]);
 			continue;
 		}
-		held[i] = allocate(caching, stream, buffers->size[i]);
+		held[i] = caching_allocate(caching, stream, buffers->size[i]);
 		if (offset && held[i] != NONE)
 			offset[i] = caching->block[held[i]].address;
 	}
 	mem_free(held);
 }
 
-static int64_t simulate(const struct buffers *buffers, const struct turns *turns, bool expandable, int64_t *offset)
+static int64_t caching_simulate(const struct buffers *buffers, const struct turns *turns, bool expandable, int64_t *offset)
 {
 	struct caching caching = { .spare = NONE, .expandable = expandable };
 	for (int stream = 0; stream < LAYOUT_STREAMS; stream++) {
 		caching.pool[stream][0] = (struct pool){ .root = NONE, .tail = NONE, .small = true };
 		caching.pool[stream][1] = (struct pool){ .root = NONE, .tail = NONE };
 	}
-	run(&caching, buffers, turns, offset);
+	caching_run(&caching, buffers, turns, offset);
 	/* The large pool's growing segment stands above the small one's. */
 	int64_t small = 0;
 	if (expandable && !caching.no_memory && caching.pool[0][0].tail != NONE)
@@ -326,7 +326,7 @@ static int64_t simulate(const struct buffers *buffers, const struct turns *turns
 int64_t layout_caching(const struct buffers *buffers, bool expandable, int64_t *offset)
 {
 	struct turns turns;
-	int64_t reserved = find_turns(buffers, &turns) ? simulate(buffers, &turns, expandable, offset) : -1;
+	int64_t reserved = find_turns(buffers, &turns) ? caching_simulate(buffers, &turns, expandable, offset) : -1;
 	turns_free(&turns);
 	return reserved;
 }
@@ -336,7 +336,7 @@ bool layout_caching_both(const struct buffers *buffers, int64_t reserved[2])
 	struct turns turns;
 	bool fine = find_turns(buffers, &turns);
 	for (int expandable = 0; expandable < 2 && fine; expandable++)
-		fine = (reserved[expandable] = simulate(buffers, &turns, expandable, NULL)) >= 0;
+		fine = (reserved[expandable] = caching_simulate(buffers, &turns, expandable, NULL)) >= 0;
 	turns_free(&turns);
 	return fine;
 }

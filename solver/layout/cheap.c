@@ -31,7 +31,7 @@ static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, 
 	return status;
 }
 
-static enum status try_all(struct cheap *cheap, int64_t enough, const struct layout_recipe **dive, const char **name, struct control *control)
+static enum status cheap_try_all(struct cheap *cheap, int64_t enough, const struct layout_recipe **dive, const char **name, struct control *control)
 {
 	const struct layout_model *model = cheap->model;
 	bool plain = !model->pins && !model->gapped, better;
@@ -58,7 +58,7 @@ enum status layout_cheap(const struct layout_model *model, int64_t enough, int64
 	struct cheap cheap = { .model = model, .offset = offset, .height = height };
 	cheap.order = mem_alloc(model->n, sizeof *cheap.order);
 	cheap.trial = mem_alloc(model->n, sizeof *cheap.trial);
-	enum status status = cheap.order && cheap.trial ? try_all(&cheap, enough, dive, name, control) : NO_MEMORY;
+	enum status status = cheap.order && cheap.trial ? cheap_try_all(&cheap, enough, dive, name, control) : NO_MEMORY;
 	mem_free(cheap.order);
 	mem_free(cheap.trial);
 	return status;

@@ -23,7 +23,7 @@ struct check {
 	struct numbers here;           /* those that are alive */
 };
 
-static int64_t rounded(const struct check *check, uint32_t i)
+static int64_t layout_check_rounded(const struct check *check, uint32_t i)
 {
 	return align_up(check->buffers->size[i], check->alignment);
 }
@@ -42,19 +42,19 @@ static uint32_t list_rectangles(const struct check *check, const int64_t *offset
 			const struct piece *piece = &buffers->piece[k];
 			if (rectangle)
 				rectangle[count] = (struct rectangle){ piece->lower, piece->upper, offset[i],
-					offset[i] + rounded(check, i), i };
+					offset[i] + layout_check_rounded(check, i), i };
 		}
 		if (first == last) {
 			if (rectangle)
 				rectangle[count] = (struct rectangle){ buffers->lower[i], buffers->upper[i], offset[i],
-					offset[i] + rounded(check, i), i };
+					offset[i] + layout_check_rounded(check, i), i };
 			count++;
 		}
 	}
 	return count;
 }
 
-static enum status prepare(struct check *check, const int64_t *offset)
+static enum status layout_check_prepare(struct check *check, const int64_t *offset)
 {
 	check->count = list_rectangles(check, offset, NULL);
 	check->rectangle = mem_alloc(check->count, sizeof *check->rectangle);
@@ -89,13 +89,13 @@ static void numbers_free(struct numbers *numbers)
 		mem_free(numbers->word[level]);
 }
 
-static void put(struct numbers *numbers, uint32_t number)
+static void layout_check_put(struct numbers *numbers, uint32_t number)
 {
 	for (int level = 0; level < numbers->levels; level++, number /= 64)
 		numbers->word[level][number / 64] |= UINT64_C(1) << number % 64;
 }
 
-static void take_out(struct numbers *numbers, uint32_t number)
+static void layout_check_take_out(struct numbers *numbers, uint32_t number)
 {
 	for (int level = 0; level < numbers->levels; level++, number /= 64)
 		if (numbers->word[level][number / 64] &= ~(UINT64_C(1) << number % 64))
@@ -134,7 +134,7 @@ static enum status report_overlap(const struct rectangle *a, const struct rectan
 	return fail(error, BAD_INPUT, "buffers %u and %u overlap at step %lld", a->buffer, b->buffer, (long long)larger_of(a->lower, b->lower));
 }
 
-static enum status come(struct check *check, uint32_t i, struct error *error)
+static enum status layout_check_come(struct check *check, uint32_t i, struct error *error)
 {
 	const struct rectangle *rectangle = &check->rectangle[i];
 	uint32_t number = check->number[i], below = nearest(&check->here, number, true), above = nearest(&check->here, number, false);
@@ -142,7 +142,7 @@ static enum status come(struct check *check, uint32_t i, struct error *error)
 		return report_overlap(numbered(check, below), rectangle, error);
 	if (above != NONE && numbered(check, above)->bottom < rectangle->top)
 		return report_overlap(rectangle, numbered(check, above), error);
-	put(&check->here, number);
+	layout_check_put(&check->here, number);
 	return OK;
 }
 
@@ -168,9 +168,9 @@ static enum status check_overlaps(struct check *check, struct error *error)
 	enum status status = end && numbers_make(&check->here, check->count) ? OK : NO_MEMORY;
 	for (uint32_t s = 0, e = 0; s < count && status == OK;) {
 		if (end[e].key <= start[s].key)
-			take_out(&check->here, check->number[end[e++].item]);
+			layout_check_take_out(&check->here, check->number[end[e++].item]);
 		else
-			status = come(check, start[s++].item, error);
+			status = layout_check_come(check, start[s++].item, error);
 	}
 	mem_free(start);
 	mem_free(end);
@@ -195,7 +195,7 @@ static enum status check_offsets(const struct check *check, const struct layout 
 		if (buffers->fixed && buffers->fixed[i] >= 0 && offset != buffers->fixed[i])
 			return fail(error, BAD_INPUT, "buffer %u: offset %lld, but it is pinned to %lld", i, (long long)offset,
 				    (long long)buffers->fixed[i]);
-		top = larger_of(top, offset + rounded(check, i));
+		top = larger_of(top, offset + layout_check_rounded(check, i));
 	}
 	if (layout->arena < top)
 		return fail(error, BAD_INPUT, "the arena has %lld bytes, but byte %lld is in use", (long long)layout->arena,
@@ -231,7 +231,7 @@ static enum status check_core(const struct check *check, const struct layout *la
 	return status == NO_MEMORY ? status : OK;
 }
 
-static enum status check_bound(const struct check *check, const struct layout *layout, struct error *error)
+static enum status layout_check_bound(const struct check *check, const struct layout *layout, struct error *error)
 {
 	const struct buffers *buffers = check->buffers;
 	if (check->count && alive(check, layout->moment) != layout->load)
@@ -244,7 +244,7 @@ static enum status check_bound(const struct check *check, const struct layout *l
 		if (i >= buffers->n)
 			return fail(error, BAD_INPUT, "the bound names no buffer");
 		int64_t fixed = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] : 0;
-		if (fixed + rounded(check, i) != layout->proof.bound)
+		if (fixed + layout_check_rounded(check, i) != layout->proof.bound)
 			return fail(error, BAD_INPUT, "buffer %u does not reach the bound %lld", i, (long long)layout->proof.bound);
 	}
 	if (layout->ground == LAYOUT_PROOF_MOMENT) {
@@ -259,10 +259,10 @@ static enum status check_bound(const struct check *check, const struct layout *l
 enum status layout_check(const struct buffers *buffers, int64_t alignment, const struct layout *layout, struct error *error)
 {
 	struct check check = { .buffers = buffers, .alignment = alignment };
-	enum status status = prepare(&check, layout->offset);
+	enum status status = layout_check_prepare(&check, layout->offset);
 	THEN(status, check_offsets(&check, layout, error));
 	THEN(status, check_overlaps(&check, error));
-	THEN(status, check_bound(&check, layout, error));
+	THEN(status, layout_check_bound(&check, layout, error));
 	mem_free(check.rectangle);
 	mem_free(check.by_bottom);
 	mem_free(check.number);

@@ -45,7 +45,7 @@ static int64_t lowest_place(const struct core_check *check, uint64_t b, int64_t 
 }
 
 /* Fills in where each buffer that is to come starts at least; false where one cannot be placed any more. */
-static bool find_starts(struct core_check *check, struct state *state, uint64_t rest, int64_t offset, uint64_t number)
+static bool check_core_find_starts(struct core_check *check, struct state *state, uint64_t rest, int64_t offset, uint64_t number)
 {
 	FOR_SET(b, rest) {
 		state->start[b] = state->low[b];
@@ -88,7 +88,7 @@ static enum status place_rest(struct core_check *check, uint32_t depth, uint64_t
 	if (check->nodes == 0)
 		return LIMIT;
 	check->nodes--;
-	if (!find_starts(check, state, rest, offset, number))
+	if (!check_core_find_starts(check, state, rest, offset, number))
 		return INFEASIBLE;
 	for (uint32_t i = 0; i < check->moments; i++)
 		if (!fits_above(check, state, check->moment[i], rest))
@@ -115,7 +115,7 @@ static enum status place_rest(struct core_check *check, uint32_t depth, uint64_t
 /* ---- setting up ----------------------------------------------------------------------------------------------- */
 
 /* The pieces of a buffer, or its whole life. */
-static const struct piece *pieces_of(const struct buffers *buffers, uint32_t i, struct piece *whole, uint32_t *count)
+static const struct piece *check_core_pieces_of(const struct buffers *buffers, uint32_t i, struct piece *whole, uint32_t *count)
 {
 	uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0;
 	*count = buffers->piece_start ? buffers->piece_start[i + 1] - first : 0;
@@ -126,11 +126,11 @@ static const struct piece *pieces_of(const struct buffers *buffers, uint32_t i, 
 	return whole;
 }
 
-static bool alive_at(const struct buffers *buffers, uint32_t i, int64_t step)
+static bool check_core_alive_at(const struct buffers *buffers, uint32_t i, int64_t step)
 {
 	struct piece whole;
 	uint32_t count;
-	const struct piece *piece = pieces_of(buffers, i, &whole, &count);
+	const struct piece *piece = check_core_pieces_of(buffers, i, &whole, &count);
 	for (uint32_t k = 0; k < count; k++)
 		if (piece[k].lower <= step && step < piece[k].upper)
 			return true;
@@ -141,7 +141,7 @@ static uint64_t alive_set(const struct buffers *buffers, const uint32_t *core, u
 {
 	uint64_t set = 0;
 	for (uint32_t i = 0; i < count; i++)
-		if (buffers->size[core[i]] > 0 && alive_at(buffers, core[i], step))
+		if (buffers->size[core[i]] > 0 && check_core_alive_at(buffers, core[i], step))
 			set |= UINT64_C(1) << i;
 	return set;
 }
@@ -152,13 +152,13 @@ static bool equal(const struct buffers *buffers, const struct core_check *check,
 		&& check->size[i] == check->size[j] && check->alignment[i] == check->alignment[j] && (check->free >> j & 1);
 }
 
-static enum status set_up(struct core_check *check, const struct buffers *buffers, const uint32_t *core, int64_t alignment)
+static enum status check_core_set_up(struct core_check *check, const struct buffers *buffers, const uint32_t *core, int64_t alignment)
 {
 	uint32_t room = 0, count;
 	struct piece whole;
 	for (uint32_t i = 0; i < check->n; i++) {
 		uint32_t b = core[i];
-		pieces_of(buffers, b, &whole, &count);
+		check_core_pieces_of(buffers, b, &whole, &count);
 		room += count;
 		check->size[i] = align_up(buffers->size[b], alignment);
 		check->alignment[i] = buffers->alignment ? buffers->alignment[b] : 1;
@@ -174,7 +174,7 @@ static enum status set_up(struct core_check *check, const struct buffers *buffer
 	check->moment = mem_alloc(room, sizeof *check->moment);
 	NEED(check->moment);
 	for (uint32_t i = 0; i < check->n; i++) {
-		const struct piece *piece = pieces_of(buffers, core[i], &whole, &count);
+		const struct piece *piece = check_core_pieces_of(buffers, core[i], &whole, &count);
 		for (uint32_t k = 0; k < count; k++)
 			check->moment[check->moments++] = alive_set(buffers, core, check->n, piece[k].lower);
 	}
@@ -190,7 +190,7 @@ static bool exceeds(const struct buffers *buffers, const uint32_t *core, uint32_
 	for (uint32_t i = 0; i < count; i++) {
 		int64_t sum = 0;
 		for (uint32_t j = 0; j < count; j++)
-			if (alive_at(buffers, core[j], buffers->lower[core[i]]))
+			if (check_core_alive_at(buffers, core[j], buffers->lower[core[i]]))
 				sum += align_up(buffers->size[core[j]], alignment);
 		if (sum > capacity)
 			return true;
@@ -208,7 +208,7 @@ enum status layout_check_core(const struct buffers *buffers, const uint32_t *cor
 	check->n = count;
 	check->capacity = capacity;
 	check->nodes = nodes;
-	enum status status = set_up(check, buffers, core, alignment);
+	enum status status = check_core_set_up(check, buffers, core, alignment);
 	uint64_t rest = 0;
 	for (uint32_t i = 0; status == OK && i < count; i++) {
 		bool is_free = check->free >> i & 1;

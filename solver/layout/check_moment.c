@@ -23,7 +23,7 @@ static int64_t joint_multiple(int64_t a, int64_t b)
 }
 
 /* Its bytes at the step, or 0: not there. */
-static int64_t bytes_at(const struct buffers *buffers, uint32_t i, int64_t step, int64_t alignment)
+static int64_t check_moment_bytes_at(const struct buffers *buffers, uint32_t i, int64_t step, int64_t alignment)
 {
 	uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0, last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
 	bool there = first == last && buffers->lower[i] <= step && step < buffers->upper[i];
@@ -35,7 +35,7 @@ static int64_t bytes_at(const struct buffers *buffers, uint32_t i, int64_t step,
 #define ROOM_MOST (INT64_C(1) << 22)
 
 /* The largest sum of sizes within the room, all in units; -1 when out of memory. */
-static int64_t fullest(const struct alive *alive, int64_t room)
+static int64_t check_moment_fullest(const struct alive *alive, int64_t room)
 {
 	int64_t sum = 0, unit = 0;
 	for (uint32_t i = 0; i < alive->free; i++) {
@@ -64,7 +64,7 @@ static int64_t fullest(const struct alive *alive, int64_t room)
 }
 
 /* Free ones into the gaps below and between the pinned ones, the rest on top. */
-static int64_t stack_up(const struct alive *alive)
+static int64_t check_moment_stack_up(const struct alive *alive)
 {
 	int64_t grain = alive->grain, rest = 0, spare = 0, top = 0;
 	for (uint32_t i = 0; i < alive->free; i++) {
@@ -82,7 +82,7 @@ static int64_t stack_up(const struct alive *alive)
 			}
 		if (bottom == INT64_MAX)
 			break;
-		int64_t start = align_up(top, grain), fill = bottom > start ? fullest(alive, (bottom - start + grain - 1) / grain) : 0;
+		int64_t start = align_up(top, grain), fill = bottom > start ? check_moment_fullest(alive, (bottom - start + grain - 1) / grain) : 0;
 		if (fill < 0)
 			return -1;
 		rest -= fill;
@@ -97,7 +97,7 @@ int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, in
 			       .top = mem_alloc(buffers->n, sizeof *alive.top) };
 	int64_t sum = 0, height = -1;
 	for (uint32_t i = 0; alive.size && alive.bottom && alive.top && i < buffers->n; i++) {
-		int64_t bytes = bytes_at(buffers, i, step, alignment), own = buffers->alignment ? buffers->alignment[i] : 1;
+		int64_t bytes = check_moment_bytes_at(buffers, i, step, alignment), own = buffers->alignment ? buffers->alignment[i] : 1;
 		sum += bytes;
 		if (bytes > 0 && buffers->fixed && buffers->fixed[i] >= 0) {
 			alive.bottom[alive.pinned] = buffers->fixed[i];
@@ -108,7 +108,7 @@ int64_t layout_check_moment(const struct buffers *buffers, int64_t alignment, in
 		}
 	}
 	if (alive.size && alive.bottom && alive.top)
-		height = alive.free == 0 || alive.grain > GRAIN_MOST ? sum : stack_up(&alive);
+		height = alive.free == 0 || alive.grain > GRAIN_MOST ? sum : check_moment_stack_up(&alive);
 	mem_free(alive.size);
 	mem_free(alive.bottom);
 	mem_free(alive.top);

@@ -11,7 +11,7 @@ static const char *const orders[] = { "TWA", "TAW" };
 #define ORDERS (sizeof orders / sizeof *orders)
 
 /* Whether the buffers fit by themselves: OK, INFEASIBLE, or LIMIT where the nodes do not decide it. */
-static enum status decide(const struct layout_model *model, const uint32_t *buffer, uint32_t n, int64_t capacity, uint64_t nodes,
+static enum status core_decide(const struct layout_model *model, const uint32_t *buffer, uint32_t n, int64_t capacity, uint64_t nodes,
 			  struct control *control)
 {
 	struct layout_model part;
@@ -69,14 +69,14 @@ static enum status try_largest(struct finder *finder, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		core->buffer[i] = finder->sized[i].buffer;
 	core->count = count;
-	TRY(decide(finder->model, core->buffer, count, finder->capacity, finder->nodes * count / finder->model->n + 16,
+	TRY(core_decide(finder->model, core->buffer, count, finder->capacity, finder->nodes * count / finder->model->n + 16,
 				    finder->control));
 	return LIMIT;
 }
 
 #define WINDOW_MOST 160    /* buffers of a window that are searched through together */
 
-static enum status try_window(struct finder *finder, uint32_t first, uint32_t last)
+static enum status core_try_window(struct finder *finder, uint32_t first, uint32_t last)
 {
 	int64_t most = 0;
 	enum status status = LIMIT;
@@ -101,7 +101,7 @@ enum status layout_core_find(const struct layout_model *model, int64_t capacity,
 	enum status status = finder.sized ? LIMIT : NO_MEMORY;
 	for (uint32_t length = 4; status == LIMIT && length / 2 < model->sections; length *= 2) {
 		for (uint32_t first = 0; status == LIMIT && first < model->sections && control_status(control) == OK; first += length / 2)
-			status = try_window(&finder, first, model->sections - first < length ? model->sections : first + length);
+			status = core_try_window(&finder, first, model->sections - first < length ? model->sections : first + length);
 	}
 	mem_free(finder.sized);
 	return status;
@@ -128,7 +128,7 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 			uint32_t gone = core->count - from < chunk ? core->count - from : chunk, left = core->count - gone;
 			memcpy(rest, core->buffer, from * sizeof *rest);
 			memcpy(rest + from, core->buffer + from + gone, (left - from) * sizeof *rest);
-			enum status answer = decide(model, rest, left, capacity, nodes, control);
+			enum status answer = core_decide(model, rest, left, capacity, nodes, control);
 			if (answer == INFEASIBLE) {
 				memcpy(core->buffer, rest, left * sizeof *rest);
 				core->count = left;

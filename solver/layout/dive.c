@@ -55,14 +55,14 @@ static uint32_t meld(struct dive *dive, uint32_t a, uint32_t b)
 	return a;
 }
 
-static void push(struct dive *dive, uint32_t section, uint32_t turn)
+static void dive_push(struct dive *dive, uint32_t section, uint32_t turn)
 {
 	dive->child[turn] = dive->sibling[turn] = NONE;
 	dive->root[section] = meld(dive, dive->root[section], turn);
 }
 
 /* Takes the best turn out: children are melded in pairs from left to right, the pairs from right to left. */
-static uint32_t pop(struct dive *dive, uint32_t section)
+static uint32_t dive_pop(struct dive *dive, uint32_t section)
 {
 	uint32_t best = dive->root[section], next = dive->child[best], pairs = NONE;
 	while (next != NONE) {
@@ -91,7 +91,7 @@ static void raise(struct node *node, int64_t top)
 	node->uniform = true;
 }
 
-static void pull(struct node *node, const struct node *left, const struct node *right)
+static void dive_pull(struct node *node, const struct node *left, const struct node *right)
 {
 	node->top = left->top > right->top ? left->top : right->top;
 	node->best_turn = left->best_turn < right->best_turn ? left->best_turn : right->best_turn;
@@ -111,7 +111,7 @@ static void push_down(struct dive *dive, uint32_t v)
 }
 
 /* Walks down to a leaf so that its ancestors' heights are fresh. */
-static void open_path(struct dive *dive, uint32_t leaf)
+static void dive_open_path(struct dive *dive, uint32_t leaf)
 {
 	for (uint32_t height = (uint32_t)__builtin_ctz(dive->leaves); height > 0; height--)
 		push_down(dive, leaf >> height);
@@ -121,14 +121,14 @@ static void close_path(struct dive *dive, uint32_t leaf)
 {
 	for (uint32_t v = leaf >> 1; v > 0; v >>= 1)
 		if (!dive->node[v].uniform)
-			pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
+			dive_pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
 }
 
 /* The section's heap has a new best turn. */
-static void refresh(struct dive *dive, uint32_t section)
+static void dive_refresh(struct dive *dive, uint32_t section)
 {
 	uint32_t leaf = dive->leaves + section;
-	open_path(dive, leaf);
+	dive_open_path(dive, leaf);
 	struct node *node = &dive->node[leaf];
 	node->low = node->top;
 	node->best_turn = node->low_turn = dive->root[section];
@@ -139,8 +139,8 @@ static void refresh(struct dive *dive, uint32_t section)
 static void raise_range(struct dive *dive, uint32_t first, uint32_t last, int64_t top)
 {
 	uint32_t left = dive->leaves + first, right = dive->leaves + last;
-	open_path(dive, left);
-	open_path(dive, right - 1);
+	dive_open_path(dive, left);
+	dive_open_path(dive, right - 1);
 	for (uint32_t l = left, r = right; l < r; l >>= 1, r >>= 1) {
 		if (l & 1)
 			raise(&dive->node[l++], top);
@@ -149,16 +149,16 @@ static void raise_range(struct dive *dive, uint32_t first, uint32_t last, int64_
 	}
 	for (uint32_t v = left >> 1; v > 0; v >>= 1)
 		if (!dive->node[v].uniform)
-			pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
+			dive_pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
 	close_path(dive, right - 1);
 }
 
 /* The highest top of sections [first, last) and a section that has it. */
-static int64_t highest(struct dive *dive, uint32_t first, uint32_t last, uint32_t *section)
+static int64_t dive_highest(struct dive *dive, uint32_t first, uint32_t last, uint32_t *section)
 {
 	uint32_t left = dive->leaves + first, right = dive->leaves + last, found = 0;
-	open_path(dive, left);
-	open_path(dive, right - 1);
+	dive_open_path(dive, left);
+	dive_open_path(dive, right - 1);
 	for (uint32_t l = left, r = right; l < r; l >>= 1, r >>= 1) {
 		if (l & 1) {
 			if (!found || dive->node[l].top > dive->node[found].top)
@@ -182,7 +182,7 @@ static int64_t highest(struct dive *dive, uint32_t first, uint32_t last, uint32_
 
 /* ---- the dive -------------------------------------------------------------------------------------- */
 
-static enum status set_up(struct dive *dive, const struct layout_model *model)
+static enum status dive_set_up(struct dive *dive, const struct layout_model *model)
 {
 	dive->leaves = 1;
 	while (dive->leaves < model->sections)
@@ -199,7 +199,7 @@ static enum status set_up(struct dive *dive, const struct layout_model *model)
 	for (uint32_t turn = 0; turn < model->n; turn++) {
 		uint32_t b = dive->order[turn];
 		if (model->fixed[b] < 0) {
-			push(dive, model->first[b], turn);
+			dive_push(dive, model->first[b], turn);
 			continue;
 		}
 		uint32_t i = dive->pins++;
@@ -213,11 +213,11 @@ static enum status set_up(struct dive *dive, const struct layout_model *model)
 		node->best_turn = node->low_turn = leaf < model->sections ? dive->root[leaf] : NONE;
 	}
 	for (uint32_t v = dive->leaves - 1; v > 0; v--)
-		pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
+		dive_pull(&dive->node[v], &dive->node[2 * v], &dive->node[2 * v + 1]);
 	return OK;
 }
 
-static void tear_down(struct dive *dive)
+static void dive_tear_down(struct dive *dive)
 {
 	mem_free(dive->node);
 	mem_free(dive->root);
@@ -227,7 +227,7 @@ static void tear_down(struct dive *dive)
 	mem_free(dive->pin_waits);
 }
 
-static void put(struct dive *dive, uint32_t buffer, int64_t offset)
+static void dive_put(struct dive *dive, uint32_t buffer, int64_t offset)
 {
 	const struct layout_model *model = dive->model;
 	dive->offset[buffer] = offset;
@@ -239,12 +239,12 @@ static void put(struct dive *dive, uint32_t buffer, int64_t offset)
 static void put_pin(struct dive *dive)
 {
 	uint32_t pin = dive->pin[dive->pins_done];
-	put(dive, pin, dive->model->fixed[pin]);
+	dive_put(dive, pin, dive->model->fixed[pin]);
 	for (uint32_t turn = dive->pin_waits[dive->pins_done], next; turn != NONE; turn = next) {
 		next = dive->sibling[turn];
 		uint32_t section = dive->model->first[dive->order[turn]];
-		push(dive, section, turn);
-		refresh(dive, section);
+		dive_push(dive, section, turn);
+		dive_refresh(dive, section);
 	}
 	dive->pins_done++;
 }
@@ -273,23 +273,23 @@ static uint32_t lowest_section(struct dive *dive)
 }
 
 /* The lowest waiting place: its best waiter is placed, moves to the section that holds it up, or waits for a pin. */
-static void step(struct dive *dive)
+static void dive_step(struct dive *dive)
 {
 	const struct layout_model *model = dive->model;
-	uint32_t section = lowest_section(dive), turn = pop(dive, section), buffer = dive->order[turn], holds = section;
+	uint32_t section = lowest_section(dive), turn = dive_pop(dive, section), buffer = dive->order[turn], holds = section;
 	int64_t low = dive->node[1].low, top = low;
 	for (uint32_t k = model->span_start[buffer]; k < model->span_start[buffer + 1]; k++) {
 		uint32_t where;
-		int64_t height = highest(dive, model->span[k].first, model->span[k].last, &where);
+		int64_t height = dive_highest(dive, model->span[k].first, model->span[k].last, &where);
 		if (height > top) {
 			top = height;
 			holds = where;
 		}
 	}
-	refresh(dive, section);
+	dive_refresh(dive, section);
 	if (top > low) {
-		push(dive, holds, turn);
-		refresh(dive, holds);
+		dive_push(dive, holds, turn);
+		dive_refresh(dive, holds);
 		return;
 	}
 	int64_t offset = align_up(top, model->alignment[buffer]);
@@ -299,7 +299,7 @@ static void step(struct dive *dive)
 		dive->pin_waits[pin] = turn;
 		return;
 	}
-	put(dive, buffer, offset);
+	dive_put(dive, buffer, offset);
 }
 
 enum status layout_dive(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit, int64_t *offset,
@@ -308,7 +308,7 @@ enum status layout_dive(const struct layout_model *model, const uint32_t *order,
 	if (!model->pins && !model->gapped)
 		return layout_skyline(model, order, critical, limit, offset, height, control);
 	struct dive dive = { .model = model, .order = order, .offset = offset };
-	enum status status = set_up(&dive, model);
+	enum status status = dive_set_up(&dive, model);
 	*height = 0;
 	while (status == OK) {
 		const struct node *top = &dive.node[1];
@@ -320,7 +320,7 @@ enum status layout_dive(const struct layout_model *model, const uint32_t *order,
 		if (dive.pins_done < dive.pins && (!waiting || model->fixed[dive.pin[dive.pins_done]] <= top->low))
 			put_pin(&dive);
 		else if (waiting)
-			step(&dive);
+			dive_step(&dive);
 		else
 			break;
 		if (++dive.steps % 256 == 0 && control_spend(control, 256 * STEP_TICKS))
@@ -329,6 +329,6 @@ enum status layout_dive(const struct layout_model *model, const uint32_t *order,
 	control_spend(control, dive.steps % 256 * STEP_TICKS);
 	if (status == OK && *height == 0)
 		*height = layout_model_height(model, offset);
-	tear_down(&dive);
+	dive_tear_down(&dive);
 	return status;
 }

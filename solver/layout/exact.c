@@ -40,7 +40,7 @@ static bool finished(const struct exact *exact)
 }
 
 /* The trial is a better layout. */
-static void found(struct exact *exact)
+static void layout_exact_found(struct exact *exact)
 {
 	exact->height = layout_model_height(exact->model, exact->trial);
 	memcpy(exact->offset, exact->trial, exact->model->n * sizeof *exact->trial);
@@ -63,7 +63,7 @@ static enum status search_at(struct exact *exact, int64_t capacity, size_t way, 
 	enum status status = layout_search_run(exact->search, capacity, ways[way].keys, ways[way].rules, nodes, exact->trial,
 					       exact->control);
 	if (status == OK) {
-		found(exact);
+		layout_exact_found(exact);
 	} else if (status == INFEASIBLE) {
 		exact->bound = capacity + 1;
 		for (uint32_t b = 0; exact->core && b < exact->model->n; b++)
@@ -90,7 +90,7 @@ static enum status search_core(struct exact *exact, int64_t capacity, uint64_t n
 
 /* ---- boxes ---------------------------------------------------------------------------------------------------- */
 
-static enum status search_in(struct exact *exact, const struct layout_boxes *boxes, int64_t capacity, size_t count, uint64_t nodes)
+static enum status layout_exact_search_in(struct exact *exact, const struct layout_boxes *boxes, int64_t capacity, size_t count, uint64_t nodes)
 {
 	struct layout_search *search = layout_search_new(&boxes->model, nodes * count);
 	enum status status = search ? LIMIT : NO_MEMORY;
@@ -99,7 +99,7 @@ static enum status search_in(struct exact *exact, const struct layout_boxes *box
 	layout_search_free(search);
 	THEN(status, layout_boxes_unpack(boxes, exact->trial, exact->trial));
 	if (status == OK)
-		found(exact);
+		layout_exact_found(exact);
 	return status;
 }
 
@@ -110,7 +110,7 @@ static enum status try_boxes(struct exact *exact, int64_t capacity, bool rooms, 
 	enum status status = layout_boxes_build(exact->model, rooms ? capacity : 0, variant, &boxes);
 	control_spend(exact->control, status == OK ? boxes.count * 16 : 0);
 	*share = (double)boxes.model.n / exact->model->n;
-	THEN(status, *share < 1 ? search_in(exact, &boxes, capacity, variant ? BOX_WAYS : WAYS, nodes) : INFEASIBLE);
+	THEN(status, *share < 1 ? layout_exact_search_in(exact, &boxes, capacity, variant ? BOX_WAYS : WAYS, nodes) : INFEASIBLE);
 	layout_boxes_free(&boxes);
 	return status;
 }

@@ -14,7 +14,7 @@ struct fit {
 	uint32_t count;
 };
 
-static void insert(struct fit *fit, struct placed piece)
+static void layout_fit_insert(struct fit *fit, struct placed piece)
 {
 	uint32_t low = 0, high = fit->count;
 	while (low < high) {
@@ -29,11 +29,11 @@ static void insert(struct fit *fit, struct placed piece)
 	fit->count++;
 }
 
-static void put(struct fit *fit, uint32_t buffer, int64_t offset)
+static void layout_fit_put(struct fit *fit, uint32_t buffer, int64_t offset)
 {
 	for (uint32_t k = fit->model->span_start[buffer]; k < fit->model->span_start[buffer + 1]; k++) {
 		const struct span *span = &fit->model->span[k];
-		insert(fit, (struct placed){ offset, offset + fit->model->size[buffer], span->first, span->last });
+		layout_fit_insert(fit, (struct placed){ offset, offset + fit->model->size[buffer], span->first, span->last });
 	}
 }
 
@@ -41,7 +41,7 @@ static void put(struct fit *fit, uint32_t buffer, int64_t offset)
 struct choice { int64_t offset, slack; };
 
 /* A hole of `room` above `offset` (INT64_MAX: open above). True when the search is over. */
-static bool consider(const struct fit *fit, struct choice *choice, int64_t offset, int64_t room, int64_t size)
+static bool layout_fit_consider(const struct fit *fit, struct choice *choice, int64_t offset, int64_t room, int64_t size)
 {
 	if (room < size)
 		return false;
@@ -51,7 +51,7 @@ static bool consider(const struct fit *fit, struct choice *choice, int64_t offse
 }
 
 /* Whether the two are live together. */
-static bool meets(const struct layout_model *model, uint32_t buffer, const struct placed *placed)
+static bool layout_fit_meets(const struct layout_model *model, uint32_t buffer, const struct placed *placed)
 {
 	for (uint32_t k = model->span_start[buffer]; k < model->span_start[buffer + 1]; k++)
 		if (model->span[k].first < placed->last && placed->first < model->span[k].last)
@@ -65,13 +65,13 @@ static int64_t find_hole(const struct fit *fit, uint32_t buffer)
 	struct choice choice = { -1, 0 };
 	for (uint32_t i = 0; i < fit->count; i++) {
 		const struct placed *placed = &fit->placed[i];
-		if (placed->to <= bottom || !meets(fit->model, buffer, placed))
+		if (placed->to <= bottom || !layout_fit_meets(fit->model, buffer, placed))
 			continue;
-		if (consider(fit, &choice, bottom, placed->from - bottom, size))
+		if (layout_fit_consider(fit, &choice, bottom, placed->from - bottom, size))
 			return choice.offset;
 		bottom = align_up(placed->to, fit->model->alignment[buffer]);
 	}
-	consider(fit, &choice, bottom, INT64_MAX, size);
+	layout_fit_consider(fit, &choice, bottom, INT64_MAX, size);
 	return choice.offset;
 }
 
@@ -85,14 +85,14 @@ enum status layout_fit(const struct layout_model *model, const uint32_t *order, 
 	for (uint32_t b = 0; status == OK && b < model->n; b++) {
 		if (model->fixed[b] >= 0) {
 			offset[b] = model->fixed[b];
-			put(&fit, b, offset[b]);
+			layout_fit_put(&fit, b, offset[b]);
 		}
 	}
 	for (uint32_t i = 0; status == OK && i < model->n; i++) {
 		uint32_t b = order[i];
 		if (model->fixed[b] < 0) {
 			offset[b] = find_hole(&fit, b);
-			put(&fit, b, offset[b]);
+			layout_fit_put(&fit, b, offset[b]);
 		}
 		if (offset[b] + model->size[b] > *height)
 			*height = offset[b] + model->size[b];

@@ -10,7 +10,7 @@ struct given {
 };
 
 /* A heap of buffers by their ends, to know which one goes next. */
-static void push(struct given *given, uint32_t buffer)
+static void given_push(struct given *given, uint32_t buffer)
 {
 	const int64_t *upper = given->buffers->upper;
 	uint32_t i = given->count;
@@ -20,7 +20,7 @@ static void push(struct given *given, uint32_t buffer)
 }
 
 /* Takes the first one out; count is what stays. */
-static void pop(struct given *given)
+static void given_pop(struct given *given)
 {
 	const int64_t *upper = given->buffers->upper;
 	uint32_t last = given->ending[given->count], i = 0;
@@ -35,7 +35,7 @@ static void pop(struct given *given)
 }
 
 /* The first of alive that doesn't lie below an offset. */
-static uint32_t position(const struct given *given, int64_t offset)
+static uint32_t given_position(const struct given *given, int64_t offset)
 {
 	uint32_t low = 0, high = given->count;
 	while (low < high) {
@@ -48,7 +48,7 @@ static uint32_t position(const struct given *given, int64_t offset)
 	return low;
 }
 
-static int64_t size_of(const struct given *given, uint32_t buffer)
+static int64_t given_size_of(const struct given *given, uint32_t buffer)
 {
 	return align_up(given->buffers->size[buffer], given->alignment);
 }
@@ -56,10 +56,10 @@ static int64_t size_of(const struct given *given, uint32_t buffer)
 static void end_before(struct given *given, int64_t step)
 {
 	while (given->count && given->buffers->upper[given->ending[0]] <= step) {
-		uint32_t at = position(given, given->offset[given->ending[0]]);
+		uint32_t at = given_position(given, given->offset[given->ending[0]]);
 		given->count--;
 		memmove(given->alive + at, given->alive + at + 1, (given->count - at) * sizeof *given->alive);
-		pop(given);
+		given_pop(given);
 	}
 }
 
@@ -69,27 +69,27 @@ static int64_t own_alignment(const struct given *given, uint32_t buffer)
 }
 
 /* The lowest aligned offset from one on. */
-static int64_t aligned(const struct given *given, uint32_t buffer, int64_t offset)
+static int64_t given_aligned(const struct given *given, uint32_t buffer, int64_t offset)
 {
 	int64_t own = own_alignment(given, buffer);
 	return align_up(offset, own / common_divisor(own, given->alignment) * given->alignment);
 }
 
 /* What keeps its place: of two that are in each other's way the one that began first. */
-static void keep(struct given *given, uint32_t buffer)
+static void given_keep(struct given *given, uint32_t buffer)
 {
 	int64_t want = given->buffers->hint ? given->buffers->hint[buffer] : -1;
 	if (want < 0 || want % given->alignment || want % own_alignment(given, buffer) || want > BYTES_MAX)
 		return;
-	uint32_t at = position(given, want);
-	bool below = at > 0 && given->offset[given->alive[at - 1]] + size_of(given, given->alive[at - 1]) > want;
-	bool above = at < given->count && want + size_of(given, buffer) > given->offset[given->alive[at]];
+	uint32_t at = given_position(given, want);
+	bool below = at > 0 && given->offset[given->alive[at - 1]] + given_size_of(given, given->alive[at - 1]) > want;
+	bool above = at < given->count && want + given_size_of(given, buffer) > given->offset[given->alive[at]];
 	if (below || above)
 		return;
 	given->offset[buffer] = want;
 	memmove(given->alive + at + 1, given->alive + at, (given->count - at) * sizeof *given->alive);
 	given->alive[at] = buffer;
-	push(given, buffer);
+	given_push(given, buffer);
 	given->count++;
 }
 
@@ -102,17 +102,17 @@ static int compare_taken(const void *a, const void *b)
 }
 
 /* Into the lowest hole among all that have a place. */
-static void place(struct given *given, uint32_t buffer, struct taken *taken)
+static void given_place(struct given *given, uint32_t buffer, struct taken *taken)
 {
 	const struct buffers *buffers = given->buffers;
 	uint32_t count = 0;
 	int64_t at = 0;
 	for (uint32_t i = 0; i < buffers->n; i++)
 		if (given->offset[i] >= 0 && buffers->size[i] > 0 && buffers->lower[i] < buffers->upper[buffer] && buffers->lower[buffer] < buffers->upper[i])
-			taken[count++] = (struct taken){ given->offset[i], given->offset[i] + size_of(given, i) };
+			taken[count++] = (struct taken){ given->offset[i], given->offset[i] + given_size_of(given, i) };
 	qsort(taken, count, sizeof *taken, compare_taken);
-	for (uint32_t i = 0; i < count && taken[i].from < at + size_of(given, buffer); i++)
-		at = taken[i].to > at ? aligned(given, buffer, taken[i].to) : at;
+	for (uint32_t i = 0; i < count && taken[i].from < at + given_size_of(given, buffer); i++)
+		at = taken[i].to > at ? given_aligned(given, buffer, taken[i].to) : at;
 	given->offset[buffer] = at;
 }
 
@@ -126,7 +126,7 @@ static int compare_begun(const void *a, const void *b)
 	return left->buffer < right->buffer ? -1 : left->buffer > right->buffer;
 }
 
-static enum status solve(struct given *given, struct begun *begun, struct taken *taken, struct control *control, uint32_t *moved)
+static enum status given_solve(struct given *given, struct begun *begun, struct taken *taken, struct control *control, uint32_t *moved)
 {
 	const struct buffers *buffers = given->buffers;
 	for (uint32_t i = 0; i < buffers->n; i++) {
@@ -137,7 +137,7 @@ static enum status solve(struct given *given, struct begun *begun, struct taken 
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		end_before(given, begun[i].lower);
 		if (buffers->size[begun[i].buffer] > 0)
-			keep(given, begun[i].buffer);
+			given_keep(given, begun[i].buffer);
 		else
 			given->offset[begun[i].buffer] = 0;
 	}
@@ -145,7 +145,7 @@ static enum status solve(struct given *given, struct begun *begun, struct taken 
 		if (given->offset[begun[i].buffer] >= 0)
 			continue;
 		++*moved;
-		place(given, begun[i].buffer, taken);
+		given_place(given, begun[i].buffer, taken);
 		if (control_spend(control, buffers->n))
 			return control_status(control);
 	}
@@ -160,7 +160,7 @@ enum status layout_given(const struct buffers *buffers, int64_t alignment, struc
 	given.alive = mem_alloc(buffers->n, sizeof *given.alive);
 	given.ending = mem_alloc(buffers->n, sizeof *given.ending);
 	*moved = 0;
-	enum status status = begun && taken && given.alive && given.ending ? solve(&given, begun, taken, control, moved) : NO_MEMORY;
+	enum status status = begun && taken && given.alive && given.ending ? given_solve(&given, begun, taken, control, moved) : NO_MEMORY;
 	mem_free(begun);
 	mem_free(taken);
 	mem_free(given.alive);

@@ -20,7 +20,7 @@ static int compare_below(const void *left, const void *right)
 }
 
 /* a below b, or b below a, as the binary says: with M the height that the best known layout has. */
-static void add_pair(struct milp *milp, const struct layout_model *model, uint32_t a, uint32_t b, double big)
+static void layout_ilp_add_pair(struct milp *milp, const struct layout_model *model, uint32_t a, uint32_t b, double big)
 {
 	uint32_t above = milp_add_column(milp, 0, 1, 0, true);
 	milp_add_row(milp, -INFINITY, big - (double)model->size[a]);
@@ -33,7 +33,7 @@ static void add_pair(struct milp *milp, const struct layout_model *model, uint32
 	milp_add_entry(milp, above, -big);
 }
 
-static void build(struct milp *milp, const struct layout_model *model, double big)
+static void layout_ilp_build(struct milp *milp, const struct layout_model *model, double big)
 {
 	for (uint32_t b = 0; b < model->n; b++)
 		milp_add_column(milp, 0, big - (double)model->size[b], 0, false);
@@ -44,12 +44,12 @@ static void build(struct milp *milp, const struct layout_model *model, double bi
 		milp_add_entry(milp, arena, -1);
 		for (uint32_t a = 0; a < b; a++)
 			if (model->first[a] < model->last[b] && model->first[b] < model->last[a])
-				add_pair(milp, model, a, b, big);
+				layout_ilp_add_pair(milp, model, a, b, big);
 	}
 }
 
 /* Each buffer, from the lowest up, on top of what is below it. */
-static void place(const struct layout_model *model, const struct below *order, int64_t *offset)
+static void layout_ilp_place(const struct layout_model *model, const struct below *order, int64_t *offset)
 {
 	for (uint32_t i = 0; i < model->n; i++) {
 		uint32_t b = order[i].buffer;
@@ -70,13 +70,13 @@ enum status layout_ilp(const struct layout_model *model, int64_t *offset, struct
 	int64_t height = layout_model_height(model, offset);
 	HELD struct below *order = mem_alloc(model->n, sizeof *order);
 	HELD int64_t *trial = mem_alloc(model->n, sizeof *trial);
-	build(&milp, model, (double)height);
+	layout_ilp_build(&milp, model, (double)height);
 	enum status status = order && trial ? milp_solve(&milp, &limits, control, &solution) : NO_MEMORY;
 	if ((status == OK || status == LIMIT) && solution.value) {
 		for (uint32_t b = 0; b < model->n; b++)
 			order[b] = (struct below){ solution.value[b], b };
 		qsort(order, model->n, sizeof *order, compare_below);
-		place(model, order, trial);
+		layout_ilp_place(model, order, trial);
 		if (layout_model_height(model, trial) < height)
 			memcpy(offset, trial, model->n * sizeof *trial);
 	}

@@ -77,7 +77,7 @@ static enum status lift_residents(struct solve *solve)
 /* ---- one part ------------------------------------------------------------------------------------------ */
 
 /* A search has shown that the part needs more than was thought. What lies below it belongs to the core, too. */
-static enum status raise_bound(struct solve *solve, const struct attempt *attempt, int64_t scale, enum status status)
+static enum status layout_raise_bound(struct solve *solve, const struct attempt *attempt, int64_t scale, enum status status)
 {
 	const struct layout_model *model = &solve->model;
 	struct layout *layout = solve->layout;
@@ -101,7 +101,7 @@ static enum status raise_bound(struct solve *solve, const struct attempt *attemp
 }
 
 /* Everything that a part's layout depends on. */
-static void fingerprint(const struct attempt *attempt, const struct layout_options *options, uint64_t key[2])
+static void layout_fingerprint(const struct attempt *attempt, const struct layout_options *options, uint64_t key[2])
 {
 	const struct layout_model *part = &attempt->part;
 	uint64_t hash = hash_join((uint64_t)options->strategy, options->effort);
@@ -152,7 +152,7 @@ static enum status solve_or_reuse(struct solve *solve, struct attempt *attempt)
 	if (!kept)
 		return cache ? NO_MEMORY : layout_attempt(attempt, solve->options, solve->control);
 	enum status status = OK;
-	fingerprint(attempt, solve->options, key);
+	layout_fingerprint(attempt, solve->options, key);
 	if (cache->lookup(cache->context, key, kept, bytes)) {
 		reuse_result(attempt, kept);
 	} else {
@@ -166,7 +166,7 @@ static enum status solve_or_reuse(struct solve *solve, struct attempt *attempt)
 	return status;
 }
 
-static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, uint32_t first, uint32_t last)
+static enum status layout_solve_part(struct solve *solve, uint32_t from, uint32_t to, uint32_t first, uint32_t last)
 {
 	struct attempt attempt = { .height = INT64_MAX };
 	TRY(layout_model_part(&solve->model, solve->rest + from, to - from, first, last, &attempt.part));
@@ -181,7 +181,7 @@ static enum status solve_part(struct solve *solve, uint32_t from, uint32_t to, u
 	attempt.enough = ((solve->enough > solve->bound ? solve->enough : solve->bound) - solve->base) / scale;
 	THEN(status, solve->late ? layout_attempt_first(&attempt) : solve_or_reuse(solve, &attempt));
 	if (solve->base + attempt.bound * scale > solve->bound)
-		status = raise_bound(solve, &attempt, scale, status);
+		status = layout_raise_bound(solve, &attempt, scale, status);
 	solve->complete &= attempt.height < INT64_MAX;
 	if (status != NO_MEMORY && attempt.height < INT64_MAX) {
 		for (uint32_t b = 0; b < n; b++) {
@@ -215,7 +215,7 @@ static enum status solve_parts(struct solve *solve)
 		for (; to < solve->rest_count && (to == from || model->first[solve->rest[to]] < end); to++)
 			if (model->last[solve->rest[to]] > end)
 				end = model->last[solve->rest[to]];
-		status = solve_part(solve, from, to, model->first[solve->rest[from]], end);
+		status = layout_solve_part(solve, from, to, model->first[solve->rest[from]], end);
 		from = to;
 		/* Stopped while a layout was improved: it counts, and so shall the rest. */
 		if ((status == LIMIT || status == CANCELLED) && solve->complete) {
@@ -278,7 +278,7 @@ static enum status simple_bound(struct solve *solve)
 }
 
 /* No layout fits the capacity: says so, and which buffers are alive together where the load does not. */
-static enum status refuse(struct solve *solve)
+static enum status layout_refuse(struct solve *solve)
 {
 	const struct layout_model *model = &solve->model;
 	struct layout *layout = solve->layout;
@@ -329,7 +329,7 @@ static enum status check_pair(const struct layout_model *model, uint32_t a, uint
 	return OK;
 }
 
-static enum status check_pins(const struct layout_model *model, struct layout *layout, struct error *error)
+static enum status layout_check_pins(const struct layout_model *model, struct layout *layout, struct error *error)
 {
 	enum status status = OK;
 	for (uint32_t a = 0; model->pins && a < model->n && status == OK; a++)
@@ -398,7 +398,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 	/* What cannot fit is not worth a search. */
 	if (wanted.capacity > 0 && layout->proof.bound > wanted.capacity)
 		wanted.effort = 0;
-	THEN(status, check_pins(&solve.model, layout, error));
+	THEN(status, layout_check_pins(&solve.model, layout, error));
 	if (status == INFEASIBLE) {
 		mem_free(layout->offset);
 		layout->offset = NULL;
@@ -406,7 +406,7 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 	THEN(status, caching ? solve_caching(&solve) : given ? solve_given(&solve) : place_all(&solve));
 	layout->proof = (struct proof){ QUANTITY_ARENA, layout->offset ? layout->arena : -1, layout->proof.bound, layout_proof_names[layout->ground] };
 	if (status == OK && wanted.capacity > 0 && layout->proof.bound > wanted.capacity)
-		status = refuse(&solve);
+		status = layout_refuse(&solve);
 	if (status == NO_MEMORY)
 		layout_free(layout);
 	mem_free(solve.rest);

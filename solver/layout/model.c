@@ -39,7 +39,7 @@ static enum status check_buffer(const struct buffers *buffers, uint32_t i, struc
 	return OK;
 }
 
-static enum status check_buffers(const struct buffers *buffers, int64_t alignment, struct error *error)
+static enum status layout_model_check_buffers(const struct buffers *buffers, int64_t alignment, struct error *error)
 {
 	if (alignment < 1 || alignment > BYTES_MAX)
 		return fail(error, BAD_INPUT, "alignment %lld", (long long)alignment);
@@ -54,7 +54,7 @@ static enum status check_buffers(const struct buffers *buffers, int64_t alignmen
 	return OK;
 }
 
-static enum status allocate(struct layout_model *model, uint32_t n, uint32_t spans)
+static enum status layout_model_allocate(struct layout_model *model, uint32_t n, uint32_t spans)
 {
 	struct arena *arena = &model->arena;
 	model->n = n;
@@ -74,7 +74,7 @@ static enum status allocate(struct layout_model *model, uint32_t n, uint32_t spa
 }
 
 /* Copies what has a size; spans hold no sections yet. */
-static enum status fill(const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error)
+static enum status layout_model_fill(const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error)
 {
 	uint32_t spans = 0;
 	for (uint32_t i = 0, b = 0; i < buffers->n; i++) {
@@ -93,7 +93,7 @@ static enum status fill(const struct buffers *buffers, int64_t alignment, struct
 	return OK;
 }
 
-static void describe(struct layout_model *model)
+static void layout_model_describe(struct layout_model *model)
 {
 	for (uint32_t b = 0; b < model->n; b++) {
 		model->pins += model->fixed[b] >= 0;
@@ -195,7 +195,7 @@ static int64_t find_unit(const struct layout_model *model)
 	return unit ? unit : 1;
 }
 
-static void divide(struct layout_model *model, int64_t unit)
+static void layout_model_divide(struct layout_model *model, int64_t unit)
 {
 	for (uint32_t b = 0; b < model->n; b++) {
 		model->size[b] /= unit;
@@ -209,18 +209,18 @@ static void divide(struct layout_model *model, int64_t unit)
 enum status layout_model_build(const struct buffers *buffers, int64_t alignment, struct layout_model *model, struct error *error)
 {
 	*model = (struct layout_model){ .unit = 1 };
-	TRY(check_buffers(buffers, alignment, error));
+	TRY(layout_model_check_buffers(buffers, alignment, error));
 	uint32_t n = 0, spans = 0;
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		n += buffers->size[i] > 0;
 		spans += buffers->size[i] > 0 ? piece_count(buffers, i) : 0;
 	}
-	enum status status = allocate(model, n, spans);
-	THEN(status, fill(buffers, alignment, model, error));
+	enum status status = layout_model_allocate(model, n, spans);
+	THEN(status, layout_model_fill(buffers, alignment, model, error));
 	THEN(status, find_sections(buffers, model));
 	if (status == OK) {
-		divide(model, find_unit(model));
-		describe(model);
+		layout_model_divide(model, find_unit(model));
+		layout_model_describe(model);
 		status = add_loads(model);
 	}
 	if (status != OK)
@@ -251,7 +251,7 @@ enum status layout_model_clip(const struct layout_model *whole, const uint32_t *
 	for (uint32_t i = 0; i < n; i++)
 		spans += whole->span_start[buffer[i] + 1] - whole->span_start[buffer[i]];
 	part->time = arena_alloc(&part->arena, last - first, sizeof *part->time);
-	if (!part->time || allocate(part, n, spans) != OK) {
+	if (!part->time || layout_model_allocate(part, n, spans) != OK) {
 		layout_model_free(part);
 		return NO_MEMORY;
 	}
@@ -268,8 +268,8 @@ enum status layout_model_clip(const struct layout_model *whole, const uint32_t *
 		part->span_start[i + 1] = spans;
 		part->width[i] = whole_life ? whole->width[b] : part->time[part->span[spans - 1].last - 1] - part->time[part->span[part->span_start[i]].first] + 1;
 	}
-	divide(part, find_unit(part));
-	describe(part);
+	layout_model_divide(part, find_unit(part));
+	layout_model_describe(part);
 	if (add_loads(part) != OK) {
 		layout_model_free(part);
 		return NO_MEMORY;

@@ -19,7 +19,7 @@ struct moment {
 	uint64_t sums[SUMS_MOST / 64 + 1];
 };
 
-static void list_alive(struct moment *moment, uint32_t section)
+static void moment_list_alive(struct moment *moment, uint32_t section)
 {
 	const struct layout_model *model = moment->model;
 	moment->free_count = moment->pinned_count = 0;
@@ -76,7 +76,7 @@ static int64_t largest_sum(struct moment *moment, int64_t hole)
 static int64_t section_bound(struct moment *moment, uint32_t section)
 {
 	const struct layout_model *model = moment->model;
-	list_alive(moment, section);
+	moment_list_alive(moment, section);
 	int64_t rest = 0, saving = 0, top = 0;
 	if (moment->grain > GRAIN_MOST)
 		return 0;

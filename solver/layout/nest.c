@@ -7,7 +7,7 @@ static uint32_t lower_of(uint32_t a, uint32_t b)
 }
 
 /* The lowest node that holds sections first .. last, both included. */
-static uint32_t node_of(const struct nest *nest, uint32_t first, uint32_t last)
+static uint32_t nest_node_of(const struct nest *nest, uint32_t first, uint32_t last)
 {
 	uint32_t height = first == last ? 0 : 32 - (uint32_t)__builtin_clz(first ^ last);
 	return (nest->leaves + first) >> height;
@@ -15,7 +15,7 @@ static uint32_t node_of(const struct nest *nest, uint32_t first, uint32_t last)
 
 /* ---- building ------------------------------------------------------------------------------------- */
 
-static enum status allocate(struct nest *nest)
+static enum status nest_allocate(struct nest *nest)
 {
 	struct arena *arena = &nest->arena;
 	uint32_t n = nest->model->n;
@@ -60,7 +60,7 @@ static enum status sort_ends(struct nest *nest, const uint32_t *end, const uint3
 	return status;
 }
 
-static void match(struct nest_pair *pairs, uint32_t i)
+static void nest_match(struct nest_pair *pairs, uint32_t i)
 {
 	pairs[i].turn = lower_of(pairs[2 * i].turn, pairs[2 * i + 1].turn);
 	pairs[i].end = lower_of(pairs[2 * i].end, pairs[2 * i + 1].end);
@@ -72,15 +72,15 @@ static void fill_tournaments(struct nest *nest, uint32_t v)
 	struct nest_pair *firsts = nest->firsts + (size_t)2 * from;
 	struct nest_pair *lasts = nest->lasts + (size_t)2 * from;
 	for (uint32_t i = m; i-- > 1;) {
-		match(firsts, i);
-		match(lasts, i);
+		nest_match(firsts, i);
+		nest_match(lasts, i);
 	}
 	nest->best[v] = m ? firsts[1].turn : NONE;
 	if (v < nest->leaves)
 		nest->best[v] = lower_of(nest->best[v], lower_of(nest->best[2 * v], nest->best[2 * v + 1]));
 }
 
-static void fill(struct nest *nest, const uint32_t *node)
+static void nest_fill(struct nest *nest, const uint32_t *node)
 {
 	const struct layout_model *model = nest->model;
 	for (uint32_t b = 0; b < model->n; b++) {
@@ -96,12 +96,12 @@ enum status nest_build(struct nest *nest, const struct layout_model *model, cons
 {
 	*nest = (struct nest){ .model = model };
 	HELD uint32_t *node = mem_alloc(model->n, sizeof *node);
-	enum status status = node ? allocate(nest) : NO_MEMORY;
+	enum status status = node ? nest_allocate(nest) : NO_MEMORY;
 	if (status == OK) {
 		for (uint32_t i = 0; i < model->n; i++)
 			nest->turn[order[i]] = i;
 		for (uint32_t b = 0; b < model->n; b++) {
-			node[b] = node_of(nest, model->first[b], model->last[b] - 1);
+			node[b] = nest_node_of(nest, model->first[b], model->last[b] - 1);
 			nest->start[node[b] + 1]++;
 		}
 		for (uint32_t v = 1; v <= nest->leaves * 2; v++)
@@ -110,7 +110,7 @@ enum status nest_build(struct nest *nest, const struct layout_model *model, cons
 	}
 	THEN(status, sort_ends(nest, model->last, node, nest->last, nest->by_last));
 	if (status == OK)
-		fill(nest, node);
+		nest_fill(nest, node);
 	return status;
 }
 
@@ -122,7 +122,7 @@ void nest_free(struct nest *nest)
 /* ---- questions ------------------------------------------------------------------------------------- */
 
 /* The first of m ascending values that is >= value. */
-static uint32_t position(const uint32_t *values, uint32_t m, uint32_t value)
+static uint32_t nest_position(const uint32_t *values, uint32_t m, uint32_t value)
 {
 	uint32_t low = 0, high = m;
 	while (low < high) {
@@ -136,27 +136,27 @@ static uint32_t position(const uint32_t *values, uint32_t m, uint32_t value)
 }
 
 /* Below a tournament's node: the lowest turn below `best` whose other end is at most `end`. */
-static uint32_t descend(const struct nest_pair *pairs, uint32_t m, uint32_t i, uint32_t end, uint32_t best)
+static uint32_t nest_descend(const struct nest_pair *pairs, uint32_t m, uint32_t i, uint32_t end, uint32_t best)
 {
 	if (pairs[i].turn >= best || pairs[i].end > end)
 		return best;
 	if (i >= m)
 		return pairs[i].turn;
 	uint32_t near = 2 * i + (pairs[2 * i + 1].turn < pairs[2 * i].turn);
-	best = descend(pairs, m, near, end, best);
-	return descend(pairs, m, near ^ 1, end, best);
+	best = nest_descend(pairs, m, near, end, best);
+	return nest_descend(pairs, m, near ^ 1, end, best);
 }
 
 /* Of places [l, r) of a tournament, those whose other end is at most `end`. */
-static uint32_t best_of(const struct nest_pair *pairs, uint32_t m, uint32_t l, uint32_t r, uint32_t end, uint32_t best)
+static uint32_t nest_best_of(const struct nest_pair *pairs, uint32_t m, uint32_t l, uint32_t r, uint32_t end, uint32_t best)
 {
 	if (m == 0 || pairs[1].turn >= best || pairs[1].end > end)
 		return best;
 	for (l += m, r += m; l < r; l /= 2, r /= 2) {
 		if (l & 1)
-			best = descend(pairs, m, l++, end, best);
+			best = nest_descend(pairs, m, l++, end, best);
 		if (r & 1)
-			best = descend(pairs, m, --r, end, best);
+			best = nest_descend(pairs, m, --r, end, best);
 	}
 	return best;
 }
@@ -167,8 +167,8 @@ static uint32_t best_starting(const struct nest *nest, uint32_t v, uint32_t from
 	uint32_t start = nest->start[v], m = nest->start[v + 1] - start;
 	if (m == 0 || nest->firsts[(size_t)2 * start + 1].turn >= best)
 		return best;
-	uint32_t r = to == NONE ? m : position(nest->first + start, m, to);
-	return best_of(nest->firsts + (size_t)2 * start, m, position(nest->first + start, m, from), r, last, best);
+	uint32_t r = to == NONE ? m : nest_position(nest->first + start, m, to);
+	return nest_best_of(nest->firsts + (size_t)2 * start, m, nest_position(nest->first + start, m, from), r, last, best);
 }
 
 /* Those that are over within sections (from, to] and start at `first` or later. */
@@ -177,8 +177,8 @@ static uint32_t best_ending(const struct nest *nest, uint32_t v, uint32_t from, 
 	uint32_t start = nest->start[v], m = nest->start[v + 1] - start;
 	if (m == 0 || nest->lasts[(size_t)2 * start + 1].turn >= best)
 		return best;
-	uint32_t l = from ? position(nest->last + start, m, from + 1) : 0;
-	return best_of(nest->lasts + (size_t)2 * start, m, l, position(nest->last + start, m, to + 1), ~first, best);
+	uint32_t l = from ? nest_position(nest->last + start, m, from + 1) : 0;
+	return nest_best_of(nest->lasts + (size_t)2 * start, m, l, nest_position(nest->last + start, m, to + 1), ~first, best);
 }
 
 /* From the node's left child down to the leaf of `first`: what starts there or later and ends before the node's middle. */
@@ -217,7 +217,7 @@ static uint32_t best_right(const struct nest *nest, uint32_t v, uint32_t last, u
 
 uint32_t nest_best(const struct nest *nest, uint32_t first, uint32_t last)
 {
-	uint32_t v = node_of(nest, first, last - 1);
+	uint32_t v = nest_node_of(nest, first, last - 1);
 	if (nest->best[v] == NONE || v >= nest->leaves)
 		return nest->best[v];
 	uint32_t best = best_left(nest, v, first, NONE);
@@ -227,7 +227,7 @@ uint32_t nest_best(const struct nest *nest, uint32_t first, uint32_t last)
 
 uint32_t nest_best_over(const struct nest *nest, uint32_t first, uint32_t last, uint32_t over)
 {
-	uint32_t leaf = nest->leaves + over, root = node_of(nest, first, last - 1), best = NONE;
+	uint32_t leaf = nest->leaves + over, root = nest_node_of(nest, first, last - 1), best = NONE;
 	for (uint32_t height = (uint32_t)(__builtin_clz(root) - __builtin_clz(leaf)) + 1; height-- > 0;) {
 		uint32_t v = leaf >> height;
 		if (nest->best[v] >= best)
@@ -245,16 +245,16 @@ uint32_t nest_best_over(const struct nest *nest, uint32_t first, uint32_t last, 
 
 void nest_remove(struct nest *nest, uint32_t buffer)
 {
-	uint32_t v = node_of(nest, nest->model->first[buffer], nest->model->last[buffer] - 1);
+	uint32_t v = nest_node_of(nest, nest->model->first[buffer], nest->model->last[buffer] - 1);
 	uint32_t from = nest->start[v], m = nest->start[v + 1] - from;
 	struct nest_pair *firsts = nest->firsts + (size_t)2 * from;
 	struct nest_pair *lasts = nest->lasts + (size_t)2 * from;
 	uint32_t i = m + nest->by_first[buffer] - from, k = m + nest->by_last[buffer] - from;
 	firsts[i] = lasts[k] = (struct nest_pair){ NONE, NONE };
 	for (i /= 2; i > 0; i /= 2)
-		match(firsts, i);
+		nest_match(firsts, i);
 	for (k /= 2; k > 0; k /= 2)
-		match(lasts, k);
+		nest_match(lasts, k);
 	for (; v > 0; v /= 2) {
 		uint32_t best = nest->start[v + 1] > nest->start[v] ? nest->firsts[(size_t)2 * nest->start[v] + 1].turn : NONE;
 		if (v < nest->leaves)

@@ -20,7 +20,7 @@ struct online {
 	uint32_t count, spare, root;   /* spare: blocks that are not in use, through above */
 };
 
-static uint32_t new_block(struct online *online, int64_t at, int64_t size)
+static uint32_t online_new_block(struct online *online, int64_t at, int64_t size)
 {
 	uint32_t id = online->spare;
 	if (id != NONE)
@@ -35,20 +35,20 @@ static uint32_t new_block(struct online *online, int64_t at, int64_t size)
 
 /* ---- the treap of holes ----------------------------------------------------------------------------- */
 
-static int64_t most_of(const struct online *online, uint32_t id)
+static int64_t online_most_of(const struct online *online, uint32_t id)
 {
 	return id == NONE ? 0 : online->block[id].most;
 }
 
-static void pull(struct online *online, uint32_t id)
+static void online_pull(struct online *online, uint32_t id)
 {
 	struct block *block = &online->block[id];
-	int64_t left = most_of(online, block->left), right = most_of(online, block->right), most = left > right ? left : right;
+	int64_t left = online_most_of(online, block->left), right = online_most_of(online, block->right), most = left > right ? left : right;
 	block->most = block->size > most ? block->size : most;
 }
 
 /* Holes below an address go left, the others right. */
-static void split(struct online *online, uint32_t tree, int64_t at, uint32_t *left, uint32_t *right)
+static void online_split(struct online *online, uint32_t tree, int64_t at, uint32_t *left, uint32_t *right)
 {
 	if (tree == NONE) {
 		*left = *right = NONE;
@@ -56,54 +56,54 @@ static void split(struct online *online, uint32_t tree, int64_t at, uint32_t *le
 	}
 	struct block *block = &online->block[tree];
 	if (block->at < at)
-		split(online, block->right, at, &block->right, right);
+		online_split(online, block->right, at, &block->right, right);
 	else
-		split(online, block->left, at, left, &block->left);
+		online_split(online, block->left, at, left, &block->left);
 	*(block->at < at ? left : right) = tree;
-	pull(online, tree);
+	online_pull(online, tree);
 }
 
 /* All holes of the left tree are below those of the right. */
-static uint32_t join(struct online *online, uint32_t left, uint32_t right)
+static uint32_t online_join(struct online *online, uint32_t left, uint32_t right)
 {
 	if (left == NONE || right == NONE)
 		return left == NONE ? right : left;
 	bool first = online->block[left].priority >= online->block[right].priority;
 	uint32_t top = first ? left : right;
 	if (first)
-		online->block[left].right = join(online, online->block[left].right, right);
+		online->block[left].right = online_join(online, online->block[left].right, right);
 	else
-		online->block[right].left = join(online, left, online->block[right].left);
-	pull(online, top);
+		online->block[right].left = online_join(online, left, online->block[right].left);
+	online_pull(online, top);
 	return top;
 }
 
-static void insert(struct online *online, uint32_t id)
+static void online_insert(struct online *online, uint32_t id)
 {
 	uint32_t left, right;
 	online->block[id].hole = true;
 	online->block[id].left = online->block[id].right = NONE;
-	pull(online, id);
-	split(online, online->root, online->block[id].at, &left, &right);
-	online->root = join(online, join(online, left, id), right);
+	online_pull(online, id);
+	online_split(online, online->root, online->block[id].at, &left, &right);
+	online->root = online_join(online, online_join(online, left, id), right);
 }
 
-static void take_out(struct online *online, uint32_t id)
+static void online_take_out(struct online *online, uint32_t id)
 {
 	uint32_t left, right, alone;
 	online->block[id].hole = false;
-	split(online, online->root, online->block[id].at, &left, &right);
-	split(online, right, online->block[id].at + 1, &alone, &right);
-	online->root = join(online, left, right);
+	online_split(online, online->root, online->block[id].at, &left, &right);
+	online_split(online, right, online->block[id].at + 1, &alone, &right);
+	online->root = online_join(online, left, right);
 }
 
 /* The lowest hole of at least so many units; the endless one always is. */
-static uint32_t lowest(const struct online *online, int64_t size)
+static uint32_t online_lowest(const struct online *online, int64_t size)
 {
 	const struct block *block = online->block;
 	uint32_t id = online->root;
 	for (;;) {
-		if (most_of(online, block[id].left) >= size)
+		if (online_most_of(online, block[id].left) >= size)
 			id = block[id].left;
 		else if (block[id].size >= size)
 			return id;
@@ -115,13 +115,13 @@ static uint32_t lowest(const struct online *online, int64_t size)
 /* ---- buffers that come and go ------------------------------------------------------------------------ */
 
 /* The block that holds so many units now, NONE when out of memory. */
-static uint32_t come(struct online *online, int64_t size)
+static uint32_t online_come(struct online *online, int64_t size)
 {
-	uint32_t hole = lowest(online, size);
-	take_out(online, hole);
+	uint32_t hole = online_lowest(online, size);
+	online_take_out(online, hole);
 	if (online->block[hole].size == size)
 		return hole;
-	uint32_t rest = new_block(online, online->block[hole].at + size, online->block[hole].size - size);
+	uint32_t rest = online_new_block(online, online->block[hole].at + size, online->block[hole].size - size);
 	if (rest == NONE)
 		return NONE;
 	struct block *block = online->block;
@@ -131,7 +131,7 @@ static uint32_t come(struct online *online, int64_t size)
 		block[block[hole].above].below = rest;
 	block[hole].above = rest;
 	block[hole].size = size;
-	insert(online, rest);
+	online_insert(online, rest);
 	return hole;
 }
 
@@ -140,7 +140,7 @@ static void swallow(struct online *online, uint32_t id)
 {
 	struct block *block = online->block;
 	uint32_t above = block[id].above;
-	take_out(online, above);
+	online_take_out(online, above);
 	block[id].size += block[above].size;
 	block[id].above = block[above].above;
 	if (block[id].above != NONE)
@@ -149,26 +149,26 @@ static void swallow(struct online *online, uint32_t id)
 	online->spare = above;
 }
 
-static void leave(struct online *online, uint32_t id)
+static void online_leave(struct online *online, uint32_t id)
 {
 	uint32_t below = online->block[id].below, above = online->block[id].above;
 	if (above != NONE && online->block[above].hole)
 		swallow(online, id);
 	if (below == NONE || !online->block[below].hole) {
-		insert(online, id);
+		online_insert(online, id);
 		return;
 	}
 	/* The hole below grows over this block. */
-	insert(online, id);
-	take_out(online, below);
+	online_insert(online, id);
+	online_take_out(online, below);
 	swallow(online, below);
-	insert(online, below);
+	online_insert(online, below);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------------------- */
 
 /* Buffers by a section that each has, as rows. */
-static enum status sort_by(const struct layout_model *model, const uint32_t *section, struct csr *rows)
+static enum status online_sort_by(const struct layout_model *model, const uint32_t *section, struct csr *rows)
 {
 	rows->start = mem_alloc((size_t)model->sections + 2, sizeof *rows->start);
 	rows->item = mem_alloc(model->n, sizeof *rows->item);
@@ -185,14 +185,14 @@ static enum status sort_by(const struct layout_model *model, const uint32_t *sec
 	return OK;
 }
 
-static enum status run(const struct layout_model *model, struct online *online, const struct csr *starts, const struct csr *ends, uint32_t *held, int64_t *offset)
+static enum status online_run(const struct layout_model *model, struct online *online, const struct csr *starts, const struct csr *ends, uint32_t *held, int64_t *offset)
 {
 	for (uint32_t s = 0; s < model->sections; s++) {
 		for (uint32_t i = ends->start[s]; i < ends->start[s + 1]; i++)
-			leave(online, held[ends->item[i]]);
+			online_leave(online, held[ends->item[i]]);
 		for (uint32_t i = starts->start[s]; i < starts->start[s + 1]; i++) {
 			uint32_t b = starts->item[i];
-			if ((held[b] = come(online, model->size[b])) == NONE)
+			if ((held[b] = online_come(online, model->size[b])) == NONE)
 				return NO_MEMORY;
 			offset[b] = online->block[held[b]].at;
 		}
@@ -204,12 +204,12 @@ enum status layout_online(const struct layout_model *model, int64_t *offset)
 {
 	struct online online = { .spare = NONE, .root = NONE };
 	struct csr starts = { 0 }, ends = { 0 };
-	uint32_t *held = mem_alloc(model->n, sizeof *held), all = new_block(&online, 0, ENDLESS);
-	enum status status = held && all != NONE ? sort_by(model, model->first, &starts) : NO_MEMORY;
-	THEN(status, sort_by(model, model->last, &ends));
+	uint32_t *held = mem_alloc(model->n, sizeof *held), all = online_new_block(&online, 0, ENDLESS);
+	enum status status = held && all != NONE ? online_sort_by(model, model->first, &starts) : NO_MEMORY;
+	THEN(status, online_sort_by(model, model->last, &ends));
 	if (status == OK) {
-		insert(&online, all);
-		status = run(model, &online, &starts, &ends, held, offset);
+		online_insert(&online, all);
+		status = online_run(model, &online, &starts, &ends, held, offset);
 	}
 	mem_free(held);
 	mem_free(online.block);

@@ -42,7 +42,7 @@ static uint32_t find_windows(const struct peak *peak, double share, bool apart, 
 }
 
 /* The layout of a part, exact where it is small and effort > 0; its height, in units of the whole. */
-static enum status solve_part(struct peak *peak, const struct layout_model *part, uint64_t effort, int64_t *offset, int64_t *height)
+static enum status peak_solve_part(struct peak *peak, const struct layout_model *part, uint64_t effort, int64_t *offset, int64_t *height)
 {
 	const struct layout_recipe *dive;
 	const char *name;
@@ -57,7 +57,7 @@ static enum status solve_part(struct peak *peak, const struct layout_model *part
 
 /* Places what lives in sections [first, last) and is not placed yet around what is; what is placed counts from section `since` on, the first
  * that the former may live in. What is higher than the target raises it. */
-static enum status place(struct peak *peak, uint32_t since, uint32_t first, uint32_t last, uint64_t effort)
+static enum status peak_place(struct peak *peak, uint32_t since, uint32_t first, uint32_t last, uint64_t effort)
 {
 	const struct layout_model *model = peak->model;
 	struct layout_model part;
@@ -71,7 +71,7 @@ static enum status place(struct peak *peak, uint32_t since, uint32_t first, uint
 		return OK;
 	TRY(layout_model_clip(model, peak->buffer, n, since, last, peak->offset, &part));
 	HELD int64_t *offset = mem_alloc(n, sizeof *offset);
-	enum status status = offset ? solve_part(peak, &part, effort, offset, &height) : NO_MEMORY;
+	enum status status = offset ? peak_solve_part(peak, &part, effort, offset, &height) : NO_MEMORY;
 	for (uint32_t i = 0; i < n && status == OK; i++)
 		peak->offset[peak->buffer[i]] = offset[i] * (part.unit / model->unit);
 	if (status == OK && height > peak->target)
@@ -81,7 +81,7 @@ static enum status place(struct peak *peak, uint32_t since, uint32_t first, uint
 }
 
 /* A layout in peak->offset, if it may be lower than `height`: *found. */
-static enum status try_window(struct peak *peak, double share, bool apart, uint64_t effort, int64_t height, bool *found)
+static enum status peak_try_window(struct peak *peak, double share, bool apart, uint64_t effort, int64_t height, bool *found)
 {
 	struct stretch window[WINDOWS + 1];
 	uint32_t count = find_windows(peak, share, apart, window);
@@ -91,12 +91,12 @@ static enum status try_window(struct peak *peak, double share, bool apart, uint6
 	for (uint32_t b = 0; b < peak->model->n && *found; b++)
 		peak->offset[b] = -1;
 	for (uint32_t i = 0; i < count && status == OK && *found; i++) {
-		status = place(peak, i ? window[i - 1].last : window[i].first, window[i].first, window[i].last, effort);
+		status = peak_place(peak, i ? window[i - 1].last : window[i].first, window[i].first, window[i].last, effort);
 		*found = peak->target < height;
 	}
 	for (uint32_t i = 0; i <= count && status == OK && *found; i++) {
 		uint32_t first = i ? window[i - 1].last : 0;
-		status = place(peak, first, first, i < count ? window[i].first : peak->model->sections, 0);
+		status = peak_place(peak, first, first, i < count ? window[i].first : peak->model->sections, 0);
 	}
 	return status;
 }
@@ -111,7 +111,7 @@ static enum status try_windows(struct peak *peak, uint64_t effort, int64_t *offs
 		/* What is most of very many buffers is no easier than all of them. */
 		if (i > 0 && i % 2 == 0 && model->n > MANY)
 			continue;
-		status = try_window(peak, shares[i / 2], i % 2, effort / SHARES / 4, *height, &found);
+		status = peak_try_window(peak, shares[i / 2], i % 2, effort / SHARES / 4, *height, &found);
 		if (status != OK || !found)
 			continue;
 		int64_t reached = layout_model_height(model, peak->offset);

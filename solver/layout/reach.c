@@ -22,7 +22,7 @@ void reach_free(struct reach *reach)
 	mem_free(reach->node);
 }
 
-static void add_to(struct reach_node *node, int64_t hole)
+static void reach_add_to(struct reach_node *node, int64_t hole)
 {
 	node->most += hole;
 	node->added += hole;
@@ -41,16 +41,16 @@ void reach_add(struct reach *reach, uint32_t first, uint32_t last, int64_t hole)
 	uint32_t left = reach->leaves + first, right = reach->leaves + last;
 	for (uint32_t l = left, r = right; l < r; l /= 2, r /= 2) {
 		if (l & 1)
-			add_to(&reach->node[l++], hole);
+			reach_add_to(&reach->node[l++], hole);
 		if (r & 1)
-			add_to(&reach->node[--r], hole);
+			reach_add_to(&reach->node[--r], hole);
 	}
 	pull_up(reach, left);
 	pull_up(reach, right - 1);
 }
 
 /* The node's most, with what was added above it. */
-static int64_t most_of(const struct reach *reach, uint32_t v)
+static int64_t reach_most_of(const struct reach *reach, uint32_t v)
 {
 	int64_t most = reach->node[v].most;
 	for (v /= 2; v > 0; v /= 2)
@@ -67,11 +67,11 @@ static uint32_t first_leaf(const struct reach *reach, uint32_t v)
 uint32_t reach_most(const struct reach *reach, uint32_t first, uint32_t last)
 {
 	uint32_t found = reach->leaves + first;
-	int64_t most = most_of(reach, found);
+	int64_t most = reach_most_of(reach, found);
 	for (uint32_t l = reach->leaves + first, r = reach->leaves + last; l < r; l /= 2, r /= 2) {
 		uint32_t side[2] = { l & 1 ? l++ : 0, r & 1 ? --r : 0 };
 		for (int i = 0; i < 2; i++) {
-			int64_t other = side[i] ? most_of(reach, side[i]) : -1;
+			int64_t other = side[i] ? reach_most_of(reach, side[i]) : -1;
 			if (other > most || (other == most && first_leaf(reach, side[i]) < first_leaf(reach, found))) {
 				found = side[i];
 				most = other;

@@ -22,7 +22,7 @@ enum verdict { RUNNING, SOLVED, FAILED };
 
 /* ---- state ------------------------------------------------------------------------------------------------- */
 
-static void note(struct layout_search *search, struct trails *trails, uint32_t index, int64_t value)
+static void layout_search_note(struct layout_search *search, struct trails *trails, uint32_t index, int64_t value)
 {
 	if (!mem_reserve(&trails->trail, &trails->room, trails->count + 1, sizeof *trails->trail)) {
 		search->no_memory = true;
@@ -61,7 +61,7 @@ static int64_t step_over(const struct layout_search *search, uint32_t b, int64_t
 }
 
 /* Free bytes of a section above a floor. */
-static int64_t room_above(const struct layout_search *search, uint32_t section, int64_t floor)
+static int64_t layout_search_room_above(const struct layout_search *search, uint32_t section, int64_t floor)
 {
 	const struct layout_model *model = search->model;
 	int64_t room = search->capacity - floor;
@@ -81,12 +81,12 @@ static bool raise_floor(struct layout_search *search, uint32_t section, int64_t 
 {
 	if (floor <= search->floor[section])
 		return true;
-	note(search, &search->floors, section, search->floor[section]);
+	layout_search_note(search, &search->floors, section, search->floor[section]);
 	search->floor[section] = floor;
-	return room_above(search, section, floor) >= search->total[section];
+	return layout_search_room_above(search, section, floor) >= search->total[section];
 }
 
-static void reset(struct layout_search *search)
+static void layout_search_reset(struct layout_search *search)
 {
 	const struct layout_model *model = search->model;
 	memset(search->total, 0, model->sections * sizeof *search->total);
@@ -204,7 +204,7 @@ static uint32_t turn_behind(const struct frame *frame)
 }
 
 /* Places the frame's candidate; false when that is a dead end. Undone by unplace() either way. */
-static bool place(struct layout_search *search, struct frame *frame, const struct entry *entry)
+static bool layout_search_place(struct layout_search *search, struct frame *frame, const struct entry *entry)
 {
 	const struct layout_model *model = search->model;
 	uint32_t b = entry->buffer;
@@ -225,14 +225,14 @@ static bool place(struct layout_search *search, struct frame *frame, const struc
 		frame->hat = true;
 		if (search->low[c] >= top)
 			continue;
-		note(search, &search->lows, c, search->low[c]);
+		layout_search_note(search, &search->lows, c, search->low[c]);
 		search->low[c] = step_over(search, c, top);
 		fits &= search->low[c] + model->size[c] <= search->capacity;
 	}
 	for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1]; k++) {
 		for (uint32_t s = model->span[k].first; s < model->span[k].last; s++) {
 			search->total[s] -= model->size[b];
-			note(search, &search->floors, s, search->floor[s]);
+			layout_search_note(search, &search->floors, s, search->floor[s]);
 			search->floor[s] = top;
 		}
 	}
@@ -326,7 +326,7 @@ static void new_part(struct layout_search *search, const struct frame *parent, u
 	search->work += 8 * n;
 }
 
-static bool add_cut(struct layout_search *search, struct frame *frame, uint32_t section)
+static bool layout_search_add_cut(struct layout_search *search, struct frame *frame, uint32_t section)
 {
 	if (!mem_reserve(&search->cut, &search->cut_room, search->cut_count + 1, sizeof *search->cut)) {
 		search->no_memory = true;
@@ -343,19 +343,19 @@ static bool find_cuts(struct layout_search *search, struct frame *frame, uint32_
 	frame->cut = search->cut_count;
 	frame->parts = frame->next_part = 0;
 	for (uint32_t s = first; s + 1 < last && search->rules & LAYOUT_RULE_PARTS; s++)
-		if (search->crossing[s] == 0 && !add_cut(search, frame, s + 1))
+		if (search->crossing[s] == 0 && !layout_search_add_cut(search, frame, s + 1))
 			return false;
-	return add_cut(search, frame, frame->last);
+	return layout_search_add_cut(search, frame, frame->last);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------------------------- */
 
-static struct failure *table_slot(struct layout_search *search, const struct set_key *key)
+static struct failure *layout_search_table_slot(struct layout_search *search, const struct set_key *key)
 {
 	return &search->table[key->half[0] & (search->table_size - 1)];
 }
 
-static void add_to_key(struct set_key *key, uint32_t b, int64_t low)
+static void layout_search_add_to_key(struct set_key *key, uint32_t b, int64_t low)
 {
 	uint64_t hash = hash_join(b, (uint64_t)low);
 	key->half[0] += hash;
@@ -364,7 +364,7 @@ static void add_to_key(struct set_key *key, uint32_t b, int64_t low)
 
 static bool known_failure(struct layout_search *search, const struct frame *frame)
 {
-	const struct failure *failure = table_slot(search, &frame->key);
+	const struct failure *failure = layout_search_table_slot(search, &frame->key);
 	if (!(search->rules & LAYOUT_RULE_TABLE) || memcmp(&failure->key, &frame->key, sizeof frame->key))
 		return false;
 	return failure->offset < frame->offset || (failure->offset == 0 && failure->turn == 0)
@@ -372,7 +372,7 @@ static bool known_failure(struct layout_search *search, const struct frame *fram
 }
 
 /* Drops placed buffers from the frame's list once they are the larger half. */
-static bool shorten(struct layout_search *search, struct frame *frame, uint32_t unplaced)
+static bool layout_search_shorten(struct layout_search *search, struct frame *frame, uint32_t unplaced)
 {
 	if (unplaced * 2 > frame->count)
 		return true;
@@ -433,7 +433,7 @@ static void find_fill(struct layout_search *search, struct frame *frame)
 		/* Over a pinned buffer a step up may cost no room. */
 		if (search->floor[s] != lowest || !search->total[s] || csr_length(&search->pinned, s))
 			continue;
-		int64_t spare = room_above(search, s, lowest) - search->total[s];
+		int64_t spare = layout_search_room_above(search, s, lowest) - search->total[s];
 		if (spare >= smallest)
 			continue;
 		search->work += csr_length(&search->members, s);
@@ -467,7 +467,7 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 		search->turn[b] = list[i].turn;
 		if (search->low[b] + model->size[b] < frame->hole)
 			frame->hole = search->low[b] + model->size[b];
-		add_to_key(&frame->key, b, search->low[b]);
+		layout_search_add_to_key(&frame->key, b, search->low[b]);
 	}
 	if (!(search->rules & LAYOUT_RULE_DOMINANCE))
 		frame->hole = INT64_MAX;
@@ -478,19 +478,19 @@ static enum verdict open_frame(struct layout_search *search, struct frame *frame
 	for (uint32_t s = frame->first; s < frame->last; s++) {
 		if (search->total[s] > most)
 			most = search->total[s];
-		if (search->total[s] && room_above(search, s, search->floor[s]) < search->total[s])
+		if (search->total[s] && layout_search_room_above(search, s, search->floor[s]) < search->total[s])
 			return FAILED;
 	}
 	frame->highest = search->capacity - most;
 	if (search->rules & LAYOUT_RULE_FILL)
 		find_fill(search, frame);
-	return shorten(search, frame, unplaced) ? RUNNING : FAILED;
+	return layout_search_shorten(search, frame, unplaced) ? RUNNING : FAILED;
 }
 
 static void remember_failure(struct layout_search *search, const struct frame *frame)
 {
 	if (search->rules & LAYOUT_RULE_TABLE)
-		*table_slot(search, &frame->key) = (struct failure){ frame->key, frame->start_offset, frame->part, frame->start_turn };
+		*layout_search_table_slot(search, &frame->key) = (struct failure){ frame->key, frame->start_offset, frame->part, frame->start_turn };
 }
 
 static bool fills(const struct layout_search *search, const struct frame *frame, uint32_t b)
@@ -557,7 +557,7 @@ static enum verdict give_up_candidate(struct layout_search *search)
 }
 
 /* Tries the top frame's next candidate. The verdict is on what is then the top frame. */
-static enum verdict advance(struct layout_search *search)
+static enum verdict layout_search_advance(struct layout_search *search)
 {
 	struct frame *frame = &search->frame[search->depth - 1];
 	struct entry candidate = { NONE, 0 };
@@ -566,7 +566,7 @@ static enum verdict advance(struct layout_search *search)
 	frame->offset = search->low[candidate.buffer];
 	frame->turn = candidate.turn;
 	frame->cut = search->cut_count;
-	bool fits = place(search, frame, &candidate);
+	bool fits = layout_search_place(search, frame, &candidate);
 	if (fits && find_cuts(search, frame, search->model->first[candidate.buffer], search->model->last[candidate.buffer]))
 		return push_part(search);
 	return give_up_candidate(search);
@@ -574,10 +574,10 @@ static enum verdict advance(struct layout_search *search)
 
 /* ---- the search ------------------------------------------------------------------------------------------------ */
 
-static enum verdict start(struct layout_search *search)
+static enum verdict layout_search_start(struct layout_search *search)
 {
 	struct frame *root = &search->frame[0];
-	reset(search);
+	layout_search_reset(search);
 	*root = (struct frame){ .last = search->model->sections, .placed = NONE };
 	if (!list_room(search, search->model->n))
 		return FAILED;
@@ -590,7 +590,7 @@ static enum verdict start(struct layout_search *search)
 }
 
 /* Takes the top frame, whose fate is known, off the stack. Returns the verdict on the one below. */
-static enum verdict pop(struct layout_search *search, enum verdict verdict)
+static enum verdict layout_search_pop(struct layout_search *search, enum verdict verdict)
 {
 	struct frame *frame = &search->frame[search->depth - 1];
 	if (verdict == FAILED) {
@@ -625,13 +625,13 @@ enum status layout_search_run(struct layout_search *search, int64_t capacity, co
 	for (uint32_t b = 0; b < search->model->n; b++)
 		if (!is_free(search, b) && search->model->fixed[b] + search->model->size[b] > capacity)
 			return INFEASIBLE;
-	enum verdict verdict = start(search);
+	enum verdict verdict = layout_search_start(search);
 	while (search->depth > 1 || verdict == SOLVED) {
 		if (search->depth == 1) {
 			copy_solution(search, offset);
 			break;
 		}
-		verdict = verdict == RUNNING ? advance(search) : pop(search, verdict);
+		verdict = verdict == RUNNING ? layout_search_advance(search) : layout_search_pop(search, verdict);
 		if (search->no_memory)
 			return NO_MEMORY;
 		if (search->work >= WORK_BETWEEN_CHECKS) {

@@ -87,7 +87,7 @@ static int compare_keyed(const void *left, const void *right)
 }
 
 /* Sorts every row by its buffers' keys, ascending. */
-static enum status sort_rows(const struct layout_model *model, struct csr *rows, const int64_t *key)
+static enum status search_setup_sort_rows(const struct layout_model *model, struct csr *rows, const int64_t *key)
 {
 	struct keyed *keyed = mem_alloc(model->n, sizeof *keyed);
 	NEED(keyed);
@@ -151,7 +151,7 @@ static bool equal_buffers(const struct layout_model *model, uint32_t a, uint32_t
 		&& memcmp(model->span + model->span_start[a], model->span + model->span_start[b], spans * sizeof *model->span) == 0;
 }
 
-static void find_twins(struct layout_search *search)
+static void search_setup_find_twins(struct layout_search *search)
 {
 	const struct layout_model *model = search->model;
 	for (uint32_t b = 0; b < model->n; b++) {
@@ -166,7 +166,7 @@ static void find_twins(struct layout_search *search)
 	}
 }
 
-static enum status set_up(struct layout_search *search, uint64_t nodes)
+static enum status search_setup_set_up(struct layout_search *search, uint64_t nodes)
 {
 	const struct layout_model *model = search->model;
 	struct arena *arena = &search->arena;
@@ -195,12 +195,12 @@ static enum status set_up(struct layout_search *search, uint64_t nodes)
 	THEN(status, list_members(search, true, false, &search->pinned));
 	THEN(status, list_overlapping(search, false, &search->neighbours));
 	THEN(status, list_overlapping(search, true, &search->obstacles));
-	THEN(status, sort_rows(model, &search->obstacles, model->fixed));
+	THEN(status, search_setup_sort_rows(model, &search->obstacles, model->fixed));
 	if (status == OK)
 		drop_hidden(model, &search->obstacles);
 	THEN(status, sort_neighbours(model, &search->neighbours));
 	if (status == OK) {
-		find_twins(search);
+		search_setup_find_twins(search);
 		search->unpaid += 4 * (uint64_t)search->neighbours.start[model->n];
 	}
 	return status;
@@ -212,7 +212,7 @@ struct layout_search *layout_search_new(const struct layout_model *model, uint64
 	if (!search)
 		return NULL;
 	search->model = model;
-	if (set_up(search, nodes) == OK)
+	if (search_setup_set_up(search, nodes) == OK)
 		return search;
 	layout_search_free(search);
 	return NULL;

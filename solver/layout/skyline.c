@@ -25,7 +25,7 @@ struct skyline {
 };
 
 /* The segment after this one, or NONE. */
-static uint32_t after(const struct skyline *skyline, uint32_t i)
+static uint32_t skyline_after(const struct skyline *skyline, uint32_t i)
 {
 	return skyline->segment[i].last < skyline->model->sections ? skyline->segment[i].last : NONE;
 }
@@ -36,7 +36,7 @@ static int64_t wall(const struct skyline *skyline, uint32_t i)
 }
 
 /* Sections [first, last) as a segment of its own; joins the one before where that is as high. Returns the segment. */
-static uint32_t set(struct skyline *skyline, uint32_t before, uint32_t first, uint32_t last, int64_t height)
+static uint32_t skyline_set(struct skyline *skyline, uint32_t before, uint32_t first, uint32_t last, int64_t height)
 {
 	struct segment *segment = skyline->segment;
 	if (wall(skyline, before) == height) {
@@ -50,10 +50,10 @@ static uint32_t set(struct skyline *skyline, uint32_t before, uint32_t first, ui
 /* The segment's neighbour after it is joined if it is as high, and learns of it otherwise. */
 static void close(struct skyline *skyline, uint32_t i)
 {
-	uint32_t next = after(skyline, i);
+	uint32_t next = skyline_after(skyline, i);
 	if (next != NONE && skyline->segment[next].height == skyline->segment[i].height) {
 		skyline->segment[i].last = skyline->segment[next].last;
-		next = after(skyline, i);
+		next = skyline_after(skyline, i);
 	}
 	if (next != NONE)
 		skyline->segment[next].before = i;
@@ -61,16 +61,16 @@ static void close(struct skyline *skyline, uint32_t i)
 
 /* Puts a buffer on its segment, which falls into up to three. Returns the first of them that is left at the old height, or the
  * buffer's own. */
-static uint32_t put(struct skyline *skyline, uint32_t i, uint32_t buffer, int64_t top)
+static uint32_t skyline_put(struct skyline *skyline, uint32_t i, uint32_t buffer, int64_t top)
 {
 	const struct layout_model *model = skyline->model;
 	struct segment old = skyline->segment[i];
 	uint32_t first = model->first[buffer], last = model->last[buffer], before = old.before;
 	if (i < first)
-		before = set(skyline, before, i, first, old.height);
-	uint32_t middle = set(skyline, before, first, last, top), end = middle;
+		before = skyline_set(skyline, before, i, first, old.height);
+	uint32_t middle = skyline_set(skyline, before, first, last, top), end = middle;
 	if (last < old.last)
-		end = set(skyline, middle, last, old.last, old.height);
+		end = skyline_set(skyline, middle, last, old.last, old.height);
 	close(skyline, end);
 	return i < first ? i : end;
 }
@@ -79,20 +79,20 @@ static uint32_t put(struct skyline *skyline, uint32_t i, uint32_t buffer, int64_
 static uint32_t fill_up(struct skyline *skyline, uint32_t i)
 {
 	struct segment old = skyline->segment[i];
-	int64_t left = wall(skyline, old.before), right = wall(skyline, after(skyline, i));
+	int64_t left = wall(skyline, old.before), right = wall(skyline, skyline_after(skyline, i));
 	int64_t height = left < right ? left : right;
 	if (skyline->critical)
 		reach_add(&skyline->reach, i, old.last, height - old.height);
-	uint32_t joined = set(skyline, old.before, i, old.last, height);
+	uint32_t joined = skyline_set(skyline, old.before, i, old.last, height);
 	close(skyline, joined);
 	return joined;
 }
 
 /* From a segment downhill to one between higher walls. */
-static uint32_t descend(const struct skyline *skyline, uint32_t i)
+static uint32_t skyline_descend(const struct skyline *skyline, uint32_t i)
 {
 	for (;;) {
-		uint32_t before = skyline->segment[i].before, next = after(skyline, i);
+		uint32_t before = skyline->segment[i].before, next = skyline_after(skyline, i);
 		if (wall(skyline, before) < skyline->segment[i].height)
 			i = before;
 		else if (wall(skyline, next) < skyline->segment[i].height)
@@ -103,7 +103,7 @@ static uint32_t descend(const struct skyline *skyline, uint32_t i)
 }
 
 /* What goes into the segment: its best in order, or the best of those that are alive where it reaches highest. */
-static uint32_t choose(const struct skyline *skyline, uint32_t i)
+static uint32_t skyline_choose(const struct skyline *skyline, uint32_t i)
 {
 	uint32_t last = skyline->segment[i].last, turn = NONE;
 	if (skyline->critical)
@@ -111,7 +111,7 @@ static uint32_t choose(const struct skyline *skyline, uint32_t i)
 	return turn != NONE ? turn : nest_best(&skyline->nest, i, last);
 }
 
-static enum status set_up(struct skyline *skyline, const struct layout_model *model, const uint32_t *order)
+static enum status skyline_set_up(struct skyline *skyline, const struct layout_model *model, const uint32_t *order)
 {
 	skyline->segment = mem_alloc((size_t)model->sections + 1, sizeof *skyline->segment);
 	NEED(skyline->segment);
@@ -124,11 +124,11 @@ enum status layout_skyline(const struct layout_model *model, const uint32_t *ord
 			   int64_t *height, struct control *control)
 {
 	struct skyline skyline = { .model = model, .critical = critical };
-	enum status status = set_up(&skyline, model, order);
+	enum status status = skyline_set_up(&skyline, model, order);
 	*height = 0;
 	for (uint32_t left = model->n, i = 0; left > 0 && status == OK && *height < limit;) {
-		i = descend(&skyline, i);
-		uint32_t turn = choose(&skyline, i);
+		i = skyline_descend(&skyline, i);
+		uint32_t turn = skyline_choose(&skyline, i);
 		if (control_spend(control, STEP_TICKS))
 			status = control_status(control);
 		if (turn == NONE) {
@@ -140,7 +140,7 @@ enum status layout_skyline(const struct layout_model *model, const uint32_t *ord
 		nest_remove(&skyline.nest, b);
 		if (offset[b] + model->size[b] > *height)
 			*height = offset[b] + model->size[b];
-		i = put(&skyline, i, b, offset[b] + model->size[b]);
+		i = skyline_put(&skyline, i, b, offset[b] + model->size[b]);
 		left--;
 	}
 	if (*height >= limit)

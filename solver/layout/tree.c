@@ -51,7 +51,7 @@ static uint32_t best_cut(const struct tree *tree, const struct range *range, int
 }
 
 /* Parts a range's buffers into left, crossing and right, in place; crossing ones end up between the two. */
-static void split(struct tree *tree, const struct range *range, uint32_t cut, struct range *left, struct range *right)
+static void layout_tree_split(struct tree *tree, const struct range *range, uint32_t cut, struct range *left, struct range *right)
 {
 	const struct layout_model *model = tree->model;
 	uint32_t low = range->from, high = range->to;
@@ -88,7 +88,7 @@ static enum status cut_into_leaves(struct tree *tree)
 		if (control_spend(tree->control, range.to - range.from + range.last - range.first))
 			status = control_status(tree->control);
 		if (cut) {
-			split(tree, &range, cut, &tree->range[tree->ranges - 1], &tree->range[tree->ranges]);
+			layout_tree_split(tree, &range, cut, &tree->range[tree->ranges - 1], &tree->range[tree->ranges]);
 			tree->ranges++;
 		} else {
 			/* A leaf moves to the front of the stack. */
@@ -129,7 +129,7 @@ static enum status stack_crossing(struct tree *tree)
 }
 
 /* The smallest layout of a leaf: a dive, then the integer program or the exact search where the dive is above the load. */
-static enum status solve_leaf(struct tree *tree, const struct layout_model *part, int64_t *offset, uint32_t *order)
+static enum status layout_tree_solve_leaf(struct tree *tree, const struct layout_model *part, int64_t *offset, uint32_t *order)
 {
 	int64_t height = INT64_MAX, bound = part->max_load;
 	enum status status = layout_sort(part, "TAW", order);
@@ -158,7 +158,7 @@ static enum status place_leaf(struct tree *tree, const struct range *range)
 	int64_t *offset = mem_alloc(n, sizeof *offset), ground = 0;
 	HELD uint32_t *order = mem_alloc(n, sizeof *order);
 	enum status status = offset && order ? layout_model_part(model, buffer, n, range->first, range->last, &part) : NO_MEMORY;
-	THEN(status, solve_leaf(tree, &part, offset, order));
+	THEN(status, layout_tree_solve_leaf(tree, &part, offset, order));
 	for (uint32_t i = 0; i < n && status == OK; i++)
 		for (uint32_t s = model->first[buffer[i]]; s < model->last[buffer[i]]; s++)
 			ground = tree->ground[s] > ground ? tree->ground[s] : ground;

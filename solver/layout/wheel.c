@@ -34,7 +34,7 @@ static int compare_placed(const void *left, const void *right)
 	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
 }
 
-static enum status set_up(struct wheel *wheel, const uint32_t *order)
+static enum status wheel_set_up(struct wheel *wheel, const uint32_t *order)
 {
 	uint32_t n = wheel->model->n;
 	wheel->placed = mem_alloc(n, sizeof *wheel->placed);
@@ -47,7 +47,7 @@ static enum status set_up(struct wheel *wheel, const uint32_t *order)
 	return OK;
 }
 
-static void tear_down(struct wheel *wheel)
+static void wheel_tear_down(struct wheel *wheel)
 {
 	mem_free(wheel->placed);
 	mem_free(wheel->best);
@@ -72,7 +72,7 @@ static void push_forward(struct wheel *wheel, const int64_t *offset)
 }
 
 /* One more dive; keeps its layout and order where they are better. */
-static enum status turn(struct wheel *wheel, int64_t *offset, int64_t *height, bool *better, struct control *control)
+static enum status wheel_turn(struct wheel *wheel, int64_t *offset, int64_t *height, bool *better, struct control *control)
 {
 	const struct layout_model *model = wheel->model;
 	int64_t reached;
@@ -93,7 +93,7 @@ enum status layout_wheel(const struct layout_model *model, const uint32_t *order
 {
 	struct wheel wheel = { .model = model, .critical = critical, .enough = enough, .random = seed };
 	struct control own = control_part(control, effort);
-	enum status status = set_up(&wheel, order);
+	enum status status = wheel_set_up(&wheel, order);
 	const int64_t *last = offset;
 	for (int idle = IDLE_MOST; status == OK && *height > enough; idle++) {
 		bool better;
@@ -104,12 +104,12 @@ enum status layout_wheel(const struct layout_model *model, const uint32_t *order
 			wheel.restarts++;
 		}
 		push_forward(&wheel, last);
-		status = turn(&wheel, offset, height, &better, &own);
+		status = wheel_turn(&wheel, offset, height, &better, &own);
 		last = wheel.trial;
 		if (better)
 			idle = -1;
 	}
 	control_spend(control, own.ticks);
-	tear_down(&wheel);
+	wheel_tear_down(&wheel);
 	return status == LIMIT ? control_status(control) : status;
 }

@@ -27,7 +27,7 @@ struct closing {
 
 /* ---- where to begin ----------------------------------------------------------------------- */
 
-static bool is_large(const struct order_job *job)
+static bool best_is_large(const struct order_job *job)
 {
 	return job->model.ops >= LARGE;
 }
@@ -93,7 +93,7 @@ static int next_seed(const struct order_job *job, const bool used[SEEDS])
 }
 
 /* Repairs the seeds, the lowest peak first, with exact windows before and after. */
-static enum status improve(struct closing *closing, int seeds, uint32_t failures, uint32_t states)
+static enum status best_improve(struct closing *closing, int seeds, uint32_t failures, uint32_t states)
 {
 	struct order_job *job = closing->job;
 	bool used[SEEDS] = { false };
@@ -109,17 +109,17 @@ static enum status improve(struct closing *closing, int seeds, uint32_t failures
 
 static enum status improve_two(struct closing *closing)
 {
-	return improve(closing, 2, 6, 300);
+	return best_improve(closing, 2, 6, 300);
 }
 
 static enum status improve_all(struct closing *closing)
 {
-	return improve(closing, SEEDS, 40, 1000);
+	return best_improve(closing, SEEDS, 40, 1000);
 }
 
 /* The exact search over the whole graph, forward or backward in time, with so many states. Its own limits don't end
  * the run. */
-static enum status search(struct order_job *job, bool backward, uint32_t states)
+static enum status best_search(struct order_job *job, bool backward, uint32_t states)
 {
 	struct order_search_limits limits = { .states = states, .moves = SEARCH_MOVES };
 	const struct order_model *model = backward ? &job->reversed : &job->model;
@@ -139,24 +139,24 @@ static enum status search(struct order_job *job, bool backward, uint32_t states)
 	return status;
 }
 
-static enum status shave(struct closing *closing)
+static enum status best_shave(struct closing *closing)
 {
 	return order_run_shaving(closing->job);
 }
 
 static enum status search_briefly(struct closing *closing)
 {
-	return search(closing->job, false, 4000);
+	return best_search(closing->job, false, 4000);
 }
 
 static enum status search_longer(struct closing *closing)
 {
-	return search(closing->job, false, 60000);
+	return best_search(closing->job, false, 60000);
 }
 
 static enum status search_backward(struct closing *closing)
 {
-	return search(closing->job, true, 60000);
+	return best_search(closing->job, true, 60000);
 }
 
 /* ---- the run ------------------------------------------------------------------------------ */
@@ -167,13 +167,13 @@ static const struct step {
 	bool (*helps)(const struct order_job *job);
 	enum status (*run)(struct closing *closing);
 } steps[] = {
-	{ "program", is_large, try_program },
+	{ "program", best_is_large, try_program },
 	{ "seeds", NULL, run_seeds },
 	{ "alive", NULL, run_alive },
 	{ "cuts", NULL, run_cuts },
 	{ "roam", NULL, run_roam },
 	{ "repair", NULL, improve_two },
-	{ "shave", NULL, shave },
+	{ "shave", NULL, best_shave },
 	{ "search", NULL, search_briefly },
 	{ "repair more", NULL, improve_all },
 	{ "search more", NULL, search_longer },

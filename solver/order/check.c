@@ -11,7 +11,7 @@ const char *const order_proof_names[ORDER_PROOF_COUNT] = { ORDER_PROOFS(X) };
 enum side { FREE, SOURCE, SINK };
 
 /* Marks everything reachable from op along the rows of arcs, op itself left out. */
-static enum status mark_reachable(const struct csr *arcs, uint32_t ops, uint32_t op, enum side mark, enum side *side)
+static enum status order_check_mark_reachable(const struct csr *arcs, uint32_t ops, uint32_t op, enum side mark, enum side *side)
 {
 	uint32_t *stack = mem_alloc(ops, sizeof *stack);
 	NEED(stack);
@@ -30,10 +30,10 @@ static enum status mark_reachable(const struct csr *arcs, uint32_t ops, uint32_t
 }
 
 /* Ancestors of op are sources; op and its descendants are sinks. */
-static enum status mark_sides(const struct problem *problem, uint32_t op, enum side *side)
+static enum status order_check_mark_sides(const struct problem *problem, uint32_t op, enum side *side)
 {
-	enum status status = mark_reachable(&problem->pred, problem->ops, op, SOURCE, side);
-	THEN(status, mark_reachable(&problem->succ, problem->ops, op, SINK, side));
+	enum status status = order_check_mark_reachable(&problem->pred, problem->ops, op, SOURCE, side);
+	THEN(status, order_check_mark_reachable(&problem->succ, problem->ops, op, SINK, side));
 	side[op] = SINK;
 	return status;
 }
@@ -60,7 +60,7 @@ static int64_t alive_bound(const struct problem *problem, uint32_t op, const enu
 	return bytes;
 }
 
-static bool has(const struct csr *csr, uint32_t row, uint32_t item)
+static bool order_check_has(const struct csr *csr, uint32_t row, uint32_t item)
 {
 	FOR_ROW(i, csr, row)
 		if (csr->item[i] == item)
@@ -83,12 +83,12 @@ static enum status add_arc(const struct problem *problem, const struct order_arc
 		return fail(error, BAD_INPUT, "the certificate has an arc to no op");
 	uint32_t from = arc->from;
 	if (arc->item == NONE) {
-		if (from >= problem->ops || arc->to == NONE || !has(&problem->pred, from, arc->to))
+		if (from >= problem->ops || arc->to == NONE || !order_check_has(&problem->pred, from, arc->to))
 			return fail(error, BAD_INPUT, "the certificate has an arc that is no dependency");
 	} else {
 		if (arc->item >= problem->items || arc->from != NONE)
 			return fail(error, BAD_INPUT, "the certificate has an arc from no item");
-		if (arc->to == NONE ? !problem->live_out[arc->item] : !has(&problem->users, arc->item, arc->to))
+		if (arc->to == NONE ? !problem->live_out[arc->item] : !order_check_has(&problem->users, arc->item, arc->to))
 			return fail(error, BAD_INPUT, "the certificate has an arc from an item to an op that does not use it");
 		from = problem->producer[arc->item];
 		balance->item[arc->item] += arc->flow;
@@ -109,7 +109,7 @@ static enum status add_arc(const struct problem *problem, const struct order_arc
 	return absurd ? fail(error, BAD_INPUT, "the certificate's flow is out of range") : OK;
 }
 
-static enum status check_flow(const struct problem *problem, const struct order_certificate *certificate,
+static enum status order_check_flow(const struct problem *problem, const struct order_certificate *certificate,
 	const enum side *side, int64_t *value, struct error *error)
 {
 	struct balance balance = {
@@ -142,12 +142,12 @@ static enum status check_at_op(const struct problem *problem, const struct order
 	if (op >= problem->ops)
 		return fail(error, BAD_INPUT, "the certificate names no op");
 	HELD enum side *side = mem_alloc(problem->ops, sizeof *side);
-	enum status status = side ? mark_sides(problem, op, side) : NO_MEMORY;
+	enum status status = side ? order_check_mark_sides(problem, op, side) : NO_MEMORY;
 	if (status == OK && certificate->proof == ORDER_PROOF_ALIVE) {
 		*proved = alive_bound(problem, op, side);
 	} else if (status == OK) {
 		int64_t flow = 0;
-		status = check_flow(problem, certificate, side, &flow, error);
+		status = order_check_flow(problem, certificate, side, &flow, error);
 		*proved = problem->base + working_set(problem, op) + flow;
 	}
 	return status;

@@ -22,7 +22,7 @@ struct network {
 	bool *before, *behind;         /* op -> it is in the state; it can't be, the state's op included */
 };
 
-static void join(struct network *network, uint32_t from, uint32_t to, int64_t capacity)
+static void check_precedence_join(struct network *network, uint32_t from, uint32_t to, int64_t capacity)
 {
 	for (int back = 0; back < 2; back++) {
 		network->to[network->arcs] = back ? from : to;
@@ -32,19 +32,19 @@ static void join(struct network *network, uint32_t from, uint32_t to, int64_t ca
 	}
 }
 
-static bool is_free(const struct network *network, uint32_t op)
+static bool check_precedence_is_free(const struct network *network, uint32_t op)
 {
 	return !network->before[op] && !network->behind[op];
 }
 
 /* The node of an op: the start or the end where its side is known. */
-static uint32_t node_of(const struct network *network, uint32_t op)
+static uint32_t check_precedence_node_of(const struct network *network, uint32_t op)
 {
 	uint32_t start = network->problem->ops;
 	return network->before[op] ? start : network->behind[op] ? start + 1 : op;
 }
 
-/* One pass of mark() over the dependencies: true when it has marked an op. */
+/* One pass of check_precedence_mark() over the dependencies: true when it has marked an op. */
 static bool mark_along(const struct problem *problem, bool earlier, bool *marked)
 {
 	const struct csr *rows = earlier ? &problem->pred : &problem->succ;
@@ -59,7 +59,7 @@ static bool mark_along(const struct problem *problem, bool earlier, bool *marked
 }
 
 /* Marks all that must run earlier, or later, than what is marked, over dependencies and precedences. */
-static void mark(const struct network *network, bool earlier, bool *marked)
+static void check_precedence_mark(const struct network *network, bool earlier, bool *marked)
 {
 	bool changed = true;
 	while (changed) {
@@ -83,8 +83,8 @@ static bool set_sides(struct network *network, uint32_t op, uint32_t other, bool
 	network->before[op] = network->behind[op] = true;
 	if (other != NONE)
 		(inside ? network->before : network->behind)[other] = true;
-	mark(network, true, network->before);
-	mark(network, false, network->behind);
+	check_precedence_mark(network, true, network->before);
+	check_precedence_mark(network, false, network->behind);
 	network->before[op] = false;
 	for (uint32_t i = 0; i < ops; i++)
 		if (network->before[i] && network->behind[i])
@@ -92,7 +92,7 @@ static bool set_sides(struct network *network, uint32_t op, uint32_t other, bool
 	return true;
 }
 
-static void build(struct network *network)
+static void check_precedence_build(struct network *network)
 {
 	const struct problem *problem = network->problem;
 	uint32_t start = problem->ops, end = problem->ops + 1;
@@ -100,23 +100,23 @@ static void build(struct network *network)
 	memset(network->head, 0xff, network->nodes * sizeof *network->head);
 	for (uint32_t item = 0; item < problem->items; item++) {
 		uint32_t node = problem->ops + 2 + item, producer = problem->producer[item];
-		uint32_t from = producer == NONE ? start : node_of(network, producer);
+		uint32_t from = producer == NONE ? start : check_precedence_node_of(network, producer);
 		if (from == end)
 			continue;
-		join(network, from, node, problem->size[item]);
+		check_precedence_join(network, from, node, problem->size[item]);
 		if (problem->live_out[item])
-			join(network, node, end, UNLIMITED);
+			check_precedence_join(network, node, end, UNLIMITED);
 		FOR_ROW(i, &problem->users, item)
-			if (node_of(network, problem->users.item[i]) != start)
-				join(network, node, node_of(network, problem->users.item[i]), UNLIMITED);
+			if (check_precedence_node_of(network, problem->users.item[i]) != start)
+				check_precedence_join(network, node, check_precedence_node_of(network, problem->users.item[i]), UNLIMITED);
 	}
 	for (uint32_t op = 0; op < problem->ops; op++)
 		FOR_ROW(i, &problem->pred, op)
-			if (is_free(network, op) && is_free(network, problem->pred.item[i]))
-				join(network, op, problem->pred.item[i], UNLIMITED);
+			if (check_precedence_is_free(network, op) && check_precedence_is_free(network, problem->pred.item[i]))
+				check_precedence_join(network, op, problem->pred.item[i], UNLIMITED);
 	for (uint32_t i = 0; i < network->edges; i++)
-		if (is_free(network, network->edge[i].from) && is_free(network, network->edge[i].to))
-			join(network, network->edge[i].from, network->edge[i].to, UNLIMITED);
+		if (check_precedence_is_free(network, network->edge[i].from) && check_precedence_is_free(network, network->edge[i].to))
+			check_precedence_join(network, network->edge[i].from, network->edge[i].to, UNLIMITED);
 }
 
 /* Pushes along a shortest path. Returns the bytes pushed; 0: there is none. */
@@ -154,7 +154,7 @@ static bool costs(struct network *network, uint32_t op, uint32_t other, bool ins
 		return true;
 	FOR_ROW(i, &problem->products, op)
 		bytes += problem->size[problem->products.item[i]];
-	build(network);
+	check_precedence_build(network);
 	while (bytes < bound && (more = augment(network)) > 0)
 		bytes += more;
 	return bytes >= bound;

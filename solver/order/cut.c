@@ -22,7 +22,7 @@ static int64_t choose_scale(const struct problem *problem, bool prices)
 	return sum < BYTES_MAX / scale ? scale : 1;
 }
 
-static uint32_t number_nodes(struct order_cut *cut)
+static uint32_t order_cut_number_nodes(struct order_cut *cut)
 {
 	const struct problem *problem = cut->problem;
 	uint32_t nodes = problem->ops + 2;
@@ -55,7 +55,7 @@ static uint32_t pairs_of(const struct order_cut *cut, uint32_t item)
 	return any ? 1 + users : 0;
 }
 
-static void add_item(struct order_cut *cut, uint32_t item)
+static void order_cut_add_item(struct order_cut *cut, uint32_t item)
 {
 	const struct problem *problem = cut->problem;
 	struct max_flow *flow = &cut->flow;
@@ -105,13 +105,13 @@ static uint32_t count_pairs(const struct order_cut *cut, bool prices)
 }
 
 /* The network of what the sides leave open. */
-static enum status build(struct order_cut *cut, uint32_t op, const uint32_t *position)
+static enum status order_cut_build(struct order_cut *cut, uint32_t op, const uint32_t *position)
 {
 	const uint32_t *prices = cut->prices ? position : NULL;
 	flow_free(&cut->flow);
 	TRY(flow_init(&cut->flow, cut->nodes, count_pairs(cut, prices != NULL)));
 	for (uint32_t item = 0; item < cut->problem->items; item++)
-		add_item(cut, item);
+		order_cut_add_item(cut, item);
 	add_prices(cut, op, prices);
 	add_dependencies(cut);
 	return flow_ready(&cut->flow);
@@ -126,7 +126,7 @@ enum status order_cut_init(struct order_cut *cut, const struct problem *problem,
 	cut->item_arc = arena_alloc(arena, problem->items, sizeof *cut->item_arc);
 	cut->stack = arena_alloc(arena, problem->ops, sizeof *cut->stack);
 	NEED(cut->item_node && cut->item_arc && cut->stack);
-	cut->nodes = number_nodes(cut);
+	cut->nodes = order_cut_number_nodes(cut);
 	cut->side = arena_alloc(arena, cut->nodes, sizeof *cut->side);
 	NEED(cut->side);
 	for (uint32_t item = 0; item < problem->items; item++)
@@ -142,7 +142,7 @@ void order_cut_free(struct order_cut *cut)
 
 /* ---- one cut ------------------------------------------------------------------------- */
 
-static void mark_reachable(struct order_cut *cut, const struct csr *arcs, uint32_t op, uint8_t mark)
+static void order_cut_mark_reachable(struct order_cut *cut, const struct csr *arcs, uint32_t op, uint8_t mark)
 {
 	uint32_t depth = 0;
 	cut->stack[depth++] = op;
@@ -159,14 +159,14 @@ static void mark_reachable(struct order_cut *cut, const struct csr *arcs, uint32
 }
 
 /* The sides of ops and items, given the op that must run between them. */
-static void mark_sides(struct order_cut *cut, uint32_t op, const uint32_t *position, uint32_t distance)
+static void order_cut_mark_sides(struct order_cut *cut, uint32_t op, const uint32_t *position, uint32_t distance)
 {
 	const struct problem *problem = cut->problem;
 	memset(cut->side, FLOW_FREE, cut->nodes);
 	cut->side[START(cut)] = FLOW_SOURCE;
 	cut->side[END(cut)] = FLOW_SINK;
-	mark_reachable(cut, &problem->pred, op, FLOW_SOURCE);
-	mark_reachable(cut, &problem->succ, op, FLOW_SINK);
+	order_cut_mark_reachable(cut, &problem->pred, op, FLOW_SOURCE);
+	order_cut_mark_reachable(cut, &problem->succ, op, FLOW_SINK);
 	cut->side[op] = FLOW_SINK;
 	for (uint32_t other = 0; position && distance < problem->ops && other < problem->ops; other++) {
 		if (position[other] + distance < position[op])
@@ -192,8 +192,8 @@ enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *pos
 	struct control *control, int64_t *bytes)
 {
 	const struct problem *problem = cut->problem;
-	mark_sides(cut, op, position, distance);
-	TRY(build(cut, op, position));
+	order_cut_mark_sides(cut, op, position, distance);
+	TRY(order_cut_build(cut, op, position));
 	int64_t value = 0;
 	control_spend(control, cut->flow.arcs / 4);
 	enum status status = flow_maximise(&cut->flow, cut->side, control, &value);

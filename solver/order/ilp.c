@@ -55,7 +55,7 @@ static enum status find_steps(struct program *program)
 	return OK;
 }
 
-static double scaled(const struct program *program, int64_t bytes)
+static double order_ilp_scaled(const struct program *program, int64_t bytes)
 {
 	return (double)bytes / program->unit;
 }
@@ -69,7 +69,7 @@ static void add_peak(struct program *program, int64_t high)
 		largest = model->size[item] > largest ? model->size[item] : largest;
 	program->unit = (double)largest;
 	/* Base is left out: a large constant would cost digits. */
-	program->peak = milp_add_column(&program->milp, 0, scaled(program, high - model->base), 1, false);
+	program->peak = milp_add_column(&program->milp, 0, order_ilp_scaled(program, high - model->base), 1, false);
 }
 
 /* ---- the prefix model -------------------------------------------------------------------- */
@@ -176,12 +176,12 @@ static void add_step(struct program *program, uint32_t step)
 	milp_add_row(&program->milp, 0, INFINITY);
 	milp_add_entry(&program->milp, program->peak, 1);
 	for (uint32_t item = 0; item < model->items; item++)
-		milp_add_entry(&program->milp, program->alive[item], -scaled(program, model->size[item]));
+		milp_add_entry(&program->milp, program->alive[item], -order_ilp_scaled(program, model->size[item]));
 	for (uint32_t op = 0; op < model->ops; op++) {
 		if (model->workspace[op] == 0)
 			continue;
-		add_prefix(program, op, step, -scaled(program, model->workspace[op]), &constant);
-		add_prefix(program, op, step - 1, scaled(program, model->workspace[op]), &constant);
+		add_prefix(program, op, step, -order_ilp_scaled(program, model->workspace[op]), &constant);
+		add_prefix(program, op, step - 1, order_ilp_scaled(program, model->workspace[op]), &constant);
 	}
 	close_row(program, 0, INFINITY, constant);
 }
@@ -189,7 +189,7 @@ static void add_step(struct program *program, uint32_t step)
 /* ---- solving --------------------------------------------------------------------------------- */
 
 /* The order in a solution; false when rounding has spoilt it. */
-static bool read_order(const struct program *program, const double *value, uint32_t *order)
+static bool order_ilp_read_order(const struct program *program, const double *value, uint32_t *order)
 {
 	uint32_t ops = program->model->ops;
 	for (uint32_t i = 0; i < ops; i++)
@@ -222,7 +222,7 @@ enum status order_ilp_prefix(const struct order_model *model, int64_t high, cons
 		status = milp_solve(&program.milp, limits, control, &solution);
 	}
 	if (solution.value)
-		*found = read_order(&program, solution.value, order);
+		*found = order_ilp_read_order(&program, solution.value, order);
 	if (status == OK && !*found)
 		status = LIMIT;
 	milp_solution_free(&solution);

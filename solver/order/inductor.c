@@ -16,7 +16,7 @@ static uint32_t *places_of(const struct problem *problem, struct arena *arena)
 }
 
 /* What an op brings into memory, and predecessors that haven't run. */
-static enum status begin(const struct problem *problem, struct arena *arena, int64_t **size, uint32_t **waiting)
+static enum status order_inductor_begin(const struct problem *problem, struct arena *arena, int64_t **size, uint32_t **waiting)
 {
 	*size = arena_alloc(arena, problem->ops, sizeof **size);
 	*waiting = arena_alloc(arena, problem->ops, sizeof **waiting);
@@ -121,7 +121,7 @@ enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
 	OWN(arena) arena = { 0 };
 	struct lpmf lpmf = { .problem = problem, .place = places_of(problem, &arena), .frees = arena_alloc(&arena, problem->ops, sizeof *lpmf.frees),
 		.left = arena_alloc(&arena, problem->items, sizeof *lpmf.left), .ready = arena_alloc(&arena, problem->ops, sizeof *lpmf.ready) };
-	enum status status = lpmf.place && lpmf.frees && lpmf.left && lpmf.ready ? begin(problem, &arena, &lpmf.size, &lpmf.waiting) : NO_MEMORY;
+	enum status status = lpmf.place && lpmf.frees && lpmf.left && lpmf.ready ? order_inductor_begin(problem, &arena, &lpmf.size, &lpmf.waiting) : NO_MEMORY;
 	if (status == OK)
 		lpmf_start(&lpmf);
 	for (uint32_t i = 0; i < problem->ops && status == OK; i++) {
@@ -193,7 +193,7 @@ enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 		.when = arena_alloc(&arena, (size_t)problem->pred.start[problem->ops] + 1, sizeof *bfs.when), .heap = arena_alloc(&arena, problem->ops, sizeof *bfs.heap) };
 	int64_t *size;
 	uint32_t *waiting;
-	enum status status = bfs.place && bfs.step && bfs.when && bfs.heap ? begin(problem, &arena, &size, &waiting) : NO_MEMORY;
+	enum status status = bfs.place && bfs.step && bfs.when && bfs.heap ? order_inductor_begin(problem, &arena, &size, &waiting) : NO_MEMORY;
 	THEN(status, operands_of(problem, &arena, &bfs.operands));
 	for (uint32_t op = 0; op < problem->ops && status == OK; op++)
 		if (waiting[op] == 0)
@@ -234,7 +234,7 @@ static enum status dfs_start(struct dfs *dfs, struct arena *arena)
 	const struct problem *problem = dfs->problem;
 	uint32_t *place = places_of(problem, arena), *waiting;
 	int64_t *size;
-	if (!place || begin(problem, arena, &size, &waiting) != OK || operands_of(problem, arena, &dfs->operands) != OK)
+	if (!place || order_inductor_begin(problem, arena, &size, &waiting) != OK || operands_of(problem, arena, &dfs->operands) != OK)
 		return NO_MEMORY;
 	for (uint32_t op = 0; op < problem->ops; op++) {
 		FOR_ROW(i, &problem->uses, op) /* what only gives memory a name weighs nothing */

@@ -46,7 +46,7 @@ void order_job_hurry(struct order_job *job)
 	wait_longer(job);
 }
 
-static void tell(const struct order_job *job)
+static void job_tell(const struct order_job *job)
 {
 	if (job->options->improved)
 		job->options->improved(job->options->context, job->control.ticks, job->peak, job->bound, job->winner);
@@ -61,7 +61,7 @@ void order_job_offer(struct order_job *job, const uint32_t *order, const char *w
 	job->peak = peak;
 	job->winner = winner;
 	wait_longer(job);
-	tell(job);
+	job_tell(job);
 }
 
 void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proof, uint32_t op)
@@ -72,7 +72,7 @@ void order_job_raise(struct order_job *job, int64_t bound, enum order_proof proo
 	job->certificate = (struct order_certificate) { .proof = proof, .op = op };
 	wait_longer(job);
 	if (job->winner)
-		tell(job);
+		job_tell(job);
 }
 
 bool order_job_find(struct order_job *job, const uint64_t key[2], void *answer, size_t bytes)

@@ -23,7 +23,7 @@ static struct order_answer *answer_of(const struct order_memory *memory, const u
 	return answer;
 }
 
-static size_t find(void *context, const uint64_t key[2], void *data, size_t bytes)
+static size_t order_memory_find(void *context, const uint64_t key[2], void *data, size_t bytes)
 {
 	const struct order_answer *answer = answer_of(context, key);
 	size_t copied = !answer ? 0 : answer->bytes < bytes ? answer->bytes : bytes;
@@ -32,14 +32,14 @@ static size_t find(void *context, const uint64_t key[2], void *data, size_t byte
 	return copied;
 }
 
-static void drop(struct order_memory *memory, struct order_answer *answer)
+static void order_memory_drop(struct order_memory *memory, struct order_answer *answer)
 {
 	if (answer)
 		HASH_DEL(memory->answer, answer);
 	mem_free(answer);
 }
 
-static void keep(void *context, const uint64_t key[2], const void *data, size_t bytes)
+static void order_memory_keep(void *context, const uint64_t key[2], const void *data, size_t bytes)
 {
 	struct order_memory *memory = context;
 	struct order_answer *answer = mem_alloc(1, sizeof *answer + bytes);
@@ -47,7 +47,7 @@ static void keep(void *context, const uint64_t key[2], const void *data, size_t 
 		return;
 	memcpy(answer->key, key, sizeof answer->key);
 	memcpy(answer->data, data, answer->bytes = bytes);
-	drop(memory, answer_of(memory, key));
+	order_memory_drop(memory, answer_of(memory, key));
 	HASH_ADD(hh, memory->answer, key, sizeof answer->key, answer);
 	if (!answer->hh.tbl)
 		mem_free(answer);
@@ -56,11 +56,11 @@ static void keep(void *context, const uint64_t key[2], const void *data, size_t 
 struct order_store order_memory_store(struct order_memory *memory)
 {
 	*memory = (struct order_memory) { 0 };
-	return (struct order_store) { memory, find, keep };
+	return (struct order_store) { memory, order_memory_find, order_memory_keep };
 }
 
 void order_memory_free(struct order_memory *memory)
 {
 	while (memory->answer)
-		drop(memory, memory->answer);
+		order_memory_drop(memory, memory->answer);
 }

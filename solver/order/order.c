@@ -135,7 +135,7 @@ static enum status run_one_seed(struct order_job *job)
 	return status == OK ? order_run_cuts(job, CUTS) : status;
 }
 
-static enum status run(struct order_job *job, struct order_roam *roam)
+static enum status order_run(struct order_job *job, struct order_roam *roam)
 {
 	switch (job->options->strategy) {
 	case ORDER_AUTO: case ORDER_BEST: case ORDER_FAST: return order_run_best(job);    /* fast begins there; times are known elsewhere */
@@ -150,6 +150,6 @@ enum status order_solve(const struct problem *problem, const struct order_option
 	struct order_job job;
 	*result = (struct order_result) { .certificate.op = NONE };
 	enum status status = job_start(&job, problem, options, control);
-	THEN(status, run(&job, &result->roam));
+	THEN(status, order_run(&job, &result->roam));
 	return job_finish(&job, status, control, result);
 }

@@ -28,12 +28,12 @@ struct repair {
 	struct quality now, chosen;
 };
 
-static bool better(struct quality a, struct quality b)
+static bool order_repair_better(struct quality a, struct quality b)
 {
 	return a.peak < b.peak || (a.peak == b.peak && a.count < b.count);
 }
 
-static struct quality measure(struct repair *repair, const uint32_t *order)
+static struct quality order_repair_measure(struct repair *repair, const uint32_t *order)
 {
 	const struct order_model *model = &repair->job->model;
 	struct quality quality = { order_profile(model, order, repair->job->count, repair->live), 0 };
@@ -51,14 +51,14 @@ static void adopt(struct repair *repair, const uint32_t *order)
 		memcpy(repair->order, order, ops * sizeof *order);
 	for (uint32_t i = 0; i < ops; i++)
 		repair->position[order[i]] = i;
-	repair->now = measure(repair, order);
+	repair->now = order_repair_measure(repair, order);
 }
 
 /* One of the ops at which the current order peaks: the first, or after a failure any. */
 static uint32_t pick_peak(struct repair *repair, bool any)
 {
 	uint32_t skip = any ? (uint32_t)(random_next(&repair->random) % repair->now.count) : 0, at = 0;
-	measure(repair, repair->order);
+	order_repair_measure(repair, repair->order);
 	for (;; at++)
 		if (repair->live[at] == repair->now.peak && skip-- == 0)
 			return repair->order[at];
@@ -81,8 +81,8 @@ static void reorder(struct repair *repair, uint32_t op)
 static void try_last_cut(struct repair *repair, uint32_t op, bool first)
 {
 	reorder(repair, op);
-	struct quality quality = measure(repair, repair->trial);
-	if (!first && !better(quality, repair->chosen))
+	struct quality quality = order_repair_measure(repair, repair->trial);
+	if (!first && !order_repair_better(quality, repair->chosen))
 		return;
 	repair->chosen = quality;
 	uint32_t *swap = repair->choice;
@@ -110,7 +110,7 @@ static enum status try_cuts(struct repair *repair, uint32_t op, bool *hopeless)
 	return OK;
 }
 
-static enum status descend(struct repair *repair, uint32_t failures)
+static enum status order_repair_descend(struct repair *repair, uint32_t failures)
 {
 	struct order_job *job = repair->job;
 	struct quality best = repair->now;
@@ -121,7 +121,7 @@ static enum status descend(struct repair *repair, uint32_t failures)
 		if (status != OK || hopeless)
 			return status;
 		adopt(repair, repair->choice);
-		if (better(repair->now, best)) {
+		if (order_repair_better(repair->now, best)) {
 			best = repair->now;
 			failed = 0;
 			order_job_offer(job, repair->order, "min-cut repair");
@@ -147,7 +147,7 @@ enum status order_repair(struct order_job *job, struct order_cut *cut, uint32_t 
 	enum status status = repair.position && repair.trial && repair.choice && repair.live ? OK : NO_MEMORY;
 	if (status == OK) {
 		adopt(&repair, order);
-		status = descend(&repair, failures);
+		status = order_repair_descend(&repair, failures);
 	}
 	return status;
 }

@@ -50,7 +50,7 @@ struct roam {
 
 /* ---- the main path and its waists ------------------------------------------------------ */
 
-static void mark(const struct csr *arcs, uint32_t from, uint32_t *stack, bool *seen)
+static void roam_mark(const struct csr *arcs, uint32_t from, uint32_t *stack, bool *seen)
 {
 	uint32_t depth = 0;
 	stack[depth++] = from;
@@ -91,12 +91,12 @@ static enum status find_main(struct roam *roam)
 	bool *below_loss = arena_alloc(&roam->arena, ops, sizeof *below_loss);
 	NEED(level && above_end && above_loss && below_loss);
 	uint32_t end = deepest(roam, NULL, NULL, level);
-	mark(&roam->model->pred, end, roam->stack, above_end);
+	roam_mark(&roam->model->pred, end, roam->stack, above_end);
 	roam->loss = deepest(roam, above_end, roam->job->problem->phase, level);
 	if (roam->loss == NONE)
 		roam->loss = end;
-	mark(&roam->model->pred, roam->loss, roam->stack, above_loss);
-	mark(&roam->model->succ, roam->loss, roam->stack, below_loss);
+	roam_mark(&roam->model->pred, roam->loss, roam->stack, above_loss);
+	roam_mark(&roam->model->succ, roam->loss, roam->stack, below_loss);
 	for (uint32_t op = 0; op < ops; op++)
 		roam->main[op] = above_loss[op] || (above_end[op] && below_loss[op]);
 	return OK;
@@ -132,7 +132,7 @@ static enum status find_segments(struct roam *roam)
 /* ---- branches -------------------------------------------------------------------------- */
 
 /* Connected parts of what is not on the main path. */
-static enum status find_branches(struct roam *roam)
+static enum status roam_find_branches(struct roam *roam)
 {
 	const struct order_model *model = roam->model;
 	uint32_t *row = arena_alloc(&roam->arena, model->ops, sizeof *row);
@@ -202,7 +202,7 @@ static enum status measure_branches(struct roam *roam)
 
 /* ---- the order ---------------------------------------------------------------------------- */
 
-static void run_op(struct roam *roam, uint32_t op)
+static void roam_run_op(struct roam *roam, uint32_t op)
 {
 	int64_t live = roam->walk.live + order_walk_need(&roam->walk, op);
 	roam->peak = live > roam->peak ? live : roam->peak;
@@ -225,7 +225,7 @@ static bool run_branch(struct roam *roam, uint32_t id, bool forced)
 	int64_t before = roam->walk.live, peak = roam->peak;
 	FOR_ROW(i, &roam->members, id)
 		if (!roam->run[roam->members.item[i]])
-			run_op(roam, roam->members.item[i]);
+			roam_run_op(roam, roam->members.item[i]);
 	if (forced || (roam->peak == peak && roam->walk.live <= before))
 		return true;
 	while (roam->done > start) {
@@ -278,7 +278,7 @@ static void run_needed(struct roam *roam, uint32_t op, uint32_t segment)
 				branch->segment = segment;
 				branch->why = ORDER_BRANCH_NEEDED;
 			}
-			run_op(roam, at);
+			roam_run_op(roam, at);
 		}
 		depth--;
 	}
@@ -300,7 +300,7 @@ static void assign_branches(struct roam *roam)
 			roam->segment[segment].first = roam->done;
 		}
 		run_needed(roam, op, segment);
-		run_op(roam, op);
+		roam_run_op(roam, op);
 	}
 	run_pending(roam, segment, false);
 	run_pending(roam, segment, true);
@@ -316,14 +316,14 @@ struct leaves {
 	uint32_t limit;
 };
 
-static void refresh(struct leaves *leaves)
+static void roam_refresh(struct leaves *leaves)
 {
 	order_profile(leaves->roam->model, leaves->roam->order, leaves->count, leaves->live);
 	for (uint32_t i = 0; i < leaves->roam->model->ops; i++)
 		leaves->position[leaves->roam->order[i]] = i;
 }
 
-static int64_t highest(const struct leaves *leaves, uint32_t first, uint32_t ops)
+static int64_t roam_highest(const struct leaves *leaves, uint32_t first, uint32_t ops)
 {
 	int64_t peak = INT64_MIN;
 	for (uint32_t i = first; i < first + ops; i++)
@@ -364,11 +364,11 @@ static enum status solve_window(struct leaves *leaves, const struct order_window
 }
 
 /* Solves the ops from first on as one leaf. */
-static enum status solve_leaf(struct leaves *leaves, uint32_t first, uint32_t ops, bool *exact)
+static enum status roam_solve_leaf(struct leaves *leaves, uint32_t first, uint32_t ops, bool *exact)
 {
 	struct roam *roam = leaves->roam;
 	struct order_window window;
-	int64_t peak = highest(leaves, first, ops);
+	int64_t peak = roam_highest(leaves, first, ops);
 	bool found = false;
 	enum status status = order_window_cut(&window, roam->model, roam->order, leaves->position, leaves->live, first, ops);
 	THEN(status, solve_window(leaves, &window, peak, exact, &found));
@@ -377,12 +377,12 @@ static enum status solve_leaf(struct leaves *leaves, uint32_t first, uint32_t op
 	if (kept == OK && order_profile(&window.model, leaves->local, leaves->count, leaves->live) < peak)
 		order_window_apply(&window, roam->order, leaves->local);
 	order_window_free(&window);
-	refresh(leaves);
+	roam_refresh(leaves);
 	return kept == NO_MEMORY ? NO_MEMORY : status;
 }
 
 /* Where to halve: the lowest state in the middle half. */
-static uint32_t halve(const struct leaves *leaves, uint32_t first, uint32_t ops)
+static uint32_t roam_halve(const struct leaves *leaves, uint32_t first, uint32_t ops)
 {
 	uint32_t best = first + ops / 4 + 1;
 	for (uint32_t i = best; i <= first + ops - ops / 4 - 1; i++)
@@ -401,10 +401,10 @@ static enum status solve_segment(struct leaves *leaves, struct order_segment *se
 	segment->exact = true;
 	while (depth > 0) {
 		uint32_t first = stack[--depth].first, ops = stack[depth].ops;
-		if (highest(leaves, first, ops) <= leaves->roam->job->bound)
+		if (roam_highest(leaves, first, ops) <= leaves->roam->job->bound)
 			continue;
 		if (ops > leaves->limit && depth + 2 <= 64) {
-			uint32_t middle = halve(leaves, first, ops);
+			uint32_t middle = roam_halve(leaves, first, ops);
 			segment->exact = false;
 			stack[depth].first = middle;
 			stack[depth++].ops = first + ops - middle;
@@ -413,7 +413,7 @@ static enum status solve_segment(struct leaves *leaves, struct order_segment *se
 			continue;
 		}
 		bool exact = true;
-		TRY(solve_leaf(leaves, first, ops, &exact));
+		TRY(roam_solve_leaf(leaves, first, ops, &exact));
 		segment->exact &= exact;
 	}
 	return OK;
@@ -430,19 +430,19 @@ static enum status solve_segments(struct roam *roam)
 		.live = arena_alloc(&roam->arena, ops, sizeof *leaves.live),
 	};
 	NEED(leaves.position && leaves.local && leaves.count && leaves.live);
-	refresh(&leaves);
+	roam_refresh(&leaves);
 	enum status status = OK;
 	for (uint32_t i = 0; i < roam->segments; i++) {
 		struct order_segment *segment = &roam->segment[i];
 		THEN(status, solve_segment(&leaves, segment));
-		segment->peak = highest(&leaves, segment->first, segment->last - segment->first + 1);
+		segment->peak = roam_highest(&leaves, segment->first, segment->last - segment->first + 1);
 	}
 	return status;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------- */
 
-static enum status prepare(struct roam *roam)
+static enum status roam_prepare(struct roam *roam)
 {
 	struct arena *arena = &roam->arena;
 	uint32_t ops = roam->model->ops;
@@ -463,7 +463,7 @@ static enum status prepare(struct roam *roam)
 }
 
 /* The order as assigned is offered first: the bound it leads to says which leaves need work. */
-static enum status finish(struct roam *roam, uint32_t *order, bool leaves)
+static enum status roam_finish(struct roam *roam, uint32_t *order, bool leaves)
 {
 	order_job_offer(roam->job, roam->order, "roam");
 	enum status status = leaves ? order_run_cuts(roam->job, CUTS) : OK;
@@ -479,16 +479,16 @@ static enum status finish(struct roam *roam, uint32_t *order, bool leaves)
 enum status order_run_roam(struct order_job *job, uint32_t *order, struct order_roam *result)
 {
 	struct roam roam = { .job = job, .model = &job->model, .sequence = job->problem->program };
-	enum status status = prepare(&roam);
+	enum status status = roam_prepare(&roam);
 	if (status == OK && roam.model->ops > 0) {
 		status = find_main(&roam);
 		THEN(status, find_segments(&roam));
-		THEN(status, find_branches(&roam));
+		THEN(status, roam_find_branches(&roam));
 		THEN(status, measure_branches(&roam));
 	}
 	if (status == OK && roam.model->ops > 0) {
 		assign_branches(&roam);
-		status = finish(&roam, order, result != NULL);
+		status = roam_finish(&roam, order, result != NULL);
 	}
 	if (result) {
 		*result = (struct order_roam) { roam.segments, roam.branches, roam.segment, roam.branch, roam.branch_of };

@@ -55,7 +55,7 @@ struct search {
 
 /* ---- the walk ---------------------------------------------------------------------- */
 
-static void list_add(uint32_t *list, uint32_t *place, uint32_t *count, uint32_t op)
+static void order_search_list_add(uint32_t *list, uint32_t *place, uint32_t *count, uint32_t op)
 {
 	if (place[op] != NONE)
 		return;
@@ -77,7 +77,7 @@ static void list_drop(uint32_t *list, uint32_t *place, uint32_t *count, uint32_t
 static void sort_in(struct search *search, uint32_t op)
 {
 	if (search->ready_place[op] != NONE && order_walk_growth(&search->walk, op) <= 0)
-		list_add(search->calm, search->calm_place, &search->calm_count, op);
+		order_search_list_add(search->calm, search->calm_place, &search->calm_count, op);
 	else
 		list_drop(search->calm, search->calm_place, &search->calm_count, op);
 }
@@ -85,7 +85,7 @@ static void sort_in(struct search *search, uint32_t op)
 static void set_ready(struct search *search, uint32_t op, bool ready)
 {
 	if (ready)
-		list_add(search->ready, search->ready_place, &search->ready_count, op);
+		order_search_list_add(search->ready, search->ready_place, &search->ready_count, op);
 	else
 		list_drop(search->ready, search->ready_place, &search->ready_count, op);
 	sort_in(search, op);
@@ -105,7 +105,7 @@ static void sort_changed(struct search *search)
 	search->spent += 4 + search->walk.changes;
 }
 
-static void run(struct search *search, uint32_t op)
+static void order_search_run(struct search *search, uint32_t op)
 {
 	const struct csr *succ = &search->model->succ;
 	order_walk_run(&search->walk, op);
@@ -118,7 +118,7 @@ static void run(struct search *search, uint32_t op)
 	search->trail[search->done++] = op;
 }
 
-static void take_back(struct search *search)
+static void order_search_take_back(struct search *search)
 {
 	const struct csr *succ = &search->model->succ;
 	uint32_t op = search->trail[--search->done];
@@ -131,7 +131,7 @@ static void take_back(struct search *search)
 	toggle_hash(search, op);
 }
 
-static bool fits(const struct search *search, uint32_t op)
+static bool order_search_fits(const struct search *search, uint32_t op)
 {
 	return search->walk.live + order_walk_need(&search->walk, op) <= search->threshold;
 }
@@ -144,8 +144,8 @@ static void run_safe_moves(struct search *search)
 	for (uint32_t i = 0; i < search->calm_count;) {
 		uint32_t op = search->calm[i];
 		search->spent++;
-		if (fits(search, op)) {
-			run(search, op);
+		if (order_search_fits(search, op)) {
+			order_search_run(search, op);
 			i = 0;
 		} else {
 			i++;
@@ -168,8 +168,8 @@ static void run_safe_descendants(struct search *search, uint32_t from)
 	for (uint32_t i = 0; i < search->calm_count;) {
 		uint32_t op = search->calm[i];
 		search->spent++;
-		if (fits(search, op) && depends_on(search, op, search->trail + from, search->done - from)) {
-			run(search, op);
+		if (order_search_fits(search, op) && depends_on(search, op, search->trail + from, search->done - from)) {
+			order_search_run(search, op);
 			i = 0;
 		} else {
 			i++;
@@ -184,7 +184,7 @@ static uint32_t next_of_run(const struct search *search, uint32_t from)
 	for (uint32_t i = from; i < search->done; i++)
 		FOR_ROW(j, &search->model->succ, search->trail[i]) {
 			uint32_t op = search->model->succ.item[j];
-			if (search->ready_place[op] == NONE || !fits(search, op))
+			if (search->ready_place[op] == NONE || !order_search_fits(search, op))
 				continue;
 			int64_t growth = order_walk_growth(&search->walk, op);
 			if (best == NONE || growth < order_walk_growth(&search->walk, best)
@@ -205,14 +205,14 @@ static bool run_safely(struct search *search, uint32_t op)
 	int64_t live = search->walk.live;
 	for (uint32_t length = 0; op != NONE && length < RUN_LENGTH; length++) {
 		uint32_t stage = search->done;
-		run(search, op);
+		order_search_run(search, op);
 		run_safe_descendants(search, stage);
 		if (search->walk.live <= live)
 			return true;
 		op = next_of_run(search, stage);
 	}
 	while (search->done > start)
-		take_back(search);
+		order_search_take_back(search);
 	return false;
 }
 
@@ -223,7 +223,7 @@ static void close_state(struct search *search)
 	for (uint32_t i = 0; i < search->ready_count;) {
 		uint32_t op = search->ready[i];
 		search->spent++;
-		if (fits(search, op) && run_safely(search, op)) {
+		if (order_search_fits(search, op) && run_safely(search, op)) {
 			run_safe_moves(search);
 			i = 0;
 		} else {
@@ -234,7 +234,7 @@ static void close_state(struct search *search)
 
 /* ---- states --------------------------------------------------------------------------- */
 
-static uint32_t *table_slot(const struct search *search, const uint64_t hash[2])
+static uint32_t *order_search_table_slot(const struct search *search, const uint64_t hash[2])
 {
 	uint32_t mask = search->table_size - 1, slot = (uint32_t)hash[0] & mask;
 	while (search->table[slot]) {
@@ -265,7 +265,7 @@ static bool grow_states(struct search *search)
 	search->table_size = 2 * room;
 	search->room = room;
 	for (uint32_t i = 0; i < search->count; i++)
-		*table_slot(search, search->state[i].hash) = i + 1;
+		*order_search_table_slot(search, search->state[i].hash) = i + 1;
 	return true;
 }
 
@@ -275,7 +275,7 @@ static enum status note_state(struct search *search, uint32_t parent, uint32_t f
 	*id = NO_STATE;
 	if (search->count == search->room && !grow_states(search))
 		return NO_MEMORY;
-	uint32_t *slot = table_slot(search, search->hash), moves = search->done - from;
+	uint32_t *slot = order_search_table_slot(search, search->hash), moves = search->done - from;
 	if (*slot)
 		return OK;
 	if (search->count >= search->limits->states || search->move_count + moves > search->limits->moves)
@@ -296,7 +296,7 @@ static enum status note_state(struct search *search, uint32_t parent, uint32_t f
 }
 
 /* Moves the walk to a state: back to the common ancestor, then forward. */
-static void go_to(struct search *search, uint32_t target)
+static void order_search_go_to(struct search *search, uint32_t target)
 {
 	uint32_t length = 0, at = search->at;
 	const struct state *state = search->state;
@@ -306,14 +306,14 @@ static void go_to(struct search *search, uint32_t target)
 			target = state[target].parent;
 		} else {
 			for (uint32_t i = 0; i < state[at].moves; i++)
-				take_back(search);
+				order_search_take_back(search);
 			at = state[at].parent;
 		}
 	}
 	while (length > 0) {
 		at = search->way[--length];
 		for (uint32_t i = 0; i < state[at].moves; i++)
-			run(search, search->move[state[at].first + i]);
+			order_search_run(search, search->move[state[at].first + i]);
 	}
 	search->at = at;
 }
@@ -334,13 +334,13 @@ static enum status look_up(struct search *search)
 static enum status try_op(struct search *search, uint32_t op)
 {
 	uint32_t parent = search->at, from = search->done, child;
-	run(search, op);
+	order_search_run(search, op);
 	close_state(search);
 	enum status status = note_state(search, parent, from, &child);
 	if (status == OK && child != NO_STATE)
 		search->children[search->child_count++] = child;
 	while (search->done > from)
-		take_back(search);
+		order_search_take_back(search);
 	return status;
 }
 
@@ -358,9 +358,9 @@ static void push_children(struct search *search)
 		search->stack[search->depth++] = child[i];
 }
 
-static enum status expand(struct search *search, uint32_t id)
+static enum status order_search_expand(struct search *search, uint32_t id)
 {
-	go_to(search, id);
+	order_search_go_to(search, id);
 	uint32_t from = search->done, closed;
 	search->child_count = 0;
 	search->state[id].blocked = INT64_MAX;
@@ -369,7 +369,7 @@ static enum status expand(struct search *search, uint32_t id)
 		/* A raised threshold made moves safe that were not: one child, and no choice. */
 		enum status status = note_state(search, id, from, &closed);
 		while (search->done > from)
-			take_back(search);
+			order_search_take_back(search);
 		if (status == OK && closed != NO_STATE)
 			search->stack[search->depth++] = closed;
 		return status;
@@ -396,7 +396,7 @@ static enum status expand(struct search *search, uint32_t id)
 static enum status expand_all(struct search *search)
 {
 	while (search->depth > 0 && search->found == NO_STATE) {
-		enum status status = expand(search, search->stack[--search->depth]);
+		enum status status = order_search_expand(search, search->stack[--search->depth]);
 		TRY(status == OK ? look_up(search) : status);
 	}
 	return search->found == NO_STATE ? INFEASIBLE : OK;
@@ -475,7 +475,7 @@ enum status order_search_least(const struct order_model *model, int64_t ceiling,
 		}
 	}
 	if (status == OK) {
-		go_to(&search, search.found);
+		order_search_go_to(&search, search.found);
 		memcpy(order, search.trail, model->ops * sizeof *order);
 		*bound = search.threshold;
 	}

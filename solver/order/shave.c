@@ -64,7 +64,7 @@ static enum status join_rows(struct shaving *shaving, const struct csr *given, b
 }
 
 /* Begins cuts anew, with the precedences found so far. */
-static enum status refresh(struct shaving *shaving)
+static enum status shave_refresh(struct shaving *shaving)
 {
 	const struct problem *problem = shaving->job->problem;
 	order_cut_free(&shaving->cut);
@@ -75,7 +75,7 @@ static enum status refresh(struct shaving *shaving)
 	return order_cut_init(&shaving->cut, &shaving->problem, false);
 }
 
-static enum status add_edge(struct shaving *shaving, struct precedence found)
+static enum status shave_add_edge(struct shaving *shaving, struct precedence found)
 {
 	if (shaving->edges == shaving->room) {
 		uint32_t room = 2 * shaving->room + 64;
@@ -91,7 +91,7 @@ static enum status add_edge(struct shaving *shaving, struct precedence found)
 /* ---- one op ---------------------------------------------------------------------------------- */
 
 /* Keeps the residuals of the maximum flow, from which every forced op is tried. */
-static enum status keep_flow(struct shaving *shaving)
+static enum status shave_keep_flow(struct shaving *shaving)
 {
 	const struct max_flow *flow = &shaving->cut.flow;
 	if (flow->arcs > shaving->kept_room) {
@@ -109,7 +109,7 @@ static enum status keep_flow(struct shaving *shaving)
 static enum status force_others(struct shaving *shaving, uint32_t op, int64_t slack)
 {
 	struct order_cut *cut = &shaving->cut;
-	TRY(keep_flow(shaving));
+	TRY(shave_keep_flow(shaving));
 	for (uint32_t other = 0; other < shaving->problem.ops; other++) {
 		if (cut->side[other] != FLOW_FREE)
 			continue;
@@ -120,7 +120,7 @@ static enum status force_others(struct shaving *shaving, uint32_t op, int64_t sl
 		if (more <= slack)
 			continue;
 		struct precedence found = { inside ? other : op, inside ? op : other, !inside };
-		TRY(add_edge(shaving, found));
+		TRY(shave_add_edge(shaving, found));
 	}
 	return OK;
 }
@@ -135,7 +135,7 @@ static enum status shave_op(struct shaving *shaving, uint32_t op)
 	if (slack < 0 || slack > (shaving->job->peak - shaving->job->problem->base) / SLACK)
 		return OK;
 	TRY(force_others(shaving, op, slack));
-	return shaving->edges > edges ? refresh(shaving) : OK;
+	return shaving->edges > edges ? shave_refresh(shaving) : OK;
 }
 
 /* ---- one threshold --------------------------------------------------------------------------- */
@@ -159,7 +159,7 @@ static enum status attempt(struct shaving *shaving, int64_t threshold)
 	shaving->threshold = threshold;
 	shaving->refuted = NONE;
 	shaving->edges = 0;
-	TRY(refresh(shaving));
+	TRY(shave_refresh(shaving));
 	do {
 		before = shaving->edges;
 		sort_visits(shaving);
@@ -170,7 +170,7 @@ static enum status attempt(struct shaving *shaving, int64_t threshold)
 }
 
 /* The precedences as a certificate; the run's arena owns them. */
-static enum status raise_bound(struct shaving *shaving)
+static enum status shave_raise_bound(struct shaving *shaving)
 {
 	struct order_job *job = shaving->job;
 	struct order_arc *arc = arena_alloc(&job->arena, shaving->edges, sizeof *arc);
@@ -183,7 +183,7 @@ static enum status raise_bound(struct shaving *shaving)
 	return OK;
 }
 
-static enum status shave(struct shaving *shaving)
+static enum status shave_shave(struct shaving *shaving)
 {
 	struct order_job *job = shaving->job;
 	int64_t open = job->peak;      /* the least threshold that isn't refuted, or the best peak */
@@ -193,7 +193,7 @@ static enum status shave(struct shaving *shaving)
 			break;
 		TRY(attempt(shaving, threshold));
 		if (shaving->refuted != NONE)
-			TRY(raise_bound(shaving));
+			TRY(shave_raise_bound(shaving));
 		else
 			open = threshold;
 	}
@@ -215,7 +215,7 @@ enum status order_run_shaving(struct order_job *job)
 	memcpy(shaving.visit, job->problem->program, ops * sizeof *shaving.visit);
 	uint64_t share = job->control.ticks + job->control.limit / EFFORT;
 	shaving.control.limit = job->control.limit && share < job->control.limit ? share : job->control.limit;
-	enum status status = shave(&shaving);
+	enum status status = shave_shave(&shaving);
 	order_cut_free(&shaving.cut);
 	arena_free(&shaving.arena);
 	mem_free(shaving.edge);

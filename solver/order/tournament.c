@@ -8,7 +8,7 @@ struct sorted {
 	uint32_t op;
 };
 
-static int compare(const void *a, const void *b)
+static int tournament_compare(const void *a, const void *b)
 {
 	const struct sorted *left = a, *right = b;
 	if (left->need != right->need)
@@ -38,7 +38,7 @@ enum status order_tournament_init(struct order_tournament *tournament, uint32_t 
 	}
 	for (uint32_t op = 0; op < ops; op++)
 		sorted[op] = (struct sorted) { need[op], op };
-	qsort(sorted, ops, sizeof *sorted, compare);
+	qsort(sorted, ops, sizeof *sorted, tournament_compare);
 	for (uint32_t i = 0; i < ops; i++)
 		tournament->slot[sorted[i].op] = leaves + i;
 	mem_free(sorted);
@@ -50,7 +50,7 @@ enum status order_tournament_init(struct order_tournament *tournament, uint32_t 
 	return OK;
 }
 
-static bool before(const struct order_tournament *tournament, uint32_t a, uint32_t b)
+static bool tournament_before(const struct order_tournament *tournament, uint32_t a, uint32_t b)
 {
 	if (a == NONE || b == NONE)
 		return a != NONE;
@@ -69,7 +69,7 @@ static void replay(struct order_tournament *tournament, uint32_t node)
 		const int64_t *least = tournament->least, *most = tournament->most;
 		tournament->least[node] = least[left] < least[right] ? least[left] : least[right];
 		tournament->most[node] = most[left] > most[right] ? most[left] : most[right];
-		bool first = before(tournament, tournament->best[left], tournament->best[right]);
+		bool first = tournament_before(tournament, tournament->best[left], tournament->best[right]);
 		tournament->best[node] = tournament->best[first ? left : right];
 	}
 }
@@ -99,7 +99,7 @@ uint32_t order_tournament_best(const struct order_tournament *tournament, int64_
 	stack[depth++] = 1;
 	while (depth > 0) {
 		uint32_t node = stack[--depth];
-		if (tournament->least[node] > room || !before(tournament, tournament->best[node], best))
+		if (tournament->least[node] > room || !tournament_before(tournament, tournament->best[node], best))
 			continue;
 		if (tournament->most[node] <= room) {
 			best = tournament->best[node];

@@ -19,7 +19,7 @@ struct cutting {
 	uint32_t *local;               /* item -> index in items + 1; 0: the window does not touch it */
 };
 
-static bool inside(const struct cutting *cutting, uint32_t op)
+static bool window_inside(const struct cutting *cutting, uint32_t op)
 {
 	return cutting->position[op] - cutting->first < cutting->ops;
 }
@@ -36,7 +36,7 @@ static enum status cut_dependencies(const struct cutting *cutting, const struct 
 	count = 0;
 	for (uint32_t i = 0; i < cutting->ops; i++) {
 		FOR_ROW(j, arcs, cutting->order[cutting->first + i])
-			if (inside(cutting, arcs->item[j]))
+			if (window_inside(cutting, arcs->item[j]))
 				result->item[count++] = cutting->position[arcs->item[j]] - cutting->first;
 		result->start[i + 1] = count;
 	}
@@ -96,32 +96,32 @@ static int64_t cut_items(const struct cutting *cutting, struct order_window *win
 	return alive;
 }
 
-static void add_to_key(uint64_t key[2], uint64_t value)
+static void window_add_to_key(uint64_t key[2], uint64_t value)
 {
 	key[0] = hash_join(key[0], value);
 	key[1] = hash_join(key[1], value ^ UINT64_C(0x5851f42d4c957f2d));
 }
 
-static void fingerprint(struct order_window *window)
+static void window_fingerprint(struct order_window *window)
 {
 	const struct order_model *model = &window->model;
 	uint64_t *key = window->key;
 	key[0] = UINT64_C(0x6f72646572);
 	key[1] = UINT64_C(0x77696e646f77);
-	add_to_key(key, model->ops);
-	add_to_key(key, model->items);
+	window_add_to_key(key, model->ops);
+	window_add_to_key(key, model->items);
 	for (uint32_t op = 0; op < model->ops; op++) {
-		add_to_key(key, (uint64_t)model->workspace[op]);
-		add_to_key(key, csr_length(&model->pred, op));
+		window_add_to_key(key, (uint64_t)model->workspace[op]);
+		window_add_to_key(key, csr_length(&model->pred, op));
 		FOR_ROW(i, &model->pred, op)
-			add_to_key(key, op - model->pred.item[i]);
-		add_to_key(key, csr_length(&model->touch, op));
+			window_add_to_key(key, op - model->pred.item[i]);
+		window_add_to_key(key, csr_length(&model->touch, op));
 		FOR_ROW(i, &model->touch, op)
-			add_to_key(key, model->touch.item[i]);
+			window_add_to_key(key, model->touch.item[i]);
 	}
 	for (uint32_t item = 0; item < model->items; item++) {
-		add_to_key(key, (uint64_t)model->size[item]);
-		add_to_key(key, (uint64_t)model->from_start[item] | (uint64_t)model->to_end[item] << 1);
+		window_add_to_key(key, (uint64_t)model->size[item]);
+		window_add_to_key(key, (uint64_t)model->from_start[item] | (uint64_t)model->to_end[item] << 1);
 	}
 }
 
@@ -135,7 +135,7 @@ static int64_t bytes_before(const struct cutting *cutting, const struct order_wi
 	return bytes;
 }
 
-static enum status cut_all(struct cutting *cutting, struct order_window *window, const int64_t *live)
+static enum status window_cut_all(struct cutting *cutting, struct order_window *window, const int64_t *live)
 {
 	struct arena *arena = &window->arena;
 	struct order_model *model = &window->model;
@@ -153,7 +153,7 @@ static enum status cut_all(struct cutting *cutting, struct order_window *window,
 	if (alive < 0 || csr_transpose(arena, &model->touch, model->ops, model->items, &model->users) != OK)
 		return NO_MEMORY;
 	model->base = bytes_before(cutting, window, live) - alive;
-	fingerprint(window);
+	window_fingerprint(window);
 	return OK;
 }
 
@@ -163,7 +163,7 @@ enum status order_window_cut(struct order_window *window, const struct order_mod
 	struct cutting cutting = { .model = model, .order = order, .position = position, .first = first, .ops = ops };
 	*window = (struct order_window) { .first = first };
 	cutting.local = mem_alloc(model->items, sizeof *cutting.local);
-	enum status status = cutting.local ? cut_all(&cutting, window, live) : NO_MEMORY;
+	enum status status = cutting.local ? window_cut_all(&cutting, window, live) : NO_MEMORY;
 	mem_free(cutting.local);
 	return status;
 }
@@ -216,8 +216,8 @@ static enum status order_window_solve(struct order_job *job, const struct order_
 	NEED(answer);
 	/* The answer depends on threshold and effort as well: a hit is exactly what solving again would give. */
 	uint64_t key[2] = { window->key[0], window->key[1] }, ticks = job->control.ticks;
-	add_to_key(key, (uint64_t)(threshold - window->model.base));
-	add_to_key(key, states);
+	window_add_to_key(key, (uint64_t)(threshold - window->model.base));
+	window_add_to_key(key, states);
 	if (!order_job_find(job, key, answer, bytes)) {
 		answer->status = search_both_ways(job, window, threshold, states, order);
 		answer->ticks = job->control.ticks - ticks;
@@ -240,7 +240,7 @@ struct improvement {
 	uint32_t states;
 };
 
-static void refresh(struct improvement *improvement)
+static void window_refresh(struct improvement *improvement)
 {
 	const struct order_model *model = &improvement->job->model;
 	improvement->peak = order_profile(model, improvement->order, improvement->count, improvement->live);
@@ -260,7 +260,7 @@ static enum status improve_at(struct improvement *improvement, uint32_t at, uint
 	THEN(status, order_window_solve(improvement->job, &window, improvement->peak - 1, improvement->states, improvement->local));
 	if (status == OK) {
 		order_window_apply(&window, improvement->order, improvement->local);
-		refresh(improvement);
+		window_refresh(improvement);
 	}
 	order_window_free(&window);
 	return status;
@@ -278,7 +278,7 @@ static enum status lower_peak(struct improvement *improvement, uint32_t ops)
 	return OK;
 }
 
-static enum status improve(struct improvement *improvement)
+static enum status window_improve(struct improvement *improvement)
 {
 	static const uint32_t widths[] = { 40, 100, 200, 500 };
 	struct order_job *job = improvement->job;
@@ -308,8 +308,8 @@ enum status order_improve_windows(struct order_job *job, uint32_t *order, uint32
 	};
 	enum status status = NO_MEMORY;
 	if (improvement.position && improvement.local && improvement.count && improvement.live) {
-		refresh(&improvement);
-		status = improve(&improvement);
+		window_refresh(&improvement);
+		status = window_improve(&improvement);
 	}
 	return status;
 }

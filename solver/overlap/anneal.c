@@ -116,7 +116,7 @@ static bool move_any(struct annealing *annealing)
 }
 
 /* One change, kept or not. */
-static void change(struct annealing *annealing, double temperature)
+static void overlap_anneal_change(struct annealing *annealing, double temperature)
 {
 	uint32_t kind = random_below(&annealing->random, 8);
 	if (!(kind < FILLS && annealing->waits > 0 ? fill_wait(annealing) : kind < FILLS + SENDS && annealing->sends > 0 ? move_collective(annealing) : move_any(annealing)))
@@ -132,7 +132,7 @@ static void change(struct annealing *annealing, double temperature)
 	annealing->now = time;
 }
 
-static enum status prepare(struct annealing *annealing, struct arena *arena)
+static enum status overlap_anneal_prepare(struct annealing *annealing, struct arena *arena)
 {
 	const struct lineup *line = annealing->line;
 	annealing->wait = arena_alloc(arena, line->count, sizeof *annealing->wait);
@@ -149,13 +149,13 @@ static enum status prepare(struct annealing *annealing, struct arena *arena)
 	return OK;
 }
 
-static void cool(struct annealing *annealing, const struct anneal_effort *effort)
+static void overlap_anneal_cool(struct annealing *annealing, const struct anneal_effort *effort)
 {
 	const struct lineup *line = annealing->line;
 	for (uint64_t i = 0; i < effort->plays && annealing->fastest > effort->bound; i++) {
 		if (control_spend(effort->control, annealing->play->nodes))
 			return;
-		change(annealing, (double)effort->hot * pow(COOLING, -(double)i / (double)effort->plays));
+		overlap_anneal_change(annealing, (double)effort->hot * pow(COOLING, -(double)i / (double)effort->plays));
 		if (annealing->now >= annealing->fastest)
 			continue;
 		annealing->fastest = annealing->now;
@@ -168,10 +168,10 @@ enum status overlap_anneal(struct lineup *line, struct play *play, const struct 
 	OWN(arena) arena = { 0 };
 	struct annealing annealing = { .line = line, .play = play, .limit = play->request->limit, .random = line->count };
 	lineup_set(line, order);
-	TRY(prepare(&annealing, &arena));
+	TRY(overlap_anneal_prepare(&annealing, &arena));
 	int64_t first = annealing.fastest;
 	if (line->count > 1)
-		cool(&annealing, effort);
+		overlap_anneal_cool(&annealing, effort);
 	if (annealing.fastest == first)
 		return OK;
 	memcpy(line->order, annealing.best, line->count * sizeof *line->order);

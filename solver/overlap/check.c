@@ -10,7 +10,7 @@ struct checking {
 };
 
 /* By the model's sequence backwards: the longest way from each op's begin to the station's begin. */
-static void measure(struct checking *checking, uint32_t station)
+static void overlap_check_measure(struct checking *checking, uint32_t station)
 {
 	const struct step_model *model = checking->model;
 	for (uint32_t op = 0; op < model->ops; op++)
@@ -34,7 +34,7 @@ static int64_t claim_of(struct checking *checking, const struct step_station *st
 {
 	const struct step_model *model = checking->model;
 	int64_t sum = 0;
-	measure(checking, station->op);
+	overlap_check_measure(checking, station->op);
 	for (uint32_t op = 0; op < model->ops; op++)
 		if (op != station->op && checking->after[op] >= 0 && model->stream[op] == station->stream && model->time[op] > 0
 			&& checking->earliest[op] >= station->head && checking->after[op] - model->time[op] >= station->tail)
@@ -42,7 +42,7 @@ static int64_t claim_of(struct checking *checking, const struct step_station *st
 	return sum > 0 ? station->head + sum + station->tail : -1;
 }
 
-static enum status run(struct checking *checking)
+static enum status overlap_check_run(struct checking *checking)
 {
 	const struct step_model *model = checking->model;
 	const struct step_bound *claimed = checking->claimed;
@@ -81,5 +81,5 @@ enum status step_bound_check(const struct step_model *model, const struct step_b
 	OWN(arena) arena = { 0 };
 	checking.earliest = arena_alloc(&arena, model->ops, sizeof *checking.earliest);
 	checking.after = arena_alloc(&arena, model->ops, sizeof *checking.after);
-	return checking.earliest && checking.after ? run(&checking) : fail_memory(error);
+	return checking.earliest && checking.after ? overlap_check_run(&checking) : fail_memory(error);
 }

@@ -7,7 +7,7 @@
 #define NEAR 2000           /* a step longer than the bound by such a part alone: more memory is left alone */
 
 /* Takes the result over to its place by time; frees it where another one takes as long. */
-static void keep(struct overlap_climb *climb, struct overlap_result *result)
+static void climb_keep(struct overlap_climb *climb, struct overlap_result *result)
 {
 	uint32_t at = climb->count;
 	while (at > 0 && result->order && climb->found[at - 1].time < result->time)
@@ -32,20 +32,20 @@ static int64_t stride_of(uint32_t ops)
 }
 
 /* Of an effort: less where little is left to gain. */
-static uint64_t share_of(uint64_t effort, const struct overlap_request *request, const struct overlap_result *last)
+static uint64_t climb_share_of(uint64_t effort, const struct overlap_request *request, const struct overlap_result *last)
 {
 	double left = last && request->bound > 0 ? 100 * ((double)last->time / (double)request->bound - 1) : 1;
 	return left < 1 ? (uint64_t)((double)effort * left) + 1 : effort;
 }
 
 /* Bytes that the n-th search may take. */
-static int64_t limit_of(int64_t least, int64_t most, int64_t rung)
+static int64_t climb_limit_of(int64_t least, int64_t most, int64_t rung)
 {
 	return least + (most - least) / (CLIMB_RUNGS * CLIMB_RUNGS) * (rung * rung);
 }
 
 /* Under one limit: passes from the starts, then changes of the fastest order so far. known: another one that keeps the limit, or NULL. */
-static enum status search(const struct overlap_request *request, struct control *control, bool passes, const struct overlap_result *known, struct overlap_climb *climb)
+static enum status climb_search(const struct overlap_request *request, struct control *control, bool passes, const struct overlap_result *known, struct overlap_climb *climb)
 {
 	struct overlap_request next = *request;
 	struct overlap_result result = { 0 };
@@ -53,7 +53,7 @@ static enum status search(const struct overlap_request *request, struct control 
 	if (passes) {
 		next.moves = 0;
 		status = overlap_schedule(&next, control, &result);
-		keep(climb, &result);
+		climb_keep(climb, &result);
 		next.moves = request->moves;
 	}
 	const struct overlap_result *fastest = fastest_of(climb);
@@ -63,11 +63,11 @@ static enum status search(const struct overlap_request *request, struct control 
 	next.starts = 0;
 	next.known = fastest->order;
 	status = overlap_schedule(&next, control, &result);
-	keep(climb, &result);
+	climb_keep(climb, &result);
 	return status;
 }
 
-static enum status climb_from(const struct overlap_request *request, struct control *control, int64_t least, const struct overlap_result *free, struct overlap_climb *climb)
+static enum status overlap_climb_from(const struct overlap_request *request, struct control *control, int64_t least, const struct overlap_result *free, struct overlap_climb *climb)
 {
 	enum status status = OK;
 	bool over = false;
@@ -75,12 +75,12 @@ static enum status climb_from(const struct overlap_request *request, struct cont
 	for (int64_t rung = 0; rung <= CLIMB_RUNGS && !over && status == OK; rung += stride) {
 		struct overlap_request next = *request;
 		const struct overlap_result *last = fastest_of(climb);
-		next.ticks = share_of(request->ticks / CLIMB_RUNGS * (uint64_t)larger_of(stride, PASSES_EACH), request, last);
-		next.moves = share_of(request->moves, request, last);
-		next.limit = rung < CLIMB_RUNGS ? limit_of(least, free->peak, rung) : larger_of(least, free->peak);
+		next.ticks = climb_share_of(request->ticks / CLIMB_RUNGS * (uint64_t)larger_of(stride, PASSES_EACH), request, last);
+		next.moves = climb_share_of(request->moves, request, last);
+		next.limit = rung < CLIMB_RUNGS ? climb_limit_of(least, free->peak, rung) : larger_of(least, free->peak);
 		if (next.limit > request->limit)
 			break;
-		status = search(&next, control, rung % PASSES_EACH == 0, rung == CLIMB_RUNGS ? free : NULL, climb);
+		status = climb_search(&next, control, rung % PASSES_EACH == 0, rung == CLIMB_RUNGS ? free : NULL, climb);
 		last = fastest_of(climb);
 		over = last && last->time - request->bound <= request->bound / NEAR;
 	}
@@ -99,9 +99,9 @@ enum status overlap_climb_orders(const struct overlap_request *request, struct c
 	any.limit = INT64_MAX;
 	any.moves = 0;
 	enum status status = overlap_schedule(&any, control, &free);
-	THEN(status, climb_from(request, control, least, &free, climb));
+	THEN(status, overlap_climb_from(request, control, least, &free, climb));
 	if (free.order && free.peak <= request->limit)
-		keep(climb, &free);
+		climb_keep(climb, &free);
 	else
 		overlap_result_free(&free);
 	if (status == NO_MEMORY)

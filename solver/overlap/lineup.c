@@ -51,7 +51,7 @@ static enum status find_arcs(struct lineup *line, struct arena *scratch)
 	return csr_transpose(&line->arena, &line->pred, line->count, line->count, &line->succ);
 }
 
-static enum status find_uses(struct lineup *line, struct arena *scratch)
+static enum status lineup_find_uses(struct lineup *line, struct arena *scratch)
 {
 	const struct problem *problem = line->problem;
 	uint32_t pairs = 0, most = problem->users.start[problem->items], *row = arena_alloc(scratch, most, sizeof *row), *item = arena_alloc(scratch, most, sizeof *item);
@@ -90,7 +90,7 @@ enum status lineup_new(const struct overlap_request *request, struct lineup *lin
 	*line = (struct lineup) { .problem = request->problem, .low = 1 };
 	TRY(number_ops(request, line));
 	TRY(find_arcs(line, &scratch));
-	TRY(find_uses(line, &scratch));
+	TRY(lineup_find_uses(line, &scratch));
 	uint32_t **const ids[] = { &line->order, &line->place, &line->old_order };
 	int64_t **const bytes[] = { &line->stays, &line->adds, &line->before, &line->old_before, &line->relief };
 	bool fine = true;
@@ -184,7 +184,7 @@ void lineup_undo(struct lineup *line)
 }
 
 /* relief[k - low]: bytes of what op touches that nobody but it needs at the place k any more, of places low .. high. Returns the same at high + 1. */
-static int64_t find_relief(struct lineup *line, uint32_t op, uint32_t low, uint32_t high)
+static int64_t lineup_find_relief(struct lineup *line, uint32_t op, uint32_t low, uint32_t high)
 {
 	const struct problem *problem = line->problem;
 	memset(line->relief, 0, (high - low + (size_t)2) * sizeof *line->relief);
@@ -202,7 +202,7 @@ static int64_t find_relief(struct lineup *line, uint32_t op, uint32_t low, uint3
 void lineup_move(struct lineup *line, uint32_t from, uint32_t to)
 {
 	uint32_t op = line->order[from], low = from < to ? from : to, high = from < to ? to : from;
-	int64_t stays = line->stays[op], freed = find_relief(line, op, low, high), first = line->before[to];
+	int64_t stays = line->stays[op], freed = lineup_find_relief(line, op, low, high), first = line->before[to];
 	if (from < to) {
 		first = line->before[to + 1] - stays + freed;
 		for (uint32_t p = from; p < to; p++) {

@@ -22,7 +22,7 @@ struct seeking {
 };
 
 /* The order's time and peak: kept where better. *better may be NULL. */
-static enum status consider(struct seeking *seeking, const uint32_t *order, const char *name, bool *better)
+static enum status overlap_consider(struct seeking *seeking, const uint32_t *order, const char *name, bool *better)
 {
 	const struct overlap_request *request = seeking->request;
 	struct overlap_result *best = seeking->result;
@@ -54,41 +54,41 @@ static uint64_t effort_of(const struct seeking *seeking)
 	return seeking->request->ticks ? seeking->request->ticks : OVERLAP_EFFORT;
 }
 
-static uint64_t pass_ticks(const struct seeking *seeking)
+static uint64_t overlap_pass_ticks(const struct seeking *seeking)
 {
 	return (uint64_t)seeking->request->graph->ops * 40;
 }
 
 /* Whether no order is faster than the best so far. */
-static bool is_fastest(const struct seeking *seeking)
+static bool overlap_is_fastest(const struct seeking *seeking)
 {
 	return seeking->result->winner && seeking->result->time <= seeking->request->bound;
 }
 
 /* Whether the effort is spent, the user has had enough, or nothing is left to find. */
-static bool is_over(const struct seeking *seeking)
+static bool overlap_is_over(const struct seeking *seeking)
 {
 	return seeking->spent > effort_of(seeking) || control_status(seeking->control) != OK ||
-		(is_fastest(seeking) && (!seeking->request->lean || seeking->result->peak <= seeking->least));
+		(overlap_is_fastest(seeking) && (!seeking->request->lean || seeking->result->peak <= seeking->least));
 }
 
 static bool is_spent(struct seeking *seeking)
 {
-	seeking->spent += pass_ticks(seeking);
-	return control_spend(seeking->control, pass_ticks(seeking)) || is_over(seeking);
+	seeking->spent += overlap_pass_ticks(seeking);
+	return control_spend(seeking->control, overlap_pass_ticks(seeking)) || overlap_is_over(seeking);
 }
 
 /* Whether so few passes of a very large step can be paid that ways lead nowhere. */
 static bool is_hasty(const struct seeking *seeking)
 {
-	return effort_of(seeking) / pass_ticks(seeking) < FEW_PASSES;
+	return effort_of(seeking) / overlap_pass_ticks(seeking) < FEW_PASSES;
 }
 
 /* A pass from the best order so far. */
 static enum status try_rule(struct seeking *seeking, const struct overlap_rule *rule, bool *better)
 {
 	TRY(overlap_pass(&seeking->terms, rule, seeking->result->order, seeking->release, seeking->order));
-	return consider(seeking, seeking->order, rule->name, better);
+	return overlap_consider(seeking, seeking->order, rule->name, better);
 }
 
 #define FORWARD "an order for time: ops taken forward where computation waits"
@@ -109,7 +109,7 @@ static const struct overlap_rule ways[][7] = {
 #define WAYS (sizeof ways / sizeof *ways)
 
 /* A way's rules in turn, until none of them brings anything. */
-static enum status settle(struct seeking *seeking, const struct overlap_rule *rules)
+static enum status overlap_settle(struct seeking *seeking, const struct overlap_rule *rules)
 {
 	enum status status = OK;
 	bool any = true;
@@ -126,7 +126,7 @@ static enum status settle(struct seeking *seeking, const struct overlap_rule *ru
 	return status;
 }
 
-static enum status shake(struct seeking *seeking)
+static enum status overlap_shake(struct seeking *seeking)
 {
 	enum status status = OK;
 	for (uint32_t round = 0, fruitless = 0; round < NOISY_ROUNDS && fruitless < FRUITLESS && status == OK && !is_spent(seeking); round++) {
@@ -139,7 +139,7 @@ static enum status shake(struct seeking *seeking)
 	return status;
 }
 
-static enum status prepare(struct seeking *seeking)
+static enum status overlap_prepare(struct seeking *seeking)
 {
 	uint32_t ops = seeking->request->graph->ops;
 	seeking->order = arena_alloc(&seeking->arena, ops, sizeof *seeking->order);
@@ -175,7 +175,7 @@ static struct found best_so_far(const struct seeking *seeking)
 }
 
 /* The search goes on from there. */
-static enum status go_to(struct seeking *seeking, const struct found *found)
+static enum status overlap_go_to(struct seeking *seeking, const struct found *found)
 {
 	struct found here = best_so_far(seeking);
 	TRY(copy_found(seeking, found, &here));
@@ -186,7 +186,7 @@ static enum status go_to(struct seeking *seeking, const struct found *found)
 }
 
 /* Takes over what was found last where it is better than *best. */
-static enum status keep_better(struct seeking *seeking, struct found *best)
+static enum status overlap_keep_better(struct seeking *seeking, struct found *best)
 {
 	struct found here = best_so_far(seeking);
 	if (best->winner && (here.time > best->time || (here.time == best->time && here.peak >= best->peak)))
@@ -207,21 +207,21 @@ static enum status from_start(struct seeking *seeking, const uint32_t *start, st
 {
 	struct found first = { 0 };
 	seeking->result->winner = NULL;
-	TRY(consider(seeking, start, "the order of the least peak", NULL));
+	TRY(overlap_consider(seeking, start, "the order of the least peak", NULL));
 	if (!seeking->result->winner)
 		return OK;
 	seeking->least = best->winner ? seeking->least : seeking->result->peak;
 	if (is_hasty(seeking)) {
 		TRY(is_spent(seeking) ? OK : try_rule(seeking, &ways[0][0], NULL));
-		return keep_better(seeking, best);
+		return overlap_keep_better(seeking, best);
 	}
 	struct found here = best_so_far(seeking);
 	TRY(copy_found(seeking, &here, &first));
 	for (uint32_t way = 0; way < WAYS; way++) {
-		TRY(go_to(seeking, &first));
-		TRY(settle(seeking, ways[way]));
-		TRY(keep_better(seeking, best));
-		if (is_over(seeking))
+		TRY(overlap_go_to(seeking, &first));
+		TRY(overlap_settle(seeking, ways[way]));
+		TRY(overlap_keep_better(seeking, best));
+		if (overlap_is_over(seeking))
 			break;
 	}
 	return OK;
@@ -235,14 +235,14 @@ static enum status from_starts(struct seeking *seeking)
 		if (is_new_start(seeking->request, i))
 			TRY(from_start(seeking, seeking->request->start[i], &best));
 	seeking->result->winner = NULL;
-	return best.winner ? go_to(seeking, &best) : OK;
+	return best.winner ? overlap_go_to(seeking, &best) : OK;
 }
 
 #define MOVES "an order for time: ops moved at random"
 #define HOT 3000            /* the first temperature is such a part of the step */
 
 /* Changes at random from the best so far. */
-static enum status change(struct seeking *seeking)
+static enum status overlap_change(struct seeking *seeking)
 {
 	struct overlap_result *best = seeking->result;
 	struct overlap_request within = *seeking->request, *request = &within;
@@ -255,21 +255,21 @@ static enum status change(struct seeking *seeking)
 	memcpy(seeking->order, best->order, request->graph->ops * sizeof *best->order);
 	struct anneal_effort effort = { overlap_changes(request->moves, request->graph->ops), best->time / HOT, request->bound, seeking->control };
 	TRY(overlap_anneal(&line, &play, &effort, seeking->order));
-	return consider(seeking, seeking->order, MOVES, NULL);
+	return overlap_consider(seeking, seeking->order, MOVES, NULL);
 }
 
 enum status overlap_schedule(const struct overlap_request *request, struct control *control, struct overlap_result *result)
 {
 	struct seeking seeking = { .request = request, .control = control, .result = result };
 	*result = (struct overlap_result) { .time = -1, .peak = -1 };
-	enum status status = prepare(&seeking);
+	enum status status = overlap_prepare(&seeking);
 	THEN(status, from_starts(&seeking));
-	if (status == OK && result->winner && !is_hasty(&seeking) && !is_fastest(&seeking))
-		status = shake(&seeking);
+	if (status == OK && result->winner && !is_hasty(&seeking) && !overlap_is_fastest(&seeking))
+		status = overlap_shake(&seeking);
 	if (status == OK && request->known)
-		status = consider(&seeking, request->known, MOVES, NULL);
+		status = overlap_consider(&seeking, request->known, MOVES, NULL);
 	if (status == OK && result->winner && overlap_changes(request->moves, request->graph->ops) > 0 && result->time > request->bound && control_status(control) == OK && play_can(request->graph))
-		status = change(&seeking);
+		status = overlap_change(&seeking);
 	overlap_terms_free(&seeking.terms);
 	arena_free(&seeking.arena);
 	if (status == OK && !result->winner)

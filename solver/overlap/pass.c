@@ -71,12 +71,12 @@ struct passing {
 	struct arena arena;
 };
 
-static bool computes(const struct passing *passing, uint32_t op)
+static bool pass_computes(const struct passing *passing, uint32_t op)
 {
 	return passing->costs->stream[op] == 0 && passing->costs->time[op] > 0;
 }
 
-static bool sends(const struct passing *passing, uint32_t op)
+static bool pass_sends(const struct passing *passing, uint32_t op)
 {
 	return passing->costs->stream[op] > 0 && passing->costs->time[op] > 0;
 }
@@ -117,7 +117,7 @@ static int64_t other_use(const struct passing *passing, uint32_t item, uint32_t 
 }
 
 /* relief[j]: bytes that the op now at place at + j is spared if op runs before it. */
-static void find_relief(struct passing *passing, uint32_t op)
+static void pass_find_relief(struct passing *passing, uint32_t op)
 {
 	const struct problem *problem = passing->problem;
 	uint32_t at = passing->at, to = passing->place[op];
@@ -141,7 +141,7 @@ static bool take_forward(struct passing *passing, uint32_t op)
 		return true;
 	if (first > limit)
 		return false;
-	find_relief(passing, op);
+	pass_find_relief(passing, op);
 	for (uint32_t j = at; j < to; j++)
 		if (passing->live[j] + stays - passing->relief[j - at] > limit)
 			return false;
@@ -171,9 +171,9 @@ static void run_collective(struct passing *passing, uint32_t op)
 	*link = passing->end[op] = passing->begin[op] + passing->costs->time[op];
 }
 
-static void run_op(struct passing *passing, uint32_t op)
+static void pass_run_op(struct passing *passing, uint32_t op)
 {
-	if (sends(passing, op)) {
+	if (pass_sends(passing, op)) {
 		run_collective(passing, op);
 	} else if (passing->costs->time[op] == 0) {
 		passing->begin[op] = passing->end[op] = passing->ready[op];
@@ -191,7 +191,7 @@ static void run_op(struct passing *passing, uint32_t op)
 
 static bool gathers(const struct passing *passing, uint32_t op)
 {
-	return sends(passing, op) && passing->terms->early[op];
+	return pass_sends(passing, op) && passing->terms->early[op];
 }
 
 static int64_t urgency(const struct passing *passing, uint32_t op)
@@ -203,11 +203,11 @@ static int64_t urgency(const struct passing *passing, uint32_t op)
 }
 
 /* Puts an op where it is offered from: first what takes computation no time, then what begins first, then by the rule. */
-static void offer(struct passing *passing, uint32_t op)
+static void pass_offer(struct passing *passing, uint32_t op)
 {
 	struct order_heap *pool = passing->pool;
 	int64_t rank = passing->rank[op], rule = passing->rule->urgent ? -urgency(passing, op) : rank;
-	if (!computes(passing, op))
+	if (!pass_computes(passing, op))
 		order_heap_put(&pool[POOL_FREE], op, -urgency(passing, op), rank);
 	else if (passing->ready[op] <= passing->now)
 		order_heap_put(&pool[POOL_READY], op, rule, rank);
@@ -226,7 +226,7 @@ static void open_op(struct passing *passing, uint32_t op)
 	if (is_far(passing, op))
 		order_heap_put(&passing->pool[gathers(passing, op) ? POOL_FAR_GATHERS : POOL_FAR], op, passing->rank[op], 0);
 	else
-		offer(passing, op);
+		pass_offer(passing, op);
 }
 
 /* Moves ops to the pools where they belong by now. */
@@ -237,17 +237,17 @@ static void sort_pools(struct passing *passing)
 		struct order_heap *far = &passing->pool[p];
 		for (uint32_t op = order_heap_top(far); op != NONE && !is_far(passing, op); op = order_heap_top(far)) {
 			order_heap_remove(far, op);
-			offer(passing, op);
+			pass_offer(passing, op);
 		}
 	}
 	for (uint32_t op = order_heap_top(waits); op != NONE && passing->ready[op] <= passing->now; op = order_heap_top(waits)) {
 		order_heap_remove(waits, op);
-		offer(passing, op);
+		pass_offer(passing, op);
 	}
 }
 
 /* The op at the place runs: bytes, time, what it lets run. */
-static void finish(struct passing *passing)
+static void pass_finish(struct passing *passing)
 {
 	const struct problem *problem = passing->problem;
 	uint32_t op = passing->order[passing->at++];
@@ -260,7 +260,7 @@ static void finish(struct passing *passing)
 		if (--passing->left[item] == 0 && !problem->live_out[item])
 			passing->alive -= problem->size[item];
 	}
-	run_op(passing, op);
+	pass_run_op(passing, op);
 	FOR_ROW(i, &problem->succ, op) {
 		uint32_t next = problem->succ.item[i];
 		if (passing->end[op] > passing->ready[next])
@@ -278,7 +278,7 @@ static bool is_in_the_way(const struct passing *passing, uint32_t op)
 	const struct order_heap *waits = &passing->pool[POOL_WAITS];
 	int64_t begin = passing->ready[op] > passing->now ? passing->ready[op] : passing->now, time = passing->costs->time[op];
 	bool found = false;
-	for (uint32_t i = 0; passing->rule->patient && computes(passing, op) && i < waits->count && !found; i++) {
+	for (uint32_t i = 0; passing->rule->patient && pass_computes(passing, op) && i < waits->count && !found; i++) {
 		uint32_t other = waits->op[i];
 		found = passing->ready[other] > begin && passing->ready[other] - begin < time / 4 && passing->terms->tail[other] > passing->terms->tail[op] + time;
 	}
@@ -286,7 +286,7 @@ static bool is_in_the_way(const struct passing *passing, uint32_t op)
 }
 
 /* Takes the best op that could run out of its pool; NONE: there is none. */
-static uint32_t take_best(struct passing *passing)
+static uint32_t pass_take_best(struct passing *passing)
 {
 	for (int p = POOL_FREE; p <= POOL_WAITS; p++) {
 		uint32_t op = order_heap_top(&passing->pool[p]);
@@ -299,23 +299,23 @@ static uint32_t take_best(struct passing *passing)
 }
 
 /* Puts at the place what is to run there. */
-static void choose(struct passing *passing)
+static void pass_choose(struct passing *passing)
 {
 	uint32_t tried[TRIES], tries = 0;
 	bool taken = false;
 	sort_pools(passing);
 	while (!taken && tries < TRIES) {
-		uint32_t op = take_best(passing);
+		uint32_t op = pass_take_best(passing);
 		if (op == NONE)
 			break;
 		tried[tries++] = op;
 		taken = !is_in_the_way(passing, op) && take_forward(passing, op);
 	}
 	while (tries > 0)
-		offer(passing, tried[--tries]);
+		pass_offer(passing, tried[--tries]);
 }
 
-static enum status prepare(struct passing *passing, const uint32_t *from)
+static enum status pass_prepare(struct passing *passing, const uint32_t *from)
 {
 	const struct problem *problem = passing->problem;
 	uint32_t ops = problem->ops;
@@ -353,10 +353,10 @@ enum status overlap_pass(const struct overlap_terms *terms, const struct overlap
 	const struct overlap_request *request = terms->request;
 	struct passing passing = { .terms = terms, .rule = rule, .problem = request->problem, .costs = request->costs,
 		.release = release, .order = order, .last = NONE };
-	enum status status = prepare(&passing, from);
+	enum status status = pass_prepare(&passing, from);
 	while (status == OK && passing.at < request->problem->ops) {
-		choose(&passing);
-		finish(&passing);
+		pass_choose(&passing);
+		pass_finish(&passing);
 	}
 	arena_free(&passing.arena);
 	return status;

@@ -24,7 +24,7 @@ static uint32_t count_nodes(const struct play *play)
 	return nodes;
 }
 
-static enum status make_room(struct play *play)
+static enum status play_make_room(struct play *play)
 {
 	uint32_t ops = play->line->count;
 	uint32_t **const ids[] = { &play->tail, &play->of, &play->layer, &play->needs, &play->missing, &play->ended, &play->release, &play->first_released,
@@ -46,7 +46,7 @@ static enum status make_room(struct play *play)
 }
 
 /* Nodes with their times. False where memory is out. */
-static bool describe(struct play *play, struct arena *scratch)
+static bool play_describe(struct play *play, struct arena *scratch)
 {
 	const struct graph *graph = play->request->graph;
 	const struct step_costs *costs = play->request->costs;
@@ -80,7 +80,7 @@ static bool describe(struct play *play, struct arena *scratch)
 	return early;
 }
 
-static enum status connect(struct play *play, struct arena *scratch)
+static enum status play_connect(struct play *play, struct arena *scratch)
 {
 	const struct graph *graph = play->request->graph;
 	const struct lineup *line = play->line;
@@ -116,9 +116,9 @@ enum status play_new(const struct overlap_request *request, const struct lineup 
 {
 	OWN(arena) scratch = { 0 };
 	*play = (struct play) { .request = request, .line = line };
-	TRY(make_room(play));
-	NEED(describe(play, &scratch));
-	return connect(play, &scratch);
+	TRY(play_make_room(play));
+	NEED(play_describe(play, &scratch));
+	return play_connect(play, &scratch);
 }
 
 void play_free(struct play *play)
@@ -129,7 +129,7 @@ void play_free(struct play *play)
 /* ---- what does ---------------------------------------------------------------------------------------------------------- */
 
 /* Places and first uses of collectives, and the op that computes before each. */
-static void find_uses(struct play *play)
+static void play_find_uses(struct play *play)
 {
 	const struct lineup *line = play->line;
 	uint32_t before = NONE;
@@ -158,7 +158,7 @@ static void find_uses(struct play *play)
 }
 
 /* Parameters are gathered some layers ahead. */
-static void run_ahead(struct play *play)
+static void play_run_ahead(struct play *play)
 {
 	const struct lineup *line = play->line;
 	uint32_t prefetch = play->request->costs->prefetch, layers = 0, first = NONE, layer = NONE, begins[PREFETCH_MOST + 1];
@@ -176,7 +176,7 @@ static void run_ahead(struct play *play)
 	}
 }
 
-static void put(struct play *play, uint32_t stream, uint32_t node)
+static void play_put(struct play *play, uint32_t stream, uint32_t node)
 {
 	uint32_t *heap = play->heap[stream], at = play->waiting[stream]++;
 	for (; at > 0 && play->key[heap[(at - 1) / 2]] > play->key[node]; at = (at - 1) / 2)
@@ -184,7 +184,7 @@ static void put(struct play *play, uint32_t stream, uint32_t node)
 	heap[at] = node;
 }
 
-static uint32_t take(struct play *play, uint32_t stream)
+static uint32_t play_take(struct play *play, uint32_t stream)
 {
 	uint32_t *heap = play->heap[stream], top = heap[0], count = --play->waiting[stream], moved = heap[count], at = 0;
 	for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
@@ -199,19 +199,19 @@ static uint32_t take(struct play *play, uint32_t stream)
 
 /* ---- the step ------------------------------------------------------------------------------------------------------------ */
 
-static void may_begin(struct play *play, uint32_t node, uint32_t *ends)
+static void play_may_begin(struct play *play, uint32_t node, uint32_t *ends)
 {
 	if (play->time[node] == 0)
 		play->ended[(*ends)++] = node;
 	else if (play->stream[node] > 0)
-		put(play, play->stream[node], node);
+		play_put(play, play->stream[node], node);
 }
 
 static uint32_t begin_play(struct play *play)
 {
 	uint32_t ends = 0;
-	find_uses(play);
-	run_ahead(play);
+	play_find_uses(play);
+	play_run_ahead(play);
 	memcpy(play->missing, play->needs, play->nodes * sizeof *play->missing);
 	for (uint32_t node = 0; node < play->nodes; node++) {
 		uint32_t i = play->of[node], release = node == i ? play->release[i] : NONE;
@@ -225,7 +225,7 @@ static uint32_t begin_play(struct play *play)
 	memset(play->waiting, 0, sizeof play->waiting);
 	for (uint32_t node = 0; node < play->nodes; node++)
 		if (play->missing[node] == 0)
-			may_begin(play, node, &ends);
+			play_may_begin(play, node, &ends);
 	return ends;
 }
 
@@ -233,7 +233,7 @@ static void release_from(struct play *play, uint32_t i, uint32_t *ends)
 {
 	for (uint32_t node = play->first_released[i]; node != NONE; node = play->next_released[node])
 		if (--play->missing[node] == 0)
-			may_begin(play, node, ends);
+			play_may_begin(play, node, ends);
 }
 
 int64_t play_step(struct play *play, int64_t most)
@@ -247,7 +247,7 @@ int64_t play_step(struct play *play, int64_t most)
 			uint32_t node = play->ended[--ends];
 			FOR_ROW(k, &play->succ, node)
 				if (--play->missing[play->succ.item[k]] == 0)
-					may_begin(play, play->succ.item[k], &ends);
+					play_may_begin(play, play->succ.item[k], &ends);
 		}
 		while (next < line->count && !play->computes[line->order[next]])
 			next++;
@@ -262,7 +262,7 @@ int64_t play_step(struct play *play, int64_t most)
 		}
 		for (uint32_t s = 1; s < streams; s++)
 			if (at[s] == NONE && play->waiting[s] > 0) {
-				at[s] = take(play, s);
+				at[s] = play_take(play, s);
 				end[s] = now + play->time[at[s]];
 			}
 		int64_t soonest = INT64_MAX;

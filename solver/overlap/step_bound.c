@@ -115,7 +115,7 @@ static void look_back(struct bounding *bounding, uint32_t op)
 }
 
 /* Raises the op's head by the bound of what must be done before it; returns the head. */
-static int64_t visit(struct bounding *bounding, uint32_t op, int64_t head)
+static int64_t step_bound_visit(struct bounding *bounding, uint32_t op, int64_t head)
 {
 	const struct step_model *model = bounding->model;
 	struct step_station best = { .op = op };
@@ -153,7 +153,7 @@ static int64_t find_heads(struct bounding *bounding)
 		}
 		bounding->head[v] = head;
 		if (bounding->stops[v])
-			bounding->head[v] = visit(bounding, v, head);
+			bounding->head[v] = step_bound_visit(bounding, v, head);
 		last = bounding->head[v] + model->time[v] > last ? bounding->head[v] + model->time[v] : last;
 	}
 	return last;
@@ -206,7 +206,7 @@ enum status step_bound_find(const struct step_model *model, struct step_bound *b
 	if (status == OK) {
 		choose_stations(&bounding);
 		bound->bound = find_heads(&bounding);
-		bound->bound = visit(&bounding, NONE, bound->bound);
+		bound->bound = step_bound_visit(&bounding, NONE, bound->bound);
 	}
 	arena_free(arena);
 	if (status != OK)

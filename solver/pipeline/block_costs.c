@@ -33,7 +33,7 @@ static uint32_t twin_of(const struct graph *graph, const uint32_t *twin, uint32_
 	return NONE;
 }
 
-static bool find_twins(const struct graph *graph, const struct rules *rules, uint32_t *twin)
+static bool block_costs_find_twins(const struct graph *graph, const struct rules *rules, uint32_t *twin)
 {
 	OWN(arena) arena = { 0 };
 	uint32_t *first = arena_alloc(&arena, graph->tensors, sizeof *first), *next = arena_alloc(&arena, graph->ops, sizeof *next);
@@ -51,7 +51,7 @@ static bool find_twins(const struct graph *graph, const struct rules *rules, uin
 /* ---- updates that wait for each other ---- */
 
 /* Storages that ops of the update touch together are one set, but for what no op writes: a learning rate joins nothing. joint: a set has two parameters. */
-static bool find_joint(const struct graph *graph, bool *joint)
+static bool block_costs_find_joint(const struct graph *graph, bool *joint)
 {
 	OWN(arena) arena = { 0 };
 	uint32_t *set = arena_alloc(&arena, graph->storages, sizeof *set);
@@ -90,7 +90,7 @@ enum status block_work_find(const struct graph *graph, const struct rules *rules
 {
 	work->twin = arena_alloc(arena, graph->ops, sizeof *work->twin);
 	enum status status = op_work_find(graph, rules, arena, &work->op);
-	return status == OK && work->twin && find_twins(graph, rules, work->twin) && find_joint(graph, &work->joint) ? OK : NO_MEMORY;
+	return status == OK && work->twin && block_costs_find_twins(graph, rules, work->twin) && block_costs_find_joint(graph, &work->joint) ? OK : NO_MEMORY;
 }
 
 /* Whose readers share what was gathered: the forward pass's, the backward pass's, and of that the part that makes gradients of inputs. */
@@ -113,15 +113,15 @@ struct costing {
 	bool *weight;                 /* [ops] only makes gradients of weights */
 };
 
-static int64_t bytes_at(const struct costing *costing, uint32_t tensor, struct placement placement)
+static int64_t block_costs_bytes_at(const struct costing *costing, uint32_t tensor, struct placement placement)
 {
 	return placement_bytes(costing->units, &costing->sharding->mesh, tensor, placement);
 }
 
-static int64_t storage_bytes(const struct costing *costing, uint32_t storage)
+static int64_t block_costs_storage_bytes(const struct costing *costing, uint32_t storage)
 {
 	uint32_t root = costing->units->graph->storage[storage].root;
-	return bytes_at(costing, root, costing->sharding->produced[root]);
+	return block_costs_bytes_at(costing, root, costing->sharding->produced[root]);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static void gather_for(struct costing *costing, uint32_t tensor, struct placemen
 static bool kept_moved(const struct costing *costing, uint32_t tensor, struct placement needed)
 {
 	return gathered_by(costing, tensor, needed, GATHERED_FORWARD)
-		&& bytes_at(costing, tensor, needed) <= bytes_at(costing, tensor, costing->sharding->produced[tensor]);
+		&& block_costs_bytes_at(costing, tensor, needed) <= block_costs_bytes_at(costing, tensor, costing->sharding->produced[tensor]);
 }
 
 /* What the first part of a split backward pass gathers. */
@@ -191,7 +191,7 @@ static bool sums_input(const struct costing *costing, uint32_t tensor)
 struct links { int64_t all, summed, input; };
 
 /* Readers of one pass share what was gathered. */
-static enum status link_time(struct costing *costing, uint32_t op, struct links *links)
+static enum status block_costs_link_time(struct costing *costing, uint32_t op, struct links *links)
 {
 	const struct graph *graph = costing->units->graph;
 	const struct sharding *sharding = costing->sharding;
@@ -227,7 +227,7 @@ static enum status add_times(struct costing *costing)
 		struct links links = { 0 };
 		if (graph->op[op].phase == PHASE_UPDATE)
 			continue;
-		TRY(link_time(costing, op, &links));
+		TRY(block_costs_link_time(costing, op, &links));
 		int64_t time = op_time(costing, op) + links.all;
 		*(forward ? &cost->forward : &cost->backward) += time;
 		*(forward ? &cost->forward_link : &cost->backward_link) += links.all;
@@ -240,7 +240,7 @@ static enum status add_times(struct costing *costing)
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------- */
 
-static int64_t elements_of(const struct graph *graph, uint32_t tensor)
+static int64_t block_costs_elements_of(const struct graph *graph, uint32_t tensor)
 {
 	int64_t product = 1;
 	for (int d = 0; d < graph->tensor[tensor].dims && graph->tensor[tensor].shape; d++)
@@ -249,7 +249,7 @@ static int64_t elements_of(const struct graph *graph, uint32_t tensor)
 }
 
 /* Which storages are saved for the backward pass, and which are the gradients that the update reads. */
-static void classify(struct costing *costing)
+static void block_costs_classify(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -294,17 +294,17 @@ static void add_saved(struct costing *costing)
 			before = block;
 			uint32_t crossing = costing->blocks->crossing[block > 0 && costing->blocks->crossing[block] == NONE ? block - 1 : block];
 			struct block_cost *cost = &costing->cost[block];
-			int64_t bytes = counted ? 0 : storage_bytes(costing, s);
+			int64_t bytes = counted ? 0 : block_costs_storage_bytes(costing, s);
 			cost->saved += bytes;
 			cost->saved_weight += weight_reads(costing, s, block) ? bytes : 0;
-			if (crossing != NONE && elements_of(graph, graph->storage[s].root) <= elements_of(graph, crossing) / 64)
+			if (crossing != NONE && block_costs_elements_of(graph, graph->storage[s].root) <= block_costs_elements_of(graph, crossing) / 64)
 				cost->saved_small += bytes;
 		}
 	}
 }
 
 /* What only makes gradients of weights. */
-static enum status find_weights(struct costing *costing, struct arena *arena)
+static enum status block_costs_find_weights(struct costing *costing, struct arena *arena)
 {
 	const struct graph *graph = costing->units->graph;
 	bool *backward = arena_alloc(arena, 2 * (size_t)graph->ops, sizeof *backward), *linear = backward + graph->ops;
@@ -331,7 +331,7 @@ static int64_t between_bytes(const struct costing *costing, uint32_t s)
 			if (graph->tensor[tensor].storage != s)
 				continue;
 			bool shares = !placement_equal(needed, costing->sharding->produced[tensor]) && gathered_by(costing, tensor, needed, GATHERED_INPUT);
-			*(shares ? &gathered : &made) = shares ? bytes_at(costing, tensor, needed) : storage_bytes(costing, s);
+			*(shares ? &gathered : &made) = shares ? block_costs_bytes_at(costing, tensor, needed) : block_costs_storage_bytes(costing, s);
 		}
 	}
 	return made + gathered;
@@ -362,13 +362,13 @@ static void passing(const struct costing *costing, uint32_t op, int64_t *written
 	FOR_ROW(i, &graph->touches, op) {
 		uint32_t s = graph->touches.item[i];
 		if (costing->gradient[s] && graph->storage[s].allocator == op)
-			*written += storage_bytes(costing, s);
+			*written += block_costs_storage_bytes(costing, s);
 		else if (graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE)
-			*read += storage_bytes(costing, s);
+			*read += block_costs_storage_bytes(costing, s);
 	}
 }
 
-static uint32_t class_of(const struct costing *costing, uint32_t tensor)
+static uint32_t block_costs_class_of(const struct costing *costing, uint32_t tensor)
 {
 	struct placement placement = costing->sharding->produced[tensor];
 	uint32_t class = 0;
@@ -380,7 +380,7 @@ static uint32_t class_of(const struct costing *costing, uint32_t tensor)
 }
 
 /* Views that say the same are gathered once in a pass. */
-static void add_reads(struct costing *costing, uint32_t *block_of)
+static void block_costs_add_reads(struct costing *costing, uint32_t *block_of)
 {
 	const struct graph *graph = costing->units->graph;
 	for (uint32_t t = 0; t < 2 * graph->tensors; t++)
@@ -395,9 +395,9 @@ static void add_reads(struct costing *costing, uint32_t *block_of)
 			uint32_t tensor = op_canonical(graph, costing->work->twin, graph->reads.item[i]), s = graph->tensor[tensor].storage;
 			if (graph->storage[s].kind != KIND_PARAMETER || graph->storage[s].allocator != NONE || block_of[2 * (size_t)tensor + backward] == block)
 				continue;
-			uint32_t class = class_of(costing, graph->storage[s].root);
+			uint32_t class = block_costs_class_of(costing, graph->storage[s].root);
 			block_of[2 * (size_t)tensor + backward] = block;
-			reads->bytes[class] += storage_bytes(costing, s);
+			reads->bytes[class] += block_costs_storage_bytes(costing, s);
 			reads->count[class]++;
 		}
 	}
@@ -424,7 +424,7 @@ static void change_live(const struct costing *costing, uint32_t op, bool after, 
 		if (maker == NONE || graph->storage[s].persistent || costing->gradient[s])
 			continue;
 		bool changes = after ? costing->last[s] == op && !graph->storage[s].live_out : maker == op;
-		int64_t bytes = !changes ? 0 : after ? -storage_bytes(costing, s) : storage_bytes(costing, s);
+		int64_t bytes = !changes ? 0 : after ? -block_costs_storage_bytes(costing, s) : block_costs_storage_bytes(costing, s);
 		now->live += bytes;
 		now->parts += costing->part[s] ? bytes : 0;
 		now->weights += costing->weight[maker] && !costing->part[s] ? bytes : 0;
@@ -432,7 +432,7 @@ static void change_live(const struct costing *costing, uint32_t op, bool after, 
 }
 
 /* The parts of gradients: what is added up, perhaps cast or reduced later, to what the update reads. */
-static bool find_parts(struct costing *costing)
+static bool block_costs_find_parts(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
 	HELD bool *leads = mem_alloc(graph->storages + (size_t)1, sizeof *leads);
@@ -515,19 +515,19 @@ static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
 		int8_t on = costing->sharding->produced[root].on[a];
 		stacked /= on >= 0 && part[on].dim == 0 ? mesh->axis[a].size : 1;
 	}
-	return multiplied && tensor->dims > 1 ? storage_bytes(costing, parameter) / stacked : 0;
+	return multiplied && tensor->dims > 1 ? block_costs_storage_bytes(costing, parameter) / stacked : 0;
 }
 
 static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, int64_t *(*field)(struct block_states *, uint32_t))
 {
 	const struct graph *graph = costing->units->graph;
 	uint32_t home = costing->blocks->home[parameter], root = graph->storage[parameter].root, other = other_reader(costing, parameter);
-	uint32_t class = class_of(costing, root);
+	uint32_t class = block_costs_class_of(costing, root);
 	/* states lie as their parameter does, whatever the ops that make them */
 	int64_t whole = graph->storage[parameter].bytes, bytes = graph->storage[s].bytes;
 	if (home == NONE || whole == 0)
 		return;
-	bytes = (int64_t)((double)bytes * ((double)storage_bytes(costing, parameter) / (double)whole));
+	bytes = (int64_t)((double)bytes * ((double)block_costs_storage_bytes(costing, parameter) / (double)whole));
 	*field(&costing->cost[home].states, class) += bytes;
 	if (s == parameter)
 		costing->cost[home].parameters[class]++;
@@ -551,7 +551,7 @@ static int64_t waiting_bytes(const struct costing *costing, uint32_t s)
 		return bytes;
 	uint32_t from = graph->reads.item[graph->reads.start[op]];
 	const struct storage *storage = &graph->storage[graph->tensor[from].storage];
-	bool same = !storage->persistent && elements_of(graph, from) == elements_of(graph, root);
+	bool same = !storage->persistent && block_costs_elements_of(graph, from) == block_costs_elements_of(graph, root);
 	return same && storage->bytes < bytes ? storage->bytes : bytes;
 }
 
@@ -586,7 +586,7 @@ static int64_t product_bytes(const struct costing *costing, uint32_t s)
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t read = graph->tensor[graph->reads.item[i]].storage;
 		if (!graph->storage[read].persistent)
-			sum += storage_bytes(costing, read) / weight_products(costing, read);
+			sum += block_costs_storage_bytes(costing, read) / weight_products(costing, read);
 	}
 	return sum;
 }
@@ -599,9 +599,9 @@ static void add_waiting(struct costing *costing, uint32_t s, uint32_t parameter)
 	int64_t whole = graph->storage[parameter].bytes, bytes = waiting_bytes(costing, s), products = product_bytes(costing, s);
 	if (home == NONE || whole == 0)
 		return;
-	double share = (double)storage_bytes(costing, parameter) / (double)whole;
+	double share = (double)block_costs_storage_bytes(costing, parameter) / (double)whole;
 	int64_t waits = (int64_t)((double)bytes * share);
-	struct block_waiting *waiting = &costing->cost[home].waiting[class_of(costing, graph->storage[parameter].root)];
+	struct block_waiting *waiting = &costing->cost[home].waiting[block_costs_class_of(costing, graph->storage[parameter].root)];
 	waiting->bytes += waits;
 	if (products < waits) {
 		waiting->late += waits;
@@ -624,13 +624,13 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 		return;
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
 		bytes += op_moves(costing->machine, work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
-	double share = (double)storage_bytes(costing, parameter) / (double)whole;
+	double share = (double)block_costs_storage_bytes(costing, parameter) / (double)whole;
 	int64_t beside = 0;
 	FOR_ROW(i, &graph->touches, op)
 		beside += graph->storage[graph->touches.item[i]].persistent ? 0 : graph->storage[graph->touches.item[i]].bytes;
 	beside -= beside < costing->waits[parameter] ? beside : costing->waits[parameter];
 	costing->cost[home].update_transient = larger_of(costing->cost[home].update_transient, (int64_t)((double)beside * share));
-	int64_t *time = costing->cost[home].update[class_of(costing, graph->storage[parameter].root)];
+	int64_t *time = costing->cost[home].update[block_costs_class_of(costing, graph->storage[parameter].root)];
 	for (int i = 0; i < UPDATE_SHARES; i++, share /= 2)
 		time[i] += op_work_time(costing->machine, work, (int64_t)((double)work->flops * share), (int64_t)((double)bytes * share));
 }
@@ -640,7 +640,7 @@ static int64_t *gradient_field(struct block_states *states, uint32_t class) { re
 static int64_t *optimizer_field(struct block_states *states, uint32_t class) { return &states->optimizer[class]; }
 
 /* Optimizer state and gradients belong to the parameter that they update. */
-static void add_states(struct costing *costing, uint32_t *owner)
+static void block_costs_add_states(struct costing *costing, uint32_t *owner)
 {
 	const struct graph *graph = costing->units->graph;
 	blocks_owners(graph, owner);
@@ -682,18 +682,18 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && costing.part && costing.waits && owner && block_of && saved_until) {
 		for (uint32_t b = 0; b < blocks->blocks; b++)
 			cost[b] = (struct block_cost) { .shared_with = NONE, .joined = blocks->joined[b], .send = blocks->crossing[b] == NONE ? 0
-				: bytes_at(&costing, blocks->crossing[b], sharding->produced[blocks->crossing[b]]) };
-		classify(&costing);
-		status = find_weights(&costing, &arena);
-		status = status == OK && !find_parts(&costing) ? NO_MEMORY : status;
+				: block_costs_bytes_at(&costing, blocks->crossing[b], sharding->produced[blocks->crossing[b]]) };
+		block_costs_classify(&costing);
+		status = block_costs_find_weights(&costing, &arena);
+		status = status == OK && !block_costs_find_parts(&costing) ? NO_MEMORY : status;
 	}
 	if (status == OK) {
 		add_saved(&costing);
 		find_input_gathers(&costing);
 		add_between(&costing);
 		add_working(&costing, saved_until);
-		add_reads(&costing, block_of);
-		add_states(&costing, owner);
+		block_costs_add_reads(&costing, block_of);
+		block_costs_add_states(&costing, owner);
 		status = add_times(&costing);
 	}
 	return status;

@@ -20,12 +20,12 @@ struct cutting {
 	uint32_t *owner;       /* [storages] blocks_owners() */
 };
 
-static uint32_t storage_of(const struct graph *graph, uint32_t tensor)
+static uint32_t blocks_storage_of(const struct graph *graph, uint32_t tensor)
 {
 	return graph->tensor[tensor].storage;
 }
 
-static void find_uses(struct cutting *cutting)
+static void blocks_find_uses(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
 	for (uint32_t s = 0; s < graph->storages; s++) {
@@ -39,14 +39,14 @@ static void find_uses(struct cutting *cutting)
 		if (graph->op[op].phase != PHASE_FORWARD)
 			continue;
 		FOR_ROW(i, &graph->reads, op) {
-			uint32_t s = storage_of(graph, graph->reads.item[i]);
+			uint32_t s = blocks_storage_of(graph, graph->reads.item[i]);
 			of |= cutting->made_of[s];
 			cutting->last[s] = op;
 			cutting->anchor[op] |= graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE
 				&& graph->tensor[graph->storage[s].root].dims > 1;
 		}
 		FOR_ROW(i, &graph->writes, op) {
-			uint32_t s = storage_of(graph, graph->writes.item[i]);
+			uint32_t s = blocks_storage_of(graph, graph->writes.item[i]);
 			if (graph->storage[s].allocator == NONE) {  /* a view of a parameter: reading it is what counts */
 				cutting->anchor[op] = false;
 				continue;
@@ -87,7 +87,7 @@ static uint32_t first_backward(const struct graph *graph)
 }
 
 /* Cuts at the last gap before an anchor that one storage crosses, if there is an anchor before it. */
-static void cut(struct cutting *cutting)
+static void blocks_cut(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
@@ -128,8 +128,8 @@ static void join_reruns(struct cutting *cutting)
 		if (original == NONE)
 			continue;
 		FOR_ROW(i, &graph->reads, op) {
-			uint32_t writer = graph->storage[storage_of(graph, graph->reads.item[i])].allocator, first = writer == NONE ? NONE : original_of(graph, writer);
-			bool told = first != NONE && csr_length(&graph->writes, first) > 0 && counts(cutting, storage_of(graph, graph->writes.item[graph->writes.start[first]]));
+			uint32_t writer = graph->storage[blocks_storage_of(graph, graph->reads.item[i])].allocator, first = writer == NONE ? NONE : original_of(graph, writer);
+			bool told = first != NONE && csr_length(&graph->writes, first) > 0 && counts(cutting, blocks_storage_of(graph, graph->writes.item[graph->writes.start[first]]));
 			for (uint32_t b = told ? blocks->of[first] : blocks->of[original]; b < blocks->of[original]; b++)
 				blocks->joined[b] = true;
 		}
@@ -155,7 +155,7 @@ bool blocks_views_state(const struct graph *graph, uint32_t op)
 {
 	bool all = csr_length(&graph->writes, op) > 0;
 	FOR_ROW(i, &graph->writes, op)
-		all &= graph->storage[storage_of(graph, graph->writes.item[i])].allocator == NONE;
+		all &= graph->storage[blocks_storage_of(graph, graph->writes.item[i])].allocator == NONE;
 	return all && graph->op[op].phase == PHASE_FORWARD;
 }
 
@@ -169,7 +169,7 @@ static void find_homes(struct cutting *cutting)
 		for (int side = 0; side < 2 && graph->op[op].phase == PHASE_FORWARD && !blocks_views_state(graph, op); side++) {
 			const struct csr *of = side ? &graph->writes : &graph->reads;
 			FOR_ROW(i, of, op) {
-				uint32_t s = storage_of(graph, of->item[i]), *home = &blocks->home[s];
+				uint32_t s = blocks_storage_of(graph, of->item[i]), *home = &blocks->home[s];
 				*home = *home == NONE ? blocks->of[op] : *home;
 				cutting->shared[s] |= !side && graph->storage[s].allocator == NONE && *home != blocks->of[op];
 			}
@@ -189,7 +189,7 @@ static bool tells(const struct cutting *cutting, uint32_t s)
 }
 
 /* The latest block whose activations or parameters the op reads; else the earliest of its gradients; NONE where neither tells. */
-static uint32_t block_of(struct cutting *cutting, uint32_t op)
+static uint32_t blocks_block_of(struct cutting *cutting, uint32_t op)
 {
 	const struct graph *graph = cutting->graph;
 	const struct blocks *blocks = cutting->blocks;
@@ -199,7 +199,7 @@ static uint32_t block_of(struct cutting *cutting, uint32_t op)
 	if (original != NONE)
 		return blocks->of[original];
 	FOR_ROW(i, &graph->reads, op) {
-		uint32_t s = storage_of(graph, graph->reads.item[i]), home = blocks->home[s], writer = graph->storage[s].allocator;
+		uint32_t s = blocks_storage_of(graph, graph->reads.item[i]), home = blocks->home[s], writer = graph->storage[s].allocator;
 		if (home == NONE || !tells(cutting, s))
 			continue;
 		if (home + 1 < blocks->blocks && blocks->crossing[home] == graph->storage[s].root)
@@ -214,7 +214,7 @@ static uint32_t block_of(struct cutting *cutting, uint32_t op)
 }
 
 /* Ops that nothing tells of (the decay of a moment) follow the storages they touch: those are placed by other ops. */
-static void place_others(struct cutting *cutting)
+static void blocks_place_others(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
@@ -222,20 +222,20 @@ static void place_others(struct cutting *cutting)
 		for (uint32_t op = 0; op < graph->ops; op++) {
 			if (graph->op[op].phase == PHASE_FORWARD || (pass == 1 && blocks->of[op] != NONE))
 				continue;
-			blocks->of[op] = block_of(cutting, op);
+			blocks->of[op] = blocks_block_of(cutting, op);
 			if (blocks->of[op] == NONE && pass == 1)
 				blocks->of[op] = blocks->blocks - 1;
 			for (int side = 0; side < 2 && blocks->of[op] != NONE; side++) {
 				const struct csr *of = side ? &graph->writes : &graph->reads;
 				FOR_ROW(i, of, op) {
-					uint32_t *home = &blocks->home[storage_of(graph, of->item[i])];
+					uint32_t *home = &blocks->home[blocks_storage_of(graph, of->item[i])];
 					*home = *home == NONE ? blocks->of[op] : *home;
 				}
 			}
 		}
 }
 
-static uint32_t updated_parameter(const struct graph *graph, uint32_t op)
+static uint32_t blocks_updated_parameter(const struct graph *graph, uint32_t op)
 {
 	FOR_ROW(i, &graph->touches, op)
 		if (graph->storage[graph->touches.item[i]].kind == KIND_PARAMETER && graph->storage[graph->touches.item[i]].allocator == NONE)
@@ -245,7 +245,7 @@ static uint32_t updated_parameter(const struct graph *graph, uint32_t op)
 
 uint32_t blocks_owner(const struct graph *graph, const uint32_t *owner, uint32_t op)
 {
-	uint32_t of = updated_parameter(graph, op);
+	uint32_t of = blocks_updated_parameter(graph, op);
 	FOR_ROW(i, &graph->touches, op)
 		of = of == NONE ? owner[graph->touches.item[i]] : of;
 	return of;
@@ -295,12 +295,12 @@ static void place_gradients(struct cutting *cutting)
 		if (update)
 			of = blocks_owner(graph, cutting->owner, op);
 		for (uint32_t i = graph->writes.start[op]; i < graph->writes.start[op + 1] && !update; i++)
-			of = of == NONE ? cutting->owner[storage_of(graph, graph->writes.item[i])] : of;
+			of = of == NONE ? cutting->owner[blocks_storage_of(graph, graph->writes.item[i])] : of;
 		if (of == NONE || blocks->home[of] == NONE)
 			continue;
 		blocks->of[op] = update ? blocks->home[of] : reading_block(cutting, of, op);
 		for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && !update; i++) {    /* what it casts or adds up, and nobody else reads */
-			uint32_t s = storage_of(graph, graph->reads.item[i]), writer = graph->storage[s].allocator;
+			uint32_t s = blocks_storage_of(graph, graph->reads.item[i]), writer = graph->storage[s].allocator;
 			bool alone = writer != NONE && graph->op[writer].phase == PHASE_BACKWARD && !cutting->told[writer] && csr_length(&graph->users, s) == 2;
 			if (alone && cutting->owner[s] == NONE)
 				cutting->owner[s] = of;
@@ -316,7 +316,7 @@ static uint64_t tensor_signature(const struct tensor *tensor)
 	return hash;
 }
 
-static void describe(struct cutting *cutting)
+static void blocks_describe(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
@@ -334,7 +334,7 @@ static void describe(struct cutting *cutting)
 }
 
 /* Cuts behind given ops. */
-static void cut_at(struct cutting *cutting, const bool *gap)
+static void blocks_cut_at(struct cutting *cutting, const bool *gap)
 {
 	uint32_t block = 0;
 	bool pending = false;
@@ -348,7 +348,7 @@ static void cut_at(struct cutting *cutting, const bool *gap)
 	cutting->blocks->blocks = block + 1;
 }
 
-static enum status find(const struct graph *graph, const bool *gap, struct blocks *blocks)
+static enum status pipeline_blocks_find(const struct graph *graph, const bool *gap, struct blocks *blocks)
 {
 	struct arena scratch = { 0 };
 	struct cutting cutting = { .graph = graph, .blocks = blocks };
@@ -365,12 +365,12 @@ static enum status find(const struct graph *graph, const bool *gap, struct block
 	blocks->home = arena_alloc(&blocks->arena, graph->storages, sizeof *blocks->home);
 	bool fine = cutting.made_of && cutting.first && cutting.last && cutting.crossings && cutting.anchor && cutting.shared && cutting.told && cutting.owner && blocks->of && blocks->home;
 	if (fine) {
-		find_uses(&cutting);
+		blocks_find_uses(&cutting);
 		count_crossings(&cutting);
 		if (gap)
-			cut_at(&cutting, gap);
+			blocks_cut_at(&cutting, gap);
 		else
-			cut(&cutting);
+			blocks_cut(&cutting);
 		blocks->crossing = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->crossing);
 		blocks->signature = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->signature);
 		blocks->joined = arena_alloc(&blocks->arena, blocks->blocks, sizeof *blocks->joined);
@@ -383,9 +383,9 @@ static enum status find(const struct graph *graph, const bool *gap, struct block
 			blocks->stretches += !blocks->joined[b];
 		find_crossing(&cutting);
 		find_homes(&cutting);
-		place_others(&cutting);
+		blocks_place_others(&cutting);
 		place_gradients(&cutting);
-		describe(&cutting);
+		blocks_describe(&cutting);
 	}
 	arena_free(&scratch);
 	if (!fine)
@@ -395,12 +395,12 @@ static enum status find(const struct graph *graph, const bool *gap, struct block
 
 enum status blocks_find(const struct graph *graph, struct blocks *blocks)
 {
-	return find(graph, NULL, blocks);
+	return pipeline_blocks_find(graph, NULL, blocks);
 }
 
 enum status blocks_find_at(const struct graph *graph, const bool *gap, struct blocks *blocks)
 {
-	return find(graph, gap, blocks);
+	return pipeline_blocks_find(graph, gap, blocks);
 }
 
 /* ---- cheap gaps ------------------------------------------------------------------------------------------------ */

@@ -19,7 +19,7 @@ struct check {
 	struct error *error;
 };
 
-static enum status wrong(const struct check *check, uint32_t rank, const char *what, const char *name)
+static enum status pipeline_check_wrong(const struct check *check, uint32_t rank, const char *what, const char *name)
 {
 	return fail(check->error, INFEASIBLE, "pipeline rank %u: %s \"%.100s\"", rank, what, name);
 }
@@ -102,17 +102,17 @@ static uint32_t sender(const struct check *check, uint32_t r, uint32_t id, uint3
 }
 
 /* The sum of all microbatches, made here or sent. */
-static bool is_sum(const struct check *check, uint32_t r, uint32_t tensor)
+static bool pipeline_check_is_sum(const struct check *check, uint32_t r, uint32_t tensor)
 {
 	const struct graph *graph = check->rank[r];
 	uint32_t root = graph->storage[graph->tensor[tensor].storage].root, maker = graph->tensor[root].writer, from = 0;
 	uint32_t send = maker == NONE ? NONE : sender(check, r, maker, &from);
 	if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
 		return graph->tensor[root].relation == RELATION_SUM;
-	return from != r && is_sum(check, from, check->rank[from]->reads.item[check->rank[from]->reads.start[send]]);
+	return from != r && pipeline_check_is_sum(check, from, check->rank[from]->reads.item[check->rank[from]->reads.start[send]]);
 }
 
-static bool views(const struct graph *graph, uint32_t op, uint32_t s)
+static bool pipeline_check_views(const struct graph *graph, uint32_t op, uint32_t s)
 {
 	bool all = csr_length(&graph->writes, op) > 0;
 	FOR_ROW(i, &graph->writes, op)
@@ -122,29 +122,29 @@ static bool views(const struct graph *graph, uint32_t op, uint32_t s)
 
 /* ---- ops of the step ---------------------------------------------------------------------------------------------------- */
 
-static enum status check_op(struct check *check, uint32_t r, uint32_t id, uint32_t of)
+static enum status pipeline_check_op(struct check *check, uint32_t r, uint32_t id, uint32_t of)
 {
 	const struct graph *graph = check->rank[r], *device = check->device;
 	bool part = false;
 	check->runs[of]++;
 	if (strcmp(graph->op[id].type, device->op[of].type) != 0 || csr_length(&graph->reads, id) != csr_length(&device->reads, of)
 		|| csr_length(&graph->writes, id) != csr_length(&device->writes, of))
-		return wrong(check, r, "is another op than the step's:", graph->op[id].name);
+		return pipeline_check_wrong(check, r, "is another op than the step's:", graph->op[id].name);
 	for (uint32_t k = 0; k < csr_length(&graph->reads, id); k++) {
 		uint32_t here = graph->reads.item[graph->reads.start[id] + k], wanted = device->reads.item[device->reads.start[of] + k];
 		bool summand = false;
 		if (!stands_for(check, check->of[r][here], wanted, &summand))
-			return wrong(check, r, "another operand than the step's is read by", graph->op[id].name);
+			return pipeline_check_wrong(check, r, "another operand than the step's is read by", graph->op[id].name);
 		uint32_t writer = device->tensor[wanted].writer;
 		bool gradient = device->op[of].phase == PHASE_UPDATE && writer != NONE && device->op[writer].phase == PHASE_BACKWARD;
-		if (check->microbatches > 1 && gradient && !is_sum(check, r, here))
-			return wrong(check, r, "one microbatch's gradient is read by", graph->op[id].name);
+		if (check->microbatches > 1 && gradient && !pipeline_check_is_sum(check, r, here))
+			return pipeline_check_wrong(check, r, "one microbatch's gradient is read by", graph->op[id].name);
 		part |= (summand || check->part[r][here]) && !check->reduced[check->of[r][here]];
 	}
 	FOR_ROW(i, &graph->writes, id)
 		check->part[r][graph->writes.item[i]] = part;
 	if (part && device->op[of].phase == PHASE_UPDATE)
-		return wrong(check, r, "a part of a sum over the ranks, not the sum, is read by", graph->op[id].name);
+		return pipeline_check_wrong(check, r, "a part of a sum over the ranks, not the sum, is read by", graph->op[id].name);
 	return OK;
 }
 
@@ -168,7 +168,7 @@ static enum status check_added(struct check *check, uint32_t r, uint32_t id)
 			&& graph->tensor[of].storage == graph->tensor[sum].storage)
 			return OK;
 	}
-	return wrong(check, r, "is neither of the step nor between ranks:", op->name);
+	return pipeline_check_wrong(check, r, "is neither of the step nor between ranks:", op->name);
 }
 
 static enum status check_ops(struct check *check, uint32_t r)
@@ -177,7 +177,7 @@ static enum status check_ops(struct check *check, uint32_t r)
 	enum status status = OK;
 	for (uint32_t id = 0; id < graph->ops && status == OK; id++) {
 		uint32_t of = graph_find_op(check->device, graph->op[id].name);
-		status = of != NONE ? check_op(check, r, id, of) : check_added(check, r, id);
+		status = of != NONE ? pipeline_check_op(check, r, id, of) : check_added(check, r, id);
 	}
 	return status;
 }
@@ -274,18 +274,18 @@ static enum status check_received(const struct check *check, uint32_t r)
 			continue;
 		uint32_t send = sender(check, r, id, &from);
 		if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
-			return wrong(check, r, "nobody sends what is received by", graph->op[id].name);
+			return pipeline_check_wrong(check, r, "nobody sends what is received by", graph->op[id].name);
 		uint32_t there = check->rank[from]->reads.item[check->rank[from]->reads.start[send]];
 		uint32_t here = csr_length(&graph->writes, id) == 1 ? graph->writes.item[graph->writes.start[id]] : graph->inplace[graph->inplace_start[id]].in;
 		received++;
 		if (!same_storage(check->device, check->of[r][here], check->of[from][there]) || check->rank[from]->tensor[there].bytes != graph->tensor[here].bytes)
-			return wrong(check, r, "something else is sent than what is received by", graph->op[id].name);
+			return pipeline_check_wrong(check, r, "something else is sent than what is received by", graph->op[id].name);
 	}
 	uint32_t sent = 0;
 	for (uint32_t other = 0; other < check->ranks; other++)
 		for (uint32_t id = 0; id < check->rank[other]->ops; id++)
 			sent += between_ranks(&check->rank[other]->op[id], COLLECTIVE_SEND) && check->rank[other]->op[id].collective->rank == r;
-	return sent == received ? OK : wrong(check, r, "not everything that is sent there is received by", check->rank[r]->name ? check->rank[r]->name : "");
+	return sent == received ? OK : pipeline_check_wrong(check, r, "not everything that is sent there is received by", check->rank[r]->name ? check->rank[r]->name : "");
 }
 
 /* Runs all ranks as far as they get: to the end, or they wait for each other. */
@@ -312,7 +312,7 @@ static enum status check_progress(struct check *check)
 /* ---- what waits ------------------------------------------------------------------------------------------------------------- */
 
 /* Marks what comes before an op. */
-static bool *before(struct check *check, const struct graph *graph, uint32_t op)
+static bool *pipeline_check_before(struct check *check, const struct graph *graph, uint32_t op)
 {
 	bool *marked = arena_alloc(&check->arena, graph->ops, sizeof *marked);
 	if (!marked)
@@ -337,13 +337,13 @@ static bool *sent_on(struct check *check, const struct graph *graph)
 }
 
 /* An activation: filled by a forward op, received before one reads it, or an input; read by a backward op. */
-static bool waits(const struct graph *graph, const bool *on, uint32_t s)
+static bool pipeline_check_waits(const struct graph *graph, const bool *on, uint32_t s)
 {
 	uint32_t maker = graph->storage[s].allocator;
 	bool forward = maker == NONE ? graph->storage[s].kind == KIND_INPUT : graph->op[maker].phase == PHASE_FORWARD && on[maker], backward = false, early = false;
 	FOR_ROW(i, &graph->users, s) {
 		uint32_t op = graph->users.item[i];
-		bool reads = !views(graph, op, s);    /* a view reads nothing */
+		bool reads = !pipeline_check_views(graph, op, s);    /* a view reads nothing */
 		backward |= op != maker && reads && graph->op[op].phase == PHASE_BACKWARD;
 		early |= reads && graph->op[op].phase == PHASE_FORWARD && on[op];
 	}
@@ -352,25 +352,25 @@ static bool waits(const struct graph *graph, const bool *on, uint32_t s)
 	return forward && backward && graph->storage[s].bytes > 0;
 }
 
-static enum status check_waiting(struct check *check, uint32_t r)
+static enum status pipeline_check_waiting(struct check *check, uint32_t r)
 {
 	const struct graph *graph = check->rank[r];
 	uint32_t flush = graph->flush;
-	bool *marked = flush == NONE ? NULL : before(check, graph, flush), *on = sent_on(check, graph);
+	bool *marked = flush == NONE ? NULL : pipeline_check_before(check, graph, flush), *on = sent_on(check, graph);
 	if (!on || (flush != NONE && !marked))
 		return fail_memory(check->error);
 	for (uint32_t op = 0; op < graph->ops && marked; op++)
 		if ((graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD) && !marked[op] && csr_length(&graph->reads, op) > 0
-			&& !views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
-			return wrong(check, r, "the copies in flight don't wait for", graph->op[op].name);
+			&& !pipeline_check_views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
+			return pipeline_check_wrong(check, r, "the copies in flight don't wait for", graph->op[op].name);
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		const char *root = graph->tensor[graph->storage[s].root].name;
 		uint32_t copies = check->copies[r][s];
 		int64_t held = copies == NONE ? 1 : graph->tensor[copies].bytes / (graph->storage[s].bytes > 0 ? graph->storage[s].bytes : 1) + 1;
 		if (copies != NONE && (held > check->in_flight[r].most || graph->tensor[copies].bytes % graph->storage[s].bytes != 0))
-			return wrong(check, r, "more copies in flight than the schedule has, of", root);
-		if (waits(graph, on, s) && copies == NONE && check->in_flight[r].least > 1 && flush != NONE && graph->storage[s].kind != KIND_OUTPUT)
-			return wrong(check, r, "no copies in flight are counted of", root);
+			return pipeline_check_wrong(check, r, "more copies in flight than the schedule has, of", root);
+		if (pipeline_check_waits(graph, on, s) && copies == NONE && check->in_flight[r].least > 1 && flush != NONE && graph->storage[s].kind != KIND_OUTPUT)
+			return pipeline_check_wrong(check, r, "no copies in flight are counted of", root);
 	}
 	return OK;
 }
@@ -382,14 +382,14 @@ static enum status check_offloaded(struct check *check, uint32_t r)
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t held = graph->op[op].in_flight > 0 ? graph->op[op].in_flight : 1;
 		if (graph->op[op].added == ADDED_OFFLOAD && (held < check->in_flight[r].least || held > check->in_flight[r].most))
-			return wrong(check, r, "the host holds another number of microbatches than the schedule has of", graph->op[op].name);
+			return pipeline_check_wrong(check, r, "the host holds another number of microbatches than the schedule has of", graph->op[op].name);
 	}
 	return OK;
 }
 
 /* ---- all ranks --------------------------------------------------------------------------------------------------------------- */
 
-static bool start(struct check *check, const struct rules *rules)
+static bool pipeline_check_start(struct check *check, const struct rules *rules)
 {
 	check->of = arena_alloc(&check->arena, check->ranks, sizeof *check->of);
 	check->part = arena_alloc(&check->arena, check->ranks, sizeof *check->part);
@@ -420,7 +420,7 @@ enum status pipeline_check_ranks(const struct graph *device, const struct rules 
 	uint32_t microbatches, const struct held *in_flight, struct error *error)
 {
 	struct check check = { .device = device, .rank = rank, .ranks = ranks, .microbatches = microbatches, .in_flight = in_flight, .error = error };
-	enum status status = start(&check, rules) ? OK : fail_memory(error);
+	enum status status = pipeline_check_start(&check, rules) ? OK : fail_memory(error);
 	if (status == OK)
 		find_reduced(&check);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)
@@ -431,7 +431,7 @@ enum status pipeline_check_ranks(const struct graph *device, const struct rules 
 		status = check_received(&check, r);
 	THEN(status, check_progress(&check));
 	for (uint32_t r = 0; r < ranks && status == OK; r++)
-		status = check_waiting(&check, r);
+		status = pipeline_check_waiting(&check, r);
 	for (uint32_t r = 0; r < ranks && status == OK; r++)
 		status = check_offloaded(&check, r);
 	arena_free(&check.arena);
@@ -450,7 +450,7 @@ struct playing {
 };
 
 /* The n-th forward or backward pass of a rank: piece and microbatch. */
-static size_t nth(const struct playing *playing, uint32_t rank, uint32_t n, bool backward)
+static size_t pipeline_check_nth(const struct playing *playing, uint32_t rank, uint32_t n, bool backward)
 {
 	const struct pipeline *of = playing->pipeline;
 	uint32_t chunk = 0, microbatch = n;
@@ -480,10 +480,10 @@ static void list_rank(struct playing *playing, uint32_t rank)
 	uint32_t m = playing->pipeline->microbatches;
 	for (uint32_t n = 0, forward = 0; n < playing->passes; n++) {
 		for (; forward < ahead(playing, rank, n); forward++) {
-			size_t at = nth(playing, rank, forward, false);
+			size_t at = pipeline_check_nth(playing, rank, forward, false);
 			*slot++ = (struct pipeline_slot) { .piece = (uint32_t)(at / m), .microbatch = (uint32_t)(at % m), .pass = PASS_FORWARD };
 		}
-		size_t at = nth(playing, rank, n, true);
+		size_t at = pipeline_check_nth(playing, rank, n, true);
 		*slot++ = (struct pipeline_slot) { .piece = (uint32_t)(at / m), .microbatch = (uint32_t)(at % m), .pass = PASS_BACKWARD };
 	}
 }
@@ -496,7 +496,7 @@ static uint32_t home(const struct playing *playing, uint32_t piece)
 }
 
 /* Every pass of a rank's pieces once, after what it needs of the same rank. stage[pieces * microbatches]: what has been done of it. */
-static bool in_order(const struct playing *playing, uint32_t rank, uint8_t *stage)
+static bool pipeline_check_in_order(const struct playing *playing, uint32_t rank, uint8_t *stage)
 {
 	enum { NOTHING, GONE_FORWARD, INPUT_DONE, ALL_DONE };
 	const struct pipeline *of = playing->pipeline;
@@ -524,7 +524,7 @@ static bool all_in_order(const struct playing *playing, uint8_t *stage)
 {
 	const struct pipeline *of = playing->pipeline;
 	for (uint32_t rank = 0; rank < of->ranks; rank++)
-		if (!in_order(playing, rank, stage))
+		if (!pipeline_check_in_order(playing, rank, stage))
 			return false;
 	for (size_t i = 0; i < (size_t)of->ranks * of->chunks * of->microbatches; i++)
 		if (stage[i] != 3)
@@ -532,7 +532,7 @@ static bool all_in_order(const struct playing *playing, uint8_t *stage)
 	return true;
 }
 
-static int64_t sending(const struct playing *playing, uint32_t piece, bool backward)
+static int64_t pipeline_check_sending(const struct playing *playing, uint32_t piece, bool backward)
 {
 	const struct pipeline *of = playing->pipeline;
 	uint32_t to = backward ? piece - 1 : piece + 1;
@@ -554,10 +554,10 @@ static int64_t arrival(const struct playing *playing, const struct pipeline_slot
 	const struct pipeline *of = playing->pipeline;
 	size_t at = (size_t)slot->piece * of->microbatches + slot->microbatch;
 	if (slot->pass == PASS_FORWARD)
-		return slot->piece == 0 ? 0 : playing->end[0][at - of->microbatches] + sending(playing, slot->piece - 1, false);
+		return slot->piece == 0 ? 0 : playing->end[0][at - of->microbatches] + pipeline_check_sending(playing, slot->piece - 1, false);
 	if (slot->pass == PASS_WEIGHT || slot->piece + 1 == of->ranks * of->chunks)
 		return 0;
-	return playing->end[1][at + of->microbatches] + sending(playing, slot->piece + 1, true);
+	return playing->end[1][at + of->microbatches] + pipeline_check_sending(playing, slot->piece + 1, true);
 }
 
 /* A pass and another one at a time: neither takes less than it does alone, nor both than what both compute, nor than what both send. */
@@ -579,7 +579,7 @@ static int64_t beside_each_other(const struct pipeline *of, const struct pipelin
 }
 
 /* Passes that begin when all of them can and are over when all of them are: returns how many slots. */
-static uint32_t place(struct playing *playing, const struct pipeline_slot *slot, int64_t *free_at)
+static uint32_t pipeline_check_place(struct playing *playing, const struct pipeline_slot *slot, int64_t *free_at)
 {
 	const struct pipeline *of = playing->pipeline;
 	bool beside = slot->overlapped && (slot[1].piece != slot->piece || slot[1].microbatch != slot->microbatch);
@@ -594,7 +594,7 @@ static uint32_t place(struct playing *playing, const struct pipeline_slot *slot,
 		if (slot[i].pass == PASS_WEIGHT)
 			continue;
 		playing->end[slot[i].pass != PASS_FORWARD][(size_t)slot[i].piece * of->microbatches + slot[i].microbatch] = begin;
-		sends += sending(playing, slot[i].piece, slot[i].pass != PASS_FORWARD);
+		sends += pipeline_check_sending(playing, slot[i].piece, slot[i].pass != PASS_FORWARD);
 	}
 	*free_at = begin + (of->blocking ? sends : 0);
 	return count;
@@ -607,7 +607,7 @@ static int64_t sweep(struct playing *playing)
 	for (uint32_t r = 0; r < playing->pipeline->ranks; r++) {
 		int64_t free_at = 0;
 		for (uint32_t i = 0; i < playing->slots;)
-			i += place(playing, playing->list + (size_t)r * playing->slots + i, &free_at);
+			i += pipeline_check_place(playing, playing->list + (size_t)r * playing->slots + i, &free_at);
 		last = free_at > last ? free_at : last;
 	}
 	return last;
@@ -653,7 +653,7 @@ static void count_held(const struct playing *playing, uint32_t rank, struct in_f
 }
 
 /* Sweeps until nothing moves; -1: it never does. */
-static int64_t settle(struct playing *playing, size_t cells)
+static int64_t pipeline_check_settle(struct playing *playing, size_t cells)
 {
 	uint64_t before = 0;
 	for (size_t round = 0; round < 2 * cells + 2; round++) {
@@ -688,7 +688,7 @@ int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_fli
 		if (pipeline->order)
 			memcpy(playing.list, pipeline->order->slot, (size_t)pipeline->ranks * playing.slots * sizeof *playing.list);
 		if (all_in_order(&playing, stage))
-			time = settle(&playing, cells);
+			time = pipeline_check_settle(&playing, cells);
 		for (uint32_t r = 0; r < pipeline->ranks && time >= 0; r++) {
 			struct in_flight *at = held + 2 * (size_t)pipeline->chunks;
 			count_held(&playing, r, held, at, &in_flight[r]);

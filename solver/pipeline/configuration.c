@@ -19,7 +19,7 @@ struct in_flight config_in_flight(const struct config *config, uint32_t rank, ui
 
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
 
-static void add_states(const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
+static void configuration_add_states(const struct config *config, const struct block_states *states, int64_t sign, struct rank_memory *memory)
 {
 	for (uint32_t class = 0; class < STATE_CLASSES; class++) {
 		if ((states->parameter[class] | states->gradient[class] | states->optimizer[class]) == 0)
@@ -31,7 +31,7 @@ static void add_states(const struct config *config, const struct block_states *s
 	}
 }
 
-static int64_t reads_of(const struct block_reads *reads)
+static int64_t configuration_reads_of(const struct block_reads *reads)
 {
 	int64_t sum = 0;
 	for (uint32_t class = 0; class < STATE_CLASSES; class++)
@@ -76,19 +76,19 @@ static void add_block(const struct config_model *model, const struct config *con
 	struct in_flight in_flight, bool with_shared, struct rank_memory *memory)
 {
 	const struct block_cost *cost = &model->cost[block];
-	add_states(config, &cost->states, 1, memory);
+	configuration_add_states(config, &cost->states, 1, memory);
 	if (!overheads->vectors)
-		add_states(config, &cost->vectors, -1, memory);
+		configuration_add_states(config, &cost->vectors, -1, memory);
 	if (with_shared)
-		add_states(config, &cost->shared, 1, memory);
+		configuration_add_states(config, &cost->shared, 1, memory);
 	memory->activations += in_flight.input * (cost->saved - cost->saved_weight) + in_flight.weight * cost->saved_weight;
 	if (in_flight.between > 1)     /* the gradients of the microbatch at hand come and go */
 		memory->activations += (in_flight.between - 1) * cost->between;
 	memory->activations -= overheads->small ? 0 : in_flight.weight * cost->saved_small;
 	if (config->keeps && overheads->gathered && config_gathers(config))
-		memory->gathered += reads_of(&cost->forward_reads);
+		memory->gathered += configuration_reads_of(&cost->forward_reads);
 	else if (overheads->gathered && config_gathers(config) && !config_by_passes(config))
-		memory->gathered = larger_of(memory->gathered, larger_of(reads_of(&cost->forward_reads), reads_of(&cost->backward_reads)));
+		memory->gathered = larger_of(memory->gathered, larger_of(configuration_reads_of(&cost->forward_reads), configuration_reads_of(&cost->backward_reads)));
 }
 
 /* The weights of every kind of block of a rank, once. */
@@ -110,7 +110,7 @@ static int64_t cached_gradients(const struct config_model *model, const struct c
 }
 
 /* Groups of devices that a device has buffers for. */
-static int64_t groups_of(const struct config *config)
+static int64_t configuration_groups_of(const struct config *config)
 {
 	uint32_t copies = config->replicate > 1 ? config->replicate : 1;
 	return (config->dp / copies > 1) + (copies > 1) + (config->tp > 1) + (config->pp > 1) + (config->cp > 1) + (config->ep > 1);
@@ -120,7 +120,7 @@ static void add_overheads(const struct config *config, const struct overheads *o
 {
 	bool reduced = config->dp > 1 || config->cp > 1 || config->ep > 1;
 	memory->context = overheads->context;
-	memory->communication = overheads->communication * groups_of(config);
+	memory->communication = overheads->communication * configuration_groups_of(config);
 	memory->buckets = !reduced ? 0 : 2 * overheads->bucket < memory->gradients ? 2 * overheads->bucket : memory->gradients;
 	memory->workspace = overheads->workspace;
 	memory->fragmentation = (memory->activations + memory->transient) / 1000 * overheads->fragmentation;
@@ -175,10 +175,10 @@ struct cutting {
 	int64_t fixed;              /* bytes of every rank */
 	int64_t *time, *state, *saved;  /* [blocks + 1] sums */
 	int64_t *best;              /* [(pieces + 1) * (blocks + 1)] the slowest piece of the first k pieces over the first i blocks */
-	uint32_t *from;             /* of best the last piece's first block; in fill() see there */
+	uint32_t *from;             /* of best the last piece's first block; in configuration_fill() see there */
 };
 
-static bool fits(const struct cutting *cutting, uint32_t piece, uint32_t begin, uint32_t end)
+static bool configuration_fits(const struct cutting *cutting, uint32_t piece, uint32_t begin, uint32_t end)
 {
 	uint32_t chunk = piece / cutting->config->pp, rank = piece_rank(piece, cutting->config->pp, schedule_folded((enum schedule)cutting->config->schedule));
 	int64_t limit = cutting->model->limit;
@@ -212,7 +212,7 @@ static void extend(struct cutting *cutting, uint32_t k, uint32_t least, uint32_t
 
 /* Blocks from the front, as many to a piece as the slowest allows: the fewest pieces for the first i blocks are from[i]. False where a
  * block alone takes longer. O(blocks). */
-static bool fill(struct cutting *cutting, int64_t slowest)
+static bool configuration_fill(struct cutting *cutting, int64_t slowest)
 {
 	uint32_t pieces = 0, begin = 0;
 	cutting->from[0] = 0;
@@ -234,12 +234,12 @@ static void cut_evenly(struct cutting *cutting, uint32_t *first)
 	int64_t low = -1, high = cutting->time[cutting->blocks];
 	while (high - low > 1) {
 		int64_t middle = low + (high - low) / 2;
-		if (fill(cutting, middle))
+		if (configuration_fill(cutting, middle))
 			high = middle;
 		else
 			low = middle;
 	}
-	fill(cutting, high);
+	configuration_fill(cutting, high);
 	first[cutting->pieces] = cutting->blocks;
 	for (uint32_t k = cutting->pieces, end = cutting->blocks; k-- > 0; end = first[k]) {
 		uint32_t begin = end - 1;
@@ -250,7 +250,7 @@ static void cut_evenly(struct cutting *cutting, uint32_t *first)
 }
 
 /* With the limit; true where a cut was found. */
-static bool cut(struct cutting *cutting, uint32_t *first)
+static bool configuration_cut(struct cutting *cutting, uint32_t *first)
 {
 	uint32_t width = cutting->blocks + 1, n = cutting->pieces;
 	for (size_t i = 0; i < (size_t)(n + 1) * width; i++)
@@ -258,7 +258,7 @@ static bool cut(struct cutting *cutting, uint32_t *first)
 	cutting->best[0] = 0;
 	for (uint32_t k = 0; k < n; k++)
 		for (uint32_t end = k + 1, least = k; end + (n - k - 1) <= cutting->blocks; end++) {
-			while (least < end && !fits(cutting, k, least, end))   /* the first begin that fits grows with the end */
+			while (least < end && !configuration_fits(cutting, k, least, end))   /* the first begin that fits grows with the end */
 				least++;
 			if (least < end)
 				extend(cutting, k, least, end);
@@ -275,7 +275,7 @@ static bool all_fit(const struct cutting *cutting, const uint32_t *first)
 {
 	bool fine = true;
 	for (uint32_t k = 0; k < cutting->pieces; k++)
-		fine = fine && fits(cutting, k, first[k], first[k + 1]);
+		fine = fine && configuration_fits(cutting, k, first[k], first[k + 1]);
 	return fine;
 }
 
@@ -286,7 +286,7 @@ static bool can_fit(const struct cutting *cutting)
 	uint32_t begin = 0;
 	for (uint32_t k = 0; k < cutting->pieces && begin < cutting->blocks; k++) {
 		uint32_t end = begin;
-		while (end < cutting->blocks && fits(cutting, k, begin, end + 1))
+		while (end < cutting->blocks && configuration_fits(cutting, k, begin, end + 1))
 			end++;
 		begin = end;
 	}
@@ -341,7 +341,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 			cutting.saved[number + 1] = cutting.saved[number];
 		}
 		int64_t level = 0;
-		cutting.fixed = larger_of(cutting.fixed, overheads->context + overheads->workspace + overheads->communication * groups_of(config)
+		cutting.fixed = larger_of(cutting.fixed, overheads->context + overheads->workspace + overheads->communication * configuration_groups_of(config)
 			+ memory.gathered + backward_most(model, config, overheads, b, b + 1, &level));
 	}
 	cut_evenly(&cutting, first);
@@ -352,7 +352,7 @@ enum status config_cut(const struct config_model *model, const struct config *co
 			arena_free(&arena);
 			return NO_MEMORY;
 		}
-		cut(&cutting, first);
+		configuration_cut(&cutting, first);
 	}
 	for (uint32_t k = 0; k <= cutting.pieces; k++)
 		first[k] = first[k] < cutting.blocks ? begin[first[k]] : model->blocks;
@@ -511,7 +511,7 @@ static double utilisation(const struct config_model *model, const struct config 
 }
 
 /* Collectives inside a block's passes. */
-static int64_t link_time(const struct config_model *model, const struct config *config, const struct block_cost *cost)
+static int64_t configuration_link_time(const struct config_model *model, const struct config *config, const struct block_cost *cost)
 {
 	return cost->forward_link + across_time(model, config, cost, false) + cost->backward_link + backward_time(model, config, cost) - cost->backward;
 }
@@ -539,7 +539,7 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 			updates += piece;
 			update += host_streamed_update(model, config, piece, begin, end);
 			for (uint32_t b = begin; b < end; b++)
-				link += link_time(model, config, &model->cost[b]) * config->microbatches;
+				link += configuration_link_time(model, config, &model->cost[b]) * config->microbatches;
 		}
 		int64_t exposed = config_exposed_time(model, config, overheads, updates, &result->worst, first, rank);
 		result->exposed = larger_of(result->exposed, exposed);
@@ -555,7 +555,7 @@ enum status config_evaluate(const struct config_model *model, const struct confi
 
 /* ---- slot by slot ------------------------------------------------------------------------------------------------------- */
 
-static int64_t kept_of(const struct config_model *model, const struct overheads *overheads, uint32_t begin, uint32_t end)
+static int64_t configuration_kept_of(const struct config_model *model, const struct overheads *overheads, uint32_t begin, uint32_t end)
 {
 	int64_t sum = 0;
 	for (uint32_t b = begin; b < end; b++)
@@ -568,7 +568,7 @@ static int64_t kept_of_rank(const struct config_model *model, const struct confi
 	int64_t sum = 0;
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++) {
 		uint32_t piece = config_piece(config, rank, chunk);
-		sum += kept_of(model, overheads, first[piece], first[piece + 1]);
+		sum += configuration_kept_of(model, overheads, first[piece], first[piece + 1]);
 	}
 	return sum;
 }
@@ -601,7 +601,7 @@ enum status config_timetable(const struct config_model *model, const struct conf
 		working[rank] = counted ? 0 : memory.total - fixed[rank] - saved;
 	}
 	for (uint32_t k = 0; k < n; k++) {
-		kept[k] = kept_of(model, overheads, first[k], first[k + 1]);
+		kept[k] = configuration_kept_of(model, overheads, first[k], first[k + 1]);
 		for (uint32_t b = first[k]; b < first[k + 1]; b++) {
 			between[k] += model->cost[b].between;
 			weight[k] += model->cost[b].saved_weight;

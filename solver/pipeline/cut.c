@@ -24,12 +24,12 @@ struct finding {
 };
 
 /* Collectives, and offloads to the host and back. */
-static bool is_collective(const struct graph *graph, uint32_t op)
+static bool pipeline_cut_is_collective(const struct graph *graph, uint32_t op)
 {
 	return graph->op[op].phase == PHASE_COMMUNICATION;
 }
 
-static uint32_t storage_of(const struct graph *graph, uint32_t tensor)
+static uint32_t pipeline_cut_storage_of(const struct graph *graph, uint32_t tensor)
 {
 	return graph->tensor[tensor].storage;
 }
@@ -41,7 +41,7 @@ static bool in_place(const struct graph *graph, uint32_t op)
 
 /* ---- pieces and passes --------------------------------------------------------------------------------------------- */
 
-static enum side side_of(uint8_t phase)
+static enum side pipeline_cut_side_of(uint8_t phase)
 {
 	return phase == PHASE_UPDATE ? SIDE_UPDATE : phase == PHASE_BACKWARD ? SIDE_BACKWARD : SIDE_FORWARD;
 }
@@ -107,23 +107,23 @@ static void place_states(struct finding *finding)
 					finding->cut->piece[op] = finding->cut->piece[finding->cut->readers.item[j]];
 }
 
-static void place_ops(struct finding *finding)
+static void pipeline_cut_place_ops(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t of = is_collective(graph, op) ? NONE : op_of_whole(finding, op);
-		cut->side[op] = side_of(graph->op[op].phase);
+		uint32_t of = pipeline_cut_is_collective(graph, op) ? NONE : op_of_whole(finding, op);
+		cut->side[op] = pipeline_cut_side_of(graph->op[op].phase);
 		cut->piece[op] = of == NONE ? 0 : finding->piece_of[finding->blocks->of[of]];
 	}
 	for (uint32_t op = graph->ops; op-- > 0;)
-		if (is_collective(graph, op))
+		if (pipeline_cut_is_collective(graph, op))
 			place_collective(finding, op);
 	place_states(finding);
 }
 
 /* An op is no earlier than what it reads: in a later pass, or in the same pass not before that piece has had its turn. */
-static void follow(struct finding *finding, uint32_t op, uint32_t writer)
+static void pipeline_cut_follow(struct finding *finding, uint32_t op, uint32_t writer)
 {
 	struct pipeline_cut *cut = finding->cut;
 	if (finding->follows[op] && writer != NONE && writer != op && cut->piece[op] == NONE)
@@ -154,8 +154,8 @@ static void order_pieces(struct finding *finding)
 		for (int pass = 0; pass < 2; pass++) /* a later operand may move the op to a later pass */
 			FOR_ROW(i, &graph->reads, op) {
 				uint32_t tensor = graph->reads.item[i];
-				follow(finding, op, graph->tensor[tensor].writer);
-				follow(finding, op, graph->storage[storage_of(graph, tensor)].allocator);
+				pipeline_cut_follow(finding, op, graph->tensor[tensor].writer);
+				pipeline_cut_follow(finding, op, graph->storage[pipeline_cut_storage_of(graph, tensor)].allocator);
 			}
 	for (uint32_t op = 0; op < graph->ops; op++)
 		cut_default(finding->cut, op);
@@ -180,7 +180,7 @@ static void place_releases(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		uint32_t read = op_releases(&graph->op[op]) && csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
-		uint32_t writer = read == NONE ? NONE : last_writer(finding, storage_of(graph, read), op);
+		uint32_t writer = read == NONE ? NONE : last_writer(finding, pipeline_cut_storage_of(graph, read), op);
 		if (writer != NONE)
 			finding->cut->piece[op] = finding->cut->piece[writer];
 	}
@@ -189,7 +189,7 @@ static void place_releases(struct finding *finding)
 /* ---- what every rank can make for itself ----------------------------------------------------------------------------- */
 
 /* A view of all of its operand. */
-static bool is_view(const struct graph *graph, uint32_t op)
+static bool pipeline_cut_is_view(const struct graph *graph, uint32_t op)
 {
 	if (in_place(graph, op) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 		return false;
@@ -202,7 +202,7 @@ static uint8_t made_of(const struct finding *finding, uint32_t tensor)
 	static const uint8_t leaf[KIND_COUNT] = { [KIND_INPUT] = OF_INPUT, [KIND_PARAMETER] = OF_PARAMETER, [KIND_OPTIMIZER] = OF_OTHERS,
 		[KIND_GRADIENT] = OF_OTHERS, [KIND_ACTIVATION] = OF_INPUT, [KIND_TEMPORARY] = OF_INPUT, [KIND_OUTPUT] = OF_INPUT };
 	const struct graph *graph = finding->graph;
-	const struct storage *storage = &graph->storage[storage_of(graph, tensor)];
+	const struct storage *storage = &graph->storage[pipeline_cut_storage_of(graph, tensor)];
 	uint32_t writer = graph->tensor[tensor].writer;
 	return writer != NONE ? finding->made_of[writer] : storage->allocator != NONE ? finding->made_of[storage->allocator] : leaf[storage->kind];
 }
@@ -217,11 +217,11 @@ static void find_anywhere(struct finding *finding)
 		FOR_ROW(i, &graph->reads, op)
 			of |= made_of(finding, graph->reads.item[i]);
 		FOR_ROW(i, &graph->writes, op)
-			output |= graph->storage[storage_of(graph, graph->writes.item[i])].live_out && graph->tensor[graph->writes.item[i]].alias == NONE;
+			output |= graph->storage[pipeline_cut_storage_of(graph, graph->writes.item[i])].live_out && graph->tensor[graph->writes.item[i]].alias == NONE;
 		if (in_place(graph, op) || (finding->traits[op] & TRAIT_RANDOM) || graph->op[op].added == ADDED_RANDOM_STATE || (cut->side[op] == SIDE_UPDATE && of != 0))
 			of |= OF_OTHERS;
 		finding->made_of[op] = of;
-		cut->anywhere[op] = !output && (of == 0 || of == OF_INPUT || of == OF_PARAMETER || is_view(graph, op));
+		cut->anywhere[op] = !output && (of == 0 || of == OF_INPUT || of == OF_PARAMETER || pipeline_cut_is_view(graph, op));
 	}
 }
 
@@ -233,7 +233,7 @@ static uint32_t parameter_of(const struct finding *finding, uint32_t op)
 }
 
 /* Gradients and states belong to the parameter that they update, found along shared storages; numbers belong to all. */
-static void find_owners(struct finding *finding)
+static void pipeline_cut_find_owners(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	for (uint32_t s = 0; s < graph->storages; s++)
@@ -255,7 +255,7 @@ static void gather_updates(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t parameter = cut->side[op] == SIDE_UPDATE && !is_collective(graph, op) ? parameter_of(finding, op) : NONE;
+		uint32_t parameter = cut->side[op] == SIDE_UPDATE && !pipeline_cut_is_collective(graph, op) ? parameter_of(finding, op) : NONE;
 		if (parameter == NONE)
 			continue;
 		if (finding->home[parameter] == NONE)
@@ -270,7 +270,7 @@ static void gather_updates(struct finding *finding)
 }
 
 /* Numbers that ops of the update write in place on several ranks: whether any gradient has overflowed. */
-static void find_joint(struct finding *finding)
+static void pipeline_cut_find_joint(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
@@ -281,7 +281,7 @@ static void find_joint(struct finding *finding)
 		FOR_ROW(i, &graph->users, s) {
 			uint32_t op = graph->users.item[i];
 			for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1] && cut->side[op] == SIDE_UPDATE; j++)
-				if (storage_of(graph, graph->inplace[j].in) == s) {
+				if (pipeline_cut_storage_of(graph, graph->inplace[j].in) == s) {
 					cut->joint[s] |= cut->of_tied[op] != NONE || (rank != NONE && rank != cut_rank(cut, op));
 					rank = cut_rank(cut, op);
 				}
@@ -302,7 +302,7 @@ static bool is_addition(const struct finding *finding, uint32_t op)
 }
 
 /* What may be done to each summand instead of to the sum. */
-static bool is_linear(const struct finding *finding, uint32_t op)
+static bool pipeline_cut_is_linear(const struct finding *finding, uint32_t op)
 {
 	const struct graph *graph = finding->graph;
 	bool known = (finding->traits[op] & TRAIT_VERBATIM) || graph->op[op].collective;
@@ -364,7 +364,7 @@ static void try_tied(struct finding *finding, uint32_t tensor, uint32_t paramete
 	struct pipeline_cut *cut = finding->cut;
 	uint32_t chain[16], links = 0, writer;
 	while ((writer = graph->tensor[tensor].writer) != NONE && cut->side[writer] == SIDE_BACKWARD && !is_addition(finding, writer)) {
-		if (!is_linear(finding, writer) || links == sizeof chain / sizeof *chain)
+		if (!pipeline_cut_is_linear(finding, writer) || links == sizeof chain / sizeof *chain)
 			return;
 		chain[links++] = writer;
 		tensor = graph->reads.item[graph->reads.start[writer]];
@@ -387,13 +387,13 @@ static void try_tied(struct finding *finding, uint32_t tensor, uint32_t paramete
 	cut->tieds++;
 }
 
-static void find_tied(struct finding *finding)
+static void pipeline_cut_find_tied(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer, parameter = finding->owner[storage_of(graph, tensor)];
+			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer, parameter = finding->owner[pipeline_cut_storage_of(graph, tensor)];
 			if (cut->side[op] == SIDE_UPDATE && writer != NONE && cut->side[writer] == SIDE_BACKWARD && parameter != NONE && cut->of_tied[writer] == NONE)
 				try_tied(finding, tensor, parameter);
 		}
@@ -408,17 +408,17 @@ static void find_tied(struct finding *finding)
 /* ---- the two parts of a backward pass -------------------------------------------------------------------------------- */
 
 /* The block of an op, of a collective that of what it moves, else of who reads it. */
-static uint32_t block_of(const struct finding *finding, uint32_t op, const uint32_t *block)
+static uint32_t pipeline_cut_block_of(const struct finding *finding, uint32_t op, const uint32_t *block)
 {
 	const struct graph *graph = finding->graph;
-	uint32_t of = is_collective(graph, op) ? NONE : op_of_whole(finding, op);
+	uint32_t of = pipeline_cut_is_collective(graph, op) ? NONE : op_of_whole(finding, op);
 	uint32_t writer = csr_length(&graph->reads, op) > 0 ? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer : NONE;
 	if (of != NONE)
 		return finding->blocks->of[of];
 	return writer != NONE && writer < op ? block[writer] : 0;
 }
 
-static bool find_weights(struct finding *finding)
+static bool pipeline_cut_find_weights(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
@@ -429,7 +429,7 @@ static bool find_weights(struct finding *finding)
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		backward[op] = cut->side[op] == SIDE_BACKWARD;
 		linear[op] = graph->op[op].collective || (finding->traits[op] & (TRAIT_ADDITION | TRAIT_VERBATIM));
-		block[op] = block_of(finding, op, block);
+		block[op] = pipeline_cut_block_of(finding, op, block);
 	}
 	if (weight_ops_find(graph, linear, backward, block, cut->weight) != OK)
 		return false;
@@ -440,7 +440,7 @@ static bool find_weights(struct finding *finding)
 
 /* ---- all ------------------------------------------------------------------------------------------------------------------- */
 
-static bool start(struct finding *finding)
+static bool pipeline_cut_start(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
@@ -480,17 +480,17 @@ enum status pipeline_cut_find(const struct graph *device, const struct graph *wh
 {
 	*cut = (struct pipeline_cut) { .graph = device, .ranks = wanted.ranks, .pieces = wanted.pieces, .folded = wanted.folded };
 	struct finding finding = { .cut = cut, .graph = device, .whole = whole, .rules = rules, .blocks = blocks, .piece_of = piece_of, .sharding = sharding };
-	bool fine = start(&finding);
+	bool fine = pipeline_cut_start(&finding);
 	if (fine) {
-		place_ops(&finding);
+		pipeline_cut_place_ops(&finding);
 		find_anywhere(&finding);
 		order_pieces(&finding);
 		place_releases(&finding);
-		find_owners(&finding);
+		pipeline_cut_find_owners(&finding);
 		gather_updates(&finding);
-		find_tied(&finding);
-		find_joint(&finding);
-		fine = !wanted.split || find_weights(&finding);
+		pipeline_cut_find_tied(&finding);
+		pipeline_cut_find_joint(&finding);
+		fine = !wanted.split || pipeline_cut_find_weights(&finding);
 	}
 	arena_free(&finding.scratch);
 	if (!fine)

@@ -53,7 +53,7 @@ static struct mesh_axis class_axis(const struct config_model *model, const struc
 }
 
 /* What is left of collectives behind so many thousandths of a pass of so much computation. */
-static int64_t beyond(int64_t collectives, int64_t compute, uint32_t share)
+static int64_t exposed_beyond(int64_t collectives, int64_t compute, uint32_t share)
 {
 	return larger_of(0, collectives - compute / 1000 * share);
 }
@@ -152,7 +152,7 @@ static int64_t exposed_once(const struct config_model *model, const struct confi
 	}
 	streams.free = reduce > 0 ? larger_of(streams.free, ready) + reduce : streams.free;
 	return larger_of(streams.free, streams.time) - passes + lately + larger_of(0, at_update - (model->joint ? 0 : update))
-		+ larger_of(0, beyond(updated, forward, overheads->updated) - (model->joint ? update : 0));
+		+ larger_of(0, exposed_beyond(updated, forward, overheads->updated) - (model->joint ? update : 0));
 }
 
 int64_t config_exposed_time(const struct config_model *model, const struct config *config, const struct overheads *overheads, int64_t update,
@@ -172,6 +172,6 @@ int64_t config_exposed_time(const struct config_model *model, const struct confi
 			if (config_group(config, class) > 1)
 				add_traffic(model, config, begin, end, class, &traffic);
 	}
-	return beyond(traffic.once, backward, overheads->overlap) + beyond(traffic.updated, forward, overheads->updated)
-		+ config->microbatches * (beyond(traffic.forward, forward, overheads->overlap) + beyond(traffic.gather + traffic.each, backward, overheads->overlap));
+	return exposed_beyond(traffic.once, backward, overheads->overlap) + exposed_beyond(traffic.updated, forward, overheads->updated)
+		+ config->microbatches * (exposed_beyond(traffic.forward, forward, overheads->overlap) + exposed_beyond(traffic.gather + traffic.each, backward, overheads->overlap));
 }

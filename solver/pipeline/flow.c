@@ -18,7 +18,7 @@ static void reduce_sum(const struct pipeline_cut *cut, uint32_t op, uint32_t ran
 	stands[result] = here == 2 ? result : last;
 }
 
-static bool needs(const struct pipeline_cut *cut, const struct csr *readers, uint32_t op)
+static bool flow_needs(const struct pipeline_cut *cut, const struct csr *readers, uint32_t op)
 {
 	FOR_ROW(i, &cut->graph->writes, op)
 		if (csr_length(readers, cut->graph->writes.item[i]) > 0)
@@ -58,7 +58,7 @@ void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs
 		else if (cut->of_tied[op] != NONE)
 			runs[op] = tied_on(cut, cut->of_tied[op], rank);
 		else
-			runs[op] = own && (!cut->anywhere[op] || !needs(cut, readers, op));
+			runs[op] = own && (!cut->anywhere[op] || !flow_needs(cut, readers, op));
 	}
 	for (uint32_t op = graph->ops; op-- > 0;)
 		FOR_ROW(i, &graph->reads, op) {
@@ -92,13 +92,13 @@ static enum status add_transfer(struct flowing *flowing, const struct transfer *
 }
 
 /* A number that ops of several ranks write: every rank has its own, and they are reduced. */
-static bool own_number(const struct pipeline_cut *cut, uint32_t tensor)
+static bool flow_own_number(const struct pipeline_cut *cut, uint32_t tensor)
 {
 	return cut->joint[cut->graph->tensor[tensor].storage];
 }
 
 /* Under an older name an op reads what another rank has overwritten since. */
-static enum status check_version(const struct flowing *flowing, uint32_t op, uint32_t tensor)
+static enum status flow_check_version(const struct flowing *flowing, uint32_t op, uint32_t tensor)
 {
 	const struct graph *graph = flowing->cut->graph;
 	uint32_t s = graph->tensor[tensor].storage, latest = flowing->latest[s], writer = graph->tensor[tensor].writer;
@@ -113,7 +113,7 @@ static enum status check_version(const struct flowing *flowing, uint32_t op, uin
 		graph->tensor[tensor].name, graph->op[latest].name);
 }
 
-static void note_writes(struct flowing *flowing, uint32_t op)
+static void flow_note_writes(struct flowing *flowing, uint32_t op)
 {
 	const struct graph *graph = flowing->cut->graph;
 	if (flowing->cut->sums[op] && !flowing->runs[op])    /* a part of the sum stands for it here, and nobody writes to that */
@@ -126,15 +126,15 @@ static void note_writes(struct flowing *flowing, uint32_t op)
 }
 
 /* What a rank's op reads of other ranks. */
-static enum status receive(struct flowing *flowing, uint32_t rank, uint32_t op)
+static enum status flow_receive(struct flowing *flowing, uint32_t rank, uint32_t op)
 {
 	const struct pipeline_cut *cut = flowing->cut;
 	const struct graph *graph = cut->graph;
 	enum status status = OK;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = flowing->stands[graph->reads.item[i]], writer = graph->tensor[tensor].writer;
-		status = status == OK ? check_version(flowing, op, tensor) : status;
-		if (writer == NONE || flowing->runs[writer] || own_number(cut, tensor)) {
+		status = status == OK ? flow_check_version(flowing, op, tensor) : status;
+		if (writer == NONE || flowing->runs[writer] || flow_own_number(cut, tensor)) {
 			flowing->touched[graph->tensor[tensor].storage] = true;
 			continue;
 		}
@@ -179,7 +179,7 @@ static enum status receive_state(struct flowing *flowing, uint32_t rank, uint32_
 	return add_transfer(flowing, &transfer);
 }
 
-static enum status look_at(struct flowing *flowing, uint32_t rank)
+static enum status flow_look_at(struct flowing *flowing, uint32_t rank)
 {
 	const struct graph *graph = flowing->cut->graph;
 	enum status status = OK;
@@ -189,8 +189,8 @@ static enum status look_at(struct flowing *flowing, uint32_t rank)
 	pipeline_rank_ops(flowing->cut, rank, flowing->runs, flowing->side, flowing->stands);
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		if (flowing->runs[op])
-			status = receive(flowing, rank, op);
-		note_writes(flowing, op);
+			status = flow_receive(flowing, rank, op);
+		flow_note_writes(flowing, op);
 	}
 	for (uint32_t s = 0; s < graph->storages && status == OK; s++)
 		if (flowing->touched[s])
@@ -234,7 +234,7 @@ enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_f
 	flowing.latest = arena_alloc(&arena, graph->storages, sizeof *flowing.latest);
 	enum status status = flowing.latest && flowing.side && flowing.runs && flowing.stands && flowing.seen && flowing.touched ? OK : NO_MEMORY;
 	for (uint32_t rank = 0; rank < cut->ranks && status == OK; rank++)
-		status = look_at(&flowing, rank);
+		status = flow_look_at(&flowing, rank);
 	THEN(status, sort(&flowing));
 	arena_free(&arena);
 	if (status == NO_MEMORY)

@@ -91,7 +91,7 @@ static int64_t update_most(const struct passing *passing, enum waits waits)
 
 /* Of the moments when a block works, and of the update, the fullest. Gradients of the blocks behind are there if all updates
  * wait for all of them. Sets activations, transient and gradients to what they are then; returns their sum. */
-static int64_t fullest(const struct passing *passing, enum waits waits, struct rank_memory *memory)
+static int64_t fullest_fullest(const struct passing *passing, enum waits waits, struct rank_memory *memory)
 {
 	const struct config *config = passing->config;
 	const struct overheads *overheads = passing->overheads;
@@ -141,7 +141,7 @@ void fullest_moment(const struct config_model *model, const struct config *confi
 		fullest_split(&passing, memory);
 		return;
 	}
-	int64_t saves = 0, reduces = 0, most = fullest(&passing, WAITS_WHOLE, &whole), middle = fullest(&passing, WAITS_REDUCED, &reduced), least = fullest(&passing, WAITS_LATE, memory);
+	int64_t saves = 0, reduces = 0, most = fullest_fullest(&passing, WAITS_WHOLE, &whole), middle = fullest_fullest(&passing, WAITS_REDUCED, &reduced), least = fullest_fullest(&passing, WAITS_LATE, memory);
 	BLOCKS_BACK(b, &passing) {
 		int64_t early = waiting_of(config, &model->cost[b], WAITS_REDUCED);
 		saves += model->joint ? early - waiting_of(config, &model->cost[b], WAITS_LATE) : 0;

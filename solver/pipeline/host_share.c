@@ -2,7 +2,7 @@
 #include "exposed.h"
 #include "host_share.h"
 
-static bool sends(const struct config_model *model, const struct config *config, int what)
+static bool host_share_sends(const struct config_model *model, const struct config *config, int what)
 {
 	return (config->offload & what) && model->machine->host.rate > 0;
 }
@@ -19,7 +19,7 @@ uint32_t host_away_until(const struct config_model *model, const struct config *
 {
 	int64_t out = 0, carried = 0, latest = INT64_MAX, now = 0;
 	uint32_t until = begin;
-	if (!sends(model, config, OFFLOAD_ACTIVATIONS))
+	if (!host_share_sends(model, config, OFFLOAD_ACTIVATIONS))
 		return begin;
 	int64_t forward = pass_time(model, begin, end, false), behind = pass_time(model, begin, end, true);   /* behind: of the backward passes before a block's */
 	for (uint32_t b = begin; b < end; b++) {
@@ -41,7 +41,7 @@ static void send_activations(const struct config_model *model, const struct conf
 	struct rank_memory *memory)
 {
 	int64_t largest = 0;
-	for (uint32_t chunk = 0; chunk < config->chunks && sends(model, config, OFFLOAD_ACTIVATIONS); chunk++) {
+	for (uint32_t chunk = 0; chunk < config->chunks && host_share_sends(model, config, OFFLOAD_ACTIVATIONS); chunk++) {
 		uint32_t piece = config_piece(config, rank, chunk), until = host_away_until(model, config, first[piece], first[piece + 1]);
 		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);
 		for (uint32_t b = first[piece]; b < until; b++) {
@@ -71,7 +71,7 @@ void host_send_away(const struct config_model *model, const struct config *confi
 {
 	int64_t largest = 0;
 	send_activations(model, config, first, rank, at_most, memory);
-	if (!sends(model, config, OFFLOAD_OPTIMIZER))
+	if (!host_share_sends(model, config, OFFLOAD_OPTIMIZER))
 		return;
 	for (uint32_t chunk = 0; chunk < config->chunks; chunk++)
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++)
@@ -83,7 +83,7 @@ void host_send_away(const struct config_model *model, const struct config *confi
 int64_t host_streamed_update(const struct config_model *model, const struct config *config, int64_t update, uint32_t begin, uint32_t end)
 {
 	int64_t states = 0, largest = 0;
-	for (uint32_t b = begin; b < end && sends(model, config, OFFLOAD_OPTIMIZER); b++) {
+	for (uint32_t b = begin; b < end && host_share_sends(model, config, OFFLOAD_OPTIMIZER); b++) {
 		states += states_of(config, &model->cost[b]);
 		largest = larger_of(largest, states_of(config, &model->cost[b]));
 	}

@@ -40,7 +40,7 @@ static struct pipeline_slot *slots_of(const struct pipeline_plan *plan, uint32_t
 	return plan->slot + (size_t)rank * plan->slots;
 }
 
-static int64_t weight_of(const struct pipeline *pipeline, uint32_t piece)
+static int64_t pipeline_weight_of(const struct pipeline *pipeline, uint32_t piece)
 {
 	return pipeline->weight ? pipeline->weight[piece] : pipeline->backward[piece] / 2;
 }
@@ -50,13 +50,13 @@ int64_t pipeline_duration(const struct pipeline *pipeline, const struct pipeline
 	switch (slot->pass) {
 	case PASS_FORWARD: return pipeline->forward[slot->piece];
 	case PASS_BACKWARD: return pipeline->backward[slot->piece];
-	case PASS_INPUT: return pipeline->backward[slot->piece] - weight_of(pipeline, slot->piece);
-	default: return weight_of(pipeline, slot->piece);
+	case PASS_INPUT: return pipeline->backward[slot->piece] - pipeline_weight_of(pipeline, slot->piece);
+	default: return pipeline_weight_of(pipeline, slot->piece);
 	}
 }
 
 /* Of a pass its collectives. */
-static int64_t link_of(const struct pipeline *pipeline, const struct pipeline_slot *slot)
+static int64_t pipeline_link_of(const struct pipeline *pipeline, const struct pipeline_slot *slot)
 {
 	const int64_t *link = slot->pass == PASS_FORWARD ? pipeline->forward_link : pipeline->backward_link;
 	return link && slot->pass != PASS_WEIGHT ? smaller_of(link[slot->piece], pipeline_duration(pipeline, slot)) : 0;
@@ -77,13 +77,13 @@ static int64_t action_duration(const struct pipeline *pipeline, const struct pip
 	for (uint32_t i = 0; i < count; i++) {
 		bool second = slot[i].piece != slot->piece || slot[i].microbatch != slot->microbatch;
 		time[second] += pipeline_duration(pipeline, &slot[i]);
-		link[second] += link_of(pipeline, &slot[i]);
+		link[second] += pipeline_link_of(pipeline, &slot[i]);
 	}
 	return pipeline_together(time[0], link[0], time[1], link[1]);
 }
 
 /* When the input of a slot is there; -1: not yet known. */
-static int64_t ready(const struct timing *timing, const struct pipeline_slot *slot)
+static int64_t pipeline_ready(const struct timing *timing, const struct pipeline_slot *slot)
 {
 	uint32_t m = timing->pipeline->microbatches;
 	size_t at = (size_t)slot->piece * m + slot->microbatch;
@@ -96,7 +96,7 @@ static int64_t ready(const struct timing *timing, const struct pipeline_slot *sl
 }
 
 /* What leaves behind a slot arrives so much later. */
-static int64_t sending(const struct timing *timing, const struct pipeline_slot *slot)
+static int64_t pipeline_sending(const struct timing *timing, const struct pipeline_slot *slot)
 {
 	bool folded = timing->plan->folded;
 	if (slot->pass == PASS_WEIGHT)
@@ -119,7 +119,7 @@ static bool time_action(struct timing *timing, uint32_t rank)
 	uint32_t count = slots_together(slot);
 	int64_t at = timing->free_at[rank], sends = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		int64_t begin = i > 0 && slot[i].pass == PASS_WEIGHT ? 0 : ready(timing, &slot[i]);
+		int64_t begin = i > 0 && slot[i].pass == PASS_WEIGHT ? 0 : pipeline_ready(timing, &slot[i]);
 		if (begin < 0)
 			return false;
 		at = begin > at ? begin : at;
@@ -134,7 +134,7 @@ static bool time_action(struct timing *timing, uint32_t rank)
 	}
 	slot[count - 1].end = at = begin + time;
 	for (uint32_t i = 0; i < count; i++) {
-		int64_t send = sending(timing, &slot[i]);
+		int64_t send = pipeline_sending(timing, &slot[i]);
 		if (slot[i].pass != PASS_WEIGHT)
 			timing->done[slot[i].pass != PASS_FORWARD][(size_t)slot[i].piece * pipeline->microbatches + slot[i].microbatch] = at + send;
 		sends += send;
@@ -152,7 +152,7 @@ static void more(uint32_t *most, uint32_t now)
 	*most = now > *most ? now : *most;
 }
 
-static void take(const struct pipeline_slot *slot, struct holding *held, struct in_flight *most)
+static void pipeline_take(const struct pipeline_slot *slot, struct holding *held, struct in_flight *most)
 {
 	switch (slot->pass) {
 	case PASS_FORWARD: held->input++, held->weight++; break;
@@ -164,7 +164,7 @@ static void take(const struct pipeline_slot *slot, struct holding *held, struct 
 	more(&most->between, held->between);
 }
 
-static void leave(const struct pipeline_slot *slot, struct holding *held)
+static void pipeline_leave(const struct pipeline_slot *slot, struct holding *held)
 {
 	held->input -= slot->pass == PASS_INPUT || slot->pass == PASS_BACKWARD;
 	held->weight -= slot->pass == PASS_WEIGHT || slot->pass == PASS_BACKWARD;
@@ -193,7 +193,7 @@ static void count_rank(const struct timing *timing, uint32_t rank, struct holdin
 	for (uint32_t i = 0; i < plan->slots; i++) {
 		const struct pipeline_slot *slot = &slots_of(plan, rank)[i];
 		uint32_t pieces;
-		take(slot, &held[slot->piece], &plan->piece_in_flight[slot->piece]);
+		pipeline_take(slot, &held[slot->piece], &plan->piece_in_flight[slot->piece]);
 		uint64_t now = held_by(held, rank, pipeline->ranks, pipeline->chunks, plan->folded, &pieces);
 		for (uint32_t chunk = 0; chunk < pipeline->chunks && now > most; chunk++) {
 			uint32_t piece = rank_piece(rank, chunk, pipeline->ranks, plan->folded);
@@ -201,7 +201,7 @@ static void count_rank(const struct timing *timing, uint32_t rank, struct holdin
 		}
 		most = now > most ? now : most;
 		more(&plan->in_flight[rank], pieces);
-		leave(slot, &held[slot->piece]);
+		pipeline_leave(slot, &held[slot->piece]);
 	}
 }
 
@@ -214,7 +214,7 @@ static enum status count_in_flight(const struct timing *timing)
 	return held ? OK : NO_MEMORY;
 }
 
-static bool begin(struct timing *timing, struct pipeline_plan *plan)
+static bool pipeline_begin(struct timing *timing, struct pipeline_plan *plan)
 {
 	const struct pipeline *pipeline = timing->pipeline;
 	size_t cells = (size_t)timing->pieces * pipeline->microbatches;
@@ -290,7 +290,7 @@ static struct pipeline_stuck find_stuck(const struct timing *timing)
 	while (rank + 1 < timing->pipeline->ranks && timing->next[rank] == timing->plan->slots)
 		rank++;
 	const struct pipeline_slot *slot = &slots_of(timing->plan, rank)[timing->next[rank]];
-	for (uint32_t i = 0; i + 1 < slots_together(slot) && ready(timing, slot) >= 0; i++)    /* of a pair, the one that waits */
+	for (uint32_t i = 0; i + 1 < slots_together(slot) && pipeline_ready(timing, slot) >= 0; i++)    /* of a pair, the one that waits */
 		slot++;
 	return (struct pipeline_stuck) { rank, slot->piece, slot->microbatch, (enum pass)slot->pass };
 }
@@ -306,7 +306,7 @@ enum status pipeline_play(const struct pipeline *pipeline, struct pipeline_plan 
 	*plan = (struct pipeline_plan) { 0 };
 	struct timing timing = { .pipeline = pipeline, .plan = plan, .pieces = pipeline->ranks * pipeline->chunks };
 	enum status status = pipeline->order ? OK : schedule_possible(pipeline->schedule, pipeline->ranks, pipeline->chunks, pipeline->microbatches, error);
-	if (status == OK && !begin(&timing, plan))
+	if (status == OK && !pipeline_begin(&timing, plan))
 		status = NO_MEMORY;
 	THEN(status, list(pipeline, plan));
 	if (status == OK && !time_all(&timing)) {
@@ -357,7 +357,7 @@ int64_t pipeline_bound(const struct pipeline *pipeline, bool folded)
 			bound = there + work > bound ? there + work : bound;
 		}
 		there += pipeline->forward[k] + send;
-		back += pipeline->backward[k] - (k > 0 ? weight_of(pipeline, k) : 0) + send;
+		back += pipeline->backward[k] - (k > 0 ? pipeline_weight_of(pipeline, k) : 0) + send;
 	}
 	return there + back > bound ? there + back : bound;
 }

@@ -11,18 +11,18 @@ static uint32_t pass_of(const struct making *making, uint32_t op)
 /* ---- tensors -------------------------------------------------------------------------------------------------------------- */
 
 /* A tensor that is there from the start. */
-static uint32_t leaf(struct making *making, uint32_t tensor)
+static uint32_t rank_leaf(struct making *making, uint32_t tensor)
 {
 	struct tensor copy = making->graph->tensor[tensor];
 	if (making->local[tensor] != NONE || making->status != OK)
 		return making->local[tensor];
 	if (copy.alias != NONE)
-		copy.alias = leaf(making, copy.alias);
+		copy.alias = rank_leaf(making, copy.alias);
 	return making->local[tensor] = made(making, draft_tensor(making->draft, &copy));
 }
 
 /* What an op of this rank reads under a name; in the update sums take the place of a microbatch's gradients. */
-static uint32_t named(struct making *making, uint32_t tensor)
+static uint32_t rank_named(struct making *making, uint32_t tensor)
 {
 	const struct graph *graph = making->graph;
 	uint32_t s = storage_of(making, tensor), writer = graph->tensor[tensor].writer;
@@ -38,16 +38,16 @@ static uint32_t named(struct making *making, uint32_t tensor)
 		return known != NONE ? known : made(making, draft_tensor(making->draft, &alias));
 	}
 	if (writer == NONE)
-		return leaf(making, tensor);
+		return rank_leaf(making, tensor);
 	if (making->local[tensor] == NONE && making->cut->joint[s])
 		return making->local[graph->storage[s].root];
 	return making->local[tensor];
 }
 
 /* What an op that works in place writes over on this rank: of a tied gradient's sum the part that is made here. */
-static uint32_t written_over(struct making *making, uint32_t tensor)
+static uint32_t rank_written_over(struct making *making, uint32_t tensor)
 {
-	return named(making, making->stands[tensor] == NONE ? tensor : making->stands[tensor]);
+	return rank_named(making, making->stands[tensor] == NONE ? tensor : making->stands[tensor]);
 }
 
 /* The local tensor that a result shares its memory with. */
@@ -57,11 +57,11 @@ static uint32_t alias_here(struct making *making, uint32_t op, uint32_t tensor)
 	uint32_t s = storage_of(making, tensor);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].out == tensor)
-			return written_over(making, graph->inplace[i].in);
+			return rank_written_over(making, graph->inplace[i].in);
 	FOR_ROW(i, &graph->reads, op)
 		if (graph->tensor[graph->reads.item[i]].storage == s && making->stands[graph->reads.item[i]] != NONE)
-			return named(making, making->stands[graph->reads.item[i]]);
-	return named(making, graph->tensor[tensor].alias);
+			return rank_named(making, making->stands[graph->reads.item[i]]);
+	return rank_named(making, graph->tensor[tensor].alias);
 }
 
 static uint32_t result(struct making *making, uint32_t op, uint32_t tensor)
@@ -100,7 +100,7 @@ static void note_send(struct making *making, uint32_t op, uint32_t pass)
 	making->pass_send = op;
 }
 
-static void send(struct making *making, uint32_t number)
+static void rank_send(struct making *making, uint32_t number)
 {
 	const struct transfer *transfer = &making->flow->transfer[number];
 	const struct tensor *tensor = &making->graph->tensor[transfer->tensor];
@@ -108,7 +108,7 @@ static void send(struct making *making, uint32_t number)
 	if (making->sent[number])
 		return;
 	making->sent[number] = true;
-	uint32_t from = named(making, transfer->tensor);
+	uint32_t from = rank_named(making, transfer->tensor);
 	snprintf(suffix, sizeof suffix, ".send.%u", transfer->to);
 	uint32_t writer = tensor->writer, allocator = making->graph->storage[tensor->storage].allocator;
 	const char *module = writer != NONE ? making->graph->op[writer].module : allocator != NONE ? making->graph->op[allocator].module : "";
@@ -130,10 +130,10 @@ static void send_all(struct making *making, uint32_t tensor, uint8_t side)
 	const struct pipeline_flow *flow = making->flow;
 	for (uint32_t i = flow->sent_start[tensor]; i < flow->sent_start[tensor + 1]; i++)
 		if (flow->transfer[i].from == making->rank && flow->transfer[i].side <= side && !flow->transfer[i].state)
-			send(making, i);
+			rank_send(making, i);
 }
 
-static void receive(struct making *making, uint32_t tensor, uint32_t reader)
+static void rank_receive(struct making *making, uint32_t tensor, uint32_t reader)
 {
 	const struct transfer *transfer = transfer_here(making, tensor);
 	struct tensor copy = making->graph->tensor[tensor];
@@ -154,7 +154,7 @@ static void receive(struct making *making, uint32_t tensor, uint32_t reader)
 /* ---- ops --------------------------------------------------------------------------------------------------------------------- */
 
 /* Reduces over the ranks: sums of tied gradients, and numbers that are everybody's. */
-static void reduce(struct making *making, uint32_t tensor, const char *name, const char *module, int64_t bytes)
+static void rank_reduce(struct making *making, uint32_t tensor, const char *name, const char *module, int64_t bytes)
 {
 	uint32_t op = communication(making, name, ".all_reduce.pp", COLLECTIVE_ALL_REDUCE, module, bytes, making->rank);
 	if (op == NONE)
@@ -181,7 +181,7 @@ static void reduce_tied(struct making *making)
 			if (!sum || making->stands[tensor] == NONE || done[tensor])
 				continue;
 			done[tensor] = true;
-			reduce(making, named(making, making->stands[tensor]), graph->tensor[tensor].name, graph->op[op].module, graph->tensor[tensor].bytes);
+			rank_reduce(making, rank_named(making, making->stands[tensor]), graph->tensor[tensor].name, graph->op[op].module, graph->tensor[tensor].bytes);
 		}
 }
 
@@ -226,7 +226,7 @@ static bool ends_input(const struct making *making, uint32_t id)
 }
 
 /* Gradients of a piece's weights come behind the first part of its backward pass: those that read no others of them say so. */
-static void hold_back(struct making *making, uint32_t id, uint32_t op)
+static void rank_hold_back(struct making *making, uint32_t id, uint32_t op)
 {
 	const struct graph *graph = making->graph;
 	bool first = making->later[id];
@@ -239,14 +239,14 @@ static void hold_back(struct making *making, uint32_t id, uint32_t op)
 			stop(making, draft_after(making->draft, op, making->sink[i].op));
 }
 
-static void copy_op(struct making *making, uint32_t id)
+static void rank_copy_op(struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
 	bool waits = making->updating && making->flush != NONE;
 	FOR_ROW(i, &graph->reads, id) {
 		uint32_t tensor = making->stands[graph->reads.item[i]], writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
 		if (tensor != NONE && writer != NONE && !making->runs[writer] && making->local[tensor] == NONE && !making->cut->joint[storage_of(making, tensor)])
-			receive(making, tensor, id);
+			rank_receive(making, tensor, id);
 		waits = waits && (writer == NONE || making->side[writer] != SIDE_UPDATE);
 	}
 	struct op record = op_here(making, id);
@@ -254,7 +254,7 @@ static void copy_op(struct making *making, uint32_t id)
 	if (op == NONE)
 		return;
 	FOR_ROW(i, &graph->reads, id) {
-		uint32_t tensor = making->stands[graph->reads.item[i]], local = tensor == NONE ? NONE : named(making, tensor);
+		uint32_t tensor = making->stands[graph->reads.item[i]], local = tensor == NONE ? NONE : rank_named(making, tensor);
 		if (local == NONE)
 			stop(making, fail(making->error, BAD_INPUT, "\"%.100s\" can't read \"%.100s\" on pipeline rank %u", graph->op[id].name,
 				graph->tensor[graph->reads.item[i]].name, making->rank));
@@ -267,7 +267,7 @@ static void copy_op(struct making *making, uint32_t id)
 			stop(making, draft_write(making->draft, op, making->local[graph->writes.item[i]]));
 	for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1] && making->status == OK; i++) {
 		const struct inplace *pair = &graph->inplace[i];
-		uint32_t into = written_over(making, pair->in);
+		uint32_t into = rank_written_over(making, pair->in);
 		if (into == NONE)
 			stop(making, fail(making->error, BAD_INPUT, "\"%.100s\" writes into what another pipeline rank holds", graph->op[id].name));
 		else
@@ -275,7 +275,7 @@ static void copy_op(struct making *making, uint32_t id)
 	}
 	if (waits)
 		stop(making, draft_after(making->draft, op, making->flush));
-	hold_back(making, id, op);
+	rank_hold_back(making, id, op);
 	bool last = !making->updating;
 	FOR_ROW(i, &graph->writes, id)
 		FOR_ROW(j, &making->cut->readers, graph->writes.item[i]) {
@@ -297,7 +297,7 @@ static void follow_op(struct making *making, uint32_t id)
 		if (!making->updating && making->added[s] != NONE && making->last[s] == id && making->summed[s] == NONE)
 			waiting_accumulate(making, s);
 		if (making->alone[s] == id && making->status == OK)
-			reduce(making, making->local[graph->storage[s].root], graph->tensor[graph->storage[s].root].name, graph->op[id].module, graph->storage[s].bytes);
+			rank_reduce(making, making->local[graph->storage[s].root], graph->tensor[graph->storage[s].root].name, graph->op[id].module, graph->storage[s].bytes);
 	}
 }
 
@@ -308,7 +308,7 @@ static void send_late(struct making *making, uint32_t op)
 	for (uint32_t i = 0; i < flow->transfers; i++) {
 		const struct transfer *transfer = &flow->transfer[i];
 		if (transfer->from == making->rank && !transfer->state && transfer->side < SIDE_UPDATE && transfer->reader == op && making->local[transfer->tensor] != NONE)
-			send(making, i);
+			rank_send(making, i);
 	}
 }
 
@@ -330,7 +330,7 @@ static void forward_and_backward(struct making *making)
 			send_late(making, op);
 		if (!making->runs[op] || making->side[op] == SIDE_UPDATE)
 			continue;
-		copy_op(making, op);
+		rank_copy_op(making, op);
 		follow_op(making, op);
 	}
 }
@@ -345,7 +345,7 @@ static void exchange_state(struct making *making)
 		if (!transfer->state)
 			continue;
 		if (transfer->from == making->rank)
-			send(making, i);
+			rank_send(making, i);
 		if (transfer->to != making->rank || making->local[transfer->tensor] == NONE)
 			continue;
 		uint32_t op = communication(making, tensor->name, ".recv", COLLECTIVE_RECEIVE, "", 0, transfer->from);
@@ -365,11 +365,11 @@ static void update(struct making *making)
 	for (uint32_t i = 0; i < flow->transfers && making->status == OK; i++) {
 		uint32_t writer = graph->tensor[flow->transfer[i].tensor].writer;
 		if (flow->transfer[i].from == making->rank && !flow->transfer[i].state && making->side[writer] != SIDE_UPDATE)
-			send(making, i);
+			rank_send(making, i);
 	}
 	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++)
 		if (making->runs[op] && making->side[op] == SIDE_UPDATE) {
-			copy_op(making, op);
+			rank_copy_op(making, op);
 			follow_op(making, op);
 		}
 	exchange_state(making);
@@ -377,7 +377,7 @@ static void update(struct making *making)
 
 /* ---- all ------------------------------------------------------------------------------------------------------------------------ */
 
-static bool start(struct making *making)
+static bool rank_start(struct making *making)
 {
 	const struct graph *graph = making->graph;
 	struct arena *arena = &making->arena;
@@ -438,7 +438,7 @@ static bool put_in_sequence(struct making *making)
 	return true;
 }
 
-static void describe(struct making *making)
+static void rank_describe(struct making *making)
 {
 	const struct graph *graph = making->graph;
 	struct about about = graph->about;
@@ -458,7 +458,7 @@ struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct p
 	struct making making = { .cut = cut, .flow = flow, .graph = cut->graph, .in_flight = in_flight, .microbatches = microbatches, .rank = rank,
 		.flush = NONE, .pass_send = NONE, .before_send = NONE, .error = error };
 	struct graph *graph = NULL;
-	if (!start(&making)) {
+	if (!rank_start(&making)) {
 		stop(&making, NO_MEMORY);
 	} else {
 		pipeline_rank_ops(cut, rank, making.runs, making.side, making.stands);
@@ -468,7 +468,7 @@ struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct p
 			if (making.runs[making.sequence[i]])
 				waiting_note_uses(&making, making.sequence[i]);
 		waiting_note_sends(&making);
-		describe(&making);
+		rank_describe(&making);
 		forward_and_backward(&making);
 		waiting_end(&making);
 		update(&making);

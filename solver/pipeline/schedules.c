@@ -15,7 +15,7 @@ struct list {
 
 /* Slot number k of a rank's forward (or backward) passes: groups of as many microbatches as ranks go through the chunks in turn
  * (Megatron, arXiv 2104.04473, figure 4). */
-static struct pipeline_slot turn(const struct pipeline *pipeline, uint32_t rank, uint32_t k, bool backward)
+static struct pipeline_slot schedules_turn(const struct pipeline *pipeline, uint32_t rank, uint32_t k, bool backward)
 {
 	uint32_t group = pipeline->ranks * pipeline->chunks, chunk = pipeline->chunks > 1 ? k % group / pipeline->ranks : 0;
 	uint32_t microbatch = pipeline->chunks > 1 ? k / group * pipeline->ranks + k % pipeline->ranks : k;
@@ -42,11 +42,11 @@ static void list_turns(const struct pipeline *pipeline, struct pipeline_slot *sl
 {
 	uint32_t passes = pipeline->microbatches * pipeline->chunks, forward = 0, backward = 0, at = 0;
 	while (forward < warm_up(pipeline, rank))
-		slot[at++] = turn(pipeline, rank, forward++, false);
+		slot[at++] = schedules_turn(pipeline, rank, forward++, false);
 	while (backward < passes) {
 		if (forward < passes)
-			slot[at++] = turn(pipeline, rank, forward++, false);
-		slot[at++] = turn(pipeline, rank, backward++, true);
+			slot[at++] = schedules_turn(pipeline, rank, forward++, false);
+		slot[at++] = schedules_turn(pipeline, rank, backward++, true);
 	}
 }
 
@@ -57,7 +57,7 @@ static uint32_t piece_of(const struct list *list, uint32_t chunk)
 	return rank_piece(list->rank, chunk, list->pipeline->ranks, chunk > 0);
 }
 
-static void add(struct list *list, uint32_t chunk, enum pass pass, uint32_t microbatch)
+static void schedules_add(struct list *list, uint32_t chunk, enum pass pass, uint32_t microbatch)
 {
 	list->slot[list->at++] = (struct pipeline_slot) { .piece = piece_of(list, chunk), .microbatch = microbatch, .pass = (uint8_t)pass };
 }
@@ -66,14 +66,14 @@ static void add(struct list *list, uint32_t chunk, enum pass pass, uint32_t micr
 static void forward(struct list *list, uint32_t chunk)
 {
 	if (list->forward[chunk] < list->pipeline->microbatches)
-		add(list, chunk, PASS_FORWARD, list->forward[chunk]++);
+		schedules_add(list, chunk, PASS_FORWARD, list->forward[chunk]++);
 }
 
 /* The next gradients of a chunk's input, of what has gone forward. */
 static void input(struct list *list, uint32_t chunk)
 {
 	if (list->backward[chunk] < list->forward[chunk])
-		add(list, chunk, PASS_INPUT, list->backward[chunk]++);
+		schedules_add(list, chunk, PASS_INPUT, list->backward[chunk]++);
 }
 
 /* ---- orders without gradients of weights -------------------------------------------------------------------------------- */
@@ -151,12 +151,12 @@ static void list_block(struct list *list)
 		for (int i = 0; i < 4; i++)
 			if (done[i] < m && (next < 0 || time[i] + 6 * (uint64_t)done[i] < time[next] + 6 * (uint64_t)done[next]))
 				next = i;
-		add(list, steps[next].chunk, (enum pass)steps[next].pass, done[next]++);
+		schedules_add(list, steps[next].chunk, (enum pass)steps[next].pass, done[next]++);
 	}
 }
 
 /* Pieces that a rank may have in flight, until gradients of weights make room. */
-static uint32_t most_held(enum schedule schedule, uint32_t ranks)
+static uint32_t schedules_most_held(enum schedule schedule, uint32_t ranks)
 {
 	switch (schedule) {
 	case SCHEDULE_ZB1P: return ranks;
@@ -177,13 +177,13 @@ struct filling {
 	uint32_t *next, *filled, *weights, *held; /* [ranks]; weights: in order of the gradients of inputs */
 	uint32_t *scan;                           /* [ranks] where in order the next of these stands */
 	int64_t *free_at;                         /* [ranks] */
-	int64_t *begin;                           /* [ranks] what choose() says, and of what */
+	int64_t *begin;                           /* [ranks] what schedules_choose() says, and of what */
 	bool *fills;
 	int64_t *done[2];                         /* [pieces * microbatches] with sending; -1: not yet */
 };
 
 /* When the operands of a rank's next pass are there; -1: not known yet. */
-static int64_t ready(const struct filling *filling, const struct pipeline_slot *slot)
+static int64_t schedules_ready(const struct filling *filling, const struct pipeline_slot *slot)
 {
 	uint32_t m = filling->pipeline->microbatches;
 	size_t at = (size_t)slot->piece * m + slot->microbatch;
@@ -193,11 +193,11 @@ static int64_t ready(const struct filling *filling, const struct pipeline_slot *
 }
 
 /* What a rank does next, and when: gradients of weights where the next pass has to wait, or memory is full. INT64_MAX: it can't do anything yet. */
-static int64_t choose(const struct filling *filling, uint32_t rank, bool *weights)
+static int64_t schedules_choose(const struct filling *filling, uint32_t rank, bool *weights)
 {
 	const struct pipeline_slot *next = &filling->order[(size_t)rank * filling->passes + filling->next[rank]];
 	bool any = filling->next[rank] < filling->passes;
-	int64_t begin = any ? ready(filling, next) : -1, free_at = filling->free_at[rank];
+	int64_t begin = any ? schedules_ready(filling, next) : -1, free_at = filling->free_at[rank];
 	bool waiting = filling->weights[rank] > 0;
 	*weights = waiting && (begin < 0 || begin > free_at || (next->pass == PASS_FORWARD && filling->held[rank] >= filling->most));
 	if (*weights)
@@ -216,13 +216,13 @@ static struct pipeline_slot oldest(struct filling *filling, uint32_t rank)
 	return slot;
 }
 
-static void look(struct filling *filling, uint32_t rank)
+static void schedules_look(struct filling *filling, uint32_t rank)
 {
-	filling->begin[rank] = choose(filling, rank, &filling->fills[rank]);
+	filling->begin[rank] = schedules_choose(filling, rank, &filling->fills[rank]);
 }
 
 /* Then what the rank and the one that waits for the result do next is another matter. */
-static void run(struct filling *filling, uint32_t rank)
+static void schedules_run(struct filling *filling, uint32_t rank)
 {
 	int64_t begin = filling->begin[rank];
 	bool weights = filling->fills[rank];
@@ -241,33 +241,33 @@ static void run(struct filling *filling, uint32_t rank)
 	filling->held[rank] += slot.pass == PASS_FORWARD ? 1u : weights ? -1u : 0;
 	filling->weights[rank] += slot.pass == PASS_INPUT ? 1u : weights ? -1u : 0;
 	filling->slot[(size_t)rank * filling->slots + filling->filled[rank]++] = slot;
-	look(filling, rank);
+	schedules_look(filling, rank);
 	if (slot.pass == PASS_FORWARD && slot.piece + 1 < filling->pieces)
-		look(filling, piece_rank(slot.piece + 1, pipeline->ranks, folded));
+		schedules_look(filling, piece_rank(slot.piece + 1, pipeline->ranks, folded));
 	else if (slot.pass == PASS_INPUT && slot.piece > 0)
-		look(filling, piece_rank(slot.piece - 1, pipeline->ranks, folded));
+		schedules_look(filling, piece_rank(slot.piece - 1, pipeline->ranks, folded));
 }
 
 /* Passes in the order of time, so that a rank knows of all that is ready when it becomes free. */
-static void fill(struct filling *filling)
+static void schedules_fill(struct filling *filling)
 {
 	uint32_t ranks = filling->pipeline->ranks;
 	for (uint32_t rank = 0; rank < ranks; rank++)
-		look(filling, rank);
+		schedules_look(filling, rank);
 	for (uint64_t left = (uint64_t)ranks * filling->slots; left > 0; left--) {
 		uint32_t first = 0;
 		for (uint32_t rank = 1; rank < ranks; rank++)
 			first = filling->begin[rank] < filling->begin[first] ? rank : first;
 		if (filling->begin[first] == INT64_MAX)
 			return;    /* ranks wait for each other: the player says so */
-		run(filling, first);
+		schedules_run(filling, first);
 	}
 }
 
 static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, struct pipeline_slot *slot)
 {
 	struct filling filling = { .pipeline = pipeline, .pieces = pipeline->ranks * pipeline->chunks, .passes = slots / 3 * 2, .slots = slots,
-		.most = most_held(pipeline->schedule, pipeline->ranks), .slot = slot };
+		.most = schedules_most_held(pipeline->schedule, pipeline->ranks), .slot = slot };
 	size_t cells = (size_t)filling.pieces * pipeline->microbatches;
 	struct arena arena = { 0 };
 	filling.order = arena_alloc(&arena, (size_t)pipeline->ranks * filling.passes + 1, sizeof *filling.order);
@@ -295,7 +295,7 @@ static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, 
 		else
 			list_block(&list);
 	}
-	fill(&filling);
+	schedules_fill(&filling);
 	arena_free(&arena);
 	return OK;
 }
@@ -305,7 +305,7 @@ static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, 
 static void weights(struct list *list, uint32_t chunk)
 {
 	if (list->weight[chunk] < list->backward[chunk])
-		add(list, chunk, PASS_WEIGHT, list->weight[chunk]++);
+		schedules_add(list, chunk, PASS_WEIGHT, list->weight[chunk]++);
 }
 
 /* A whole backward pass, or without gradients of weights. */
@@ -316,11 +316,11 @@ static void backward(struct list *list, uint32_t chunk, bool whole)
 		return;
 	list->slot[list->at - 1].joined = true;
 	/* the microbatch's own weights, not the oldest that wait: none does, as long as passes are whole */
-	add(list, chunk, PASS_WEIGHT, list->backward[chunk] - 1);
+	schedules_add(list, chunk, PASS_WEIGHT, list->backward[chunk] - 1);
 	list->weight[chunk]++;
 }
 
-static void overlap(struct list *list, uint32_t there, uint32_t back)
+static void schedules_overlap(struct list *list, uint32_t there, uint32_t back)
 {
 	forward(list, there);
 	list->slot[list->at - 1].overlapped = true;
@@ -360,13 +360,13 @@ static void list_dualpipev(struct list *list)
 			forward(list, 0);
 			backward(list, 1, true);
 		} else {
-			overlap(list, 0, 1);
+			schedules_overlap(list, 0, 1);
 		}
-		overlap(list, 1, 0);
+		schedules_overlap(list, 1, 0);
 	}
 	for (uint32_t i = 0; i < behind; i++) {
 		backward(list, 1, true);
-		overlap(list, 1, 0);
+		schedules_overlap(list, 1, 0);
 	}
 	bool whole = true;    /* the second half of what is left makes gradients of weights later */
 	for (uint32_t i = 0; i < rank + 1; i++) {
@@ -440,10 +440,10 @@ struct in_flight schedule_in_flight(enum schedule schedule, uint32_t ranks, uint
 		return (struct in_flight) { input, input, 0 };
 	}
 	if (schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P) {
-		weight = most_held(schedule, ranks);
+		weight = schedules_most_held(schedule, ranks);
 		input = schedule == SCHEDULE_ZB2P ? 2 * (ranks - rank) - 1 : ranks - rank;
 	} else {
-		uint32_t most = schedule == SCHEDULE_DUALPIPEV ? 2 * ranks + 1 : most_held(schedule, ranks), second = folded_in_flight(schedule, ranks, rank, 1);
+		uint32_t most = schedule == SCHEDULE_DUALPIPEV ? 2 * ranks + 1 : schedules_most_held(schedule, ranks), second = folded_in_flight(schedule, ranks, rank, 1);
 		second = second < m ? second : m;
 		uint32_t first = most - second < m ? most - second : m;
 		weight = chunk == 0 ? first : most - first;

@@ -3,7 +3,7 @@
 
 #include "timetable.h"
 
-static bool allocate(struct timetable *timetable)
+static bool timetable_allocate(struct timetable *timetable)
 {
 	size_t cells = (size_t)timetable->ranks * timetable->slots;
 	timetable->slot = arena_alloc(&timetable->arena, cells, sizeof *timetable->slot);
@@ -35,7 +35,7 @@ static int64_t taken(const struct timetable_bytes *bytes, const struct pipeline_
 }
 
 /* Bytes that nobody needs when it is over. */
-static int64_t freed(const struct timetable_bytes *bytes, const struct pipeline_slot *slot)
+static int64_t timetable_freed(const struct timetable_bytes *bytes, const struct pipeline_slot *slot)
 {
 	switch (slot->pass) {
 	case PASS_FORWARD: return 0;
@@ -46,7 +46,7 @@ static int64_t freed(const struct timetable_bytes *bytes, const struct pipeline_
 }
 
 /* Bytes of one rank, slot by slot. */
-static void weigh(struct timetable *timetable, uint32_t rank, const struct timetable_bytes *bytes)
+static void timetable_weigh(struct timetable *timetable, uint32_t rank, const struct timetable_bytes *bytes)
 {
 	size_t base = (size_t)rank * timetable->slots;
 	int64_t held = timetable->fixed[rank] = bytes->fixed[rank];
@@ -54,7 +54,7 @@ static void weigh(struct timetable *timetable, uint32_t rank, const struct timet
 		const struct pipeline_slot *slot = &timetable->slot[base + i];
 		held += taken(bytes, slot);
 		timetable->bytes[base + i] = held + bytes->working[rank];
-		held -= freed(bytes, slot);
+		held -= timetable_freed(bytes, slot);
 		timetable->after[base + i] = held;
 		timetable->busy[rank] += slot->end - slot->begin;
 		if (timetable->bytes[base + i] > timetable->bytes[base + timetable->peak[rank]])
@@ -78,7 +78,7 @@ enum status timetable_build(const struct pipeline *pipeline, const struct timeta
 	timetable->split = plan.split;
 	timetable->pipeline_time = plan.time;
 	timetable->time = plan.time + after;
-	if (!allocate(timetable)) {
+	if (!timetable_allocate(timetable)) {
 		pipeline_free(&plan);
 		timetable_free(timetable);
 		return fail_memory(error);
@@ -87,7 +87,7 @@ enum status timetable_build(const struct pipeline *pipeline, const struct timeta
 	memcpy(timetable->send, pipeline->send, (size_t)pipeline->ranks * pipeline->chunks * sizeof *pipeline->send);
 	pipeline_free(&plan);
 	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
-		weigh(timetable, rank, bytes);
+		timetable_weigh(timetable, rank, bytes);
 	return OK;
 }
 
@@ -168,7 +168,7 @@ uint32_t timetable_bubble(const struct timetable *timetable)
 /* ---- why a slot begins when it does ------------------------------------------------------------------------------------ */
 
 /* Where a microbatch goes forward through a piece, or where its gradients are made that go back from there. */
-static uint32_t slot_of(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward)
+static uint32_t timetable_slot_of(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward)
 {
 	uint32_t rank = piece_rank(piece, timetable->ranks, timetable->folded);
 	for (uint32_t i = 0; i < timetable->slots; i++) {
@@ -181,7 +181,7 @@ static uint32_t slot_of(const struct timetable *timetable, uint32_t piece, uint3
 }
 
 /* What goes to the next piece, or back, arrives so much later; nothing is sent to where it is. */
-static int64_t sending(const struct timetable *timetable, uint32_t piece, bool backward)
+static int64_t timetable_sending(const struct timetable *timetable, uint32_t piece, bool backward)
 {
 	uint32_t pieces = timetable->ranks * timetable->chunks, from = backward ? piece - 1 : piece;
 	bool ends = backward ? piece == 0 : piece + 1 == pieces;
@@ -189,10 +189,10 @@ static int64_t sending(const struct timetable *timetable, uint32_t piece, bool b
 }
 
 /* Takes a piece's slot as the reason where it is there no earlier than the reason so far. */
-static void consider(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward, bool here, struct slot_reason *reason)
+static void timetable_consider(const struct timetable *timetable, uint32_t piece, uint32_t microbatch, bool backward, bool here, struct slot_reason *reason)
 {
-	uint32_t rank = piece_rank(piece, timetable->ranks, timetable->folded), i = slot_of(timetable, piece, microbatch, backward);
-	int64_t ready = timetable_slot(timetable, rank, i)->end + (here ? 0 : sending(timetable, piece, backward));
+	uint32_t rank = piece_rank(piece, timetable->ranks, timetable->folded), i = timetable_slot_of(timetable, piece, microbatch, backward);
+	int64_t ready = timetable_slot(timetable, rank, i)->end + (here ? 0 : timetable_sending(timetable, piece, backward));
 	if (reason->wait == WAIT_START || ready >= reason->ready)
 		*reason = (struct slot_reason) { WAIT_INPUT, rank, i, ready };
 }
@@ -202,11 +202,11 @@ static void consider_operands(const struct timetable *timetable, const struct pi
 {
 	bool backward = slot->pass == PASS_BACKWARD || slot->pass == PASS_INPUT;
 	if (slot->pass == PASS_FORWARD && slot->piece > 0)
-		consider(timetable, slot->piece - 1, slot->microbatch, false, false, reason);
+		timetable_consider(timetable, slot->piece - 1, slot->microbatch, false, false, reason);
 	if (backward)
-		consider(timetable, slot->piece, slot->microbatch, false, true, reason);
+		timetable_consider(timetable, slot->piece, slot->microbatch, false, true, reason);
 	if (backward && slot->piece + 1 < timetable->ranks * timetable->chunks)
-		consider(timetable, slot->piece + 1, slot->microbatch, true, false, reason);
+		timetable_consider(timetable, slot->piece + 1, slot->microbatch, true, false, reason);
 }
 
 struct slot_reason timetable_reason(const struct timetable *timetable, uint32_t rank, uint32_t i)
@@ -216,7 +216,7 @@ struct slot_reason timetable_reason(const struct timetable *timetable, uint32_t 
 	if (i > 0) {
 		const struct pipeline_slot *before = timetable_slot(timetable, rank, i - 1);
 		bool sends = before->pass != PASS_WEIGHT;
-		int64_t sent = timetable->blocking && sends ? sending(timetable, before->piece, before->pass != PASS_FORWARD) : 0;
+		int64_t sent = timetable->blocking && sends ? timetable_sending(timetable, before->piece, before->pass != PASS_FORWARD) : 0;
 		reason = (struct slot_reason) { WAIT_BUSY, rank, i - 1, before->end + sent };
 	}
 	consider_operands(timetable, slot, &reason);

@@ -29,7 +29,7 @@ static bool made_between(const struct making *making, uint32_t s)
 }
 
 /* The backward pass of a piece reads a storage, for the gradients of weights or for others. */
-static void hold(struct making *making, uint32_t s, uint32_t piece, bool weight)
+static void waiting_hold(struct making *making, uint32_t s, uint32_t piece, bool weight)
 {
 	const struct in_flight *in_flight = &making->in_flight[piece];
 	bool between = made_between(making, s);
@@ -45,7 +45,7 @@ static void hold(struct making *making, uint32_t s, uint32_t piece, bool weight)
 }
 
 /* Gradients of several microbatches: made before the update, read there. */
-static void note_gradient(struct making *making, uint32_t tensor)
+static void waiting_note_gradient(struct making *making, uint32_t tensor)
 {
 	const struct graph *graph = making->graph;
 	uint32_t s = storage_of(making, tensor), writer = graph->tensor[tensor].writer, maker = graph->storage[s].allocator;
@@ -55,7 +55,7 @@ static void note_gradient(struct making *making, uint32_t tensor)
 }
 
 /* The op gives a storage just another name. */
-static bool views(const struct graph *graph, uint32_t op, uint32_t s)
+static bool waiting_views(const struct graph *graph, uint32_t op, uint32_t s)
 {
 	bool all = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
 	FOR_ROW(i, &graph->writes, op)
@@ -75,11 +75,11 @@ void waiting_note_uses(struct making *making, uint32_t op)
 		if (tensor == NONE)
 			continue;
 		if (making->side[op] == SIDE_UPDATE)
-			note_gradient(making, tensor);
+			waiting_note_gradient(making, tensor);
 		else
 			making->last[s] = op;
-		if (making->side[op] == SIDE_BACKWARD && !views(graph, op, s))
-			hold(making, s, cut_rank(cut, op) == making->rank ? cut->piece[op] : making->rank, cut->weight[op]);
+		if (making->side[op] == SIDE_BACKWARD && !waiting_views(graph, op, s))
+			waiting_hold(making, s, cut_rank(cut, op) == making->rank ? cut->piece[op] : making->rank, cut->weight[op]);
 	}
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (cut->joint[storage_of(making, graph->inplace[i].in)])
@@ -95,9 +95,9 @@ void waiting_note_sends(struct making *making)
 			continue;
 		uint32_t s = storage_of(making, transfer->tensor);
 		if (transfer->side == SIDE_UPDATE)
-			note_gradient(making, transfer->tensor);
+			waiting_note_gradient(making, transfer->tensor);
 		else if (transfer->side == SIDE_BACKWARD)
-			hold(making, s, making->cut->piece[making->graph->tensor[transfer->tensor].writer], false);
+			waiting_hold(making, s, making->cut->piece[making->graph->tensor[transfer->tensor].writer], false);
 	}
 }
 

@@ -19,7 +19,7 @@ __extension__ typedef __int128 wide;
 
 struct change { int64_t time, bytes; };
 
-static int by_time(const void *left, const void *right)
+static int problems_check_by_time(const void *left, const void *right)
 {
 	const struct change *a = left, *b = right;
 	if (a->time != b->time)
@@ -41,7 +41,7 @@ static enum status find_peak(const struct shard_problem *problem, const uint32_t
 		change[count++] = (struct change) { problem->begin[node], usage };
 		change[count++] = (struct change) { problem->end[node], -usage };
 	}
-	qsort(change, count, sizeof *change, by_time);
+	qsort(change, count, sizeof *change, problems_check_by_time);
 	*peak = 0;
 	for (size_t i = 0; i < count; i++) {
 		live += change[i].bytes;
@@ -96,7 +96,7 @@ struct audit {
 	bool merged;               /* links are between merged nodes */
 };
 
-static int by_ends(const void *left, const void *right)
+static int problems_check_by_ends(const void *left, const void *right)
 {
 	const struct link *a = left, *b = right;
 	if (a->low != b->low)
@@ -141,7 +141,7 @@ static enum status audit_begin(struct audit *audit)
 		if (from != to)
 			audit->link[audit->links++] = (struct link) { from < to ? from : to, from < to ? to : from, edge };
 	}
-	qsort(audit->link, audit->links, sizeof *audit->link, by_ends);
+	qsort(audit->link, audit->links, sizeof *audit->link, problems_check_by_ends);
 	return OK;
 }
 
@@ -199,7 +199,7 @@ static uint32_t partners(const struct audit *audit, const struct link *link, boo
 }
 
 /* Kills strategies that have no partner over the summed edge. */
-static bool prune(struct audit *audit, const struct link *link)
+static bool problems_check_prune(struct audit *audit, const struct link *link)
 {
 	const struct shard_problem *problem = audit->problem;
 	bool changed = false;
@@ -219,7 +219,7 @@ static bool prune(struct audit *audit, const struct link *link)
 /* ---- merged nodes -------------------------------------------------------------------------------------------- */
 
 /* The root of a node; every node on the way gets the root for parent, and its map to it. */
-static uint32_t find(struct audit *audit, uint32_t node)
+static uint32_t problems_check_find(struct audit *audit, uint32_t node)
 {
 	const struct shard_problem *problem = audit->problem;
 	uint32_t up = audit->parent[node];
@@ -249,10 +249,10 @@ static uint32_t of_root(const struct audit *audit, uint32_t node, uint32_t r)
 }
 
 /* Puts the root of the link's higher end under that of the lower one, or the other way: the lower root stays. */
-static void unite(struct audit *audit, const struct link *link)
+static void problems_check_unite(struct audit *audit, const struct link *link)
 {
 	const struct shard_problem *problem = audit->problem;
-	uint32_t a = find(audit, link->low), b = find(audit, link->high);
+	uint32_t a = problems_check_find(audit, link->low), b = problems_check_find(audit, link->high);
 	if (a == b)
 		return;
 	bool low_stays = a < b;
@@ -281,7 +281,7 @@ static bool one_to_one(const struct audit *audit, const struct link *link)
 	return true;
 }
 
-static void separate(struct audit *audit)
+static void problems_check_separate(struct audit *audit)
 {
 	const struct shard_problem *problem = audit->problem;
 	for (uint32_t node = 0; node < problem->nodes; node++) {
@@ -294,12 +294,12 @@ static void separate(struct audit *audit)
 static void prune_all(struct audit *audit)
 {
 	bool changed = true;
-	separate(audit);
+	problems_check_separate(audit);
 	while (changed) {
 		changed = false;
 		for (uint32_t i = 0, next; i < audit->links; i = next) {
 			next = sum_group(audit, i);
-			changed |= prune(audit, &audit->link[i]);
+			changed |= problems_check_prune(audit, &audit->link[i]);
 		}
 	}
 }
@@ -324,7 +324,7 @@ static bool prune_merged(struct audit *audit)
 }
 
 /* An edge between merged nodes is a cost of each of their strategies. */
-static void add_inside(struct audit *audit, uint32_t edge)
+static void problems_check_add_inside(struct audit *audit, uint32_t edge)
 {
 	const struct shard_problem *problem = audit->problem;
 	uint32_t from = problem->from[edge], to = problem->to[edge];
@@ -347,25 +347,25 @@ static void merge_all(struct audit *audit)
 		for (uint32_t i = 0, next; i < audit->links; i = next) {
 			next = sum_group(audit, i);
 			if (one_to_one(audit, &link[i]))
-				unite(audit, &link[i]);
+				problems_check_unite(audit, &link[i]);
 		}
 		for (uint32_t node = 0; node < problem->nodes; node++)
-			find(audit, node);
+			problems_check_find(audit, node);
 	} while (prune_merged(audit));
 	for (uint32_t i = 0; i < audit->links; i++) {
 		uint32_t a = parent[link[i].low], b = parent[link[i].high];
 		if (a == b)
-			add_inside(audit, link[i].edge);
+			problems_check_add_inside(audit, link[i].edge);
 		else
 			link[links++] = (struct link) { a < b ? a : b, a < b ? b : a, link[i].edge };
 	}
 	audit->links = links;
 	audit->merged = true;
-	qsort(link, links, sizeof *link, by_ends);
+	qsort(link, links, sizeof *link, problems_check_by_ends);
 }
 
 /* Costs of merged nodes are the lowest one's. */
-static void gather(struct audit *audit)
+static void problems_check_gather(struct audit *audit)
 {
 	const struct shard_problem *problem = audit->problem;
 	for (uint32_t node = 0; node < problem->nodes; node++)
@@ -398,7 +398,7 @@ static enum status add_multipliers(struct audit *audit, wide *bound)
 }
 
 /* The least reduced cost of a group of edges; its messages go to its nodes. */
-static enum status add_group(struct audit *audit, const struct link *link, wide *bound, struct error *error)
+static enum status problems_check_add_group(struct audit *audit, const struct link *link, wide *bound, struct error *error)
 {
 	const struct shard_problem *problem = audit->problem;
 	const struct shard_certificate *certificate = audit->certificate;
@@ -427,17 +427,17 @@ static enum status add_group(struct audit *audit, const struct link *link, wide 
 	return OK;
 }
 
-static enum status add_edges(struct audit *audit, wide *bound, struct error *error)
+static enum status problems_check_add_edges(struct audit *audit, wide *bound, struct error *error)
 {
 	enum status status = OK;
 	for (uint32_t i = 0, next; i < audit->links && status == OK; i = next) {
 		next = sum_group(audit, i);
-		status = add_group(audit, &audit->link[i], bound, error);
+		status = problems_check_add_group(audit, &audit->link[i], bound, error);
 	}
 	return status;
 }
 
-static enum status add_nodes(const struct audit *audit, wide *bound, struct error *error)
+static enum status problems_check_add_nodes(const struct audit *audit, wide *bound, struct error *error)
 {
 	const struct shard_problem *problem = audit->problem;
 	for (uint32_t node = 0; node < problem->nodes; node++) {
@@ -496,10 +496,10 @@ enum status shard_bound(const struct shard_problem *problem, const struct shard_
 		status = add_multipliers(&audit, &sum);
 	}
 	if (status == OK) {
-		gather(&audit);
-		status = add_edges(&audit, &sum, error);
+		problems_check_gather(&audit);
+		status = problems_check_add_edges(&audit, &sum, error);
 	}
-	THEN(status, add_nodes(&audit, &sum, error));
+	THEN(status, problems_check_add_nodes(&audit, &sum, error));
 	audit_free(&audit);
 	if (status == NO_MEMORY)
 		return fail_memory(error);

@@ -40,7 +40,7 @@ void shard_dual_price(const struct shard_model *model, const double *multiplier,
 	}
 }
 
-static double least(const double *value, uint32_t count)
+static double problems_dual_least(const double *value, uint32_t count)
 {
 	double best = value[0];
 	for (uint32_t i = 1; i < count; i++)
@@ -55,7 +55,7 @@ static inline double lesser(double a, double b)
 
 /* out[q] = min over p of give[p] + table[p][q], less the least of all, which is returned. Four rows at a time: what the compiler makes of it
  * runs as fast as memory brings the table. */
-static double send(const double *restrict give, const double *restrict table, uint32_t rows, uint32_t columns, double *restrict out)
+static double problems_dual_send(const double *restrict give, const double *restrict table, uint32_t rows, uint32_t columns, double *restrict out)
 {
 	uint32_t p = 1;
 	for (uint32_t q = 0; q < columns; q++)
@@ -71,14 +71,14 @@ static double send(const double *restrict give, const double *restrict table, ui
 		for (uint32_t q = 0; q < columns; q++)
 			out[q] = lesser(lesser(lesser(of_a + a[q], of_b + b[q]), lesser(of_c + c[q], of_d + d[q])), out[q]);
 	}
-	double low = least(out, columns);
+	double low = problems_dual_least(out, columns);
 	for (uint32_t q = 0; q < columns; q++)
 		out[q] -= low;
 	return low;
 }
 
 /* The node's costs with all messages, into total; its place in the chains: one over their number. */
-static double gather(const struct shard_dual *dual, uint32_t node)
+static double problems_dual_gather(const struct shard_dual *dual, uint32_t node)
 {
 	const struct shard_model *model = dual->model;
 	uint32_t width = shard_width(model, node), after = 0, before = 0;
@@ -107,7 +107,7 @@ static double pass_node(struct shard_dual *dual, uint32_t node, double share, bo
 		size_t into = shard_into(model, edge, node), out = shard_into(model, edge, other);
 		for (uint32_t p = 0; p < width; p++)
 			dual->give[p] = share * dual->total[p] - dual->message[into + p];
-		double low = send(dual->give, shard_rows(model, edge, other), width, shard_width(model, other), dual->message + out);
+		double low = problems_dual_send(dual->give, shard_rows(model, edge, other), width, shard_width(model, other), dual->message + out);
 		sum += low;
 		if (!part)
 			continue;
@@ -123,11 +123,11 @@ void shard_dual_pass(struct shard_dual *dual, double *part)
 	const struct shard_model *model = dual->model;
 	for (uint32_t node = 0; node < model->nodes; node++)
 		if (csr_length(&model->incident, node))
-			pass_node(dual, node, gather(dual, node), false, NULL);
+			pass_node(dual, node, problems_dual_gather(dual, node), false, NULL);
 	double bound = model->slots ? -dual->before[model->slots] * model->limit : 0;
 	for (uint32_t node = model->nodes; node-- > 0;) {
 		uint32_t width = shard_width(model, node);
-		double share = gather(dual, node), low = least(dual->total, width);
+		double share = problems_dual_gather(dual, node), low = problems_dual_least(dual->total, width);
 		for (uint32_t p = 0; p < width; p++)
 			dual->total[p] -= low;
 		bound += low;

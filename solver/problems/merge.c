@@ -35,7 +35,7 @@ static uint32_t group_end(const struct merging *merging, uint32_t i)
 	return shard_group_end(merging->group, merging->groups, i);
 }
 
-static bool allowed(const struct merging *merging, uint32_t i, uint32_t p, uint32_t q)
+static bool merge_allowed(const struct merging *merging, uint32_t i, uint32_t p, uint32_t q)
 {
 	return shard_group_allows(merging->problem, merging->group, merging->groups, i, p, q);
 }
@@ -46,7 +46,7 @@ static uint32_t partner(const struct merging *merging, uint32_t i, bool of_low, 
 	const struct shard_problem *problem = merging->problem;
 	uint32_t other = of_low ? merging->group[i].high : merging->group[i].low, found = NONE;
 	for (uint32_t q = 0; q < shard_strategies(problem, other); q++) {
-		if (!merging->alive[problem->first[other] + q] || !(of_low ? allowed(merging, i, p, q) : allowed(merging, i, q, p)))
+		if (!merging->alive[problem->first[other] + q] || !(of_low ? merge_allowed(merging, i, p, q) : merge_allowed(merging, i, q, p)))
 			continue;
 		if (found != NONE)
 			return NONE;
@@ -55,7 +55,7 @@ static uint32_t partner(const struct merging *merging, uint32_t i, bool of_low, 
 	return found;
 }
 
-static bool follows(const struct merging *merging, uint32_t i)
+static bool merge_follows(const struct merging *merging, uint32_t i)
 {
 	const struct shard_problem *problem = merging->problem;
 	for (int side = 0; side < 2; side++) {
@@ -74,7 +74,7 @@ static enum status find_followers(struct merging *merging)
 	uint32_t *item = arena_alloc(arena, 2 * (size_t)merging->groups, sizeof *item), pairs = 0;
 	NEED(row && item);
 	for (uint32_t i = 0; i < merging->groups; i = group_end(merging, i)) {
-		if (!follows(merging, i))
+		if (!merge_follows(merging, i))
 			continue;
 		row[pairs] = merging->group[i].low;
 		row[pairs + 1] = merging->group[i].high;
@@ -150,7 +150,7 @@ static bool kill_inside(struct merging *merging)
 		uint32_t low = merging->group[i].low, high = merging->group[i].high;
 		for (uint32_t p = 0; p < shard_strategies(problem, low) && merge->cluster[low] == merge->cluster[high]; p++) {
 			uint32_t at = problem->first[low] + p, q = merging->alive[at] ? with_member(merging, high, merge->member[at]) : NONE;
-			if (!merging->alive[at] || (q != NONE && allowed(merging, i, p, q)))
+			if (!merging->alive[at] || (q != NONE && merge_allowed(merging, i, p, q)))
 				continue;
 			merging->alive[at] = false;
 			killed = true;

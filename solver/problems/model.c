@@ -18,7 +18,7 @@ struct builder {
 	struct arena arena;
 };
 
-static int by_ends(const void *left, const void *right)
+static int problems_model_by_ends(const void *left, const void *right)
 {
 	const struct shard_group *a = left, *b = right;
 	if (a->low != b->low)
@@ -28,7 +28,7 @@ static int by_ends(const void *left, const void *right)
 	return (a->edge > b->edge) - (a->edge < b->edge);
 }
 
-static enum status find_groups(struct shard_model *model)
+static enum status problems_model_find_groups(struct shard_model *model)
 {
 	const struct shard_problem *problem = model->problem;
 	model->group = arena_alloc(&model->arena, problem->edges, sizeof *model->group);
@@ -40,7 +40,7 @@ static enum status find_groups(struct shard_model *model)
 		if (from != to)
 			model->group[model->groups++] = (struct shard_group) { from < to ? from : to, from < to ? to : from, edge };
 	}
-	qsort(model->group, model->groups, sizeof *model->group, by_ends);
+	qsort(model->group, model->groups, sizeof *model->group, problems_model_by_ends);
 	return OK;
 }
 
@@ -69,7 +69,7 @@ static bool prune_group(struct builder *builder, uint32_t i)
 	return changed;
 }
 
-static void prune(struct builder *builder)
+static void problems_model_prune(struct builder *builder)
 {
 	const struct shard_problem *problem = builder->model->problem;
 	for (uint32_t edge = 0; edge < problem->edges; edge++) {
@@ -86,7 +86,7 @@ static void prune(struct builder *builder)
 }
 
 /* Prunes and merges until nothing changes. */
-static enum status settle(struct builder *builder)
+static enum status problems_model_settle(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
@@ -94,7 +94,7 @@ static enum status settle(struct builder *builder)
 	for (uint32_t i = 0; i < problem->first[problem->nodes]; i++)
 		builder->alive[i] = problem->cost[i] < SHARD_FORBIDDEN;
 	for (bool again = true; again && status == OK;) {
-		prune(builder);
+		problems_model_prune(builder);
 		status = shard_merge_find(problem, model->group, model->groups, builder->alive, &builder->arena, &builder->merge, &again);
 	}
 	return status;
@@ -146,7 +146,7 @@ static void sum_unary(struct shard_model *model)
 	}
 }
 
-static enum status keep_strategies(struct builder *builder, struct error *error)
+static enum status problems_model_keep_strategies(struct builder *builder, struct error *error)
 {
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
@@ -346,7 +346,7 @@ static bool separable(const double *sum, uint32_t rows, uint32_t columns)
 	return true;
 }
 
-static void fold(struct shard_model *model, uint32_t low, uint32_t high, const double *sum)
+static void problems_model_fold(struct shard_model *model, uint32_t low, uint32_t high, const double *sum)
 {
 	uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
 	for (uint32_t p = 0; p < rows; p++)
@@ -467,7 +467,7 @@ static enum status build_edges(struct builder *builder)
 		next = shard_bundle_end(model, i);
 		shard_model_sum(model, i, next, builder->sum);
 		if (separable(builder->sum, rows, columns)) {
-			fold(model, low, high, builder->sum);
+			problems_model_fold(model, low, high, builder->sum);
 			continue;
 		}
 		model->tail[model->edges] = low;
@@ -508,9 +508,9 @@ enum status shard_model_build(struct shard_model *model, const struct shard_prob
 	struct builder builder = { .model = model };
 	*model = (struct shard_model) { .problem = problem, .nodes = problem->nodes, .limit = (double)problem->limit };
 	builder.alive = arena_alloc(&builder.arena, problem->first[problem->nodes], sizeof *builder.alive);
-	enum status status = builder.alive ? find_groups(model) : NO_MEMORY;
-	THEN(status, settle(&builder));
-	THEN(status, keep_strategies(&builder, error));
+	enum status status = builder.alive ? problems_model_find_groups(model) : NO_MEMORY;
+	THEN(status, problems_model_settle(&builder));
+	THEN(status, problems_model_keep_strategies(&builder, error));
 	THEN(status, build_slots(&builder));
 	THEN(status, build_edges(&builder));
 	THEN(status, build_incidence(&builder));

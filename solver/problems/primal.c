@@ -81,7 +81,7 @@ double shard_primal_load(struct shard_primal *primal)
 	return peak;
 }
 
-static void add_row(double *value, const double *row, uint32_t width)
+static void primal_add_row(double *value, const double *row, uint32_t width)
 {
 	for (uint32_t p = 0; p < width; p++)
 		value[p] += row[p];
@@ -94,11 +94,11 @@ void shard_primal_surround(const struct shard_primal *primal, const double *cost
 	memcpy(value, cost + model->first[node], width * sizeof *value);
 	FOR_ROW(i, &model->incident, node) {
 		uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
-		add_row(value, shard_rows(model, edge, node) + (size_t)primal->choice[other] * width, width);
+		primal_add_row(value, shard_rows(model, edge, node) + (size_t)primal->choice[other] * width, width);
 	}
 }
 
-static uint32_t cheapest(const double *value, uint32_t count)
+static uint32_t primal_cheapest(const double *value, uint32_t count)
 {
 	uint32_t best = 0;
 	for (uint32_t i = 1; i < count; i++)
@@ -117,16 +117,16 @@ void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *d
 			uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
 			const double *row = other > node ? dual->message + shard_into(model, edge, node)
 				: shard_rows(model, edge, node) + (size_t)primal->choice[other] * width;
-			add_row(primal->value, row, width);
+			primal_add_row(primal->value, row, width);
 		}
-		primal->choice[node] = cheapest(primal->value, width);
+		primal->choice[node] = primal_cheapest(primal->value, width);
 	}
 }
 
 /* ---- forests --------------------------------------------------------------------------------------------------- */
 
 /* Joins the node to the trees next to it, unless two of its neighbours are in the same one. */
-static bool join(struct shard_primal *primal, uint32_t node)
+static bool primal_join(struct shard_primal *primal, uint32_t node)
 {
 	const struct shard_model *model = primal->model;
 	uint32_t tree[TREES_MOST], trees = 0;
@@ -163,7 +163,7 @@ static uint32_t draw_forest(struct shard_primal *primal)
 		for (uint32_t i = 0; i < model->nodes; i++) {
 			uint32_t node = primal->shuffled[i];
 			if (!primal->inside[node] && (pass == 1 || csr_length(&model->incident, node) >= HUB))
-				primal->inside[node] = join(primal, node);
+				primal->inside[node] = primal_join(primal, node);
 		}
 	/* From here on root says whether a node was reached: NONE. */
 	for (uint32_t start = 0; start < model->nodes; start++) {
@@ -216,7 +216,7 @@ void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_
 		FOR_ROW(j, &model->incident, node) {
 			uint32_t edge = model->incident.item[j], other = shard_other(model, edge, node);
 			if (!primal->inside[other])
-				add_row(value, shard_rows(model, edge, node) + (size_t)primal->choice[other] * width, width);
+				primal_add_row(value, shard_rows(model, edge, node) + (size_t)primal->choice[other] * width, width);
 		}
 	}
 	for (uint32_t i = count; i-- > 0;)
@@ -224,7 +224,7 @@ void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_
 			rise(primal, primal->order[i], primal->parent[primal->order[i]]);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t node = primal->order[i], edge = primal->parent[node];
-		primal->choice[node] = edge == NONE ? cheapest(primal->value + model->first[node], shard_width(model, node))
+		primal->choice[node] = edge == NONE ? primal_cheapest(primal->value + model->first[node], shard_width(model, node))
 			: primal->answer[shard_into(model, edge, shard_other(model, edge, node)) + primal->choice[shard_other(model, edge, node)]];
 	}
 }

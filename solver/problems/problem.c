@@ -2,13 +2,13 @@
 #include "problems.h"
 
 /* Adds a magnitude; false when the sum is past SHARD_COST_MAX. */
-static bool add_magnitude(int64_t *sum, int64_t value)
+static bool problems_problem_add_magnitude(int64_t *sum, int64_t value)
 {
 	*sum += value < 0 ? -value : value;
 	return *sum <= SHARD_COST_MAX;
 }
 
-static enum status node_valid(const struct shard_problem *problem, uint32_t node, int64_t *costs, int64_t *bytes, struct error *error)
+static enum status problems_problem_node_valid(const struct shard_problem *problem, uint32_t node, int64_t *costs, int64_t *bytes, struct error *error)
 {
 	int64_t dearest = 0, largest = 0;
 	if (shard_strategies(problem, node) == 0)
@@ -25,12 +25,12 @@ static enum status node_valid(const struct shard_problem *problem, uint32_t node
 			largest = usage;
 	}
 	*bytes += largest;
-	if (!add_magnitude(costs, dearest) || *bytes > BYTES_MAX)
+	if (!problems_problem_add_magnitude(costs, dearest) || *bytes > BYTES_MAX)
 		return fail(error, BAD_INPUT, "costs or usages up to node %u sum to too much", node);
 	return OK;
 }
 
-static enum status edge_valid(const struct shard_problem *problem, uint32_t edge, int64_t *costs, struct error *error)
+static enum status problems_problem_edge_valid(const struct shard_problem *problem, uint32_t edge, int64_t *costs, struct error *error)
 {
 	size_t rows = shard_strategies(problem, problem->from[edge]), columns = shard_strategies(problem, problem->to[edge]);
 	int64_t dearest = 0;
@@ -44,7 +44,7 @@ static enum status edge_valid(const struct shard_problem *problem, uint32_t edge
 		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
 			dearest = cost < 0 ? -cost : cost;
 	}
-	return add_magnitude(costs, dearest) ? OK : fail(error, BAD_INPUT, "costs up to edge %u sum to too much", edge);
+	return problems_problem_add_magnitude(costs, dearest) ? OK : fail(error, BAD_INPUT, "costs up to edge %u sum to too much", edge);
 }
 
 enum status shard_problem_valid(const struct shard_problem *problem, struct error *error)
@@ -52,9 +52,9 @@ enum status shard_problem_valid(const struct shard_problem *problem, struct erro
 	int64_t costs = 0, bytes = 0;
 	enum status status = OK;
 	for (uint32_t node = 0; node < problem->nodes && status == OK; node++)
-		status = node_valid(problem, node, &costs, &bytes, error);
+		status = problems_problem_node_valid(problem, node, &costs, &bytes, error);
 	for (uint32_t edge = 0; edge < problem->edges && status == OK; edge++)
-		status = edge_valid(problem, edge, &costs, error);
+		status = problems_problem_edge_valid(problem, edge, &costs, error);
 	return status;
 }
 

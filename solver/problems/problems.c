@@ -38,7 +38,7 @@ struct shard_run {
 	struct arena arena;
 };
 
-static uint64_t pass_ticks(const struct shard_run *run)
+static uint64_t problems_pass_ticks(const struct shard_run *run)
 {
 	uint64_t pairs = run->model.first[run->model.nodes] + 2 * run->model.messages;
 	for (uint32_t edge = 0; edge < run->model.edges; edge++)
@@ -46,7 +46,7 @@ static uint64_t pass_ticks(const struct shard_run *run)
 	return pairs;
 }
 
-static bool found(const struct shard_run *run)
+static bool problems_found(const struct shard_run *run)
 {
 	return isfinite(run->cost);
 }
@@ -54,7 +54,7 @@ static bool found(const struct shard_run *run)
 /* ---- choices ------------------------------------------------------------------------------------------------ */
 
 /* Polishes the choice at hand, which is within the limit, and keeps it if it is the best. plain: it doesn't come from a walk. */
-static void offer(struct shard_run *run, bool plain)
+static void problems_offer(struct shard_run *run, bool plain)
 {
 	struct shard_primal *primal = &run->primal;
 	shard_primal_polish(primal);
@@ -72,7 +72,7 @@ static void offer(struct shard_run *run, bool plain)
 }
 
 /* Leaves the loads of the relaxed choice for the subgradient, then repairs it. */
-static void decode(struct shard_run *run)
+static void problems_decode(struct shard_run *run)
 {
 	struct shard_primal *primal = &run->primal;
 	shard_primal_decode(primal, &run->dual);
@@ -82,12 +82,12 @@ static void decode(struct shard_run *run)
 	for (uint32_t slot = 0; slot < run->model.slots; slot++)
 		run->subgradient[slot] = primal->load[slot] - run->model.limit;
 	if (shard_primal_repair(primal, run->dual.multiplier, REPAIR_ROUNDS))
-		offer(run, true);
+		problems_offer(run, true);
 }
 
 /* From the best choice, forests under prices that are off by a random factor per stretch of slots: up to 2, 4, 8 or 16, to get away from
  * where small ones lead back. */
-static void shake(struct shard_run *run)
+static void problems_shake(struct shard_run *run)
 {
 	struct shard_primal *primal = &run->primal;
 	const struct shard_model *model = &run->model;
@@ -103,15 +103,15 @@ static void shake(struct shard_run *run)
 	for (int i = 0; i < DECODE_FORESTS; i++)
 		shard_primal_forest(primal, primal->priced);
 	if (shard_primal_repair(primal, primal->pressure, REPAIR_ROUNDS))
-		offer(run, plain);
+		problems_offer(run, plain);
 }
 
 /* Trees of the best choice, solved anew under the prices of the moment. */
-static void walk(struct shard_run *run, uint64_t ticks)
+static void problems_walk(struct shard_run *run, uint64_t ticks)
 {
 	memcpy(run->primal.choice, run->choice, run->model.nodes * sizeof *run->choice);
 	shard_primal_walk(&run->primal, run->dual.priced, ticks);
-	offer(run, false);
+	problems_offer(run, false);
 }
 
 /* ---- multipliers -------------------------------------------------------------------------------------------- */
@@ -128,11 +128,11 @@ static void relax(struct shard_run *run)
 	run->last = run->bound;
 }
 
-static void step(struct shard_run *run)
+static void problems_step(struct shard_run *run)
 {
 	struct shard_dual *dual = &run->dual;
 	uint32_t slots = run->model.slots;
-	double norm = 0, mean = 0, target = found(run) ? run->cost : 1.5 * fabs(shard_primal_cost(&run->primal)) + 1;
+	double norm = 0, mean = 0, target = problems_found(run) ? run->cost : 1.5 * fabs(shard_primal_cost(&run->primal)) + 1;
 	relax(run);
 	for (uint32_t slot = 0; slot < slots; slot++) {
 		run->square[slot] = 0.98 * run->square[slot] + 0.02 * run->subgradient[slot] * run->subgradient[slot];
@@ -152,7 +152,7 @@ static void step(struct shard_run *run)
 static bool closed(const struct shard_run *run)
 {
 	/* Less what rounding to a certificate may take. */
-	return found(run) && ceil(run->bound - 1e-3 - 1e-10 * fabs(run->bound)) + run->options->gap * fabs(run->cost) >= run->cost;
+	return problems_found(run) && ceil(run->bound - 1e-3 - 1e-10 * fabs(run->bound)) + run->options->gap * fabs(run->cost) >= run->cost;
 }
 
 static void keep_bound(struct shard_run *run)
@@ -165,7 +165,7 @@ static void keep_bound(struct shard_run *run)
 }
 
 /* Every time that the steps have doubled, a search with a share of the effort spent so far. */
-static enum status try_search(struct shard_run *run, uint64_t spent)
+static enum status problems_try_search(struct shard_run *run, uint64_t spent)
 {
 	if (run->problem->nodes > SEARCH_NODES || run->steps < 4 || (run->steps & (run->steps - 1)))
 		return OK;
@@ -177,7 +177,7 @@ static enum status try_search(struct shard_run *run, uint64_t spent)
 }
 
 /* At first choices can wait: a pass takes far less than they do. */
-static void pass(struct shard_run *run)
+static void problems_pass(struct shard_run *run)
 {
 	uint32_t passes = run->steps == 0 && run->options->passes > DUAL_PASSES ? run->options->passes : DUAL_PASSES;
 	double before = -(double)INFINITY;
@@ -189,36 +189,36 @@ static void pass(struct shard_run *run)
 	}
 }
 
-static enum status improve(struct shard_run *run)
+static enum status problems_improve(struct shard_run *run)
 {
 	struct shard_dual *dual = &run->dual;
-	uint64_t ticks = pass_ticks(run) * (2 * DUAL_PASSES + 2 * (DECODE_FORESTS + 2)) + 1000, spent = 0;
+	uint64_t ticks = problems_pass_ticks(run) * (2 * DUAL_PASSES + 2 * (DECODE_FORESTS + 2)) + 1000, spent = 0;
 	enum status status;
 	do {
 		shard_dual_price(&run->model, dual->multiplier, dual->before, dual->priced);
-		pass(run);
+		problems_pass(run);
 		keep_bound(run);
-		decode(run);
-		if (found(run) && control_status(run->control) != CANCELLED)
-			shake(run);
-		if (found(run) && run->steps % WALK_EVERY == 0 && control_status(run->control) != CANCELLED)
-			walk(run, ticks / 2);
+		problems_decode(run);
+		if (problems_found(run) && control_status(run->control) != CANCELLED)
+			problems_shake(run);
+		if (problems_found(run) && run->steps % WALK_EVERY == 0 && control_status(run->control) != CANCELLED)
+			problems_walk(run, ticks / 2);
 		run->steps++;
 		spent += ticks + ticks / (2 * WALK_EVERY);
-		status = try_search(run, spent);
+		status = problems_try_search(run, spent);
 		if (status == OK)
-			step(run);
-		control_report(run->control, "shard", -1, found(run) ? (int64_t)run->cost : -1, (int64_t)run->bound);
+			problems_step(run);
+		control_report(run->control, "shard", -1, problems_found(run) ? (int64_t)run->cost : -1, (int64_t)run->bound);
 	} while (status == OK && !closed(run) && !run->searched && !control_spend(run->control, ticks + ticks / (2 * WALK_EVERY)));
 	return status;
 }
 
 /* ---- results ---------------------------------------------------------------------------------------------------- */
 
-static enum status take_choice(struct shard_run *run)
+static enum status problems_take_choice(struct shard_run *run)
 {
 	const struct shard_model *model = &run->model;
-	if (!found(run))
+	if (!problems_found(run))
 		return OK;
 	run->plan->choice = mem_alloc(run->problem->nodes, sizeof *run->plan->choice);
 	NEED(run->plan->choice);
@@ -227,7 +227,7 @@ static enum status take_choice(struct shard_run *run)
 	return shard_evaluate(run->problem, run->plan->choice, &run->plan->cost, &run->plan->peak, run->error);
 }
 
-static enum status take_bound(struct shard_run *run)
+static enum status problems_take_bound(struct shard_run *run)
 {
 	struct shard_dual *dual = &run->dual;
 	memcpy(dual->multiplier, run->best_multiplier, run->model.slots * sizeof *dual->multiplier);
@@ -265,12 +265,12 @@ enum status shard_solve(const struct shard_problem *problem, const struct shard_
 		control->limit = control->ticks + options->effort;
 	THEN(status, run_begin(&run));
 	if (status == OK) {
-		status = improve(&run);
-		if (status == OK && run.searched && !found(&run))
+		status = problems_improve(&run);
+		if (status == OK && run.searched && !problems_found(&run))
 			status = fail(error, INFEASIBLE, "no choice is within the usage limit");
 	}
-	THEN(status, take_bound(&run));
-	THEN(status, take_choice(&run));
+	THEN(status, problems_take_bound(&run));
+	THEN(status, problems_take_choice(&run));
 	if (status == OK && run.searched && plan->bound < plan->cost) {
 		plan->bound = plan->cost;
 		plan->searched = true;

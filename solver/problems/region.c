@@ -34,7 +34,7 @@ static uint32_t edges_inside(const struct shard_primal *primal, uint32_t node)
 }
 
 /* An induced tree around a random node, parents first. */
-static void grow(struct walk *walk)
+static void region_grow(struct walk *walk)
 {
 	struct shard_primal *primal = walk->primal;
 	const struct shard_model *model = primal->model;
@@ -60,7 +60,7 @@ static void grow(struct walk *walk)
 }
 
 /* Moves memory from one set of choices to the other. */
-static void shift(struct walk *walk, bool back)
+static void region_shift(struct walk *walk, bool back)
 {
 	struct shard_primal *primal = walk->primal;
 	for (uint32_t i = 0; i < walk->count; i++) {
@@ -72,7 +72,7 @@ static void shift(struct walk *walk, bool back)
 	}
 }
 
-static bool fits(const struct walk *walk)
+static bool region_fits(const struct walk *walk)
 {
 	const struct shard_primal *primal = walk->primal;
 	const struct shard_model *model = primal->model;
@@ -92,7 +92,7 @@ static double cell(const struct shard_model *model, uint32_t edge, uint32_t node
 }
 
 /* What the new choices cost more than the old ones. */
-static double change(const struct walk *walk)
+static double region_change(const struct walk *walk)
 {
 	const struct shard_primal *primal = walk->primal;
 	const struct shard_model *model = primal->model;
@@ -113,7 +113,7 @@ static double change(const struct walk *walk)
 }
 
 /* Solves the tree with memory at a multiple of its price. */
-static void solve(struct walk *walk, double multiple)
+static void region_solve(struct walk *walk, double multiple)
 {
 	struct shard_primal *primal = walk->primal;
 	const struct shard_model *model = primal->model;
@@ -127,32 +127,32 @@ static void solve(struct walk *walk, double multiple)
 }
 
 /* Solves the tree at rising prices until the solution fits; what it costs more than before, INFINITY where that is more than allowed. */
-static double resolve(struct walk *walk, double allowed)
+static double region_resolve(struct walk *walk, double allowed)
 {
 	static const double multiples[] = { 0, 0.5, 1, 1 };
 	double multiple = multiples[random_next(&walk->primal->random) % 4];
 	for (uint32_t tries = 0; tries < PRICES; tries++) {
-		solve(walk, multiple);
-		double by = change(walk);
+		region_solve(walk, multiple);
+		double by = region_change(walk);
 		if (by > allowed)      /* and dearer still at a higher price */
 			break;
-		shift(walk, false);
-		if (fits(walk))
+		region_shift(walk, false);
+		if (region_fits(walk))
 			return by;
-		shift(walk, true);
+		region_shift(walk, true);
 		multiple = multiple > 0 ? 2.5 * multiple : 0.3;
 	}
 	return (double)INFINITY;
 }
 
 /* One tree. What the walk's cost changes by. */
-static double visit(struct walk *walk, double allowed)
+static double region_visit(struct walk *walk, double allowed)
 {
 	struct shard_primal *primal = walk->primal;
-	grow(walk);
+	region_grow(walk);
 	for (uint32_t i = 0; i < walk->count; i++)
 		walk->old[i] = primal->choice[primal->order[i]];
-	double by = resolve(walk, allowed);
+	double by = region_resolve(walk, allowed);
 	for (uint32_t i = 0; i < walk->count; i++) {
 		uint32_t node = primal->order[i];
 		primal->inside[node] = false;
@@ -173,7 +173,7 @@ void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64
 	shard_primal_load(primal);
 	shard_slack_set(primal->slack, primal->load, model->limit);
 	while (model->nodes > 0 && walk.ticks < ticks && control_status(primal->control) != CANCELLED) {
-		now += visit(&walk, best + dearer - now);
+		now += region_visit(&walk, best + dearer - now);
 		if (now < best - 1e-9 * fabs(best)) {
 			best = now;
 			memcpy(primal->best, primal->choice, model->nodes * sizeof *primal->best);

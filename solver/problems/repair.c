@@ -53,7 +53,7 @@ static int by_worth(const void *left, const void *right)
 }
 
 /* Strategies better than the node's own, or as good and lighter, the best first. */
-static uint32_t list_candidates(struct shard_primal *primal, uint32_t node, struct candidate *candidate)
+static uint32_t problems_repair_list_candidates(struct shard_primal *primal, uint32_t node, struct candidate *candidate)
 {
 	const struct shard_model *model = primal->model;
 	const double *weight = model->weight + model->first[node], *value = primal->value;
@@ -67,14 +67,14 @@ static uint32_t list_candidates(struct shard_primal *primal, uint32_t node, stru
 }
 
 /* The node's best strategy that fits; true when that lowers the cost. Strategies that don't fit mostly fail at the same piece. */
-static bool improve(struct shard_primal *primal, uint32_t node)
+static bool problems_repair_improve(struct shard_primal *primal, uint32_t node)
 {
 	const struct shard_model *model = primal->model;
 	const struct shard_piece *piece = model->piece + model->piece_start[node];
 	uint32_t pieces = model->piece_start[node + 1] - model->piece_start[node], now = primal->choice[node], hard = 0;
 	double before;
 	struct candidate *candidate = primal->candidate;
-	uint32_t count = list_candidates(primal, node, candidate);
+	uint32_t count = problems_repair_list_candidates(primal, node, candidate);
 	before = primal->value[now];
 	for (uint32_t k = 0; k < pieces && count > 0; k++)
 		primal->room[k] = model->use[piece[k].base + now] + shard_slack_least(primal->slack, piece[k].begin, piece[k].end);
@@ -106,6 +106,6 @@ void shard_primal_polish(struct shard_primal *primal)
 		shard_shuffle(primal->shuffled, model->nodes, &primal->random);
 		for (uint32_t i = 0; i < model->nodes; i++)
 			if (shard_width(model, primal->shuffled[i]) > 1)
-				changed |= improve(primal, primal->shuffled[i]);
+				changed |= problems_repair_improve(primal, primal->shuffled[i]);
 	}
 }

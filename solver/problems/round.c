@@ -17,13 +17,13 @@ struct rounding {
 	struct arena arena;
 };
 
-static int64_t rounded(double value, unsigned shift)
+static int64_t round_rounded(double value, unsigned shift)
 {
 	return llrint(fmin(fmax(ldexp(value, (int)shift), -MESSAGE_MAX), MESSAGE_MAX));
 }
 
 /* The lowest of the problem nodes that a node here stands for: messages are counted by its strategies. */
-static uint32_t lowest(const struct shard_model *model, uint32_t node)
+static uint32_t round_lowest(const struct shard_model *model, uint32_t node)
 {
 	return model->member[model->member_start[node]].node;
 }
@@ -37,7 +37,7 @@ static uint32_t first_edge(const struct shard_model *model, uint32_t begin, uint
 }
 
 /* Places for messages: at the first edge between two nodes. */
-static enum status lay_out(struct rounding *rounding)
+static enum status round_lay_out(struct rounding *rounding)
 {
 	const struct shard_model *model = rounding->dual->model;
 	const struct shard_problem *problem = model->problem;
@@ -51,7 +51,7 @@ static enum status lay_out(struct rounding *rounding)
 		next = shard_bundle_end(model, i);
 		size_t size = (size_t)shard_width(model, low) * shard_width(model, high);
 		certificate->start[first_edge(model, i, next) + 1] =
-			(size_t)shard_strategies(problem, lowest(model, low)) + shard_strategies(problem, lowest(model, high));
+			(size_t)shard_strategies(problem, round_lowest(model, low)) + shard_strategies(problem, round_lowest(model, high));
 		largest = size > largest ? size : largest;
 	}
 	for (uint32_t edge = 0; edge < problem->edges; edge++)
@@ -63,15 +63,15 @@ static enum status lay_out(struct rounding *rounding)
 }
 
 /* A node's messages over an edge, spread to the strategies of its lowest problem node. */
-static void put(struct rounding *rounding, uint32_t edge, uint32_t node, const double *message)
+static void round_put(struct rounding *rounding, uint32_t edge, uint32_t node, const double *message)
 {
 	const struct shard_model *model = rounding->dual->model;
 	const struct shard_problem *problem = model->problem;
 	size_t start = rounding->certificate->start[edge];
 	if (model->node_of[problem->from[edge]] != node)
-		start += shard_strategies(problem, lowest(model, model->node_of[problem->from[edge]]));
+		start += shard_strategies(problem, round_lowest(model, model->node_of[problem->from[edge]]));
 	for (uint32_t p = 0; p < shard_width(model, node); p++)
-		rounding->certificate->message[start + shard_original(model, lowest(model, node), p)] = rounded(message[p], rounding->certificate->shift);
+		rounding->certificate->message[start + shard_original(model, round_lowest(model, node), p)] = round_rounded(message[p], rounding->certificate->shift);
 }
 
 /* Costs that are a sum of one per row and one per column move to the nodes whole. */
@@ -84,10 +84,10 @@ static void put_separable(struct rounding *rounding, uint32_t begin, uint32_t en
 	double *sum = rounding->sum, first;
 	shard_model_sum(model, begin, end, sum);
 	first = sum[0];
-	put(rounding, edge, high, sum);
+	round_put(rounding, edge, high, sum);
 	for (uint32_t p = 0; p < rows; p++)
 		sum[p] = sum[(size_t)p * columns] - first;
-	put(rounding, edge, low, sum);
+	round_put(rounding, edge, low, sum);
 }
 
 static void put_messages(struct rounding *rounding)
@@ -102,8 +102,8 @@ static void put_messages(struct rounding *rounding)
 			put_separable(rounding, i, next, place);
 			continue;
 		}
-		put(rounding, place, low, rounding->part + model->into_tail[edge]);
-		put(rounding, place, high, rounding->part + model->into_head[edge]);
+		round_put(rounding, place, low, rounding->part + model->into_tail[edge]);
+		round_put(rounding, place, high, rounding->part + model->into_head[edge]);
 	}
 }
 
@@ -122,11 +122,11 @@ enum status shard_round(struct shard_dual *dual, const struct shard_problem *pro
 	*certificate = (struct shard_certificate) { .shift = unit_shift(dual->bound), .moments = model->slots };
 	certificate->moment = mem_alloc(model->slots, sizeof *certificate->moment);
 	certificate->multiplier = mem_alloc(model->slots, sizeof *certificate->multiplier);
-	enum status status = certificate->moment && certificate->multiplier ? lay_out(&rounding) : NO_MEMORY;
+	enum status status = certificate->moment && certificate->multiplier ? round_lay_out(&rounding) : NO_MEMORY;
 	if (status == OK && problem->limit >= 0)
 		for (uint32_t i = 0; i < model->slots; i++) {
 			certificate->moment[i] = model->moment[i];
-			certificate->multiplier[i] = rounded(dual->multiplier[i], certificate->shift);
+			certificate->multiplier[i] = round_rounded(dual->multiplier[i], certificate->shift);
 		}
 	if (status == OK) {
 		shard_dual_price(model, dual->multiplier, dual->before, dual->priced);

@@ -30,7 +30,7 @@ static double lower_to_zero(double *value, size_t count)
 	return least;
 }
 
-static void reduce(struct search *search, const struct shard_dual *dual, const double *part)
+static void problems_search_reduce(struct search *search, const struct shard_dual *dual, const double *part)
 {
 	const struct shard_model *model = search->model;
 	search->bound = model->slots ? -dual->before[model->slots] * model->limit : 0;
@@ -60,7 +60,7 @@ static void add_load(struct search *search, const struct shard_piece *piece, dou
 }
 
 /* Adds what strategy p of a node uses beyond the least; sign -1 takes it away again. */
-static void use(struct search *search, uint32_t node, uint32_t p, double sign)
+static void problems_search_use(struct search *search, uint32_t node, uint32_t p, double sign)
 {
 	const struct shard_model *model = search->model;
 	FOR_PIECES(piece, model, node)
@@ -77,7 +77,7 @@ static bool within_limit(const struct search *search, uint32_t node)
 	return true;
 }
 
-static enum status begin(struct search *search, struct shard_dual *dual, uint32_t *choice, double cost)
+static enum status problems_search_begin(struct search *search, struct shard_dual *dual, uint32_t *choice, double cost)
 {
 	const struct shard_model *model = dual->model;
 	struct arena *arena = &search->arena;
@@ -100,7 +100,7 @@ static enum status begin(struct search *search, struct shard_dual *dual, uint32_
 		return NO_MEMORY;
 	shard_dual_price(model, dual->multiplier, dual->before, dual->priced);
 	shard_dual_pass(dual, part);
-	reduce(search, dual, part);
+	problems_search_reduce(search, dual, part);
 	for (uint32_t node = 0; node < model->nodes; node++)
 		FOR_PIECES(piece, model, node) {
 			double least = INFINITY;
@@ -113,7 +113,7 @@ static enum status begin(struct search *search, struct shard_dual *dual, uint32_
 }
 
 /* What strategy p of the node adds to the trial's costs above the bound; INFINITY where it is forbidden. */
-static double weigh(const struct search *search, uint32_t node, uint32_t p)
+static double problems_search_weigh(const struct search *search, uint32_t node, uint32_t p)
 {
 	const struct shard_model *model = search->model;
 	double above = search->node[model->first[node] + p];
@@ -142,18 +142,18 @@ static double trial_cost(const struct search *search)
 }
 
 /* Tries strategies of the node from trial[node] on; false when none is left. */
-static bool descend(struct search *search, uint32_t node, uint64_t *branches)
+static bool problems_search_descend(struct search *search, uint32_t node, uint64_t *branches)
 {
 	uint32_t width = shard_width(search->model, node);
 	for (; search->trial[node] < width; search->trial[node]++) {
 		++*branches;
-		double above = search->above[node] + weigh(search, node, search->trial[node]);
+		double above = search->above[node] + problems_search_weigh(search, node, search->trial[node]);
 		/* Costs are whole numbers: only what is below best - 1 and rounding can be better. */
 		if (search->bound + above > search->best - 1 + 1e-9 * fabs(search->best) + 1e-6 || isinf(above))
 			continue;
-		use(search, node, search->trial[node], 1);
+		problems_search_use(search, node, search->trial[node], 1);
 		if (!within_limit(search, node)) {
-			use(search, node, search->trial[node], -1);
+			problems_search_use(search, node, search->trial[node], -1);
 			continue;
 		}
 		search->above[node + 1] = above;
@@ -162,7 +162,7 @@ static bool descend(struct search *search, uint32_t node, uint64_t *branches)
 	return false;
 }
 
-static void leaf(struct search *search)
+static void problems_search_leaf(struct search *search)
 {
 	double cost = trial_cost(search);
 	if (cost >= search->best)
@@ -171,14 +171,14 @@ static void leaf(struct search *search)
 	memcpy(search->choice, search->trial, search->model->nodes * sizeof *search->choice);
 }
 
-static enum status run(struct search *search, uint64_t limit, struct control *control)
+static enum status problems_search_run(struct search *search, uint64_t limit, struct control *control)
 {
 	uint32_t node = 0, nodes = search->model->nodes;
 	uint64_t branches = 0;
 	for (;;) {
-		bool down = node < nodes && descend(search, node, &branches);
+		bool down = node < nodes && problems_search_descend(search, node, &branches);
 		if (node == nodes)
-			leaf(search);
+			problems_search_leaf(search);
 		if (down) {
 			if (++node < nodes)
 				search->trial[node] = 0;
@@ -187,7 +187,7 @@ static enum status run(struct search *search, uint64_t limit, struct control *co
 		if (node == 0)
 			return OK;
 		node--;
-		use(search, node, search->trial[node], -1);
+		problems_search_use(search, node, search->trial[node], -1);
 		search->trial[node]++;
 		if (branches > limit)
 			return LIMIT;
@@ -199,8 +199,8 @@ static enum status run(struct search *search, uint64_t limit, struct control *co
 enum status shard_search(struct shard_dual *dual, uint64_t branches, struct control *control, uint32_t *choice, double *cost)
 {
 	struct search search = { 0 };
-	enum status status = begin(&search, dual, choice, *cost);
-	THEN(status, run(&search, branches, control));
+	enum status status = problems_search_begin(&search, dual, choice, *cost);
+	THEN(status, problems_search_run(&search, branches, control));
 	if (status != NO_MEMORY)
 		*cost = search.best;
 	arena_free(&search.arena);

@@ -29,7 +29,7 @@ static uint32_t block_end(const struct shard_slack *slack, uint32_t block)
 	return end < slack->slots ? end : slack->slots;
 }
 
-static double least_of(const struct shard_slack *slack, uint32_t block, uint32_t begin, uint32_t end)
+static double slack_least_of(const struct shard_slack *slack, uint32_t block, uint32_t begin, uint32_t end)
 {
 	double least = INFINITY;
 	for (uint32_t i = begin; i < end; i++)
@@ -43,7 +43,7 @@ void shard_slack_set(struct shard_slack *slack, const double *load, double limit
 		slack->value[i] = limit - load[i];
 	for (uint32_t block = 0; block * BLOCK < slack->slots; block++) {
 		slack->added[block] = 0;
-		slack->least[block] = least_of(slack, block, block * BLOCK, block_end(slack, block));
+		slack->least[block] = slack_least_of(slack, block, block * BLOCK, block_end(slack, block));
 	}
 }
 
@@ -58,7 +58,7 @@ void shard_slack_add(struct shard_slack *slack, uint32_t begin, uint32_t end, do
 		}
 		for (uint32_t i = begin; i < last; i++)
 			slack->value[i] += bytes;
-		slack->least[block] = least_of(slack, block, block * BLOCK, block_end(slack, block));
+		slack->least[block] = slack_least_of(slack, block, block * BLOCK, block_end(slack, block));
 	}
 }
 
@@ -68,7 +68,7 @@ double shard_slack_least(const struct shard_slack *slack, uint32_t begin, uint32
 	for (uint32_t block = begin / BLOCK; begin < end; block++, begin = block * BLOCK) {
 		uint32_t last = block_end(slack, block) < end ? block_end(slack, block) : end;
 		bool whole = begin == block * BLOCK && last == block_end(slack, block);
-		double part = whole ? slack->least[block] : least_of(slack, block, begin, last);
+		double part = whole ? slack->least[block] : slack_least_of(slack, block, begin, last);
 		least = part < least ? part : least;
 	}
 	return least;

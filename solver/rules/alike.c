@@ -11,13 +11,13 @@ struct classes {
 };
 
 /* A cheaper hash than hash_join(): what collides is compared. */
-static inline uint64_t mix(uint64_t hash, uint64_t value)
+static inline uint64_t alike_mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
 	return hash ^ hash >> 32;
 }
 
-static bool spread(struct classes *classes)
+static bool alike_spread(struct classes *classes)
 {
 	size_t buckets = classes->buckets > 0 ? 4 * classes->buckets : 256;
 	uint32_t *bucket = mem_alloc(buckets, sizeof *bucket);
@@ -36,10 +36,10 @@ static bool spread(struct classes *classes)
 }
 
 /* The class of a member with such a hash, a new one where no model is alike; NONE when out of memory. */
-static uint32_t class_of(struct classes *classes, const struct units *units, uint32_t member, uint64_t hash,
+static uint32_t alike_class_of(struct classes *classes, const struct units *units, uint32_t member, uint64_t hash,
 	bool (*alike)(const struct units *units, uint32_t model, uint32_t member))
 {
-	if (2 * (size_t)classes->count >= classes->buckets && !spread(classes))
+	if (2 * (size_t)classes->count >= classes->buckets && !alike_spread(classes))
 		return NONE;
 	size_t at = (size_t)hash & (classes->buckets - 1);
 	for (; classes->bucket[at] > 0; at = (at + 1) & (classes->buckets - 1)) {
@@ -68,12 +68,12 @@ static void classes_free(struct classes *classes)
 static uint64_t hash_tensor(const struct units *units, uint32_t t)
 {
 	const struct tensor *tensor = &units->graph->tensor[t];
-	uint64_t hash = mix(mix(1, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->dims);
-	hash = mix(hash, graph_in_host(units->graph, t));
+	uint64_t hash = alike_mix(alike_mix(1, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->dims);
+	hash = alike_mix(hash, graph_in_host(units->graph, t));
 	for (uint32_t d = 0; d < tensor->dims && tensor->shape; d++)
-		hash = mix(hash, (uint64_t)tensor->shape[d]);
+		hash = alike_mix(hash, (uint64_t)tensor->shape[d]);
 	for (uint32_t i = units->part_start[t]; i < units->part_start[t + 1]; i++)
-		hash = mix(hash, (uint64_t)units->part[i].size << 8 | units->part[i].role);
+		hash = alike_mix(hash, (uint64_t)units->part[i].size << 8 | units->part[i].role);
 	return hash;
 }
 
@@ -101,13 +101,13 @@ static uint64_t hash_op(const struct units *units, uint32_t o)
 {
 	const struct graph *graph = units->graph;
 	const struct op *op = &graph->op[o];
-	uint64_t hash = mix(mix(mix(op->phase, (uint64_t)op->flops), (uint64_t)op->workspace), unit_count(units, o));
+	uint64_t hash = alike_mix(alike_mix(alike_mix(op->phase, (uint64_t)op->flops), (uint64_t)op->workspace), unit_count(units, o));
 	for (const char *text = op->type; *text; text++)
 		hash = hash * 31 + (unsigned char)*text;
 	FOR_ROW(i, &graph->reads, o)
-		hash = mix(hash, units->tensor_class[graph->reads.item[i]]);
+		hash = alike_mix(hash, units->tensor_class[graph->reads.item[i]]);
 	FOR_ROW(i, &graph->writes, o)
-		hash = mix(hash, UINT64_C(1) << 32 | units->tensor_class[graph->writes.item[i]]);
+		hash = alike_mix(hash, UINT64_C(1) << 32 | units->tensor_class[graph->writes.item[i]]);
 	return hash;
 }
 
@@ -155,11 +155,11 @@ enum status units_find_alike(struct units *units)
 	units->op_class = arena_alloc(&units->arena, graph->ops, sizeof *units->op_class);
 	NEED(units->tensor_class && units->op_class);
 	for (uint32_t t = 0; t < graph->tensors && found; t++) {
-		units->tensor_class[t] = class_of(&tensors, units, t, hash_tensor(units, t), tensors_alike);
+		units->tensor_class[t] = alike_class_of(&tensors, units, t, hash_tensor(units, t), tensors_alike);
 		found = units->tensor_class[t] != NONE;
 	}
 	for (uint32_t op = 0; op < graph->ops && found; op++) {
-		units->op_class[op] = class_of(&ops, units, op, hash_op(units, op), ops_alike);
+		units->op_class[op] = alike_class_of(&ops, units, op, hash_op(units, op), ops_alike);
 		found = units->op_class[op] != NONE;
 	}
 	units->tensor_classes = tensors.count;

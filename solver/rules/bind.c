@@ -32,7 +32,7 @@ struct place {
 };
 
 /* Lays a slot's dims over a tensor of so many dims; false when it can't have it. */
-static bool lay_out(const struct matcher *matcher, const struct form_slot *slot, int dims, struct place *place)
+static bool bind_lay_out(const struct matcher *matcher, const struct form_slot *slot, int dims, struct place *place)
 {
 	int fixed = 0, optional = 0, spaces = 0;
 	bool batch = false;
@@ -87,7 +87,7 @@ static void find_space(struct matcher *matcher)
 }
 
 /* How many dims "..." stands for in a result whose dims aren't known: the largest of the operands'. */
-static int dims_of(const struct matcher *matcher, uint32_t tensor)
+static int bind_dims_of(const struct matcher *matcher, uint32_t tensor)
 {
 	if (matcher->tensor[tensor].dims >= 0)
 		return matcher->tensor[tensor].dims;
@@ -105,7 +105,7 @@ static bool results_cover_batch(const struct matcher *matcher)
 		struct place place[DIMS_MAX];
 		if (!matcher->tensor[t].shape)
 			continue;
-		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
+		bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
 		for (int i = 0; i < matcher->tensor[t].dims; i++)
 			if (place[i].dim->kind == DIM_BATCH && matcher->tensor[t].shape[i] != matcher->batch_extent[place[i].at])
 				return false;
@@ -120,8 +120,8 @@ static bool measure_batch(struct matcher *matcher)
 		matcher->batch_extent[i] = 1;
 	for (uint32_t t = 0; t < matcher->tensors; t++) {
 		struct place place[DIMS_MAX];
-		int dims = dims_of(matcher, t);
-		if (!lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place))
+		int dims = bind_dims_of(matcher, t);
+		if (!bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place))
 			return false;
 		for (int i = 0; i < dims; i++) {
 			if (place[i].dim->kind != DIM_BATCH)
@@ -145,7 +145,7 @@ static int space_index(const struct matcher *matcher, uint8_t factor, const stru
 }
 
 /* Uses one dim's extent. Returns 1 if it taught something, 0 if not, -1 if it contradicts. */
-static int learn(struct matcher *matcher, const struct place *place, int64_t size)
+static int bind_learn(struct matcher *matcher, const struct place *place, int64_t size)
 {
 	const struct form_dim *dim = place->dim;
 	if (dim->kind == DIM_BATCH || dim->kind == DIM_ANY)
@@ -175,7 +175,7 @@ static int learn(struct matcher *matcher, const struct place *place, int64_t siz
 }
 
 /* Solves for all extents. Where two factors of a product stay unknown, the outermost is 1 (one group). */
-static bool solve(struct matcher *matcher)
+static bool bind_solve(struct matcher *matcher)
 {
 	for (int guess = 0; guess < 2; guess++) {
 		for (bool changed = true; changed;) {
@@ -184,9 +184,9 @@ static bool solve(struct matcher *matcher)
 				struct place place[DIMS_MAX];
 				if (!matcher->tensor[t].shape && matcher->tensor[t].dims != 0)
 					continue;
-				lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
+				bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
 				for (int i = 0; i < matcher->tensor[t].dims; i++) {
-					int learned = learn(matcher, &place[i], matcher->tensor[t].shape[i]);
+					int learned = bind_learn(matcher, &place[i], matcher->tensor[t].shape[i]);
 					if (learned < 0)
 						return false;
 					changed |= learned > 0;
@@ -203,13 +203,13 @@ static bool solve(struct matcher *matcher)
 	return true;
 }
 
-static bool fits(struct matcher *matcher)
+static bool bind_fits(struct matcher *matcher)
 {
 	find_space(matcher);
 	if (!measure_batch(matcher))
 		return false;
 	memset(matcher->extent, -1, sizeof matcher->extent);
-	return solve(matcher);
+	return bind_solve(matcher);
 }
 
 /* Fills slots [first, end) with count tensors from `tensor` on; bits of mask say which optional slots are used,
@@ -246,7 +246,7 @@ static int count_optional(const struct form *form, int first, int end)
 	return count;
 }
 
-static bool match(struct matcher *matcher)
+static bool bind_match(struct matcher *matcher)
 {
 	const struct form *form = matcher->form;
 	int in = count_optional(form, 0, form->operands), out = count_optional(form, form->operands, form->slots);
@@ -255,7 +255,7 @@ static bool match(struct matcher *matcher)
 			continue;
 		for (uint32_t results = 1u << out; results-- > 0;)
 			if (assign(matcher, form->operands, form->slots, matcher->operands, matcher->tensors - matcher->operands, results, out)
-				&& fits(matcher))
+				&& bind_fits(matcher))
 				return true;
 	}
 	return false;
@@ -331,17 +331,17 @@ static bool emit(struct matcher *matcher, struct binding *binding)
 	memset(matcher->factor, -1, sizeof matcher->factor);
 	memset(matcher->batch_factor, -1, sizeof matcher->batch_factor);
 	for (uint32_t t = 0; t < matcher->operands; t++) {
-		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
+		bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
 		for (int i = 0; i < matcher->tensor[t].dims; i++)
 			sharers[place[i].at] += place[i].dim->kind == DIM_BATCH;
 	}
 	for (uint32_t t = 0; t < matcher->tensors; t++) {
-		int dims = dims_of(matcher, t);
+		int dims = bind_dims_of(matcher, t);
 		if (!binding_tensor(binding, t, dims, matcher->tensor[t].shape))
 			return false;
 		if (matcher->form->slot[matcher->slot[t]].addend && t < 64)
 			binding->addends |= UINT64_C(1) << t;
-		lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place);
+		bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place);
 		for (int i = 0; i < dims; i++) {
 			uint32_t at = binding->dim_start[t] + (uint32_t)i;
 			bool fine;
@@ -367,11 +367,11 @@ static bool results_known(const struct matcher *matcher)
 {
 	for (uint32_t t = matcher->operands; t < matcher->tensors; t++) {
 		struct place place[DIMS_MAX];
-		int dims = dims_of(matcher, t);
+		int dims = bind_dims_of(matcher, t);
 		const struct form_slot *slot = &matcher->form->slot[matcher->slot[t]];
 		if (slot->count > 0 && slot->dim[0].kind == DIM_ANY && !matcher->tensor[t].shape)
 			return false;
-		lay_out(matcher, slot, dims, place);
+		bind_lay_out(matcher, slot, dims, place);
 		for (int i = 0; i < dims; i++)
 			for (int f = 0; place[i].dim->kind == DIM_PRODUCT && f < place[i].dim->count; f++)
 				if (matcher->extent[place[i].dim->factor[f]][space_index(matcher, place[i].dim->factor[f], &place[i])] < 0)
@@ -408,7 +408,7 @@ static enum status bind_einsum(const struct parsed_rule *parsed, struct matcher 
 	const struct form *wrong = ruled_out(parsed, binding->arguments);
 	for (const struct form *form = parsed->form; form; form = form->next) {
 		matcher->form = form;
-		if (form == wrong || !match(matcher))
+		if (form == wrong || !bind_match(matcher))
 			continue;
 		if (!results_known(matcher))
 			return fail(error, BAD_INPUT, "%s: an attribute gives the shape of a result: operands don't tell it", parsed->rule.type);

@@ -46,7 +46,7 @@ static const struct rule *forward_rule(const struct naming *naming, uint32_t op)
 }
 
 /* A parameter, or one in another format: autocast and 8-bit products cast weights first. */
-static bool is_parameter(const struct naming *naming, uint32_t tensor)
+static bool factor_roles_is_parameter(const struct naming *naming, uint32_t tensor)
 {
 	const struct graph *graph = naming->graph;
 	for (uint32_t writer; (writer = graph->tensor[graph->storage[graph->tensor[tensor].storage].root].writer) != NONE;) {
@@ -82,7 +82,7 @@ static void name_table(const struct naming *naming, const uint32_t *read, int64_
 static void name_heads(const struct naming *naming, const uint32_t *read)
 {
 	uint32_t dims = naming->graph->tensor[read[0]].dims;
-	if (is_parameter(naming, read[0]) || is_parameter(naming, read[1]))
+	if (factor_roles_is_parameter(naming, read[0]) || factor_roles_is_parameter(naming, read[1]))
 		return;
 	for (uint32_t d = 0; d + 2 < dims; d++) {
 		const struct factor_term *term = term_of(naming, read[0], d);
@@ -173,7 +173,7 @@ static void add_matrices(const struct naming *naming, const struct rule *rule, u
 	uint32_t written = dims > 0 ? single(naming, result, dims - 1) : NONE;
 	FOR_ROW(i, &graph->reads, op) {
 		uint32_t t = graph->reads.item[i];
-		if (!is_parameter(naming, t) || graph->tensor[t].dims < 2 || graph->tensor[t].dims > 3)
+		if (!factor_roles_is_parameter(naming, t) || graph->tensor[t].dims < 2 || graph->tensor[t].dims > 3)
 			continue;
 		struct matrix matrix = { NONE, NONE };
 		for (uint32_t d = graph->tensor[t].dims - 2u; d < graph->tensor[t].dims; d++) {
@@ -268,7 +268,7 @@ static enum status name_residuals(const struct naming *naming, struct products *
 			name_residual(naming, products, depth, op);
 		bool product = false;
 		FOR_ROW(i, &graph->reads, op)
-			product |= rule_contracts(rule) && is_parameter(naming, graph->reads.item[i]);
+			product |= rule_contracts(rule) && factor_roles_is_parameter(naming, graph->reads.item[i]);
 		uint32_t of = depth_of(naming, depth, op) + product;
 		FOR_ROW(i, &graph->writes, op)
 			depth[graph->tensor[graph->writes.item[i]].storage] = of;

@@ -53,7 +53,7 @@ static bool add_issue(struct search *search, enum factor_issue_kind kind, uint32
 	return true;
 }
 
-static bool add_link(struct search *search, enum link_kind kind, uint32_t op, uint32_t operand, uint32_t from, uint32_t to)
+static bool rules_factors_add_link(struct search *search, enum link_kind kind, uint32_t op, uint32_t operand, uint32_t from, uint32_t to)
 {
 	if (!mem_reserve(&search->link, &search->room_links, search->links + 1, sizeof *search->link))
 		return false;
@@ -90,7 +90,7 @@ static int64_t stated_batch(const struct graph *graph)
 }
 
 /* The class of a dim that counts samples, or rows of each. */
-static uint32_t samples_of(struct terms *terms, uint32_t batch, int64_t extent)
+static uint32_t rules_factors_samples_of(struct terms *terms, uint32_t batch, int64_t extent)
 {
 	int64_t rows = extent / terms->node[batch].size;
 	uint32_t part[2] = { batch, rows > 1 ? term_new(terms, rows, LABEL_FREE) : NONE };
@@ -124,7 +124,7 @@ static bool label_inputs(struct search *search)
 			continue;
 		uint32_t *dim = &search->dim[search->dim_start[t]], samples = stated > 0 ? sample_dim(graph, tensor, stated) : 0;
 		if (batch != NONE && samples != NONE && (stated > 0 || tensor->shape[0] == terms->node[batch].size))
-			dim[samples] = samples_of(terms, batch, tensor->shape[samples]);
+			dim[samples] = rules_factors_samples_of(terms, batch, tensor->shape[samples]);
 		uint32_t rest = samples == 1 ? 0 : 1;
 		if (tensor->dims == 2 && sequence != NONE && tensor->shape[rest] == terms->node[sequence].size)
 			dim[rest] = sequence;
@@ -197,7 +197,7 @@ static bool carries_batch_into_gradient(struct search *search, uint32_t dim, uin
 }
 
 /* Joins one dim of a tensor with what the rule says of it. */
-static bool meet(struct search *search, const struct binding_dim *at, uint32_t *dim, uint32_t op, uint32_t position)
+static bool rules_factors_meet(struct search *search, const struct binding_dim *at, uint32_t *dim, uint32_t op, uint32_t position)
 {
 	struct terms *terms = &search->terms;
 	const uint32_t *part = search->binding.part + at->first;
@@ -228,7 +228,7 @@ static bool meet(struct search *search, const struct binding_dim *at, uint32_t *
 
 /* A broadcast's open 1: the result has the batch if an operand has it. A parameter's 1 can't: at a larger batch
  * the other operand is summed first. */
-static bool settle(struct search *search, const struct open_link *link)
+static bool rules_factors_settle(struct search *search, const struct open_link *link)
 {
 	struct terms *terms = &search->terms;
 	uint32_t from = term_find(terms, link->from), to = term_find(terms, link->to);
@@ -250,9 +250,9 @@ static bool keep_links(struct search *search, uint32_t op)
 				if (binding->dim[d].count == 1 && binding->part[binding->dim[d].first] == at->from)
 					operand = t;
 		struct open_link link = { at->kind, op, operand, from, to };
-		if (at->kind == LINK_BROADCAST && !settle(search, &link))
+		if (at->kind == LINK_BROADCAST && !rules_factors_settle(search, &link))
 			return false;
-		if (!add_link(search, at->kind, op, operand, from, to))
+		if (!rules_factors_add_link(search, at->kind, op, operand, from, to))
 			return false;
 	}
 	return true;
@@ -270,7 +270,7 @@ struct view {
 	uint32_t part[DIMS_MAX][TERM_ATOMS], parts[DIMS_MAX];
 };
 
-static bool put(struct view *view, int dim, uint32_t atom)
+static bool rules_factors_put(struct view *view, int dim, uint32_t atom)
 {
 	if (atom == NONE || view->parts[dim] == TERM_ATOMS)
 		return false;
@@ -294,19 +294,19 @@ static int place_ones(struct view *view, int dim, int before)
 		for (uint32_t i = view->next + 1; i < view->atoms && node[view->atom[i]].size == 1; i++)
 			waiting += label_scales(node[view->atom[i]].label);
 		if (used < ones && (labelled || waiting < (uint32_t)(ones - used))) {
-			put(view, dim + used++, atom);
+			rules_factors_put(view, dim + used++, atom);
 		} else if (labelled) {
 			bool kept = next < view->dims && view->shape[next] == view->home[view->next];
 			int host = next < view->dims && (kept || next + 1 < view->dims || before < 0) ? next : before;
 			if (host >= 0)
-				put(view, host, atom);
+				rules_factors_put(view, host, atom);
 		}
 	}
 	return next;
 }
 
 /* Fills one dim of an extent above 1. False when the atoms don't divide it. */
-static bool fill(struct view *view, int dim)
+static bool rules_factors_fill(struct view *view, int dim)
 {
 	struct terms *terms = &view->search->terms;
 	int64_t rest = view->shape[dim];
@@ -316,14 +316,14 @@ static bool fill(struct view *view, int dim)
 		uint32_t atom = term_find(terms, view->atom[view->next]);
 		int64_t size = terms->node[atom].size;
 		if (size > 0 && rest % size == 0) {
-			put(view, dim, atom);
+			rules_factors_put(view, dim, atom);
 			view->next++;
 			rest /= size;
 		} else if (size > rest && size % rest == 0) {
 			uint32_t outer = term_new(terms, rest, LABEL_FREE), inner = outer == NONE ? NONE : term_split(terms, atom, outer);
 			if (inner == NONE)
 				return false;
-			put(view, dim, outer);
+			rules_factors_put(view, dim, outer);
 			view->atom[view->next] = inner;
 			rest = 1;
 		} else {
@@ -356,18 +356,18 @@ static int fill_apart(struct view *view, int dim)
 				return -1;
 		}
 	for (int d = dim; d <= last; d++)
-		if (!put(view, d, term_new(terms, view->shape[d], LABEL_FREE)))
+		if (!rules_factors_put(view, d, term_new(terms, view->shape[d], LABEL_FREE)))
 			return -1;
 	return last;
 }
 
 /* *apart: some dims have nothing to do with the operand's. */
-static bool spread(struct view *view, bool *apart)
+static bool rules_factors_spread(struct view *view, bool *apart)
 {
 	int before = -1;
 	for (int dim = place_ones(view, 0, before); dim < view->dims; dim = place_ones(view, dim, before)) {
 		struct view start = *view;
-		if (!fill(view, dim)) {
+		if (!rules_factors_fill(view, dim)) {
 			*view = start;
 			*apart = true;
 			dim = fill_apart(view, dim);
@@ -415,7 +415,7 @@ static bool view_op(struct search *search, uint32_t op)
 	}
 	if (search->flow.gradient[out] && !sum_first(search, &view, op))
 		return false;
-	bool apart = false, fine = spread(&view, &apart);
+	bool apart = false, fine = rules_factors_spread(&view, &apart);
 	if (search->terms.failed || ((apart || !fine) && !add_issue(search, ISSUE_MISFIT, op, 0)))
 		return false;
 	for (int d = 0; d < result->dims; d++) {
@@ -489,7 +489,7 @@ static bool reduce_ones(struct search *search, uint32_t op)
 	return true;
 }
 
-static bool apply(struct search *search, uint32_t op)
+static bool rules_factors_apply(struct search *search, uint32_t op)
 {
 	const struct binding *binding = &search->binding;
 	if (!mem_reserve(&search->local, &search->locals, binding->factors, sizeof *search->local))
@@ -498,7 +498,7 @@ static bool apply(struct search *search, uint32_t op)
 	for (uint32_t t = 0; t < binding->tensors; t++) {
 		uint32_t tensor = graph_argument(search->graph, op, t);
 		for (uint32_t d = binding->dim_start[t]; d < binding->dim_start[t + 1]; d++)
-			if (!meet(search, &binding->dim[d], &search->dim[search->dim_start[tensor] + d - binding->dim_start[t]], op, t))
+			if (!rules_factors_meet(search, &binding->dim[d], &search->dim[search->dim_start[tensor] + d - binding->dim_start[t]], op, t))
 				return false;
 		/* results join after the operands have told the batch */
 		if (t + 1 == binding->operands && !keep_links(search, op))
@@ -509,7 +509,7 @@ static bool apply(struct search *search, uint32_t op)
 	return true;
 }
 
-static enum status visit(struct search *search, uint32_t op)
+static enum status rules_factors_visit(struct search *search, uint32_t op)
 {
 	const struct graph *graph = search->graph;
 	const struct rule *rule = rules_find(search->rules, graph->op[op].type);
@@ -526,9 +526,9 @@ static enum status visit(struct search *search, uint32_t op)
 		else if (parsed->structure == RESHAPE)
 			fine = view_op(search, op);
 		else if (parsed->structure == REDUCE_SUM)
-			fine = reduce_ones(search, op) && apply(search, op);
+			fine = reduce_ones(search, op) && rules_factors_apply(search, op);
 		else
-			fine = apply(search, op);
+			fine = rules_factors_apply(search, op);
 		if (search->binding.ambiguous && status == OK)
 			fine = fine && add_issue(search, ISSUE_AMBIGUOUS, op, 0);
 		mark_made(search, rule, op);
@@ -652,7 +652,7 @@ static bool write_result(struct search *search, struct factors *factors)
 	return fine;
 }
 
-static bool begin(struct search *search)
+static bool rules_factors_begin(struct search *search)
 {
 	const struct graph *graph = search->graph;
 	search->dim_start = mem_alloc(graph->tensors + (size_t)1, sizeof *search->dim_start);
@@ -669,7 +669,7 @@ static bool begin(struct search *search)
 	return label_sources(search);
 }
 
-static void finish(struct search *search)
+static void rules_factors_finish(struct search *search)
 {
 	terms_free(&search->terms);
 	binding_free(&search->binding);
@@ -686,13 +686,13 @@ enum status factors_find(const struct graph *graph, const struct rules *rules, s
 {
 	struct search search = { .graph = graph, .rules = rules };
 	*factors = (struct factors) { 0 };
-	enum status status = begin(&search) ? OK : NO_MEMORY;
+	enum status status = rules_factors_begin(&search) ? OK : NO_MEMORY;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
-		status = visit(&search, op);
+		status = rules_factors_visit(&search, op);
 	if (status == OK && (!settle_all(&search) || !write_result(&search, factors)))
 		status = NO_MEMORY;
 	THEN(status, factor_roles_find(graph, rules, factors));
-	finish(&search);
+	rules_factors_finish(&search);
 	if (status != OK)
 		factors_free(factors);
 	return status;

@@ -37,7 +37,7 @@ static uint32_t data_operand(const struct gradient_flow *flow, uint32_t op)
 	return found;
 }
 
-static bool is_reduction(const struct rule *rule)
+static bool gradient_flow_is_reduction(const struct rule *rule)
 {
 	return strncmp(rule->factors, "@reduce", 7) == 0;
 }
@@ -46,7 +46,7 @@ bool gradient_flow_is_derivative(const struct gradient_flow *flow, uint32_t op)
 {
 	const struct graph *graph = flow->graph;
 	const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
-	if (!rule || rule->cost != COST_ELEMENT || is_reduction(rule) || graph->op[op].phase != PHASE_BACKWARD || csr_length(&graph->writes, op) != 1)
+	if (!rule || rule->cost != COST_ELEMENT || gradient_flow_is_reduction(rule) || graph->op[op].phase != PHASE_BACKWARD || csr_length(&graph->writes, op) != 1)
 		return false;
 	uint32_t gradient = data_operand(flow, op);
 	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
@@ -78,7 +78,7 @@ static bool mark_gradients(struct gradient_flow *flow)
 		if (op_releases(&graph->op[op]))
 			continue;
 		const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
-		bool passes = passes_gradient(flow, op), reduces = rule && is_reduction(rule);
+		bool passes = passes_gradient(flow, op), reduces = rule && gradient_flow_is_reduction(rule);
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t t = graph->writes.item[i];
 			flow->gradient[t] &= !other[t];

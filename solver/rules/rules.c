@@ -37,19 +37,19 @@ struct parser {
 	struct error *error;
 };
 
-static enum status complain(const struct parser *parser, const char *what)
+static enum status rules_complain(const struct parser *parser, const char *what)
 {
 	return fail(parser->error, BAD_INPUT, "factor string \"%s\": %s at column %d", parser->start, what,
 		(int)(parser->at - parser->start) + 1);
 }
 
-static void skip_blanks(struct parser *parser)
+static void rules_skip_blanks(struct parser *parser)
 {
 	while (*parser->at == ' ' || *parser->at == '\t')
 		parser->at++;
 }
 
-static bool take(struct parser *parser, const char *word)
+static bool rules_take(struct parser *parser, const char *word)
 {
 	size_t length = strlen(word);
 	if (strncmp(parser->at, word, length) != 0)
@@ -99,56 +99,56 @@ static uint8_t take_marks(struct parser *parser, bool *optional)
 static enum status parse_factor(struct parser *parser, struct form_dim *dim)
 {
 	if (!name_begins(*parser->at))
-		return complain(parser, "a factor's name is expected");
+		return rules_complain(parser, "a factor's name is expected");
 	const char *name = parser->at;
 	while (name_begins(*parser->at) || *parser->at == '_')
 		parser->at++;
 	uint8_t factor = intern_factor(parser->form, name, (size_t)(parser->at - name));
 	if (factor == FORM_FACTORS)
-		return complain(parser, "too many factors, or too long a name");
-	if (take(parser, "~")) {
+		return rules_complain(parser, "too many factors, or too long a name");
+	if (rules_take(parser, "~")) {
 		while (name_begins(*parser->at))
 			parser->at++;
 		uint8_t window = intern_factor(parser->form, name, (size_t)(parser->at - name));
 		if (window == FORM_FACTORS)
-			return complain(parser, "too many factors, or too long a name");
+			return rules_complain(parser, "too many factors, or too long a name");
 		parser->form->factor[window].over = factor;
 		parser->form->factor[window].marks |= FACTOR_WINDOW;
 		factor = window;
 	}
 	parser->form->factor[factor].marks |= take_marks(parser, &dim->optional);
 	if (dim->count == PRODUCT_FACTORS)
-		return complain(parser, "a product of too many factors");
+		return rules_complain(parser, "a product of too many factors");
 	dim->factor[dim->count++] = factor;
 	return OK;
 }
 
 static enum status parse_dim(struct parser *parser, struct form_dim *dim)
 {
-	if (take(parser, "...")) {
+	if (rules_take(parser, "...")) {
 		dim->kind = DIM_BATCH;
 		parser->form->batch_marks |= take_marks(parser, &dim->optional);
 		return OK;
 	}
-	if (take(parser, "_")) {
+	if (rules_take(parser, "_")) {
 		dim->kind = DIM_ANY;
 		return OK;
 	}
-	if (take(parser, "1")) {
+	if (rules_take(parser, "1")) {
 		dim->kind = DIM_ONE;
 		return OK;
 	}
 	dim->kind = DIM_PRODUCT;
-	if (take(parser, "(")) {
-		skip_blanks(parser);
-		while (!take(parser, ")")) {
+	if (rules_take(parser, "(")) {
+		rules_skip_blanks(parser);
+		while (!rules_take(parser, ")")) {
 			TRY(parse_factor(parser, dim));
-			skip_blanks(parser);
+			rules_skip_blanks(parser);
 		}
-		return dim->count > 0 ? OK : complain(parser, "an empty product");
+		return dim->count > 0 ? OK : rules_complain(parser, "an empty product");
 	}
 	enum status status = parse_factor(parser, dim);
-	if (status == OK && take(parser, "..")) {
+	if (status == OK && rules_take(parser, "..")) {
 		dim->space = true;
 		parser->form->factor[dim->factor[0]].space = true;
 		uint8_t over = parser->form->factor[dim->factor[0]].over;
@@ -162,21 +162,21 @@ static enum status parse_slot(struct parser *parser)
 {
 	struct form *form = parser->form;
 	if (form->slots == FORM_SLOTS)
-		return complain(parser, "too many tensors");
+		return rules_complain(parser, "too many tensors");
 	struct form_slot *slot = &form->slot[form->slots++];
-	skip_blanks(parser);
-	slot->optional = take(parser, "?");
-	slot->addend = take(parser, "&");
+	rules_skip_blanks(parser);
+	slot->optional = rules_take(parser, "?");
+	slot->addend = rules_take(parser, "&");
 	for (;;) {
-		skip_blanks(parser);
-		if (take(parser, "*")) {
+		rules_skip_blanks(parser);
+		if (rules_take(parser, "*")) {
 			slot->repeated = slot->optional = true;
 			continue;
 		}
 		if (*parser->at == ',' || *parser->at == '|' || *parser->at == '\0' || strncmp(parser->at, "->", 2) == 0)
 			return OK;
 		if (slot->count == SLOT_DIMS)
-			return complain(parser, "too many dims");
+			return rules_complain(parser, "too many dims");
 		TRY(parse_dim(parser, &slot->dim[slot->count++]));
 	}
 }
@@ -185,19 +185,19 @@ static enum status parse_slot(struct parser *parser)
 static enum status parse_form(struct parser *parser)
 {
 	bool results = false;
-	skip_blanks(parser);
-	if (take(parser, "->"))
+	rules_skip_blanks(parser);
+	if (rules_take(parser, "->"))
 		results = true;
 	for (;;) {
 		TRY(parse_slot(parser));
-		if (take(parser, ","))
+		if (rules_take(parser, ","))
 			continue;
-		if (results || !take(parser, "->"))
+		if (results || !rules_take(parser, "->"))
 			break;
 		parser->form->operands = parser->form->slots;
 		results = true;
 	}
-	return results ? OK : complain(parser, "\"->\" is missing");
+	return results ? OK : rules_complain(parser, "\"->\" is missing");
 }
 
 static enum status parse_einsum(struct arena *arena, const char *factors, struct form **first, struct error *error)
@@ -209,12 +209,12 @@ static enum status parse_einsum(struct arena *arena, const char *factors, struct
 		TRY(parse_form(&parser));
 		if (*parser.at == '\0')
 			return OK;
-		if (!take(&parser, "|"))
-			return complain(&parser, "unexpected text");
+		if (!rules_take(&parser, "|"))
+			return rules_complain(&parser, "unexpected text");
 	}
 }
 
-static enum status parse(struct arena *arena, const char *factors, struct parsed_rule *parsed, struct error *error)
+static enum status rules_parse(struct arena *arena, const char *factors, struct parsed_rule *parsed, struct error *error)
 {
 	if (factors[0] != '@')
 		return parse_einsum(arena, factors, &parsed->form, error);
@@ -228,7 +228,7 @@ static enum status parse(struct arena *arena, const char *factors, struct parsed
 
 /* ---- the set ------------------------------------------------------------------------------- */
 
-static const char *keep(struct arena *arena, const char *text, bool *failed)
+static const char *rules_keep(struct arena *arena, const char *text, bool *failed)
 {
 	char *copy = text ? arena_text(arena, text, strlen(text)) : NULL;
 	*failed |= text && !copy;
@@ -241,14 +241,14 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 	NEED(parsed);
 	bool failed = false;
 	parsed->rule = *rule;
-	parsed->rule.type = keep(&rules->arena, rule->type, &failed);
-	parsed->rule.factors = keep(&rules->arena, rule->factors, &failed);
-	parsed->rule.gradients = keep(&rules->arena, rule->gradients, &failed);
-	parsed->rule.saved = keep(&rules->arena, rule->saved, &failed);
-	parsed->rule.backward = keep(&rules->arena, rule->backward, &failed);
+	parsed->rule.type = rules_keep(&rules->arena, rule->type, &failed);
+	parsed->rule.factors = rules_keep(&rules->arena, rule->factors, &failed);
+	parsed->rule.gradients = rules_keep(&rules->arena, rule->gradients, &failed);
+	parsed->rule.saved = rules_keep(&rules->arena, rule->saved, &failed);
+	parsed->rule.backward = rules_keep(&rules->arena, rule->backward, &failed);
 	if (failed)
 		return NO_MEMORY;
-	TRY(parse(&rules->arena, parsed->rule.factors, parsed, error));
+	TRY(rules_parse(&rules->arena, parsed->rule.factors, parsed, error));
 	NEED(mem_reserve(&rules->rule, &rules->room, rules->count + 1, sizeof *rules->rule));
 	const char *dot = strchr(parsed->rule.type, '.');
 	uint32_t id = names_add(&rules->names, parsed->rule.type, rules->count);

@@ -97,7 +97,7 @@ static void by_factor(const struct layouts *layouts, const int64_t *operand, uin
 }
 
 /* Dims keep their place, counted from the innermost; a repeated one has stride 0. */
-static void by_place(const int64_t *shape, const int64_t *operand, int dims, const int64_t *result_shape, int64_t *result, int result_dims)
+static void strides_by_place(const int64_t *shape, const int64_t *operand, int dims, const int64_t *result_shape, int64_t *result, int result_dims)
 {
 	int lead = result_dims - dims;
 	for (int d = 0; d < result_dims; d++)
@@ -119,7 +119,7 @@ static bool view(const struct layouts *layouts, enum structure structure, uint32
 		by_factor(layouts, stride, position, target);
 		return true;
 	case SLICE: case SPLIT: case EXPAND:
-		by_place(shape, stride, dims, wanted, target, result_dims);
+		strides_by_place(shape, stride, dims, wanted, target, result_dims);
 		return true;
 	default:
 		contiguous(wanted, result_dims, target);
@@ -196,7 +196,7 @@ static void lay_out_image(const struct layouts *layouts, uint32_t result)
 	}
 }
 
-static void lay_out(const struct layouts *layouts, uint32_t result, uint32_t model)
+static void strides_lay_out(const struct layouts *layouts, uint32_t result, uint32_t model)
 {
 	uint32_t to = layouts->dim_start[result];
 	int dims = (int)(layouts->dim_start[result + 1] - to);
@@ -232,7 +232,7 @@ static bool visit_view(struct layouts *layouts, enum structure structure, uint32
 	return copied;
 }
 
-static enum status visit(struct layouts *layouts, const struct rules *rules, uint32_t op, bool *copied)
+static enum status strides_visit(struct layouts *layouts, const struct rules *rules, uint32_t op, bool *copied)
 {
 	const struct graph *graph = layouts->graph;
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
@@ -253,7 +253,7 @@ static enum status visit(struct layouts *layouts, const struct rules *rules, uin
 		if (model == NONE && is_image(layouts, parsed, op, result))
 			lay_out_image(layouts, result);
 		else
-			lay_out(layouts, result, model);
+			strides_lay_out(layouts, result, model);
 	}
 	return OK;
 }
@@ -277,7 +277,7 @@ enum status strides_find_copies(const struct graph *graph, const struct rules *r
 			contiguous(layouts.shape[v] + dim_start[t], (int)dims, layouts.stride[v] + dim_start[t]);
 	}
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
-		status = visit(&layouts, rules, op, &copied[op]);
+		status = strides_visit(&layouts, rules, op, &copied[op]);
 	mem_free(given);
 	mem_free(layouts.stride[GIVEN]);
 	mem_free(layouts.stride[OTHER]);

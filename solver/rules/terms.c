@@ -18,7 +18,7 @@ uint32_t term_new(struct terms *terms, int64_t size, enum term_label label)
 
 /* Binds an atom to a product of at least one class. A parameter's dim stays fixed in all its factors; the batch
  * or the sequence is the outermost one. */
-static bool bind(struct terms *terms, uint32_t atom, const uint32_t *part, uint32_t parts)
+static bool terms_bind(struct terms *terms, uint32_t atom, const uint32_t *part, uint32_t parts)
 {
 	for (uint32_t i = 0; i < parts; i++)
 		if (!mem_reserve(&terms->child, &terms->room_children, terms->children + i + 1, sizeof *terms->child)) {
@@ -49,7 +49,7 @@ uint32_t term_product(struct terms *terms, const uint32_t *part, uint32_t parts)
 			terms->node[node].unit = true;
 		return node;
 	}
-	return bind(terms, node, part, parts) ? node : NONE;
+	return terms_bind(terms, node, part, parts) ? node : NONE;
 }
 
 uint32_t term_find(struct terms *terms, uint32_t node)
@@ -67,7 +67,7 @@ struct reading {
 	uint32_t stack[2 * TERM_ATOMS];
 };
 
-static void push(struct terms *terms, struct reading *reading, const uint32_t *part, uint32_t parts)
+static void terms_push(struct terms *terms, struct reading *reading, const uint32_t *part, uint32_t parts)
 {
 	if (reading->depth + parts > 2 * TERM_ATOMS) {
 		terms->failed = true;
@@ -87,7 +87,7 @@ static uint32_t top(struct terms *terms, struct reading *reading)
 			return node;
 		reading->depth--;
 		if (at->count > 0)
-			push(terms, reading, terms->child + at->first, at->count);
+			terms_push(terms, reading, terms->child + at->first, at->count);
 	}
 	return NONE;
 }
@@ -96,7 +96,7 @@ uint32_t term_atoms(struct terms *terms, const uint32_t *part, uint32_t parts, u
 {
 	struct reading reading = { 0 };
 	uint32_t count = 0;
-	push(terms, &reading, part, parts);
+	terms_push(terms, &reading, part, parts);
 	for (uint32_t node; (node = top(terms, &reading)) != NONE && count < TERM_ATOMS; reading.depth--)
 		atom[count++] = node;
 	return count;
@@ -123,11 +123,11 @@ uint32_t term_split(struct terms *terms, uint32_t atom, uint32_t outer)
 {
 	uint32_t rest = term_new(terms, terms->node[atom].size / terms->node[outer].size, LABEL_FREE);
 	uint32_t parts[2] = { outer, rest };
-	return rest != NONE && bind(terms, atom, parts, 2) ? rest : NONE;
+	return rest != NONE && terms_bind(terms, atom, parts, 2) ? rest : NONE;
 }
 
 /* An extent of 1 without a partner. */
-static bool leave_out(struct terms *terms, uint32_t atom)
+static bool terms_leave_out(struct terms *terms, uint32_t atom)
 {
 	if (label_scales(terms->node[atom].label))
 		return false;
@@ -146,7 +146,7 @@ static bool align(struct terms *terms, struct reading *a, struct reading *b, uin
 			uint32_t spare = longer_left ? left : right;
 			if (!label_scales(terms->node[spare].label)) {
 				(longer_left ? a : b)->depth--;
-				return leave_out(terms, spare);
+				return terms_leave_out(terms, spare);
 			}
 		}
 		a->depth--;
@@ -155,11 +155,11 @@ static bool align(struct terms *terms, struct reading *a, struct reading *b, uin
 	}
 	if (size_left == 1) {
 		a->depth--;
-		return leave_out(terms, left);
+		return terms_leave_out(terms, left);
 	}
 	if (size_right == 1) {
 		b->depth--;
-		return leave_out(terms, right);
+		return terms_leave_out(terms, right);
 	}
 	if (size_left == 0 || size_right == 0)
 		return false;
@@ -172,7 +172,7 @@ static bool align(struct terms *terms, struct reading *a, struct reading *b, uin
 }
 
 /* A class of which nothing is known takes over a whole product, extents of 1 that carry the batch included. */
-static bool take_over(struct terms *terms, const uint32_t *a, uint32_t count_a, const uint32_t *b, uint32_t count_b)
+static bool terms_take_over(struct terms *terms, const uint32_t *a, uint32_t count_a, const uint32_t *b, uint32_t count_b)
 {
 	uint32_t single[TERM_ATOMS], atom[TERM_ATOMS];
 	if (term_atoms(terms, a, count_a, single) != 1 || terms->node[single[0]].label != LABEL_FREE)
@@ -186,16 +186,16 @@ static bool take_over(struct terms *terms, const uint32_t *a, uint32_t count_a, 
 		size *= terms->node[atom[i]].size;
 		carries |= label_scales(terms->node[atom[i]].label) && terms->node[atom[i]].size == 1;
 	}
-	return carries && count > 1 && size == terms->node[single[0]].size && bind(terms, single[0], atom, count);
+	return carries && count > 1 && size == terms->node[single[0]].size && terms_bind(terms, single[0], atom, count);
 }
 
 bool term_unify(struct terms *terms, const uint32_t *a, uint32_t count_a, const uint32_t *b, uint32_t count_b)
 {
-	if (take_over(terms, a, count_a, b, count_b) || take_over(terms, b, count_b, a, count_a))
+	if (terms_take_over(terms, a, count_a, b, count_b) || terms_take_over(terms, b, count_b, a, count_a))
 		return true;
 	struct reading left = { 0 }, right = { 0 };
-	push(terms, &left, a, count_a);
-	push(terms, &right, b, count_b);
+	terms_push(terms, &left, a, count_a);
+	terms_push(terms, &right, b, count_b);
 	while (!terms->failed) {
 		uint32_t one = top(terms, &left), other = top(terms, &right);
 		if (one == NONE && other == NONE)
@@ -205,7 +205,7 @@ bool term_unify(struct terms *terms, const uint32_t *a, uint32_t count_a, const 
 			right.depth--;
 		} else if (one == NONE || other == NONE) {
 			uint32_t spare = one == NONE ? other : one;
-			if (terms->node[spare].size != 1 || !leave_out(terms, spare))
+			if (terms->node[spare].size != 1 || !terms_leave_out(terms, spare))
 				return false;
 			(one == NONE ? &right : &left)->depth--;
 		} else if (!align(terms, &left, &right, one, other)) {

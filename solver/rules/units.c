@@ -18,7 +18,7 @@ struct refining {
 	size_t room;
 };
 
-static bool add_item(struct refining *refining, struct part part)
+static bool units_add_item(struct refining *refining, struct part part)
 {
 	if (!mem_reserve(&refining->item, &refining->room, refining->items + 1, sizeof *refining->item))
 		return false;
@@ -71,10 +71,10 @@ static bool refine_join(struct refining *refining, uint32_t begin, uint32_t end)
 		parts = parts_of_factor(refining, factor, 0, part, parts);
 	}
 	struct factor_term term = { refining->items, parts + 1 };
-	if (!add_item(refining, (struct part) { end - begin, 0, ROLE_NONE, false, whole }))
+	if (!units_add_item(refining, (struct part) { end - begin, 0, ROLE_NONE, false, whole }))
 		return false;
 	for (uint32_t i = 0; i < parts; i++)
-		if (!add_item(refining, part[i]))
+		if (!units_add_item(refining, part[i]))
 			return false;
 	refining->refined[whole] = term;
 	return true;
@@ -107,7 +107,7 @@ static bool refine_slots(struct refining *refining, uint32_t slotted, uint32_t f
 	part[parts - 1].size = rest;
 	refining->refined[whole] = (struct factor_term) { refining->items, parts };
 	for (uint32_t i = 0; i < parts; i++)
-		if (!add_item(refining, part[i]))
+		if (!units_add_item(refining, part[i]))
 			return false;
 	return true;
 }
@@ -548,7 +548,7 @@ static enum linear linear_in(const struct graph *graph, const struct rule *rule,
 	return rule->traits & (operands > 1 ? TRAIT_JOINTLY_LINEAR : operands == 1 ? TRAIT_LINEAR : 0) ? LINEAR_ALL : LINEAR_NOT;
 }
 
-static bool floating(const struct graph *graph, uint32_t op, enum linear linear)
+static bool units_floating(const struct graph *graph, uint32_t op, enum linear linear)
 {
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++) {
 		uint8_t dtype = graph->tensor[graph_argument(graph, op, k)].dtype;
@@ -585,7 +585,7 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 		if (rule && !find_op(finding, rule))
 			return false;
 		enum linear linear = rule && finding->fits ? linear_in(graph, rule, op) : LINEAR_NOT;
-		units->linear[op] = (uint8_t)(floating(graph, op, linear) ? linear : LINEAR_NOT);
+		units->linear[op] = (uint8_t)(units_floating(graph, op, linear) ? linear : LINEAR_NOT);
 		units->unit_start[op + 1] = finding->count;
 		units->place_start[op + 1] = finding->places;
 	}

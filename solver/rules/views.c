@@ -11,7 +11,7 @@
 /* The dims of one tensor of a binding. */
 struct side { uint32_t start, dims; };
 
-static struct side side_of(const struct binding *binding, uint32_t tensor)
+static struct side views_side_of(const struct binding *binding, uint32_t tensor)
 {
 	return (struct side) { binding->dim_start[tensor], binding_dims(binding, tensor) };
 }
@@ -21,7 +21,7 @@ static int64_t size_at(const struct binding *binding, struct side side, uint32_t
 	return binding->dim[side.start + i].size;
 }
 
-static int64_t elements(const struct binding *binding, struct side side)
+static int64_t views_elements(const struct binding *binding, struct side side)
 {
 	int64_t product = 1;
 	for (uint32_t i = 0; i < side.dims; i++)
@@ -37,7 +37,7 @@ static uint32_t own(struct binding *binding, uint32_t dim, uint8_t marks)
 }
 
 /* Two dims of equal extent carry one new factor. */
-static bool share(struct binding *binding, uint32_t a, uint32_t b)
+static bool views_share(struct binding *binding, uint32_t a, uint32_t b)
 {
 	uint32_t factor = own(binding, a, 0);
 	return factor != NONE && binding_append(binding, b, factor);
@@ -52,7 +52,7 @@ static bool loose(struct binding *binding, uint32_t tensor)
 	return true;
 }
 
-static enum status done(bool fine)
+static enum status views_done(bool fine)
 {
 	return fine ? OK : NO_MEMORY;
 }
@@ -72,7 +72,7 @@ struct reshape {
 	uint32_t last[2];              /* the last dim of an extent above 1 so far, or NONE */
 };
 
-static bool list_add(struct factor_list *list, uint32_t factor)
+static bool views_list_add(struct factor_list *list, uint32_t factor)
 {
 	if (factor == NONE || list->count == DIM_FACTORS)
 		return false;
@@ -85,7 +85,7 @@ static bool ended(const struct reshape *reshape, int s)
 	return reshape->at[s] == reshape->side[s].dims;
 }
 
-static int64_t here(const struct reshape *reshape, int s)
+static int64_t views_here(const struct reshape *reshape, int s)
 {
 	return size_at(reshape->binding, reshape->side[s], reshape->at[s]);
 }
@@ -93,7 +93,7 @@ static int64_t here(const struct reshape *reshape, int s)
 static bool share_here(struct reshape *reshape, int64_t size)
 {
 	uint32_t factor = binding_new_factor(reshape->binding, size, 0);
-	return list_add(&reshape->list[0][reshape->at[0]], factor) && list_add(&reshape->list[1][reshape->at[1]], factor);
+	return views_list_add(&reshape->list[0][reshape->at[0]], factor) && views_list_add(&reshape->list[1][reshape->at[1]], factor);
 }
 
 /* The dim of side s that takes in an extent of 1 which stands alone on the other side: the next one, but not the
@@ -109,19 +109,19 @@ static uint32_t host(const struct reshape *reshape, int s)
 /* At a place where both sides have seen the same number of elements: pairs the extents of 1 that follow. */
 static bool take_ones(struct reshape *reshape)
 {
-	while (!ended(reshape, 0) && !ended(reshape, 1) && here(reshape, 0) == 1 && here(reshape, 1) == 1) {
+	while (!ended(reshape, 0) && !ended(reshape, 1) && views_here(reshape, 0) == 1 && views_here(reshape, 1) == 1) {
 		if (!share_here(reshape, 1))
 			return false;
 		reshape->at[0]++;
 		reshape->at[1]++;
 	}
 	for (int s = 0; s < 2; s++)
-		while (!ended(reshape, s) && here(reshape, s) == 1) {
+		while (!ended(reshape, s) && views_here(reshape, s) == 1) {
 			uint32_t to = host(reshape, !s);
 			uint32_t factor = binding_new_factor(reshape->binding, 1, to == NONE ? FACTOR_UNIT : 0);
-			if (!list_add(&reshape->list[s][reshape->at[s]], factor))
+			if (!views_list_add(&reshape->list[s][reshape->at[s]], factor))
 				return false;
-			if (to != NONE && !list_add(&reshape->list[!s][to], factor))
+			if (to != NONE && !views_list_add(&reshape->list[!s][to], factor))
 				return false;
 			reshape->at[s]++;
 		}
@@ -133,13 +133,13 @@ static bool take_unrelated(struct reshape *reshape, int64_t left, int64_t right)
 {
 	int64_t product[2] = { left, right };
 	for (int s = 0; s < 2; s++)
-		if (!list_add(&reshape->list[s][reshape->at[s]], binding_new_factor(reshape->binding, product[s], FACTOR_FORBIDDEN)))
+		if (!views_list_add(&reshape->list[s][reshape->at[s]], binding_new_factor(reshape->binding, product[s], FACTOR_FORBIDDEN)))
 			return false;
 	while (product[0] != product[1]) {
 		int s = product[0] < product[1] ? 0 : 1;
 		reshape->at[s]++;
-		product[s] *= here(reshape, s);
-		if (!list_add(&reshape->list[s][reshape->at[s]], binding_new_factor(reshape->binding, here(reshape, s), FACTOR_FORBIDDEN)))
+		product[s] *= views_here(reshape, s);
+		if (!views_list_add(&reshape->list[s][reshape->at[s]], binding_new_factor(reshape->binding, views_here(reshape, s), FACTOR_FORBIDDEN)))
 			return false;
 	}
 	return true;
@@ -148,7 +148,7 @@ static bool take_unrelated(struct reshape *reshape, int64_t left, int64_t right)
 /* The shortest run of dims with equal products on both sides, as its common refinement. */
 static bool take_group(struct reshape *reshape)
 {
-	int64_t rest[2] = { here(reshape, 0), here(reshape, 1) };
+	int64_t rest[2] = { views_here(reshape, 0), views_here(reshape, 1) };
 	while (rest[0] != rest[1]) {
 		int small = rest[0] < rest[1] ? 0 : 1;
 		if (rest[!small] % rest[small] != 0) {
@@ -161,7 +161,7 @@ static bool take_group(struct reshape *reshape)
 			return false;
 		rest[!small] /= rest[small];
 		reshape->at[small]++;
-		rest[small] = here(reshape, small);
+		rest[small] = views_here(reshape, small);
 	}
 	if (rest[0] > 0 && !share_here(reshape, rest[0]))
 		return false;
@@ -172,10 +172,10 @@ static bool take_group(struct reshape *reshape)
 
 static enum status bind_reshape(struct binding *binding)
 {
-	struct reshape reshape = { .binding = binding, .side = { side_of(binding, 0), side_of(binding, binding->operands) },
+	struct reshape reshape = { .binding = binding, .side = { views_side_of(binding, 0), views_side_of(binding, binding->operands) },
 		.last = { NONE, NONE } };
-	int64_t count = elements(binding, reshape.side[0]);
-	if (count != elements(binding, reshape.side[1]))
+	int64_t count = views_elements(binding, reshape.side[0]);
+	if (count != views_elements(binding, reshape.side[1]))
 		return BAD_INPUT;
 	bool fine = true;
 	while (count > 0 && fine && (!ended(&reshape, 0) || !ended(&reshape, 1))) {
@@ -189,7 +189,7 @@ static enum status bind_reshape(struct binding *binding)
 				fine = binding_append(binding, reshape.side[s].start + i, reshape.list[s][i].factor[f]);
 	for (uint32_t t = 0; t < binding->tensors && fine; t++)
 		fine = loose(binding, t);
-	return done(fine);
+	return views_done(fine);
 }
 
 /* ---- permute ----------------------------------------------------------------------------------- */
@@ -285,17 +285,17 @@ static bool read_permutation(const struct binding *binding, struct side in, stru
 
 static enum status bind_permute(struct binding *binding)
 {
-	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
+	struct side in = views_side_of(binding, 0), out = views_side_of(binding, binding->operands);
 	uint32_t from[DIMS_MAX];
 	if (in.dims != out.dims || in.dims > DIMS_MAX || (!read_permutation(binding, in, out, from) && !find_permutation(binding, in, out, from)))
 		return BAD_INPUT;
 	for (uint32_t i = 0; i < out.dims; i++)
-		NEED(share(binding, in.start + from[i], out.start + i));
+		NEED(views_share(binding, in.start + from[i], out.start + i));
 	return OK;
 }
 
 /* The dims that a captured op's item-th argument names, as a number or a list. False where it names none. */
-static bool read_dims(const struct binding *binding, uint32_t item, uint32_t dims, bool *named)
+static bool views_read_dims(const struct binding *binding, uint32_t item, uint32_t dims, bool *named)
 {
 	const struct argument *value = arguments_item(binding->arguments, item);
 	bool list = value && value->kind == ARGUMENT_LIST;
@@ -315,7 +315,7 @@ static uint32_t named_dim(const struct binding *binding, uint32_t item, uint32_t
 {
 	bool named[DIMS_MAX];
 	uint32_t found = NONE;
-	if (!read_dims(binding, item, dims, named))
+	if (!views_read_dims(binding, item, dims, named))
 		return NONE;
 	for (uint32_t d = 0; d < dims; d++)
 		if (named[d])
@@ -326,8 +326,8 @@ static uint32_t named_dim(const struct binding *binding, uint32_t item, uint32_t
 /* Elements that move along the dims that an argument names; along any where none is named. */
 static enum status bind_move(struct binding *binding, uint32_t item)
 {
-	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
-	bool named[DIMS_MAX], told = read_dims(binding, item, in.dims, named);
+	struct side in = views_side_of(binding, 0), out = views_side_of(binding, binding->operands);
+	bool named[DIMS_MAX], told = views_read_dims(binding, item, in.dims, named);
 	if (in.dims != out.dims)
 		return BAD_INPUT;
 	for (uint32_t i = 0; i < in.dims; i++) {
@@ -344,7 +344,7 @@ static enum status bind_move(struct binding *binding, uint32_t item)
 
 static enum status bind_expand(struct binding *binding)
 {
-	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
+	struct side in = views_side_of(binding, 0), out = views_side_of(binding, binding->operands);
 	if (in.dims > out.dims)
 		return BAD_INPUT;
 	uint32_t lead = out.dims - in.dims;
@@ -356,7 +356,7 @@ static enum status bind_expand(struct binding *binding)
 		} else if (binding->dim[from].size != binding->dim[to].size) {
 			fine = own(binding, from, binding->dim[from].size == 1 ? FACTOR_UNIT : FACTOR_WHOLE) != NONE && own(binding, to, 0) != NONE;
 		} else if (binding->dim[from].size > 1) {
-			fine = share(binding, from, to);
+			fine = views_share(binding, from, to);
 		} else {
 			uint32_t a = own(binding, from, 0), b = a == NONE ? NONE : own(binding, to, 0);
 			fine = b != NONE && binding_link(binding, LINK_BROADCAST, a, b);
@@ -364,19 +364,19 @@ static enum status bind_expand(struct binding *binding)
 	}
 	for (uint32_t t = 1; t < binding->operands && fine; t++)
 		fine = loose(binding, t);
-	return done(fine);
+	return views_done(fine);
 }
 
 /* part's dims equal whole's or are cut from them; with either, each may be cut from the other (padding by negative widths cuts). */
 static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t part, bool either)
 {
-	struct side from = side_of(binding, whole), to = side_of(binding, part);
+	struct side from = views_side_of(binding, whole), to = views_side_of(binding, part);
 	if (from.dims != to.dims)
 		return BAD_INPUT;
 	bool fine = true;
 	for (uint32_t i = 0; i < from.dims && fine; i++) {
 		if (size_at(binding, from, i) == size_at(binding, to, i)) {
-			fine = share(binding, from.start + i, to.start + i);
+			fine = views_share(binding, from.start + i, to.start + i);
 		} else if (size_at(binding, from, i) < size_at(binding, to, i) && !either) {
 			return BAD_INPUT;
 		} else {
@@ -387,7 +387,7 @@ static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t pa
 	}
 	for (uint32_t t = 0; t < binding->tensors && fine; t++)
 		fine = loose(binding, t);
-	return done(fine);
+	return views_done(fine);
 }
 
 /* The dim of `large` that `small` lacks: one of that extent if there is one (wanted >= 0), else the innermost; NONE: none fits. */
@@ -408,17 +408,17 @@ static uint32_t find_dropped(struct binding *binding, struct side large, struct 
 /* Tensors [first, end) are `large` without one dim. With `all` they are all its parts along that dim. */
 static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t first, uint32_t end, bool all)
 {
-	struct side whole = side_of(binding, large);
+	struct side whole = views_side_of(binding, large);
 	uint32_t dropped = NONE;
 	if (all)
-		dropped = find_dropped(binding, whole, side_of(binding, first), end - first);
+		dropped = find_dropped(binding, whole, views_side_of(binding, first), end - first);
 	if (dropped == NONE && (!all || end == first + 1)) /* a tensor stacked with itself is listed once */
-		dropped = find_dropped(binding, whole, side_of(binding, first), -1);
+		dropped = find_dropped(binding, whole, views_side_of(binding, first), -1);
 	if (dropped == NONE)
 		return BAD_INPUT;
 	for (uint32_t t = first + 1; t < end; t++)
 		for (uint32_t i = 0; i + 1 < whole.dims || binding_dims(binding, t) + 1 != whole.dims; i++)
-			if (binding_dims(binding, t) + 1 != whole.dims || size_at(binding, side_of(binding, t), i) != size_at(binding, whole, i + (i >= dropped)))
+			if (binding_dims(binding, t) + 1 != whole.dims || size_at(binding, views_side_of(binding, t), i) != size_at(binding, whole, i + (i >= dropped)))
 				return BAD_INPUT;
 	bool fine = own(binding, whole.start + dropped, all ? FACTOR_FORBIDDEN : FACTOR_WHOLE) != NONE;
 	for (uint32_t i = 0; i + 1 < whole.dims && fine; i++) {
@@ -427,7 +427,7 @@ static enum status bind_drop(struct binding *binding, uint32_t large, uint32_t f
 		for (uint32_t t = first; t < end && fine; t++)
 			fine = binding_append(binding, binding->dim_start[t] + i, factor);
 	}
-	return done(fine);
+	return views_done(fine);
 }
 
 /* What PyTorch joins to anything: a list of no elements, such as a cache that is empty yet. */
@@ -439,14 +439,14 @@ static bool joins_anything(const struct binding *binding, struct side part)
 /* The dim along which the parts [first, end) add up to the whole while all other extents agree; NONE: there is none.
  * *times: how often the whole repeats them (graphs list an operand once, even if it is joined with itself; of
  * results there is always one for each part). */
-static uint32_t find_joint(const struct binding *binding, struct side whole, uint32_t told, uint32_t first, uint32_t end, int64_t *times)
+static uint32_t views_find_joint(const struct binding *binding, struct side whole, uint32_t told, uint32_t first, uint32_t end, int64_t *times)
 {
 	for (uint32_t n = told == NONE ? 1 : 0; n <= whole.dims; n++) {
 		uint32_t d = n == 0 ? told : n - 1; /* equal extents, or a part that is all of it, don't tell the dim */
 		int64_t sum = 0;
 		bool fits = true;
 		for (uint32_t t = first; t < end && fits; t++) {
-			struct side part = side_of(binding, t);
+			struct side part = views_side_of(binding, t);
 			if (whole.dims > 1 && joins_anything(binding, part))
 				continue;
 			fits = part.dims == whole.dims;
@@ -463,9 +463,9 @@ static uint32_t find_joint(const struct binding *binding, struct side whole, uin
 
 static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t first, uint32_t end, uint32_t item)
 {
-	struct side all = side_of(binding, whole);
+	struct side all = views_side_of(binding, whole);
 	int64_t times;
-	uint32_t joint = find_joint(binding, all, named_dim(binding, item, all.dims), first, end, &times);
+	uint32_t joint = views_find_joint(binding, all, named_dim(binding, item, all.dims), first, end, &times);
 	if (joint == NONE)
 		return BAD_INPUT;
 	for (uint32_t i = 0; i < all.dims; i++) {
@@ -474,7 +474,7 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 			return NO_MEMORY;
 		for (uint32_t t = first; t < end; t++) {
 			uint32_t dim = binding->dim_start[t] + i;
-			if (all.dims > 1 && joins_anything(binding, side_of(binding, t))) {
+			if (all.dims > 1 && joins_anything(binding, views_side_of(binding, t))) {
 				if (i == 0 && own(binding, dim, FACTOR_WHOLE) == NONE)
 					return NO_MEMORY;
 				continue;
@@ -508,7 +508,7 @@ static uint32_t hidden_reduction(const struct binding *binding, struct side in)
 static bool told_reduction(const struct binding *binding, struct side in, struct side out, uint32_t item, bool *reduced)
 {
 	uint32_t at = 0;
-	if (!read_dims(binding, item, in.dims, reduced))
+	if (!views_read_dims(binding, item, in.dims, reduced))
 		return false;
 	for (uint32_t i = 0; i < in.dims; i++) {
 		if (reduced[i] && in.dims != out.dims)
@@ -553,7 +553,7 @@ static bool write_reduction(struct binding *binding, struct side in, struct side
 	bool kept = in.dims == out.dims, fine = true;
 	for (uint32_t i = 0, at = 0; i < in.dims && fine; i++) {
 		if (!reduced[i])
-			fine = share(binding, in.start + i, out.start + at);
+			fine = views_share(binding, in.start + i, out.start + at);
 		else
 			fine = own(binding, in.start + i, mark) != NONE && (!kept || own(binding, out.start + at, FACTOR_UNIT) != NONE);
 		at += kept || !reduced[i];
@@ -563,7 +563,7 @@ static bool write_reduction(struct binding *binding, struct side in, struct side
 
 static enum status bind_reduce(struct binding *binding, uint8_t mark, uint32_t item)
 {
-	struct side in = side_of(binding, 0), out = side_of(binding, binding->operands);
+	struct side in = views_side_of(binding, 0), out = views_side_of(binding, binding->operands);
 	bool reduced[DIMS_MAX];
 	if (in.dims < out.dims || in.dims > DIMS_MAX)
 		return BAD_INPUT;
@@ -579,7 +579,7 @@ static enum status bind_reduce(struct binding *binding, uint8_t mark, uint32_t i
 	}
 	for (uint32_t t = 1; t < binding->operands && fine; t++)
 		fine = loose(binding, t);
-	return done(fine);
+	return views_done(fine);
 }
 
 static bool gather_fits(const struct binding *binding, struct side data, struct side index, struct side out, uint32_t axis)
@@ -597,7 +597,7 @@ static enum status bind_gather(struct binding *binding)
 {
 	if (binding->operands < 2)
 		return BAD_INPUT;
-	struct side data = side_of(binding, 0), index = side_of(binding, 1), out = side_of(binding, binding->operands);
+	struct side data = views_side_of(binding, 0), index = views_side_of(binding, 1), out = views_side_of(binding, binding->operands);
 	if (data.dims + index.dims != out.dims + 1)
 		return BAD_INPUT;
 	uint32_t axis = 0;
@@ -608,9 +608,9 @@ static enum status bind_gather(struct binding *binding)
 	bool fine = own(binding, data.start + axis, FACTOR_WHOLE) != NONE;
 	for (uint32_t i = 0; i < out.dims && fine; i++) {
 		uint32_t from = i < axis ? data.start + i : i < axis + index.dims ? index.start + i - axis : data.start + i - index.dims + 1;
-		fine = share(binding, from, out.start + i);
+		fine = views_share(binding, from, out.start + i);
 	}
-	return done(fine);
+	return views_done(fine);
 }
 
 /* ---- all --------------------------------------------------------------------------------------------------- */

@@ -78,7 +78,7 @@ bool sharding_hides(const struct graph *graph, uint32_t tensor, const struct csr
 
 /* ---- of the graph alone --------------------------------------------------------------------------------------------- */
 
-static void find_late(struct sharding_sum *sum)
+static void shard_cost_find_late(struct sharding_sum *sum)
 {
 	const struct graph *graph = sum->graph;
 	const struct csr *readers = &sum->units->readers;
@@ -175,7 +175,7 @@ static int64_t stay(struct sharding_sum *sum, uint32_t tensor, struct placement 
 }
 
 /* How many moves every microbatch makes. */
-static uint32_t early_moves(const struct reshard *way, uint8_t each_axes)
+static uint32_t shard_cost_early_moves(const struct reshard *way, uint8_t each_axes)
 {
 	uint32_t early = 0;
 	for (uint32_t i = 0; i < way->moves; i++) {
@@ -192,7 +192,7 @@ int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool fo
 {
 	int64_t once[MESH_AXES] = { 0 }, sum = 0;
 	bool shares = microbatches > 1 && for_update;
-	uint32_t early = shares ? early_moves(way, each_axes) : way->moves;
+	uint32_t early = shares ? shard_cost_early_moves(way, each_axes) : way->moves;
 	memset(on, 0, MESH_AXES * sizeof *on);
 	for (uint32_t i = 0; i < way->moves; i++)
 		(i < early ? on : once)[way->move[i].axis] += way->move[i].time;
@@ -203,7 +203,7 @@ int64_t sharding_share(const struct reshard *way, uint32_t microbatches, bool fo
 	return sum;
 }
 
-static int64_t share(const struct sharding_sum *sum, const struct reshard *way, bool for_update)
+static int64_t shard_cost_share(const struct sharding_sum *sum, const struct reshard *way, bool for_update)
 {
 	int64_t on[MESH_AXES];
 	return sharding_share(way, sum->microbatches, for_update, sum->sharding->each_axes, on);
@@ -245,7 +245,7 @@ static void pay(struct sharding_sum *sum, const struct reshard *reshard, struct 
 }
 
 /* Over all axes. */
-static int64_t axes_of(const int64_t on[MESH_AXES])
+static int64_t shard_cost_axes_of(const int64_t on[MESH_AXES])
 {
 	int64_t sum = 0;
 	for (int a = 0; a < MESH_AXES; a++)
@@ -254,19 +254,19 @@ static int64_t axes_of(const int64_t on[MESH_AXES])
 }
 
 /* Of a class, beyond its computation: everything one after the other, or the collectives over an axis. */
-static int64_t beyond(const struct sharding_cost *cost, int k, int axis)
+static int64_t shard_cost_beyond(const struct sharding_cost *cost, int k, int axis)
 {
 	const struct transfers *apart = &cost->apart;
-	return axis == SERIAL ? axes_of(apart->waited[k]) + apart->least[k] : apart->waited[k][axis] + apart->hidden[k][axis] - cost->hiding[k];
+	return axis == SERIAL ? shard_cost_axes_of(apart->waited[k]) + apart->least[k] : apart->waited[k][axis] + apart->hidden[k][axis] - cost->hiding[k];
 }
 
 int sharding_longest(const struct sharding_cost *cost, int k, bool summed)
 {
 	int longest = SERIAL;
 	if (summed)
-		return axes_of(cost->together.hidden[k]) - cost->hiding[k] > cost->together.least[k] ? 0 : SERIAL;
+		return shard_cost_axes_of(cost->together.hidden[k]) - cost->hiding[k] > cost->together.least[k] ? 0 : SERIAL;
 	for (int a = 0; a < MESH_AXES; a++)
-		longest = beyond(cost, k, a) > beyond(cost, k, longest) ? a : longest;
+		longest = shard_cost_beyond(cost, k, a) > shard_cost_beyond(cost, k, longest) ? a : longest;
 	return longest;
 }
 
@@ -277,8 +277,8 @@ static void sum_hidden(struct sharding_cost *cost, int64_t once)
 	cost->summed = cost->compute + once;
 	for (int k = 0; k < HIDINGS; k++) {
 		bool serial = sharding_longest(cost, k, true) == SERIAL;
-		cost->communication += beyond(cost, k, sharding_longest(cost, k, false));
-		cost->summed += axes_of(together->waited[k]) + (serial ? together->least[k] : axes_of(together->hidden[k]) - cost->hiding[k]);
+		cost->communication += shard_cost_beyond(cost, k, sharding_longest(cost, k, false));
+		cost->summed += shard_cost_axes_of(together->waited[k]) + (serial ? together->least[k] : shard_cost_axes_of(together->hidden[k]) - cost->hiding[k]);
 	}
 	cost->total = cost->compute + cost->communication;
 }
@@ -302,7 +302,7 @@ static bool gathered_per_phase(const struct sharding_sum *sum, uint32_t tensor, 
 }
 
 /* The places that a tensor's readers need besides the one where it is. */
-static enum status find_needs(struct sharding_sum *sum, uint32_t tensor, struct need need[NEEDS_MAX], uint32_t *needs)
+static enum status shard_cost_find_needs(struct sharding_sum *sum, uint32_t tensor, struct need need[NEEDS_MAX], uint32_t *needs)
 {
 	const struct graph *graph = sum->graph;
 	const struct sharding *sharding = sum->sharding;
@@ -345,7 +345,7 @@ static struct purpose purpose_of(const struct sharding_sum *sum, uint32_t tensor
 	return (struct purpose) { hidden, late, sharding_hiding(need->early, for_update(need), sum->microbatches), phase, for_update(need) };
 }
 
-static bool serves(const struct need *from, const struct need *to)
+static bool shard_cost_serves(const struct need *from, const struct need *to)
 {
 	return from != to && (from->only == ANY || to->phases == 1 << from->only);
 }
@@ -357,15 +357,15 @@ static enum status time_with(struct sharding_sum *sum, uint32_t tensor, const st
 	*time = 0;
 	for (uint32_t n = 0; n < needs; n++) {
 		way[n] = need[n].way;
-		if (hub != NONE && serves(&need[hub], &need[n])) {
+		if (hub != NONE && shard_cost_serves(&need[hub], &need[n])) {
 			const struct reshard *other;
 			enum status status = reshard_memo_find(&sum->memo, tensor, need[hub].at, need[n].at, &other);
 			if (status == NO_MEMORY)
 				return status;
-			if (status == OK && share(sum, other, for_update(&need[n])) < share(sum, way[n], for_update(&need[n])))
+			if (status == OK && shard_cost_share(sum, other, for_update(&need[n])) < shard_cost_share(sum, way[n], for_update(&need[n])))
 				way[n] = other;
 		}
-		*time += share(sum, way[n], for_update(&need[n]));
+		*time += shard_cost_share(sum, way[n], for_update(&need[n]));
 	}
 	return OK;
 }
@@ -377,7 +377,7 @@ static enum status sum_tensor(struct sharding_sum *sum, uint32_t tensor)
 	const struct reshard **way = sum->way, **best = sum->best;
 	uint32_t needs, hubs;
 	int64_t least = INT64_MAX;
-	enum status status = find_needs(sum, tensor, need, &needs);
+	enum status status = shard_cost_find_needs(sum, tensor, need, &needs);
 	hubs = needs > 1 ? needs : 0;
 	for (uint32_t hub = 0; hub <= hubs && status == OK; hub++) {
 		int64_t time;
@@ -468,7 +468,7 @@ static void sum_time(struct sharding_sum *sum)
 	}
 }
 
-static enum status begin(struct sharding_sum *sum)
+static enum status shard_cost_begin(struct sharding_sum *sum)
 {
 	const struct units *units = sum->units;
 	const struct graph *graph = units->graph;
@@ -483,7 +483,7 @@ static enum status begin(struct sharding_sum *sum)
 	sum->way = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->way);
 	sum->best = arena_alloc(&sum->arena, NEEDS_MAX, sizeof *sum->best);
 	NEED(sum->phase && sum->late && sum->staying && sum->returning && sum->moved && sum->bytes && sum->time && sum->need && sum->way && sum->best);
-	find_late(sum);
+	shard_cost_find_late(sum);
 	find_returning(sum);
 	find_staying(sum);
 	return reshard_memo_begin(&sum->memo, units, &sum->mesh);
@@ -496,7 +496,7 @@ struct sharding_sum *sharding_sum_new(const struct units *units, struct op_clock
 		return NULL;
 	*sum = (struct sharding_sum) { .units = units, .graph = units->graph, .clock = clock, .exposed = exposed,
 		.microbatches = microbatches > 1 ? microbatches : 1 };
-	if (begin(sum) == OK)
+	if (shard_cost_begin(sum) == OK)
 		return sum;
 	sharding_sum_free(sum);
 	return NULL;

@@ -24,7 +24,7 @@ struct check {
 	struct arena arena;
 };
 
-static enum status wrong(const struct check *check, const char *what, const char *name)
+static enum status device_check_wrong(const struct check *check, const char *what, const char *name)
 {
 	return fail(check->error, INFEASIBLE, "the graph of a device: %s \"%.100s\"", what, name);
 }
@@ -119,18 +119,18 @@ static enum status check_rule(struct check *check, uint32_t id, uint32_t of)
 		return OK;
 	enum status status = rule_bind_op(rule, check->whole, of, &check->binding, &ignored);
 	if (status == OK && rule_bind_op(rule, check->device, id, &check->binding, &ignored) == BAD_INPUT)
-		return wrong(check, "shapes don't fit the rule of", check->device->op[id].name);
+		return device_check_wrong(check, "shapes don't fit the rule of", check->device->op[id].name);
 	return status == NO_MEMORY ? status : OK;
 }
 
-static enum status check_reads(struct check *check, uint32_t id, uint32_t of)
+static enum status device_check_reads(struct check *check, uint32_t id, uint32_t of)
 {
 	for (uint32_t k = 0; k < csr_length(&check->device->reads, id); k++) {
 		uint32_t t = check->device->reads.item[check->device->reads.start[id] + k], i = check->whole->reads.start[of] + k;
 		if (check->of[t] != check->whole->reads.item[i] || !placement_equal(check->at[t], check->sharding->needed[i]))
-			return wrong(check, "another operand than the step's is read by", check->device->op[id].name);
+			return device_check_wrong(check, "another operand than the step's is read by", check->device->op[id].name);
 		if (!up_to_date(check, t))
-			return wrong(check, "an old version is read by", check->device->op[id].name);
+			return device_check_wrong(check, "an old version is read by", check->device->op[id].name);
 	}
 	return OK;
 }
@@ -152,11 +152,11 @@ static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 	const struct graph *device = check->device, *whole = check->whole;
 	uint32_t pairs = whole->inplace_start[of + 1] - whole->inplace_start[of];
 	if (device->inplace_start[id + 1] - device->inplace_start[id] != pairs)
-		return wrong(check, "other writes in place than the step's in", device->op[id].name);
+		return device_check_wrong(check, "other writes in place than the step's in", device->op[id].name);
 	for (uint32_t k = 0; k < csr_length(&device->writes, id); k++) {
 		uint32_t t = device->writes.item[device->writes.start[id] + k];
 		if (check->of[t] != whole->writes.item[whole->writes.start[of] + k])
-			return wrong(check, "another result than the step's is written by", device->op[id].name);
+			return device_check_wrong(check, "another result than the step's is written by", device->op[id].name);
 		if (device->tensor[t].alias == NONE)
 			check->version[device->tensor[t].storage] = check->latest[whole->tensor[check->of[t]].storage];
 	}
@@ -165,7 +165,7 @@ static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 		uint32_t storage = whole->tensor[pair.in].storage;
 		bool again = false;
 		if (!same_memory(whole, check->of[local.in], pair.in) || (pair.out == NONE ? local.out != NONE : local.out == NONE || check->of[local.out] != pair.out))
-			return wrong(check, "another tensor than the step's is overwritten by", device->op[id].name);
+			return device_check_wrong(check, "another tensor than the step's is overwritten by", device->op[id].name);
 		for (uint32_t j = 0; j < k; j++)
 			again |= whole->tensor[whole->inplace[whole->inplace_start[of] + j].in].storage == storage;
 		check->latest[storage] += !again;
@@ -175,15 +175,15 @@ static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 	return OK;
 }
 
-static enum status check_op(struct check *check, uint32_t id)
+static enum status device_check_op(struct check *check, uint32_t id)
 {
 	const struct op *op = &check->device->op[id];
 	uint32_t of = check->next++;
 	if (of >= check->whole->ops || strcmp(check->whole->op[of].name, op->name) != 0 || strcmp(check->whole->op[of].type, op->type) != 0
 		|| csr_length(&check->whole->reads, of) != csr_length(&check->device->reads, id)
 		|| csr_length(&check->whole->writes, of) != csr_length(&check->device->writes, id))
-		return wrong(check, "not the step's next op:", op->name);
-	TRY(check_reads(check, id, of));
+		return device_check_wrong(check, "not the step's next op:", op->name);
+	TRY(device_check_reads(check, id, of));
 	TRY(check_writes(check, id, of));
 	return check_rule(check, id, of);
 }
@@ -191,7 +191,7 @@ static enum status check_op(struct check *check, uint32_t id)
 /* ---- collectives ------------------------------------------------------------------------------------------------------------ */
 
 /* What a change on one axis is. */
-static enum collective_kind kind_of(int8_t from, int8_t to)
+static enum collective_kind device_check_kind_of(int8_t from, int8_t to)
 {
 	if (from == PLACE_PARTIAL)
 		return to == PLACE_WHOLE ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER;
@@ -218,15 +218,15 @@ static enum status check_move(const struct check *check, uint32_t id, uint32_t f
 	uint32_t axis = named_axis(check, op->collective);
 	struct placement said;
 	if (!read_places(check, &op->collective->from, check->of[from], &said) || !placement_equal(said, check->at[from]))
-		return wrong(check, "begins in another placement than its operand's:", op->name);
+		return device_check_wrong(check, "begins in another placement than its operand's:", op->name);
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		if (axis == NONE || (check->at[from].on[a] != check->at[to].on[a]) != (a == axis))
-			return wrong(check, "changes not just the axis that it names:", op->name);
+			return device_check_wrong(check, "changes not just the axis that it names:", op->name);
 	int8_t before = check->at[from].on[axis], after = check->at[to].on[axis];
-	if (op->collective->kind != kind_of(before, after))
-		return wrong(check, "has another type than what it does:", op->name);
+	if (op->collective->kind != device_check_kind_of(before, after))
+		return device_check_wrong(check, "has another type than what it does:", op->name);
 	if (uncut(check, from, axis) != uncut(check, to, axis))
-		return wrong(check, "has an operand and a result whose sizes don't belong together:", op->name);
+		return device_check_wrong(check, "has an operand and a result whose sizes don't belong together:", op->name);
 	return OK;
 }
 
@@ -236,18 +236,18 @@ static enum status check_collective(struct check *check, uint32_t id)
 	const struct op *op = &device->op[id];
 	uint32_t pair = device->inplace_start[id];
 	if (csr_length(&device->reads, id) != 1 || csr_length(&device->writes, id) != 1)
-		return wrong(check, "a collective that isn't of one tensor:", op->name);
+		return device_check_wrong(check, "a collective that isn't of one tensor:", op->name);
 	uint32_t from = device->reads.item[device->reads.start[id]], to = device->writes.item[device->writes.start[id]];
 	uint32_t into = pair < device->inplace_start[id + 1] ? device->inplace[pair].in : NONE;
 	check->of[to] = check->of[from];
 	if (!read_places(check, &op->collective->to, check->of[to], &check->at[to]))
-		return wrong(check, "doesn't say where it goes:", op->name);
+		return device_check_wrong(check, "doesn't say where it goes:", op->name);
 	if (!up_to_date(check, from))
-		return wrong(check, "an old version is read by", op->name);
+		return device_check_wrong(check, "an old version is read by", op->name);
 	if (into != NONE && (check->of[into] != check->of[to] || (into != from && !placement_equal(check->at[into], check->at[to]))))
-		return wrong(check, "overwrites another tensor:", op->name);
+		return device_check_wrong(check, "overwrites another tensor:", op->name);
 	if (into == NONE && device->tensor[to].alias != NONE && device->tensor[to].alias != from)
-		return wrong(check, "is a view of another tensor than its operand:", op->name);
+		return device_check_wrong(check, "is a view of another tensor than its operand:", op->name);
 	uint32_t source = device->tensor[from].storage, target = device->tensor[to].storage;
 	if (source != target)
 		check->version[target] = check->version[source];
@@ -261,20 +261,20 @@ static enum status check_collective(struct check *check, uint32_t id)
 /* ---- all ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Every tensor has the extents and bytes of its placement. */
-static enum status check_sizes(const struct check *check)
+static enum status device_check_sizes(const struct check *check)
 {
 	for (uint32_t t = 0; t < check->device->tensors; t++) {
 		const struct tensor *tensor = &check->device->tensor[t];
 		int64_t shape[DIMS_MAX];
 		if (check->of[t] == NONE)
-			return wrong(check, "nothing of the step is behind", tensor->name);
+			return device_check_wrong(check, "nothing of the step is behind", tensor->name);
 		if (!placement_divides(check->units, &check->sharding->mesh, check->of[t], check->at[t])
 			|| tensor->bytes != placement_bytes(check->units, &check->sharding->mesh, check->of[t], check->at[t]))
-			return wrong(check, "the size isn't that of the placement:", tensor->name);
+			return device_check_wrong(check, "the size isn't that of the placement:", tensor->name);
 		placement_shape(check->units, &check->sharding->mesh, check->of[t], check->at[t], shape);
 		for (int d = 0; d < tensor->dims && tensor->shape; d++)
 			if (tensor->shape[d] != shape[d])
-				return wrong(check, "the extents aren't those of the placement:", tensor->name);
+				return device_check_wrong(check, "the extents aren't those of the placement:", tensor->name);
 	}
 	return OK;
 }
@@ -283,17 +283,17 @@ static enum status check_sizes(const struct check *check)
 static enum status check_end(const struct check *check)
 {
 	if (check->next != check->whole->ops)
-		return wrong(check, "an op of the step is missing:", check->whole->op[check->next].name);
+		return device_check_wrong(check, "an op of the step is missing:", check->whole->op[check->next].name);
 	for (uint32_t s = 0; s < check->whole->storages; s++) {
 		const char *name = check->whole->tensor[check->whole->storage[s].root].name;
 		uint32_t t = graph_find_tensor(check->device, name);
 		if (t == NONE || (check->whole->storage[s].live_out && !up_to_date(check, t)))
-			return wrong(check, "the latest version is never brought back to", name);
+			return device_check_wrong(check, "the latest version is never brought back to", name);
 	}
 	return OK;
 }
 
-static bool start(struct check *check)
+static bool device_check_start(struct check *check)
 {
 	const struct graph *device = check->device;
 	check->of = arena_alloc(&check->arena, device->tensors, sizeof *check->of);
@@ -318,10 +318,10 @@ enum status device_graph_check(const struct units *units, const struct sharding 
 	struct error *error)
 {
 	struct check check = { .units = units, .sharding = sharding, .rules = rules, .whole = units->graph, .device = device, .error = error };
-	enum status status = start(&check) ? OK : fail_memory(error);
+	enum status status = device_check_start(&check) ? OK : fail_memory(error);
 	for (uint32_t id = 0; id < device->ops && status == OK; id++)
-		status = device->op[id].collective ? check_collective(&check, id) : check_op(&check, id);
-	THEN(status, check_sizes(&check));
+		status = device->op[id].collective ? check_collective(&check, id) : device_check_op(&check, id);
+	THEN(status, device_check_sizes(&check));
 	THEN(status, check_end(&check));
 	binding_free(&check.binding);
 	arena_free(&check.arena);

@@ -85,7 +85,7 @@ static uint32_t group_of(const struct mesh *mesh, uint32_t device, uint32_t axis
 enum target { FRESH, VIEW, INTO };
 
 /* One collective on a tensor of the input: from is the draft's tensor. Returns the draft's result. */
-static uint32_t collect(struct walk *walk, uint32_t tensor, uint32_t from, struct placement at, const struct reshard_move *move,
+static uint32_t device_copies_collect(struct walk *walk, uint32_t tensor, uint32_t from, struct placement at, const struct reshard_move *move,
 	enum target target, uint32_t into)
 {
 	char name[NAME_LENGTH];
@@ -147,7 +147,7 @@ static uint32_t overwrite(struct walk *walk, uint32_t tensor, uint32_t from, str
 	if (find_chain(walk, tensor, at, to, &chain) != OK)
 		return NONE;
 	for (uint32_t i = 0; i < chain.moves; i++) {
-		from = collect(walk, tensor, from, at, &chain.move[i], i + 1 == chain.moves ? INTO : FRESH, into);
+		from = device_copies_collect(walk, tensor, from, at, &chain.move[i], i + 1 == chain.moves ? INTO : FRESH, into);
 		at = chain.move[i].to;
 	}
 	return from;
@@ -186,7 +186,7 @@ void walk_bring_up(struct walk *walk, uint32_t holder)
 /* Where a tensor is at hand, and the chain from there. */
 struct source { uint32_t copy, name; struct placement at; struct reshard chain; };
 
-static bool serves(const struct walk *walk, uint32_t copy, uint8_t phase)
+static bool device_copies_serves(const struct walk *walk, uint32_t copy, uint8_t phase)
 {
 	uint8_t of = walk->holder[copy].phase;
 	return (of == ANY_PHASE || of == phase) && is_current(walk, copy);
@@ -246,7 +246,7 @@ static enum status find_source(struct walk *walk, uint32_t tensor, struct placem
 	bool any = false;
 	for (uint32_t copy = walk->copies[tensor]; copy != NONE && walk->status == OK; copy = walk->holder[copy].next) {
 		struct source at = { .copy = copy, .name = walk->holder[copy].name, .at = walk->holder[copy].at };
-		if (!serves(walk, copy, phase) || find_chain(walk, tensor, at.at, to, &at.chain) != OK)
+		if (!device_copies_serves(walk, copy, phase) || find_chain(walk, tensor, at.at, to, &at.chain) != OK)
 			continue;
 		if (!any || at.chain.time < best->chain.time)
 			*best = at;
@@ -313,7 +313,7 @@ static void take_move(struct walk *walk, uint32_t tensor, struct source *source,
 		.phase = phase_of_copy(walk, tensor, source, move, phase),
 	};
 	copy.version = walk->version[copy.storage];
-	copy.name = collect(walk, tensor, source->name, source->at, move, view ? VIEW : FRESH, NONE);
+	copy.name = device_copies_collect(walk, tensor, source->name, source->at, move, view ? VIEW : FRESH, NONE);
 	uint32_t holder = walk_add_holder(walk, copy);
 	if (holder == NONE)
 		return;
@@ -344,7 +344,7 @@ uint32_t walk_reach(struct walk *walk, uint32_t tensor, struct placement to, uin
 
 /* ---- reductions, as soon as there is a partial sum ------------------------------------------------------------------------------ */
 
-static bool is_reduction(const struct reshard_move *move)
+static bool device_copies_is_reduction(const struct reshard_move *move)
 {
 	return move->collective == COLLECTIVE_ALL_REDUCE || move->collective == COLLECTIVE_REDUCE_SCATTER;
 }
@@ -377,15 +377,15 @@ static bool sums_in_place(const struct walk *walk, uint32_t tensor, uint32_t axi
 }
 
 /* Reductions wait for a late axis where the reader is an update. */
-static uint32_t early_moves(const struct walk *walk, const struct reshard *chain, uint8_t phase)
+static uint32_t device_copies_early_moves(const struct walk *walk, const struct reshard *chain, uint8_t phase)
 {
 	uint32_t early = 0;
 	for (uint32_t i = 0; i < chain->moves; i++) {
 		bool late = walk->sharding->late_axes >> chain->move[i].axis & 1
 			|| (walk->sharding->late_sums && chain->move[i].collective == COLLECTIVE_ALL_REDUCE);
-		if (is_reduction(&chain->move[i]) && phase == PHASE_UPDATE && late)
+		if (device_copies_is_reduction(&chain->move[i]) && phase == PHASE_UPDATE && late)
 			break;
-		if (is_reduction(&chain->move[i]))
+		if (device_copies_is_reduction(&chain->move[i]))
 			early = i + 1;
 	}
 	return early;
@@ -398,11 +398,11 @@ static void reduce_for(struct walk *walk, uint32_t tensor, uint32_t op, struct p
 	if (placement_equal(walk->place[tensor], to) || find_source(walk, tensor, to, phase, &source) != OK)
 		return;
 	const struct reshard chain = source.chain;
-	uint32_t early = early_moves(walk, &chain, phase);
+	uint32_t early = device_copies_early_moves(walk, &chain, phase);
 	for (uint32_t i = 0; i < early && walk->status == OK; i++) {
 		const struct reshard_move *move = &chain.move[i];
 		if (move->collective == COLLECTIVE_ALL_REDUCE && source.copy == NONE && sums_in_place(walk, tensor, move->axis, op)) {
-			walk->name[tensor] = source.name = collect(walk, tensor, source.name, source.at, move, INTO, source.name);
+			walk->name[tensor] = source.name = device_copies_collect(walk, tensor, source.name, source.at, move, INTO, source.name);
 			walk->place[tensor] = source.at = move->to;
 		} else {
 			take_move(walk, tensor, &source, move, phase);

@@ -11,7 +11,7 @@
 
 #define ANY_PHASE PHASE_COUNT
 
-static void describe(struct walk *walk)
+static void device_graph_describe(struct walk *walk)
 {
 	const struct graph *graph = walk->graph;
 	struct about about = graph->about;
@@ -41,7 +41,7 @@ static bool find_operands(struct walk *walk, uint32_t op, struct operands *opera
 }
 
 /* The operand that is a tensor, or with any, the first of its storage: its place in the row; NONE. */
-static uint32_t operand_of(const struct graph *graph, uint32_t op, uint32_t tensor, bool any)
+static uint32_t device_graph_operand_of(const struct graph *graph, uint32_t op, uint32_t tensor, bool any)
 {
 	FOR_ROW(i, &graph->reads, op)
 		if (graph->reads.item[i] == tensor || (any && graph->tensor[graph->reads.item[i]].storage == graph->tensor[tensor].storage))
@@ -52,7 +52,7 @@ static uint32_t operand_of(const struct graph *graph, uint32_t op, uint32_t tens
 /* The operand that an op writes in place: the tensor, or all of its memory under another name; NONE. */
 static uint32_t operand_written(const struct graph *graph, uint32_t op, uint32_t in)
 {
-	uint32_t k = operand_of(graph, op, in, false);
+	uint32_t k = device_graph_operand_of(graph, op, in, false);
 	for (uint32_t i = graph->reads.start[op]; k == NONE && i < graph->reads.start[op + 1]; i++) {
 		const struct tensor *other = &graph->tensor[graph->reads.item[i]], *tensor = &graph->tensor[in];
 		bool alike = other->storage == tensor->storage && other->bytes == tensor->bytes && other->dims == tensor->dims && other->shape && tensor->shape;
@@ -82,7 +82,7 @@ static void place_alias(struct walk *walk, uint32_t op, const struct operands *o
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].out == tensor)
 			of = graph->inplace[i].in;
-	uint32_t k = operand_of(graph, op, tensor, true);
+	uint32_t k = device_graph_operand_of(graph, op, tensor, true);
 	if (of != NONE) {
 		name = written_operand(walk, op, operands, of, &holder);
 	} else if (k != NONE) {
@@ -99,7 +99,7 @@ static void place_alias(struct walk *walk, uint32_t op, const struct operands *o
 }
 
 /* Marks what an op wrote in place as the newest. */
-static void note_writes(struct walk *walk, uint32_t op, const struct operands *operands)
+static void device_graph_note_writes(struct walk *walk, uint32_t op, const struct operands *operands)
 {
 	const struct graph *graph = walk->graph;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && walk->status == OK; i++) {
@@ -125,7 +125,7 @@ static void note_writes(struct walk *walk, uint32_t op, const struct operands *o
 	}
 }
 
-static void copy_op(struct walk *walk, uint32_t id, struct operands *operands)
+static void device_graph_copy_op(struct walk *walk, uint32_t id, struct operands *operands)
 {
 	const struct graph *graph = walk->graph;
 	walk->module = graph->op[id].module;
@@ -144,7 +144,7 @@ static void copy_op(struct walk *walk, uint32_t id, struct operands *operands)
 	FOR_ROW(i, &graph->writes, id)
 		status = status == OK ? draft_write(walk->draft, made, graph->writes.item[i]) : status;
 	walk_stop(walk, status);
-	note_writes(walk, id, operands);
+	device_graph_note_writes(walk, id, operands);
 }
 
 /* After the last op that touches a storage that stays: its home holds the latest content. */
@@ -182,7 +182,7 @@ static bool index_readers(struct walk *walk)
 	return true;
 }
 
-static bool start(struct walk *walk)
+static bool device_graph_start(struct walk *walk)
 {
 	const struct graph *graph = walk->graph;
 	walk->draft = draft_new();
@@ -196,7 +196,7 @@ static bool start(struct walk *walk)
 	if (!walk->draft || !walk->name || !walk->where || !walk->place || !walk->copies || !walk->version || !walk->newest || !walk->made
 		|| !index_readers(walk) || reshard_memo_begin(&walk->memo, walk->units, walk->mesh) != OK)
 		return false;
-	describe(walk);
+	device_graph_describe(walk);
 	for (uint32_t s = 0; s < graph->storages; s++) {
 		walk_add_holder(walk, (struct holder) { .source = NONE, .storage = s, .base = NONE, .next = NONE, .phase = ANY_PHASE });
 		walk->newest[s] = s;
@@ -221,7 +221,7 @@ static void walk_ops(struct walk *walk)
 		walk_stop(walk, NO_MEMORY);
 	for (uint32_t op = 0; op < graph->ops && walk->status == OK; op++) {
 		walk->now = op;
-		copy_op(walk, op, &operands);
+		device_graph_copy_op(walk, op, &operands);
 		walk_reduce(walk, op);
 		finish_storages(walk, op);
 	}
@@ -235,7 +235,7 @@ struct graph *device_graph_build(const struct units *units, const struct shardin
 {
 	struct walk walk = { .units = units, .graph = units->graph, .sharding = sharding, .mesh = &sharding->mesh, .number = device, .error = error };
 	struct graph *result = NULL;
-	if (!start(&walk))
+	if (!device_graph_start(&walk))
 		walk_stop(&walk, NO_MEMORY);
 	else
 		walk_ops(&walk);

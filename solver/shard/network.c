@@ -38,7 +38,7 @@ static uint32_t in_first_copy(const struct building *building, uint32_t tensor)
 	return graph->tensor[other].writer == NONE && op != NONE ? tensor : other;
 }
 
-static enum status begin(struct building *building, struct network_options *options)
+static enum status shard_network_begin(struct building *building, struct network_options *options)
 {
 	const struct graph *graph = building->graph;
 	struct network *network = building->network;
@@ -74,7 +74,7 @@ enum status network_build(const struct units *units, const struct mesh *mesh, co
 	building.memo = own.memo ? own.memo : &building.own_memo;
 	*network = (struct network) { .units = units, .mesh = *mesh };
 	network->chain.limit = -1;
-	enum status status = begin(&building, &own);
+	enum status status = shard_network_begin(&building, &own);
 	THEN(status, building_nodes(&building));
 	THEN(status, building_edges(&building));
 	reshard_memo_end(&building.own_memo);

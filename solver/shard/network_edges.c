@@ -5,16 +5,16 @@
 
 /* ---- edges ---------------------------------------------------------------------------------------------------------- */
 
-static uint32_t choices_of(const struct building *building, uint32_t node)
+static uint32_t network_edges_choices_of(const struct building *building, uint32_t node)
 {
 	return building->network->chain.first[node + 1] - building->network->chain.first[node];
 }
 
 /* Appends an edge with room for its table. */
-static enum status add_edge(struct building *building, struct chain_edge edge)
+static enum status network_edges_add_edge(struct building *building, struct chain_edge edge)
 {
 	struct shard_chain *chain = &building->network->chain;
-	size_t cells = (size_t)choices_of(building, edge.from) * choices_of(building, edge.to);
+	size_t cells = (size_t)network_edges_choices_of(building, edge.from) * network_edges_choices_of(building, edge.to);
 	NEED(mem_reserve(&chain->edge, &building->edge_room, chain->edges + 1, sizeof *chain->edge));
 	NEED(mem_reserve(&chain->pair, &building->pair_room, chain->pairs + cells, sizeof *chain->pair));
 	edge.table = chain->pairs;
@@ -24,7 +24,7 @@ static enum status add_edge(struct building *building, struct chain_edge edge)
 	return OK;
 }
 
-static uint32_t copies_of(const struct building *building, uint32_t node)
+static uint32_t network_edges_copies_of(const struct building *building, uint32_t node)
 {
 	uint32_t segment = building->network->chain.segment[node];
 	return segment == NONE ? 1 : building->network->chain.copies[segment];
@@ -40,7 +40,7 @@ static bool end_where(uint32_t segment, uint32_t copies, uint32_t low, uint32_t 
 static bool reading_where(const struct building *building, uint32_t writer, const struct reading *reading, struct chain_edge *edge, bool *pair)
 {
 	const struct shard_chain *chain = &building->network->chain;
-	uint32_t from = copies_of(building, writer), to = copies_of(building, reading->node);
+	uint32_t from = network_edges_copies_of(building, writer), to = network_edges_copies_of(building, reading->node);
 	*pair = false;
 	edge->step = false;
 	if (reading->delta != DELTA_NONE) {
@@ -65,7 +65,7 @@ static bool reading_where(const struct building *building, uint32_t writer, cons
 }
 
 /* Adds the edges of a reading from a node beside (or equal to) the writer; fill writes their first table. */
-static enum status connect(struct building *building, uint32_t writer, uint32_t node, const struct reading *reading,
+static enum status network_edges_connect(struct building *building, uint32_t writer, uint32_t node, const struct reading *reading,
 	void (*fill)(struct building *, const struct reading *, const struct chain_edge *, bool))
 {
 	struct chain_edge edge = { .from = node, .to = reading->node };
@@ -82,7 +82,7 @@ static enum status connect(struct building *building, uint32_t writer, uint32_t 
 			edge.from_where = building->network->chain.segment[node] == NONE ? CHAIN_ONLY : where;
 			edge.to_where = building->network->chain.segment[reading->node] == NONE ? CHAIN_ONLY : where;
 		}
-		NEED(add_edge(building, edge) == OK);
+		NEED(network_edges_add_edge(building, edge) == OK);
 		fill(building, reading, &building->network->chain.edge[building->network->chain.edges - 1], turned);
 	}
 	return OK;
@@ -122,7 +122,7 @@ static int64_t weigh_for(const struct building *building, bool hides, const stru
 	return sum;
 }
 
-static int64_t weigh(const struct building *building, uint32_t tensor, const struct distance *distance, enum phase phase, bool for_update)
+static int64_t network_edges_weigh(const struct building *building, uint32_t tensor, const struct distance *distance, enum phase phase, bool for_update)
 {
 	return weigh_for(building, sharding_hides(building->graph, tensor, &building->units->readers, building->options->clock.late_casts), distance, phase, for_update);
 }
@@ -200,7 +200,7 @@ static void wants_end(struct wants *wants)
 }
 
 /* Adds a place to those that the choice at hand needs, unless it is there. */
-static void want(struct wants *wants, uint32_t choice, struct placement need)
+static void network_edges_want(struct wants *wants, uint32_t choice, struct placement need)
 {
 	uint32_t i = 0, j = wants->start[choice];
 	while (i < wants->needs && !placement_equal(wants->need[i], need))
@@ -217,7 +217,7 @@ static bool wants_begin(const struct building *building, const struct reading *r
 {
 	const struct network *network = building->network;
 	const struct graph *graph = building->graph;
-	uint32_t columns = choices_of(building, reading->node), reads = csr_length(&graph->reads, reading->op);
+	uint32_t columns = network_edges_choices_of(building, reading->node), reads = csr_length(&graph->reads, reading->op);
 	size_t most = (size_t)columns * reads;
 	uint8_t phase = graph->op[reading->op].phase;
 	*wants = (struct wants) { .reading = reading, .need = mem_alloc(most, sizeof *wants->need), .start = mem_alloc(columns + (size_t)1, sizeof *wants->start),
@@ -234,7 +234,7 @@ static bool wants_begin(const struct building *building, const struct reading *r
 		wants->start[j + 1] = wants->start[j];
 		FOR_ROW(i, &graph->reads, reading->op) {
 			if (graph->reads.item[i] == reading->tensor)
-				want(wants, j, split_place(building->units, reading->op, split, k));
+				network_edges_want(wants, j, split_place(building->units, reading->op, split, k));
 			k++;
 		}
 		if (reading->left != NONE)
@@ -268,7 +268,7 @@ static const struct source *source_at(struct building *building, struct wants *w
 }
 
 /* What each place that is needed takes from where the tensor is written, or from a second copy: one resharding. False: out of memory. */
-static bool find_costs(struct building *building, struct wants *wants, struct placement placement, const struct placement *second)
+static bool network_edges_find_costs(struct building *building, struct wants *wants, struct placement placement, const struct placement *second)
 {
 	const struct source *from = source_at(building, wants, placement);
 	if (!from)
@@ -300,7 +300,7 @@ static int64_t need_cost(struct building *building, const struct wants *wants, u
 }
 
 /* The row of a table that belongs to the writer's choice i of so many. */
-static void fill_row(struct building *building, const struct wants *wants, int64_t *table, bool turned, uint32_t i, uint32_t rows, uint32_t columns,
+static void network_edges_fill_row(struct building *building, const struct wants *wants, int64_t *table, bool turned, uint32_t i, uint32_t rows, uint32_t columns,
 	struct placement placement)
 {
 	for (uint32_t j = 0; j < columns; j++)
@@ -310,13 +310,13 @@ static void fill_row(struct building *building, const struct wants *wants, int64
 static void fill_direct(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
 {
 	const struct network *network = building->network;
-	uint32_t writer = turned ? edge->to : edge->from, rows = choices_of(building, writer), columns = choices_of(building, reading->node);
+	uint32_t writer = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, writer), columns = network_edges_choices_of(building, reading->node);
 	struct wants wants;
 	bool there = wants_begin(building, reading, &wants);
 	for (uint32_t i = 0; i < rows && there; i++) {
 		struct placement placement = choice_place(building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
-		there = find_costs(building, &wants, placement, NULL);
-		fill_row(building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, placement);
+		there = network_edges_find_costs(building, &wants, placement, NULL);
+		network_edges_fill_row(building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, placement);
 	}
 	building->failed |= !there;
 	wants_end(&wants);
@@ -325,14 +325,14 @@ static void fill_direct(struct building *building, const struct reading *reading
 static void fill_doubled(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
 {
 	const struct network *network = building->network;
-	uint32_t node = turned ? edge->to : edge->from, rows = choices_of(building, node), columns = choices_of(building, reading->node);
+	uint32_t node = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, node), columns = network_edges_choices_of(building, reading->node);
 	uint8_t phase = building->graph->op[reading->op].phase;
 	struct wants wants;
 	bool there = wants_begin(building, reading, &wants);
 	for (uint32_t i = 0; i < rows && there; i++) {
 		const struct network_choice *choice = &network->choice[network->chain.first[node] + i];
-		there = find_costs(building, &wants, choice->placement, choice->phases >> phase & 1 ? &choice->second : NULL);
-		fill_row(building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, choice->placement);
+		there = network_edges_find_costs(building, &wants, choice->placement, choice->phases >> phase & 1 ? &choice->second : NULL);
+		network_edges_fill_row(building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, choice->placement);
 	}
 	building->failed |= !there;
 	wants_end(&wants);
@@ -341,7 +341,7 @@ static void fill_doubled(struct building *building, const struct reading *readin
 static void fill_return(struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
 {
 	const struct network *network = building->network;
-	uint32_t writer = turned ? edge->to : edge->from, rows = choices_of(building, writer), columns = choices_of(building, reading->node);
+	uint32_t writer = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, writer), columns = network_edges_choices_of(building, reading->node);
 	uint32_t last = building->graph->tensor[reading->tensor].writer;
 	bool update = last != NONE && building->graph->op[last].phase == PHASE_UPDATE;
 	for (uint32_t i = 0; i < rows; i++) {
@@ -399,7 +399,7 @@ static enum status note_needs(const struct building *building, uint32_t writer, 
 		const struct reading *reading = &building->reading[at];
 		uint8_t phase = graph->op[reading->op].phase;
 		bool view = phase == PHASE_FORWARD && building->reaches[reading->op];
-		bool many = view || (copies_of(building, writer) == 1 && reading->count > 1) || reads_in_two(building, reading);
+		bool many = view || (network_edges_copies_of(building, writer) == 1 && reading->count > 1) || reads_in_two(building, reading);
 		for (uint32_t c = network->chain.first[reading->node]; c < network->chain.first[reading->node + 1]; c++) {
 			uint32_t k = 0;
 			FOR_ROW(i, &graph->reads, reading->op) {
@@ -454,9 +454,9 @@ static int64_t doubled_cost(const struct building *building, uint32_t tensor, co
 {
 	int64_t cost = 0;
 	if (!apart)
-		return weigh(building, tensor, distance, first_phase(place, set), update);
+		return network_edges_weigh(building, tensor, distance, first_phase(place, set), update);
 	for (uint32_t phase = 0; phase < PHASE_COUNT; phase++)
-		cost += set >> phase & 1 ? weigh(building, tensor, distance, (enum phase)phase, update || phase == PHASE_UPDATE) : 0;
+		cost += set >> phase & 1 ? network_edges_weigh(building, tensor, distance, (enum phase)phase, update || phase == PHASE_UPDATE) : 0;
 	return cost;
 }
 
@@ -464,7 +464,7 @@ static int64_t doubled_cost(const struct building *building, uint32_t tensor, co
 static bool may_come_later(const struct building *building, uint32_t tensor, const struct place *place, const struct distance *distance)
 {
 	bool several = place->readers[PHASE_FORWARD] > 0 && place->readers[PHASE_BACKWARD] > 1;
-	return several && weigh(building, tensor, distance, PHASE_BACKWARD, false) < weigh(building, tensor, distance, PHASE_FORWARD, false);
+	return several && network_edges_weigh(building, tensor, distance, PHASE_BACKWARD, false) < network_edges_weigh(building, tensor, distance, PHASE_FORWARD, false);
 }
 
 /* The choices with one second copy: for every set of phases in which several may read it. */
@@ -528,7 +528,7 @@ static enum status doubled_choices(struct building *building, uint32_t writer, u
 static void fill_agree(struct building *building, uint32_t tensor, const struct chain_edge *edge)
 {
 	const struct network *network = building->network;
-	uint32_t rows = choices_of(building, edge->from), columns = choices_of(building, edge->to);
+	uint32_t rows = network_edges_choices_of(building, edge->from), columns = network_edges_choices_of(building, edge->to);
 	for (uint32_t i = 0; i < rows; i++) {
 		struct placement placement = choice_place(building, tensor, &network->choice[network->chain.first[edge->from] + i]);
 		for (uint32_t j = 0; j < columns; j++)
@@ -544,11 +544,11 @@ static enum status double_tensor(struct building *building, uint32_t writer, uin
 	uint32_t node = building_node(building, NETWORK_COPY, tensor, segment);
 	enum status status = node == NONE ? NO_MEMORY : doubled_choices(building, writer, tensor, needs);
 	uint8_t where = segment == NONE ? CHAIN_ONLY : CHAIN_EVERY;
-	THEN(status, add_edge(building, (struct chain_edge) { .from = writer, .to = node, .from_where = where, .to_where = where }));
+	THEN(status, network_edges_add_edge(building, (struct chain_edge) { .from = writer, .to = node, .from_where = where, .to_where = where }));
 	if (status == OK)
 		fill_agree(building, tensor, &network->chain.edge[network->chain.edges - 1]);
 	for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
-		status = connect(building, writer, node, &building->reading[at], fill_doubled);
+		status = network_edges_connect(building, writer, node, &building->reading[at], fill_doubled);
 	return status;
 }
 
@@ -576,9 +576,9 @@ static enum status connect_class(struct building *building, uint32_t writer, uin
 		status = double_tensor(building, writer, class, list, needs);
 	else
 		for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
-			status = connect(building, writer, writer, &building->reading[at], fill_direct);
+			status = network_edges_connect(building, writer, writer, &building->reading[at], fill_direct);
 	for (uint32_t at = building->class_reading[building->classes + class]; at != NONE && status == OK; at = building->reading[at].next)
-		status = connect(building, writer, writer, &building->reading[at], fill_return);
+		status = network_edges_connect(building, writer, writer, &building->reading[at], fill_return);
 	return status;
 }
 

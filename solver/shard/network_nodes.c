@@ -54,7 +54,7 @@ struct placement choice_place(const struct building *building, uint32_t tensor, 
 
 /* ---- usage -------------------------------------------------------------------------------------------------------- */
 
-static const struct storage *storage_of(const struct graph *graph, uint32_t tensor)
+static const struct storage *network_nodes_storage_of(const struct graph *graph, uint32_t tensor)
 {
 	return &graph->storage[graph->tensor[tensor].storage];
 }
@@ -70,7 +70,7 @@ static bool used_in(const struct graph *graph, uint32_t storage, enum phase phas
 /* Written by the forward pass, read by the backward pass. */
 static bool saved(const struct graph *graph, uint32_t tensor)
 {
-	const struct storage *storage = storage_of(graph, tensor);
+	const struct storage *storage = network_nodes_storage_of(graph, tensor);
 	return !storage->persistent && storage->root == tensor && storage->allocator != NONE && storage->phase == PHASE_FORWARD
 		&& used_in(graph, graph->tensor[tensor].storage, PHASE_BACKWARD);
 }
@@ -78,7 +78,7 @@ static bool saved(const struct graph *graph, uint32_t tensor)
 /* A gradient as the first op of the update reads it. */
 static bool first_of_update(const struct graph *graph, uint32_t tensor, uint32_t op)
 {
-	const struct storage *storage = storage_of(graph, tensor);
+	const struct storage *storage = network_nodes_storage_of(graph, tensor);
 	if (graph->op[op].phase != PHASE_UPDATE || storage->persistent || storage->allocator == NONE || storage->phase != PHASE_BACKWARD)
 		return false;
 	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage)
@@ -88,14 +88,14 @@ static bool first_of_update(const struct graph *graph, uint32_t tensor, uint32_t
 }
 
 /* Of several microbatches: a gradient's sum, which stays as it is written until the update reduces it. */
-static bool summed(const struct graph *graph, uint32_t tensor)
+static bool network_nodes_summed(const struct graph *graph, uint32_t tensor)
 {
-	const struct storage *storage = storage_of(graph, tensor);
+	const struct storage *storage = network_nodes_storage_of(graph, tensor);
 	return !storage->persistent && storage->root == tensor && storage->allocator != NONE && storage->phase == PHASE_BACKWARD
 		&& used_in(graph, graph->tensor[tensor].storage, PHASE_UPDATE);
 }
 
-static int64_t usage_of(const struct building *building, uint32_t op, struct split split, int64_t *ties)
+static int64_t network_nodes_usage_of(const struct building *building, uint32_t op, struct split split, int64_t *ties)
 {
 	const struct graph *graph = building->graph;
 	bool sums = building->options->microbatches > 1;
@@ -106,7 +106,7 @@ static int64_t usage_of(const struct building *building, uint32_t op, struct spl
 		bool twice = false;
 		for (uint32_t j = 0; j < k && j < reads && k < reads; j++)
 			twice = twice || graph->tensor[graph_argument(graph, op, j)].storage == graph->tensor[tensor].storage;
-		if (k < reads ? !sums && !twice && first_of_update(graph, tensor, op) : saved(graph, tensor) || (sums && summed(graph, tensor))) {
+		if (k < reads ? !sums && !twice && first_of_update(graph, tensor, op) : saved(graph, tensor) || (sums && network_nodes_summed(graph, tensor))) {
 			int64_t more = placement_bytes(building->units, building->mesh, tensor, split_place(building->units, op, split, k));
 			bytes += more;
 			*ties += sharding_tie(more);
@@ -127,9 +127,9 @@ static bool pinned_away(const struct building *building, uint32_t tensor, struct
 }
 
 /* A result that is a new name of a tensor that stays can't be a partial sum. */
-static bool stays(const struct graph *graph, uint32_t tensor)
+static bool network_nodes_stays(const struct graph *graph, uint32_t tensor)
 {
-	return storage_of(graph, tensor)->persistent && graph->tensor[tensor].writer != NONE;
+	return network_nodes_storage_of(graph, tensor)->persistent && graph->tensor[tensor].writer != NONE;
 }
 
 static bool split_fits(const struct building *building, uint32_t op, struct split split)
@@ -141,7 +141,7 @@ static bool split_fits(const struct building *building, uint32_t op, struct spli
 		uint32_t tensor = graph_argument(graph, op, k);
 		struct placement placement = split_place(building->units, op, split, k);
 		for (uint32_t a = 0; a < building->mesh->axes; a++)
-			if (placement.on[a] == PLACE_PARTIAL && stays(graph, tensor) && graph->op[op].phase == PHASE_UPDATE)
+			if (placement.on[a] == PLACE_PARTIAL && network_nodes_stays(graph, tensor) && graph->op[op].phase == PHASE_UPDATE)
 				return false;
 	}
 	return true;
@@ -157,7 +157,7 @@ static bool split_pinned_away(const struct building *building, uint32_t op, stru
 }
 
 /* A tensor of samples or tokens. */
-static bool passes(const struct units *units, uint32_t tensor)
+static bool network_nodes_passes(const struct units *units, uint32_t tensor)
 {
 	for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++)
 		if (units->part[i].role == ROLE_BATCH || units->part[i].role == ROLE_SEQUENCE)
@@ -166,7 +166,7 @@ static bool passes(const struct units *units, uint32_t tensor)
 }
 
 /* See struct network_options: narrow. */
-static bool hardly_pays(const struct building *building, uint32_t op, int8_t unit)
+static bool network_nodes_hardly_pays(const struct building *building, uint32_t op, int8_t unit)
 {
 	const struct units *units = building->units;
 	const struct graph *graph = building->graph;
@@ -174,7 +174,7 @@ static bool hardly_pays(const struct building *building, uint32_t op, int8_t uni
 	if (graph->op[op].phase == PHASE_UPDATE || unit == UNIT_NONE || (unit == UNIT_PARTIAL && reads < 2))
 		return false;
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
-		if (passes(units, graph_argument(graph, op, k)) && units_place(units, op, unit, k) != PLACE_WHOLE)
+		if (network_nodes_passes(units, graph_argument(graph, op, k)) && units_place(units, op, unit, k) != PLACE_WHOLE)
 			*(k < reads ? &in : &out) += 1;
 	uint8_t role = unit < 0 ? ROLE_NONE : units->unit[units->unit_start[op] + (uint32_t)unit].role;
 	return unit == UNIT_PARTIAL ? out > 0 : role == ROLE_HEAD_SIZE ? in > 0 : role == ROLE_HIDDEN && in > 0 && out > 0
@@ -193,7 +193,7 @@ static bool is_usual(const struct building *building, uint32_t op, struct split 
 static bool split_hardly_pays(const struct building *building, uint32_t op, struct split split)
 {
 	for (uint32_t a = 0; building->options->narrow && a < building->mesh->axes; a++)
-		if (building->options->free >> a & 1 && hardly_pays(building, op, split.on[a]))
+		if (building->options->free >> a & 1 && network_nodes_hardly_pays(building, op, split.on[a]))
 			return !is_usual(building, op, split);
 	return false;
 }
@@ -236,7 +236,7 @@ static enum status op_choices(struct building *building, uint32_t op, bool *pinn
 	do {
 		if (!split_fits(building, op, choice.split) || split_hardly_pays(building, op, choice.split))
 			continue;
-		int64_t ties = 0, usage = usage_of(building, op, choice.split, &ties);
+		int64_t ties = 0, usage = network_nodes_usage_of(building, op, choice.split, &ties);
 		int64_t cost = options->clock.takes(options->clock.context, units, building->mesh, op, choice.split);
 		if (cost < SHARD_FORBIDDEN && options->microbatches > 1 && building->graph->op[op].phase == PHASE_UPDATE)
 			cost /= options->microbatches;

@@ -48,7 +48,7 @@ static bool sometimes(const struct chain_edge *edge, bool is_from)
 }
 
 /* Edges of a copy of the node: one to each copy of the other end, where only that has several. */
-static int64_t times(const struct shard_chain *chain, const struct chain_edge *edge, bool is_from)
+static int64_t network_prune_times(const struct shard_chain *chain, const struct chain_edge *edge, bool is_from)
 {
 	uint8_t own = is_from ? edge->from_where : edge->to_where, far = is_from ? edge->to_where : edge->from_where;
 	return own != CHAIN_EVERY && far == CHAIN_EVERY ? chain->copies[chain->segment[is_from ? edge->to : edge->from]] : 1;
@@ -61,7 +61,7 @@ static void open_side(const struct pruning *pruning, uint32_t node, uint32_t nea
 	const struct chain_edge *edge = &chain->edge[near / 2];
 	bool is_from = near % 2 == 0;
 	uint32_t other = is_from ? edge->to : edge->from, own = chain->first[node + 1] - chain->first[node], columns = chain->first[edge->to + 1] - chain->first[edge->to];
-	*side = (struct side) { .pay = room, .own = own, .times = times(chain, edge, is_from), .sometimes = sometimes(edge, is_from), .loop = edge->from == edge->to, .step = edge->step };
+	*side = (struct side) { .pay = room, .own = own, .times = network_prune_times(chain, edge, is_from), .sometimes = sometimes(edge, is_from), .loop = edge->from == edge->to, .step = edge->step };
 	for (uint32_t j = 0; j < chain->first[other + 1] - chain->first[other]; j++)
 		side->others += side->loop || !pruning->gone[chain->first[other] + j];
 	side->across = room + (size_t)own * side->others;
@@ -217,7 +217,7 @@ static bool to_look_at(const struct pruning *pruning, uint32_t node)
 }
 
 /* A strategy of the node at hand goes. */
-static void drop(struct pruning *pruning, uint32_t node, uint32_t s)
+static void network_prune_drop(struct pruning *pruning, uint32_t node, uint32_t s)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
 	uint32_t count = chain->first[node + 1] - chain->first[node];
@@ -230,7 +230,7 @@ static void drop(struct pruning *pruning, uint32_t node, uint32_t s)
 }
 
 /* The strategies that may go with one of the witnesses: on the side where they are fewest. No other one dominates. */
-static void find_rivals(struct pruning *pruning, uint32_t count)
+static void network_prune_find_rivals(struct pruning *pruning, uint32_t count)
 {
 	uint32_t by = 0, with = NONE;
 	int64_t fewest = INT64_MAX;
@@ -258,7 +258,7 @@ static bool is_dominated(struct pruning *pruning, uint32_t node, uint32_t s)
 	const struct shard_chain *chain = &pruning->network->chain;
 	uint32_t first = chain->first[node], count = chain->first[node + 1] - first;
 	find_witnesses(pruning, s);
-	find_rivals(pruning, count);
+	network_prune_find_rivals(pruning, count);
 	for (uint32_t i = 0; i < pruning->rivals; i++) {
 		uint32_t t = pruning->rival[i];
 		if (t == s || pruning->gone[first + t] || chain->usage[first + t] > chain->usage[first + s])
@@ -282,7 +282,7 @@ static enum status prune_node(struct pruning *pruning, uint32_t node, struct con
 		if (control && control_status(control) == CANCELLED)
 			status = CANCELLED;
 		else if (!pruning->gone[first + s] && is_dominated(pruning, node, s))
-			drop(pruning, node, s);
+			network_prune_drop(pruning, node, s);
 	}
 	return status;
 }

@@ -65,7 +65,7 @@ static bool number_classes(struct building *building)
 /* ---- readings ------------------------------------------------------------------------------------------------------- */
 
 /* The tensor that an op's in-place write leaves in a storage that stays: to be kept as its root is. NONE: none, or not the last. */
-static uint32_t left_behind(const struct graph *graph, uint32_t op, const struct inplace *pair, uint32_t *root)
+static uint32_t network_readings_left_behind(const struct graph *graph, uint32_t op, const struct inplace *pair, uint32_t *root)
 {
 	const struct storage *storage = &graph->storage[graph->tensor[pair->in].storage];
 	*root = storage->root;
@@ -85,7 +85,7 @@ static uint32_t operand_left(const struct graph *graph, uint32_t tensor, uint32_
 {
 	uint32_t root;
 	for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1]; j++)
-		if (graph->inplace[j].in == tensor && graph->inplace[j].out == NONE && left_behind(graph, op, &graph->inplace[j], &root) == tensor)
+		if (graph->inplace[j].in == tensor && graph->inplace[j].out == NONE && network_readings_left_behind(graph, op, &graph->inplace[j], &root) == tensor)
 			FOR_ROW(i, &graph->reads, op)
 				if (graph->reads.item[i] == tensor)
 					return i - graph->reads.start[op];
@@ -123,7 +123,7 @@ static enum status add_reading(struct building *building, uint32_t *list, uint32
 /* ---- all of them ----------------------------------------------------------------------------------------------------- */
 
 /* The op of a layer's copy. */
-static uint32_t op_of(const struct fold_segment *segment, uint32_t index, uint32_t copy)
+static uint32_t network_readings_op_of(const struct fold_segment *segment, uint32_t index, uint32_t copy)
 {
 	return segment->op[copy * segment->ops + index];
 }
@@ -131,7 +131,7 @@ static uint32_t op_of(const struct fold_segment *segment, uint32_t index, uint32
 /* The op that stands for those of all copies with a copy on both sides: the first in the program. */
 static uint32_t standing(const struct fold_segment *segment, uint32_t index)
 {
-	uint32_t first = op_of(segment, index, 1), last = op_of(segment, index, segment->copies - 2);
+	uint32_t first = network_readings_op_of(segment, index, 1), last = network_readings_op_of(segment, index, segment->copies - 2);
 	return first < last ? first : last;
 }
 
@@ -146,7 +146,7 @@ static bool *mark_reading(struct building *building)
 	for (uint32_t s = 0; marked && fold && s < fold->segments; s++)
 		for (uint32_t i = 0; i < fold->segment[s].ops; i++) {
 			const struct fold_segment *segment = &fold->segment[s];
-			marked[op_of(segment, i, 0)] = marked[op_of(segment, i, segment->copies - 1)] = true;
+			marked[network_readings_op_of(segment, i, 0)] = marked[network_readings_op_of(segment, i, segment->copies - 1)] = true;
 			if (segment->copies > 2)
 				marked[standing(segment, i)] = true;
 		}
@@ -157,9 +157,9 @@ static bool *mark_reading(struct building *building)
 static bool read_apart(const struct building *building, const struct fold_segment *segment, uint32_t index, uint32_t place)
 {
 	const struct graph *graph = building->graph;
-	uint32_t tensor = graph->reads.item[graph->reads.start[op_of(segment, index, 1)] + place];
+	uint32_t tensor = graph->reads.item[graph->reads.start[network_readings_op_of(segment, index, 1)] + place];
 	return graph->tensor[tensor].writer == NONE && building->network->chain.segment[building->network->kept_node[tensor]] == NONE
-		&& graph->reads.item[graph->reads.start[op_of(segment, index, segment->copies - 2)] + place] != tensor;
+		&& graph->reads.item[graph->reads.start[network_readings_op_of(segment, index, segment->copies - 2)] + place] != tensor;
 }
 
 /* The readings of an op, and of those that it stands for. */
@@ -199,7 +199,7 @@ enum status building_readings(struct building *building)
 		if (marked[op])
 			status = collect_reads(building, op);
 		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1] && status == OK; j++) {
-			uint32_t root, left = left_behind(graph, op, &graph->inplace[j], &root);
+			uint32_t root, left = network_readings_left_behind(graph, op, &graph->inplace[j], &root);
 			if (left != NONE && graph->tensor[left].writer == op)
 				status = add_reading(building, &building->class_reading[building->classes + tensor_class(building, left)], left, op,
 					network->kept_node[root], network->kept_copy[root], 0, 0);

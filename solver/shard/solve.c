@@ -12,7 +12,7 @@
 #define MIXTURES_MAX 4           /* that are searched beside the first */
 
 /* Splits of large graphs that hardly ever pay are left out. */
-static bool is_narrow(const struct sharding_job *job)
+static bool solve_is_narrow(const struct sharding_job *job)
 {
 	return job->units->graph->ops > FULL_OPS;
 }
@@ -20,7 +20,7 @@ static bool is_narrow(const struct sharding_job *job)
 /* What no search leaves out. */
 static enum status split_usually(struct sharding_job *job)
 {
-	bool needed = job->options->usual && is_narrow(job);
+	bool needed = job->options->usual && solve_is_narrow(job);
 	return needed ? split_by_roles(job->units, job->mesh, job->options->usual, &job->usual) : OK;
 }
 
@@ -53,7 +53,7 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 {
 	const struct sharding_options *options = job->options;
 	struct network_options wanted = { .free = aim->free, .base = aim->base, .fold = options->fold, .clock = options->clock,
-		.exposed = options->exposed, .microbatches = options->microbatches, .pins = options->pins + aim->pins, .narrow = is_narrow(job), .usual = job->usual.split ? &job->usual : NULL,
+		.exposed = options->exposed, .microbatches = options->microbatches, .pins = options->pins + aim->pins, .narrow = solve_is_narrow(job), .usual = job->usual.split ? &job->usual : NULL,
 		.strict = aim->memory || aim->limit >= 0, .control = job->control };
 	struct placement_pin *pin = mem_alloc(wanted.pins, sizeof *pin);
 	NEED(pin);
@@ -74,7 +74,7 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 	return status;
 }
 
-static enum status build(struct sharding_job *job, const struct sharding_aim *aim, struct network *network)
+static enum status solve_build(struct sharding_job *job, const struct sharding_aim *aim, struct network *network)
 {
 	TRY(build_whole(job, aim, network));
 	enum status status = network_prune(network, job->control);
@@ -103,7 +103,7 @@ static size_t edge_pairs(const struct shard_chain *chain, const struct chain_edg
 	return (size_t)(chain->first[edge->from + 1] - chain->first[edge->from]) * (chain->first[edge->to + 1] - chain->first[edge->to]);
 }
 
-static int64_t least_of(const int64_t *cost, size_t count)
+static int64_t solve_least_of(const int64_t *cost, size_t count)
 {
 	int64_t least = SHARD_FORBIDDEN;
 	for (size_t i = 0; i < count; i++)
@@ -116,10 +116,10 @@ static int64_t least_costs(const struct shard_chain *chain)
 {
 	int64_t sum = 0;
 	for (uint32_t node = 0; node < chain->nodes; node++)
-		sum += least_of(chain->cost + chain->first[node], chain->first[node + 1] - chain->first[node])
+		sum += solve_least_of(chain->cost + chain->first[node], chain->first[node + 1] - chain->first[node])
 			* (chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
 	for (uint32_t e = 0; e < chain->edges; e++)
-		sum += least_of(chain->pair + chain->edge[e].table, edge_pairs(chain, &chain->edge[e])) * edge_times(chain, &chain->edge[e]);
+		sum += solve_least_of(chain->pair + chain->edge[e].table, edge_pairs(chain, &chain->edge[e])) * edge_times(chain, &chain->edge[e]);
 	return sum;
 }
 
@@ -158,7 +158,7 @@ enum status sharding_solve(struct sharding_job *job, const struct sharding_aim *
 	struct network network;
 	*sharding = (struct sharding) { 0 };
 	*cost = (struct sharding_cost) { 0 };
-	TRY(build(job, aim, &network));
+	TRY(solve_build(job, aim, &network));
 	OWN(chain_plan) plan = { 0 };
 	network.chain.limit = aim->limit;
 	enum status status = solve_chain(job, &network, &plan);
@@ -211,7 +211,7 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 
 /* ---- all axes ------------------------------------------------------------------------------------------------------- */
 
-static uint32_t axes_of(const struct mesh *mesh)
+static uint32_t solve_axes_of(const struct mesh *mesh)
 {
 	uint32_t count = 0;
 	for (uint32_t a = 0; a < mesh->axes; a++)
@@ -234,7 +234,7 @@ static double pairs_at_once(const struct sharding_job *job)
 	return pairs;
 }
 
-static bool better(const struct sharding_job *job, const struct sharding_cost *a, const struct sharding_cost *b, int64_t limit, bool memory)
+static bool solve_better(const struct sharding_job *job, const struct sharding_cost *a, const struct sharding_cost *b, int64_t limit, bool memory)
 {
 	int64_t a_time = sharding_time(a, !job->apart), b_time = sharding_time(b, !job->apart);
 	bool a_fits = limit < 0 || a->usage <= limit, b_fits = limit < 0 || b->usage <= limit;
@@ -246,7 +246,7 @@ static bool better(const struct sharding_job *job, const struct sharding_cost *a
 }
 
 /* Decides one axis anew; true where that is better. */
-static bool improve(struct sharding_job *of, uint32_t axis, int64_t limit, bool memory,
+static bool solve_improve(struct sharding_job *of, uint32_t axis, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost, enum status *status)
 {
 	struct sharding_job part = *of, *job = &part;
@@ -261,7 +261,7 @@ static bool improve(struct sharding_job *of, uint32_t axis, int64_t limit, bool 
 		aim.limit = -1;
 		*status = sharding_solve(job, &aim, &found, &of_found);
 	}
-	if (found.split && better(job, &of_found, cost, limit, memory)) {
+	if (found.split && solve_better(job, &of_found, cost, limit, memory)) {
 		sharding_free(sharding);
 		*sharding = found;
 		*cost = of_found;
@@ -277,7 +277,7 @@ static bool went_on(enum status status)
 }
 
 /* One axis after the other, innermost first, from the sharding at hand. */
-static enum status descend(struct sharding_job *job, int64_t limit, bool memory,
+static enum status solve_descend(struct sharding_job *job, int64_t limit, bool memory,
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	enum status status = OK;
@@ -287,7 +287,7 @@ static enum status descend(struct sharding_job *job, int64_t limit, bool memory,
 		if (job->mesh->axis[axis].size < 2)
 			idle++;
 		else
-			idle = improve(job, axis, limit, memory, sharding, cost, &status) ? 1 : idle + 1;
+			idle = solve_improve(job, axis, limit, memory, sharding, cost, &status) ? 1 : idle + 1;
 	}
 	if (status == OK && limit >= 0 && cost->usage > limit)
 		status = INFEASIBLE;
@@ -301,7 +301,7 @@ static enum status descend_from(struct sharding_job *job, const struct axis_role
 	THEN(status, sharding_sum_cost(job->sum, sharding, cost));
 	if (job->options->pins > 0)  /* the start need not keep to pins */
 		cost->total = cost->summed = cost->usage = INT64_MAX / 2;
-	return status == OK ? descend(job, limit, memory, sharding, cost) : status;
+	return status == OK ? solve_descend(job, limit, memory, sharding, cost) : status;
 }
 
 /* From both of an expert's. */
@@ -322,7 +322,7 @@ static enum status descend_twice(struct sharding_job *job, int64_t limit, bool m
 	struct sharding_cost of_other;
 	struct sharding_report first = *job->report;
 	enum status again = descend_from(job, data, limit, memory, &other, &of_other);
-	if (went_on(again) && better(job, &of_other, cost, limit, memory)) {
+	if (went_on(again) && solve_better(job, &of_other, cost, limit, memory)) {
 		sharding_free(sharding);
 		*sharding = other;
 		*cost = of_other;
@@ -397,7 +397,7 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	job->report->proof.bound = -1;
 	job->report->proof.by = "";
 	job->report->price = (struct price){ .limit = limit };
-	bool at_once = !job->by_axes && pairs_at_once(job) <= (axes_of(job->mesh) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
+	bool at_once = !job->by_axes && pairs_at_once(job) <= (solve_axes_of(job->mesh) > 2 ? MOST_PAIRS_OF_THREE : MOST_PAIRS);
 	enum status status = at_once ? sharding_solve(job, &aim, sharding, cost) : LIMIT;
 	if (!at_once && !job->by_axes && !memory) {
 		job->report->proof = (struct proof){ QUANTITY_ESTIMATE, -1, least_ops(job), chain_bound_names[CHAIN_LEAST] };
@@ -411,10 +411,10 @@ static enum status search_several(struct sharding_job *job, uint8_t axes, int64_
 	bool near = !at_once && job->by_axes && job->start;
 	if (near)
 		status = copy_start(job, sharding, cost);
-	status = near && status != OK ? status : sharding->split ? descend(job, limit, memory, sharding, cost) : descend_twice(job, limit, memory, sharding, cost);
+	status = near && status != OK ? status : sharding->split ? solve_descend(job, limit, memory, sharding, cost) : descend_twice(job, limit, memory, sharding, cost);
 	if (went_on(status) && job->start && limit >= 0 && (!sharding->split || cost->usage > limit)) {
 		status = copy_start(job, sharding, cost);
-		status = status == OK ? descend(job, limit, memory, sharding, cost) : status;
+		status = status == OK ? solve_descend(job, limit, memory, sharding, cost) : status;
 	}
 	job->report->proof.bound = together.proof.bound < 0 ? -1 : together.proof.bound;
 	job->report->proof.by = together.proof.by;
@@ -458,7 +458,7 @@ enum status sharding_search(struct sharding_job *job, int64_t limit, bool memory
 struct mixing { int step[HIDINGS]; };
 
 /* Takes so many percent from the others' shares, from each its part, and gives them to one. */
-static void shift(int *share, int shares, int to, int percent)
+static void solve_shift(int *share, int shares, int to, int percent)
 {
 	int others = 100 - share[to];
 	share[to] += percent;
@@ -472,7 +472,7 @@ static void shift(int *share, int shares, int to, int percent)
 
 /* The next mixture: what is found tells of every class which of its sums is the longest, and that one gets a larger share: first all, then half as much more each
  * time. False: each is the one that was minimised. */
-static bool mix(struct sharding_job *job, const struct sharding_cost *cost, struct mixing *mixing)
+static bool solve_mix(struct sharding_job *job, const struct sharding_cost *cost, struct mixing *mixing)
 {
 	struct mixture *mixture = &job->mixture;
 	bool any = false;
@@ -484,7 +484,7 @@ static bool mix(struct sharding_job *job, const struct sharding_cost *cost, stru
 		int percent = (mixing->step[k] + (to == 0)) / 2, left = 100 - share[to];
 		if (left == 0)
 			continue;
-		shift(share, 1 + axes, to, percent < left ? percent : left);
+		solve_shift(share, 1 + axes, to, percent < left ? percent : left);
 		mixture->over[k] = (uint8_t)(100 - share[0]);
 		for (int a = 0; a < (int)job->mesh->axes; a++)
 			mixture->axis[k][a] = (uint8_t)share[1 + (job->apart ? a : 0)];
@@ -501,10 +501,10 @@ static bool shows_more(const struct sharding_report *a, const struct sharding_re
 }
 
 /* Takes the better of two results over; the report with the higher bound stays, where both are of the same shardings. */
-static void keep_better(struct sharding_job *job, int64_t limit, struct sharding *other, const struct sharding_cost *of_other,
+static void solve_keep_better(struct sharding_job *job, int64_t limit, struct sharding *other, const struct sharding_cost *of_other,
 	const struct sharding_report *before, struct sharding *sharding, struct sharding_cost *cost)
 {
-	if (other->split && (!sharding->split || better(job, of_other, cost, limit, false))) {
+	if (other->split && (!sharding->split || solve_better(job, of_other, cost, limit, false))) {
 		sharding_free(sharding);
 		*sharding = *other;
 		*cost = *of_other;
@@ -525,14 +525,14 @@ static enum status search_mixtures(struct sharding_job *job, int64_t limit, enum
 	job->by_axes = true;   /* one with all axes at once has the bound */
 	job->start = sharding;
 	/* Where nothing keeps the limit, a mixture of times changes nothing. */
-	for (int round = 0; round < MIXTURES_MAX && sharding->split && (limit < 0 || cost->usage <= limit) && went_on(status) && mix(job, &last, mixing); round++) {
+	for (int round = 0; round < MIXTURES_MAX && sharding->split && (limit < 0 || cost->usage <= limit) && went_on(status) && solve_mix(job, &last, mixing); round++) {
 		struct sharding other;
 		struct sharding_report before = *job->report;
 		int64_t best = sharding_time(cost, !job->apart) + cost->ties;
 		enum status found = sharding_search(job, limit, false, &other, &last);
 		bool there = other.split;
 		found = set_aside(job, limit, &other, &last) == OK ? found : NO_MEMORY;
-		keep_better(job, limit, &other, &last, &before, sharding, cost);
+		solve_keep_better(job, limit, &other, &last, &before, sharding, cost);
 		status = found == NO_MEMORY || found == CANCELLED ? found : status;
 		if (!there || (job->apart && sharding_time(cost, !job->apart) + cost->ties == best))
 			break;
@@ -560,7 +560,7 @@ enum status sharding_search_time(struct sharding_job *job, int64_t limit, struct
 #define WORTHLESS_PERCENT 2   /* so little, at most, is not worth a search */
 
 /* Whether another search can hardly find less: by the bound, or as there is little communication. */
-static bool hardly_pays(const struct sharding_job *job, const struct sharding_cost *cost)
+static bool solve_hardly_pays(const struct sharding_job *job, const struct sharding_cost *cost)
 {
 	int64_t bound = job->report->of_estimate ? job->report->proof.bound : -1, least = bound > cost->compute ? bound : cost->compute;
 	return sharding_estimate(cost) - least <= cost->total / 100 * WORTHLESS_PERCENT;
@@ -576,7 +576,7 @@ static enum status search_beside(struct sharding_job *job, int64_t limit, const 
 	job->start = start;
 	enum status status = sharding_search(job, limit, false, &other, of_other);
 	job->start = start_before;
-	keep_better(job, limit, &other, of_other, &before, sharding, cost);
+	solve_keep_better(job, limit, &other, of_other, &before, sharding, cost);
 	return status;
 }
 
@@ -586,7 +586,7 @@ static enum status search_estimate(struct sharding_job *job, int64_t limit, stru
 	bool several = has_several_axes(job->mesh), by_axes = job->by_axes;
 	struct mixing mixing = several ? (struct mixing) STEP(50) : (struct mixing) STEP(100);
 	struct sharding_cost last;
-	bool pays = !hardly_pays(job, cost);
+	bool pays = !solve_hardly_pays(job, cost);
 	job->mixture = several ? (struct mixture) { 0 } : job->options->mixture;
 	job->by_axes = true;
 	enum status status = pays || !several ? search_beside(job, limit, NULL, sharding, cost, &last) : OK;

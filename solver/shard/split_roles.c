@@ -11,15 +11,15 @@ const struct axis_roles roles_tensor = { ROLES(ROLE_HEADS, ROLE_FFN, ROLE_VOCABU
 const struct axis_roles roles_tensor_sp = { ROLES(ROLE_HEADS, ROLE_FFN, ROLE_VOCABULARY, ROLE_SEQUENCE) };
 const struct axis_roles roles_experts = { ROLES(ROLE_EXPERTS, ROLE_BATCH) };
 
-static uint32_t operand(const struct graph *graph, uint32_t op, uint32_t k)
+static uint32_t split_roles_operand(const struct graph *graph, uint32_t op, uint32_t k)
 {
 	return graph->reads.item[graph->reads.start[op] + k];
 }
 
-static uint32_t argument(const struct graph *graph, uint32_t op, uint32_t k)
+static uint32_t split_roles_argument(const struct graph *graph, uint32_t op, uint32_t k)
 {
 	uint32_t reads = csr_length(&graph->reads, op);
-	return k < reads ? operand(graph, op, k) : graph->writes.item[graph->writes.start[op] + k - reads];
+	return k < reads ? split_roles_operand(graph, op, k) : graph->writes.item[graph->writes.start[op] + k - reads];
 }
 
 /* True where every argument still divides when the axis splits the op along the unit as well. */
@@ -37,7 +37,7 @@ static int64_t misplaced(const struct units *units, const struct sharding *shard
 	const struct graph *graph = units->graph;
 	int64_t bytes = 0;
 	for (uint32_t k = 0; k < csr_length(&graph->reads, op); k++) {
-		uint32_t tensor = operand(graph, op, k);
+		uint32_t tensor = split_roles_operand(graph, op, k);
 		int8_t is = sharding->produced[tensor].on[axis], wanted = units_place(units, op, unit, k);
 		if (graph->tensor[tensor].writer != NONE && is != wanted && is != PLACE_WHOLE)
 			bytes += graph->tensor[tensor].bytes * (wanted == PLACE_WHOLE ? 2 : 1);
@@ -62,7 +62,7 @@ static bool passes_partial(const struct units *units, const struct sharding *sha
 	const struct graph *graph = units->graph;
 	bool any = false;
 	for (uint32_t k = 0; may_pass(units, op) && k < csr_length(&graph->reads, op); k++) {
-		uint32_t tensor = operand(graph, op, k);
+		uint32_t tensor = split_roles_operand(graph, op, k);
 		int8_t is = sharding->produced[tensor].on[axis];
 		bool number = is == PLACE_WHOLE && graph->tensor[tensor].bytes <= NUMBER_BYTES;
 		if (number || units_place(units, op, UNIT_PARTIAL, k) != PLACE_PARTIAL)
@@ -85,7 +85,7 @@ static bool of_experts(const struct units *units, uint32_t op, int8_t unit)
 	if (units->unit[units->unit_start[op] + (uint32_t)unit].reduced)
 		return false;
 	for (uint32_t k = 0; k < op_arguments(graph, op); k++)
-		if (units_place(units, op, unit, k) >= 0 && graph->tensor[argument(graph, op, k)].dims > 2)
+		if (units_place(units, op, unit, k) >= 0 && graph->tensor[split_roles_argument(graph, op, k)].dims > 2)
 			return true;
 	return false;
 }
@@ -174,7 +174,7 @@ static int8_t state_unit(const struct units *units, const struct sharding *shard
 	const struct graph *graph = units->graph;
 	if (csr_length(&graph->reads, op) == 0)
 		return UNIT_NONE;
-	int8_t part = state_part(units, &sharding->mesh, operand(graph, op, 0), sharding->needed[graph->reads.start[op]], axis);
+	int8_t part = state_part(units, &sharding->mesh, split_roles_operand(graph, op, 0), sharding->needed[graph->reads.start[op]], axis);
 	for (uint32_t u = 0; part >= 0 && u < unit_count(units, op) && u < INT8_MAX; u++)
 		if (units_place(units, op, (int8_t)u, 0) == part && !units->unit[units->unit_start[op] + u].reduced)
 			return (int8_t)u;
@@ -185,7 +185,7 @@ static bool views_parameter(const struct graph *graph, uint32_t op)
 {
 	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || graph->op[op].phase == PHASE_UPDATE)
 		return false;
-	uint32_t tensor = operand(graph, op, 0), result = graph->writes.item[graph->writes.start[op]];
+	uint32_t tensor = split_roles_operand(graph, op, 0), result = graph->writes.item[graph->writes.start[op]];
 	return graph->storage[graph->tensor[tensor].storage].kind == KIND_PARAMETER && graph->tensor[result].alias != NONE;
 }
 
@@ -194,7 +194,7 @@ static bool views_parameter(const struct graph *graph, uint32_t op)
 #define UNSEEN INT8_MAX
 
 /* What a reader's need makes of the place where a tensor is kept. */
-static int8_t keep(uint8_t kind, bool update, uint8_t zero, int8_t kept, int8_t need)
+static int8_t split_roles_keep(uint8_t kind, bool update, uint8_t zero, int8_t kept, int8_t need)
 {
 	if (kind == KIND_PARAMETER)
 		return kept == UNSEEN || (update && zero == 3) ? need : kept;
@@ -213,7 +213,7 @@ static struct placement kept_place(const struct sharding *sharding, const struct
 		uint32_t op = units->readers.item[r];
 		FOR_ROW(i, &graph->reads, op)
 			for (int a = 0; a < MESH_AXES && graph->reads.item[i] == tensor; a++)
-				kept.on[a] = keep(graph->tensor[tensor].kind, graph->op[op].phase == PHASE_UPDATE, zero[a], kept.on[a], sharding->needed[i].on[a]);
+				kept.on[a] = split_roles_keep(graph->tensor[tensor].kind, graph->op[op].phase == PHASE_UPDATE, zero[a], kept.on[a], sharding->needed[i].on[a]);
 	}
 	for (int a = 0; a < MESH_AXES; a++)
 		if (kept.on[a] == UNSEEN || kept.on[a] == PLACE_PARTIAL)  /* partial sums are made of a whole tensor at no cost */
@@ -251,12 +251,12 @@ static void mark_constant(const struct units *units, bool *constant, bool *value
 static int8_t as_it_lies(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
-	uint32_t tensor = operand(graph, op, 0), last = NONE;
+	uint32_t tensor = split_roles_operand(graph, op, 0), last = NONE;
 	int8_t on = sharding->produced[tensor].on[axis];
 	FOR_ROW(r, &units->readers, tensor)
 		last = on == PLACE_PARTIAL && units->readers.item[r] < op ? units->readers.item[r] : last;
 	for (uint32_t k = 0; last != NONE && k < csr_length(&graph->reads, last); k++)
-		if (operand(graph, last, k) == tensor)
+		if (split_roles_operand(graph, last, k) == tensor)
 			on = sharding->needed[graph->reads.start[last] + k].on[axis];
 	if (on == PLACE_PARTIAL && units->linear[op])
 		return UNIT_PARTIAL;
@@ -269,7 +269,7 @@ static int8_t as_it_lies(const struct units *units, const struct sharding *shard
 /* A gradient's cast to a wider format, of partial sums. */
 static bool widens_partial(const struct graph *graph, const struct sharding *sharding, uint32_t op, uint32_t axis)
 {
-	return graph_widens_gradient(graph, op) && sharding->produced[operand(graph, op, 0)].on[axis] == PLACE_PARTIAL;
+	return graph_widens_gradient(graph, op) && sharding->produced[split_roles_operand(graph, op, 0)].on[axis] == PLACE_PARTIAL;
 }
 
 /* An op that cuts states over the axis, or what they are made of, as ZeRO does. */
@@ -279,10 +279,10 @@ static bool cuts_states(const struct graph *graph, const struct sharding *shardi
 	return (roles->zero >= 1 && (update || narrow)) || (roles->zero == 3 && !roles->stays && views_parameter(graph, op));   /* what stays is gathered once, for all views of it */
 }
 
-static int8_t choose(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
+static int8_t split_roles_choose(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
-	if (csr_length(&graph->reads, op) == 1 && (graph_in_host(graph, operand(graph, op, 0)) || op_releases(&graph->op[op])))
+	if (csr_length(&graph->reads, op) == 1 && (graph_in_host(graph, split_roles_operand(graph, op, 0)) || op_releases(&graph->op[op])))
 		return as_it_lies(units, sharding, op, axis);
 	if (cuts_states(graph, sharding, roles, op, axis)) {
 		int8_t lies = views_parameter(graph, op) ? as_it_lies(units, sharding, op, axis) : UNIT_NONE;   /* as the view that it is of */
@@ -297,7 +297,7 @@ static int8_t choose(const struct units *units, const struct sharding *sharding,
 /* What was last chosen for an op of a class: layers decide alike, and mostly find their operands alike. */
 struct chosen { bool known; int8_t on; struct split split; uint64_t operands; };
 
-/* All that choose() reads of operands besides their class, a byte each; false where they are too many. What nothing writes lies whole as yet.
+/* All that split_roles_choose() reads of operands besides their class, a byte each; false where they are too many. What nothing writes lies whole as yet.
  * Whether partial sums pass depends on who else reads them. */
 static bool pack_operands(const struct units *units, const struct sharding *sharding, uint8_t zero, uint32_t op, uint32_t axis, uint64_t *packed)
 {
@@ -316,7 +316,7 @@ static int8_t choose_alike(const struct units *units, const struct sharding *sha
 	bool packs = pack_operands(units, sharding, roles->zero, op, axis, &operands);
 	if (packs && last->known && last->operands == operands && split_equal(last->split, sharding->split[op]))
 		return last->on;
-	*last = (struct chosen) { packs, choose(units, sharding, roles, op, axis), sharding->split[op], operands };
+	*last = (struct chosen) { packs, split_roles_choose(units, sharding, roles, op, axis), sharding->split[op], operands };
 	return last->on;
 }
 
@@ -354,7 +354,7 @@ static void gather_before_views(struct sharding *sharding, const struct units *u
 		uint8_t phase = graph->op[op].phase;
 		if (!cut || graph->tensor[result].alias == NONE || graph->inplace_start[op] < graph->inplace_start[op + 1] || sharding->produced[result].on[axis] < 0
 			|| read_whole(units, sharding, result, phase, axis, &others) == 0 || others > 0
-			|| read_whole(units, sharding, operand(graph, op, 0), phase, axis, &others) == 0)
+			|| read_whole(units, sharding, split_roles_operand(graph, op, 0), phase, axis, &others) == 0)
 			continue;
 		split.on[axis] = UNIT_NONE;
 		sharding_set(sharding, units, op, split);

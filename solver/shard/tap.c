@@ -33,12 +33,12 @@ struct tap {
 	struct arena arena;
 };
 
-static uint32_t choices_of(const struct tap *tap, uint32_t node)
+static uint32_t tap_choices_of(const struct tap *tap, uint32_t node)
 {
 	return tap->network.chain.first[node + 1] - tap->network.chain.first[node];
 }
 
-static const struct network_choice *choice_of(const struct tap *tap, uint32_t node, uint32_t choice)
+static const struct network_choice *tap_choice_of(const struct tap *tap, uint32_t node, uint32_t choice)
 {
 	return &tap->network.choice[tap->network.chain.first[node] + choice];
 }
@@ -62,8 +62,8 @@ static uint32_t choice_of_pattern(const struct tap *tap, uint32_t node, int patt
 	const struct units *units = tap->job->units;
 	uint32_t tensor = tap->network.node[node].id, best = UNSET;
 	int most = -1;
-	for (uint32_t c = 0; c < choices_of(tap, node); c++) {
-		int8_t on = choice_of(tap, node, c)->placement.on[tap->axis];
+	for (uint32_t c = 0; c < tap_choices_of(tap, node); c++) {
+		int8_t on = tap_choice_of(tap, node, c)->placement.on[tap->axis];
 		if (pattern == REPLICATED && on == PLACE_WHOLE)
 			return c;
 		if (pattern == REPLICATED || on < 0)
@@ -78,7 +78,7 @@ static uint32_t choice_of_pattern(const struct tap *tap, uint32_t node, int patt
 }
 
 /* Weights of a subgraph, the largest first; count of them. */
-static uint32_t find_weights(const struct tap *tap, uint32_t segment, uint32_t *weight)
+static uint32_t tap_find_weights(const struct tap *tap, uint32_t segment, uint32_t *weight)
 {
 	const struct graph *graph = tap->graph;
 	uint32_t count = 0;
@@ -102,7 +102,7 @@ static bool given(const struct tap *tap, uint32_t tensor, int8_t *on)
 	uint32_t op = tap->graph->tensor[tensor].writer, node = op == NONE ? network->kept_node[tensor] : network->op_node[op];
 	if (node == NONE || tap->chosen[node] == UNSET)
 		return false;
-	const struct network_choice *choice = choice_of(tap, node, tap->chosen[node]);
+	const struct network_choice *choice = tap_choice_of(tap, node, tap->chosen[node]);
 	uint32_t k = op == NONE ? 0 : csr_length(&tap->graph->reads, op);
 	for (uint32_t i = op == NONE ? 0 : tap->graph->writes.start[op]; op != NONE && tap->graph->writes.item[i] != tensor; i++)
 		k++;
@@ -110,19 +110,19 @@ static bool given(const struct tap *tap, uint32_t tensor, int8_t *on)
 	return true;
 }
 
-static const struct storage *storage_of(const struct tap *tap, uint32_t tensor)
+static const struct storage *tap_storage_of(const struct tap *tap, uint32_t tensor)
 {
 	return &tap->graph->storage[tap->graph->tensor[tensor].storage];
 }
 
 /* How much an operand that is there so must be changed: 0, 1, or -1: no pattern does that. Weights stay as they are, whole tensors may be cut,
  * sums be reduced, a split batch be gathered; all else, where nothing else can be routed. */
-static int misfit(const struct tap *tap, uint32_t tensor, int8_t is, int8_t needs)
+static int tap_misfit(const struct tap *tap, uint32_t tensor, int8_t is, int8_t needs)
 {
 	const struct units *units = tap->job->units;
 	if (is == needs)
 		return 0;
-	if (storage_of(tap, tensor)->kind == KIND_PARAMETER)
+	if (tap_storage_of(tap, tensor)->kind == KIND_PARAMETER)
 		return needs == PLACE_PARTIAL ? 1 : -1;
 	return is < 0 || tap->gathers || (needs == PLACE_WHOLE && units->part[units->part_start[tensor] + (uint32_t)is].role == ROLE_BATCH) ? 1 : -1;
 }
@@ -134,7 +134,7 @@ static int misfits(const struct tap *tap, uint32_t op, int8_t unit)
 	uint32_t k = 0;
 	FOR_ROW(i, &tap->graph->reads, op) {
 		int8_t is, needs = units_place(tap->job->units, op, unit, k++);
-		int more = given(tap, tap->graph->reads.item[i], &is) ? misfit(tap, tap->graph->reads.item[i], is, needs) : 0;
+		int more = given(tap, tap->graph->reads.item[i], &is) ? tap_misfit(tap, tap->graph->reads.item[i], is, needs) : 0;
 		if (more < 0)
 			return -1;
 		count += more;
@@ -147,9 +147,9 @@ static bool uses_weight(const struct tap *tap, uint32_t op)
 {
 	bool uses = false;
 	FOR_ROW(i, &tap->graph->reads, op)
-		uses |= storage_of(tap, tap->graph->reads.item[i])->kind == KIND_PARAMETER && tap->graph->tensor[tap->graph->reads.item[i]].dims >= 2;
+		uses |= tap_storage_of(tap, tap->graph->reads.item[i])->kind == KIND_PARAMETER && tap->graph->tensor[tap->graph->reads.item[i]].dims >= 2;
 	FOR_ROW(i, &tap->graph->writes, op)
-		uses = uses && storage_of(tap, tap->graph->writes.item[i])->kind != KIND_PARAMETER;
+		uses = uses && tap_storage_of(tap, tap->graph->writes.item[i])->kind != KIND_PARAMETER;
 	return uses;
 }
 
@@ -168,7 +168,7 @@ static int64_t pays(const struct tap *tap, uint32_t node, uint32_t choice)
 	int64_t sum = 0;
 	FOR_ROW(i, &tap->near, node) {
 		const struct chain_edge *edge = &chain->edge[tap->near.item[i]];
-		uint32_t other = edge->from == node ? edge->to : edge->from, columns = choices_of(tap, edge->to);
+		uint32_t other = edge->from == node ? edge->to : edge->from, columns = tap_choices_of(tap, edge->to);
 		if (tap->chosen[other] == UNSET)
 			continue;
 		int64_t pair = chain->pair[edge->table + (edge->from == node ? (size_t)choice * columns + tap->chosen[other]
@@ -183,7 +183,7 @@ static bool uses_tried(const struct tap *tap, uint32_t op)
 {
 	bool tried = false;
 	FOR_ROW(i, &tap->graph->reads, op) {
-		const struct storage *storage = storage_of(tap, tap->graph->reads.item[i]);
+		const struct storage *storage = tap_storage_of(tap, tap->graph->reads.item[i]);
 		uint32_t node = storage->kind == KIND_PARAMETER ? tap->network.kept_node[storage->root] : NONE;
 		tried |= node != NONE && tap->trying[node];
 	}
@@ -196,8 +196,8 @@ static uint32_t route_op(const struct tap *tap, uint32_t node)
 	uint32_t op = tap->network.node[node].id, best = UNSET;
 	bool forward = tap->graph->op[op].phase == PHASE_FORWARD;
 	int64_t least[3] = { 0 };
-	for (uint32_t c = 0; c < choices_of(tap, node); c++) {
-		int8_t unit = choice_of(tap, node, c)->split.on[tap->axis];
+	for (uint32_t c = 0; c < tap_choices_of(tap, node); c++) {
+		int8_t unit = tap_choice_of(tap, node, c)->split.on[tap->axis];
 		int unfit = misfits(tap, op, unit);
 		int64_t paid = pays(tap, node, c), own = tap->network.chain.cost[tap->network.chain.first[node] + c];
 		/* All devices share the work of large products, or plans couldn't be compared by communication alone. */
@@ -222,7 +222,7 @@ static uint32_t route_op(const struct tap *tap, uint32_t node)
 	return best;
 }
 
-static int64_t times_of(const struct tap *tap, const struct chain_edge *edge)
+static int64_t tap_times_of(const struct tap *tap, const struct chain_edge *edge)
 {
 	const struct shard_chain *chain = &tap->network.chain;
 	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
@@ -256,7 +256,7 @@ static int64_t gradients(struct tap *tap)
 		if (of->kind != NETWORK_OP || tap->graph->op[of->id].phase != PHASE_UPDATE || !first_reader(tap, of->id))
 			continue;
 		int64_t least = SHARD_FORBIDDEN;
-		for (uint32_t c = 0; c < choices_of(tap, node); c++) {
+		for (uint32_t c = 0; c < tap_choices_of(tap, node); c++) {
 			int64_t paid = pays(tap, node, c);
 			least = paid < least ? paid : least;
 		}
@@ -291,8 +291,8 @@ static int64_t route(struct tap *tap)
 		const struct chain_edge *edge = &chain->edge[e];
 		if (tap->chosen[edge->from] == UNSET || tap->chosen[edge->to] == UNSET)
 			continue;
-		int64_t pair = chain->pair[edge->table + (size_t)tap->chosen[edge->from] * choices_of(tap, edge->to) + tap->chosen[edge->to]];
-		sum = pair >= SHARD_FORBIDDEN || sum >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : sum + pair * times_of(tap, edge);
+		int64_t pair = chain->pair[edge->table + (size_t)tap->chosen[edge->from] * tap_choices_of(tap, edge->to) + tap->chosen[edge->to]];
+		sum = pair >= SHARD_FORBIDDEN || sum >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : sum + pair * tap_times_of(tap, edge);
 	}
 	return sum;
 }
@@ -375,7 +375,7 @@ static enum status try_patterns(struct tap *tap, const uint32_t *weight, uint32_
 /* The best patterns of one unique subgraph. */
 static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *weight)
 {
-	uint32_t weights = find_weights(tap, segment, weight), copies = segment == NONE ? 1 : tap->network.chain.copies[segment];
+	uint32_t weights = tap_find_weights(tap, segment, weight), copies = segment == NONE ? 1 : tap->network.chain.copies[segment];
 	uint32_t step = weights > WEIGHTS_MAX ? WEIGHTS_AT_ONCE : WEIGHTS_MAX;
 	enum status status = OK;
 	for (uint32_t first = 0; first < weights && status == OK; first += step) {
@@ -396,7 +396,7 @@ static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *wei
 /* ---- the plan ------------------------------------------------------------------------------------------------------ */
 
 /* Fixes what was routed: weights, and the results of the forward pass. */
-static enum status finish(struct tap *tap, const struct sharding *base, struct sharding *sharding, struct sharding_cost *cost)
+static enum status tap_finish(struct tap *tap, const struct sharding *base, struct sharding *sharding, struct sharding_cost *cost)
 {
 	const struct graph *graph = tap->graph;
 	uint32_t pins = 0;
@@ -406,7 +406,7 @@ static enum status finish(struct tap *tap, const struct sharding *base, struct s
 		const struct network_node *of = &tap->network.node[node];
 		int8_t on;
 		if (of->kind == NETWORK_KEPT && tap->pattern[node] != UNSET)
-			pin[pins++] = (struct placement_pin) { of->id, (uint8_t)tap->axis, choice_of(tap, node, tap->pattern[node])->placement.on[tap->axis] };
+			pin[pins++] = (struct placement_pin) { of->id, (uint8_t)tap->axis, tap_choice_of(tap, node, tap->pattern[node])->placement.on[tap->axis] };
 		if (of->kind != NETWORK_OP || graph->op[of->id].phase != PHASE_FORWARD)
 			continue;
 		FOR_ROW(i, &graph->writes, of->id)
@@ -417,7 +417,7 @@ static enum status finish(struct tap *tap, const struct sharding *base, struct s
 	return sharding_solve(tap->job, &aim, sharding, cost);
 }
 
-static enum status begin(struct tap *tap, const struct sharding *base)
+static enum status tap_begin(struct tap *tap, const struct sharding *base)
 {
 	const struct sharding_job *job = tap->job;
 	struct network_options options = { .free = (uint8_t)(1 << tap->axis), .base = base, .fold = job->options->fold, .clock = job->options->clock,
@@ -463,7 +463,7 @@ enum status sharding_tap(struct sharding_job *job, struct sharding *sharding)
 		}
 	job->report->space = "patterns of the weights of each unique subgraph";
 	enum status status = axes > 1 ? split_by_roles(job->units, job->mesh, job->options->roles, &base) : OK;
-	THEN(status, begin(&tap, axes > 1 ? &base : NULL));
+	THEN(status, tap_begin(&tap, axes > 1 ? &base : NULL));
 	uint32_t *weight = status == OK ? arena_alloc(&tap.arena, tap.network.chain.nodes, sizeof *weight) : NULL;
 	if (status == OK && !weight)
 		status = NO_MEMORY;
@@ -473,7 +473,7 @@ enum status sharding_tap(struct sharding_job *job, struct sharding *sharding)
 		int64_t communication = route(&tap);
 		tap.gathers = communication >= SHARD_FORBIDDEN;
 		communication = tap.gathers ? route(&tap) : communication;
-		status = communication < SHARD_FORBIDDEN ? finish(&tap, axes > 1 ? &base : NULL, sharding, &cost)
+		status = communication < SHARD_FORBIDDEN ? tap_finish(&tap, axes > 1 ? &base : NULL, sharding, &cost)
 			: fail(job->error, INFEASIBLE, "no pattern can be routed through %s", tap.graph->op[tap.failed].name);
 		job->report->proof = (struct proof){ QUANTITY_TRAFFIC, communication, -1, "" };
 	}

@@ -187,7 +187,7 @@ static enum status find_kept_products(const struct graph *graph, const struct ru
 
 /* ---- cost --------------------------------------------------------------------------------------------------- */
 
-static void find_flops(const struct graph *graph, const struct rules *rules, struct activations *activations)
+static void activations_find_flops(const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
 	OWN(binding) binding = { 0 };
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -218,7 +218,7 @@ enum status activations_find(const struct graph *step, const struct rules *rules
 	if (fine && find_layers(step, activations) == OK && find_attention(step, rules, activations) == OK
 		&& find_kept_products(step, rules, activations) == OK) {
 		find_saved(step, activations);
-		find_flops(step, rules, activations);
+		activations_find_flops(step, rules, activations);
 		return OK;
 	}
 	activations_free(activations);

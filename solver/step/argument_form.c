@@ -11,7 +11,7 @@ struct making {
 };
 
 /* text NULL: of one that has none. */
-static uint32_t add(struct making *making, enum argument_kind kind, const char *text)
+static uint32_t argument_form_add(struct making *making, enum argument_kind kind, const char *text)
 {
 	if (making->values == making->room) {
 		uint32_t room = making->room ? 2 * making->room : 32;
@@ -32,58 +32,58 @@ static uint32_t add(struct making *making, enum argument_kind kind, const char *
 }
 
 /* What was added behind a list or map is in it. */
-static void end(struct making *making, uint32_t list)
+static void argument_form_end(struct making *making, uint32_t list)
 {
 	if (!making->failed)
 		making->value[list].within = making->values - list - 1;
 }
 
 /* A copy of a part of the form. */
-static const char *part(struct making *making, const char *from, size_t length)
+static const char *argument_form_part(struct making *making, const char *from, size_t length)
 {
 	const char *text = arena_text(making->arena, from, length);
 	making->failed |= !text;
 	return text;
 }
 
-static void add_tensors(struct making *making, char letter)
+static void argument_form_add_tensors(struct making *making, char letter)
 {
 	const struct argument_names *names = making->names;
-	uint32_t list = names->lists ? add(making, ARGUMENT_LIST, NULL) : 0;
+	uint32_t list = names->lists ? argument_form_add(making, ARGUMENT_LIST, NULL) : 0;
 	for (uint32_t i = 0; i < names->count && !making->failed; i++) {
 		const char *name = names->name(names->context, letter, i);
 		if (name)
-			add(making, ARGUMENT_TENSOR, name);
+			argument_form_add(making, ARGUMENT_TENSOR, name);
 	}
 	if (names->lists)
-		end(making, list);
+		argument_form_end(making, list);
 }
 
 static void add_numbers(struct making *making, const char *number)
 {
-	uint32_t list = making->names->lists ? add(making, ARGUMENT_LIST, NULL) : 0;
+	uint32_t list = making->names->lists ? argument_form_add(making, ARGUMENT_LIST, NULL) : 0;
 	for (uint32_t i = 0; i < (making->names->lists ? making->names->count : 1) && !making->failed; i++)
-		add(making, ARGUMENT_NUMBER, number);
+		argument_form_add(making, ARGUMENT_NUMBER, number);
 	if (making->names->lists)
-		end(making, list);
+		argument_form_end(making, list);
 }
 
 /* The value that begins there; returns its end. */
-static const char *add_value(struct making *making, const char *at)
+static const char *argument_form_add_value(struct making *making, const char *at)
 {
 	size_t length = strcspn(at, ",|");
 	if (*at == '@' && at[1] >= 'A' && at[1] <= 'Z')
-		add(making, ARGUMENT_TENSOR, making->names->name(making->names->context, (char)(at[1] - 'A' + 'a'), 0));
+		argument_form_add(making, ARGUMENT_TENSOR, making->names->name(making->names->context, (char)(at[1] - 'A' + 'a'), 0));
 	else if (*at == '@')
-		add_tensors(making, at[1]);
+		argument_form_add_tensors(making, at[1]);
 	else if (*at == '#')
-		add_numbers(making, part(making, at + 1, length - 1));
+		add_numbers(making, argument_form_part(making, at + 1, length - 1));
 	else if (*at == '[')
-		add(making, ARGUMENT_LIST, NULL);
+		argument_form_add(making, ARGUMENT_LIST, NULL);
 	else if (*at == 't' || *at == 'f')
-		add(making, *at == 't' ? ARGUMENT_TRUE : ARGUMENT_FALSE, NULL);
+		argument_form_add(making, *at == 't' ? ARGUMENT_TRUE : ARGUMENT_FALSE, NULL);
 	else
-		add(making, ARGUMENT_NUMBER, part(making, at, length));
+		argument_form_add(making, ARGUMENT_NUMBER, argument_form_part(making, at, length));
 	return at + length;
 }
 
@@ -91,23 +91,23 @@ const struct arguments *arguments_make(struct arena *arena, const char *form, co
 {
 	struct making making = { .arena = arena, .names = names, .key = "args" };
 	struct arguments *arguments = arena_alloc(arena, 1, sizeof *arguments);
-	uint32_t list = add(&making, ARGUMENT_LIST, NULL);
+	uint32_t list = argument_form_add(&making, ARGUMENT_LIST, NULL);
 	for (const char *at = form; *at && !making.failed; at += *at == ',') {
 		if (*at == '|') {
-			end(&making, list);
+			argument_form_end(&making, list);
 			making.key = "kwargs";
-			list = add(&making, ARGUMENT_MAP, NULL);
+			list = argument_form_add(&making, ARGUMENT_MAP, NULL);
 			at++;
 		}
 		if (*at == '\'') {
 			size_t length = strcspn(at + 1, "'");
-			making.key = part(&making, at + 1, length);
+			making.key = argument_form_part(&making, at + 1, length);
 			at += length + 3;
 		}
 		if (*at)
-			at = add_value(&making, at);
+			at = argument_form_add_value(&making, at);
 	}
-	end(&making, list);
+	argument_form_end(&making, list);
 	if (!arguments || making.failed)
 		return NULL;
 	*arguments = (struct arguments){ making.value, making.values };

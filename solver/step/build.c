@@ -32,7 +32,7 @@ static void build_fail(struct build *build, enum status status)
 		build->status = status;
 }
 
-static uint32_t add_tensor(struct build *build, const char *name, enum kind kind, enum dtype dtype,
+static uint32_t step_build_add_tensor(struct build *build, const char *name, enum kind kind, enum dtype dtype,
 	const struct shape *shape, uint32_t alias)
 {
 	int64_t elements = shape_elements(shape), bits;
@@ -54,11 +54,11 @@ uint32_t build_leaf(struct build *build, const char *name, enum kind kind, enum 
 {
 	if (build->status != OK)
 		return NONE;
-	return add_tensor(build, name, kind, dtype, &shape, NONE);
+	return step_build_add_tensor(build, name, kind, dtype, &shape, NONE);
 }
 
 /* "aten.mm.default" -> "mm_17": the middle word and a number that makes it unique. */
-static void op_name(struct build *build, const char *type, uint32_t number, char *name)
+static void step_build_op_name(struct build *build, const char *type, uint32_t number, char *name)
 {
 	const char *word = strchr(type, '.');
 	word = word ? word + 1 : type;
@@ -112,7 +112,7 @@ uint32_t build_op(struct build *build, const char *type, const uint32_t *input, 
 		return NONE;
 	build_count_flops(build);
 	char name[NAME_MAX_LENGTH];
-	op_name(build, type, build->op + 1, name);
+	step_build_op_name(build, type, build->op + 1, name);
 	const char *module = build->module ? build->module : "";
 	struct op op = { .name = name, .type = type, .module = module, .src = build->src, .phase = build->phase, .has_phase = true,
 		.has_module = *module != '\0', .flops = -1 };
@@ -161,7 +161,7 @@ static uint32_t add_output(struct build *build, enum kind kind, enum dtype dtype
 		snprintf(name, sizeof name, "%.*s.%u", NAME_MAX_LENGTH, op, build->outputs);
 	for (uint32_t n = build->outputs + 1; draft_find_tensor(build->draft, name) != NONE; n++)
 		snprintf(name, sizeof name, "%.*s.%u", NAME_MAX_LENGTH, op, n);
-	uint32_t tensor = add_tensor(build, name, kind, dtype, shape, alias);
+	uint32_t tensor = step_build_add_tensor(build, name, kind, dtype, shape, alias);
 	if (tensor != NONE)
 		build_write(build, tensor);
 	return build->status == OK ? tensor : NONE;

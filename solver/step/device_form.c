@@ -28,7 +28,7 @@ static const struct rule *rule_of(const struct forming *forming, uint32_t op)
 	return op == NONE ? NULL : rules_find(forming->rules, forming->graph->op[op].type);
 }
 
-static uint32_t result_of(const struct graph *graph, uint32_t op)
+static uint32_t device_form_result_of(const struct graph *graph, uint32_t op)
 {
 	return graph->writes.item[graph->writes.start[op]];
 }
@@ -38,7 +38,7 @@ static uint32_t read_of(const struct graph *graph, uint32_t op, uint32_t k)
 	return graph->reads.item[graph->reads.start[op] + k];
 }
 
-static const struct storage *storage_of(const struct graph *graph, uint32_t tensor)
+static const struct storage *device_form_storage_of(const struct graph *graph, uint32_t tensor)
 {
 	return &graph->storage[graph->tensor[tensor].storage];
 }
@@ -62,7 +62,7 @@ static void count_uses(struct forming *forming)
 
 /* ---- sums ---------------------------------------------------------------------------------------------------------- */
 
-static bool same_shape(const struct tensor *a, const struct tensor *b)
+static bool device_form_same_shape(const struct tensor *a, const struct tensor *b)
 {
 	return a->dims == b->dims && a->dtype == b->dtype && a->bytes == b->bytes && a->shape && b->shape
 		&& memcmp(a->shape, b->shape, a->dims * sizeof *a->shape) == 0;
@@ -83,20 +83,20 @@ static bool adds_gradients(const struct forming *forming, uint32_t op)
 		|| csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1 || csr_length(&graph->after, op) > 0
 		|| graph->inplace_start[op + 1] - graph->inplace_start[op] > 1)
 		return false;
-	const struct tensor *result = &graph->tensor[result_of(graph, op)];
+	const struct tensor *result = &graph->tensor[device_form_result_of(graph, op)];
 	uint32_t a = read_of(graph, op, 0), b = read_of(graph, op, 1);
 	return a != b && (result->alias == NONE) == (target_of(graph, op) == NONE) && result->kind != KIND_OUTPUT
-		&& same_shape(result, &graph->tensor[a]) && same_shape(result, &graph->tensor[b]);
+		&& device_form_same_shape(result, &graph->tensor[a]) && device_form_same_shape(result, &graph->tensor[b]);
 }
 
 /* A parameter, a view of one, or one in another format. */
-static bool is_parameter(const struct forming *forming, uint32_t tensor)
+static bool device_form_is_parameter(const struct forming *forming, uint32_t tensor)
 {
 	const struct graph *graph = forming->graph;
-	const struct storage *storage = storage_of(graph, tensor);
+	const struct storage *storage = device_form_storage_of(graph, tensor);
 	const struct rule *rule = rule_of(forming, storage->allocator);
 	if (rule && (rule->traits & TRAIT_CAST) && csr_length(&graph->reads, storage->allocator) == 1)
-		storage = storage_of(graph, read_of(graph, storage->allocator, 0));
+		storage = device_form_storage_of(graph, read_of(graph, storage->allocator, 0));
 	return storage->kind == KIND_PARAMETER;
 }
 
@@ -112,7 +112,7 @@ static bool of_product(const struct forming *forming, uint32_t tensor)
 	}
 	bool product = false;
 	for (uint32_t i = op == NONE ? 0 : graph->reads.start[op]; rule && rule_contracts(rule) && i < graph->reads.start[op + 1]; i++)
-		product |= is_parameter(forming, graph->reads.item[i]);
+		product |= device_form_is_parameter(forming, graph->reads.item[i]);
 	return product;
 }
 
@@ -140,7 +140,7 @@ static void list_summands(struct forming *forming, struct chain *chain)
 	const struct graph *graph = forming->graph;
 	uint32_t op = chain->last;
 	for (uint32_t at = chain->additions; forming->before[op] != NONE; op = forming->before[op], at--) {
-		chain->summand[at] = read_of(graph, op, read_of(graph, op, 0) == result_of(graph, forming->before[op]));
+		chain->summand[at] = read_of(graph, op, read_of(graph, op, 0) == device_form_result_of(graph, forming->before[op]));
 		chain->adder[at] = op;
 		forming->sum[forming->before[op]].next = op;
 	}
@@ -180,7 +180,7 @@ static bool sort_summands(const struct forming *forming, struct chain *chain, bo
 static bool may_hold(const struct forming *forming, const struct chain *chain)
 {
 	const struct graph *graph = forming->graph;
-	const struct storage *storage = storage_of(graph, chain->summand[0]);
+	const struct storage *storage = device_form_storage_of(graph, chain->summand[0]);
 	bool all = forming->computes[storage - graph->storage] == 1 && !storage->live_out && storage->bytes == graph->tensor[chain->summand[0]].bytes;
 	for (uint32_t op = chain->last; op != NONE; op = forming->before[op])
 		all &= target_of(graph, op) != NONE;
@@ -195,7 +195,7 @@ static void place_sums(struct forming *forming, const struct chain *chain, bool 
 	for (uint32_t i = 1; i <= chain->additions; i++) {
 		struct sum *sum = &forming->sum[op];
 		uint32_t former = place, onto = target_of(graph, op), kept = read_of(graph, op, 0);
-		bool second = i > 1 ? kept != result_of(graph, forming->before[op]) : onto != NONE && kept != onto;
+		bool second = i > 1 ? kept != device_form_result_of(graph, forming->before[op]) : onto != NONE && kept != onto;
 		bool last = target && i == chain->additions;
 		place = chain->adder[i] > place ? chain->adder[i] : place;
 		sum->read[second] = last ? chain->summand[i] : so_far;
@@ -204,7 +204,7 @@ static void place_sums(struct forming *forming, const struct chain *chain, bool 
 		sum->moves = true;
 		if (i == 1 || place != former)
 			forming->sum[place].first = op;
-		so_far = result_of(graph, op);
+		so_far = device_form_result_of(graph, op);
 		if (target && !last)
 			forming->alias[so_far] = chain->summand[0];
 		op = sum->next;
@@ -239,7 +239,7 @@ static enum status group_sums(struct forming *forming)
 /* ---- tied parameters ------------------------------------------------------------------------------------------------ */
 
 /* Marks views of parameters that the forward pass computes with under several names, where the backward pass reads them. */
-static enum status find_tied(struct forming *forming)
+static enum status device_form_find_tied(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
 	uint32_t *name = arena_alloc(&forming->arena, graph->storages, sizeof *name);
@@ -307,7 +307,7 @@ static uint32_t reads_instead(struct forming *forming, uint32_t op, uint32_t k)
 }
 
 /* The draft's tensors are numbered as the graph's: what an op reads instead is put in their place while it is copied. */
-static uint32_t write_op(struct forming *forming, uint32_t op)
+static uint32_t device_form_write_op(struct forming *forming, uint32_t op)
 {
 	const struct graph *graph = forming->graph;
 	if (op_releases(&graph->op[op]) && forming->held[graph->tensor[read_of(graph, op, 0)].storage])
@@ -320,7 +320,7 @@ static uint32_t write_op(struct forming *forming, uint32_t op)
 	return made;
 }
 
-static void write_tensors(struct forming *forming)
+static void device_form_write_tensors(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
 	for (uint32_t t = 0; t < graph->tensors && forming->build.status == OK; t++) {
@@ -340,19 +340,19 @@ static struct graph *write_form(struct forming *forming, struct error *error)
 	*build = (struct build){ .draft = draft_new(), .op = NONE };
 	build->status = build->draft && made ? OK : NO_MEMORY;
 	if (build->status == OK)
-		write_tensors(forming);
+		device_form_write_tensors(forming);
 	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++) {
 		if (!forming->sum[op].moves)
-			made[op] = write_op(forming, op);
+			made[op] = device_form_write_op(forming, op);
 		for (uint32_t adds = forming->sum[op].first; adds != NONE && forming->sum[adds].place == op; adds = forming->sum[adds].next)
-			made[adds] = write_op(forming, adds);
+			made[adds] = device_form_write_op(forming, adds);
 	}
 	if (build->status == OK)
 		build_copy_control(build, graph, made);
 	return build_like(build, graph, error);
 }
 
-static enum status begin(struct forming *forming)
+static enum status device_form_begin(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
 	struct arena *arena = &forming->arena;
@@ -383,9 +383,9 @@ struct graph *graph_device_form(struct graph *graph, const struct rules *rules, 
 {
 	struct forming forming = { .graph = graph, .rules = rules };
 	struct graph *form = NULL;
-	enum status status = begin(&forming);
+	enum status status = device_form_begin(&forming);
 	THEN(status, group_sums(&forming));
-	THEN(status, find_tied(&forming));
+	THEN(status, device_form_find_tied(&forming));
 	if (status != OK)
 		fail_memory(error);
 	else

@@ -129,7 +129,7 @@ static uint32_t *values(struct call *call, char letter)
 }
 
 /* start: what it begins with where the step is run without an optimizer; < 0: nothing of its own. */
-static uint32_t state(struct build *build, uint32_t parameter, const char *word, enum dtype dtype, struct shape shape, double start)
+static uint32_t eager_update_state(struct build *build, uint32_t parameter, const char *word, enum dtype dtype, struct shape shape, double start)
 {
 	char name[512];
 	if (build->status != OK)
@@ -149,7 +149,7 @@ static double initial_state(const char *word)
 	return strstr(word, "sq") || strcmp(word, "sum") == 0 ? 1e-4 : 0;
 }
 
-static bool has_master(const struct call *call, uint32_t parameter)
+static bool eager_update_has_master(const struct call *call, uint32_t parameter)
 {
 	return call->options->master && dtype_bits[build_dtype(call->build, parameter)] < 32;
 }
@@ -162,13 +162,13 @@ static void make_states(struct call *call, const struct sequence *sequence)
 	for (uint32_t i = 0; i < call->count && build->status == OK; i++) {
 		uint32_t parameter = call->parameter[i].parameter;
 		struct shape shape = build_shape(build, parameter);
-		enum dtype dtype = has_master(call, parameter) ? DTYPE_F32 : build_dtype(build, parameter);
-		weight[i] = has_master(call, parameter) ? state(build, parameter, "master", dtype, shape, -1) : parameter;
-		counter[i] = sequence->counts ? state(build, parameter, "step", DTYPE_F32, SCALAR, 10) : NONE;
+		enum dtype dtype = eager_update_has_master(call, parameter) ? DTYPE_F32 : build_dtype(build, parameter);
+		weight[i] = eager_update_has_master(call, parameter) ? eager_update_state(build, parameter, "master", dtype, shape, -1) : parameter;
+		counter[i] = sequence->counts ? eager_update_state(build, parameter, "step", DTYPE_F32, SCALAR, 10) : NONE;
 		for (int s = 0; sequence->state[s]; s++) {
 			uint32_t *kept = values(call, (char)('0' + s));
 			if (build->status == OK)
-				kept[i] = state(build, parameter, sequence->state[s], call->options->narrow_moments && dtype_bits[dtype] > 16 ? DTYPE_BF16 : dtype, shape,
+				kept[i] = eager_update_state(build, parameter, sequence->state[s], call->options->narrow_moments && dtype_bits[dtype] > 16 ? DTYPE_BF16 : dtype, shape,
 					initial_state(sequence->state[s]));
 		}
 	}
@@ -195,7 +195,7 @@ static void begin_call(struct call *call, const struct sequence *sequence, enum 
 	}
 }
 
-static void read_operands(struct call *call, const struct row *row)
+static void eager_update_read_operands(struct call *call, const struct row *row)
 {
 	for (const char *letter = row->reads; *letter; letter++)
 		for (uint32_t i = 0; i < call->count && call->build->status == OK; i++)
@@ -203,7 +203,7 @@ static void read_operands(struct call *call, const struct row *row)
 				build_read(call->build, values(call, *letter)[i]);
 }
 
-static void write_results(struct call *call, const struct row *row, bool list)
+static void eager_update_write_results(struct call *call, const struct row *row, bool list)
 {
 	struct build *build = call->build;
 	const char first[2] = { row->reads[0], '\0' };
@@ -221,7 +221,7 @@ static void write_results(struct call *call, const struct row *row, bool list)
 				values(call, *letter)[i] = build_inplace(build, values(call, *letter)[i]);
 }
 
-static const char *name_of(const void *context, char letter, uint32_t i)
+static const char *eager_update_name_of(const void *context, char letter, uint32_t i)
 {
 	const struct call *call = context;
 	const uint32_t *value = call->value[(unsigned char)letter];
@@ -232,22 +232,22 @@ static const char *name_of(const void *context, char letter, uint32_t i)
 static void run_row(struct call *call, const struct row *row, bool list)
 {
 	struct build *build = call->build;
-	struct argument_names names = { name_of, call, list, call->count };
+	struct argument_names names = { eager_update_name_of, call, list, call->count };
 	uint32_t op = build_op(build, row->type, NULL, 0), made = row->makes ? call->count : list ? 0 : 1;
-	read_operands(call, row);
+	eager_update_read_operands(call, row);
 	const char **result = arena_alloc(call->arena, call->count, sizeof *result);
 	/* Operands have the names from before the op, results those behind it. */
 	const struct arguments *arguments = result && build->status == OK ? arguments_make(call->arena, row->form, &names) : NULL;
-	write_results(call, row, list);
+	eager_update_write_results(call, row, list);
 	for (uint32_t i = 0; i < made && arguments && build->status == OK; i++)
-		result[i] = name_of(call, row->makes ? row->makes : row->reads[0], i);
+		result[i] = eager_update_name_of(call, row->makes ? row->makes : row->reads[0], i);
 	arguments = arguments ? arguments_with_result(call->arena, arguments, result, made, list) : NULL;
 	if (build->status == OK && (!arguments || draft_op_arguments(build->draft, op, arguments) != OK))
 		build->status = NO_MEMORY;
 }
 
 /* A variable gets its new value: the old one goes. */
-static void drop(struct call *call, char letter)
+static void eager_update_drop(struct call *call, char letter)
 {
 	unsigned char place = (unsigned char)letter;
 	for (uint32_t i = 0; i < call->holds[place] && call->build->status == OK; i++)
@@ -272,10 +272,10 @@ static void run_call(struct call *call, const struct sequence *sequence)
 	for (const struct row *row = sequence->way[way]; row < sequence->way[way] + ROWS_MAX && row->type && build->status == OK; row++) {
 		run_row(call, row, way != UPDATE_EACH);
 		if (row->drops)
-			drop(call, row->drops);
+			eager_update_drop(call, row->drops);
 	}
 	for (uint32_t i = 0; i < call->count && build->status == OK; i++)
-		if (has_master(call, call->parameter[i].parameter))
+		if (eager_update_has_master(call, call->parameter[i].parameter))
 			build_map_inplace(build, "aten.copy_.default", IN(call->parameter[i].parameter, values(call, 'w')[i]));
 }
 

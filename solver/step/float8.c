@@ -27,7 +27,7 @@ static bool is_grouped(const struct rules *rules, const char *type)
 }
 
 /* A product of two matrices, in a layer; of two for each expert. */
-static bool is_linear(const struct graph *graph, const struct rules *rules, uint32_t op)
+static bool float8_is_linear(const struct graph *graph, const struct rules *rules, uint32_t op)
 {
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
 	uint32_t matrices = 0;
@@ -39,7 +39,7 @@ static bool is_linear(const struct graph *graph, const struct rules *rules, uint
 }
 
 /* A gradient: made after the forward pass, and not what runs again. */
-static bool is_gradient(const struct graph *graph, uint32_t tensor)
+static bool float8_is_gradient(const struct graph *graph, uint32_t tensor)
 {
 	uint32_t writer = graph->tensor[graph->storage[graph->tensor[tensor].storage].root].writer;
 	return writer != NONE && graph->op[writer].phase != PHASE_FORWARD && !graph->op[writer].recomputed;
@@ -57,12 +57,12 @@ static uint32_t cast_of(struct casting *casting, uint32_t op, uint32_t tensor)
 	build->module = graph->op[op].module;
 	build->src = graph->op[op].src;
 	build_op(build, "aten._to_copy.default", IN(casting->tensor[tensor]));
-	*copy = build_output(build, is_gradient(graph, tensor) ? DTYPE_F8E5M2 : DTYPE_F8E4M3, build_shape(build, casting->tensor[tensor]));
+	*copy = build_output(build, float8_is_gradient(graph, tensor) ? DTYPE_F8E5M2 : DTYPE_F8E4M3, build_shape(build, casting->tensor[tensor]));
 	return *copy;
 }
 
 /* The product with its operands in 8 bits: they stand in for the others while the op is copied. */
-static uint32_t narrow(struct casting *casting, uint32_t op)
+static uint32_t float8_narrow(struct casting *casting, uint32_t op)
 {
 	const struct graph *graph = casting->graph;
 	bool grouped = is_grouped(casting->build.rules, graph->op[op].type);
@@ -82,7 +82,7 @@ static uint32_t narrow(struct casting *casting, uint32_t op)
 	return made;
 }
 
-static void rewrite(struct casting *casting, const bool *linear)
+static void float8_rewrite(struct casting *casting, const bool *linear)
 {
 	const struct graph *graph = casting->graph;
 	struct build *build = &casting->build;
@@ -90,7 +90,7 @@ static void rewrite(struct casting *casting, const bool *linear)
 	for (uint32_t t = 0; t < 2 * graph->tensors; t++)
 		casting->cast[0][t] = NONE;
 	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
-		casting->op[op] = linear[op] ? narrow(casting, op) : build_copy_op(build, graph, op, casting->tensor);
+		casting->op[op] = linear[op] ? float8_narrow(casting, op) : build_copy_op(build, graph, op, casting->tensor);
 	build_finish(build);
 	build_copy_control(build, graph, casting->op);
 }
@@ -102,7 +102,7 @@ struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint3
 	bool *linear = arena_alloc(&casting.arena, graph->ops, sizeof *linear);
 	*changed = 0;
 	for (uint32_t op = 0; linear && op < graph->ops; op++)
-		*changed += linear[op] = is_linear(graph, rules, op);
+		*changed += linear[op] = float8_is_linear(graph, rules, op);
 	casting.tensor = arena_alloc(&casting.arena, graph->tensors, sizeof *casting.tensor);
 	casting.op = arena_alloc(&casting.arena, graph->ops, sizeof *casting.op);
 	casting.cast[0] = arena_alloc(&casting.arena, 2 * (size_t)graph->tensors, sizeof **casting.cast);
@@ -113,7 +113,7 @@ struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint3
 		casting.build.draft = draft_new();
 		casting.build.status = linear && casting.build.draft && casting.tensor && casting.op && casting.cast[0] ? OK : NO_MEMORY;
 		if (casting.build.status == OK)
-			rewrite(&casting, linear);
+			float8_rewrite(&casting, linear);
 		result = build_like(&casting.build, graph, error);
 	}
 	arena_free(&casting.arena);

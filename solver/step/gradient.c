@@ -55,7 +55,7 @@ static uint32_t transposed(const struct gradient *g, uint32_t tensor)
 	return build_reshape(g->build, shape.dims == 2 ? "aten.t.default" : "aten.transpose.int", tensor, shape);
 }
 
-static bool needs(const struct gradient *g, uint32_t input)
+static bool gradient_needs(const struct gradient *g, uint32_t input)
 {
 	return input < g->ins && g->needs[input];
 }
@@ -68,25 +68,25 @@ static uint32_t zeros(const struct gradient *g, uint32_t tensor)
 /* ---- linear algebra ------------------------------------------------------------------------------- */
 
 /* c = a b, also batched: da = dc b', db = a' dc. */
-static void product(const struct gradient *g, uint32_t a, uint32_t b)
+static void step_gradient_product(const struct gradient *g, uint32_t a, uint32_t b)
 {
 	bool grouped = rules_find(g->rules, g->type)->cost == COST_GROUPED;
 	const char *type = grouped ? g->type : build_shape(g->build, g->in[a]).dims == 2 ? "aten.mm.default" : "aten.bmm.default";
-	if (needs(g, a))
+	if (gradient_needs(g, a))
 		g->to[a] = like(g, type, g->in[a], IN(g->from[0], transposed(g, g->in[b])));
-	if (needs(g, b))
+	if (gradient_needs(g, b))
 		g->to[b] = like(g, type, g->in[b], IN(transposed(g, g->in[a]), g->from[0]));
 }
 
 /* A derivative of one line. */
 #define DERIVATIVE(name, ...) static void name(const struct gradient *g) { __VA_ARGS__; }
 
-DERIVATIVE(matmul, product(g, 0, 1))
+DERIVATIVE(gradient_matmul, step_gradient_product(g, 0, 1))
 
 static void addmm(const struct gradient *g)
 {
-	product(g, 1, 2);
-	if (needs(g, 0))
+	step_gradient_product(g, 1, 2);
+	if (gradient_needs(g, 0))
 		g->to[0] = sum_to(g, g->from[0], g->in[0]);
 }
 
@@ -96,7 +96,7 @@ static void addmm(const struct gradient *g)
 static void norm_outputs(const struct gradient *g)
 {
 	for (uint32_t i = 0; i < g->ins && i < 3; i++)
-		if (needs(g, i))
+		if (gradient_needs(g, i))
 			g->to[i] = build_output(g->build, build_dtype(g->build, g->in[i]), build_shape(g->build, g->in[i]));
 }
 
@@ -110,7 +110,7 @@ static uint32_t output_or_none(const struct gradient *g, uint32_t i)
 	return i < g->outs ? g->out[i] : NONE;
 }
 
-static void layer_norm(const struct gradient *g)
+static void gradient_layer_norm(const struct gradient *g)
 {
 	build_op(g->build, "aten.native_layer_norm_backward.default", IN(g->from[0], g->in[0], output_or_none(g, 1),
 		output_or_none(g, 2), input_or_none(g, 1), input_or_none(g, 2)));
@@ -132,47 +132,47 @@ static void rms_norm(const struct gradient *g)
 
 /* ---- element by element --------------------------------------------------------------------------- */
 
-static void pass(const struct gradient *g)
+static void gradient_pass(const struct gradient *g)
 {
 	for (uint32_t i = 0; i < g->ins; i++)
-		if (needs(g, i))
+		if (gradient_needs(g, i))
 			g->to[i] = sum_to(g, g->from[0], g->in[i]);
 }
 
 static void subtract(const struct gradient *g)
 {
-	if (needs(g, 1))
+	if (gradient_needs(g, 1))
 		g->to[1] = sum_to(g, build_map(g->build, "aten.neg.default", IN(g->from[0])), g->in[1]);
-	if (needs(g, 0))
+	if (gradient_needs(g, 0))
 		g->to[0] = sum_to(g, g->from[0], g->in[0]);
 }
 
 DERIVATIVE(negate, g->to[0] = build_map(g->build, "aten.neg.default", IN(g->from[0])))
 DERIVATIVE(cast, g->to[0] = like(g, "aten._to_copy.default", g->in[0], IN(g->from[0])))
 
-static void multiply(const struct gradient *g)
+static void gradient_multiply(const struct gradient *g)
 {
 	for (uint32_t i = g->ins; i-- > 0;)
-		if (needs(g, i)) {
+		if (gradient_needs(g, i)) {
 			uint32_t other = g->ins > 1 ? g->in[1 - i] : NONE;
 			g->to[i] = sum_to(g, build_map(g->build, "aten.mul.Tensor", IN(g->from[0], other)), g->in[i]);
 		}
 }
 
 /* q = a / b: da = g / b, db = -g q / b, with q computed anew from a. */
-static void divide(const struct gradient *g)
+static void gradient_divide(const struct gradient *g)
 {
-	if (needs(g, 1)) {
+	if (gradient_needs(g, 1)) {
 		uint32_t quotient = like(g, "aten.div.Tensor", g->out[0], IN(g->in[0], g->in[1]));
 		quotient = like(g, "aten.div.Tensor", g->out[0], IN(quotient, g->in[1]));
 		uint32_t negative = build_map(g->build, "aten.neg.default", IN(g->from[0]));
 		g->to[1] = sum_to(g, build_map(g->build, "aten.mul.Tensor", IN(negative, quotient)), g->in[1]);
 	}
-	if (needs(g, 0))
+	if (gradient_needs(g, 0))
 		g->to[0] = sum_to(g, build_map(g->build, "aten.div.Tensor", IN(g->from[0], input_or_none(g, 1))), g->in[0]);
 }
 
-static void power(const struct gradient *g)
+static void gradient_power(const struct gradient *g)
 {
 	uint32_t slope = build_map(g->build, "aten.pow.Tensor_Scalar", IN(g->in[0]));
 	slope = build_map(g->build, "aten.mul.Scalar", IN(slope));
@@ -189,7 +189,7 @@ static void by_slope(const struct gradient *g, const char *type, uint32_t of)
 DERIVATIVE(sine, by_slope(g, "aten.cos.default", g->in[0]))
 DERIVATIVE(cosine, by_slope(g, "aten.sin.default", g->in[0]))
 DERIVATIVE(absolute, by_slope(g, "aten.sgn.default", g->in[0]))
-DERIVATIVE(logarithm, g->to[0] = build_map(g->build, "aten.div.Tensor", IN(g->from[0], g->in[0])))
+DERIVATIVE(gradient_logarithm, g->to[0] = build_map(g->build, "aten.div.Tensor", IN(g->from[0], g->in[0])))
 DERIVATIVE(exponential, g->to[0] = build_map(g->build, "aten.mul.Tensor", IN(g->from[0], g->out[0])))
 
 static void square_root(const struct gradient *g)
@@ -211,14 +211,14 @@ static void extremum(const struct gradient *g)
 	build_op(g->build, "aten.ge.Tensor", IN(g->in[0], input_or_none(g, 1)));
 	uint32_t mask = build_output(g->build, DTYPE_BOOL, shape);
 	for (uint32_t i = g->ins; i-- > 0;)
-		if (needs(g, i))
+		if (gradient_needs(g, i))
 			g->to[i] = sum_to(g, build_map(g->build, "aten.masked_fill.Scalar", IN(g->from[0], mask)), g->in[i]);
 }
 
 static void where(const struct gradient *g)
 {
 	for (uint32_t i = 1; i < g->ins; i++)
-		if (needs(g, i))
+		if (gradient_needs(g, i))
 			g->to[i] = sum_to(g, build_map(g->build, "aten.where.self", IN(g->from[0], g->in[0])), g->in[i]);
 }
 
@@ -235,14 +235,14 @@ static void scatter_add(const struct gradient *g, const char *type, uint32_t ind
 
 DERIVATIVE(index_rows, scatter_add(g, "aten._index_put_impl_.default", input_or_none(g, 1)))
 DERIVATIVE(index_select, scatter_add(g, "aten.index_add_.default", input_or_none(g, 1)))
-DERIVATIVE(gather, scatter_add(g, "aten.scatter_add_.default", input_or_none(g, 1)))
+DERIVATIVE(gradient_gather, scatter_add(g, "aten.scatter_add_.default", input_or_none(g, 1)))
 
 /* index_add(base, index, source): the base's gradient passes, the source's is looked up. */
 static void index_add(const struct gradient *g)
 {
-	if (needs(g, 2))
+	if (gradient_needs(g, 2))
 		g->to[2] = like(g, "aten.index_select.default", g->in[2], IN(g->from[0], g->in[1]));
-	if (needs(g, 0))
+	if (gradient_needs(g, 0))
 		g->to[0] = g->from[0];
 }
 
@@ -298,11 +298,11 @@ DERIVATIVE(permute, g->to[0] = build_reshape(g->build, g->type, g->from[0], buil
 DERIVATIVE(slice, g->to[0] = like(g, "aten.slice_backward.default", g->in[0], IN(g->from[0])))
 
 /* The gradient of padding drops it again. */
-DERIVATIVE(narrow, g->to[0] = build_reshape(g->build, "aten.slice.Tensor", g->from[0], build_shape(g->build, g->in[0])))
+DERIVATIVE(gradient_narrow, g->to[0] = build_reshape(g->build, "aten.slice.Tensor", g->from[0], build_shape(g->build, g->in[0])))
 DERIVATIVE(take_one, g->to[0] = like(g, "aten.select_backward.default", g->in[0], IN(g->from[0])))
 
 /* split, chunk, unbind: parts without a gradient are zeros. */
-static void split(const struct gradient *g)
+static void gradient_split(const struct gradient *g)
 {
 	struct build *build = g->build;
 	uint32_t *parts = mem_alloc(g->outs, sizeof *parts);
@@ -316,12 +316,12 @@ static void split(const struct gradient *g)
 	mem_free(parts);
 }
 
-static void join(const struct gradient *g)
+static void gradient_join(const struct gradient *g)
 {
 	bool as_many_dims = build_shape(g->build, g->in[0]).dims == build_shape(g->build, g->from[0]).dims;
 	const char *type = as_many_dims ? "aten.slice.Tensor" : "aten.select.int";
 	for (uint32_t i = 0; i < g->ins; i++)
-		if (needs(g, i))
+		if (gradient_needs(g, i))
 			g->to[i] = build_reshape(g->build, type, g->from[0], build_shape(g->build, g->in[i]));
 }
 
@@ -369,7 +369,7 @@ static void read_saved(const struct gradient *g, const char *text)
 {
 	struct saved saved;
 	while (next_saved(&text, &saved)) {
-		if ((saved.shape_only && g->policy == GRADIENT_IDEAL) || (saved.other != NONE && !needs(g, saved.other)))
+		if ((saved.shape_only && g->policy == GRADIENT_IDEAL) || (saved.other != NONE && !gradient_needs(g, saved.other)))
 			continue;
 		if (saved.where == 'i')
 			read_one(g->build, input_or_none(g, saved.index));
@@ -409,7 +409,7 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 	for (uint32_t i = 0; !rule && i < g->ins + g->outs; i++)
 		read_one(g->build, i < g->ins ? g->in[i] : g->out[i - g->ins]);
 	for (uint32_t i = 0; i < g->ins; i++)
-		if (needs(g, i) && passes_to(rule, i))
+		if (gradient_needs(g, i) && passes_to(rule, i))
 			g->to[i] = build_output(g->build, build_dtype(g->build, g->in[i]), build_shape(g->build, g->in[i]));
 	if (g->done > 0 && g->done < g->whole)
 		build_share(g->build, g->done, g->whole);
@@ -426,24 +426,24 @@ struct derivative {
 /* Sorted by name. */
 static const struct derivative derivatives[] = {
 	{ "_fused_rms_norm", rms_norm, false }, { "_reshape_alias", reshape, false }, { "_to_copy", cast, false },
-	{ "_unsafe_view", reshape, false }, { "abs", absolute, false }, { "add", pass, false }, { "addmm", addmm, false },
-	{ "alias", pass, false }, { "amax", reduction, false }, { "baddbmm", addmm, false }, { "bmm", matmul, false },
-	{ "cat", join, false }, { "chunk", split, true }, { "clone", pass, false }, { "constant_pad_nd", narrow, false },
-	{ "contiguous", pass, false }, { "cos", cosine, false }, { "cumsum", same_again, false }, { "div", divide, false },
-	{ "exp", exponential, false }, { "expand", pass, false }, { "flatten", reshape, false }, { "flip", same_again, false },
-	{ "gather", gather, false }, { "grouped_mm", matmul, false }, { "index", index_rows, false }, { "index_add", index_add, false },
-	{ "index_select", index_select, false }, { "log", logarithm, false }, { "logsumexp", reduction, false },
-	{ "masked_fill", masked_fill, false }, { "matmul", matmul, false }, { "max", pick, false },
+	{ "_unsafe_view", reshape, false }, { "abs", absolute, false }, { "add", gradient_pass, false }, { "addmm", addmm, false },
+	{ "alias", gradient_pass, false }, { "amax", reduction, false }, { "baddbmm", addmm, false }, { "bmm", gradient_matmul, false },
+	{ "cat", gradient_join, false }, { "chunk", gradient_split, true }, { "clone", gradient_pass, false }, { "constant_pad_nd", gradient_narrow, false },
+	{ "contiguous", gradient_pass, false }, { "cos", cosine, false }, { "cumsum", same_again, false }, { "div", gradient_divide, false },
+	{ "exp", exponential, false }, { "expand", gradient_pass, false }, { "flatten", reshape, false }, { "flip", same_again, false },
+	{ "gather", gradient_gather, false }, { "grouped_mm", gradient_matmul, false }, { "index", index_rows, false }, { "index_add", index_add, false },
+	{ "index_select", index_select, false }, { "log", gradient_logarithm, false }, { "logsumexp", reduction, false },
+	{ "masked_fill", masked_fill, false }, { "matmul", gradient_matmul, false }, { "max", pick, false },
 	{ "maximum", extremum, false }, { "mean", mean, false }, { "min", pick, false }, { "minimum", extremum, false },
-	{ "mm", matmul, false }, { "mul", multiply, false }, { "native_group_norm", group_norm, false },
-	{ "native_layer_norm", layer_norm, false }, { "neg", negate, false }, { "permute", permute, false },
-	{ "pow", power, false }, { "reciprocal", reciprocal, false }, { "reshape", reshape, false },
+	{ "mm", gradient_matmul, false }, { "mul", gradient_multiply, false }, { "native_group_norm", group_norm, false },
+	{ "native_layer_norm", gradient_layer_norm, false }, { "neg", negate, false }, { "permute", permute, false },
+	{ "pow", gradient_power, false }, { "reciprocal", reciprocal, false }, { "reshape", reshape, false },
 	{ "roll", same_again, false }, { "rsqrt", reciprocal, false }, { "rsub", negate, false }, { "select", take_one, false },
-	{ "sin", sine, false }, { "slice", slice, false }, { "sort", pick, false }, { "split", split, true },
-	{ "split_with_sizes", split, true }, { "sqrt", square_root, false }, { "squeeze", reshape, false },
-	{ "stack", join, false }, { "sub", subtract, false }, { "sum", total, false }, { "t", permute, false },
+	{ "sin", sine, false }, { "slice", slice, false }, { "sort", pick, false }, { "split", gradient_split, true },
+	{ "split_with_sizes", gradient_split, true }, { "sqrt", square_root, false }, { "squeeze", reshape, false },
+	{ "stack", gradient_join, false }, { "sub", subtract, false }, { "sum", total, false }, { "t", permute, false },
 	{ "topk", pick, false }, { "transpose", permute, false }, { "tril", same_again, false }, { "triu", same_again, false },
-	{ "unbind", split, true }, { "unsqueeze", reshape, false }, { "var", variance, false }, { "view", reshape, false },
+	{ "unbind", gradient_split, true }, { "unsqueeze", reshape, false }, { "var", variance, false }, { "view", reshape, false },
 	{ "where", where, false },
 };
 

@@ -24,7 +24,7 @@ static const struct tensor *tensor_at(const struct grouping *grouping, uint32_t 
 	return &grouping->graph->tensor[t];
 }
 
-static int64_t elements(const struct tensor *tensor)
+static int64_t grouped_heads_elements(const struct tensor *tensor)
 {
 	int64_t count = tensor->shape ? 1 : -1;
 	for (int d = 0; d < tensor->dims && count >= 0; d++)
@@ -52,7 +52,7 @@ static bool has_shape(const struct tensor *tensor, const int64_t *shape, int dim
 }
 
 /* The tensor [b, k, t, d] whose heads `copies` [b, k g, t, d] repeats; NONE where it is made otherwise. */
-static uint32_t source_of(const struct grouping *grouping, uint32_t copies)
+static uint32_t grouped_heads_source_of(const struct grouping *grouping, uint32_t copies)
 {
 	const struct tensor *wide = tensor_at(grouping, copies);
 	uint32_t at = copies;
@@ -62,7 +62,7 @@ static uint32_t source_of(const struct grouping *grouping, uint32_t copies)
 		if (from == NONE || !only_moves(grouping, op) || tensor_at(grouping, from)->dtype != wide->dtype || !tensor_at(grouping, from)->shape)
 			return NONE;
 		const struct tensor *before = tensor_at(grouping, from), *after = tensor_at(grouping, at);
-		bool grows = elements(before) != elements(after);
+		bool grows = grouped_heads_elements(before) != grouped_heads_elements(after);
 		int64_t heads = before->dims == 5 ? before->shape[1] : 0, groups = heads > 0 ? wide->shape[1] / heads : 0;
 		const int64_t one[] = { wide->shape[0], heads, 1, wide->shape[2], wide->shape[3] };
 		const int64_t each[] = { wide->shape[0], heads, groups, wide->shape[2], wide->shape[3] };
@@ -97,7 +97,7 @@ static uint32_t sum_of(const struct grouping *grouping, uint32_t gradient, const
 			return NONE;
 		uint32_t to = grouping->graph->writes.item[grouping->graph->writes.start[op]];
 		const struct rule *rule = rules_find(grouping->rules, grouping->graph->op[op].type);
-		bool sums = rule && (rule->traits & TRAIT_LINEAR) && rule->cost != COST_NONE && elements(tensor_at(grouping, to)) * groups == elements(tensor_at(grouping, at));
+		bool sums = rule && (rule->traits & TRAIT_LINEAR) && rule->cost != COST_NONE && grouped_heads_elements(tensor_at(grouping, to)) * groups == grouped_heads_elements(tensor_at(grouping, at));
 		if ((!sums && !(rule && rule->cost == COST_NONE)) || (sums && (summed || !has_shape(tensor_at(grouping, at), each, 5))))
 			return NONE;
 		chain[(*links)++] = op;
@@ -115,7 +115,7 @@ static bool find_sources(const struct grouping *grouping, uint32_t op, uint32_t 
 	const struct graph *graph = grouping->graph;
 	for (uint32_t i = 0; i < 2; i++) {
 		copies[i] = graph->reads.item[graph->reads.start[op] + k + i];
-		source[i] = source_of(grouping, copies[i]);
+		source[i] = grouped_heads_source_of(grouping, copies[i]);
 		if (source[i] == NONE)
 			return false;
 	}
@@ -176,7 +176,7 @@ static void drop_unread(struct grouping *grouping)
 	}
 }
 
-static bool find_groups(struct grouping *grouping)
+static bool grouped_heads_find_groups(struct grouping *grouping)
 {
 	const struct graph *graph = grouping->graph;
 	struct arena *arena = &grouping->arena;
@@ -209,7 +209,7 @@ static bool is_gone(const struct grouping *grouping, uint32_t t)
 }
 
 /* tensor[t]: the new graph's tensor for the graph's. */
-static void copy_tensors(const struct grouping *grouping, struct build *build, uint32_t *tensor)
+static void grouped_heads_copy_tensors(const struct grouping *grouping, struct build *build, uint32_t *tensor)
 {
 	const struct graph *graph = grouping->graph;
 	uint32_t count = 0;
@@ -226,7 +226,7 @@ static void copy_tensors(const struct grouping *grouping, struct build *build, u
 			const struct tensor *sum = tensor_at(grouping, grouping->like[t]);
 			copy.shape = sum->shape;
 			copy.dims = sum->dims;
-			copy.bytes = elements(sum) * dtype_bits[sum->dtype] / 8;
+			copy.bytes = grouped_heads_elements(sum) * dtype_bits[sum->dtype] / 8;
 		}
 		copy.alias = copy.alias == NONE ? NONE : tensor[copy.alias];
 		if (draft_tensor(build->draft, &copy) == NONE)
@@ -235,7 +235,7 @@ static void copy_tensors(const struct grouping *grouping, struct build *build, u
 }
 
 /* As build_copy_op(), but a grouped kernel reads the groups' own heads. */
-static void copy_ops(const struct grouping *grouping, struct build *build, uint32_t *tensor, uint32_t *made)
+static void grouped_heads_copy_ops(const struct grouping *grouping, struct build *build, uint32_t *tensor, uint32_t *made)
 {
 	const struct graph *graph = grouping->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -255,16 +255,16 @@ static void copy_ops(const struct grouping *grouping, struct build *build, uint3
 	build_copy_control(build, graph, made);
 }
 
-static struct graph *rewrite(struct grouping *grouping, struct error *error)
+static struct graph *grouped_heads_rewrite(struct grouping *grouping, struct error *error)
 {
 	const struct graph *graph = grouping->graph;
 	struct build build = { .draft = draft_new(), .op = NONE };
 	uint32_t *tensor = arena_alloc(&grouping->arena, graph->tensors, sizeof *tensor), *made = arena_alloc(&grouping->arena, graph->ops, sizeof *made);
 	build.status = build.draft && tensor && made ? OK : NO_MEMORY;
 	if (build.status == OK)
-		copy_tensors(grouping, &build, tensor);
+		grouped_heads_copy_tensors(grouping, &build, tensor);
 	if (build.status == OK)
-		copy_ops(grouping, &build, tensor, made);
+		grouped_heads_copy_ops(grouping, &build, tensor, made);
 	return build_like(&build, graph, error);
 }
 
@@ -272,10 +272,10 @@ struct graph *graph_group_heads(struct graph *graph, const struct rules *rules, 
 {
 	struct grouping grouping = { .graph = graph, .rules = rules };
 	struct graph *grouped = NULL;
-	if (!find_groups(&grouping))
+	if (!grouped_heads_find_groups(&grouping))
 		fail_memory(error);
 	else
-		grouped = grouping.count > 0 ? rewrite(&grouping, error) : graph_retain(graph);
+		grouped = grouping.count > 0 ? grouped_heads_rewrite(&grouping, error) : graph_retain(graph);
 	arena_free(&grouping.arena);
 	return grouped;
 }

@@ -19,7 +19,7 @@ static void copy(struct moving *moving, uint32_t op, bool late)
 }
 
 /* Behind what it waits for, as far as that was put off; casts alone are, and none waits for another. */
-static void add(struct moving *moving, uint32_t op, bool late)
+static void late_casts_add(struct moving *moving, uint32_t op, bool late)
 {
 	const struct graph *graph = moving->graph;
 	FOR_ROW(i, &graph->pred, op) {
@@ -31,7 +31,7 @@ static void add(struct moving *moving, uint32_t op, bool late)
 		copy(moving, op, late);
 }
 
-static void move(struct moving *moving, const bool *late)
+static void late_casts_move(struct moving *moving, const bool *late)
 {
 	const struct graph *graph = moving->graph;
 	struct build *build = &moving->build;
@@ -41,7 +41,7 @@ static void move(struct moving *moving, const bool *late)
 	for (int rest = 0; rest < 2; rest++)    /* what nothing waits for comes last */
 		for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
 			if (!late[op] || rest)
-				add(moving, op, late[op]);
+				late_casts_add(moving, op, late[op]);
 	build_copy_control(build, graph, moving->op);
 }
 
@@ -65,7 +65,7 @@ struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, s
 		moving.build.draft = draft_new();
 		moving.build.status = late && moving.build.draft && moving.tensor && moving.op ? OK : NO_MEMORY;
 		if (moving.build.status == OK)
-			move(&moving, late);
+			late_casts_move(&moving, late);
 		result = build_like(&moving.build, graph, error);
 	}
 	arena_free(&moving.arena);

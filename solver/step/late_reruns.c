@@ -3,7 +3,7 @@
 #include "late_reruns.h"
 
 /* From the last op before it that doesn't run again. */
-static void add_edges(struct build *build, const struct graph *graph, const uint32_t *op)
+static void late_reruns_add_edges(struct build *build, const struct graph *graph, const uint32_t *op)
 {
 	uint32_t before = NONE;
 	for (uint32_t i = 0; i < graph->ops && build->status == OK; i++) {
@@ -28,7 +28,7 @@ struct graph *late_reruns(struct graph *graph, struct error *error)
 	for (uint32_t i = 0; i < graph->ops && build.status == OK; i++)
 		op[i] = build_copy_op(&build, graph, i, tensor);
 	build_copy_control(&build, graph, op);
-	add_edges(&build, graph, op);
+	late_reruns_add_edges(&build, graph, op);
 	struct graph *result = build_like(&build, graph, error);
 	arena_free(&arena);
 	return result;

@@ -71,7 +71,7 @@ static struct shape shape_apart(const struct chunking *chunking, uint32_t tensor
 	return apart;
 }
 
-static void describe(struct chunking *chunking, uint32_t op)
+static void loss_chunks_describe(struct chunking *chunking, uint32_t op)
 {
 	const struct op *from = &chunking->graph->op[op];
 	chunking->build.phase = from->phase;
@@ -112,13 +112,13 @@ static uint32_t moved(struct chunking *chunking, uint32_t op, uint32_t operand, 
 }
 
 /* Cuts a tensor into views, one for each chunk. op: its first reader. */
-static void cut(struct chunking *chunking, uint32_t op, uint32_t tensor)
+static void loss_chunks_cut(struct chunking *chunking, uint32_t op, uint32_t tensor)
 {
 	struct build *build = &chunking->build;
 	uint32_t factor = NONE, place, of = chunking->whole[tensor];
 	int dim;
 	loss_region_dim(&chunking->region, chunking->factors, chunking->graph, tensor, &factor, &place);
-	describe(chunking, op);
+	loss_chunks_describe(chunking, op);
 	of = reshaped(chunking, of, shape_apart(chunking, tensor, chunking->factors->factor[factor].size, &dim));
 	if (factor != chunking->region.cut)
 		of = moved(chunking, chunking->region.shorten, of, shape_apart(chunking, tensor, chunking->rows, &dim));
@@ -130,7 +130,7 @@ static void cut(struct chunking *chunking, uint32_t op, uint32_t tensor)
 	set_flops(chunking, 0);
 }
 
-static void cut_all(struct chunking *chunking)
+static void loss_chunks_cut_all(struct chunking *chunking)
 {
 	const struct graph *graph = chunking->graph;
 	bool *done = arena_alloc(&chunking->arena, graph->tensors, sizeof *done);
@@ -144,13 +144,13 @@ static void cut_all(struct chunking *chunking)
 			if (!fine(chunking) || chunking->region.role[tensor] != LOSS_CUT || done[tensor])
 				continue;
 			done[tensor] = true;
-			cut(chunking, op, tensor);
+			loss_chunks_cut(chunking, op, tensor);
 		}
 	}
 }
 
 /* A chunk's part of a tensor in the tensor's own dims: a copy where the rows of several samples are cut apart. */
-static uint32_t part_of(struct chunking *chunking, uint32_t op, uint32_t tensor, uint32_t chunk)
+static uint32_t loss_chunks_part_of(struct chunking *chunking, uint32_t op, uint32_t tensor, uint32_t chunk)
 {
 	struct build *build = &chunking->build;
 	uint32_t part = chunking->part[tensor * (size_t)chunking->chunks + chunk];
@@ -160,7 +160,7 @@ static uint32_t part_of(struct chunking *chunking, uint32_t op, uint32_t tensor,
 	shape_apart(chunking, tensor, chunking->at, &dim);
 	for (int d = 0; d < dim; d++)
 		before *= apart.dim[d];
-	describe(chunking, op);
+	loss_chunks_describe(chunking, op);
 	if (!shape_equal(&apart, &shape) && before > 1)
 		part = build_map(build, "aten.clone.default", IN(part));
 	return reshaped(chunking, part, shape);
@@ -178,7 +178,7 @@ static void count_labels(struct chunking *chunking)
 	chunking->total = NONE;
 	for (uint32_t c = 0; c < chunking->chunks && fine(chunking); c++) {
 		uint32_t own = chunking->part[labels * (size_t)chunking->chunks + c];
-		describe(chunking, loss);
+		loss_chunks_describe(chunking, loss);
 		build_op(build, "aten.ne.Scalar", IN(own));
 		uint32_t counts = build_output(build, DTYPE_BOOL, build_shape(build, own));
 		build_op(build, "aten.sum.default", IN(counts));
@@ -190,7 +190,7 @@ static void count_labels(struct chunking *chunking)
 }
 
 /* A chunk's share of the labels that count. */
-static uint32_t share(struct chunking *chunking, uint32_t chunk)
+static uint32_t loss_chunks_share(struct chunking *chunking, uint32_t chunk)
 {
 	build_op(&chunking->build, "aten.div.Tensor", IN(chunking->count[chunk], chunking->total));
 	return build_output(&chunking->build, DTYPE_F32, SCALAR);
@@ -199,9 +199,9 @@ static uint32_t share(struct chunking *chunking, uint32_t chunk)
 static void add_loss(struct chunking *chunking, uint32_t chunk, uint32_t loss)
 {
 	struct build *build = &chunking->build;
-	describe(chunking, chunking->region.loss);
+	loss_chunks_describe(chunking, chunking->region.loss);
 	if (chunking->region.mean) {
-		uint32_t part = share(chunking, chunk);
+		uint32_t part = loss_chunks_share(chunking, chunk);
 		build_op(build, "aten.mul.Tensor", IN(loss, part));
 		loss = build_output(build, DTYPE_F32, SCALAR);
 	}
@@ -210,7 +210,7 @@ static void add_loss(struct chunking *chunking, uint32_t chunk, uint32_t loss)
 
 /* ---- a chunk -------------------------------------------------------------------------------------------------------------- */
 
-static uint32_t root_of(const struct chunking *chunking, uint32_t tensor)
+static uint32_t loss_chunks_root_of(const struct chunking *chunking, uint32_t tensor)
 {
 	const struct tensor *record = draft_tensor_at(chunking->build.draft, tensor);
 	return record->alias == NONE ? tensor : record->alias;
@@ -224,7 +224,7 @@ static void name_in_chunk(const struct chunking *chunking, const char *name, uin
 		snprintf(text, size, "%.400s.chunk%u.%d", name, chunk, i);
 }
 
-static uint32_t add_tensor(struct chunking *chunking, uint32_t op, uint32_t tensor, uint32_t chunk)
+static uint32_t loss_chunks_add_tensor(struct chunking *chunking, uint32_t op, uint32_t tensor, uint32_t chunk)
 {
 	const struct graph *graph = chunking->graph;
 	struct tensor copy = graph->tensor[tensor];
@@ -240,7 +240,7 @@ static uint32_t add_tensor(struct chunking *chunking, uint32_t op, uint32_t tens
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t operand = graph->reads.item[i];
 			if (graph->tensor[operand].storage == graph->tensor[tensor].storage)
-				copy.alias = root_of(chunking, chunking->chunk[operand]);
+				copy.alias = loss_chunks_root_of(chunking, chunking->chunk[operand]);
 		}
 	uint32_t id = draft_tensor(chunking->build.draft, &copy);
 	if (id == NONE)
@@ -249,12 +249,12 @@ static uint32_t add_tensor(struct chunking *chunking, uint32_t op, uint32_t tens
 }
 
 /* An amount of all rows as one of a chunk's. */
-static int64_t scaled(const struct chunking *chunking, int64_t amount)
+static int64_t loss_chunks_scaled(const struct chunking *chunking, int64_t amount)
 {
 	return amount <= 0 ? amount : amount / chunking->rows * chunking->at + amount % chunking->rows * chunking->at / chunking->rows;
 }
 
-static void copy_op(struct chunking *chunking, uint32_t op, uint32_t chunk)
+static void loss_chunks_copy_op(struct chunking *chunking, uint32_t op, uint32_t chunk)
 {
 	const struct graph *graph = chunking->graph;
 	struct build *build = &chunking->build;
@@ -264,11 +264,11 @@ static void copy_op(struct chunking *chunking, uint32_t op, uint32_t chunk)
 	copy.name = name;
 	copy.extra = NULL;
 	copy.arguments = NULL;
-	copy.flops = scaled(chunking, copy.flops);
-	copy.workspace = scaled(chunking, copy.workspace);
+	copy.flops = loss_chunks_scaled(chunking, copy.flops);
+	copy.workspace = loss_chunks_scaled(chunking, copy.workspace);
 	FOR_ROW(i, &graph->writes, op)
 		if (fine(chunking))
-			chunking->chunk[graph->writes.item[i]] = add_tensor(chunking, op, graph->writes.item[i], chunk);
+			chunking->chunk[graph->writes.item[i]] = loss_chunks_add_tensor(chunking, op, graph->writes.item[i], chunk);
 	uint32_t id = fine(chunking) ? draft_op(build->draft, &copy) : NONE;
 	enum status status = id == NONE ? NO_MEMORY : OK;
 	FOR_ROW(i, &graph->reads, op)
@@ -283,28 +283,28 @@ static void copy_op(struct chunking *chunking, uint32_t op, uint32_t chunk)
 		build->status = status;
 }
 
-static bool has_rows(const struct chunking *chunking, uint32_t tensor)
+static bool loss_chunks_has_rows(const struct chunking *chunking, uint32_t tensor)
 {
 	uint32_t factor, place;
 	return loss_region_dim(&chunking->region, chunking->factors, chunking->graph, tensor, &factor, &place) >= 0;
 }
 
 /* A gradient of a weight is added to what earlier chunks made: the product does so itself. */
-static bool add_product(struct chunking *chunking, uint32_t op, uint32_t chunk)
+static bool loss_chunks_add_product(struct chunking *chunking, uint32_t op, uint32_t chunk)
 {
 	const struct graph *graph = chunking->graph;
 	struct build *build = &chunking->build;
 	const struct rule *rule = rules_find(chunking->rules, graph->op[op].type);
 	uint32_t result = graph->writes.item[graph->writes.start[op]];
 	if (chunk == 0 || !rule || strcmp(rule->factors, "m k+, k+ n -> m n") != 0 || csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1
-		|| !loss_region_leaves(chunking->graph, &chunking->region, result) || has_rows(chunking, result))
+		|| !loss_region_leaves(chunking->graph, &chunking->region, result) || loss_chunks_has_rows(chunking, result))
 		return false;
 	uint32_t *sum = &chunking->part[result * (size_t)chunking->chunks];
 	uint32_t a = chunking->chunk[graph->reads.item[graph->reads.start[op]]], b = chunking->chunk[graph->reads.item[graph->reads.start[op] + 1]];
-	describe(chunking, op);
+	loss_chunks_describe(chunking, op);
 	build_op(build, "aten.addmm_.default", IN(*sum, a, b));
 	*sum = build_inplace(build, *sum);
-	set_flops(chunking, scaled(chunking, graph->op[op].flops));
+	set_flops(chunking, loss_chunks_scaled(chunking, graph->op[op].flops));
 	return true;
 }
 
@@ -318,12 +318,12 @@ static void keep_results(struct chunking *chunking, uint32_t op, uint32_t chunk)
 		uint32_t *part = &chunking->part[tensor * (size_t)chunking->chunks], own = chunking->chunk[tensor];
 		if (op == chunking->region.loss && i == graph->writes.start[op]) {
 			add_loss(chunking, chunk, own);
-		} else if (loss_region_leaves(chunking->graph, &chunking->region, tensor) && has_rows(chunking, tensor)) {
+		} else if (loss_region_leaves(chunking->graph, &chunking->region, tensor) && loss_chunks_has_rows(chunking, tensor)) {
 			int dim;
-			describe(chunking, op);
+			loss_chunks_describe(chunking, op);
 			part[chunk] = reshaped(chunking, own, shape_apart(chunking, tensor, chunking->at, &dim));
 		} else if (loss_region_leaves(chunking->graph, &chunking->region, tensor)) {
-			describe(chunking, op);
+			loss_chunks_describe(chunking, op);
 			part[0] = chunk == 0 ? own : build_map_inplace(build, "aten.add_.Tensor", IN(part[0], own));
 		}
 	}
@@ -344,8 +344,8 @@ static void begin_backward(struct chunking *chunking, uint32_t chunk)
 			return;
 		}
 	uint32_t gradient = graph->reads.item[graph->reads.start[op]];
-	describe(chunking, op);
-	uint32_t part = share(chunking, chunk);
+	loss_chunks_describe(chunking, op);
+	uint32_t part = loss_chunks_share(chunking, chunk);
 	chunking->chunk[gradient] = build_map(build, "aten.mul.Tensor", IN(chunking->whole[gradient], part));
 }
 
@@ -361,7 +361,7 @@ static void write_chunk(struct chunking *chunking, uint32_t chunk)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i];
 			if (chunking->chunk[tensor] == NONE && region->role[tensor] != LOSS_INSIDE)
-				chunking->chunk[tensor] = region->role[tensor] == LOSS_CUT ? part_of(chunking, op, tensor, chunk) : chunking->whole[tensor];
+				chunking->chunk[tensor] = region->role[tensor] == LOSS_CUT ? loss_chunks_part_of(chunking, op, tensor, chunk) : chunking->whole[tensor];
 		}
 		if (region->moved[op]) {
 			chunking->chunk[graph->writes.item[graph->writes.start[op]]] = chunking->chunk[graph->reads.item[graph->reads.start[op]]];
@@ -369,9 +369,9 @@ static void write_chunk(struct chunking *chunking, uint32_t chunk)
 		}
 		if (op == region->backward)
 			begin_backward(chunking, chunk);
-		if (add_product(chunking, op, chunk))
+		if (loss_chunks_add_product(chunking, op, chunk))
 			continue;
-		copy_op(chunking, op, chunk);
+		loss_chunks_copy_op(chunking, op, chunk);
 		if (fine(chunking))
 			keep_results(chunking, op, chunk);
 	}
@@ -380,10 +380,10 @@ static void write_chunk(struct chunking *chunking, uint32_t chunk)
 /* ---- what comes behind the chunks --------------------------------------------------------------------------------------------- */
 
 /* The last op's result, under the name and with the kind that the given graph has. */
-static uint32_t named(struct chunking *chunking, uint32_t tensor, uint32_t view_of)
+static uint32_t loss_chunks_named(struct chunking *chunking, uint32_t tensor, uint32_t view_of)
 {
 	struct tensor copy = chunking->graph->tensor[tensor];
-	copy.alias = view_of == NONE ? NONE : root_of(chunking, view_of);
+	copy.alias = view_of == NONE ? NONE : loss_chunks_root_of(chunking, view_of);
 	tensor_forget(&copy);
 	struct build *build = &chunking->build;
 	uint32_t id = draft_tensor(build->draft, &copy);
@@ -394,14 +394,14 @@ static uint32_t named(struct chunking *chunking, uint32_t tensor, uint32_t view_
 }
 
 /* What chunks made of their rows, in one tensor. */
-static uint32_t joined(struct chunking *chunking, uint32_t op, uint32_t tensor)
+static uint32_t loss_chunks_joined(struct chunking *chunking, uint32_t op, uint32_t tensor)
 {
 	struct build *build = &chunking->build;
 	const uint32_t *part = &chunking->part[tensor * (size_t)chunking->chunks];
 	uint32_t factor = NONE, place;
 	int dim;
 	loss_region_dim(&chunking->region, chunking->factors, chunking->graph, tensor, &factor, &place);
-	describe(chunking, op);
+	loss_chunks_describe(chunking, op);
 	build_op(build, "aten.cat.default", part, chunking->chunks);
 	struct shape shape = shape_apart(chunking, tensor, chunking->rows, &dim);
 	uint32_t all = build_output(build, build_dtype(build, part[0]), shape);
@@ -409,19 +409,19 @@ static uint32_t joined(struct chunking *chunking, uint32_t op, uint32_t tensor)
 	if (factor != chunking->region.cut)
 		all = moved(chunking, chunking->region.lengthen, all, shape_apart(chunking, tensor, chunking->factors->factor[factor].size, &dim));
 	build_op(build, "aten.view.default", IN(all));
-	return fine(chunking) ? named(chunking, tensor, all) : NONE;
+	return fine(chunking) ? loss_chunks_named(chunking, tensor, all) : NONE;
 }
 
-static uint32_t summed(struct chunking *chunking, uint32_t op, uint32_t tensor)
+static uint32_t loss_chunks_summed(struct chunking *chunking, uint32_t op, uint32_t tensor)
 {
 	struct build *build = &chunking->build;
 	uint32_t sum = chunking->part[tensor * (size_t)chunking->chunks];
-	describe(chunking, op);
+	loss_chunks_describe(chunking, op);
 	build_op(build, "aten.view.default", IN(sum));
-	return fine(chunking) ? named(chunking, tensor, sum) : NONE;
+	return fine(chunking) ? loss_chunks_named(chunking, tensor, sum) : NONE;
 }
 
-static void write_results(struct chunking *chunking)
+static void loss_chunks_write_results(struct chunking *chunking)
 {
 	const struct graph *graph = chunking->graph;
 	const struct loss_region *region = &chunking->region;
@@ -431,11 +431,11 @@ static void write_results(struct chunking *chunking)
 			if (!region->inside[op] || !fine(chunking) || (op == region->loss && i > graph->writes.start[op]))
 				continue;
 			if (op == region->loss) {
-				describe(chunking, op);
+				loss_chunks_describe(chunking, op);
 				build_op(&chunking->build, "aten._to_copy.default", IN(chunking->loss));
-				chunking->whole[tensor] = fine(chunking) ? named(chunking, tensor, NONE) : NONE;
+				chunking->whole[tensor] = fine(chunking) ? loss_chunks_named(chunking, tensor, NONE) : NONE;
 			} else if (loss_region_leaves(chunking->graph, &chunking->region, tensor)) {
-				chunking->whole[tensor] = has_rows(chunking, tensor) ? joined(chunking, op, tensor) : summed(chunking, op, tensor);
+				chunking->whole[tensor] = loss_chunks_has_rows(chunking, tensor) ? loss_chunks_joined(chunking, op, tensor) : loss_chunks_summed(chunking, op, tensor);
 			}
 		}
 }
@@ -443,7 +443,7 @@ static void write_results(struct chunking *chunking)
 /* ---- the graph ------------------------------------------------------------------------------------------------------------------ */
 
 /* A tensor that the region doesn't make; a view of what it made lies where that is now. */
-static void copy_tensor(struct chunking *chunking, uint32_t tensor, uint32_t alias)
+static void loss_chunks_copy_tensor(struct chunking *chunking, uint32_t tensor, uint32_t alias)
 {
 	struct tensor copy = chunking->graph->tensor[tensor];
 	copy.alias = alias;
@@ -461,12 +461,12 @@ static void copy_outside(struct chunking *chunking, uint32_t op)
 		FOR_ROW(j, &graph->reads, op) {
 			uint32_t operand = graph->reads.item[j];
 			if (alias != NONE && graph->tensor[operand].storage == graph->tensor[tensor].storage) {
-				copy_tensor(chunking, tensor, root_of(chunking, chunking->whole[operand]));
+				loss_chunks_copy_tensor(chunking, tensor, loss_chunks_root_of(chunking, chunking->whole[operand]));
 				break;
 			}
 		}
 		if (chunking->whole[tensor] == NONE && fine(chunking))
-			copy_tensor(chunking, tensor, alias == NONE ? NONE : chunking->whole[alias]);
+			loss_chunks_copy_tensor(chunking, tensor, alias == NONE ? NONE : chunking->whole[alias]);
 	}
 	if (!fine(chunking))
 		return;
@@ -492,21 +492,21 @@ static enum status write(struct chunking *chunking)
 	memset(chunking->op, 0xff, graph->ops * sizeof *chunking->op);
 	for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++)   /* what no op writes; first its roots */
 		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE)
-			copy_tensor(chunking, t, NONE);
+			loss_chunks_copy_tensor(chunking, t, NONE);
 	for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++)
 		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias != NONE && chunking->whole[graph->tensor[t].alias] != NONE)
-			copy_tensor(chunking, t, chunking->whole[graph->tensor[t].alias]);
+			loss_chunks_copy_tensor(chunking, t, chunking->whole[graph->tensor[t].alias]);
 	for (uint32_t op = 0; op <= region->last && fine(chunking); op++)
 		if (!region->inside[op] && !region->behind[op])
 			copy_outside(chunking, op);
 	if (fine(chunking))
-		cut_all(chunking);
+		loss_chunks_cut_all(chunking);
 	if (fine(chunking))
 		count_labels(chunking);
 	for (uint32_t c = 0; c < chunking->chunks && fine(chunking); c++)
 		write_chunk(chunking, c);
 	if (fine(chunking))
-		write_results(chunking);
+		loss_chunks_write_results(chunking);
 	for (uint32_t op = region->first; op < graph->ops && fine(chunking); op++)
 		if (!region->inside[op] && (region->behind[op] || op > region->last))
 			copy_outside(chunking, op);
@@ -515,7 +515,7 @@ static enum status write(struct chunking *chunking)
 	return fine(chunking) ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about) : build->status;
 }
 
-static bool allocate(struct chunking *chunking)
+static bool loss_chunks_allocate(struct chunking *chunking)
 {
 	const struct graph *graph = chunking->graph;
 	struct arena *arena = &chunking->arena;
@@ -535,7 +535,7 @@ static struct graph *chunked(struct chunking *chunking, struct loss_chunks_repor
 	chunking->rows = chunking->factors->factor[chunking->region.cut].size;
 	chunking->size = (chunking->rows + chunking->chunks - 1) / chunking->chunks;
 	chunking->chunks = (uint32_t)((chunking->rows + chunking->size - 1) / chunking->size);
-	if (allocate(chunking) && write(chunking) == OK)
+	if (loss_chunks_allocate(chunking) && write(chunking) == OK)
 		result = graph_build(chunking->build.draft, error);
 	else
 		fail_memory(error);
@@ -546,7 +546,7 @@ static struct graph *chunked(struct chunking *chunking, struct loss_chunks_repor
 }
 
 /* One loss. */
-static struct graph *apply(struct graph *graph, const struct rules *rules, const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report,
+static struct graph *step_loss_chunks_apply(struct graph *graph, const struct rules *rules, const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report,
 	struct error *error)
 {
 	struct chunking chunking = { .graph = graph, .rules = rules, .factors = factors, .chunks = chunks,
@@ -575,7 +575,7 @@ static struct graph *apply_again(struct graph *graph, const struct rules *rules,
 	struct loss_chunks_report other;
 	struct graph *result = NULL;
 	if (factors_find(graph, rules, &factors) == OK)
-		result = apply(graph, rules, &factors, chunks, &other, error);
+		result = step_loss_chunks_apply(graph, rules, &factors, chunks, &other, error);
 	else
 		fail_memory(error);
 	report->ops += result ? other.ops : 0;
@@ -586,7 +586,7 @@ static struct graph *apply_again(struct graph *graph, const struct rules *rules,
 struct graph *loss_chunks_apply(struct graph *graph, const struct rules *rules, const struct factors *factors, uint32_t chunks, struct loss_chunks_report *report,
 	struct error *error)
 {
-	struct graph *result = apply(graph, rules, factors, chunks, report, error);
+	struct graph *result = step_loss_chunks_apply(graph, rules, factors, chunks, report, error);
 	uint32_t losses = loss_region_losses(graph, rules);
 	for (uint32_t i = 1; i < losses && result && report->chunks > 0; i++)    /* those in chunks have smaller logits now */
 		result = apply_again(result, rules, chunks, report, error);

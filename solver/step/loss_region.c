@@ -12,7 +12,7 @@ struct finding {
 	uint32_t logits;
 };
 
-__attribute__((format(printf, 2, 3))) static enum status refuse(struct finding *finding, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static enum status loss_region_refuse(struct finding *finding, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -45,16 +45,16 @@ int loss_region_dim(const struct loss_region *region, const struct factors *fact
 	return -1;
 }
 
-static int rows_of(const struct finding *finding, uint32_t tensor, uint32_t *factor)
+static int loss_region_rows_of(const struct finding *finding, uint32_t tensor, uint32_t *factor)
 {
 	uint32_t place;
 	return loss_region_dim(finding->region, finding->factors, finding->graph, tensor, factor, &place);
 }
 
-static bool has_rows(const struct finding *finding, uint32_t tensor)
+static bool loss_region_has_rows(const struct finding *finding, uint32_t tensor)
 {
 	uint32_t factor;
-	return rows_of(finding, tensor, &factor) >= 0;
+	return loss_region_rows_of(finding, tensor, &factor) >= 0;
 }
 
 /* It has a dim of classes, too: as the logits' dim 1. */
@@ -69,9 +69,9 @@ static bool has_classes(const struct finding *finding, uint32_t tensor)
 	return false;
 }
 
-static bool is_large(const struct finding *finding, uint32_t tensor)
+static bool loss_region_is_large(const struct finding *finding, uint32_t tensor)
 {
-	return has_classes(finding, tensor) && has_rows(finding, tensor);
+	return has_classes(finding, tensor) && loss_region_has_rows(finding, tensor);
 }
 
 /* ---- the loss -------------------------------------------------------------------------------------------------- */
@@ -109,17 +109,17 @@ static enum status find_loss(struct finding *finding)
 		region->loss = op;
 	}
 	if (region->loss == NONE)
-		return refuse(finding, "the graph has no loss that tells classes apart");
+		return loss_region_refuse(finding, "the graph has no loss that tells classes apart");
 	const struct op *loss = &graph->op[region->loss];
 	if (csr_length(&graph->reads, region->loss) > 2)
-		return refuse(finding, "op %s weighs its classes", loss->name);
+		return loss_region_refuse(finding, "op %s weighs its classes", loss->name);
 	int64_t reduction;
 	region->mean = !argument_integer(arguments_item(loss->arguments, 3), &reduction) || reduction != 2;
 	if (!argument_integer(arguments_item(loss->arguments, 4), &region->ignored))
 		region->ignored = -100;
 	finding->logits = graph->reads.item[graph->reads.start[region->loss]];
 	if (graph->tensor[graph->writes.item[graph->writes.start[region->loss]]].dims != 0)
-		return refuse(finding, "op %s makes a loss for every row, not their mean", loss->name);
+		return loss_region_refuse(finding, "op %s makes a loss for every row, not their mean", loss->name);
 	return OK;
 }
 
@@ -135,7 +135,7 @@ static enum status find_cut(struct finding *finding)
 			if (factors->factor[factors->part[term->first + p]].size > 1)
 				region->cut = factors->part[term->first + p];
 	}
-	return region->cut == NONE ? refuse(finding, "op %s has one row", finding->graph->op[region->loss].name) : OK;
+	return region->cut == NONE ? loss_region_refuse(finding, "op %s has one row", finding->graph->op[region->loss].name) : OK;
 }
 
 /* The factor that the cut is a slice of, where ops on the logits leave rows out. */
@@ -173,9 +173,9 @@ static void mark_large(const struct finding *finding, uint32_t op, bool *marked)
 {
 	const struct graph *graph = finding->graph;
 	FOR_ROW(i, &graph->reads, op)
-		marked[graph->reads.item[i]] |= is_large(finding, graph->reads.item[i]);
+		marked[graph->reads.item[i]] |= loss_region_is_large(finding, graph->reads.item[i]);
 	FOR_ROW(i, &graph->writes, op)
-		marked[graph->writes.item[i]] |= is_large(finding, graph->writes.item[i]);
+		marked[graph->writes.item[i]] |= loss_region_is_large(finding, graph->writes.item[i]);
 }
 
 /* Ops that are joined to the loss by tensors as large as its logits: another loss over as many classes has ops of its own. Walks there and back until nothing is
@@ -184,7 +184,7 @@ static void find_inside(const struct finding *finding, bool *marked)
 {
 	const struct graph *graph = finding->graph;
 	bool *inside = finding->region->inside, more = true;
-	marked[finding->logits] = is_large(finding, finding->logits);
+	marked[finding->logits] = loss_region_is_large(finding, finding->logits);
 	for (int pass = 0; more; pass++) {
 		more = false;
 		for (uint32_t i = 0; i < graph->ops; i++) {
@@ -206,7 +206,7 @@ static bool is_feeding_view(const struct finding *finding, uint32_t op)
 		return false;
 	uint32_t operand = graph->reads.item[graph->reads.start[op]], result = graph->writes.item[graph->writes.start[op]], readers = 0, from, to;
 	const struct tensor *tensor = &graph->tensor[result];
-	if (tensor->alias == NONE || tensor->kind == KIND_OUTPUT || rows_of(finding, operand, &from) < 0 || rows_of(finding, result, &to) < 0 || from != to)
+	if (tensor->alias == NONE || tensor->kind == KIND_OUTPUT || loss_region_rows_of(finding, operand, &from) < 0 || loss_region_rows_of(finding, result, &to) < 0 || from != to)
 		return false;
 	FOR_ROW(i, &graph->users, tensor->storage) {
 		uint32_t user = graph->users.item[i];
@@ -227,11 +227,11 @@ static enum status find_move(struct finding *finding, uint32_t op)
 	uint32_t from, to;
 	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || region->longer == NONE)
 		return OK;
-	if (rows_of(finding, graph->reads.item[graph->reads.start[op]], &from) < 0 || rows_of(finding, graph->writes.item[graph->writes.start[op]], &to) < 0 || from == to)
+	if (loss_region_rows_of(finding, graph->reads.item[graph->reads.start[op]], &from) < 0 || loss_region_rows_of(finding, graph->writes.item[graph->writes.start[op]], &to) < 0 || from == to)
 		return OK;
 	uint32_t *move = to == region->cut ? &region->shorten : &region->lengthen;
 	if (*move != NONE)
-		return refuse(finding, "ops %s and %s leave out rows of the logits", graph->op[*move].name, graph->op[op].name);
+		return loss_region_refuse(finding, "ops %s and %s leave out rows of the logits", graph->op[*move].name, graph->op[op].name);
 	region->moved[op] = true;
 	*move = op;
 	return OK;
@@ -256,17 +256,17 @@ static enum status find_ops(struct finding *finding)
 		if (find_move(finding, op) != OK)
 			return INFEASIBLE;
 		if (graph->op[op].added != ADDED_NOTHING || graph->op[op].collective || op_releases(&graph->op[op]))
-			return refuse(finding, "op %s is not of the model's own", graph->op[op].name);
+			return loss_region_refuse(finding, "op %s is not of the model's own", graph->op[op].name);
 	}
 	FOR_ROW(i, &graph->reads, region->loss) {
 		uint32_t from;
-		if (rows_of(finding, graph->reads.item[i], &from) < 0 || from != region->cut)
-			return refuse(finding, "the rows of %s are not known", graph->tensor[graph->reads.item[i]].name);
+		if (loss_region_rows_of(finding, graph->reads.item[i], &from) < 0 || from != region->cut)
+			return loss_region_refuse(finding, "the rows of %s are not known", graph->tensor[graph->reads.item[i]].name);
 	}
-	return region->inside[region->loss] ? OK : refuse(finding, "the rows of the logits are not known");
+	return region->inside[region->loss] ? OK : loss_region_refuse(finding, "the rows of the logits are not known");
 }
 
-static void find_backward(struct finding *finding)
+static void loss_region_find_backward(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct loss_region *region = finding->region;
@@ -291,7 +291,7 @@ static bool is_seed(const struct finding *finding, uint32_t op)
 }
 
 /* Sums of what chunks make of it give what the whole makes. Means say which dims they had. */
-static bool adds_up(const struct finding *finding, uint32_t op)
+static bool loss_region_adds_up(const struct finding *finding, uint32_t op)
 {
 	const struct rule *rule = rules_find(finding->rules, finding->graph->op[op].type);
 	bool sums = rule && (rule_contracts(rule) || (rule->traits & TRAIT_LINEAR));
@@ -317,14 +317,14 @@ static enum status check_result(struct finding *finding, uint32_t op, uint32_t t
 	if (!loss_region_leaves(finding->graph, finding->region, tensor) || tensor == first)
 		return OK;
 	if (kind_persistent(graph->tensor[tensor].kind))
-		return refuse(finding, "op %s writes %s, which stays from step to step", graph->op[op].name, graph->tensor[tensor].name);
+		return loss_region_refuse(finding, "op %s writes %s, which stays from step to step", graph->op[op].name, graph->tensor[tensor].name);
 	uint32_t factor;
-	if (rows_of(finding, tensor, &factor) >= 0 && factor == region->longer && region->lengthen == NONE)
-		return refuse(finding, "op %s makes rows that have no loss", graph->op[op].name);
-	if (has_rows(finding, tensor))
-		return is_large(finding, tensor) ? refuse(finding, "op %s needs all logits at once: %s", graph->op[op].name, graph->tensor[tensor].name) : OK;
-	if (op == region->loss || !adds_up(finding, op))
-		return refuse(finding, "what op %s makes of all rows does not add up from chunks of them", graph->op[op].name);
+	if (loss_region_rows_of(finding, tensor, &factor) >= 0 && factor == region->longer && region->lengthen == NONE)
+		return loss_region_refuse(finding, "op %s makes rows that have no loss", graph->op[op].name);
+	if (loss_region_has_rows(finding, tensor))
+		return loss_region_is_large(finding, tensor) ? loss_region_refuse(finding, "op %s needs all logits at once: %s", graph->op[op].name, graph->tensor[tensor].name) : OK;
+	if (op == region->loss || !loss_region_adds_up(finding, op))
+		return loss_region_refuse(finding, "what op %s makes of all rows does not add up from chunks of them", graph->op[op].name);
 	return OK;
 }
 
@@ -342,23 +342,23 @@ static enum status find_roles(struct finding *finding)
 			continue;
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i], factor;
-			if (region->role[tensor] != LOSS_WHOLE || rows_of(finding, tensor, &factor) < 0)
+			if (region->role[tensor] != LOSS_WHOLE || loss_region_rows_of(finding, tensor, &factor) < 0)
 				continue;
 			region->role[tensor] = LOSS_CUT;
 			if (factor == region->longer && region->shorten == NONE)
-				return refuse(finding, "op %s reads rows that have no loss", graph->op[op].name);
+				return loss_region_refuse(finding, "op %s reads rows that have no loss", graph->op[op].name);
 		}
 		FOR_ROW(i, &graph->writes, op)
 			THEN(status, check_result(finding, op, graph->writes.item[i]));
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
 			if (region->role[graph->inplace[i].in] != LOSS_INSIDE)
-				status = refuse(finding, "op %s writes into %s", graph->op[op].name, graph->tensor[graph->inplace[i].in].name);
+				status = loss_region_refuse(finding, "op %s writes into %s", graph->op[op].name, graph->tensor[graph->inplace[i].in].name);
 	}
 	return status;
 }
 
 /* Ops that wait for the region come behind all of its chunks; none of them may be waited for. */
-static enum status find_order(struct finding *finding)
+static enum status loss_region_find_order(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct loss_region *region = finding->region;
@@ -367,7 +367,7 @@ static enum status find_order(struct finding *finding)
 		FOR_ROW(i, &graph->pred, op)
 			waits |= region->behind[graph->pred.item[i]] || (region->inside[graph->pred.item[i]] && !region->inside[op]);
 		if (waits && region->inside[op])
-			return refuse(finding, "op %s waits for all of the loss", graph->op[op].name);
+			return loss_region_refuse(finding, "op %s waits for all of the loss", graph->op[op].name);
 		region->seed[op] = region->seed[op] && waits;
 		region->behind[op] = waits && !region->seed[op];
 	}
@@ -383,10 +383,10 @@ static enum status find_labels(struct finding *finding)
 	while (region->role[labels] == LOSS_INSIDE && csr_length(&graph->reads, graph->tensor[labels].writer) == 1)
 		labels = graph->reads.item[graph->reads.start[graph->tensor[labels].writer]];
 	region->labels = labels;
-	return region->role[labels] == LOSS_CUT ? OK : refuse(finding, "the labels of op %s are not there before it", graph->op[region->loss].name);
+	return region->role[labels] == LOSS_CUT ? OK : loss_region_refuse(finding, "the labels of op %s are not there before it", graph->op[region->loss].name);
 }
 
-static bool allocate(const struct graph *graph, struct loss_region *region)
+static bool loss_region_allocate(const struct graph *graph, struct loss_region *region)
 {
 	struct arena *arena = &region->arena;
 	region->inside = arena_alloc(arena, graph->ops, sizeof *region->inside);
@@ -401,19 +401,19 @@ enum status loss_region_find(const struct graph *graph, const struct rules *rule
 {
 	struct finding finding = { .graph = graph, .rules = rules, .factors = factors, .region = region };
 	*region = (struct loss_region) { .loss = NONE };
-	enum status status = allocate(graph, region) ? find_loss(&finding) : NO_MEMORY;
+	enum status status = loss_region_allocate(graph, region) ? find_loss(&finding) : NO_MEMORY;
 	THEN(status, find_cut(&finding));
 	if (status == OK) {
 		find_longer(&finding);
 		status = find_ops(&finding);
 	}
 	TRY(status);
-	find_backward(&finding);
+	loss_region_find_backward(&finding);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		region->seed[op] = !region->inside[op] && is_seed(&finding, op);
 	status = find_roles(&finding);
 	THEN(status, find_labels(&finding));
-	return status == OK ? find_order(&finding) : status;
+	return status == OK ? loss_region_find_order(&finding) : status;
 }
 
 void loss_region_free(struct loss_region *region)

@@ -107,7 +107,7 @@ static uint32_t kept_tensor(const struct replacement *replacement, uint32_t tens
 }
 
 /* What stays must not read what goes. */
-static enum status check_reads(const struct replacement *replacement, uint32_t op, const uint32_t *tensor, struct error *error)
+static enum status optimizer_check_reads(const struct replacement *replacement, uint32_t op, const uint32_t *tensor, struct error *error)
 {
 	const struct graph *step = replacement->groups->step;
 	FOR_ROW(i, &step->reads, op)
@@ -141,7 +141,7 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 	}
 	for (uint32_t i = 0; i < step->ops && status == OK; i++) {
 		op[i] = NONE;
-		status = replacement->dropped[i] ? OK : check_reads(replacement, i, tensor, error);
+		status = replacement->dropped[i] ? OK : optimizer_check_reads(replacement, i, tensor, error);
 		if (status == OK && !replacement->dropped[i]) {
 			op[i] = build_copy_op(&build, step, i, tensor);
 			status = build.status;
@@ -214,7 +214,7 @@ static void take_gradients(struct build *build, struct updates *updates, uint32_
 }
 
 /* The ops of a graph with the gradient of each group taken to where the update reads it, and the updates where they were. */
-static void write_step(struct build *build, const struct graph *graph, struct updates *updates)
+static void optimizer_write_step(struct build *build, const struct graph *graph, struct updates *updates)
 {
 	const struct replacement *replacement = updates->replacement;
 	bool eager = replacement->groups->eager && eager_update_known(replacement->options->optimizer);
@@ -288,7 +288,7 @@ static struct graph *with_update(const struct graph *graph, struct replacement *
 	enum status status = build.draft && prepare_updates(&updates, graph, &replacement->arena) ? OK : NO_MEMORY;
 	if (status == OK) {
 		place_updates(&build, graph, &updates);
-		write_step(&build, graph, &updates);
+		optimizer_write_step(&build, graph, &updates);
 		build_finish(&build);
 		status = build.status != OK ? build.status : draft_describe(build.draft, graph->name, graph->source, graph->extra, &graph->about);
 	}
@@ -349,7 +349,7 @@ static void keep_practice(const struct graph *step, const struct rules *rules, b
 }
 
 /* The step with its precision changed and the new update. */
-static struct graph *replace(struct replacement *replacement, enum precision precision, struct error *error)
+static struct graph *step_optimizer_replace(struct replacement *replacement, enum precision precision, struct error *error)
 {
 	const struct rules *rules = replacement->groups->rules;
 	struct graph *graph = without_update(replacement, error);
@@ -385,7 +385,7 @@ struct graph *optimizer_replace(const struct graph *step, const struct rules *ru
 	if (status == OK && !prepare_replacement(&replacement))
 		status = fail_memory(error);
 	if (error_set(error, status) == OK)
-		graph = replace(&replacement, change->precision, error);
+		graph = step_optimizer_replace(&replacement, change->precision, error);
 	arena_free(&replacement.arena);
 	update_groups_free(&groups);
 	return graph;

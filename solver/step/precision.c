@@ -138,7 +138,7 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 }
 
 /* What fails while the step is written stands in build->status. */
-static enum status convert(struct conversion *conversion, struct error *error)
+static enum status precision_convert(struct conversion *conversion, struct error *error)
 {
 	const struct graph *graph = conversion->graph;
 	struct build *build = &conversion->build;
@@ -166,7 +166,7 @@ struct graph *precision_apply(const struct graph *graph, const struct rules *rul
 	struct conversion conversion = { .graph = graph, .rules = rules, .precision = precision, .dtype = formats[precision],
 		.build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };
 	struct graph *result = NULL;
-	if (error_set(error, convert(&conversion, error)) == OK)
+	if (error_set(error, precision_convert(&conversion, error)) == OK)
 		result = build_like(&conversion.build, graph, error);
 	else
 		draft_free(conversion.build.draft);

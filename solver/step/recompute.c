@@ -13,7 +13,7 @@
 /* ---- running again ------------------------------------------------------------------------------------- */
 
 /* Just another name: its op changes nothing. */
-static bool is_view(const struct graph *graph, uint32_t tensor)
+static bool step_recompute_is_view(const struct graph *graph, uint32_t tensor)
 {
 	uint32_t writer = graph->tensor[tensor].writer;
 	bool view = graph->tensor[tensor].alias != NONE && writer != NONE;
@@ -22,16 +22,16 @@ static bool is_view(const struct graph *graph, uint32_t tensor)
 	return view;
 }
 
-static bool kept(const struct replay *replay, uint32_t tensor)
+static bool step_recompute_kept(const struct replay *replay, uint32_t tensor)
 {
 	uint32_t storage = storage_of(replay->graph, tensor);
-	return !replay->anew[storage] && !(replay->back[storage] && is_view(replay->graph, tensor));
+	return !replay->anew[storage] && !(replay->back[storage] && step_recompute_is_view(replay->graph, tensor));
 }
 
 static bool wanted_anew(const struct replay *replay, uint32_t tensor)
 {
 	uint32_t writer = replay->graph->tensor[tensor].writer;
-	return is_forward(replay->graph, writer) && !replay->done[writer] && !kept(replay, tensor);
+	return is_forward(replay->graph, writer) && !replay->done[writer] && !step_recompute_kept(replay, tensor);
 }
 
 /* An op that makes nothing but other names. */
@@ -39,7 +39,7 @@ static bool names_only(const struct graph *graph, uint32_t op)
 {
 	bool only = csr_length(&graph->writes, op) > 0;
 	FOR_ROW(i, &graph->writes, op)
-		only &= is_view(graph, graph->writes.item[i]);
+		only &= step_recompute_is_view(graph, graph->writes.item[i]);
 	return only;
 }
 
@@ -62,7 +62,7 @@ static uint32_t again_tensor(struct replay *replay, uint32_t tensor)
 }
 
 /* A persistent tensor that an op writes into without giving it a new name: running statistics. A copy leaves it alone. */
-static bool only_updated(const struct graph *graph, uint32_t op, uint32_t tensor)
+static bool step_recompute_only_updated(const struct graph *graph, uint32_t op, uint32_t tensor)
 {
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].in == tensor && graph->inplace[i].out == NONE)
@@ -77,22 +77,22 @@ struct naming {
 	bool copy;
 };
 
-static const char *new_name(const void *context, uint32_t tensor, bool result)
+static const char *step_recompute_new_name(const void *context, uint32_t tensor, bool result)
 {
 	const struct naming *naming = context;
 	const struct replay *replay = naming->replay;
 	uint32_t id = result && naming->copy ? replay->made[tensor] : result ? replay->original[tensor] : replay->tensor[tensor];
-	if (id == NONE || (naming->copy && !result && only_updated(replay->graph, naming->op, tensor)))
+	if (id == NONE || (naming->copy && !result && step_recompute_only_updated(replay->graph, naming->op, tensor)))
 		return NULL;
 	return draft_tensor_at(replay->build.draft, id)->name;
 }
 
 /* The arguments of an op of the draft, which stands for op, by their new names. */
-static void rename_arguments(struct replay *replay, uint32_t draft_op, uint32_t op, bool copy)
+static void step_recompute_rename_arguments(struct replay *replay, uint32_t draft_op, uint32_t op, bool copy)
 {
 	const struct arguments *arguments = replay->graph->op[op].arguments;
 	struct naming naming = { replay, op, copy };
-	struct renaming renaming = { new_name, &naming };
+	struct renaming renaming = { step_recompute_new_name, &naming };
 	if (!arguments || replay->build.status != OK)
 		return;
 	arguments = arguments_rename(&replay->arena, arguments, replay->graph, &renaming);
@@ -118,12 +118,12 @@ static uint32_t again_op(struct replay *replay, uint32_t op)
 }
 
 /* One result of a copy. */
-static bool write_again(struct replay *replay, uint32_t op, uint32_t copy, uint32_t tensor)
+static bool step_recompute_write_again(struct replay *replay, uint32_t op, uint32_t copy, uint32_t tensor)
 {
 	const struct graph *graph = replay->graph;
 	struct draft *draft = replay->build.draft;
 	uint32_t in = NONE;
-	bool stays = kept(replay, tensor);
+	bool stays = step_recompute_kept(replay, tensor);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].out == tensor)
 			in = replay->tensor[graph->inplace[i].in];
@@ -138,7 +138,7 @@ static bool write_again(struct replay *replay, uint32_t op, uint32_t copy, uint3
 
 /* Writes the copy of one forward op. Results whose storage is kept get a new tensor too, which dies at once; writes
  * over persistent storages are left out, they happened already. */
-static void run_again(struct replay *replay, uint32_t op)
+static void step_recompute_run_again(struct replay *replay, uint32_t op)
 {
 	const struct graph *graph = replay->graph;
 	struct draft *draft = replay->build.draft;
@@ -146,16 +146,16 @@ static void run_again(struct replay *replay, uint32_t op)
 	replay->done[op] = true;
 	bool fine = copy != NONE;
 	FOR_ROW(i, &graph->reads, op)
-		if (!only_updated(graph, op, graph->reads.item[i]))
+		if (!step_recompute_only_updated(graph, op, graph->reads.item[i]))
 			fine = fine && draft_read(draft, copy, replay->tensor[graph->reads.item[i]]) == OK;
 	FOR_ROW(i, &graph->writes, op)
-		fine = fine && write_again(replay, op, copy, graph->writes.item[i]);
+		fine = fine && step_recompute_write_again(replay, op, copy, graph->writes.item[i]);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].out == NONE && replay->anew[storage_of(graph, graph->inplace[i].in)])
 			fine = fine && draft_inplace(draft, copy, NONE, replay->tensor[graph->inplace[i].in]) == OK;
 	if (!fine && replay->build.status == OK)
 		replay->build.status = NO_MEMORY;
-	rename_arguments(replay, copy, op, true);
+	step_recompute_rename_arguments(replay, copy, op, true);
 }
 
 /* ---- offloading -------------------------------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ static void note_offloads(struct replay *replay, const uint32_t *offload, uint32
 	}
 }
 
-static uint32_t move(struct replay *replay, uint32_t storage, const char *type, uint32_t from, int64_t bytes)
+static uint32_t step_recompute_move(struct replay *replay, uint32_t storage, const char *type, uint32_t from, int64_t bytes)
 {
 	struct build *build = &replay->build;
 	uint32_t root = replay->graph->storage[storage].root;
@@ -197,7 +197,7 @@ static uint32_t move(struct replay *replay, uint32_t storage, const char *type, 
 /* After the last forward reader: the copy in the host, which takes no bytes of the device. */
 static void offload_storage(struct replay *replay, uint32_t storage)
 {
-	replay->host[storage] = move(replay, storage, added_types[ADDED_OFFLOAD], replay->original[replay->graph->storage[storage].root], 0);
+	replay->host[storage] = step_recompute_move(replay, storage, added_types[ADDED_OFFLOAD], replay->original[replay->graph->storage[storage].root], 0);
 }
 
 /* What is put between two ops of the step stays there: behind the last op before it that computes, before the next. */
@@ -247,7 +247,7 @@ static void fetch_storage(struct replay *replay, uint32_t storage, uint32_t buff
 	const struct graph *graph = replay->graph;
 	uint32_t root = graph->storage[storage].root;
 	if (buffer == NONE) {
-		replay->tensor[root] = move(replay, storage, added_types[ADDED_FETCH], replay->host[storage], graph->tensor[root].bytes);
+		replay->tensor[root] = step_recompute_move(replay, storage, added_types[ADDED_FETCH], replay->host[storage], graph->tensor[root].bytes);
 	} else {
 		build_op(build, added_types[ADDED_FETCH], IN(replay->host[storage], buffer));
 		replay->tensor[root] = build_inplace(build, buffer);
@@ -258,7 +258,7 @@ static void fetch_storage(struct replay *replay, uint32_t storage, uint32_t buff
 	replay->back[storage] = true;
 	FOR_ROW(i, &graph->members, storage) {
 		uint32_t member = graph->members.item[i];
-		if (member == root || is_view(graph, member) || !is_forward(graph, graph->tensor[member].writer) || build->status != OK)
+		if (member == root || step_recompute_is_view(graph, member) || !is_forward(graph, graph->tensor[member].writer) || build->status != OK)
 			continue;
 		uint32_t name = again_tensor(replay, member);
 		if (name != NONE && draft_write(build->draft, build->op, name) != OK)
@@ -291,7 +291,7 @@ static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *
 	}
 }
 
-static void bring_back(struct replay *replay, uint32_t tensor)
+static void step_recompute_bring_back(struct replay *replay, uint32_t tensor)
 {
 	if (replay->host[storage_of(replay->graph, tensor)] != NONE && replay->build.status == OK)
 		fetch_storage(replay, storage_of(replay->graph, tensor), NONE);
@@ -341,7 +341,7 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 {
 	const struct graph *graph = replay->graph;
 	uint32_t depth = 0;
-	bring_back(replay, tensor);
+	step_recompute_bring_back(replay, tensor);
 	push_writers(replay, tensor, NONE, &depth, capacity);
 	while (depth > 0 && replay->build.status == OK) {
 		uint32_t op = replay->stack[depth - 1], before = depth;
@@ -350,7 +350,7 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 			continue;
 		}
 		FOR_ROW(i, &graph->reads, op) {
-			bring_back(replay, graph->reads.item[i]);
+			step_recompute_bring_back(replay, graph->reads.item[i]);
 			push_writers(replay, graph->reads.item[i], op, &depth, capacity);
 		}
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
@@ -358,7 +358,7 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 		if (depth == before)
 			push_before_overwrite(replay, op, &depth, capacity);
 		if (depth == before) {
-			run_again(replay, op);
+			step_recompute_run_again(replay, op);
 			depth--;
 		}
 	}
@@ -397,11 +397,11 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 	FOR_ROW(i, &graph->reads, op)
 		renamed |= replay->tensor[graph->reads.item[i]] != replay->original[graph->reads.item[i]];
 	if (renamed)
-		rename_arguments(replay, replay->op[op], op, false);
+		step_recompute_rename_arguments(replay, replay->op[op], op, false);
 }
 
 /* The windows by storage, and by the ops where they begin and end. */
-static bool note_windows(struct replay *replay, const struct offload_window *window, uint32_t windows)
+static bool step_recompute_note_windows(struct replay *replay, const struct offload_window *window, uint32_t windows)
 {
 	struct arena *arena = &replay->arena;
 	uint32_t ops = replay->graph->ops, *row = arena_alloc(arena, windows, sizeof *row), *item = arena_alloc(arena, windows, sizeof *item);
@@ -419,7 +419,7 @@ static bool note_windows(struct replay *replay, const struct offload_window *win
 	return fine && (windows == 0 || csr_of_pairs(arena, ops, windows, row, item, &replay->come) == OK);
 }
 
-static enum status prepare(struct replay *replay, const uint32_t *offload, uint32_t offloads, const bool *drop,
+static enum status step_recompute_prepare(struct replay *replay, const uint32_t *offload, uint32_t offloads, const bool *drop,
 	uint32_t capacity)
 {
 	const struct graph *graph = replay->graph;
@@ -444,13 +444,13 @@ static enum status prepare(struct replay *replay, const uint32_t *offload, uint3
 	return OK;
 }
 
-static enum status run(struct replay *replay, const bool *drop, const uint32_t *offload, uint32_t offloads, const struct offload_window *window, uint32_t windows)
+static enum status step_recompute_run(struct replay *replay, const bool *drop, const uint32_t *offload, uint32_t offloads, const struct offload_window *window, uint32_t windows)
 {
 	const struct graph *graph = replay->graph;
 	uint32_t capacity = 2 * (graph->reads.start[graph->ops] + graph->inplace_start[graph->ops]) + graph->ops + 1;
 	for (uint32_t i = 0; i < graph->inplace_start[graph->ops]; i++)
 		capacity += csr_length(&graph->users, storage_of(graph, graph->inplace[i].in));
-	enum status status = note_windows(replay, window, windows) ? prepare(replay, offload, offloads, drop, capacity) : NO_MEMORY;
+	enum status status = step_recompute_note_windows(replay, window, windows) ? step_recompute_prepare(replay, offload, offloads, drop, capacity) : NO_MEMORY;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		open_and_close(replay, op);
 		if (is_forward(graph, op))
@@ -469,11 +469,11 @@ static enum status run(struct replay *replay, const bool *drop, const uint32_t *
 		: draft_describe(replay->build.draft, graph->name, graph->source, graph->extra, &graph->about);
 }
 
-static struct graph *apply(const struct graph *step, const struct activations *activations, const bool *drop, const uint32_t *offload, uint32_t offloads,
+static struct graph *step_recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop, const uint32_t *offload, uint32_t offloads,
 	const struct offload_window *window, uint32_t windows, struct error *error)
 {
 	struct replay replay = { .graph = step, .activations = activations };
-	enum status status = run(&replay, drop, offload, offloads, window, windows);
+	enum status status = step_recompute_run(&replay, drop, offload, offloads, window, windows);
 	if (status != OK)
 		fail_status(error, status);
 	struct graph *result = status == OK ? graph_build(replay.build.draft, error) : NULL;
@@ -485,7 +485,7 @@ static struct graph *apply(const struct graph *step, const struct activations *a
 struct graph *recompute_apply(const struct graph *step, const struct activations *activations, const bool *drop,
 	const uint32_t *offload, uint32_t offloads, struct error *error)
 {
-	return apply(step, activations, drop, offload, offloads, NULL, 0, error);
+	return step_recompute_apply(step, activations, drop, offload, offloads, NULL, 0, error);
 }
 
 struct graph *offload_apply(const struct graph *step, const struct activations *activations, const struct offload_window *window, uint32_t windows, struct error *error)
@@ -493,6 +493,6 @@ struct graph *offload_apply(const struct graph *step, const struct activations *
 	HELD uint32_t *root = mem_alloc(windows, sizeof *root);
 	for (uint32_t i = 0; i < windows && root; i++)
 		root[i] = step->storage[window[i].storage].root;
-	struct graph *result = root ? apply(step, activations, NULL, root, windows, window, windows, error) : (fail_memory(error), NULL);
+	struct graph *result = root ? step_recompute_apply(step, activations, NULL, root, windows, window, windows, error) : (fail_memory(error), NULL);
 	return result;
 }

@@ -82,7 +82,7 @@ static bool storage_replayable(const struct replay *replay, uint32_t storage)
 }
 
 /* Storages that are not kept, less those that can't be written anew. Each round only shrinks the set. */
-static void settle(struct replay *replay, const bool *drop)
+static void replayable_settle(struct replay *replay, const bool *drop)
 {
 	const struct graph *graph = replay->graph;
 	const struct activations *activations = replay->activations;
@@ -109,11 +109,11 @@ bool replay_sets(struct replay *replay, const bool *drop)
 	if (!replay->anew || !replay->overwrite)
 		return false;
 	find_overwrites(replay);
-	settle(replay, drop);
+	replayable_settle(replay, drop);
 	return true;
 }
 
-static void charge(const struct replay *replay, struct recompute_cost *cost, struct recompute_cost *by_layer, uint32_t op,
+static void replayable_charge(const struct replay *replay, struct recompute_cost *cost, struct recompute_cost *by_layer, uint32_t op,
 	int64_t flops, int64_t bytes)
 {
 	uint32_t layer = replay->activations->layer[op];
@@ -138,7 +138,7 @@ static void charge_flops(const struct replay *replay, bool *demanded, bool *dema
 		for (uint32_t i = graph->inplace_start[op]; is_forward(graph, op) && i < graph->inplace_start[op + 1]; i++)
 			again |= demanded_storage[storage_of(graph, graph->inplace[i].in)];
 		if (again && is_forward(graph, op))
-			charge(replay, cost, by_layer, op, replay->activations->flops[op], 0);
+			replayable_charge(replay, cost, by_layer, op, replay->activations->flops[op], 0);
 		FOR_ROW(i, &graph->reads, op)
 			if (again && replay->anew[storage_of(graph, graph->reads.item[i])])
 				demanded[graph->reads.item[i]] = demanded_storage[storage_of(graph, graph->reads.item[i])] = true;
@@ -161,7 +161,7 @@ enum status recompute_cost(const struct graph *step, const struct activations *a
 	charge_flops(&replay, demanded, demanded_storage, cost, by_layer);
 	for (uint32_t s = 0; s < step->storages; s++)
 		if (drop[s] && activations->saved[s] && replay.anew[s])
-			charge(&replay, cost, by_layer, allocator_of(step, s), 0, step->storage[s].bytes);
+			replayable_charge(&replay, cost, by_layer, allocator_of(step, s), 0, step->storage[s].bytes);
 	arena_free(&replay.arena);
 	return OK;
 }

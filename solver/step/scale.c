@@ -36,7 +36,7 @@ struct scaling {
 	struct draft *draft;
 };
 
-static bool allocate(struct scaling *scaling)
+static bool scale_allocate(struct scaling *scaling)
 {
 	uint32_t ops = scaling->graph->ops, tensors = scaling->graph->tensors;
 	scaling->copied = arena_alloc(&scaling->arena, ops, sizeof *scaling->copied);
@@ -88,7 +88,7 @@ int64_t scale_ratio(int64_t amount, int64_t to, int64_t from)
 }
 
 /* Bytes of a tensor of `elements` in place of its own. */
-static int64_t bytes_of(const struct tensor *tensor, int64_t elements)
+static int64_t scale_bytes_of(const struct tensor *tensor, int64_t elements)
 {
 	int64_t before = count_elements(tensor->shape, tensor->dims), bits = dtype_bits[tensor->dtype];
 	if (bits > 0 && tensor->bytes == (before * bits + 7) / 8)
@@ -119,17 +119,17 @@ static int64_t kept_storage(const struct scaling *scaling, uint32_t tensor)
 		FOR_ROW(i, &graph->reads, from->writer) {
 			uint32_t operand = graph->reads.item[i];
 			if (graph->tensor[operand].bytes == from->bytes && scaling->values.changed[operand])
-				return bytes_of(&graph->tensor[operand], count_elements(new_shape(scaling, operand), graph->tensor[operand].dims));
+				return scale_bytes_of(&graph->tensor[operand], count_elements(new_shape(scaling, operand), graph->tensor[operand].dims));
 		}
 	return from->bytes;
 }
 
-static int64_t new_bytes(const struct scaling *scaling, uint32_t tensor)
+static int64_t scale_new_bytes(const struct scaling *scaling, uint32_t tensor)
 {
 	const struct tensor *from = &scaling->graph->tensor[tensor];
 	if (!scaling->values.changed[tensor])
 		return kept_storage(scaling, tensor);
-	return bytes_of(from, count_elements(new_shape(scaling, tensor), from->dims));
+	return scale_bytes_of(from, count_elements(new_shape(scaling, tensor), from->dims));
 }
 
 /* ---- checks ------------------------------------------------------------------------------------------------ */
@@ -147,7 +147,7 @@ static bool touches_changed(const struct scaling *scaling, uint32_t op)
 }
 
 /* Binds an op's rule to the new shapes. */
-static enum status bind_new(struct scaling *scaling, const struct rule *rule, uint32_t op)
+static enum status scale_bind_new(struct scaling *scaling, const struct rule *rule, uint32_t op)
 {
 	const struct graph *graph = scaling->graph;
 	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), at = 0;
@@ -179,7 +179,7 @@ static enum status bind_new(struct scaling *scaling, const struct rule *rule, ui
 			single ? " (it is captured at batch 1, where PyTorch may run other ops: capture at batch 2)" : "", reason.text);
 }
 
-static enum status check_op(struct scaling *scaling, uint32_t op)
+static enum status scale_check_op(struct scaling *scaling, uint32_t op)
 {
 	const struct op *from = &scaling->graph->op[op];
 	const struct rule *rule = rules_find(scaling->rules, from->type);
@@ -199,7 +199,7 @@ static enum status check_op(struct scaling *scaling, uint32_t op)
 		return fail(scaling->error, status, "op %s: %.300s", from->name, reason.text);
 	TRY(status);
 	int64_t before = rule_flops(rule, &scaling->binding);
-	status = bind_new(scaling, rule, op);
+	status = scale_bind_new(scaling, rule, op);
 	if (status == OK && from->flops >= 0)
 		scaling->flops[op] = scale_ratio(from->flops, rule_flops(rule, &scaling->binding), before);
 	scaling->report->workspaces += status == OK && from->workspace > 0;
@@ -217,7 +217,7 @@ static bool grew_from_one(const struct scaling *scaling, uint32_t tensor)
 }
 
 /* Gradients that must be summed over the batch before a parameter's update. */
-static enum status find_sums(struct scaling *scaling)
+static enum status scale_find_sums(struct scaling *scaling)
 {
 	const struct factors *factors = scaling->factors;
 	const struct graph *graph = scaling->graph;
@@ -273,7 +273,7 @@ static bool repeated(const struct scaling *scaling, uint32_t operand, uint32_t r
 }
 
 /* At extent 1 a program that makes a mask for each sample and one that makes a mask for all of them leave the same graph, since a tracer sees no repetition to 1. */
-static bool count_once(struct scaling *scaling)
+static bool scale_count_once(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
 	bool *seen = arena_alloc(&scaling->arena, graph->storages, sizeof *seen);
@@ -312,7 +312,7 @@ static void count_copies(struct scaling *scaling)
 }
 
 /* Whether nothing but a copy reads an op's first operand from there on: the backward pass keeps the copy. */
-static bool left_behind(const struct scaling *scaling, uint32_t op)
+static bool scale_left_behind(const struct scaling *scaling, uint32_t op)
 {
 	const struct graph *graph = scaling->graph;
 	uint32_t storage = graph->tensor[graph->reads.item[graph->reads.start[op]]].storage;
@@ -333,13 +333,13 @@ static bool left_behind(const struct scaling *scaling, uint32_t op)
 static void count_left_behind(struct scaling *scaling)
 {
 	for (uint32_t op = 0; op < scaling->graph->ops; op++)
-		scaling->report->left_behind += scaling->copied[op] && left_behind(scaling, op);
+		scaling->report->left_behind += scaling->copied[op] && scale_left_behind(scaling, op);
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
 /* Where what is copied is let go of: each storage once. */
-static void find_held(struct scaling *scaling)
+static void scale_find_held(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -382,7 +382,7 @@ static void plan_tensors(struct scaling *scaling)
 }
 
 /* "name.suffix", made unique. */
-static void new_name(const char *name, const char *suffix, char *text, size_t size, uint32_t (*find)(const struct graph *, const char *),
+static void scale_new_name(const char *name, const char *suffix, char *text, size_t size, uint32_t (*find)(const struct graph *, const char *),
 	const struct graph *graph)
 {
 	snprintf(text, size, "%.400s.%s", name, suffix);
@@ -391,11 +391,11 @@ static void new_name(const char *name, const char *suffix, char *text, size_t si
 }
 
 /* An op of one operand and one result, or none, that isn't in the given graph. */
-static enum status add_op(struct scaling *scaling, const struct op *model, const char *type, const char *suffix, int64_t flops,
+static enum status scale_add_op(struct scaling *scaling, const struct op *model, const char *type, const char *suffix, int64_t flops,
 	uint32_t operand, uint32_t result)
 {
 	char name[450];
-	new_name(model->name, suffix, name, sizeof name, graph_find_op, scaling->graph);
+	scale_new_name(model->name, suffix, name, sizeof name, graph_find_op, scaling->graph);
 	struct op op = { .name = name, .type = type, .module = model->module, .src = model->src, .flops = flops, .phase = model->phase,
 		.has_phase = model->has_phase, .has_module = model->has_module };
 	uint32_t id = draft_op(scaling->draft, &op);
@@ -405,37 +405,37 @@ static enum status add_op(struct scaling *scaling, const struct op *model, const
 }
 
 /* A tensor like `model`, named after `of`. */
-static bool add_tensor(struct scaling *scaling, uint32_t model, const char *of, const char *suffix, const int64_t *shape, uint8_t kind)
+static bool scale_add_tensor(struct scaling *scaling, uint32_t model, const char *of, const char *suffix, const int64_t *shape, uint8_t kind)
 {
 	const struct tensor *from = &scaling->graph->tensor[model];
 	struct tensor tensor = *from;
 	char name[450];
-	new_name(of, suffix, name, sizeof name, graph_find_tensor, scaling->graph);
+	scale_new_name(of, suffix, name, sizeof name, graph_find_tensor, scaling->graph);
 	tensor.name = name;
 	tensor_forget(&tensor);
 	tensor.places = NULL;
 	tensor.shape = shape;
-	tensor.bytes = bytes_of(from, count_elements(shape, from->dims));
+	tensor.bytes = scale_bytes_of(from, count_elements(shape, from->dims));
 	tensor.alias = NONE;
 	tensor.kind = kind;
 	return draft_tensor(scaling->draft, &tensor) != NONE;
 }
 
 /* What a product makes before its bias is added. */
-static bool add_product(struct scaling *scaling, uint32_t op)
+static bool scale_add_product(struct scaling *scaling, uint32_t op)
 {
 	const struct graph *graph = scaling->graph;
 	uint32_t result = graph->writes.item[graph->writes.start[op]];
-	return add_tensor(scaling, result, graph->op[op].name, "product", new_shape(scaling, result), KIND_TEMPORARY);
+	return scale_add_tensor(scaling, result, graph->op[op].name, "product", new_shape(scaling, result), KIND_TEMPORARY);
 }
 
-static bool write_tensors(struct scaling *scaling)
+static bool scale_write_tensors(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
 	for (uint32_t t = 0; t < graph->tensors; t++) {
 		struct tensor tensor = graph->tensor[t];
 		tensor.shape = new_shape(scaling, t);
-		tensor.bytes = new_bytes(scaling, t);
+		tensor.bytes = scale_new_bytes(scaling, t);
 		tensor.alias = scaling->alias[t];
 		if (draft_tensor(scaling->draft, &tensor) == NONE)
 			return false;
@@ -446,10 +446,10 @@ static bool write_tensors(struct scaling *scaling)
 			uint8_t kind = graph->tensor[graph->writes.item[graph->writes.start[op]]].kind;
 			if (kind_persistent(kind))
 				kind = KIND_TEMPORARY;
-			if (!add_tensor(scaling, operand, graph->op[op].name, "copy", new_shape(scaling, operand), kind))
+			if (!scale_add_tensor(scaling, operand, graph->op[op].name, "copy", new_shape(scaling, operand), kind))
 				return false;
 		}
-		if (scaling->unfused[op] && !add_product(scaling, op))
+		if (scaling->unfused[op] && !scale_add_product(scaling, op))
 			return false;
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t result = graph->writes.item[i];
@@ -457,7 +457,7 @@ static bool write_tensors(struct scaling *scaling)
 			if (scaling->sum[result] == NONE)
 				continue;
 			summed_shape(scaling, result, shape);
-			if (!add_tensor(scaling, result, graph->tensor[result].name, "sum", shape, graph->tensor[result].kind))
+			if (!scale_add_tensor(scaling, result, graph->tensor[result].name, "sum", shape, graph->tensor[result].kind))
 				return false;
 		}
 	}
@@ -481,7 +481,7 @@ static uint32_t released(const struct scaling *scaling, uint32_t op, uint32_t te
 }
 
 /* What an op reads in place of a tensor. clone: that before the op. */
-static uint32_t operand_of(const struct scaling *scaling, uint32_t op, uint32_t tensor, uint32_t first, uint32_t clone)
+static uint32_t scale_operand_of(const struct scaling *scaling, uint32_t op, uint32_t tensor, uint32_t first, uint32_t clone)
 {
 	if (scaling->copied[op] && tensor == first)
 		return clone;
@@ -496,10 +496,10 @@ static enum status write_product(struct scaling *scaling, uint32_t op, struct op
 	const struct graph *graph = scaling->graph;
 	const uint32_t *given = graph->reads.item + graph->reads.start[op];
 	uint32_t result = graph->writes.item[graph->writes.start[op]];
-	enum status status = add_op(scaling, addition, "aten.mm.default", "product", addition->flops, operand_of(scaling, op, given[1], NONE, NONE), product);
-	THEN(status, draft_read(scaling->draft, scaling->number[op] - 1, operand_of(scaling, op, given[2], NONE, NONE)));
+	enum status status = scale_add_op(scaling, addition, "aten.mm.default", "product", addition->flops, scale_operand_of(scaling, op, given[1], NONE, NONE), product);
+	THEN(status, draft_read(scaling->draft, scaling->number[op] - 1, scale_operand_of(scaling, op, given[2], NONE, NONE)));
 	reads[0] = product;
-	reads[1] = operand_of(scaling, op, given[0], NONE, NONE);
+	reads[1] = scale_operand_of(scaling, op, given[0], NONE, NONE);
 	addition->type = "aten.add.Tensor";
 	addition->flops = count_elements(new_shape(scaling, result), graph->tensor[result].dims);
 	addition->arguments = NULL;
@@ -507,7 +507,7 @@ static enum status write_product(struct scaling *scaling, uint32_t op, struct op
 	return status;
 }
 
-static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clone)
+static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t *clone)
 {
 	const struct graph *graph = scaling->graph;
 	struct draft *draft = scaling->draft;
@@ -516,13 +516,13 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 	uint32_t first = csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
 	if (scaling->copied[op]) {
 		int64_t elements = count_elements(new_shape(scaling, first), graph->tensor[first].dims);
-		status = add_op(scaling, &copy, "aten.clone.default", "copy", elements, first, *clone);
+		status = scale_add_op(scaling, &copy, "aten.clone.default", "copy", elements, first, *clone);
 		if (strncmp(copy.type, "aten._reshape_alias", 19) == 0)
 			copy.type = "aten._unsafe_view.default";
 	}
 	copy.flops = scaling->flops[op];
 	if (copy.workspace > 0 && first != NONE && touches_changed(scaling, op))
-		copy.workspace = scale_ratio(copy.workspace, new_bytes(scaling, first), graph->tensor[first].bytes);
+		copy.workspace = scale_ratio(copy.workspace, scale_new_bytes(scaling, first), graph->tensor[first].bytes);
 	uint32_t parts[2];
 	if (scaling->unfused[op] && status == OK)
 		status = write_product(scaling, op, &copy, (*clone)++, parts);
@@ -533,7 +533,7 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 		status = draft_read(draft, id, parts[i]);
 	FOR_ROW(i, &graph->reads, op)
 		if (status == OK && !scaling->unfused[op])
-			status = draft_read(draft, id, operand_of(scaling, op, graph->reads.item[i], first, *clone));
+			status = draft_read(draft, id, scale_operand_of(scaling, op, graph->reads.item[i], first, *clone));
 	*clone += scaling->copied[op];
 	FOR_ROW(i, &graph->writes, op)
 		THEN(status, draft_write(draft, id, graph->writes.item[i]));
@@ -544,14 +544,14 @@ static enum status write_op(struct scaling *scaling, uint32_t op, uint32_t *clon
 		if (status != OK || scaling->sum[result] == NONE)
 			continue;
 		int64_t elements = count_elements(new_shape(scaling, result), graph->tensor[result].dims);
-		status = add_op(scaling, &graph->op[op], "aten.sum.dim_IntList", "sum", elements, result, (*clone)++);
+		status = scale_add_op(scaling, &graph->op[op], "aten.sum.dim_IntList", "sum", elements, result, (*clone)++);
 	}
 	for (uint32_t held = scaling->held[op]; held != NONE && status == OK; held = scaling->next_held[held])
-		status = add_op(scaling, &graph->op[held], RELEASE_TYPE, "release", 0, graph->reads.item[graph->reads.start[held]], NONE);
+		status = scale_add_op(scaling, &graph->op[held], RELEASE_TYPE, "release", 0, graph->reads.item[graph->reads.start[held]], NONE);
 	return status;
 }
 
-static enum status write_graph(struct scaling *scaling)
+static enum status scale_write_graph(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
 	struct about about = graph->about;
@@ -559,12 +559,12 @@ static enum status write_graph(struct scaling *scaling)
 		about.batch = scaling->request->batch;
 	if (about.sequence > 0 && scaling->request->sequence > 0)
 		about.sequence = scaling->request->sequence;
-	if (draft_describe(scaling->draft, graph->name, graph->source, graph->extra, &about) != OK || !write_tensors(scaling))
+	if (draft_describe(scaling->draft, graph->name, graph->source, graph->extra, &about) != OK || !scale_write_tensors(scaling))
 		return NO_MEMORY;
 	enum status status = OK;
 	uint32_t next = graph->tensors;
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
-		status = write_op(scaling, op, &next);
+		status = scale_write_op(scaling, op, &next);
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
 		FOR_ROW(i, &graph->after, op)
 			THEN(status, draft_after(scaling->draft, scaling->number[op], scaling->number[graph->after.item[i]]));
@@ -579,7 +579,7 @@ static enum status check_shapes_known(const struct graph *graph, struct error *e
 	return OK;
 }
 
-static enum status scale(struct scaling *scaling, struct graph **scaled)
+static enum status scale_scale(struct scaling *scaling, struct graph **scaled)
 {
 	const struct graph *graph = scaling->graph;
 	enum status status = check_shapes_known(graph, scaling->error);
@@ -587,9 +587,9 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 		scaling->flat = scale_given_batch(graph, scaling->factors);
 	THEN(status, scaling->flat > 0 ? scale_flat_values(graph, scaling->factors, scaling->request->batch, &scaling->values, scaling->error)
 		: scale_values_find(graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error));
-	THEN(status, !allocate(scaling) ? NO_MEMORY : scaling->flat > 0 ? OK : find_sums(scaling));
+	THEN(status, !scale_allocate(scaling) ? NO_MEMORY : scaling->flat > 0 ? OK : scale_find_sums(scaling));
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
-		status = check_op(scaling, op);
+		status = scale_check_op(scaling, op);
 	if (status == OK && scaling->flat == 0)
 		status = strides_find_copies(graph, scaling->rules, scaling->factors->dim_start, scaling->values.shape, scaling->copied);
 	TRY(status);
@@ -597,17 +597,17 @@ static enum status scale(struct scaling *scaling, struct graph **scaled)
 	count_copies(scaling);
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		scaling->report->sums += scaling->sum[t] != NONE;
-	if (scaling->flat == 0 && !count_once(scaling))
+	if (scaling->flat == 0 && !scale_count_once(scaling))
 		return NO_MEMORY;
 	scaling->report->flat = scaling->flat > 0;
 	scaling->report->capacities = scaling->values.capacities;
 	scaling->report->reserves = scaling->values.reserves;
 	scaling->tensors = graph->tensors;
-	find_held(scaling);
+	scale_find_held(scaling);
 	plan_tensors(scaling);
 	count_left_behind(scaling);
 	scaling->draft = draft_new();
-	TRY(scaling->draft ? write_graph(scaling) : NO_MEMORY);
+	TRY(scaling->draft ? scale_write_graph(scaling) : NO_MEMORY);
 	*scaled = graph_build(scaling->draft, scaling->error);
 	return *scaled ? OK : scaling->error->status;
 }
@@ -618,7 +618,7 @@ enum status graph_scale(const struct graph *graph, const struct rules *rules, co
 	struct scaling scaling = { .graph = graph, .rules = rules, .factors = factors, .request = request, .report = report, .error = error };
 	*report = (struct scale_report) { .first_copy = NONE, .first_once = NONE };
 	*scaled = NULL;
-	enum status status = scale(&scaling, scaled);
+	enum status status = scale_scale(&scaling, scaled);
 	draft_free(scaling.draft);
 	arena_free(&scaling.values.arena);
 	arena_free(&scaling.arena);

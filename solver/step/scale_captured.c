@@ -23,7 +23,7 @@ struct growing {
 	struct draft *draft;
 };
 
-static int64_t elements_of(const int64_t *shape, uint32_t dims)
+static int64_t scale_captured_elements_of(const int64_t *shape, uint32_t dims)
 {
 	int64_t elements = 1;
 	for (uint32_t d = 0; d < dims; d++)
@@ -33,14 +33,14 @@ static int64_t elements_of(const int64_t *shape, uint32_t dims)
 }
 
 /* A size at so many samples more; -1: absurd. */
-static int64_t grow(const struct growing *growing, int64_t size, int64_t by)
+static int64_t scale_captured_grow(const struct growing *growing, int64_t size, int64_t by)
 {
 	int64_t more;
 	bool absurd = __builtin_mul_overflow(by, growing->more, &more) || __builtin_add_overflow(size, more, &size) || size < 0 || size > BYTES_MAX;
 	return absurd ? -1 : size;
 }
 
-static enum status find_shapes(struct growing *growing)
+static enum status scale_captured_find_shapes(struct growing *growing)
 {
 	const struct graph *from = growing->from;
 	size_t dims = 0;
@@ -56,24 +56,24 @@ static enum status find_shapes(struct growing *growing)
 		at += tensor->dims;
 		bool fine = true;
 		for (int d = 0; d < tensor->dims && tensor->shape; d++)
-			fine &= (shape[d] = tensor->grows ? grow(growing, tensor->shape[d], tensor->grows[d]) : tensor->shape[d]) >= 0;
-		if (!fine || (tensor->shape && elements_of(shape, tensor->dims) < 0))
+			fine &= (shape[d] = tensor->grows ? scale_captured_grow(growing, tensor->shape[d], tensor->grows[d]) : tensor->shape[d]) >= 0;
+		if (!fine || (tensor->shape && scale_captured_elements_of(shape, tensor->dims) < 0))
 			return fail(growing->error, BAD_INPUT, "tensor %s would be too large", tensor->name);
 	}
 	return OK;
 }
 
 /* Bytes follow from the shape, where they did before, or grow by as much as the file says. */
-static int64_t new_bytes(const struct growing *growing, uint32_t t)
+static int64_t scale_captured_new_bytes(const struct growing *growing, uint32_t t)
 {
 	const struct tensor *tensor = &growing->from->tensor[t];
 	int64_t bits = dtype_bits[tensor->dtype];
-	int64_t before = tensor->shape ? elements_of(tensor->shape, tensor->dims) : -1;
+	int64_t before = tensor->shape ? scale_captured_elements_of(tensor->shape, tensor->dims) : -1;
 	if (before >= 0 && bits > 0 && tensor->bytes == (before * bits + 7) / 8)
-		return (elements_of(growing->shape + growing->start[t], tensor->dims) * bits + 7) / 8;
+		return (scale_captured_elements_of(growing->shape + growing->start[t], tensor->dims) * bits + 7) / 8;
 	if (!tensor->grows || tensor->grows[tensor->dims])
-		return tensor->grows ? grow(growing, tensor->bytes, tensor->grows[tensor->dims]) : tensor->bytes;
-	return scale_ratio(tensor->bytes, elements_of(growing->shape + growing->start[t], tensor->dims), before);
+		return tensor->grows ? scale_captured_grow(growing, tensor->bytes, tensor->grows[tensor->dims]) : tensor->bytes;
+	return scale_ratio(tensor->bytes, scale_captured_elements_of(growing->shape + growing->start[t], tensor->dims), before);
 }
 
 /* What a recurrent layer keeps lies in pages, and so doesn't grow by a constant. */
@@ -101,11 +101,11 @@ static void find_reserves(struct growing *growing, uint32_t op)
 	}
 }
 
-static enum status write_tensors(struct growing *growing)
+static enum status scale_captured_write_tensors(struct growing *growing)
 {
 	for (uint32_t t = 0; t < growing->from->tensors; t++) {
 		struct tensor tensor = growing->from->tensor[t];
-		tensor.bytes = new_bytes(growing, t);
+		tensor.bytes = scale_captured_new_bytes(growing, t);
 		if (tensor.shape)
 			tensor.shape = growing->shape + growing->start[t];
 		if (tensor.bytes < 0 || tensor.bytes > BYTES_MAX)
@@ -117,7 +117,7 @@ static enum status write_tensors(struct growing *growing)
 
 /* ---- ops ------------------------------------------------------------------------------------------------------ */
 
-static enum status bind_new(struct growing *growing, const struct rule *rule, uint32_t op, struct error *why)
+static enum status scale_captured_bind_new(struct growing *growing, const struct rule *rule, uint32_t op, struct error *why)
 {
 	const struct csr *sides[] = { &growing->from->reads, &growing->from->writes };
 	uint32_t operands = csr_length(sides[0], op), results = csr_length(sides[1], op), count = 0;
@@ -130,7 +130,7 @@ static enum status bind_new(struct growing *growing, const struct rule *rule, ui
 }
 
 /* By the rule where the op has one that fits at both sizes: products of pairs of samples don't grow by a constant. */
-static enum status find_flops(struct growing *growing, uint32_t op, int64_t *flops)
+static enum status scale_captured_find_flops(struct growing *growing, uint32_t op, int64_t *flops)
 {
 	const struct op *from = &growing->from->op[op];
 	const struct rule *rule = rules_find(growing->rules, from->type);
@@ -138,10 +138,10 @@ static enum status find_flops(struct growing *growing, uint32_t op, int64_t *flo
 	*flops = from->flops;
 	if (!from->grows || from->flops < 0)
 		return OK;
-	*flops = grow(growing, from->flops, from->grows->flops);
+	*flops = scale_captured_grow(growing, from->flops, from->grows->flops);
 	*flops = *flops < 0 ? BYTES_MAX : *flops;
 	enum status status = rule && !(rule->traits & TRAIT_OPAQUE) ? rule_bind_op(rule, growing->from, op, &growing->old, &why) : BAD_INPUT;
-	THEN(status, bind_new(growing, rule, op, &why));
+	THEN(status, scale_captured_bind_new(growing, rule, op, &why));
 	if (status == OK && rule_flops(rule, &growing->old) == from->flops)
 		*flops = rule_flops(rule, &growing->new);
 	return status == BAD_INPUT ? OK : status;
@@ -159,15 +159,15 @@ static int64_t new_workspace(struct growing *growing, uint32_t op)
 	if (workspace <= 0 || first == NONE || from->tensor[first].bytes <= 0 || !from->tensor[first].grows)
 		return workspace;
 	growing->report->workspaces++;
-	int64_t grown = scale_ratio(workspace, new_bytes(growing, first), from->tensor[first].bytes);
+	int64_t grown = scale_ratio(workspace, scale_captured_new_bytes(growing, first), from->tensor[first].bytes);
 	return grown < BYTES_MAX ? grown : BYTES_MAX;
 }
 
-static enum status write_op(struct growing *growing, uint32_t id)
+static enum status scale_captured_write_op(struct growing *growing, uint32_t id)
 {
 	const struct graph *from = growing->from;
 	struct op op = from->op[id];
-	TRY(find_flops(growing, id, &op.flops));
+	TRY(scale_captured_find_flops(growing, id, &op.flops));
 	op.workspace = new_workspace(growing, id);
 	op.has_workspace |= op.workspace > 0;
 	if (op.arguments && op.grows && op.grows->numbers > 0 && !(op.arguments = growth_arguments(&growing->arena, &op, growing->more)))
@@ -186,16 +186,16 @@ static enum status write_op(struct growing *growing, uint32_t id)
 }
 
 /* given: the graph as it was read, whose step this is. */
-static enum status write_graph(struct growing *growing, const struct graph *given)
+static enum status scale_captured_write_graph(struct growing *growing, const struct graph *given)
 {
 	const struct graph *from = growing->from;
 	struct about about = given->about;
 	about.batch = from->about.batch + growing->more;
 	growing->draft = draft_new();
 	enum status status = growing->draft ? draft_describe(growing->draft, given->name, given->source, given->extra, &about) : NO_MEMORY;
-	THEN(status, write_tensors(growing));
+	THEN(status, scale_captured_write_tensors(growing));
 	for (uint32_t op = 0; op < from->ops; op++)
-		THEN(status, write_op(growing, op));
+		THEN(status, scale_captured_write_op(growing, op));
 	return status == NO_MEMORY ? fail_memory(growing->error) : status;
 }
 
@@ -210,10 +210,10 @@ enum status graph_scale_captured(const struct graph *graph, const struct rules *
 		return fail(error, BAD_INPUT, "a batch of %lld", (long long)batch);
 	if (beyond && graph->about.one_sample)
 		return fail(error, BAD_INPUT, "a step of one sample can't be captured: %.300s", graph->about.one_sample);
-	enum status status = find_shapes(&growing);
+	enum status status = scale_captured_find_shapes(&growing);
 	for (uint32_t op = 0; op < from->ops && status == OK; op++)
 		find_reserves(&growing, op);
-	THEN(status, write_graph(&growing, graph));
+	THEN(status, scale_captured_write_graph(&growing, graph));
 	if (status == OK)
 		*scaled = graph_build(growing.draft, error);
 	draft_free(growing.draft);

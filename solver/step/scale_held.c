@@ -8,7 +8,7 @@
 #include "scale_held.h"
 
 /* Whether a module is the one of the first `length` letters of `path`, or lies in it. */
-static bool within(const char *module, const char *path, size_t length)
+static bool scale_held_within(const char *module, const char *path, size_t length)
 {
 	return strncmp(module, path, length) == 0 && (module[length] == '\0' || module[length] == '.');
 }
@@ -18,7 +18,7 @@ static size_t outermost(const char *module, const char *outside)
 {
 	for (const char *end = module; *end != '\0';) {
 		end += strcspn(end, ".");
-		if (!within(outside, module, (size_t)(end - module)))
+		if (!scale_held_within(outside, module, (size_t)(end - module)))
 			return (size_t)(end - module);
 		end += *end == '.';
 	}
@@ -37,7 +37,7 @@ uint32_t scale_held_until(const struct graph *graph, uint32_t op)
 	for (uint32_t next = op + 1; length > 0 && next < graph->ops && graph->op[next].phase == PHASE_FORWARD; next++) {
 		if (op_releases(&graph->op[next]))
 			continue;
-		if (!within(graph->op[next].module, copied->module, length))
+		if (!scale_held_within(graph->op[next].module, copied->module, length))
 			break;
 		last = next;
 	}

@@ -11,14 +11,14 @@
 #define LARGEST ((int64_t)1 << 40)   /* of a number that is multiplied by another one below it, and by 32 */
 
 /* The length of a row of floats: whole cache lines, and no multiple of 256 elements. */
-static int64_t row_length(int64_t elements)
+static int64_t scale_reserve_row_length(int64_t elements)
 {
 	int64_t padded = (elements + 15) / 16 * 16;
 	return padded % 256 == 0 ? padded + 16 : padded;
 }
 
 /* Rows of floats, in whole pages, added to the sum. */
-static bool add_part(int64_t *sum, int64_t rows, int64_t row, int64_t times)
+static bool scale_reserve_add_part(int64_t *sum, int64_t rows, int64_t row, int64_t times)
 {
 	int64_t bytes;
 	if (__builtin_mul_overflow(rows, 4 * row, &bytes) || bytes > INT64_MAX - PAGE)
@@ -35,8 +35,8 @@ int64_t lstm_reserve(const int64_t size[4])
 			return INT64_MAX;
 	if (__builtin_mul_overflow(steps + 1, 2 * samples, &rows))
 		return INT64_MAX;
-	int64_t wide = row_length(features > hidden ? features : hidden);
-	bool fine = add_part(&sum, steps * samples, row_length(4 * hidden), 1) && add_part(&sum, steps * samples, row_length(hidden), 1)
-		&& add_part(&sum, rows, wide, 3) && add_part(&sum, rows, hidden, 2);
+	int64_t wide = scale_reserve_row_length(features > hidden ? features : hidden);
+	bool fine = scale_reserve_add_part(&sum, steps * samples, scale_reserve_row_length(4 * hidden), 1) && scale_reserve_add_part(&sum, steps * samples, scale_reserve_row_length(hidden), 1)
+		&& scale_reserve_add_part(&sum, rows, wide, 3) && scale_reserve_add_part(&sum, rows, hidden, 2);
 	return fine ? sum : INT64_MAX;
 }

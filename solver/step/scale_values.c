@@ -16,7 +16,7 @@ struct reach {
 	struct error *error;
 };
 
-static int64_t product(const struct factors *factors, const struct factor_term *term, const int64_t *value)
+static int64_t scale_values_product(const struct factors *factors, const struct factor_term *term, const int64_t *value)
 {
 	int64_t result = 1;
 	for (uint32_t i = 0; i < term->count; i++) {
@@ -29,7 +29,7 @@ static int64_t product(const struct factors *factors, const struct factor_term *
 
 static bool term_changed(const struct reach *reach, const struct factor_term *term)
 {
-	return product(reach->factors, term, reach->values->value) != product(reach->factors, term, NULL);
+	return scale_values_product(reach->factors, term, reach->values->value) != scale_values_product(reach->factors, term, NULL);
 }
 
 /* The one factor of a term if it is free to follow others, else NONE. */
@@ -62,17 +62,17 @@ static bool follow_cut(struct reach *reach, const struct factor_link *link)
 {
 	const struct factors *factors = reach->factors;
 	int64_t *value = reach->values->value;
-	int64_t whole = product(factors, &link->from, NULL), part = product(factors, &link->to, NULL);
+	int64_t whole = scale_values_product(factors, &link->from, NULL), part = scale_values_product(factors, &link->to, NULL);
 	if (part <= whole - part)
 		return false;
 	uint32_t to = follower(reach, &link->to), from = follower(reach, &link->from);
 	if (term_changed(reach, &link->from) && to != NONE && !term_changed(reach, &link->to)) {
-		int64_t rest = product(factors, &link->from, value) - (whole - part);
+		int64_t rest = scale_values_product(factors, &link->from, value) - (whole - part);
 		value[to] = rest > 0 ? rest : 0;
 		return value[to] != part;
 	}
 	if (term_changed(reach, &link->to) && from != NONE && !reach->held[from] && !term_changed(reach, &link->from)) {
-		value[from] = product(factors, &link->to, value) + (whole - part);
+		value[from] = scale_values_product(factors, &link->to, value) + (whole - part);
 		return true;
 	}
 	return false;
@@ -87,8 +87,8 @@ static bool follow_join(struct reach *reach, uint32_t first, uint32_t end)
 	bool parts_changed = false, equal = true;
 	for (uint32_t i = first; i < end; i++) {
 		parts_changed |= term_changed(reach, &link[i].from);
-		sum += product(factors, &link[i].from, value);
-		equal &= product(factors, &link[i].from, NULL) == product(factors, &link[first].from, NULL);
+		sum += scale_values_product(factors, &link[i].from, value);
+		equal &= scale_values_product(factors, &link[i].from, NULL) == scale_values_product(factors, &link[first].from, NULL);
 	}
 	uint32_t whole = follower(reach, &link[first].to);
 	if (parts_changed && whole != NONE && sum != value[whole]) {
@@ -97,7 +97,7 @@ static bool follow_join(struct reach *reach, uint32_t first, uint32_t end)
 	}
 	if (parts_changed || !equal || !term_changed(reach, &link[first].to))
 		return false;
-	int64_t total = product(factors, &link[first].to, value);
+	int64_t total = scale_values_product(factors, &link[first].to, value);
 	bool moved = false;
 	for (uint32_t i = first; i < end && total % (end - first) == 0; i++) {
 		uint32_t part = follower(reach, &link[i].from);
@@ -109,7 +109,7 @@ static bool follow_join(struct reach *reach, uint32_t first, uint32_t end)
 	return moved;
 }
 
-static void follow_links(struct reach *reach)
+static void scale_values_follow_links(struct reach *reach)
 {
 	const struct factors *factors = reach->factors;
 	for (bool moved = true; moved;) {
@@ -156,8 +156,8 @@ static bool follow_tokens(struct reach *reach, uint32_t op)
 	for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++) {
 		uint32_t free_factor = follower(reach, &factors->dim[d]);
 		if (term_changed(reach, &factors->dim[d])) {
-			before *= product(factors, &factors->dim[d], NULL);
-			after *= product(factors, &factors->dim[d], reach->values->value);
+			before *= scale_values_product(factors, &factors->dim[d], NULL);
+			after *= scale_values_product(factors, &factors->dim[d], reach->values->value);
 		} else if (free_factor != NONE && factors->factor[free_factor].size > 1 && !reach->held[free_factor]) {
 			slots = free_factor;
 		}
@@ -184,7 +184,7 @@ static bool follow_dispatch(struct reach *reach, const struct rules *rules, uint
 		return false;
 	const struct factor_term *tokens = &factors->dim[factors->dim_start[flat]], *slots = &factors->dim[factors->dim_start[stack] + 1];
 	uint32_t follows = follower(reach, slots);
-	int64_t before = product(factors, tokens, NULL), after = product(factors, tokens, reach->values->value), scaled;
+	int64_t before = scale_values_product(factors, tokens, NULL), after = scale_values_product(factors, tokens, reach->values->value), scaled;
 	if (before == after || before <= 0 || follows == NONE || reach->held[follows] || __builtin_mul_overflow(factors->factor[follows].size, after, &scaled)
 		|| scaled > INT64_MAX - before)
 		return false;
@@ -207,8 +207,8 @@ static void follow_reserve(struct reach *reach, const struct rules *rules, uint3
 		return;
 	for (uint32_t d = 0; d < 4; d++) {
 		const struct factor_term *term = &factors->dim[d < 3 ? factors->dim_start[x] + d : factors->dim_start[y] + 2];
-		before[d] = product(factors, term, NULL);
-		after[d] = product(factors, term, reach->values->value);
+		before[d] = scale_values_product(factors, term, NULL);
+		after[d] = scale_values_product(factors, term, reach->values->value);
 		from *= d < 3 ? before[d] : 1;
 		if (d < 3 && __builtin_mul_overflow(to, after[d], &to))
 			to = BYTES_MAX;
@@ -242,7 +242,7 @@ static bool mark_held(struct reach *reach)
 }
 
 /* A buffer that is only read through slices, and large enough, stays as it is: the slices take less of it. */
-static bool stays_whole(const struct reach *reach, const struct rules *rules, uint32_t t)
+static bool scale_values_stays_whole(const struct reach *reach, const struct rules *rules, uint32_t t)
 {
 	const struct graph *graph = reach->graph;
 	const struct tensor *tensor = &graph->tensor[t];
@@ -264,7 +264,7 @@ static bool stays_whole(const struct reach *reach, const struct rules *rules, ui
 	return true;
 }
 
-static enum status find_shapes(struct reach *reach, const struct rules *rules)
+static enum status scale_values_find_shapes(struct reach *reach, const struct rules *rules)
 {
 	const struct factors *factors = reach->factors;
 	struct scale_values *values = reach->values;
@@ -272,12 +272,12 @@ static enum status find_shapes(struct reach *reach, const struct rules *rules)
 		const struct tensor *tensor = &reach->graph->tensor[t];
 		int64_t elements = 1;
 		for (uint32_t d = factors->dim_start[t]; d < factors->dim_start[t + 1]; d++) {
-			values->shape[d] = product(factors, &factors->dim[d], values->value);
+			values->shape[d] = scale_values_product(factors, &factors->dim[d], values->value);
 			values->changed[t] |= values->shape[d] != tensor->shape[d - factors->dim_start[t]];
 			if (__builtin_mul_overflow(elements, values->shape[d], &elements) || elements > BYTES_MAX / 16)
 				return fail(reach->error, BAD_INPUT, "tensor %s would be too large", tensor->name);
 		}
-		if (values->changed[t] && stays_whole(reach, rules, t)) {
+		if (values->changed[t] && scale_values_stays_whole(reach, rules, t)) {
 			values->changed[t] = false;
 			for (uint32_t d = 0; d < tensor->dims; d++)
 				values->shape[factors->dim_start[t] + d] = tensor->shape[d];
@@ -323,12 +323,12 @@ enum status scale_values_find(const struct graph *graph, const struct rules *rul
 		values->value[i] = factors->factor[i].size;
 	TRY(seed(&reach, ROLE_BATCH, request->batch));
 	TRY(seed(&reach, ROLE_SEQUENCE, request->sequence));
-	follow_links(&reach);
+	scale_values_follow_links(&reach);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		if (follow_tokens(&reach, op) || follow_dispatch(&reach, rules, op))
-			follow_links(&reach);
+			scale_values_follow_links(&reach);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		follow_reserve(&reach, rules, op);
-	TRY(find_shapes(&reach, rules));
+	TRY(scale_values_find_shapes(&reach, rules));
 	return check_positions(&reach, rules);
 }

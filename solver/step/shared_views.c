@@ -15,7 +15,7 @@ struct sharing {
 	struct arena arena;
 };
 
-static uint32_t result_of(const struct graph *graph, uint32_t op)
+static uint32_t shared_views_result_of(const struct graph *graph, uint32_t op)
 {
 	return graph->writes.item[graph->writes.start[op]];
 }
@@ -24,18 +24,18 @@ static uint32_t result_of(const struct graph *graph, uint32_t op)
 static uint32_t canonical(const struct sharing *sharing, uint32_t tensor)
 {
 	uint32_t writer = sharing->graph->tensor[tensor].writer;
-	return writer == NONE || sharing->same[writer] == NONE ? tensor : result_of(sharing->graph, sharing->same[writer]);
+	return writer == NONE || sharing->same[writer] == NONE ? tensor : shared_views_result_of(sharing->graph, sharing->same[writer]);
 }
 
 /* A view whose operand and shape say all of it. */
-static bool is_plain_view(const struct sharing *sharing, uint32_t op)
+static bool shared_views_is_plain_view(const struct sharing *sharing, uint32_t op)
 {
 	const struct graph *graph = sharing->graph;
 	const struct rule *rule = rules_find(sharing->rules, graph->op[op].type);
 	if (!rule || !(rule->traits & TRAIT_SHAPED) || rule->cost != COST_NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1
 		|| sharing->tied[op])
 		return false;
-	const struct tensor *result = &graph->tensor[result_of(graph, op)];
+	const struct tensor *result = &graph->tensor[shared_views_result_of(graph, op)];
 	return result->alias != NONE && result->shape && result->kind != KIND_OUTPUT && !sharing->fixed[result->storage];
 }
 
@@ -43,7 +43,7 @@ static bool is_plain_view(const struct sharing *sharing, uint32_t op)
 static bool is_certain(const struct sharing *sharing, uint32_t op)
 {
 	const struct rule *rule = rules_find(sharing->rules, sharing->graph->op[op].type);
-	const struct tensor *result = &sharing->graph->tensor[result_of(sharing->graph, op)];
+	const struct tensor *result = &sharing->graph->tensor[shared_views_result_of(sharing->graph, op)];
 	bool certain = strchr(rule->factors, '@') == NULL || strcmp(rule->factors, "@reshape") == 0, differ = true;
 	for (uint32_t a = 0; a < result->dims; a++)
 		for (uint32_t b = 0; b < a; b++)
@@ -53,7 +53,7 @@ static bool is_certain(const struct sharing *sharing, uint32_t op)
 
 static bool same_view(const struct graph *graph, uint32_t a, uint32_t b)
 {
-	const struct tensor *x = &graph->tensor[result_of(graph, a)], *y = &graph->tensor[result_of(graph, b)];
+	const struct tensor *x = &graph->tensor[shared_views_result_of(graph, a)], *y = &graph->tensor[shared_views_result_of(graph, b)];
 	return graph->op[a].phase == graph->op[b].phase && x->dims == y->dims && x->dtype == y->dtype && x->bytes == y->bytes
 		&& memcmp(x->shape, y->shape, x->dims * sizeof *x->shape) == 0 && strcmp(graph->op[a].type, graph->op[b].type) == 0;
 }
@@ -93,7 +93,7 @@ static bool find_same(struct sharing *sharing)
 			sharing->tied[op] = sharing->tied[graph->after.item[i]] = true;
 	}
 	for (uint32_t op = 0; op < graph->ops; op++)
-		if (is_plain_view(sharing, op))
+		if (shared_views_is_plain_view(sharing, op))
 			note_view(sharing, op);
 	return true;
 }
@@ -106,7 +106,7 @@ static const char *name_left(const struct sharing *sharing, const char *of)
 }
 
 /* tensor[t]: the new graph's tensor for the graph's. */
-static void copy_tensors(const struct sharing *sharing, struct build *build, uint32_t *tensor)
+static void shared_views_copy_tensors(const struct sharing *sharing, struct build *build, uint32_t *tensor)
 {
 	const struct graph *graph = sharing->graph;
 	uint32_t count = 0;
@@ -125,7 +125,7 @@ static void copy_tensors(const struct sharing *sharing, struct build *build, uin
 	}
 }
 
-static void copy_ops(const struct sharing *sharing, struct build *build, const uint32_t *tensor, uint32_t *made)
+static void shared_views_copy_ops(const struct sharing *sharing, struct build *build, const uint32_t *tensor, uint32_t *made)
 {
 	const struct graph *graph = sharing->graph;
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -136,16 +136,16 @@ static void copy_ops(const struct sharing *sharing, struct build *build, const u
 	build_copy_control(build, graph, made);
 }
 
-static struct graph *rewrite(struct sharing *sharing, struct error *error)
+static struct graph *shared_views_rewrite(struct sharing *sharing, struct error *error)
 {
 	const struct graph *graph = sharing->graph;
 	struct build build = { .draft = draft_new(), .op = NONE };
 	uint32_t *tensor = arena_alloc(&sharing->arena, graph->tensors, sizeof *tensor), *made = arena_alloc(&sharing->arena, graph->ops, sizeof *made);
 	build.status = build.draft && tensor && made ? OK : NO_MEMORY;
 	if (build.status == OK)
-		copy_tensors(sharing, &build, tensor);
+		shared_views_copy_tensors(sharing, &build, tensor);
 	if (build.status == OK)
-		copy_ops(sharing, &build, tensor, made);
+		shared_views_copy_ops(sharing, &build, tensor, made);
 	return build_like(&build, graph, error);
 }
 
@@ -156,7 +156,7 @@ struct graph *graph_share_views(struct graph *graph, const struct rules *rules, 
 	if (!find_same(&sharing))
 		fail_memory(error);
 	else
-		shared = sharing.count > 0 ? rewrite(&sharing, error) : graph_retain(graph);
+		shared = sharing.count > 0 ? shared_views_rewrite(&sharing, error) : graph_retain(graph);
 	arena_free(&sharing.arena);
 	return shared;
 }

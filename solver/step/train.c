@@ -28,14 +28,14 @@ bool train_has_step(const struct graph *graph)
 	return false;
 }
 
-static bool floating(enum dtype dtype)
+static bool train_floating(enum dtype dtype)
 {
 	return dtype <= DTYPE_F8E5M2 || dtype == DTYPE_C64 || dtype == DTYPE_C128;
 }
 
 static bool trainable(const struct tensor *tensor)
 {
-	return tensor->kind == KIND_PARAMETER && tensor->alias == NONE && tensor->writer == NONE && floating(tensor->dtype);
+	return tensor->kind == KIND_PARAMETER && tensor->alias == NONE && tensor->writer == NONE && train_floating(tensor->dtype);
 }
 
 static uint32_t *none_array(struct train *train, uint32_t count)
@@ -56,7 +56,7 @@ static void note_opaque(struct train *train, const char *type)
 }
 
 /* Which tensors a gradient flows to: from the parameters down the forward pass. */
-static void find_needs(struct train *train)
+static void train_find_needs(struct train *train)
 {
 	const struct graph *graph = train->forward;
 	for (uint32_t t = 0; t < graph->tensors; t++)
@@ -74,13 +74,13 @@ static void find_needs(struct train *train)
 		if (!rules_find(train->options->rules, graph->op[op].type))
 			note_opaque(train, graph->op[op].type);
 		FOR_ROW(i, &graph->writes, op)
-			train->needs[graph->writes.item[i]] = floating(graph->tensor[graph->writes.item[i]].dtype);
+			train->needs[graph->writes.item[i]] = train_floating(graph->tensor[graph->writes.item[i]].dtype);
 	}
 }
 
 /* ---- forward ------------------------------------------------------------------------------------ */
 
-static void copy_tensors(struct train *train)
+static void train_copy_tensors(struct train *train)
 {
 	const struct graph *graph = train->forward;
 	for (uint32_t t = 0; t < graph->tensors && train->build.status == OK; t++) {
@@ -243,7 +243,7 @@ static uint32_t update_ops(struct train *train)
 
 /* ---- the whole ---------------------------------------------------------------------------------------- */
 
-static enum status describe(struct train *train)
+static enum status train_describe(struct train *train)
 {
 	const struct graph *graph = train->forward;
 	struct about about = graph->about;
@@ -256,7 +256,7 @@ static enum status describe(struct train *train)
 	return draft_describe(train->build.draft, graph->name, graph->source, graph->extra, &about);
 }
 
-static bool prepare(struct train *train)
+static bool train_prepare(struct train *train)
 {
 	uint32_t tensors = train->forward->tensors, ops = train->forward->ops;
 	train->build = (struct build){ .draft = draft_new(), .op = NONE, .source = train->forward,
@@ -271,11 +271,11 @@ static bool prepare(struct train *train)
 		train->op && train->copy;
 }
 
-static enum status run(struct train *train, struct error *error)
+static enum status train_run(struct train *train, struct error *error)
 {
-	NEED_IN(error, prepare(train));
-	find_needs(train);
-	copy_tensors(train);
+	NEED_IN(error, train_prepare(train));
+	train_find_needs(train);
+	train_copy_tensors(train);
 	forward_ops(train);
 	train->build.phase = PHASE_BACKWARD;
 	uint32_t seeds = seed_gradients(train);
@@ -285,7 +285,7 @@ static enum status run(struct train *train, struct error *error)
 	if (train->build.status == OK && (!seeds || !updated))
 		return fail(error, BAD_INPUT, "no gradient reaches a parameter: the graph has no floating-point parameter before a result");
 	if (train->build.status == OK)
-		train->build.status = describe(train);
+		train->build.status = train_describe(train);
 	if (train->build.status == BAD_INPUT)
 		return fail(error, BAD_INPUT, "a tensor of the training step is too large");
 	return train->build.status == OK ? OK : fail_memory(error);
@@ -294,7 +294,7 @@ static enum status run(struct train *train, struct error *error)
 struct graph *train_step(const struct graph *forward, const struct train_options *options, struct error *error)
 {
 	struct train train = { .forward = forward, .options = options };
-	struct graph *step = error_set(error, run(&train, error)) == OK ? graph_build(train.build.draft, error) : NULL;
+	struct graph *step = error_set(error, train_run(&train, error)) == OK ? graph_build(train.build.draft, error) : NULL;
 	draft_free(train.build.draft);
 	binding_free(&train.build.binding);
 	arena_free(&train.arena);
@@ -318,7 +318,7 @@ static bool kept_for_backward(const struct graph *graph, const struct rules *rul
 }
 
 /* A tensor, and the root that its storage belongs to. */
-static void want(const struct graph *step, uint32_t tensor, bool wish, bool *wanted)
+static void train_want(const struct graph *step, uint32_t tensor, bool wish, bool *wanted)
 {
 	wanted[tensor] |= wish;
 	wanted[step->storage[step->tensor[tensor].storage].root] |= wish;
@@ -330,9 +330,9 @@ static void copy_forward(struct build *build, const struct graph *step, const st
 		bool keep = step->op[i].phase == PHASE_FORWARD && !kept_for_backward(step, rules, i);
 		op[i] = keep ? 0 : NONE;
 		FOR_ROW(j, &step->reads, i)
-			want(step, step->reads.item[j], keep, wanted);
+			train_want(step, step->reads.item[j], keep, wanted);
 		FOR_ROW(j, &step->writes, i)
-			want(step, step->writes.item[j], keep, wanted);
+			train_want(step, step->writes.item[j], keep, wanted);
 	}
 	for (uint32_t t = 0; t < step->tensors && build->status == OK; t++) {
 		const struct tensor *record = &step->tensor[t];

@@ -17,7 +17,7 @@ struct step {
 };
 
 /* A tensor that the optimizer keeps from step to step: "wte.weight.exp_avg". */
-static uint32_t state_of(const struct step *step, const char *word, enum dtype dtype, struct shape shape)
+static uint32_t update_state_of(const struct step *step, const char *word, enum dtype dtype, struct shape shape)
 {
 	char name[512];
 	snprintf(name, sizeof name, "%.480s.%s", step->name, word);
@@ -25,9 +25,9 @@ static uint32_t state_of(const struct step *step, const char *word, enum dtype d
 }
 
 /* A moment. */
-static uint32_t state(const struct step *step, const char *word, struct shape shape)
+static uint32_t update_state(const struct step *step, const char *word, struct shape shape)
 {
-	return state_of(step, word, step->moments, shape);
+	return update_state_of(step, word, step->moments, shape);
 }
 
 static void add_to_weight(const struct step *step, uint32_t change)
@@ -37,16 +37,16 @@ static void add_to_weight(const struct step *step, uint32_t change)
 
 static void momentum(const struct step *step)
 {
-	uint32_t velocity = state(step, "momentum_buffer", step->shape);
+	uint32_t velocity = update_state(step, "momentum_buffer", step->shape);
 	velocity = build_map_inplace(step->build, "aten.mul_.Tensor", IN(velocity));
 	velocity = build_map_inplace(step->build, "aten.add_.Tensor", IN(velocity, step->gradient));
 	add_to_weight(step, velocity);
 }
 
-static void adam(const struct step *step)
+static void update_adam(const struct step *step)
 {
 	struct build *build = step->build;
-	uint32_t first = state(step, "exp_avg", step->shape), second = state(step, "exp_avg_sq", step->shape);
+	uint32_t first = update_state(step, "exp_avg", step->shape), second = update_state(step, "exp_avg_sq", step->shape);
 	first = build_map_inplace(build, "aten.mul_.Tensor", IN(first));
 	first = build_map_inplace(build, "aten.add_.Tensor", IN(first, step->gradient));
 	second = build_map_inplace(build, "aten.mul_.Tensor", IN(second));
@@ -61,7 +61,7 @@ static void adam(const struct step *step)
 static void scaled_by_squares(const struct step *step, const char *word, bool mean)
 {
 	struct build *build = step->build;
-	uint32_t squares = state(step, word, step->shape);
+	uint32_t squares = update_state(step, word, step->shape);
 	if (mean)
 		squares = build_map_inplace(build, "aten.mul_.Tensor", IN(squares));
 	squares = build_map_inplace(build, "aten.addcmul_.default", IN(squares, step->gradient));
@@ -74,7 +74,7 @@ static void scaled_by_squares(const struct step *step, const char *word, bool me
 static uint32_t factored(const struct step *step, const char *word, uint32_t square, struct shape shape)
 {
 	struct build *build = step->build;
-	uint32_t moment = state(step, word, shape);
+	uint32_t moment = update_state(step, word, shape);
 	uint32_t mean = build_to_shape(build, "aten.mean.dim", square, shape);
 	moment = build_map_inplace(build, "aten.lerp_.Scalar", IN(moment, mean));
 	return build_map(build, "aten.rsqrt.default", IN(moment));
@@ -86,7 +86,7 @@ static void adafactor(const struct step *step)
 	struct shape row = step->shape, column = step->shape;
 	uint32_t square = build_map(build, "aten.pow.Tensor_Scalar", IN(step->gradient)), change;
 	if (step->shape.dims < 2) {
-		uint32_t moment = state(step, "exp_avg_sq", step->shape);
+		uint32_t moment = update_state(step, "exp_avg_sq", step->shape);
 		moment = build_map_inplace(build, "aten.lerp_.Scalar", IN(moment, square));
 		change = build_map(build, "aten.rsqrt.default", IN(moment));
 	} else {
@@ -101,7 +101,7 @@ static void adafactor(const struct step *step)
 	add_to_weight(step, change);
 }
 
-static bool has_master(const struct build *build, const struct update_options *options, uint32_t parameter)
+static bool update_has_master(const struct build *build, const struct update_options *options, uint32_t parameter)
 {
 	return options->master && dtype_bits[build_dtype(build, parameter)] < 32;
 }
@@ -112,7 +112,7 @@ static void update_one(struct build *build, const struct update_options *options
 {
 	if (build->status != OK)
 		return;
-	bool master = has_master(build, options, parameter);
+	bool master = update_has_master(build, options, parameter);
 	struct step step = {
 		.build = build, .name = draft_tensor_at(build->draft, parameter)->name, .weight = parameter, .gradient = gradient,
 		.found_inf = found_inf, .shape = build_shape(build, parameter), .dtype = master ? DTYPE_F32 : build_dtype(build,
@@ -121,7 +121,7 @@ static void update_one(struct build *build, const struct update_options *options
 	step.moments = options->narrow_moments && dtype_bits[step.dtype] > 16 ? DTYPE_BF16 : step.dtype;
 	uint32_t copy = NONE;
 	if (master)
-		step.weight = copy = state_of(&step, "master", step.dtype, step.shape);
+		step.weight = copy = update_state_of(&step, "master", step.dtype, step.shape);
 	if (options->optimizer == OPTIMIZER_ADAMW)
 		step.weight = build_map_inplace(build, "aten.mul_.Tensor", IN(step.weight));
 	switch (options->optimizer) {
@@ -141,7 +141,7 @@ static void update_one(struct build *build, const struct update_options *options
 		scaled_by_squares(&step, "sum", false);
 		break;
 	default:
-		adam(&step);
+		update_adam(&step);
 		break;
 	}
 	if (master)
@@ -150,7 +150,7 @@ static void update_one(struct build *build, const struct update_options *options
 
 uint32_t update_gradient(struct build *build, const struct update_options *options, uint32_t parameter, uint32_t gradient)
 {
-	enum dtype dtype = has_master(build, options, parameter) ? DTYPE_F32 : build_dtype(build, gradient);
+	enum dtype dtype = update_has_master(build, options, parameter) ? DTYPE_F32 : build_dtype(build, gradient);
 	if (build->status != OK)
 		return NONE;
 	if (options->accumulate) {

@@ -48,7 +48,7 @@ static uint32_t rows_room(const struct graph *graph, uint32_t op)
 }
 
 /* column: as large as rows->tensor. */
-static void take_rows(const struct graph *graph, uint32_t op, struct rows *rows, uint32_t *column)
+static void update_groups_take_rows(const struct graph *graph, uint32_t op, struct rows *rows, uint32_t *column)
 {
 	const struct arguments *arguments = graph->op[op].arguments;
 	uint32_t room = rows_room(graph, op), count = arguments_tensors(arguments, graph, 0, column, room), columns = 0;
@@ -109,7 +109,7 @@ static bool backward_adds(const struct graph *graph, uint32_t storage)
 	return false;
 }
 
-static bool is_gradient(const struct update_groups *groups, uint32_t tensor)
+static bool update_groups_is_gradient(const struct update_groups *groups, uint32_t tensor)
 {
 	const struct graph *graph = groups->step;
 	uint32_t storage = graph->tensor[tensor].storage, allocator = graph->tensor[graph->storage[storage].root].writer;
@@ -117,12 +117,12 @@ static bool is_gradient(const struct update_groups *groups, uint32_t tensor)
 		(!graph->storage[storage].persistent || backward_adds(graph, storage));
 }
 
-static void join(struct update_groups *groups, uint32_t a, uint32_t b)
+static void update_groups_join(struct update_groups *groups, uint32_t a, uint32_t b)
 {
 	groups->leader[leader(groups, a)] = leader(groups, b);
 }
 
-static void join_row(struct update_groups *groups, const uint32_t *tensor, uint32_t width)
+static void update_groups_join_row(struct update_groups *groups, const uint32_t *tensor, uint32_t width)
 {
 	uint32_t first = NONE;
 	for (uint32_t i = 0; i < width; i++) {
@@ -130,7 +130,7 @@ static void join_row(struct update_groups *groups, const uint32_t *tensor, uint3
 		if (groups->outside[storage])
 			continue;
 		if (first != NONE)
-			join(groups, storage, first);
+			update_groups_join(groups, storage, first);
 		first = storage;
 	}
 }
@@ -194,7 +194,7 @@ static uint32_t before_update(const struct update_groups *groups, uint32_t tenso
 	return tensor;
 }
 
-static enum status note_gradient(struct update_groups *groups, uint32_t op, const uint32_t *row, uint32_t width, struct error *error)
+static enum status update_groups_note_gradient(struct update_groups *groups, uint32_t op, const uint32_t *row, uint32_t width, struct error *error)
 {
 	const struct graph *graph = groups->step;
 	struct update_group *group = group_of_row(groups, row, width);
@@ -208,7 +208,7 @@ static enum status note_gradient(struct update_groups *groups, uint32_t op, cons
 		/* One of a single element is not told from a scalar by its size: take what there is of the backward pass. */
 		bool small = group->gradient == NONE && graph->tensor[row[i]].bytes <= 8 && groups->outside[storage] && writer != NONE &&
 			graph->op[writer].phase == PHASE_BACKWARD && graph->tensor[row[i]].bytes == graph->tensor[group->parameter].bytes;
-		if (writer == op || !(small || is_gradient(groups, row[i])))
+		if (writer == op || !(small || update_groups_is_gradient(groups, row[i])))
 			continue;
 		uint32_t tensor = before_update(groups, row[i]);
 		if (group->gradient != NONE && group->gradient != tensor && graph->tensor[tensor].storage != graph->tensor[group->gradient].storage)
@@ -230,23 +230,23 @@ static enum status pass_over(struct update_groups *groups, enum pass pass, struc
 	for (uint32_t op = 0; op < groups->step->ops && status == OK; op++) {
 		if (!update_op(groups->step, op))
 			continue;
-		take_rows(groups->step, op, rows, column);
+		update_groups_take_rows(groups->step, op, rows, column);
 		for (uint32_t i = 0; i < rows->count && status == OK; i++) {
 			const uint32_t *row = rows->tensor + (size_t)i * rows->width;
 			if (pass == PASS_JOIN)
-				join_row(groups, row, rows->width);
+				update_groups_join_row(groups, row, rows->width);
 			else if (pass == PASS_PARAMETERS)
 				status = note_parameter(groups, op, rows, row, error);
 			else if (pass == PASS_MEMBERS)
 				groups->updates[op] |= group_of_row(groups, row, rows->width) != NULL;
 			else
-				status = note_gradient(groups, op, row, rows->width, error);
+				status = update_groups_note_gradient(groups, op, row, rows->width, error);
 		}
 	}
 	return status;
 }
 
-static bool prepare(struct update_groups *groups, struct rows *rows, uint32_t **column)
+static bool update_groups_prepare(struct update_groups *groups, struct rows *rows, uint32_t **column)
 {
 	const struct graph *graph = groups->step;
 	uint32_t room = 1, parameter;
@@ -269,7 +269,7 @@ static bool prepare(struct update_groups *groups, struct rows *rows, uint32_t **
 	}
 	for (uint32_t s = 0; s < graph->storages; s++)
 		if (graph->storage[s].kind == KIND_OPTIMIZER && is_state_of_parameter(graph, s, &parameter))
-			join(groups, s, parameter);
+			update_groups_join(groups, s, parameter);
 	rows->tensor = arena_alloc(&groups->arena, room, sizeof *rows->tensor);
 	*column = arena_alloc(&groups->arena, room, sizeof **column);
 	return rows->tensor && *column;
@@ -325,7 +325,7 @@ static void join_calls(struct update_groups *groups)
 		groups->group_of[leader(groups, graph->tensor[groups->group[i].parameter].storage)] = i;
 }
 
-static void count_states(struct update_groups *groups)
+static void update_groups_count_states(struct update_groups *groups)
 {
 	const struct graph *graph = groups->step;
 	for (uint32_t s = 0; s < graph->storages; s++) {
@@ -370,7 +370,7 @@ enum status update_groups_find(const struct graph *step, const struct rules *rul
 	struct rows rows;
 	uint32_t *column;
 	*groups = (struct update_groups){ .step = step, .rules = rules };
-	NEED_IN(error, prepare(groups, &rows, &column));
+	NEED_IN(error, update_groups_prepare(groups, &rows, &column));
 	enum status status = OK;
 	for (enum pass pass = PASS_JOIN; pass <= PASS_GRADIENTS && status == OK; pass++)
 		status = pass_over(groups, pass, &rows, column, error);
@@ -378,7 +378,7 @@ enum status update_groups_find(const struct graph *step, const struct rules *rul
 		take_marked(groups);
 	if (status == OK && !groups->marked) {
 		join_calls(groups);
-		count_states(groups);
+		update_groups_count_states(groups);
 	}
 	return status;
 }

@@ -11,7 +11,7 @@ struct background {
 	atomic_bool cancel, done;
 };
 
-static void *run(void *argument)
+static void *background_run(void *argument)
 {
 	struct background *background = argument;
 	background->run(background->context, &background->cancel);
@@ -30,7 +30,7 @@ struct background *background_start(void (*call)(void *context, const atomic_boo
 	/* Signals belong to the screen. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool started = pthread_create(&background->thread, NULL, run, background) == 0;
+	bool started = pthread_create(&background->thread, NULL, background_run, background) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (started)
 		return background;

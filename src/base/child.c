@@ -79,7 +79,7 @@ static _Noreturn void become(const struct child *child, const char *const *argum
 }
 
 /* Starts the program: 0, or why not (an errno), which it tells through a pipe that exec closes. */
-static int start(struct child *child, const char *const *arguments)
+static int child_start(struct child *child, const char *const *arguments)
 {
 	int told[2], code = 0;
 	sigset_t all, before;
@@ -147,7 +147,7 @@ static enum status take_output(struct child *child, size_t most, struct error *e
 }
 
 /* Keeps the end: what a program says of its failure comes after its libraries' warnings. */
-static enum status take_message(struct child *child, struct error *error)
+static enum status child_take_message(struct child *child, struct error *error)
 {
 	char buffer[4096];
 	ssize_t got = read(child->here[ERR], buffer, sizeof buffer);
@@ -188,7 +188,7 @@ static enum status talk(struct child *child, const struct child_limits *limits, 
 			return fail(error, LIMIT, "can't wait for it: %s", strerror(errno));
 		if (polled[IN].revents)
 			feed(child);
-		enum status status = polled[ERR].revents ? take_message(child, error) : OK;
+		enum status status = polled[ERR].revents ? child_take_message(child, error) : OK;
 		if (polled[OUT].revents && status == OK)
 			status = take_output(child, most, error);
 		TRY(status);
@@ -199,7 +199,7 @@ static enum status talk(struct child *child, const struct child_limits *limits, 
 #define LEAVE_MILLISECONDS 2000
 
 /* Whether a child that has closed its output goes, too; it has said all, so that nobody misses it. */
-static bool leaves(const struct child *child)
+static bool child_leaves(const struct child *child)
 {
 	int64_t end = now_milliseconds() + LEAVE_MILLISECONDS;
 	siginfo_t state = { 0 };
@@ -229,12 +229,12 @@ enum status child_run(const char *const *arguments, const char *input, size_t si
 	*result = (struct child_result){ 0 };
 	struct child child = { .input = input, .left = size, .result = result };
 	enum status status = OK;
-	int code = open_pipes(&child) ? start(&child, arguments) : errno;
+	int code = open_pipes(&child) ? child_start(&child, arguments) : errno;
 	if (code != 0) {
 		status = fail(error, code == ENOMEM ? NO_MEMORY : LIMIT, "can't run %s: %s", arguments[0], strerror(code));
 	} else {
 		status = talk(&child, limits, error);
-		result->stayed = status == OK && !leaves(&child);
+		result->stayed = status == OK && !child_leaves(&child);
 		reap(&child, status != OK || result->stayed);
 	}
 	for (int i = 0; i < PIPES; i++) {

@@ -19,7 +19,7 @@ struct walk {
 
 static enum status walk_below(struct walk *walk, const char *below, int depth);
 
-static enum status add(struct walk *walk, const char *name, int64_t bytes)
+static enum status folder_walk_add(struct walk *walk, const char *name, int64_t bytes)
 {
 	struct folder_files *list = walk->list;
 	struct folder_file file = { arena_text(&list->arena, name, strlen(name)), bytes };
@@ -29,7 +29,7 @@ static enum status add(struct walk *walk, const char *name, int64_t bytes)
 }
 
 /* An entry; name: with the folders in front. */
-static enum status take(struct walk *walk, const char *name, const char *base, int depth)
+static enum status folder_walk_take(struct walk *walk, const char *name, const char *base, int depth)
 {
 	char path[4096];
 	struct stat state;
@@ -39,7 +39,7 @@ static enum status take(struct walk *walk, const char *name, const char *base, i
 		return OK;
 	if (S_ISDIR(state.st_mode))
 		return depth < DEPTH_MOST ? walk_below(walk, name, depth + 1) : OK;
-	return S_ISREG(state.st_mode) && walk->wanted(base) ? add(walk, name, (int64_t)state.st_size) : OK;
+	return S_ISREG(state.st_mode) && walk->wanted(base) ? folder_walk_add(walk, name, (int64_t)state.st_size) : OK;
 }
 
 static enum status walk_below(struct walk *walk, const char *below, int depth)
@@ -52,14 +52,14 @@ static enum status walk_below(struct walk *walk, const char *below, int depth)
 	for (struct dirent *entry; list && status == OK && (entry = readdir(list));) {
 		int length = snprintf(name, sizeof name, "%s%s%s", below, *below ? "/" : "", entry->d_name);
 		if (*entry->d_name != '.' && length < (int)sizeof name)
-			status = take(walk, name, name + length - strlen(entry->d_name), depth);
+			status = folder_walk_take(walk, name, name + length - strlen(entry->d_name), depth);
 	}
 	if (list)
 		closedir(list);
 	return status;
 }
 
-static int by_name(const void *a, const void *b)
+static int folder_walk_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct folder_file *)a)->name, ((const struct folder_file *)b)->name);
 }
@@ -70,7 +70,7 @@ enum status folder_walk(const char *path, bool (*wanted)(const char *base), stru
 	*list = (struct folder_files){ .file = NULL };
 	enum status status = walk_below(&walk, "", 0);
 	if (status == OK && list->files)
-		qsort(list->file, list->files, sizeof *list->file, by_name);
+		qsort(list->file, list->files, sizeof *list->file, folder_walk_by_name);
 	return status;
 }
 

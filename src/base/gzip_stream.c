@@ -17,7 +17,7 @@ static ssize_t pack(void *context, const char *bytes, size_t size)
 	return taken > 0 ? taken : 0;
 }
 
-static int finish(void *context)
+static int gzip_stream_finish(void *context)
 {
 	errno = 0;
 	int status = gzclose(context);
@@ -29,7 +29,7 @@ static int finish(void *context)
 FILE *gzip_stream(int descriptor)
 {
 	gzFile file = gzdopen(descriptor, "wb");
-	FILE *stream = file ? fopencookie(file, "w", (cookie_io_functions_t){ .write = pack, .close = finish }) : NULL;
+	FILE *stream = file ? fopencookie(file, "w", (cookie_io_functions_t){ .write = pack, .close = gzip_stream_finish }) : NULL;
 	if (stream)
 		return stream;
 	mem_note_refused();

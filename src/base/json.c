@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Hidden characters are written as escapes: they come back as they were and steer nothing meanwhile. Bytes that are no UTF-8 can't. */
-static void quote(FILE *stream, const char *text)
+static void json_quote(FILE *stream, const char *text)
 {
 	static const char short_form[] = "\"\\\n\t\r\b\f", letter[] = "\"\\ntrbf";
 	putc('"', stream);
@@ -45,7 +45,7 @@ static void begin_item(struct json *json, const char *key)
 	if (json->depth > 0)
 		json->level[json->depth - 1].filled = true;
 	if (key) {
-		quote(json->stream, key);
+		json_quote(json->stream, key);
 		fputs(json->spaced ? ": " : ":", json->stream);
 	}
 }
@@ -87,7 +87,7 @@ void json_write_text(struct json *json, const char *key, const char *text)
 {
 	begin_item(json, key);
 	if (text)
-		quote(json->stream, text);
+		json_quote(json->stream, text);
 	else
 		fputs("null", json->stream);
 }

@@ -24,7 +24,7 @@ static void *from_reserve(size_t size)
 	return reserve + begin;
 }
 
-static void *allocate(size_t size)
+static void *json_memory_allocate(size_t size)
 {
 	void *block = mem_alloc(1, size);
 	if (block)
@@ -33,7 +33,7 @@ static void *allocate(size_t size)
 	return from_reserve(size);
 }
 
-static void release(void *block)
+static void json_memory_release(void *block)
 {
 	uintptr_t at = (uintptr_t)block, begin = (uintptr_t)reserve;
 	if (at < begin || at >= begin + RESERVE)
@@ -42,7 +42,7 @@ static void release(void *block)
 
 void json_memory_watch(void)
 {
-	json_set_alloc_funcs(allocate, release);
+	json_set_alloc_funcs(json_memory_allocate, json_memory_release);
 }
 
 bool json_memory_failed(void)

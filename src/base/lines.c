@@ -24,7 +24,7 @@ enum status lines_open(struct lines *lines, const char *path, struct error *erro
 	return OK;
 }
 
-static int wrong(struct lines *lines, struct error *error, const char *why)
+static int lines_wrong(struct lines *lines, struct error *error, const char *why)
 {
 	fail(error, BAD_INPUT, "%s", why);
 	if (error)
@@ -52,18 +52,18 @@ int lines_next(struct lines *lines, struct error *error)
 		memmove(lines->text, lines->text + 3, (length -= 3) + 1);
 	if (lines->bytes == BYTES_MOST) {
 		lines->bytes++;
-		return wrong(lines, error, "the file is longer than 16 MiB");
+		return lines_wrong(lines, error, "the file is longer than 16 MiB");
 	}
 	if (lines->bytes > BYTES_MOST)
 		return 0;
 	if (ferror(lines->file)) {
 		lines->bytes = BYTES_MOST + 1;
-		return wrong(lines, error, strerror(errno));
+		return lines_wrong(lines, error, strerror(errno));
 	}
 	if (zero)
-		return wrong(lines, error, "a byte 0 is no text");
+		return lines_wrong(lines, error, "a byte 0 is no text");
 	if (too_long)
-		return wrong(lines, error, "the line is longer than 4096 bytes");
+		return lines_wrong(lines, error, "the line is longer than 4096 bytes");
 	return byte == EOF && length == 0 ? 0 : 1;
 }
 

@@ -73,7 +73,7 @@ void output_outlived(pid_t group)
 	}
 }
 
-static int remember(const char *path)
+static int output_remember(const char *path)
 {
 	for (int i = 0; i < SLOTS; i++) {
 		bool free = false;
@@ -86,7 +86,7 @@ static int remember(const char *path)
 	return -1;
 }
 
-static void forget(int slot)
+static void output_forget(int slot)
 {
 	if (slot < 0)
 		return;
@@ -108,13 +108,13 @@ void output_prepare(void)
 
 /* ---- opening ------------------------------------------------------------------------------------------------- */
 
-static enum status failed(const char *name, struct error *error)
+static enum status output_failed(const char *name, struct error *error)
 {
 	return fail(error, LIMIT, "can't write %s: %s", name, errno ? strerror(errno) : "not all of it was taken");
 }
 
 /* The file that links lead to; it need not be there. False when they lead nowhere. */
-static bool follow_links(char path[PATH_BYTES])
+static bool output_follow_links(char path[PATH_BYTES])
 {
 	struct stat there;
 	for (int i = 0; lstat(path, &there) == 0 && S_ISLNK(there.st_mode); i++) {
@@ -156,21 +156,21 @@ static enum status open_temporary(struct output *output, struct error *error)
 	NEED_IN(error, output->temporary);
 	for (int i = 0; i < TRIES && descriptor < 0; i++) {
 		snprintf(output->temporary, size, "%s.%ld-%d", output->path, (long)getpid(), i);
-		output->slot = remember(output->temporary);
+		output->slot = output_remember(output->temporary);
 		descriptor = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		if (descriptor >= 0)
 			break;
-		forget(output->slot);
+		output_forget(output->slot);
 		if (errno != EEXIST)
-			return failed(output->name, error);
+			return output_failed(output->name, error);
 	}
 	if (descriptor >= 0)
 		descriptor = open_stream(output, descriptor);
 	if (output->stream && (!output->there || fchmod(descriptor, output->mode) == 0))
 		return OK;
-	failed(output->name, error);
+	output_failed(output->name, error);
 	unlink(output->temporary);
-	forget(output->slot);
+	output_forget(output->slot);
 	if (output->stream)
 		fclose(output->stream);
 	else if (descriptor >= 0)
@@ -180,11 +180,11 @@ static enum status open_temporary(struct output *output, struct error *error)
 	return error->status;
 }
 
-static enum status open_file(struct output *output, bool replace, struct error *error)
+static enum status output_open_file(struct output *output, bool replace, struct error *error)
 {
 	struct stat there;
-	if (!follow_links(output->path))
-		return failed(output->name, error);
+	if (!output_follow_links(output->path))
+		return output_failed(output->name, error);
 	output->there = stat(output->path, &there) == 0;
 	if (output->there && S_ISDIR(there.st_mode))
 		return fail(error, LIMIT, "can't write %s: it is a directory", output->name);
@@ -193,17 +193,17 @@ static enum status open_file(struct output *output, bool replace, struct error *
 		output->stream = fopen(output->path, "we");
 		mem_free(output->path);
 		output->path = NULL;
-		return output->stream ? OK : failed(output->name, error);
+		return output->stream ? OK : output_failed(output->name, error);
 	}
 	if (output->there && !replace)
 		return fail(error, BAD_INPUT, "%s exists already", output->name);
 	if (output->there && access(output->path, W_OK) != 0)
-		return failed(output->name, error);
+		return output_failed(output->name, error);
 	output->mode = output->there ? there.st_mode & 07777 : 0;
 	return open_temporary(output, error);
 }
 
-static void release(struct output *output)
+static void output_release(struct output *output)
 {
 	mem_free(output->path);
 	mem_free(output->temporary);
@@ -226,15 +226,15 @@ enum status output_open(struct output *output, const char *path, bool replace, s
 	output->name = path;
 	if (strlen(path) >= PATH_BYTES - 40 || !*path) {
 		errno = *path ? ENAMETOOLONG : ENOENT;
-		return failed(path, error);
+		return output_failed(path, error);
 	}
 	expect_signals();
 	output->path = mem_alloc(PATH_BYTES, 1);
 	NEED_IN(error, output->path);
 	snprintf(output->path, PATH_BYTES, "%s", path);
-	enum status status = open_file(output, replace, error);
+	enum status status = output_open_file(output, replace, error);
 	if (status != OK)
-		release(output);
+		output_release(output);
 	return status;
 }
 
@@ -276,7 +276,7 @@ static enum status close_in_place(struct output *output, enum status status, str
 	if (output->stream != stdout && fclose(output->stream) != 0 && !lost)
 		lost = true, why = errno;
 	errno = why;
-	return status == OK && lost ? failed(output->name, error) : status;
+	return status == OK && lost ? output_failed(output->name, error) : status;
 }
 
 /* True when the file stands in its place; else the reason is in errno. */
@@ -304,13 +304,13 @@ enum status output_close(struct output *output, enum status status, struct error
 	} else {
 		bool fine = put_in_place(output, status == OK);
 		if (status == OK && !fine)
-			status = failed(output->name, error);
+			status = output_failed(output->name, error);
 		if (status == OK)
 			sync_folder(output->path);
 		else
 			unlink(output->temporary);
-		forget(output->slot);
+		output_forget(output->slot);
 	}
-	release(output);
+	output_release(output);
 	return status;
 }

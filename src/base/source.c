@@ -43,7 +43,7 @@ static bool unpacks_too_much(struct input *input)
 	return packed > 0 && input->unpacked / UNPACKS_MOST > packed;
 }
 
-static ssize_t read_file(struct input *input, void *buffer, size_t size, struct error *error)
+static ssize_t source_read_file(struct input *input, void *buffer, size_t size, struct error *error)
 {
 	source_wait(true);
 	ssize_t got = unpack_read(input->file, buffer, size, error);
@@ -55,7 +55,7 @@ static ssize_t read_file(struct input *input, void *buffer, size_t size, struct 
 	return -1;
 }
 
-static int open_path(const char *path, struct error *error)
+static int source_open_path(const char *path, struct error *error)
 {
 	bool standard = strcmp(path, "-") == 0;
 	source_wait(true);
@@ -75,7 +75,7 @@ static int open_path(const char *path, struct error *error)
 struct input *input_open(const char *path, struct error *error)
 {
 	*error = (struct error){ 0 };
-	int descriptor = open_path(path, error);
+	int descriptor = source_open_path(path, error);
 	if (descriptor < 0)
 		return NULL;
 	struct input *input = mem_alloc(1, sizeof *input);
@@ -92,7 +92,7 @@ struct input *input_open(const char *path, struct error *error)
 		return NULL;
 	}
 	while (input->have < PEEK_BYTES) {
-		ssize_t got = read_file(input, input->peek + input->have, PEEK_BYTES - input->have, error);
+		ssize_t got = source_read_file(input, input->peek + input->have, PEEK_BYTES - input->have, error);
 		if (got < 0) {
 			input_close(input);
 			return NULL;
@@ -131,7 +131,7 @@ bool input_begins_json(const struct input *input)
 	return blank < input->have && (input->peek[blank] == '{' || input->peek[blank] == '[');
 }
 
-static ssize_t read_text(void *context, void *buffer, size_t size, struct error *error)
+static ssize_t source_read_text(void *context, void *buffer, size_t size, struct error *error)
 {
 	(void)error;
 	struct text_left *text = context;
@@ -144,7 +144,7 @@ static ssize_t read_text(void *context, void *buffer, size_t size, struct error 
 
 struct source source_of_text(struct text_left *text)
 {
-	return (struct source){ read_text, text };
+	return (struct source){ source_read_text, text };
 }
 
 static ssize_t read_input(void *context, void *buffer, size_t size, struct error *error)
@@ -152,7 +152,7 @@ static ssize_t read_input(void *context, void *buffer, size_t size, struct error
 	struct input *input = context;
 	size_t left = input->have - input->taken;
 	if (left == 0)
-		return read_file(input, buffer, size, error);
+		return source_read_file(input, buffer, size, error);
 	if (size > left)
 		size = left;
 	memcpy(buffer, input->peek + input->taken, size);

@@ -12,7 +12,7 @@ struct target {
 	bool lost;
 };
 
-static ssize_t keep(void *context, const char *bytes, size_t size)
+static ssize_t text_stream_keep(void *context, const char *bytes, size_t size)
 {
 	struct target *target = context;
 	size_t needed = *target->length + size + 1;
@@ -36,7 +36,7 @@ static ssize_t keep(void *context, const char *bytes, size_t size)
 	return (ssize_t)size;
 }
 
-static int finish(void *context)
+static int text_stream_finish(void *context)
 {
 	struct target *target = context;
 	bool lost = target->lost;
@@ -54,7 +54,7 @@ FILE *text_stream(char **text, size_t *length)
 	if (*text) {
 		**text = '\0';
 		*target = (struct target){ text, length, 1, false };
-		stream = fopencookie(target, "w", (cookie_io_functions_t){ .write = keep, .close = finish });
+		stream = fopencookie(target, "w", (cookie_io_functions_t){ .write = text_stream_keep, .close = text_stream_finish });
 	}
 	if (!stream) {
 		mem_note_refused();

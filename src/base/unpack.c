@@ -30,7 +30,7 @@ static ssize_t read_some(int descriptor, void *buffer, size_t size, struct error
 }
 
 /* At least so many bytes in `packed`, fewer at the end of the file. */
-static bool fill(struct unpack *unpack, unsigned wanted, struct error *error)
+static bool unpack_fill(struct unpack *unpack, unsigned wanted, struct error *error)
 {
 	z_stream *stream = &unpack->stream;
 	if (stream->avail_in < wanted && stream->avail_in > 0)
@@ -61,7 +61,7 @@ struct unpack *unpack_open(int descriptor, struct error *error)
 		return NULL;
 	}
 	unpack->descriptor = descriptor;
-	bool read = fill(unpack, 2, error);
+	bool read = unpack_fill(unpack, 2, error);
 	unpack->gzip = read && begins_gzip(unpack);
 	unpack->open = unpack->gzip && inflateInit2(&unpack->stream, GZIP_WINDOW) == Z_OK;
 	if (read && unpack->open == unpack->gzip)
@@ -95,7 +95,7 @@ static ssize_t read_plain(struct unpack *unpack, void *buffer, size_t size, stru
 /* Behind a member: whether another one follows. */
 static bool next_member(struct unpack *unpack, struct error *error)
 {
-	if (!fill(unpack, 2, error))
+	if (!unpack_fill(unpack, 2, error))
 		return false;
 	unpack->ended = !begins_gzip(unpack);
 	if (!unpack->ended)
@@ -106,7 +106,7 @@ static bool next_member(struct unpack *unpack, struct error *error)
 static bool inflate_more(struct unpack *unpack, struct error *error)
 {
 	z_stream *stream = &unpack->stream;
-	if (!fill(unpack, 1, error))
+	if (!unpack_fill(unpack, 1, error))
 		return false;
 	bool end = stream->avail_in == 0;
 	int status = inflate(stream, Z_NO_FLUSH);

@@ -23,7 +23,7 @@ struct heap {
 /* An allocation or the end of one. */
 struct moment { int64_t step; uint32_t buffer; bool begins; };
 
-static int by_time(const void *left, const void *right)
+static int allocator_by_time(const void *left, const void *right)
 {
 	const struct moment *a = left, *b = right;
 	if (a->step != b->step)
@@ -33,7 +33,7 @@ static int by_time(const void *left, const void *right)
 	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
 }
 
-static bool insert(struct heap *heap, uint32_t at, struct block piece)
+static bool allocator_insert(struct heap *heap, uint32_t at, struct block piece)
 {
 	if (!mem_reserve(&heap->block, &heap->room, (size_t)heap->count + 1, sizeof *heap->block))
 		return false;
@@ -43,7 +43,7 @@ static bool insert(struct heap *heap, uint32_t at, struct block piece)
 	return true;
 }
 
-static void drop(struct heap *heap, uint32_t at)
+static void allocator_drop(struct heap *heap, uint32_t at)
 {
 	heap->count--;
 	for (uint32_t i = at; i < heap->count; i++)
@@ -56,7 +56,7 @@ static bool is_from(const struct block *piece, struct source source)
 }
 
 /* The smallest free piece but for one that is large enough, of equals that with the lowest address; NONE. */
-static uint32_t smallest(const struct heap *heap, struct source source, int64_t size, uint32_t but)
+static uint32_t allocator_smallest(const struct heap *heap, struct source source, int64_t size, uint32_t but)
 {
 	uint32_t best = NONE;
 	for (uint32_t i = 0; i < heap->count; i++) {
@@ -70,7 +70,7 @@ static uint32_t smallest(const struct heap *heap, struct source source, int64_t 
 	return best;
 }
 
-static uint32_t last_of(const struct heap *heap, struct source source)
+static uint32_t allocator_last_of(const struct heap *heap, struct source source)
 {
 	uint32_t last = NONE;
 	for (uint32_t i = 0; i < heap->count; i++)
@@ -82,21 +82,21 @@ static uint32_t last_of(const struct heap *heap, struct source source)
 /* What can grow is taken last. */
 static uint32_t best_fit(const struct heap *heap, struct source source, int64_t size)
 {
-	uint32_t best = smallest(heap, source, size, NONE);
-	uint32_t other = heap->expandable && best != NONE && best == last_of(heap, source) ? smallest(heap, source, size, best) : NONE;
+	uint32_t best = allocator_smallest(heap, source, size, NONE);
+	uint32_t other = heap->expandable && best != NONE && best == allocator_last_of(heap, source) ? allocator_smallest(heap, source, size, best) : NONE;
 	return other != NONE ? other : best;
 }
 
 /* More memory of the device: a segment of its own, or the growing one's end. The free piece there; NONE: out of memory. */
-static uint32_t reserve(struct heap *heap, struct source source, int64_t size)
+static uint32_t allocator_reserve(struct heap *heap, struct source source, int64_t size)
 {
 	int64_t bytes = source.small ? MIB(2) : size < MIB(10) ? MIB(20) : align_up(size, MIB(2));
 	if (!heap->expandable) {
 		struct block fresh = { heap->reserved, heap->reserved, bytes, NONE, source.stream, source.small };
 		heap->reserved += bytes;
-		return insert(heap, heap->count, fresh) ? heap->count - 1 : NONE;
+		return allocator_insert(heap, heap->count, fresh) ? heap->count - 1 : NONE;
 	}
-	uint32_t last = last_of(heap, source);
+	uint32_t last = allocator_last_of(heap, source);
 	int64_t granule = source.small ? MIB(2) : MIB(20), there = last != NONE && heap->block[last].owner == NONE ? heap->block[last].size : 0;
 	bytes = align_up(size - there, granule);
 	heap->reserved += bytes;
@@ -107,17 +107,17 @@ static uint32_t reserve(struct heap *heap, struct source source, int64_t size)
 	struct block fresh = { 2 * source.stream + !source.small, last == NONE ? 0 : heap->block[last].address + heap->block[last].size, bytes, NONE, source.stream,
 		source.small };
 	uint32_t at = last != NONE ? last + 1 : heap->count;
-	return insert(heap, at, fresh) ? at : NONE;
+	return allocator_insert(heap, at, fresh) ? at : NONE;
 }
 
-static bool allocate(struct heap *heap, uint32_t owner, uint8_t stream, int64_t bytes)
+static bool allocator_allocate(struct heap *heap, uint32_t owner, uint8_t stream, int64_t bytes)
 {
 	int64_t size = bytes < 512 ? 512 : align_up(bytes, 512);
 	bool small = size <= MIB(1);
 	struct source source = { stream, small };
 	uint32_t at = best_fit(heap, source, size);
 	if (at == NONE)
-		at = reserve(heap, source, size);
+		at = allocator_reserve(heap, source, size);
 	if (at == NONE)
 		return false;
 	struct block *piece = &heap->block[at], rest = *piece;
@@ -127,10 +127,10 @@ static bool allocate(struct heap *heap, uint32_t owner, uint8_t stream, int64_t 
 	if (small || heap->expandable ? rest.size < 512 : rest.size <= MIB(1))
 		return true;
 	piece->size = size;
-	return insert(heap, at + 1, rest);
+	return allocator_insert(heap, at + 1, rest);
 }
 
-static void release(struct heap *heap, uint32_t owner)
+static void allocator_release(struct heap *heap, uint32_t owner)
 {
 	uint32_t at = 0;
 	while (heap->block[at].owner != owner)
@@ -144,7 +144,7 @@ static void release(struct heap *heap, uint32_t owner)
 		if (a->owner != NONE || b->owner != NONE || a->segment != b->segment || a->small != b->small || a->stream != b->stream)
 			continue;
 		a->size += b->size;
-		drop(heap, left + 1);
+		allocator_drop(heap, left + 1);
 	}
 }
 
@@ -160,12 +160,12 @@ int64_t check_allocator_of(const struct buffers *buffers, bool expandable)
 			moment[moments++] = (struct moment){ buffers->upper[b], b, false };
 		}
 	if (fine)
-		qsort(moment, moments, sizeof *moment, by_time);
+		qsort(moment, moments, sizeof *moment, allocator_by_time);
 	for (uint32_t i = 0; i < moments && fine; i++)
 		if (moment[i].begins)
-			fine = allocate(&heap, moment[i].buffer, buffers->stream ? buffers->stream[moment[i].buffer] : 0, buffers->size[moment[i].buffer]);
+			fine = allocator_allocate(&heap, moment[i].buffer, buffers->stream ? buffers->stream[moment[i].buffer] : 0, buffers->size[moment[i].buffer]);
 		else
-			release(&heap, moment[i].buffer);
+			allocator_release(&heap, moment[i].buffer);
 	mem_free(moment);
 	mem_free(heap.block);
 	return fine ? heap.reserved : -1;

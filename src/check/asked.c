@@ -120,7 +120,7 @@ static enum status check_schedule_file(const struct check *check, const char *na
 		: error_set(check->error, status);
 }
 
-static enum status read_pins(struct check *check, const json_t *pins)
+static enum status asked_read_pins(struct check *check, const json_t *pins)
 {
 	const json_t *pin;
 	size_t i;
@@ -150,7 +150,7 @@ enum status check_scenario(struct check *check)
 	}
 	if (status == OK && json_object_size(scenario) != KNOB_COUNT + 1)
 		status = fail(check->error, BAD_INPUT, "not a plan file: the scenario has a knob that is not known");
-	THEN(status, read_pins(check, json_object_get(scenario, "pins")));
+	THEN(status, asked_read_pins(check, json_object_get(scenario, "pins")));
 	THEN(status, scenario_copy(&check->asked, &check->scenario) == OK ? OK : fail_memory(check->error));
 	return status == OK && !check->as_planned ? check_pins(check->input, &check->scenario, check->error) : status;
 }

@@ -17,8 +17,8 @@ struct look {
 	struct error *error;
 };
 
-static enum status wrong(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static enum status wrong(struct error *error, const char *format, ...)
+static enum status check_buffers_wrong(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static enum status check_buffers_wrong(struct error *error, const char *format, ...)
 {
 	va_list arguments;
 	char text[400];
@@ -46,7 +46,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
 }
 
 /* What the buffer's offset is a multiple of. */
-static int64_t step_of(const struct look *look, uint32_t i)
+static int64_t check_buffers_step_of(const struct look *look, uint32_t i)
 {
 	int64_t own = look->csv->buffers.alignment ? look->csv->buffers.alignment[i] : 1;
 	return look->places->alignment / greatest_divisor(look->places->alignment, own) * own;
@@ -57,19 +57,19 @@ static int64_t step_of(const struct look *look, uint32_t i)
 static enum status check_place(const struct look *look, uint32_t i)
 {
 	const struct buffers *buffers = &look->csv->buffers;
-	int64_t offset = look->places->offset[i], step = step_of(look, i);
+	int64_t offset = look->places->offset[i], step = check_buffers_step_of(look, i);
 	if (offset < 0 || offset > BYTES_MAX || buffers->size[i] > BYTES_MAX)
-		return wrong(look->error, "%.*s lies at %" PRId64 ", which is no place", ID(look, i), offset);
+		return check_buffers_wrong(look->error, "%.*s lies at %" PRId64 ", which is no place", ID(look, i), offset);
 	if (buffers->fixed && buffers->fixed[i] >= 0 && offset != buffers->fixed[i])
-		return wrong(look->error, "%.*s lies at %" PRId64 ", and is pinned to %" PRId64, ID(look, i), offset, buffers->fixed[i]);
+		return check_buffers_wrong(look->error, "%.*s lies at %" PRId64 ", and is pinned to %" PRId64, ID(look, i), offset, buffers->fixed[i]);
 	if (offset % step != 0 && !look->places->simulated && !(buffers->fixed && buffers->fixed[i] >= 0))
-		return wrong(look->error, "%.*s lies at %" PRId64 ", which is no multiple of %" PRId64, ID(look, i), offset, step);
+		return check_buffers_wrong(look->error, "%.*s lies at %" PRId64 ", which is no multiple of %" PRId64, ID(look, i), offset, step);
 	return OK;
 }
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------------ */
 
-static void add_part(struct look *look, uint32_t i, int64_t lower, int64_t upper)
+static void check_buffers_add_part(struct look *look, uint32_t i, int64_t lower, int64_t upper)
 {
 	int64_t size = look->csv->buffers.size[i], offset = look->places->offset[i];
 	if (lower < upper && size > 0)
@@ -83,9 +83,9 @@ static void add_parts(struct look *look)
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0, last = buffers->piece_start ? buffers->piece_start[i + 1] : 0;
 		for (uint32_t k = first; k < last; k++)
-			add_part(look, i, buffers->piece[k].lower, buffers->piece[k].upper);
+			check_buffers_add_part(look, i, buffers->piece[k].lower, buffers->piece[k].upper);
 		if (first == last)
-			add_part(look, i, buffers->lower[i], buffers->upper[i]);
+			check_buffers_add_part(look, i, buffers->lower[i], buffers->upper[i]);
 	}
 }
 
@@ -108,7 +108,7 @@ static enum status check_pairs(const struct look *look, size_t *live)
 				continue;
 			live[kept++] = live[k];
 			if (old->bottom < new->top && new->bottom < old->top)
-				return wrong(look->error, "%.*s and %.*s lie over each other at %" PRId64 ", from step %" PRId64 " on", ID(look, old->buffer), ID(look, new->buffer),
+				return check_buffers_wrong(look->error, "%.*s and %.*s lie over each other at %" PRId64 ", from step %" PRId64 " on", ID(look, old->buffer), ID(look, new->buffer),
 					old->bottom > new->bottom ? old->bottom : new->bottom, new->lower);
 		}
 		count = kept;
@@ -121,7 +121,7 @@ static enum status check_pairs(const struct look *look, size_t *live)
 
 struct change { int64_t step, bytes; };
 
-static int by_step(const void *left, const void *right)
+static int check_buffers_by_step(const void *left, const void *right)
 {
 	const struct change *a = left, *b = right;
 	if (a->step != b->step)
@@ -129,7 +129,7 @@ static int by_step(const void *left, const void *right)
 	return (a->bytes > b->bytes) - (a->bytes < b->bytes);   /* what ends at a step is gone at it */
 }
 
-static enum status sum_up(const struct look *look, struct buffers_sums *sums)
+static enum status check_buffers_sum_up(const struct look *look, struct buffers_sums *sums)
 {
 	struct change *change = mem_alloc(look->parts * 2, sizeof *change);
 	int64_t alive = 0;
@@ -141,7 +141,7 @@ static enum status sum_up(const struct look *look, struct buffers_sums *sums)
 		if (part->top > sums->arena)
 			sums->arena = part->top;
 	}
-	qsort(change, look->parts * 2, sizeof *change, by_step);
+	qsort(change, look->parts * 2, sizeof *change, check_buffers_by_step);
 	for (size_t k = 0; k < look->parts * 2; k++) {
 		alive += change[k].bytes;
 		if (alive > sums->load)
@@ -167,5 +167,5 @@ enum status buffers_check(const struct buffers_csv *csv, const struct buffers_pl
 		qsort(look.part, look.parts, sizeof *look.part, by_lower);
 		status = check_pairs(&look, live);
 	}
-	return status == OK ? sum_up(&look, sums) : status;
+	return status == OK ? check_buffers_sum_up(&look, sums) : status;
 }

@@ -54,7 +54,7 @@ static enum status read_rank(struct check *check)
 }
 
 /* The schedule that schedule=auto has chosen: any named one will do, as what it comes to is computed anew. */
-static enum status read_schedule(struct check *check)
+static enum status check_read_schedule(struct check *check)
 {
 	const json_t *pipeline = json_object_get(json_object_get(check->plan, "shard"), "pipeline"), *chunks = json_object_get(pipeline, "chunks");
 	const char *name = json_string_value(json_object_get(pipeline, "schedule"));
@@ -131,7 +131,7 @@ static enum status transform_graph(struct check *check)
 	struct control control = { 0 };
 	int64_t margin = 0;
 	TRY(read_rank(check));
-	TRY(read_schedule(check));
+	TRY(check_read_schedule(check));
 	TRY(read_kept(check));
 	TRY(read_margin(check, &margin));
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
@@ -178,7 +178,7 @@ static enum status prepare_graph(struct check *check)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-static enum status check_order(struct check *check)
+static enum status src_check_order(struct check *check)
 {
 	const struct graph *graph = check->graph;
 	const json_t *ops = check_member(check, "order", "ops"), *name;
@@ -251,7 +251,7 @@ static void find_lifetime(struct check *check, uint32_t s)
 }
 
 /* While the op runs, where the scenario counts it. */
-static void find_workspace(struct check *check, uint32_t op)
+static void check_find_workspace(struct check *check, uint32_t op)
 {
 	uint32_t item = check->graph->storages + op;
 	check->bytes[item] = check->scenario.value[K_workspace] ? align_up(check->graph->op[op].workspace,
@@ -260,7 +260,7 @@ static void find_workspace(struct check *check, uint32_t op)
 	check->first[item] = check->last[item] = check->bytes[item] > 0 ? check->position[op] : NONE;
 }
 
-static enum status check_memory(struct check *check)
+static enum status src_check_memory(struct check *check)
 {
 	const struct graph *graph = check->graph;
 	int64_t persistent = 0, bytes = 0;
@@ -271,7 +271,7 @@ static enum status check_memory(struct check *check)
 		persistent += graph->storage[s].persistent ? check->bytes[s] : 0;
 	}
 	for (uint32_t op = 0; op < graph->ops; op++)
-		find_workspace(check, op);
+		check_find_workspace(check, op);
 	for (uint32_t item = 0; item < check->items; item++) {
 		if (check->first[item] == NONE)
 			continue;
@@ -425,7 +425,7 @@ static enum status check_order_bound(struct check *check)
 
 /* ---- all of it -------------------------------------------------------------------------------------------- */
 
-static enum status check_version(struct check *check)
+static enum status src_check_version(struct check *check)
 {
 	const json_t *version = json_object_get(check->plan, "tidemark");
 	if (!json_is_integer(version) || json_integer_value(version) != 1)
@@ -436,7 +436,7 @@ static enum status check_version(struct check *check)
 enum status plan_check(const struct graph *graph, const char *path, const struct check_options *options, struct check_outcome *outcome, struct error *error)
 {
 	static enum status (*const steps[])(struct check *) = {
-		check_version, check_scenario, prepare_graph, check_order, check_time, check_speed, check_memory, check_recompute_proof, check_streams, check_layout, check_host, check_savings, check_order_bound, check_fit,
+		src_check_version, check_scenario, prepare_graph, src_check_order, check_time, check_speed, src_check_memory, check_recompute_proof, check_streams, check_layout, check_host, check_savings, check_order_bound, check_fit,
 		check_members, check_run, check_again,
 	};
 	json_t *plan = plan_file_read(path, error);

@@ -36,7 +36,7 @@ static uint32_t chunk_of(const struct chunks *chunks, const char *name, bool op,
 	return *of == NONE ? NONE : (uint32_t)number;
 }
 
-static int64_t elements_of(const struct tensor *tensor)
+static int64_t chunks_elements_of(const struct tensor *tensor)
 {
 	int64_t elements = 1;
 	for (uint32_t d = 0; d < tensor->dims && tensor->shape; d++)
@@ -45,7 +45,7 @@ static int64_t elements_of(const struct tensor *tensor)
 	return elements;
 }
 
-static const char *tensor_name(const struct chunks *chunks, uint32_t tensor)
+static const char *chunks_tensor_name(const struct chunks *chunks, uint32_t tensor)
 {
 	return chunks->after->tensor[tensor].name;
 }
@@ -74,10 +74,10 @@ static enum status check_operand(struct chunks *chunks, uint32_t op, uint32_t ol
 {
 	struct portion part = chunks->part[tensor];
 	bool same = part.of == old || (part.of != NONE && base_of(chunks, part.of) == base_of(chunks, old));
-	bool number = part.kind == PART_HELP && elements_of(&chunks->before->tensor[old]) == 1 && elements_of(&chunks->after->tensor[tensor]) == 1;
+	bool number = part.kind == PART_HELP && chunks_elements_of(&chunks->before->tensor[old]) == 1 && chunks_elements_of(&chunks->after->tensor[tensor]) == 1;
 	if (number || (same && (part.kind == PART_WHOLE || (part.kind == PART_CHUNK && part.chunk == chunk))))
 		return OK;
-	return check_wrong(chunks->check, "op \"%.100s\" reads \"%.100s\", which is not its chunk of \"%.100s\"", chunks->after->op[op].name, tensor_name(chunks, tensor),
+	return check_wrong(chunks->check, "op \"%.100s\" reads \"%.100s\", which is not its chunk of \"%.100s\"", chunks->after->op[op].name, chunks_tensor_name(chunks, tensor),
 		chunks->before->tensor[old].name);
 }
 
@@ -93,7 +93,7 @@ static enum status check_chunk_op(struct chunks *chunks, uint32_t op, uint32_t o
 	for (uint32_t i = 0; i < writes; i++) {
 		uint32_t old = before->writes.item[before->writes.start[of] + i], tensor = after->writes.item[after->writes.start[op] + i];
 		chunks->part[tensor] = (struct portion){ PART_CHUNK, old, chunk };
-		chunks->made[old] += elements_of(&after->tensor[tensor]);
+		chunks->made[old] += chunks_elements_of(&after->tensor[tensor]);
 	}
 	chunks->chunks = chunk >= chunks->chunks ? chunk + 1 : chunks->chunks;
 	const struct rule *rule = rules_find(chunks->rules, after->op[op].type);
@@ -133,7 +133,7 @@ static void add_term(struct chunks *chunks, uint32_t op, uint32_t result)
 }
 
 /* All chunks of a tensor, in their order. */
-static void join(struct chunks *chunks, uint32_t op, uint32_t result)
+static void chunks_join(struct chunks *chunks, uint32_t op, uint32_t result)
 {
 	const struct graph *after = chunks->after;
 	uint32_t of = chunks->part[after->reads.item[after->reads.start[op]]].of, chunk = 0;
@@ -147,7 +147,7 @@ static void join(struct chunks *chunks, uint32_t op, uint32_t result)
 }
 
 /* A new op: what its results are. */
-static void pass_on(struct chunks *chunks, uint32_t op)
+static void chunks_pass_on(struct chunks *chunks, uint32_t op)
 {
 	const struct graph *after = chunks->after;
 	uint32_t reads = csr_length(&after->reads, op), position = 0;
@@ -160,10 +160,10 @@ static void pass_on(struct chunks *chunks, uint32_t op)
 		if (strcmp(factors, "@split") == 0 && first.kind == PART_WHOLE)
 			chunks->part[result] = (struct portion){ PART_CHUNK, first.of, position };
 		else if (strcmp(factors, "@cat") == 0)
-			join(chunks, op, result);
+			chunks_join(chunks, op, result);
 		else if (in_place && reads >= 2)
 			add_term(chunks, op, result);
-		else if (reads == 1 && elements_of(&after->tensor[result]) > 1)
+		else if (reads == 1 && chunks_elements_of(&after->tensor[result]) > 1)
 			chunks->part[result] = first;
 		else if (first.kind != PART_NONE)   /* scalars: labels that count, shares, terms of the loss */
 			chunks->part[result] = (struct portion){ PART_HELP, first.of, first.chunk };
@@ -188,7 +188,7 @@ static enum status check_whole_op(struct chunks *chunks, uint32_t op, uint32_t o
 			return check_wrong(chunks->check, "op \"%.100s\" reads other values", before->op[of].name);
 	}
 	FOR_ROW(i, &after->writes, op)
-		chunks->part[after->writes.item[i]] = (struct portion){ PART_WHOLE, graph_find_tensor(before, tensor_name(chunks, after->writes.item[i])), 0 };
+		chunks->part[after->writes.item[i]] = (struct portion){ PART_WHOLE, graph_find_tensor(before, chunks_tensor_name(chunks, after->writes.item[i])), 0 };
 	return OK;
 }
 
@@ -202,7 +202,7 @@ static bool is_shortened(const struct chunks *chunks, int64_t elements, int64_t 
 		uint32_t result = csr_length(&graph->writes, op) == 1 ? graph->writes.item[graph->writes.start[op]] : NONE;
 		if (result == NONE || base_of(chunks, result) == result)
 			continue;
-		int64_t in = elements_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]), out = elements_of(&graph->tensor[result]);
+		int64_t in = chunks_elements_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]), out = chunks_elements_of(&graph->tensor[result]);
 		if (made < elements && (made * in == elements * out || made * out == elements * in))
 			return true;
 	}
@@ -213,7 +213,7 @@ static bool is_shortened(const struct chunks *chunks, int64_t elements, int64_t 
 static enum status check_elements(struct chunks *chunks)
 {
 	for (uint32_t t = 0; t < chunks->before->tensors; t++) {
-		int64_t elements = elements_of(&chunks->before->tensor[t]), made = chunks->made[t];
+		int64_t elements = chunks_elements_of(&chunks->before->tensor[t]), made = chunks->made[t];
 		bool sum = chunks->next[t] == chunks->chunks || made == elements * chunks->chunks;
 		if (made > 0 && made != elements && !sum && !is_shortened(chunks, elements, made))
 			return check_wrong(chunks->check, "the chunks of \"%.100s\" are not all of it", chunks->before->tensor[t].name);
@@ -259,7 +259,7 @@ enum status chunks_check(struct check *check, const struct rules *rules, const s
 		else if ((chunk = chunk_of(&chunks, after->op[op].name, true, &of)) != NONE)
 			status = check_chunk_op(&chunks, op, of, chunk);
 		else
-			pass_on(&chunks, op);
+			chunks_pass_on(&chunks, op);
 	}
 	THEN(status, check_elements(&chunks));
 	THEN(status, check_all_run(&chunks));

@@ -14,7 +14,7 @@ struct walk {
 	char path[PATH_MOST];
 };
 
-static bool is_free(const struct walk *walk, const char *name)
+static bool compare_is_free(const struct walk *walk, const char *name)
 {
 	for (const struct free_member *member = walk->free; member->name; member++)
 		if (strcmp(member->name, name) == 0)
@@ -22,9 +22,9 @@ static bool is_free(const struct walk *walk, const char *name)
 	return false;
 }
 
-static enum status compare(struct walk *walk, size_t length, const json_t *file, const json_t *again);
+static enum status compare_compare(struct walk *walk, size_t length, const json_t *file, const json_t *again);
 
-static size_t grown(size_t length, int more)
+static size_t check_compare_grown(size_t length, int more)
 {
 	size_t after = length + (more > 0 ? (size_t)more : 0);
 	return after < PATH_MOST ? after : PATH_MOST - 1;
@@ -32,15 +32,15 @@ static size_t grown(size_t length, int more)
 
 static size_t into_member(struct walk *walk, size_t length, const char *name)
 {
-	return grown(length, snprintf(walk->path + length, PATH_MOST - length, "%s%.60s", length ? "." : "", name));
+	return check_compare_grown(length, snprintf(walk->path + length, PATH_MOST - length, "%s%.60s", length ? "." : "", name));
 }
 
 static size_t into_element(struct walk *walk, size_t length, size_t i)
 {
-	return grown(length, snprintf(walk->path + length, PATH_MOST - length, "[%zu]", i));
+	return check_compare_grown(length, snprintf(walk->path + length, PATH_MOST - length, "[%zu]", i));
 }
 
-static enum status differs(struct walk *walk, const json_t *file, const json_t *again)
+static enum status compare_differs(struct walk *walk, const json_t *file, const json_t *again)
 {
 	char *ours = json_dumps(file, JSON_ENCODE_ANY | JSON_COMPACT), *theirs = json_dumps(again, JSON_ENCODE_ANY | JSON_COMPACT);
 	enum status status = fail(walk->error, INFEASIBLE, "%.200s is %.80s, but what was asked leads to %.80s", walk->path, ours ? ours : "nothing", theirs ? theirs : "nothing");
@@ -56,12 +56,12 @@ static enum status compare_objects(struct walk *walk, size_t length, const json_
 	enum status status = OK;
 	json_object_foreach((json_t *)(uintptr_t)again, name, value) {
 		size_t inner = into_member(walk, length, name);
-		if ((length > 0 || !is_free(walk, name)) && (status = compare(walk, inner, json_object_get(file, name), value)) != OK)
+		if ((length > 0 || !compare_is_free(walk, name)) && (status = compare_compare(walk, inner, json_object_get(file, name), value)) != OK)
 			return status;
 	}
 	json_object_foreach((json_t *)(uintptr_t)file, name, value) {
 		into_member(walk, length, name);
-		if ((length > 0 || !is_free(walk, name)) && !json_object_get(again, name))
+		if ((length > 0 || !compare_is_free(walk, name)) && !json_object_get(again, name))
 			return fail(walk->error, INFEASIBLE, "%.200s is no member that a file of this kind has here", walk->path);
 	}
 	return OK;
@@ -73,7 +73,7 @@ static bool is_same(const json_t *file, const json_t *again)
 	return json_equal(file, again) && (!json_is_real(file) || !signbit(json_real_value(file)) == !signbit(json_real_value(again)));
 }
 
-static enum status compare(struct walk *walk, size_t length, const json_t *file, const json_t *again)
+static enum status compare_compare(struct walk *walk, size_t length, const json_t *file, const json_t *again)
 {
 	enum status status = OK;
 	walk->path[length] = '\0';
@@ -82,10 +82,10 @@ static enum status compare(struct walk *walk, size_t length, const json_t *file,
 	if (json_is_object(file) && json_is_object(again))
 		return compare_objects(walk, length, file, again);
 	if (!json_is_array(file) || !json_is_array(again) || json_array_size(file) != json_array_size(again))
-		return is_same(file, again) ? OK : differs(walk, file, again);
+		return is_same(file, again) ? OK : compare_differs(walk, file, again);
 	for (size_t i = 0; i < json_array_size(again) && status == OK; i++) {
 		size_t inner = into_element(walk, length, i);
-		status = compare(walk, inner, json_array_get(file, i), json_array_get(again, i));
+		status = compare_compare(walk, inner, json_array_get(file, i), json_array_get(again, i));
 	}
 	return status;
 }
@@ -93,5 +93,5 @@ static enum status compare(struct walk *walk, size_t length, const json_t *file,
 enum status compare_files(const json_t *file, const json_t *again, const struct free_member *free_members, struct error *error)
 {
 	struct walk walk = { .free = free_members, .error = error };
-	return compare(&walk, 0, file, again);
+	return compare_compare(&walk, 0, file, again);
 }

@@ -36,7 +36,7 @@ static enum status read_buffer(struct check *check, const json_t *buffer)
 }
 
 /* The workspace of an op lies somewhere while that runs. */
-static enum status read_workspace(struct check *check, const json_t *workspace)
+static enum status check_layout_read_workspace(struct check *check, const json_t *workspace)
 {
 	const char *name;
 	json_int_t offset, bytes;
@@ -59,7 +59,7 @@ static enum status read_workspace(struct check *check, const json_t *workspace)
 	return OK;
 }
 
-static const char *name_of(const struct check *check, uint32_t item)
+static const char *check_layout_name_of(const struct check *check, uint32_t item)
 {
 	const struct graph *graph = check->graph;
 	return item < graph->storages ? graph->tensor[graph->storage[item].root].name
@@ -171,7 +171,7 @@ static enum status name_overlap(struct check *check)
 			if (check->first[b] != NONE && check->first[a] <= check->last[b] && check->first[b] <= check->last[a] &&
 			    check->offset[a] < check->offset[b] + check->bytes[b] && check->offset[b] < check->offset[a] + check->bytes[a])
 				return check_wrong(check, "%s \"%.100s\" and \"%.100s\" are live together and overlap",
-					a < check->graph->storages ? "buffers" : "the workspace of", name_of(check, a), name_of(check, b));
+					a < check->graph->storages ? "buffers" : "the workspace of", check_layout_name_of(check, a), check_layout_name_of(check, b));
 	return check_wrong(check, "the layout is wrong");
 }
 
@@ -288,13 +288,13 @@ enum status check_layout(struct check *check)
 	json_array_foreach(list, i, buffer)
 		TRY(read_buffer(check, buffer));
 	json_array_foreach(workspaces, i, buffer)
-		TRY(read_workspace(check, buffer));
+		TRY(check_layout_read_workspace(check, buffer));
 	for (uint32_t s = 0; s < check->items; s++) {
 		if (check->first[s] == NONE)
 			continue;
 		if (check->offset[s] < 0)
 			return check_wrong(check, "there is no %s for \"%.100s\"", s < check->graph->storages ? "buffer"
-				: "workspace", name_of(check, s));
+				: "workspace", check_layout_name_of(check, s));
 		if (check->offset[s] + check->bytes[s] > arena)
 			arena = check->offset[s] + check->bytes[s];
 	}
@@ -322,7 +322,7 @@ enum status check_layout(struct check *check)
 struct waiting { int64_t offset, bytes; uint32_t first, last, tensor, others; };
 
 /* What the op sends to the host, and until when it is fetched. */
-static struct waiting sent_by(const struct check *check, uint32_t op)
+static struct waiting check_layout_sent_by(const struct check *check, uint32_t op)
 {
 	const struct graph *graph = check->graph;
 	uint32_t tensor = graph->reads.item[graph->reads.start[op]], copy = graph->writes.item[graph->writes.start[op]];
@@ -334,7 +334,7 @@ static struct waiting sent_by(const struct check *check, uint32_t op)
 	return waiting;
 }
 
-static enum status check_waiting(struct check *check, const struct waiting *waiting, uint32_t count)
+static enum status check_layout_check_waiting(struct check *check, const struct waiting *waiting, uint32_t count)
 {
 	int64_t arena = 0, load = 0, stated = json_integer_value(check_member(check, "host", "arena_bytes"));
 	for (uint32_t a = 0; a < count; a++) {
@@ -361,7 +361,7 @@ static enum status check_waiting(struct check *check, const struct waiting *wait
 }
 
 /* What the other microbatches in flight have there of it; no bytes: nothing. */
-static struct waiting others_of(const struct check *check, uint32_t op, int64_t bytes)
+static struct waiting check_layout_others_of(const struct check *check, uint32_t op, int64_t bytes)
 {
 	uint32_t flush = check->graph->flush, held = check->graph->op[op].in_flight;
 	struct waiting waiting = { 0, 0, 0, flush == NONE ? 0 : check->position[flush], check->graph->reads.item[check->graph->reads.start[op]], held > 0 ? held - 1 : 0 };
@@ -371,7 +371,7 @@ static struct waiting others_of(const struct check *check, uint32_t op, int64_t 
 }
 
 /* Compares a file's buffer with what is needed, and takes its offset. */
-static enum status take_buffer(struct check *check, const json_t *buffer, uint32_t op, struct waiting *needed)
+static enum status check_layout_take_buffer(struct check *check, const json_t *buffer, uint32_t op, struct waiting *needed)
 {
 	const char *name = check->graph->op[op].name;
 	json_int_t offset, bytes, first, last;
@@ -399,16 +399,16 @@ enum status check_host(struct check *check)
 	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
 		if (graph->op[op].added != ADDED_OFFLOAD || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 			continue;
-		struct waiting needed = sent_by(check, op), others = others_of(check, op, needed.bytes);
-		status = take_buffer(check, json_array_get(buffers, count), op, &needed);
+		struct waiting needed = check_layout_sent_by(check, op), others = check_layout_others_of(check, op, needed.bytes);
+		status = check_layout_take_buffer(check, json_array_get(buffers, count), op, &needed);
 		waiting[count++] = needed;
 		if (status != OK || others.bytes == 0)
 			continue;
-		status = take_buffer(check, json_array_get(buffers, count), op, &others);
+		status = check_layout_take_buffer(check, json_array_get(buffers, count), op, &others);
 		waiting[count++] = others;
 	}
 	if (status == OK && json_array_size(buffers) != count)
 		return check_wrong(check, "host memory has %zu buffers, but %u are needed", json_array_size(buffers), count);
 	check->waiting = count;
-	return status == OK && count ? check_waiting(check, waiting, count) : status;
+	return status == OK && count ? check_layout_check_waiting(check, waiting, count) : status;
 }

@@ -22,7 +22,7 @@ struct checking {
 	struct arena arena;
 };
 
-static enum status number(const struct checking *checking, const json_t *object, const char *key, int64_t expected)
+static enum status check_pipeline_number(const struct checking *checking, const json_t *object, const char *key, int64_t expected)
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
@@ -40,7 +40,7 @@ static int64_t picoseconds(const json_t *object, const char *key)
 }
 
 /* A double has not all digits of long times. */
-static bool alike(int64_t a, int64_t b)
+static bool check_pipeline_alike(int64_t a, int64_t b)
 {
 	int64_t apart = a > b ? a - b : b - a;
 	return apart <= 2 + (a > b ? a : b) / 1000000000;
@@ -53,10 +53,10 @@ static enum status same_text(const struct checking *checking, const json_t *obje
 	return text && strcmp(text, expected) == 0 ? OK : fail(checking->error, INFEASIBLE, "a pipeline's %s is \"%.80s\", but it must be \"%.80s\"", key, text ? text : "", expected);
 }
 
-static enum status same_time(const struct checking *checking, const json_t *object, const char *key, int64_t expected)
+static enum status check_pipeline_same_time(const struct checking *checking, const json_t *object, const char *key, int64_t expected)
 {
 	int64_t time = picoseconds(object, key);
-	return time >= 0 && alike(time, expected) ? OK : fail(checking->error, INFEASIBLE, "a pipeline's %s is %.12f, but it must be %.12f", key, (double)time * 1e-12, (double)expected * 1e-12);
+	return time >= 0 && check_pipeline_alike(time, expected) ? OK : fail(checking->error, INFEASIBLE, "a pipeline's %s is %.12f, but it must be %.12f", key, (double)time * 1e-12, (double)expected * 1e-12);
 }
 
 /* What is there through the whole step, and what the flush finds there. */
@@ -73,17 +73,17 @@ static int64_t graph_floor(const struct graph *graph)
 static enum status check_parts(struct checking *checking, const json_t *piece, uint32_t k)
 {
 	const struct pipeline_piece *of = &checking->pipelined->piece[k];
-	TRY(number(checking, piece, "kept_for_weights_bytes", of->kept_weight));
-	TRY(number(checking, piece, "waiting_gradient_bytes", of->between));
-	TRY(number(checking, piece, "in_flight_inputs", of->in_flight.input));
-	TRY(number(checking, piece, "in_flight_gradients", of->in_flight.between));
-	if (!alike(checking->weight[k], of->weight))
+	TRY(check_pipeline_number(checking, piece, "kept_for_weights_bytes", of->kept_weight));
+	TRY(check_pipeline_number(checking, piece, "waiting_gradient_bytes", of->between));
+	TRY(check_pipeline_number(checking, piece, "in_flight_inputs", of->in_flight.input));
+	TRY(check_pipeline_number(checking, piece, "in_flight_gradients", of->in_flight.between));
+	if (!check_pipeline_alike(checking->weight[k], of->weight))
 		return fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u].weight_seconds is another time than its ops take", k);
 	return OK;
 }
 
 /* The reader knows more ways to write an order than plan files have. */
-static enum status check_words(const struct checking *checking)
+static enum status check_pipeline_check_words(const struct checking *checking)
 {
 	const struct pipeline_order *order = &checking->order.order;
 	enum status status = OK;
@@ -104,7 +104,7 @@ static enum status check_words(const struct checking *checking)
 }
 
 /* The order of the passes, out of the file. */
-static enum status read_order(struct checking *checking)
+static enum status check_pipeline_read_order(struct checking *checking)
 {
 	const struct pipelined *pipelined = checking->pipelined;
 	const json_t *rows = json_object_get(checking->pipeline, "order"), *row;
@@ -125,7 +125,7 @@ static enum status read_order(struct checking *checking)
 			|| order->split != pipelined->split || (order->chunks > 1 && order->folded != pipelined->folded)))
 		return fail(checking->error, INFEASIBLE, "shard.pipeline.order has %u ranks x %u pieces and %u microbatches: these, or where pieces lie, are not the scenario's", order->ranks, order->chunks,
 			order->microbatches);
-	return status == OK ? check_words(checking) : fail_memory(checking->error);
+	return status == OK ? check_pipeline_check_words(checking) : fail_memory(checking->error);
 }
 
 /* What is said of the whole. */
@@ -133,18 +133,18 @@ static enum status check_head(const struct checking *checking)
 {
 	const struct pipelined *pipelined = checking->pipelined;
 	const json_t *pipeline = checking->pipeline;
-	TRY(number(checking, pipeline, "ranks", pipelined->ranks));
-	TRY(number(checking, pipeline, "chunks", pipelined->chunks));
-	TRY(number(checking, pipeline, "microbatches", pipelined->microbatches));
+	TRY(check_pipeline_number(checking, pipeline, "ranks", pipelined->ranks));
+	TRY(check_pipeline_number(checking, pipeline, "chunks", pipelined->chunks));
+	TRY(check_pipeline_number(checking, pipeline, "microbatches", pipelined->microbatches));
 	TRY(same_text(checking, pipeline, "schedule", schedule_names[pipelined->schedule]));
-	TRY(same_time(checking, pipeline, "bubble_seconds", pipelined->bubble));
-	TRY(same_time(checking, pipeline, "bound_seconds", pipelined->bound));
+	TRY(check_pipeline_same_time(checking, pipeline, "bubble_seconds", pipelined->bubble));
+	TRY(check_pipeline_same_time(checking, pipeline, "bound_seconds", pipelined->bound));
 	if (pipelined->bound > pipelined->time)
 		return fail(checking->error, INFEASIBLE, "shard.pipeline.bound_seconds is above the step, %.12f s", (double)pipelined->time * 1e-12);
-	TRY(same_time(checking, pipeline, "exposed_seconds", pipelined->exposed));
-	TRY(same_time(checking, pipeline, "update_seconds", pipelined->update));
+	TRY(check_pipeline_same_time(checking, pipeline, "exposed_seconds", pipelined->exposed));
+	TRY(check_pipeline_same_time(checking, pipeline, "update_seconds", pipelined->update));
 	if (pipelined->split)
-		return same_time(checking, pipeline, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
+		return check_pipeline_same_time(checking, pipeline, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
 	return OK;
 }
 
@@ -179,17 +179,17 @@ static enum status read_pieces(struct checking *checking)
 		checking->weight[k] = pipelined->split ? picoseconds(piece, "weight_seconds") : 0;
 		checking->forward_link[k] = pipelined->forward_link ? picoseconds(piece, "forward_link_seconds") : 0;
 		checking->backward_link[k] = pipelined->forward_link ? picoseconds(piece, "backward_link_seconds") : 0;
-		status = number(checking, piece, "rank", piece_rank(k, pipelined->ranks, pipelined->folded));
+		status = check_pipeline_number(checking, piece, "rank", piece_rank(k, pipelined->ranks, pipelined->folded));
 		THEN(status, same_text(checking, piece, "first", of->first));
 		THEN(status, same_text(checking, piece, "last", of->last));
-		THEN(status, number(checking, piece, "ops", of->ops));
-		THEN(status, number(checking, piece, "kept_bytes", of->kept));
-		THEN(status, number(checking, piece, "in_flight", of->in_flight.weight));
-		THEN(status, number(checking, piece, "sent_bytes", of->sent));
+		THEN(status, check_pipeline_number(checking, piece, "ops", of->ops));
+		THEN(status, check_pipeline_number(checking, piece, "kept_bytes", of->kept));
+		THEN(status, check_pipeline_number(checking, piece, "in_flight", of->in_flight.weight));
+		THEN(status, check_pipeline_number(checking, piece, "sent_bytes", of->sent));
 		if (status == OK && pipelined->split)
 			status = check_parts(checking, piece, k);
-		if (status == OK && !(alike(checking->forward[k], of->forward) && alike(checking->backward[k], of->backward) && alike(checking->send[k], of->send) && alike(checking->forward_link[k], of->forward_link)
-				&& alike(checking->backward_link[k], of->backward_link)))
+		if (status == OK && !(check_pipeline_alike(checking->forward[k], of->forward) && check_pipeline_alike(checking->backward[k], of->backward) && check_pipeline_alike(checking->send[k], of->send) && check_pipeline_alike(checking->forward_link[k], of->forward_link)
+				&& check_pipeline_alike(checking->backward_link[k], of->backward_link)))
 			status = fail(checking->error, INFEASIBLE, "shard.pipeline.pieces[%u] takes another time than its ops", k);
 	}
 	return status;
@@ -213,7 +213,7 @@ static enum status check_step(struct checking *checking)
 	}
 	if (time < 0)
 		return pipeline.order ? fail(checking->error, INFEASIBLE, "shard.pipeline.order can't be played") : fail_memory(checking->error);
-	if (!alike(step, time + exposed + update))
+	if (!check_pipeline_alike(step, time + exposed + update))
 		return fail(checking->error, INFEASIBLE, "shard.step_seconds is %.12f, but the schedule takes %.12f", (double)step * 1e-12,
 			(double)(time + exposed + update) * 1e-12);
 	return OK;
@@ -238,11 +238,11 @@ static enum status check_stages(struct checking *checking)
 	json_array_foreach(stages, r, stage) {
 		const struct pipeline_rank *rank = &pipelined->rank[r];
 		int64_t peak = bytes_in(stage, "peak_bytes"), sum = bytes_in(stage, "workspace");
-		enum status status = number(checking, stage, "rank", (int64_t)r);
-		THEN(status, number(checking, stage, "in_flight_bytes", rank->kept));
-		THEN(status, number(checking, stage, "alike", rank->alike));
-		THEN(status, same_time(checking, stage, "exposed_seconds", rank->exposed));
-		THEN(status, same_time(checking, stage, "update_seconds", rank->update));
+		enum status status = check_pipeline_number(checking, stage, "rank", (int64_t)r);
+		THEN(status, check_pipeline_number(checking, stage, "in_flight_bytes", rank->kept));
+		THEN(status, check_pipeline_number(checking, stage, "alike", rank->alike));
+		THEN(status, check_pipeline_same_time(checking, stage, "exposed_seconds", rank->exposed));
+		THEN(status, check_pipeline_same_time(checking, stage, "update_seconds", rank->update));
 		for (int kind = 0; kind < KIND_COUNT; kind++)
 			sum += bytes_in(stage, kind_names[kind]);
 		if (status == OK && sum != peak)
@@ -274,7 +274,7 @@ enum status pipeline_check_claims(const json_t *shard, const struct pipelined *p
 	THEN(status, read_pieces(&checking));
 	bool ordered = pipelined->split || pipelined->schedule == SCHEDULE_FILE;
 	if (status == OK && ordered)
-		status = read_order(&checking);
+		status = check_pipeline_read_order(&checking);
 	THEN(status, check_step(&checking));
 	if (status == OK && ordered)
 		status = check_counts(&checking);

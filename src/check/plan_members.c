@@ -66,7 +66,7 @@ static const struct member_row ROWS[] = {
 };
 
 /* What the plan has. Of a graph given as planned nothing is known of what made it. */
-static unsigned found(const struct check *check)
+static unsigned plan_members_found(const struct check *check)
 {
 	const struct pipelined *pipelined = check->pipelined;
 	unsigned has = 0;
@@ -89,7 +89,7 @@ static unsigned found(const struct check *check)
 
 enum status check_members(struct check *check)
 {
-	enum status status = members_check(check->plan, ROWS, sizeof ROWS / sizeof *ROWS, found(check), check->error);
+	enum status status = members_check(check->plan, ROWS, sizeof ROWS / sizeof *ROWS, plan_members_found(check), check->error);
 	if (status == OK)
 		check_passed(check, "the file has no members but those of such a plan");
 	return status;

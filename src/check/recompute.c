@@ -18,7 +18,7 @@ static enum status expect_time(struct check *check, const char *key, int64_t pic
 	return OK;
 }
 
-static uint32_t op_of(const struct graph *step, const json_t *name)
+static uint32_t check_recompute_op_of(const struct graph *step, const json_t *name)
 {
 	return json_is_string(name) ? graph_find_op(step, json_string_value(name)) : NONE;
 }
@@ -30,8 +30,8 @@ static enum status read_arc(struct check *check, const struct graph *step, const
 	uint32_t id = json_is_string(tensor) ? graph_find_tensor(step, json_string_value(tensor)) : NONE;
 	if (json_array_size(json) != 5 || index < 0 || !json_is_integer(flow) || (json_is_string(tensor) && id == NONE))
 		return fail(check->error, BAD_INPUT, "not a plan file: arc %zu of recomputation's certificate is malformed", number);
-	*arc = (struct fit_arc){ (uint32_t)index, id == NONE ? NONE : step->tensor[id].storage, op_of(step, json_array_get(json, 2)),
-		op_of(step, json_array_get(json, 3)), json_integer_value(flow) };
+	*arc = (struct fit_arc){ (uint32_t)index, id == NONE ? NONE : step->tensor[id].storage, check_recompute_op_of(step, json_array_get(json, 2)),
+		check_recompute_op_of(step, json_array_get(json, 3)), json_integer_value(flow) };
 	return OK;
 }
 
@@ -42,7 +42,7 @@ enum status check_read_certificate(struct check *check, const struct graph *step
 	const json_t *granule = json_array_get(json_object_get(json, "rounded"), 0), *room = json_array_get(json_object_get(json, "rounded"), 1);
 	const char *by = json_string_value(json_object_get(json, "by"));
 	size_t i;
-	uint32_t op = op_of(step, json_object_get(json, "op"));
+	uint32_t op = check_recompute_op_of(step, json_object_get(json, "op"));
 	bool impossible = by && (strcmp(by, "room") == 0 || strcmp(by, "state") == 0), known = by && (op == NONE ? strcmp(by, "none") == 0 || strcmp(by, "search") == 0 : impossible || strcmp(by, "cut") == 0);
 	if (!known || !json_is_integer(price) || json_integer_value(unit) != FIT_PRICE_UNIT)
 		return fail(check->error, BAD_INPUT, "not a plan file: recomputation has no certificate");
@@ -79,7 +79,7 @@ static enum status check_search(struct check *check, const struct fitted *fitted
 	return OK;
 }
 
-static enum status check_bound(struct check *check, const struct fitted *fitted)
+static enum status check_recompute_check_bound(struct check *check, const struct fitted *fitted)
 {
 	struct fit_certificate certificate;
 	struct error why = { 0 };
@@ -102,7 +102,7 @@ static enum status check_bound(struct check *check, const struct fitted *fitted)
 }
 
 /* Whose choice it is, and what it sends away. */
-static enum status check_words(struct check *check, const struct fitted *fitted)
+static enum status check_recompute_check_words(struct check *check, const struct fitted *fitted)
 {
 	char word[64];
 	const char *strategy = json_string_value(check_member(check, "recompute", "strategy"));
@@ -119,7 +119,7 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	int64_t total = 0;
 	for (uint32_t op = 0; op < fitted->step->ops; op++)
 		total += fitted->time[op];
-	enum status status = check_words(check, fitted);
+	enum status status = check_recompute_check_words(check, fitted);
 	THEN(status, expect_time(check, "step_seconds", total));
 	check->recomputes = true;
 	check->recomputes_to_cap = fitted->capped;
@@ -132,11 +132,11 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	if (status == OK)
 		check_passed(check, "what is computed again: every op reads the values that it reads without, every copy those of the op that it repeats");
 	check->recomputes_on_ranks = fitted->ranks > 0;
-	return status != OK ? status : fitted->capped ? check_bound(check, fitted) : fitted->ranks > 0 ? check_rank_bounds(check, fitted) : OK;
+	return status != OK ? status : fitted->capped ? check_recompute_check_bound(check, fitted) : fitted->ranks > 0 ? check_rank_bounds(check, fitted) : OK;
 }
 
 /* Whether every rank's peak, or the plan's, keeps what recomputation had to fit into: of such plans alone its bound is. */
-static bool keeps_cap(const struct check *check)
+static bool check_recompute_keeps_cap(const struct check *check)
 {
 	int64_t cap = json_integer_value(check_member(check, "recompute", "cap_bytes"));
 	const json_t *stage;
@@ -156,7 +156,7 @@ enum status check_recompute_proof(struct check *check)
 	if (!check->recomputes_to_cap && !check->recomputes_on_ranks)
 		return OK;
 	int64_t bound = llround(json_number_value(claim) * 1e12), extra = llround(json_number_value(check_member(check, "recompute", "extra_seconds")) * 1e12);
-	bool keeps = keeps_cap(check);
+	bool keeps = check_recompute_keeps_cap(check);
 	if (keeps && (json_is_null(claim) || bound > extra))
 		return check_wrong(check, "recompute.bound_seconds is above recompute.extra_seconds, but the plan keeps cap_bytes");
 	if (!json_is_boolean(proved) || json_is_true(proved) != (keeps && bound == extra))

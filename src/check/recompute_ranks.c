@@ -13,7 +13,7 @@
 #include "src/stages/pipeline/pipelined.h"
 
 /* The most microbatches that a rank has in flight, by its pieces. */
-static int64_t most_held(const struct pipelined *pipelined, uint32_t rank)
+static int64_t recompute_ranks_most_held(const struct pipelined *pipelined, uint32_t rank)
 {
 	int64_t most = 1;
 	for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++) {
@@ -27,7 +27,7 @@ static int64_t most_held(const struct pipelined *pipelined, uint32_t rank)
 	return most;
 }
 
-static int64_t aligned(int64_t bytes, int64_t unit)
+static int64_t recompute_ranks_aligned(int64_t bytes, int64_t unit)
 {
 	return unit > 1 ? (bytes + unit - 1) / unit * unit : bytes;
 }
@@ -59,15 +59,15 @@ static enum status note_copies(struct check *check, const struct graph *planned,
 static enum status check_copies(struct check *check, const struct fitted_rank *rank, uint32_t number)
 {
 	const struct graph *step = rank->step, *planned = check->pipelined->rank[number].graph;
-	int64_t held = most_held(check->pipelined, number), *real;
+	int64_t held = recompute_ranks_most_held(check->pipelined, number), *real;
 	TRY(note_copies(check, planned, &real));
 	for (uint32_t s = 0; s < step->storages && rank->input.copies; s++) {
 		const char *name = step->tensor[step->storage[s].root].name;
 		uint32_t there = graph_find_tensor(planned, name);
 		int64_t said = rank->input.copies[s], unit = rank->input.alignment;
-		if (said > 0 && (step->storage[s].live_out || said > aligned(step->storage[s].bytes * (held - 1), unit)))
+		if (said > 0 && (step->storage[s].live_out || said > recompute_ranks_aligned(step->storage[s].bytes * (held - 1), unit)))
 			return check_wrong(check, "recompute.ranks[%u]: the bound counts more copies of %.200s than are in flight", number, name);
-		if (said > 0 && there != NONE && read_late(planned, planned->tensor[there].storage) && said > aligned(real[planned->tensor[there].storage], unit))
+		if (said > 0 && there != NONE && read_late(planned, planned->tensor[there].storage) && said > recompute_ranks_aligned(real[planned->tensor[there].storage], unit))
 			return check_wrong(check, "recompute.ranks[%u]: the bound counts copies of %.200s that the plan has not", number, name);
 	}
 	return OK;

@@ -9,7 +9,7 @@
 /* ---- peaks ------------------------------------------------------------------------------------------------------------ */
 
 /* The highest live bytes when op position[i] runs at step i; by hand of the lifetimes' definition, once more. -1: out of memory. */
-static int64_t peak_of(struct check *check, const uint32_t *position, bool workspace)
+static int64_t savings_peak_of(struct check *check, const uint32_t *position, bool workspace)
 {
 	const struct graph *graph = check->graph;
 	int64_t alignment = check->scenario.value[K_alignment], *change = mem_alloc((size_t)graph->ops + 2, sizeof *change), peak = 0, bytes = 0;
@@ -52,7 +52,7 @@ static enum status check_peaks(struct check *check)
 	uint32_t *program = arena_alloc(&check->arena, check->graph->ops, sizeof *program);
 	for (uint32_t op = 0; program && op < check->graph->ops; op++)
 		program[op] = op;
-	int64_t before = program ? peak_of(check, program, check->scenario.value[K_workspace]) : -1, bare = peak_of(check, check->position, false);
+	int64_t before = program ? savings_peak_of(check, program, check->scenario.value[K_workspace]) : -1, bare = savings_peak_of(check, check->position, false);
 	if (before < 0 || bare < 0)
 		return fail_memory(check->error);
 	enum status status = check_expect(check, "memory", "peak_without_workspace_bytes", bare);

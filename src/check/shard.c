@@ -12,7 +12,7 @@ enum status shard_decision(void *context, const struct units *units, struct shar
 	return shard_read_json(claim->shard, claim->scenario, units, sharding, error);
 }
 
-static enum status expect(const json_t *shard, const char *key, int64_t expected, struct error *error)
+static enum status check_shard_expect(const json_t *shard, const char *key, int64_t expected, struct error *error)
 {
 	const json_t *number = json_object_get(shard, key);
 	if (!json_is_integer(number))
@@ -58,7 +58,7 @@ static enum status check_collectives(const json_t *shard, struct error *error)
 	json_array_foreach(list, i, row)
 		if (__builtin_add_overflow(sum, (int64_t)json_integer_value(json_object_get(row, "bytes")), &sum))
 			return fail(error, INFEASIBLE, "shard.collectives: the bytes add up to too much");
-	return expect(shard, "comm_bytes", sum, error);
+	return check_shard_expect(shard, "comm_bytes", sum, error);
 }
 
 /* Seconds are written with all twelve digits of a picosecond. */
@@ -82,7 +82,7 @@ enum status shard_check_time(const json_t *shard, const struct sharded *sharded,
 	enum status status = step_time_check(&time->model, &time->time, error);
 	const json_t *streams = json_object_get(shard, "streams");
 	THEN(status, check_seconds(shard, "step_seconds", time->whole.total, error));
-	THEN(status, expect(shard, "gathered_ahead_bytes", time->model.ahead, error));
+	THEN(status, check_shard_expect(shard, "gathered_ahead_bytes", time->model.ahead, error));
 	if (status == OK && json_array_size(streams) != time->model.streams)
 		return fail(error, INFEASIBLE, "shard.streams must have %u entries", time->model.streams);
 	for (uint32_t s = 0; s < time->model.streams && status == OK; s++) {
@@ -137,11 +137,11 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 
 enum status shard_check(const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
 {
-	TRY(expect(shard, "redundant_bytes", sharded->cost.redundant, error));
-	TRY(expect(shard, "staying_bytes", sharded->cost.usage, error));
+	TRY(check_shard_expect(shard, "redundant_bytes", sharded->cost.redundant, error));
+	TRY(check_shard_expect(shard, "staying_bytes", sharded->cost.usage, error));
 	TRY(check_seconds(shard, "estimated_seconds", sharding_estimate(&sharded->cost), error));
 	TRY(check_seconds(shard, "compute_seconds", sharded->cost.compute, error));
-	TRY(expect(shard, "comm_bytes", moved_bytes(graph) + moved_inside(sharded, graph), error));
+	TRY(check_shard_expect(shard, "comm_bytes", moved_bytes(graph) + moved_inside(sharded, graph), error));
 	return check_collectives(shard, error);
 }
 

@@ -20,7 +20,7 @@ static int64_t bytes_in_row(const struct graph *graph, const struct csr *tensors
 }
 
 /* Counts the ops of the device's graph by their own words, and what ops send themselves. */
-static void sum_up(const struct sharded *sharded, const struct graph *graph, struct sums *sums)
+static void shard_sums_sum_up(const struct sharded *sharded, const struct graph *graph, struct sums *sums)
 {
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
@@ -48,7 +48,7 @@ static void sum_up(const struct sharded *sharded, const struct graph *graph, str
 	}
 }
 
-static bool is_number(const json_t *object, const char *key, int64_t expected)
+static bool shard_sums_is_number(const json_t *object, const char *key, int64_t expected)
 {
 	const json_t *value = json_object_get(object, key);
 	return json_is_integer(value) && json_integer_value(value) == expected;
@@ -74,7 +74,7 @@ static enum status check_rows(const json_t *shard, const struct sharded *sharded
 	const json_t *rows = json_object_get(shard, "collectives");
 	struct sums sums = { 0 };
 	size_t next = 0;
-	sum_up(sharded, graph, &sums);
+	shard_sums_sum_up(sharded, graph, &sums);
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		for (int kind = 0; kind < COLLECTIVE_COUNT; kind++) {
 			const json_t *row = json_array_get(rows, next);
@@ -82,7 +82,7 @@ static enum status check_rows(const json_t *shard, const struct sharded *sharded
 				continue;
 			next++;
 			if (!is_text(row, "axis", mesh->axis[a].name) || !is_text(row, "collective", collective_names[kind])
-			    || !is_number(row, "count", sums.count[a][kind]) || !is_number(row, "bytes", sums.bytes[a][kind]) || !is_time(row, "seconds", sums.time[a][kind]))
+			    || !shard_sums_is_number(row, "count", sums.count[a][kind]) || !shard_sums_is_number(row, "bytes", sums.bytes[a][kind]) || !is_time(row, "seconds", sums.time[a][kind]))
 				return fail(error, INFEASIBLE, "shard.collectives[%zu] must be %" PRId64 " x %s over %s, %" PRId64 " bytes, %.12f s", next - 1, sums.count[a][kind],
 					collective_names[kind], mesh->axis[a].name, sums.bytes[a][kind], (double)sums.time[a][kind] * 1e-12);
 		}
@@ -128,8 +128,8 @@ enum status shard_check_sums(const json_t *shard, const struct sharded *sharded,
 	enum status status = check_rows(shard, sharded, graph, error);
 	THEN(status, check_annotations(shard, sharded, error));
 	THEN(status, check_flags(shard, sharded, scenario, error));
-	if (status == OK && !(is_number(shard, "kept_bytes", sharded->cost.kept) && is_number(shard, "saved_bytes", sharded->cost.saved)
-	    && is_number(shard, "gradient_bytes", sharded->cost.gradients)))
+	if (status == OK && !(shard_sums_is_number(shard, "kept_bytes", sharded->cost.kept) && shard_sums_is_number(shard, "saved_bytes", sharded->cost.saved)
+	    && shard_sums_is_number(shard, "gradient_bytes", sharded->cost.gradients)))
 		status = fail(error, INFEASIBLE, "shard.kept_bytes, saved_bytes and gradient_bytes must be %" PRId64 ", %" PRId64 " and %" PRId64, sharded->cost.kept,
 			sharded->cost.saved, sharded->cost.gradients);
 	return status;
@@ -138,8 +138,8 @@ enum status shard_check_sums(const json_t *shard, const struct sharded *sharded,
 enum status shard_check_unsplit(const json_t *shard, struct error *error)
 {
 	const json_t *mesh = json_object_get(shard, "mesh"), *placements = json_object_get(shard, "placements");
-	if (!json_is_object(mesh) || json_object_size(mesh) || !json_is_object(placements) || json_object_size(placements) || !is_number(shard, "redundant_bytes", 0)
-	    || !is_number(shard, "comm_bytes", 0) || json_object_get(shard, "collectives"))
+	if (!json_is_object(mesh) || json_object_size(mesh) || !json_is_object(placements) || json_object_size(placements) || !shard_sums_is_number(shard, "redundant_bytes", 0)
+	    || !shard_sums_is_number(shard, "comm_bytes", 0) || json_object_get(shard, "collectives"))
 		return fail(error, INFEASIBLE, "shard speaks of several devices, but the scenario's step is not split");
 	return OK;
 }

@@ -13,14 +13,14 @@ struct comparison {
 	struct binding old, new;
 };
 
-static bool same_shape(const struct tensor *a, const struct tensor *b)
+static bool sizes_same_shape(const struct tensor *a, const struct tensor *b)
 {
 	bool known = a->shape && b->shape;
 	return known ? a->dims == b->dims && memcmp(a->shape, b->shape, a->dims * sizeof *a->shape) == 0 : a->shape == b->shape;
 }
 
 /* Bytes that a shape comes to; -1: not known. */
-static int64_t bytes_of(const struct tensor *tensor)
+static int64_t sizes_bytes_of(const struct tensor *tensor)
 {
 	int64_t elements = 1, bits;
 	for (uint32_t d = 0; d < tensor->dims && tensor->shape; d++)
@@ -49,12 +49,12 @@ static enum status compare_tensor(struct comparison *comparison, uint32_t t)
 	if (other == NONE)
 		return check_wrong(comparison->check, "tensor \"%.100s\" is gone", old->name);
 	const struct tensor *new = &comparison->after->tensor[other];
-	bool same = same_shape(old, new), fixed = old->alias == NONE && (old->kind == KIND_PARAMETER || old->kind == KIND_OPTIMIZER);
+	bool same = sizes_same_shape(old, new), fixed = old->alias == NONE && (old->kind == KIND_PARAMETER || old->kind == KIND_OPTIMIZER);
 	if (old->dtype != new->dtype || old->kind != new->kind || old->dims != new->dims)
 		return check_wrong(comparison->check, "tensor \"%.100s\" has another type", old->name);
 	if (fixed && (!same || old->bytes != new->bytes))
 		return check_wrong(comparison->check, "\"%.100s\" depends on the batch", old->name);
-	if (!same && bytes_of(old) == old->bytes && bytes_of(new) != new->bytes)
+	if (!same && sizes_bytes_of(old) == old->bytes && sizes_bytes_of(new) != new->bytes)
 		return check_wrong(comparison->check, "tensor \"%.100s\" has other bytes than its shape", old->name);
 	for (uint32_t d = 0; d < old->dims && !same && old->kind == KIND_INPUT && !comparison->captured; d++)
 		if (!is_asked(comparison, old->shape[d], new->shape[d]))
@@ -63,14 +63,14 @@ static enum status compare_tensor(struct comparison *comparison, uint32_t t)
 }
 
 /* An op among its new shapes. Of flat ones it is enough that each is a multiple. */
-static enum status compare_op(struct comparison *comparison, uint32_t op)
+static enum status sizes_compare_op(struct comparison *comparison, uint32_t op)
 {
 	const struct graph *before = comparison->before, *after = comparison->after;
 	uint32_t other = graph_find_op(after, before->op[op].name);
 	struct error why = { 0 };
 	bool changed = false;
 	FOR_ROW(i, &before->writes, op)
-		changed |= !same_shape(&before->tensor[before->writes.item[i]], &after->tensor[graph_find_tensor(after, before->tensor[before->writes.item[i]].name)]);
+		changed |= !sizes_same_shape(&before->tensor[before->writes.item[i]], &after->tensor[graph_find_tensor(after, before->tensor[before->writes.item[i]].name)]);
 	const struct rule *rule = changed && other != NONE ? rules_find(comparison->rules, after->op[other].type) : NULL;
 	if (!rule || comparison->flat)
 		return !changed || comparison->flat || comparison->captured ? OK : check_wrong(comparison->check, "op \"%.100s\" has other sizes, but no rule", before->op[op].name);
@@ -96,7 +96,7 @@ enum status sizes_check(struct check *check, const struct rules *rules, const st
 	for (uint32_t t = 0; t < before->tensors && status == OK; t++)
 		status = compare_tensor(&comparison, t);
 	for (uint32_t op = 0; op < before->ops && status == OK; op++)
-		status = compare_op(&comparison, op);
+		status = sizes_compare_op(&comparison, op);
 	if (status == OK && ((batch > 0 && before->about.batch > 0 && after->about.batch != batch) || (sequence > 0 && before->about.sequence > 0 && after->about.sequence != sequence)))
 		status = check_wrong(check, "the step is of another batch or length than was asked for");
 	binding_free(&comparison.old);
@@ -146,7 +146,7 @@ enum status sizes_check_captured(struct check *check, const struct rules *rules,
 		THEN(status, compare_grown(&comparison, t, batch - before->about.batch));
 	}
 	for (uint32_t op = 0; op < before->ops && status == OK; op++) {
-		status = compare_op(&comparison, op);
+		status = sizes_compare_op(&comparison, op);
 		THEN(status, compare_workspace(&comparison, op));
 	}
 	if (status == OK && after->about.batch != batch)

@@ -34,7 +34,7 @@ static bool is_pass(const struct graph *graph, uint32_t op)
 }
 
 /* Two operands: a gradient buffer as the step found it, and a result of this pass. */
-static bool adds_up(const struct graph *graph, uint32_t op)
+static bool check_speed_adds_up(const struct graph *graph, uint32_t op)
 {
 	bool found = false, made = false;
 	if (csr_length(&graph->writes, op) != 1)
@@ -54,14 +54,14 @@ static bool adds_up(const struct graph *graph, uint32_t op)
 static void find_once(const struct graph *graph, bool *once)
 {
 	for (uint32_t op = 0; op < graph->ops; op++)
-		once[op] = graph->op[op].phase == PHASE_UPDATE && !adds_up(graph, op);
+		once[op] = graph->op[op].phase == PHASE_UPDATE && !check_speed_adds_up(graph, op);
 	for (bool more = true; more;) {
 		more = false;
 		for (uint32_t op = 0; op < graph->ops; op++) {
 			if (once[op] || is_pass(graph, op) || graph->op[op].phase == PHASE_UPDATE)
 				continue;
 			FOR_ROW(i, &graph->pred, op)
-				once[op] |= once[graph->pred.item[i]] || adds_up(graph, graph->pred.item[i]);
+				once[op] |= once[graph->pred.item[i]] || check_speed_adds_up(graph, graph->pred.item[i]);
 			more |= once[op];
 		}
 	}
@@ -74,7 +74,7 @@ static void times_by_op(const struct step_model *model, int64_t *sum)
 }
 
 /* The pass that no update follows takes what the ops of a pass take, and the whole step adds up. */
-static enum status check_passes(struct check *check, const struct plan_time *time)
+static enum status check_speed_check_passes(struct check *check, const struct plan_time *time)
 {
 	const struct graph *graph = check->graph;
 	int64_t passes = check->scenario.value[K_accumulation], sum = 0;
@@ -107,7 +107,7 @@ static int64_t work_of(const struct check *check, int64_t microbatches)
 		const struct op *op = &check->graph->op[i];
 		if (op->flops < 0)
 			return -1;
-		int64_t *to = is_pass(check->graph, i) || (!check->pipelined && adds_up(check->graph, i)) ? &often : &once;
+		int64_t *to = is_pass(check->graph, i) || (!check->pipelined && check_speed_adds_up(check->graph, i)) ? &often : &once;
 		over |= __builtin_add_overflow(*to, op->flops, to);
 	}
 	over |= __builtin_mul_overflow(often, microbatches, &often) || __builtin_mul_overflow(often, check->scenario.value[K_accumulation], &often) ||
@@ -147,7 +147,7 @@ static enum status step_time(struct check *check, int64_t *total)
 	if (!check->sharded)
 		*total = time->whole.total;
 	if (passes)
-		status = check_passes(check, time);
+		status = check_speed_check_passes(check, time);
 	plan_time_free(time);
 	return status;
 }

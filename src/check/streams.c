@@ -40,7 +40,7 @@ static bool stands_still(const struct graph *graph, uint32_t op)
 	return graph->op[op].added == ADDED_OFFLOAD_WAIT || (graph->op[op].added == ADDED_OFFLOAD && !waited);
 }
 
-static int64_t end_of(const struct summing *summing, uint32_t op)
+static int64_t streams_end_of(const struct summing *summing, uint32_t op)
 {
 	return summing->time->start[op] + summing->model->time[op];
 }
@@ -53,13 +53,13 @@ static void find_clock(struct summing *summing)
 		uint32_t op = summing->order[p];
 		bool computes = summing->model->stream[op] == 0 && summing->model->time[op] > 0;
 		summing->begin[p] = computes ? summing->time->start[op] : now;
-		if (computes || (stands_still(summing->graph, op) && end_of(summing, op) > now))
-			now = end_of(summing, op);
+		if (computes || (stands_still(summing->graph, op) && streams_end_of(summing, op) > now))
+			now = streams_end_of(summing, op);
 		summing->end[p] = now;
 	}
 }
 
-static void add(struct summing *summing, int64_t from, int64_t until, int64_t bytes)
+static void streams_add(struct summing *summing, int64_t from, int64_t until, int64_t bytes)
 {
 	if (from >= until || bytes == 0)
 		return;
@@ -67,7 +67,7 @@ static void add(struct summing *summing, int64_t from, int64_t until, int64_t by
 	summing->change[summing->changes++] = (struct change){ until, -bytes };
 }
 
-static void add_storage(struct summing *summing, const uint32_t *position, uint32_t s, int64_t bytes)
+static void streams_add_storage(struct summing *summing, const uint32_t *position, uint32_t s, int64_t bytes)
 {
 	const struct graph *graph = summing->graph;
 	struct life life = storage_life(graph, position, s);
@@ -79,13 +79,13 @@ static void add_storage(struct summing *summing, const uint32_t *position, uint3
 		if (graph->op[op].added != ADDED_OFFLOAD && graph->op[op].added != ADDED_FETCH)
 			continue;
 		from = summing->time->start[op] < from ? summing->time->start[op] : from;
-		until = end_of(summing, op) > until ? end_of(summing, op) : until;
+		until = streams_end_of(summing, op) > until ? streams_end_of(summing, op) : until;
 	}
-	add(summing, from, until, bytes);
+	streams_add(summing, from, until, bytes);
 }
 
 /* At one time what goes comes first. */
-static int by_time(const void *left, const void *right)
+static int streams_by_time(const void *left, const void *right)
 {
 	const struct change *a = left, *b = right;
 	return a->when != b->when ? (a->when > b->when) - (a->when < b->when) : (a->bytes > b->bytes) - (a->bytes < b->bytes);
@@ -103,12 +103,12 @@ int64_t peak_by_time(const struct graph *graph, const uint32_t *order, const uin
 	if (fine)
 		find_clock(&summing);
 	for (uint32_t s = 0; s < graph->storages && fine; s++)
-		add_storage(&summing, position, s, bytes[s]);
+		streams_add_storage(&summing, position, s, bytes[s]);
 	for (uint32_t op = 0; op < graph->ops && fine && workspace; op++)
 		if (model->stream[op] == 0)
-			add(&summing, time->start[op], end_of(&summing, op), align_up(graph->op[op].workspace, alignment));
+			streams_add(&summing, time->start[op], streams_end_of(&summing, op), align_up(graph->op[op].workspace, alignment));
 	if (fine && summing.changes > 0)
-		qsort(summing.change, summing.changes, sizeof *summing.change, by_time);
+		qsort(summing.change, summing.changes, sizeof *summing.change, streams_by_time);
 	for (size_t i = 0; i < summing.changes; i++) {
 		now += summing.change[i].bytes;
 		peak = now > peak ? now : peak;

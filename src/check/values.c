@@ -23,7 +23,7 @@ static uint64_t text_symbol(const char *text)
 }
 
 /* The name in memory that an in-place op gave a new name; NONE: the tensor isn't one. */
-static uint32_t written_over(const struct graph *graph, uint32_t op, uint32_t tensor)
+static uint32_t check_values_written_over(const struct graph *graph, uint32_t op, uint32_t tensor)
 {
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1]; i++)
 		if (graph->inplace[i].out == tensor)
@@ -49,7 +49,7 @@ static bool extents_differ(const struct tensor *tensor)
 }
 
 /* A view of which operator, operand and shape say all: any other one of these is the same. */
-static bool is_plain_view(const struct run *run, uint32_t op)
+static bool check_values_is_plain_view(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	const struct rule *rule = csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 ? rules_find(run->rules, graph->op[op].type) : NULL;
@@ -64,7 +64,7 @@ static bool is_plain_view(const struct run *run, uint32_t op)
 static uint64_t view_symbol(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	if (!(run->allowed & VALUES_TWINS) || !is_plain_view(run, op))
+	if (!(run->allowed & VALUES_TWINS) || !check_values_is_plain_view(run, op))
 		return text_symbol(op_repeated(graph, op));
 	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
 	uint64_t symbol = hash_join(text_symbol(graph->op[op].type), result->dtype);
@@ -174,7 +174,7 @@ static uint64_t sum_symbol(const struct run *run, uint32_t op)
 	return sum;
 }
 
-static void run_op(struct run *run, uint32_t op)
+static void check_values_run_op(struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	bool same = is_transparent(run, op);
@@ -185,7 +185,7 @@ static void run_op(struct run *run, uint32_t op)
 	bool sum = is_grouped_sum(run, op);
 	uint64_t summed = sum ? sum_symbol(run, op) : 0;
 	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i], storage = graph->tensor[tensor].storage, over = written_over(graph, op, tensor);
+		uint32_t tensor = graph->writes.item[i], storage = graph->tensor[tensor].storage, over = check_values_written_over(graph, op, tensor);
 		bool view = over == NONE && graph->tensor[tensor].alias != NONE;
 		if (same) {
 			run->content[storage] = run->content[graph->tensor[from].storage];
@@ -219,7 +219,7 @@ static bool run_graph(struct run *run)
 	for (uint32_t t = 0; t < graph->tensors; t++)
 		run->path[t] = graph->tensor[t].alias == NONE && !run->separate ? 0 : text_symbol(graph->tensor[t].name);
 	for (uint32_t op = 0; op < graph->ops; op++)
-		run_op(run, op);
+		check_values_run_op(run, op);
 	return true;
 }
 
@@ -260,11 +260,11 @@ static bool is_released_away(const struct run *before, const struct run *after, 
 	return away;
 }
 
-static enum status compare_op(struct check *check, const struct run *before, const struct run *after, uint32_t op)
+static enum status check_values_compare_op(struct check *check, const struct run *before, const struct run *after, uint32_t op)
 {
 	const struct op *from = &before->graph->op[op];
 	uint32_t other = graph_find_op(after->graph, from->name);
-	bool twin = (after->allowed & VALUES_TWINS) && is_plain_view(before, op);
+	bool twin = (after->allowed & VALUES_TWINS) && check_values_is_plain_view(before, op);
 	bool saved = (after->allowed & VALUES_GRADIENTS) && (rules_traits(after->rules, from->type) & TRAIT_COPY);
 	if ((after->allowed & VALUES_REGROUPED) && other == NONE && op_releases(from))
 		return OK;
@@ -281,7 +281,7 @@ static enum status compare_op(struct check *check, const struct run *before, con
 }
 
 /* An addition to what is there. */
-static bool is_sum(const struct run *run, uint32_t op)
+static bool check_values_is_sum(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	return csr_length(&graph->reads, op) == 2 && (rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) && graph->inplace_start[op] < graph->inplace_start[op + 1];
@@ -313,13 +313,13 @@ static enum status compare_made(struct check *check, const struct run *before, c
 {
 	const struct op *made = &after->graph->op[op];
 	uint32_t of = made->recomputed && made->of ? graph_find_op(before->graph, made->of) : NONE;
-	if (graph_find_op(before->graph, made->name) != NONE || ((after->allowed & VALUES_REGROUPED) && is_plain_view(after, op)))
+	if (graph_find_op(before->graph, made->name) != NONE || ((after->allowed & VALUES_REGROUPED) && check_values_is_plain_view(after, op)))
 		return OK;
 	if (of != NONE && after->read[op] != before->read[of])
 		return check_wrong(check, "op \"%.100s\" reads other values than \"%.100s\", which it repeats", made->name, made->of);
 	if (of != NONE && strcmp(made->type, before->graph->op[of].type) != 0 && !is_from_mask(after, op, 1))
 		return check_wrong(check, "op \"%.100s\" is not of the type of \"%.100s\", which it repeats", made->name, made->of);
-	if (of == NONE && made->added == ADDED_NOTHING && !is_transparent(after, op) && !is_part(after, op) && !is_replaced(made, after->allowed) && !((after->allowed & VALUES_SUMS) && is_sum(after, op)))
+	if (of == NONE && made->added == ADDED_NOTHING && !is_transparent(after, op) && !is_part(after, op) && !is_replaced(made, after->allowed) && !((after->allowed & VALUES_SUMS) && check_values_is_sum(after, op)))
 		return check_wrong(check, "op \"%.100s\" is new, and nothing asks for it", made->name);
 	return OK;
 }
@@ -331,7 +331,7 @@ enum status values_check(struct check *check, const struct rules *rules, const s
 	OWN(run) second = { .graph = after, .other = before, .rules = rules, .allowed = allowed, .separate = separate };
 	enum status status = run_graph(&first) && run_graph(&second) ? OK : fail_memory(check->error);
 	for (uint32_t op = 0; op < before->ops && status == OK; op++)
-		status = compare_op(check, &first, &second, op);
+		status = check_values_compare_op(check, &first, &second, op);
 	for (uint32_t op = 0; op < after->ops && status == OK; op++)
 		status = compare_made(check, &first, &second, op);
 	return status;

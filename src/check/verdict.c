@@ -28,13 +28,13 @@ static int64_t beside(const struct check *check, enum knob_id knob, int64_t of_d
 	return value[K_memory] >= 0 || value[K_device] == DEVICE_NONE ? 0 : of_device;
 }
 
-static enum status expect(struct check *check, const char *key, int64_t expected)
+static enum status check_verdict_expect(struct check *check, const char *key, int64_t expected)
 {
 	return check_expect(check, "memory", key, expected);
 }
 
 /* The words follow from the numbers. */
-static enum status check_words(struct check *check, const struct verdict *verdict)
+static enum status check_verdict_check_words(struct check *check, const struct verdict *verdict)
 {
 	char text[VERDICT_TEXT];
 	const char *stated = json_string_value(check_member(check, "memory", "verdict"));
@@ -51,7 +51,7 @@ static enum status check_fits(struct check *check, struct verdict *verdict)
 		return stated || cap ? check_wrong(check, "memory.fits is said of a scenario without a memory cap") : OK;
 	verdict->fits = check->over <= 0 ? FITS_YES : bound + verdict->buffers + verdict->reserve > verdict->cap ? FITS_NO : FITS_UNKNOWN;
 	const char *word = verdict->fits == FITS_YES ? "yes" : verdict->fits == FITS_NO ? "no" : "unknown";
-	enum status status = expect(check, "cap_bytes", verdict->cap);
+	enum status status = check_verdict_expect(check, "cap_bytes", verdict->cap);
 	if (status == OK && (!json_is_string(stated) || strcmp(json_string_value(stated), word) != 0))
 		status = check_wrong(check, "memory.fits must be \"%s\": so says the sum of the plan, what is gathered ahead, buffers and reserve, beside the bound", word);
 	return status;
@@ -75,13 +75,13 @@ enum status check_verdict(struct check *check)
 	verdict.needed = verdict.plan + verdict.ahead + verdict.buffers + verdict.reserve;
 	verdict.caching = check->reserved[0] + verdict.needed - verdict.plan;
 	verdict.expandable = check->reserved[1] + verdict.needed - verdict.plan;
-	enum status status = expect(check, "buffers_bytes", verdict.buffers);
-	THEN(status, expect(check, "reserve_bytes", verdict.reserve));
-	THEN(status, expect(check, "needed_bytes", verdict.needed));
-	THEN(status, expect(check, "caching_allocator_needed_bytes", verdict.caching));
-	THEN(status, expect(check, "expandable_segments_needed_bytes", verdict.expandable));
+	enum status status = check_verdict_expect(check, "buffers_bytes", verdict.buffers);
+	THEN(status, check_verdict_expect(check, "reserve_bytes", verdict.reserve));
+	THEN(status, check_verdict_expect(check, "needed_bytes", verdict.needed));
+	THEN(status, check_verdict_expect(check, "caching_allocator_needed_bytes", verdict.caching));
+	THEN(status, check_verdict_expect(check, "expandable_segments_needed_bytes", verdict.expandable));
 	THEN(status, check_fits(check, &verdict));
-	THEN(status, check_words(check, &verdict));
+	THEN(status, check_verdict_check_words(check, &verdict));
 	if (status == OK)
 		check_passed(check, verdict.cap < 0 ? "what the plan needs, with all that stands beside it" : "whether the plan fits its device, with all that stands beside it");
 	return status;

@@ -34,7 +34,7 @@ int batch_set_lines(const char *path, int (*set)(void *context, const char *assi
 	return got < 0 ? complain(path, &error, error.status) : code;
 }
 
-static int set_line(void *context, const char *assignment)
+static int batch_set_line(void *context, const char *assignment)
 {
 	return batch_set(context, assignment);
 }
@@ -42,7 +42,7 @@ static int set_line(void *context, const char *assignment)
 int batch_set(struct scenario *scenario, const char *assignment)
 {
 	if (*assignment == '@')
-		return batch_set_lines(assignment + 1, set_line, scenario);
+		return batch_set_lines(assignment + 1, batch_set_line, scenario);
 	struct error error = { 0 };
 	if (scenario_set(scenario, assignment, &error) == OK)
 		return EXIT_FINE;
@@ -75,7 +75,7 @@ int batch_seconds(const char *command, const char *text, double *seconds)
 	return EXIT_FINE;
 }
 
-static void on_signal(int number)
+static void batch_on_signal(int number)
 {
 	if (number != SIGALRM && source_waits()) {
 		output_end_by_signal(number);
@@ -88,7 +88,7 @@ static void on_signal(int number)
 
 void batch_limit(double seconds)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct sigaction action = { .sa_handler = batch_on_signal, .sa_flags = SA_RESTART };
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
@@ -113,7 +113,7 @@ int batch_signal(void)
 	return caught ? 128 + caught : 0;
 }
 
-static void show_progress(void *context, const struct progress *progress)
+static void batch_show_progress(void *context, const struct progress *progress)
 {
 	char best[32] = "", bound[32] = "";
 	(void)context;
@@ -127,7 +127,7 @@ static void show_progress(void *context, const struct progress *progress)
 void batch_progress(struct control *control)
 {
 	if (isatty(STDERR_FILENO))
-		control->report = show_progress;
+		control->report = batch_show_progress;
 }
 
 void batch_progress_done(void)

@@ -28,7 +28,7 @@ static int take_base(struct calibrating *calibrating, const char *value)
 	return device != DEVICE_NONE ? EXIT_FINE : usage_error("calibrate", "--base none: expected a preset, such as h100-80gb");
 }
 
-static int take_option(void *context, int row, const char *value)
+static int calibrate_command_take_option(void *context, int row, const char *value)
 {
 	struct calibrating *calibrating = context;
 	struct device_preset ignored;
@@ -43,7 +43,7 @@ static int take_option(void *context, int row, const char *value)
 }
 
 /* The file's name without folder and ending, of letters that a name may have. */
-static void name_of(const struct calibrating *calibrating, char *name, size_t size)
+static void calibrate_command_name_of(const struct calibrating *calibrating, char *name, size_t size)
 {
 	const char *path = calibrating->line.output, *slash = path ? strrchr(path, '/') : NULL;
 	snprintf(name, size, "%s", calibrating->name ? calibrating->name : path && strcmp(path, "-") != 0 ? slash ? slash + 1 : path : "measured");
@@ -61,7 +61,7 @@ static enum status save(const struct calibrating *calibrating, const struct devi
 	struct output output;
 	char name[40], title[300];
 	struct words words = { title, sizeof title, 0 };
-	name_of(calibrating, name, sizeof name);
+	calibrate_command_name_of(calibrating, name, sizeof name);
 	words_add(&words, "measured in %d trace%s of %s", calibrating->line.operands, calibrating->line.operands == 1 ? "" : "s",
 		*calibrating->samples.device ? calibrating->samples.device : fit->base == DEVICE_CPU ? "a processor" : "a device without a name");
 	for (char *at = title; *at; at++)
@@ -77,7 +77,7 @@ static enum status save(const struct calibrating *calibrating, const struct devi
 	return status;
 }
 
-static int run(struct calibrating *calibrating)
+static int calibrate_command_run(struct calibrating *calibrating)
 {
 	struct error error = { 0 };
 	struct device_fit fit;
@@ -109,10 +109,10 @@ static int run(struct calibrating *calibrating)
 int calibrate_command(int argc, char **argv)
 {
 	struct calibrating calibrating = { .devices_per_node = 8 };
-	calibrating.line = (struct command_line){ .command = SUBCOMMAND_calibrate, .take = take_option, .context = &calibrating, .several = true };
+	calibrating.line = (struct command_line){ .command = SUBCOMMAND_calibrate, .take = calibrate_command_take_option, .context = &calibrating, .several = true };
 	int code = command_line_parse(&calibrating.line, argc, argv);
 	if (code == EXIT_FINE && !calibrating.line.helped)
-		code = run(&calibrating);
+		code = calibrate_command_run(&calibrating);
 	samples_free(&calibrating.samples);
 	return code;
 }

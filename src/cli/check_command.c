@@ -18,7 +18,7 @@ struct check_request {
 	struct layout_request wanted;
 };
 
-static int take_option(void *context, int row, const char *value)
+static int check_command_take_option(void *context, int row, const char *value)
 {
 	struct check_request *request = context;
 	bool fine = true;
@@ -33,7 +33,7 @@ static int take_option(void *context, int row, const char *value)
 }
 
 /* The kind of a file; INPUT_UNKNOWN of what can be read only once, or not at all: who reads it says why. False: memory ends. */
-static bool kind_of(const char *path, enum input_kind *kind)
+static bool check_command_kind_of(const char *path, enum input_kind *kind)
 {
 	struct stat state;
 	struct error error = { 0 };
@@ -49,7 +49,7 @@ static bool kind_of(const char *path, enum input_kind *kind)
 }
 
 /* The exit status, after saying why it isn't 0. */
-static int end_of(const char *path, enum status status, const struct check_outcome *outcome, const struct error *error)
+static int check_command_end_of(const char *path, enum status status, const struct check_outcome *outcome, const struct error *error)
 {
 	if (status != OK)
 		return complain(path, error, status);
@@ -60,12 +60,12 @@ static int end_of(const char *path, enum status status, const struct check_outco
 	return outcome->partly ? EXIT_PARTLY : outcome->over > 0 ? EXIT_ABOVE : EXIT_FINE;
 }
 
-static int check_buffers(const struct check_request *request)
+static int check_command_check_buffers(const struct check_request *request)
 {
 	struct error error = { 0 };
 	struct check_outcome outcome = { .over = 0 };
 	enum status status = layout_check_file(request->line.operand[0], request->line.operand[1], &request->wanted, request->options.numbers, stdout, &outcome, &error);
-	return end_of(request->line.operand[1], status, &outcome, &error);
+	return check_command_end_of(request->line.operand[1], status, &outcome, &error);
 }
 
 static int check_graph(struct check_request *request, enum input_kind second)
@@ -85,21 +85,21 @@ static int check_graph(struct check_request *request, enum input_kind second)
 		: plan_check(graph, request->line.operand[1], &request->options, &outcome, &error);
 	json_decref(file);
 	graph_release(graph);
-	return end_of(request->line.operand[1], status, &outcome, &error);
+	return check_command_end_of(request->line.operand[1], status, &outcome, &error);
 }
 
 int check_command(int argc, char **argv)
 {
-	struct check_request request = { .line = { .command = SUBCOMMAND_check, .take = take_option, .context = &request }, .wanted = { .device = -1 } };
+	struct check_request request = { .line = { .command = SUBCOMMAND_check, .take = check_command_take_option, .context = &request }, .wanted = { .device = -1 } };
 	int code = command_line_parse(&request.line, argc, argv);
 	if (code != EXIT_FINE || request.line.helped)
 		return code;
 	enum input_kind kind, second;
 	for (int i = 0; i < 2; i++)
-		if (!kind_of(request.line.operand[i], i ? &second : &kind))
+		if (!check_command_kind_of(request.line.operand[i], i ? &second : &kind))
 			return complain(request.line.operand[i], &(struct error){ .status = NO_MEMORY }, NO_MEMORY);
 	/* Of a memory snapshot there are plans of its graph and layouts of its buffers. */
 	if (kind == INPUT_MINIMALLOC || ((kind == INPUT_SNAPSHOT || kind == INPUT_PICKLE) && second != INPUT_PLAN))
-		return check_buffers(&request);
+		return check_command_check_buffers(&request);
 	return check_graph(&request, second);
 }

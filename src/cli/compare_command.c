@@ -35,7 +35,7 @@ static int take_first(struct request *request, int row, const char *value)
 	return read_options_take(&request->first, name + strlen("first-"), value, &error) == OK ? EXIT_FINE : usage_error("compare", "of the first file: %s", error.text);
 }
 
-static int take_option(void *context, int row, const char *value)
+static int compare_command_take_option(void *context, int row, const char *value)
 {
 	struct request *request = context;
 	char *end;
@@ -68,7 +68,7 @@ static enum status write_it(const struct request *request, const struct beside_r
 	return OK;
 }
 
-static int compare(const struct request *request, const struct plan *first, const struct plan *second)
+static int compare_command_compare(const struct request *request, const struct plan *first, const struct plan *second)
 {
 	struct beside beside;
 	struct error error = { 0 };
@@ -101,7 +101,7 @@ static struct plan *first_plan(const struct request *request, int *code)
 	return plan;
 }
 
-static int serve(const struct request *request)
+static int compare_command_serve(const struct request *request)
 {
 	int code = EXIT_FINE;
 	bool binary = request->kind == EXPORT_pdf || request->kind == EXPORT_png;
@@ -115,21 +115,21 @@ static int serve(const struct request *request)
 	OWN(plan) *second = graph ? batch_plan(graph, request->line.operand[1], &request->scenario, request->line.rules_file, PLAN_COMPLETE, &code) : NULL;
 	if (second) {
 		batch_limit_signals_end();
-		code = compare(request, first, second);
+		code = compare_command_compare(request, first, second);
 	}
 	return code;
 }
 
 int compare_command(int argc, char **argv)
 {
-	struct request request = { .line = { .command = SUBCOMMAND_compare, .take = take_option, .help = help }, .kind = EXPORT_text };
+	struct request request = { .line = { .command = SUBCOMMAND_compare, .take = compare_command_take_option, .help = help }, .kind = EXPORT_text };
 	scenario_init(&request.scenario);
 	request.line.scenario = &request.scenario;
 	request.line.context = &request;
 	int code = command_line_parse(&request.line, argc, argv);
 	if (code == EXIT_FINE && !request.line.helped) {
 		request.kind = request.line.json ? EXPORT_json : request.kind;
-		code = serve(&request);
+		code = compare_command_serve(&request);
 	}
 	scenario_done(&request.scenario);
 	return code;

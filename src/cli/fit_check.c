@@ -40,7 +40,7 @@ void fit_write_asked(struct json *json, const struct scenario *scenario, const s
 	json_close(json);
 }
 
-static enum status bad(struct error *error, const char *what)
+static enum status fit_check_bad(struct error *error, const char *what)
 {
 	return fail(error, BAD_INPUT, "not a file of tidemark fit: %s", what);
 }
@@ -50,14 +50,14 @@ static enum status take_words(const json_t *words, enum status (*take)(struct sc
 	size_t i;
 	const json_t *word;
 	if (!json_is_array(words))
-		return bad(error, "\"asked\" is missing or wrong");
+		return fit_check_bad(error, "\"asked\" is missing or wrong");
 	json_array_foreach(words, i, word)
 		if (!json_is_string(word) || take(scenario, json_string_value(word), error) != OK)
-			return error->status == NO_MEMORY ? NO_MEMORY : bad(error, "a knob or pin in \"asked\" is wrong");
+			return error->status == NO_MEMORY ? NO_MEMORY : fit_check_bad(error, "a knob or pin in \"asked\" is wrong");
 	return OK;
 }
 
-static enum status take_asked(const json_t *object, struct scenario *scenario, struct fit_asked *asked, struct error *error)
+static enum status fit_check_take_asked(const json_t *object, struct scenario *scenario, struct fit_asked *asked, struct error *error)
 {
 	const json_t *devices = json_object_get(object, "devices"), *most = json_object_get(object, "max"), *smallest = json_object_get(object, "smallest_device");
 	TRY(take_words(json_object_get(object, "set"), scenario_set, scenario, error));
@@ -66,7 +66,7 @@ static enum status take_asked(const json_t *object, struct scenario *scenario, s
 	*asked = (struct fit_asked){ json_integer_value(devices), json_is_true(smallest), knob ? knob_find(knob) : KNOB_COUNT };
 	bool fine = json_is_integer(devices) && asked->devices >= 1 && asked->devices <= knobs[K_devices].maximum && (!smallest || asked->smallest) && !(asked->smallest && most)
 		&& (!most || asked->most == K_batch || asked->most == K_seq) && (asked->smallest || scenario_budget(scenario) >= 0);
-	return fine ? OK : bad(error, "\"asked\" is missing or wrong");
+	return fine ? OK : fit_check_bad(error, "\"asked\" is missing or wrong");
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------------ */
@@ -76,7 +76,7 @@ static enum status check_way(const json_t *way, int64_t cap, struct error *error
 {
 	const json_t *arena = json_object_get(way, "arena_bytes"), *over = json_object_get(way, "over_bytes"), *fits = json_object_get(way, "fits");
 	if (!json_is_integer(arena) || !json_is_integer(over) || !json_is_boolean(fits))
-		return bad(error, "a change has no bytes");
+		return fit_check_bad(error, "a change has no bytes");
 	int64_t bytes = json_integer_value(arena), is = bytes > cap ? bytes - cap : 0;
 	if (json_is_true(fits) != (bytes <= cap) || json_integer_value(over) != is)
 		return fail(error, INFEASIBLE, "a change needs %" PRId64 " bytes of %" PRId64 ", but fits or over_bytes says otherwise", bytes, cap);
@@ -103,18 +103,18 @@ static enum status check_most(const json_t *file, int64_t cap, struct error *err
 	return OK;
 }
 
-static enum status check_sums(const json_t *file, const struct fit_asked *asked, struct error *error)
+static enum status fit_check_sums(const json_t *file, const struct fit_asked *asked, struct error *error)
 {
 	const json_t *rows = json_object_get(file, asked->smallest ? "devices" : "ways"), *row, *memory = json_object_get(file, "memory_bytes"), *arena = json_object_get(file, "arena_bytes");
 	int64_t cap = json_integer_value(memory);
 	enum status status = OK;
 	size_t i;
 	if (!asked->smallest && !json_is_integer(memory))
-		return bad(error, "it has no cap");
+		return fit_check_bad(error, "it has no cap");
 	if (asked->most != KNOB_COUNT)
 		return check_most(file, cap, error);
 	if (!json_is_array(rows))
-		return bad(error, "it has no rows");
+		return fit_check_bad(error, "it has no rows");
 	if (!asked->smallest && (!json_is_integer(arena) || json_is_true(json_object_get(file, "fits")) != (json_integer_value(arena) <= cap)))
 		return fail(error, INFEASIBLE, "the step's bytes, the cap and \"fits\" contradict each other");
 	json_array_foreach(rows, i, row)
@@ -124,7 +124,7 @@ static enum status check_sums(const json_t *file, const struct fit_asked *asked,
 
 /* ---- once more -------------------------------------------------------------------------------------------------------------- */
 
-static enum status write_again(struct graph *graph, const struct scenario *scenario, const struct fit_asked *asked, const char *rules_file, FILE *stream, struct error *error)
+static enum status fit_check_write_again(struct graph *graph, const struct scenario *scenario, const struct fit_asked *asked, const char *rules_file, FILE *stream, struct error *error)
 {
 	OWN(planner) planner = { .store = store_new(), .rules_file = rules_file };
 	struct fit_list list = { 0 };
@@ -147,7 +147,7 @@ static enum status plan_again(struct graph *graph, const json_t *file, const str
 	size_t size = 0;
 	FILE *stream = text_stream(&text, &size);
 	NEED_IN(error, stream);
-	enum status status = write_again(graph, scenario, asked, rules_file, stream, error);
+	enum status status = fit_check_write_again(graph, scenario, asked, rules_file, stream, error);
 	bool written = fclose(stream) == 0;
 	json_t *again = status == OK && written ? json_loadb(text, size, 0, NULL) : NULL;
 	if (status == OK)
@@ -171,8 +171,8 @@ enum status fit_check_file(struct graph *graph, const json_t *file, const char *
 	OWN(scenario) scenario;
 	struct fit_asked asked;
 	scenario_init(&scenario);
-	enum status status = take_asked(json_object_get(file, "asked"), &scenario, &asked, error);
-	THEN(status, check_sums(file, &asked, error));
+	enum status status = fit_check_take_asked(json_object_get(file, "asked"), &scenario, &asked, error);
+	THEN(status, fit_check_sums(file, &asked, error));
 	if (status == OK)
 		fputs("ok  what fits, and by how much the rest is over\n", report);
 	if (status == OK && numbers)

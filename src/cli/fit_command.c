@@ -40,7 +40,7 @@ static int set_most(struct request *request, int row, const char *value)
 	return code;
 }
 
-static int take_option(void *context, int row, const char *value)
+static int fit_command_take_option(void *context, int row, const char *value)
 {
 	struct request *request = context;
 	switch (row) {
@@ -51,9 +51,9 @@ static int take_option(void *context, int row, const char *value)
 	}
 }
 
-static int parse(struct request *request, int argc, char **argv)
+static int fit_command_parse(struct request *request, int argc, char **argv)
 {
-	request->line = (struct command_line){ .command = SUBCOMMAND_fit, .scenario = &request->scenario, .take = take_option, .context = request };
+	request->line = (struct command_line){ .command = SUBCOMMAND_fit, .scenario = &request->scenario, .take = fit_command_take_option, .context = request };
 	int code = command_line_parse(&request->line, argc, argv);
 	if (code != EXIT_FINE || request->line.helped)
 		return code;
@@ -113,7 +113,7 @@ static void print_rest(FILE *file, const struct fit_list *list)
 				text_clean(list->way[i].reason, safe, sizeof safe));
 }
 
-static void print_text(FILE *file, const struct fit_list *list)
+static void fit_command_print_text(FILE *file, const struct fit_list *list)
 {
 	char memory[32], cap[32], over[32], safe[320];
 	bytes_text(list->arena, memory, sizeof memory);
@@ -207,7 +207,7 @@ void fit_write_json(FILE *file, const struct scenario *scenario, const struct fi
 
 /* ---- the command --------------------------------------------------------------------------------------------------------------------- */
 
-static int write_list(const struct request *request, const struct fit_list *list)
+static int fit_command_write_list(const struct request *request, const struct fit_list *list)
 {
 	struct output output;
 	struct error error = { 0 };
@@ -216,7 +216,7 @@ static int write_list(const struct request *request, const struct fit_list *list
 		if (request->line.json)
 			fit_write_json(output.stream, &request->scenario, &request->asked, list);
 		else
-			print_text(output.stream, list);
+			fit_command_print_text(output.stream, list);
 		status = output_close(&output, OK, &error);
 	}
 	if (status != OK)
@@ -244,7 +244,7 @@ static void show_planned(void *context, const struct fit_list *list)
 	}
 }
 
-static int serve(const struct request *request)
+static int fit_command_serve(const struct request *request)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
@@ -270,7 +270,7 @@ static int serve(const struct request *request)
 	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario, (uint32_t)request->asked.devices, terminal ? &watch : NULL, &list, &error) : fail_memory(&error);
 	batch_progress_done();
 	if (status == OK)
-		code = write_list(request, &list);
+		code = fit_command_write_list(request, &list);
 	else
 		code = batch_signal() && status == CANCELLED ? batch_signal() : complain(*request->line.operand, &error, status);
 	fit_list_free(&list);
@@ -283,9 +283,9 @@ int fit_command(int argc, char **argv)
 {
 	struct request request = { .asked = { .devices = 1, .most = KNOB_COUNT } };
 	scenario_init(&request.scenario);
-	int code = parse(&request, argc, argv);
+	int code = fit_command_parse(&request, argc, argv);
 	if (code == EXIT_FINE && !request.line.helped)
-		code = serve(&request);
+		code = fit_command_serve(&request);
 	scenario_done(&request.scenario);
 	return code;
 }

@@ -55,7 +55,7 @@ static void write_most(FILE *file, const struct scenario *scenario, const struct
 
 /* ---- devices ------------------------------------------------------------------------------------------------------------------------ */
 
-static const struct fit_device *smallest(const struct fit_device *device, uint32_t devices)
+static const struct fit_device *fit_most_command_smallest(const struct fit_device *device, uint32_t devices)
 {
 	for (uint32_t i = 0; i < devices; i++)
 		if (device[i].planned && device[i].fits)
@@ -65,7 +65,7 @@ static const struct fit_device *smallest(const struct fit_device *device, uint32
 
 static void print_devices(FILE *file, const struct fit_device *device, uint32_t devices)
 {
-	const struct fit_device *first = smallest(device, devices);
+	const struct fit_device *first = fit_most_command_smallest(device, devices);
 	char name[64], memory[32], arena[32], over[48], bytes[32];
 	if (first)
 		fprintf(file, "the smallest device on which the step fits: --set device=%s\n\n", knob_text(K_device, first->device, name, sizeof name));
@@ -88,7 +88,7 @@ static void print_devices(FILE *file, const struct fit_device *device, uint32_t 
 
 static void write_devices(FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_device *device, uint32_t devices)
 {
-	const struct fit_device *first = smallest(device, devices);
+	const struct fit_device *first = fit_most_command_smallest(device, devices);
 	struct json json = { .stream = file };
 	char name[64];
 	json_open_object(&json, NULL);
@@ -130,7 +130,7 @@ static enum status find_answer(const struct fit_asked *asked, struct planner *pl
 		: fit_most_find(planner, graph, scenario, asked->most, by, &answer->most, error);
 }
 
-static void write_json(FILE *stream, const struct fit_asked *asked, const struct scenario *scenario, const struct answer *answer)
+static void fit_most_command_write_json(FILE *stream, const struct fit_asked *asked, const struct scenario *scenario, const struct answer *answer)
 {
 	if (asked->most == KNOB_COUNT)
 		write_devices(stream, scenario, asked, answer->device, answer->devices);
@@ -143,7 +143,7 @@ enum status fit_most_write_json(const struct fit_asked *asked, struct planner *p
 	struct answer answer = { 0 };
 	enum status status = find_answer(asked, planner, graph, scenario, &answer, error);
 	if (status == OK || (status == INFEASIBLE && asked->most != KNOB_COUNT))
-		write_json(stream, asked, scenario, &answer);
+		fit_most_command_write_json(stream, asked, scenario, &answer);
 	return status;
 }
 
@@ -152,7 +152,7 @@ static enum status write_answer(const struct most_request *request, const struct
 	struct output output;
 	TRY(output_open(&output, request->output, true, error));
 	if (request->json)
-		write_json(output.stream, &request->asked, scenario, answer);
+		fit_most_command_write_json(output.stream, &request->asked, scenario, answer);
 	else if (request->asked.most == KNOB_COUNT)
 		print_devices(output.stream, answer->device, answer->devices);
 	else
@@ -166,7 +166,7 @@ int fit_most_serve(const struct most_request *request, struct planner *planner, 
 	struct error error = { 0 };
 	enum knob_id knob = request->asked.most;
 	enum status status = find_answer(&request->asked, planner, graph, scenario, &answer, &error);
-	bool fits = status == OK && (knob != KNOB_COUNT || smallest(answer.device, answer.devices));
+	bool fits = status == OK && (knob != KNOB_COUNT || fit_most_command_smallest(answer.device, answer.devices));
 	if (status == INFEASIBLE && knob != KNOB_COUNT)
 		status = OK;
 	batch_progress_done();

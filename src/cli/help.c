@@ -53,7 +53,7 @@ static void values_text(enum knob_id id, char *text, size_t size)
 	words_add(&words, " (%s)", knob_text(id, knob->normal, normal, sizeof normal));
 }
 
-static void print_knob(enum knob_id id)
+static void cli_help_print_knob(enum knob_id id)
 {
 	char head[40], values[400];
 	snprintf(head, sizeof head, "  %s", knobs[id].name);
@@ -66,7 +66,7 @@ void help_print_knobs(void)
 {
 	puts("\nKnobs, for --set K=V:");
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
-		print_knob((enum knob_id)knob);
+		cli_help_print_knob((enum knob_id)knob);
 	words_print(stdout, "", 0, "In parentheses: what holds where a knob isn't set. `tidemark help KNOB` says what each of its words means.");
 }
 
@@ -74,7 +74,7 @@ void help_print_knob(enum knob_id id)
 {
 	char word[64], head[80], text[300];
 	printf("--set %s=VALUE\n", knobs[id].name);
-	print_knob(id);
+	cli_help_print_knob(id);
 	for (int i = 0; knobs[id].type == KNOB_CHOICE && knob_word(knobs[id].words, i, word, sizeof word); i++) {
 		snprintf(head, sizeof head, "  %s", word);
 		words_print(stdout, head, WORD_COLUMN, id == K_device ? device_text((enum device)i, false, text, sizeof text) : knob_word_help(id, i, text, sizeof text));

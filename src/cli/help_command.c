@@ -42,7 +42,7 @@ void help_print(void)
 		"or - for standard input; a sample where there is none. See tidemark(1) and tidemark(5).");
 }
 
-static void print_names(const char *title, const char *(*name)(int i), int count)
+static void help_command_print_names(const char *title, const char *(*name)(int i), int count)
 {
 	char text[4000];
 	struct words words = { text, sizeof text, 0 };
@@ -52,7 +52,7 @@ static void print_names(const char *title, const char *(*name)(int i), int count
 	words_print(stdout, title, TEXT_COLUMN, text);
 }
 
-static const char *command_name(int i) { return subcommands[i].name; }
+static const char *help_command_name(int i) { return subcommands[i].name; }
 static const char *knob_name(int i) { return knobs[i].name; }
 static const char *glossary_name(int i) { return glossary[i].word; }
 
@@ -67,10 +67,10 @@ static void print_usage(void)
 {
 	puts("usage: tidemark help [COMMAND|KNOB|DEVICE|WORD]");
 	puts("How a command is used, and what a word means:");
-	print_names("  commands:", command_name, SUBCOMMAND_COUNT);
-	print_names("  knobs:", knob_name, KNOB_COUNT);
-	print_names("  devices, with the source of every figure:", device_name, DEVICE_COUNT - 1);
-	print_names("  words of the screen:", glossary_name, GLOSSARY_COUNT);
+	help_command_print_names("  commands:", help_command_name, SUBCOMMAND_COUNT);
+	help_command_print_names("  knobs:", knob_name, KNOB_COUNT);
+	help_command_print_names("  devices, with the source of every figure:", device_name, DEVICE_COUNT - 1);
+	help_command_print_names("  words of the screen:", glossary_name, GLOSSARY_COUNT);
 	words_print(stdout, "", 0, "Values of knobs, options, kinds and views of exports, and the explorer's commands are words, too.");
 	puts("\nFor example:\n  tidemark help recompute\n  tidemark help a100-80gb\n  tidemark help bubble");
 }
@@ -78,7 +78,7 @@ static void print_usage(void)
 /* ---- one word -------------------------------------------------------------------------------------------- */
 
 /* Whether a word is one of those with ", " between. */
-static bool among(const char *words, const char *word)
+static bool help_command_among(const char *words, const char *word)
 {
 	size_t length = strlen(word);
 	for (const char *at = words; *at; at += strspn(at, ", ")) {
@@ -93,7 +93,7 @@ static bool among(const char *words, const char *word)
 static bool print_glossary(const char *word)
 {
 	for (int i = 0; i < GLOSSARY_COUNT; i++)
-		if (among(glossary[i].word, word)) {
+		if (help_command_among(glossary[i].word, word)) {
 			puts(glossary[i].word);
 			words_print(stdout, "", TEXT_COLUMN, glossary[i].meaning);
 			return true;
@@ -165,7 +165,7 @@ static bool print_options(const char *word)
 	return found;
 }
 
-static bool print_knob(const char *word)
+static bool help_command_print_knob(const char *word)
 {
 	enum knob_id knob = knob_find(word);
 	if (knob != KNOB_COUNT)
@@ -176,7 +176,7 @@ static bool print_knob(const char *word)
 /* Everything that the word means. False: nothing. */
 static bool print_word(const char *word)
 {
-	static bool (*const print[])(const char *word) = { print_knob, help_print_device, print_glossary, print_values, print_exports, print_key, print_options };
+	static bool (*const print[])(const char *word) = { help_command_print_knob, help_print_device, print_glossary, print_values, print_exports, print_key, print_options };
 	bool found = false;
 	for (size_t i = 0; i < sizeof print / sizeof *print; i++)
 		found |= print[i](word);

@@ -44,12 +44,12 @@ struct result_check {
 	struct error *error;
 };
 
-static enum status bad(struct result_check *check, const char *what)
+static enum status layout_check_bad(struct result_check *check, const char *what)
 {
 	return fail(check->error, BAD_INPUT, "not a result of tidemark layout: %s", what);
 }
 
-static enum status differs(struct result_check *check, const char *what, int64_t said, int64_t is)
+static enum status layout_check_differs(struct result_check *check, const char *what, int64_t said, int64_t is)
 {
 	return fail(check->error, INFEASIBLE, "%s is %" PRId64 ", but it must be %" PRId64, what, said, is);
 }
@@ -61,7 +61,7 @@ static void passed(const struct result_check *check, const char *what)
 
 /* ---- what was asked ------------------------------------------------------------------------------------------------------- */
 
-static bool take_bytes(const json_t *object, const char *key, int64_t *bytes)
+static bool layout_check_take_bytes(const json_t *object, const char *key, int64_t *bytes)
 {
 	const json_t *value = json_object_get(object, key);
 	if (!value)
@@ -70,21 +70,21 @@ static bool take_bytes(const json_t *object, const char *key, int64_t *bytes)
 	return json_is_integer(value) && *bytes > 0 && *bytes <= BYTES_MAX;
 }
 
-static enum status take_asked(struct result_check *check)
+static enum status layout_check_take_asked(struct result_check *check)
 {
 	struct layout_request *request = &check->request;
 	const json_t *asked = json_object_get(check->file, "asked"), *device = json_object_get(asked, "device"),
 		*seconds = json_object_get(asked, "seconds");
 	const char *strategy = json_string_value(json_object_get(asked, "strategy"));
 	int index = strategy ? name_index(layout_strategy_names, LAYOUT_STRATEGY_COUNT, strategy) : -1;
-	bool fine = index >= 0 && json_object_get(asked, "alignment_bytes") && take_bytes(asked, "alignment_bytes", &request->options.alignment)
-		&& take_bytes(asked, "capacity_bytes", &request->options.capacity);
+	bool fine = index >= 0 && json_object_get(asked, "alignment_bytes") && layout_check_take_bytes(asked, "alignment_bytes", &request->options.alignment)
+		&& layout_check_take_bytes(asked, "capacity_bytes", &request->options.capacity);
 	request->options.strategy = (enum layout_strategy)index;
 	request->options.effort = COMMAND_EFFORT;
 	request->device = device ? json_integer_value(device) : -1;
 	request->seconds = seconds ? json_number_value(seconds) : 0;
 	fine = fine && (!device || (json_is_integer(device) && request->device >= 0 && request->device < UINT32_MAX)) && (!seconds || request->seconds > 0);
-	return fine ? OK : bad(check, "\"asked\" is missing or wrong");
+	return fine ? OK : layout_check_bad(check, "\"asked\" is missing or wrong");
 }
 
 static bool same_slice(struct slice a, struct slice b)
@@ -103,22 +103,22 @@ static enum status take_wanted(struct result_check *check)
 		return OK;
 	}
 	if (wanted->options.alignment && wanted->options.alignment != request->options.alignment)
-		return differs(check, "the alignment", request->options.alignment, wanted->options.alignment);
+		return layout_check_differs(check, "the alignment", request->options.alignment, wanted->options.alignment);
 	return OK;
 }
 
 /* ---- places of a JSON object ------------------------------------------------------------------------------------------------ */
 
-static enum status take_places(struct result_check *check)
+static enum status layout_check_take_places(struct result_check *check)
 {
 	const json_t *offsets = json_object_get(check->file, "offsets");
 	uint32_t n = check->csv.buffers.n;
 	if (json_array_size(offsets) != n)
-		return bad(check, "it has places for another number of buffers");
+		return layout_check_bad(check, "it has places for another number of buffers");
 	for (uint32_t i = 0; i < n; i++) {
 		const json_t *offset = json_array_get(offsets, i);
 		if (!json_is_integer(offset))
-			return bad(check, "an offset is no integer");
+			return layout_check_bad(check, "an offset is no integer");
 		check->offset[i] = json_integer_value(offset);
 	}
 	return OK;
@@ -137,7 +137,7 @@ static bool same_buffer(const struct buffers_csv *a, const struct buffers_csv *b
 		pieces * sizeof *x->piece) == 0);
 }
 
-static enum status take_row(struct result_check *check, const struct buffers_csv *result, uint32_t i)
+static enum status layout_check_take_row(struct result_check *check, const struct buffers_csv *result, uint32_t i)
 {
 	if (!same_buffer(&check->csv, result, i))
 		return fail(check->error, INFEASIBLE, "line %u is not of the same buffer as line %u of the input", result->line[i], check->csv.line[i]);
@@ -155,27 +155,27 @@ static enum status take_csv(struct result_check *check, struct input *input)
 	if (status == OK && result.buffers.n != check->csv.buffers.n)
 		status = fail(check->error, INFEASIBLE, "it has %u buffers, the input %u", result.buffers.n, check->csv.buffers.n);
 	for (uint32_t i = 0; status == OK && i < result.buffers.n; i++)
-		status = take_row(check, &result, i);
+		status = layout_check_take_row(check, &result, i);
 	return status;
 }
 
 /* ---- claims ---------------------------------------------------------------------------------------------------------------------- */
 
-static enum status expect(struct result_check *check, const json_t *object, const char *key, int64_t is)
+static enum status layout_check_expect(struct result_check *check, const json_t *object, const char *key, int64_t is)
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
 		return fail(check->error, BAD_INPUT, "not a result of tidemark layout: \"%s\" is no integer", key);
-	return json_integer_value(value) == is ? OK : differs(check, key, json_integer_value(value), is);
+	return json_integer_value(value) == is ? OK : layout_check_differs(check, key, json_integer_value(value), is);
 }
 
 /* The bound: not above what was reached, and what is proved is reached. above: it says more than what is alive does, so
  * a search has to show it. */
-static enum status check_bound(struct result_check *check, int64_t reached, bool *above)
+static enum status cli_layout_check_bound(struct result_check *check, int64_t reached, bool *above)
 {
 	const json_t *bound = json_object_get(check->file, "bound_bytes"), *proved = json_object_get(check->file, "proved");
 	if (!json_is_integer(bound) || !json_is_boolean(proved))
-		return bad(check, "a bound is missing");
+		return layout_check_bad(check, "a bound is missing");
 	if (json_integer_value(bound) < 0 || json_integer_value(bound) > reached || json_is_true(proved) != (json_integer_value(bound) == reached))
 		return fail(check->error, INFEASIBLE,
 			"bound_bytes %" PRId64 " or \"proved\" contradicts what was reached, %" PRId64,
@@ -185,22 +185,22 @@ static enum status check_bound(struct result_check *check, int64_t reached, bool
 }
 
 /* The simulated allocator reserves more than the highest byte; how much, and what it counts as alive, it has to say again. */
-static bool simulated(const struct result_check *check)
+static bool layout_check_simulated(const struct result_check *check)
 {
 	return check->request.options.strategy == LAYOUT_CACHING || check->request.options.strategy == LAYOUT_EXPANDABLE;
 }
 
-static enum status check_memory(struct result_check *check, bool *above)
+static enum status layout_check_memory(struct result_check *check, bool *above)
 {
 	const json_t *file = check->file;
 	int64_t arena = check->sums.arena, said = json_integer_value(json_object_get(file, "arena_bytes")),
-		reached = simulated(check) ? said : arena;
-	enum status status = expect(check, file, "arena_bytes", reached);
+		reached = layout_check_simulated(check) ? said : arena;
+	enum status status = layout_check_expect(check, file, "arena_bytes", reached);
 	if (status == OK && reached < arena)
-		status = differs(check, "arena_bytes", reached, arena);
-	if (status == OK && !simulated(check))
-		status = expect(check, file, "load_bytes", check->sums.load);
-	return status != OK ? status : check_bound(check, reached, above);
+		status = layout_check_differs(check, "arena_bytes", reached, arena);
+	if (status == OK && !layout_check_simulated(check))
+		status = layout_check_expect(check, file, "load_bytes", check->sums.load);
+	return status != OK ? status : cli_layout_check_bound(check, reached, above);
 }
 
 /* ---- once more --------------------------------------------------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ static enum status check_rest(struct result_check *check)
 	TRY(members_check(check->file, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS, request->snapshot ? OF_SNAPSHOT : 0,
 		check->error));
 	if (!limited || !json_is_number(json_object_get(check->file, "seconds")))
-		return bad(check, "\"limited\" or \"seconds\" is missing");
+		return layout_check_bad(check, "\"limited\" or \"seconds\" is missing");
 	int64_t arena = json_integer_value(json_object_get(check->file, "arena_bytes")), bound = json_integer_value(json_object_get(check->file, "bound_bytes"));
 	const json_t *infeasible = json_object_get(check->file, "infeasible");
 	if (!json_is_boolean(infeasible) || json_is_true(infeasible) != (request->options.capacity > 0 && bound > request->options.capacity))
@@ -263,7 +263,7 @@ static enum status check_rest(struct result_check *check)
 static enum status check_claims(struct result_check *check, bool numbers)
 {
 	bool above = false;
-	TRY(check_memory(check, &above));
+	TRY(layout_check_memory(check, &above));
 	passed(check, "arena and load, summed anew");
 	TRY(check_rest(check));
 	if (!above)
@@ -278,7 +278,7 @@ static enum status check_claims(struct result_check *check, bool numbers)
 
 static enum status check_places(struct result_check *check)
 {
-	struct buffers_places places = { check->offset, check->request.options.alignment, simulated(check) };
+	struct buffers_places places = { check->offset, check->request.options.alignment, layout_check_simulated(check) };
 	TRY(buffers_check(&check->csv, &places, &check->sums, check->error));
 	passed(check, "every buffer lies where it may: no two that are alive together overlap; pins, alignments");
 	int64_t arena = check->sums.arena, capacity = check->wanted->options.capacity;
@@ -290,7 +290,7 @@ static enum status check_places(struct result_check *check)
 
 static enum status check_all(struct result_check *check, const char *buffers_path, struct input *result, bool numbers)
 {
-	TRY(check->file ? take_asked(check) : OK);
+	TRY(check->file ? layout_check_take_asked(check) : OK);
 	TRY(take_wanted(check));
 	TRY(layout_read(&check->request, buffers_path, &check->csv, check->error));
 	if (check->request.snapshot)
@@ -298,7 +298,7 @@ static enum status check_all(struct result_check *check, const char *buffers_pat
 	check->offset = arena_alloc(&check->arena, check->csv.buffers.n, sizeof *check->offset);
 	if (!check->offset)
 		return fail_memory(check->error);
-	enum status status = check->file ? take_places(check) : take_csv(check, result);
+	enum status status = check->file ? layout_check_take_places(check) : take_csv(check, result);
 	THEN(status, check_places(check));
 	return status == OK && check->file ? check_claims(check, numbers) : status;
 }

@@ -21,7 +21,7 @@ struct request {
 	struct layout_request asked;
 };
 
-static void print_more(void)
+static void layout_command_print_more(void)
 {
 	putchar('\n');
 	words_print(stdout, "", 0, "Gives every buffer of a MiniMalloc CSV (\"-\": standard input; gz or not) an offset and writes the CSV back with an offset column. "
@@ -44,7 +44,7 @@ static int parse_strategy(const char *text)
 	return -1;
 }
 
-static int take_option(void *context, int row, const char *value)
+static int layout_command_take_option(void *context, int row, const char *value)
 {
 	struct request *request = context;
 	bool fine = true;
@@ -64,7 +64,7 @@ static int take_option(void *context, int row, const char *value)
 
 static int parse_arguments(struct request *request, int argc, char **argv)
 {
-	request->line = (struct command_line){ .command = SUBCOMMAND_layout, .take = take_option, .context = request, .help = print_more };
+	request->line = (struct command_line){ .command = SUBCOMMAND_layout, .take = layout_command_take_option, .context = request, .help = layout_command_print_more };
 	int code = command_line_parse(&request->line, argc, argv);
 	if (code != EXIT_FINE || request->line.helped)
 		return code;
@@ -86,7 +86,7 @@ static bool dump(json_t *object)
 	return done;
 }
 
-static bool write_csv(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
+static bool layout_command_write_csv(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
 {
 	struct output output;
 	struct error error = { 0 };
@@ -176,7 +176,7 @@ static enum status fail_wrong(const struct request *request, enum status status,
 	return LIMIT;
 }
 
-static int report(const struct request *request, const struct buffers_csv *csv, const struct layout *layout,
+static int layout_command_report(const struct request *request, const struct buffers_csv *csv, const struct layout *layout,
 	enum status status,
 		  const struct error *error, double time)
 {
@@ -192,7 +192,7 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 			return EXIT_LIMIT;
 	}
 	if (layout->offset && ((request->line.json && !flush_json(dump(layout_json(&request->asked, csv, layout, limited,
-		time)))) || !write_csv(request, csv, layout)))
+		time)))) || !layout_command_write_csv(request, csv, layout)))
 		return EXIT_LIMIT;
 	if (batch_signal())
 		return batch_signal();
@@ -214,7 +214,7 @@ static int report(const struct request *request, const struct buffers_csv *csv, 
 }
 
 /* The simulated allocator rounds sizes in its own way. */
-static bool simulated(const struct request *request)
+static bool layout_command_simulated(const struct request *request)
 {
 	return request->asked.options.strategy == LAYOUT_CACHING || request->asked.options.strategy == LAYOUT_EXPANDABLE;
 }
@@ -223,7 +223,7 @@ static bool simulated(const struct request *request)
 static enum status confirm(const struct request *request, const struct buffers_csv *csv, const struct layout *layout)
 {
 	struct error error = { 0 };
-	enum status status = simulated(request) ? OK : layout_check(&csv->buffers, request->asked.options.alignment, layout,
+	enum status status = layout_command_simulated(request) ? OK : layout_check(&csv->buffers, request->asked.options.alignment, layout,
 		&error);
 	return status == OK ? OK : fail_wrong(request, status, &error);
 }
@@ -249,7 +249,7 @@ static enum status name_buffers(const struct request *request, struct buffers_cs
 	return request->asked.snapshot && asked && !csv->id ? snapshot_rows(csv, error) : OK;
 }
 
-static int solve(const struct request *request, struct buffers_csv *csv)
+static int layout_command_solve(const struct request *request, struct buffers_csv *csv)
 {
 	OWN(layout) layout = { 0 };
 	struct control control = { .cancel = batch_cancel() };
@@ -266,7 +266,7 @@ static int solve(const struct request *request, struct buffers_csv *csv)
 		wrong = true;
 		status = NO_MEMORY;
 	}
-	return wrong ? fail_input(request->path, status, &error) : report(request, csv, &layout, status, &error, time);
+	return wrong ? fail_input(request->path, status, &error) : layout_command_report(request, csv, &layout, status, &error, time);
 }
 
 int layout_command(int argc, char **argv)
@@ -282,7 +282,7 @@ int layout_command(int argc, char **argv)
 		exit_status = fail_input(request.path, status, &error);
 	} else {
 		batch_limit(request.line.seconds);
-		exit_status = solve(&request, &csv);
+		exit_status = layout_command_solve(&request, &csv);
 	}
 	buffers_csv_free(&csv);
 	return exit_status;

@@ -95,7 +95,7 @@ static int set_size(struct request *request, int row, const char *text)
 	return option_number(&request->line, row, text, least, most, field);
 }
 
-static int take_option(void *context, int row, const char *value)
+static int model_command_take_option(void *context, int row, const char *value)
 {
 	static const char *const policies[] = { "eager", "ideal" }, *const attentions[] = { "math", "flash" }, *const kernels[] = { "eager", "fused" }, *const losses[] = { "kernels", "eager" };
 	struct request *request = context;
@@ -143,7 +143,7 @@ static int take_option(void *context, int row, const char *value)
 	return code;
 }
 
-static void print_names(void)
+static void model_command_print_names(void)
 {
 	puts("\nNAME:");
 	for (const struct model_preset *preset = model_presets; preset->name; preset++)
@@ -186,7 +186,7 @@ static const char *first_operand(int argc, char **argv)
 int model_command(int argc, char **argv)
 {
 	struct request request = { .training = model_training_default,
-		.line = { .command = SUBCOMMAND_model, .take = take_option, .context = &request, .help = print_names } };
+		.line = { .command = SUBCOMMAND_model, .take = model_command_take_option, .context = &request, .help = model_command_print_names } };
 	const char *name = first_operand(argc, argv);
 	struct error error = { 0 };
 	int code = name ? find_model(&request, name) : EXIT_FINE;

@@ -38,7 +38,7 @@ char *option_name(const struct option_row *row, char *text, size_t size)
 	return text;
 }
 
-static void collect(enum subcommand_id command, struct taken *taken)
+static void options_collect(enum subcommand_id command, struct taken *taken)
 {
 	size_t used = 0;
 	taken->count = 0;
@@ -62,7 +62,7 @@ static void collect(enum subcommand_id command, struct taken *taken)
 
 /* ---- what is wrong ------------------------------------------------------------------------------------- */
 
-static const char *command_name(enum subcommand_id command)
+static const char *options_command_name(enum subcommand_id command)
 {
 	return command == SUBCOMMAND_explore ? "" : command == SUBCOMMAND_screen ? "export" : subcommands[command].name;
 }
@@ -151,11 +151,11 @@ static int take_reading(struct command_line *line, int row, const char *value)
 	char name[NAME_SIZE];
 	struct error error = { 0 };
 	if (read_options_take(&line->reading, option_name(&option_rows[row], name, sizeof name), value, &error) != OK)
-		return usage_error(command_name(line->command), "%s", error.text);
+		return usage_error(options_command_name(line->command), "%s", error.text);
 	return EXIT_FINE;
 }
 
-static int take(struct command_line *line, int row, const char *value)
+static int options_take(struct command_line *line, int row, const char *value)
 {
 	if (row == OPTION_help) {
 		line->helped = true;
@@ -174,7 +174,7 @@ static int take(struct command_line *line, int row, const char *value)
 	case OPTION_rules: line->rules_file = value; return EXIT_FINE;
 	case OPTION_output: line->output = value; return EXIT_FINE;
 	case OPTION_json: line->json = true; return EXIT_FINE;
-	case OPTION_time: return batch_seconds(command_name(line->command), value, &line->seconds);
+	case OPTION_time: return batch_seconds(options_command_name(line->command), value, &line->seconds);
 	default: return line->take(line->context, row, value);
 	}
 }
@@ -182,7 +182,7 @@ static int take(struct command_line *line, int row, const char *value)
 /* As many operands as the words that name them. */
 static int check_operands(struct command_line *line, int count, char **operand)
 {
-	const char *names = subcommands[line->command == SUBCOMMAND_screen ? SUBCOMMAND_export : line->command].operands, *command = command_name(line->command);
+	const char *names = subcommands[line->command == SUBCOMMAND_screen ? SUBCOMMAND_export : line->command].operands, *command = options_command_name(line->command);
 	int wanted = 0;
 	for (const char *at = names; *at; at += strspn(at, " ")) {
 		size_t length = strcspn(at, " ");
@@ -229,7 +229,7 @@ static void note_files(struct command_line *line, int row, const char *value)
 static int say_same(const struct command_line *line, const struct file_option *written, const char *other, const char *what)
 {
 	char name[NAME_SIZE];
-	return usage_error(command_name(line->command), "--%s %.60s would overwrite %.60s, which %s: give it another name",
+	return usage_error(options_command_name(line->command), "--%s %.60s would overwrite %.60s, which %s: give it another name",
 		option_name(&option_rows[written->row], name, sizeof name), written->file, other, what);
 }
 
@@ -258,18 +258,18 @@ int command_line_parse(struct command_line *line, int argc, char **argv)
 {
 	struct taken taken;
 	int value, code = EXIT_FINE;
-	collect(line->command, &taken);
+	options_collect(line->command, &taken);
 	optind = 1;
 	opterr = 0;
 	while (code == EXIT_FINE && !line->helped && (value = getopt_long(argc, argv, taken.letters, taken.option, NULL)) != -1) {
 		if (value == ':' || value == '?')
-			return say_wrong(command_name(line->command), value, argv[optind - 1], &taken);
+			return say_wrong(options_command_name(line->command), value, argv[optind - 1], &taken);
 		int row = value - FIRST_VALUE;
 		for (int i = 0; value < FIRST_VALUE && i < option_row_count; i++)
 			if (option_rows[i].letter == value && option_rows[i].commands >> line->command & 1)
 				row = i;
 		note_files(line, row, optarg);
-		code = take(line, row, optarg);
+		code = options_take(line, row, optarg);
 	}
 	if (code != EXIT_FINE || line->helped)
 		return code;
@@ -288,7 +288,7 @@ int option_number(const struct command_line *line, int row, const char *value, i
 	char *end, name[NAME_SIZE];
 	long long got = strtoll(value, &end, 10);
 	if (end == value || *end || got < least || got > most)
-		return usage_error(command_name(line->command), "--%s %s: expected a number from %lld to %lld", option_name(&option_rows[row], name, sizeof name),
+		return usage_error(options_command_name(line->command), "--%s %s: expected a number from %lld to %lld", option_name(&option_rows[row], name, sizeof name),
 			value, (long long)least, (long long)most);
 	*number = got;
 	return EXIT_FINE;
@@ -302,5 +302,5 @@ int option_word(const struct command_line *line, int row, const char *value, con
 		return EXIT_FINE;
 	for (int i = 0; i < count && used < sizeof text; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
-	return usage_error(command_name(line->command), "--%s %s: expected %s", option_name(&option_rows[row], name, sizeof name), value, text);
+	return usage_error(options_command_name(line->command), "--%s %s: expected %s", option_name(&option_rows[row], name, sizeof name), value, text);
 }

@@ -17,7 +17,7 @@ struct replay {
 };
 
 /* Whether a line of a session changes knobs or pins. */
-static bool changes(const char *line)
+static bool cli_replay_changes(const char *line)
 {
 	static const char *const words[] = { "set", "pin", "keep", "offload", "unpin", "undo", "redo" };
 	line += strspn(line, " \t");
@@ -32,7 +32,7 @@ static bool changes(const char *line)
 static void write_row(void *context, struct session *session, const char *line)
 {
 	char peak[32], arena[32];
-	if (!changes(line))
+	if (!cli_replay_changes(line))
 		return;
 	session_wait(session);
 	const struct plan *plan = session_plan(session);
@@ -52,7 +52,7 @@ static bool says_nothing(const struct input *input)
 	return blank == size;
 }
 
-static enum status run(const struct replay *replay, struct session *session, struct input *input, struct error *error)
+static enum status cli_replay_run(const struct replay *replay, struct session *session, struct input *input, struct error *error)
 {
 	struct source source = input_source(input);
 	struct output output;
@@ -66,7 +66,7 @@ static enum status run(const struct replay *replay, struct session *session, str
 	return output_close(&output, status, error);
 }
 
-static int take_option(void *context, int row, const char *value)
+static int cli_replay_take_option(void *context, int row, const char *value)
 {
 	struct replay *replay = context;
 	(void)value;
@@ -77,7 +77,7 @@ static int take_option(void *context, int row, const char *value)
 
 int replay_command(int argc, char **argv)
 {
-	struct replay replay = { .line = { .command = SUBCOMMAND_replay, .help = help_print_session_words, .take = take_option, .context = &replay } };
+	struct replay replay = { .line = { .command = SUBCOMMAND_replay, .help = help_print_session_words, .take = cli_replay_take_option, .context = &replay } };
 	struct error error = { 0 };
 	int code = command_line_parse(&replay.line, argc, argv);
 	if (code != EXIT_FINE || replay.line.helped)
@@ -91,7 +91,7 @@ int replay_command(int argc, char **argv)
 	struct session_options options = { .interactive = false, .folder = replay.anywhere ? NULL : folder };
 	scenario_init(&scenario);
 	OWN(session) *session = session_new(NULL, NULL, &scenario, &options, &error);
-	enum status status = session ? run(&replay, session, input, &error) : NO_MEMORY;
+	enum status status = session ? cli_replay_run(&replay, session, input, &error) : NO_MEMORY;
 	input_close(input);
 	return status == OK ? EXIT_FINE : complain(*replay.line.operand, &error, status);
 }

@@ -78,7 +78,7 @@ static void fill_request(struct search *search)
 }
 
 /* The same with every choice free: for the way out. */
-static struct config_request freed(const struct config_request *request)
+static struct config_request search_command_freed(const struct config_request *request)
 {
 	struct config_request free_one = *request;
 	free_one.dp = free_one.tp = free_one.pp = free_one.cp = free_one.ep = free_one.microbatches = 0;
@@ -222,7 +222,7 @@ static void print_reserved(const struct search *search, FILE *file, const struct
 			(uint32_t)(over - list->entry) + 1, 0.5 + 100.0 * (double)(over->planned.reserves - over->planned.needs) / (double)over->result.worst.activations);
 }
 
-static void print_text(const struct search *search, FILE *file, const struct config_list *list)
+static void search_command_print_text(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
 	uint32_t shown = list->fitting < search->top ? list->fitting : search->top;
@@ -302,7 +302,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 		print_entry(search, file, 1, &others, &others.entry[0], request.batch);
 	}
 	config_list_free(&others);
-	request = freed(&search->request);
+	request = search_command_freed(&search->request);
 	if (status == OK)
 		status = config_search(&request, control, &others, error);
 	uint32_t nearest = status == OK ? config_nearest(&others, &least->config) : NONE;
@@ -415,7 +415,7 @@ static const char *const overhead_helps[] = {
 	"of a forward pass hides the gathers of parameters that the update before made: Megatron's overlap_param_gather (0)"
 };
 
-static void print_more(void)
+static void search_command_print_more(void)
 {
 	putchar('\n');
 	words_print(stdout, "", 0, "Evaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, context and expert parallel degrees, "
@@ -436,7 +436,7 @@ static void print_more(void)
 /* Unlike a plan's, a search's pipelines can be set. */
 static int set_knob(struct search *search, const char *name, const char *value);
 
-static int set_line(void *context, const char *assignment)
+static int search_command_set_line(void *context, const char *assignment)
 {
 	return set_knob(context, NULL, assignment);
 }
@@ -444,7 +444,7 @@ static int set_line(void *context, const char *assignment)
 static int set_knob(struct search *search, const char *name, const char *value)
 {
 	if (!name && *value == '@')
-		return batch_set_lines(value + 1, set_line, search);
+		return batch_set_lines(value + 1, search_command_set_line, search);
 	char text[300];
 	struct error error = { 0 };
 	snprintf(text, sizeof text, "%.*s", name ? (int)strlen(name) : (int)strcspn(value, "="), name ? name : value);
@@ -511,7 +511,7 @@ static int set_offload(struct search *search, const char *value)
 	return EXIT_FINE;
 }
 
-static int take_option(void *context, int row, const char *value)
+static int search_command_take_option(void *context, int row, const char *value)
 {
 	struct search *search = context;
 	int64_t number = 0;
@@ -535,9 +535,9 @@ static int take_option(void *context, int row, const char *value)
 	}
 }
 
-static int parse(struct search *search, int argc, char **argv)
+static int search_command_parse(struct search *search, int argc, char **argv)
 {
-	search->line = (struct command_line){ .command = SUBCOMMAND_search, .take = take_option, .context = search, .help = print_more };
+	search->line = (struct command_line){ .command = SUBCOMMAND_search, .take = search_command_take_option, .context = search, .help = search_command_print_more };
 	int code = command_line_parse(&search->line, argc, argv);
 	if (code == EXIT_FINE && search->constants && !search->measurements)
 		return usage_error("search", "--constants %s: what --calibrate finds is written there; --set @FILE reads it", search->constants);
@@ -610,7 +610,7 @@ static enum status plan_best(struct search *search, struct config_list *list, st
 	return status == CANCELLED || status == BAD_INPUT ? OK : status;
 }
 
-static int run(struct search *search)
+static int search_command_run(struct search *search)
 {
 	struct control control = { .cancel = batch_cancel() };
 	struct config_list list;
@@ -629,7 +629,7 @@ static int run(struct search *search)
 		if (search->line.json)
 			status = print_json(search, file, &list);
 		else
-			print_text(search, file, &list);
+			search_command_print_text(search, file, &list);
 		if (status == OK && list.fitting == 0 && !search->line.json)
 			status = print_way_out(search, file, &list, &control, &error);
 		if (batch_signal())
@@ -646,14 +646,14 @@ int search_command(int argc, char **argv)
 {
 	struct search search = { .top = TOP, .planned = CONFIGS_PLANNED, .overheads = overheads_all };
 	scenario_init(&search.scenario);
-	int code = parse(&search, argc, argv);
+	int code = search_command_parse(&search, argc, argv);
 	if (code == EXIT_FINE && !search.line.helped && (code = model_source_open(&search.source, search.name, &search.line.reading, &search.scenario)) == EXIT_FINE) {
 		batch_limit(0);   /* until here, while files are read, signals end the program at once */
 		fill_request(&search);
 		note_idle(&search);
 		batch_doubt(&search.scenario, NULL);
 		code = search.measurements ? calibrate(&search) : EXIT_FINE;
-		code = code == EXIT_FINE ? run(&search) : code;
+		code = code == EXIT_FINE ? search_command_run(&search) : code;
 	}
 	model_source_close(&search.source);
 	scenario_done(&search.scenario);

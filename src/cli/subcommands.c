@@ -45,7 +45,7 @@ static int take_width(struct request *request, const char *text)
 		: usage_error(command_of(request), "--width %s: expected points, %.0f to %.0f", text, CANVAS_LEAST, CANVAS_MOST);
 }
 
-static int take_option(void *context, int row, const char *value)
+static int subcommands_take_option(void *context, int row, const char *value)
 {
 	static const char *const stages[] = { "input", "device" };
 	struct request *request = context;
@@ -108,7 +108,7 @@ static int serve_files(const struct request *request, enum export_kind_id kind)
 }
 
 /* Plans and writes; the exit status. */
-static int serve(const struct request *request, enum export_kind_id kind)
+static int subcommands_serve(const struct request *request, enum export_kind_id kind)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
@@ -188,13 +188,13 @@ static void print_kinds_and_screens(void)
 	print_kinds();
 }
 
-static int run(struct request *request, int argc, char **argv)
+static int subcommands_run(struct request *request, int argc, char **argv)
 {
 	struct command_line *line = &request->line;
 	scenario_init(&request->scenario);
 	request->options.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	line->scenario = &request->scenario;
-	line->take = take_option;
+	line->take = subcommands_take_option;
 	line->context = request;
 	request->argc = argc;
 	request->argv = argv;
@@ -205,7 +205,7 @@ static int run(struct request *request, int argc, char **argv)
 		enum export_kind_id kind = request->kind ? export_find(request->kind) : EXPORT_KIND_COUNT;
 		code = kind == EXPORT_KIND_COUNT ? kind_error(request) : check_options(request, kind);
 		if (code == EXIT_FINE)
-			code = draws_files(request) ? serve_files(request, kind) : serve(request, kind);
+			code = draws_files(request) ? serve_files(request, kind) : subcommands_serve(request, kind);
 	}
 	scenario_done(&request->scenario);
 	return code;
@@ -218,17 +218,17 @@ int plan_report(const struct command_line *line, const char *path)
 		.options = { .with_run = true, .rules_file = line->rules_file, .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 } };
 	request.line.command = SUBCOMMAND_plan;
 	request.line.operand = operand;
-	return serve(&request, EXPORT_text);
+	return subcommands_serve(&request, EXPORT_text);
 }
 
 int plan_command(int argc, char **argv)
 {
 	struct request request = { .line = { .command = SUBCOMMAND_plan, .help = print_kinds }, .kind = "text", .options.with_run = true };
-	return run(&request, argc, argv);
+	return subcommands_run(&request, argc, argv);
 }
 
 int export_command(int argc, char **argv)
 {
 	struct request request = { .line = { .command = SUBCOMMAND_export, .several = true, .help = print_kinds_and_screens } };
-	return run(&request, argc, argv);
+	return subcommands_run(&request, argc, argv);
 }

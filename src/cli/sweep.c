@@ -93,7 +93,7 @@ static int vary(struct sweep *sweep, const char *text)
 	return EXIT_FINE;
 }
 
-static bool number(const char *text, char until, uint64_t *value, const char **end)
+static bool sweep_number(const char *text, char until, uint64_t *value, const char **end)
 {
 	char *stop;
 	errno = 0;
@@ -102,15 +102,15 @@ static bool number(const char *text, char until, uint64_t *value, const char **e
 	return errno == 0 && stop != text && *text >= '0' && *text <= '9' && *stop == until;
 }
 
-static int part(struct sweep *sweep, const char *text)
+static int sweep_part(struct sweep *sweep, const char *text)
 {
 	const char *end;
-	if (!number(text, '/', &sweep->part, &end) || !number(end + 1, '\0', &sweep->parts, &end) || sweep->part >= sweep->parts)
+	if (!sweep_number(text, '/', &sweep->part, &end) || !sweep_number(end + 1, '\0', &sweep->parts, &end) || sweep->part >= sweep->parts)
 		return usage_error("sweep", "--part %s: expected I/N with I from 0 to N-1", text);
 	return EXIT_FINE;
 }
 
-static int take_option(void *context, int row, const char *value)
+static int sweep_take_option(void *context, int row, const char *value)
 {
 	struct sweep *sweep = context;
 	int64_t number = sweep->jobs;
@@ -125,13 +125,13 @@ static int take_option(void *context, int row, const char *value)
 	case OPTION_table: sweep->form = SWEEP_TABLE; return EXIT_FINE;
 	case OPTION_resume: sweep->resume = true; return EXIT_FINE;
 	case OPTION_merge: sweep->merge = sweep->line.several = true; return EXIT_FINE;
-	default: return part(sweep, value);
+	default: return sweep_part(sweep, value);
 	}
 }
 
-static int parse(struct sweep *sweep, int argc, char **argv)
+static int sweep_parse(struct sweep *sweep, int argc, char **argv)
 {
-	sweep->line = (struct command_line){ .command = SUBCOMMAND_sweep, .scenario = &sweep->base, .take = take_option, .context = sweep };
+	sweep->line = (struct command_line){ .command = SUBCOMMAND_sweep, .scenario = &sweep->base, .take = sweep_take_option, .context = sweep };
 	int code = command_line_parse(&sweep->line, argc, argv);
 	if (code != EXIT_FINE || sweep->line.helped)
 		return code;
@@ -162,7 +162,7 @@ static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct
 	return OK;
 }
 
-static int write_text(const struct sweep *sweep, const char *text, size_t size)
+static int sweep_write_text(const struct sweep *sweep, const char *text, size_t size)
 {
 	while (size) {
 		ssize_t written = write(sweep->descriptor, text, size);
@@ -203,7 +203,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 			sweep_row_write(&row, line);
 			kept = fclose(line) == 0;
 		}
-		code = kept ? write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ 0 }, NO_MEMORY);
+		code = kept ? sweep_write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ 0 }, NO_MEMORY);
 		free(text);
 	}
 	scenario_done(&scenario);
@@ -212,7 +212,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static void show_progress(const struct sweep *sweep, struct shared *shared)
+static void sweep_show_progress(const struct sweep *sweep, struct shared *shared)
 {
 	enum { WIDTH = 40 };
 	if (!isatty(STDERR_FILENO))
@@ -225,7 +225,7 @@ static void show_progress(const struct sweep *sweep, struct shared *shared)
 }
 
 /* One job: takes runs of neighbouring scenarios until there are none. */
-static int work(const struct sweep *sweep, struct shared *shared)
+static int sweep_work(const struct sweep *sweep, struct shared *shared)
 {
 	OWN(planner) planner = { .store = store_new(), .rules_file = sweep->line.rules_file, .control = { .cancel = batch_cancel() } };
 	int code = planner.store ? EXIT_FINE : complain(NULL, &(struct error){ 0 }, NO_MEMORY);
@@ -240,7 +240,7 @@ static int work(const struct sweep *sweep, struct shared *shared)
 			if (!sweep->done[i])
 				code = plan_one(sweep, &planner, i);
 			atomic_fetch_add(&shared->finished, 1);
-			show_progress(sweep, shared);
+			sweep_show_progress(sweep, shared);
 		}
 	}
 	return code;
@@ -256,11 +256,11 @@ static int run_jobs(const struct sweep *sweep)
 	for (; started < sweep->jobs; started++) {
 		pid_t child = fork();
 		if (child == 0)
-			_exit(work(sweep, shared));
+			_exit(sweep_work(sweep, shared));
 		if (child < 0)
 			break;
 	}
-	code = work(sweep, shared);
+	code = sweep_work(sweep, shared);
 	for (int i = 1; i < started; i++) {
 		int state;
 		wait(&state);
@@ -382,7 +382,7 @@ static int write_names(const struct sweep *sweep)
 		sweep_row_names(&row, line);
 		kept = fclose(line) == 0;
 	}
-	int code = kept ? write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ 0 }, NO_MEMORY);
+	int code = kept ? sweep_write_text(sweep, text, size) : complain(sweep->line.output, &(struct error){ 0 }, NO_MEMORY);
 	free(text);
 	return code;
 }
@@ -391,7 +391,7 @@ int sweep_command(int argc, char **argv)
 {
 	struct sweep sweep = { .jobs = 1, .parts = 1, .descriptor = -1 };
 	scenario_init(&sweep.base);
-	int code = parse(&sweep, argc, argv);
+	int code = sweep_parse(&sweep, argc, argv);
 	if (code == EXIT_FINE && !sweep.line.helped && sweep.merge) {
 		code = sweep_merge(sweep.line.operand, sweep.line.operands, sweep.count ? sweep.total : 0, sweep.line.output);
 	} else if (code == EXIT_FINE && !sweep.line.helped) {

@@ -68,7 +68,7 @@ static enum status take_names(struct merge *merge, const char *text, struct erro
 	return OK;
 }
 
-static enum status take_line(struct merge *merge, const char *text, int file, unsigned number, struct error *error)
+static enum status sweep_merge_take_line(struct merge *merge, const char *text, int file, unsigned number, struct error *error)
 {
 	uint64_t k, sweep;
 	bool json = *text == '{';
@@ -125,7 +125,7 @@ static enum status read_piece(struct merge *merge, int file, struct error *error
 			break;
 		}
 		*stop = '\0';
-		status = strlen(at) == (size_t)(stop - at) ? take_line(merge, at, file, number, error) : fail(error, BAD_INPUT, "a byte 0 is no text");
+		status = strlen(at) == (size_t)(stop - at) ? sweep_merge_take_line(merge, at, file, number, error) : fail(error, BAD_INPUT, "a byte 0 is no text");
 		if (status != OK)
 			error->line = number;
 	}
@@ -134,7 +134,7 @@ static enum status read_piece(struct merge *merge, int file, struct error *error
 
 /* ---- together --------------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
+static int sweep_merge_by_number(const void *a, const void *b)
 {
 	const struct piece_line *one = a, *other = b;
 	if (one->number != other->number)
@@ -145,11 +145,11 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Sorts, and leaves one line of each scenario. */
-static int unite(struct merge *merge)
+static int sweep_merge_unite(struct merge *merge)
 {
 	size_t kept = 0;
 	if (merge->lines)
-		qsort(merge->line, merge->lines, sizeof *merge->line, by_number);
+		qsort(merge->line, merge->lines, sizeof *merge->line, sweep_merge_by_number);
 	for (size_t i = 0; i < merge->lines; i++) {
 		const struct piece_line *line = &merge->line[i], *before = kept ? &merge->line[kept - 1] : NULL;
 		if (!before || before->number != line->number) {
@@ -187,7 +187,7 @@ static int say_missing(const struct merge *merge)
 	return missing || total == 0 ? EXIT_CONSTRAINT : EXIT_FINE;
 }
 
-static enum status write_lines(const struct merge *merge, const char *path, struct error *error)
+static enum status sweep_merge_write_lines(const struct merge *merge, const char *path, struct error *error)
 {
 	struct output output;
 	TRY(output_open(&output, path, true, error));
@@ -210,8 +210,8 @@ int sweep_merge(char *const *path, int count, uint64_t total, const char *output
 	if (!merge.content)
 		code = complain(NULL, &error, status);
 	if (code == EXIT_FINE)
-		code = unite(&merge);
-	if (code == EXIT_FINE && (status = write_lines(&merge, output, &error)) != OK)
+		code = sweep_merge_unite(&merge);
+	if (code == EXIT_FINE && (status = sweep_merge_write_lines(&merge, output, &error)) != OK)
 		code = complain(NULL, &error, status);
 	if (code == EXIT_FINE)
 		code = say_missing(&merge);

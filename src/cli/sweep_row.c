@@ -25,7 +25,7 @@ struct cell {
 
 enum { CELLS = 15, CELLS_ALWAYS = 10 };   /* those that every plan has come first */
 
-static void fill(const struct plan *plan, struct cell cell[CELLS])
+static void sweep_row_fill(const struct plan *plan, struct cell cell[CELLS])
 {
 	const struct sharded *sharded = plan ? plan->transformed->sharded : NULL;
 	int64_t flops = plan ? plan_flops(plan) : -1, time = plan ? plan->speed.time : -1, program = plan ? plan->program_time : -1;
@@ -97,7 +97,7 @@ static void write_json_cell(struct json *json, const struct cell *cell)
 	}
 }
 
-static void write_json(const struct sweep_row *row, const struct cell *cell, FILE *stream)
+static void sweep_row_write_json(const struct sweep_row *row, const struct cell *cell, FILE *stream)
 {
 	struct json json = { .stream = stream };
 	write_head(row, &json);
@@ -111,7 +111,7 @@ static void write_json(const struct sweep_row *row, const struct cell *cell, FIL
 
 /* ---- CSV ----------------------------------------------------------------------------------- */
 
-static void write_csv(const struct sweep_row *row, const struct cell *cell, FILE *stream)
+static void sweep_row_write_csv(const struct sweep_row *row, const struct cell *cell, FILE *stream)
 {
 	write_head(row, &(struct json){ .stream = stream });
 	fprintf(stream, ",%s", status_of(row->plan));
@@ -152,7 +152,7 @@ static char *cell_text(const struct cell *cell, char *text, size_t size)
 	return text;
 }
 
-static void write_table(const struct sweep_row *row, const struct cell *cell, FILE *stream)
+static void sweep_row_write_table(const struct sweep_row *row, const struct cell *cell, FILE *stream)
 {
 	char text[64];
 	fprintf(stream, "%8" PRIu64, row->number);
@@ -179,7 +179,7 @@ void sweep_row_names(const struct sweep_row *row, FILE *stream)
 {
 	struct cell cell[CELLS];
 	bool table = row->form == SWEEP_TABLE;
-	fill(NULL, cell);
+	sweep_row_fill(NULL, cell);
 	if (row->form == SWEEP_JSON)
 		return;
 	fputs(table ? "scenario" : "scenario,sweep", stream);
@@ -195,11 +195,11 @@ void sweep_row_names(const struct sweep_row *row, FILE *stream)
 void sweep_row_write(const struct sweep_row *row, FILE *stream)
 {
 	struct cell cell[CELLS];
-	fill(row->plan, cell);
+	sweep_row_fill(row->plan, cell);
 	switch (row->form) {
-	case SWEEP_CSV: write_csv(row, cell, stream); break;
-	case SWEEP_TABLE: write_table(row, cell, stream); break;
-	default: write_json(row, cell, stream);
+	case SWEEP_CSV: sweep_row_write_csv(row, cell, stream); break;
+	case SWEEP_TABLE: sweep_row_write_table(row, cell, stream); break;
+	default: sweep_row_write_json(row, cell, stream);
 	}
 }
 
@@ -245,7 +245,7 @@ static bool is_rest(const struct sweep_row *row, const char *at)
 	bool json = row->form == SWEEP_JSON;
 	const char *before = json ? ",\"status\":\"" : ",", *behind = json ? "\"" : "";
 	int state = 0;
-	fill(NULL, cell);
+	sweep_row_fill(NULL, cell);
 	for (; state < ROW_STATES; state++) {
 		char text[32];
 		int length = snprintf(text, sizeof text, "%s%s%s", before, state_text[state], behind);

@@ -15,7 +15,7 @@ enum column { COLUMN_NONE, COLUMN_MODEL, COLUMN_DEVICES, COLUMN_SECONDS, COLUMN_
 	COLUMN_EP, COLUMN_SP, COLUMN_ZERO, COLUMN_CHUNKS, COLUMN_SCHEDULE, COLUMN_RECOMPUTE,
 	COLUMN_FLOAT8, COLUMN_HIDDEN, COLUMN_DEVICE, COLUMN_NODE };
 
-static enum column column_of(const char *name)
+static enum column calibrate_column_of(const char *name)
 {
 	static const char *const names[] = { "", "model", "devices", "seconds", "batch", "microbatch", "dp", "tp", "pp", "cp", "ep", "sp", "zero", "chunks",
 		"schedule", "recompute", "float8", "hidden", "device", "devices_per_node" };
@@ -49,7 +49,7 @@ static bool parse_count(const char *text, uint32_t *value)
 	return end != text && !*end && number <= 1u << 24;
 }
 
-static bool take_field(struct measurement *row, enum column column, const char *text, uint32_t *batch)
+static bool calibrate_take_field(struct measurement *row, enum column column, const char *text, uint32_t *batch)
 {
 	struct config *config = &row->config;
 	uint32_t value = 0, *const counts[] = { [COLUMN_DEVICES] = &row->devices, [COLUMN_BATCH] = batch, [COLUMN_MICROBATCH] = &config->microbatch,
@@ -93,7 +93,7 @@ static bool take_field(struct measurement *row, enum column column, const char *
 }
 
 /* What the columns leave open, and whether all fit together. */
-static bool complete(struct measurement *row, uint32_t batch)
+static bool calibrate_complete(struct measurement *row, uint32_t batch)
 {
 	struct config *config = &row->config;
 	uint64_t inner = (uint64_t)config->tp * config->pp * config->cp * config->ep;
@@ -110,14 +110,14 @@ static bool complete(struct measurement *row, uint32_t batch)
 	return config->dp * inner == row->devices && (batch == 0 || batch % together == 0) && config->microbatches > 0;
 }
 
-static enum status add_row(struct calibration *calibration, size_t *room, const struct measurement *row)
+static enum status calibrate_add_row(struct calibration *calibration, size_t *room, const struct measurement *row)
 {
 	NEED(mem_reserve(&calibration->row, room, calibration->rows + 1, sizeof *calibration->row));
 	calibration->row[calibration->rows++] = *row;
 	return OK;
 }
 
-static enum status read_rows(struct lines *lines, const char *model, struct calibration *calibration, struct error *error)
+static enum status calibrate_read_rows(struct lines *lines, const char *model, struct calibration *calibration, struct error *error)
 {
 	char *line = lines->text, *field[COLUMNS_MAX];
 	enum column column[COLUMNS_MAX];
@@ -135,15 +135,15 @@ static enum status read_rows(struct lines *lines, const char *model, struct cali
 		snprintf(row.model, sizeof row.model, "%s", model);
 		if (columns == 0) {
 			for (columns = fields, fields = 0; fields < columns; fields++)
-				column[fields] = column_of(field[fields]);
+				column[fields] = calibrate_column_of(field[fields]);
 			continue;
 		}
 		for (uint32_t i = 0; i < fields && i < columns && status == OK; i++)
-			if (*field[i] && !take_field(&row, column[i], field[i], &batch))
+			if (*field[i] && !calibrate_take_field(&row, column[i], field[i], &batch))
 				status = fail(error, BAD_INPUT, "\"%.60s\" is not possible there", field[i]);
-		if (status == OK && !complete(&row, batch))
+		if (status == OK && !calibrate_complete(&row, batch))
 			status = fail(error, BAD_INPUT, "seconds are missing, or the degrees don't multiply to devices, or the batch is no whole number of microbatches");
-		THEN(status, add_row(calibration, &room, &row));
+		THEN(status, calibrate_add_row(calibration, &room, &row));
 		if (status != OK)
 			error->line = lines->number;
 	}
@@ -159,7 +159,7 @@ enum status calibration_read(const char *path, const char *model, const struct s
 	*calibration = (struct calibration) { 0 };
 	struct lines lines;
 	TRY(lines_open(&lines, path, error));
-	enum status status = read_rows(&lines, model, calibration, error);
+	enum status status = calibrate_read_rows(&lines, model, calibration, error);
 	lines_close(&lines);
 	for (uint32_t i = 0; i < calibration->rows && status == OK; i++) {
 		struct measurement *row = &calibration->row[i];
@@ -209,26 +209,26 @@ struct fitting {
 #define PIECES_MOST 1000
 #define LINK_LEAST .5
 
-static uint16_t scaled(uint16_t share, double factor, double most)
+static uint16_t calibrate_scaled(uint16_t share, double factor, double most)
 {
 	return (uint16_t)fmax(1, fmin(most, round(share * factor)));
 }
 
-static void apply(const struct machine *from, const double *factor, struct machine *machine)
+static void calibrate_apply(const struct machine *from, const double *factor, struct machine *machine)
 {
 	*machine = *from;
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		machine->matrix.point[i].share = scaled(from->matrix.point[i].share, factor[CALIBRATED_MATRIX], 1000);
-	machine->attention = scaled(from->attention > 0 ? from->attention : 1000, factor[CALIBRATED_ATTENTION], 10000);
-	machine->pieces = scaled(from->pieces > 0 ? from->pieces : 1000, factor[CALIBRATED_PIECES], PIECES_MOST);
-	machine->narrow = scaled(from->narrow, factor[CALIBRATED_NARROW], NARROW_MOST);
-	machine->fused = scaled(from->fused, factor[CALIBRATED_TRAFFIC], 60000);
-	machine->eager = scaled(from->eager, factor[CALIBRATED_EAGER], 60000);
+		machine->matrix.point[i].share = calibrate_scaled(from->matrix.point[i].share, factor[CALIBRATED_MATRIX], 1000);
+	machine->attention = calibrate_scaled(from->attention > 0 ? from->attention : 1000, factor[CALIBRATED_ATTENTION], 10000);
+	machine->pieces = calibrate_scaled(from->pieces > 0 ? from->pieces : 1000, factor[CALIBRATED_PIECES], PIECES_MOST);
+	machine->narrow = calibrate_scaled(from->narrow, factor[CALIBRATED_NARROW], NARROW_MOST);
+	machine->fused = calibrate_scaled(from->fused, factor[CALIBRATED_TRAFFIC], 60000);
+	machine->eager = calibrate_scaled(from->eager, factor[CALIBRATED_EAGER], 60000);
 	machine->near.rate = (int64_t)((double)from->near.rate * fmax(LINK_LEAST, factor[CALIBRATED_NEAR]));
 	machine->far.rate = (int64_t)((double)from->far.rate * fmax(LINK_LEAST, factor[CALIBRATED_FAR]));
 }
 
-static double predict(void *context, uint32_t row, const double *factor)
+static double calibrate_predict(void *context, uint32_t row, const double *factor)
 {
 	struct fitting *fitting = context;
 	struct machine machine;
@@ -240,7 +240,7 @@ static double predict(void *context, uint32_t row, const double *factor)
 	struct machine from = *fitting->from;
 	if (measured->device != DEVICE_NONE)
 		scenario_machine(&measured->scenario, &from);
-	apply(&from, factor, &machine);
+	calibrate_apply(&from, factor, &machine);
 	enum status status = config_case_evaluate(measured->opened, &machine, &overheads, true, &result);
 	if (fitting->status == OK)
 		fitting->status = status;
@@ -252,14 +252,14 @@ enum status calibration_fit(struct calibration *calibration, struct machine *mac
 	struct machine from = *machine;
 	struct fitting fitting = { calibration, &from, overheads, OK };
 	struct fit *fit = &calibration->fit;
-	*fit = (struct fit) { .rows = calibration->rows, .factors = CALIBRATED_COUNT, .predict = predict, .context = &fitting };
+	*fit = (struct fit) { .rows = calibration->rows, .factors = CALIBRATED_COUNT, .predict = calibrate_predict, .context = &fitting };
 	fit->row = calibration->fitted = mem_alloc(calibration->rows, sizeof *fit->row);
 	NEED_IN(error, fit->row);
 	for (uint32_t i = 0; i < fit->rows; i++)
 		fit->row[i].measured = calibration->row[i].seconds;
 	enum status status = fit_rows(fit);
 	status = status == OK ? fitting.status : status;
-	apply(&from, fit->factor, machine);
+	calibrate_apply(&from, fit->factor, machine);
 	machine->memory = from.memory;
 	calibration->machine = *machine;
 	fit->context = NULL;

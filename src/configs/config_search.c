@@ -135,7 +135,7 @@ static enum status step_open(struct searching *searching, const struct config *c
 }
 
 /* Writes the repeated layer's costs out. */
-static void expand(const struct searching *searching, const struct step *step, const struct block_cost *cost)
+static void config_search_expand(const struct searching *searching, const struct step *step, const struct block_cost *cost)
 {
 	uint32_t added = searching->request->repeat * step->period, at = step->inserted;
 	for (uint32_t b = 0; b < step->all_blocks; b++) {
@@ -164,7 +164,7 @@ static struct machine machine_of(const struct config_request *request)
 	return machine;
 }
 
-static struct config_model model_of(const struct searching *searching)
+static struct config_model config_search_model_of(const struct searching *searching)
 {
 	const struct config_request *request = searching->request;
 	const struct step *step = &searching->step;
@@ -182,7 +182,7 @@ static bool entry_fits(const struct config_request *request, const struct config
 static enum status evaluate_entry(const struct searching *searching, bool exact, struct config_entry *entry)
 {
 	const struct config_request *request = searching->request;
-	struct config_model model = model_of(searching);
+	struct config_model model = config_search_model_of(searching);
 	if (entry->config.recompute_layers > 0) {
 		config_mix(&model, &entry->config, searching->first, searching->kept.cost, searching->mixed);
 		model.cost = searching->mixed;
@@ -195,7 +195,7 @@ static enum status evaluate_entry(const struct searching *searching, bool exact,
 /* Where it fits if all layers run again: as few of each piece as fit, the same number of each, as launchers have it (Megatron's recompute_method block). */
 static enum status evaluate_partly(struct searching *searching, const struct config *config)
 {
-	struct config_model model = model_of(searching);
+	struct config_model model = config_search_model_of(searching);
 	struct config_entry entry = { .config = *config }, best = { 0 };
 	uint32_t low = 0, high = config_piece_layers(&model, config, searching->first);
 	model.cost = searching->kept.cost;
@@ -211,10 +211,10 @@ static enum status evaluate_partly(struct searching *searching, const struct con
 	return status == OK && best.fits ? add_entry(searching, &best) : status;
 }
 
-static enum status evaluate(struct searching *searching, const struct config *config, bool *fits)
+static enum status config_search_evaluate(struct searching *searching, const struct config *config, bool *fits)
 {
 	const struct config_request *request = searching->request;
-	struct config_model model = model_of(searching);
+	struct config_model model = config_search_model_of(searching);
 	struct config_entry entry = { .config = *config };
 	if (config->pp * config->chunks > searching->blocks)
 		return OK;
@@ -233,12 +233,12 @@ static enum status evaluate_offloads(struct searching *searching, const struct c
 {
 	const struct config_request *request = searching->request;
 	bool fits = false, done[OFFLOADS] = { false };
-	enum status status = evaluate(searching, config, &fits);
+	enum status status = config_search_evaluate(searching, config, &fits);
 	for (uint8_t kinds = 1; kinds < OFFLOADS && status == OK && (!fits || request->machine.memory < 0); kinds++) {
 		struct config offloading = *config;
 		offloading.offload = kinds;
 		if ((kinds & request->offload) == kinds && !done[OFFLOAD_ACTIVATIONS])
-			status = evaluate(searching, &offloading, &done[kinds]);
+			status = config_search_evaluate(searching, &offloading, &done[kinds]);
 		done[kinds] &= request->machine.memory >= 0;
 	}
 	return status;
@@ -327,7 +327,7 @@ static enum status split_open(const struct searching *searching, const struct st
 	return split_by_roles(&step->units, &mesh, roles, &split->sharding);
 }
 
-static int64_t share_of(int64_t time, uint32_t thousandths)
+static int64_t config_search_share_of(int64_t time, uint32_t thousandths)
 {
 	return time / 1000 * thousandths;
 }
@@ -336,15 +336,15 @@ static int64_t share_of(int64_t time, uint32_t thousandths)
 static void hide(const struct overheads *overheads, struct block_cost *cost, uint32_t blocks)
 {
 	for (uint32_t b = 0; b < blocks; b++) {
-		int64_t forward = share_of(cost[b].forward_link, overheads->inside), backward = share_of(cost[b].backward_link, overheads->inside);
-		int64_t weight = share_of(cost[b].weight_link, overheads->inside);
+		int64_t forward = config_search_share_of(cost[b].forward_link, overheads->inside), backward = config_search_share_of(cost[b].backward_link, overheads->inside);
+		int64_t weight = config_search_share_of(cost[b].weight_link, overheads->inside);
 		cost[b].forward -= forward;
 		cost[b].forward_link -= forward;
 		cost[b].backward -= backward;
 		cost[b].backward_link -= backward;
 		cost[b].weight -= weight;
 		cost[b].weight_link -= weight;
-		cost[b].beside = share_of(cost[b].summed, overheads->inside);
+		cost[b].beside = config_search_share_of(cost[b].summed, overheads->inside);
 	}
 }
 
@@ -359,7 +359,7 @@ static enum status split_cost(struct searching *searching, const struct step *st
 		searching->list->splits++;
 		across_find(&step->units, &split->sharding, &step->blocks, cost);
 		hide(&searching->request->overheads, cost, step->blocks.blocks);
-		expand(searching, step, cost);
+		config_search_expand(searching, step, cost);
 	}
 	return status;
 }
@@ -373,7 +373,7 @@ static enum status split_one(struct searching *searching, const struct step *ste
 	return status;
 }
 
-static enum status split(struct searching *searching, const struct config *config)
+static enum status config_search_split(struct searching *searching, const struct config *config)
 {
 	TRY(split_one(searching, &searching->step, config));
 	return searching->kept.all_blocks > 0 ? split_one(searching, &searching->kept, config) : OK;
@@ -402,7 +402,7 @@ static enum status vary_inner(struct searching *searching, struct config config)
 				config.tp = tp;
 				config.cp = cp;
 				config.sp = (uint8_t)sp;
-				status = control_spend(searching->control, 1) ? control_status(searching->control) : split(searching, &config);
+				status = control_spend(searching->control, 1) ? control_status(searching->control) : config_search_split(searching, &config);
 				THEN(status, vary_pipeline(searching, config));
 			}
 	return status;
@@ -457,12 +457,12 @@ static enum status vary_all(struct searching *searching)
 /* ---- the fastest, played ------------------------------------------------------------------------------------------------------ */
 
 /* Evaluates an entry anew, its schedule played slot by slot. The step is open. */
-static enum status play(struct searching *searching, struct config_entry *entry)
+static enum status config_search_play(struct searching *searching, struct config_entry *entry)
 {
 	const struct config *config = &entry->config;
 	searching->first = mem_alloc((size_t)config->pp * config->chunks + 1, sizeof *searching->first);
-	enum status status = searching->first ? split(searching, config) : NO_MEMORY;
-	struct config_model model = model_of(searching);
+	enum status status = searching->first ? config_search_split(searching, config) : NO_MEMORY;
+	struct config_model model = config_search_model_of(searching);
 	THEN(status, config_cut(&model, config, &searching->request->overheads, searching->first));
 	THEN(status, evaluate_entry(searching, true, entry));
 	while (status == OK && !entry->fits && config->recompute_layers > 0 && config->recompute_layers + 1 < config_piece_layers(&model, config, searching->first)) {
@@ -480,7 +480,7 @@ static bool same_step(const struct config *a, const struct config *b)
 }
 
 /* Plays the schedules of the wanted entries; those that share a step one after the other. */
-static enum status refine(struct searching *searching, bool *wanted)
+static enum status config_search_refine(struct searching *searching, bool *wanted)
 {
 	struct config_list *list = searching->list;
 	struct config_entry *entry = list->entry;
@@ -492,7 +492,7 @@ static enum status refine(struct searching *searching, bool *wanted)
 		status = step_open(searching, &config, true);
 		for (uint32_t j = i; j < list->fitting && status == OK; j++)
 			if (wanted[j] && same_step(&config, &entry[j].config)) {
-				status = control_spend(searching->control, 1) ? control_status(searching->control) : play(searching, &entry[j]);
+				status = control_spend(searching->control, 1) ? control_status(searching->control) : config_search_play(searching, &entry[j]);
 				entry[j].played = true;
 				wanted[j] = false;
 			}
@@ -530,10 +530,10 @@ static enum status rank_played(struct searching *searching)
 	config_rank_by_time(list);
 	for (uint32_t i = 0; i < list->fitting && i < EXACT_MOST; i++)
 		wanted[i] = !list->entry[i].played;
-	enum status status = refine(searching, wanted);
+	enum status status = config_search_refine(searching, wanted);
 	THEN(status, config_rank(list));
 	for (uint32_t each = 1; status == OK && want_leading(list, each, wanted) > 0; each += each < PLAYED_MOST ? each : 0) {
-		status = refine(searching, wanted);
+		status = config_search_refine(searching, wanted);
 		THEN(status, config_rank(list));
 	}
 	return status;
@@ -598,7 +598,7 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 		mesh->axis[a].far = machine->far;
 	}
 	THEN(status, split_cost(&opened->searching, &opened->searching.step, &opened->split));
-	struct config_model model = model_of(&opened->searching);
+	struct config_model model = config_search_model_of(&opened->searching);
 	THEN(status, config_cut(&model, &opened->config, overheads, opened->searching.first));
 	THEN(status, config_evaluate(&model, &opened->config, overheads, opened->searching.first, exact, result));
 	return status;
@@ -608,8 +608,8 @@ enum status config_case_timetable(struct config_case *opened, struct config_resu
 {
 	const struct overheads *overheads = &opened->request.overheads;
 	uint32_t *first = opened->searching.first;
-	enum status status = split(&opened->searching, &opened->config);
-	struct config_model model = model_of(&opened->searching);
+	enum status status = config_search_split(&opened->searching, &opened->config);
+	struct config_model model = config_search_model_of(&opened->searching);
 	THEN(status, config_cut(&model, &opened->config, overheads, first));
 	if (status == INFEASIBLE)
 		return fail(error, INFEASIBLE, "the step has %u blocks between which it can be cut, fewer than the pipeline's %u pieces", opened->searching.step.blocks.stretches,

@@ -10,7 +10,7 @@ static const char *const numbers[1];
 	X(sp, "sp", numbers, 1) X(zero, "zero", numbers, 1) X(recompute, "recompute", recompute_names, 1) X(recompute_layers, "recompute_layers", numbers, 1) \
 	X(schedule, "schedule", schedule_names, 2) X(chunks, "chunks", numbers, 2) X(offload, "offload", offload_names, 1) X(microbatch, "mbs", numbers, 1)
 
-static uint32_t changed(const struct config *a, const struct config *b)
+static uint32_t config_words_changed(const struct config *a, const struct config *b)
 {
 	uint32_t count = 0;
 #define X(field, name, words, least) count += a->field != b->field;
@@ -34,14 +34,14 @@ const char *config_biggest(const struct rank_memory *memory, int64_t *bytes)
 
 bool config_equal(const struct config *a, const struct config *b)
 {
-	return changed(a, b) == 0 && a->microbatches == b->microbatches;
+	return config_words_changed(a, b) == 0 && a->microbatches == b->microbatches;
 }
 
 uint32_t config_nearest(const struct config_list *list, const struct config *wanted)
 {
 	uint32_t best = NONE, least = UINT32_MAX;
 	for (uint32_t i = 0; i < list->fitting; i++) {
-		uint32_t changes = changed(&list->entry[i].config, wanted);
+		uint32_t changes = config_words_changed(&list->entry[i].config, wanted);
 		if (changes < least) {
 			least = changes;
 			best = i;

@@ -56,7 +56,7 @@ enum device device_called(const char *name, int64_t memory)
 
 struct weighed { double value, weight; };
 
-static int by_value(const void *left, const void *right)
+static int device_fit_by_value(const void *left, const void *right)
 {
 	const struct weighed *a = left, *b = right;
 	return (a->value > b->value) - (a->value < b->value);
@@ -66,7 +66,7 @@ static int by_value(const void *left, const void *right)
 static double median(struct weighed *item, uint32_t count)
 {
 	double all = 0, sum = 0;
-	qsort(item, count, sizeof *item, by_value);
+	qsort(item, count, sizeof *item, device_fit_by_value);
 	for (uint32_t i = 0; i < count; i++)
 		all += item[i].weight;
 	for (uint32_t i = 0; i < count; i++)
@@ -113,7 +113,7 @@ static double predicted(const struct fitting *fitting, const struct machine *mac
 	return fmax(seconds, 1e-12);
 }
 
-static uint32_t count_of(const struct fitting *fitting, uint32_t row)
+static uint32_t device_fit_count_of(const struct fitting *fitting, uint32_t row)
 {
 	return fitting->links ? fitting->samples->collective[fitting->row[row]].count : fitting->samples->op[fitting->row[row]].count;
 }
@@ -144,7 +144,7 @@ static double faster(struct fitting *fitting, const struct machine *counted)
 	if (!fitting->links && fitting->rows > 0 && fitting->samples->op[fitting->row[0]].class <= SAMPLE_ATTENTION)
 		plain.memory_rate = INT64_MAX;
 	for (uint32_t i = 0; i < fitting->rows; i++)
-		fitting->item[i] = (struct weighed){ predicted(fitting, machine, i) / measured(fitting, i), measured(fitting, i) * count_of(fitting, i) };
+		fitting->item[i] = (struct weighed){ predicted(fitting, machine, i) / measured(fitting, i), measured(fitting, i) * device_fit_count_of(fitting, i) };
 	return median(fitting->item, fitting->rows);
 }
 
@@ -153,32 +153,32 @@ static double faster_in_sum(struct fitting *fitting, const struct machine *machi
 {
 	double all = 0, sum = 0;
 	for (uint32_t i = 0; i < fitting->rows; i++) {
-		all += predicted(fitting, machine, i) * count_of(fitting, i);
-		sum += measured(fitting, i) * count_of(fitting, i);
+		all += predicted(fitting, machine, i) * device_fit_count_of(fitting, i);
+		sum += measured(fitting, i) * device_fit_count_of(fitting, i);
 	}
 	return sum > 0 ? all / sum : 1;
 }
 
 /* The rows at hand have told a figure, which the preset has by now. */
-static void tell(struct fitting *fitting, enum figure_id figure)
+static void device_fit_tell(struct fitting *fitting, enum figure_id figure)
 {
 	struct figure_fit *told = &fitting->fit->figure[figure];
 	*told = (struct figure_fit){ .told = true, .shapes = fitting->rows, .left_out = -1 };
 	for (uint32_t i = 0; i < fitting->rows; i++) {
-		told->count += count_of(fitting, i);
+		told->count += device_fit_count_of(fitting, i);
 		fitting->item[i] = (struct weighed){ fabs(predicted(fitting, &fitting->fit->preset.machine, i) / measured(fitting, i) - 1), 1 };
 	}
 	told->off = median(fitting->item, fitting->rows);
 }
 
-static uint16_t share(double thousandths)
+static uint16_t device_fit_share(double thousandths)
 {
 	return (uint16_t)fmax(1, fmin(60000, round(thousandths)));
 }
 
 /* ---- fits of several factors ------------------------------------------------------------------------------------------ */
 
-static void apply(const struct fitting *fitting, const double *factor, struct machine *machine)
+static void device_fit_apply(const struct fitting *fitting, const double *factor, struct machine *machine)
 {
 	*machine = fitting->from;
 	if (fitting->links) {
@@ -189,18 +189,18 @@ static void apply(const struct fitting *fitting, const double *factor, struct ma
 	}
 	struct efficiency *curve = (struct efficiency *)(void *)((char *)machine + ((char *)fitting->curve - (char *)&fitting->fit->preset.machine));
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		curve->point[i].share = share(curve->point[i].share * factor[i]);
+		curve->point[i].share = device_fit_share(curve->point[i].share * factor[i]);
 }
 
-static double predict(void *context, uint32_t row, const double *factor)
+static double device_fit_predict(void *context, uint32_t row, const double *factor)
 {
 	const struct fitting *fitting = context;
 	struct machine machine;
-	apply(fitting, factor, &machine);
+	device_fit_apply(fitting, factor, &machine);
 	return predicted(fitting, &machine, row);
 }
 
-static int by_time(const void *left, const void *right)
+static int device_fit_by_time(const void *left, const void *right)
 {
 	const struct weighed *a = left, *b = right;
 	return a->weight > b->weight ? -1 : a->weight < b->weight ? 1 : (a->value > b->value) - (a->value < b->value);
@@ -212,8 +212,8 @@ static void keep_longest(struct fitting *fitting)
 	if (fitting->rows <= ROWS_MOST)
 		return;
 	for (uint32_t i = 0; i < fitting->rows; i++)
-		fitting->item[i] = (struct weighed){ fitting->row[i], measured(fitting, i) * count_of(fitting, i) };
-	qsort(fitting->item, fitting->rows, sizeof *fitting->item, by_time);
+		fitting->item[i] = (struct weighed){ fitting->row[i], measured(fitting, i) * device_fit_count_of(fitting, i) };
+	qsort(fitting->item, fitting->rows, sizeof *fitting->item, device_fit_by_time);
 	fitting->rows = ROWS_MOST;
 	for (uint32_t i = 0; i < fitting->rows; i++)
 		fitting->row[i] = (uint32_t)fitting->item[i].value;
@@ -226,18 +226,18 @@ static double typical_error(struct fitting *fitting, const struct fit_row *row, 
 	return median(fitting->item, fitting->rows);
 }
 
-/* Moves what apply() moves. *told: the factors that the rows tell. */
-static enum status move(struct fitting *fitting, uint32_t factors, struct figure_fit *figure, bool *told)
+/* Moves what device_fit_apply() moves. *told: the factors that the rows tell. */
+static enum status device_fit_move(struct fitting *fitting, uint32_t factors, struct figure_fit *figure, bool *told)
 {
 	keep_longest(fitting);
 	HELD struct fit_row *row = mem_alloc((size_t)fitting->rows + 1, sizeof *row);
-	struct fit fit = { .row = row, .rows = fitting->rows, .factors = factors, .predict = predict, .context = fitting };
+	struct fit fit = { .row = row, .rows = fitting->rows, .factors = factors, .predict = device_fit_predict, .context = fitting };
 	fitting->from = fitting->fit->preset.machine;
 	for (uint32_t i = 0; row && i < fitting->rows; i++)
 		row[i].measured = measured(fitting, i);
 	enum status status = row ? fit_rows(&fit) : NO_MEMORY;
 	if (status == OK) {
-		apply(fitting, fit.factor, &fitting->fit->preset.machine);
+		device_fit_apply(fitting, fit.factor, &fitting->fit->preset.machine);
 		figure->off = typical_error(fitting, row, false);
 		figure->left_out = typical_error(fitting, row, true);
 		for (uint32_t f = 0; f < factors; f++)
@@ -264,7 +264,7 @@ static void find_launch(struct fitting *fitting)
 	if (ops < LEAST_TINY)
 		return;
 	fitting->fit->preset.machine.launch = (int64_t)fmax(1, round(median(fitting->item, fitting->rows) * 1e12));
-	tell(fitting, FIGURE_LAUNCH);
+	device_fit_tell(fitting, FIGURE_LAUNCH);
 }
 
 /* A curve as a whole, or its peak where the shares can't be. */
@@ -275,12 +275,12 @@ static void scale_curve(struct fitting *fitting, double times, struct efficiency
 		most = fmax(most, curve->point[i].share * times);
 	if (most < SHARE_LEAST || most > 1000) {
 		*peak = (int64_t)fmax(1, (double)*peak * times);
-		tell(fitting, of_peak);
+		device_fit_tell(fitting, of_peak);
 		return;
 	}
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		curve->point[i].share = share(curve->point[i].share * times);
-	tell(fitting, figure);
+		curve->point[i].share = device_fit_share(curve->point[i].share * times);
+	device_fit_tell(fitting, figure);
 }
 
 /* ... and then point by point, by ops that are of one kind. */
@@ -289,17 +289,17 @@ static enum status find_curve(struct fitting *fitting, struct efficiency *curve,
 	double most = 0;
 	bool told[FIT_FACTORS];
 	scale_curve(fitting, faster(fitting, &fitting->fit->preset.machine), curve, peak, figure, of_peak);
-	tell(fitting, figure);
+	device_fit_tell(fitting, figure);
 	fitting->curve = curve;
-	enum status status = move(fitting, EFFICIENCY_POINTS, &fitting->fit->figure[figure], told);
+	enum status status = device_fit_move(fitting, EFFICIENCY_POINTS, &fitting->fit->figure[figure], told);
 	most = 0;
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
 		most = fmax(most, curve->point[i].share);
 	if (status == OK && most > 1000) {          /* more than the peak: then that is higher */
 		*peak = (int64_t)((double)*peak * most / 1000);
-		tell(fitting, of_peak);
+		device_fit_tell(fitting, of_peak);
 		for (int i = 0; i < EFFICIENCY_POINTS; i++)
-			curve->point[i].share = share(curve->point[i].share * 1000 / most);
+			curve->point[i].share = device_fit_share(curve->point[i].share * 1000 / most);
 	}
 	return status;
 }
@@ -317,8 +317,8 @@ static enum status find_traffic(struct fitting *fitting)
 		return status;
 	double times = faster_in_sum(fitting, machine), eager = machine->eager / times;
 	if (streams || (eager >= EAGER_LEAST && eager <= EAGER_MOST)) {
-		machine->eager = share(eager);
-		tell(fitting, FIGURE_EAGER);
+		machine->eager = device_fit_share(eager);
+		device_fit_tell(fitting, FIGURE_EAGER);
 	} else {          /* another memory than the base's */
 		scale_curve(fitting, times, &machine->traffic, &machine->memory_rate, FIGURE_TRAFFIC, FIGURE_TRAFFIC_PEAK);
 	}
@@ -335,7 +335,7 @@ static enum status find_products(struct fitting *fitting)
 		seconds = 0;
 		pick_ops(fitting, 1u << SAMPLE_PRODUCT, format);
 		for (uint32_t i = 0; i < fitting->rows; i++)
-			seconds += measured(fitting, i) * count_of(fitting, i);
+			seconds += measured(fitting, i) * device_fit_count_of(fitting, i);
 		if (fitting->rows >= LEAST_SHAPES && seconds > most) {
 			most = seconds;
 			main = format;
@@ -353,15 +353,15 @@ static enum status find_products(struct fitting *fitting)
 			continue;
 		double times = faster(fitting, machine);
 		if (format == FORMAT_F8)
-			machine->narrow = share(machine->narrow * times);
+			machine->narrow = device_fit_share(machine->narrow * times);
 		else
 			machine->matrix_rate[format] = (int64_t)fmax(1, (double)machine->matrix_rate[format] * times);
-		tell(fitting, format == FORMAT_F8 ? FIGURE_NARROW : peaks[format]);
+		device_fit_tell(fitting, format == FORMAT_F8 ? FIGURE_NARROW : peaks[format]);
 	}
 	pick_ops(fitting, 1u << SAMPLE_ATTENTION, -1);
 	if (status == OK && fitting->rows > 0) {
-		machine->attention = share((machine->attention > 0 ? machine->attention : 1000) * faster(fitting, machine));
-		tell(fitting, FIGURE_ATTENTION);
+		machine->attention = device_fit_share((machine->attention > 0 ? machine->attention : 1000) * faster(fitting, machine));
+		device_fit_tell(fitting, FIGURE_ATTENTION);
 	}
 	return status;
 }
@@ -379,7 +379,7 @@ static void pick_links(struct fitting *fitting, bool far, int64_t least, int64_t
 	}
 }
 
-static enum status find_links(struct fitting *fitting, bool far)
+static enum status device_fit_find_links(struct fitting *fitting, bool far)
 {
 	struct machine *machine = &fitting->fit->preset.machine;
 	struct link *link = far ? &machine->far : &machine->near;
@@ -397,8 +397,8 @@ static enum status find_links(struct fitting *fitting, bool far)
 	if (fitting->rows == 0)
 		return OK;
 	struct figure_fit *figure = &fitting->fit->figure[rate];
-	tell(fitting, rate);
-	enum status status = move(fitting, 2, figure, told);
+	device_fit_tell(fitting, rate);
+	enum status status = device_fit_move(fitting, 2, figure, told);
 	fitting->fit->figure[hop] = *figure;
 	fitting->fit->figure[hop].told = small || told[1];
 	figure->told = large || told[0];
@@ -422,8 +422,8 @@ enum status device_fit_find(struct device_fit *fit, enum device base, int64_t me
 		status = find_traffic(&fitting);
 	}
 	THEN(status, find_products(&fitting));
-	THEN(status, find_links(&fitting, false));
-	THEN(status, find_links(&fitting, true));
+	THEN(status, device_fit_find_links(&fitting, false));
+	THEN(status, device_fit_find_links(&fitting, true));
 	mem_free(fitting.row);
 	mem_free(fitting.item);
 	return status;

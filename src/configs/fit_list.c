@@ -81,7 +81,7 @@ struct finding {
 /* ---- planning one change ------------------------------------------------------------------------------------------------ */
 
 /* Picoseconds of a plan's step, simulated; -1 with status NO_MEMORY. */
-static int64_t step_of(const struct finding *finding, const struct plan *plan)
+static int64_t fit_list_step_of(const struct finding *finding, const struct plan *plan)
 {
 	int64_t time = plan_step_time(plan);
 	if (time >= 0)
@@ -194,7 +194,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way, bool a
 	enum status status = OK;
 	if (plan && plan->limited) {
 		status = fail(finding->error, CANCELLED, "cancelled");
-	} else if (plan && (way->step = step_of(finding, plan)) < 0) {
+	} else if (plan && (way->step = fit_list_step_of(finding, plan)) < 0) {
 		status = NO_MEMORY;
 	} else if (plan) {
 		way->planned = true;
@@ -261,7 +261,7 @@ static int compare_ways(const void *left, const void *right)
 }
 
 /* What is planned and saves nothing helps nobody. */
-static void add(struct fit_list *list, struct fit_way *way)
+static void fit_list_add(struct fit_list *list, struct fit_way *way)
 {
 	if (!list->forbids && strcmp(way->group, "recompute") == 0 && !strchr(way->set, ' ')) {
 		list->advice = way->advice;
@@ -279,7 +279,7 @@ static void add(struct fit_list *list, struct fit_way *way)
 }
 
 /* Tells the watch what is there by now. */
-static void show(const struct finding *finding, struct round *round, uint32_t planned)
+static void fit_list_show(const struct finding *finding, struct round *round, uint32_t planned)
 {
 	struct fit_list now = *finding->list;
 	pthread_mutex_lock(&round->lock);
@@ -303,7 +303,7 @@ static void show(const struct finding *finding, struct round *round, uint32_t pl
 	pthread_mutex_unlock(&round->lock);
 }
 
-static void work(void *context, const atomic_bool *cancel)
+static void fit_list_work(void *context, const atomic_bool *cancel)
 {
 	struct worker *worker = context;
 	uint32_t i;
@@ -311,7 +311,7 @@ static void work(void *context, const atomic_bool *cancel)
 	while (worker->status == OK && (i = atomic_fetch_add(&worker->round->next, 1)) < worker->round->ways) {
 		worker->status = plan_way(&worker->finding, &worker->round->way[i], worker->round->all);
 		if (worker->finding.watch && worker->status == OK)
-			show(&worker->finding, worker->round, i);
+			fit_list_show(&worker->finding, worker->round, i);
 	}
 }
 
@@ -329,8 +329,8 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 		worker[i].finding.error = &worker[i].error;
 	}
 	worker[1].finding.planner = &second;
-	struct background *beside = second.store ? background_start(work, &worker[1]) : NULL;
-	work(&worker[0], NULL);
+	struct background *beside = second.store ? background_start(fit_list_work, &worker[1]) : NULL;
+	fit_list_work(&worker[0], NULL);
 	if (beside)
 		background_end(beside);
 	planner_done(&second);
@@ -341,7 +341,7 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 			*finding->error = worker[i].error;
 	for (uint32_t i = 0; i < ways; i++)
 		if (status == OK && (way[i].planned || way[i].above || !pairs))
-			add(finding->list, &way[i]);
+			fit_list_add(finding->list, &way[i]);
 		else
 			mem_free(way[i].forbids);
 	return status;
@@ -397,7 +397,7 @@ static enum status find_sizes(struct finding *finding)
 	return OK;
 }
 
-static enum status plan_changes(struct finding *finding, bool strategies)
+static enum status fit_list_plan_changes(struct finding *finding, bool strategies)
 {
 	struct fit_way way[CHANGES];
 	uint32_t ways = 0;
@@ -409,11 +409,11 @@ static enum status plan_changes(struct finding *finding, bool strategies)
 
 static enum status find_singles(struct finding *finding)
 {
-	enum status status = plan_changes(finding, false);
+	enum status status = fit_list_plan_changes(finding, false);
 	bool fails = false;
 	for (uint32_t i = 0; i < finding->list->ways && status == OK; i++)
 		fails |= !finding->list->way[i].planned && !finding->list->way[i].above && strcmp(finding->list->way[i].group, "recompute") == 0;
-	return fails ? plan_changes(finding, true) : status;
+	return fails ? fit_list_plan_changes(finding, true) : status;
 }
 
 /* Both changes at once. */
@@ -441,7 +441,7 @@ static uint32_t list_nearest(const struct fit_list *list, bool proved_alone, uin
 }
 
 /* Pairs of the changes that come nearest; recomputation, which fits itself to what the other one leaves, is always among them. */
-static enum status find_pairs(struct finding *finding)
+static enum status fit_list_find_pairs(struct finding *finding)
 {
 	struct fit_way pair[NEAREST * (NEAREST - 1) / 2];
 	const struct fit_way *way = finding->list->way;
@@ -493,7 +493,7 @@ static enum status find_base(struct finding *finding)
 		list->arena = plan_needs(plan);
 		list->fits = list->arena <= list->budget;
 		notes_guesses(plan->transformed->notes, list->guesses);
-		list->step = step_of(finding, plan);
+		list->step = fit_list_step_of(finding, plan);
 		status = list->step < 0 ? NO_MEMORY : OK;
 	}
 	plan_release(plan);
@@ -513,7 +513,7 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 	THEN(status, find_singles(&finding));
 	qsort(list->way, list->ways, sizeof *list->way, compare_ways);
 	if (status == OK && list->fitting == 0)
-		status = find_pairs(&finding);
+		status = fit_list_find_pairs(&finding);
 	if (status == OK && list->fitting == 0)
 		status = plan_nearest(&finding);
 	qsort(list->way, list->ways, sizeof *list->way, compare_ways);

@@ -76,7 +76,7 @@ static enum status try_value(struct bracket *bracket, int64_t value, bool *fits)
 }
 
 /* Where a line through two needs meets the cap, a multiple of `by` between what fits and what doesn't; the middle where there is no such line. */
-static int64_t next_value(const struct bracket *bracket, bool middle)
+static int64_t fit_most_next_value(const struct bracket *bracket, bool middle)
 {
 	const struct fit_most *most = bracket->most;
 	int64_t by = bracket->by, low = most->most + by, high = most->next - by;
@@ -90,14 +90,14 @@ static int64_t next_value(const struct bracket *bracket, bool middle)
 }
 
 /* Few values between what fits and what doesn't are planned; or the middles alone. */
-static enum status narrow(struct bracket *bracket, bool middles)
+static enum status fit_most_narrow(struct bracket *bracket, bool middles)
 {
 	const struct fit_most *most = bracket->most;
 	enum status status = OK;
 	bool fits;
 	for (int stale = 0; status == OK && most->next > 0 && most->next - most->most > bracket->by;) {
 		int64_t width = most->next - most->most;
-		status = try_value(bracket, next_value(bracket, middles || stale >= STALE), &fits);
+		status = try_value(bracket, fit_most_next_value(bracket, middles || stale >= STALE), &fits);
 		stale = most->next - most->most > width / 2 ? stale + 1 : 0;
 	}
 	return status;
@@ -125,10 +125,10 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 		fits |= value == by && most->next_arena < 0;
 	}
 	int64_t top = most->next;
-	THEN(status, narrow(&bracket, false));
+	THEN(status, fit_most_narrow(&bracket, false));
 	if (status == OK && jumps(&bracket)) {
 		most->next = top;
-		status = narrow(&bracket, true);
+		status = fit_most_narrow(&bracket, true);
 	}
 	scenario_done(&bracket.scenario);
 	if (status != OK)

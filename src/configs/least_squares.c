@@ -29,7 +29,7 @@ static double off_by(const struct fitting *fitting, uint32_t row, const double *
 	return log(fitting->fit->predict(fitting->fit->context, row, factor) / fitting->fit->row[row].measured);
 }
 
-static double loss(struct fitting *fitting, const double *x, uint32_t left_out)
+static double least_squares_loss(struct fitting *fitting, const double *x, uint32_t left_out)
 {
 	double sum = 0;
 	for (uint32_t i = 0; i < fitting->fit->rows; i++) {
@@ -71,7 +71,7 @@ static double typical(struct fitting *fitting)
 	return 1.4826 * fitting->sorted[rows / 2];
 }
 
-static void weigh(struct fitting *fitting)
+static void least_squares_weigh(struct fitting *fitting)
 {
 	double trusted = fmax(0.02, 1.345 * typical(fitting));
 	for (uint32_t i = 0; i < fitting->fit->rows; i++)
@@ -79,7 +79,7 @@ static void weigh(struct fitting *fitting)
 }
 
 /* Solves a x = b for told factors by elimination with pivots; b becomes x. The matrix is positive definite. */
-static void solve(const bool *told, uint32_t n, double a[FIT_FACTORS][FIT_FACTORS], double *b)
+static void least_squares_solve(const bool *told, uint32_t n, double a[FIT_FACTORS][FIT_FACTORS], double *b)
 {
 	for (uint32_t k = 0; k < n; k++)
 		for (uint32_t i = 0; told[k] && i < n; i++) {
@@ -104,7 +104,7 @@ static void normal_matrix(const struct fitting *fitting, uint32_t left_out, doub
 }
 
 /* One step from x, whose residuals are in off[]; halved until the loss falls. False where it doesn't. */
-static bool step(struct fitting *fitting, double *x, uint32_t left_out)
+static bool least_squares_step(struct fitting *fitting, double *x, uint32_t left_out)
 {
 	const struct fit *fit = fitting->fit;
 	double a[FIT_FACTORS][FIT_FACTORS], down[FIT_FACTORS], before = 0;
@@ -117,34 +117,34 @@ static bool step(struct fitting *fitting, double *x, uint32_t left_out)
 	}
 	for (uint32_t i = 0; i < fit->rows; i++)
 		before += i == left_out ? 0 : fitting->weight[i] * fitting->off[i] * fitting->off[i];
-	solve(fit->told, fit->factors, a, down);
+	least_squares_solve(fit->told, fit->factors, a, down);
 	for (double share = 1; share > 0.1; share /= 2) {
 		double next[FIT_FACTORS];
 		for (uint32_t f = 0; f < fit->factors; f++)
 			next[f] = fmax(-LIMIT, fmin(LIMIT, x[f] - share * down[f]));
-		if (loss(fitting, next, left_out) < before * (1 - 1e-9)) {
+		if (least_squares_loss(fitting, next, left_out) < before * (1 - 1e-9)) {
 			memcpy(x, next, fit->factors * sizeof *x);
 			return true;
 		}
 	}
-	loss(fitting, x, left_out);
+	least_squares_loss(fitting, x, left_out);
 	return false;
 }
 
-static void descend(struct fitting *fitting)
+static void least_squares_descend(struct fitting *fitting)
 {
-	loss(fitting, fitting->x, NONE);
+	least_squares_loss(fitting, fitting->x, NONE);
 	bool moved = true;
 	for (int i = 0; i < STEPS && moved; i++) {
 		find_slopes(fitting);
-		weigh(fitting);
-		moved = step(fitting, fitting->x, NONE);
+		least_squares_weigh(fitting);
+		moved = least_squares_step(fitting, fitting->x, NONE);
 	}
 	find_slopes(fitting);
 }
 
 /* Standard deviations of the factors; the one that is told least is given up, if the rows hardly depend on it or it is vague. */
-static bool judge(struct fitting *fitting)
+static bool least_squares_judge(struct fitting *fitting)
 {
 	struct fit *fit = fitting->fit;
 	double noise = 0, worst = 0, weights = 0;
@@ -162,7 +162,7 @@ static bool judge(struct fitting *fitting)
 			most = fmax(most, fabs(fitting->slope[i * fit->factors + f]));
 		normal_matrix(fitting, NONE, a);
 		unit[f] = 1;
-		solve(fit->told, fit->factors, a, unit);
+		least_squares_solve(fit->told, fit->factors, a, unit);
 		fit->deviation[f] = sqrt(noise * fmax(0, unit[f]));
 		double doubt = most < HARDLY ? 1e9 : fit->deviation[f];
 		if (fit->told[f] && doubt > VAGUE && doubt > worst) {
@@ -178,14 +178,14 @@ static bool judge(struct fitting *fitting)
 }
 
 /* From the fit of all rows, with its slopes: a row changes little. */
-static void leave_out(struct fitting *fitting)
+static void least_squares_leave_out(struct fitting *fitting)
 {
 	struct fit *fit = fitting->fit;
 	for (uint32_t i = 0; i < fit->rows; i++) {
 		double x[FIT_FACTORS];
 		memcpy(x, fitting->x, sizeof x);
-		loss(fitting, x, i);
-		for (int n = 0; n < STEPS_LEFT_OUT && fit->rows > 1 && step(fitting, x, i); n++)
+		least_squares_loss(fitting, x, i);
+		for (int n = 0; n < STEPS_LEFT_OUT && fit->rows > 1 && least_squares_step(fitting, x, i); n++)
 			;
 		fit->row[i].left_out = exp(off_by(fitting, i, x)) * fit->row[i].measured;
 	}
@@ -205,8 +205,8 @@ enum status fit_rows(struct fit *fit)
 	for (bool done = !fine; !done;) {
 		for (uint32_t i = 0; i < fit->rows; i++)
 			fitting.weight[i] = 1;
-		descend(&fitting);
-		done = judge(&fitting);
+		least_squares_descend(&fitting);
+		done = least_squares_judge(&fitting);
 	}
 	for (uint32_t f = 0; f < fit->factors; f++)
 		fit->factor[f] = exp(fitting.x[f]);
@@ -216,6 +216,6 @@ enum status fit_rows(struct fit *fit)
 		fit->row[i].outlier = fit->rows >= 4 && fabs(fitting.off[i]) > fmax(0.1, 4 * usual);
 	}
 	if (fine)
-		leave_out(&fitting);
+		least_squares_leave_out(&fitting);
 	return fine ? OK : NO_MEMORY;
 }

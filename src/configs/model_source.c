@@ -144,7 +144,7 @@ static bool take_switch(struct model_config *config, const char *text, size_t le
 }
 
 /* "NAME:layers=12:seq=4096": a preset with other sizes. False after complaining. */
-static bool take_sizes(struct model_source *source, const char *text)
+static bool model_source_take_sizes(struct model_source *source, const char *text)
 {
 	struct model_config *config = &source->config;
 	while (*text == ':') {
@@ -212,7 +212,7 @@ int model_source_open(struct model_source *source, const char *name, const struc
 	if (source->preset) {
 		source->config = source->preset->config;
 		model_config_default(&source->config);
-		if (!take_sizes(source, name + strcspn(name, ":")))
+		if (!model_source_take_sizes(source, name + strcspn(name, ":")))
 			return EXIT_USAGE;
 		if (source->scenario->value[K_seq] != KNOB_GIVEN)
 			source->config.seq = source->scenario->value[K_seq];

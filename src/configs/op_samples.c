@@ -30,7 +30,7 @@ static int64_t operand_bytes(const struct trace_op *op)
 	return sum < BYTES_MAX ? sum : BYTES_MAX;
 }
 
-static int format_of(uint8_t dtype)
+static int op_samples_format_of(uint8_t dtype)
 {
 	static const int8_t formats[DTYPE_COUNT] = { [DTYPE_F64] = 1 + FORMAT_F64, [DTYPE_F32] = 1 + FORMAT_F32, [DTYPE_F16] = 1 + FORMAT_F16, [DTYPE_BF16] = 1 + FORMAT_BF16,
 		[DTYPE_F8E4M3] = 1 + FORMAT_F8, [DTYPE_F8E5M2] = 1 + FORMAT_F8 };
@@ -44,16 +44,16 @@ static uint8_t format_of_op(const struct trace_op *op)
 	int found = FORMAT_F32;
 	for (uint32_t i = 0; i < op->operands; i++) {
 		int64_t bytes = tensor_bytes(op->operand[i].shape, op->operand[i].dims, op->operand[i].dtype);
-		if (format_of(op->operand[i].dtype) >= 0 && bytes > most) {
+		if (op_samples_format_of(op->operand[i].dtype) >= 0 && bytes > most) {
 			most = bytes;
-			found = format_of(op->operand[i].dtype);
+			found = op_samples_format_of(op->operand[i].dtype);
 		}
 	}
 	return (uint8_t)found;
 }
 
 /* The op under its rule, with one result whose shape follows. False: the rule doesn't fit, or the shape is an attribute. */
-static bool bind(const struct trace_op *op, const struct rule *rule, struct binding *binding)
+static bool op_samples_bind(const struct trace_op *op, const struct rule *rule, struct binding *binding)
 {
 	struct rule_tensor tensor[OPERANDS_MOST + 1];
 	struct error ignored;
@@ -66,7 +66,7 @@ static bool bind(const struct trace_op *op, const struct rule *rule, struct bind
 }
 
 /* Bytes of the first result, in the format of the first operand; the first operand's where it is written in place. */
-static int64_t result_bytes(const struct trace_op *op, const struct binding *binding)
+static int64_t op_samples_result_bytes(const struct trace_op *op, const struct binding *binding)
 {
 	int64_t bits = dtype_bits[op->operand[0].dtype];
 	for (uint32_t d = binding->dim_start[op->operands]; d < binding->dim_start[op->operands + 1]; d++)
@@ -75,7 +75,7 @@ static int64_t result_bytes(const struct trace_op *op, const struct binding *bin
 }
 
 /* What an op does. False: it isn't known, or it touches no data; ops in it may. */
-static bool classify(const struct trace_op *op, const struct rules *rules, struct binding *binding, struct op_sample *sample)
+static bool op_samples_classify(const struct trace_op *op, const struct rules *rules, struct binding *binding, struct op_sample *sample)
 {
 	const struct rule *rule = rules_find(rules, op->type);
 	int64_t bytes = operand_bytes(op);
@@ -90,16 +90,16 @@ static bool classify(const struct trace_op *op, const struct rules *rules, struc
 		sample->class = SAMPLE_COPY;
 		return true;
 	}
-	if ((rule->traits & TRAIT_CAST) || !bind(op, rule, binding))      /* a cast's result: what moves it, within, has both formats */
+	if ((rule->traits & TRAIT_CAST) || !op_samples_bind(op, rule, binding))      /* a cast's result: what moves it, within, has both formats */
 		return false;
 	sample->flops = rule_flops(rule, binding);
-	sample->bytes += result_bytes(op, binding);
+	sample->bytes += op_samples_result_bytes(op, binding);
 	sample->class = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD ? SAMPLE_ATTENTION : rule_contracts(rule) || rule->cost == COST_RECURRENCE ? SAMPLE_PRODUCT
 		: rule->traits & TRAIT_COPY ? SAMPLE_COPY : SAMPLE_EAGER;
 	return true;
 }
 
-static enum status add_op(struct samples *samples, const struct op_sample *sample)
+static enum status op_samples_add_op(struct samples *samples, const struct op_sample *sample)
 {
 	NEED(mem_reserve(&samples->op, &samples->op_room, (size_t)samples->ops + 1, sizeof *samples->op));
 	samples->op[samples->ops++] = *sample;
@@ -109,7 +109,7 @@ static enum status add_op(struct samples *samples, const struct op_sample *sampl
 }
 
 /* The first op from outside that a rule knows has all the time of what lies in it. */
-static enum status add_ops(struct samples *samples, const struct trace *trace, const struct rules *rules)
+static enum status op_samples_add_ops(struct samples *samples, const struct trace *trace, const struct rules *rules)
 {
 	OWN(binding) binding = { 0 };
 	HELD bool *in = mem_alloc((size_t)trace->ops + 1, sizeof *in);
@@ -120,9 +120,9 @@ static enum status add_ops(struct samples *samples, const struct trace *trace, c
 		in[i] = (op->parent != NONE && in[op->parent]) || op->waits;
 		if (in[i] || op->seconds <= 0)
 			continue;
-		if (classify(op, rules, &binding, &sample)) {
+		if (op_samples_classify(op, rules, &binding, &sample)) {
 			in[i] = true;
-			status = add_op(samples, &sample);
+			status = op_samples_add_op(samples, &sample);
 		}
 	}
 	/* An op without a part of it that is known. */
@@ -149,9 +149,9 @@ static uint32_t near_members(const struct trace_collective *collective, uint32_t
 }
 
 /* A record for each op; samples_join() makes one of those that are alike. O(ops). */
-static enum status add_trace(struct samples *samples, const struct trace *trace, const struct rules *rules, uint32_t devices_per_node)
+static enum status op_samples_add_trace(struct samples *samples, const struct trace *trace, const struct rules *rules, uint32_t devices_per_node)
 {
-	enum status status = add_ops(samples, trace, rules);
+	enum status status = op_samples_add_ops(samples, trace, rules);
 	for (uint32_t i = 0; i < trace->collectives && status == OK; i++) {
 		const struct trace_collective *from = &trace->collective[i];
 		struct mesh_axis axis = { .size = from->size };
@@ -191,7 +191,7 @@ enum status samples_read(struct samples *samples, const char *text, size_t size,
 	if (status == OK && !trace.shapes && trace.collectives == 0)
 		status = fail(error, BAD_INPUT, "the trace has no shapes of operands: profile with record_shapes=True");
 	THEN(status, add_device(samples, &trace, error));
-	if (status == OK && add_trace(samples, &trace, rules, devices_per_node) != OK)
+	if (status == OK && op_samples_add_trace(samples, &trace, rules, devices_per_node) != OK)
 		status = fail_memory(error);
 	trace_free(&trace);
 	return status;

@@ -40,7 +40,7 @@ static int64_t batch_of(const struct units *units)
 }
 
 /* What a plan has decided stands where the knobs leave it open. */
-static void take_mesh(const struct scenario *scenario, const struct mesh *mesh, struct config *config)
+static void outlook_take_mesh(const struct scenario *scenario, const struct mesh *mesh, struct config *config)
 {
 	const struct { const char *name; enum knob_id knob; uint32_t *degree; } axis[] = { { "dp", K_dp, &config->dp }, { "tp", K_tp, &config->tp },
 		{ "cp", K_cp, &config->cp }, { "ep", K_ep, &config->ep } };
@@ -69,7 +69,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 		.recompute = (uint8_t)value[K_recompute], .zero = scenario_zero(scenario),
 		.replicate = (uint32_t)scenario_copies(scenario), .keeps = !value[K_reshard_after_forward] };
 	if (mesh)
-		take_mesh(scenario, mesh, config);
+		outlook_take_mesh(scenario, mesh, config);
 	int64_t batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : batch_of(units);
 	int64_t together = (int64_t)config->dp * config->ep * config->microbatches;
 	if (batch % together != 0)
@@ -88,7 +88,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 
 /* ---- evaluating -------------------------------------------------------------------------------------------------------------- */
 
-static struct shared_units *units_of(struct model_source *source, const struct scenario *scenario, struct error *error)
+static struct shared_units *outlook_units_of(struct model_source *source, const struct scenario *scenario, struct error *error)
 {
 	enum recompute recompute = estimated(scenario->value[K_recompute]) ? (enum recompute)scenario->value[K_recompute] : RECOMPUTE_NONE;
 	OWN(graph) *graph = source->step(source, scenario->value[K_batch], recompute, error);
@@ -98,7 +98,7 @@ static struct shared_units *units_of(struct model_source *source, const struct s
 	return units;
 }
 
-static struct outlook *evaluate(struct model_source *source, const struct scenario *scenario, const struct config *config, struct error *error)
+static struct outlook *outlook_evaluate(struct model_source *source, const struct scenario *scenario, const struct config *config, struct error *error)
 {
 	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
 		.devices_per_node = (uint32_t)scenario->value[K_devices_per_node], .overheads = overheads_all };
@@ -128,9 +128,9 @@ struct outlook *outlook_find(const struct stage_context *stage, struct graph *gr
 	struct config config;
 	struct outlook *outlook = NULL;
 	model_source_of(&source, graph, scenario, stage);
-	struct shared_units *units = units_of(&source, scenario, error);
+	struct shared_units *units = outlook_units_of(&source, scenario, error);
 	if (units && error_set(error, find_config(scenario, &units->units, mesh, &config, error)) == OK)
-		outlook = evaluate(&source, scenario, &config, error);
+		outlook = outlook_evaluate(&source, scenario, &config, error);
 	shared_units_release(units);
 	return outlook;
 }
@@ -142,7 +142,7 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 	if (scenario->value[K_batch] != KNOB_GIVEN)
 		return scenario->value[K_batch];
 	model_source_of(&source, graph, scenario, stage);
-	struct shared_units *units = units_of(&source, scenario, &error);
+	struct shared_units *units = outlook_units_of(&source, scenario, &error);
 	int64_t batch = units ? batch_of(&units->units) : 0;
 	shared_units_release(units);
 	return batch;
@@ -151,7 +151,7 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 /* ---- of plans ------------------------------------------------------------------------------------------------------------------ */
 
 /* The most that is alive in positions [from, to), or least where there are none. */
-static int64_t highest(const struct plan *plan, uint32_t from, uint32_t to, int64_t least)
+static int64_t outlook_highest(const struct plan *plan, uint32_t from, uint32_t to, int64_t least)
 {
 	for (uint32_t p = from; p < to; p++)
 		least = plan->ordered->live[p] > least ? plan->ordered->live[p] : least;
@@ -159,14 +159,14 @@ static int64_t highest(const struct plan *plan, uint32_t from, uint32_t to, int6
 }
 
 /* What a step that is not cut holds in its two slots, and between and behind them. */
-static void hold(const struct plan *plan, uint32_t first, uint32_t last, struct timetable *timetable)
+static void outlook_hold(const struct plan *plan, uint32_t first, uint32_t last, struct timetable *timetable)
 {
 	uint32_t ops = plan->graph->ops;
 	timetable->fixed[0] = plan->ordered->problem.base;
-	timetable->bytes[0] = highest(plan, 0, first, plan->ordered->problem.base);
-	timetable->bytes[1] = highest(plan, first, last, plan->ordered->problem.base);
+	timetable->bytes[0] = outlook_highest(plan, 0, first, plan->ordered->problem.base);
+	timetable->bytes[1] = outlook_highest(plan, first, last, plan->ordered->problem.base);
 	timetable->after[0] = first < ops ? plan->ordered->live[first] : plan->ordered->problem.base;
-	timetable->after[1] = highest(plan, last, ops, plan->ordered->problem.base);
+	timetable->after[1] = outlook_highest(plan, last, ops, plan->ordered->problem.base);
 	timetable->peak[0] = timetable->bytes[1] > timetable->bytes[0];
 	if (timetable->after[1] > timetable->bytes[timetable->peak[0]]) {   /* the update has the peak: it counts to the backward slot */
 		timetable->bytes[1] = timetable->after[1];
@@ -197,7 +197,7 @@ static enum status step_timetable(const struct plan *plan, const struct plan_tim
 	struct timetable_bytes bytes = { .fixed = none, .working = none, .kept = none };
 	enum status status = timetable_build(&pipeline, &bytes, total - begin - backward, timetable, error);
 	if (status == OK)
-		hold(plan, first, last > first ? last : first, timetable);
+		outlook_hold(plan, first, last > first ? last : first, timetable);
 	return status;
 }
 
@@ -257,7 +257,7 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 		.chunks = pipelined ? pipelined->chunks : 1, .microbatches = pipelined ? pipelined->microbatches : 1,
 		.schedule = pipelined ? (uint8_t)pipelined->schedule : SCHEDULE_1F1B, .zero = scenario_zero(&plan->scenario) };
 	if (plan->transformed->sharded)
-		take_mesh(&plan->scenario, &plan->transformed->sharded->sharding.mesh, &outlook->config);
+		outlook_take_mesh(&plan->scenario, &plan->transformed->sharded->sharding.mesh, &outlook->config);
 	outlook->config.sp = outlook->config.tp > 1 && plan->scenario.value[K_sp] != 0;
 	scenario_machine(&plan->scenario, &outlook->machine);
 	outlook->fingerprint = outlook_fingerprint(plan->input, &plan->scenario);
@@ -265,7 +265,7 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 }
 
 /* By the model, for the whole configuration: NULL where it has none, as of a batch that doesn't divide. */
-static struct outlook *modelled(const struct plan *plan, const struct rules *rules, const atomic_bool *cancel, struct error *error)
+static struct outlook *outlook_modelled(const struct plan *plan, const struct rules *rules, const atomic_bool *cancel, struct error *error)
 {
 	const struct mesh *mesh = plan->transformed->sharded ? &plan->transformed->sharded->sharding.mesh : NULL;
 	struct control control = { .cancel = cancel };
@@ -284,7 +284,7 @@ static struct outlook *modelled(const struct plan *plan, const struct rules *rul
 struct outlook *outlook_of_plan(const struct plan *plan, const char *rules_file, const atomic_bool *cancel, struct error *error)
 {
 	OWN(rules) *rules = rules_load(rules_file, error);
-	struct outlook *outlook = rules && !plan->transformed->pipelined ? modelled(plan, rules, cancel, error) : NULL;
+	struct outlook *outlook = rules && !plan->transformed->pipelined ? outlook_modelled(plan, rules, cancel, error) : NULL;
 	if (rules && !outlook && (plan->transformed->pipelined || error->status == BAD_INPUT))
 		outlook = planned(plan, error);
 	if (outlook)

@@ -143,7 +143,7 @@ uint32_t config_tie_end(const struct config_list *list, uint32_t begin, uint32_t
 	return end;
 }
 
-static bool by_estimate(const struct config_entry *a, const struct config_entry *b)
+static bool ranking_by_estimate(const struct config_entry *a, const struct config_entry *b)
 {
 	bool left = config_failed(a), right = config_failed(b);
 	return left != right ? right : a->result.time < b->result.time;
@@ -168,7 +168,7 @@ static void sort_entries(struct config_entry *entry, uint32_t count, bool (*befo
 
 void config_order_rows(struct config_list *list, uint32_t error)
 {
-	sort_entries(list->entry, list->leading, by_estimate);
+	sort_entries(list->entry, list->leading, ranking_by_estimate);
 	for (uint32_t begin = 0, end; (end = config_tie_end(list, begin, error)) > begin; begin = end)
 		sort_entries(list->entry + begin, end - begin, by_plan);
 }

@@ -10,7 +10,7 @@
 
 #define STORE_BYTES ((size_t)1 << 28)
 
-static void describe(const struct config *from, const struct config_entry *to, char *text, size_t size)
+static void way_out_describe(const struct config *from, const struct config_entry *to, char *text, size_t size)
 {
 	char bytes[32];
 	size_t used = strlen(config_changes(from, &to->config, text, size));
@@ -18,7 +18,7 @@ static void describe(const struct config *from, const struct config_entry *to, c
 		(double)to->result.time * 1e-12);
 }
 
-static void find(const struct plan *plan, struct config from, struct stage_context *stage, char *text, size_t size)
+static void way_out_find(const struct plan *plan, struct config from, struct stage_context *stage, char *text, size_t size)
 {
 	const struct scenario *scenario = &plan->scenario;
 	struct model_source source;
@@ -37,7 +37,7 @@ static void find(const struct plan *plan, struct config from, struct stage_conte
 		return;
 	uint32_t nearest = config_nearest(&list, &from);
 	if (nearest != NONE)
-		describe(&from, &list.entry[nearest], text, size);
+		way_out_describe(&from, &list.entry[nearest], text, size);
 	config_list_free(&list);
 }
 
@@ -52,7 +52,7 @@ char *plan_way_out(const struct plan *plan, const char *rules_file, const atomic
 	text[0] = '\0';
 	if (outlook && rules && store) {
 		store_begin(store, STORE_BYTES, cancel);
-		find(plan, outlook->config, &stage, text, size);
+		way_out_find(plan, outlook->config, &stage, text, size);
 	}
 	return text;
 }

@@ -27,7 +27,7 @@ static const char *const record_keys[][12] = {
 	[RECORD_OP] = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace", "after" },
 };
 
-static bool listed(const char *const *list, size_t count, const char *name)
+static bool attributes_listed(const char *const *list, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(list[i], name) == 0)
@@ -54,7 +54,7 @@ enum status attributes_find(Agraph_t *dot, struct arena *arena, struct attribute
 		int known = name_index(names, ATTRIBUTE_COUNT, symbol->name);
 		if (known >= 0)
 			attributes->symbol[known] = symbol;
-		else if (!listed(drawing, sizeof drawing / sizeof *drawing, symbol->name))
+		else if (!attributes_listed(drawing, sizeof drawing / sizeof *drawing, symbol->name))
 			attributes->foreign[attributes->foreigns++] = symbol;
 	}
 	return OK;
@@ -153,7 +153,7 @@ bool parse_dims(const char *text, int64_t shape[DIMS_MAX], uint8_t *dims)
 /* ---- unknown keys ---------------------------------------------------------------- */
 
 /* The members as an object, or NULL. */
-static json_t *members(const char *extra)
+static json_t *attributes_members(const char *extra)
 {
 	size_t length = strlen(extra);
 	char *text = mem_alloc(length + 3, 1);
@@ -169,7 +169,7 @@ static json_t *members(const char *extra)
 
 enum status check_extra(const char *extra, enum record_kind record, struct error *error)
 {
-	json_t *object = members(extra);
+	json_t *object = attributes_members(extra);
 	const char *key, *taken = NULL;
 	json_t *value;
 	json_object_foreach(object, key, value)
@@ -205,7 +205,7 @@ enum status unknown_keys(const struct attributes *attributes, Agnode_t *node, en
 	*extra = given;
 	if (status != OK || !attributes->foreigns)
 		return status;
-	json_t *object = given ? members(given) : NULL;
+	json_t *object = given ? attributes_members(given) : NULL;
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = text_stream(&text, &length);

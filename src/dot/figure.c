@@ -30,7 +30,7 @@ bool figure_is(const char *content, size_t size)
 
 /* ---- words of a line --------------------------------------------------------------------------------------------- */
 
-static double number(struct drawing *drawing)
+static double dot_figure_number(struct drawing *drawing)
 {
 	char *end;
 	double value = strtod(drawing->at, &end);
@@ -56,49 +56,49 @@ static bool colour(struct drawing *drawing)
 }
 
 /* Fills and strokes the path by the line's next four words. */
-static void paint(struct drawing *drawing)
+static void dot_figure_paint(struct drawing *drawing)
 {
 	static const double dash[] = { 4, 3 };
 	if (colour(drawing))
 		cairo_fill_preserve(drawing->cairo);
 	bool stroked = colour(drawing);
-	cairo_set_line_width(drawing->cairo, number(drawing));
-	cairo_set_dash(drawing->cairo, dash, number(drawing) != 0 ? 2 : 0, 0);
+	cairo_set_line_width(drawing->cairo, dot_figure_number(drawing));
+	cairo_set_dash(drawing->cairo, dash, dot_figure_number(drawing) != 0 ? 2 : 0, 0);
 	if (stroked)
 		cairo_stroke_preserve(drawing->cairo);
 	cairo_new_path(drawing->cairo);
 }
 
-static void draw_box(struct drawing *drawing)
+static void dot_figure_draw_box(struct drawing *drawing)
 {
-	double x = number(drawing), y = number(drawing), width = number(drawing), height = number(drawing);
+	double x = dot_figure_number(drawing), y = dot_figure_number(drawing), width = dot_figure_number(drawing), height = dot_figure_number(drawing);
 	cairo_rectangle(drawing->cairo, x, y, width, height);
-	paint(drawing);
+	dot_figure_paint(drawing);
 }
 
 /* The style stands before the points: the path is built from what follows it. */
 static void draw_path(struct drawing *drawing)
 {
-	long points = (long)number(drawing);
+	long points = (long)dot_figure_number(drawing);
 	const char *style = drawing->at;
 	for (int word = 0; word < 4; word++) {
 		drawing->at += strspn(drawing->at, " ");
 		drawing->at += strcspn(drawing->at, " \n");
 	}
 	for (long i = 0; i < points && drawing->good; i++) {
-		double x = number(drawing), y = number(drawing);
+		double x = dot_figure_number(drawing), y = dot_figure_number(drawing);
 		cairo_line_to(drawing->cairo, x, y);
 	}
 	const char *end = drawing->at;
 	drawing->at = style;
 	cairo_set_line_join(drawing->cairo, CAIRO_LINE_JOIN_ROUND);
-	paint(drawing);
+	dot_figure_paint(drawing);
 	cairo_set_line_join(drawing->cairo, CAIRO_LINE_JOIN_MITER);
 	drawing->at = end;
 }
 
 /* What the figure was laid out for is another font's width: a wider text is pressed together. */
-static void show(struct drawing *drawing, PangoLayout *layout, double x, double y, double anchor, double room)
+static void dot_figure_show(struct drawing *drawing, PangoLayout *layout, double x, double y, double anchor, double room)
 {
 	int width, height;
 	pango_layout_get_size(layout, &width, &height);
@@ -113,10 +113,10 @@ static void show(struct drawing *drawing, PangoLayout *layout, double x, double 
 
 static void draw_text(struct drawing *drawing)
 {
-	double x = number(drawing), y = number(drawing), size = number(drawing), anchor = number(drawing);
-	bool bold = number(drawing) != 0;
+	double x = dot_figure_number(drawing), y = dot_figure_number(drawing), size = dot_figure_number(drawing), anchor = dot_figure_number(drawing);
+	bool bold = dot_figure_number(drawing) != 0;
 	drawing->good &= colour(drawing) && size > 0 && size < 1000;
-	double room = number(drawing);
+	double room = dot_figure_number(drawing);
 	drawing->at += *drawing->at == ' ';
 	size_t length = strcspn(drawing->at, "\n");
 	if (drawing->good) {
@@ -129,21 +129,21 @@ static void draw_text(struct drawing *drawing)
 		pango_layout_set_font_description(layout, font);
 		pango_layout_set_single_paragraph_mode(layout, TRUE);
 		pango_layout_set_text(layout, drawing->at, (int)length);
-		show(drawing, layout, x, y, anchor, room);
+		dot_figure_show(drawing, layout, x, y, anchor, room);
 		pango_font_description_free(font);
 		g_object_unref(layout);
 	}
 	drawing->at += length;
 }
 
-static void draw_list(struct drawing *drawing)
+static void dot_figure_draw_list(struct drawing *drawing)
 {
 	cairo_set_source_rgb(drawing->cairo, 1, 1, 1);
 	cairo_paint(drawing->cairo);
 	while (drawing->good && *drawing->at) {
 		char kind = *drawing->at++;
 		if (kind == 'B')
-			draw_box(drawing);
+			dot_figure_draw_box(drawing);
 		else if (kind == 'P')
 			draw_path(drawing);
 		else if (kind == 'T')
@@ -157,7 +157,7 @@ static void draw_list(struct drawing *drawing)
 
 /* ---- surfaces ------------------------------------------------------------------------------------------------------ */
 
-static cairo_status_t put(void *stream, const unsigned char *data, unsigned length)
+static cairo_status_t dot_figure_put(void *stream, const unsigned char *data, unsigned length)
 {
 	return fwrite(data, 1, length, stream) == length ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
 }
@@ -166,7 +166,7 @@ static cairo_surface_t *open_surface(const char *format, double width, double he
 {
 	if (strcmp(format, "png") == 0)
 		return cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)ceil(width * PNG_SCALE), (int)ceil(height * PNG_SCALE));
-	cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(put, stream, width, height);
+	cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(dot_figure_put, stream, width, height);
 	cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATOR, "tidemark " TIDEMARK_VERSION);
 	return surface;
 }
@@ -179,11 +179,11 @@ static enum status draw_surface(struct drawing *drawing, double width, double he
 	drawing->cairo = cairo_create(surface);
 	if (png)
 		cairo_scale(drawing->cairo, PNG_SCALE, PNG_SCALE);
-	draw_list(drawing);
+	dot_figure_draw_list(drawing);
 	cairo_status_t drawn = cairo_status(drawing->cairo);
 	cairo_destroy(drawing->cairo);
 	if (drawn == CAIRO_STATUS_SUCCESS && png)
-		drawn = cairo_surface_write_to_png_stream(surface, put, stream);
+		drawn = cairo_surface_write_to_png_stream(surface, dot_figure_put, stream);
 	cairo_surface_finish(surface);
 	if (drawn == CAIRO_STATUS_SUCCESS)
 		drawn = cairo_surface_status(surface);
@@ -197,7 +197,7 @@ static enum status draw_surface(struct drawing *drawing, double width, double he
 enum status figure_draw(const char *content, const char *format, FILE *stream, struct error *error)
 {
 	struct drawing drawing = { .at = content + sizeof magic - 1, .good = true };
-	double width = number(&drawing), height = number(&drawing);
+	double width = dot_figure_number(&drawing), height = dot_figure_number(&drawing);
 	char *picture = NULL;
 	size_t length = 0;
 	if (!drawing.good || *drawing.at++ != '\n' || !(width >= 1 && width <= SIZE_MOST) || !(height >= 1 && height <= SIZE_MOST))

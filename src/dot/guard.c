@@ -27,7 +27,7 @@
 static const char *input_name = "-";
 
 /* Only write(2): this runs in signal handlers too. */
-static void say(const char *text)
+static void guard_say(const char *text)
 {
 	ssize_t written = write(STDERR_FILENO, text, strlen(text));
 	(void)written;
@@ -35,16 +35,16 @@ static void say(const char *text)
 
 _Noreturn void guard_end(int status, const char *text)
 {
-	say("tidemark-dot: ");
-	say(input_name);
-	say(": ");
-	say(text);
-	say("\n");
+	guard_say("tidemark-dot: ");
+	guard_say(input_name);
+	guard_say(": ");
+	guard_say(text);
+	guard_say("\n");
 	output_take_away();
 	_exit(status);
 }
 
-static void on_signal(int number)
+static void guard_on_signal(int number)
 {
 	guard_end(EXIT_LIMIT, number == SIGXCPU ? "took too long (--time)" :
 		"Graphviz failed: out of memory (--memory), or a graph that it can't handle");
@@ -120,7 +120,7 @@ void guard_start(const struct limits *limits, const char *name)
 	atexit(on_exit_of_others);
 	sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-		struct sigaction old, action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+		struct sigaction old, action = { .sa_handler = guard_on_signal, .sa_flags = SA_ONSTACK };
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
 			sigaction(signals[i], &action, NULL);
 	}

@@ -23,33 +23,33 @@ static bool starts_with(const struct lexer *lexer, const char *text)
 	return (size_t)(lexer->end - lexer->at) >= length && memcmp(lexer->at, text, length) == 0;
 }
 
-static void step(struct lexer *lexer)
+static void lex_step(struct lexer *lexer)
 {
 	lexer->line_start = *lexer->at == '\n';
 	lexer->line += lexer->line_start;
 	lexer->at++;
 }
 
-static bool skip_until(struct lexer *lexer, const char *text)
+static bool lex_skip_until(struct lexer *lexer, const char *text)
 {
 	while (lexer->at < lexer->end && !starts_with(lexer, text))
-		step(lexer);
+		lex_step(lexer);
 	return lexer->at < lexer->end;
 }
 
 /* Spaces and comments in a row; false when a comment has no end. */
-static bool skip_space(struct lexer *lexer)
+static bool lex_skip_space(struct lexer *lexer)
 {
 	while (lexer->at < lexer->end) {
 		if (is_space(*lexer->at)) {
-			step(lexer);
+			lex_step(lexer);
 		} else if (starts_with(lexer, "//") || (*lexer->at == '#' && lexer->line_start)) {
-			skip_until(lexer, "\n");
+			lex_skip_until(lexer, "\n");
 		} else if (starts_with(lexer, "/*")) {
-			step(lexer), step(lexer);
-			if (!skip_until(lexer, "*/"))
+			lex_step(lexer), lex_step(lexer);
+			if (!lex_skip_until(lexer, "*/"))
 				return false;
-			step(lexer), step(lexer);
+			lex_step(lexer), lex_step(lexer);
 		} else {
 			return true;
 		}
@@ -59,12 +59,12 @@ static bool skip_space(struct lexer *lexer)
 
 static bool skip_string(struct lexer *lexer)
 {
-	for (step(lexer); lexer->at < lexer->end && *lexer->at != '"'; step(lexer))
+	for (lex_step(lexer); lexer->at < lexer->end && *lexer->at != '"'; lex_step(lexer))
 		if (*lexer->at == '\\' && lexer->at + 1 < lexer->end)
-			step(lexer);
+			lex_step(lexer);
 	if (lexer->at == lexer->end)
 		return false;
-	step(lexer);
+	lex_step(lexer);
 	return true;
 }
 
@@ -74,16 +74,16 @@ static bool skip_html(struct lexer *lexer)
 	do {
 		depth += *lexer->at == '<';
 		depth -= *lexer->at == '>';
-		step(lexer);
+		lex_step(lexer);
 	} while (depth && lexer->at < lexer->end);
 	return depth == 0;
 }
 
 static void skip_number(struct lexer *lexer)
 {
-	step(lexer);
+	lex_step(lexer);
 	while (lexer->at < lexer->end && (is_digit(*lexer->at) || *lexer->at == '.'))
-		step(lexer);
+		lex_step(lexer);
 }
 
 static bool number_starts(const struct lexer *lexer)
@@ -94,28 +94,28 @@ static bool number_starts(const struct lexer *lexer)
 	return at < lexer->end && is_digit(*at);
 }
 
-static enum token_kind scan(struct lexer *lexer)
+static enum token_kind lex_scan(struct lexer *lexer)
 {
 	char c = *lexer->at;
 	if (is_space(c) || starts_with(lexer, "//") || starts_with(lexer, "/*") || (c == '#' && lexer->line_start))
-		return skip_space(lexer) ? TOKEN_SPACE : TOKEN_BROKEN;
+		return lex_skip_space(lexer) ? TOKEN_SPACE : TOKEN_BROKEN;
 	if (c == '"')
 		return skip_string(lexer) ? TOKEN_STRING : TOKEN_BROKEN;
 	if (c == '<')
 		return skip_html(lexer) ? TOKEN_HTML : TOKEN_BROKEN;
 	if (starts_with(lexer, "->") || starts_with(lexer, "--")) {
-		step(lexer), step(lexer);
+		lex_step(lexer), lex_step(lexer);
 		return TOKEN_EDGE;
 	}
 	if (number_starts(lexer)) {
 		skip_number(lexer);
 		return TOKEN_NUMBER;
 	}
-	step(lexer);
+	lex_step(lexer);
 	if (!is_letter(c))
 		return c && strchr("{}[];,=:+", c) ? TOKEN_MARK : TOKEN_BROKEN;
 	while (lexer->at < lexer->end && (is_letter(*lexer->at) || is_digit(*lexer->at)))
-		step(lexer);
+		lex_step(lexer);
 	return TOKEN_NAME;
 }
 
@@ -123,7 +123,7 @@ struct token lex_next(struct lexer *lexer)
 {
 	struct token token = { .begin = lexer->at, .line = lexer->line };
 	if (lexer->at < lexer->end)
-		token.kind = scan(lexer);
+		token.kind = lex_scan(lexer);
 	token.length = (size_t)(lexer->at - token.begin);
 	return token;
 }

@@ -178,7 +178,7 @@ static enum status convert_native(struct options *options, struct input *input, 
 	return status;
 }
 
-static enum status convert(struct options *options, FILE *stream, struct error *error)
+static enum status dot_main_convert(struct options *options, FILE *stream, struct error *error)
 {
 	struct input *input = input_open(options->input, error);
 	if (!input)
@@ -204,7 +204,7 @@ static enum status convert(struct options *options, FILE *stream, struct error *
 	return status;
 }
 
-static int report(const struct options *options, enum status status, const struct error *error)
+static int dot_main_report(const struct options *options, enum status status, const struct error *error)
 {
 	if (status == OK)
 		return EXIT_FINE;
@@ -250,7 +250,7 @@ int main(int argc, char **argv)
 	char *data = NULL;
 	size_t length = 0;
 	FILE *stream = text_stream(&data, &length);
-	enum status status = stream ? convert(&options, stream, &error) : fail_memory(&error);
+	enum status status = stream ? dot_main_convert(&options, stream, &error) : fail_memory(&error);
 	if (stream && fclose(stream) != 0 && status == OK)
 		status = fail_memory(&error);
 	if (status == OK && options.format > OUTPUT_DOT && !picture_whole(format_names[options.format], data, length))
@@ -258,5 +258,5 @@ int main(int argc, char **argv)
 	THEN(status, deliver(&options, data, length, &error));
 	free(data);
 	guard_expect_end();
-	return report(&options, status, &error);
+	return dot_main_report(&options, status, &error);
 }

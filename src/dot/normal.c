@@ -50,7 +50,7 @@ struct builder {
 	size_t room;                   /* of normal->text */
 };
 
-static enum status bad(struct builder *builder, unsigned line, const char *text)
+static enum status normal_bad(struct builder *builder, unsigned line, const char *text)
 {
 	builder->error->line = line;
 	return fail(builder->error, BAD_INPUT, "%s", text);
@@ -89,7 +89,7 @@ static enum status note_line(struct builder *builder, const struct token *token)
 }
 
 /* Ends the statement of the innermost braces: its cuts get the attributes. */
-static void finish(struct builder *builder)
+static void normal_finish(struct builder *builder)
 {
 	struct statement *statement = &builder->statement[builder->depth];
 	for (size_t i = statement->first_cut; i < builder->cuts; i++)
@@ -100,7 +100,7 @@ static void finish(struct builder *builder)
 	*statement = (struct statement){ .first_cut = builder->cuts };
 }
 
-static enum status add_cut(struct builder *builder, struct statement *statement)
+static enum status normal_add_cut(struct builder *builder, struct statement *statement)
 {
 	if (builder->cuts == builder->capacity) {
 		size_t capacity = builder->capacity ? builder->capacity * 2 : 64;
@@ -120,7 +120,7 @@ static enum status take_edge(struct builder *builder)
 	statement->wants_operand = true;
 	if (++statement->edges <= CHAIN_MOST || !statement->plain)
 		return OK;
-	enum status status = add_cut(builder, statement);
+	enum status status = normal_add_cut(builder, statement);
 	statement->edges = 1;
 	return status;
 }
@@ -135,7 +135,7 @@ static enum status take_atom(struct builder *builder, const struct token *token)
 		return OK;
 	}
 	if (!statement->wants_operand)
-		finish(builder);
+		normal_finish(builder);
 	statement->wants_operand = false;
 	statement->subgraph = statement->wants_more = token->length == 8 && strncasecmp(token->begin, "subgraph", 8) == 0;
 	statement->plain = !statement->subgraph;
@@ -147,9 +147,9 @@ static enum status open_brace(struct builder *builder, const struct token *token
 {
 	struct statement *statement = &builder->statement[builder->depth];
 	if (!statement->wants_operand && !statement->subgraph)
-		finish(builder);
+		normal_finish(builder);
 	if (builder->depth + 1 == DEPTH_MOST)
-		return bad(builder, token->line, "braces are nested too deeply");
+		return normal_bad(builder, token->line, "braces are nested too deeply");
 	statement->plain = statement->subgraph = statement->wants_operand = statement->wants_more = false;
 	builder->statement[++builder->depth] = (struct statement){ .first_cut = builder->cuts };
 	return OK;
@@ -157,7 +157,7 @@ static enum status open_brace(struct builder *builder, const struct token *token
 
 static void close_brace(struct builder *builder)
 {
-	finish(builder);
+	normal_finish(builder);
 	if (builder->depth)
 		builder->depth--;
 }
@@ -179,7 +179,7 @@ static enum status take_token(struct builder *builder, const struct token *token
 		statement->wants_more = true;
 		statement->plain = false;
 	} else if (token_is(token, ';') || token_is(token, ','))
-		finish(builder);
+		normal_finish(builder);
 	return OK;
 }
 
@@ -192,7 +192,7 @@ static enum status check_encoding(struct builder *builder, const char *source, s
 	unsigned line = 1;
 	for (const char *at = source; wrong && at < wrong; at++)
 		line += *at == '\n';
-	return !wrong ? OK : bad(builder, line, wrong == nul ? "the text contains a NUL byte" : "the text is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts)");
+	return !wrong ? OK : normal_bad(builder, line, wrong == nul ? "the text contains a NUL byte" : "the text is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts)");
 }
 
 static enum status count_key(struct builder *builder, const struct token *key)
@@ -200,20 +200,20 @@ static enum status count_key(struct builder *builder, const struct token *key)
 	char *name = atom_text(&builder->normal->arena, key);
 	NEED_IN(builder->error, name && names_add(&builder->keys, name, 0) != NONE);
 	if (builder->keys.used > KEYS_MOST)
-		return bad(builder, key->line, "more than 128 different attribute names");
+		return normal_bad(builder, key->line, "more than 128 different attribute names");
 	return OK;
 }
 
 static enum status check_token(struct builder *builder, const struct token *token, const struct token *before)
 {
 	if (token->kind == TOKEN_BROKEN)
-		return bad(builder, token->line, *token->begin == '"' ? "a string without an end" : *token->begin == '/' ?
+		return normal_bad(builder, token->line, *token->begin == '"' ? "a string without an end" : *token->begin == '/' ?
 			"a comment without an end" : *token->begin == '<' ? "<html> without an end" :
 			"a character that is not allowed here: put names in quotes");
 	if (token->length >= TOKEN_MOST && token_atom(token) && token->kind != TOKEN_STRING)
-		return bad(builder, token->line, "a name or <html> of more than 16,000 bytes");
+		return normal_bad(builder, token->line, "a name or <html> of more than 16,000 bytes");
 	if (before->kind == TOKEN_NUMBER && token->kind == TOKEN_NAME)
-		return bad(builder, token->line, "a number that runs into a name: put it in quotes");
+		return normal_bad(builder, token->line, "a number that runs into a name: put it in quotes");
 	return OK;
 }
 
@@ -222,7 +222,7 @@ static struct lexer lexer_of(const char *begin, const char *end)
 	return (struct lexer){ .at = begin, .end = end, .line = 1, .line_start = true };
 }
 
-static enum status scan(struct builder *builder, const char *begin, const char *end)
+static enum status normal_scan(struct builder *builder, const char *begin, const char *end)
 {
 	struct lexer lexer = lexer_of(begin, end);
 	struct token token, before = { 0 }, solid = { 0 };
@@ -250,13 +250,13 @@ static enum status scan(struct builder *builder, const char *begin, const char *
 	}
 	while (builder->depth)
 		close_brace(builder);
-	finish(builder);
+	normal_finish(builder);
 	return status;
 }
 
 /* ---- the new text --------------------------------------------------------------------------- */
 
-static enum status put(struct builder *builder, const char *text, size_t length)
+static enum status normal_put(struct builder *builder, const char *text, size_t length)
 {
 	struct normal *normal = builder->normal;
 	if (builder->room - normal->length <= length) {
@@ -281,19 +281,19 @@ static enum status put_string(struct builder *builder, const struct token *token
 			stop += *stop == '\\' ? 2 : 1;   /* an escape stays whole */
 		if (stop >= end - 1)
 			break;
-		TRY(put(builder, at, (size_t)(stop - at)));
-		TRY(put(builder, "\"+\"", 3));
+		TRY(normal_put(builder, at, (size_t)(stop - at)));
+		TRY(normal_put(builder, "\"+\"", 3));
 		at = stop;
 	}
-	return put(builder, at, (size_t)(end - at));
+	return normal_put(builder, at, (size_t)(end - at));
 }
 
 static enum status put_space(struct builder *builder, const struct token *token)
 {
-	enum status status = put(builder, " ", 1);
+	enum status status = normal_put(builder, " ", 1);
 	for (size_t i = 0; i < token->length && status == OK; i++)
 		if (token->begin[i] == '\n')
-			status = put(builder, "\n", 1);
+			status = normal_put(builder, "\n", 1);
 	return status;
 }
 
@@ -309,21 +309,21 @@ static enum status put_range(struct builder *builder, struct range range)
 		else if (token.kind == TOKEN_SPACE)
 			status = put_space(builder, &token);
 		else
-			status = put(builder, token.begin, token.length);
+			status = normal_put(builder, token.begin, token.length);
 	}
 	return status;
 }
 
-static int by_place(const void *a, const void *b)
+static int normal_by_place(const void *a, const void *b)
 {
 	const struct cut *one = a, *two = b;
 	return one->node.end < two->node.end ? -1 : one->node.end > two->node.end;
 }
 
-static enum status rewrite(struct builder *builder, const char *begin, const char *end)
+static enum status normal_rewrite(struct builder *builder, const char *begin, const char *end)
 {
 	if (builder->cuts)
-		qsort(builder->cut, builder->cuts, sizeof *builder->cut, by_place);
+		qsort(builder->cut, builder->cuts, sizeof *builder->cut, normal_by_place);
 	enum status status = OK;
 	for (size_t i = 0; i < builder->cuts && status == OK; i++) {
 		const struct cut *cut = &builder->cut[i];
@@ -331,7 +331,7 @@ static enum status rewrite(struct builder *builder, const char *begin, const cha
 		if (status == OK && cut->attributes.end)
 			status = put_range(builder, cut->attributes);
 		if (status == OK)
-			status = put(builder, "; ", 2);
+			status = normal_put(builder, "; ", 2);
 		THEN(status, put_range(builder, cut->node));
 		begin = cut->node.end;
 		if (builder->normal->length > (size_t)1 << 30)
@@ -354,8 +354,8 @@ enum status normal_form(const char *source, size_t size, struct normal *normal, 
 	builder.statement = mem_alloc(DEPTH_MOST, sizeof *builder.statement);
 	if (!builder.statement)
 		status = fail_memory(builder.error);
-	THEN(status, scan(&builder, source, source + size));
-	THEN(status, rewrite(&builder, source, source + size));
+	THEN(status, normal_scan(&builder, source, source + size));
+	THEN(status, normal_rewrite(&builder, source, source + size));
 	mem_free(builder.statement);
 	mem_free(builder.cut);
 	names_free(&builder.keys);

@@ -17,7 +17,7 @@ static long map_id(void *state, int type, char *text, IDTYPE *id, int create)
 	return AgIdDisc.map(state, type, text, id, create);
 }
 
-static int read_text(void *channel, char *buffer, int size)
+static int parse_read_text(void *channel, char *buffer, int size)
 {
 	(void)channel;
 	size_t count = reading.left < (size_t)size ? reading.left : (size_t)size;
@@ -31,7 +31,7 @@ static int read_text(void *channel, char *buffer, int size)
 
 /* A message comes in three pieces: "Error", ": " and the text. Warnings come here too. Graphviz before 9 goes on without
  * the memory that it was refused, and would report a mistake in the file. */
-static int collect(char *piece)
+static int parse_collect(char *piece)
 {
 	if (strstr(piece, "memory allocation failure"))
 		guard_end(EXIT_LIMIT, "out of memory (--memory)");
@@ -68,13 +68,13 @@ Agraph_t *parse_dot(const struct normal *normal, int64_t edges_most, struct erro
 	id = AgIdDisc;
 	id.map = map_id;
 	io = AgIoDisc;
-	io.afread = read_text;
+	io.afread = parse_read_text;
 	reading.text = normal->text;
 	reading.left = normal->length;
 	reading.edges = 0;
 	reading.edges_most = edges_most;
 	*reading.message = '\0';
-	agseterrf(collect);
+	agseterrf(parse_collect);
 	agreseterrors();
 	Agraph_t *graph = agread(&reading, &disc);
 	if (graph && !agerrors())   /* after an error there may be half a graph */

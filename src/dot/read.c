@@ -37,14 +37,14 @@ static struct record *record_of(Agnode_t *node)
 	return (struct record *)node->base.data;   /* bound first and locked there */
 }
 
-static unsigned line_of(const struct reader *reader, Agnode_t *node)
+static unsigned read_line_of(const struct reader *reader, Agnode_t *node)
 {
 	return normal_line(reader->normal, agnameof(node));
 }
 
-static enum status bad(struct reader *reader, Agnode_t *node, const char *what, const char *value)
+static enum status read_bad(struct reader *reader, Agnode_t *node, const char *what, const char *value)
 {
-	reader->error->line = line_of(reader, node);
+	reader->error->line = read_line_of(reader, node);
 	return fail(reader->error, BAD_INPUT, "node \"%.100s\": %s%s%.60s%s", agnameof(node), what,
 		value ? " \"" : "", value ? value : "", value ? "\"" : "");
 }
@@ -65,7 +65,7 @@ static enum status bytes_value(struct reader *reader, Agnode_t *node, enum attri
 	*there = text != NULL;
 	if (!text || (parse_bytes(text, bytes) && *bytes <= BYTES_MAX))
 		return OK;
-	return bad(reader, node, what, text);
+	return read_bad(reader, node, what, text);
 }
 
 static enum status word_value(struct reader *reader, Agnode_t *node, enum attribute attribute, const char *what,
@@ -77,7 +77,7 @@ static enum status word_value(struct reader *reader, Agnode_t *node, enum attrib
 		return OK;
 	int index = name_index(words, count, text);
 	if (index < 0)
-		return bad(reader, node, what, text);
+		return read_bad(reader, node, what, text);
 	*value = (uint8_t)index;
 	return OK;
 }
@@ -87,7 +87,7 @@ static enum status extra_value(struct reader *reader, Agnode_t *node, enum recor
 	char *text;
 	enum status status = unknown_keys(&reader->attributes, node, record, &reader->arena, &text, reader->error);
 	if (status == BAD_INPUT)
-		reader->error->line = line_of(reader, node);
+		reader->error->line = read_line_of(reader, node);
 	*extra = text;
 	return status == NO_MEMORY ? fail_memory(reader->error) : status;
 }
@@ -110,13 +110,13 @@ static enum status bind_node(struct reader *reader, Agnode_t *node)
 	const char *name = attribute_of(&reader->attributes, node, ATTRIBUTE_NAME);
 	record->name = decoded(reader, name ? name : agnameof(node));
 	NEED_IN(reader->error, record->name);
-	return *record->name ? OK : bad(reader, node, "the name is empty", NULL);
+	return *record->name ? OK : read_bad(reader, node, "the name is empty", NULL);
 }
 
-static enum status add_tensor(struct reader *reader, Agnode_t *node)
+static enum status read_add_tensor(struct reader *reader, Agnode_t *node)
 {
 	struct record *record = record_of(node);
-	struct tensor tensor = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = line_of(reader, node) };
+	struct tensor tensor = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = read_line_of(reader, node) };
 	int64_t shape[DIMS_MAX];
 	bool there;
 	TRY(word_value(reader, node, ATTRIBUTE_KIND, "unknown kind", kind_names, KIND_COUNT, &tensor.kind, &there));
@@ -125,32 +125,32 @@ static enum status add_tensor(struct reader *reader, Agnode_t *node)
 	TRY(extra_value(reader, node, RECORD_TENSOR, &tensor.extra));
 	const char *dims = attribute_of(&reader->attributes, node, ATTRIBUTE_DIMS);
 	if (dims && !parse_dims(dims, shape, &tensor.dims))
-		return bad(reader, node, "not a list of sizes:", dims);
+		return read_bad(reader, node, "not a list of sizes:", dims);
 	tensor.has_shape = dims != NULL;
 	tensor.shape = dims ? shape : NULL;
 	if (!tensor.has_bytes && !attribute_of(&reader->attributes, node, ATTRIBUTE_ALIAS_OF)) {
 		int64_t bits = dtype_bits[tensor.dtype];
 		if (!tensor.has_shape || bits == 0)
-			return bad(reader, node, "a tensor needs bytes=, or dims= and dtype=", NULL);
+			return read_bad(reader, node, "a tensor needs bytes=, or dims= and dtype=", NULL);
 		for (int i = 0; i < tensor.dims; i++)
 			if (__builtin_mul_overflow(bits, shape[i], &bits) || bits > BYTES_MAX)
-				return bad(reader, node, "the size overflows", NULL);
+				return read_bad(reader, node, "the size overflows", NULL);
 		tensor.bytes = (bits + 7) / 8;
 	}
 	record->tensor = draft_tensor(reader->draft, &tensor);
 	return record->tensor == NONE ? fail_memory(reader->error) : OK;
 }
 
-static enum status add_op(struct reader *reader, Agnode_t *node)
+static enum status read_add_op(struct reader *reader, Agnode_t *node)
 {
 	struct record *record = record_of(node);
-	struct op op = { .name = record->name, .type = "op", .module = "", .flops = -1, .line = line_of(reader, node) };
+	struct op op = { .name = record->name, .type = "op", .module = "", .flops = -1, .line = read_line_of(reader, node) };
 	TRY(word_value(reader, node, ATTRIBUTE_PHASE, "unknown phase", phase_names, PHASE_COUNT, &op.phase, &op.has_phase));
 	TRY(bytes_value(reader, node, ATTRIBUTE_WORKSPACE, "not a size in bytes:", &op.workspace, &op.has_workspace));
 	TRY(extra_value(reader, node, RECORD_OP, &op.extra));
 	const char *flops = attribute_of(&reader->attributes, node, ATTRIBUTE_FLOPS);
 	if (flops && !parse_integer(flops, &op.flops))
-		return bad(reader, node, "not a number of operations:", flops);
+		return read_bad(reader, node, "not a number of operations:", flops);
 	const char *type = attribute_of(&reader->attributes, node, ATTRIBUTE_OP);
 	const char *label = reader->full ? NULL : attribute_of(&reader->attributes, node, ATTRIBUTE_LABEL);
 	if (!type && label && !strchr(label, '\\') && !aghtmlstr(agxget(node, reader->attributes.symbol[ATTRIBUTE_LABEL])))
@@ -164,17 +164,17 @@ static enum status add_op(struct reader *reader, Agnode_t *node)
 	if (!module && record->module)
 		op.module = record->module;
 	if (reader->full && attribute_of(&reader->attributes, node, ATTRIBUTE_BYTES))
-		return bad(reader, node, "bytes= on an op: a tensor needs kind=", NULL);
+		return read_bad(reader, node, "bytes= on an op: a tensor needs kind=", NULL);
 	record->op = draft_op(reader->draft, &op);
 	return record->op == NONE ? fail_memory(reader->error) : OK;
 }
 
 /* The one result of a teaching node, and what it keeps for itself. */
-static enum status add_result(struct reader *reader, Agnode_t *node)
+static enum status read_add_result(struct reader *reader, Agnode_t *node)
 {
 	struct record *record = record_of(node);
 	enum phase phase = draft_op_at(reader->draft, record->op)->phase;
-	struct tensor result = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = line_of(reader, node),
+	struct tensor result = { .name = record->name, .alias = NONE, .dtype = DTYPE_OPAQUE, .line = read_line_of(reader, node),
 		.kind = phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, .has_bytes = true };
 	struct tensor kept = result;
 	bool there;
@@ -194,7 +194,7 @@ static enum status add_result(struct reader *reader, Agnode_t *node)
 	return id == NONE || draft_read(reader->draft, record->op, id) != OK ? fail_memory(reader->error) : OK;
 }
 
-static int by_step(const void *a, const void *b)
+static int read_by_step(const void *a, const void *b)
 {
 	const struct record *one = *(struct record *const *)a, *two = *(struct record *const *)b;
 	if (one->step != two->step)
@@ -203,7 +203,7 @@ static int by_step(const void *a, const void *b)
 }
 
 /* Tensors as they come; ops are collected into list and sorted. */
-static enum status add_nodes(struct reader *reader, struct record **list, uint32_t *ops)
+static enum status read_add_nodes(struct reader *reader, struct record **list, uint32_t *ops)
 {
 	int64_t step = 0;
 	uint32_t sequence = 0;
@@ -212,21 +212,21 @@ static enum status add_nodes(struct reader *reader, struct record **list, uint32
 		struct record *record = record_of(node);
 		record->sequence = sequence++;
 		if (reader->full && is_tensor(reader, node)) {
-			status = add_tensor(reader, node);
+			status = read_add_tensor(reader, node);
 			continue;
 		}
 		const char *text = attribute_of(&reader->attributes, node, ATTRIBUTE_STEP);
 		if (text && !parse_integer(text, &step))
-			return bad(reader, node, "not a step:", text);
+			return read_bad(reader, node, "not a step:", text);
 		record->step = step;
 		list[(*ops)++] = record;
 	}
 	if (*ops)
-		qsort(list, *ops, sizeof *list, by_step);
+		qsort(list, *ops, sizeof *list, read_by_step);
 	for (uint32_t i = 0; i < *ops && status == OK; i++) {
-		status = add_op(reader, list[i]->node);
+		status = read_add_op(reader, list[i]->node);
 		if (status == OK && !reader->full)
-			status = add_result(reader, list[i]->node);
+			status = read_add_result(reader, list[i]->node);
 	}
 	return status;
 }
@@ -241,12 +241,12 @@ static bool is_control(const struct reader *reader, Agedge_t *edge)
 
 static enum status bad_edge(struct reader *reader, Agnode_t *from, Agnode_t *to, const char *what)
 {
-	reader->error->line = line_of(reader, from);
+	reader->error->line = read_line_of(reader, from);
 	return fail(reader->error, BAD_INPUT, "edge \"%.60s\" -> \"%.60s\": %s", agnameof(from), agnameof(to), what);
 }
 
 /* An edge into an op: something that it reads, or an op that it waits for. */
-static enum status add_argument(struct reader *reader, Agnode_t *from, Agnode_t *to, bool control)
+static enum status read_add_argument(struct reader *reader, Agnode_t *from, Agnode_t *to, bool control)
 {
 	const struct record *source = record_of(from), *op = record_of(to);
 	enum status status;
@@ -261,11 +261,11 @@ static enum status add_argument(struct reader *reader, Agnode_t *from, Agnode_t 
 	return status == OK ? OK : fail_memory(reader->error);
 }
 
-static enum status add_edge(struct reader *reader, Agedge_t *edge)
+static enum status read_add_edge(struct reader *reader, Agedge_t *edge)
 {
 	Agnode_t *from = agtail(edge), *to = aghead(edge);
 	if (record_of(to)->op != NONE)
-		return add_argument(reader, from, to, is_control(reader, edge));
+		return read_add_argument(reader, from, to, is_control(reader, edge));
 	if (record_of(from)->op == NONE)
 		return bad_edge(reader, from, to, "from tensor to tensor: an op must stand between them, or alias_of= say it");
 	enum status status = draft_write(reader->draft, record_of(from)->op, record_of(to)->tensor);
@@ -279,7 +279,7 @@ static int by_sequence(const void *a, const void *b)
 }
 
 /* libcgraph lists a node's edges by neighbour: sorted, they are in the order of the file, which is that of the arguments. */
-static enum status add_edges(struct reader *reader)
+static enum status read_add_edges(struct reader *reader)
 {
 	uint32_t edges = (uint32_t)agnedges(reader->dot), count = 0;
 	Agedge_t **list = arena_alloc(&reader->arena, edges, sizeof *list);
@@ -291,7 +291,7 @@ static enum status add_edges(struct reader *reader)
 		qsort(list, count, sizeof *list, by_sequence);
 	enum status status = OK;
 	for (uint32_t i = 0; i < count && status == OK; i++)
-		status = add_edge(reader, list[i]);
+		status = read_add_edge(reader, list[i]);
 	return status;
 }
 
@@ -305,20 +305,20 @@ static uint32_t find_tensor(struct reader *reader, const char *text, size_t leng
 	return draft_find_tensor(reader->draft, name);
 }
 
-static enum status add_alias(struct reader *reader, Agnode_t *node)
+static enum status read_add_alias(struct reader *reader, Agnode_t *node)
 {
 	const char *text = attribute_of(&reader->attributes, node, ATTRIBUTE_ALIAS_OF);
 	if (!text || !reader->full || record_of(node)->tensor == NONE)
 		return OK;
 	uint32_t alias = find_tensor(reader, text, strlen(text));
 	if (alias == NONE)
-		return bad(reader, node, "alias_of: there is no tensor", text);
+		return read_bad(reader, node, "alias_of: there is no tensor", text);
 	draft_tensor_at(reader->draft, record_of(node)->tensor)->alias = alias;
 	return OK;
 }
 
 /* One pair "out:in" or ":in". Names may hold colons: the first split into two known names counts. */
-static enum status add_pair(struct reader *reader, Agnode_t *node, const char *text, size_t length)
+static enum status read_add_pair(struct reader *reader, Agnode_t *node, const char *text, size_t length)
 {
 	for (const char *colon = text; (colon = memchr(colon, ':', (size_t)(text + length - colon))); colon++) {
 		uint32_t out = colon == text ? NONE : find_tensor(reader, text, (size_t)(colon - text));
@@ -327,7 +327,7 @@ static enum status add_pair(struct reader *reader, Agnode_t *node, const char *t
 			continue;
 		return draft_inplace(reader->draft, record_of(node)->op, out, in) == OK ? OK : fail_memory(reader->error);
 	}
-	return bad(reader, node, "inplace must be \"out:in\" with names of tensors, not", text);
+	return read_bad(reader, node, "inplace must be \"out:in\" with names of tensors, not", text);
 }
 
 static enum status add_inplace(struct reader *reader, Agnode_t *node)
@@ -338,7 +338,7 @@ static enum status add_inplace(struct reader *reader, Agnode_t *node)
 	enum status status = OK;
 	while (*text && status == OK) {
 		size_t length = strcspn(text, ",");
-		status = add_pair(reader, node, text, length);
+		status = read_add_pair(reader, node, text, length);
 		text += length;
 		text += strspn(text, ", ");
 	}
@@ -400,7 +400,7 @@ static enum status describe_intake(struct reader *reader)
 	return draft_describe(reader->draft, NULL, NULL, NULL, &about) == OK ? OK : fail_memory(reader->error);
 }
 
-static enum status describe(struct reader *reader)
+static enum status read_describe(struct reader *reader)
 {
 	const char *name = agnameof(reader->dot), *source = agget(reader->dot, source_name), *extra = agget(reader->dot, extra_name);
 	char *texts[3] = { NULL };
@@ -423,7 +423,7 @@ static enum status for_nodes(struct reader *reader, enum status (*visit)(struct 
 	return status;
 }
 
-static enum status read_all(struct reader *reader)
+static enum status dot_read_all(struct reader *reader)
 {
 	if (!agisdirected(reader->dot))
 		return fail(reader->error, BAD_INPUT, "the edges have no direction: write digraph and ->");
@@ -437,11 +437,11 @@ static enum status read_all(struct reader *reader)
 		status = bind_node(reader, node);
 		reader->full |= is_tensor(reader, node);
 	}
-	THEN(status, describe(reader));
+	THEN(status, read_describe(reader));
 	THEN(status, name_modules(reader));
-	THEN(status, add_nodes(reader, list, &ops));
-	THEN(status, add_edges(reader));
-	THEN(status, for_nodes(reader, add_alias));
+	THEN(status, read_add_nodes(reader, list, &ops));
+	THEN(status, read_add_edges(reader));
+	THEN(status, for_nodes(reader, read_add_alias));
 	if (status == OK && !agget(reader->dot, extra_name))
 		status = describe_intake(reader);
 	return status == OK ? for_nodes(reader, add_inplace) : status;
@@ -452,7 +452,7 @@ struct graph *read_dot(Agraph_t *dot, const struct normal *normal, struct error 
 	struct error unused = { 0 };
 	struct reader reader = { .dot = dot, .normal = normal, .error = error ? error : &unused };
 	reader.draft = draft_new();
-	enum status status = reader.draft ? read_all(&reader) : fail_memory(reader.error);
+	enum status status = reader.draft ? dot_read_all(&reader) : fail_memory(reader.error);
 	struct graph *graph = NULL;
 	if (status == OK)
 		graph = graph_build(reader.draft, reader.error);

@@ -165,7 +165,7 @@ const char *canvas_cut(double size, double room, const char *text, char cut[CANV
 }
 
 /* What of the text stays on the paper. */
-static const char *fitting(const struct canvas *canvas, double x, double size, enum canvas_anchor anchor, const char *text, char cut[CANVAS_CUT])
+static const char *canvas_fitting(const struct canvas *canvas, double x, double size, enum canvas_anchor anchor, const char *text, char cut[CANVAS_CUT])
 {
 	double left = x - 1, right = canvas->paper.width - 1 - x;
 	return canvas_cut(size, anchor == ANCHOR_START ? right : anchor == ANCHOR_END ? left : 2 * (left < right ? left : right), text, cut);
@@ -176,7 +176,7 @@ void canvas_text(struct canvas *canvas, double x, double y, double size, enum ca
 	static const char *const anchors[] = { "start", "middle", "end" }, *const sides[] = { "base west", "base", "base east" };
 	char cut[CANVAS_CUT];
 	y -= canvas->raise;
-	text = fitting(canvas, x, bold ? size * BOLDER : size, anchor, text, cut);
+	text = canvas_fitting(canvas, x, bold ? size * BOLDER : size, anchor, text, cut);
 	if (is_list(canvas)) {
 		fprintf(canvas->body, "T %.2f %.2f %.2f %d %d %s %.2f ", x, y, size, (int)anchor, bold, colour + 1, canvas_text_width(size, text) * (bold ? BOLDER : 1));
 		text_write_clean(canvas->body, text, "");
@@ -285,7 +285,7 @@ static void write_tikz(const struct canvas *canvas, FILE *stream)
 	tikz_end(stream);
 }
 
-static enum status write_list(const struct canvas *canvas, FILE *stream, struct error *error)
+static enum status canvas_write_list(const struct canvas *canvas, FILE *stream, struct error *error)
 {
 	char *list = NULL, *picture = NULL;
 	size_t size = 0, length = 0;
@@ -308,7 +308,7 @@ enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *erro
 	failed |= fclose(canvas->body) != 0;
 	enum status status = failed ? fail_memory(error) : OK;
 	if (status == OK && is_list(canvas))
-		status = write_list(canvas, stream, error);
+		status = canvas_write_list(canvas, stream, error);
 	else if (status == OK && canvas->paper.kind == CANVAS_TIKZ)
 		write_tikz(canvas, stream);
 	else if (status == OK)

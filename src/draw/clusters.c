@@ -38,7 +38,7 @@ struct drawn {
 	uint32_t pairs, steps, room;          /* steps: pairs where the forward pass goes on; room: of links */
 };
 
-static void add_link(struct drawn *drawn, uint32_t above, uint32_t below)
+static void clusters_add_link(struct drawn *drawn, uint32_t above, uint32_t below)
 {
 	drawn->to[drawn->links] = below;
 	drawn->next[drawn->links] = drawn->first[above];
@@ -73,7 +73,7 @@ static bool is_in(const struct drawing *drawing, uint32_t node, uint32_t cluster
 }
 
 /* The outermost cluster that holds one node and not the other; the root where there is none. */
-static uint32_t left_behind(const struct drawing *drawing, uint32_t from, uint32_t to)
+static uint32_t clusters_left_behind(const struct drawing *drawing, uint32_t from, uint32_t to)
 {
 	uint32_t outermost = 0;
 	for (uint32_t at = cluster_of(drawing, drawing->node[from].module); at != 0; at = cluster_of(drawing, drawing->modules.module[at].parent))
@@ -109,11 +109,11 @@ static void put_below(struct drawn *drawn, uint32_t cluster, uint32_t node, enum
 		if (is_below(drawn, i, node) || is_below(drawn, node, i))   /* recomputed ops may stand below what a later box computes */
 			continue;
 		drawn->pair[drawn->pairs++] = (struct cluster_pair){ i, node };
-		add_link(drawn, i, node);
+		clusters_add_link(drawn, i, node);
 	}
 }
 
-static void find_pairs(struct drawn *drawn)
+static void clusters_find_pairs(struct drawn *drawn)
 {
 	const struct drawing *drawing = drawn->drawing;
 	for (uint32_t i = 0; i < drawing->nodes; i++)
@@ -121,14 +121,14 @@ static void find_pairs(struct drawn *drawn)
 	for (uint32_t i = 0; i < drawing->edges; i++) {
 		const struct draw_edge *edge = &drawing->edge[i];
 		bool back = cluster_edge_back(drawing, edge);
-		add_link(drawn, back ? edge->to : edge->from, back ? edge->from : edge->to);
+		clusters_add_link(drawn, back ? edge->to : edge->from, back ? edge->from : edge->to);
 	}
 	for (uint32_t i = 0; i < drawing->edges; i++) {
 		const struct draw_edge *edge = &drawing->edge[i];
 		bool back = cluster_edge_back(drawing, edge);
 		if (!back && (phase_of(drawing, edge->from) != PHASE_FORWARD || phase_of(drawing, edge->to) != PHASE_FORWARD))
 			continue;
-		uint32_t above = back ? edge->to : edge->from, below = back ? edge->from : edge->to, cluster = left_behind(drawing, above, below);
+		uint32_t above = back ? edge->to : edge->from, below = back ? edge->from : edge->to, cluster = clusters_left_behind(drawing, above, below);
 		uint32_t before = drawn->pairs;
 		if (cluster != 0)
 			put_below(drawn, cluster, below, PHASE_BACKWARD);
@@ -151,7 +151,7 @@ enum status cluster_stack(const struct drawing *drawing, struct cluster_pair **p
 	drawn.pair = mem_alloc(4 * drawing->nodes + 1, sizeof *drawn.pair);
 	bool enough = drawn.first && drawn.list && drawn.seen && drawn.next && drawn.to && drawn.pair;
 	if (enough)
-		find_pairs(&drawn);
+		clusters_find_pairs(&drawn);
 	arena_free(&arena);
 	*pair = drawn.pair;
 	*pairs = drawn.steps < STEPS_LEAST ? 0 : drawn.pairs;

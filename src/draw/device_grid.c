@@ -12,7 +12,7 @@ const char *const grid_level_names[GRID_LEVELS] = { "below 80 %", "80 to 100 %",
 const char *const grid_level_colours[GRID_LEVELS] = { "#B9E3D4", "#F0E442", "#D55E00" };
 
 /* An axis of which `inside` devices stand between neighbours. */
-static void add_axis(struct device_grid *grid, const char *name, uint32_t size, uint32_t inside, const struct machine *machine)
+static void device_grid_add_axis(struct device_grid *grid, const char *name, uint32_t size, uint32_t inside, const struct machine *machine)
 {
 	struct grid_axis *axis = &grid->axis[grid->axes];
 	if (size < 2 || grid->axes == GRID_AXES)
@@ -25,7 +25,7 @@ static void add_axis(struct device_grid *grid, const char *name, uint32_t size, 
 	grid->axes++;
 }
 
-static uint32_t degree(const struct mesh *mesh, const char *name)
+static uint32_t device_grid_degree(const struct mesh *mesh, const char *name)
 {
 	uint32_t axis = mesh ? mesh_axis_named(mesh, name) : NONE;
 	return axis == NONE ? 1 : mesh->axis[axis].size;
@@ -37,7 +37,7 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 	const struct mesh *mesh = plan->transformed->sharded ? &plan->transformed->sharded->sharding.mesh : NULL;
 	struct machine machine;
 	scenario_machine(&plan->scenario, &machine);
-	uint32_t size[GRID_AXES] = { 1, degree(mesh, "dp") * degree(mesh, MESH_REPLICATE), degree(mesh, "ep"), degree(mesh, "cp"), degree(mesh, "tp") }, inside = 1;
+	uint32_t size[GRID_AXES] = { 1, device_grid_degree(mesh, "dp") * device_grid_degree(mesh, MESH_REPLICATE), device_grid_degree(mesh, "ep"), device_grid_degree(mesh, "cp"), device_grid_degree(mesh, "tp") }, inside = 1;
 	if (outlook) {
 		const struct config *config = &outlook->config;
 		memcpy(size, (const uint32_t[]){ config->pp, config->dp, config->ep, config->cp, config->tp }, sizeof size);
@@ -51,7 +51,7 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 	grid->nodes = (grid->devices + grid->per_node - 1) / grid->per_node;
 	for (int i = 0; i < GRID_AXES; i++) {
 		inside /= size[i];
-		add_axis(grid, names[i], size[i], inside, &machine);
+		device_grid_add_axis(grid, names[i], size[i], inside, &machine);
 	}
 	grid->most = grid->timetable ? timetable_peak(grid->timetable, grid->timetable->worst) : grid->bytes;
 	grid->unit = axis_unit(grid->limit > grid->most ? grid->limit : grid->most, &grid->unit_name);

@@ -72,7 +72,7 @@ static const char *short_type(const char *type, char *text, size_t size)
 	return text;
 }
 
-static const char *bytes_of(int64_t bytes, char text[32])
+static const char *draw_bytes_of(int64_t bytes, char text[32])
 {
 	return bytes_text(bytes, text, 32);
 }
@@ -130,18 +130,18 @@ static void node_label(const struct writer *writer, const struct draw_node *node
 	fputs("label=<", writer->stream);
 	node_heading(writer, node);
 	if (node->bytes)
-		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", bytes_of(node->bytes, text));
+		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", draw_bytes_of(node->bytes, text));
 	char where[48];
 	if (*placement_of_node(writer->drawing, node, where, sizeof where))
 		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\">%s</FONT>", where);
 	if (node->alive && node->alive >= plan_peak(plan) / 1000)
-		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\" COLOR=\"" ALARM "\">%s at the peak</FONT>", bytes_of(node->alive, text));
+		fprintf(writer->stream, "<BR/><FONT POINT-SIZE=\"9\" COLOR=\"" ALARM "\">%s at the peak</FONT>", draw_bytes_of(node->alive, text));
 	if (node->peak)
-		fprintf(writer->stream, "<BR/><FONT COLOR=\"" ALARM "\"><B>PEAK %s</B></FONT>", bytes_of(plan_peak(plan), text));
+		fprintf(writer->stream, "<BR/><FONT COLOR=\"" ALARM "\"><B>PEAK %s</B></FONT>", draw_bytes_of(plan_peak(plan), text));
 	fputs(">", writer->stream);
 }
 
-static void write_node(const struct writer *writer, uint32_t id)
+static void draw_write_node(const struct writer *writer, uint32_t id)
 {
 	const struct drawing *drawing = writer->drawing;
 	const struct draw_node *node = &drawing->node[id];
@@ -184,7 +184,7 @@ static void open_cluster(const struct writer *writer, uint32_t id)
 
 struct placed { uint32_t number, node; };
 
-static int by_number(const void *a, const void *b)
+static int draw_by_number(const void *a, const void *b)
 {
 	const struct placed *one = a, *two = b;
 	if (one->number != two->number)
@@ -246,12 +246,12 @@ static enum status write_nodes(const struct writer *writer)
 		for (uint32_t i = 0; i < drawing->nodes; i++)
 			list[i] = (struct placed){ number[drawing->node[i].module], i };
 		if (drawing->nodes)
-			qsort(list, drawing->nodes, sizeof *list, by_number);
+			qsort(list, drawing->nodes, sizeof *list, draw_by_number);
 		uint32_t open = 0;
 		for (uint32_t i = 0; i < drawing->nodes; i++) {
 			if (!writer->place)
 				open = enter(writer, open, cluster_of(drawing, drawing->node[list[i].node].module));
-			write_node(writer, list[i].node);
+			draw_write_node(writer, list[i].node);
 		}
 		enter(writer, open, 0);
 	}
@@ -288,7 +288,7 @@ static void write_edge(const struct writer *writer, const struct draw_edge *edge
 			edge->alive ? ALARM : phase_colour[from].line);
 		clean_name(writer->stream, drawing->graph->tensor[edge->tensor].name);
 		if (drawing->ops && drawing->selected <= 60)
-			write_edge_label(writer, bytes_of(edge->bytes, text), width_of(writer, edge->bytes));
+			write_edge_label(writer, draw_bytes_of(edge->bytes, text), width_of(writer, edge->bytes));
 		if (saved)
 			fputs(", style=dashed", writer->stream);
 		else if (from == to)
@@ -351,9 +351,9 @@ static void legend(const struct writer *writer)
 	if (alive)
 		legend_bar(writer, 3, ALARM, "alive at the peak");
 	if (writer->most > 0)
-		legend_bar(writer, EDGE_THICK, "#777777", bytes_of(writer->most, text));
+		legend_bar(writer, EDGE_THICK, "#777777", draw_bytes_of(writer->most, text));
 	if (writer->most >= 100)
-		legend_bar(writer, width_of(writer, writer->most / 16), "#777777", bytes_of(writer->most / 16, text));
+		legend_bar(writer, width_of(writer, writer->most / 16), "#777777", draw_bytes_of(writer->most / 16, text));
 	fputs(ROW_END, writer->stream);
 	legend_places(writer);
 	if (there[PHASE_FORWARD] && there[PHASE_BACKWARD])
@@ -379,11 +379,11 @@ static void caption(const struct writer *writer, const struct draw_options *opti
 		fprintf(writer->stream, ", %u that make or next use what is alive at the peak", drawing->selected);
 	}
 	if (plan && plan->ordered->peak_position != NONE) {
-		fprintf(writer->stream, "; peak %s at ", bytes_of(plan_peak(plan), text));
+		fprintf(writer->stream, "; peak %s at ", draw_bytes_of(plan_peak(plan), text));
 		html_text(writer->stream, drawing->graph->op[plan->ordered->result.order[plan->ordered->peak_position]].name, 40);
 	}
 	if (drawing->graph->persistent_bytes)
-		fprintf(writer->stream, "; %s persistent", bytes_of(drawing->graph->persistent_bytes, text));
+		fprintf(writer->stream, "; %s persistent", draw_bytes_of(drawing->graph->persistent_bytes, text));
 	fputs("</TD></TR><TR><TD>", writer->stream);
 	legend(writer);
 	fputs("</TD></TR></TABLE>>; labelloc=b;\n", writer->stream);

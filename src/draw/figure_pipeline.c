@@ -30,7 +30,7 @@ const char *const pipeline_colours[PIPELINE_PARTS] = { "#56B4E9", "#E69F00", "#0
 const char *const pipeline_names[PIPELINE_PARTS] = { "forward", "backward", "weight gradients", "gradients, update" };
 
 /* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds, and its name. */
-static int64_t time_unit(int64_t picoseconds, const char **name)
+static int64_t figure_pipeline_time_unit(int64_t picoseconds, const char **name)
 {
 	static const char *const names[] = { "s", "ms", "us" };
 	int64_t unit = INT64_C(1000000000000);
@@ -138,7 +138,7 @@ static void size_numbers(struct figure *figure, uint32_t rank, double high)
 	}
 }
 
-static void draw_box(void *context, double x, double y, double width, double height, enum pipeline_part part, const struct pipeline_slot *slot)
+static void figure_pipeline_draw_box(void *context, double x, double y, double width, double height, enum pipeline_part part, const struct pipeline_slot *slot)
 {
 	struct figure *figure = context;
 	const struct canvas_line edge = { "#FFFFFF", 0.4, false };
@@ -172,14 +172,14 @@ static void draw_ranks(struct figure *figure)
 		snprintf(text, sizeof text, "%u", rank);
 		canvas_text(&figure->canvas, figure->left - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
 	}
-	pipeline_boxes(figure->timetable, SLOT_LEAST / figure->span, draw_box, figure);
+	pipeline_boxes(figure->timetable, SLOT_LEAST / figure->span, figure_pipeline_draw_box, figure);
 }
 
-static void draw_time(struct figure *figure, double y)
+static void figure_pipeline_draw_time(struct figure *figure, double y)
 {
 	const char *name;
 	const struct canvas_line tick = { INK, 0.5, false };
-	int64_t unit = time_unit(figure->timetable->time, &name);
+	int64_t unit = figure_pipeline_time_unit(figure->timetable->time, &name);
 	double top = (double)figure->timetable->time / (double)unit, step = axis_step(top, (int)(figure->span / TICK));
 	char text[64];
 	for (double value = 0; value <= top * 1.0001; value += step) {
@@ -193,7 +193,7 @@ static void draw_time(struct figure *figure, double y)
 }
 
 /* Returns its rows; canvas NULL: only that. */
-static int draw_legend(struct canvas *canvas, const struct figure *figure, double y)
+static int figure_pipeline_draw_legend(struct canvas *canvas, const struct figure *figure, double y)
 {
 	struct canvas_key key[PIPELINE_PARTS];
 	int keys = 0;
@@ -209,7 +209,7 @@ static int draw_legend(struct canvas *canvas, const struct figure *figure, doubl
 void pipeline_title(const struct timetable *timetable, const char *name, char *text, size_t size)
 {
 	const char *unit_name;
-	int64_t unit = time_unit(timetable->time, &unit_name);
+	int64_t unit = figure_pipeline_time_unit(timetable->time, &unit_name);
 	char chunks[32] = "";
 	if (timetable->chunks > 1)
 		snprintf(chunks, sizeof chunks, " with %u chunks", timetable->chunks);
@@ -234,7 +234,7 @@ static int title_rows(char *text, double width)
 	return canvas_text_width(BOLD, text) <= width - 2 * EDGE || !rest ? 0 : canvas_rows(NULL, 0, 0, width - 2 * EDGE, SMALL, LEADING, INK, rest + 2);
 }
 
-static void draw_title(struct figure *figure, char *text)
+static void figure_pipeline_draw_title(struct figure *figure, char *text)
 {
 	char *rest = title_rest(text);
 	if (figure->canvas.paper.untitled)
@@ -248,7 +248,7 @@ static void draw_title(struct figure *figure, char *text)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------ */
 
-static double y_of(const struct figure *figure, double bytes)
+static double figure_pipeline_y_of(const struct figure *figure, double bytes)
 {
 	return figure->memory_top + MEMORY_HIGH * (1 - bytes / figure->bytes);
 }
@@ -259,7 +259,7 @@ static void draw_bytes(struct figure *figure, uint32_t rank, const struct canvas
 	double span = figure->span, whole = (double)figure->timetable->time;
 	for (int c = 0; c < COLUMNS; c++) {
 		int64_t from = (int64_t)(whole * c / COLUMNS), to = (int64_t)(whole * (c + 1) / COLUMNS);
-		double y = y_of(figure, (double)timetable_most(figure->timetable, rank, from, to > from ? to : from + 1));
+		double y = figure_pipeline_y_of(figure, (double)timetable_most(figure->timetable, rank, from, to > from ? to : from + 1));
 		point[2 * c] = (struct canvas_point){ figure->left + span * c / COLUMNS, y };
 		point[2 * c + 1] = (struct canvas_point){ figure->left + span * (c + 1) / COLUMNS, y };
 	}
@@ -293,32 +293,32 @@ static int draw_rank_names(struct canvas *canvas, const struct figure *figure, d
 	return canvas_legend(canvas, figure->left, y, figure->span, SMALL, LEADING, INK, key, keys);
 }
 
-static void draw_limit(struct figure *figure)
+static void figure_pipeline_draw_limit(struct figure *figure)
 {
 	const struct canvas_line line = { INK, 1, true };
 	char text[64], size[32];
 	if (figure->limit < 0 || (double)figure->limit > figure->bytes)
 		return;
-	double y = y_of(figure, (double)figure->limit);
+	double y = figure_pipeline_y_of(figure, (double)figure->limit);
 	canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } }, 2, NULL, &line);
 	snprintf(text, sizeof text, "budget %s", bytes_text(figure->limit, size, sizeof size));
 	canvas_text(&figure->canvas, figure->left + figure->span - 3, y - 2, CANVAS_SMALL, ANCHOR_END, false, INK, text);
 }
 
-static void draw_peak(struct figure *figure)
+static void figure_pipeline_draw_peak(struct figure *figure)
 {
 	const struct timetable *timetable = figure->timetable;
 	const struct pipeline_slot *slot = timetable_slot(timetable, timetable->worst, timetable->peak[timetable->worst]);
 	char text[100], size[32];
 	double x = figure->left + figure->span * (double)slot->begin / (double)(timetable->time ? timetable->time : 1);
-	double y = y_of(figure, (double)timetable_peak(timetable, timetable->worst));
+	double y = figure_pipeline_y_of(figure, (double)timetable_peak(timetable, timetable->worst));
 	bool right = x > figure->left + figure->span * 0.7;
 	canvas_box(&figure->canvas, x - 2, y - 2, 4, 4, worst_colour(timetable), NULL, NULL);
 	snprintf(text, sizeof text, "rank %u: %s", timetable->worst, bytes_text(timetable_peak(timetable, timetable->worst), size, sizeof size));
 	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false, worst_colour(timetable), text);
 }
 
-static void draw_memory(struct figure *figure)
+static void figure_pipeline_draw_memory(struct figure *figure)
 {
 	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false }, thin = { GREY, 0.6, false };
 	const char *name;
@@ -326,7 +326,7 @@ static void draw_memory(struct figure *figure)
 	double top = figure->bytes / (double)unit, step = axis_step(top, TICKS);
 	char text[64];
 	for (double value = 0; value <= top * 1.0001; value += step) {
-		double y = y_of(figure, value * (double)unit);
+		double y = figure_pipeline_y_of(figure, value * (double)unit);
 		canvas_path(&figure->canvas, (struct canvas_point[]){ { figure->left, y }, { figure->left + figure->span, y } }, 2, NULL, &grid);
 		snprintf(text, sizeof text, "%g", value);
 		canvas_text(&figure->canvas, figure->left - 4, y + SMALL / 3, SMALL, ANCHOR_END, false, INK, text);
@@ -340,8 +340,8 @@ static void draw_memory(struct figure *figure)
 	const struct canvas_line thick = { worst_colour(figure->timetable), 1.6, false };
 	draw_bytes(figure, figure->timetable->worst, &thick);
 	canvas_box(&figure->canvas, figure->left, figure->memory_top, figure->span, MEMORY_HIGH, NULL, &frame, NULL);
-	draw_limit(figure);
-	draw_peak(figure);
+	figure_pipeline_draw_limit(figure);
+	figure_pipeline_draw_peak(figure);
 	int used = snprintf(text, sizeof text, "memory of a device [%s], by rank", name);
 	if (every > 1)
 		snprintf(text + used, sizeof text - (size_t)used, ", 1 in %u", every);
@@ -370,17 +370,17 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	figure.memory_top = rows + GAP + 8;
 	figure.bytes = 1.15 * (double)(limit > most && limit < 2 * most ? limit : most > 0 ? most : 1);
 	place_plots(&figure, paper.width);
-	pipeline_boxes(timetable, SLOT_LEAST / figure.span, draw_box, &figure);
+	pipeline_boxes(timetable, SLOT_LEAST / figure.span, figure_pipeline_draw_box, &figure);
 	figure.measuring = false;
 	figure.rank = NONE;
 	double legend = figure.memory_top + MEMORY_HIGH + BOTTOM;
-	double below = paper.unexplained ? 6 - BOTTOM : LEADING * (draw_legend(NULL, &figure, 0) + draw_rank_names(NULL, &figure, 0)) - 1;
+	double below = paper.unexplained ? 6 - BOTTOM : LEADING * (figure_pipeline_draw_legend(NULL, &figure, 0) + draw_rank_names(NULL, &figure, 0)) - 1;
 	NEED_IN(error, canvas_open(&figure.canvas, paper, legend + below) == OK);
-	draw_title(&figure, title);
+	figure_pipeline_draw_title(&figure, title);
 	draw_ranks(&figure);
-	draw_time(&figure, rows);
-	draw_memory(&figure);
+	figure_pipeline_draw_time(&figure, rows);
+	figure_pipeline_draw_memory(&figure);
 	if (!paper.unexplained)
-		draw_rank_names(&figure.canvas, &figure, legend + LEADING * draw_legend(&figure.canvas, &figure, legend) + 2);
+		draw_rank_names(&figure.canvas, &figure, legend + LEADING * figure_pipeline_draw_legend(&figure.canvas, &figure, legend) + 2);
 	return canvas_close(&figure.canvas, stream, error);
 }

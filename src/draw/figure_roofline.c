@@ -33,7 +33,7 @@ struct bars {
 };
 
 /* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds. */
-static int64_t time_unit(int64_t picoseconds, const char **name)
+static int64_t figure_roofline_time_unit(int64_t picoseconds, const char **name)
 {
 	static const char *const names[] = { "s", "ms", "us" };
 	int64_t unit = PICOSECONDS;
@@ -44,10 +44,10 @@ static int64_t time_unit(int64_t picoseconds, const char **name)
 	return unit;
 }
 
-static const char *time_text(int64_t picoseconds, char *text, size_t size)
+static const char *figure_roofline_time_text(int64_t picoseconds, char *text, size_t size)
 {
 	const char *name;
-	int64_t unit = time_unit(picoseconds, &name);
+	int64_t unit = figure_roofline_time_unit(picoseconds, &name);
 	double amount = (double)picoseconds / (double)unit;
 	snprintf(text, size, "%.*f %s", amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0, amount, name);
 	return text;
@@ -56,10 +56,10 @@ static const char *time_text(int64_t picoseconds, char *text, size_t size)
 void roofline_title(const struct step_shares *shares, const char *name, char *text, size_t size)
 {
 	char step[32], computed[32];
-	snprintf(text, size, "%.150s: step %s, computation %s", name, time_text(shares->total, step, sizeof step), time_text(shares->computed, computed, sizeof computed));
+	snprintf(text, size, "%.150s: step %s, computation %s", name, figure_roofline_time_text(shares->total, step, sizeof step), figure_roofline_time_text(shares->computed, computed, sizeof computed));
 }
 
-static void draw_axis(struct bars *bars)
+static void figure_roofline_draw_axis(struct bars *bars)
 {
 	const struct canvas_line grid = { "#DDDDDD", 0.5, false }, frame = { INK, 0.75, false };
 	double top = (double)bars->most / (double)bars->unit, step = axis_step(top, (int)(bars->span / TICK));
@@ -80,12 +80,12 @@ static const char *bar_text(const struct bars *bars, int part, char *text, size_
 {
 	double percent = 100.0 * (double)bars->time[part] / (double)bars->shares->total;
 	char time[32];
-	time_text(bars->time[part], time, sizeof time);
+	figure_roofline_time_text(bars->time[part], time, sizeof time);
 	snprintf(text, size, percent < 0.05 ? "%s, < 0.1 %%" : "%s, %.1f %%", time, percent);
 	return text;
 }
 
-static void draw_bar(struct bars *bars, int part, double y)
+static void figure_roofline_draw_bar(struct bars *bars, int part, double y)
 {
 	const struct step_shares *shares = bars->shares;
 	char text[100], time[32];
@@ -95,7 +95,7 @@ static void draw_bar(struct bars *bars, int part, double y)
 		double wide = bars->span * (double)shares->time[part][limit] / (double)bars->most;
 		if (wide <= 0)
 			continue;
-		snprintf(text, sizeof text, "%s, %s: %s in %u ops", step_part_names[part], step_limit_names[limit], time_text(shares->time[part][limit], time, sizeof time),
+		snprintf(text, sizeof text, "%s, %s: %s in %u ops", step_part_names[part], step_limit_names[limit], figure_roofline_time_text(shares->time[part][limit], time, sizeof time),
 			shares->ops[part][limit]);
 		canvas_box(&bars->canvas, x, y, wide, BAR, roofline_colours[limit], NULL, text);
 		x += wide;
@@ -106,7 +106,7 @@ static void draw_bar(struct bars *bars, int part, double y)
 }
 
 /* On narrow paper the times have a row of their own. */
-static void draw_title(struct bars *bars, char *text)
+static void figure_roofline_draw_title(struct bars *bars, char *text)
 {
 	char *rest = strstr(text, ": step ");
 	if (bars->top > TOP && rest) {
@@ -122,7 +122,7 @@ static void draw_title(struct bars *bars, char *text)
 }
 
 /* Returns its rows; canvas NULL: only that. */
-static int draw_legend(struct canvas *canvas, const struct bars *bars, double y, double width)
+static int figure_roofline_draw_legend(struct canvas *canvas, const struct bars *bars, double y, double width)
 {
 	struct canvas_key key[STEP_LIMITS];
 	int keys = 0;
@@ -138,7 +138,7 @@ static int draw_legend(struct canvas *canvas, const struct bars *bars, double y,
 }
 
 /* The bars have what their names and times leave of the width. */
-static void measure(struct bars *bars, double width)
+static void figure_roofline_measure(struct bars *bars, double width)
 {
 	double names = 0, times = 0;
 	char text[100];
@@ -155,7 +155,7 @@ static void measure(struct bars *bars, double width)
 		}
 	bars->left = EDGE + names + 5;
 	bars->span = width - bars->left - times - 10;
-	bars->unit = time_unit(bars->most, &bars->unit_name);
+	bars->unit = figure_roofline_time_unit(bars->most, &bars->unit_name);
 	bars->bottom = bars->top + ROW * bars->rows;
 }
 
@@ -165,20 +165,20 @@ enum status figure_roofline(const struct step_shares *shares, const char *name, 
 	char title[300];
 	roofline_title(shares, name, title, sizeof title);
 	bars.top = !paper.untitled && canvas_text_width(NORMAL, title) * 1.1 > paper.width - 8 ? TOP + LEADING : TOP;
-	measure(&bars, paper.width);
+	figure_roofline_measure(&bars, paper.width);
 	if (bars.rows == 0)
 		return fail(error, BAD_INPUT, "no op of this step takes time: its FLOPs and bytes are unknown");
 	double width = paper.width - 8, y = bars.top + (ROW - BAR) / 2;
-	double below = paper.unexplained ? BELOW : LEGEND + LEADING * draw_legend(NULL, &bars, 0, width) - 2;
+	double below = paper.unexplained ? BELOW : LEGEND + LEADING * figure_roofline_draw_legend(NULL, &bars, 0, width) - 2;
 	NEED_IN(error, canvas_open(&bars.canvas, paper, bars.bottom + below) == OK);
-	draw_title(&bars, title);
-	draw_axis(&bars);
+	figure_roofline_draw_title(&bars, title);
+	figure_roofline_draw_axis(&bars);
 	for (int part = 0; part < STEP_PARTS; part++)
 		if (bars.time[part] > 0) {
-			draw_bar(&bars, part, y);
+			figure_roofline_draw_bar(&bars, part, y);
 			y += ROW;
 		}
 	if (!paper.unexplained)
-		draw_legend(&bars.canvas, &bars, bars.bottom + LEGEND, width);
+		figure_roofline_draw_legend(&bars.canvas, &bars, bars.bottom + LEGEND, width);
 	return canvas_close(&bars.canvas, stream, error);
 }

@@ -39,23 +39,23 @@ double slowdown_top(const struct slowdown *slowdown)
 }
 
 /* Bytes at the left end of the axis. */
-static int64_t left_of(const struct slowdown *slowdown)
+static int64_t figure_slowdown_left_of(const struct slowdown *slowdown)
 {
 	return slowdown->least - (slowdown->most - slowdown->least) / 50;
 }
 
-static double x_of(const struct scales *scales, double bytes)
+static double figure_slowdown_x_of(const struct scales *scales, double bytes)
 {
 	return scales->begin + scales->span * (bytes - scales->left) / (scales->right - scales->left);
 }
 
-static double y_of(const struct scales *scales, double extra)
+static double figure_slowdown_y_of(const struct scales *scales, double extra)
 {
 	double percent = 100 * extra / scales->total;
 	return TOP + PLOT * (1 - fmin(percent, scales->top) / scales->top);
 }
 
-static void draw_axes(struct scales *scales, const struct plan *plan)
+static void figure_slowdown_draw_axes(struct scales *scales, const struct plan *plan)
 {
 	const struct canvas_line grid = { "#DDDDDD", 0.5, false };
 	struct canvas *canvas = &scales->canvas;
@@ -70,7 +70,7 @@ static void draw_axes(struct scales *scales, const struct plan *plan)
 	step = axis_step((scales->right - scales->left) / unit, (int)(scales->span / TICK));
 	for (double value = ceil(scales->left / unit / step) * step; value * unit <= scales->right; value += step) {
 		snprintf(text, sizeof text, "%g", value);
-		canvas_text(canvas, x_of(scales, value * unit), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
+		canvas_text(canvas, figure_slowdown_x_of(scales, value * unit), TOP + PLOT + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, text);
 	}
 	snprintf(text, sizeof text, "memory [%s]", scales->unit_name);
 	canvas_text(canvas, scales->begin + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, SMALL, ANCHOR_MIDDLE, false, INK, text);
@@ -80,21 +80,21 @@ static void draw_axes(struct scales *scales, const struct plan *plan)
 	canvas_title(canvas, EDGE, TOP - 16, NORMAL, INK, text);
 }
 
-static void draw_bound(struct scales *scales, const struct slowdown *slowdown)
+static void figure_slowdown_draw_bound(struct scales *scales, const struct slowdown *slowdown)
 {
 	struct canvas_point point[SAMPLES + 3];
 	const struct canvas_line line = { "#888888", 0.75, true };
 	size_t points = 0;
 	double price;
 	double first = fmax(scales->left, (double)slowdown->least);
-	canvas_box(&scales->canvas, scales->begin, TOP, x_of(scales, first) - scales->begin, PLOT, GREY, NULL, "nothing fits: proved");
+	canvas_box(&scales->canvas, scales->begin, TOP, figure_slowdown_x_of(scales, first) - scales->begin, PLOT, GREY, NULL, "nothing fits: proved");
 	for (int i = 0; i <= SAMPLES; i++) {
 		double bytes = first + (scales->right - first) * i / SAMPLES;
 		int64_t bound = slowdown_bound(slowdown, (int64_t)bytes, &price);
-		point[points++] = (struct canvas_point){ x_of(scales, bytes), y_of(scales, bound < 0 ? 0 : (double)bound) };
+		point[points++] = (struct canvas_point){ figure_slowdown_x_of(scales, bytes), figure_slowdown_y_of(scales, bound < 0 ? 0 : (double)bound) };
 	}
 	point[points] = (struct canvas_point){ scales->begin + scales->span, TOP + PLOT };
-	point[points + 1] = (struct canvas_point){ x_of(scales, first), TOP + PLOT };
+	point[points + 1] = (struct canvas_point){ figure_slowdown_x_of(scales, first), TOP + PLOT };
 	canvas_path(&scales->canvas, point, points + 2, GREY, NULL);
 	canvas_path(&scales->canvas, point, points, NULL, &line);
 }
@@ -106,7 +106,7 @@ static void draw_plans(struct scales *scales, const struct slowdown *slowdown, c
 	const struct canvas_line line = { BLUE, 1.2, false };
 	size_t points = 0;
 	for (uint32_t i = 0, plans = slowdown_front(slowdown, plan, front); i < plans; i++) {
-		double x = x_of(scales, (double)front[i].bytes), y = y_of(scales, (double)front[i].extra);
+		double x = figure_slowdown_x_of(scales, (double)front[i].bytes), y = figure_slowdown_y_of(scales, (double)front[i].extra);
 		if (i > 0)      /* with less memory than the plan before, this one holds */
 			point[points] = (struct canvas_point){ point[points - 1].x, y };
 		points += i > 0;
@@ -121,14 +121,14 @@ static void draw_plans(struct scales *scales, const struct slowdown *slowdown, c
 /* Knapsack's points have their share alone for a name. Names keep off all points and the cross. */
 static void draw_strategies(struct scales *scales, const struct slowdown *slowdown, const struct plan *plan, struct labels *names)
 {
-	label_avoid(names, x_of(scales, (double)plan_peak(plan)), y_of(scales, (double)plan_extra_time(plan)), NAMELESS);
+	label_avoid(names, figure_slowdown_x_of(scales, (double)plan_peak(plan)), figure_slowdown_y_of(scales, (double)plan_extra_time(plan)), NAMELESS);
 	for (uint32_t i = 0; i < slowdown->strategies; i++)
-		label_avoid(names, x_of(scales, (double)slowdown->strategy[i].bytes), y_of(scales, (double)slowdown->strategy[i].extra), NAMELESS);
+		label_avoid(names, figure_slowdown_x_of(scales, (double)slowdown->strategy[i].bytes), figure_slowdown_y_of(scales, (double)slowdown->strategy[i].extra), NAMELESS);
 	for (uint32_t i = 0; i < slowdown->strategies; i++) {
 		const struct slowdown_point *point = &slowdown->strategy[i];
 		const char *number = strchr(point->name, ':');
 		bool knapsack = number && point->name[strlen(point->name) - 1] == '%';
-		double x = x_of(scales, (double)point->bytes), y = y_of(scales, (double)point->extra);
+		double x = figure_slowdown_x_of(scales, (double)point->bytes), y = figure_slowdown_y_of(scales, (double)point->extra);
 		if (x < scales->begin || x > scales->begin + scales->span)
 			continue;
 		canvas_box(&scales->canvas, x - MARK, y - MARK, 2 * MARK, 2 * MARK, knapsack ? GREEN : ORANGE, NULL, point->name);
@@ -140,7 +140,7 @@ static void draw_strategies(struct scales *scales, const struct slowdown *slowdo
 
 static void draw_present(struct scales *scales, const struct plan *plan)
 {
-	double x = x_of(scales, (double)plan_peak(plan)), y = y_of(scales, (double)plan_extra_time(plan));
+	double x = figure_slowdown_x_of(scales, (double)plan_peak(plan)), y = figure_slowdown_y_of(scales, (double)plan_extra_time(plan));
 	if (x < scales->begin || x > scales->begin + scales->span)
 		return;
 	canvas_cross(&scales->canvas, x, y, 4, INK);
@@ -150,7 +150,7 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 {
 	const struct canvas_key key[] = { { GREY, "no plan in any order: proved", SIGN_BOX }, { BLUE, "plans found", SIGN_LINE }, { INK, "this plan", SIGN_CROSS },
 		{ ORANGE, "strategies", SIGN_BOX }, { GREEN, "knapsack at % of saved bytes", SIGN_BOX } };
-	struct scales scales = { .left = (double)left_of(slowdown), .top = slowdown_top(slowdown),
+	struct scales scales = { .left = (double)figure_slowdown_left_of(slowdown), .top = slowdown_top(slowdown),
 		.total = (double)(slowdown->total > 0 ? slowdown->total : 1) };
 	scales.begin = axis_margin(0, scales.top, axis_step(scales.top, TICKS), SMALL);
 	scales.span = paper.width - scales.begin - RIGHT;
@@ -159,8 +159,8 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
 	int keys = sizeof key / sizeof *key, rows = canvas_legend(NULL, scales.begin, 0, scales.span, SMALL, LEADING, INK, key, keys);
 	NEED_IN(error, canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) == OK);
-	draw_bound(&scales, slowdown);
-	draw_axes(&scales, plan);
+	figure_slowdown_draw_bound(&scales, slowdown);
+	figure_slowdown_draw_axes(&scales, plan);
 	draw_plans(&scales, slowdown, plan, &names);
 	canvas_box(&scales.canvas, scales.begin, TOP, scales.span, PLOT, NULL, &(struct canvas_line){ INK, 0.75, false }, NULL);
 	draw_strategies(&scales, slowdown, plan, &names);

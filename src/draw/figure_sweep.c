@@ -37,7 +37,7 @@ struct scene {
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------------ */
 
-static bool is_number(const char *text)
+static bool figure_sweep_is_number(const char *text)
 {
 	char *end;
 	strtod(text, &end);
@@ -48,7 +48,7 @@ static uint32_t numbers_of(const struct sweep_knob *knob)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < knob->values; i++)
-		count += is_number(knob->value[i]);
+		count += figure_sweep_is_number(knob->value[i]);
 	return count;
 }
 
@@ -61,7 +61,7 @@ static double seconds_of(const struct scene *scene, const struct swept *row)
 	return samples > 0 ? row->seconds / samples : -1;
 }
 
-static void look(struct scene *scene)
+static void figure_sweep_look(struct scene *scene)
 {
 	const struct sweep_table *table = scene->table;
 	scene->batch = scene->axis = NONE;
@@ -79,7 +79,7 @@ static char *others_text(const struct scene *scene, const struct swept *row, uin
 	for (uint32_t i = 0; i < scene->table->knobs && used < size; i++) {
 		const struct sweep_knob *knob = &scene->table->knob[i];
 		const char *value = knob->value[row->value[i]];
-		bool plain = !is_number(value) && strcmp(value, "on") != 0 && strcmp(value, "off") != 0 && strcmp(value, "auto") != 0;
+		bool plain = !figure_sweep_is_number(value) && strcmp(value, "on") != 0 && strcmp(value, "off") != 0 && strcmp(value, "auto") != 0;
 		if (i != but && knob->values > 1)
 			used += (size_t)snprintf(text + used, size - used, "%s%s%s%s", used ? ", " : "", plain ? "" : knob->name, plain ? "" : " ", value);
 	}
@@ -100,7 +100,7 @@ static void draw_mark(struct canvas *canvas, double x, double y, const char *col
 	canvas_box(canvas, x - MARK / 2, y - MARK / 2, MARK, MARK, fits ? colour : "#FFFFFF", &edge, title);
 }
 
-static void draw_title(struct scene *scene, const char *name, const char *what)
+static void figure_sweep_draw_title(struct scene *scene, const char *name, const char *what)
 {
 	char text[2 * CANVAS_CUT], rest[100], cut[CANVAS_CUT];
 	snprintf(rest, sizeof rest, ": %u scenario%s, %s", scene->table->rows, scene->table->rows == 1 ? "" : "s", what);
@@ -110,7 +110,7 @@ static void draw_title(struct scene *scene, const char *name, const char *what)
 }
 
 /* Names of colours, and what a hollow mark says. Returns the rows; canvas NULL: only that. */
-static int draw_legend(struct canvas *canvas, const struct sweep_table *table, double x, double y, double width, const struct canvas_key *key, int keys, const char *note)
+static int figure_sweep_draw_legend(struct canvas *canvas, const struct sweep_table *table, double x, double y, double width, const struct canvas_key *key, int keys, const char *note)
 {
 	bool over = false;
 	char text[200];
@@ -134,7 +134,7 @@ static void choose_colours(struct scene *scene)
 		}
 }
 
-static const char *colour_of(const struct scene *scene, const struct swept *row)
+static const char *figure_sweep_colour_of(const struct scene *scene, const struct swept *row)
 {
 	return scene->axis == NONE ? ALL : curve_colours[row->value[scene->axis]];
 }
@@ -149,7 +149,7 @@ static int by_memory(const void *a, const void *b)
 }
 
 /* The scenarios that have both, by memory. */
-static uint32_t sort_rows(const struct scene *scene, struct order *order)
+static uint32_t figure_sweep_sort_rows(const struct scene *scene, struct order *order)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < scene->table->rows; i++) {
@@ -163,7 +163,7 @@ static uint32_t sort_rows(const struct scene *scene, struct order *order)
 }
 
 /* Joins those that fit and are faster than all that take less memory, and names them. */
-static void draw_front(struct scene *scene, const struct plot *plot, const struct order *order, uint32_t count)
+static void figure_sweep_draw_front(struct scene *scene, const struct plot *plot, const struct order *order, uint32_t count)
 {
 	const struct canvas_line line = { "#888888", 0.8, true };
 	struct labels labels = { .left = plot->left, .right = plot->left + plot->wide, .top = plot->top, .bottom = plot->top + plot->high };
@@ -219,29 +219,29 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	}
 	span_axes(order, count, &plot);
 	plot_place(&plot, paper.width, RIGHT, PLOT_SECONDS);
-	double height = TOP + PARETO + (paper.unexplained ? BELOW : LEGEND + LEADING * draw_legend(NULL, scene->table, 0, 0, plot.wide, key, keys, note) - 4);
+	double height = TOP + PARETO + (paper.unexplained ? BELOW : LEGEND + LEADING * figure_sweep_draw_legend(NULL, scene->table, 0, 0, plot.wide, key, keys, note) - 4);
 	NEED_IN(error, canvas_open(&scene->canvas, paper, height) == OK);
-	draw_title(scene, name, "memory and time");
+	figure_sweep_draw_title(scene, name, "memory and time");
 	snprintf(label, sizeof label, "time of a %s", scene->time);
 	plot_axes(&plot, &scene->canvas, label, PLOT_SECONDS);
 	plot_byte_axis(&plot, &scene->canvas, "memory of a device");
-	draw_front(scene, &plot, order, count);
+	figure_sweep_draw_front(scene, &plot, order, count);
 	for (uint32_t i = 0; i < count; i++)
-		draw_mark(&scene->canvas, plot_x(&plot, order[i].bytes), plot_y(&plot, order[i].seconds), colour_of(scene, order[i].row), order[i].row->fits,
+		draw_mark(&scene->canvas, plot_x(&plot, order[i].bytes), plot_y(&plot, order[i].seconds), figure_sweep_colour_of(scene, order[i].row), order[i].row->fits,
 			others_text(scene, order[i].row, NONE, text, sizeof text));
 	if (!paper.unexplained)
-		draw_legend(&scene->canvas, scene->table, plot.left, TOP + PARETO + LEGEND, plot.wide, key, keys, note);
+		figure_sweep_draw_legend(&scene->canvas, scene->table, plot.left, TOP + PARETO + LEGEND, plot.wide, key, keys, note);
 	return canvas_close(&scene->canvas, stream, error);
 }
 
 enum status figure_pareto(const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct scene scene = { .table = table };
-	look(&scene);
+	figure_sweep_look(&scene);
 	choose_colours(&scene);
 	struct order *order = mem_alloc(table->rows, sizeof *order);
 	NEED_IN(error, order);
-	uint32_t count = sort_rows(&scene, order);
+	uint32_t count = figure_sweep_sort_rows(&scene, order);
 	enum status status = count ? draw_pareto(&scene, name, paper, order, count, stream, error)
 		: fail(error, BAD_INPUT, "no scenario has a plan and a time; --view sweep draws memory alone");
 	mem_free(order);
@@ -251,7 +251,7 @@ enum status figure_pareto(const struct sweep_table *table, const char *name, str
 /* ---- lines over a knob ------------------------------------------------------------------------------------------------------- */
 
 /* The combination of all knobs but the axis, as a number. */
-static uint64_t line_of(const struct scene *scene, const struct swept *row)
+static uint64_t figure_sweep_line_of(const struct scene *scene, const struct swept *row)
 {
 	uint64_t line = 0;
 	for (uint32_t i = 0; i < scene->table->knobs; i++)
@@ -266,7 +266,7 @@ static enum status find_lines(const struct scene *scene, struct lines *lines, st
 	lines->count = 0;
 	for (uint32_t i = 0; i < scene->table->rows; i++) {
 		uint32_t k = 0;
-		uint64_t line = line_of(scene, &scene->table->row[i]);
+		uint64_t line = figure_sweep_line_of(scene, &scene->table->row[i]);
 		while (k < lines->count && lines->line[k] != line)
 			k++;
 		if (k == CURVES_MOST)
@@ -281,7 +281,7 @@ static enum status find_lines(const struct scene *scene, struct lines *lines, st
 }
 
 /* Values stand side by side: most are powers of two, or words. */
-static double place_of(const struct scene *scene, const struct plot *plot, uint32_t value)
+static double figure_sweep_place_of(const struct scene *scene, const struct plot *plot, uint32_t value)
 {
 	return plot->left + plot->wide * (value + 0.5) / scene->table->knob[scene->axis].values;
 }
@@ -291,7 +291,7 @@ static double height_of(const struct scene *scene, const struct swept *row, bool
 	return time ? seconds_of(scene, row) : row->bytes;
 }
 
-static void draw_line(struct scene *scene, const struct plot *plot, const struct lines *lines, uint32_t k, bool time)
+static void figure_sweep_draw_line(struct scene *scene, const struct plot *plot, const struct lines *lines, uint32_t k, bool time)
 {
 	const struct canvas_line line = { curve_colours[k], 1.2, k % 2 == 1 };
 	double last_x = -1, last_y = 0;
@@ -300,9 +300,9 @@ static void draw_line(struct scene *scene, const struct plot *plot, const struct
 		for (uint32_t value = 0; value < scene->table->knob[scene->axis].values; value++) {
 			const struct swept *row = NULL;
 			for (uint32_t i = 0; i < scene->table->rows && !row; i++)
-				if (scene->table->row[i].value[scene->axis] == value && line_of(scene, &scene->table->row[i]) == lines->line[k])
+				if (scene->table->row[i].value[scene->axis] == value && figure_sweep_line_of(scene, &scene->table->row[i]) == lines->line[k])
 					row = &scene->table->row[i];
-			double high = row ? height_of(scene, row, time) : -1, x = place_of(scene, plot, value), y = plot_y(plot, high);
+			double high = row ? height_of(scene, row, time) : -1, x = figure_sweep_place_of(scene, plot, value), y = plot_y(plot, high);
 			if (high >= 0 && marks)
 				draw_mark(&scene->canvas, x, y, curve_colours[k], row->fits, others_text(scene, row, NONE, text, sizeof text));
 			else if (high >= 0 && last_x >= 0)
@@ -312,7 +312,7 @@ static void draw_line(struct scene *scene, const struct plot *plot, const struct
 		}
 }
 
-static double most_of(const struct scene *scene, bool time)
+static double figure_sweep_most_of(const struct scene *scene, bool time)
 {
 	double most = 0;
 	for (uint32_t i = 0; i < scene->table->rows; i++)
@@ -324,9 +324,9 @@ static double most_of(const struct scene *scene, bool time)
 static void place_panels(const struct scene *scene, bool timed, double width, struct plot *plot)
 {
 	struct plot other = *plot;
-	plot->most_y = most_of(scene, false);
+	plot->most_y = figure_sweep_most_of(scene, false);
 	plot_place(plot, width, RIGHT, PLOT_BYTES);
-	other.most_y = most_of(scene, true);
+	other.most_y = figure_sweep_most_of(scene, true);
 	if (timed)
 		plot_place(&other, width, RIGHT, PLOT_SECONDS);
 	if (timed && other.left > plot->left)
@@ -336,13 +336,13 @@ static void place_panels(const struct scene *scene, bool timed, double width, st
 static void draw_panel(struct scene *scene, const struct lines *lines, struct plot *plot, bool time)
 {
 	char label[64];
-	plot->most_y = most_of(scene, time);
+	plot->most_y = figure_sweep_most_of(scene, time);
 	snprintf(label, sizeof label, "%s %s", time ? "time of a" : "memory of a", time ? scene->time : "device");
 	plot_axes(plot, &scene->canvas, label, time ? PLOT_SECONDS : PLOT_BYTES);
 	/* Dashed lines above the others: where two are equal, both are seen. */
 	for (uint32_t dashed = 0; dashed < 2; dashed++)
 		for (uint32_t k = dashed; k < lines->count; k += 2)
-			draw_line(scene, plot, lines, k, time);
+			figure_sweep_draw_line(scene, plot, lines, k, time);
 }
 
 /* Values below the last panel; where they are many, every second one, fourth one ... */
@@ -356,7 +356,7 @@ static void draw_values(struct scene *scene, const struct plot *plot)
 	while (plot->wide * every / knob->values < widest && every < knob->values)
 		every *= 2;
 	for (uint32_t i = 0; i < knob->values; i += every)
-		canvas_text(&scene->canvas, place_of(scene, plot, i), y, SMALL, ANCHOR_MIDDLE, false, INK, knob->value[i]);
+		canvas_text(&scene->canvas, figure_sweep_place_of(scene, plot, i), y, SMALL, ANCHOR_MIDDLE, false, INK, knob->value[i]);
 	canvas_text(&scene->canvas, plot->left + plot->wide / 2, y + SMALL + 3, SMALL, ANCHOR_MIDDLE, false, INK, knob->name);
 }
 
@@ -386,9 +386,9 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	struct plot plot = { .top = TOP, .high = PANEL, .most_x = 1 };
 	place_panels(scene, timed, paper.width, &plot);
 	double bottom = TOP + PANEL + (timed ? BETWEEN + PANEL : 0);
-	int rows = draw_legend(NULL, scene->table, 0, 0, plot.wide, key, (int)lines->count, "");
+	int rows = figure_sweep_draw_legend(NULL, scene->table, 0, 0, plot.wide, key, (int)lines->count, "");
 	NEED_IN(error, canvas_open(&scene->canvas, paper, bottom + (paper.unexplained || !rows ? BELOW : LEGEND + LEADING * rows - 4)) == OK);
-	draw_title(scene, name, timed ? "memory and time" : "memory");
+	figure_sweep_draw_title(scene, name, timed ? "memory and time" : "memory");
 	draw_panel(scene, lines, &plot, false);
 	if (timed) {
 		plot.top += PANEL + BETWEEN;
@@ -396,7 +396,7 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	}
 	draw_values(scene, &plot);
 	if (!paper.unexplained)
-		draw_legend(&scene->canvas, scene->table, plot.left, bottom + LEGEND, plot.wide, key, (int)lines->count, "");
+		figure_sweep_draw_legend(&scene->canvas, scene->table, plot.left, bottom + LEGEND, plot.wide, key, (int)lines->count, "");
 	return canvas_close(&scene->canvas, stream, error);
 }
 
@@ -414,7 +414,7 @@ enum status figure_sweep(const struct sweep_table *table, const char *name, stru
 {
 	struct scene scene = { .table = table };
 	struct lines lines;
-	look(&scene);
+	figure_sweep_look(&scene);
 	choose_axis(&scene);
 	if (scene.axis == NONE)
 		return fail(error, BAD_INPUT, "no knob is varied");
@@ -430,7 +430,7 @@ enum status sweep_colours(const struct sweep_table *table, bool pareto, char *te
 	struct words words = { text, size, 0 };
 	struct lines lines = { .count = 0 };
 	char name[200];
-	look(&scene);
+	figure_sweep_look(&scene);
 	if (pareto)
 		choose_colours(&scene);
 	else

@@ -13,7 +13,7 @@
 #define FOREIGN 9.0      /* what another mark that is nearer than its own costs */
 #define CROSSES 40.0     /* what a name or mark below a leader costs */
 
-static void take(struct labels *labels, struct label_box box, bool mark)
+static void labels_take(struct labels *labels, struct label_box box, bool mark)
 {
 	if (labels->count == (int)(sizeof labels->taken / sizeof *labels->taken))
 		return;
@@ -23,7 +23,7 @@ static void take(struct labels *labels, struct label_box box, bool mark)
 
 void label_avoid(struct labels *labels, double x, double y, double size)
 {
-	take(labels, (struct label_box){ x - size / 2, x + size / 2, y - size / 2, y + size / 2 }, true);
+	labels_take(labels, (struct label_box){ x - size / 2, x + size / 2, y - size / 2, y + size / 2 }, true);
 }
 
 void label_avoid_line(struct labels *labels, double x, double y, double to_x, double to_y)
@@ -35,13 +35,13 @@ void label_avoid_line(struct labels *labels, double x, double y, double to_x, do
 	labels->lines++;
 }
 
-static bool overlap(const struct label_box *a, const struct label_box *b)
+static bool labels_overlap(const struct label_box *a, const struct label_box *b)
 {
 	return a->left < b->right + APART && b->left < a->right + APART && a->top < b->bottom + APART && b->top < a->bottom + APART;
 }
 
 /* Liang and Barsky's clipping: does a piece of the line lie in the box? */
-static bool meets(const struct label_box *box, double x, double y, double to_x, double to_y)
+static bool labels_meets(const struct label_box *box, double x, double y, double to_x, double to_y)
 {
 	const double step[] = { x - to_x, to_x - x, y - to_y, to_y - y }, room[] = { x - box->left, box->right - x, y - box->top, box->bottom - y };
 	double first = 0, last = 1;
@@ -69,7 +69,7 @@ static double gap(const struct label_box *a, const struct label_box *b)
 }
 
 /* DBL_MAX where it can't stand. */
-static double cost_of(const struct labels *labels, const struct label_box *box, double x, double y)
+static double labels_cost_of(const struct labels *labels, const struct label_box *box, double x, double y)
 {
 	struct canvas_point end = nearest_of(box, x, y);
 	double away = hypot(end.x - x, end.y - y), cost = away;
@@ -79,19 +79,19 @@ static double cost_of(const struct labels *labels, const struct label_box *box, 
 	for (int i = 0; i < labels->count; i++) {
 		const struct label_box *taken = &labels->taken[i];
 		bool own = x >= taken->left && x <= taken->right && y >= taken->top && y <= taken->bottom;
-		if (overlap(box, taken))
+		if (labels_overlap(box, taken))
 			return DBL_MAX;
-		cost += led && !own && meets(taken, x, y, end.x, end.y) ? CROSSES : 0;
+		cost += led && !own && labels_meets(taken, x, y, end.x, end.y) ? CROSSES : 0;
 		cost += labels->mark[i] && !own && gap(box, taken) < away ? FOREIGN : 0;
 	}
 	for (int i = 0; i < labels->lines; i++)
-		if (meets(box, labels->line[i].x, labels->line[i].y, labels->line[i].to_x, labels->line[i].to_y))
+		if (labels_meets(box, labels->line[i].x, labels->line[i].y, labels->line[i].to_x, labels->line[i].to_y))
 			cost += COVERS;
 	return cost;
 }
 
 /* The places: right, left, above and below, ever farther; on equal terms the first stays. */
-static double place(const struct labels *labels, double x, double y, double wide, double high, struct label_box *best)
+static double labels_place(const struct labels *labels, double x, double y, double wide, double high, struct label_box *best)
 {
 	static const struct { double side, level; } around[] = { { 1, -0.3 }, { 1, -1 }, { 1, 1 }, { -1, -0.3 }, { -1, -1 }, { -1, 1 }, { 0, -1 }, { 0, 1 }, { 0.5, -1 },
 		{ 0.5, 1 }, { -0.5, -1 }, { -0.5, 1 } };
@@ -100,7 +100,7 @@ static double place(const struct labels *labels, double x, double y, double wide
 		for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
 			double across = around[i].side, left = x + across * (far + wide / 2) - wide / 2, top = y + around[i].level * (fabs(across) == 1 ? far - BESIDE + high * 0.6 : far + high / 2) - high / 2;
 			struct label_box box = { left, left + wide, top, top + high };
-			double cost = cost_of(labels, &box, x, y) + 0.001 * (double)i + (across < 0 ? 1 : 0);
+			double cost = labels_cost_of(labels, &box, x, y) + 0.001 * (double)i + (across < 0 ? 1 : 0);
 			if (cost < least) {
 				least = cost;
 				*best = box;
@@ -113,11 +113,11 @@ void label_point(struct labels *labels, struct canvas *canvas, double x, double 
 {
 	const struct canvas_line leader = { GREY, 0.4, false };
 	struct label_box box;
-	if (!*name || place(labels, x, y, canvas_text_width(size, name), size, &box) >= DBL_MAX)
+	if (!*name || labels_place(labels, x, y, canvas_text_width(size, name), size, &box) >= DBL_MAX)
 		return;
 	struct canvas_point end = nearest_of(&box, x, y);
 	if (hypot(end.x - x, end.y - y) > BESIDE + LED)
 		canvas_path(canvas, (struct canvas_point[]){ { x, y }, end }, 2, NULL, &leader);
-	take(labels, box, false);
+	labels_take(labels, box, false);
 	canvas_text(canvas, box.left, box.bottom - 0.2 * size, size, ANCHOR_START, false, colour, name);
 }

@@ -107,7 +107,7 @@ static enum status grow_tree(struct builder *builder)
 
 /* ---- folding ----------------------------------------------------------------------- */
 
-static uint64_t hash_text(const char *text)
+static uint64_t modules_hash_text(const char *text)
 {
 	uint64_t hash = 0;
 	for (; *text; text++)
@@ -119,13 +119,13 @@ static uint64_t hash_text(const char *text)
 static void sign(const struct graph *graph, struct modules *modules)
 {
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint64_t own = hash_join(hash_text(graph->op[op].type), graph->op[op].phase);
+		uint64_t own = hash_join(modules_hash_text(graph->op[op].type), graph->op[op].phase);
 		FOR_ROW(i, &graph->writes, op)
 			own = hash_join(own, (uint64_t)graph->tensor[graph->writes.item[i]].bytes);
 		uint64_t below = 0;
 		for (uint32_t module = modules->of_op[op]; module != NONE; module = modules->module[module].parent) {
 			modules->module[module].signature += hash_join(own, below);
-			below = hash_join(below, hash_text(modules->module[module].name));
+			below = hash_join(below, modules_hash_text(modules->module[module].name));
 		}
 	}
 }
@@ -141,7 +141,7 @@ static long name_number(const char *name, size_t *stem)
 }
 
 /* b follows a in a row of equal layers. */
-static bool follows(const struct module *a, const struct module *b)
+static bool modules_follows(const struct module *a, const struct module *b)
 {
 	size_t stem_a, stem_b;
 	long one = name_number(a->name, &stem_a), two = name_number(b->name, &stem_b);
@@ -159,7 +159,7 @@ static void fold_children(struct modules *modules, uint32_t parent)
 	struct module *module = modules->module;
 	for (uint32_t first = module[parent].first; first != NONE; ) {
 		uint32_t last = first, length = 1;
-		while (module[last].next != NONE && follows(&module[last], &module[module[last].next])) {
+		while (module[last].next != NONE && modules_follows(&module[last], &module[module[last].next])) {
 			last = module[last].next;
 			length++;
 		}

@@ -12,7 +12,7 @@ static uint32_t padding_mask(struct model *model)
 	return layer_map(model, "aten.mul.Tensor", layer_map(model, "aten.rsub.Scalar", mask));
 }
 
-static uint32_t encoder_layer(struct model *model, uint32_t x, uint32_t mask)
+static uint32_t bert_encoder_layer(struct model *model, uint32_t x, uint32_t mask)
 {
 	const struct model_config *config = &model->config;
 	size_t length = layer_enter(model, "attention");
@@ -57,7 +57,7 @@ void model_bert(struct model *model)
 	uint32_t x = embeddings(model, ids, &table);
 	for (int64_t layer = 0; layer < config->layers && model->build.status == OK; layer++) {
 		size_t length = layer_enter(model, "layer.%d", (int)layer);
-		x = encoder_layer(model, x, mask);
+		x = bert_encoder_layer(model, x, mask);
 		layer_leave(model, length);
 	}
 	size_t length = layer_enter(model, "head");

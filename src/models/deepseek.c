@@ -43,7 +43,7 @@ static uint32_t latent_attention(struct model *model, uint32_t x, uint32_t cosin
 	return result;
 }
 
-static uint32_t mixture(struct model *model, uint32_t x)
+static uint32_t deepseek_mixture(struct model *model, uint32_t x)
 {
 	const struct model_config *config = &model->config;
 	size_t length = layer_enter(model, "mlp");
@@ -54,12 +54,12 @@ static uint32_t mixture(struct model *model, uint32_t x)
 	return result;
 }
 
-static uint32_t feed_forward(struct model *model, uint32_t x, int64_t layer)
+static uint32_t deepseek_feed_forward(struct model *model, uint32_t x, int64_t layer)
 {
-	return experts_in(&model->config, layer) ? mixture(model, x) : layer_gated(model, "mlp", x, model->config.ffn);
+	return experts_in(&model->config, layer) ? deepseek_mixture(model, x) : layer_gated(model, "mlp", x, model->config.ffn);
 }
 
 void model_deepseek(struct model *model)
 {
-	decoder_rotary(model, model->config.rope_width, latent_attention, feed_forward);
+	decoder_rotary(model, model->config.rope_width, latent_attention, deepseek_feed_forward);
 }

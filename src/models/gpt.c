@@ -15,7 +15,7 @@ static uint32_t causal_mask(struct model *model)
 	return layer_map(model, "aten.bitwise_not.default", mask);
 }
 
-static uint32_t self_attention(struct model *model, uint32_t x)
+static uint32_t gpt_self_attention(struct model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	int64_t hidden = model->config.hidden, heads = model->config.heads;
@@ -37,7 +37,7 @@ static uint32_t self_attention(struct model *model, uint32_t x)
 	return result;
 }
 
-static uint32_t feed_forward(struct model *model, uint32_t x)
+static uint32_t gpt_feed_forward(struct model *model, uint32_t x)
 {
 	size_t length = layer_enter(model, "mlp");
 	uint32_t inner = layer_activation(model, layer_linear(model, "c_fc", x, model->config.ffn, true));
@@ -85,7 +85,7 @@ static void decoder(struct model *model, uint32_t (*inner)(struct model *model, 
 	x = layer_dropout(model, layer_add(model, x, layer_embedding(model, "wpe", config->positions, config->hidden, position, NULL)));
 	for (int64_t layer = 0; layer < config->layers && model->build.status == OK; layer++) {
 		size_t length = layer_enter(model, "h.%d", (int)layer);
-		x = layer_add(model, x, self_attention(model, layer_norm(model, "ln_1", x)));
+		x = layer_add(model, x, gpt_self_attention(model, layer_norm(model, "ln_1", x)));
 		x = layer_add(model, x, inner(model, layer_norm(model, "ln_2", x)));
 		layer_leave(model, length);
 	}
@@ -96,7 +96,7 @@ static void decoder(struct model *model, uint32_t (*inner)(struct model *model, 
 
 void model_gpt(struct model *model)
 {
-	decoder(model, feed_forward);
+	decoder(model, gpt_feed_forward);
 }
 
 void model_moe(struct model *model)

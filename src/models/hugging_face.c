@@ -23,7 +23,7 @@
 /* ---- values ---------------------------------------------------------------------------------------------- */
 
 /* A value in a few words, as settings are compared and as messages say it. Texts of the file are cut short. */
-static const char *describe(const json_t *value, char *text, size_t size)
+static const char *hugging_face_describe(const json_t *value, char *text, size_t size)
 {
 	switch (json_typeof(value)) {
 	case JSON_STRING: snprintf(text, size, "\"%.60s\"", json_string_value(value)); break;
@@ -37,7 +37,7 @@ static const char *describe(const json_t *value, char *text, size_t size)
 }
 
 /* The value of a key, or of a key in an object ("outer.inner"); NULL: there is none. */
-static const json_t *value_of(const json_t *file, const char *key)
+static const json_t *hugging_face_value_of(const json_t *file, const char *key)
 {
 	const char *dot = strchr(key, '.');
 	char outer[64];
@@ -48,7 +48,7 @@ static const json_t *value_of(const json_t *file, const char *key)
 }
 
 /* A whole number under a key. missing, null: what stands for these, HF_REQUIRED where that is an error. */
-static enum status take_number(const json_t *file, const char *key, int64_t least, int64_t most, int64_t missing, int64_t null, int64_t *number,
+static enum status hugging_face_take_number(const json_t *file, const char *key, int64_t least, int64_t most, int64_t missing, int64_t null, int64_t *number,
 	struct error *error)
 {
 	const json_t *value = json_object_get(file, key);
@@ -62,7 +62,7 @@ static enum status take_number(const json_t *file, const char *key, int64_t leas
 		return OK;
 	*number = json_integer_value(value);
 	if (!json_is_integer(value) || *number < least || *number > most)
-		return fail(error, BAD_INPUT, "%s is %s: expected a number from %lld to %lld", key, describe(value, text, sizeof text), (long long)least,
+		return fail(error, BAD_INPUT, "%s is %s: expected a number from %lld to %lld", key, hugging_face_describe(value, text, sizeof text), (long long)least,
 			(long long)most);
 	return OK;
 }
@@ -71,7 +71,7 @@ static enum status take_number(const json_t *file, const char *key, int64_t leas
 
 /* One more line of the model's notes; what has no room is left out. */
 __attribute__((format(printf, 2, 3)))
-static void note(struct hugging_face *model, const char *format, ...)
+static void hugging_face_note(struct hugging_face *model, const char *format, ...)
 {
 	char line[512];
 	size_t used = strlen(model->notes);
@@ -85,7 +85,7 @@ static void note(struct hugging_face *model, const char *format, ...)
 		snprintf(model->notes + used, sizeof model->notes - used, "%s%s", used ? "\n" : "", line);
 }
 
-static enum status take_sizes(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
+static enum status hugging_face_take_sizes(const json_t *file, const struct hf_type *type, struct model_config *config, struct error *error)
 {
 	enum status status = OK;
 	for (const struct hf_size *size = type->sizes; size->key && status == OK; size++) {
@@ -99,7 +99,7 @@ static enum status take_sizes(const json_t *file, const struct hf_type *type, st
 #undef X
 		if (size->field == offsetof(struct model_config, layers))
 			most = LAYERS_MOST;
-		status = take_number(file, size->key, least, most, size->normal, size->null, (int64_t *)((char *)config + size->field), error);
+		status = hugging_face_take_number(file, size->key, least, most, size->normal, size->null, (int64_t *)((char *)config + size->field), error);
 	}
 	return status;
 }
@@ -107,9 +107,9 @@ static enum status take_sizes(const json_t *file, const struct hf_type *type, st
 static enum status check_settings(const json_t *file, const struct hf_type *type, struct error *error)
 {
 	for (const struct hf_setting *setting = type->settings; setting->key; setting++) {
-		const json_t *value = value_of(file, setting->key);
+		const json_t *value = hugging_face_value_of(file, setting->key);
 		char text[80];
-		if (value && strcmp(describe(value, text, sizeof text), setting->value) != 0)
+		if (value && strcmp(hugging_face_describe(value, text, sizeof text), setting->value) != 0)
 			return fail(error, BAD_INPUT, "%s is %s: only %s is covered for model_type \"%s\"", setting->key, text, setting->value, type->name);
 	}
 	return OK;
@@ -127,7 +127,7 @@ static enum status check_architecture(const json_t *file, const struct hf_type *
 	/* Until transformers 3 the class had another name. */
 	bool older = type->base.family == FAMILY_T5 && strcmp(json_string_value(first), "T5WithLMHeadModel") == 0;
 	if (!older && strcmp(json_string_value(first), type->architecture) != 0)
-		return fail(error, BAD_INPUT, "architectures is %s: only \"%s\" is covered for model_type \"%s\"", describe(first, text, sizeof text),
+		return fail(error, BAD_INPUT, "architectures is %s: only \"%s\" is covered for model_type \"%s\"", hugging_face_describe(first, text, sizeof text),
 			type->architecture, type->name);
 	return OK;
 }
@@ -140,7 +140,7 @@ static enum status take_dropout(const json_t *file, const struct hf_type *type, 
 		double share = value ? json_number_value(value) : type->dropped ? 0.1 : 0;
 		char text[80];
 		if (value && (!json_is_number(value) || share < 0 || share >= 1))
-			return fail(error, BAD_INPUT, "%s is %s: expected a number from 0 to below 1", type->dropouts[i], describe(value, text, sizeof text));
+			return fail(error, BAD_INPUT, "%s is %s: expected a number from 0 to below 1", type->dropouts[i], hugging_face_describe(value, text, sizeof text));
 		if (i > 0 && config->dropout != (share > 0))
 			return fail(error, BAD_INPUT, "%s is %s 0, %s is not: dropout is covered everywhere or nowhere", type->dropouts[i],
 				share > 0 ? "above" : "not above", type->dropouts[0]);
@@ -157,7 +157,7 @@ static enum status take_switches(const json_t *file, const struct hf_type *type,
 		char text[80];
 		*field = value ? row->cap ? json_is_number(value) : json_is_true(value) : row->normal;
 		if (value && !(row->cap ? json_is_null(value) || json_number_value(value) > 0 : json_is_boolean(value)))
-			return fail(error, BAD_INPUT, "%s is %s: expected %s", row->key, describe(value, text, sizeof text), row->cap ? "a number above 0 or null" : "true or false");
+			return fail(error, BAD_INPUT, "%s is %s: expected %s", row->key, hugging_face_describe(value, text, sizeof text), row->cap ? "a number above 0 or null" : "true or false");
 	}
 	return OK;
 }
@@ -183,7 +183,7 @@ static enum status take_activation(const json_t *file, const struct hf_type *typ
 			config->gelu_gate = gated;
 			return OK;
 		}
-	return fail(error, BAD_INPUT, "%s is %s: only %s are covered", type->activation, describe(value, text, sizeof text),
+	return fail(error, BAD_INPUT, "%s is %s: only %s are covered", type->activation, hugging_face_describe(value, text, sizeof text),
 		gated ? "silu, gelu and gelu_pytorch_tanh" : "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu and relu2");
 }
 
@@ -198,10 +198,10 @@ static enum status take_tied(const json_t *file, const json_t *whole, const stru
 	struct model_config *config = &model->config;
 	char text[80];
 	if (value && !json_is_boolean(value))
-		return fail(error, BAD_INPUT, "tie_word_embeddings is %s: expected true or false", describe(value, text, sizeof text));
+		return fail(error, BAD_INPUT, "tie_word_embeddings is %s: expected true or false", hugging_face_describe(value, text, sizeof text));
 	config->tied = value ? json_is_true(value) : type->tied;
 	if (config->family == FAMILY_T5 && !config->tied) {
-		note(model, "lm_head shares the embedding, as in transformers 5; in transformers 4 it was %lld parameters of its own", (long long)(config->vocab * config->hidden));
+		hugging_face_note(model, "lm_head shares the embedding, as in transformers 5; in transformers 4 it was %lld parameters of its own", (long long)(config->vocab * config->hidden));
 		config->tied = config->unscaled = true;
 	}
 	return OK;
@@ -215,7 +215,7 @@ static enum status take_sequence(const json_t *file, const struct hf_type *type,
 	model->seq_key = positions ? model->config.family == FAMILY_GPT ? "n_positions" : "max_position_embeddings" : NULL;
 	enum status status = OK;
 	if (type->positions)
-		status = take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error);
+		status = hugging_face_take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error);
 	model->config.seq = positions < HUGGING_FACE_SEQ ? positions : HUGGING_FACE_SEQ;
 	if (status == OK && positions == 1)
 		return fail(error, BAD_INPUT, "%s is 1: expected at least 2", model->seq_key);
@@ -238,10 +238,10 @@ static enum status take_window(const json_t *file, const struct hf_type *type, s
 		return fail(error, BAD_INPUT, "layer_types has %zu layers, not %lld", layers, (long long)model->config.layers);
 	if (!type->window || (type->window_asked && !json_is_true(json_object_get(file, "use_sliding_window"))) || (layers && !sliding))
 		return OK;
-	enum status status = take_number(file, type->window, 1, INT64_C(1) << 40, type->window_normal, HF_FOLLOWS, &window, error);
-	THEN(status, take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error));
+	enum status status = hugging_face_take_number(file, type->window, 1, INT64_C(1) << 40, type->window_normal, HF_FOLLOWS, &window, error);
+	THEN(status, hugging_face_take_number(file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error));
 	if (status == OK && window && window < positions)
-		note(model, "attention within windows of %lld tokens is counted as attention to all: for longer sequences its time is too long, its memory right where it is one kernel",
+		hugging_face_note(model, "attention within windows of %lld tokens is counted as attention to all: for longer sequences its time is too long, its memory right where it is one kernel",
 			(long long)window);
 	return status;
 }
@@ -253,12 +253,12 @@ static enum status take_rotary(const json_t *file, const struct hf_type *type, s
 	double part = type->rotary_normal;
 	char text[80];
 	for (size_t i = 0; part > 0 && i < sizeof keys / sizeof *keys; i++) {
-		const json_t *value = value_of(file, keys[i]);
+		const json_t *value = hugging_face_value_of(file, keys[i]);
 		if (!value)
 			continue;
 		part = json_number_value(value);
 		if (!json_is_number(value) || part <= 0 || part > 1)
-			return fail(error, BAD_INPUT, "%s is %s: expected a number above 0, at most 1", keys[i], describe(value, text, sizeof text));
+			return fail(error, BAD_INPUT, "%s is %s: expected a number above 0, at most 1", keys[i], hugging_face_describe(value, text, sizeof text));
 		break;
 	}
 	int64_t head = config->head_width ? config->head_width : config->heads ? config->hidden / config->heads : 0;
@@ -323,7 +323,7 @@ static enum status take_projection(const json_t *file, struct model_config *conf
 			config->gated = known[i].gated;
 			return OK;
 		}
-	return fail(error, BAD_INPUT, "feed_forward_proj is %s: only relu, gelu, gelu_new, gated-gelu and gated-relu are covered", describe(value, text, sizeof text));
+	return fail(error, BAD_INPUT, "feed_forward_proj is %s: only relu, gelu, gelu_new, gated-gelu and gated-relu are covered", hugging_face_describe(value, text, sizeof text));
 }
 
 /* Keys of one family alone. */
@@ -334,7 +334,7 @@ static enum status take_others(const json_t *file, const struct hf_type *type, s
 	if (config->family == FAMILY_VIT) {
 		const json_t *labels = json_object_get(file, "id2label");
 		int64_t count = json_is_object(labels) ? (int64_t)json_object_size(labels) : 2;
-		status = take_number(file, "num_labels", 2, 1 << 30, count, HF_REQUIRED, &config->classes, error);
+		status = hugging_face_take_number(file, "num_labels", 2, 1 << 30, count, HF_REQUIRED, &config->classes, error);
 		if (status == OK && config->classes < 2)
 			return fail(error, BAD_INPUT, "id2label has %lld labels: expected at least 2", (long long)count);
 	}
@@ -342,7 +342,7 @@ static enum status take_others(const json_t *file, const struct hf_type *type, s
 		status = take_projection(file, config, error);
 	int64_t every = json_integer_value(json_object_get(file, "moe_layer_freq"));
 	if (config->family == FAMILY_DEEPSEEK && every > 1)
-		note(model, "moe_layer_freq is %lld: as in transformers, which doesn't read it, every layer behind the first dense ones has experts", (long long)every);
+		hugging_face_note(model, "moe_layer_freq is %lld: as in transformers, which doesn't read it, every layer behind the first dense ones has experts", (long long)every);
 	if (config->decoder_layers > LAYERS_MOST)
 		return fail(error, BAD_INPUT, "num_decoder_layers: at most %d", LAYERS_MOST);
 	if (config->residual == RESIDUAL_PARALLEL && json_is_false(json_object_get(file, "use_parallel_residual")))
@@ -404,9 +404,9 @@ static void note_unknown(json_t *file, const struct hf_type *type, struct huggin
 			snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", key);
 	}
 	if (*names && more)
-		note(model, "keys that are not understood, and may change the model: %s and %d more", names, more);
+		hugging_face_note(model, "keys that are not understood, and may change the model: %s and %d more", names, more);
 	else if (*names)
-		note(model, "keys that are not understood, and may change the model: %s", names);
+		hugging_face_note(model, "keys that are not understood, and may change the model: %s", names);
 }
 
 /* ---- one file ------------------------------------------------------------------------------------------------ */
@@ -472,7 +472,7 @@ static const struct hf_type *type_of(json_t *file, json_t **keys, struct error *
 		nearest_consider(&nearest, type->name);
 	const char *why = recurrent_part(json_is_object(part) ? part : file);
 	fail(error, BAD_INPUT, "model_type is %s%s: not covered%s%s; covered are %zu types, which tidemark(1) lists under model, llama, qwen3_moe, gemma3, deepseek_v3, "
-		"gpt2, bert, t5 and vit among them, and models with one of them as text_config", describe(value, text, sizeof text), name ? nearest_text(&nearest, "", hint, sizeof hint) : "",
+		"gpt2, bert, t5 and vit among them, and models with one of them as text_config", hugging_face_describe(value, text, sizeof text), name ? nearest_text(&nearest, "", hint, sizeof hint) : "",
 		why ? ", " : "", why ? why : "", types);
 	return NULL;
 }
@@ -481,7 +481,7 @@ static enum status take_keys(json_t *file, const json_t *whole, const struct hf_
 {
 	struct model_config *config = &model->config;
 	enum status status = check_settings(file, type, error);
-	THEN(status, take_sizes(file, type, config, error));
+	THEN(status, hugging_face_take_sizes(file, type, config, error));
 	THEN(status, take_switches(file, type, config, error));
 	THEN(status, take_activation(file, type, config, error));
 	THEN(status, take_dropout(file, type, config, error));
@@ -494,7 +494,7 @@ static enum status take_keys(json_t *file, const json_t *whole, const struct hf_
 	return status;
 }
 
-static enum status take_file(json_t *file, struct hugging_face *model, struct error *error)
+static enum status hugging_face_take_file(json_t *file, struct hugging_face *model, struct error *error)
 {
 	json_t *keys;
 	const struct hf_type *type = type_of(file, &keys, error);
@@ -509,11 +509,11 @@ static enum status take_file(json_t *file, struct hugging_face *model, struct er
 	bool part = (keys != file && !type->inner) || (kin && json_object_get(file, "vision_config"));
 	enum status status = part || kin ? OK : check_architecture(file, type, error);
 	if (part)
-		note(model, "the text model alone (%s): what makes tokens of images or sound is left out", type->name);
+		hugging_face_note(model, "the text model alone (%s): what makes tokens of images or sound is left out", type->name);
 	if (type->assumed)
-		note(model, "%s", type->assumed);
+		hugging_face_note(model, "%s", type->assumed);
 	if (json_is_object(json_object_get(file, "quantization_config")))
-		note(model, "weights are counted as --precision has them, not as quantization_config stores them");
+		hugging_face_note(model, "weights are counted as --precision has them, not as quantization_config stores them");
 	if (status == OK && !json_is_object(keys))
 		return fail(error, BAD_INPUT, "%s is missing: expected an object", type->inner);
 	return status == OK ? take_keys(keys, file, type, model, error) : status;
@@ -529,7 +529,7 @@ enum status hugging_face_read(const char *text, size_t size, struct hugging_face
 	else if (file && !json_is_object(file))
 		status = fail(error, BAD_INPUT, "not the config.json of a Hugging Face model: expected an object");
 	else if (file)
-		status = take_file(file, model, error);
+		status = hugging_face_take_file(file, model, error);
 	json_decref(file);
 	return status;
 }

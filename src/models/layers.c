@@ -23,7 +23,7 @@ void layer_leave(struct model *model, size_t length)
 	model->path[length] = '\0';
 }
 
-static uint32_t leaf(struct model *model, const char *word, enum kind kind, enum dtype dtype, struct shape shape)
+static uint32_t layers_leaf(struct model *model, const char *word, enum kind kind, enum dtype dtype, struct shape shape)
 {
 	char name[320];
 	snprintf(name, sizeof name, "%s%s%s", model->path, *model->path ? "." : "", word);
@@ -32,12 +32,12 @@ static uint32_t leaf(struct model *model, const char *word, enum kind kind, enum
 
 uint32_t layer_parameter(struct model *model, const char *word, struct shape shape)
 {
-	return leaf(model, word, KIND_PARAMETER, DTYPE_F32, shape);
+	return layers_leaf(model, word, KIND_PARAMETER, DTYPE_F32, shape);
 }
 
 uint32_t layer_buffer(struct model *model, const char *word, enum dtype dtype, struct shape shape)
 {
-	return leaf(model, word, KIND_BUFFER, dtype, shape);
+	return layers_leaf(model, word, KIND_BUFFER, dtype, shape);
 }
 
 uint32_t layer_input(struct model *model, const char *name, enum dtype dtype, struct shape shape)
@@ -58,7 +58,7 @@ uint32_t layer_view(struct model *model, uint32_t x, struct shape shape)
 }
 
 /* The wider operand first: its shape is the result's. */
-static uint32_t broadcast(struct model *model, const char *type, uint32_t a, uint32_t b)
+static uint32_t layers_broadcast(struct model *model, const char *type, uint32_t a, uint32_t b)
 {
 	struct shape left = build_shape(&model->build, a), right = build_shape(&model->build, b);
 	build_op(&model->build, type, IN(a, b));
@@ -68,12 +68,12 @@ static uint32_t broadcast(struct model *model, const char *type, uint32_t a, uin
 
 uint32_t layer_add(struct model *model, uint32_t a, uint32_t b)
 {
-	return broadcast(model, "aten.add.Tensor", a, b);
+	return layers_broadcast(model, "aten.add.Tensor", a, b);
 }
 
 uint32_t layer_multiply(struct model *model, uint32_t a, uint32_t b)
 {
-	return broadcast(model, "aten.mul.Tensor", a, b);
+	return layers_broadcast(model, "aten.mul.Tensor", a, b);
 }
 
 uint32_t layer_dropout(struct model *model, uint32_t x)
@@ -99,7 +99,7 @@ static uint32_t as_matrix(struct model *model, uint32_t x)
 }
 
 /* x [.., in] by weight [out, in]: rows flattened for the product, as PyTorch does. */
-static uint32_t product(struct model *model, uint32_t x, uint32_t weight, uint32_t bias)
+static uint32_t layers_product(struct model *model, uint32_t x, uint32_t weight, uint32_t bias)
 {
 	struct build *build = &model->build;
 	struct shape shape = build_shape(build, x), matrix = build_shape(build, weight);
@@ -120,14 +120,14 @@ uint32_t layer_linear(struct model *model, const char *name, uint32_t x, int64_t
 	int64_t in = shape.dims ? shape.dim[shape.dims - 1] : 1;
 	uint32_t weight = layer_parameter(model, "weight", SHAPE(out, in));
 	uint32_t offset = bias ? layer_parameter(model, "bias", SHAPE(out)) : NONE;
-	uint32_t result = product(model, x, weight, offset);
+	uint32_t result = layers_product(model, x, weight, offset);
 	layer_leave(model, length);
 	return result;
 }
 
 uint32_t layer_linear_tied(struct model *model, uint32_t x, uint32_t weight, uint32_t bias)
 {
-	return product(model, x, weight, bias);
+	return layers_product(model, x, weight, bias);
 }
 
 uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, int64_t width, uint32_t ids, uint32_t *weight)

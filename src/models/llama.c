@@ -41,7 +41,7 @@ static uint32_t heads_of(struct model *model, const char *name, const char *norm
 	return norm && config->qk_norms ? decoder_norm(model, norm, x) : x;
 }
 
-static uint32_t self_attention(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine)
+static uint32_t llama_self_attention(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine)
 {
 	const struct model_config *config = &model->config;
 	size_t length = layer_enter(model, "self_attn");
@@ -57,7 +57,7 @@ static uint32_t self_attention(struct model *model, uint32_t x, uint32_t cosine,
 }
 
 /* Experts, and one beside them that every token goes to, by a gate of one number a token (Qwen2-MoE) or as it is. */
-static uint32_t mixture(struct model *model, uint32_t x)
+static uint32_t llama_mixture(struct model *model, uint32_t x)
 {
 	const struct model_config *config = &model->config;
 	size_t length = layer_enter(model, "mlp");
@@ -82,14 +82,14 @@ static uint32_t plain_feed_forward(struct model *model, uint32_t x)
 	return result;
 }
 
-static uint32_t feed_forward(struct model *model, uint32_t x, int64_t layer)
+static uint32_t llama_feed_forward(struct model *model, uint32_t x, int64_t layer)
 {
 	if (experts_in(&model->config, layer))
-		return mixture(model, x);
+		return llama_mixture(model, x);
 	return model->config.plain ? plain_feed_forward(model, x) : layer_gated(model, "mlp", x, model->config.ffn);
 }
 
 void model_llama(struct model *model)
 {
-	decoder_rotary(model, model->config.rope_width, self_attention, feed_forward);
+	decoder_rotary(model, model->config.rope_width, llama_self_attention, llama_feed_forward);
 }

@@ -84,7 +84,7 @@ const struct model_preset *model_find(const char *name)
 }
 
 /* Sizes that follow from others; and whether all fit together. */
-static enum status complete(struct model_config *config, struct error *error)
+static enum status models_complete(struct model_config *config, struct error *error)
 {
 	bool attention = config->heads > 0;
 	if (config->ffn == 0)
@@ -118,7 +118,7 @@ static enum status complete(struct model_config *config, struct error *error)
 	return OK;
 }
 
-static enum status describe(struct draft *draft, const char *name, const struct model_config *config)
+static enum status models_describe(struct draft *draft, const char *name, const struct model_config *config)
 {
 	struct about about = { .batch = config->batch };
 	if (config->format)
@@ -131,13 +131,13 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 	OWN(rules) *rules = rules_new();
 	struct model model = { .config = *config,
 		.build = { .draft = draft_new(), .op = NONE, .phase = PHASE_FORWARD, .module = "", .rules = rules } };
-	enum status status = model.build.draft && rules ? complete(&model.config, error) : fail_memory(error);
+	enum status status = model.build.draft && rules ? models_complete(&model.config, error) : fail_memory(error);
 	struct graph *graph = NULL;
 	if (status == OK) {
 		builders[config->family](&model);
 		build_finish(&model.build);
 		status = model.build.status;
-		THEN(status, describe(model.build.draft, name, config));
+		THEN(status, models_describe(model.build.draft, name, config));
 		if (status == BAD_INPUT)
 			fail(error, BAD_INPUT, "a tensor of this model is larger than 2^60 bytes");
 		else if (status != OK)

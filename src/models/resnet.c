@@ -36,7 +36,7 @@ static uint32_t rectify(struct model *model, uint32_t x)
 }
 
 /* Two convolutions of 3x3, or 1x1, 3x3, 1x1 around a narrower middle. */
-static uint32_t block(struct model *model, uint32_t x, int64_t width, int64_t stride, bool bottleneck)
+static uint32_t resnet_block(struct model *model, uint32_t x, int64_t width, int64_t stride, bool bottleneck)
 {
 	struct build *build = &model->build;
 	int64_t out = bottleneck ? 4 * width : width;
@@ -82,7 +82,7 @@ void model_resnet(struct model *model)
 	for (int stage = 0; stage < 4; stage++)
 		for (int i = 0; i < depths[row].blocks[stage] && build->status == OK; i++) {
 			length = layer_enter(model, "layer%d.%d", stage + 1, i);
-			x = block(model, x, config->hidden << stage, stage > 0 && i == 0 ? 2 : 1, depths[row].bottleneck);
+			x = resnet_block(model, x, config->hidden << stage, stage > 0 && i == 0 ? 2 : 1, depths[row].bottleneck);
 			layer_leave(model, length);
 		}
 	s = build_shape(build, x);

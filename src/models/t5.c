@@ -30,7 +30,7 @@ static uint32_t attend(struct model *model, const char *name, uint32_t x, uint32
 	return result;
 }
 
-static uint32_t feed_forward(struct model *model, uint32_t x)
+static uint32_t t5_feed_forward(struct model *model, uint32_t x)
 {
 	size_t length = layer_enter(model, "mlp");
 	bool gated = model->config.gated;
@@ -45,7 +45,7 @@ static uint32_t feed_forward(struct model *model, uint32_t x)
 }
 
 /* encoded: NONE in the encoder. */
-static uint32_t stack(struct model *model, const char *name, uint32_t x, uint32_t encoded)
+static uint32_t t5_stack(struct model *model, const char *name, uint32_t x, uint32_t encoded)
 {
 	size_t whole = layer_enter(model, "%s", name);
 	const struct model_config *config = &model->config;
@@ -58,7 +58,7 @@ static uint32_t stack(struct model *model, const char *name, uint32_t x, uint32_
 		x = attend(model, "self_attention", x, NONE, bias);
 		if (encoded != NONE)
 			x = attend(model, "cross_attention", x, encoded, NONE);
-		x = feed_forward(model, x);
+		x = t5_feed_forward(model, x);
 		layer_leave(model, length);
 	}
 	x = layer_dropout(model, layer_rms_norm(model, "final_layer_norm", x));
@@ -73,10 +73,10 @@ void model_t5(struct model *model)
 	int64_t rows = config->batch * config->seq;
 	uint32_t ids = layer_input(model, "ids", DTYPE_I64, tokens), targets = layer_input(model, "decoder_ids", DTYPE_I64, tokens), table;
 	uint32_t labels = layer_input(model, "labels", DTYPE_I64, tokens);
-	uint32_t encoded = stack(model, "encoder", layer_embedding(model, "shared", config->vocab, config->hidden, ids, &table), NONE);
+	uint32_t encoded = t5_stack(model, "encoder", layer_embedding(model, "shared", config->vocab, config->hidden, ids, &table), NONE);
 	build_op(&model->build, "aten.embedding.default", IN(table, targets));
 	uint32_t x = build_output(&model->build, DTYPE_F32, SHAPE(config->batch, config->seq, config->hidden));
-	x = stack(model, "decoder", x, encoded);
+	x = t5_stack(model, "decoder", x, encoded);
 	if (!config->unscaled)
 		x = layer_map(model, "aten.mul.Tensor", x);
 	uint32_t logits = config->tied ? layer_linear_tied(model, x, table, NONE) : layer_linear(model, "lm_head", x, config->vocab, false);

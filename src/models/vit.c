@@ -2,7 +2,7 @@
 #include "layers.h"
 
 /* [b, s, h] -> [b, s, h]; queries, keys and values from one product, rows led by the position, as nn.MultiheadAttention. */
-static uint32_t self_attention(struct model *model, uint32_t x)
+static uint32_t vit_self_attention(struct model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	const struct model_config *config = &model->config;
@@ -22,10 +22,10 @@ static uint32_t self_attention(struct model *model, uint32_t x)
 	return result;
 }
 
-static uint32_t encoder_layer(struct model *model, uint32_t x)
+static uint32_t vit_encoder_layer(struct model *model, uint32_t x)
 {
 	const struct model_config *config = &model->config;
-	x = layer_add(model, x, layer_dropout(model, self_attention(model, layer_norm(model, "ln_1", x))));
+	x = layer_add(model, x, layer_dropout(model, vit_self_attention(model, layer_norm(model, "ln_1", x))));
 	uint32_t inner = layer_norm(model, "ln_2", x);
 	size_t length = layer_enter(model, "mlp");
 	inner = layer_dropout(model, layer_activation(model, layer_linear(model, "0", inner, config->ffn, true)));
@@ -65,7 +65,7 @@ void model_vit(struct model *model)
 	x = layer_dropout(model, layer_add(model, x, layer_parameter(model, "pos_embedding", SHAPE(1, shape.dim[1], config->hidden))));
 	for (int64_t layer = 0; layer < config->layers && build->status == OK; layer++) {
 		size_t length = layer_enter(model, "layers.encoder_layer_%d", (int)layer);
-		x = encoder_layer(model, x);
+		x = vit_encoder_layer(model, x);
 		layer_leave(model, length);
 	}
 	x = layer_norm(model, "ln", x);

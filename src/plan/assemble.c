@@ -85,7 +85,7 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 }
 
 /* How a stage came about in this run: from the store when no new result was made. */
-static struct stage_run run_of(const struct stage_run *run, bool reused)
+static struct stage_run assemble_run_of(const struct stage_run *run, bool reused)
 {
 	return reused ? (struct stage_run){ 0, 1, 0 } : *run;
 }
@@ -99,7 +99,7 @@ static struct plan *plan_ordered(const struct planning *planning, struct transfo
 	if (laid_out && !plan)
 		fail_memory(planning->error);
 	if (plan)
-		plan->run[STAGE_LAYOUT] = run_of(&laid_out->run, stage->layout_reused);
+		plan->run[STAGE_LAYOUT] = assemble_run_of(&laid_out->run, stage->layout_reused);
 	laid_out_release(laid_out);
 	return plan;
 }
@@ -159,7 +159,7 @@ static struct plan *plan_in_program_order(const struct planning *planning, struc
 
 #define FAST_ROUNDS 3
 
-static bool keeps_cap(const struct plan *plan)
+static bool assemble_keeps_cap(const struct plan *plan)
 {
 	int64_t budget = scenario_budget(&plan->scenario);
 	return budget < 0 || plan_needs(plan) <= budget;
@@ -168,7 +168,7 @@ static bool keeps_cap(const struct plan *plan)
 /* Takes the faster of both that keep the cap. Whether next keeps it. */
 static bool keep_faster(struct plan **best, struct plan *next)
 {
-	bool keeps = keeps_cap(next), better = keeps && (!keeps_cap(*best) || plan_step_time(next) < plan_step_time(*best));
+	bool keeps = assemble_keeps_cap(next), better = keeps && (!assemble_keeps_cap(*best) || plan_step_time(next) < plan_step_time(*best));
 	plan_release(better ? *best : next);
 	*best = better ? next : *best;
 	return keeps;
@@ -264,7 +264,7 @@ static struct plan *plan_fast_uncapped(const struct planning *planning, struct t
 }
 
 /* Whether another order may take the place of the one found. */
-static bool is_free(const struct scenario *scenario)
+static bool assemble_is_free(const struct scenario *scenario)
 {
 	enum order_strategy order = scenario_order(scenario);
 	return order == ORDER_BEST || order == ORDER_AUTO;
@@ -275,7 +275,7 @@ static bool lacks_room(const struct planning *planning, const struct plan *plan)
 {
 	int64_t budget = scenario_budget(planning->scenario), needs = plan_needs(plan);
 	return budget >= 0 && needs > budget && needs - plan_arena(plan) + plan_peak(plan) <= budget && !plan->limited
-		&& is_free(planning->scenario) && !plan->transformed->pipelined;
+		&& assemble_is_free(planning->scenario) && !plan->transformed->pipelined;
 }
 
 /* The layout chosen adds to the peak: then an order whose layout keeps the cap, where one is found. Takes the plan over. */
@@ -313,7 +313,7 @@ static struct plan *plan_graph(const struct planning *planning, struct transform
 	bool reused = stage->order_reused, uncapped = !quick && is_uncapped(scenario, transformed);
 	struct plan *plan = !ordered ? NULL : uncapped ? plan_fast_uncapped(planning, transformed, ordered) : plan_ordered(planning, transformed, ordered, quick);
 	if (plan) {
-		plan->run[STAGE_ORDER] = run_of(&ordered->run, reused);
+		plan->run[STAGE_ORDER] = assemble_run_of(&ordered->run, reused);
 		plan->fit_margin = wish->margin;
 		plan->complete = !quick;
 	}
@@ -323,7 +323,7 @@ static struct plan *plan_graph(const struct planning *planning, struct transform
 	const struct fitted *fitted = transformed->fitted;
 	if (lacks_room(planning, plan) && !(plan = plan_for_room(planning, plan)))
 		return NULL;
-	if (fitted && fitted->away > 0 && !transformed->pipelined && is_free(scenario))
+	if (fitted && fitted->away > 0 && !transformed->pipelined && assemble_is_free(scenario))
 		return plan_in_program_order(planning, plan);   /* copies have their windows along it: in another one of a slightly lower peak computation may wait for them */
 	return plan->time && scenario_seeks_time(scenario) ? plan_fast(planning, plan, false) : plan;
 }

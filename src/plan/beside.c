@@ -14,7 +14,7 @@ static enum phase phase_at(const struct plan *plan, uint32_t position)
 
 /* The ops [*from, *to) of the step that op is of, as the program has them: a new one begins with the forward op behind an update that backward ops follow.
  * Returns how many there are. */
-static uint32_t step_of(const struct graph *graph, uint32_t op, uint32_t *from, uint32_t *to)
+static uint32_t beside_step_of(const struct graph *graph, uint32_t op, uint32_t *from, uint32_t *to)
 {
 	uint32_t last_backward = 0, steps = 1;
 	bool updated = false;
@@ -45,7 +45,7 @@ static uint32_t find_step(const struct plan *plan, uint32_t *first, uint32_t *en
 	*first = *end = 0;
 	if (ops == 0)
 		return 0;
-	uint32_t steps = step_of(plan->graph, order[plan->ordered->peak_position], &from, &to);
+	uint32_t steps = beside_step_of(plan->graph, order[plan->ordered->peak_position], &from, &to);
 	for (*first = 0; order[*first] < from || order[*first] >= to; )
 		++*first;
 	for (*end = ops; order[*end - 1] < from || order[*end - 1] >= to; )
@@ -54,7 +54,7 @@ static uint32_t find_step(const struct plan *plan, uint32_t *first, uint32_t *en
 }
 
 /* Where backward begins: a planned order may have some of its ops earlier, and forward ops behind. So few as can be stand on the wrong side of it. */
-static uint32_t find_backward(const struct plan *plan, uint32_t first, uint32_t end)
+static uint32_t beside_find_backward(const struct plan *plan, uint32_t first, uint32_t end)
 {
 	int64_t wrong = 0, least = 0;
 	uint32_t border = first;
@@ -69,11 +69,11 @@ static uint32_t find_backward(const struct plan *plan, uint32_t first, uint32_t 
 	return border;
 }
 
-static void find_parts(const struct plan *plan, int side, struct beside *beside, bool *backward)
+static void beside_find_parts(const struct plan *plan, int side, struct beside *beside, bool *backward)
 {
 	uint32_t first, end, to;
 	beside->steps[side] = find_step(plan, &first, &end);
-	uint32_t from = find_backward(plan, first, end);
+	uint32_t from = beside_find_backward(plan, first, end);
 	for (to = end; to > from && phase_at(plan, to - 1) != PHASE_BACKWARD; to--)
 		;
 	*backward = from < to;
@@ -95,7 +95,7 @@ static void join_parts(struct beside *beside)
 	}
 }
 
-static void find_peaks(const struct plan *plan, int side, struct beside *beside)
+static void beside_find_peaks(const struct plan *plan, int side, struct beside *beside)
 {
 	beside->peak[side] = plan_peak(plan);
 	beside->peak_position[side] = plan->ordered->peak_position;
@@ -126,7 +126,7 @@ uint32_t beside_position(const struct beside *beside, int side, uint32_t positio
 
 struct alive { const char *place; int64_t bytes, rounded; };
 
-static const char *place_of(const struct graph *graph, uint32_t storage)
+static const char *beside_place_of(const struct graph *graph, uint32_t storage)
 {
 	const struct storage *it = &graph->storage[storage];
 	if (it->allocator == NONE)
@@ -144,12 +144,12 @@ static int by_size_and_place(const void *a, const void *b)
 	return order ? order : (left->bytes < right->bytes) - (left->bytes > right->bytes);
 }
 
-static int by_place(const void *a, const void *b)
+static int beside_by_place(const void *a, const void *b)
 {
 	return strcmp(((const struct alive *)a)->place, ((const struct alive *)b)->place);
 }
 
-static int larger(const void *a, const void *b)
+static int beside_larger(const void *a, const void *b)
 {
 	const struct beside_holder *left = a, *right = b;
 	if (left->bytes != right->bytes)
@@ -158,7 +158,7 @@ static int larger(const void *a, const void *b)
 }
 
 /* What is alive at the peak, sorted; NULL when out of memory. */
-static struct alive *list_alive(const struct plan *plan, uint32_t *count)
+static struct alive *beside_list_alive(const struct plan *plan, uint32_t *count)
 {
 	const struct graph *graph = plan->graph;
 	uint32_t *storage = mem_alloc(graph->storages, sizeof *storage);
@@ -176,7 +176,7 @@ static struct alive *list_alive(const struct plan *plan, uint32_t *count)
 	}
 	for (uint32_t i = 0; i < *count; i++) {
 		int64_t bytes = graph->storage[storage[i]].bytes;
-		alive[i] = (struct alive){ place_of(graph, storage[i]), bytes, align_up(bytes, BESIDE_ALIGNMENT) };
+		alive[i] = (struct alive){ beside_place_of(graph, storage[i]), bytes, align_up(bytes, BESIDE_ALIGNMENT) };
 	}
 	mem_free(storage);
 	qsort(alive, *count, sizeof *alive, by_size_and_place);
@@ -205,12 +205,12 @@ static void take_pairs(struct beside *beside, struct alive *list[2], uint32_t co
 }
 
 /* Adds up what has no pair, by place. */
-static enum status hold(struct beside *beside, int side, struct alive *alive, uint32_t count)
+static enum status beside_hold(struct beside *beside, int side, struct alive *alive, uint32_t count)
 {
 	struct beside_holder *holder = arena_alloc(&beside->arena, (size_t)count + 1, sizeof *holder);
 	uint32_t holders = 0;
 	NEED(holder);
-	qsort(alive, count, sizeof *alive, by_place);
+	qsort(alive, count, sizeof *alive, beside_by_place);
 	for (uint32_t i = 0; i < count; i++) {
 		if (holders == 0 || strcmp(holder[holders - 1].place, alive[i].place) != 0)
 			holder[holders++].place = alive[i].place;
@@ -221,7 +221,7 @@ static enum status hold(struct beside *beside, int side, struct alive *alive, ui
 		holder[i].place = arena_text(&beside->arena, holder[i].place, strlen(holder[i].place));
 		NEED(holder[i].place);
 	}
-	qsort(holder, holders, sizeof *holder, larger);
+	qsort(holder, holders, sizeof *holder, beside_larger);
 	beside->holder[side] = holder;
 	beside->holders[side] = holders;
 	return OK;
@@ -246,20 +246,20 @@ enum status beside_make(const struct plan *one, const struct plan *other, struct
 	bool backward[2];
 	*beside = (struct beside){ 0 };
 	for (int side = 0; side < 2; side++)
-		find_parts(plan[side], side, beside, &backward[side]);
+		beside_find_parts(plan[side], side, beside, &backward[side]);
 	beside->phases = backward[0] && backward[1];
 	if (!beside->phases)
 		join_parts(beside);
 	for (int side = 0; side < 2; side++) {
-		find_peaks(plan[side], side, beside);
-		alive[side] = list_alive(plan[side], &count[side]);
+		beside_find_peaks(plan[side], side, beside);
+		alive[side] = beside_list_alive(plan[side], &count[side]);
 	}
 	if (alive[0] && alive[1]) {
 		take_pairs(beside, alive, count, true);
 		take_pairs(beside, alive, count, false);
 	}
 	for (int side = 0; side < 2 && status == OK; side++) {
-		status = alive[side] ? hold(beside, side, alive[side], count[side]) : NO_MEMORY;
+		status = alive[side] ? beside_hold(beside, side, alive[side], count[side]) : NO_MEMORY;
 		weigh_rest(plan[side], side, beside);
 	}
 	mem_free(alive[0]);

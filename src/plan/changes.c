@@ -3,17 +3,17 @@
 
 #include "changes.h"
 
-static bool is_collective(const struct graph *graph, uint32_t op)
+static bool changes_is_collective(const struct graph *graph, uint32_t op)
 {
 	return graph->op[op].collective != NULL;
 }
 
 /* The op that a collective works for: what wrote the tensor that it moves; else its first reader. */
-static void find_owners(const struct graph *graph, uint32_t *owner)
+static void changes_find_owners(const struct graph *graph, uint32_t *owner)
 {
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		owner[op] = op;
-		if (!is_collective(graph, op))
+		if (!changes_is_collective(graph, op))
 			continue;
 		uint32_t writer = csr_length(&graph->reads, op) ? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer : NONE;
 		owner[op] = writer == NONE ? NONE : owner[writer];
@@ -25,13 +25,13 @@ static void find_owners(const struct graph *graph, uint32_t *owner)
 	}
 }
 
-static int64_t sent_by(const struct op *op)
+static int64_t changes_sent_by(const struct op *op)
 {
 	return op->collective && op->collective->moved > 0 ? op->collective->moved : 0;
 }
 
 /* Adds one plan's bytes to the ops' rows, which are found by name; new names get new rows. */
-static bool add_plan(const struct plan *plan, int side, const struct graph *names, struct plan_change *row, uint32_t *rows)
+static bool changes_add_plan(const struct plan *plan, int side, const struct graph *names, struct plan_change *row, uint32_t *rows)
 {
 	const struct graph *graph = plan->graph;
 	uint32_t *owner = mem_alloc(graph->ops, sizeof *owner), *at = mem_alloc(graph->ops, sizeof *at);
@@ -40,17 +40,17 @@ static bool add_plan(const struct plan *plan, int side, const struct graph *name
 		mem_free(at);
 		return false;
 	}
-	find_owners(graph, owner);
+	changes_find_owners(graph, owner);
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		uint32_t known = side == 0 || is_collective(graph, op) ? NONE : graph_find_op(names, graph->op[op].name);
+		uint32_t known = side == 0 || changes_is_collective(graph, op) ? NONE : graph_find_op(names, graph->op[op].name);
 		at[op] = known != NONE ? known : *rows;
 		if (known == NONE)
 			row[(*rows)++].op = graph->op[op].name;
 	}
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		struct plan_change *to = &row[at[owner[op] == NONE ? op : owner[op]]];
-		if (is_collective(graph, op))
-			to->sent[side] += sent_by(&graph->op[op]);
+		if (changes_is_collective(graph, op))
+			to->sent[side] += changes_sent_by(&graph->op[op]);
 		else if (plan->transformed->sharded)
 			to->sent[side] += traffic_inside(plan->transformed->sharded, graph, op);
 		FOR_ROW(i, &graph->writes, op)
@@ -67,7 +67,7 @@ static int64_t apart(const int64_t pair[2])
 	return pair[0] < pair[1] ? pair[1] - pair[0] : pair[0] - pair[1];
 }
 
-static int largest_first(const void *left, const void *right)
+static int changes_largest_first(const void *left, const void *right)
 {
 	const struct plan_change *a = left, *b = right;
 	int64_t sent = apart(b->sent) - apart(a->sent), made = apart(b->made) - apart(a->made);
@@ -79,11 +79,11 @@ enum status plan_changes(const struct plan *before, const struct plan *after, st
 	uint32_t rows = 0, kept = 0;
 	struct plan_change *row = arena_alloc(arena, (size_t)before->graph->ops + after->graph->ops, sizeof *row);
 	/* Rows of the first plan have its ops' numbers. */
-	NEED(row && add_plan(before, 0, before->graph, row, &rows) && add_plan(after, 1, before->graph, row, &rows));
+	NEED(row && changes_add_plan(before, 0, before->graph, row, &rows) && changes_add_plan(after, 1, before->graph, row, &rows));
 	for (uint32_t i = 0; i < rows; i++)
 		if (row[i].sent[0] != row[i].sent[1] || row[i].made[0] != row[i].made[1])
 			row[kept++] = row[i];
-	qsort(row, kept, sizeof *row, largest_first);
+	qsort(row, kept, sizeof *row, changes_largest_first);
 	*change = row;
 	*count = kept;
 	return OK;

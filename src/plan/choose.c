@@ -49,7 +49,7 @@ struct plan *better_of(const struct goal *goal, struct plan *first, struct plan 
 }
 
 /* A candidate that came to nothing leaves the best so far, but for what ends every run. */
-static bool goes_on(const struct planning *planning)
+static bool choose_goes_on(const struct planning *planning)
 {
 	enum status status = planning->error->status;
 	return status != NO_MEMORY && status != LIMIT;
@@ -61,7 +61,7 @@ static bool goes_on(const struct planning *planning)
 struct bracket { int64_t low, high; };
 
 /* The next limit: what the last plan's arena leaves of the cap, if comings and goings stay as they are; else the middle. < 0: there is none between. */
-static int64_t next_limit(const struct plan *last, const struct bracket *bracket, int64_t budget)
+static int64_t choose_next_limit(const struct plan *last, const struct bracket *bracket, int64_t budget)
 {
 	int64_t guess = budget - (plan_needs(last) - last->transformed->fit_peak);
 	if (bracket->high - bracket->low <= bracket->high / 64)
@@ -80,7 +80,7 @@ static struct plan *fit_limits(struct choosing *choosing, struct plan *first, in
 	struct plan_wish wish = { .rivals = RIVALS_NONE, .first = first->transformed->sharded };
 	struct plan *best = NULL, *last = plan_retain(first);
 	for (int round = 0; round < LIMIT_ROUNDS; round++) {
-		int64_t limit = next_limit(last, &bracket, budget);
+		int64_t limit = choose_next_limit(last, &bracket, budget);
 		wish.margin = budget - limit;
 		struct plan *next = limit < 0 ? NULL : plan_once(planning, &wish, false);
 		if (!next)
@@ -106,7 +106,7 @@ static struct plan *fit_limits(struct choosing *choosing, struct plan *first, in
 #define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
 #define FAR_PERCENT 25   /* no order and no layout takes that much off heuristics' arena */
 
-static bool is_over(const struct plan *plan)
+static bool choose_is_over(const struct plan *plan)
 {
 	int64_t budget = scenario_budget(&plan->scenario);
 	return budget >= 0 && plan_needs(plan) > budget;
@@ -121,7 +121,7 @@ static bool has_chance(const struct plan *best, const struct plan *quick)
 /* auto: whether no order of a rival's graph can be faster than the best plan so far. Of accumulated microbatches the time doesn't depend on the order. */
 static bool is_slower_in_any_order(const struct planning *planning, const struct plan *best, const struct transformed *transformed)
 {
-	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || is_over(best))
+	if (scenario_strategy(planning->scenario) != STRATEGY_AUTO || choose_is_over(best))
 		return false;
 	int64_t least = transformed->pipelined ? transformed->pipelined->time
 		: plan_time_least(transformed->graph, transformed->sharded, planning->scenario, planning->stage->rules);
@@ -147,7 +147,7 @@ static struct plan *plan_candidate(const struct planning *planning, const struct
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
 	bool hopeless = transformed && is_slower_in_any_order(planning, best, transformed), fastest = scenario_strategy(planning->scenario) == STRATEGY_AUTO;
 	struct plan *plan = transformed && !hopeless ? plan_transformed(planning, transformed, wish, true) : NULL;
-	bool near = plan && (fastest && !is_over(best) ? !is_behind(best, plan) : sure || has_chance(best, plan));
+	bool near = plan && (fastest && !choose_is_over(best) ? !is_behind(best, plan) : sure || has_chance(best, plan));
 	struct plan *quick = near && fastest ? plan_retain(plan) : NULL;
 	if (quick)
 		quick->complete = true;    /* as a candidate: nothing better of it follows */
@@ -166,7 +166,7 @@ static struct plan *plan_rival(const struct planning *planning, const struct sha
 }
 
 /* minred's limit: the slack above the least arena, but not above that of any expert's, nor of the cap. needs[0]: of the first, then of its rivals; INT64_MAX: of what has no plan. */
-static int64_t limit_of(const struct plan *first, const int64_t *needs, uint32_t plans)
+static int64_t choose_limit_of(const struct plan *first, const int64_t *needs, uint32_t plans)
 {
 	int64_t least = INT64_MAX, experts = INT64_MAX, budget = scenario_budget(&first->scenario);
 	for (uint32_t i = 0; i < plans; i++) {
@@ -216,10 +216,10 @@ static void rank_rivals(const struct sharded *sharded, bool by_time, uint32_t ra
 }
 
 /* The end of a part of the choice that may have been cut short: the best so far, or NULL where no run goes on. Takes it over. */
-static struct plan *end_of(const struct planning *planning, struct plan *best)
+static struct plan *choose_end_of(const struct planning *planning, struct plan *best)
 {
 	best->limited |= planning->error->status == CANCELLED;
-	if (goes_on(planning)) {
+	if (choose_goes_on(planning)) {
 		error_set(planning->error, OK);
 		return best;
 	}
@@ -252,7 +252,7 @@ static struct plan *judge_each(struct choosing *choosing, struct plan *first)
 	}
 	for (uint32_t k = 0; k <= rivals; k++)
 		needs[k] = plan[k] ? plan_needs(plan[k]) : INT64_MAX;
-	struct goal goal = { GOAL_FASTEST, automatic ? fastest.limit : limit_of(first, needs, 1 + rivals) };
+	struct goal goal = { GOAL_FASTEST, automatic ? fastest.limit : choose_limit_of(first, needs, 1 + rivals) };
 	for (uint32_t k = 0; k <= rivals; k++)
 		best = better_of(&goal, best, plan[k]);
 	return best;
@@ -268,10 +268,10 @@ static struct plan *plan_prospects(struct choosing *choosing, struct prospects *
 		int64_t needs[1 + PROSPECTS_MOST] = { first ? plan_needs(first) : 0 };
 		for (uint32_t i = 0; i < prospects->count; i++)
 			needs[1 + i] = prospects->prospect[i].comes_to.needs;
-		goal.limit = first ? limit_of(first, needs, 1 + prospects->count) : goal.limit;
+		goal.limit = first ? choose_limit_of(first, needs, 1 + prospects->count) : goal.limit;
 		const struct plan *leader = leader_of(choosing, best);
 		uint32_t next = prospects_next(prospects, &goal);
-		if (next == NONE || planning->error->status == CANCELLED || !goes_on(planning))
+		if (next == NONE || planning->error->status == CANCELLED || !choose_goes_on(planning))
 			return best;
 		error_set(planning->error, OK);
 		struct plan *plan = plan_candidate(planning, &prospects->prospect[next].wish, leader, true);
@@ -310,7 +310,7 @@ static struct plan *judge_foretold(struct choosing *choosing, struct plan *first
 }
 
 /* What search and experts count is what stays; order and layout add what comes and goes. Takes over the first plan. */
-static struct plan *judge(struct choosing *choosing, struct plan *first)
+static struct plan *choose_judge(struct choosing *choosing, struct plan *first)
 {
 	struct sharded *sharded = first->transformed->sharded;
 	if (!sharded || first->limited || sharded->rivals == 0)
@@ -323,7 +323,7 @@ static struct plan *judge(struct choosing *choosing, struct plan *first)
 		best = judge_each(choosing, first);
 	keep_seen(choosing, sharded);    /* only now: it would rule out its own rivals */
 	sharded_release(sharded);
-	return end_of(choosing->planning, best);
+	return choose_end_of(choosing->planning, best);
 }
 
 /* ---- where nothing fits ------------------------------------------------------------------------------------------------- */
@@ -364,7 +364,7 @@ static struct plan *try_least_over(struct choosing *choosing, const struct plan_
 	struct transformed *transformed = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
 	const struct sharded *least = transformed ? transformed->sharded : NULL;
 	bool foretold = least && choosing->layers && try_least_foretold(choosing, least, wish, &best);
-	for (uint32_t rival = 0; least && !foretold && rival <= least->rivals && goes_on(planning) && planning->error->status != CANCELLED; rival++) {
+	for (uint32_t rival = 0; least && !foretold && rival <= least->rivals && choose_goes_on(planning) && planning->error->status != CANCELLED; rival++) {
 		if (is_seen(choosing, rival ? &least->rival[rival - 1] : &least->sharding))
 			continue;
 		error_set(planning->error, OK);
@@ -392,9 +392,9 @@ static struct plan *try_least(struct choosing *choosing, const struct plan *firs
 	best = try_least_over(choosing, &wish, best, &searched);
 	mesh = best->transformed->sharded->sharding.mesh;
 	wish.mesh = &mesh;
-	if (small && goes_on(planning) && planning->error->status != CANCELLED && !mesh_equal(&mesh, &searched))
+	if (small && choose_goes_on(planning) && planning->error->status != CANCELLED && !mesh_equal(&mesh, &searched))
 		best = try_least_over(choosing, &wish, best, &searched);
-	return end_of(planning, best);
+	return choose_end_of(planning, best);
 }
 
 /* auto under a cap that the fastest doesn't keep: rivals, other limits of what stays, and the rivals of the best of them. Takes the first plan over. */
@@ -402,17 +402,17 @@ static struct plan *choose_within(struct choosing *choosing, struct plan *first)
 {
 	const struct planning *planning = choosing->planning;
 	struct goal goal = { GOAL_FASTEST, scenario_budget(&first->scenario) };
-	struct plan *best = judge(choosing, plan_retain(first));
+	struct plan *best = choose_judge(choosing, plan_retain(first));
 	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .rivals = RIVALS_ALONE, .first = first->transformed->sharded };
 	if (best && !best->limited && first->transformed->fit_peak >= 0 && plan_needs(first) > goal.limit) {
 		best = better_of(&goal, best, fit_limits(choosing, first, &wish.margin));
-		best = end_of(planning, best);
+		best = choose_end_of(planning, best);
 	}
 	if (best && wish.margin != MARGIN_NO_CAP && !best->limited) {
 		struct plan *other = plan_once(planning, &wish, false);
 		choosing->compared += other != NULL;
-		best = better_of(&goal, best, other ? judge(choosing, other) : NULL);
-		best = end_of(planning, best);
+		best = better_of(&goal, best, other ? choose_judge(choosing, other) : NULL);
+		best = choose_end_of(planning, best);
 	}
 	plan_release(first);
 	return best;
@@ -427,7 +427,7 @@ static bool has_placement_pins(const struct scenario *scenario)
 }
 
 /* Whether a plan may be as fast as any: the first of all keeps the cap, and its step, or the best's, is no longer than the least estimate. */
-static bool is_fastest(const struct plan *first, const struct plan *best)
+static bool choose_is_fastest(const struct plan *first, const struct plan *best)
 {
 	const struct transformed *transformed = first->transformed;
 	int64_t budget = scenario_budget(&first->scenario);
@@ -442,7 +442,7 @@ static struct plan *try_moves(struct choosing *choosing, const struct plan *firs
 	struct goal goal = { GOAL_FASTEST, scenario_budget(&best->scenario) };
 	const struct plan *start[] = { first, best };
 	struct shard_moves moves;
-	if (best->limited || is_fastest(first, best))
+	if (best->limited || choose_is_fastest(first, best))
 		return best;
 	enum status status = shard_moves_find(planning, start, 2, best, &moves);
 	choosing->compared += moves.plans;
@@ -451,7 +451,7 @@ static struct plan *try_moves(struct choosing *choosing, const struct plan *firs
 		best = better_of(&goal, best, plan_candidate(planning, &wish, best, true));
 	}
 	sharding_free(&moves.found);
-	return end_of(planning, best);
+	return choose_end_of(planning, best);
 }
 
 /* All candidates, of a first plan. */
@@ -464,7 +464,7 @@ static struct plan *choose_among(struct choosing *choosing, struct plan *first)
 		plan = choose_within(choosing, plan);
 	} else {
 		plan = choose_margin(planning, plan, false, &choosing->compared);
-		plan = plan ? judge(choosing, plan) : NULL;
+		plan = plan ? choose_judge(choosing, plan) : NULL;
 	}
 	plan = plan ? try_least(choosing, first, plan) : NULL;
 	bool movable = plan && automatic && starts_without_cap(planning->scenario) && !has_placement_pins(planning->scenario);
@@ -479,7 +479,7 @@ static struct plan *try_best_order(struct choosing *choosing, const struct plan 
 	struct goal goal = { GOAL_FASTEST, scenario_budget(planning->scenario) };
 	struct scenario scenario;
 	bool automatic = scenario_searches(planning->scenario) && scenario_strategy(planning->scenario) == STRATEGY_AUTO;
-	if (!automatic || planning->scenario->value[K_order] != ORDER_FAST || goal.limit < 0 || best->limited || plan_needs(first) <= goal.limit || !goes_on(planning)
+	if (!automatic || planning->scenario->value[K_order] != ORDER_FAST || goal.limit < 0 || best->limited || plan_needs(first) <= goal.limit || !choose_goes_on(planning)
 		|| scenario_copy(&scenario, planning->scenario) != OK)
 		return best;
 	scenario.value[K_order] = ORDER_AUTO;
@@ -493,7 +493,7 @@ static struct plan *try_best_order(struct choosing *choosing, const struct plan 
 	}
 	plan_release(plan);
 	scenario_done(&scenario);
-	return end_of(planning, best);
+	return choose_end_of(planning, best);
 }
 
 struct plan_wish first_wish(const struct scenario *scenario)

@@ -24,7 +24,7 @@ static bool pins_reruns(const struct scenario *scenario)
 	return any;
 }
 
-static bool is_over(const struct plan *plan)
+static bool choose_kept_is_over(const struct plan *plan)
 {
 	return plan_needs(plan) > scenario_budget(&plan->scenario);
 }
@@ -39,12 +39,12 @@ static bool searches_fastest(const struct scenario *scenario)
 static bool may_keep(const struct planning *planning, const struct plan *plan)
 {
 	const struct fitted *fitted = plan->transformed->fitted;
-	bool proved = fitted && fitted->bound > 0 && plan->fit_margin <= 0, again = runs_again(plan) || plan_extra_time(plan) > 0 || is_over(plan);
+	bool proved = fitted && fitted->bound > 0 && plan->fit_margin <= 0, again = runs_again(plan) || plan_extra_time(plan) > 0 || choose_kept_is_over(plan);
 	return !plan->limited && planning->error->status == OK && (scenario_searches(planning->scenario) || (!proved && again));
 }
 
 /* A plan of the scenario with all kept as that of the scenario asked for. */
-static struct plan *finish(const struct planning *planning, struct plan *kept)
+static struct plan *choose_kept_finish(const struct planning *planning, struct plan *kept)
 {
 	kept->scenario.value[K_recompute] = planning->scenario->value[K_recompute];
 	kept->fingerprint = plan_fingerprint(kept->input, &kept->scenario);
@@ -53,7 +53,7 @@ static struct plan *finish(const struct planning *planning, struct plan *kept)
 }
 
 /* Of two plans, the second of which may be NULL. Releases the other one. */
-static struct plan *best_of(struct plan *a, struct plan *b, int64_t budget)
+static struct plan *choose_kept_best_of(struct plan *a, struct plan *b, int64_t budget)
 {
 	bool turn = b && fits_faster(b, a, budget);
 	plan_release(turn ? a : b);
@@ -77,19 +77,19 @@ static struct plan *choose_fastest(const struct planning *planning, const struct
 {
 	struct plan_wish wish = first_wish(kept->scenario);
 	struct plan *first = plan_once(kept, &wish, false), *best = first ? choose_plan(kept, rival) : NULL;
-	bool ends = best && (best->limited || !is_over(first));
+	bool ends = best && (best->limited || !choose_kept_is_over(first));
 	plan_release(first);
-	best = best ? finish(planning, best) : NULL;
+	best = best ? choose_kept_finish(planning, best) : NULL;
 	if (ends || !best)
 		return best;
-	if (is_over(best)) {
+	if (choose_kept_is_over(best)) {
 		plan_release(best);
 		return choose_plan(planning, rival);
 	}
 	struct plan *again = choose_plan(planning, best);
 	if (planning->error->status != NO_MEMORY) {
 		error_set(planning->error, OK);
-		return best_of(best, again, scenario_budget(planning->scenario));
+		return choose_kept_best_of(best, again, scenario_budget(planning->scenario));
 	}
 	plan_release(best);
 	plan_release(again);
@@ -104,13 +104,13 @@ static struct plan *choose_other(const struct planning *planning, const struct p
 		return best;
 	struct plan *other = plan_kept(kept, quick);
 	enum status status = planning->error->status;
-	if (status == NO_MEMORY || !other || is_over(other)) {
+	if (status == NO_MEMORY || !other || choose_kept_is_over(other)) {
 		plan_release(other);
 		other = NULL;
 	}
 	if (status != NO_MEMORY) {
 		error_set(planning->error, OK);
-		return best_of(best, other ? finish(planning, other) : NULL, scenario_budget(planning->scenario));
+		return choose_kept_best_of(best, other ? choose_kept_finish(planning, other) : NULL, scenario_budget(planning->scenario));
 	}
 	plan_release(best);
 	return NULL;

@@ -96,7 +96,7 @@ static bool below_floor(const struct halving *halving, const struct plan *plan)
 }
 
 /* The limit for another round, after a plan; -1: none helps. First what the plan itself shows: its arena's part above what recomputation counted with. */
-static int64_t next_limit(struct halving *halving, const struct plan *first, const struct plan *plan, int round)
+static int64_t choose_margin_next_limit(struct halving *halving, const struct plan *first, const struct plan *plan, int round)
 {
 	int64_t limit = halving->budget - plan->fit_margin, margin;
 	bool fits = plan_needs(plan) <= halving->budget;
@@ -129,7 +129,7 @@ bool fits_faster(const struct plan *a, const struct plan *b, int64_t budget)
 }
 
 /* recompute=auto: the largest limit found whose plan keeps the cap. */
-static struct plan *refine(const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
+static struct plan *choose_margin_refine(const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
 {
 	int rounds = planning->scenario->value[K_offload] && !alone ? HOST_ROUNDS : REFINE_ROUNDS;
 	struct halving halving = { .budget = scenario_budget(planning->scenario), .up = true };
@@ -142,12 +142,12 @@ static struct plan *refine(const struct planning *planning, struct plan *first, 
 	}
 	struct plan *last = plan_retain(first), *guess = NULL;
 	for (int round = 0; !last->limited; round++) {
-		int64_t limit = round < rounds ? next_limit(&halving, first, last, round) : -1;
+		int64_t limit = round < rounds ? choose_margin_next_limit(&halving, first, last, round) : -1;
 		if (limit < 0 && halving.up && guess && (plan_needs(best) > halving.budget || below_floor(&halving, best))) {
 			halving.up = halving.begun = false;    /* no larger limit helps: plans at the floor differ, too */
 			plan_release(last);
 			last = plan_retain(guess);
-			limit = next_limit(&halving, first, last, round = 1);
+			limit = choose_margin_next_limit(&halving, first, last, round = 1);
 		}
 		struct plan_wish wish = { .margin = halving.budget - limit, .alone = alone };
 		struct plan *next = limit < 0 ? NULL : plan_once(planning, &wish, quick);
@@ -180,7 +180,7 @@ static struct plan *try_alone(const struct planning *planning, struct plan *plan
 	bool whole = plan->fit_margin <= 0, least = extra == 0 || (whole && (extra <= fitted->extra || (fitted->away > 0 && extra <= fitted->alone)));
 	if (fitted->impossible ? whole : plan_needs(plan) <= budget && least)
 		return plan;
-	struct plan *first = plan_once(planning, &wish, false), *alone = first ? refine(planning, first, true, false, compared) : NULL;
+	struct plan *first = plan_once(planning, &wish, false), *alone = first ? choose_margin_refine(planning, first, true, false, compared) : NULL;
 	bool better = alone && fits_faster(alone, plan, budget);
 	*compared += alone != NULL;
 	plan_release(better ? plan : alone);
@@ -189,7 +189,7 @@ static struct plan *try_alone(const struct planning *planning, struct plan *plan
 
 static struct plan *fit_recomputation(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared)
 {
-	struct plan *plan = refine(planning, first, false, quick, compared);
+	struct plan *plan = choose_margin_refine(planning, first, false, quick, compared);
 	return try_alone(planning, plan, quick, compared);
 }
 

@@ -39,7 +39,7 @@ static void name_schedule(struct trials *trials, const struct trial *trial)
 }
 
 /* A candidate that can't be played says why and is no reason to stop. */
-static bool goes_on(const struct planning *planning)
+static bool choose_schedule_goes_on(const struct planning *planning)
 {
 	enum status status = planning->error->status;
 	return status == OK || status == BAD_INPUT || status == INFEASIBLE;
@@ -70,10 +70,10 @@ static void find_trials(struct trials *trials, bool quick)
 		bool varies = schedule == SCHEDULE_INTERLEAVED && chunks == KNOB_GIVEN && trials->asked->value[K_pp] > 1;
 		if (!varies)
 			add_trial(trials, (struct trial) { .schedule = schedule, .chunks = chunks }, quick);
-		for (uint32_t count = 2; varies && count <= most && goes_on(&trials->planning); count++)
+		for (uint32_t count = 2; varies && count <= most && choose_schedule_goes_on(&trials->planning); count++)
 			if (pipeline_tries_chunks(trials->asked, layers, count))
 				add_trial(trials, (struct trial) { .schedule = schedule, .chunks = count }, quick);
-		if (!goes_on(&trials->planning))
+		if (!choose_schedule_goes_on(&trials->planning))
 			break;
 	}
 }
@@ -91,7 +91,7 @@ static void leave_one(struct trials *trials)
 }
 
 /* Whether a schedule's plans can't be better than the best so far: see the header. May plan it by heuristics. */
-static bool is_hopeless(struct trials *trials, const struct trial *trial, const struct plan *best)
+static bool choose_schedule_is_hopeless(struct trials *trials, const struct trial *trial, const struct plan *best)
 {
 	int64_t budget = scenario_budget(trials->asked), needs = best ? plan_needs(best) : -1;
 	bool fits = best && (budget < 0 || needs <= budget);
@@ -108,7 +108,7 @@ static bool is_hopeless(struct trials *trials, const struct trial *trial, const 
 }
 
 /* A plan as that of the scenario that was asked for. */
-static struct plan *finish(const struct trials *trials, struct plan *best, bool limited)
+static struct plan *choose_schedule_finish(const struct trials *trials, struct plan *best, bool limited)
 {
 	static const enum knob_id changed[] = { K_schedule, K_chunks };
 	for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
@@ -131,18 +131,18 @@ struct plan *choose_schedule(const struct planning *planning, bool quick)
 	trials.planning.scenario = &trials.scenario;
 	find_trials(&trials, quick);
 	leave_one(&trials);
-	for (uint32_t i = 0; i < trials.count && goes_on(planning); i++) {
+	for (uint32_t i = 0; i < trials.count && choose_schedule_goes_on(planning); i++) {
 		name_schedule(&trials, &trials.trial[i]);
-		if (is_hopeless(&trials, &trials.trial[i], best))
+		if (choose_schedule_is_hopeless(&trials, &trials.trial[i], best))
 			continue;
 		error_set(planning->error, OK);
 		best = better_of(&goal, best, choose_fit(&trials.planning, best, quick));
 	}
-	bool cancelled = planning->error->status == CANCELLED, fine = goes_on(planning) || cancelled;
+	bool cancelled = planning->error->status == CANCELLED, fine = choose_schedule_goes_on(planning) || cancelled;
 	scenario_done(&trials.scenario);
 	if (best && fine) {
 		error_set(planning->error, OK);
-		return finish(&trials, best, cancelled);
+		return choose_schedule_finish(&trials, best, cancelled);
 	}
 	plan_release(best);
 	return NULL;

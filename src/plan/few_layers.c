@@ -192,14 +192,14 @@ static enum status plan_few_faster(struct few_plans *few, uint32_t which, int64_
 /* ---- drawing out ---------------------------------------------------------------------------------------------------------- */
 
 /* What a value comes to with all layers of the kind that few[i] has twice as many of as few[0]: beside that in few[0]. */
-static int64_t grown(const struct few_layers *layers, uint32_t i, int64_t few, int64_t more)
+static int64_t few_layers_grown(const struct few_layers *layers, uint32_t i, int64_t few, int64_t more)
 {
 	int64_t fewest = layers->fewest[i], rest = layers->most[i] - fewest;
 	return (more - few) / fewest * rest + (more - few) % fewest * rest / fewest;
 }
 
 /* The highest live bytes with all layers: at each op that all plans have, which are ends of the step and of its rows of layers. Between them it lies between. */
-static int64_t peak_of(const struct few_layers *layers, struct plan *const *plan)
+static int64_t few_layers_peak_of(const struct few_layers *layers, struct plan *const *plan)
 {
 	int64_t peak = -1;
 	for (uint32_t op = 0; op < plan[0]->graph->ops; op++) {
@@ -208,7 +208,7 @@ static int64_t peak_of(const struct few_layers *layers, struct plan *const *plan
 		for (uint32_t i = 1; i < layers->count && everywhere; i++) {
 			uint32_t other = graph_find_op(plan[i]->graph, plan[0]->graph->op[op].name);
 			everywhere = other != NONE;
-			live += everywhere ? grown(layers, i, few, plan[i]->ordered->live[plan[i]->ordered->position[other]]) : 0;
+			live += everywhere ? few_layers_grown(layers, i, few, plan[i]->ordered->live[plan[i]->ordered->position[other]]) : 0;
 		}
 		peak = everywhere && live > peak ? live : peak;
 	}
@@ -221,10 +221,10 @@ static void draw_out(const struct few_plans *few, struct foretold *foretold)
 	struct plan *const *plan = few->plan;
 	int64_t beside = plan_needs(plan[0]) - plan_peak(plan[0]);
 	foretold->time = plan_step_time(plan[0]);
-	foretold->needs = peak_of(layers, plan) + beside;
+	foretold->needs = few_layers_peak_of(layers, plan) + beside;
 	for (uint32_t i = 1; i < layers->count; i++) {
-		foretold->time += grown(layers, i, plan_step_time(plan[0]), plan_step_time(plan[i]));
-		foretold->needs += grown(layers, i, beside, plan_needs(plan[i]) - plan_peak(plan[i]));
+		foretold->time += few_layers_grown(layers, i, plan_step_time(plan[0]), plan_step_time(plan[i]));
+		foretold->needs += few_layers_grown(layers, i, beside, plan_needs(plan[i]) - plan_peak(plan[i]));
 	}
 }
 

@@ -54,7 +54,7 @@ static enum status find_units(struct fsdp *fsdp)
 }
 
 /* NONE for what the model doesn't compute. */
-static uint32_t unit_of(const struct fsdp *fsdp, uint32_t op)
+static uint32_t fsdp_unit_of(const struct fsdp *fsdp, uint32_t op)
 {
 	return fsdp->graph->op[op].collective || fsdp->graph->op[op].added ? NONE : fsdp->unit[op];
 }
@@ -81,7 +81,7 @@ static bool moves(const struct graph *graph, uint32_t op, enum collective_kind k
 	return !graph->storage[*to].persistent;
 }
 
-static int64_t bytes_of(const struct graph *graph, uint32_t storage)
+static int64_t fsdp_bytes_of(const struct graph *graph, uint32_t storage)
 {
 	return graph->storage[storage].bytes;
 }
@@ -102,7 +102,7 @@ static bool runs_backward(const struct fsdp *fsdp, uint32_t op)
 }
 
 /* Where the backward pass begins. */
-static void find_turn(struct fsdp *fsdp)
+static void fsdp_find_turn(struct fsdp *fsdp)
 {
 	fsdp->turn = fsdp->graph->ops;
 	for (uint32_t op = 0; op < fsdp->graph->ops; op++)
@@ -111,7 +111,7 @@ static void find_turn(struct fsdp *fsdp)
 }
 
 /* What the storage is made of, collective by collective: where that begins. */
-static uint32_t origin_of(const struct graph *graph, uint32_t storage)
+static uint32_t fsdp_origin_of(const struct graph *graph, uint32_t storage)
 {
 	uint32_t op, from, to;
 	while ((op = graph->storage[storage].allocator) != NONE && moves(graph, op, COLLECTIVE_KINDS, &from, &to))
@@ -123,7 +123,7 @@ static uint32_t origin_of(const struct graph *graph, uint32_t storage)
 static uint32_t gathered_from(struct fsdp *fsdp, uint32_t storage)
 {
 	const struct graph *graph = fsdp->graph;
-	uint32_t origin = origin_of(graph, storage), from, to;
+	uint32_t origin = fsdp_origin_of(graph, storage), from, to;
 	if (graph->storage[origin].kind != KIND_PARAMETER || !graph->storage[origin].persistent)
 		return NONE;
 	for (uint32_t at = storage; at != origin && moves(graph, graph->storage[at].allocator, COLLECTIVE_KINDS, &from, &to); at = from)
@@ -140,9 +140,9 @@ static void add_uses(struct fsdp *fsdp, uint32_t gather, uint32_t result)
 	struct gather first = { .use = INT64_MAX };
 	FOR_ROW(i, &fsdp->graph->users, result) {
 		uint32_t op = fsdp->graph->users.item[i];
-		if (op == gather || unit_of(fsdp, op) == NONE || (parameter == NONE && (parameter = gathered_from(fsdp, result)) == NONE))
+		if (op == gather || fsdp_unit_of(fsdp, op) == NONE || (parameter == NONE && (parameter = gathered_from(fsdp, result)) == NONE))
 			continue;
-		struct gather use = { fsdp->position[op], kept ? fsdp->upper[result] : fsdp->position[op] + INT64_C(1), unit_of(fsdp, op), parameter, result, NONE, runs_backward(fsdp, op) };
+		struct gather use = { fsdp->position[op], kept ? fsdp->upper[result] : fsdp->position[op] + INT64_C(1), fsdp_unit_of(fsdp, op), parameter, result, NONE, runs_backward(fsdp, op) };
 		first = use.use < first.use ? use : first;
 		if (!kept)
 			fsdp->gather[fsdp->gathers++] = use;
@@ -172,7 +172,7 @@ static uint32_t master_of(const struct graph *graph, uint32_t parameter)
 			continue;
 		uint32_t first = graph->touches.item[graph->touches.start[op]], other = first != parameter ? first : graph->touches.item[graph->touches.start[op] + 1];
 		if (graph->tensor[graph->inplace[graph->inplace_start[op]].in].storage == parameter && graph->storage[other].kind == KIND_OPTIMIZER &&
-		    bytes_of(graph, other) > bytes_of(graph, parameter))
+		    fsdp_bytes_of(graph, other) > fsdp_bytes_of(graph, parameter))
 			master = other;
 	}
 	return master;
@@ -183,14 +183,14 @@ static void add_to_group(struct fsdp *fsdp, struct gather *gather)
 	struct group *group = &fsdp->group[fsdp->groups - 1];
 	gather->group = fsdp->groups - 1;
 	fsdp->seen[gather->parameter] = fsdp->groups;
-	group->bytes += bytes_of(fsdp->graph, gather->result);
-	group->shards += master_of(fsdp->graph, gather->parameter) != NONE ? bytes_of(fsdp->graph, gather->parameter) : 0;
+	group->bytes += fsdp_bytes_of(fsdp->graph, gather->result);
+	group->shards += master_of(fsdp->graph, gather->parameter) != NONE ? fsdp_bytes_of(fsdp->graph, gather->parameter) : 0;
 	group->end = gather->end > group->end ? gather->end : group->end;
 }
 
 /* Layers by their uses. The root is one group, the first; its parameters are gathered once, and so are those of the last layer, whose backward pass
  * follows at once. */
-static void find_groups(struct fsdp *fsdp)
+static void fsdp_find_groups(struct fsdp *fsdp)
 {
 	fsdp->group[0] = (struct group){ .end = fsdp->end };
 	fsdp->groups = 1;
@@ -242,7 +242,7 @@ static uint32_t made_as(const struct graph *graph, uint32_t summed)
 	return graph->storage[from].persistent ? summed : from;
 }
 
-static bool reduces(struct fsdp *fsdp, uint32_t op, uint32_t *from, uint32_t *to, uint32_t *unit)
+static bool fsdp_reduces(struct fsdp *fsdp, uint32_t op, uint32_t *from, uint32_t *to, uint32_t *unit)
 {
 	const struct graph *graph = fsdp->graph;
 	if (!moves(graph, op, COLLECTIVE_REDUCE_SCATTER, from, to) || graph->storage[*from].persistent || !read_by_update(graph, *to))
@@ -253,24 +253,24 @@ static bool reduces(struct fsdp *fsdp, uint32_t op, uint32_t *from, uint32_t *to
 		*from = first;
 	}
 	uint32_t made = made_as(graph, *from), by = graph->storage[made].allocator;
-	*unit = by == NONE ? NONE : unit_of(fsdp, by);
+	*unit = by == NONE ? NONE : fsdp_unit_of(fsdp, by);
 	*unit = *unit == NONE ? 0 : *unit;
 	return true;
 }
 
 /* When each unit's gradients are all there. The root's come last. */
-static void find_sums(struct fsdp *fsdp)
+static void fsdp_find_sums(struct fsdp *fsdp)
 {
 	for (uint32_t op = 0; op < fsdp->graph->ops; op++) {
 		uint32_t from, to, unit;
-		if (!reduces(fsdp, op, &from, &to, &unit))
+		if (!fsdp_reduces(fsdp, op, &from, &to, &unit))
 			continue;
 		struct sums *sums = &fsdp->sums[unit];
 		int64_t here = fsdp->position[op];
 		sums->there = here > sums->there ? here : sums->there;
 		sums->end = fsdp->upper[to] > sums->end ? fsdp->upper[to] : sums->end;
-		sums->bytes += bytes_of(fsdp->graph, from);
-		sums->kept += bytes_of(fsdp->graph, to);
+		sums->bytes += fsdp_bytes_of(fsdp->graph, from);
+		sums->kept += fsdp_bytes_of(fsdp->graph, to);
 		fsdp->end = here + 1 > fsdp->end ? here + 1 : fsdp->end;
 	}
 	if (fsdp->end > 0)
@@ -281,7 +281,7 @@ static void replace_gradients(struct fsdp *fsdp)
 {
 	for (uint32_t op = 0; op < fsdp->graph->ops; op++) {
 		uint32_t from, to, unit;
-		if (!reduces(fsdp, op, &from, &to, &unit))
+		if (!fsdp_reduces(fsdp, op, &from, &to, &unit))
 			continue;
 		uint32_t made = made_as(fsdp->graph, from);
 		if (made != from)
@@ -299,7 +299,7 @@ static void replace_gradients(struct fsdp *fsdp)
 static bool reads_parameter(const struct graph *graph, uint32_t op)
 {
 	FOR_ROW(i, &graph->reads, op)
-		if (graph->storage[origin_of(graph, graph->tensor[graph->reads.item[i]].storage)].kind == KIND_PARAMETER)
+		if (graph->storage[fsdp_origin_of(graph, graph->tensor[graph->reads.item[i]].storage)].kind == KIND_PARAMETER)
 			return true;
 	return false;
 }
@@ -308,7 +308,7 @@ static bool reads_parameter(const struct graph *graph, uint32_t op)
 static uint32_t named_result(const struct fsdp *fsdp, uint32_t op, uint32_t *products)
 {
 	const struct graph *graph = fsdp->graph;
-	uint32_t result = only_write(graph, op), unit = unit_of(fsdp, op);
+	uint32_t result = only_write(graph, op), unit = fsdp_unit_of(fsdp, op);
 	if (result == NONE || unit == NONE || unit == 0 || runs_backward(fsdp, op) || graph->op[op].phase != PHASE_FORWARD)
 		return NONE;
 	int64_t bits = dtype_bits[graph->tensor[result].dtype], elements = bits ? graph->tensor[result].bytes * 8 / bits : 0;
@@ -324,7 +324,7 @@ static void keep_products(struct fsdp *fsdp)
 	int64_t *until = arena_alloc(fsdp->arena, fsdp->layers + (size_t)1, sizeof *until);
 	uint32_t *products = arena_alloc(fsdp->arena, fsdp->layers + (size_t)1, sizeof *products);
 	for (uint32_t op = 0; until && op < graph->ops; op++) {
-		uint32_t unit = graph->op[op].recomputed ? unit_of(fsdp, op) : NONE;
+		uint32_t unit = graph->op[op].recomputed ? fsdp_unit_of(fsdp, op) : NONE;
 		if (unit != NONE && fsdp->position[op] + INT64_C(1) > until[unit])
 			until[unit] = fsdp->position[op] + INT64_C(1);
 	}
@@ -339,7 +339,7 @@ static void keep_products(struct fsdp *fsdp)
 
 /* ---- the run ---------------------------------------------------------------------------------------------------------------- */
 
-static void add(struct fsdp *fsdp, uint8_t stream, int64_t lower, int64_t upper, int64_t bytes)
+static void fsdp_add(struct fsdp *fsdp, uint8_t stream, int64_t lower, int64_t upper, int64_t bytes)
 {
 	struct buffers *buffers = &fsdp->buffers;
 	if (upper <= lower || bytes == 0)
@@ -362,14 +362,14 @@ static void add_gathered(struct fsdp *fsdp)
 	for (uint32_t i = 0; i < fsdp->gathers; i++) {
 		const struct gather *gather = &fsdp->gather[i];
 		if (gather->group != NONE)
-			add(fsdp, COMPUTES, fsdp->group[gather->group].start, fsdp->group[gather->group].end, bytes_of(fsdp->graph, gather->result));
+			fsdp_add(fsdp, COMPUTES, fsdp->group[gather->group].start, fsdp->group[gather->group].end, fsdp_bytes_of(fsdp->graph, gather->result));
 	}
 	for (uint32_t g = 0; g < fsdp->groups; g++) {
 		const struct group *group = &fsdp->group[g];
 		int64_t lower = start_before(fsdp, g, group->backward ? ahead : ahead > 1 ? ahead - 1 : 0);
 		int64_t upper = group->backward || g + 1 == fsdp->groups ? group->start : fsdp->group[g + 1].start + 1;
-		add(fsdp, GATHERS, lower, lower + 1, group->shards);
-		add(fsdp, GATHERS, lower, upper > lower ? upper : lower + 1, group->bytes);
+		fsdp_add(fsdp, GATHERS, lower, lower + 1, group->shards);
+		fsdp_add(fsdp, GATHERS, lower, upper > lower ? upper : lower + 1, group->bytes);
 	}
 }
 
@@ -382,12 +382,12 @@ static void add_reduced(struct fsdp *fsdp)
 		for (uint32_t other = 0; other <= fsdp->layers; other++)
 			if (fsdp->sums[other].there > sums->there && (next == sums->there + 1 || fsdp->sums[other].there < next))
 				next = fsdp->sums[other].there;
-		add(fsdp, COMPUTES, sums->there, next, sums->bytes);
-		add(fsdp, REDUCES, sums->there, sums->end, sums->kept);
+		fsdp_add(fsdp, COMPUTES, sums->there, next, sums->bytes);
+		fsdp_add(fsdp, REDUCES, sums->there, sums->end, sums->kept);
 	}
 }
 
-static bool prepare(struct fsdp *fsdp)
+static bool fsdp_prepare(struct fsdp *fsdp)
 {
 	const struct graph *graph = fsdp->graph;
 	size_t storages = graph->storages, gathers = 0;
@@ -417,12 +417,12 @@ static bool prepare(struct fsdp *fsdp)
 }
 
 /* Two steps, one after the other: what is there from the start stays, and the optimizer makes its moments in its first update. */
-static void add_storage(struct fsdp *fsdp, uint32_t s, int64_t bytes)
+static void fsdp_add_storage(struct fsdp *fsdp, uint32_t s, int64_t bytes)
 {
 	const struct graph *graph = fsdp->graph;
 	const struct storage *storage = &graph->storage[s];
 	if (!storage->persistent) {
-		add(fsdp, COMPUTES, fsdp->lower[s], fsdp->upper[s], bytes);
+		fsdp_add(fsdp, COMPUTES, fsdp->lower[s], fsdp->upper[s], bytes);
 		return;
 	}
 	int64_t first = 0;
@@ -432,16 +432,16 @@ static void add_storage(struct fsdp *fsdp, uint32_t s, int64_t bytes)
 			first = fsdp->position[graph->users.item[i]] < first ? fsdp->position[graph->users.item[i]] : first;
 	}
 	if (fsdp->shift == 0 && fsdp->upper[s] > 0)
-		add(fsdp, COMPUTES, first, 2 * (int64_t)graph->ops, bytes);
+		fsdp_add(fsdp, COMPUTES, first, 2 * (int64_t)graph->ops, bytes);
 }
 
 static enum status find_buffers(struct fsdp *fsdp)
 {
-	NEED(prepare(fsdp));
-	find_turn(fsdp);
-	find_sums(fsdp);
+	NEED(fsdp_prepare(fsdp));
+	fsdp_find_turn(fsdp);
+	fsdp_find_sums(fsdp);
 	find_gathers(fsdp);
-	find_groups(fsdp);
+	fsdp_find_groups(fsdp);
 	if (fsdp->groups < 2)
 		return OK;
 	replace_gradients(fsdp);
@@ -449,9 +449,9 @@ static enum status find_buffers(struct fsdp *fsdp)
 		keep_products(fsdp);
 	for (int steps = 0; steps < 2; steps++, fsdp->shift += fsdp->graph->ops) {
 		for (uint32_t s = 0; s < fsdp->graph->storages; s++)
-			add_storage(fsdp, s, fsdp->step->bytes[s]);
+			fsdp_add_storage(fsdp, s, fsdp->step->bytes[s]);
 		for (uint32_t op = 0; op < fsdp->graph->ops; op++)
-			add(fsdp, COMPUTES, fsdp->position[op], fsdp->position[op] + INT64_C(1),
+			fsdp_add(fsdp, COMPUTES, fsdp->position[op], fsdp->position[op] + INT64_C(1),
 				fsdp->step->bytes[fsdp->graph->storages + op]);
 		add_gathered(fsdp);
 		add_reduced(fsdp);

@@ -5,7 +5,7 @@
 #include "solver/layout/layout.h"
 
 /* Microbatches besides the one at hand whose tensors wait with an op's; what adds up to more than BYTES_MAX is no such number. */
-static uint32_t others_of(const struct graph *graph, uint32_t op, int64_t bytes, int64_t *sum)
+static uint32_t host_pool_others_of(const struct graph *graph, uint32_t op, int64_t bytes, int64_t *sum)
 {
 	uint32_t held = graph->op[op].in_flight;
 	int64_t all;
@@ -16,7 +16,7 @@ static uint32_t others_of(const struct graph *graph, uint32_t op, int64_t bytes,
 	return held - 1;
 }
 
-static bool add(struct host_pool *pool, size_t *room, struct host_buffer buffer)
+static bool host_pool_add(struct host_pool *pool, size_t *room, struct host_buffer buffer)
 {
 	if (!mem_reserve(&pool->buffer, room, pool->n + 1, sizeof *pool->buffer))
 		return false;
@@ -25,7 +25,7 @@ static bool add(struct host_pool *pool, size_t *room, struct host_buffer buffer)
 	return true;
 }
 
-static enum status collect(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
+static enum status host_pool_collect(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
 {
 	int64_t sum = 0;
 	size_t room = 0;
@@ -38,15 +38,15 @@ static enum status collect(const struct graph *graph, const uint32_t *position, 
 		FOR_ROW(i, &graph->users, copy)
 			if (position[graph->users.item[i]] > last)
 				last = position[graph->users.item[i]];
-		uint32_t others = others_of(graph, op, bytes, &sum);
-		if (!add(pool, &room, (struct host_buffer){ tensor, position[op], last, 0, bytes, 0 })
-		    || (others && !add(pool, &room, (struct host_buffer){ tensor, 0, position[graph->flush], others, others * bytes, 0 })))
+		uint32_t others = host_pool_others_of(graph, op, bytes, &sum);
+		if (!host_pool_add(pool, &room, (struct host_buffer){ tensor, position[op], last, 0, bytes, 0 })
+		    || (others && !host_pool_add(pool, &room, (struct host_buffer){ tensor, 0, position[graph->flush], others, others * bytes, 0 })))
 			return NO_MEMORY;
 	}
 	return OK;
 }
 
-static enum status lay_out(struct host_pool *pool, int64_t alignment)
+static enum status host_pool_lay_out(struct host_pool *pool, int64_t alignment)
 {
 	OWN(arena) arena = { 0 };
 	struct buffers buffers = { .n = pool->n, .lower = arena_alloc(&arena, pool->n, sizeof *buffers.lower),
@@ -72,9 +72,9 @@ static enum status lay_out(struct host_pool *pool, int64_t alignment)
 enum status host_pool_make(const struct graph *graph, const uint32_t *position, int64_t alignment, struct host_pool *pool)
 {
 	*pool = (struct host_pool){ 0 };
-	enum status status = collect(graph, position, alignment, pool);
+	enum status status = host_pool_collect(graph, position, alignment, pool);
 	if (status == OK && pool->n > 0)
-		status = lay_out(pool, alignment);
+		status = host_pool_lay_out(pool, alignment);
 	if (status != OK)
 		host_pool_free(pool);
 	return status;

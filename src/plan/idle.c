@@ -39,7 +39,7 @@ static bool sums_no_gradients(const struct plan *plan)
 	return has_no_data_axis(plan) && !has_axis(plan, MESH_REPLICATE) && plan->scenario.value[K_microbatches] < 2;
 }
 
-static bool has_no_tensor_axis(const struct plan *plan)
+static bool idle_has_no_tensor_axis(const struct plan *plan)
 {
 	return mesh_is_given(plan) && !has_axis(plan, "tp");
 }
@@ -54,7 +54,7 @@ static const struct row {
 	{ K_reshard_after_forward, has_no_data_axis, "there is no data parallelism here (dp=1)" },
 	{ K_prefetch, has_no_data_axis, "there is no data parallelism here (dp=1)" },
 	{ K_reduce_dtype, sums_no_gradients, "there is no data parallelism here (dp=1)" },
-	{ K_sp, has_no_tensor_axis, "there is no tensor parallelism here (tp=1)" },
+	{ K_sp, idle_has_no_tensor_axis, "there is no tensor parallelism here (tp=1)" },
 };
 
 const char *plan_knob_idle(const struct plan *plan, enum knob_id knob)

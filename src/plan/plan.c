@@ -126,7 +126,7 @@ uint32_t plan_item_storage(const struct plan *plan, uint32_t item)
 
 struct sized { int64_t bytes; uint32_t storage; };
 
-static int larger_first(const void *left, const void *right)
+static int plan_larger_first(const void *left, const void *right)
 {
 	const struct sized *a = left, *b = right;
 	if (a->bytes != b->bytes)
@@ -143,7 +143,7 @@ uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list)
 	for (uint32_t s = 0; s < plan->graph->storages; s++)
 		if (alive_at(plan, s, position))
 			sized[count++] = (struct sized){ plan->laid_out->bytes[s], s };
-	qsort(sized, count, sizeof *sized, larger_first);
+	qsort(sized, count, sizeof *sized, plan_larger_first);
 	for (uint32_t i = 0; i < count; i++)
 		list[i] = sized[i].storage;
 	mem_free(sized);

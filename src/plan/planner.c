@@ -5,7 +5,7 @@
 #include "src/read/rules_file.h"
 
 /* What every run begins with: rules, store, pins that the graph knows. False: error says why. */
-static bool start(struct planner *planner, const struct graph *input, const struct scenario *scenario, enum planner_depth depth, struct stage_context *stage,
+static bool planner_start(struct planner *planner, const struct graph *input, const struct scenario *scenario, enum planner_depth depth, struct stage_context *stage,
 	struct error *error)
 {
 	if (!planner->rules && !(planner->rules = rules_load(planner->rules_file, error)))
@@ -18,7 +18,7 @@ static bool start(struct planner *planner, const struct graph *input, const stru
 
 /* What no order is below doesn't depend on the order asked for, and the search for the least peak proves most: its bound is every plan's, so that no knob makes
  * one forgotten. Takes the plan over. */
-static struct plan *take_bound(struct stage_context *stage, struct plan *plan, struct error *error)
+static struct plan *planner_take_bound(struct stage_context *stage, struct plan *plan, struct error *error)
 {
 	enum status status = plan->limited || proof_closed(&plan->ordered->result.proof) ? LIMIT : OK;
 	OWN(scenario) best;
@@ -40,7 +40,7 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 {
 	struct stage_context stage;
 	struct planning planning = { &stage, input, scenario, error };
-	if (!start(planner, input, scenario, depth, &stage, error))
+	if (!planner_start(planner, input, scenario, depth, &stage, error))
 		return NULL;
 	struct plan *plan = has_free_schedule(scenario) ? choose_schedule(&planning, depth == PLAN_QUICK)
 		: depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_fit(&planning, NULL, false);
@@ -50,7 +50,7 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 		return NULL;
 	}
 	if (plan && depth != PLAN_QUICK)
-		plan = take_bound(&stage, plan, error);
+		plan = planner_take_bound(&stage, plan, error);
 	/* Whatever ended early did so because of this, and what saw nothing of it need not say so itself. */
 	if (plan && depth == PLAN_COMPLETE && control_status(&planner->control) == CANCELLED)
 		plan->limited = true;
@@ -76,7 +76,7 @@ enum status planner_least(struct planner *planner, struct graph *input, const st
 {
 	struct stage_context stage;
 	*least = (struct least){ 0 };
-	if (!start(planner, input, scenario, PLAN_COMPLETE, &stage, error) || scenario->value[K_devices] > 1)
+	if (!planner_start(planner, input, scenario, PLAN_COMPLETE, &stage, error) || scenario->value[K_devices] > 1)
 		return error->status;
 	struct plan_wish wish = first_wish(scenario);
 	least->transformed = stage_transform(&stage, input, scenario, &wish, false, error);

@@ -19,7 +19,7 @@ static double smaller_part(double least, int64_t came, int64_t said)
 	return part < least ? part : least;
 }
 
-static void learn(struct prospects *prospects, const struct foretold *said, const struct foretold *came)
+static void prospects_learn(struct prospects *prospects, const struct foretold *said, const struct foretold *came)
 {
 	prospects->needs_off = smaller_part(prospects->needs_off, came->needs, said->needs);
 	prospects->time_off = smaller_part(prospects->time_off, came->time, said->time);
@@ -32,7 +32,7 @@ enum status prospects_begin(struct prospects *prospects, const struct few_layers
 	prospects->needs_off = prospects->time_off = DBL_MAX;
 	enum status status = few_layers_foretell(layers, planning, &best->transformed->sharded->sharding, &said);
 	if (status == OK)
-		learn(prospects, &said, &prospects->best);
+		prospects_learn(prospects, &said, &prospects->best);
 	return status;
 }
 
@@ -69,7 +69,7 @@ uint32_t prospects_next(const struct prospects *prospects, const struct goal *go
 void prospects_planned(struct prospects *prospects, uint32_t which, const struct foretold *came_to, bool better)
 {
 	if (came_to)
-		learn(prospects, &prospects->prospect[which].comes_to, came_to);
+		prospects_learn(prospects, &prospects->prospect[which].comes_to, came_to);
 	if (better)
 		prospects->best = *came_to;
 	prospects->prospect[which].open = false;

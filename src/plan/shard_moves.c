@@ -37,7 +37,7 @@ struct climb {
 
 /* ---- decisions ----------------------------------------------------------------------------------------------------------- */
 
-static uint32_t power(uint32_t base, uint32_t exponent)
+static uint32_t shard_moves_power(uint32_t base, uint32_t exponent)
 {
 	uint32_t result = 1;
 	for (uint32_t i = 0; i < exponent; i++)
@@ -55,7 +55,7 @@ static uint32_t wide(const struct units *units, const struct decision *decision)
 static void add_decision(struct climb *climb, struct decision decision)
 {
 	uint32_t axes = climb->at.mesh.axes;
-	decision.options = decision.of >= DECIDES_LATE ? axes : power(wide(climb->units, &decision), axes);
+	decision.options = decision.of >= DECIDES_LATE ? axes : shard_moves_power(wide(climb->units, &decision), axes);
 	if (decision.options > 1 || decision.of >= DECIDES_LATE)
 		climb->decision[climb->decisions++] = decision;
 }
@@ -96,7 +96,7 @@ static bool keeps_place(const struct units *units, const struct sharding *shardi
 }
 
 /* Changes a decision to its option of that number; false where it can't be, or (another) where it is that already. */
-static bool decide(const struct units *units, struct sharding *sharding, const struct decision *decision, uint32_t option, bool another)
+static bool shard_moves_decide(const struct units *units, struct sharding *sharding, const struct decision *decision, uint32_t option, bool another)
 {
 	uint32_t axes = sharding->mesh.axes, base = decision->of >= DECIDES_LATE ? 0 : wide(units, decision), t = decision->id;
 	uint8_t *bits[] = { [DECIDES_LATE] = &sharding->late_axes, [DECIDES_EACH] = &sharding->each_axes, [DECIDES_REGATHER] = &sharding->regather_axes };
@@ -171,7 +171,7 @@ static void keep_as_read(const struct units *units, struct sharding *sharding, u
 }
 
 /* From a decision that was changed on, in program order. moved [tensors]. */
-static void follow(const struct units *units, struct sharding *sharding, const struct decision *decision, bool *moved)
+static void shard_moves_follow(const struct units *units, struct sharding *sharding, const struct decision *decision, bool *moved)
 {
 	const struct graph *graph = units->graph;
 	memset(moved, 0, graph->tensors * sizeof *moved);
@@ -213,7 +213,7 @@ static bool ends(const struct climb *climb)
 }
 
 /* Goes on from a sharding, which it takes over, where it is better. */
-static bool take(struct climb *climb, struct sharding *sharding)
+static bool shard_moves_take(struct climb *climb, struct sharding *sharding)
 {
 	struct plan *plan = plan_of(climb, sharding);
 	int64_t needs = plan ? plan_needs(plan) : 0, time = plan ? plan_step_time(plan) : 0;
@@ -249,8 +249,8 @@ static bool try_options(struct climb *climb, const struct decision *first, const
 				fail_memory(climb->planning.error);
 				return any;
 			}
-			if (decide(climb->units, &next, first, i, true) && (!second || decide(climb->units, &next, second, k, true)))
-				any |= take(climb, &next);
+			if (shard_moves_decide(climb->units, &next, first, i, true) && (!second || shard_moves_decide(climb->units, &next, second, k, true)))
+				any |= shard_moves_take(climb, &next);
 			else
 				sharding_free(&next);
 		}
@@ -269,9 +269,9 @@ static bool try_waves(struct climb *climb)
 				fail_memory(climb->planning.error);
 				return any;
 			}
-			if (decide(climb->units, &next, decision, k, true)) {
-				follow(climb->units, &next, decision, climb->moved);
-				any |= take(climb, &next);
+			if (shard_moves_decide(climb->units, &next, decision, k, true)) {
+				shard_moves_follow(climb->units, &next, decision, climb->moved);
+				any |= shard_moves_take(climb, &next);
 			} else {
 				sharding_free(&next);
 			}
@@ -302,21 +302,21 @@ static bool try_pairs(struct climb *climb)
 
 struct estimated { int64_t cost; uint32_t code; };
 
-static int by_estimate(const void *left, const void *right)
+static int shard_moves_by_estimate(const void *left, const void *right)
 {
 	const struct estimated *a = left, *b = right;
 	return a->cost != b->cost ? (a->cost < b->cost ? -1 : 1) : a->code < b->code ? -1 : a->code > b->code;
 }
 
 /* The sharding of a number; false where a decision can't be as it says. */
-static bool decode(const struct climb *climb, uint32_t code, struct sharding *sharding)
+static bool shard_moves_decode(const struct climb *climb, uint32_t code, struct sharding *sharding)
 {
 	bool fits = true;
 	for (uint32_t i = 0; i < climb->decisions && fits; i++) {
 		const struct decision *decision = &climb->decision[i];
 		if (decision->of >= DECIDES_LATE)
 			continue;
-		fits = decide(climb->units, sharding, decision, code % decision->options, false);
+		fits = shard_moves_decide(climb->units, sharding, decision, code % decision->options, false);
 		code /= decision->options;
 	}
 	return fits;
@@ -328,7 +328,7 @@ static enum status estimate_all(struct climb *climb, struct sharding *scratch, s
 	enum status status = OK;
 	for (uint32_t code = 0; code < size && status != NO_MEMORY; code++) {
 		struct sharding_cost cost;
-		status = decode(climb, code, scratch) ? sharding_sum_cost(sum, scratch, &cost) : INFEASIBLE;
+		status = shard_moves_decode(climb, code, scratch) ? sharding_sum_cost(sum, scratch, &cost) : INFEASIBLE;
 		if (status == OK)
 			estimated[(*count)++] = (struct estimated){ cost.summed, code };
 	}
@@ -352,11 +352,11 @@ static void search_through(struct climb *climb, struct arena *arena)
 	enum status status = shard_clock_open(&climb->stage, climb->units, climb->planning.scenario, &clock), copied = sharding_copy(climb->units, &climb->at, &scratch);
 	if (status == OK && copied == OK && estimated && (sum = sharding_sum_new(climb->units, clock.clock, SHARD_EXPOSED, clock.microbatches)))
 		status = estimate_all(climb, &scratch, sum, (uint32_t)size, estimated, &count);
-	qsort(estimated, count, sizeof *estimated, by_estimate);
+	qsort(estimated, count, sizeof *estimated, shard_moves_by_estimate);
 	climb->slower = true;
 	for (uint32_t i = 0; i < count && climb->work > rest && !ends(climb); i++) {
 		struct sharding next;
-		if (sharding_copy(climb->units, &climb->at, &next) != OK || !decode(climb, estimated[i].code, &next) || !take(climb, &next))
+		if (sharding_copy(climb->units, &climb->at, &next) != OK || !shard_moves_decode(climb, estimated[i].code, &next) || !shard_moves_take(climb, &next))
 			sharding_free(&next);
 	}
 	if (status != OK || copied != OK || !sum)
@@ -385,7 +385,7 @@ static enum status climb_on(struct climb *climb)
 }
 
 /* From a plan, or (whole) from what every device of its mesh holds and runs alike. */
-static enum status climb_from(struct climb *climb, const struct plan *start, bool whole)
+static enum status shard_moves_climb_from(struct climb *climb, const struct plan *start, bool whole)
 {
 	const struct sharded *sharded = start->transformed->sharded;
 	struct sharding next;
@@ -397,7 +397,7 @@ static enum status climb_from(struct climb *climb, const struct plan *start, boo
 	if (status == OK && whole && (status = sharding_new(climb->units, &sharded->sharding.mesh, &next)) == OK) {
 		next.late_sums = climb->at.late_sums;
 		climb->slower = true;
-		whole = take(climb, &next);
+		whole = shard_moves_take(climb, &next);
 		status = whole ? climb_on(climb) : OK;
 	} else if (status == OK) {
 		status = climb_on(climb);
@@ -420,7 +420,7 @@ enum status shard_moves_find(const struct planning *planning, const struct plan 
 		const struct plan *from = start[i % starts];
 		climb.work = MOVE_WORK / (starts + 1);
 		if (climb.work / (from->graph->ops + 1) >= MOVE_PLANS && (i == starts || from == best || plan_step_time(from) < climb.best))
-			status = climb_from(&climb, from, i == starts);
+			status = shard_moves_climb_from(&climb, from, i == starts);
 	}
 	store_free(climb.stage.store);
 	if (status != OK)

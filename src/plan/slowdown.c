@@ -24,7 +24,7 @@ struct drawing {
 	struct error *error;
 };
 
-static void tell(const struct drawing *drawing)
+static void slowdown_tell(const struct drawing *drawing)
 {
 	if (drawing->watch)
 		drawing->watch->found(drawing->watch->context, drawing->slowdown);
@@ -49,7 +49,7 @@ int64_t slowdown_bound(const struct slowdown *slowdown, int64_t cap, double *pri
 }
 
 /* The best moment at the middle of the range, and lines at prices that rise by a constant factor. */
-static enum status find_bound(struct drawing *drawing, struct fit_solver *solver)
+static enum status slowdown_find_bound(struct drawing *drawing, struct fit_solver *solver)
 {
 	struct slowdown *slowdown = drawing->slowdown;
 	struct control *control = drawing->stage.control;
@@ -122,7 +122,7 @@ static enum status find_strategies(struct drawing *drawing)
 	enum status status = OK;
 	for (size_t i = 0; i < sizeof words / sizeof *words && status == OK; i++) {
 		status = add_strategy(drawing, words[i]);
-		tell(drawing);
+		slowdown_tell(drawing);
 	}
 	return status;
 }
@@ -130,7 +130,7 @@ static enum status find_strategies(struct drawing *drawing)
 /* ---- plans ------------------------------------------------------------------------------------------------------------------- */
 
 /* From the smallest cap up; the list has most memory first. */
-static void add_plan(void *context, const struct fit_plan *plan)
+static void slowdown_add_plan(void *context, const struct fit_plan *plan)
 {
 	struct drawing *drawing = context;
 	struct slowdown *slowdown = drawing->slowdown;
@@ -139,13 +139,13 @@ static void add_plan(void *context, const struct fit_plan *plan)
 		return;
 	memmove(slowdown->plan + 1, slowdown->plan, slowdown->plans++ * sizeof *slowdown->plan);
 	slowdown->plan[0] = (struct slowdown_point){ .bytes = plan->peak, .extra = plan->extra };
-	tell(drawing);
+	slowdown_tell(drawing);
 }
 
 static enum status find_plans(struct drawing *drawing, struct fit_solver *solver)
 {
 	struct slowdown *slowdown = drawing->slowdown;
-	struct fit_options options = { .ticks = PLAN_TICKS, .context = drawing, .solved = add_plan };
+	struct fit_options options = { .ticks = PLAN_TICKS, .context = drawing, .solved = slowdown_add_plan };
 	struct fit_plan plan[SLOWDOWN_PLANS] = { 0 };
 	int64_t cap[SLOWDOWN_PLANS];
 	HELD uint8_t *start = NULL, *candidate = NULL;
@@ -170,9 +170,9 @@ static enum status find_all(struct drawing *drawing)
 	enum status status = fit_solver_new(&drawing->fitted->input, &solver);
 	slowdown->total = drawing->fitted->total;
 	status = status == OK ? planned_peak_of(drawing, drawing->fitted->step, &slowdown->most) : status;
-	status = status == OK ? find_bound(drawing, &solver) : status;
+	status = status == OK ? slowdown_find_bound(drawing, &solver) : status;
 	if (status == OK) {
-		tell(drawing);
+		slowdown_tell(drawing);
 		status = find_strategies(drawing);
 	}
 	THEN(status, find_plans(drawing, &solver));
@@ -180,7 +180,7 @@ static enum status find_all(struct drawing *drawing)
 }
 
 /* The step before anything was computed again, with the times of its ops; NULL with the error. */
-static struct fitted *step_of(const struct plan *plan, const struct rules *rules, struct error *error)
+static struct fitted *slowdown_step_of(const struct plan *plan, const struct rules *rules, struct error *error)
 {
 	const struct transformed *transformed = plan->transformed;
 	bool fixed = plan->scenario.value[K_recompute] != RECOMPUTE_NONE && plan->scenario.value[K_recompute] != RECOMPUTE_AUTO;
@@ -209,7 +209,7 @@ enum status slowdown_find(const struct plan *plan, const char *rules_file, const
 		rules_free(rules);
 		return rules ? fail_memory(error) : error->status;
 	}
-	drawing.fitted = step_of(plan, rules, error);
+	drawing.fitted = slowdown_step_of(plan, rules, error);
 	enum status status = drawing.fitted ? activations_find(drawing.fitted->step, rules, &drawing.activations, error) : error->status;
 	if (status == OK) {
 		status = find_all(&drawing);

@@ -45,7 +45,7 @@ static double ideal_time(const struct graph *graph, const struct rules *rules, c
 }
 
 /* Samples of a pass: of flat shapes, one dim of all elements, no input says how many there are. */
-static int64_t samples_of(const struct graph *graph, const struct tensor *input)
+static int64_t plan_speed_samples_of(const struct graph *graph, const struct tensor *input)
 {
 	bool flat = true;
 	for (uint32_t t = 0; t < graph->tensors && flat; t++)
@@ -62,7 +62,7 @@ struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *r
 	const struct tensor *input = telling_input(graph, &tokens);
 	scenario_machine(scenario, &machine);
 	double ideal = ideal_time(graph, rules, &machine, passes, &speed.model_flops);
-	speed.samples = samples_of(graph, input) * passes;
+	speed.samples = plan_speed_samples_of(graph, input) * passes;
 	speed.tokens = tokens ? input->shape[0] * input->shape[1] * passes : 0;
 	speed.mfu = ideal > 0 && time > 0 && time < INT64_MAX ? ideal / ((double)time * devices) : -1;
 	return speed;

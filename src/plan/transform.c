@@ -193,7 +193,7 @@ static void release_factors(void *pointer)
 
 /* The factors of the job's graph, found once and kept in the store; *owned where the store would not have them. NULL when
  * out of memory, which is said. */
-static struct factors *find_factors(struct job *job, bool *owned)
+static struct factors *transform_find_factors(struct job *job, bool *owned)
 {
 	struct key key = key_of("factors");
 	key_add(&key, job->graph->fingerprint);
@@ -279,7 +279,7 @@ static struct graph *scale_captured(struct job *job, const struct scale_request 
 static struct graph *run_scale(struct job *job)
 {
 	bool owned;
-	struct factors *factors = find_factors(job, &owned);
+	struct factors *factors = transform_find_factors(job, &owned);
 	if (!factors)
 		return NULL;
 	struct scale_request request = { microbatch(job, factors), value(job, K_seq) == KNOB_GIVEN ? 0 : value(job, K_seq) };
@@ -320,7 +320,7 @@ WHEN(wants_loss_chunks, value(job, K_loss_chunks) > 1)
 static struct graph *run_loss_chunks(struct job *job)
 {
 	bool owned;
-	struct factors *factors = find_factors(job, &owned);
+	struct factors *factors = transform_find_factors(job, &owned);
 	struct loss_chunks_report report;
 	if (!factors)
 		return NULL;
@@ -350,7 +350,7 @@ static bool wants_recompute(const struct job *job)
 }
 
 /* The pins that recomputation reads, resolved: layers by number, tensors by name. */
-static enum status read_pins(struct job *job, const struct activations *activations, struct arena *arena, struct recompute_options *options)
+static enum status transform_read_pins(struct job *job, const struct activations *activations, struct arena *arena, struct recompute_options *options)
 {
 	uint32_t *layer = arena_alloc(arena, job->scenario->pins, sizeof *layer);
 	uint32_t *resident = arena_alloc(arena, job->scenario->pins, sizeof *resident);
@@ -414,7 +414,7 @@ static struct graph *apply_recompute(struct job *job, const struct activations *
 {
 	struct recompute_options options = { .mode = (enum recompute)knob_choice(value(job, K_recompute)), .number = knob_number(K_recompute, value(job, K_recompute)) };
 	bool *drop = arena_alloc(arena, job->graph->storages, sizeof *drop);
-	if (error_set(job->error, drop ? read_pins(job, activations, arena, &options) : fail_memory(job->error)) != OK)
+	if (error_set(job->error, drop ? transform_read_pins(job, activations, arena, &options) : fail_memory(job->error)) != OK)
 		return NULL;
 	fitted_release(job->fitted);
 	struct graph *graph = stage_fit(job->stage, job->wish, job->graph, job->scenario, job->sharded, activations, &options, &job->fitted, job->error);
@@ -518,7 +518,7 @@ static struct pipelined *pipeline_to_fit(struct job *job)
 	}
 	if (error_set(job->error, activations_find(job->graph, job->stage->rules, &activations, job->error)) != OK)
 		return NULL;
-	if (error_set(job->error, read_pins(job, &activations, &arena, &options)) == OK) {
+	if (error_set(job->error, transform_read_pins(job, &activations, &arena, &options)) == OK) {
 		if (options.offloads > 0 || value(job, K_offload))
 			fail(job->error, BAD_INPUT, "with pp or microbatches recompute=auto sends nothing to the host: set offload=off, or recompute=none or full with pins that offload");
 		else

@@ -8,7 +8,7 @@
 const char *const fits_text[] = { "no cap", "yes", "no", "unknown" };
 
 /* Every axis of the mesh is a group, and so are the neighbours in a pipeline. */
-static int64_t groups_of(const struct plan *plan)
+static int64_t plan_verdict_groups_of(const struct plan *plan)
 {
 	int64_t axes = plan->transformed->sharded ? plan->transformed->sharded->sharding.mesh.axes : 0;
 	return axes + (plan->transformed->pipelined && plan->transformed->pipelined->ranks > 1);
@@ -21,12 +21,12 @@ static int64_t ahead_of(const struct plan *plan)
 
 int64_t plan_needs(const struct plan *plan)
 {
-	return plan_arena(plan) + ahead_of(plan) + groups_of(plan) * scenario_group_buffers(&plan->scenario);
+	return plan_arena(plan) + ahead_of(plan) + plan_verdict_groups_of(plan) * scenario_group_buffers(&plan->scenario);
 }
 
 enum status plan_reserves(const struct plan *plan, int64_t *bytes)
 {
-	int64_t fully_shard[2], buffers = groups_of(plan) * scenario_group_buffers(&plan->scenario);
+	int64_t fully_shard[2], buffers = plan_verdict_groups_of(plan) * scenario_group_buffers(&plan->scenario);
 	enum status status = plan_fsdp(plan, fully_shard);
 	*bytes = buffers + (status == OK && fully_shard[0] >= 0 ? fully_shard[plan->scenario.value[K_expandable] != 0] : plan_caching(plan) + ahead_of(plan));
 	return status;
@@ -46,7 +46,7 @@ struct verdict plan_verdict(const struct plan *plan)
 {
 	int64_t budget = scenario_budget(&plan->scenario);
 	struct verdict verdict = { .plan = plan_arena(plan), .ahead = ahead_of(plan),
-		.buffers = groups_of(plan) * scenario_group_buffers(&plan->scenario), .reserve = scenario_reserve(&plan->scenario), .cap = -1 };
+		.buffers = plan_verdict_groups_of(plan) * scenario_group_buffers(&plan->scenario), .reserve = scenario_reserve(&plan->scenario), .cap = -1 };
 	int64_t beside = verdict.ahead + verdict.buffers + verdict.reserve;
 	char guesses[GUESSES_BYTES];
 	verdict.needed = verdict.plan + beside;
@@ -69,7 +69,7 @@ int64_t plan_budget(const struct plan *plan)
 struct scale { const char *name; double bytes; };
 
 /* That of the larger of what is needed and the cap. */
-static struct scale scale_of(const struct verdict *verdict)
+static struct scale plan_verdict_scale_of(const struct verdict *verdict)
 {
 	static const struct scale units[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 }, { "KiB", 1024.0 }, { "B", 1.0 } };
 	double most = (double)larger_of(verdict->needed, verdict->cap);
@@ -97,7 +97,7 @@ static char *cap_text(int64_t cap, const struct scale *scale, char *text, size_t
 char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 {
 	static const char *const words[] = { [FITS_ANY] = "needs", [FITS_YES] = "fits:", [FITS_NO] = "does not fit:", [FITS_UNKNOWN] = "does not fit:" };
-	struct scale scale = scale_of(verdict);
+	struct scale scale = plan_verdict_scale_of(verdict);
 	double needed = (double)verdict->needed / scale.bytes;
 	bool below = (double)verdict->cap < scale.bytes;     /* each gets a unit of its own */
 	const char *guess = verdict->guess ? ", a guess" : "";
@@ -112,7 +112,7 @@ char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 
 char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t size)
 {
-	struct scale scale = scale_of(verdict);
+	struct scale scale = plan_verdict_scale_of(verdict);
 	bool broken = verdict->fits == FITS_YES && verdict->caching > verdict->cap;
 	snprintf(text, size, "caching allocator %.*f%s; expandable segments %.*f%s", scale.bytes < 2 ? 0 : 1, (double)verdict->caching / scale.bytes,
 		broken ? ": fragmentation" : "", scale.bytes < 2 ? 0 : 1, (double)verdict->expandable / scale.bytes,

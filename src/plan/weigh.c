@@ -12,7 +12,7 @@ struct scale {
 	size_t places, bytes;
 };
 
-static void add(struct scale *scale, const void *at, size_t bytes)
+static void plan_weigh_add(struct scale *scale, const void *at, size_t bytes)
 {
 	if (!at)
 		return;
@@ -23,60 +23,60 @@ static void add(struct scale *scale, const void *at, size_t bytes)
 	scale->seen[i] = at;
 }
 
-static void add_graph(struct scale *scale, const struct graph *graph, const struct graph *input)
+static void plan_weigh_add_graph(struct scale *scale, const struct graph *graph, const struct graph *input)
 {
 	if (graph && graph != input)
-		add(scale, graph, sizeof *graph + graph->arena.bytes);
+		plan_weigh_add(scale, graph, sizeof *graph + graph->arena.bytes);
 }
 
 static void add_sharded(struct scale *scale, const struct sharded *sharded, const struct graph *input)
 {
-	add(scale, sharded, sizeof *sharded + sharded->arena.bytes + sharded->sharding.arena.bytes);
-	add_graph(scale, sharded->device, input);
+	plan_weigh_add(scale, sharded, sizeof *sharded + sharded->arena.bytes + sharded->sharding.arena.bytes);
+	plan_weigh_add_graph(scale, sharded->device, input);
 	for (uint32_t i = 0; i < sharded->rivals; i++)
-		add(scale, &sharded->rival[i], sharded->rival[i].arena.bytes);
-	add(scale, sharded->shared, sizeof *sharded->shared + sharded->shared->units.arena.bytes + sharded->shared->units.factors.arena.bytes);
-	add_graph(scale, sharded->shared->graph, input);
+		plan_weigh_add(scale, &sharded->rival[i], sharded->rival[i].arena.bytes);
+	plan_weigh_add(scale, sharded->shared, sizeof *sharded->shared + sharded->shared->units.arena.bytes + sharded->shared->units.factors.arena.bytes);
+	plan_weigh_add_graph(scale, sharded->shared->graph, input);
 }
 
 static void add_transformed(struct scale *scale, const struct transformed *transformed, const struct graph *input)
 {
-	add(scale, transformed, sizeof *transformed + (transformed->notes ? strlen(transformed->notes) : 0));
-	add_graph(scale, transformed->graph, input);
+	plan_weigh_add(scale, transformed, sizeof *transformed + (transformed->notes ? strlen(transformed->notes) : 0));
+	plan_weigh_add_graph(scale, transformed->graph, input);
 	if (transformed->sharded)
 		add_sharded(scale, transformed->sharded, input);
 	if (transformed->pipelined) {
-		add(scale, transformed->pipelined, pipelined_bytes(transformed->pipelined));
-		add_graph(scale, transformed->pipelined->device, input);
+		plan_weigh_add(scale, transformed->pipelined, pipelined_bytes(transformed->pipelined));
+		plan_weigh_add_graph(scale, transformed->pipelined->device, input);
 	}
 	if (transformed->fitted) {
 		const struct fitted *fitted = transformed->fitted;
 		size_t ops = fitted->step ? fitted->step->ops : 0;
-		add(scale, fitted, sizeof *fitted + ops * (2 * sizeof *fitted->time + sizeof *fitted->traits));
-		add_graph(scale, fitted->step, input);
-		add_graph(scale, fitted->recomputed, input);
+		plan_weigh_add(scale, fitted, sizeof *fitted + ops * (2 * sizeof *fitted->time + sizeof *fitted->traits));
+		plan_weigh_add_graph(scale, fitted->step, input);
+		plan_weigh_add_graph(scale, fitted->recomputed, input);
 	}
 }
 
 static void add_ordered(struct scale *scale, const struct ordered *ordered, const struct graph *input)
 {
-	add(scale, ordered, sizeof *ordered + ordered->problem.arena.bytes + ordered->arena.bytes + ordered->problem.ops * sizeof(uint32_t) +
+	plan_weigh_add(scale, ordered, sizeof *ordered + ordered->problem.arena.bytes + ordered->arena.bytes + ordered->problem.ops * sizeof(uint32_t) +
 		ordered->result.certificate.arcs * sizeof(struct order_arc));
-	add_graph(scale, ordered->graph, input);
+	plan_weigh_add_graph(scale, ordered->graph, input);
 }
 
-static void add_plan(struct scale *scale, const struct plan *plan)
+static void plan_weigh_add_plan(struct scale *scale, const struct plan *plan)
 {
 	const struct laid_out *laid_out = plan->laid_out;
-	add(scale, plan, sizeof *plan + (plan->by_rank ? plan->transformed->pipelined->ranks * sizeof *plan->by_rank : 0));
-	add_graph(scale, plan->graph, plan->input);
+	plan_weigh_add(scale, plan, sizeof *plan + (plan->by_rank ? plan->transformed->pipelined->ranks * sizeof *plan->by_rank : 0));
+	plan_weigh_add_graph(scale, plan->graph, plan->input);
 	add_transformed(scale, plan->transformed, plan->input);
 	add_ordered(scale, plan->ordered, plan->input);
 	if (plan->least)
 		add_ordered(scale, plan->least, plan->input);
-	add(scale, laid_out, sizeof *laid_out + laid_out->arena.bytes + laid_out->items * sizeof(int64_t));
+	plan_weigh_add(scale, laid_out, sizeof *laid_out + laid_out->arena.bytes + laid_out->items * sizeof(int64_t));
 	/* A simulated step has some numbers of each op. */
-	add(scale, plan->time, plan->time ? sizeof *plan->time + plan->graph->ops * (plan->time->passes > 1 ? 16 : 8) * sizeof(int64_t) : 0);
+	plan_weigh_add(scale, plan->time, plan->time ? sizeof *plan->time + plan->graph->ops * (plan->time->passes > 1 ? 16 : 8) * sizeof(int64_t) : 0);
 }
 
 uint32_t plans_within(struct plan *const *plan, uint32_t plans, size_t limit)
@@ -85,7 +85,7 @@ uint32_t plans_within(struct plan *const *plan, uint32_t plans, size_t limit)
 	scale.seen = mem_alloc(scale.places, sizeof *scale.seen);
 	uint32_t within = 0;
 	while (scale.seen && within < plans) {
-		add_plan(&scale, plan[plans - 1 - within]);
+		plan_weigh_add_plan(&scale, plan[plans - 1 - within]);
 		if (within > 0 && scale.bytes > limit)
 			break;
 		within++;

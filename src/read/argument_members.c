@@ -19,12 +19,12 @@ struct taking {
 };
 
 /* {"t": NAME} */
-static const char *tensor_name(const struct value *json)
+static const char *argument_members_tensor_name(const struct value *json)
 {
 	return value_items(json, VALUE_OBJECT) == 1 ? value_text(value_member(json, "t")) : NULL;
 }
 
-static const char *number_text(struct taking *taking, const struct value *json)
+static const char *argument_members_number_text(struct taking *taking, const struct value *json)
 {
 	char text[40];
 	if (json->kind == VALUE_REAL)
@@ -36,21 +36,21 @@ static const char *number_text(struct taking *taking, const struct value *json)
 	return kept;
 }
 
-static void take(struct taking *taking, const char *key, const struct value *json, int depth)
+static void argument_members_take(struct taking *taking, const char *key, const struct value *json, int depth)
 {
 	static const uint8_t kinds[] = { [VALUE_OBJECT] = ARGUMENT_MAP, [VALUE_LIST] = ARGUMENT_LIST, [VALUE_TEXT] = ARGUMENT_TEXT, [VALUE_INTEGER] = ARGUMENT_NUMBER,
 		[VALUE_REAL] = ARGUMENT_NUMBER, [VALUE_TRUE] = ARGUMENT_TRUE, [VALUE_FALSE] = ARGUMENT_FALSE, [VALUE_NULL] = ARGUMENT_NOTHING };
-	const char *name = tensor_name(json);
+	const char *name = argument_members_tensor_name(json);
 	struct argument value = { .kind = name ? ARGUMENT_TENSOR : kinds[json->kind], .key = key, .text = name ? name : value_text(json) };
 	uint32_t at = taking->values++;
 	taking->fine &= depth < NESTED_MOST;
 	if (!taking->fine || taking->failed)
 		return;
 	if (value.kind == ARGUMENT_NUMBER)
-		value.text = number_text(taking, json);
+		value.text = argument_members_number_text(taking, json);
 	if (value.kind == ARGUMENT_MAP || value.kind == ARGUMENT_LIST)
 		for EACH_INSIDE(item, json)
-			take(taking, item->key, item, depth + 1);
+			argument_members_take(taking, item->key, item, depth + 1);
 	value.within = taking->values - at - 1;
 	if (taking->value)
 		taking->value[at] = value;
@@ -62,7 +62,7 @@ static void take_all(struct taking *taking, const struct value *record)
 	taking->values = 0;
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		if ((member = value_member(record, members[i])))
-			take(taking, members[i], member, 0);
+			argument_members_take(taking, members[i], member, 0);
 }
 
 enum status record_arguments(struct arena *arena, const struct value *record, const struct arguments **arguments)

@@ -84,7 +84,7 @@ static void write_phases(const struct card *card, FILE *stream)
 }
 
 /* Which of the file's graphs this is. */
-static void write_choice(const struct intake *intake, FILE *stream)
+static void card_write_choice(const struct intake *intake, FILE *stream)
 {
 	const char *at = intake->graphs, *this = at;
 	uint32_t count = 0;
@@ -112,7 +112,7 @@ static void write_card(const struct graph *graph, FILE *stream)
 	putc('\n', stream);
 	write_phases(&card, stream);
 	if (intake->graphs)
-		write_choice(intake, stream);
+		card_write_choice(intake, stream);
 	if (graph->about.teaches)
 		fprintf(stream, "lesson: %s\n", graph->about.teaches);
 	if (graph->about.synthesised)
@@ -142,7 +142,7 @@ char *card_text(const struct graph *graph)
 }
 
 /* The line behind this one; NULL behind the last one. */
-static const char *next_line(const char *at)
+static const char *card_next_line(const char *at)
 {
 	at += strcspn(at, "\n");
 	return at[0] == '\n' && at[1] ? at + 1 : NULL;
@@ -154,7 +154,7 @@ static void brief_assumed(const char *text, char *brief, size_t used, size_t siz
 	static const char label[] = "assumed: ";
 	unsigned shown = 0, more = 0;
 	size_t skip = sizeof label - 1;
-	for (const char *at = text; at; at = next_line(at)) {
+	for (const char *at = text; at; at = card_next_line(at)) {
 		size_t length = strcspn(at, "\n");
 		if (strncmp(at, label, skip) != 0)
 			continue;
@@ -174,7 +174,7 @@ char *card_brief(const struct graph *graph, size_t most)
 	size_t size = text ? 2 * strlen(text) + 60 : 0, used = 0;
 	char *brief = text ? mem_alloc(size, 1) : NULL;
 	for (size_t i = 0; brief && i < sizeof labels / sizeof *labels; i++)
-		for (const char *at = text; at; at = next_line(at))
+		for (const char *at = text; at; at = card_next_line(at))
 			if (strncmp(at, labels[i], strlen(labels[i])) == 0)
 				used += (size_t)snprintf(brief + used, size - used, "%s%.*s", used ? ". " : "", (int)strcspn(at, "\n"), at);
 	if (brief)

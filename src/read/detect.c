@@ -25,13 +25,13 @@ const char *input_kind_advice(enum input_kind kind)
 /* A part of the input; at moves forward. */
 struct view { const char *at, *end; };
 
-static bool starts(const struct view *view, const char *text)
+static bool detect_starts(const struct view *view, const char *text)
 {
 	size_t length = strlen(text);
 	return (size_t)(view->end - view->at) >= length && memcmp(view->at, text, length) == 0;
 }
 
-static bool contains(const struct view *view, const char *text)
+static bool detect_contains(const struct view *view, const char *text)
 {
 	size_t length = strlen(text);
 	for (const char *at = view->at; (size_t)(view->end - at) >= length; at++)
@@ -46,13 +46,13 @@ static struct view first_line(const struct view *view)
 	return (struct view){ view->at, end ? end : view->end };
 }
 
-static void skip_until(struct view *view, const char *text)
+static void detect_skip_until(struct view *view, const char *text)
 {
-	while (view->at < view->end && !starts(view, text))
+	while (view->at < view->end && !detect_starts(view, text))
 		view->at++;
 }
 
-static void skip_space(struct view *view)
+static void detect_skip_space(struct view *view)
 {
 	while (view->at < view->end && strchr(" \t\r\n\f\v", *view->at) && *view->at)
 		view->at++;
@@ -74,11 +74,11 @@ static bool word(const struct view *view, const char *text)
 static void skip_comments(struct view *view)
 {
 	for (;;) {
-		skip_space(view);
-		if (starts(view, "//") || starts(view, "#"))
-			skip_until(view, "\n");
-		else if (starts(view, "/*"))
-			skip_until(view, "*/"), view->at += view->at < view->end ? 2 : 0;
+		detect_skip_space(view);
+		if (detect_starts(view, "//") || detect_starts(view, "#"))
+			detect_skip_until(view, "\n");
+		else if (detect_starts(view, "/*"))
+			detect_skip_until(view, "*/"), view->at += view->at < view->end ? 2 : 0;
 		else
 			return;
 	}
@@ -94,7 +94,7 @@ static bool is_dot(struct view view)
 static bool is_hlo_text(struct view view)
 {
 	skip_comments(&view);
-	return word(&view, "HloModule") || (contains(&view, " parameter(0)") && contains(&view, "ROOT ") && contains(&view, "{\n"));
+	return word(&view, "HloModule") || (detect_contains(&view, " parameter(0)") && detect_contains(&view, "ROOT ") && detect_contains(&view, "{\n"));
 }
 
 /* ---- what others write ----------------------------------------------------------------- */
@@ -119,10 +119,10 @@ static bool is_settings(struct view view)
 	for (struct view line; lines < 3 && view.at < view.end; view.at = line.end + (line.end < view.end)) {
 		line = first_line(&view);
 		struct view rest = line;
-		skip_space(&rest);
-		if (rest.at >= line.end || *rest.at == '#' || starts(&rest, "---") || starts(&rest, "%YAML"))
+		detect_skip_space(&rest);
+		if (rest.at >= line.end || *rest.at == '#' || detect_starts(&rest, "---") || detect_starts(&rest, "%YAML"))
 			continue;
-		rest.at += starts(&rest, "- ") ? 2 : 0;
+		rest.at += detect_starts(&rest, "- ") ? 2 : 0;
 		bool section = *rest.at == '[' && memchr(rest.at, ']', (size_t)(line.end - rest.at));
 		const char *key = rest.at;
 		while (rest.at < line.end && ((*rest.at >= 'a' && *rest.at <= 'z') || (*rest.at >= 'A' && *rest.at <= 'Z') || (*rest.at >= '0' && *rest.at <= '9') || strchr("_-.", *rest.at))
@@ -140,9 +140,9 @@ static bool is_settings(struct view view)
 static enum input_kind text_kind(const struct view *view)
 {
 	struct view line = first_line(view);
-	if (contains(view, "out of memory") || contains(view, "OutOfMemoryError") || contains(view, "RESOURCE_EXHAUSTED"))
+	if (detect_contains(view, "out of memory") || detect_contains(view, "OutOfMemoryError") || detect_contains(view, "RESOURCE_EXHAUSTED"))
 		return INPUT_MESSAGE;
-	if (word(view, "import") || word(view, "from") || word(view, "def") || (starts(view, "#!") && contains(&line, "python")))
+	if (word(view, "import") || word(view, "from") || word(view, "def") || (detect_starts(view, "#!") && detect_contains(&line, "python")))
 		return INPUT_PYTHON;
 	return is_settings(*view) ? INPUT_SETTINGS : INPUT_UNKNOWN;
 }
@@ -150,26 +150,26 @@ static enum input_kind text_kind(const struct view *view)
 static enum input_kind json_kind(const struct view *view)
 {
 	struct view line = first_line(view);
-	if (contains(&line, "\"k\""))
+	if (detect_contains(&line, "\"k\""))
 		return INPUT_NATIVE;
-	if (contains(view, "\"buffer_names\"") && contains(view, "\"nodes\""))
+	if (detect_contains(view, "\"buffer_names\"") && detect_contains(view, "\"nodes\""))
 		return INPUT_INDUCTOR;
-	if (contains(view, "\"mesh\"") && contains(view, "\"placement\"") && contains(view, "\"nodes\""))
+	if (detect_contains(view, "\"mesh\"") && detect_contains(view, "\"placement\"") && detect_contains(view, "\"nodes\""))
 		return INPUT_AUTOPARALLEL;
-	if (contains(view, "\"tidemark\""))
+	if (detect_contains(view, "\"tidemark\""))
 		return INPUT_PLAN;
-	if (contains(view, "\"traceEvents\""))
+	if (detect_contains(view, "\"traceEvents\""))
 		return INPUT_TRACE;
-	if (contains(view, "\"zero_optimization\"") || contains(view, "\"train_batch_size\"") || contains(view, "\"train_micro_batch_size_per_gpu\""))
+	if (detect_contains(view, "\"zero_optimization\"") || detect_contains(view, "\"train_batch_size\"") || detect_contains(view, "\"train_micro_batch_size_per_gpu\""))
 		return INPUT_SETTINGS;
-	return contains(view, "\"model_type\"") ? INPUT_CONFIG : INPUT_JSON;
+	return detect_contains(view, "\"model_type\"") ? INPUT_CONFIG : INPUT_JSON;
 }
 
 /* Some column is called lower and some other upper. */
 static bool is_minimalloc(const struct view *view)
 {
 	struct view line = first_line(view);
-	return contains(&line, ",") && contains(&line, "lower") && contains(&line, "upper");
+	return detect_contains(&line, ",") && detect_contains(&line, "lower") && detect_contains(&line, "upper");
 }
 
 /* The first cell that isn't empty is a stage, an action and a microbatch: 0F0; or a pair of these: (0F4;1B2)OVERLAP_F_B. */
@@ -194,7 +194,7 @@ static bool is_fx(const struct view *view)
 	static const char *const marks[] = { "===== Joint graph", "===== Forward graph", "[__aot_", "class GraphModule(torch.nn.Module)", "class <lambda>(torch.nn.Module)",
 		"torch/_dynamo/", "torch/_logging/", "torch/_functorch/" };
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-		if (contains(view, marks[i]))
+		if (detect_contains(view, marks[i]))
 			return true;
 	return false;
 }
@@ -214,7 +214,7 @@ static bool varint(struct view *view, uint64_t *value)
 }
 
 /* The next field's number, its bytes in *body where it has any (they may reach past the end); 0 where there is none. */
-static unsigned field(struct view *view, struct view *body)
+static unsigned detect_field(struct view *view, struct view *body)
 {
 	uint64_t tag, length;
 	*body = (struct view){ view->at, view->at };
@@ -234,11 +234,11 @@ static unsigned field(struct view *view, struct view *body)
 static bool is_onnx(struct view view)
 {
 	struct view body;
-	if (!starts(&view, "\x08") || field(&view, &body) != 1)
+	if (!detect_starts(&view, "\x08") || detect_field(&view, &body) != 1)
 		return false;
 	bool model = false;
 	while (view.at < view.end) {
-		unsigned number = field(&view, &body);
+		unsigned number = detect_field(&view, &body);
 		if (number == 0)
 			break;
 		if (number > 26)
@@ -260,17 +260,17 @@ static bool printable(const struct view *view)
 static bool is_hlo_module(struct view view)
 {
 	struct view name, entry, body;
-	return field(&view, &name) == 1 && printable(&name) && field(&view, &entry) == 2 && printable(&entry) && field(&view, &body) == 3;
+	return detect_field(&view, &name) == 1 && printable(&name) && detect_field(&view, &entry) == 2 && printable(&entry) && detect_field(&view, &body) == 3;
 }
 
 /* HloProto holds the module in field 1; an HloSnapshot holds the HloProto in field 1. */
 static bool is_hlo(struct view view)
 {
 	struct view body;
-	for (int level = 0; level < 3 && starts(&view, "\x0a"); level++) {
+	for (int level = 0; level < 3 && detect_starts(&view, "\x0a"); level++) {
 		if (is_hlo_module(view))
 			return true;
-		if (field(&view, &body) != 1)
+		if (detect_field(&view, &body) != 1)
 			return false;
 		view = body;
 	}
@@ -282,15 +282,15 @@ static bool is_snapshot(struct view view)
 {
 	if (view.end - view.at > 400)
 		view.end = view.at + 400;
-	return contains(&view, "segments") || contains(&view, "device_traces") || (contains(&view, "total_size") && contains(&view, "address"));
+	return detect_contains(&view, "segments") || detect_contains(&view, "device_traces") || (detect_contains(&view, "total_size") && detect_contains(&view, "address"));
 }
 
 /* An empty dict or list that goes into the memo: "(dp0" and a newline, or "}q" and a byte. Those protocols have no mark of their own at the beginning. */
 static bool is_old_pickle(struct view view)
 {
-	if (starts(&view, "}q") || starts(&view, "]q"))
+	if (detect_starts(&view, "}q") || detect_starts(&view, "]q"))
 		return view.end - view.at > 2;
-	if (!starts(&view, "(dp") && !starts(&view, "(lp"))
+	if (!detect_starts(&view, "(dp") && !detect_starts(&view, "(lp"))
 		return false;
 	for (view.at += 3; view.at < view.end && *view.at >= '0' && *view.at <= '9'; view.at++)
 		;
@@ -302,13 +302,13 @@ static bool is_snapshot_page(struct view view)
 {
 	if (view.end - view.at > 4000)
 		view.end = view.at + 4000;
-	return contains(&view, "MemoryViz.js") && contains(&view, "\"base64\": \"");
+	return detect_contains(&view, "MemoryViz.js") && detect_contains(&view, "\"base64\": \"");
 }
 
 enum input_kind input_detect(const char *data, size_t size)
 {
 	struct view view = { data, data + size };
-	if (starts(&view, "PK\003\004"))
+	if (detect_starts(&view, "PK\003\004"))
 		return INPUT_ZIP;
 	if (size > 2 && data[0] == '\x80' && data[1] >= 2 && data[1] <= 5)
 		return is_snapshot(view) ? INPUT_SNAPSHOT : INPUT_PICKLE;
@@ -323,13 +323,13 @@ enum input_kind input_detect(const char *data, size_t size)
 	enum input_kind magic = magic_kind(&view);
 	if (magic != INPUT_UNKNOWN)
 		return magic;
-	if (starts(&view, "\xef\xbb\xbf"))
+	if (detect_starts(&view, "\xef\xbb\xbf"))
 		view.at += 3;
-	skip_space(&view);
+	detect_skip_space(&view);
 	if (view.at == view.end)
 		return INPUT_EMPTY;
 	struct view inside = { view.at + 1, view.end };
-	skip_space(&inside);
+	detect_skip_space(&inside);
 	if (*view.at == '{' || (*view.at == '[' && (inside.at == inside.end || strchr("{[]\"-0123456789", *inside.at))))   /* not a section of TOML */
 		return json_kind(&view);
 	if (*view.at == '<' && is_snapshot_page(view))
@@ -338,7 +338,7 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_DOT;
 	if (is_hlo_text(view))
 		return INPUT_HLO_TEXT;
-	if (word(&view, "module") || starts(&view, "#loc"))
+	if (word(&view, "module") || detect_starts(&view, "#loc"))
 		return INPUT_MLIR;
 	if (is_fx(&view))
 		return INPUT_FX;

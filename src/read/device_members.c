@@ -10,7 +10,7 @@ void keys_add(struct keys *keys, const char *key)
 }
 
 /* The number that a member holds, if it is one from least to most. */
-static bool whole_number(const struct value *record, const char *key, int64_t least, int64_t most, int64_t *number)
+static bool device_members_whole_number(const struct value *record, const char *key, int64_t least, int64_t most, int64_t *number)
 {
 	const struct value *value = value_member(record, key);
 	*number = value_integer(value);
@@ -54,15 +54,15 @@ void record_collective(const struct value *record, enum collective_kind kind, st
 		memcpy(said->axis, axis, strlen(axis) + 1);
 		keys_add(known, "axis");
 	}
-	if (whole_number(record, "size", 1, UINT32_MAX, &number)) {
+	if (device_members_whole_number(record, "size", 1, UINT32_MAX, &number)) {
 		said->size = (uint32_t)number;
 		keys_add(known, "size");
 	}
-	if (whole_number(record, "group", 0, NONE - 1, &number)) {
+	if (device_members_whole_number(record, "group", 0, NONE - 1, &number)) {
 		said->group = (uint32_t)number;
 		keys_add(known, "group");
 	}
-	if (whole_number(record, "moved", 0, INT64_MAX, &said->moved))
+	if (device_members_whole_number(record, "moved", 0, INT64_MAX, &said->moved))
 		keys_add(known, "moved");
 	else
 		said->moved = -1;
@@ -70,7 +70,7 @@ void record_collective(const struct value *record, enum collective_kind kind, st
 		keys_add(known, "from");
 	if (record_places(value_member(record, "to"), &said->to))
 		keys_add(known, "to");
-	if (whole_number(record, end, 0, NONE - 1, &number)) {
+	if (device_members_whole_number(record, end, 0, NONE - 1, &number)) {
 		said->rank = (uint32_t)number;
 		keys_add(known, end);
 	}
@@ -97,17 +97,17 @@ void record_origin(struct arena *names, const struct value *record, struct op *o
 		op->of = original(names, op->name);
 		keys_add(known, "recomputed");
 	}
-	if (whole_number(record, "in_flight", 1, UINT32_MAX, &number)) {
+	if (device_members_whole_number(record, "in_flight", 1, UINT32_MAX, &number)) {
 		op->in_flight = (uint32_t)number;
 		keys_add(known, "in_flight");
 	}
 }
 
 /* A size of the step, or null where it has none. */
-static int64_t read_size(const struct value *record, const char *key, struct keys *known)
+static int64_t device_members_read_size(const struct value *record, const char *key, struct keys *known)
 {
 	int64_t number = -1;
-	if (!value_is(value_member(record, key), VALUE_NULL) && !whole_number(record, key, 1, INT64_MAX, &number))
+	if (!value_is(value_member(record, key), VALUE_NULL) && !device_members_whole_number(record, key, 1, INT64_MAX, &number))
 		return 0;
 	keys_add(known, key);
 	return number;
@@ -118,7 +118,7 @@ static void read_grid(const struct value *record, struct about *about, struct ke
 {
 	const struct value *grid = value_member(record, "mesh");
 	int64_t number;
-	bool fine = value_items(grid, VALUE_OBJECT) > 0 && grid->items <= MESH_AXES && whole_number(record, "rank", 0, NONE - 1, &number);
+	bool fine = value_items(grid, VALUE_OBJECT) > 0 && grid->items <= MESH_AXES && device_members_whole_number(record, "rank", 0, NONE - 1, &number);
 	if (!fine)
 		return;
 	about->device = (uint32_t)number;
@@ -185,11 +185,11 @@ static void read_intake(struct arena *names, const struct value *record, struct 
 		*text = value_text(value);
 		fine = fine && (!value || *text);
 	}
-	fine = fine && (!value_member(read, "inferred") || whole_number(read, "inferred", 1, NONE - 1, &inferred))
-		&& (!value_member(read, "missing") || whole_number(read, "missing", 1, NONE - 1, &missing))
-		&& (!value_member(read, "peak") || whole_number(read, "peak", 1, BYTES_MAX, &got.peak))
-		&& (!value_member(read, "caching_allocator") || whole_number(read, "caching_allocator", 1, BYTES_MAX, &got.caching[0]))
-		&& (!value_member(read, "expandable_segments") || whole_number(read, "expandable_segments", 1, BYTES_MAX, &got.caching[1]))
+	fine = fine && (!value_member(read, "inferred") || device_members_whole_number(read, "inferred", 1, NONE - 1, &inferred))
+		&& (!value_member(read, "missing") || device_members_whole_number(read, "missing", 1, NONE - 1, &missing))
+		&& (!value_member(read, "peak") || device_members_whole_number(read, "peak", 1, BYTES_MAX, &got.peak))
+		&& (!value_member(read, "caching_allocator") || device_members_whole_number(read, "caching_allocator", 1, BYTES_MAX, &got.caching[0]))
+		&& (!value_member(read, "expandable_segments") || device_members_whole_number(read, "expandable_segments", 1, BYTES_MAX, &got.caching[1]))
 		&& (got.caching[0] > 0) == (got.caching[1] > 0) && (!got.derived || value_is(value_member(read, "derived"), VALUE_TRUE))
 		&& (!value_member(read, "assumed") || (got.assumed = read_lines(names, value_member(read, "assumed"))) != NULL);
 	if (!fine)
@@ -205,8 +205,8 @@ void record_about(struct arena *names, const struct value *record, struct about 
 {
 	const struct value *pipeline = value_member(record, "pipeline");
 	int64_t ranks, rank;
-	about->batch = read_size(record, "batch", known);
-	about->sequence = read_size(record, "seq", known);
+	about->batch = device_members_read_size(record, "batch", known);
+	about->sequence = device_members_read_size(record, "seq", known);
 	if ((about->teaches = value_text(value_member(record, "teaches"))))
 		keys_add(known, "teaches");
 	if ((about->synthesised = value_text(value_member(record, "synthesised"))))
@@ -217,7 +217,7 @@ void record_about(struct arena *names, const struct value *record, struct about 
 		keys_add(known, "opaque_ops");
 	read_grid(record, about, known);
 	read_intake(names, record, &about->intake, known);
-	if (value_items(pipeline, VALUE_OBJECT) == 2 && whole_number(pipeline, "ranks", 1, NONE - 1, &ranks) && whole_number(pipeline, "rank", 0, NONE - 1, &rank)) {
+	if (value_items(pipeline, VALUE_OBJECT) == 2 && device_members_whole_number(pipeline, "ranks", 1, NONE - 1, &ranks) && device_members_whole_number(pipeline, "rank", 0, NONE - 1, &rank)) {
 		about->ranks = (uint32_t)ranks;
 		about->rank = (uint32_t)rank;
 		keys_add(known, "pipeline");

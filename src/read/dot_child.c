@@ -29,7 +29,7 @@ static enum status find_program(char *path, size_t size, struct error *error)
 }
 
 /* Its message is "tidemark-dot: -:LINE: text" or "tidemark-dot: -: text"; libraries may have spoken before. */
-static enum status pass_on(const struct child_result *result, struct error *error)
+static enum status dot_child_pass_on(const struct child_result *result, struct error *error)
 {
 	const char *text = result->message, *own = strstr(text, "\n" PROGRAM ": ");
 	if (own && strncmp(text, PROGRAM ": ", sizeof PROGRAM + 1) != 0)
@@ -55,7 +55,7 @@ static enum status pass_on(const struct child_result *result, struct error *erro
 	return fail(error, status, "%.*s", length, text);
 }
 
-static enum status run(const char *format, bool positions, const char *text, size_t size, const struct dot_limits *limits,
+static enum status dot_child_run(const char *format, bool positions, const char *text, size_t size, const struct dot_limits *limits,
 	struct child_result *result, struct error *error)
 {
 	char program[PROGRAM_PATH_BYTES + sizeof PROGRAM], memory[40], edges[40], seconds[40];
@@ -71,7 +71,7 @@ static enum status run(const char *format, bool positions, const char *text, siz
 	TRY(find_program(program, sizeof program, error));
 	enum status status = child_run(arguments, text, size, &child, result, error);
 	if (status == OK && result->code != 0)
-		status = pass_on(result, error);
+		status = dot_child_pass_on(result, error);
 	if (status != OK) {
 		mem_free(result->output);
 		result->output = NULL;
@@ -82,7 +82,7 @@ static enum status run(const char *format, bool positions, const char *text, siz
 struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error)
 {
 	struct child_result result;
-	if (error_set(error, run("native", false, text, size, limits, &result, error)) != OK)
+	if (error_set(error, dot_child_run("native", false, text, size, limits, &result, error)) != OK)
 		return NULL;
 	struct source source = source_of_text(&(struct text_left){ result.output, result.length });
 	struct graph *graph = native_read(&source, error);
@@ -94,7 +94,7 @@ enum status dot_child_render(const char *text, size_t size, const char *format, 
 	char **picture, size_t *length, struct error *error)
 {
 	struct child_result result;
-	enum status status = run(format, positions, text, size, limits, &result, error);
+	enum status status = dot_child_run(format, positions, text, size, limits, &result, error);
 	if (status == BAD_INPUT)   /* the text is ours: it is not at fault */
 		status = error_set(error, LIMIT);
 	if (status == OK && !picture_whole(format, result.output, result.length)) {

@@ -3,7 +3,7 @@
 
 #include "growth_members.h"
 
-static bool number(const struct value *value, int64_t least, int64_t *number)
+static bool growth_members_number(const struct value *value, int64_t least, int64_t *number)
 {
 	*number = value_integer(value);
 	return value_is(value, VALUE_INTEGER) && *number <= BYTES_MAX && *number >= least;
@@ -19,7 +19,7 @@ enum status record_line(const struct value *record, int64_t batch, int64_t line[
 		return OK;
 	bool fine = count >= 2 && count <= LINE_BATCHES;
 	for (uint32_t i = 0; i < count && fine; i++) {
-		fine = number(value_item(list, i), i > 0 ? line[i - 1] + 1 : 1, &line[i]);
+		fine = growth_members_number(value_item(list, i), i > 0 ? line[i - 1] + 1 : 1, &line[i]);
 		own |= line[i] == batch;
 	}
 	keys_add(known, "batches");
@@ -38,8 +38,8 @@ enum status record_tensor_growth(const struct value *record, const struct tensor
 	memset(by, 0, (DIMS_MAX + 1) * sizeof *by);
 	int d = 0;
 	for EACH_INSIDE(extent, fine ? shape : NULL)
-		fine = number(extent, -BYTES_MAX, &by[d++]) && fine;
-	fine = fine && (!bytes || number(bytes, -BYTES_MAX, &by[tensor->dims]));
+		fine = growth_members_number(extent, -BYTES_MAX, &by[d++]) && fine;
+	fine = fine && (!bytes || growth_members_number(bytes, -BYTES_MAX, &by[tensor->dims]));
 	*grows = by;
 	keys_add(known, "per_sample");
 	return fine ? OK : BAD_INPUT;
@@ -54,20 +54,20 @@ static uint32_t count_numbers(const struct arguments *arguments)
 }
 
 /* A pair of numbers, the first one at least as large as *least, which then is one above it. */
-static bool read_pair(const struct value *pair, int64_t *least, int64_t *first, int64_t *second)
+static bool growth_members_read_pair(const struct value *pair, int64_t *least, int64_t *first, int64_t *second)
 {
-	bool fine = value_items(pair, VALUE_LIST) == 2 && number(value_item(pair, 0), *least, first)
-		&& number(value_item(pair, 1), -BYTES_MAX, second);
+	bool fine = value_items(pair, VALUE_LIST) == 2 && growth_members_number(value_item(pair, 0), *least, first)
+		&& growth_members_number(value_item(pair, 1), -BYTES_MAX, second);
 	*least = *first + 1;
 	return fine;
 }
 
 /* Pairs of a place and a number, places ascending. */
-static bool read_numbers(const struct value *list, uint32_t places, struct number_growth *grows)
+static bool growth_members_read_numbers(const struct value *list, uint32_t places, struct number_growth *grows)
 {
 	int64_t place, least = 0;
 	for EACH_INSIDE(pair, list) {
-		if (!read_pair(pair, &least, &place, &grows->by) || place >= places)
+		if (!growth_members_read_pair(pair, &least, &place, &grows->by) || place >= places)
 			return false;
 		grows++->place = (uint32_t)place;
 	}
@@ -75,12 +75,12 @@ static bool read_numbers(const struct value *list, uint32_t places, struct numbe
 }
 
 /* Pairs of a batch and bytes, batches ascending, the step's own with the op's workspace among them. */
-static bool read_workspace(const struct value *list, const struct op *op, int64_t batch, struct workspace_at *at)
+static bool growth_members_read_workspace(const struct value *list, const struct op *op, int64_t batch, struct workspace_at *at)
 {
 	int64_t least = 1;
 	bool own = false;
 	for EACH_INSIDE(pair, list) {
-		if (!read_pair(pair, &least, &at->batch, &at->bytes) || at->bytes < 0)
+		if (!growth_members_read_pair(pair, &least, &at->batch, &at->bytes) || at->bytes < 0)
 			return false;
 		own |= at->batch == batch && at->bytes == op->workspace;
 		at++;
@@ -107,7 +107,7 @@ enum status record_op_growth(struct arena *arena, const struct value *record, co
 	*grows = made;
 	keys_add(known, "per_sample");
 	keys_add(known, "workspace_at");
-	bool fine = (!flops || number(flops, -BYTES_MAX, &made->flops))
-		&& read_numbers(list, count_numbers(op->arguments), place);
-	return fine && (!workspace || (workspaces >= 2 && read_workspace(workspace, op, batch, at))) ? OK : BAD_INPUT;
+	bool fine = (!flops || growth_members_number(flops, -BYTES_MAX, &made->flops))
+		&& growth_members_read_numbers(list, count_numbers(op->arguments), place);
+	return fine && (!workspace || (workspaces >= 2 && growth_members_read_workspace(workspace, op, batch, at))) ? OK : BAD_INPUT;
 }

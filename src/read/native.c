@@ -42,7 +42,7 @@ struct reader {
 	struct graph *graph;      /* the first graph, where this is the second */
 };
 
-static enum status bad(struct reader *reader, const char *format, ...)
+static enum status read_native_bad(struct reader *reader, const char *format, ...)
 {
 	va_list arguments;
 	char text[400];
@@ -55,7 +55,7 @@ static enum status bad(struct reader *reader, const char *format, ...)
 
 /* ---- lines --------------------------------------------------------------------- */
 
-static enum status fill(struct reader *reader)
+static enum status read_native_fill(struct reader *reader)
 {
 	if (reader->begin > 0) {
 		memmove(reader->buffer, reader->buffer + reader->begin, reader->end - reader->begin);
@@ -65,7 +65,7 @@ static enum status fill(struct reader *reader)
 	if (reader->end == reader->capacity) {
 		if (reader->capacity >= NATIVE_LINE_MAX) {
 			reader->line++;
-			return bad(reader, "a line of more than %u MiB", NATIVE_LINE_MAX >> 20);
+			return read_native_bad(reader, "a line of more than %u MiB", NATIVE_LINE_MAX >> 20);
 		}
 		size_t capacity = reader->capacity ? reader->capacity * 2 : 1 << 16;
 		char *buffer = mem_resize(reader->buffer, capacity + 1, 1);   /* one spare, to end the last line */
@@ -84,7 +84,7 @@ static enum status fill(struct reader *reader)
 }
 
 /* The next line without its newline; *text is NULL at the end. Valid until the next call. */
-static enum status next_line(struct reader *reader, char **text, size_t *length)
+static enum status read_native_next_line(struct reader *reader, char **text, size_t *length)
 {
 	size_t searched = 0;
 	for (;;) {
@@ -102,13 +102,13 @@ static enum status next_line(struct reader *reader, char **text, size_t *length)
 		*text = NULL;
 		if (reader->at_end)
 			return OK;
-		TRY(fill(reader));
+		TRY(read_native_fill(reader));
 	}
 }
 
 /* ---- members of a record ----------------------------------------------------------- */
 
-static bool listed(const struct keys *keys, const struct value *member)
+static bool read_native_listed(const struct keys *keys, const struct value *member)
 {
 	for (uint32_t i = 0; i < keys->count; i++)
 		if (strcmp(keys->key[i], member->key) == 0)
@@ -122,7 +122,7 @@ static enum status unknown_members(struct reader *reader, const struct value *re
 	size_t used = 0;
 	*extra = NULL;
 	for EACH_INSIDE(member, record) {
-		if (listed(known, member))
+		if (read_native_listed(known, member))
 			continue;
 		if (!*extra && !(*extra = arena_alloc(&reader->names, (size_t)(record->end - record->begin) + 1, 1)))
 			return fail_memory(reader->error);
@@ -141,7 +141,7 @@ static enum status text_member(struct reader *reader, const struct value *record
 	if (!value)
 		return OK;
 	if (!value_is(value, VALUE_TEXT))
-		return bad(reader, "\"%s\" must be a string", key);
+		return read_native_bad(reader, "\"%s\" must be a string", key);
 	*text = value->text;
 	return OK;
 }
@@ -153,7 +153,7 @@ static enum status number_member(struct reader *reader, const struct value *reco
 	if (!value)
 		return OK;
 	if (!value_is(value, VALUE_INTEGER))
-		return bad(reader, "\"%s\" must be an integer", key);
+		return read_native_bad(reader, "\"%s\" must be an integer", key);
 	*number = value->integer;
 	return OK;
 }
@@ -163,7 +163,7 @@ static enum status name_member(struct reader *reader, const struct value *record
 	*name = NULL;
 	enum status status = text_member(reader, record, "id", name);
 	if (status == OK && (!*name || !**name))
-		return bad(reader, "the record has no \"id\"");
+		return read_native_bad(reader, "the record has no \"id\"");
 	return status;
 }
 
@@ -177,7 +177,7 @@ static enum status bad_word(struct reader *reader, const char *key, const char *
 		nearest_consider(&nearest, words[i]);
 		words_add(&expected, "%s%s", i ? ", " : "", words[i]);
 	}
-	return bad(reader, "unknown %s \"%.60s\": expected %s%s", key, word, list, nearest_text(&nearest, "", near, sizeof near));
+	return read_native_bad(reader, "unknown %s \"%.60s\": expected %s%s", key, word, list, nearest_text(&nearest, "", near, sizeof near));
 }
 
 static enum status word_member(struct reader *reader, const struct value *record, const char *key, const char *const *words, int count, int *index)
@@ -197,7 +197,7 @@ static uint32_t find_named(const struct reader *reader, enum role role, const ch
 	return !name ? NONE : role == AFTER ? draft_find_op(reader->draft, name) : draft_find_tensor(reader->draft, name);
 }
 
-static enum status connect(struct reader *reader, enum role role, uint32_t op, uint32_t id)
+static enum status read_native_connect(struct reader *reader, enum role role, uint32_t op, uint32_t id)
 {
 	struct draft *draft = reader->draft;
 	enum status status = OK;
@@ -213,11 +213,11 @@ static enum status connect(struct reader *reader, enum role role, uint32_t op, u
 }
 
 /* An op's reference to a tensor or an op; name NULL: to none. */
-static enum status refer(struct reader *reader, uint32_t op, enum role role, const char *name)
+static enum status read_native_refer(struct reader *reader, uint32_t op, enum role role, const char *name)
 {
 	uint32_t id = reader->references ? NONE : find_named(reader, role, name);
 	if (!reader->references && (id != NONE || !name))
-		return connect(reader, role, op, id);
+		return read_native_connect(reader, role, op, id);
 	NEED_IN(reader->error, mem_reserve(&reader->reference, &reader->reference_room, reader->references + 1, sizeof *reader->reference));
 	if (name && !(name = arena_text(&reader->names, name, strlen(name))))
 		return fail_memory(reader->error);
@@ -225,16 +225,16 @@ static enum status refer(struct reader *reader, uint32_t op, enum role role, con
 	return OK;
 }
 
-static enum status read_shape(struct reader *reader, const struct value *record, struct tensor *tensor, int64_t shape[DIMS_MAX])
+static enum status read_native_read_shape(struct reader *reader, const struct value *record, struct tensor *tensor, int64_t shape[DIMS_MAX])
 {
 	const struct value *list = value_member(record, "shape");
 	if (!list || value_is(list, VALUE_NULL))
 		return OK;
 	if (!value_is(list, VALUE_LIST) || list->items > DIMS_MAX)
-		return bad(reader, "\"shape\" must be a list of at most %d sizes", DIMS_MAX);
+		return read_native_bad(reader, "\"shape\" must be a list of at most %d sizes", DIMS_MAX);
 	for EACH_INSIDE(dim, list) {
 		if (!value_is(dim, VALUE_INTEGER) || dim->integer < 0)
-			return bad(reader, "\"shape\" must hold sizes of 0 or more");
+			return read_native_bad(reader, "\"shape\" must hold sizes of 0 or more");
 		shape[tensor->dims++] = dim->integer;
 	}
 	tensor->shape = shape;
@@ -246,11 +246,11 @@ static enum status read_shape(struct reader *reader, const struct value *record,
 static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 {
 	if (!tensor->shape || !tensor->has_dtype || dtype_bits[tensor->dtype] == 0)
-		return bad(reader, "tensor \"%.100s\" has neither \"bytes\" nor \"shape\" and \"dtype\"", tensor->name);
+		return read_native_bad(reader, "tensor \"%.100s\" has neither \"bytes\" nor \"shape\" and \"dtype\"", tensor->name);
 	int64_t bits = dtype_bits[tensor->dtype];
 	for (int i = 0; i < tensor->dims; i++)
 		if (__builtin_mul_overflow(bits, tensor->shape[i], &bits) || bits > BYTES_MAX)
-			return bad(reader, "the size of tensor \"%.100s\" overflows", tensor->name);
+			return read_native_bad(reader, "the size of tensor \"%.100s\" overflows", tensor->name);
 	tensor->bytes = (bits + 7) / 8;
 	return OK;
 }
@@ -275,7 +275,7 @@ static enum status read_tensor(struct reader *reader, const struct value *record
 	TRY(number_member(reader, record, "bytes", &tensor.bytes, &tensor.has_bytes));
 	TRY(word_member(reader, record, "kind", kind_names, KIND_COUNT, &kind));
 	TRY(word_member(reader, record, "dtype", dtype_names, DTYPE_COUNT, &dtype));
-	TRY(read_shape(reader, record, &tensor, shape));
+	TRY(read_native_read_shape(reader, record, &tensor, shape));
 	TRY(text_member(reader, record, "alias", &alias));
 	TRY(text_member(reader, record, "gradient_of", &tensor.gradient_of));
 	TRY(number_member(reader, record, "address", &tensor.address, &tensor.has_address));
@@ -283,7 +283,7 @@ static enum status read_tensor(struct reader *reader, const struct value *record
 		keys_add(&known, "replaced");
 	const int64_t *grows = NULL;
 	if (reader->captured[0] && record_tensor_growth(record, &tensor, by, &grows, &known) != OK)
-		return bad(reader, "\"per_sample\" of tensor \"%.100s\" must have \"shape\", a number for each dim, or \"bytes\"",
+		return read_native_bad(reader, "\"per_sample\" of tensor \"%.100s\" must have \"shape\", a number for each dim, or \"bytes\"",
 			tensor.name);
 	TRY(unknown_members(reader, record, &known, &extra));
 	tensor.extra = extra;
@@ -295,26 +295,26 @@ static enum status read_tensor(struct reader *reader, const struct value *record
 	if (!tensor.has_bytes && !alias)
 		TRY(infer_bytes(reader, &tensor));
 	if (tensor.bytes < 0 || tensor.bytes > BYTES_MAX)
-		return bad(reader, "tensor \"%.100s\" has %" PRId64 " bytes: not between 0 and 2^60", tensor.name, tensor.bytes);
+		return read_native_bad(reader, "tensor \"%.100s\" has %" PRId64 " bytes: not between 0 and 2^60", tensor.name, tensor.bytes);
 	if (tensor.address < 0 || tensor.address > BYTES_MAX)
-		return bad(reader, "tensor \"%.100s\" lies at address %" PRId64 ": not between 0 and 2^60", tensor.name, tensor.address);
+		return read_native_bad(reader, "tensor \"%.100s\" lies at address %" PRId64 ": not between 0 and 2^60", tensor.name, tensor.address);
 	if (draft_find_tensor(reader->draft, tensor.name) != NONE)
-		return bad(reader, "there are two tensors named \"%.100s\"", tensor.name);
+		return read_native_bad(reader, "there are two tensors named \"%.100s\"", tensor.name);
 	uint32_t id = draft_tensor(reader->draft, &tensor);
 	if (id == NONE || (grows && draft_tensor_grows(reader->draft, id, grows) != OK))
 		return fail_memory(reader->error);
-	return alias ? refer(reader, id, ALIAS, alias) : OK;
+	return alias ? read_native_refer(reader, id, ALIAS, alias) : OK;
 }
 
-static enum status read_names(struct reader *reader, const struct value *record, const char *key, uint32_t op, int role)
+static enum status read_native_read_names(struct reader *reader, const struct value *record, const char *key, uint32_t op, int role)
 {
 	const struct value *list = value_member(record, key);
 	if (list && !value_is(list, VALUE_LIST))
-		return bad(reader, "\"%s\" must be a list of names", key);
+		return read_native_bad(reader, "\"%s\" must be a list of names", key);
 	for EACH_INSIDE(name, list) {
 		if (!value_is(name, VALUE_TEXT))
-			return bad(reader, "\"%s\" must be a list of names", key);
-		TRY(refer(reader, op, role, name->text));
+			return read_native_bad(reader, "\"%s\" must be a list of names", key);
+		TRY(read_native_refer(reader, op, role, name->text));
 	}
 	return OK;
 }
@@ -323,13 +323,13 @@ static enum status read_inplace(struct reader *reader, const struct value *recor
 {
 	const struct value *list = value_member(record, "inplace");
 	if (list && !value_is(list, VALUE_LIST))
-		return bad(reader, "\"inplace\" must be a list of [out, in] pairs");
+		return read_native_bad(reader, "\"inplace\" must be a list of [out, in] pairs");
 	for EACH_INSIDE(pair, list) {
 		const struct value *out = value_item(pair, 0), *in = value_item(pair, 1);
 		if (value_items(pair, VALUE_LIST) != 2 || !value_is(in, VALUE_TEXT) || !(value_is(out, VALUE_TEXT) || value_is(out, VALUE_NULL)))
-			return bad(reader, "\"inplace\" must be a list of [out, in] pairs, out a name or null");
-		TRY(refer(reader, op, INPLACE_OUT, value_text(out)));
-		TRY(refer(reader, op, INPLACE_IN, in->text));
+			return read_native_bad(reader, "\"inplace\" must be a list of [out, in] pairs, out a name or null");
+		TRY(read_native_refer(reader, op, INPLACE_OUT, value_text(out)));
+		TRY(read_native_refer(reader, op, INPLACE_IN, in->text));
 	}
 	return OK;
 }
@@ -364,7 +364,7 @@ static enum status read_op(struct reader *reader, const struct value *record)
 	if (status == OK && reader->captured[0])
 		status = record_op_growth(&reader->names, record, &op, reader->batch, &grows, &known);
 	if (status == BAD_INPUT && reader->error->status == OK)
-		return bad(reader, "op \"%.100s\": \"per_sample\" must have \"flops\" or \"arguments\", pairs of a place and a number, "
+		return read_native_bad(reader, "op \"%.100s\": \"per_sample\" must have \"flops\" or \"arguments\", pairs of a place and a number, "
 			"and \"workspace_at\" pairs of a batch and bytes, the graph's own among them, both ascending", op.name);
 	if (status == NO_MEMORY)
 		fail_memory(reader->error);
@@ -376,19 +376,19 @@ static enum status read_op(struct reader *reader, const struct value *record)
 	op.has_module = module != NULL;
 	op.module = module ? module : "";
 	if (op.workspace < 0 || op.workspace > BYTES_MAX || (has_flops && op.flops < 0))
-		return bad(reader, "op \"%.100s\" has a negative or absurd \"flops\" or \"workspace\"", op.name);
+		return read_native_bad(reader, "op \"%.100s\" has a negative or absurd \"flops\" or \"workspace\"", op.name);
 	if (draft_find_op(reader->draft, op.name) != NONE)
-		return bad(reader, "there are two ops named \"%.100s\"", op.name);
+		return read_native_bad(reader, "there are two ops named \"%.100s\"", op.name);
 	uint32_t id = draft_op(reader->draft, &op);
 	if (id == NONE || (grows && draft_op_grows(reader->draft, id, grows) != OK))
 		return fail_memory(reader->error);
-	status = read_names(reader, record, "in", id, READ);
-	THEN(status, read_names(reader, record, "out", id, WRITE));
+	status = read_native_read_names(reader, record, "in", id, READ);
+	THEN(status, read_native_read_names(reader, record, "out", id, WRITE));
 	THEN(status, read_inplace(reader, record, id));
-	return status == OK ? read_names(reader, record, "after", id, AFTER) : status;
+	return status == OK ? read_native_read_names(reader, record, "after", id, AFTER) : status;
 }
 
-static enum status read_header(struct reader *reader, const struct value *record)
+static enum status read_native_read_header(struct reader *reader, const struct value *record)
 {
 	struct keys known = { .key = { "k", "v", "name", "source" }, .count = 4 };
 	struct about about = { 0 };
@@ -398,13 +398,13 @@ static enum status read_header(struct reader *reader, const struct value *record
 	char *extra;
 	enum status status = number_member(reader, record, "v", &version, &there);
 	if (status == OK && version != 1)
-		return bad(reader, "format version %" PRId64 ": this program reads version 1", version);
+		return read_native_bad(reader, "format version %" PRId64 ": this program reads version 1", version);
 	THEN(status, text_member(reader, record, "name", &name));
 	THEN(status, text_member(reader, record, "source", &source));
 	if (status == OK)
 		record_about(&reader->names, record, &about, &known);
 	if (status == OK && record_line(record, about.batch, reader->captured, &known) != OK)
-		return bad(reader, "\"batches\" must be two or three batches, ascending, \"batch\" among them");
+		return read_native_bad(reader, "\"batches\" must be two or three batches, ascending, \"batch\" among them");
 	reader->batch = about.batch;
 	draft_line(reader->draft, reader->captured);
 	THEN(status, unknown_members(reader, record, &known, &extra));
@@ -419,22 +419,22 @@ static enum status read_end(struct reader *reader, const struct value *record)
 	bool there;
 	enum status status = number_member(reader, record, "ops", &count, &there);
 	if (status == OK && there && count != reader->ops)
-		return bad(reader, "the end record counts %" PRId64 " ops, but there are %u", count, reader->ops);
+		return read_native_bad(reader, "the end record counts %" PRId64 " ops, but there are %u", count, reader->ops);
 	THEN(status, number_member(reader, record, "tensors", &count, &there));
 	if (status == OK && there && count != reader->tensors)
-		return bad(reader, "the end record counts %" PRId64 " tensors, but there are %u", count, reader->tensors);
+		return read_native_bad(reader, "the end record counts %" PRId64 " tensors, but there are %u", count, reader->tensors);
 	return status;
 }
 
-static enum status resolve(struct reader *reader)
+static enum status read_native_resolve(struct reader *reader)
 {
 	for (size_t i = 0; i < reader->references; i++) {
 		const struct reference *reference = &reader->reference[i];
 		uint32_t id = find_named(reader, reference->role, reference->name);
 		reader->line = reference->line;
 		if (reference->name && id == NONE)
-			return bad(reader, "there is no %s named \"%.100s\"", reference->role == AFTER ? "op" : "tensor", reference->name);
-		TRY(connect(reader, reference->role, reference->op, id));
+			return read_native_bad(reader, "there is no %s named \"%.100s\"", reference->role == AFTER ? "op" : "tensor", reference->name);
+		TRY(read_native_connect(reader, reference->role, reference->op, id));
 	}
 	return OK;
 }
@@ -442,9 +442,9 @@ static enum status resolve(struct reader *reader)
 /* ---- the file ------------------------------------------------------------------------------ */
 
 /* Builds the graph whose records have been read. */
-static enum status build(struct reader *reader, struct graph **graph)
+static enum status read_native_build(struct reader *reader, struct graph **graph)
 {
-	TRY(resolve(reader));
+	TRY(read_native_resolve(reader));
 	*graph = graph_build(reader->draft, reader->error);
 	return *graph ? OK : reader->error->status;
 }
@@ -453,7 +453,7 @@ static enum status build(struct reader *reader, struct graph **graph)
 static enum status begin_second(struct reader *reader)
 {
 	unsigned line = reader->line;
-	TRY(build(reader, &reader->graph));
+	TRY(read_native_build(reader, &reader->graph));
 	draft_free(reader->draft);
 	arena_free(&reader->names);
 	reader->draft = draft_new();
@@ -477,13 +477,13 @@ static enum status read_record(struct reader *reader, char *line, size_t length)
 	if (status != OK)
 		;
 	else if (!type)
-		status = bad(reader, "not a record of a graph: it has no \"k\"");
+		status = read_native_bad(reader, "not a record of a graph: it has no \"k\"");
 	else if (reader->ended)
-		status = bad(reader, "there is a record after the end record");
+		status = read_native_bad(reader, "there is a record after the end record");
 	else if (first != (strcmp(type, "graph") == 0))
-		status = bad(reader, first ? "the first record must be of \"k\":\"graph\"" : "a second graph record");
+		status = read_native_bad(reader, first ? "the first record must be of \"k\":\"graph\"" : "a second graph record");
 	else if (first)
-		status = read_header(reader, record);
+		status = read_native_read_header(reader, record);
 	else if (strcmp(type, "tensor") == 0)
 		status = read_tensor(reader, record), reader->tensors++;
 	else if (strcmp(type, "op") == 0)
@@ -491,7 +491,7 @@ static enum status read_record(struct reader *reader, char *line, size_t length)
 	else if (strcmp(type, "end") == 0)
 		status = read_end(reader, record), reader->ended = true;
 	else
-		status = bad(reader, "unknown record \"%.40s\"", type);
+		status = read_native_bad(reader, "unknown record \"%.40s\"", type);
 	reader->described = true;
 	return status;
 }
@@ -502,15 +502,15 @@ static enum status read_records(struct reader *reader)
 	for (;;) {
 		char *line;
 		size_t length;
-		TRY(next_line(reader, &line, &length));
+		TRY(read_native_next_line(reader, &line, &length));
 		if (!line)
 			break;
 		if (memchr(line, '\0', length))
-			return bad(reader, "the line contains a NUL byte");
+			return read_native_bad(reader, "the line contains a NUL byte");
 		while (length && strchr(" \t\r", line[length - 1]))
 			length--;
 		if (length == 0 && ++empty > EMPTY_MOST)
-			return bad(reader, "more than %u empty lines", EMPTY_MOST);
+			return read_native_bad(reader, "more than %u empty lines", EMPTY_MOST);
 		if (length == 0)
 			continue;
 		/* The byte after the line is its newline, white space or the buffer's spare one: end it for the scanner. */
@@ -518,19 +518,19 @@ static enum status read_records(struct reader *reader)
 		TRY(read_record(reader, line, length));
 	}
 	if (reader->line == 0 || !reader->described)
-		return bad(reader, "the file is empty");
-	return reader->ended ? OK : bad(reader, "the file is truncated: there is no end record");
+		return read_native_bad(reader, "the file is empty");
+	return reader->ended ? OK : read_native_bad(reader, "the file is truncated: there is no end record");
 }
 
 /* The graph of all records. */
-static enum status read_graph(struct reader *reader, struct graph **graph)
+static enum status read_native_read_graph(struct reader *reader, struct graph **graph)
 {
 	TRY(read_records(reader));
-	TRY(build(reader, graph));
+	TRY(read_native_build(reader, graph));
 	if (!reader->graph)
 		return OK;
 	if (!(*graph)->line[0] == !reader->graph->line[0] || (*graph)->about.batch == reader->graph->about.batch)
-		return bad(reader, "a second graph must be the same step at another \"batch\", and one of the two have \"batches\"");
+		return read_native_bad(reader, "a second graph must be the same step at another \"batch\", and one of the two have \"batches\"");
 	reader->graph->fingerprint = hash_join(reader->graph->fingerprint, (*graph)->fingerprint);
 	reader->graph->other = *graph;
 	*graph = reader->graph;
@@ -545,7 +545,7 @@ struct graph *native_read(struct source *source, struct error *error)
 	*reader.error = (struct error){ 0 };
 	struct graph *graph = NULL;
 	reader.draft = draft_new();
-	enum status status = reader.draft ? read_graph(&reader, &graph) : fail_memory(reader.error);
+	enum status status = reader.draft ? read_native_read_graph(&reader, &graph) : fail_memory(reader.error);
 	if (status != OK) {
 		error_set(error, status);
 		graph_release(graph);

@@ -13,14 +13,14 @@ struct scan {
 	bool no_memory;
 };
 
-static char *skip_space(char *at)
+static char *record_skip_space(char *at)
 {
 	while (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n')
 		at++;
 	return at;
 }
 
-static uint32_t add(struct scan *scan, enum value_kind kind)
+static uint32_t record_add(struct scan *scan, enum value_kind kind)
 {
 	struct record *record = scan->record;
 	if (!mem_reserve(&record->value, &record->room, (size_t)record->values + 1, sizeof *record->value)) {
@@ -91,7 +91,7 @@ static char *scan_text(struct scan *scan, char *quote, const char **text, uint32
 	return at + 1;
 }
 
-static char *scan_number(struct scan *scan, char *begin, struct value *value)
+static char *record_scan_number(struct scan *scan, char *begin, struct value *value)
 {
 	char *at = begin + (*begin == '-'), *digits = at;
 	int64_t number = 0;
@@ -107,7 +107,7 @@ static char *scan_number(struct scan *scan, char *begin, struct value *value)
 	return number_by_library(scan, begin, at, value) ? at : NULL;
 }
 
-static char *scan_word(char *at, struct value *value)
+static char *record_scan_word(char *at, struct value *value)
 {
 	static const char *const words[] = { [VALUE_NULL] = "null", [VALUE_FALSE] = "false", [VALUE_TRUE] = "true" };
 	for (int kind = VALUE_NULL; kind <= VALUE_TRUE; kind++)
@@ -146,18 +146,18 @@ static bool keys_differ(struct scan *scan, const struct value *object)
 static char *scan_value(struct scan *scan, char *at, uint32_t id, int depth);
 
 /* `"key": value`, or a value alone. */
-static char *scan_inside(struct scan *scan, char *at, bool member, int depth)
+static char *record_scan_inside(struct scan *scan, char *at, bool member, int depth)
 {
 	const char *begin = at, *key = NULL;
 	uint32_t length = 0;
 	if (member) {
 		at = *at == '"' ? scan_text(scan, at, &key, &length) : NULL;
-		at = at ? skip_space(at) : NULL;
+		at = at ? record_skip_space(at) : NULL;
 		if (!at || *at != ':')
 			return NULL;
-		at = skip_space(at + 1);
+		at = record_skip_space(at + 1);
 	}
-	uint32_t id = add(scan, VALUE_NULL);
+	uint32_t id = record_add(scan, VALUE_NULL);
 	at = id == NONE ? NULL : scan_value(scan, at, id, depth);
 	if (!at)
 		return NULL;
@@ -174,20 +174,20 @@ static char *scan_container(struct scan *scan, char *at, uint32_t id, int depth)
 	bool object = *at == '{';
 	char close = object ? '}' : ']';
 	uint32_t items = 0;
-	at = skip_space(at + 1);
+	at = record_skip_space(at + 1);
 	if (depth >= DEPTH_MOST)
 		return NULL;
 	while (*at != close || items) {
-		at = scan_inside(scan, at, object, depth + 1);
+		at = record_scan_inside(scan, at, object, depth + 1);
 		if (!at)
 			return NULL;
 		items++;
-		at = skip_space(at);
+		at = record_skip_space(at);
 		if (*at == close)
 			break;
 		if (*at != ',')
 			return NULL;
-		at = skip_space(at + 1);
+		at = record_skip_space(at + 1);
 	}
 	struct value *value = &scan->record->value[id];
 	value->kind = object ? VALUE_OBJECT : VALUE_LIST;
@@ -201,9 +201,9 @@ static char *scan_value(struct scan *scan, char *at, uint32_t id, int depth)
 	if (*at == '{' || *at == '[')
 		return scan_container(scan, at, id, depth);
 	if (*at == '-' || (*at >= '0' && *at <= '9'))
-		return scan_number(scan, at, &scan->record->value[id]);
+		return record_scan_number(scan, at, &scan->record->value[id]);
 	if (*at != '"')
-		return scan_word(at, &scan->record->value[id]);
+		return record_scan_word(at, &scan->record->value[id]);
 	const char *text;
 	uint32_t length;
 	at = scan_text(scan, at, &text, &length);
@@ -237,10 +237,10 @@ enum status record_read(struct record *record, char *line, size_t length, struct
 	struct scan scan = { .record = record };
 	record->values = 0;
 	arena_free(&record->texts);
-	char *at = scan_inside(&scan, skip_space(line), false, 0);
+	char *at = record_scan_inside(&scan, record_skip_space(line), false, 0);
 	if (scan.no_memory)
 		return fail_memory(error);
-	bool whole = at && skip_space(at) == line + length && (record->value->kind == VALUE_OBJECT || record->value->kind == VALUE_LIST);
+	bool whole = at && record_skip_space(at) == line + length && (record->value->kind == VALUE_OBJECT || record->value->kind == VALUE_LIST);
 	return whole ? OK : no_record(line, length, error);
 }
 

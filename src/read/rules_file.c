@@ -18,7 +18,7 @@
 #define FILE_LIMIT ((size_t)1 << 20)
 
 /* Cuts blanks at both ends, in place. */
-static char *trim(char *text)
+static char *rules_file_trim(char *text)
 {
 	while (*text == ' ' || *text == '\t')
 		text++;
@@ -63,8 +63,8 @@ static enum status read_setting(char *text, struct rule *rule, struct error *err
 	if (!value)
 		return fail(error, BAD_INPUT, "\"%.100s\" is no \"key = value\"", text);
 	*value++ = '\0';
-	const char *key = trim(text);
-	value = trim(value);
+	const char *key = rules_file_trim(text);
+	value = rules_file_trim(value);
 	if (strcmp(key, "gradients") == 0)
 		rule->gradients = value;
 	else if (strcmp(key, "saved") == 0)
@@ -81,10 +81,10 @@ static enum status read_setting(char *text, struct rule *rule, struct error *err
 }
 
 /* One line, which is changed. */
-static enum status read_line(struct rules *rules, char *line, struct error *error)
+static enum status rules_file_read_line(struct rules *rules, char *line, struct error *error)
 {
 	line[strcspn(line, "#")] = '\0';
-	line = trim(line);
+	line = rules_file_trim(line);
 	if (*line == '\0')
 		return OK;
 	char *factors = strstr(line, ": ");
@@ -103,8 +103,8 @@ static enum status read_line(struct rules *rules, char *line, struct error *erro
 		status = read_setting(settings, &rule, error);
 		settings = next;
 	}
-	rule.type = trim(line);
-	rule.factors = trim(factors);
+	rule.type = rules_file_trim(line);
+	rule.factors = rules_file_trim(factors);
 	if (status == OK && *rule.type == '\0')
 		return fail(error, BAD_INPUT, "the op's type is missing");
 	return status == OK ? rules_add(rules, &rule, error) : status;
@@ -118,7 +118,7 @@ enum status rules_read_text(struct rules *rules, const char *text, struct error 
 		char *line = mem_alloc(length + 1, 1);
 		NEED(line);
 		memcpy(line, text, length);
-		status = read_line(rules, line, error);
+		status = rules_file_read_line(rules, line, error);
 		if (status != OK && error)
 			error->line = number;
 		mem_free(line);

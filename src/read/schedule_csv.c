@@ -57,7 +57,7 @@ static bool at_digit(const struct reader *reader)
 }
 
 /* False: too large. */
-static bool number(struct reader *reader, uint32_t most, uint32_t *value)
+static bool schedule_csv_number(struct reader *reader, uint32_t most, uint32_t *value)
 {
 	uint64_t sum = 0;
 	while (at_digit(reader) && sum <= most)
@@ -100,11 +100,11 @@ static enum status read_action(struct reader *reader, bool overlapped)
 	static const char expected[] = "expected a stage, an action (F, B, I, W, SEND_F, ...) and a microbatch, such as 0F3: ";
 	struct cell cell = { .line = reader->line, .column = (uint32_t)(reader->at - reader->line_start) + 1, .overlapped = overlapped };
 	const char *begin = reader->at;
-	bool fine = at_digit(reader) && number(reader, STAGES_MOST, &cell.stage);
+	bool fine = at_digit(reader) && schedule_csv_number(reader, STAGES_MOST, &cell.stage);
 	int pass = fine ? action(reader) : -1;
 	bool numbered = pass >= 0 && at_digit(reader);
 	if (numbered)
-		fine = number(reader, MICROBATCHES_MOST, &cell.microbatch);
+		fine = schedule_csv_number(reader, MICROBATCHES_MOST, &cell.microbatch);
 	if (!fine || pass < 0 || (pass < PASS_COUNT && !numbered)) {
 		reader->at = begin;
 		return wrong_here(reader, expected);
@@ -117,13 +117,13 @@ static enum status read_action(struct reader *reader, bool overlapped)
 	return add_cell(reader, &cell);
 }
 
-static void skip_blanks(struct reader *reader)
+static void schedule_csv_skip_blanks(struct reader *reader)
 {
 	while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\r' || *reader->at == '"'))
 		reader->at++;
 }
 
-static bool take(struct reader *reader, const char *text)
+static bool schedule_csv_take(struct reader *reader, const char *text)
 {
 	size_t length = strlen(text);
 	if ((size_t)(reader->end - reader->at) < length || memcmp(reader->at, text, length) != 0)
@@ -133,48 +133,48 @@ static bool take(struct reader *reader, const char *text)
 }
 
 /* "(0F4;1B2)OVERLAP_F_B" */
-static enum status read_pair(struct reader *reader)
+static enum status schedule_csv_read_pair(struct reader *reader)
 {
 	uint32_t before = reader->cells;
 	enum status status = read_action(reader, true);
-	skip_blanks(reader);
-	if (status == OK && !take(reader, ";"))
+	schedule_csv_skip_blanks(reader);
+	if (status == OK && !schedule_csv_take(reader, ";"))
 		return wrong_here(reader, "expected ; and the second pass of a pair: ");
-	skip_blanks(reader);
+	schedule_csv_skip_blanks(reader);
 	THEN(status, read_action(reader, false));
 	TRY(status);
-	skip_blanks(reader);
-	if (!take(reader, ")OVERLAP_F_B"))
+	schedule_csv_skip_blanks(reader);
+	if (!schedule_csv_take(reader, ")OVERLAP_F_B"))
 		return wrong_here(reader, "expected )OVERLAP_F_B: ");
 	if (reader->cells != before + 2)
 		return wrong_here(reader, "only passes overlap: ");
 	return OK;
 }
 
-static enum status read_row(struct reader *reader)
+static enum status schedule_csv_read_row(struct reader *reader)
 {
 	enum status status = OK;
 	while (status == OK && reader->at < reader->end && *reader->at != '\n') {
-		skip_blanks(reader);
+		schedule_csv_skip_blanks(reader);
 		if (reader->at == reader->end || *reader->at == '\n')
 			break;
 		if (*reader->at != ',')
-			status = take(reader, "(") ? read_pair(reader) : read_action(reader, false);
-		skip_blanks(reader);
-		if (status == OK && reader->at < reader->end && *reader->at != '\n' && !take(reader, ","))
+			status = schedule_csv_take(reader, "(") ? schedule_csv_read_pair(reader) : read_action(reader, false);
+		schedule_csv_skip_blanks(reader);
+		if (status == OK && reader->at < reader->end && *reader->at != '\n' && !schedule_csv_take(reader, ","))
 			status = wrong_here(reader, "expected a comma: ");
 	}
 	return status;
 }
 
-static enum status read_rows(struct reader *reader)
+static enum status schedule_csv_read_rows(struct reader *reader)
 {
 	enum status status = OK;
 	while (status == OK && reader->at < reader->end) {
 		reader->line++;
 		reader->line_start = reader->at;
 		uint32_t before = reader->cells;
-		status = read_row(reader);
+		status = schedule_csv_read_row(reader);
 		if (status == OK && reader->at < reader->end)
 			reader->at++;
 		if (status != OK || (reader->cells == before && reader->at == reader->end))    /* an empty last line is no rank */
@@ -203,7 +203,7 @@ static enum status wrong_cell(struct reader *reader, const struct cell *cell, co
 }
 
 /* Stages in turn, or in a V. */
-static enum status find_places(struct reader *reader)
+static enum status schedule_csv_find_places(struct reader *reader)
 {
 	struct pipeline_order *order = &reader->csv->order;
 	const struct cell *turned = NULL, *vee = NULL;
@@ -250,7 +250,7 @@ static void count_from_zero(struct reader *reader)
 }
 
 /* Every pass once, behind those that it needs of its rank. done[stages * microbatches] */
-static enum status check_passes(struct reader *reader, uint8_t *done)
+static enum status schedule_csv_check_passes(struct reader *reader, uint8_t *done)
 {
 	enum { FORWARD = 1, INPUT = 2, WEIGHT = 4 };
 	static const struct { uint8_t adds, needs; const char *missing; } rule[PASS_COUNT] = { [PASS_FORWARD] = { FORWARD, 0, "" },
@@ -274,7 +274,7 @@ static enum status check_passes(struct reader *reader, uint8_t *done)
 
 /* ---- the order --------------------------------------------------------------------------------------------------------------- */
 
-static void put(struct pipeline_slot **slot, const struct cell *cell, enum pass pass, bool joined)
+static void schedule_csv_put(struct pipeline_slot **slot, const struct cell *cell, enum pass pass, bool joined)
 {
 	*(*slot)++ = (struct pipeline_slot) { .piece = cell->stage, .microbatch = cell->microbatch, .pass = (uint8_t)pass, .joined = joined,
 		.overlapped = cell->overlapped && pass != PASS_WEIGHT };
@@ -289,15 +289,15 @@ static enum status list_slots(struct reader *reader)
 	for (uint32_t i = 0; slot && i < reader->cells; i++) {
 		const struct cell *cell = &reader->cell[i];
 		bool whole = order->split && cell->pass == PASS_BACKWARD;
-		put(&slot, cell, whole ? PASS_INPUT : (enum pass)cell->pass, whole);
+		schedule_csv_put(&slot, cell, whole ? PASS_INPUT : (enum pass)cell->pass, whole);
 		if (whole)
-			put(&slot, cell, PASS_WEIGHT, false);
+			schedule_csv_put(&slot, cell, PASS_WEIGHT, false);
 	}
 	return slot ? OK : fail_memory(reader->error);
 }
 
 /* Plays it with equal times: to its end, or to where ranks wait for each other. */
-static enum status play(struct reader *reader)
+static enum status schedule_csv_play(struct reader *reader)
 {
 	const struct pipeline_order *order = &reader->csv->order;
 	struct pipeline_plan plan;
@@ -324,19 +324,19 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 	struct reader reader = { .csv = csv, .error = error, .at = text, .end = text + size, .line_start = text };
 	uint8_t *done = NULL;
 	*csv = (struct schedule_csv) { 0 };
-	enum status status = read_rows(&reader);
+	enum status status = schedule_csv_read_rows(&reader);
 	if (status == OK && reader.cells && counts_from_one(&reader))
 		count_from_zero(&reader);
-	THEN(status, find_places(&reader));
+	THEN(status, schedule_csv_find_places(&reader));
 	uint64_t cells = (uint64_t)reader.stages * reader.microbatches;
 	if (status == OK && cells > reader.cells)    /* each of them has at least a forward pass, and a table of them would be no larger than the text */
 		status = fail(error, BAD_INPUT, "%u stages and %u microbatches are at least %llu passes, but there are %u", reader.stages, reader.microbatches,
 			(unsigned long long)(2 * cells), reader.cells);
 	if (status == OK && !(done = mem_alloc(cells, sizeof *done)))
 		status = fail_memory(error);
-	THEN(status, check_passes(&reader, done));
+	THEN(status, schedule_csv_check_passes(&reader, done));
 	THEN(status, list_slots(&reader));
-	THEN(status, play(&reader));
+	THEN(status, schedule_csv_play(&reader));
 	mem_free(done);
 	mem_free(reader.cell);
 	mem_free(reader.row_end);

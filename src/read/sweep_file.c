@@ -18,7 +18,7 @@ static struct sweep_knob *find_knob(struct sweep_table *table, const char *name)
 	return NULL;
 }
 
-static enum status take_value(struct sweep_knob *knob, const char *text, uint32_t *place, struct error *error)
+static enum status sweep_file_take_value(struct sweep_knob *knob, const char *text, uint32_t *place, struct error *error)
 {
 	for (*place = 0; *place < knob->values; ++*place)
 		if (strcmp(knob->value[*place], text) == 0)
@@ -43,13 +43,13 @@ static enum status take_set(struct sweep_table *table, json_t *set, struct swept
 			return fail(error, BAD_INPUT, "is not a line of a sweep: the value of %.40s is no text", name);
 		if (!knob)
 			return fail(error, BAD_INPUT, table->rows == 0 ? "more than %u varied knobs" : "has other knobs than the lines before: not of the same sweep", SWEEP_KNOBS);
-		TRY(take_value(knob, json_string_value(value), &row->value[knob - table->knob], error));
+		TRY(sweep_file_take_value(knob, json_string_value(value), &row->value[knob - table->knob], error));
 		seen++;
 	}
 	return seen == table->knobs ? OK : fail(error, BAD_INPUT, "lacks a knob that the lines before have: not of the same sweep");
 }
 
-static double number_of(const json_t *record, const char *name)
+static double sweep_file_number_of(const json_t *record, const char *name)
 {
 	const json_t *value = json_object_get(record, name);
 	return json_is_number(value) && json_number_value(value) >= 0 ? json_number_value(value) : -1;
@@ -65,13 +65,13 @@ static enum status take_record(struct sweep_table *table, const json_t *record, 
 		return fail(error, BAD_INPUT, "more than %u scenarios", SWEEP_ROWS);
 	NEED_IN(error, mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row));
 	struct swept *row = &table->row[table->rows];
-	*row = (struct swept){ .number = number_of(record, "scenario"), .fits = strcmp(state, "ok") == 0, .bytes = number_of(record, "arena_bytes"), .seconds = number_of(record, "step_seconds") };
+	*row = (struct swept){ .number = sweep_file_number_of(record, "scenario"), .fits = strcmp(state, "ok") == 0, .bytes = sweep_file_number_of(record, "arena_bytes"), .seconds = sweep_file_number_of(record, "step_seconds") };
 	enum status status = take_set(table, set, row, error);
 	table->rows += status == OK;
 	return status;
 }
 
-static enum status take_line(struct sweep_table *table, const char *text, size_t size, struct error *error)
+static enum status sweep_file_take_line(struct sweep_table *table, const char *text, size_t size, struct error *error)
 {
 	json_t *record = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
 	enum status status = json_memory_failed() ? fail_memory(error)
@@ -82,7 +82,7 @@ static enum status take_line(struct sweep_table *table, const char *text, size_t
 
 /* ---- order ----------------------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
+static int sweep_file_by_number(const void *a, const void *b)
 {
 	const struct swept *one = a, *other = b;
 	return (one->number > other->number) - (one->number < other->number);
@@ -140,14 +140,14 @@ enum status sweep_file_read(const char *path, struct sweep_table *table, struct 
 		const char *end = memchr(text + at, '\n', size - at);
 		size_t length = end ? (size_t)(end - text) - at : size - at;
 		if (length > 0)
-			status = take_line(table, text + at, length, error);
+			status = sweep_file_take_line(table, text + at, length, error);
 		if (status == BAD_INPUT)
 			error->line = number;
 		at += length + 1;
 	}
 	mem_free(text);
 	if (status == OK && table->rows > 0)
-		qsort(table->row, table->rows, sizeof *table->row, by_number);
+		qsort(table->row, table->rows, sizeof *table->row, sweep_file_by_number);
 	for (uint32_t k = 0; status == OK && k < table->knobs; k++)
 		status = sort_values(table, k, error);
 	return status == OK && table->rows == 0 ? fail(error, BAD_INPUT, "has no line of a sweep") : status;

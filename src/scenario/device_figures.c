@@ -21,7 +21,7 @@ struct listing {
 };
 
 __attribute__((format(printf, 5, 6)))
-static void add(struct listing *listing, const char *name, const char *sheet, const char *counted, const char *why, ...)
+static void device_figures_add(struct listing *listing, const char *name, const char *sheet, const char *counted, const char *why, ...)
 {
 	struct device_figure *figure = &listing->figure[listing->count++];
 	va_list arguments;
@@ -66,11 +66,11 @@ static void add_memory(struct listing *listing)
 		bytes_text(listing->machine.memory, counted, sizeof counted);
 	bytes_text(left, reserve, sizeof reserve);
 	if (is_set(listing, K_memory))
-		add(listing, "memory for the plan", sheet, counted, "the knob memory, less the knob reserve (%s)", reserve);
+		device_figures_add(listing, "memory for the plan", sheet, counted, "the knob memory, less the knob reserve (%s)", reserve);
 	else if (preset < 0)
-		add(listing, "memory for the plan", sheet, counted, "no device is set: the knob memory gives a cap");
+		device_figures_add(listing, "memory for the plan", sheet, counted, "no device is set: the knob memory gives a cap");
 	else
-		add(listing, "memory for the plan", sheet, counted, "less %s: %s", reserve,
+		device_figures_add(listing, "memory for the plan", sheet, counted, "less %s: %s", reserve,
 			is_set(listing, K_reserve) ? "the knob reserve" : "the driver's context and loaded kernels (the knob reserve)");
 	if (!is_set(listing, K_memory))
 		mark_own(listing, FIGURE_MEMORY);
@@ -82,16 +82,16 @@ static void add_software(struct listing *listing)
 	const struct profile *profile = listing->reached.profile;
 	const char *name = profile->software == SOFTWARE_GIVEN ? "none" : software_name(profile->software);
 	if (listing->reached.missing)
-		add(listing, "software", "", name, "%s wasn't measured on %s: the preset's own", software_name((enum software)listing->scenario->value[K_software]),
+		device_figures_add(listing, "software", "", name, "%s wasn't measured on %s: the preset's own", software_name((enum software)listing->scenario->value[K_software]),
 			architecture_name((enum device)listing->scenario->value[K_device]));
 	else
-		add(listing, "software", "", name, is_set(listing, K_software) && listing->scenario->value[K_software] != SOFTWARE_GIVEN ? "the knob software; measured on %s" :
+		device_figures_add(listing, "software", "", name, is_set(listing, K_software) && listing->scenario->value[K_software] != SOFTWARE_GIVEN ? "the knob software; measured on %s" :
 			"what the preset's shares of the peaks are fitted to, measured on %s; the knob software takes another", profile->chip);
 	rests_on(listing, REACH_MATRIX, FIGURE_COUNT);
 }
 
 /* "257", "1835": three digits, or all before the point. */
-static char *number_text(double number, char *text, size_t size)
+static char *device_figures_number_text(double number, char *text, size_t size)
 {
 	snprintf(text, size, number >= 1000 ? "%.0f" : number < 1 ? "%.2g" : "%.3g", number);
 	return text;
@@ -114,10 +114,10 @@ static void add_curve(struct listing *listing, const char *name, const struct ef
 	if (sheet_rate > 0)
 		snprintf(sheet, sizeof sheet, "%.4g %s", (double)sheet_rate / unit, unit_name);
 	if (high - low < 1e-6)
-		snprintf(counted, sizeof counted, "%s %s", number_text((double)rate * high / unit, number, sizeof number), unit_name);
+		snprintf(counted, sizeof counted, "%s %s", device_figures_number_text((double)rate * high / unit, number, sizeof number), unit_name);
 	else
-		snprintf(counted, sizeof counted, "%s to %s %s", number_text((double)rate * low / unit, number, sizeof number), number_text((double)rate * high / unit, other, sizeof other), unit_name);
-	add(listing, name, sheet, counted, "%.3g to %.3g %% of %s, by %s", 100 * low, 100 * high, rate == sheet_rate ? "the data sheet's" : "your peak", by);
+		snprintf(counted, sizeof counted, "%s to %s %s", device_figures_number_text((double)rate * low / unit, number, sizeof number), device_figures_number_text((double)rate * high / unit, other, sizeof other), unit_name);
+	device_figures_add(listing, name, sheet, counted, "%.3g to %.3g %% of %s, by %s", 100 * low, 100 * high, rate == sheet_rate ? "the data sheet's" : "your peak", by);
 }
 
 /* A format without units of its own takes another one's rate. */
@@ -155,7 +155,7 @@ static void add_share(struct listing *listing, const char *name, uint32_t thousa
 {
 	char counted[40];
 	snprintf(counted, sizeof counted, "%.4g %%", thousandths / 10.0);
-	add(listing, name, "", counted, "%s", why);
+	device_figures_add(listing, name, "", counted, "%s", why);
 }
 
 static void add_kernels(struct listing *listing)
@@ -163,7 +163,7 @@ static void add_kernels(struct listing *listing)
 	const struct machine *machine = &listing->machine;
 	char counted[40];
 	snprintf(counted, sizeof counted, "%.3g us", (double)machine->launch / 1e6);
-	add(listing, "a kernel, at least", "", counted, "launching one takes as long");
+	device_figures_add(listing, "a kernel, at least", "", counted, "launching one takes as long");
 	rests_on(listing, REACH_LAUNCH, FIGURE_LAUNCH);
 	if (machine->attention) {
 		add_share(listing, "attention in one kernel", machine->attention, "of the rate of products of its size");
@@ -175,23 +175,23 @@ static void add_kernels(struct listing *listing)
 	rests_on(listing, REACH_TRAFFIC, FIGURE_FUSED);
 }
 
-static void add_link(struct listing *listing, const char *name, const char *hop, const struct link *counted, const struct link *sheet, enum knob_id rate, enum knob_id latency)
+static void device_figures_add_link(struct listing *listing, const char *name, const char *hop, const struct link *counted, const struct link *sheet, enum knob_id rate, enum knob_id latency)
 {
 	char theirs[32], ours[40];
 	snprintf(theirs, sizeof theirs, "%.4g GB/s", (double)sheet->rate / 1e9);
 	snprintf(ours, sizeof ours, "%.3g GB/s", (double)counted->rate / 1e9);
 	if (is_set(listing, rate))
-		add(listing, name, theirs, ours, "the knob %s, taken as reached", knobs[rate].name);
+		device_figures_add(listing, name, theirs, ours, "the knob %s, taken as reached", knobs[rate].name);
 	else
-		add(listing, name, theirs, ours, "%.3g %% of the data sheet's, one direction: what collectives reach", sheet->rate > 0 ? 100.0 * (double)counted->rate / (double)sheet->rate : 0);
+		device_figures_add(listing, name, theirs, ours, "%.3g %% of the data sheet's, one direction: what collectives reach", sheet->rate > 0 ? 100.0 * (double)counted->rate / (double)sheet->rate : 0);
 	rests_on(listing, rate == K_intra_bandwidth ? REACH_NEAR : REACH_FAR, rate == K_intra_bandwidth ? FIGURE_NEAR : FIGURE_FAR);
 	if (is_set(listing, rate))
 		listing->figure[listing->count - 1].basis = FIGURE_PLAIN;
 	snprintf(ours, sizeof ours, "%.3g us", (double)counted->latency / 1e6);
 	if (is_set(listing, latency))
-		add(listing, hop, "", ours, "the knob %s", knobs[latency].name);
+		device_figures_add(listing, hop, "", ours, "the knob %s", knobs[latency].name);
 	else
-		add(listing, hop, "", ours, "each step of a ring takes that beside its bytes");
+		device_figures_add(listing, hop, "", ours, "each step of a ring takes that beside its bytes");
 	if (!is_set(listing, latency))
 		mark_own(listing, latency == K_intra_latency ? FIGURE_NEAR_HOP : FIGURE_FAR_HOP);
 }
@@ -200,20 +200,20 @@ static void add_links(struct listing *listing)
 {
 	const struct device_preset *preset = &listing->preset;
 	char sheet[32], counted[40];
-	add_link(listing, "link within a node", "a hop within a node", &listing->machine.near, &preset->near_sheet, K_intra_bandwidth, K_intra_latency);
-	add_link(listing, "link between nodes", "a hop between nodes", &listing->machine.far, &preset->far_sheet, K_inter_bandwidth, K_inter_latency);
+	device_figures_add_link(listing, "link within a node", "a hop within a node", &listing->machine.near, &preset->near_sheet, K_intra_bandwidth, K_intra_latency);
+	device_figures_add_link(listing, "link between nodes", "a hop between nodes", &listing->machine.far, &preset->far_sheet, K_inter_bandwidth, K_inter_latency);
 	snprintf(sheet, sizeof sheet, preset->host_sheet.rate ? "%.4g GB/s" : "", (double)preset->host_sheet.rate / 1e9);
 	snprintf(counted, sizeof counted, preset->host_sheet.rate || is_set(listing, K_host_bandwidth) ? "%.3g GB/s" : "none", (double)listing->machine.host.rate / 1e9);
-	add(listing, "link to the host", sheet, counted, "%s", is_set(listing, K_host_bandwidth) ? "the knob host_bandwidth" : preset->host_source);
+	device_figures_add(listing, "link to the host", sheet, counted, "%s", is_set(listing, K_host_bandwidth) ? "the knob host_bandwidth" : preset->host_source);
 	if (!is_set(listing, K_host_bandwidth))
 		mark_own(listing, FIGURE_HOST);
 	bytes_text(scenario_group_buffers(listing->scenario), counted, sizeof counted);
 	if (is_set(listing, K_group_buffers))
-		add(listing, "buffers of a group", "", counted, "the knob group_buffers, for each group of devices that a device talks with");
+		device_figures_add(listing, "buffers of a group", "", counted, "the knob group_buffers, for each group of devices that a device talks with");
 	else if (is_set(listing, K_memory) || preset->channels == 0 || scenario_group_buffers(listing->scenario) == 0)
-		add(listing, "buffers of a group", "", counted, "%s", is_set(listing, K_memory) ? "where the knob memory is the cap, what it counts is yours" : "no such buffers are known there");
+		device_figures_add(listing, "buffers of a group", "", counted, "%s", is_set(listing, K_memory) ? "where the knob memory is the cap, what it counts is yours" : "no such buffers are known there");
 	else
-		add(listing, "buffers of a group", "", counted, "%u channels of 12 MiB (NVIDIA/nccl issues 1041 and 1685), for each group of devices that a device talks with", preset->channels);
+		device_figures_add(listing, "buffers of a group", "", counted, "%u channels of 12 MiB (NVIDIA/nccl issues 1041 and 1685), for each group of devices that a device talks with", preset->channels);
 }
 
 /* "fitted: 43 % of the data sheet's". */

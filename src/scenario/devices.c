@@ -146,7 +146,7 @@ int64_t scenario_group_buffers(const struct scenario *scenario)
 
 /* ---- from a scenario --------------------------------------------------------------------------------------------- */
 
-static uint16_t scaled(uint16_t share, int64_t thousandths, int64_t most)
+static uint16_t scenario_devices_scaled(uint16_t share, int64_t thousandths, int64_t most)
 {
 	int64_t product = (share * thousandths + 500) / 1000;
 	return (uint16_t)(product < 1 ? 1 : product > most ? most : product);
@@ -157,13 +157,13 @@ void scenario_machine(const struct scenario *scenario, struct machine *machine)
 	const int64_t *value = scenario->value;
 	*machine = scenario_preset(scenario).machine;
 	for (int i = 0; i < EFFICIENCY_POINTS; i++)
-		machine->matrix.point[i].share = scaled(machine->matrix.point[i].share, value[K_matrix_efficiency], 1000);
+		machine->matrix.point[i].share = scenario_devices_scaled(machine->matrix.point[i].share, value[K_matrix_efficiency], 1000);
 	if (value[K_kernels])
 		machine->fused = machine->eager;
 	machine->joins_updates = !value[K_kernels] && value[K_device] != DEVICE_NONE;
-	machine->attention = scaled(machine->attention, value[K_attention_efficiency], 10000);
-	machine->fused = scaled(machine->fused, value[K_other_traffic], 60000);
-	machine->eager = scaled(machine->eager, value[K_other_traffic], 60000);
+	machine->attention = scenario_devices_scaled(machine->attention, value[K_attention_efficiency], 10000);
+	machine->fused = scenario_devices_scaled(machine->fused, value[K_other_traffic], 60000);
+	machine->eager = scenario_devices_scaled(machine->eager, value[K_other_traffic], 60000);
 	if (value[K_intra_bandwidth] != KNOB_GIVEN)
 		machine->near.rate = value[K_intra_bandwidth];
 	if (value[K_inter_bandwidth] != KNOB_GIVEN)

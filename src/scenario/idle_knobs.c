@@ -14,7 +14,7 @@ static bool has_no_pipeline(const struct scenario *scenario)
 WHEN(is_not_interleaved, scenario->value[K_schedule] != SCHEDULE_INTERLEAVED && scenario->value[K_schedule] != SCHEDULE_AUTO)
 WHEN(has_one_device, scenario->value[K_devices] < 2)
 WHEN(is_not_split, scenario->value[K_devices] > 1 && scenario->value[K_strategy] == 0 && !scenario_pipelines(scenario))
-WHEN(has_no_tensor_axis, scenario->value[K_tp] == 1)
+WHEN(idle_knobs_has_no_tensor_axis, scenario->value[K_tp] == 1)
 WHEN(is_not_minred, scenario_strategy(scenario) != STRATEGY_MINRED)
 WHEN(keeps_its_time, is_not_minred(scenario) && scenario_strategy(scenario) != STRATEGY_AUTO)
 WHEN(has_no_cap, scenario_budget(scenario) < 0)
@@ -84,7 +84,7 @@ static const struct row {
 	{ K_sp, is_not_split, "strategy=none splits nothing" },
 	{ K_zero, is_not_split, "strategy=none splits nothing" },
 	{ K_padding, is_not_split, "strategy=none splits nothing" },
-	{ K_sp, has_no_tensor_axis, "there is no tensor parallelism (tp=1)" },
+	{ K_sp, idle_knobs_has_no_tensor_axis, "there is no tensor parallelism (tp=1)" },
 	{ K_replicate, has_one_device, "the step runs on one device" },
 	{ K_reshard_after_forward, has_one_device, "the step runs on one device" },
 	{ K_prefetch, has_one_device, "the step runs on one device" },

@@ -107,7 +107,7 @@ static const struct scale rate_units[] = {
 static const struct scale time_units[] = { { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1.0 }, { NULL, 0 } };
 static const struct scale percent_units[] = { { "%", 1.0 }, { NULL, 0 } };
 
-static const struct scale *units_of(enum knob_type type)
+static const struct scale *knobs_units_of(enum knob_type type)
 {
 	switch (type) {
 	case KNOB_BYTES: return byte_units;
@@ -153,7 +153,7 @@ int knob_choice(int64_t value)
 }
 
 /* The number of "layers:2", "knapsack:50%"; -1: the word has none. */
-static int64_t own_number(const char *word)
+static int64_t knobs_own_number(const char *word)
 {
 	const char *colon = strchr(word, ':');
 	return colon ? strtoll(colon + 1, NULL, 10) : -1;
@@ -164,7 +164,7 @@ int64_t knob_number(enum knob_id knob, int64_t value)
 	char word[64];
 	if (value >> CHOICE_BITS)
 		return (value >> CHOICE_BITS) - 1;
-	return knob_word(knobs[knob].words, knob_choice(value), word, sizeof word) && own_number(word) > 0 ? own_number(word) : 0;
+	return knob_word(knobs[knob].words, knob_choice(value), word, sizeof word) && knobs_own_number(word) > 0 ? knobs_own_number(word) : 0;
 }
 
 /* Text that is a word of the table, perhaps with another number: the number, *named where there is one. False: it isn't. */
@@ -197,7 +197,7 @@ static enum status parse_choice(const struct knob *knob, const char *text, int64
 	int64_t number;
 	for (int i = 0; knob_word(words, i, word, sizeof word); i++) {
 		if (takes_word(word, text, &named, &number)) {
-			*value = named && number != own_number(word) ? i | (number + 1) << CHOICE_BITS : i;
+			*value = named && number != knobs_own_number(word) ? i | (number + 1) << CHOICE_BITS : i;
 			return OK;
 		}
 		word[strcspn(word, ":")] = '\0';
@@ -222,7 +222,7 @@ enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct
 		return OK;
 	}
 	int64_t number;
-	if (parse_quantity(text, units_of(knob->type), &number) && number >= knob->minimum && number <= knob->maximum) {
+	if (parse_quantity(text, knobs_units_of(knob->type), &number) && number >= knob->minimum && number <= knob->maximum) {
 		*value = number;
 		return OK;
 	}
@@ -249,7 +249,7 @@ char *knob_text(enum knob_id id, int64_t value, char *text, size_t size)
 		return text;
 	}
 	/* The largest unit that divides the value: what is printed is read back exactly. */
-	const struct scale *unit = units_of(knob->type);
+	const struct scale *unit = knobs_units_of(knob->type);
 	for (; unit && unit->name; unit++)
 		if (value && value % (int64_t)unit->scale == 0) {
 			snprintf(text, size, "%" PRId64 "%s", value / (int64_t)unit->scale, unit->name);

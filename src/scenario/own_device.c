@@ -63,7 +63,7 @@ static const struct unit_name *names_of(enum figure_type type)
 }
 
 /* "12.5GB/s" up to the character that ends it, or the text's end. Every number has its unit. */
-static bool parse_number(const char *text, const struct unit_name *units, char until, double least, double most, double *number, const char **end)
+static bool own_device_parse_number(const char *text, const struct unit_name *units, char until, double least, double most, double *number, const char **end)
 {
 	char *behind;
 	if (!isdigit((unsigned char)*text) && *text != '.')
@@ -87,8 +87,8 @@ static bool parse_curve(const char *text, struct efficiency *curve)
 	double size, share, before = 0;
 	int points = 0;
 	for (bool more = true; more; points++) {
-		if (points == EFFICIENCY_POINTS || !parse_number(text, size_names, ':', before + 1, WHOLE_MOST, &size, &text) || *text++ != ':'
-		    || !parse_number(text, share_names, ',', 1, SHARE_MOST, &share, &text))
+		if (points == EFFICIENCY_POINTS || !own_device_parse_number(text, size_names, ':', before + 1, WHOLE_MOST, &size, &text) || *text++ != ':'
+		    || !own_device_parse_number(text, share_names, ',', 1, SHARE_MOST, &share, &text))
 			return false;
 		curve->point[points].size = (int64_t)size;
 		curve->point[points].share = (uint16_t)share;
@@ -131,7 +131,7 @@ enum status figure_parse(enum figure_id figure, const char *value, struct device
 	if (row->type == TYPE_CURVE)
 		fine = parse_curve(value, &curve);
 	else
-		fine = parse_number(value, names_of(row->type), '\0', row->type == TYPE_BYTES || row->type == TYPE_TIME ? 0 : 1, share ? SHARE_MOST : WHOLE_MOST, &number, &end) && *end == '\0';
+		fine = own_device_parse_number(value, names_of(row->type), '\0', row->type == TYPE_BYTES || row->type == TYPE_TIME ? 0 : 1, share ? SHARE_MOST : WHOLE_MOST, &number, &end) && *end == '\0';
 	if (!fine)
 		return expected(figure, value, error);
 	if (row->type == TYPE_CURVE)

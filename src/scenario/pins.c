@@ -3,7 +3,7 @@
 #include "shard_mesh.h"
 #include "scenario.h"
 
-static enum status unknown(const char *what, const char *name, const struct nearest *nearest, struct error *error)
+static enum status scenario_pins_unknown(const char *what, const char *name, const struct nearest *nearest, struct error *error)
 {
 	char text[300] = "";
 	size_t used = 0;
@@ -12,14 +12,14 @@ static enum status unknown(const char *what, const char *name, const struct near
 	return fail(error, BAD_INPUT, "there is no %s named \"%.80s\"%s", what, name, text);
 }
 
-static enum status check_op(const struct graph *graph, const char *name, struct error *error)
+static enum status scenario_pins_check_op(const struct graph *graph, const char *name, struct error *error)
 {
 	if (graph_find_op(graph, name) != NONE)
 		return OK;
 	struct nearest nearest = { .wanted = name };
 	for (uint32_t op = 0; op < graph->ops; op++)
 		nearest_consider(&nearest, graph->op[op].name);
-	return unknown("op", name, &nearest, error);
+	return scenario_pins_unknown("op", name, &nearest, error);
 }
 
 static enum status check_tensor(const struct graph *graph, const char *name, struct error *error)
@@ -29,7 +29,7 @@ static enum status check_tensor(const struct graph *graph, const char *name, str
 	struct nearest nearest = { .wanted = name };
 	for (uint32_t tensor = 0; tensor < graph->tensors; tensor++)
 		nearest_consider(&nearest, graph->tensor[tensor].name);
-	return unknown("tensor", name, &nearest, error);
+	return scenario_pins_unknown("tensor", name, &nearest, error);
 }
 
 /* "aten.add_.Tensor" less what comes before the name, the overload and the mark of ops in place. */
@@ -112,7 +112,7 @@ static enum status check_type(const struct graph *graph, const char *name, struc
 		return OK;
 	for (uint32_t op = 0; op < graph->ops; op++)
 		nearest_consider(&nearest, graph->op[op].type);
-	return unknown("type of ops or module", name, &nearest, error);
+	return scenario_pins_unknown("type of ops or module", name, &nearest, error);
 }
 
 enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error)
@@ -122,8 +122,8 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 		const struct pin *pin = &scenario->pin[i];
 		switch (pin->kind) {
 		case PIN_ORDER:
-			status = check_op(graph, pin->a, error);
-			THEN(status, check_op(graph, pin->b, error));
+			status = scenario_pins_check_op(graph, pin->a, error);
+			THEN(status, scenario_pins_check_op(graph, pin->b, error));
 			break;
 		case PIN_BEHIND:
 			status = check_tensor(graph, pin->a, error);

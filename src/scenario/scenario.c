@@ -65,7 +65,7 @@ static char *copy_text(const char *text)
 	return copy;
 }
 
-static enum status add_pin(struct scenario *scenario, const struct pin *pin)
+static enum status scenario_add_pin(struct scenario *scenario, const struct pin *pin)
 {
 	struct pin *pins = mem_resize(scenario->pin, (size_t)scenario->pins + 1, sizeof *pins);
 	NEED(pins);
@@ -84,7 +84,7 @@ enum status scenario_copy(struct scenario *to, const struct scenario *from)
 	scenario_init(to);
 	memcpy(to->value, from->value, sizeof to->value);
 	for (uint32_t i = 0; i < from->pins; i++)
-		if (add_pin(to, &from->pin[i]) != OK) {
+		if (scenario_add_pin(to, &from->pin[i]) != OK) {
 			scenario_done(to);
 			return NO_MEMORY;
 		}
@@ -139,7 +139,7 @@ static enum status set_types(struct scenario *scenario, const char *list, struct
 	for (const char *at = list; *at; at += strspn(at, "+")) {
 		size_t length = strcspn(at, "+");
 		snprintf(name, sizeof name, "%.*s", (int)length, at);
-		NEED_IN(error, add_pin(scenario, &pin) == OK);
+		NEED_IN(error, scenario_add_pin(scenario, &pin) == OK);
 		at += length;
 	}
 	return OK;
@@ -163,11 +163,11 @@ static enum status set_figure(struct scenario *scenario, const char *name, const
 	for (uint32_t i = scenario->pins; i > 0; i--)
 		if (scenario->pin[i - 1].kind == PIN_FIGURE && strcmp(scenario->pin[i - 1].a, name) == 0)
 			scenario_unpin(scenario, i, error);
-	return add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
+	return scenario_add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
 }
 
 /* A line of a device's file, "NAME=VALUE", blanks around both. */
-static enum status take_line(struct scenario *scenario, char *line, struct error *error)
+static enum status scenario_take_line(struct scenario *scenario, char *line, struct error *error)
 {
 	char *value = strchr(line, '='), *end;
 	int64_t device;
@@ -206,7 +206,7 @@ static enum status set_device(struct scenario *scenario, const char *path, struc
 	else
 		scenario_drop_figures(&changed);
 	while (status == OK && (got = lines_next(&lines, &why)) > 0)
-		status = take_line(&changed, lines.text, &why);
+		status = scenario_take_line(&changed, lines.text, &why);
 	if (status == OK && got < 0)
 		status = why.status;
 	if (status == OK && changed.value[K_device] == DEVICE_NONE)
@@ -246,7 +246,7 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 			return fail(error, BAD_INPUT, "schedule=@: expected the name of a schedule's CSV, such as schedule=@zbv.csv");
 		scenario->value[knob] = SCHEDULE_FILE;
 		drop_pins(scenario, PIN_SCHEDULE);
-		return add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
+		return scenario_add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
 	}
 	if (knob == K_device && value[1] == '@')
 		return value[2] ? set_device(scenario, value + 2, error) : fail(error, BAD_INPUT, "device=@: expected a file that tidemark calibrate wrote, such as device=@my.preset");
@@ -266,7 +266,7 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 #define WORDS_MAX 8
 
 /* Splits at blanks; names with blanks stand in double quotes. Words point into text. -1: too many, or a quote is open. */
-static int split(char *text, char *words[WORDS_MAX])
+static int scenario_split(char *text, char *words[WORDS_MAX])
 {
 	int count = 0;
 	for (;;) {
@@ -290,7 +290,7 @@ static bool is(char *const *words, int i, const char *word)
 	return strcmp(words[i], word) == 0;
 }
 
-static bool whole_number(const char *text, int64_t *number)
+static bool scenario_whole_number(const char *text, int64_t *number)
 {
 	char *end;
 	*number = strtoll(text, &end, 10);
@@ -314,10 +314,10 @@ static bool parse_words(char **words, int count, struct pin *pin)
 		*pin = (struct pin){ PIN_BEHIND, words[1], words[3], 0 };
 	} else if (count == 6 && is(words, 0, "tensor") && is(words, 2, "shard") && is(words, 4, "on")) {
 		*pin = (struct pin){ PIN_PLACEMENT, words[1], words[5], 0 };
-		return whole_number(words[3], &pin->number);
+		return scenario_whole_number(words[3], &pin->number);
 	} else if (count == 3 && is(words, 0, "layer") && is(words, 2, "recompute")) {
 		*pin = (struct pin){ PIN_RECOMPUTE, words[1], NULL, 0 };
-		return whole_number(words[1], &unused);
+		return scenario_whole_number(words[1], &unused);
 	} else if (count == 3 && is(words, 0, "type") && is(words, 2, "recompute"))
 		*pin = (struct pin){ PIN_RERUN, words[1], NULL, 0 };
 	else if (count == 3 && is(words, 0, "schedule") && is(words, 1, "from"))
@@ -338,7 +338,7 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 	char *copy = copy_text(text), *words[WORDS_MAX];
 	struct pin pin;
 	NEED_IN(error, copy);
-	int count = split(copy, words);
+	int count = scenario_split(copy, words);
 	enum status status;
 	if (count < 0 || !parse_words(words, count, &pin)) {
 #define X(id, syntax, help) "\"" syntax "\", "
@@ -346,7 +346,7 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 #undef X
 	} else if (pin.kind == PIN_FIGURE) {
 		status = set_figure(scenario, pin.a, pin.b, error);
-	} else if (add_pin(scenario, &pin) != OK) {
+	} else if (scenario_add_pin(scenario, &pin) != OK) {
 		status = fail_memory(error);
 	} else {
 		status = OK;
@@ -367,14 +367,14 @@ enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *
 }
 
 /* A name as a word: in quotes where it holds blanks. */
-static const char *quote(const char *name)
+static const char *scenario_quote(const char *name)
 {
 	return strpbrk(name, " \t") ? "\"" : "";
 }
 
 char *pin_text(const struct pin *pin, char *text, size_t size)
 {
-	const char *a = quote(pin->a), *b = pin->b ? quote(pin->b) : "";
+	const char *a = scenario_quote(pin->a), *b = pin->b ? scenario_quote(pin->b) : "";
 	switch (pin->kind) {
 	case PIN_ORDER: snprintf(text, size, "pin op %s%s%s before %s%s%s", a, pin->a, a, b, pin->b, b); break;
 	case PIN_OFFSET: snprintf(text, size, "pin tensor %s%s%s at %" PRId64, a, pin->a, a, pin->number); break;

@@ -123,14 +123,14 @@ enum status degrees_of_scenario(const struct scenario *scenario, const struct un
 }
 
 /* How far an inner axis is from filling a node. */
-static int64_t misfit(const struct scenario *scenario, const struct degrees *degrees)
+static int64_t shard_mesh_misfit(const struct scenario *scenario, const struct degrees *degrees)
 {
 	int64_t inner = degrees->tp * degrees->cp, node = scenario->value[K_devices_per_node];
 	node = node < scenario->value[K_devices] ? node : scenario->value[K_devices];
 	return inner < node ? node / inner : inner / node;
 }
 
-static bool allowed(const struct scenario *scenario, enum knob_id knob, int64_t degree)
+static bool shard_mesh_allowed(const struct scenario *scenario, enum knob_id knob, int64_t degree)
 {
 	return scenario->value[knob] == KNOB_GIVEN || scenario->value[knob] == degree;
 }
@@ -147,13 +147,13 @@ uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degre
 				&& ((tp > 1 && scenario->value[K_tp] == KNOB_GIVEN) || scenario_strategy(scenario) == STRATEGY_TAP))
 				break;
 			struct degrees next = { devices / (tp * cp * ep), tp, cp, ep, pp };
-			bool fits = next.dp * tp * cp * ep * pp == scenario->value[K_devices] && allowed(scenario, K_dp, next.dp) && allowed(scenario, K_tp, tp) && allowed(scenario, K_cp, cp)
+			bool fits = next.dp * tp * cp * ep * pp == scenario->value[K_devices] && shard_mesh_allowed(scenario, K_dp, next.dp) && shard_mesh_allowed(scenario, K_tp, tp) && shard_mesh_allowed(scenario, K_cp, cp)
 				&& can_replicate(scenario, &next);
 			uint32_t i;
-			if (!fits || (count == DEGREES_MAX && misfit(scenario, &next) >= misfit(scenario, &degrees[count - 1])))
+			if (!fits || (count == DEGREES_MAX && shard_mesh_misfit(scenario, &next) >= shard_mesh_misfit(scenario, &degrees[count - 1])))
 				continue;
 			count += count < DEGREES_MAX;
-			for (i = count - 1; i > 0 && misfit(scenario, &next) < misfit(scenario, &degrees[i - 1]); i--)
+			for (i = count - 1; i > 0 && shard_mesh_misfit(scenario, &next) < shard_mesh_misfit(scenario, &degrees[i - 1]); i--)
 				degrees[i] = degrees[i - 1];
 			degrees[i] = next;
 		}

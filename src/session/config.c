@@ -24,7 +24,7 @@ static void warn(struct place *place, const char *format, ...)
 	place->warnings++;
 }
 
-static int split(char *line, char *field[FIELDS])
+static int config_split(char *line, char *field[FIELDS])
 {
 	int count = 0;
 	for (char *save, *word = strtok_r(line, " \t\r\n", &save); word && count < FIELDS; word = strtok_r(NULL, " \t\r\n", &save))
@@ -112,10 +112,10 @@ static const struct {
 	void (*read)(struct user_config *config, char **field, int count, struct place *place);
 } statements[] = { { "set", read_set }, { "bind", read_bind }, { "color", read_colour }, { "colour", read_colour } };
 
-static void read_line(struct user_config *config, char *line, struct place *place)
+static void config_read_line(struct user_config *config, char *line, struct place *place)
 {
 	char *field[FIELDS];
-	int count = *line == '#' ? 0 : split(line, field);
+	int count = *line == '#' ? 0 : config_split(line, field);
 	if (count == 0)
 		return;
 	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
@@ -144,7 +144,7 @@ int config_read(struct user_config *config, const char *path)
 	while ((got = lines_next(&lines, &error)) != 0) {
 		place.line = lines.number;
 		if (got > 0)
-			read_line(config, lines.text, &place);
+			config_read_line(config, lines.text, &place);
 		else
 			warn(&place, "%s", error.text);
 	}

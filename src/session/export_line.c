@@ -4,7 +4,7 @@
 
 #include "export_line.h"
 
-static const char *skip_blanks(const char *at)
+static const char *export_line_skip_blanks(const char *at)
 {
 	return at + strspn(at, " \t");
 }
@@ -17,7 +17,7 @@ static size_t option_length(const char *at, const char *name)
 }
 
 /* Copies what stands before end; false when it is empty or too long. */
-static bool take(char *to, size_t size, const char *from, const char *end)
+static bool export_line_take(char *to, size_t size, const char *from, const char *end)
 {
 	size_t length = (size_t)(end - from);
 	if (length == 0 || length >= size)
@@ -28,21 +28,21 @@ static bool take(char *to, size_t size, const char *from, const char *end)
 }
 
 /* An option's value: a word, perhaps in quotes. Moves *at behind it. */
-static bool take_value(const char **at, char *to, size_t size)
+static bool export_line_take_value(const char **at, char *to, size_t size)
 {
-	const char *from = **at == '=' ? *at + 1 : skip_blanks(*at);
+	const char *from = **at == '=' ? *at + 1 : export_line_skip_blanks(*at);
 	bool quoted = *from == '"';
 	from += quoted;
 	const char *end = from + strcspn(from, quoted ? "\"" : " \t");
 	*at = end + (quoted && *end);
-	return take(to, size, from, end);
+	return export_line_take(to, size, from, end);
 }
 
 /* The file's name: in quotes, or up to the next option or the end. */
 static bool take_path(const char **at, char *to, size_t size)
 {
 	if (**at == '"')
-		return take_value(at, to, size);
+		return export_line_take_value(at, to, size);
 	const char *end = strstr(*at, " --"), *from = *at;
 	while (end && !option_length(end + 1, "--view") && !option_length(end + 1, "--stage"))
 		end = strstr(end + 1, " --");
@@ -50,28 +50,28 @@ static bool take_path(const char **at, char *to, size_t size)
 	*at = end;
 	while (end > from && (end[-1] == ' ' || end[-1] == '\t'))
 		end--;
-	return take(to, size, from, end);
+	return export_line_take(to, size, from, end);
 }
 
 enum status export_line_parse(const char *argument, struct export_line *line, struct error *error)
 {
 	*line = (struct export_line){ 0 };
-	const char *at = skip_blanks(argument), *end = at + strcspn(at, " \t");
-	if (!take(line->kind, sizeof line->kind, at, end))
+	const char *at = export_line_skip_blanks(argument), *end = at + strcspn(at, " \t");
+	if (!export_line_take(line->kind, sizeof line->kind, at, end))
 		return fail(error, BAD_INPUT, "export KIND FILE: which kind?");
 	size_t last = strlen(line->kind) - 1;
 	line->force = line->kind[last] == '!';
 	if (line->force)
 		line->kind[last] = '\0';
-	for (at = skip_blanks(end); *at; at = skip_blanks(at)) {
+	for (at = export_line_skip_blanks(end); *at; at = export_line_skip_blanks(at)) {
 		size_t view = option_length(at, "--view"), stage = option_length(at, "--stage");
 		const char *what = view ? "--view: which view?" : stage ? "--stage: input or device?" : "export KIND FILE: which file?";
 		bool fine = !view && !stage && !*line->path;
 		at += view + stage;
 		if (view)
-			fine = take_value(&at, line->view, sizeof line->view);
+			fine = export_line_take_value(&at, line->view, sizeof line->view);
 		else if (stage)
-			fine = take_value(&at, line->stage, sizeof line->stage) &&
+			fine = export_line_take_value(&at, line->stage, sizeof line->stage) &&
 			       (strcmp(line->stage, "input") == 0 || strcmp(line->stage, "device") == 0);
 		else
 			fine = fine && take_path(&at, line->path, sizeof line->path);

@@ -20,7 +20,7 @@ struct session_log {
 	char *path;
 };
 
-static void open_file(struct session_log *log)
+static void log_open_file(struct session_log *log)
 {
 	char path[STATE_PATH_BYTES], stamp[32];
 	time_t now = time(NULL);
@@ -52,7 +52,7 @@ struct session_log *log_new(bool with_file)
 		return NULL;
 	}
 	if (with_file)
-		open_file(log);
+		log_open_file(log);
 	return log;
 }
 

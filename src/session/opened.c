@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static struct file_state state_of(const char *path)
+static struct file_state opened_state_of(const char *path)
 {
 	struct stat state;
 	if (!*path || stat(path, &state) != 0)
@@ -28,7 +28,7 @@ void opened_note(struct opened *opened, const char *path, const struct read_opti
 		memcpy(opened->path, whole, strlen(whole) + 1);
 	if (reading)
 		opened->reading = *reading;
-	opened->read = opened->seen = state_of(opened->path);
+	opened->read = opened->seen = opened_state_of(opened->path);
 	free(whole);
 }
 
@@ -45,7 +45,7 @@ enum status opened_words(const char *argument, char *path, size_t size, struct r
 
 bool opened_changed(struct opened *opened)
 {
-	struct file_state now = state_of(opened->path);
+	struct file_state now = opened_state_of(opened->path);
 	bool changed = now.file && !same(&now, &opened->read) && !same(&now, &opened->seen);
 	opened->seen = now.file ? now : opened->seen;
 	return changed;

@@ -65,7 +65,7 @@ static struct scenario *present(const struct session *session)
 }
 
 __attribute__((format(printf, 2, 3)))
-static void say(struct session *session, const char *format, ...)
+static void session_say(struct session *session, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -73,7 +73,7 @@ static void say(struct session *session, const char *format, ...)
 	va_end(arguments);
 }
 
-static void start(struct session *session)
+static void session_start(struct session *session)
 {
 	session->problem.text[0] = '\0';
 	session->questions = 0;
@@ -90,7 +90,7 @@ static void forget_after(struct session *session, uint32_t kept)
 }
 
 /* Takes over scenario as the new present; what was undone is forgotten. */
-static enum status remember(struct session *session, struct scenario *scenario)
+static enum status session_remember(struct session *session, struct scenario *scenario)
 {
 	if (session->moments) {
 		forget_after(session, session->now + 1);
@@ -115,7 +115,7 @@ static enum status travel(struct session *session, int direction, struct error *
 	session->now = direction < 0 ? session->now - 1 : session->now + 1;
 	session->op = session->moment[session->now].op;
 	session->tensor = session->moment[session->now].tensor;
-	start(session);
+	session_start(session);
 	return OK;
 }
 
@@ -129,7 +129,7 @@ static void drop_plans(struct session *session)
 }
 
 /* Name as a word of a session file. */
-static const char *quoted(const char *word)
+static const char *session_quoted(const char *word)
 {
 	return strpbrk(word, " \t") ? "\"" : "";
 }
@@ -141,7 +141,7 @@ static void log_start(struct session *session, const char *path, const struct re
 	opened_note(&session->opened, path, reading);
 	const char *whole = *session->opened.path ? session->opened.path : path;
 	if (whole)
-		log_add(session->log, "open %s%s%s%s", quoted(whole), whole, quoted(whole), reading ? read_options_text(reading, text, sizeof text) : "");
+		log_add(session->log, "open %s%s%s%s", session_quoted(whole), whole, session_quoted(whole), reading ? read_options_text(reading, text, sizeof text) : "");
 	const struct scenario *scenario = present(session);
 	for (int knob = 0; knob < KNOB_COUNT; knob++)
 		if (scenario->value[knob] != knobs[knob].normal)
@@ -163,7 +163,7 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 		session->log = log_new(options->interactive);
 		session->worker = worker_new(options->order_solver, options->rules_file);
 	}
-	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario) != OK || remember(session, &first) != OK) {
+	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario) != OK || session_remember(session, &first) != OK) {
 		fail(error, NO_MEMORY, "out of memory, or no thread can be started");
 		if (session)
 			session_free(session);
@@ -172,7 +172,7 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 		return NULL;
 	}
 	log_start(session, path, options->reading);
-	start(session);
+	session_start(session);
 	return session;
 }
 
@@ -254,7 +254,7 @@ static struct question *unanswered(struct session *session)
 }
 
 /* Knobs of whole configurations, in steps that are split over devices: a plan takes long, the model knows about. */
-static bool modelled(const struct scenario *now, const struct scenario *then, enum knob_id knob)
+static bool session_modelled(const struct scenario *now, const struct scenario *then, enum knob_id knob)
 {
 	static const enum knob_id known[] = { K_devices, K_devices_per_node, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches, K_schedule, K_chunks,
 		K_recompute };
@@ -280,7 +280,7 @@ const struct preview *session_preview(struct session *session, enum knob_id knob
 		open = &session->question[session->questions++];
 	scenario.value[knob] = value;
 	*open = (struct question){ .knob = knob, .value = value, .number = worker_preview(session->worker, session->graph, &scenario,
-		modelled(present(session), &scenario, knob) ? session->plan : NULL) };
+		session_modelled(present(session), &scenario, knob) ? session->plan : NULL) };
 	if (!open->number)
 		session->questions--;
 	scenario_done(&scenario);
@@ -394,7 +394,7 @@ void session_cursor(const struct session *session, uint32_t *op, uint32_t *tenso
 /* ---- commands -------------------------------------------------------------------------------------- */
 
 /* Changes a copy of the present scenario and, where that works, makes it the present. */
-static enum status change(struct session *session, enum status (*edit)(struct scenario *, const char *, struct error *), const char *argument,
+static enum status session_change(struct session *session, enum status (*edit)(struct scenario *, const char *, struct error *), const char *argument,
 	struct error *error)
 {
 	struct scenario scenario;
@@ -404,23 +404,23 @@ static enum status change(struct session *session, enum status (*edit)(struct sc
 		scenario_done(&scenario);
 		return status;
 	}
-	NEED_IN(error, remember(session, &scenario) == OK);
-	start(session);
+	NEED_IN(error, session_remember(session, &scenario) == OK);
+	session_start(session);
 	return OK;
 }
 
 static enum status do_set(struct session *session, const char *argument, struct error *error)
 {
 	char doubt[160];
-	enum status status = change(session, scenario_line_set, argument, error);
+	enum status status = session_change(session, scenario_line_set, argument, error);
 	if (status == OK && session->graph && *scenario_doubt(present(session), session->graph, doubt, sizeof doubt))
-		say(session, "%s", doubt);
+		session_say(session, "%s", doubt);
 	return status;
 }
 
 static enum status do_reset(struct session *session, const char *argument, struct error *error)
 {
-	return change(session, scenario_line_reset, argument, error);
+	return session_change(session, scenario_line_reset, argument, error);
 }
 
 /* Pins are checked against the graph at once, so that a typing error changes nothing. */
@@ -434,12 +434,12 @@ static enum status do_pin(struct session *session, const char *line, struct erro
 	if (status == OK && session->graph)
 		status = check_pins(session->graph, &probe, error);
 	scenario_done(&probe);
-	return status == OK ? change(session, scenario_pin, line, error) : status;
+	return status == OK ? session_change(session, scenario_pin, line, error) : status;
 }
 
 static enum status do_unpin(struct session *session, const char *argument, struct error *error)
 {
-	return change(session, scenario_line_unpin, argument, error);
+	return session_change(session, scenario_line_unpin, argument, error);
 }
 
 static enum status do_undo(struct session *session, const char *argument, struct error *error)
@@ -474,7 +474,7 @@ static enum status do_baseline(struct session *session, const char *argument, st
 	TRY(finished_plan(session, error));
 	plan_release(session->baseline);
 	session->baseline = plan_retain(session->plan);
-	say(session, "this plan is the baseline now");
+	session_say(session, "this plan is the baseline now");
 	return OK;
 }
 
@@ -495,7 +495,7 @@ static enum status do_against(struct session *session, const char *argument, str
 	plan_release(session->baseline);
 	session->baseline = plan;
 	plan->serial = UINT64_C(1) << 63 | ++session->foreign;   /* no plan of the worker has such a one */
-	say(session, "the baseline is %s, as it ran", path);
+	session_say(session, "the baseline is %s, as it ran", path);
 	return OK;
 }
 
@@ -540,7 +540,7 @@ static enum status do_export(struct session *session, const char *argument, stru
 	THEN(status, export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error));
 	if (status == OK) {
 		log_export(session, export_line_text(&words, line, sizeof line));
-		say(session, "wrote %s", words.path);
+		session_say(session, "wrote %s", words.path);
 	}
 	return status;
 }
@@ -552,7 +552,7 @@ static enum status do_save(struct session *session, const char *argument, struct
 	enum status status = check_target(session, argument, error);
 	THEN(status, log_save(session->log, argument, !session->interactive, error));
 	if (status == OK)
-		say(session, "saved %s", argument);
+		session_say(session, "saved %s", argument);
 	return status;
 }
 
@@ -571,7 +571,7 @@ static enum status name_file(const char *path, struct error *error)
 
 /* Reads a graph in the place of the one that is open. The baseline stays, to be compared with. Knobs stay, and of pins, which name ops and tensors of the old
  * graph, those that the new one has, too: none where another file is opened. The history goes. *dropped: pins that are gone. */
-static enum status open_graph(struct session *session, const char *path, const struct read_options *reading, bool again, uint32_t *dropped, struct error *error)
+static enum status session_open_graph(struct session *session, const char *path, const struct read_options *reading, bool again, uint32_t *dropped, struct error *error)
 {
 	struct scenario scenario;
 	struct opened opened;
@@ -598,8 +598,8 @@ static enum status open_graph(struct session *session, const char *path, const s
 	session->now = 0;
 	session->op = session->tensor = 0;
 	session->questions = 0;
-	enum status status = remember(session, &scenario);
-	start(session);
+	enum status status = session_remember(session, &scenario);
+	session_start(session);
 	return status;
 }
 
@@ -609,7 +609,7 @@ static enum status do_open(struct session *session, const char *argument, struct
 	struct read_options reading;
 	uint32_t dropped;
 	TRY(opened_words(argument, path, sizeof path, &reading, error));
-	return open_graph(session, path, &reading, false, &dropped, error);
+	return session_open_graph(session, path, &reading, false, &dropped, error);
 }
 
 static enum status open_again(struct session *session, struct read_options reading, struct error *error)
@@ -619,11 +619,11 @@ static enum status open_again(struct session *session, struct read_options readi
 	if (!*session->opened.path)
 		return fail(error, BAD_INPUT, session->graph ? "the graph came from standard input: it can't be read again" : "no graph is open");
 	memcpy(path, session->opened.path, sizeof path);
-	enum status status = open_graph(session, path, &reading, true, &dropped, error);
+	enum status status = session_open_graph(session, path, &reading, true, &dropped, error);
 	if (status == OK && dropped)
-		say(session, "read again: %s; %u pin%s named what is not there any more", path, dropped, dropped == 1 ? "" : "s");
+		session_say(session, "read again: %s; %u pin%s named what is not there any more", path, dropped, dropped == 1 ? "" : "s");
 	else if (status == OK)
-		say(session, "read again: %s", path);
+		session_say(session, "read again: %s", path);
 	return status;
 }
 
@@ -640,7 +640,7 @@ static enum status do_graph(struct session *session, const char *argument, struc
 	if (!intake || !intake->graphs)
 		return fail(error, BAD_INPUT, "the file has one graph");
 	if (!*argument) {
-		say(session, "graph %u stays", intake->graph);
+		session_say(session, "graph %u stays", intake->graph);
 		return OK;
 	}
 	TRY(read_options_take(&reading, "graph", argument, error));
@@ -710,6 +710,6 @@ enum status session_command(struct session *session, const char *line, struct er
 	*error = (struct error){ 0 };
 	enum status status = session_line(session, line, true, error);
 	if (status != OK)
-		say(session, "%s", error->text);
+		session_say(session, "%s", error->text);
 	return status;
 }

@@ -56,7 +56,7 @@ static void wake_reader(struct worker *worker)
 	(void)written;
 }
 
-static void report(void *context, const struct progress *progress)
+static void worker_report(void *context, const struct progress *progress)
 {
 	struct worker *worker = context;
 	pthread_mutex_lock(&worker->mutex);
@@ -69,7 +69,7 @@ static void report(void *context, const struct progress *progress)
 }
 
 /* Publishes a plan (its reference is taken over), unless it is superseded. */
-static void publish(struct worker *worker, struct plan *plan, uint64_t request)
+static void worker_publish(struct worker *worker, struct plan *plan, uint64_t request)
 {
 	pthread_mutex_lock(&worker->mutex);
 	bool stale = worker->next.number || worker->quit;
@@ -98,7 +98,7 @@ static void publish_error(struct worker *worker, const struct error *error, uint
 }
 
 /* The request is served, but for what raising the effort may still find. */
-static void finish(struct worker *worker, uint64_t request, bool goes_on)
+static void worker_finish(struct worker *worker, uint64_t request, bool goes_on)
 {
 	pthread_mutex_lock(&worker->mutex);
 	worker->state.busy = goes_on;
@@ -107,7 +107,7 @@ static void finish(struct worker *worker, uint64_t request, bool goes_on)
 	pthread_mutex_unlock(&worker->mutex);
 }
 
-static bool better(const struct plan *plan, const struct plan *than)
+static bool worker_better(const struct plan *plan, const struct plan *than)
 {
 	if (plan_peak(plan) != plan_peak(than))
 		return plan_peak(plan) < plan_peak(than);
@@ -186,7 +186,7 @@ static void make_preview(struct worker *worker, struct request *request)
 	request->scenario.value[K_order_effort] = request->scenario.value[K_layout_effort] = 0;
 	if (!plan && error.status == LIMIT && !modelled)
 		plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error);
-	planner->control.report = report;
+	planner->control.report = worker_report;
 	planner->abandoned = &worker->superseded;
 	if (plan && !plan->limited) {
 		preview.known = true;
@@ -259,10 +259,10 @@ static void raise_effort(struct worker *worker, struct request *request, struct 
 		struct plan *plan = run_raised(worker, request);
 		if (!plan)
 			break;
-		if (better(plan, best)) {
+		if (worker_better(plan, best)) {
 			plan_release(best);
 			best = plan_retain(plan);
-			publish(worker, plan, request->number);
+			worker_publish(worker, plan, request->number);
 		} else {
 			plan_release(plan);
 		}
@@ -270,7 +270,7 @@ static void raise_effort(struct worker *worker, struct request *request, struct 
 	plan_release(best);
 }
 
-static void serve(struct worker *worker, struct request *request)
+static void worker_serve(struct worker *worker, struct request *request)
 {
 	struct error error = { 0 };
 	struct planner *planner = &worker->planner;
@@ -280,17 +280,17 @@ static void serve(struct worker *worker, struct request *request)
 		struct plan *quick = planner_run(planner, request->graph, &request->scenario, PLAN_QUICK, &error);
 		planner->control.cancel = &worker->cancel;
 		if (quick)
-			publish(worker, quick, request->number);
+			worker_publish(worker, quick, request->number);
 		if (quick || error.status == CANCELLED)
 			plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error);
 	}
 	struct plan *best = plan ? plan_retain(plan) : NULL;
 	if (plan)
-		publish(worker, plan, request->number);
+		worker_publish(worker, plan, request->number);
 	else if (error.status != CANCELLED)
 		publish_error(worker, &error, request->number);
 	bool goes_on = best && request->raise_effort && !best->limited;
-	finish(worker, request->number, goes_on);
+	worker_finish(worker, request->number, goes_on);
 	if (goes_on)
 		raise_effort(worker, request, best);
 	else
@@ -323,12 +323,12 @@ static bool take_request(struct worker *worker, struct request *request)
 	return more;
 }
 
-static void *run(void *argument)
+static void *worker_run(void *argument)
 {
 	struct worker *worker = argument;
 	struct request request;
 	while (take_request(worker, &request)) {
-		serve(worker, &request);
+		worker_serve(worker, &request);
 		request_done(&request);
 		pthread_mutex_lock(&worker->mutex);
 		worker->state.busy = false;
@@ -355,7 +355,7 @@ static bool start_thread(struct worker *worker)
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool started = pthread_create(&worker->thread, NULL, run, worker) == 0;
+	bool started = pthread_create(&worker->thread, NULL, worker_run, worker) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return started;
 }
@@ -369,7 +369,7 @@ struct worker *worker_new(order_solver *solver, const char *rules_file)
 	worker->planner.order_solver = solver;
 	worker->planner.rules_file = rules_file;
 	worker->planner.abandoned = &worker->superseded;
-	worker->planner.control = (struct control){ .cancel = &worker->cancel, .report = report, .context = worker };
+	worker->planner.control = (struct control){ .cancel = &worker->cancel, .report = worker_report, .context = worker };
 	pthread_mutex_init(&worker->mutex, NULL);
 	pthread_cond_init(&worker->work, NULL);
 	pthread_cond_init(&worker->done, NULL);

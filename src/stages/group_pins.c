@@ -10,7 +10,7 @@ static bool leads_to(const uint32_t *behind, uint32_t last, uint32_t buffer)
 	return true;
 }
 
-static enum status add_pin(const struct pin *pin, uint32_t after, uint32_t before, uint32_t *behind, uint32_t n, struct error *error)
+static enum status group_pins_add_pin(const struct pin *pin, uint32_t after, uint32_t before, uint32_t *behind, uint32_t n, struct error *error)
 {
 	if (after == before)
 		return fail(error, INFEASIBLE, "tensors \"%.100s\" and \"%.100s\" share their memory, so one can't lie behind the other", pin->a, pin->b);
@@ -47,13 +47,13 @@ enum status group_pins(const struct graph *graph, const struct scenario *scenari
 			for (uint32_t k = 0; k < n; k++)
 				(*behind)[k] = NONE;
 		}
-		status = add_pin(pin, after, before, *behind, n, error);
+		status = group_pins_add_pin(pin, after, before, *behind, n, error);
 	}
 	return status;
 }
 
 /* The row that begins with buffer i, as block b. */
-static enum status join_row(const struct buffers *buffers, const uint32_t *next, uint32_t i,
+static enum status group_pins_join_row(const struct buffers *buffers, const uint32_t *next, uint32_t i,
 	struct group_blocks *blocks, struct error *error)
 {
 	struct buffers *made = &blocks->buffers;
@@ -97,6 +97,6 @@ enum status group_join(const struct buffers *buffers, const uint32_t *behind, st
 	enum status status = OK;
 	for (uint32_t i = 0; i < n && status == OK; i++)
 		if (behind[i] == NONE || behind[i] == i)
-			status = join_row(buffers, next, i, blocks, error);
+			status = group_pins_join_row(buffers, next, i, blocks, error);
 	return status;
 }

@@ -69,7 +69,7 @@ static bool named_any(const char *module, const char *const *names)
 
 /* ---- what each word means ------------------------------------------------------------------------------------------- */
 
-static enum rule_cost cost_of(const struct naming *naming, uint32_t op)
+static enum rule_cost rerun_names_cost_of(const struct naming *naming, uint32_t op)
 {
 	const struct rule *rule = rules_find(naming->rules, naming->graph->op[op].type);
 	return rule ? rule->cost : COST_NONE;
@@ -120,9 +120,9 @@ static enum status mark_activations(struct naming *naming)
 			continue;
 		FOR_ROW(i, &graph->writes, op)
 			used |= wanted[graph->tensor[graph->writes.item[i]].storage];
-		naming->inside[op] = used && !product && cost_of(naming, op) == COST_ELEMENT && !(rules_traits(naming->rules, graph->op[op].type) & TRAIT_COPY);
+		naming->inside[op] = used && !product && rerun_names_cost_of(naming, op) == COST_ELEMENT && !(rules_traits(naming->rules, graph->op[op].type) & TRAIT_COPY);
 		FOR_ROW(i, &graph->reads, op)
-			wanted[graph->tensor[graph->reads.item[i]].storage] |= product || naming->inside[op] || (used && cost_of(naming, op) == COST_NONE);
+			wanted[graph->tensor[graph->reads.item[i]].storage] |= product || naming->inside[op] || (used && rerun_names_cost_of(naming, op) == COST_NONE);
 	}
 	return wanted ? OK : NO_MEMORY;
 }
@@ -130,7 +130,7 @@ static enum status mark_activations(struct naming *naming)
 static enum status mark_attention(struct naming *naming)
 {
 	for (uint32_t op = 0; op < naming->graph->ops; op++)
-		naming->inside[op] = cost_of(naming, op) == COST_ATTENTION;
+		naming->inside[op] = rerun_names_cost_of(naming, op) == COST_ATTENTION;
 	for (uint32_t s = 0; s < naming->graph->storages; s++)
 		naming->drop[s] |= naming->activations->attention[s];
 	return OK;
@@ -148,7 +148,7 @@ static enum status mark_up(struct naming *naming)
 		const char *module = graph->op[op].module;
 		if (!is_forward_op(naming, op) || !in_scope(naming, module))
 			continue;
-		bool after = cost_of(naming, op) == COST_ATTENTION || writes_scores(naming, op);
+		bool after = rerun_names_cost_of(naming, op) == COST_ATTENTION || writes_scores(naming, op);
 		FOR_ROW(i, &graph->reads, op)
 			after |= behind[graph->tensor[graph->reads.item[i]].storage];
 		FOR_ROW(i, &graph->writes, op)
@@ -195,7 +195,7 @@ static enum status drop_inside(struct naming *naming, bool without)
 	return OK;
 }
 
-static enum status mark(struct naming *naming, const char *name, bool *without)
+static enum status rerun_names_mark(struct naming *naming, const char *name, bool *without)
 {
 	int word = rerun_word(name);
 	*without = word == RERUN_NORMS || word == RERUN_MOE_ACT || word == RERUN_MLA_UP_PROJ;
@@ -216,7 +216,7 @@ enum status rerun_named(const struct graph *graph, const struct rules *rules, co
 	struct naming naming = { .graph = graph, .rules = rules, .activations = activations, .drop = drop };
 	bool without;
 	naming.inside = arena_alloc(&naming.arena, graph->ops, sizeof *naming.inside);
-	enum status status = naming.inside ? mark(&naming, name, &without) : NO_MEMORY;
+	enum status status = naming.inside ? rerun_names_mark(&naming, name, &without) : NO_MEMORY;
 	THEN(status, drop_inside(&naming, without));
 	names_free(&naming.scopes);
 	arena_free(&naming.arena);

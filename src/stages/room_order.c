@@ -16,7 +16,7 @@ struct moving {
 };
 
 /* The positions between which the op at a position may run, others staying where they are. */
-static void find_window(const struct moving *moving, uint32_t at, uint32_t *low, uint32_t *high)
+static void room_order_find_window(const struct moving *moving, uint32_t at, uint32_t *low, uint32_t *high)
 {
 	const struct problem *problem = moving->problem;
 	uint32_t op = moving->order[at];
@@ -34,7 +34,7 @@ static void find_window(const struct moving *moving, uint32_t at, uint32_t *low,
 static bool move_one(struct moving *moving)
 {
 	uint32_t at = (uint32_t)(random_next(&moving->random) % moving->problem->ops), low, high;
-	find_window(moving, at, &low, &high);
+	room_order_find_window(moving, at, &low, &high);
 	if (low >= high)
 		return false;
 	uint32_t to = low + (uint32_t)(random_next(&moving->random) % (high - low));
@@ -97,7 +97,7 @@ static bool can_help(const struct ordered *ordered, const struct scenario *scena
 }
 
 /* Several walks, each from the order as it is. moving->order is what the last one came to. */
-static enum status walk(struct moving *moving, struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, int64_t limit, int64_t *arena,
+static enum status room_order_walk(struct moving *moving, struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, int64_t limit, int64_t *arena,
 	struct error *error)
 {
 	int64_t first = *arena;
@@ -122,7 +122,7 @@ static struct key key_of_room(const struct ordered *ordered, const struct scenar
 	return key;
 }
 
-static enum status find_order(struct moving *moving, struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, int64_t limit, int64_t arena,
+static enum status room_order_find(struct moving *moving, struct stage_context *stage, const struct ordered *ordered, const struct scenario *scenario, int64_t limit, int64_t arena,
 	bool *found, struct error *error)
 {
 	size_t bytes = moving->problem->ops * sizeof *moving->order;
@@ -131,7 +131,7 @@ static enum status find_order(struct moving *moving, struct stage_context *stage
 	*found = stored == bytes;
 	if (stored > 0 || stage->only_stored)
 		return error_set(error, stored > 0 ? OK : LIMIT);
-	enum status status = walk(moving, stage, ordered, scenario, limit, &arena, error);
+	enum status status = room_order_walk(moving, stage, ordered, scenario, limit, &arena, error);
 	*found = status == OK && arena <= limit;
 	if (status == OK && !ordered->cut_short)
 		store_keep_blob(stage->store, key.half, moving->order, *found ? bytes : sizeof *moving->order);
@@ -150,7 +150,7 @@ struct ordered *room_order(struct stage_context *stage, const struct ordered *or
 		.position = mem_alloc(ops, sizeof *moving.position) };
 	if (!moving.order || !moving.next || !moving.position)
 		fail_memory(error);
-	else if (find_order(&moving, stage, ordered, scenario, limit, arena, &found, error) == OK && found)
+	else if (room_order_find(&moving, stage, ordered, scenario, limit, arena, &found, error) == OK && found)
 		result = ordered_again(ordered, scenario, moving.order, "moved for the layout", error);
 	mem_free(moving.order);
 	mem_free(moving.next);

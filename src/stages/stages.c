@@ -157,7 +157,7 @@ static enum status run_order(struct stage_context *stage, const struct scenario 
 }
 
 /* What the plan needs of an order besides the solver's result. */
-static enum status evaluate(struct ordered *ordered)
+static enum status stages_evaluate(struct ordered *ordered)
 {
 	const struct problem *problem = &ordered->problem;
 	ordered->live = arena_alloc(&ordered->arena, problem->ops, sizeof *ordered->live);
@@ -208,7 +208,7 @@ struct ordered *stage_order(struct stage_context *stage, struct graph *graph, co
 		ordered->cut_short |= status == CANCELLED;
 		if (status == LIMIT || (status == CANCELLED && ordered->result.order))
 			status = OK;
-		THEN(status, evaluate(ordered));
+		THEN(status, stages_evaluate(ordered));
 		if (status == OK && stage_contradicts(stage, graph, scenario, ordered->result.proof.bound))
 			withdraw(ordered);
 		if (status != OK)
@@ -256,7 +256,7 @@ struct ordered *ordered_again(const struct ordered *from, const struct scenario 
 	ordered->cut_short = from->cut_short;
 	enum status status = scenario_problem(from->graph, scenario, &ordered->problem, error);
 	if (status == OK && (status = copy_result(&from->result, from->problem.ops, order, winner, &ordered->result)) == OK)
-		status = evaluate(ordered);
+		status = stages_evaluate(ordered);
 	if (status == OK) {
 		ordered->result.peak = ordered->result.proof.value = problem_peak(&ordered->problem, order, NULL, &(uint32_t) { 0 });
 		return ordered;
@@ -487,7 +487,7 @@ static enum status spread_blocks(const struct layout_input *input, const struct 
 	return layout->load < 0 ? NO_MEMORY : OK;
 }
 
-static enum status lay_out(struct layout_input *input, const struct layout_options *options, struct control *control,
+static enum status stages_lay_out(struct layout_input *input, const struct layout_options *options, struct control *control,
 	struct layout *layout, struct error *error)
 {
 	struct group_blocks blocks;
@@ -523,7 +523,7 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 		.cache = stage->store ? &cache : NULL,
 		.first = quick && input->buffers.n > FIRST_MOST,
 	};
-	enum status status = lay_out(input, &options, stage->control, &laid_out->layout, error);
+	enum status status = stages_lay_out(input, &options, stage->control, &laid_out->layout, error);
 	laid_out->cut_short = status == CANCELLED;
 	if (status == CANCELLED && !laid_out->layout.offset && !abandoned(stage)) {
 		/* Stopped while the order was being sought, or before there was a layout: the first one makes it a plan. */
@@ -531,7 +531,7 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 		options.strategy = LAYOUT_BEST;
 		options.effort = 0;
 		options.first = true;
-		status = lay_out(input, &options, &unstoppable, &laid_out->layout, error);
+		status = stages_lay_out(input, &options, &unstoppable, &laid_out->layout, error);
 	}
 	if ((status == LIMIT || status == CANCELLED) && laid_out->layout.offset)
 		status = OK;

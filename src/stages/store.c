@@ -120,7 +120,7 @@ static void link_newest(struct store *store, struct entry *entry)
 	store->newest = entry;
 }
 
-static void drop(struct store *store, struct entry *entry)
+static void stages_store_drop(struct store *store, struct entry *entry)
 {
 	HASH_DEL(store->table, entry);
 	unlink_entry(store, entry);
@@ -134,7 +134,7 @@ void store_free(struct store *store)
 	if (!store)
 		return;
 	while (store->oldest)
-		drop(store, store->oldest);
+		stages_store_drop(store, store->oldest);
 	mem_free(store);
 }
 
@@ -143,7 +143,7 @@ void store_begin(struct store *store, size_t limit, const atomic_bool *cancel)
 	store->cancel = cancel;
 	store->limit = limit;
 	while (store->oldest && store->bytes > limit)
-		drop(store, store->oldest);
+		stages_store_drop(store, store->oldest);
 }
 
 size_t store_bytes(const struct store *store)
@@ -167,7 +167,7 @@ bool store_keep(struct store *store, const struct key *key, void *value, size_t 
 	struct entry *entry;
 	HASH_FIND(hh, store->table, key, sizeof *key, entry);
 	if (entry)
-		drop(store, entry);
+		stages_store_drop(store, entry);
 	bytes += sizeof *entry;
 	bool whole = !store->cancel || !atomic_load_explicit(store->cancel, memory_order_relaxed);
 	entry = whole && bytes <= store->limit ? mem_alloc(1, sizeof *entry) : NULL;
@@ -185,7 +185,7 @@ bool store_keep(struct store *store, const struct key *key, void *value, size_t 
 	link_newest(store, entry);
 	store->bytes += bytes;
 	while (store->bytes > store->limit)
-		drop(store, store->oldest);
+		stages_store_drop(store, store->oldest);
 	return true;
 }
 

@@ -36,7 +36,7 @@ static enum status strategy_keep(struct stage_context *stage, const struct fit_s
 }
 
 /* States along the program order, as a graph. */
-static struct graph *play(const struct fit_step *step, struct control *control, const bool *keep, struct error *error)
+static struct graph *strategy_stage_play(const struct fit_step *step, struct control *control, const bool *keep, struct error *error)
 {
 	struct fit_base base = { 0 };
 	OWN(fit_replay) replay = { 0 };
@@ -69,6 +69,6 @@ struct graph *strategy_apply(struct stage_context *stage, const struct fit_input
 	if (status != OK || !keep)
 		fail_memory(error);
 	else if (strategy_keep(stage, &step, activations, options, keep, error) == OK)
-		graph = play(&step, stage->control, keep, error);
+		graph = strategy_stage_play(&step, stage->control, keep, error);
 	return graph;
 }

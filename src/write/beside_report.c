@@ -144,14 +144,14 @@ static int64_t highest_there(const struct beside_report *report, uint32_t positi
 	return highest;
 }
 
-static void write_csv(const struct curve curve[2], FILE *stream)
+static void beside_report_write_csv(const struct curve curve[2], FILE *stream)
 {
 	fputs("position,first_bytes,second_bytes\n", stream);
 	for (uint32_t i = 0; i < curve[0].ops; i++)
 		fprintf(stream, "%" PRIu32 ",%" PRId64 ",%" PRId64 "\n", i, curve[0].live[i], curve[1].live[i]);
 }
 
-static void fill(const struct beside_report *report, struct curve curve[2], uint32_t first, uint32_t ops)
+static void beside_report_fill(const struct beside_report *report, struct curve curve[2], uint32_t first, uint32_t ops)
 {
 	for (int side = 0; side < 2; side++) {
 		snprintf(curve[side].name, sizeof curve[side].name, "%s", report->name[side]);
@@ -177,9 +177,9 @@ enum status beside_timeline(const struct beside_report *report, const struct exp
 		status = curve[side].live ? OK : fail_memory(error);
 	}
 	if (status == OK) {
-		fill(report, curve, first, end - first);
+		beside_report_fill(report, curve, first, end - first);
 		if (kind == EXPORT_csv)
-			write_csv(curve, stream);
+			beside_report_write_csv(curve, stream);
 		else
 			status = figure_curves(curve, 2, export_paper(options, kind), stream, error);
 	}

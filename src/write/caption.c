@@ -34,7 +34,7 @@ static const char *help_of(const struct export_options *options)
 }
 
 /* The first groups of those that are there, in the order in which the timeline stacks them. */
-static enum status add_groups(const struct plan *plan, const char *between, int groups, struct words *words, struct error *error)
+static enum status caption_add_groups(const struct plan *plan, const char *between, int groups, struct words *words, struct error *error)
 {
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
 	NEED_IN(error, bytes);
@@ -60,7 +60,7 @@ static enum status add_timeline(const struct plan *plan, struct words *words, st
 	int64_t limit = timeline_limit(plan, plan_peak(plan));
 	if (limit >= 0)
 		words_add(words, "\nLine: memory limit %s.", bytes_text(limit, note, 32));
-	return add_groups(plan, "\nFrom below: ", GROUP_COUNT, words, error);
+	return caption_add_groups(plan, "\nFrom below: ", GROUP_COUNT, words, error);
 }
 
 /* What the colours of slots stand for: those that are there. */
@@ -121,7 +121,7 @@ static enum status add_contents(const struct plan *plan, const struct export_opt
 	if (shows(options, "timeline"))
 		return add_timeline(plan, words, error);
 	if (shows(options, "map"))
-		return add_groups(plan, "\nColours: ", GROUP_WORKSPACE, words, error);
+		return caption_add_groups(plan, "\nColours: ", GROUP_WORKSPACE, words, error);
 	if (shows(options, "roofline"))
 		return add_roofline(plan, options, words, error);
 	if (shows(options, "mesh"))
@@ -150,7 +150,7 @@ static void add_knobs(const struct scenario *scenario, struct words *words)
 }
 
 /* The command is whole: its letters can become four in quotes. */
-static size_t room_for(char *const *command, int commands)
+static size_t caption_room_for(char *const *command, int commands)
 {
 	size_t room = ROOM;
 	for (int i = 0; i < commands; i++)
@@ -170,7 +170,7 @@ static void add_command(char *const *command, int commands, struct words *words)
 
 enum status caption_write(const struct plan *plan, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error)
 {
-	size_t room = room_for(command, commands);
+	size_t room = caption_room_for(command, commands);
 	struct words words = { mem_alloc(1, room), room, 0 };
 	enum status status = words.text ? add_contents(plan, options, &words, error) : fail_memory(error);
 	if (status == OK) {
@@ -186,7 +186,7 @@ enum status caption_write(const struct plan *plan, const struct export_options *
 
 enum status caption_write_files(char *const *path, int paths, const struct export_options *options, char *const *command, int commands, FILE *stream, struct error *error)
 {
-	size_t room = room_for(command, commands);
+	size_t room = caption_room_for(command, commands);
 	struct words words = { mem_alloc(1, room), room, 0 };
 	NEED_IN(error, words.text);
 	words.size = ROOM;   /* files without end leave room for the command */

@@ -40,7 +40,7 @@ static void add_scenario(const json_t *scenario, struct words *words)
 		words_add(words, "; %s", json_is_string(pin) ? json_string_value(pin) : "");
 }
 
-static enum status add_plan(const char *path, int line, struct words *words, struct error *error)
+static enum status caption_files_add_plan(const char *path, int line, struct words *words, struct error *error)
 {
 	struct error wrong = { 0 };
 	char bytes[32];
@@ -65,7 +65,7 @@ enum status caption_add_plans(char *const *path, int paths, struct words *words,
 	words_add(words, "Live memory over the order of %d plans, a line each; a square is a plan's peak.", paths);
 	for (int i = 0; i < paths && status == OK; i++)
 		if (!is_standard(path[i]))
-			status = add_plan(path[i], i, words, error);
+			status = caption_files_add_plan(path[i], i, words, error);
 	return status;
 }
 

@@ -33,7 +33,7 @@ static void attribute(FILE *stream, const char *key, const char *text)
 
 /* What the native format has beyond the attributes, as it writes it, behind `before`: a tensor's, an op's, or else the graph's. False when out
  * of memory. */
-static bool members(FILE *stream, const char *before, const struct graph *graph, const struct tensor *tensor, const struct op *op)
+static bool dot_members(FILE *stream, const char *before, const struct graph *graph, const struct tensor *tensor, const struct op *op)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -56,7 +56,7 @@ static bool members(FILE *stream, const char *before, const struct graph *graph,
 	return fine;
 }
 
-static bool write_tensor(const struct graph *graph, const struct tensor *tensor, FILE *stream)
+static bool dot_write_tensor(const struct graph *graph, const struct tensor *tensor, FILE *stream)
 {
 	fputs("  ", stream);
 	dot_write_text(stream, tensor->name, NULL);
@@ -73,12 +73,12 @@ static bool write_tensor(const struct graph *graph, const struct tensor *tensor,
 	}
 	if (tensor->alias != NONE)
 		attribute(stream, "alias_of", graph->tensor[tensor->alias].name);
-	bool fine = members(stream, ", extra=", graph, tensor, NULL);
+	bool fine = dot_members(stream, ", extra=", graph, tensor, NULL);
 	fputs("];\n", stream);
 	return fine;
 }
 
-static void write_inplace(const struct graph *graph, uint32_t op, FILE *stream)
+static void dot_write_inplace(const struct graph *graph, uint32_t op, FILE *stream)
 {
 	uint32_t begin = graph->inplace_start[op], end = graph->inplace_start[op + 1];
 	if (begin == end)
@@ -95,7 +95,7 @@ static void write_inplace(const struct graph *graph, uint32_t op, FILE *stream)
 	putc('"', stream);
 }
 
-static bool write_op(const struct graph *graph, uint32_t id, FILE *stream)
+static bool dot_write_op(const struct graph *graph, uint32_t id, FILE *stream)
 {
 	const struct op *op = &graph->op[id];
 	fputs("  ", stream);
@@ -113,8 +113,8 @@ static bool write_op(const struct graph *graph, uint32_t id, FILE *stream)
 	if (op->has_workspace)
 		fprintf(stream, ", workspace=%" PRId64, op->workspace);
 	fprintf(stream, ", step=%u", id);
-	write_inplace(graph, id, stream);
-	bool fine = members(stream, ", extra=", graph, NULL, op);
+	dot_write_inplace(graph, id, stream);
+	bool fine = dot_members(stream, ", extra=", graph, NULL, op);
 	fputs("];\n", stream);
 	return fine;
 }
@@ -156,15 +156,15 @@ bool dot_write(const struct graph *graph, FILE *stream)
 		fputs(";\n", stream);
 	}
 	if (graph->extra || about_says(&graph->about)) {
-		fine = members(stream, "  extra=", graph, NULL, NULL);
+		fine = dot_members(stream, "  extra=", graph, NULL, NULL);
 		fputs(";\n", stream);
 	}
 	fputs("  node [shape=ellipse];\n", stream);
 	for (uint32_t id = 0; id < graph->tensors; id++)
-		fine = write_tensor(graph, &graph->tensor[id], stream) && fine;
+		fine = dot_write_tensor(graph, &graph->tensor[id], stream) && fine;
 	fputs("  node [shape=box];\n", stream);
 	for (uint32_t id = 0; id < graph->ops; id++)
-		fine = write_op(graph, id, stream) && fine;
+		fine = dot_write_op(graph, id, stream) && fine;
 	for (uint32_t id = 0; id < graph->ops; id++)
 		write_edges(graph, id, stream);
 	fputs("}\n", stream);

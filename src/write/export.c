@@ -34,7 +34,7 @@ static enum status write_native(const struct export_job *job)
 	return OK;
 }
 
-static enum status write_json(const struct export_job *job)
+static enum status export_write_json(const struct export_job *job)
 {
 	const struct export_options *options = job->options;
 	struct factors factors;
@@ -46,7 +46,7 @@ static enum status write_json(const struct export_job *job)
 }
 
 /* People read the report on a terminal: the names in it are made clean, with all the rest. */
-static enum status write_text(const struct export_job *job)
+static enum status export_write_text(const struct export_job *job)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -59,7 +59,7 @@ static enum status write_text(const struct export_job *job)
 	return written ? OK : fail_memory(job->error);
 }
 
-static enum status write_csv(const struct export_job *job)
+static enum status export_write_csv(const struct export_job *job)
 {
 	const struct plan *plan = job->plan;
 	FILE *stream = job->stream;
@@ -87,9 +87,9 @@ const struct export_kind export_kinds[EXPORT_KIND_COUNT] = {
 
 const struct export_view export_views[] = {
 	{ NULL, NULL, AS(native), false, write_native },
-	{ NULL, NULL, AS(json), false, write_json },
-	{ NULL, NULL, AS(csv), false, write_csv },
-	{ NULL, NULL, AS(text), false, write_text },
+	{ NULL, NULL, AS(json), false, export_write_json },
+	{ NULL, NULL, AS(csv), false, export_write_csv },
+	{ NULL, NULL, AS(text), false, export_write_text },
 	{ NULL, NULL, AS(minimalloc), false, export_minimalloc },
 	{ NULL, NULL, AS(trace), false, export_trace },
 	{ NULL, NULL, AS(memory_viz), false, export_memory_viz },
@@ -139,7 +139,7 @@ enum export_kind_id export_find(const char *name)
 }
 
 /* "around:h.0" is of the view "around:". */
-static bool is_view(const struct export_view *view, const char *name)
+static bool export_is_view(const struct export_view *view, const char *name)
 {
 	if (!name || !view->name)
 		return name == view->name;
@@ -196,7 +196,7 @@ const struct export_view *export_view_find(enum export_kind_id kind, const char 
 	char names[300], hint[200] = "";
 	struct nearest nearest = { .wanted = view };
 	for (int i = 0; i < export_view_count; i++) {
-		if (export_views[i].kinds >> kind & 1 && is_view(&export_views[i], view))
+		if (export_views[i].kinds >> kind & 1 && export_is_view(&export_views[i], view))
 			return &export_views[i];
 		if (view && export_views[i].kinds >> kind & 1 && export_views[i].name)
 			nearest_consider(&nearest, export_views[i].name);

@@ -12,7 +12,7 @@ const char *const launcher_names[LAUNCHER_COUNT] = { LAUNCHERS(X) };
 /* What a launcher's flags can ask for: an expert's sharding. */
 struct asked { uint32_t dp, tp, cp, ep; int64_t pp, microbatches; uint8_t zero; bool sequence; uint32_t copies; };
 
-static uint32_t degree(const struct mesh *mesh, const char *name)
+static uint32_t launcher_flags_degree(const struct mesh *mesh, const char *name)
 {
 	for (uint32_t a = 0; a < mesh->axes; a++)
 		if (strcmp(mesh->axis[a].name, name) == 0)
@@ -36,7 +36,7 @@ static void roles_asked(const struct mesh *mesh, const struct asked *asked, stru
 	}
 }
 
-static int64_t result_bytes(const struct graph *graph, uint32_t op)
+static int64_t launcher_flags_result_bytes(const struct graph *graph, uint32_t op)
 {
 	int64_t most = 0;
 	FOR_ROW(i, &graph->writes, op)
@@ -45,12 +45,12 @@ static int64_t result_bytes(const struct graph *graph, uint32_t op)
 }
 
 /* Two shardings place all parameters and states alike, and split all ops alike but for those that make little. */
-static bool alike(const struct units *units, const struct sharding *a, const struct sharding *b)
+static bool launcher_flags_alike(const struct units *units, const struct sharding *a, const struct sharding *b)
 {
 	const struct graph *graph = units->graph;
 	int64_t most = 0;
 	for (uint32_t op = 0; op < graph->ops; op++)
-		most = result_bytes(graph, op) > most ? result_bytes(graph, op) : most;
+		most = launcher_flags_result_bytes(graph, op) > most ? launcher_flags_result_bytes(graph, op) : most;
 	for (uint32_t i = 0; i < units->kepts; i++) {
 		uint32_t t = units->kept[i];
 		bool state = graph->tensor[t].kind == KIND_PARAMETER || graph->tensor[t].kind == KIND_OPTIMIZER;
@@ -58,24 +58,24 @@ static bool alike(const struct units *units, const struct sharding *a, const str
 			return false;
 	}
 	for (uint32_t op = 0; op < graph->ops; op++)
-		if (result_bytes(graph, op) > most / 1000 && !split_equal(a->split[op], b->split[op]))
+		if (launcher_flags_result_bytes(graph, op) > most / 1000 && !split_equal(a->split[op], b->split[op]))
 			return false;
 	return true;
 }
 
 /* When gradients are reduced tells ZeRO stage 1 from 2: they place all alike. */
-static bool same_time(const struct sharding *sharding, const struct asked *asked)
+static bool launcher_flags_same_time(const struct sharding *sharding, const struct asked *asked)
 {
 	bool late = sharding->late_axes || (!sharding->each_axes && asked->microbatches > 1);
 	return asked->zero == 1 ? late : asked->zero != 2 || !late;
 }
 
 /* The expert's sharding that a plan's is; false where it is none. */
-static bool find_asked(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct asked *asked)
+static bool launcher_flags_find_asked(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct asked *asked)
 {
 	const struct mesh *mesh = &sharding->mesh;
-	*asked = (struct asked) { degree(mesh, "dp"), degree(mesh, "tp"), degree(mesh, "cp"), degree(mesh, "ep"),
-		at_least_one(scenario->value[K_pp]), at_least_one(scenario->value[K_microbatches]), 0, false, degree(mesh, MESH_REPLICATE) };
+	*asked = (struct asked) { launcher_flags_degree(mesh, "dp"), launcher_flags_degree(mesh, "tp"), launcher_flags_degree(mesh, "cp"), launcher_flags_degree(mesh, "ep"),
+		at_least_one(scenario->value[K_pp]), at_least_one(scenario->value[K_microbatches]), 0, false, launcher_flags_degree(mesh, MESH_REPLICATE) };
 	for (uint8_t zero = 0; zero <= (asked->dp * asked->cp > 1 ? 3 : 0); zero++)
 		for (int sequence = asked->tp > 1; sequence >= 0; sequence--) {
 			struct axis_roles roles[MESH_AXES];
@@ -83,9 +83,9 @@ static bool find_asked(const struct units *units, const struct sharding *shardin
 			asked->zero = zero;
 			asked->sequence = sequence;
 			roles_asked(mesh, asked, roles);
-			if (!same_time(sharding, asked) || split_by_roles(units, mesh, roles, &expert) != OK)
+			if (!launcher_flags_same_time(sharding, asked) || split_by_roles(units, mesh, roles, &expert) != OK)
 				continue;
-			bool same = alike(units, sharding, &expert);
+			bool same = launcher_flags_alike(units, sharding, &expert);
 			sharding_free(&expert);
 			if (same)
 				return true;
@@ -183,7 +183,7 @@ static bool say_fsdp(struct words *words, const struct asked *asked)
 void launcher_flags_find(const struct units *units, const struct sharding *sharding, const struct scenario *scenario, struct launcher_flags flags[LAUNCHER_COUNT])
 {
 	struct asked asked;
-	bool known = find_asked(units, sharding, scenario, &asked) && all_split(units, &asked);
+	bool known = launcher_flags_find_asked(units, sharding, scenario, &asked) && all_split(units, &asked);
 	for (int i = 0; i < LAUNCHER_COUNT; i++) {
 		struct words words = { flags[i].text, sizeof flags[i].text, 0 };
 		flags[i].text[0] = '\0';

@@ -23,7 +23,7 @@ static void put_32(struct pickle *pickle, uint32_t value)
 		putc((int)(value >> shift & 255), pickle->stream);
 }
 
-static void put_text(struct pickle *pickle, const char *text)
+static void memory_viz_put_text(struct pickle *pickle, const char *text)
 {
 	char clean[1000];
 	text_clean(text, clean, sizeof clean);
@@ -41,7 +41,7 @@ static void put_word(struct pickle *pickle, const char *word)
 			put_32(pickle, i);
 			return;
 		}
-	put_text(pickle, word);
+	memory_viz_put_text(pickle, word);
 	putc('r', pickle->stream);
 	put_32(pickle, pickle->memos);
 	pickle->known[pickle->memos++] = word;
@@ -108,10 +108,10 @@ static void put_frames(struct pickle *pickle, const struct plan *plan, uint32_t 
 	open_list(pickle);
 	open_dict(pickle);
 	put_word(pickle, "filename");
-	put_text(pickle, maker == NONE ? kind_names[graph->storage[item].kind] : graph->op[maker].module);
+	memory_viz_put_text(pickle, maker == NONE ? kind_names[graph->storage[item].kind] : graph->op[maker].module);
 	put_pair(pickle, "line", plan->laid_out->first[item]);
 	put_word(pickle, "name");
-	put_text(pickle, item_name(plan, item));
+	memory_viz_put_text(pickle, item_name(plan, item));
 	close_dict(pickle);
 	close_list(pickle);
 }
@@ -158,7 +158,7 @@ static void put_segments(struct pickle *pickle, const struct plan *plan)
 struct moment { uint32_t position, item; bool free; };
 
 /* Frees come before allocations: addresses are used again at once. */
-static int by_time(const void *a, const void *b)
+static int memory_viz_by_time(const void *a, const void *b)
 {
 	const struct moment *one = a, *two = b;
 	if (one->position != two->position)
@@ -201,7 +201,7 @@ enum status export_memory_viz(const struct export_job *job)
 		moment[moments++] = (struct moment){ plan->laid_out->last[item] + 1, item, true };
 	}
 	if (moments)
-		qsort(moment, moments, sizeof *moment, by_time);
+		qsort(moment, moments, sizeof *moment, memory_viz_by_time);
 	fwrite("\x80\x02", 1, 2, job->stream);
 	open_dict(&pickle);
 	put_segments(&pickle, plan);

@@ -25,7 +25,7 @@
 struct placing { uint32_t across, columns, rows; double cell, wide, high; };
 
 /* The largest squares with which all nodes fit the page's width and part of it as height. */
-static struct placing place(const struct device_grid *grid, double width)
+static struct placing write_mesh_place(const struct device_grid *grid, double width)
 {
 	struct placing placing = { .columns = grid->per_node };
 	while (placing.columns > 8 && placing.columns % 2 == 0)
@@ -71,7 +71,7 @@ static void node_text(const struct device_grid *grid, const struct placing *plac
 		snprintf(text + used, size - used, "%s%.3g", used ? ": " : "", (double)device_grid_bytes(grid, first) / (double)grid->unit);
 }
 
-static void draw_node(struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t node)
+static void write_mesh_draw_node(struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t node)
 {
 	const struct canvas_line frame = { INK, 0.6, false };
 	char text[80];
@@ -97,7 +97,7 @@ static void draw_device(struct canvas *canvas, const struct device_grid *grid, c
 }
 
 /* The axes, and beside or below them what colours stand for. Returns the lower edge; canvas NULL: only that. */
-static double draw_notes(struct canvas *canvas, const struct device_grid *grid, double width, double y)
+static double write_mesh_draw_notes(struct canvas *canvas, const struct device_grid *grid, double width, double y)
 {
 	struct canvas_key key[GRID_LEVELS];
 	char text[120], word[32];
@@ -117,27 +117,27 @@ static double draw_notes(struct canvas *canvas, const struct device_grid *grid, 
 
 static enum status figure_mesh(const struct device_grid *grid, const char *name, struct canvas_paper paper, FILE *stream, struct error *error)
 {
-	struct placing placing = place(grid, paper.width);
+	struct placing placing = write_mesh_place(grid, paper.width);
 	struct canvas canvas;
 	double rows = (grid->nodes + placing.across - 1) / placing.across * placing.high;
 	double notes = TOP + rows + 12;
 	char text[CANVAS_CUT + 100], rest[100], cut[CANVAS_CUT];
-	NEED_IN(error, canvas_open(&canvas, paper, paper.unexplained ? notes : draw_notes(NULL, grid, paper.width, notes)) == OK);
+	NEED_IN(error, canvas_open(&canvas, paper, paper.unexplained ? notes : write_mesh_draw_notes(NULL, grid, paper.width, notes)) == OK);
 	snprintf(rest, sizeof rest, " on %u device%s in %u node%s", grid->devices, grid->devices == 1 ? "" : "s", grid->nodes, grid->nodes == 1 ? "" : "s");
 	snprintf(text, sizeof text, "%s%s", canvas_cut(BOLD, paper.width - MARGIN - 2 - canvas_text_width(BOLD, rest), name, cut), rest);
 	canvas_title(&canvas, MARGIN, TOP - 10, NORMAL, INK, text);
 	for (uint32_t node = 0; node < grid->nodes; node++)
-		draw_node(&canvas, grid, &placing, node);
+		write_mesh_draw_node(&canvas, grid, &placing, node);
 	for (uint32_t device = 0; device < grid->devices; device++)
 		draw_device(&canvas, grid, &placing, device);
 	if (!paper.unexplained)
-		draw_notes(&canvas, grid, paper.width, notes);
+		write_mesh_draw_notes(&canvas, grid, paper.width, notes);
 	return canvas_close(&canvas, stream, error);
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------------------------------- */
 
-static void write_csv(const struct device_grid *grid, FILE *stream)
+static void write_mesh_write_csv(const struct device_grid *grid, FILE *stream)
 {
 	fputs("device,node", stream);
 	for (uint32_t i = 0; i < grid->axes; i++)
@@ -151,7 +151,7 @@ static void write_csv(const struct device_grid *grid, FILE *stream)
 	}
 }
 
-static void write_json(const struct device_grid *grid, const char *name, FILE *stream)
+static void write_mesh_write_json(const struct device_grid *grid, const char *name, FILE *stream)
 {
 	struct json json = { .stream = stream, .spaced = true };
 	json_open_object(&json, NULL);
@@ -191,9 +191,9 @@ enum status export_mesh(const struct export_job *job)
 		return fail_memory(job->error);
 	device_grid_of(plan, outlook, &grid);
 	if (job->kind == EXPORT_csv)
-		write_csv(&grid, job->stream);
+		write_mesh_write_csv(&grid, job->stream);
 	else if (job->kind == EXPORT_json)
-		write_json(&grid, plan->input->name, job->stream);
+		write_mesh_write_json(&grid, plan->input->name, job->stream);
 	else
 		status = figure_mesh(&grid, plan->input->name, export_paper(job->options, job->kind), job->stream, job->error);
 	outlook_release(outlook);

@@ -168,7 +168,7 @@ static void write_size(struct json *json, const char *key, int64_t size)
 }
 
 /* One line each. */
-static void write_lines(struct json *json, const char *key, const char *lines)
+static void write_native_write_lines(struct json *json, const char *key, const char *lines)
 {
 	json_open_array(json, key);
 	for (const char *at = lines; *at; at += strcspn(at, "\n"), at += *at == '\n') {
@@ -192,7 +192,7 @@ static void write_intake(struct json *json, const struct intake *intake)
 	if (intake->derived)
 		json_write_bool(json, "derived", true);
 	if (intake->assumed)
-		write_lines(json, "assumed", intake->assumed);
+		write_native_write_lines(json, "assumed", intake->assumed);
 	if (intake->advice)
 		json_write_text(json, "advice", intake->advice);
 	if (intake->peak)
@@ -250,7 +250,7 @@ void native_graph_members(const struct graph *graph, struct json *json)
 
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
-static void write_tensor(const struct graph *graph, const struct tensor *tensor, struct json *json)
+static void write_native_write_tensor(const struct graph *graph, const struct tensor *tensor, struct json *json)
 {
 	begin_record(json, "tensor");
 	json_write_text(json, "id", tensor->name);
@@ -283,7 +283,7 @@ static void tensor_names(const struct graph *graph, const struct csr *rows, uint
 	json_close(json);
 }
 
-static void write_inplace(const struct graph *graph, uint32_t id, struct json *json)
+static void write_native_write_inplace(const struct graph *graph, uint32_t id, struct json *json)
 {
 	uint32_t begin = graph->inplace_start[id], end = graph->inplace_start[id + 1];
 	if (begin == end)
@@ -309,7 +309,7 @@ static void write_after(const struct graph *graph, uint32_t id, struct json *jso
 	json_close(json);
 }
 
-static void write_op(const struct graph *graph, uint32_t id, struct json *json)
+static void write_native_write_op(const struct graph *graph, uint32_t id, struct json *json)
 {
 	const struct op *op = &graph->op[id];
 	begin_record(json, "op");
@@ -325,7 +325,7 @@ static void write_op(const struct graph *graph, uint32_t id, struct json *json)
 		json_write_integer(json, "flops", op->flops);
 	if (op->has_workspace)
 		json_write_integer(json, "workspace", op->workspace);
-	write_inplace(graph, id, json);
+	write_native_write_inplace(graph, id, json);
 	write_after(graph, id, json);
 	native_op_members(op, json);
 	if (graph->line[0] && op->grows)
@@ -344,9 +344,9 @@ bool native_write(const struct graph *graph, FILE *stream)
 	native_graph_members(graph, &json);
 	json_end(&json);
 	for (uint32_t id = 0; id < graph->tensors; id++)
-		write_tensor(graph, &graph->tensor[id], &json);
+		write_native_write_tensor(graph, &graph->tensor[id], &json);
 	for (uint32_t id = 0; id < graph->ops; id++)
-		write_op(graph, id, &json);
+		write_native_write_op(graph, id, &json);
 	begin_record(&json, "end");
 	json_write_integer(&json, "tensors", graph->tensors);
 	json_write_integer(&json, "ops", graph->ops);

@@ -21,7 +21,7 @@ static enum status with_outlook(const struct export_job *job, void (*write)(cons
 
 /* ---- table ------------------------------------------------------------------------------------------------------------------ */
 
-static void write_csv(const struct export_job *job, const struct outlook *outlook)
+static void write_pipeline_write_csv(const struct export_job *job, const struct outlook *outlook)
 {
 	FILE *stream = job->stream;
 	const struct timetable *timetable = &outlook->timetable;
@@ -54,7 +54,7 @@ static void write_slot(const struct timetable *timetable, uint32_t rank, uint32_
 	json_close(json);
 }
 
-static void write_rank(const struct timetable *timetable, uint32_t rank, struct json *json)
+static void write_pipeline_write_rank(const struct timetable *timetable, uint32_t rank, struct json *json)
 {
 	json_new_line(json, 2);
 	json_open_object(json, NULL);
@@ -70,7 +70,7 @@ static void write_rank(const struct timetable *timetable, uint32_t rank, struct 
 	json_close(json);
 }
 
-static void write_json(const struct export_job *job, const struct outlook *outlook)
+static void write_pipeline_write_json(const struct export_job *job, const struct outlook *outlook)
 {
 	const struct timetable *timetable = &outlook->timetable;
 	struct json json = { .stream = job->stream, .spaced = true };
@@ -89,7 +89,7 @@ static void write_json(const struct export_job *job, const struct outlook *outlo
 	json_new_line(&json, 1);
 	json_open_array(&json, "rank");
 	for (uint32_t rank = 0; rank < timetable->ranks; rank++)
-		write_rank(timetable, rank, &json);
+		write_pipeline_write_rank(timetable, rank, &json);
 	json_end(&json);
 }
 
@@ -165,12 +165,12 @@ static void write_trace(const struct export_job *job, const struct outlook *outl
 
 enum status pipeline_csv(const struct export_job *job)
 {
-	return with_outlook(job, write_csv);
+	return with_outlook(job, write_pipeline_write_csv);
 }
 
 enum status pipeline_json(const struct export_job *job)
 {
-	return with_outlook(job, write_json);
+	return with_outlook(job, write_pipeline_write_json);
 }
 
 enum status pipeline_trace(const struct export_job *job)

@@ -5,7 +5,7 @@
 #include "pipeline_json.h"
 #include "schedule_rows.h"
 
-static void write_seconds(struct json *json, const char *key, int64_t picoseconds)
+static void pipeline_json_write_seconds(struct json *json, const char *key, int64_t picoseconds)
 {
 	json_write_decimal(json, key, picoseconds, 12);
 }
@@ -19,18 +19,18 @@ static void write_piece(const struct pipelined *pipelined, uint32_t k, struct js
 	json_write_text(json, "first", piece->first ? piece->first : "");
 	json_write_text(json, "last", piece->last ? piece->last : "");
 	json_write_integer(json, "ops", piece->ops);
-	write_seconds(json, "forward_seconds", piece->forward);
-	write_seconds(json, "backward_seconds", piece->backward);
-	write_seconds(json, "send_seconds", piece->send);
+	pipeline_json_write_seconds(json, "forward_seconds", piece->forward);
+	pipeline_json_write_seconds(json, "backward_seconds", piece->backward);
+	pipeline_json_write_seconds(json, "send_seconds", piece->send);
 	json_write_integer(json, "sent_bytes", piece->sent);
 	json_write_integer(json, "kept_bytes", piece->kept);
 	json_write_integer(json, "in_flight", piece->in_flight.weight);
 	if (pipelined->forward_link) {
-		write_seconds(json, "forward_link_seconds", piece->forward_link);
-		write_seconds(json, "backward_link_seconds", piece->backward_link);
+		pipeline_json_write_seconds(json, "forward_link_seconds", piece->forward_link);
+		pipeline_json_write_seconds(json, "backward_link_seconds", piece->backward_link);
 	}
 	if (pipelined->split) {
-		write_seconds(json, "weight_seconds", piece->weight);
+		pipeline_json_write_seconds(json, "weight_seconds", piece->weight);
 		json_write_integer(json, "kept_for_weights_bytes", piece->kept_weight);
 		json_write_integer(json, "waiting_gradient_bytes", piece->between);
 		json_write_integer(json, "in_flight_inputs", piece->in_flight.input);
@@ -40,7 +40,7 @@ static void write_piece(const struct pipelined *pipelined, uint32_t k, struct js
 }
 
 /* What every rank does, in order: schedules that fill gaps depend on the times. */
-static void write_order(const struct pipelined *pipelined, struct json *json)
+static void pipeline_json_write_order(const struct pipelined *pipelined, struct json *json)
 {
 	json_new_line(json, 3);
 	json_open_array(json, "order");
@@ -69,21 +69,21 @@ static void write_pipeline(const struct plan *plan, struct json *json)
 	json_write_integer(json, "microbatches", pipelined->microbatches);
 	json_write_text(json, "schedule", schedule_names[pipelined->schedule]);
 	json_write_integer(json, "rank", plan->rank);
-	write_seconds(json, "bubble_seconds", pipelined->bubble);
-	write_seconds(json, "bound_seconds", pipelined->bound);
+	pipeline_json_write_seconds(json, "bubble_seconds", pipelined->bubble);
+	pipeline_json_write_seconds(json, "bound_seconds", pipelined->bound);
 	if (plan->schedules > 0 && !plan_cut_short(plan))
 		json_write_integer(json, "schedules_tried", plan->schedules);
 	if (pipelined->split)
-		write_seconds(json, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
-	write_seconds(json, "exposed_seconds", pipelined->exposed);
-	write_seconds(json, "update_seconds", pipelined->update);
+		pipeline_json_write_seconds(json, "idle_seconds", pipeline_idle(&pipelined->timing, pipelined->ranks));
+	pipeline_json_write_seconds(json, "exposed_seconds", pipelined->exposed);
+	pipeline_json_write_seconds(json, "update_seconds", pipelined->update);
 	json_new_line(json, 3);
 	json_open_array(json, "pieces");
 	for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++)
 		write_piece(pipelined, k, json);
 	json_close(json);
 	if (pipelined->split || pipelined->schedule == SCHEDULE_FILE)
-		write_order(pipelined, json);
+		pipeline_json_write_order(pipelined, json);
 	json_close(json);
 }
 
@@ -98,7 +98,7 @@ static void open_rank(uint32_t rank, const struct planned_rank *planned, struct 
 	json_write_integer(json, "workspace", planned->workspace);
 }
 
-static void write_rank(const struct plan *plan, uint32_t r, struct json *json)
+static void pipeline_json_write_rank(const struct plan *plan, uint32_t r, struct json *json)
 {
 	const struct pipeline_rank *rank = &plan->transformed->pipelined->rank[r];
 	json_new_line(json, 3);
@@ -109,8 +109,8 @@ static void write_rank(const struct plan *plan, uint32_t r, struct json *json)
 		json_write_integer(json, "arena_bytes", plan->by_rank[r].arena);
 	json_write_integer(json, "in_flight_bytes", rank->kept);
 	json_write_integer(json, "alike", rank->alike);
-	write_seconds(json, "exposed_seconds", rank->exposed);
-	write_seconds(json, "update_seconds", rank->update);
+	pipeline_json_write_seconds(json, "exposed_seconds", rank->exposed);
+	pipeline_json_write_seconds(json, "update_seconds", rank->update);
 	json_close(json);
 }
 
@@ -121,7 +121,7 @@ void pipeline_write_json(const struct plan *plan, struct json *json)
 	json_new_line(json, 2);
 	json_open_array(json, "stages");
 	for (uint32_t r = 0; plan->transformed->pipelined && r < plan->transformed->pipelined->ranks; r++)
-		write_rank(plan, r, json);
+		pipeline_json_write_rank(plan, r, json);
 	if (!plan->transformed->pipelined) {
 		struct planned_rank planned = { .peak = plan_peak(plan) };
 		if (plan->graph->ops)

@@ -22,7 +22,7 @@ static bool add_buffer(const json_t *buffer, struct curve *curve)
 	return true;
 }
 
-static enum status sum_up(const json_t *plan, struct curve *curve, struct error *error)
+static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, struct error *error)
 {
 	const json_t *ops = json_object_get(json_object_get(plan, "order"), "ops"), *buffers = json_object_get(json_object_get(plan, "layout"), "buffers"), *buffer;
 	size_t i;
@@ -58,7 +58,7 @@ static enum status read_curve(const char *path, struct curve *curve, struct erro
 	size_t length = strlen(curve->name);
 	if (length > 5 && strcmp(curve->name + length - 5, ".json") == 0)
 		curve->name[length - 5] = '\0';
-	enum status status = sum_up(plan, curve, error);
+	enum status status = plan_curves_sum_up(plan, curve, error);
 	json_decref(plan);
 	if (status != OK) {
 		mem_free(curve->live);
@@ -67,7 +67,7 @@ static enum status read_curve(const char *path, struct curve *curve, struct erro
 	return status;
 }
 
-static void write_csv(const struct curve *curve, uint32_t curves, FILE *stream)
+static void plan_curves_write_csv(const struct curve *curve, uint32_t curves, FILE *stream)
 {
 	fputs("plan,step,live_bytes\n", stream);
 	for (uint32_t c = 0; c < curves; c++)
@@ -103,7 +103,7 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 	if (status == OK && is_picture(kind))
 		status = figure_curves(curve, curves, export_paper(options, kind), stream, error);
 	else if (status == OK)
-		write_csv(curve, curves, stream);
+		plan_curves_write_csv(curve, curves, stream);
 	while (curves > 0)
 		mem_free(curve[--curves].live);
 	return status;

@@ -42,7 +42,7 @@ static void write_fingerprint(struct json *json, const char *key, const struct g
 	json_write_text(json, key, text);
 }
 
-static void write_graph(const struct plan *plan, struct json *json)
+static void plan_json_write_graph(const struct plan *plan, struct json *json)
 {
 	const struct graph *input = plan->input;
 	json_new_line(json, 1);
@@ -56,7 +56,7 @@ static void write_graph(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
-static void write_input(const struct plan *plan, struct json *json)
+static void plan_json_write_input(const struct plan *plan, struct json *json)
 {
 	json_new_line(json, 1);
 	card_json(plan->input, json);
@@ -109,13 +109,13 @@ static void write_limited(const struct plan *plan, struct json *json)
 /* ---- order ---------------------------------------------------------------------------- */
 
 /* The op's name, or null where there is none. */
-static void write_op(const struct plan *plan, const char *key, uint32_t op, struct json *json)
+static void plan_json_write_op(const struct plan *plan, const char *key, uint32_t op, struct json *json)
 {
 	json_write_text(json, key, op == NONE ? NULL : plan->graph->op[op].name);
 }
 
 /* All that is counted, against the whole device. */
-static void write_verdict(const struct plan *plan, struct json *json)
+static void plan_json_write_verdict(const struct plan *plan, struct json *json)
 {
 	struct verdict verdict = plan_verdict(plan);
 	char text[VERDICT_TEXT];
@@ -137,24 +137,24 @@ static void write_memory(const struct plan *plan, struct json *json)
 	json_open_object(json, "memory");
 	json_write_integer(json, "persistent_bytes", plan->ordered->problem.base);
 	json_write_integer(json, "peak_bytes", plan_peak(plan));
-	write_op(plan, "peak_op", plan->ordered->peak_position == NONE ? NONE : plan->ordered->result.order[plan->ordered->peak_position], json);
+	plan_json_write_op(plan, "peak_op", plan->ordered->peak_position == NONE ? NONE : plan->ordered->result.order[plan->ordered->peak_position], json);
 	json_write_integer(json, "program_peak_bytes", plan->ordered->program_peak);
 	json_write_integer(json, "peak_without_workspace_bytes", plan_storage_peak(plan));
 	if (plan->fit_margin == MARGIN_NO_CAP)
 		json_write_null(json, "fit_margin_bytes");
 	else
 		json_write_integer(json, "fit_margin_bytes", plan->fit_margin);
-	write_verdict(plan, json);
+	plan_json_write_verdict(plan, json);
 	json_close(json);
 }
 
 /* An arc: [tensor or null, later op or null, op or null for the end, bytes]. */
-static void write_arc(const struct plan *plan, const struct order_arc *arc, struct json *json)
+static void plan_json_write_arc(const struct plan *plan, const struct order_arc *arc, struct json *json)
 {
 	json_open_array(json, NULL);
 	json_write_text(json, NULL, arc->item == NONE ? NULL : storage_name(plan, plan_item_storage(plan, arc->item)));
-	write_op(plan, NULL, arc->from, json);
-	write_op(plan, NULL, arc->to, json);
+	plan_json_write_op(plan, NULL, arc->from, json);
+	plan_json_write_op(plan, NULL, arc->to, json);
 	json_write_integer(json, NULL, arc->flow);
 	json_close(json);
 }
@@ -163,8 +163,8 @@ static void write_arc(const struct plan *plan, const struct order_arc *arc, stru
 static void write_precedence(const struct plan *plan, const struct order_arc *arc, struct json *json)
 {
 	json_open_array(json, NULL);
-	write_op(plan, NULL, arc->to, json);
-	write_op(plan, NULL, arc->from, json);
+	plan_json_write_op(plan, NULL, arc->to, json);
+	plan_json_write_op(plan, NULL, arc->from, json);
 	json_write_text(json, NULL, arc->flow ? "first" : "second");
 	json_close(json);
 }
@@ -175,11 +175,11 @@ static void write_order_certificate(const struct plan *plan, struct json *json)
 	json_open_object(json, "certificate");
 	json_write_text(json, "by", order_proof_names[certificate->proof]);
 	if (certificate->op != NONE && certificate->proof != ORDER_PROOF_NONE && certificate->proof != ORDER_PROOF_SEARCH)
-		write_op(plan, "op", certificate->op, json);
+		plan_json_write_op(plan, "op", certificate->op, json);
 	if (certificate->proof == ORDER_PROOF_CUT) {
 		json_open_array(json, "flow");
 		for (uint32_t i = 0; i < certificate->arcs; i++)
-			write_arc(plan, &certificate->arc[i], json);
+			plan_json_write_arc(plan, &certificate->arc[i], json);
 		json_close(json);
 	}
 	if (certificate->proof == ORDER_PROOF_PRECEDENCE) {
@@ -191,7 +191,7 @@ static void write_order_certificate(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
-static void write_order(const struct plan *plan, struct json *json)
+static void plan_json_write_order(const struct plan *plan, struct json *json)
 {
 	const struct proof proof = plan_proof(plan);
 	open_result(plan, "order", K_order, plan->ordered->result.winner, "peak_bytes", &proof, json);
@@ -199,7 +199,7 @@ static void write_order(const struct plan *plan, struct json *json)
 	json_new_line(json, 2);
 	json_open_array(json, "ops");
 	for (uint32_t i = 0; i < plan->graph->ops; i++)
-		write_op(plan, NULL, plan->ordered->result.order[i], json);
+		plan_json_write_op(plan, NULL, plan->ordered->result.order[i], json);
 	json_close(json);
 	json_close(json);
 }
@@ -343,7 +343,7 @@ static void write_amount(struct json *json, const char *key, int64_t amount)
 		json_write_null(json, key);
 }
 
-static void write_time(struct json *json, const char *key, int64_t picoseconds)
+static void plan_json_write_time(struct json *json, const char *key, int64_t picoseconds)
 {
 	if (picoseconds >= 0)
 		json_write_decimal(json, key, picoseconds, 12);
@@ -351,7 +351,7 @@ static void write_time(struct json *json, const char *key, int64_t picoseconds)
 		json_write_null(json, key);
 }
 
-static void write_speed(const struct plan *plan, struct json *json)
+static void plan_json_write_speed(const struct plan *plan, struct json *json)
 {
 	const struct plan_speed *speed = &plan->speed;
 	double rate = plan_speed_rate(speed);
@@ -359,8 +359,8 @@ static void write_speed(const struct plan *plan, struct json *json)
 	char text[700];
 	json_new_line(json, 1);
 	json_open_object(json, "speed");
-	write_time(json, "step_seconds", speed->time);
-	write_time(json, "program_step_seconds", plan->program_time);
+	plan_json_write_time(json, "step_seconds", speed->time);
+	plan_json_write_time(json, "program_step_seconds", plan->program_time);
 	write_amount(json, "samples", speed->samples);
 	write_amount(json, "tokens", speed->tokens);
 	if (rate > 0) {
@@ -420,16 +420,16 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	struct json json = { .stream = stream, .spaced = true };
 	json_open_object(&json, NULL);
 	json_write_integer(&json, "tidemark", 1);
-	write_graph(plan, &json);
-	write_input(plan, &json);
+	plan_json_write_graph(plan, &json);
+	plan_json_write_input(plan, &json);
 	write_scenario(&plan->scenario, &json);
 	write_limited(plan, &json);
 	write_memory(plan, &json);
-	write_order(plan, &json);
+	plan_json_write_order(plan, &json);
 	if (!write_layout(plan, &json) || !write_host(plan, &json))
 		return false;
 	recompute_write_json(plan, &json);
-	write_speed(plan, &json);
+	plan_json_write_speed(plan, &json);
 	write_shard(plan, &json);
 	if (factors) {
 		json_new_line(&json, 1);

@@ -22,7 +22,7 @@
 #define ROOM_ABOVE  1.1      /* of the highest value, for what is written there */
 
 /* Which groups the figure shows. */
-static enum status find_groups(const struct plan *plan, bool map, bool there[GROUP_COUNT], struct error *error)
+static enum status write_plot_find_groups(const struct plan *plan, bool map, bool there[GROUP_COUNT], struct error *error)
 {
 	memset(there, 0, GROUP_COUNT * sizeof *there);
 	if (plan->ordered->peak_position == NONE)
@@ -41,7 +41,7 @@ static enum status find_groups(const struct plan *plan, bool map, bool there[GRO
 }
 
 /* One line for each position that is drawn: position, sums of the groups from below, in units. */
-static enum status write_table(const struct plan *plan, int64_t unit, FILE *stream, struct error *error)
+static enum status write_plot_write_table(const struct plan *plan, int64_t unit, FILE *stream, struct error *error)
 {
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
 	uint32_t *keep = mem_alloc(POINTS_MOST, sizeof *keep);
@@ -168,10 +168,10 @@ enum status tikz_timeline(const struct export_job *job)
 	const char *name;
 	int64_t unit = axis_unit(plan_peak(plan), &name);
 	bool there[GROUP_COUNT];
-	TRY(find_groups(plan, false, there, job->error));
+	TRY(write_plot_find_groups(plan, false, there, job->error));
 	axis_head(plan, job->options, "live memory", plan_peak(plan), there, stream);
 	fputs("\\pgfplotstableread{\n", stream);
-	enum status status = write_table(plan, unit, stream, job->error);
+	enum status status = write_plot_write_table(plan, unit, stream, job->error);
 	fputs("}\\live\n", stream);
 	for (int group = GROUP_COUNT - 1; group >= 0; group--)   /* sums: each area covers the larger one behind it */
 		if (there[group])
@@ -201,7 +201,7 @@ enum status tikz_map(const struct export_job *job)
 	const char *name;
 	int64_t unit = axis_unit(plan_arena(plan), &name);
 	bool there[GROUP_COUNT];
-	TRY(find_groups(plan, true, there, job->error));
+	TRY(write_plot_find_groups(plan, true, there, job->error));
 	axis_head(plan, job->options, "address", plan_arena(plan), there, stream);
 	tikz_legend(job->options, there, stream);
 	for (int group = 0; group < GROUP_COUNT; group++) {
@@ -271,10 +271,10 @@ enum status gnuplot_timeline(const struct export_job *job)
 	const char *name;
 	int64_t unit = axis_unit(plan_peak(plan), &name);
 	bool there[GROUP_COUNT];
-	TRY(find_groups(plan, false, there, job->error));
+	TRY(write_plot_find_groups(plan, false, there, job->error));
 	gnuplot_head(plan, job->options, name, "live memory", stream);
 	fputs("$live << END\n", stream);
-	enum status status = write_table(plan, unit, stream, job->error);
+	enum status status = write_plot_write_table(plan, unit, stream, job->error);
 	fprintf(stream, "END\nset arrow 1 from %u,0 to %u,%.6g nohead front lc rgb \"black\" lw 2\n", plan->ordered->peak_position, plan->ordered->peak_position,
 		(double)plan_peak(plan) / (double)unit);
 	fputs("plot ", stream);
@@ -298,7 +298,7 @@ enum status gnuplot_map(const struct export_job *job)
 	const char *name;
 	int64_t unit = axis_unit(plan_arena(plan), &name);
 	bool there[GROUP_COUNT];
-	TRY(find_groups(plan, true, there, job->error));
+	TRY(write_plot_find_groups(plan, true, there, job->error));
 	gnuplot_head(plan, job->options, name, "address", stream);
 	/* the box without area keeps gnuplot from refusing an empty group */
 	for (int group = 0; group < GROUP_COUNT; group++) {

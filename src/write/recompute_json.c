@@ -2,34 +2,34 @@
 #include "recompute_json.h"
 #include "src/stages/fit/stage.h"
 
-static const char *op_name(const struct graph *step, uint32_t op)
+static const char *recompute_json_op_name(const struct graph *step, uint32_t op)
 {
 	return op == NONE ? NULL : step->op[op].name;
 }
 
-static const char *tensor_name(const struct graph *step, uint32_t storage)
+static const char *recompute_json_tensor_name(const struct graph *step, uint32_t storage)
 {
 	return storage == NONE ? NULL : step->tensor[step->storage[storage].root].name;
 }
 
 /* An arc: [kind, tensor or null, op or null, the other op or null, picoseconds]. */
-static void write_arc(const struct graph *step, const struct fit_arc *arc, struct json *json)
+static void recompute_json_write_arc(const struct graph *step, const struct fit_arc *arc, struct json *json)
 {
 	json_open_array(json, NULL);
 	json_write_text(json, NULL, fit_arc_names[arc->kind]);
-	json_write_text(json, NULL, tensor_name(step, arc->storage));
-	json_write_text(json, NULL, op_name(step, arc->op));
-	json_write_text(json, NULL, op_name(step, arc->other));
+	json_write_text(json, NULL, recompute_json_tensor_name(step, arc->storage));
+	json_write_text(json, NULL, recompute_json_op_name(step, arc->op));
+	json_write_text(json, NULL, recompute_json_op_name(step, arc->other));
 	json_write_integer(json, NULL, arc->flow);
 	json_close(json);
 }
 
-static void write_certificate(const struct graph *step, const struct fit_certificate *certificate, bool searched, struct json *json)
+static void recompute_json_write_certificate(const struct graph *step, const struct fit_certificate *certificate, bool searched, struct json *json)
 {
 	json_new_line(json, 2);
 	json_open_object(json, "certificate");
 	json_write_text(json, "by", searched ? "search" : certificate->op == NONE ? "none" : !certificate->impossible ? "cut" : certificate->arcs ? "state" : "room");
-	json_write_text(json, "op", op_name(step, certificate->op));
+	json_write_text(json, "op", recompute_json_op_name(step, certificate->op));
 	json_open_array(json, "price");
 	json_write_integer(json, NULL, certificate->price);
 	json_write_integer(json, NULL, FIT_PRICE_UNIT);
@@ -44,7 +44,7 @@ static void write_certificate(const struct graph *step, const struct fit_certifi
 		json_write_integer(json, "held", certificate->held);
 	json_open_array(json, "flow");
 	for (uint32_t i = 0; i < certificate->arcs; i++)
-		write_arc(step, &certificate->arc[i], json);
+		recompute_json_write_arc(step, &certificate->arc[i], json);
 	json_close(json);
 	json_close(json);
 }
@@ -58,7 +58,7 @@ static void write_bound(int64_t bound, bool impossible, struct json *json)
 }
 
 /* Whether the plan is one of those that the bound is of. */
-static bool keeps_cap(const struct plan *plan)
+static bool recompute_json_keeps_cap(const struct plan *plan)
 {
 	const struct fitted *fitted = plan->transformed->fitted;
 	int64_t peak = fitted->ranks > 0 ? 0 : plan_peak(plan);
@@ -75,7 +75,7 @@ static void write_ranks(const struct fitted *fitted, struct json *json)
 		json_new_line(json, 2);
 		json_open_object(json, NULL);
 		write_bound(rank->bound, rank->impossible, json);
-		write_certificate(rank->step, &rank->certificate, false, json);
+		recompute_json_write_certificate(rank->step, &rank->certificate, false, json);
 		json_close(json);
 	}
 	json_close(json);
@@ -103,11 +103,11 @@ void recompute_write_json(const struct plan *plan, struct json *json)
 	if (fitted->capped || fitted->ranks > 0) {
 		json_write_integer(json, "cap_bytes", fitted->cap);
 		write_bound(fitted->bound, fitted->impossible, json);
-		json_write_bool(json, "proved", extra == fitted->bound && keeps_cap(plan));
+		json_write_bool(json, "proved", extra == fitted->bound && recompute_json_keeps_cap(plan));
 		if (fitted->ranks > 0)
 			write_ranks(fitted, json);
 		else
-			write_certificate(fitted->step, &fitted->certificate, fitted->searched, json);
+			recompute_json_write_certificate(fitted->step, &fitted->certificate, fitted->searched, json);
 	}
 	json_close(json);
 }

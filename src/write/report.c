@@ -17,7 +17,7 @@
 #define CURVE_ROWS 8
 #define LISTED 12
 
-static const char *gap_text(int64_t value, int64_t bound, bool proved, char *text, size_t size)
+static const char *report_gap_text(int64_t value, int64_t bound, bool proved, char *text, size_t size)
 {
 	double gap = bound > 0 ? 100.0 * (double)(value - bound) / (double)bound : 0;
 	if (proved)
@@ -38,7 +38,7 @@ static void line(FILE *stream, const char *label, int64_t bytes, const char *rem
 }
 
 /* The step as simulated: what is computed, and what computation waits for. */
-static void write_time(const struct plan *plan, FILE *stream)
+static void report_write_time(const struct plan *plan, FILE *stream)
 {
 	const struct step_whole *time = &plan->time->whole;
 	int64_t once = plan->time->time.total;   /* what the bound is of */
@@ -51,13 +51,13 @@ static void write_time(const struct plan *plan, FILE *stream)
 	fprintf(stream, "  %-22s %s\n", "order", plan_gain_text(plan, gain, sizeof gain));
 	if (plan->time->bound.bound > 0)
 		fprintf(stream, "  %-22s %12.3f ms    no order of this graph takes less; %s\n", plan->time->passes > 1 ? "bound, pass and update" : "bound on a step", (double)plan->time->bound.bound * 1e-9,
-			gap_text(once, plan->time->bound.bound, once == plan->time->bound.bound, gap, sizeof gap));
+			report_gap_text(once, plan->time->bound.bound, once == plan->time->bound.bound, gap, sizeof gap));
 	fprintf(stream, "  %-22s %12.3f ms    what searches compare: a sum over all ops%s, in no order\n", "step, estimated",
 		(double)sharding_estimate(&plan->transformed->sharded->cost) * 1e-9, plan->time->passes > 1 ? " of one pass and the update" : "");
 }
 
 /* "step 1678.560 ms  48,800 tokens a second, 6,100 a device; 41.0 % of the devices' peak (MFU)". */
-static void write_speed(const struct plan *plan, FILE *stream)
+static void report_write_speed(const struct plan *plan, FILE *stream)
 {
 	const struct plan_speed *speed = &plan->speed;
 	double rate = plan_speed_rate(speed);
@@ -98,14 +98,14 @@ static void write_device(const struct plan *plan, FILE *stream)
 }
 
 /* What was searched, and how far the estimate is from the least that is possible. */
-static void write_search(const struct plan *plan, FILE *stream)
+static void report_write_search(const struct plan *plan, FILE *stream)
 {
 	const struct sharded *sharded = plan->transformed->sharded;
 	const struct proof *proof = &sharded->proof;
 	char gap[80], mesh[96];
 	if (proof->quantity != QUANTITY_NONE)
 		fprintf(stream, "  %-22s %12.3f ms    on the %s, among %s (%s), by %s; %s\n", "bound", (double)proof->bound * 1e-9,
-			quantity_names[proof->quantity], shard_bound_among(&plan->scenario, sharded->price.limit), mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by, gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
+			quantity_names[proof->quantity], shard_bound_among(&plan->scenario, sharded->price.limit), mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by, report_gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
 	if (plan->compared > 1)
 		fprintf(stream, "  %-22s %u planned, by planned memory and simulated step; nothing is proved of other meshes\n", "the best of", plan->compared);
 	if (plan->foretold > 0)
@@ -130,8 +130,8 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 		plan->scenario.value[K_accumulation] > 1 ? "in one pass and the update" : "");
 	line(stream, "kept on a device", sharded->cost.usage, "parameters and state, what is saved for the backward pass, gradients");
 	if (plan->time)
-		write_time(plan, stream);
-	write_search(plan, stream);
+		report_write_time(plan, stream);
+	report_write_search(plan, stream);
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
 		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];
@@ -142,7 +142,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 }
 
 /* The card: what was got of the file. What it advises is left out where it is done. */
-static void write_input(const struct plan *plan, FILE *stream)
+static void report_write_input(const struct plan *plan, FILE *stream)
 {
 	char *text = card_text(plan->input);
 	for (const char *at = text ? text : ""; *at; at += strcspn(at, "\n") + 1) {
@@ -160,7 +160,7 @@ static void write_input(const struct plan *plan, FILE *stream)
 }
 
 /* What stands beside the plan, and whether all of it fits. */
-static void write_verdict(const struct plan *plan, FILE *stream)
+static void report_write_verdict(const struct plan *plan, FILE *stream)
 {
 	struct verdict verdict = plan_verdict(plan);
 	char text[VERDICT_TEXT];
@@ -214,18 +214,18 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	char gap[80], ground[300], remark[400];
 	const struct graph *graph = plan->graph;
 	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n", plan->input->name, graph->ops, graph->tensors, graph->storages);
-	write_input(plan, stream);
+	report_write_input(plan, stream);
 	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");
 	line(stream, "peak, program order", plan->ordered->program_peak, "");
 	snprintf(remark, sizeof remark, "by %s; %s", plan->ordered->result.winner,
-		gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), gap, sizeof gap));
+		report_gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), gap, sizeof gap));
 	line(stream, "peak, this plan", plan_peak(plan), remark);
 	if (plan_storage_peak(plan) < plan_peak(plan))
 		line(stream, "without workspace", plan_storage_peak(plan), "storages alone, without the kernels' scratch memory");
 	snprintf(remark, sizeof remark, "%s%s", plan_bound(plan) ? "by " : "", plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
 	line(stream, "bound on any order", plan_bound(plan), remark);
 	snprintf(remark, sizeof remark, "by %s; %s", plan->laid_out->layout.strategy,
-		gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound, proof_closed(&plan->laid_out->layout.proof), gap, sizeof gap));
+		report_gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound, proof_closed(&plan->laid_out->layout.proof), gap, sizeof gap));
 	line(stream, "arena", plan_arena(plan), remark);
 	snprintf(remark, sizeof remark, "%s%s", plan->laid_out->layout.proof.bound ? "by " : "", plan_layout_ground(plan, ground, sizeof ground));
 	line(stream, "bound on any layout", plan->laid_out->layout.proof.bound, remark);
@@ -245,9 +245,9 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 			100.0 * ((double)plan_caching(plan) / (plan_arena(plan) ? (double)plan_arena(plan) : 1) - 1));
 	line(stream, "caching allocator", plan_caching(plan), remark);
 	write_fsdp(plan, stream);
-	write_verdict(plan, stream);
+	report_write_verdict(plan, stream);
 	write_fsdp_verdict(plan, stream);
-	write_speed(plan, stream);
+	report_write_speed(plan, stream);
 	write_work(plan, stream);
 	write_device(plan, stream);
 	if (plan->transformed->fitted && plan->transformed->fitted->away > 0)
@@ -261,7 +261,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 
 /* ---- the curve: each column shows the highest of its ops, so that the peak is never lost ---------------- */
 
-static void write_curve(const struct plan *plan, bool utf8, FILE *stream)
+static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 {
 	static const char *const eighths[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588" };
 	uint32_t ops = plan->graph->ops;
@@ -334,7 +334,7 @@ bool report_write(const struct plan *plan, bool utf8, FILE *stream)
 	write_numbers(plan, stream);
 	write_sharding(plan, stream);
 	pipeline_write_text(plan, stream);
-	write_curve(plan, utf8, stream);
+	report_write_curve(plan, utf8, stream);
 	write_blame(plan, stream);
 	return !ferror(stream);
 }

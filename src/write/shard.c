@@ -11,7 +11,7 @@ static void write_word(FILE *stream, const char *word)
 	csv_text(stream, word ? word : "");
 }
 
-static void write_placements(const struct plan *plan, FILE *stream)
+static void write_shard_write_placements(const struct plan *plan, FILE *stream)
 {
 	const struct sharded *sharded = plan->transformed->sharded;
 	const struct units *units = &sharded->shared->units;
@@ -47,7 +47,7 @@ static void write_collectives(const struct plan *plan, FILE *stream)
 		}
 }
 
-static void write_curve(const struct plan *plan, FILE *stream)
+static void write_shard_write_curve(const struct plan *plan, FILE *stream)
 {
 	const struct sharded *sharded = plan->transformed->sharded;
 	fputs("above_least_percent,staying_bytes,redundant_bytes,step_seconds\n", stream);
@@ -69,7 +69,7 @@ static enum status with_split(const struct export_job *job, void (*write)(const 
 
 enum status shard_placements(const struct export_job *job)
 {
-	return with_split(job, write_placements);
+	return with_split(job, write_shard_write_placements);
 }
 
 enum status shard_collectives(const struct export_job *job)
@@ -82,5 +82,5 @@ enum status shard_curve(const struct export_job *job)
 	const struct sharded *sharded = job->plan->transformed->sharded;
 	if (sharded && sharded->points == 0)
 		return fail(job->error, BAD_INPUT, "the curve of time against memory needs strategy=minred and curve=on");
-	return with_split(job, write_curve);
+	return with_split(job, write_shard_write_curve);
 }

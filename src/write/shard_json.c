@@ -10,7 +10,7 @@
 
 /* ---- writing ------------------------------------------------------------------------------------------------- */
 
-static void write_seconds(struct json *json, const char *key, int64_t picoseconds)
+static void shard_json_write_seconds(struct json *json, const char *key, int64_t picoseconds)
 {
 	json_write_decimal(json, key, picoseconds, 12);
 }
@@ -36,7 +36,7 @@ static void open_item(struct json *json)
 }
 
 /* A list for each axis of the mesh, without spaces: there are many. */
-static void open_axes(struct json *json, const char *name)
+static void shard_json_open_axes(struct json *json, const char *name)
 {
 	json_new_line(json, 3);
 	json_open_array(json, name);
@@ -57,13 +57,13 @@ static void write_mesh(const struct mesh *mesh, struct json *json)
 	json_close(json);
 }
 
-static void write_placements(const struct sharded *sharded, struct json *json)
+static void shard_json_write_placements(const struct sharded *sharded, struct json *json)
 {
 	const struct graph *graph = sharded->shared->graph;
 	char word[40];
 	open_object(json, "placements");
 	for (uint32_t t = 0; t < graph->tensors; t++) {
-		open_axes(json, graph->tensor[t].name);
+		shard_json_open_axes(json, graph->tensor[t].name);
 		for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
 			json_write_text(json, NULL, placement_text(&sharded->shared->units, t, sharded->sharding.produced[t].on[a], word, sizeof word));
 		close_axes(json);
@@ -89,7 +89,7 @@ static void write_splits(const struct sharded *sharded, struct json *json)
 		struct split split = sharded->sharding.split[op];
 		if (!splits(mesh, split))
 			continue;
-		open_axes(json, graph->op[op].name);
+		shard_json_open_axes(json, graph->op[op].name);
 		for (uint32_t a = 0; a < mesh->axes; a++)
 			if (split.on[a] >= 0)
 				json_write_integer(json, NULL, split.on[a]);
@@ -123,7 +123,7 @@ static void write_traffic(const struct plan *plan, struct json *json)
 			json_write_text(json, "collective", collective_names[c]);
 			json_write_integer(json, "count", traffic->count);
 			json_write_integer(json, "bytes", traffic->bytes);
-			write_seconds(json, "seconds", traffic->time);
+			shard_json_write_seconds(json, "seconds", traffic->time);
 			json_close(json);
 		}
 	json_close(json);
@@ -133,7 +133,7 @@ static void write_traffic(const struct plan *plan, struct json *json)
 static void write_step_bound(const struct step_bound *bound, struct json *json)
 {
 	open_object(json, "step_bound");
-	write_seconds(json, "seconds", bound->bound);
+	shard_json_write_seconds(json, "seconds", bound->bound);
 	json_write_integer(json, "picoseconds", bound->bound);
 	open_array(json, "stations");
 	for (uint32_t i = 0; i < bound->stations; i++) {
@@ -157,9 +157,9 @@ static void write_streams(const struct plan *plan, struct json *json)
 	for (uint32_t s = 0; s < plan->time->model.streams; s++) {
 		open_item(json);
 		json_write_text(json, "stream", plan_time_stream(plan->transformed->sharded, s));
-		write_seconds(json, "busy_seconds", time->busy[s]);
-		write_seconds(json, "exposed_seconds", time->exposed[s]);
-		write_seconds(json, "idle_seconds", time->total - time->busy[s]);
+		shard_json_write_seconds(json, "busy_seconds", time->busy[s]);
+		shard_json_write_seconds(json, "exposed_seconds", time->exposed[s]);
+		shard_json_write_seconds(json, "idle_seconds", time->total - time->busy[s]);
 		json_close(json);
 	}
 	json_close(json);
@@ -170,7 +170,7 @@ static void write_streams(const struct plan *plan, struct json *json)
 }
 
 /* What the bound rests on. */
-static void write_certificate(const struct sharded *sharded, struct json *json)
+static void shard_json_write_certificate(const struct sharded *sharded, struct json *json)
 {
 	const struct price *price = &sharded->price;
 	json_open_object(json, "certificate");
@@ -181,7 +181,7 @@ static void write_certificate(const struct sharded *sharded, struct json *json)
 		json_write_integer(json, NULL, price->alpha);
 		json_close(json);
 		json_write_integer(json, "limit_bytes", price->limit);
-		write_seconds(json, "bound_seconds", price->priced);
+		shard_json_write_seconds(json, "bound_seconds", price->priced);
 	}
 	if (sharded->proof.quantity != QUANTITY_NONE) {
 		json_open_array(json, "over_percent");
@@ -205,16 +205,16 @@ static void write_proof(const struct plan *plan, struct json *json)
 	} else {
 		json_write_text(json, "quantity", quantity_names[proof->quantity]);
 		json_write_text(json, "among", shard_bound_among(&plan->scenario, sharded->price.limit));
-		write_seconds(json, "value_seconds", proof->value);
-		write_seconds(json, "bound_seconds", proof->bound);
+		shard_json_write_seconds(json, "value_seconds", proof->value);
+		shard_json_write_seconds(json, "bound_seconds", proof->bound);
 		json_write_real(json, "gap", proof->value > 0 ? (double)(proof->value - proof->bound) / (double)proof->value : 0.0, 9);
 	}
 	json_write_bool(json, "proved", proof_closed(proof));
-	write_certificate(sharded, json);
+	shard_json_write_certificate(sharded, json);
 }
 
 /* What was looked at: the space, ops decided once with their copies, and of TAP's patterns how many were routed. */
-static void write_search(const struct sharded *sharded, struct json *json)
+static void shard_json_write_search(const struct sharded *sharded, struct json *json)
 {
 	open_object(json, "search");
 	json_write_text(json, "space", sharded->space);
@@ -231,7 +231,7 @@ static void write_candidates(const struct sharded *sharded, struct json *json)
 		open_item(json);
 		json_write_text(json, "text", candidate->text);
 		if (candidate->possible)
-			write_seconds(json, "step_seconds", candidate->time);
+			shard_json_write_seconds(json, "step_seconds", candidate->time);
 		if (candidate->possible && candidate->usage >= 0)
 			json_write_integer(json, "staying_bytes", candidate->usage);
 		json_write_bool(json, "possible", candidate->possible);
@@ -241,7 +241,7 @@ static void write_candidates(const struct sharded *sharded, struct json *json)
 	json_close(json);
 }
 
-static void write_curve(const struct sharded *sharded, struct json *json)
+static void shard_json_write_curve(const struct sharded *sharded, struct json *json)
 {
 	open_array(json, "curve");
 	for (uint32_t i = 0; i < sharded->points; i++) {
@@ -250,7 +250,7 @@ static void write_curve(const struct sharded *sharded, struct json *json)
 		json_write_integer(json, "above_least_percent", point->eps);
 		json_write_integer(json, "staying_bytes", point->usage);
 		json_write_integer(json, "redundant_bytes", point->redundant);
-		write_seconds(json, "step_seconds", point->time);
+		shard_json_write_seconds(json, "step_seconds", point->time);
 		json_close(json);
 	}
 	json_close(json);
@@ -304,9 +304,9 @@ static void write_costs(const struct plan *plan, struct json *json)
 	const struct sharded *sharded = plan->transformed->sharded;
 	json_write_integer(json, "redundant_bytes", sharded->cost.redundant);
 	json_write_integer(json, "comm_bytes", plan->traffic.bytes);
-	write_seconds(json, "step_seconds", plan_step_time(plan));
-	write_seconds(json, "estimated_seconds", sharding_estimate(&sharded->cost));
-	write_seconds(json, "compute_seconds", sharded->cost.compute);
+	shard_json_write_seconds(json, "step_seconds", plan_step_time(plan));
+	shard_json_write_seconds(json, "estimated_seconds", sharding_estimate(&sharded->cost));
+	shard_json_write_seconds(json, "compute_seconds", sharded->cost.compute);
 	json_write_integer(json, "staying_bytes", sharded->cost.usage);
 	json_write_integer(json, "kept_bytes", sharded->cost.kept);
 	json_write_integer(json, "saved_bytes", sharded->cost.saved);
@@ -332,16 +332,16 @@ void shard_write_json(const struct plan *plan, struct json *json)
 	if (plan->time)
 		write_streams(plan, json);
 	if (whole && sharded->space)
-		write_search(sharded, json);
+		shard_json_write_search(sharded, json);
 	if (whole && sharded->candidates)
 		write_candidates(sharded, json);
 	if (whole && sharded->points)
-		write_curve(sharded, json);
+		shard_json_write_curve(sharded, json);
 	write_axes(&sharded->sharding.mesh, "late_axes", sharded->sharding.late_axes, json);
 	write_axes(&sharded->sharding.mesh, "each_axes", sharded->sharding.each_axes, json);
 	write_axes(&sharded->sharding.mesh, "regather_axes", sharded->sharding.regather_axes, json);
 	write_splits(sharded, json);
-	write_placements(sharded, json);
+	shard_json_write_placements(sharded, json);
 	write_annotations(sharded, json);
 	write_suggestions(plan, json);
 }
@@ -355,7 +355,7 @@ struct reading {
 	struct error *error;
 };
 
-static enum status read_mesh(const json_t *json, const struct scenario *scenario, struct mesh *mesh, struct error *error)
+static enum status shard_json_read_mesh(const json_t *json, const struct scenario *scenario, struct mesh *mesh, struct error *error)
 {
 	static const enum knob_id knob[] = { K_dp, K_cp, K_ep, K_tp };
 	struct degrees degrees = { 1, 1, 1, 1, 1 };
@@ -499,7 +499,7 @@ enum status shard_read_json(const json_t *shard, const struct scenario *scenario
 {
 	struct mesh mesh;
 	struct reading reading = { shard, units, sharding, error };
-	TRY(read_mesh(json_object_get(shard, "mesh"), scenario, &mesh, error));
+	TRY(shard_json_read_mesh(json_object_get(shard, "mesh"), scenario, &mesh, error));
 	enum status status = sharding_new(units, &mesh, sharding);
 	if (status != OK)
 		return fail_status(error, status);

@@ -4,7 +4,7 @@
 #include "sharding_words.h"
 #include "src/base/words.h"
 
-static const struct part *part_of(const struct units *units, uint32_t tensor, int8_t on)
+static const struct part *sharding_words_part_of(const struct units *units, uint32_t tensor, int8_t on)
 {
 	return units->part + units->part_start[tensor] + on;
 }
@@ -14,8 +14,8 @@ static int64_t blocks_before(const struct units *units, const struct mesh *mesh,
 {
 	int8_t on = placement.on[axis];
 	int64_t blocks = 1;
-	for (int8_t i = (int8_t)(on - 1); i >= 0 && part_of(units, tensor, i)->dim == part_of(units, tensor, on)->dim; i--) {
-		int64_t left = part_of(units, tensor, i)->size;
+	for (int8_t i = (int8_t)(on - 1); i >= 0 && sharding_words_part_of(units, tensor, i)->dim == sharding_words_part_of(units, tensor, on)->dim; i--) {
+		int64_t left = sharding_words_part_of(units, tensor, i)->size;
 		for (uint32_t a = 0; a < axis && a < mesh->axes; a++)
 			if (placement.on[a] == i)
 				left = (left + mesh->axis[a].size - 1) / mesh->axis[a].size;
@@ -30,11 +30,11 @@ static bool unequal(const struct units *units, const struct mesh *mesh, uint32_t
 	bool any = false;
 	*whole_dim = true;
 	for (uint32_t a = 0; a < mesh->axes; a++) {
-		if (placement.on[a] < 0 || part_of(units, tensor, placement.on[a])->size % mesh->axis[a].size == 0)
+		if (placement.on[a] < 0 || sharding_words_part_of(units, tensor, placement.on[a])->size % mesh->axis[a].size == 0)
 			continue;
 		any = true;
 		for (uint32_t i = units->part_start[tensor]; i < units->part_start[tensor + 1]; i++)
-			*whole_dim &= units->part[i].dim != part_of(units, tensor, placement.on[a])->dim || i == units->part_start[tensor] + (uint32_t)placement.on[a];
+			*whole_dim &= units->part[i].dim != sharding_words_part_of(units, tensor, placement.on[a])->dim || i == units->part_start[tensor] + (uint32_t)placement.on[a];
 	}
 	return any;
 }
@@ -52,16 +52,16 @@ char *sharding_dtensor(const struct units *units, const struct mesh *mesh, uint3
 		if (on < 0)
 			words_add(&words, "%s", on == PLACE_PARTIAL ? "Partial()" : "Replicate()");
 		else if (blocks_before(units, mesh, tensor, placement, a) > 1)
-			words_add(&words, "_StridedShard(%u, split_factor=%lld)", part_of(units, tensor, on)->dim, (long long)blocks_before(units, mesh, tensor, placement, a));
+			words_add(&words, "_StridedShard(%u, split_factor=%lld)", sharding_words_part_of(units, tensor, on)->dim, (long long)blocks_before(units, mesh, tensor, placement, a));
 		else
-			words_add(&words, "Shard(%u)", part_of(units, tensor, on)->dim);
+			words_add(&words, "Shard(%u)", sharding_words_part_of(units, tensor, on)->dim);
 	}
 	words_add(&words, "]");
 	return text;
 }
 
 /* True where every axis shards a contiguous piece of a dim, lower axes the outer ones, or leaves the tensor whole. */
-static bool plain(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
+static bool sharding_words_plain(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement)
 {
 	for (uint32_t a = 0; a < mesh->axes; a++) {
 		if (placement.on[a] == PLACE_PARTIAL)
@@ -69,7 +69,7 @@ static bool plain(const struct units *units, const struct mesh *mesh, uint32_t t
 		if (placement.on[a] >= 0 && blocks_before(units, mesh, tensor, placement, a) > 1)
 			return false;
 		for (uint32_t b = 0; b < a && placement.on[a] >= 0; b++) /* an earlier axis inside a later one: not contiguous */
-			if (placement.on[b] > placement.on[a] && part_of(units, tensor, placement.on[b])->dim == part_of(units, tensor, placement.on[a])->dim)
+			if (placement.on[b] > placement.on[a] && sharding_words_part_of(units, tensor, placement.on[b])->dim == sharding_words_part_of(units, tensor, placement.on[a])->dim)
 				return false;
 	}
 	return true;
@@ -77,7 +77,7 @@ static bool plain(const struct units *units, const struct mesh *mesh, uint32_t t
 
 static bool cuts(const struct units *units, uint32_t tensor, struct placement placement, uint32_t axis, uint8_t dim)
 {
-	return placement.on[axis] >= 0 && part_of(units, tensor, placement.on[axis])->dim == dim;
+	return placement.on[axis] >= 0 && sharding_words_part_of(units, tensor, placement.on[axis])->dim == dim;
 }
 
 char *sharding_partition_spec(const struct units *units, const struct mesh *mesh, uint32_t tensor, struct placement placement, char *text, size_t size)
@@ -85,7 +85,7 @@ char *sharding_partition_spec(const struct units *units, const struct mesh *mesh
 	struct words words = { text, size, 0 };
 	uint8_t dims = units->graph->tensor[tensor].dims;
 	bool whole_dim;
-	if (!plain(units, mesh, tensor, placement) || unequal(units, mesh, tensor, placement, &whole_dim))
+	if (!sharding_words_plain(units, mesh, tensor, placement) || unequal(units, mesh, tensor, placement, &whole_dim))
 		return NULL;
 	words_add(&words, "P(");
 	for (uint8_t d = 0; d < dims; d++) {
@@ -108,7 +108,7 @@ char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t 
 	uint8_t dims = units->graph->tensor[tensor].dims;
 	uint32_t order[MESH_AXES], axes = 0, devices = mesh_devices(mesh), copies = placement_copies(mesh, placement);
 	bool whole_dim;
-	if (!plain(units, mesh, tensor, placement) || (unequal(units, mesh, tensor, placement, &whole_dim) && !whole_dim))
+	if (!sharding_words_plain(units, mesh, tensor, placement) || (unequal(units, mesh, tensor, placement, &whole_dim) && !whole_dim))
 		return NULL;
 	if (copies == devices) {
 		words_add(&words, "{replicated}");

@@ -45,7 +45,7 @@ static void csv_point(const struct slowdown *slowdown, const char *what, const s
 	fprintf(stream, "%s,%s,%" PRId64 ",%.9g,%.6g,\n", what, point->name, point->bytes, (double)point->extra * 1e-12, percent_of(slowdown, point->extra));
 }
 
-static void write_csv(const struct export_job *job, const struct slowdown *slowdown)
+static void slowdown_plot_write_csv(const struct export_job *job, const struct slowdown *slowdown)
 {
 	FILE *stream = job->stream;
 	struct slowdown_point front[SLOWDOWN_FRONT];
@@ -60,7 +60,7 @@ static void write_csv(const struct export_job *job, const struct slowdown *slowd
 
 enum status slowdown_csv(const struct export_job *job)
 {
-	return with_curve(job, write_csv);
+	return with_curve(job, slowdown_plot_write_csv);
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------------------- */

@@ -56,7 +56,7 @@ static void event_at(struct json *json, const char *name, const char *phase, int
 	json_write_integer(json, "ts", time);
 }
 
-static void write_op(const struct plan *plan, uint32_t position, struct json *json)
+static void write_trace_write_op(const struct plan *plan, uint32_t position, struct json *json)
 {
 	const struct op *op = &plan->graph->op[plan->ordered->result.order[position]];
 	event_at(json, op->name, "X", PROCESS_OPS, position);
@@ -141,7 +141,7 @@ static void write_equal_passes(const struct plan_time *time, struct json *json)
 }
 
 /* The step as simulated: a thread for each stream. Gradients that are added up take several passes; many equal ones are one event. */
-static void write_step(const struct plan *plan, struct json *json)
+static void write_trace_write_step(const struct plan *plan, struct json *json)
 {
 	const struct plan_time *time = plan->time;
 	int64_t passes = time->passes;
@@ -178,14 +178,14 @@ enum status export_trace(const struct export_job *job)
 	trace_name(&json, "process_name", PROCESS_OPS, -1, plan->scenario.value[K_accumulation] > 1 ? "ops of one pass" : "ops");
 	trace_name(&json, "process_name", PROCESS_STORAGES, -1, "storages");
 	for (uint32_t i = 0; i < plan->graph->ops; i++) {
-		write_op(plan, i, &json);
+		write_trace_write_op(plan, i, &json);
 		write_counter(bytes[i], i, &json);
 	}
 	for (uint32_t item = 0; item < plan->laid_out->items; item++)
 		if (plan->laid_out->first[item] != NONE)
 			write_item(plan, item, &json);
 	if (plan->time)
-		write_step(plan, &json);
+		write_trace_write_step(plan, &json);
 	trace_end(&json);
 	mem_free(bytes);
 	return OK;

@@ -23,7 +23,7 @@ static void say_notes(struct app *app, const char *notes)
 }
 
 /* Takes over the session's newest plan; the old one is kept when there is no memory for the new. */
-static void take_plan(struct app *app)
+static void app_take_plan(struct app *app)
 {
 	const struct plan *newest = session_plan(app->session);
 	struct plan_index index;
@@ -76,7 +76,7 @@ static void take_beside(struct app *app)
 bool app_look(struct app *app)
 {
 	bool changed = session_poll(app->session);
-	take_plan(app);
+	app_take_plan(app);
 	take_runs(app);
 	take_beside(app);
 	app->model.scenario = session_scenario(app->session);
@@ -196,7 +196,7 @@ static void draw_view(struct app *app, const struct screen *screen)
 }
 
 /* Only one view shows factors: finding them takes a frame's time in large graphs, so it waits for that view. */
-static void find_factors(struct app *app)
+static void app_find_factors(struct app *app)
 {
 	bool shown = app->plan && views[app->view] == &view_graph;
 	/* A thread that is done is waited for in any view. */
@@ -206,7 +206,7 @@ static void find_factors(struct app *app)
 }
 
 /* What the knobs mean by "given": found once a graph; batch and sequence may come later than the rest. */
-static void find_given(struct app *app)
+static void app_find_given(struct app *app)
 {
 	const struct graph *input = app->plan ? app->plan->input : NULL;
 	if (!input || (app->given_of == input->fingerprint && app->given_whole))
@@ -220,7 +220,7 @@ static void find_given(struct app *app)
 }
 
 /* What the model of whole configurations says is shown by one view, too. */
-static void find_outlook(struct app *app)
+static void app_find_outlook(struct app *app)
 {
 	struct model *model = &app->model;
 	const char *rules_file = session_rules_file(app->session);
@@ -250,9 +250,9 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 	*y = 0;
 	if ((width != frame->width || height != frame->height) && !frame_resize(frame, width, height))
 		return false;
-	find_factors(app);
-	find_given(app);
-	find_outlook(app);
+	app_find_factors(app);
+	app_find_given(app);
+	app_find_outlook(app);
 	find_previews(app);
 	frame_clear(frame);
 	frame->mono = app->theme == THEME_MONO;
@@ -306,18 +306,18 @@ static const char *arguments_bound(const struct app *app, const char *key)
 	return binding ? binding->arguments : "";
 }
 
-static bool contains(struct rect rect, const struct key_press *key)
+static bool app_contains(struct rect rect, const struct key_press *key)
 {
 	return key->x >= rect.x && key->x < rect.x + rect.width && key->y >= rect.y && key->y < rect.y + rect.height;
 }
 
 /* A click on the panel gives it the keys; one on the view takes them back. */
-static void click(struct app *app, const struct key_press *key)
+static void app_click(struct app *app, const struct key_press *key)
 {
 	struct screen screen = screen_layout(app->frame.width, app->frame.height, app->panel_has_keys);
 	struct footer_item item[COMMAND_COUNT];
-	int tab = contains(screen.tabs, key) ? chrome_tab_at(screen.tabs.width, app->view, key->x) : -1;
-	int items = contains(screen.footer, key) ? chrome_footer_items(screen.footer.width, app_context(app), item) : 0;
+	int tab = app_contains(screen.tabs, key) ? chrome_tab_at(screen.tabs.width, app->view, key->x) : -1;
+	int items = app_contains(screen.footer, key) ? chrome_footer_items(screen.footer.width, app_context(app), item) : 0;
 	if (tab >= 0)
 		app_show_view(app, tab);
 	for (int i = 0; i < items; i++)
@@ -325,11 +325,11 @@ static void click(struct app *app, const struct key_press *key)
 			app_run(app, item[i].command, commands[item[i].command].word);
 			return;
 		}
-	if (contains(screen.panel, key)) {
+	if (app_contains(screen.panel, key)) {
 		app->panel_has_keys = true;
 		panel_click(&app->panel, &app->model, key->x - screen.panel.x, key->y - screen.panel.y);
 		app_grant_request(app);
-	} else if (contains(screen.body, key) && app->model.plan) {
+	} else if (app_contains(screen.body, key) && app->model.plan) {
 		app->panel_has_keys = false;
 		app->model.click_x = key->x - screen.body.x;
 		app->model.click_y = key->y - screen.body.y;
@@ -354,7 +354,7 @@ static void key_in_view(struct app *app, const struct key_press *key)
 	}
 	if (command == COMMAND_CLICK && strcmp(key->name, "click") == 0) {
 		view_say(&app->model, "%s", "");
-		click(app, key);
+		app_click(app, key);
 		return;
 	}
 	const char *arguments = arguments_bound(app, key->name);
@@ -372,7 +372,7 @@ static void key_in_view(struct app *app, const struct key_press *key)
 }
 
 /* The next continuation goes into the line, or the one before. */
-static void complete(struct app *app, bool back)
+static void app_complete(struct app *app, bool back)
 {
 	struct completion *completion = &app->completion;
 	if (app->completed == 0)
@@ -421,7 +421,7 @@ static void key_in_line(struct app *app, const struct key_press *key)
 	else if (strcmp(key->name, "Enter") == 0)
 		enter_line(app);
 	else if ((strcmp(key->name, "Tab") == 0 || strcmp(key->name, "S-Tab") == 0) && app->mode == MODE_PROMPT)
-		complete(app, *key->name == 'S');
+		app_complete(app, *key->name == 'S');
 	else if (line_key(&app->line, key, app->mode == MODE_PROMPT ? &app->history : NULL))
 		app->completed = 0;
 	if (app->panel_has_keys)

@@ -37,7 +37,7 @@ void chrome_tabs(struct frame *frame, const struct model *model, int view)
 	}
 }
 
-static void draw_memory(struct frame *frame, int *x, int end, const struct plan *plan)
+static void chrome_draw_memory(struct frame *frame, int *x, int end, const struct plan *plan)
 {
 	char bytes[32], text[VERDICT_TEXT];
 	struct verdict verdict = plan_verdict(plan);
@@ -106,7 +106,7 @@ void chrome_status(struct frame *frame, const struct model *model)
 		return;
 	}
 	frame->marks = status->stale ? MARK_DIM : 0;
-	draw_memory(frame, &x, width - slot - 1, model->plan);
+	chrome_draw_memory(frame, &x, width - slot - 1, model->plan);
 	draw_inputs(frame, &x, width - slot - 1, model);
 	frame->marks = 0;
 }
@@ -123,7 +123,7 @@ static int item_width(enum command_id command)
 enum footer_part { FOOTER_OWN, FOOTER_VIEWS, FOOTER_GENERAL, FOOTER_NOWHERE };
 enum { OWN_FIRST = 2 };
 
-static enum footer_part part_of(enum command_id id, unsigned context)
+static enum footer_part chrome_part_of(enum command_id id, unsigned context)
 {
 	unsigned valid = commands[id].context;
 	if (valid != IN_CHALLENGE)
@@ -144,7 +144,7 @@ static void choose_items(bool chosen[COMMAND_COUNT], int *room, unsigned context
 	for (int i = 0; i < COMMAND_COUNT && most > 0; i++) {
 		const struct command *command = &commands[i];
 		int width = item_width((enum command_id)i);
-		if (!(command->context & context) || !*command->footer || chosen[i] || part_of((enum command_id)i, context) != part || width > *room)
+		if (!(command->context & context) || !*command->footer || chosen[i] || chrome_part_of((enum command_id)i, context) != part || width > *room)
 			continue;
 		chosen[i] = true;
 		*room -= width;
@@ -168,7 +168,7 @@ int chrome_footer_items(int width, unsigned context, struct footer_item item[COM
 		choose_items(chosen, &room, context, part, COMMAND_COUNT);
 	for (enum footer_part part = FOOTER_OWN; part <= FOOTER_GENERAL; part++)
 		for (int i = 0; i < COMMAND_COUNT; i++) {
-			if (!chosen[i] || part_of((enum command_id)i, context) != part)
+			if (!chosen[i] || chrome_part_of((enum command_id)i, context) != part)
 				continue;
 			item[items] = (struct footer_item){ (enum command_id)i, x, item_width((enum command_id)i) };
 			x += item[items++].width;

@@ -282,7 +282,7 @@ static void next_tour_step(struct app *app)
 	app->tour = step + 1;
 }
 
-static void show(struct app *app, const struct view_ops *view)
+static void app_commands_show(struct app *app, const struct view_ops *view)
 {
 	for (int i = 0; i < VIEWS; i++)
 		if (views[i] == view)
@@ -295,7 +295,7 @@ static void configure(struct app *app)
 	if (!app->plan)
 		return;
 	configurations_search(&app->configurations, app->plan, session_rules_file(app->session));
-	show(app, &view_devices);
+	app_commands_show(app, &view_devices);
 	view_devices.command(app->state[app->view], &app->model, COMMAND_CONFIGURE);
 }
 
@@ -305,7 +305,7 @@ static void draw_slowdown(struct app *app)
 	if (!app->plan)
 		return;
 	slowdowns_find(&app->slowdowns, app->plan, session_rules_file(app->session));
-	show(app, &view_runs);
+	app_commands_show(app, &view_runs);
 	view_runs.command(app->state[app->view], &app->model, COMMAND_SLOWDOWN);
 }
 
@@ -318,7 +318,7 @@ static void fit(struct app *app)
 		ways_find(&app->ways, app->plan, session_rules_file(app->session));
 	else
 		view_say(&app->model, "no cap: :set memory=24GiB gives one");
-	show(app, &view_devices);
+	app_commands_show(app, &view_devices);
 	view_devices.command(app->state[app->view], &app->model, COMMAND_FIT);
 }
 
@@ -363,7 +363,7 @@ static void edit_source(struct app *app)
 }
 
 /* Names go to the shell as arguments, never as a part of the command. */
-static void run_shell(struct app *app, const char *command)
+static void app_commands_run_shell(struct app *app, const char *command)
 {
 	const struct model *model = &app->model;
 	const struct graph *graph = model->plan->graph;
@@ -380,13 +380,13 @@ static void run_shell(struct app *app, const char *command)
 }
 
 /* Without arguments where columns are chosen, else the set, list or word that follows. What others kept meanwhile is kept. */
-static void choose_columns(struct app *app, const char *arguments)
+static void app_commands_choose_columns(struct app *app, const char *arguments)
 {
 	struct model *model = &app->model;
 	struct error error;
 	char said[300];
 	if (!*arguments) {
-		show(app, &view_tensors);
+		app_commands_show(app, &view_tensors);
 		view_tensors.command(app->state[app->view], model, COMMAND_COLUMNS);
 		return;
 	}
@@ -422,7 +422,7 @@ bool app_ask_graph(struct app *app)
 static void show_differences(struct app *app)
 {
 	bool keys = app->panel_has_keys;
-	show(app, &view_runs);
+	app_commands_show(app, &view_runs);
 	app->panel_has_keys = keys;
 }
 
@@ -497,10 +497,10 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		if (!app_ask_graph(app))
 			view_say(&app->model, "the file has one graph");
 		return true;
-	case COMMAND_COLUMNS: choose_columns(app, arguments); return true;
+	case COMMAND_COLUMNS: app_commands_choose_columns(app, arguments); return true;
 	case COMMAND_COPY: copy_name(app); return true;
 	case COMMAND_EDIT: edit_source(app); return true;
-	case COMMAND_SHELL: run_shell(app, arguments); return true;
+	case COMMAND_SHELL: app_commands_run_shell(app, arguments); return true;
 	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; return true;
 	case COMMAND_SUSPEND: app->wishes |= WISH_SUSPEND; return true;
 	default: return false;

@@ -11,7 +11,7 @@
 static const char *const session_words[] = { "keep", "offload" };
 
 /* 0: word begins with part; 1: contains it; 2: has its letters in their order; 3: none of these. */
-static uint8_t rank_of(const char *word, const char *part)
+static uint8_t completion_rank_of(const char *word, const char *part)
 {
 	if (strncmp(word, part, strlen(part)) == 0)
 		return 0;
@@ -23,7 +23,7 @@ static uint8_t rank_of(const char *word, const char *part)
 }
 
 /* Where an offer of that rank goes: behind its equals; NULL where better ones fill the list. */
-static struct candidate_line *room_for(struct completion *completion, uint8_t rank)
+static struct candidate_line *completion_room_for(struct completion *completion, uint8_t rank)
 {
 	struct candidate_line *offer = completion->offer;
 	uint32_t at = completion->count;
@@ -38,10 +38,10 @@ static struct candidate_line *room_for(struct completion *completion, uint8_t ra
 }
 
 /* Adds head + word when the word has part in it. The place of its note, or NULL. */
-static char *offer(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail)
+static char *completion_offer(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail)
 {
-	uint8_t rank = rank_of(word, part);
-	struct candidate_line *room = rank < 3 ? room_for(completion, rank) : NULL;
+	uint8_t rank = completion_rank_of(word, part);
+	struct candidate_line *room = rank < 3 ? completion_room_for(completion, rank) : NULL;
 	if (!room)
 		return NULL;
 	snprintf(room->line, LINE_SIZE, "%.*s%s%s", (int)head_length, head, word, tail);
@@ -53,7 +53,7 @@ static char *offer(struct completion *completion, const char *head, size_t head_
 
 static void offer_noted(struct completion *completion, const char *head, size_t head_length, const char *part, const char *word, const char *tail, const char *text)
 {
-	char *note = offer(completion, head, head_length, part, word, tail);
+	char *note = completion_offer(completion, head, head_length, part, word, tail);
 	if (note)
 		snprintf(note, COMPLETION_NOTE, "%s", text);
 }
@@ -62,7 +62,7 @@ static void offer_words(struct completion *completion, const char *head, size_t 
 {
 	char word[64];
 	for (int i = 0; knob_word(words, i, word, sizeof word); i++)
-		offer(completion, head, head_length, part, word, "");
+		completion_offer(completion, head, head_length, part, word, "");
 }
 
 /* A knob's words, each with what it means. */
@@ -71,7 +71,7 @@ static void offer_values(struct completion *completion, const char *line, size_t
 	char word[64], text[200];
 	const char *words = knobs[knob].type == KNOB_SWITCH ? "off|on" : knobs[knob].words;
 	for (int i = 0; knob_word(words, i, word, sizeof word); i++) {
-		char *note = offer(completion, line, head, part, word, "");
+		char *note = completion_offer(completion, line, head, part, word, "");
 		if (note)
 			snprintf(note, COMPLETION_NOTE, "%s", knob == K_device ? device_text((enum device)i, false, text, sizeof text) : knob_word_help(knob, i, text, sizeof text));
 	}
@@ -82,7 +82,7 @@ static void offer_knobs(struct completion *completion, const struct model *model
 	const char *value = strchr(part, '=');
 	char now[64], name[64];
 	for (int i = 0; i < KNOB_COUNT && !value; i++) {
-		char *note = offer(completion, line, (size_t)(part - line), part, knobs[i].name, tail);
+		char *note = completion_offer(completion, line, (size_t)(part - line), part, knobs[i].name, tail);
 		if (note)
 			snprintf(note, COMPLETION_NOTE, "%s: %s", model->scenario ? knob_came_to_text((enum knob_id)i, model->scenario, &model->given, model->plan, sizeof now, now, sizeof now) : "",
 				 knobs[i].help);
@@ -104,10 +104,10 @@ static void offer_names(struct completion *completion, const struct model *model
 		return;
 	const struct graph *graph = model->plan->graph;
 	for (uint32_t i = 0; ops && i < graph->ops; i++)
-		if ((note = offer(completion, line, head, part, graph->op[i].name, "")))
+		if ((note = completion_offer(completion, line, head, part, graph->op[i].name, "")))
 			snprintf(note, COMPLETION_NOTE, "op %u, %s", model->plan->ordered->position[i], graph->op[i].type);
 	for (uint32_t i = 0; tensors && i < graph->tensors; i++)
-		if ((note = offer(completion, line, head, part, graph->tensor[i].name, "")))
+		if ((note = completion_offer(completion, line, head, part, graph->tensor[i].name, "")))
 			snprintf(note, COMPLETION_NOTE, "tensor, %s %s", bytes_text(graph->tensor[i].bytes, bytes, sizeof bytes), kind_names[graph->tensor[i].kind]);
 }
 
@@ -121,7 +121,7 @@ static void offer_files(struct completion *completion, const char *line, const c
 		return;
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		if (strlen(found.gl_pathv[i]) + (size_t)(part - line) < LINE_SIZE)
-			offer(completion, line, (size_t)(part - line), part, found.gl_pathv[i], "");
+			completion_offer(completion, line, (size_t)(part - line), part, found.gl_pathv[i], "");
 	globfree(&found);
 }
 
@@ -130,7 +130,7 @@ static void offer_commands(struct completion *completion, const char *line, cons
 	for (int i = 0; i < COMMAND_COUNT; i++)
 		offer_noted(completion, line, (size_t)(part - line), part, commands[i].word, *commands[i].arguments ? " " : "", commands[i].help);
 	for (size_t i = 0; i < sizeof session_words / sizeof *session_words; i++)
-		offer(completion, line, (size_t)(part - line), part, session_words[i], " ");
+		completion_offer(completion, line, (size_t)(part - line), part, session_words[i], " ");
 }
 
 /* Types of the graph's ops, each once. */
@@ -142,7 +142,7 @@ static void offer_types(struct completion *completion, const struct model *model
 		for (uint32_t j = 0; j < completion->count && !known; j++)
 			known = strcmp(completion->offer[j].line + (part - line), graph->op[i].type) == 0;
 		if (!known)
-			offer(completion, line, (size_t)(part - line), part, graph->op[i].type, "");
+			completion_offer(completion, line, (size_t)(part - line), part, graph->op[i].type, "");
 	}
 }
 
@@ -156,11 +156,11 @@ static void offer_pin(struct completion *completion, const struct model *model, 
 	else if (strncmp(what, "op ", 3) == 0 && (part == what + 3 || strncmp(part - 7, "before ", 7) == 0))
 		offer_names(completion, model, line, part, true, false);
 	else if (strncmp(what, "op ", 3) == 0)
-		offer(completion, line, (size_t)(part - line), part, "before", " ");
+		completion_offer(completion, line, (size_t)(part - line), part, "before", " ");
 	else if (strncmp(what, by_kind, 5) == 0 && part == what + 5)
 		offer_types(completion, model, line, part);
 	else if (strncmp(what, by_kind, 5) == 0 || strncmp(what, "layer ", 6) == 0)
-		offer(completion, line, (size_t)(part - line), part, "recompute", "");
+		completion_offer(completion, line, (size_t)(part - line), part, "recompute", "");
 	else if (strncmp(what, "tensor ", 7) == 0 && (part == what + 7 || strncmp(part - 7, "behind ", 7) == 0))
 		offer_names(completion, model, line, part, false, true);
 	else if (strncmp(what, "tensor ", 7) == 0)
@@ -195,7 +195,7 @@ static void offer_graphs(struct completion *completion, const struct model *mode
 		char number[16];
 		size_t length = strcspn(at, "\n");
 		snprintf(number, sizeof number, "%u", i);
-		char *note = offer(completion, line, (size_t)(part - line), part, number, "");
+		char *note = completion_offer(completion, line, (size_t)(part - line), part, number, "");
 		if (note)
 			snprintf(note, COMPLETION_NOTE, "%.*s%s", (int)length, at, i == intake->graph ? " (this)" : "");
 		at += length + (at[length] == '\n');

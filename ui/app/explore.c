@@ -40,7 +40,7 @@ static void edit(struct loop *loop)
 	terminal_run(loop->terminal, words);
 }
 
-static void run_shell(struct loop *loop)
+static void explore_run_shell(struct loop *loop)
 {
 	const struct app *app = loop->app;
 	const char *const words[] = { "sh", "-c", "c=$1; shift; eval \"$c\"; printf '\\n[Enter goes back] '; read -r c", "sh", app->shelled, app->shell_word[0],
@@ -61,7 +61,7 @@ static void grant_wishes(struct loop *loop)
 	if (loop->app->wishes & WISH_EDIT)
 		edit(loop);
 	if (loop->app->wishes & WISH_SHELL)
-		run_shell(loop);
+		explore_run_shell(loop);
 	loop->app->wishes = 0;
 }
 
@@ -143,7 +143,7 @@ static void greet(struct loop *loop)
 		draw(loop);
 }
 
-static void run(struct loop *loop)
+static void explore_run(struct loop *loop)
 {
 	struct app *app = loop->app;
 	bool progress = false;
@@ -219,7 +219,7 @@ int explore(struct session *session, const struct explore_options *options)
 		draw(&loop);
 		if (options->script)
 			app_script(loop.app, options->script);
-		run(&loop);
+		explore_run(&loop);
 		status = loop.app->status;
 		app_free(loop.app);
 	}

@@ -34,7 +34,7 @@ static int open_locked(const char *path)
 }
 
 /* Replaces the file by what is in memory. */
-static void shorten(const struct history *history, const char *path)
+static void history_file_shorten(const struct history *history, const char *path)
 {
 	struct error error;
 	struct output output;
@@ -69,7 +69,7 @@ void history_load(struct history *history, const char *path)
 		lines += whole;
 	}
 	if (lines > LINES_LONG)
-		shorten(history, path);
+		history_file_shorten(history, path);
 	fclose(file);   /* with the lock: what others add goes to the new file */
 }
 

@@ -33,7 +33,7 @@ static bool stands_first(enum knob_id knob)
 }
 
 /* Adds a group: its title, and the knobs that don't stand first. */
-static void add_group(struct place *place, uint32_t *places, const char *name, int group)
+static void panel_add_group(struct place *place, uint32_t *places, const char *name, int group)
 {
 	uint32_t title = (*places)++;
 	for (int i = 0; i < KNOB_COUNT; i++)
@@ -45,7 +45,7 @@ static void add_group(struct place *place, uint32_t *places, const char *name, i
 		*places = title;
 }
 
-static uint32_t find_places(struct place place[PLACES])
+static uint32_t panel_find_places(struct place place[PLACES])
 {
 	const char *group[GROUPS_MOST];
 	int groups = 0;
@@ -62,11 +62,11 @@ static uint32_t find_places(struct place place[PLACES])
 	for (int i = 0; i < FIRST_KNOBS; i++)
 		place[places++] = (struct place){ .first = true, .knob = first_knobs[i] };
 	for (int g = 0; g < groups; g++)
-		add_group(place, &places, group[g], g);
+		panel_add_group(place, &places, group[g], g);
 	return places;
 }
 
-static bool changed(const struct model *model, enum knob_id knob)
+static bool panel_changed(const struct model *model, enum knob_id knob)
 {
 	return model->scenario->value[knob] != knobs[knob].normal;
 }
@@ -82,7 +82,7 @@ static bool place_shown(const struct panel *panel, const struct model *model, co
 {
 	if (*panel->narrow)
 		return !place[i].title && matches(place[i].knob, panel->narrow);
-	return place[i].first || place[i].title || i == panel->selected || changed(model, place[i].knob) || (panel->open >> place[i].group & 1);
+	return place[i].first || place[i].title || i == panel->selected || panel_changed(model, place[i].knob) || (panel->open >> place[i].group & 1);
 }
 
 /* The shown places; returns how many, *row that of the selected one. */
@@ -100,17 +100,17 @@ static uint32_t find_rows(const struct panel *panel, const struct model *model, 
 }
 
 /* The selected place. */
-static struct place here(const struct panel *panel)
+static struct place panel_here(const struct panel *panel)
 {
 	struct place place[PLACES];
-	uint32_t places = find_places(place);
+	uint32_t places = panel_find_places(place);
 	return place[panel->selected < places ? panel->selected : 0];
 }
 
 void panel_narrow(struct panel *panel, const char *text)
 {
 	struct place place[PLACES];
-	uint32_t places = find_places(place), best = NONE;
+	uint32_t places = panel_find_places(place), best = NONE;
 	snprintf(panel->narrow, sizeof panel->narrow, "%s", text);
 	for (int rank = 0; rank < 3 && *text && best == NONE; rank++)
 		for (uint32_t i = 0; i < places && best == NONE; i++) {
@@ -126,7 +126,7 @@ void panel_narrow(struct panel *panel, const char *text)
 bool panel_find(struct panel *panel, const char *text, int direction)
 {
 	struct place place[PLACES];
-	uint32_t places = find_places(place), found = NONE;
+	uint32_t places = panel_find_places(place), found = NONE;
 	bool named = false;
 	for (uint32_t k = 1; k <= places && !named; k++) {
 		uint32_t i = (uint32_t)((panel->selected + places + (int64_t)direction * k) % places);
@@ -142,7 +142,7 @@ bool panel_find(struct panel *panel, const char *text, int direction)
 /* ---- rows -------------------------------------------------------------------------------------- */
 
 /* The knob's value with what it comes to; the word gives way to the knob's name where the panel is narrow. */
-static char *value_text(const struct model *model, enum knob_id knob, int width, char *text, size_t size)
+static char *panel_value_text(const struct model *model, enum knob_id knob, int width, char *text, size_t size)
 {
 	return knob_came_to_text(knob, model->scenario, &model->given, model->plan, width - text_cells(knobs[knob].name) - 6, text, size);
 }
@@ -151,9 +151,9 @@ static void draw_knob(struct frame *frame, struct rect rect, int y, const struct
 {
 	char value[64];
 	enum knob_id knob = place->knob;
-	enum role role = changed(model, knob) ? ROLE_TITLE : ROLE_TEXT;
+	enum role role = panel_changed(model, knob) ? ROLE_TITLE : ROLE_TEXT;
 	int indent = place->first ? 1 : 2;
-	value_text(model, knob, rect.width - indent + 1, value, sizeof value);
+	panel_value_text(model, knob, rect.width - indent + 1, value, sizeof value);
 	int width = text_cells(value), right = rect.x + rect.width;
 	frame_text(frame, rect.x + indent, y, rect.width - width - 4 - indent, role, knobs[knob].name);
 	frame_right(frame, right - 2, y, role, value);
@@ -163,7 +163,7 @@ static void draw_knob(struct frame *frame, struct rect rect, int y, const struct
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }
 
-static void draw_title(struct frame *frame, struct rect rect, int y, const struct panel *panel, const struct place *place, bool selected)
+static void panel_draw_title(struct frame *frame, struct rect rect, int y, const struct panel *panel, const struct place *place, bool selected)
 {
 	bool open = panel->open >> place->group & 1;
 	frame_glyph(frame, rect.x, y, open ? GLYPH_UNFOLDED : GLYPH_FOLDED, ROLE_KEY);
@@ -188,16 +188,16 @@ static const struct plan *known_run(const struct model *model, enum knob_id knob
 }
 
 /* Where a step would lead. */
-static int64_t next_value(const struct model *model, enum knob_id knob, int direction)
+static int64_t panel_next_value(const struct model *model, enum knob_id knob, int direction)
 {
 	return knob_next(knob, model->scenario, &model->given, model->plan, direction);
 }
 
 bool panel_asks(const struct panel *panel, const struct model *model, int direction, enum knob_id *knob, int64_t *value)
 {
-	struct place place = here(panel);
+	struct place place = panel_here(panel);
 	*knob = place.knob;
-	*value = next_value(model, *knob, direction);
+	*value = panel_next_value(model, *knob, direction);
 	return !place.title && model->plan && !model->status.stale && knob_matters(*knob) && *value != model->scenario->value[*knob] &&
 	       !known_run(model, *knob, *value);
 }
@@ -241,7 +241,7 @@ static void effect_text(const struct model *model, const struct preview *effect,
  * word before it may be. */
 static int draw_effect(struct frame *frame, struct rect rect, const struct model *model, enum knob_id knob, int direction)
 {
-	int64_t now = model->scenario->value[knob], value = next_value(model, knob, direction);
+	int64_t now = model->scenario->value[knob], value = panel_next_value(model, knob, direction);
 	struct preview effect = { 0 };
 	if (rect.height < 1 || value == now || model->status.stale || !model->plan || !find_effect(model, knob, value, direction, &effect))
 		return 0;
@@ -290,7 +290,7 @@ static void draw_help(struct frame *frame, struct rect rect, const struct model 
 	}
 	enum knob_id knob = place->knob;
 	int64_t now = model->scenario->value[knob];
-	int first = next_value(model, knob, -1) == next_value(model, knob, 1) ? 1 : -1;   /* a switch has one other value */
+	int first = panel_next_value(model, knob, -1) == panel_next_value(model, knob, 1) ? 1 : -1;   /* a switch has one other value */
 	for (int direction = first; direction <= 1; direction += 2) {
 		int rows = draw_effect(frame, inside, model, knob, direction);
 		inside.y += rows;
@@ -306,7 +306,7 @@ static void draw_help(struct frame *frame, struct rect rect, const struct model 
 void panel_draw(struct panel *panel, const struct model *model, bool has_keys, struct frame *frame)
 {
 	struct place place[PLACES];
-	uint32_t row[PLACES], selected, places = find_places(place), rows = find_rows(panel, model, place, places, row, &selected);
+	uint32_t row[PLACES], selected, places = panel_find_places(place), rows = find_rows(panel, model, place, places, row, &selected);
 	int width = frame->window.width, height = frame->window.height;
 	int help = height >= HIGH ? HELP_ROWS_HIGH : height >= HELP_ROWS + 6 ? HELP_ROWS : 0;
 	for (int y = 0; y < height; y++)
@@ -319,7 +319,7 @@ void panel_draw(struct panel *panel, const struct model *model, bool has_keys, s
 		const struct place *at = &place[row[panel->top + (uint32_t)y]];
 		bool marked = has_keys && panel->top + (uint32_t)y == selected;
 		if (at->title)
-			draw_title(frame, inside, y, panel, at, marked);
+			panel_draw_title(frame, inside, y, panel, at, marked);
 		else
 			draw_knob(frame, inside, y, model, at, marked);
 	}
@@ -331,19 +331,19 @@ void panel_draw(struct panel *panel, const struct model *model, bool has_keys, s
 
 /* ---- commands ------------------------------------------------------------------------------------ */
 
-static void turn(struct model *model, enum knob_id knob, int direction)
+static void panel_turn(struct model *model, enum knob_id knob, int direction)
 {
 	char text[64];
-	int64_t next = next_value(model, knob, direction);
+	int64_t next = panel_next_value(model, knob, direction);
 	/* ZeRO without its stages is what strategy=data does. */
 	bool leaves_zero = knob == K_zero && next == 0 && model->scenario->value[K_strategy] == 1 + STRATEGY_ZERO;
 	view_request(model, false, "set %s=%s%s", knobs[knob].name, knob_text(knob, next, text, sizeof text), leaves_zero ? " strategy=data" : "");
 }
 
-static void move(struct panel *panel, const struct model *model, enum command_id command)
+static void panel_move(struct panel *panel, const struct model *model, enum command_id command)
 {
 	struct place place[PLACES];
-	uint32_t row[PLACES], selected, rows = find_rows(panel, model, place, find_places(place), row, &selected);
+	uint32_t row[PLACES], selected, rows = find_rows(panel, model, place, panel_find_places(place), row, &selected);
 	row_command(command, &selected, rows, panel->page);
 	if (rows)
 		panel->selected = row[selected];
@@ -351,7 +351,7 @@ static void move(struct panel *panel, const struct model *model, enum command_id
 
 bool panel_command(struct panel *panel, struct model *model, enum command_id command)
 {
-	struct place place = here(panel);
+	struct place place = panel_here(panel);
 	enum knob_id knob = place.knob;
 	char text[64];
 	uint32_t unused = 0;
@@ -365,7 +365,7 @@ bool panel_command(struct panel *panel, struct model *model, enum command_id com
 			panel->open = command == COMMAND_LEFT ? panel->open & ~(1u << place.group) : command == COMMAND_RIGHT ? panel->open | 1u << place.group
 				: panel->open ^ 1u << place.group;
 		else if (command != COMMAND_ACTIVATE)
-			turn(model, knob, command == COMMAND_RIGHT ? 1 : -1);
+			panel_turn(model, knob, command == COMMAND_RIGHT ? 1 : -1);
 		else if (knobs[knob].type == KNOB_SWITCH)
 			view_request(model, false, "set %s=%s", knobs[knob].name, knob_text(knob, !model->scenario->value[knob], text, sizeof text));
 		else
@@ -374,7 +374,7 @@ bool panel_command(struct panel *panel, struct model *model, enum command_id com
 	default:
 		if (!row_command(command, &unused, 1, 1))
 			return false;
-		move(panel, model, command);
+		panel_move(panel, model, command);
 		return true;
 	}
 }
@@ -382,13 +382,13 @@ bool panel_command(struct panel *panel, struct model *model, enum command_id com
 void panel_click(struct panel *panel, struct model *model, int x, int y)
 {
 	struct place place[PLACES];
-	uint32_t row[PLACES], selected, rows = find_rows(panel, model, place, find_places(place), row, &selected);
+	uint32_t row[PLACES], selected, rows = find_rows(panel, model, place, panel_find_places(place), row, &selected);
 	char value[64];
 	if (y < 0 || y >= panel->page || panel->top + (uint32_t)y >= rows)
 		return;
 	panel->selected = row[panel->top + (uint32_t)y];
 	struct place at = place[panel->selected];
-	int cells = at.title ? 0 : text_cells(value_text(model, at.knob, panel->width - 1 - !at.first, value, sizeof value));
+	int cells = at.title ? 0 : text_cells(panel_value_text(model, at.knob, panel->width - 1 - !at.first, value, sizeof value));
 	if (at.title)
 		panel_command(panel, model, COMMAND_FOLD);
 	else if (x >= panel->width - 2)

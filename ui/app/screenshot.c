@@ -29,7 +29,7 @@ static int take_size(struct shot *shot, const char *text)
 	return fine ? EXIT_FINE : usage_error("export", "--size %s: expected WxH, at most %dx%d", text, SIZE_MAX_CELLS, SIZE_MAX_CELLS);
 }
 
-static int take_option(void *context, int row, const char *value)
+static int screenshot_take_option(void *context, int row, const char *value)
 {
 	static const char *const kinds[] = { "text", "ansi", "svg" };
 	struct shot *shot = context;
@@ -127,7 +127,7 @@ static int draw_session(const struct shot *shot, struct session *session)
 	return code;
 }
 
-static int serve(const struct shot *shot)
+static int screenshot_serve(const struct shot *shot)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
@@ -147,10 +147,10 @@ int screenshot_command(int argc, char **argv)
 {
 	struct shot shot = { .kind = "text", .keys = "", .width = 80, .height = 24, .view = 1, .theme = THEME_DARK };
 	scenario_init(&shot.scenario);
-	shot.line = (struct command_line){ .command = SUBCOMMAND_screen, .scenario = &shot.scenario, .take = take_option, .context = &shot };
+	shot.line = (struct command_line){ .command = SUBCOMMAND_screen, .scenario = &shot.scenario, .take = screenshot_take_option, .context = &shot };
 	int code = command_line_parse(&shot.line, argc, argv);
 	if (code == EXIT_FINE && !shot.line.helped)
-		code = serve(&shot);
+		code = screenshot_serve(&shot);
 	scenario_done(&shot.scenario);
 	return code;
 }

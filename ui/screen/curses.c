@@ -65,7 +65,7 @@ static void on_crash(int number)
 	raise(number);
 }
 
-static void on_signal(int number)
+static void curses_on_signal(int number)
 {
 	int saved = errno;
 	unsigned char byte = (unsigned char)number;
@@ -95,7 +95,7 @@ static void install_all(void)
 	static const int ours[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP };
 	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-		install(ours[i], on_signal);
+		install(ours[i], curses_on_signal);
 	for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
 		install(crashes[i], on_crash);
 }
@@ -390,7 +390,7 @@ bool terminal_key(struct terminal *terminal, struct key_press *key)
 /* ---- drawing --------------------------------------------------------------------------------- */
 
 /* The pair of two colours (-1: the terminal's own); 0 where there are no more pairs. */
-static int pair_of(struct terminal *terminal, int colour, int ground)
+static int curses_pair_of(struct terminal *terminal, int colour, int ground)
 {
 	if (!terminal->default_colours) {
 		colour = colour < 0 ? COLOR_WHITE : colour;
@@ -415,7 +415,7 @@ static int possible_colour(const struct terminal *terminal, int colour, attr_t *
 	return colour & 7;
 }
 
-static void look_of(struct terminal *terminal, const struct cell *cell, const struct palette *palette, attr_t *attributes, int *pair)
+static void curses_look_of(struct terminal *terminal, const struct cell *cell, const struct palette *palette, attr_t *attributes, int *pair)
 {
 	struct look look = cell_look(palette, cell);
 	uint8_t marks = look.marks;
@@ -428,7 +428,7 @@ static void look_of(struct terminal *terminal, const struct cell *cell, const st
 	int colour = possible_colour(terminal, look.colour, attributes);
 	int ground = possible_colour(terminal, look.ground - 1, &none);
 	if (colour >= 0 || ground >= 0)
-		*pair = pair_of(terminal, colour, ground);
+		*pair = curses_pair_of(terminal, colour, ground);
 }
 
 void terminal_draw(struct terminal *terminal, const struct frame *frame, const struct palette *palette, int x, int y)
@@ -444,7 +444,7 @@ void terminal_draw(struct terminal *terminal, const struct frame *frame, const s
 			cchar_t picture;
 			if (cell->code == 0)
 				continue;
-			look_of(terminal, cell, palette, &attributes, &pair);
+			curses_look_of(terminal, cell, palette, &attributes, &pair);
 			setcchar(&picture, text, attributes, 0, &pair);
 			mvadd_wch(row, column, &picture);
 		}
@@ -488,7 +488,7 @@ void terminal_suspend(struct terminal *terminal)
 	give_back();
 	signal(SIGTSTP, SIG_DFL);
 	kill(0, SIGTSTP);
-	install(SIGTSTP, on_signal);
+	install(SIGTSTP, curses_on_signal);
 	take_again(terminal);
 }
 

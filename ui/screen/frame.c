@@ -18,7 +18,7 @@ static const struct { uint32_t unicode, ascii; } glyphs[GLYPH_COUNT] = {
 static const struct cell blank = { ' ', ROLE_TEXT, ROLE_TEXT, 0 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
-static int larger(int a, int b) { return a > b ? a : b; }
+static int frame_larger(int a, int b) { return a > b ? a : b; }
 
 bool frame_resize(struct frame *frame, int width, int height)
 {
@@ -50,10 +50,10 @@ void frame_clear(struct frame *frame)
 void frame_window(struct frame *frame, struct rect rect)
 {
 	int right = smaller(rect.x + rect.width, frame->width), bottom = smaller(rect.y + rect.height, frame->height);
-	rect.x = larger(rect.x, 0);
-	rect.y = larger(rect.y, 0);
-	rect.width = larger(right - rect.x, 0);
-	rect.height = larger(bottom - rect.y, 0);
+	rect.x = frame_larger(rect.x, 0);
+	rect.y = frame_larger(rect.y, 0);
+	rect.width = frame_larger(right - rect.x, 0);
+	rect.height = frame_larger(bottom - rect.y, 0);
 	frame->window = rect;
 }
 
@@ -65,7 +65,7 @@ static struct cell *at(struct frame *frame, int x, int y)
 }
 
 /* Overwriting one half of a wide character blanks the other. */
-static void put(struct frame *frame, int x, int y, uint32_t code, enum role role, enum role ground)
+static void frame_put(struct frame *frame, int x, int y, uint32_t code, enum role role, enum role ground)
 {
 	struct cell *cell = at(frame, x, y);
 	if (!cell)
@@ -80,7 +80,7 @@ static void put(struct frame *frame, int x, int y, uint32_t code, enum role role
 
 void frame_cell(struct frame *frame, int x, int y, uint32_t code, enum role role, enum role ground)
 {
-	put(frame, x, y, code, role, ground);
+	frame_put(frame, x, y, code, role, ground);
 }
 
 uint32_t frame_code(const struct frame *frame, enum glyph glyph)
@@ -90,7 +90,7 @@ uint32_t frame_code(const struct frame *frame, enum glyph glyph)
 
 void frame_glyph(struct frame *frame, int x, int y, enum glyph glyph, enum role role)
 {
-	put(frame, x, y, frame_code(frame, glyph), role, ROLE_TEXT);
+	frame_put(frame, x, y, frame_code(frame, glyph), role, ROLE_TEXT);
 }
 
 const struct cell *frame_cell_at(const struct frame *frame, int x, int y)
@@ -102,7 +102,7 @@ void frame_overlay(struct frame *frame, int x, int y, enum glyph glyph, enum rol
 {
 	const struct cell *cell = at(frame, x, y);
 	if (cell && cell->code == ' ')
-		put(frame, x, y, frame_code(frame, glyph), role, (enum role)cell->ground);
+		frame_put(frame, x, y, frame_code(frame, glyph), role, (enum role)cell->ground);
 }
 
 void frame_line(struct frame *frame, int x, int y, enum role role)
@@ -111,13 +111,13 @@ void frame_line(struct frame *frame, int x, int y, enum role role)
 	if (!cell)
 		return;
 	bool filled = cell->code >= 0x2584 && cell->code <= 0x2588;
-	put(frame, x, y, frame_code(frame, GLYPH_VERTICAL), role, (enum role)(filled ? cell->role : cell->ground));
+	frame_put(frame, x, y, frame_code(frame, GLYPH_VERTICAL), role, (enum role)(filled ? cell->role : cell->ground));
 }
 
 /* ---- text ---------------------------------------------------------------------- */
 
 /* The next character as it is shown. */
-static uint32_t shown(const char **text)
+static uint32_t frame_shown(const char **text)
 {
 	uint32_t code = text_next(text);
 	return code == UNREADABLE || text_hidden(code) ? '?' : code;
@@ -135,28 +135,28 @@ static int cells(uint32_t code)
 int text_cells(const char *text)
 {
 	int sum = 0;
-	for (uint32_t code; (code = shown(&text)) != 0; )
+	for (uint32_t code; (code = frame_shown(&text)) != 0; )
 		sum += cells(code);
 	return sum;
 }
 
 /* One character of any width at column *x, which moves on; false where it doesn't fit before end. */
-static bool put_text(struct frame *frame, int *x, int end, int y, uint32_t code, enum role role)
+static bool frame_put_text(struct frame *frame, int *x, int end, int y, uint32_t code, enum role role)
 {
 	int width = cells(code);
 	if (*x + width > end || (width == 2 && (*x < 0 || *x + 2 > frame->window.width)))
 		return false;
 	bool unknown = frame->ascii && code >= 0x80;
 	for (int i = 0; i < width; i++)
-		put(frame, (*x)++, y, unknown ? '?' : i == 0 ? code : 0, role, ROLE_TEXT);
+		frame_put(frame, (*x)++, y, unknown ? '?' : i == 0 ? code : 0, role, ROLE_TEXT);
 	return true;
 }
 
 int frame_text(struct frame *frame, int x, int y, int width, enum role role, const char *text)
 {
 	int column = x;
-	for (uint32_t code; (code = shown(&text)) != 0; )
-		if (!put_text(frame, &column, x + width, y, code, role))
+	for (uint32_t code; (code = frame_shown(&text)) != 0; )
+		if (!frame_put_text(frame, &column, x + width, y, code, role))
 			break;
 	return column - x;
 }
@@ -170,7 +170,7 @@ int frame_name(struct frame *frame, int x, int y, int width, enum role role, con
 	int used = frame_text(frame, x, y, head, role, name);
 	frame_glyph(frame, x + used, y, GLYPH_ELLIPSIS, role);
 	for (int skip = whole - tail; skip > 0; )
-		skip -= cells(shown(&name));
+		skip -= cells(frame_shown(&name));
 	return used + 1 + frame_text(frame, x + used + 1, y, tail, role, name);
 }
 
@@ -202,7 +202,7 @@ bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, con
 }
 
 /* The bytes of text that fit into a row: up to a blank, or all that fits when there is none. */
-static size_t row_length(const char *text, int width)
+static size_t frame_row_length(const char *text, int width)
 {
 	const char *at = text;
 	size_t fits = 0;
@@ -210,7 +210,7 @@ static size_t row_length(const char *text, int width)
 		if (*at == ' ' || *at == '\0')
 			fits = (size_t)(at - text);
 		const char *next = at;
-		uint32_t code = shown(&next);
+		uint32_t code = frame_shown(&next);
 		used += code ? cells(code) : 0;
 		if (code == 0 || used > width)
 			break;
@@ -222,7 +222,7 @@ static size_t row_length(const char *text, int width)
 void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const char *text)
 {
 	for (int y = rect.y; y < rect.y + rect.height && *text && rect.width > 0; y++) {
-		size_t length = row_length(text, rect.width);
+		size_t length = frame_row_length(text, rect.width);
 		char row[1024];
 		if (length == 0)
 			return;
@@ -238,7 +238,7 @@ int frame_words(struct frame *frame, int x, int y, int width, enum role role, co
 	char row[1024];
 	if (text_cells(text) <= width || width < 2)
 		return frame_text(frame, x, y, width, role, text);
-	snprintf(row, sizeof row, "%.*s", (int)row_length(text, width - 1), text);
+	snprintf(row, sizeof row, "%.*s", (int)frame_row_length(text, width - 1), text);
 	int used = frame_text(frame, x, y, width - 1, role, row);
 	frame_glyph(frame, x + used, y, GLYPH_ELLIPSIS, role);
 	return used + 1;
@@ -247,7 +247,7 @@ int frame_words(struct frame *frame, int x, int y, int width, enum role role, co
 int text_rows(const char *text, int width)
 {
 	int rows = 0;
-	for (size_t length; width > 0 && *text && (length = row_length(text, width)) > 0; rows++) {
+	for (size_t length; width > 0 && *text && (length = frame_row_length(text, width)) > 0; rows++) {
 		text += length;
 		text += strspn(text, " ");
 	}
@@ -266,7 +266,7 @@ void frame_blank(struct frame *frame, struct rect rect)
 {
 	for (int y = rect.y; y < rect.y + rect.height; y++)
 		for (int x = rect.x; x < rect.x + rect.width; x++)
-			put(frame, x, y, ' ', ROLE_TEXT, ROLE_TEXT);
+			frame_put(frame, x, y, ' ', ROLE_TEXT, ROLE_TEXT);
 }
 
 void frame_box(struct frame *frame, struct rect rect, const char *title)

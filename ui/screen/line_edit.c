@@ -13,14 +13,14 @@ static bool inside_character(const struct line_edit *line, size_t at)
 	return at < line->length && ((unsigned char)line->text[at] & 0xc0) == 0x80;
 }
 
-static size_t before(const struct line_edit *line, size_t at)
+static size_t line_edit_before(const struct line_edit *line, size_t at)
 {
 	while (at > 0 && inside_character(line, --at))
 		;
 	return at;
 }
 
-static size_t after(const struct line_edit *line, size_t at)
+static size_t line_edit_after(const struct line_edit *line, size_t at)
 {
 	if (at < line->length)
 		at++;
@@ -36,7 +36,7 @@ static void erase(struct line_edit *line, size_t from, size_t to)
 	line->cursor = from;
 }
 
-static void insert(struct line_edit *line, uint32_t code)
+static void line_edit_insert(struct line_edit *line, uint32_t code)
 {
 	char bytes[5];
 	size_t length = (size_t)text_encode(code, bytes);
@@ -74,11 +74,11 @@ bool line_key(struct line_edit *line, const struct key_press *key, const struct 
 {
 	const char *name = key->name;
 	if (key->code >= ' ')
-		insert(line, key->code);
+		line_edit_insert(line, key->code);
 	else if (strcmp(name, "Backspace") == 0)
-		erase(line, before(line, line->cursor), line->cursor);
+		erase(line, line_edit_before(line, line->cursor), line->cursor);
 	else if (strcmp(name, "Delete") == 0 || strcmp(name, "^D") == 0)
-		erase(line, line->cursor, after(line, line->cursor));
+		erase(line, line->cursor, line_edit_after(line, line->cursor));
 	else if (strcmp(name, "^W") == 0)
 		erase(line, word_before(line), line->cursor);
 	else if (strcmp(name, "^U") == 0)
@@ -86,9 +86,9 @@ bool line_key(struct line_edit *line, const struct key_press *key, const struct 
 	else if (strcmp(name, "^K") == 0)
 		erase(line, line->cursor, line->length);
 	else if (strcmp(name, "left") == 0 || strcmp(name, "^B") == 0)
-		line->cursor = before(line, line->cursor);
+		line->cursor = line_edit_before(line, line->cursor);
 	else if (strcmp(name, "right") == 0 || strcmp(name, "^F") == 0)
-		line->cursor = after(line, line->cursor);
+		line->cursor = line_edit_after(line, line->cursor);
 	else if (strcmp(name, "Home") == 0 || strcmp(name, "^A") == 0)
 		line->cursor = 0;
 	else if (strcmp(name, "End") == 0 || strcmp(name, "^E") == 0)

@@ -17,7 +17,7 @@ static const uint32_t basic[16] = {
 };
 
 /* xterm's 256 colours: the basic ones, a cube of 6 x 6 x 6, and 24 greys. */
-static uint32_t colour_of(int colour)
+static uint32_t picture_colour_of(int colour)
 {
 	static const uint32_t level[6] = { 0, 95, 135, 175, 215, 255 };
 	if (colour < 16)
@@ -48,9 +48,9 @@ static struct paint paint_of(const struct picture *picture, int x, int y)
 	struct paint paint = { defaults[picture->theme].ink, defaults[picture->theme].paper, look.marks & MARK_BOLD, look.marks & MARK_DIM,
 			       look.marks & MARK_UNDERLINE };
 	if (look.colour >= 0)
-		paint.ink = colour_of(look.colour);
+		paint.ink = picture_colour_of(look.colour);
 	if (look.ground > 0)
-		paint.paper = colour_of(look.ground - 1);
+		paint.paper = picture_colour_of(look.ground - 1);
 	bool cursor = x == picture->cursor_x && y == picture->cursor_y;
 	if (cursor != ((look.marks & MARK_REVERSE) != 0)) {
 		uint32_t ink = paint.ink;
@@ -65,7 +65,7 @@ static bool same_paint(struct paint a, struct paint b)
 	return a.ink == b.ink && a.paper == b.paper && a.bold == b.bold && a.dim == b.dim && a.underline == b.underline;
 }
 
-static int left_of(int x) { return MARGIN + x * CELL_WIDTH; }
+static int picture_left_of(int x) { return MARGIN + x * CELL_WIDTH; }
 static int top_of(int y) { return MARGIN + y * CELL_HEIGHT; }
 
 /* ---- areas: one path per colour ------------------------------------------------------ */
@@ -103,7 +103,7 @@ static bool is_block(uint32_t code)
 }
 
 /* The line of a code, or -1. */
-static int line_of(uint32_t code)
+static int picture_line_of(uint32_t code)
 {
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
 		if (lines[i].code == code)
@@ -117,7 +117,7 @@ static void draw_block(struct picture *picture, int left, int top, int width, ui
 	box(picture, left, code == 0x2580 ? top : top + CELL_HEIGHT - height, width, height);
 }
 
-static void draw_line(struct picture *picture, int left, int top, int width, int line)
+static void picture_draw_line(struct picture *picture, int left, int top, int width, int line)
 {
 	int arms = lines[line].arms, thick = LINE_WIDTH * lines[line].weight, half = thick / 2;
 	int middle_x = left + CELL_WIDTH / 2, middle_y = top + CELL_HEIGHT / 2;
@@ -146,7 +146,7 @@ static const struct cell *cell_at(const struct picture *picture, int x, int y)
 
 static bool is_shape(uint32_t code)
 {
-	return is_block(code) || line_of(code) >= 0;
+	return is_block(code) || picture_line_of(code) >= 0;
 }
 
 /* The backgrounds of one colour. */
@@ -158,7 +158,7 @@ static void draw_papers(struct picture *picture, uint32_t colour)
 			for (next = x + 1; next < picture->frame->width && paint_of(picture, next, y).paper == paper; next++)
 				;
 			if (paper == colour)
-				box(picture, left_of(x), top_of(y), (next - x) * CELL_WIDTH, CELL_HEIGHT);
+				box(picture, picture_left_of(x), top_of(y), (next - x) * CELL_WIDTH, CELL_HEIGHT);
 		}
 }
 
@@ -168,7 +168,7 @@ static void draw_shapes(struct picture *picture, uint32_t colour)
 	for (int y = 0; y < picture->frame->height; y++)
 		for (int x = 0, next; x < picture->frame->width; x = next) {
 			uint32_t code = cell_at(picture, x, y)->code;
-			int line = line_of(code);
+			int line = picture_line_of(code);
 			bool joins = is_block(code) || (line >= 0 && lines[line].arms == 3);
 			next = x + 1;
 			if (!is_shape(code) || paint_of(picture, x, y).ink != colour)
@@ -176,9 +176,9 @@ static void draw_shapes(struct picture *picture, uint32_t colour)
 			while (joins && next < picture->frame->width && cell_at(picture, next, y)->code == code && paint_of(picture, next, y).ink == colour)
 				next++;
 			if (line < 0)
-				draw_block(picture, left_of(x), top_of(y), (next - x) * CELL_WIDTH, code);
+				draw_block(picture, picture_left_of(x), top_of(y), (next - x) * CELL_WIDTH, code);
 			else
-				draw_line(picture, left_of(x), top_of(y), (next - x) * CELL_WIDTH, line);
+				picture_draw_line(picture, picture_left_of(x), top_of(y), (next - x) * CELL_WIDTH, line);
 		}
 }
 
@@ -205,13 +205,13 @@ static void draw_areas(struct picture *picture, bool shapes)
 /* ---- text ---------------------------------------------------------------------------- */
 
 /* A run of text of one look, stretched to its cells whatever the font. */
-static void draw_run(struct picture *picture, int x, int end, int y, struct paint paint)
+static void picture_draw_run(struct picture *picture, int x, int end, int y, struct paint paint)
 {
 	while (end > x && cell_at(picture, end - 1, y)->code == ' ' && !paint.underline)
 		end--;
 	if (end == x)
 		return;
-	fprintf(picture->stream, "<text x=\"%d\" y=\"%d\" textLength=\"%d\" fill=\"#%06x\"%s%s%s>", left_of(x), top_of(y) + BASELINE,
+	fprintf(picture->stream, "<text x=\"%d\" y=\"%d\" textLength=\"%d\" fill=\"#%06x\"%s%s%s>", picture_left_of(x), top_of(y) + BASELINE,
 		(end - x) * CELL_WIDTH, (unsigned)paint.ink, paint.bold ? " font-weight=\"bold\"" : "", paint.dim ? " opacity=\".6\"" : "",
 		paint.underline ? " text-decoration=\"underline\"" : "");
 	for (int i = x; i < end; i++)
@@ -220,7 +220,7 @@ static void draw_run(struct picture *picture, int x, int end, int y, struct pain
 	fputs("</text>\n", picture->stream);
 }
 
-static void draw_row(struct picture *picture, int y)
+static void picture_draw_row(struct picture *picture, int y)
 {
 	for (int x = 0, next; x < picture->frame->width; x = next) {
 		uint32_t code = cell_at(picture, x, y)->code;
@@ -235,7 +235,7 @@ static void draw_row(struct picture *picture, int y)
 				break;
 			blanks = other == ' ' ? blanks + 1 : 0;
 		}
-		draw_run(picture, x, next, y, paint);
+		picture_draw_run(picture, x, next, y, paint);
 	}
 }
 
@@ -250,6 +250,6 @@ void picture_svg(const struct frame *frame, const struct palette *palette, enum 
 	draw_areas(&picture, false);
 	draw_areas(&picture, true);
 	for (int row = 0; row < frame->height; row++)
-		draw_row(&picture, row);
+		picture_draw_row(&picture, row);
 	fputs("</g>\n</svg>\n", stream);
 }

@@ -45,7 +45,7 @@ static const int16_t shades[CATEGORIES][3][2] = {
 	[CATEGORY_WORKSPACE] = { { 5, 13 }, { 57, 99 }, { 55, 56 } },
 };
 
-static struct look look_of(enum theme theme, enum role role)
+static struct look theme_look_of(enum theme theme, enum role role)
 {
 	if (role < ROLE_KIND)
 		return fixed[role][theme];
@@ -58,12 +58,12 @@ static struct look look_of(enum theme theme, enum role role)
 void palette_fill(struct palette *palette, enum theme theme)
 {
 	for (int i = 0; i < CELL_ROLES; i++)
-		palette->look[i] = look_of(theme, (enum role)i);
+		palette->look[i] = theme_look_of(theme, (enum role)i);
 	palette->mono = theme == THEME_MONO;
 }
 
 /* -1 for the terminal's own, -2 for an unknown name. */
-static int colour_of(const char *name)
+static int theme_colour_of(const char *name)
 {
 	static const char *const names[] = { "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white" };
 	char *end;
@@ -99,7 +99,7 @@ bool palette_change(struct palette *palette, const char *role, const char *colou
 					     "bound", "budget", "baseline", "cursor", "selected", "match", "message", "empty" };
 	_Static_assert(sizeof names / sizeof *names == ROLE_KIND, "a name for each role");
 	int fixed_role = name_index(names, ROLE_KIND, role), category = name_index(category_names, CATEGORIES, role);
-	int foreground = colour_of(colour), background = colour_of(ground), marks = marks_of(attributes);
+	int foreground = theme_colour_of(colour), background = theme_colour_of(ground), marks = marks_of(attributes);
 	if ((fixed_role < 0 && category < 0) || foreground == -2 || background == -2 || marks < 0)
 		return false;
 	struct look look = { (int16_t)foreground, (uint8_t)marks, (int16_t)(background + 1) };

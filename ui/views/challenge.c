@@ -77,7 +77,7 @@ static enum status solve_rest(struct challenge *challenge, const struct model *m
 }
 
 /* After a step: what ran, what could run next. The first candidate is selected. */
-static bool look(struct challenge *challenge, struct model *model)
+static bool challenge_look(struct challenge *challenge, struct model *model)
 {
 	const struct order_schedule *schedule = &challenge->schedule;
 	challenge->peak = 0;
@@ -99,7 +99,7 @@ static bool look(struct challenge *challenge, struct model *model)
 
 /* ---- playing ------------------------------------------------------------------------------ */
 
-static void begin(struct challenge *challenge, struct model *model)
+static void challenge_begin(struct challenge *challenge, struct model *model)
 {
 	const struct plan *plan = model->plan;
 	struct error error;
@@ -124,7 +124,7 @@ static void begin(struct challenge *challenge, struct model *model)
 	challenge->begun = model->clock;
 	challenge->ended = -1;
 	challenge->graph = plan->graph->fingerprint;
-	if (!look(challenge, model))
+	if (!challenge_look(challenge, model))
 		return;
 	bool plan_wins = plan_peak(plan) < challenge->reachable;
 	challenge->optimum = plan_wins ? plan_peak(plan) : challenge->reachable;
@@ -143,12 +143,12 @@ static void run_selected(struct challenge *challenge, struct model *model)
 	challenge->done++;
 	if (challenge->done == challenge->problem.ops)
 		challenge->ended = model->clock;
-	if (look(challenge, model) && challenge->done < challenge->problem.ops && challenge->reachable > before)
+	if (challenge_look(challenge, model) && challenge->done < challenge->problem.ops && challenge->reachable > before)
 		view_say(model, "from here the best you can reach is %s, before it was %s", bytes_text(challenge->reachable, now, sizeof now),
 			 bytes_text(before, was, sizeof was));
 }
 
-static void take_back(struct challenge *challenge, struct model *model)
+static void challenge_take_back(struct challenge *challenge, struct model *model)
 {
 	if (challenge->done == 0) {
 		view_say(model, "nothing has run yet");
@@ -157,7 +157,7 @@ static void take_back(struct challenge *challenge, struct model *model)
 	uint32_t op = challenge->schedule.order[--challenge->done];
 	challenge->undone++;
 	challenge->ended = -1;
-	if (!look(challenge, model))
+	if (!challenge_look(challenge, model))
 		return;
 	for (uint32_t i = 0; i < challenge->candidates; i++)
 		if (challenge->candidate[i].op == op)
@@ -182,14 +182,14 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 			challenge_end(challenge);
 			view_say(model, "the challenge is over; this is the plan again");
 		} else
-			begin(challenge, model);
+			challenge_begin(challenge, model);
 		return true;
 	case COMMAND_ACTIVATE:
 	case COMMAND_STEP:
 	case COMMAND_RIGHT: run_selected(challenge, model); return true;
 	case COMMAND_UNDO:
 	case COMMAND_STEP_BACK:
-	case COMMAND_LEFT: take_back(challenge, model); return true;
+	case COMMAND_LEFT: challenge_take_back(challenge, model); return true;
 	case COMMAND_HINT: hint(challenge); return true;
 	case COMMAND_SCORE:
 		challenge->scored = !challenge->scored;
@@ -232,7 +232,7 @@ static void draw_score(struct frame *frame, const struct challenge *challenge)
 }
 
 /* At the right end of a line across. */
-static void draw_time(struct frame *frame, const struct challenge *challenge, const struct model *model, int y)
+static void challenge_draw_time(struct frame *frame, const struct challenge *challenge, const struct model *model, int y)
 {
 	int64_t seconds = (challenge->ended >= 0 ? challenge->ended : model->clock) - challenge->begun;
 	char text[64];
@@ -259,13 +259,13 @@ static void draw_result(struct frame *frame, struct rect rect, const struct chal
 }
 
 /* The ops that can run, and what speaks for the selected one. */
-static void draw_choice(struct frame *frame, struct rect rect, struct challenge *challenge, const struct model *model)
+static void challenge_draw_choice(struct frame *frame, struct rect rect, struct challenge *challenge, const struct model *model)
 {
 	const struct order_schedule *schedule = &challenge->schedule;
 	int rows = rect.height - 3;
 	frame_repeat(frame, 0, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	if (challenge->scored)
-		draw_time(frame, challenge, model, rect.y);
+		challenge_draw_time(frame, challenge, model, rect.y);
 	if (challenge->done == challenge->problem.ops) {
 		draw_result(frame, (struct rect){ 0, rect.y + 1, rect.width, rect.height - 1 }, challenge);
 		return;
@@ -295,5 +295,5 @@ void challenge_draw(struct challenge *challenge, const struct model *model, stru
 		order_rows_draw(frame, (struct rect){ 0, 1, width, height - 1 - pane }, &challenge->rows, model);
 	else
 		frame_wrapped(frame, (struct rect){ 0, 2, width, 2 }, ROLE_FAINT, "nothing has run yet: run the ops so that the peak stays low");
-	draw_choice(frame, (struct rect){ 0, height - pane, width, pane }, challenge, model);
+	challenge_draw_choice(frame, (struct rect){ 0, height - pane, width, pane }, challenge, model);
 }

@@ -130,7 +130,7 @@ static struct column_set *find_set(struct column_sets *sets, const char *name)
 }
 
 /* Keeps a list under a name; one of that name is replaced. */
-static enum status keep(struct column_sets *sets, const char *name, const struct column_set *list, struct error *error)
+static enum status columns_keep(struct column_sets *sets, const char *name, const struct column_set *list, struct error *error)
 {
 	struct column_set *place = find_set(sets, name);
 	enum column column;
@@ -160,7 +160,7 @@ static enum status no_set(const struct column_sets *sets, const char *word, stru
 }
 
 /* Shows a kept set, the usual columns, or a list. */
-static enum status use(struct column_sets *sets, const char *words, struct error *error)
+static enum status columns_use(struct column_sets *sets, const char *words, struct error *error)
 {
 	const struct column_set *kept = find_set(sets, words);
 	if (kept)
@@ -172,7 +172,7 @@ static enum status use(struct column_sets *sets, const char *words, struct error
 	return OK;
 }
 
-static enum status drop(struct column_sets *sets, const char *name, struct error *error)
+static enum status columns_drop(struct column_sets *sets, const char *name, struct error *error)
 {
 	struct column_set *kept = find_set(sets, name);
 	if (!kept)
@@ -191,14 +191,14 @@ enum status columns_command(struct column_sets *sets, const char *arguments, cha
 	if (*name && strncmp(arguments, "save ", 5) == 0) {
 		struct column_sets whole = *sets;
 		write_out(&whole);
-		status = keep(sets, name, &whole.shown, error);
-		THEN(status, use(sets, name, error));
+		status = columns_keep(sets, name, &whole.shown, error);
+		THEN(status, columns_use(sets, name, error));
 		snprintf(said, size, "kept as %s: %s", name, column_list_text(&sets->shown, list));
 	} else if (*name && strncmp(arguments, "drop ", 5) == 0) {
-		status = drop(sets, name, error);
+		status = columns_drop(sets, name, error);
 		snprintf(said, size, "there is no set %s any more", name);
 	} else {
-		status = use(sets, arguments, error);
+		status = columns_use(sets, arguments, error);
 		snprintf(said, size, "columns: %s", sets->shown.count ? column_list_text(&sets->shown, list) : "the usual ones");
 	}
 	sets->changed |= status == OK;
@@ -212,10 +212,10 @@ enum status columns_statement(struct column_sets *sets, const char *line, struct
 	int words = sscanf(line, "%7s %24s %159s", word, name, list);
 	if (words == 3 && strcmp(word, "set") == 0) {
 		TRY(column_list_read(list, &set, error));
-		return keep(sets, name, &set, error);
+		return columns_keep(sets, name, &set, error);
 	}
 	if (sscanf(line, "%7s %159s", word, list) == 2 && strcmp(word, "use") == 0)
-		return use(sets, list, error);
+		return columns_use(sets, list, error);
 	return fail(error, BAD_INPUT, "expected set NAME COLUMN,COLUMN,... or use NAME");
 }
 
@@ -237,7 +237,7 @@ static void arrange_usual(int width, struct column_layout *layout)
 }
 
 /* How many of the user's columns fit; one does. */
-static int fitting(const struct column_set *set, int width)
+static int columns_fitting(const struct column_set *set, int width)
 {
 	int count = 0;
 	for (int used = 0; count < set->count; count++) {
@@ -250,12 +250,12 @@ static int fitting(const struct column_set *set, int width)
 
 void columns_arrange(const struct column_set *set, int width, struct column_layout *layout)
 {
-	int used = 0, x = 0, fits = fitting(set, width);
+	int used = 0, x = 0, fits = columns_fitting(set, width);
 	*layout = (struct column_layout){ .count = 0 };
 	if (set->count == 0)
 		arrange_usual(width, layout);
 	if (fits < set->count)
-		fits = fitting(set, width -= LEFT_OUT);
+		fits = columns_fitting(set, width -= LEFT_OUT);
 	for (int i = 0; i < fits; i++)
 		layout->column[layout->count++] = (enum column)set->column[i];
 	layout->left_out = set->count - fits;

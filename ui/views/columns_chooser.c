@@ -20,7 +20,7 @@ static int list_rows(const struct column_set *shown, enum column row[COLUMN_COUN
 	return whole.count;
 }
 
-static uint32_t row_of(const enum column row[COLUMN_COUNT], enum column column)
+static uint32_t columns_chooser_row_of(const enum column row[COLUMN_COUNT], enum column column)
 {
 	uint32_t at = 0;
 	while (at + 1 < COLUMN_COUNT && row[at] != column)
@@ -28,7 +28,7 @@ static uint32_t row_of(const enum column row[COLUMN_COUNT], enum column column)
 	return at;
 }
 
-static void draw_row(struct frame *frame, int y, enum column column, bool shown)
+static void columns_chooser_draw_row(struct frame *frame, int y, enum column column, bool shown)
 {
 	int x = MARK + TITLE;
 	if (shown)
@@ -38,7 +38,7 @@ static void draw_row(struct frame *frame, int y, enum column column, bool shown)
 }
 
 /* How to choose, how the choice gets a name, and the names there are. */
-static void draw_foot(struct frame *frame, int y, const struct column_sets *sets)
+static void columns_chooser_draw_foot(struct frame *frame, int y, const struct column_sets *sets)
 {
 	char text[400];
 	struct words words = { text, sizeof text, 0 };
@@ -54,16 +54,16 @@ void columns_chooser_draw(struct columns_chooser *chooser, const struct column_s
 {
 	enum column row[COLUMN_COUNT];
 	int shown = list_rows(&sets->shown, row), width = frame->window.width;
-	uint32_t at = row_of(row, chooser->at);
+	uint32_t at = columns_chooser_row_of(row, chooser->at);
 	chooser->page = frame->window.height - HEAD - FOOT;
 	chooser->top = scroll_to(chooser->top, at, COLUMN_COUNT, chooser->page);
 	frame_print(frame, 0, 0, ROLE_TITLE, "columns of this table: %s", sets->shown.count == 0 ? "usual, as many as fit" : *sets->shown.name ? sets->shown.name : "no name yet");
 	for (int i = 0; i < chooser->page && chooser->top + (uint32_t)i < COLUMN_COUNT; i++) {
-		draw_row(frame, HEAD + i, row[chooser->top + (uint32_t)i], (int)chooser->top + i < shown);
+		columns_chooser_draw_row(frame, HEAD + i, row[chooser->top + (uint32_t)i], (int)chooser->top + i < shown);
 		if (chooser->top + (uint32_t)i == at)
 			frame_mark(frame, (struct rect){ 0, HEAD + i, width, 1 }, MARK_REVERSE);
 	}
-	draw_foot(frame, frame->window.height - FOOT, sets);
+	columns_chooser_draw_foot(frame, frame->window.height - FOOT, sets);
 }
 
 /* What is hidden leaves its row to the next column. */
@@ -83,7 +83,7 @@ bool columns_chooser_command(struct columns_chooser *chooser, struct model *mode
 	if (!sets || (!chooser->open && command != COMMAND_COLUMNS))
 		return false;
 	list_rows(&sets->shown, row);
-	uint32_t at = row_of(row, chooser->at);
+	uint32_t at = columns_chooser_row_of(row, chooser->at);
 	switch (command) {
 	case COMMAND_COLUMNS: chooser->open = !chooser->open; return true;
 	case COMMAND_ACTIVATE:

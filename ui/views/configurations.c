@@ -34,7 +34,7 @@ struct search_job {
 
 /* ---- outlooks ------------------------------------------------------------------------------------------------------------- */
 
-static void find_outlook(void *context, const atomic_bool *cancel)
+static void configurations_find_outlook(void *context, const atomic_bool *cancel)
 {
 	struct outlook_job *job = context;
 	job->outlook = outlook_of_plan(job->plan, job->rules_file, cancel, &job->error);
@@ -48,7 +48,7 @@ static void start_outlook(struct configurations *kept, const struct plan *plan, 
 	if (!job)
 		return;
 	*job = (struct outlook_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file, .fingerprint = fingerprint };
-	job->background = background_start(find_outlook, job);
+	job->background = background_start(configurations_find_outlook, job);
 	if (job->background) {
 		kept->job = job;
 		kept->problem.text[0] = '\0';
@@ -111,7 +111,7 @@ uint64_t configurations_fingerprint(const struct plan *plan)
 	return fingerprint;
 }
 
-static void search_in(struct search_job *job, struct stage_context *stage, struct control *control, struct error *error)
+static void configurations_search_in(struct search_job *job, struct stage_context *stage, struct control *control, struct error *error)
 {
 	const struct scenario *scenario = &job->plan->scenario;
 	struct config_ranking *ranking = &job->ranking;
@@ -129,7 +129,7 @@ static void search_in(struct search_job *job, struct stage_context *stage, struc
 }
 
 /* What the screen takes over when it draws next. */
-static void publish(void *context, const struct config_list *list)
+static void configurations_publish(void *context, const struct config_list *list)
 {
 	struct search_job *job = context;
 	pthread_mutex_lock(&job->lock);
@@ -142,19 +142,19 @@ static void publish(void *context, const struct config_list *list)
 static void plan_rows(struct search_job *job, const atomic_bool *cancel)
 {
 	OWN(planner) planner = { .store = store_new(), .rules_file = job->rules_file, .abandoned = cancel, .control = { .cancel = cancel } };
-	struct config_watch watch = { publish, job };
+	struct config_watch watch = { configurations_publish, job };
 	struct scenario scenario;
 	struct error error = { 0 };
 	if (planner.store && open_scenario(job->plan, &scenario) == OK) {
 		scenario.value[K_rank] = KNOB_GIVEN;
 		scenario.value[K_store] = scenario.value[K_store] < (int64_t)STORE_BYTES ? scenario.value[K_store] : (int64_t)STORE_BYTES;
 		config_plan_best(&planner, job->plan->input, &scenario, CONFIGS_PLANNED, &watch, &job->ranking.list, &error);
-		publish(job, &job->ranking.list);
+		configurations_publish(job, &job->ranking.list);
 		scenario_done(&scenario);
 	}
 }
 
-static void search(void *context, const atomic_bool *cancel)
+static void views_configurations_search(void *context, const atomic_bool *cancel)
 {
 	struct search_job *job = context;
 	struct error error = { 0 };
@@ -164,7 +164,7 @@ static void search(void *context, const atomic_bool *cancel)
 	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
 	if (rules && store) {
 		store_begin(store, STORE_BYTES, cancel);
-		search_in(job, &stage, &control, &error);
+		configurations_search_in(job, &stage, &control, &error);
 	} else if (rules) {
 		fail_memory(&error);
 	}
@@ -176,12 +176,12 @@ static void search(void *context, const atomic_bool *cancel)
 		fail(&job->ranking.error, CANCELLED, "the search was stopped");
 	if (job->ranking.list.entries == 0)
 		return;
-	publish(job, &job->ranking.list);
+	configurations_publish(job, &job->ranking.list);
 	plan_rows(job, cancel);
 }
 
 /* Takes over the rows that have come. */
-static void take_rows(struct configurations *kept)
+static void configurations_take_rows(struct configurations *kept)
 {
 	struct search_job *job = kept->search;
 	struct config_ranking *ranking = &kept->ranking;
@@ -202,7 +202,7 @@ static void end_search(struct configurations *kept)
 	struct search_job *job = kept->search;
 	struct config_ranking *ranking = &kept->ranking;
 	background_end(job->background);
-	take_rows(kept);
+	configurations_take_rows(kept);
 	if (job->ranking.list.entries == 0) {
 		config_list_free(&ranking->list);
 		*ranking = (struct config_ranking){ .fingerprint = job->ranking.fingerprint, .serial = ranking->serial + 1, .error = job->ranking.error };
@@ -228,7 +228,7 @@ void configurations_search(struct configurations *kept, const struct plan *plan,
 		*job = (struct search_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file };
 		job->ranking.fingerprint = fingerprint;
 		pthread_mutex_init(&job->lock, NULL);
-		job->background = background_start(search, job);
+		job->background = background_start(views_configurations_search, job);
 	}
 	if (job && job->background) {
 		kept->search = job;
@@ -253,7 +253,7 @@ bool configurations_cancel(struct configurations *kept)
 const struct config_ranking *configurations_ranking(struct configurations *kept)
 {
 	if (kept->search)
-		take_rows(kept);
+		configurations_take_rows(kept);
 	if (kept->search && background_done(kept->search->background))
 		end_search(kept);
 	return &kept->ranking;

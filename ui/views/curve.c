@@ -22,7 +22,7 @@ static int64_t eighths(const struct scale *scale, int64_t bytes)
 }
 
 /* The row of the plot in which a height stands, from the top; outside where it isn't shown. */
-static int row_of(const struct scale *scale, int64_t bytes)
+static int views_curve_row_of(const struct scale *scale, int64_t bytes)
 {
 	int64_t height = eighths(scale, bytes);
 	if (bytes < scale->low)
@@ -31,7 +31,7 @@ static int row_of(const struct scale *scale, int64_t bytes)
 }
 
 /* Tops of the stacked categories at a position, in eighths. */
-static void stack(const struct scale *scale, const struct plan_index *index, uint32_t position, int64_t top[CATEGORIES])
+static void views_curve_stack(const struct scale *scale, const struct plan_index *index, uint32_t position, int64_t top[CATEGORIES])
 {
 	int64_t sum = 0;
 	for (int i = 0; i < CATEGORIES; i++) {
@@ -56,7 +56,7 @@ static int filler(const int64_t top[CATEGORIES], int64_t from, int64_t to)
 	return best;
 }
 
-static void draw_letter(struct frame *frame, int x, int y, const int64_t top[CATEGORIES], int64_t from)
+static void views_curve_draw_letter(struct frame *frame, int x, int y, const int64_t top[CATEGORIES], int64_t from)
 {
 	int category = filler(top, from, from + EIGHTHS);
 	if (category >= 0)
@@ -92,11 +92,11 @@ static void draw_columns(struct frame *frame, const struct scale *scale, const s
 		uint32_t first, last;
 		int64_t top[CATEGORIES];
 		model_column(model, x, scale->plot.width, &first, &last);
-		stack(scale, model->index, plan_highest(model->plan, first, last), top);
+		views_curve_stack(scale, model->index, plan_highest(model->plan, first, last), top);
 		for (int y = 0; y < scale->plot.height; y++) {
 			int64_t from = (int64_t)(scale->plot.height - 1 - y) * EIGHTHS;
 			if (frame->mono)
-				draw_letter(frame, scale->plot.x + x, scale->plot.y + y, top, from);
+				views_curve_draw_letter(frame, scale->plot.x + x, scale->plot.y + y, top, from);
 			else
 				draw_stack_cell(frame, scale->plot.x + x, scale->plot.y + y, top, from);
 		}
@@ -123,17 +123,17 @@ static void draw_baseline(struct frame *frame, const struct scale *scale, const 
 		model_column(model, x, scale->plot.width, &first, &last);
 		baseline_positions(model, &first, &last);
 		uint32_t position = plan_highest(baseline, first, last);
-		int y = row_of(scale, baseline->ordered->live[position]);
+		int y = views_curve_row_of(scale, baseline->ordered->live[position]);
 		if (y >= 0 && y < scale->plot.height)
 			frame_overlay(frame, scale->plot.x + x, scale->plot.y + y, GLYPH_DOT, ROLE_BASELINE);
 	}
 }
 
 /* A horizontal line with its amount at the left; an earlier label keeps its row. */
-static void draw_level(struct frame *frame, const struct scale *scale, int64_t bytes, enum glyph glyph, enum role role, const char *word,
+static void views_curve_draw_level(struct frame *frame, const struct scale *scale, int64_t bytes, enum glyph glyph, enum role role, const char *word,
 		       bool *labelled)
 {
-	int y = row_of(scale, bytes);
+	int y = views_curve_row_of(scale, bytes);
 	if (y < 0 || y >= scale->plot.height)
 		return;
 	if (glyph != GLYPH_COUNT)
@@ -148,7 +148,7 @@ static void draw_level(struct frame *frame, const struct scale *scale, int64_t b
 	labelled[y] = true;
 }
 
-static void draw_axis(struct frame *frame, const struct scale *scale, const struct model *model)
+static void views_curve_draw_axis(struct frame *frame, const struct scale *scale, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	int y = scale->plot.y + scale->plot.height, width = scale->plot.width;
@@ -170,7 +170,7 @@ static void draw_axis(struct frame *frame, const struct scale *scale, const stru
 	frame_mark(frame, (struct rect){ scale->plot.x + cursor, marked, 1, y + 1 - marked }, MARK_REVERSE);
 }
 
-static struct scale scale_of(const struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden)
+static struct scale views_curve_scale_of(const struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden)
 {
 	const struct plan *plan = model->plan;
 	struct scale scale = { 0 };
@@ -202,7 +202,7 @@ uint32_t curve_position(const struct model *model, int width, int x)
 void curve_draw(struct frame *frame, struct rect rect, const struct model *model, bool floor_hidden)
 {
 	const struct plan *plan = model->plan;
-	struct scale scale = scale_of(frame, rect, model, floor_hidden);
+	struct scale scale = views_curve_scale_of(frame, rect, model, floor_hidden);
 	if (scale.plot.width < 1 || scale.plot.height < 1 || plan->graph->ops == 0)
 		return;
 	bool labelled[1024] = { false };
@@ -213,12 +213,12 @@ void curve_draw(struct frame *frame, struct rect rect, const struct model *model
 		draw_baseline(frame, &scale, model);
 	int64_t budget = plan_budget(plan);
 	if (budget >= 0)
-		draw_level(frame, &scale, budget, GLYPH_HEAVY, ROLE_BUDGET, " budget ", labelled);
-	draw_level(frame, &scale, plan_peak(plan), GLYPH_COUNT, ROLE_PEAK, "", labelled);
+		views_curve_draw_level(frame, &scale, budget, GLYPH_HEAVY, ROLE_BUDGET, " budget ", labelled);
+	views_curve_draw_level(frame, &scale, plan_peak(plan), GLYPH_COUNT, ROLE_PEAK, "", labelled);
 	if (plan_bound(plan) > 0 && plan_bound(plan) < plan_peak(plan))
-		draw_level(frame, &scale, plan_bound(plan), GLYPH_DASH, ROLE_BOUND, " bound ", labelled);
-	draw_level(frame, &scale, scale.low, GLYPH_COUNT, ROLE_FAINT, "", labelled);
+		views_curve_draw_level(frame, &scale, plan_bound(plan), GLYPH_DASH, ROLE_BOUND, " bound ", labelled);
+	views_curve_draw_level(frame, &scale, scale.low, GLYPH_COUNT, ROLE_FAINT, "", labelled);
 	if (!floor_hidden)
-		draw_level(frame, &scale, plan->ordered->problem.base, GLYPH_COUNT, ROLE_FAINT, "", labelled);
-	draw_axis(frame, &scale, model);
+		views_curve_draw_level(frame, &scale, plan->ordered->problem.base, GLYPH_COUNT, ROLE_FAINT, "", labelled);
+	views_curve_draw_axis(frame, &scale, model);
 }

@@ -47,7 +47,7 @@ void details_titles(struct frame *frame, int y, const struct details *details, b
 	}
 }
 
-static void draw_cell(struct frame *frame, int y, const struct details *details, int i, const char *text)
+static void details_draw_cell(struct frame *frame, int y, const struct details *details, int i, const char *text)
 {
 	if (columns[details->column[i]].right)
 		frame_right(frame, details->x[i] + details->width[i], y, ROLE_FAINT, text);
@@ -60,7 +60,7 @@ void details_of_tensor(struct frame *frame, int y, const struct details *details
 	char text[300];
 	for (int i = 0; i < details->count; i++) {
 		tensor_value_text(plan, tensor, details->column[i], text, sizeof text);
-		draw_cell(frame, y, details, i, text);
+		details_draw_cell(frame, y, details, i, text);
 	}
 }
 
@@ -75,6 +75,6 @@ void details_of_op(struct frame *frame, int y, const struct details *details, co
 			tensor_shape_text(&plan->graph->tensor[plan->graph->writes.item[plan->graph->writes.start[id]]], text, sizeof text);
 		else if (column != COLUMN_SHAPE)
 			snprintf(text, sizeof text, "%s", column == COLUMN_MAKER ? op->type : column == COLUMN_MODULE ? op->module : op->src ? op->src : "");
-		draw_cell(frame, y, details, i, text);
+		details_draw_cell(frame, y, details, i, text);
 	}
 }

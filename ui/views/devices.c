@@ -34,7 +34,7 @@ static int cells_of(int64_t bytes, int64_t scale, int width)
 }
 
 /* The categories alive at the peak, one after another. */
-static void draw_bar(struct frame *frame, int x, int y, int width, const struct model *model)
+static void views_devices_draw_bar(struct frame *frame, int x, int y, int width, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	const int64_t *category = &model->index->category[(size_t)plan->ordered->peak_position * CATEGORIES];
@@ -84,7 +84,7 @@ static int draw_devices(struct frame *frame, int y, const struct model *model)
 		frame_text(frame, 1, y, LABELS, ROLE_TEXT, "device 0");
 	int x = LABELS + (plan->transformed->pipelined && plan->transformed->pipelined->ranks > 1 ? 5 : devices > 1 ? 3 : 0);
 	if (bar >= BAR_MIN)
-		draw_bar(frame, x, y, bar - (x - LABELS), model);
+		views_devices_draw_bar(frame, x, y, bar - (x - LABELS), model);
 	frame_right(frame, width - 1, y, ROLE_TITLE, bytes_text(plan_peak(plan), text, sizeof text));
 	if (plan_budget(plan) >= 0)
 		draw_verdict(frame, x, y + 1, plan);
@@ -94,7 +94,7 @@ static int draw_devices(struct frame *frame, int y, const struct model *model)
 }
 
 /* "8 devices  dp 2 x tp 4  by megatron" and what the step costs; parts that don't fit are left out. */
-static void draw_title(struct frame *frame, const struct plan *plan)
+static void views_devices_draw_title(struct frame *frame, const struct plan *plan)
 {
 	char text[96], word[64], amount[32];
 	int x = 1, end = frame->window.width - 1;
@@ -176,7 +176,7 @@ static void draw_outlook(struct frame *frame, struct devices *view, const struct
 		gantt_draw_memory(frame, all, &view->gantt, &outlook->timetable, outlook->machine.memory);
 }
 
-static void draw_memory(struct frame *frame, const struct model *model)
+static void views_devices_draw_memory(struct frame *frame, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	struct rect window = frame->window;
@@ -195,7 +195,7 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 {
 	const struct plan *plan = model->plan;
 	if (part == PART_MEMORY) {
-		draw_memory(frame, model);
+		views_devices_draw_memory(frame, model);
 	} else if (part == PART_SCHEDULE || part == PART_RANKS) {
 		draw_outlook(frame, view, model, part);
 	} else if (part == PART_MESH) {
@@ -225,7 +225,7 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 	struct rect window = frame->window;
 	if (model->plan->graph->ops == 0)
 		return;
-	draw_title(frame, model->plan);
+	views_devices_draw_title(frame, model->plan);
 	int y = draw_devices(frame, 1, model);
 	if (y + 2 >= window.height)
 		return;
@@ -238,7 +238,7 @@ static void devices_draw(void *state, struct model *model, struct frame *frame)
 }
 
 /* A tab, a slot, a configuration. */
-static void click(struct devices *view, const struct model *model)
+static void views_devices_click(struct devices *view, const struct model *model)
 {
 	int at[PART_COUNT + 1], first, end = place_tabs(view->width, view->part, &first, at), y = model->click_y - view->tabs - 1;
 	for (int i = first; i < end && y == -1; i++)
@@ -266,7 +266,7 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 	if ((view->part == PART_SCHEDULE || view->part == PART_RANKS) && model->outlook && gantt_command(&view->gantt, &model->outlook->timetable, command))
 		return true;
 	if (command == COMMAND_CLICK) {
-		click(view, model);
+		views_devices_click(view, model);
 		return true;
 	}
 	if (command == COMMAND_CONFIGURE) {

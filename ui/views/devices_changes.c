@@ -11,7 +11,7 @@ void changes_free(struct change_list *list)
 	list->plan = list->baseline = 0;
 }
 
-static bool make_rows(struct change_list *list, const struct model *model)
+static bool devices_changes_make_rows(struct change_list *list, const struct model *model)
 {
 	if (list->row && list->plan == model->plan->serial && list->baseline == model->baseline->serial)
 		return true;
@@ -25,7 +25,7 @@ static bool make_rows(struct change_list *list, const struct model *model)
 	return true;
 }
 
-static void draw_amounts(struct frame *frame, int right, int y, const int64_t pair[2])
+static void devices_changes_draw_amounts(struct frame *frame, int right, int y, const int64_t pair[2])
 {
 	char text[40];
 	int64_t change = pair[1] - pair[0];
@@ -46,7 +46,7 @@ void changes_draw(struct frame *frame, struct change_list *list, const struct mo
 		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 2 }, ROLE_FAINT, "b makes a plan the baseline; then this says op by op what a device sends and holds more or less");
 		return;
 	}
-	if (!make_rows(list, model)) {
+	if (!devices_changes_make_rows(list, model)) {
 		frame_text(frame, 1, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
@@ -61,9 +61,9 @@ void changes_draw(struct frame *frame, struct change_list *list, const struct mo
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++) {
 		const struct plan_change *row = &list->row[list->top + (uint32_t)i];
 		frame_name(frame, 1, 1 + i, name, ROLE_TEXT, row->op);
-		draw_amounts(frame, width, 1 + i, row->made);
+		devices_changes_draw_amounts(frame, width, 1 + i, row->made);
 		if (sent)
-			draw_amounts(frame, width - 2 * AMOUNT, 1 + i, row->sent);
+			devices_changes_draw_amounts(frame, width - 2 * AMOUNT, 1 + i, row->sent);
 	}
 	if (list->rows == 0)
 		frame_text(frame, 1, 1, width, ROLE_FAINT, "no op differs from the baseline");

@@ -15,7 +15,7 @@ void configs_free(struct config_rows *list)
 }
 
 /* Rows that a filter leaves. What was selected stays so when a list is ranked anew, but for the first row: that is the best one's. */
-static bool make_rows(struct config_rows *list, const struct model *model)
+static bool devices_configs_make_rows(struct config_rows *list, const struct model *model)
 {
 	const struct config_list *all = &model->ranking->list;
 	char text[200];
@@ -72,7 +72,7 @@ static int names_at(int width)
 	return (width >= BUBBLE_FROM ? BUBBLE : width >= PLANNED_FROM ? PLANNED_MEMORY : MEMORY) + 3;
 }
 
-static void draw_row(struct frame *frame, int y, const struct model *model, uint32_t number, bool selected)
+static void devices_configs_draw_row(struct frame *frame, int y, const struct model *model, uint32_t number, bool selected)
 {
 	const struct config_entry *entry = &model->ranking->list.entry[number];
 	const struct config_result *result = &entry->result;
@@ -97,7 +97,7 @@ static void draw_row(struct frame *frame, int y, const struct model *model, uint
 		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
 }
 
-static void draw_header(struct frame *frame, int y)
+static void devices_configs_draw_header(struct frame *frame, int y)
 {
 	int width = frame->window.width;
 	frame_right(frame, TIME, y, ROLE_LABEL, "estimated");
@@ -125,7 +125,7 @@ static size_t planned_words(const struct config_planned *planned, char *text, si
 }
 
 /* What the selected one holds; of one that doesn't fit what is in the way, and the nearest that fits. */
-static void draw_why(struct frame *frame, int y, const struct model *model, uint32_t number)
+static void devices_configs_draw_why(struct frame *frame, int y, const struct model *model, uint32_t number)
 {
 	const struct config_ranking *ranking = model->ranking;
 	const struct config_entry *entry = &ranking->list.entry[number];
@@ -163,14 +163,14 @@ static void draw_why(struct frame *frame, int y, const struct model *model, uint
 
 struct scales { double low, high, fast, slow; struct rect rect; };
 
-static int place(double value, double from, double to, int cells)
+static int devices_configs_place(double value, double from, double to, int cells)
 {
 	double share = to > from ? (value - from) / (to - from) : 0;
 	return share > 1 ? cells : (int)(share * (cells - 1) + 0.5);
 }
 
 /* Fitting ones, up to thrice the fastest's time: what is slower yet flattens all others. */
-static struct scales scales_of(const struct config_list *list, struct rect rect)
+static struct scales devices_configs_scales_of(const struct config_list *list, struct rect rect)
 {
 	struct scales scales = { 0, 0, 0, 0, { rect.x + LABELS, rect.y, rect.width - LABELS - 1, rect.height - 1 } };
 	for (uint32_t i = 0; i < list->fitting; i++) {
@@ -187,8 +187,8 @@ static struct scales scales_of(const struct config_list *list, struct rect rect)
 
 static void draw_point(struct frame *frame, const struct scales *scales, const struct config_entry *entry, enum glyph glyph, enum role role, bool mark)
 {
-	int x = place((double)entry->result.worst.total, scales->low, scales->high, scales->rect.width);
-	int y = scales->rect.height - 1 - place((double)entry->result.time, scales->fast, scales->slow, scales->rect.height);
+	int x = devices_configs_place((double)entry->result.worst.total, scales->low, scales->high, scales->rect.width);
+	int y = scales->rect.height - 1 - devices_configs_place((double)entry->result.time, scales->fast, scales->slow, scales->rect.height);
 	if (x < 0 || x >= scales->rect.width || y < 0 || !entry->fits)
 		return;
 	frame_glyph(frame, scales->rect.x + x, scales->rect.y + y, glyph, role);
@@ -196,10 +196,10 @@ static void draw_point(struct frame *frame, const struct scales *scales, const s
 		frame_mark(frame, (struct rect){ scales->rect.x + x, scales->rect.y + y, 1, 1 }, MARK_REVERSE);
 }
 
-static void draw_plot(struct frame *frame, struct rect rect, const struct model *model, uint32_t selected)
+static void devices_configs_draw_plot(struct frame *frame, struct rect rect, const struct model *model, uint32_t selected)
 {
 	const struct config_list *list = &model->ranking->list;
-	struct scales scales = scales_of(list, rect);
+	struct scales scales = devices_configs_scales_of(list, rect);
 	char text[32];
 	int bottom = scales.rect.y + scales.rect.height;
 	if (scales.rect.width < 8 || list->fitting == 0)
@@ -222,7 +222,7 @@ static void draw_plot(struct frame *frame, struct rect rect, const struct model 
 
 /* ---- all of it --------------------------------------------------------------------------------------------------------------- */
 
-static void draw_title(struct frame *frame, const struct model *model)
+static void devices_configs_draw_title(struct frame *frame, const struct model *model)
 {
 	const struct config_ranking *ranking = model->ranking;
 	char text[160], word[32];
@@ -260,32 +260,32 @@ void configs_draw(struct frame *frame, struct config_rows *list, const struct mo
 		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 4 }, ROLE_FAINT, text);
 		return;
 	}
-	if (!make_rows(list, model)) {
+	if (!devices_configs_make_rows(list, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	int plot = height >= PLOT_FROM ? PLOT : 0, why = height - plot >= 9 ? WHY : 0;
-	draw_title(frame, model);
+	devices_configs_draw_title(frame, model);
 	list->page = height - 2 - why - plot;
 	list->first_row = 2 + plot;
 	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
 	if (plot && list->rows)
-		draw_plot(frame, (struct rect){ 0, 1, width, plot }, model, list->row[list->selected]);
-	draw_header(frame, 1 + plot);
+		devices_configs_draw_plot(frame, (struct rect){ 0, 1, width, plot }, model, list->row[list->selected]);
+	devices_configs_draw_header(frame, 1 + plot);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++)
-		draw_row(frame, 2 + plot + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
+		devices_configs_draw_row(frame, 2 + plot + i, model, list->row[list->top + (uint32_t)i], list->top + (uint32_t)i == list->selected);
 	if (list->rows > 0)
 		list->chosen = model->ranking->list.entry[list->row[list->selected]].config;
 	if (list->rows == 0)
 		frame_print(frame, 1, 2 + plot, ROLE_FAINT, "no configuration contains \"%s\"", list->filter);
 	else if (why)
-		draw_why(frame, height - why, model, list->row[list->selected]);
+		devices_configs_draw_why(frame, height - why, model, list->row[list->selected]);
 }
 
 /* ---- commands ------------------------------------------------------------------------------------------------------------------- */
 
 /* The knobs that give the configuration. */
-static void apply(struct model *model, const struct config *config)
+static void devices_configs_apply(struct model *model, const struct config *config)
 {
 	bool keeps = model->scenario->value[K_strategy] - 1 == STRATEGY_MEGATRON;
 	char chunks[32] = "", schedule[32], recompute[32];
@@ -306,11 +306,11 @@ void configs_click(struct config_rows *list, int y)
 
 bool configs_command(struct config_rows *list, struct model *model, enum command_id command)
 {
-	if (!model->ranking || model->ranking->list.entries == 0 || !make_rows(list, model) || list->rows == 0)
+	if (!model->ranking || model->ranking->list.entries == 0 || !devices_configs_make_rows(list, model) || list->rows == 0)
 		return false;
 	const struct config_entry *entry = model->ranking->list.entry;
 	if (command == COMMAND_ACTIVATE) {
-		apply(model, &entry[list->row[list->selected]].config);
+		devices_configs_apply(model, &entry[list->row[list->selected]].config);
 		return true;
 	}
 	if (command == COMMAND_PEAK) {

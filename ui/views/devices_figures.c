@@ -6,7 +6,7 @@
 enum { NAME = 25, SHEET_END = 37, COUNTED_END = 59, WHY = 62, WHY_FROM = 105, NARROW_COUNTED = 20 };
 
 /* What is on the screen: the plan's knobs, which may be those before the last. */
-static const struct scenario *shown(const struct model *model)
+static const struct scenario *devices_figures_shown(const struct model *model)
 {
 	return model->plan ? &model->plan->scenario : model->scenario;
 }
@@ -28,9 +28,9 @@ static void draw_figure(struct frame *frame, int x, int y, int width, const stru
 		frame_words(frame, x + WHY, y, width - WHY, ROLE_FAINT, figure->why);
 }
 
-static void draw_header(struct frame *frame, int x, int y, int width, const struct model *model)
+static void devices_figures_draw_header(struct frame *frame, int x, int y, int width, const struct model *model)
 {
-	const char *name = scenario_device_name(shown(model));
+	const char *name = scenario_device_name(devices_figures_shown(model));
 	const char *title = strcmp(name, "none") == 0 ? "no device: as an A100" : name;
 	frame_text(frame, x + 1, y, NAME - 1, ROLE_TITLE, title);
 	if (width >= COUNTED_END)
@@ -60,12 +60,12 @@ static int draw_source(struct frame *frame, struct rect rect, const char *label,
 /* Both sources. Returns the next row. */
 static int draw_sources(struct frame *frame, struct rect rect, const struct model *model)
 {
-	enum device device = (enum device)shown(model)->value[K_device];
+	enum device device = (enum device)devices_figures_shown(model)->value[K_device];
 	int end = rect.y + rect.height;
 	char text[700];
 	rect.y = draw_source(frame, rect, "data sheet", device_sheet_source(device));
 	rect.height = end - rect.y;
-	return draw_source(frame, rect, "what is reached of it", device_reached_text(shown(model), text, sizeof text));
+	return draw_source(frame, rect, "what is reached of it", device_reached_text(devices_figures_shown(model), text, sizeof text));
 }
 
 static int source_rows(int width, const struct model *model)
@@ -77,10 +77,10 @@ static int source_rows(int width, const struct model *model)
 void figures_draw_list(struct frame *frame, struct rect rect, const struct model *model)
 {
 	struct device_figure figure[DEVICE_FIGURES];
-	int figures = device_figures(shown(model), figure), rows = rect.height - 1;
+	int figures = device_figures(devices_figures_shown(model), figure), rows = rect.height - 1;
 	if (rows < 1)
 		return;
-	draw_header(frame, rect.x, rect.y, rect.width, model);
+	devices_figures_draw_header(frame, rect.x, rect.y, rect.width, model);
 	for (int i = 0; i < figures && i < rows; i++)
 		draw_figure(frame, rect.x, rect.y + 1 + i, rect.width, &figure[i]);
 	struct rect below = { rect.x + 1, rect.y + figures + 2, rect.width - 1, rect.height - figures - 2 };
@@ -91,7 +91,7 @@ void figures_draw_list(struct frame *frame, struct rect rect, const struct model
 void figures_draw(struct frame *frame, struct figure_rows *rows, const struct model *model)
 {
 	struct device_figure figure[DEVICE_FIGURES];
-	int figures = device_figures(shown(model), figure), width = frame->window.width, height = frame->window.height;
+	int figures = device_figures(devices_figures_shown(model), figure), width = frame->window.width, height = frame->window.height;
 	char text[400];
 	int sources = source_rows(width - 2, model), why = text_rows(selected_text(&figure[rows->selected], text, sizeof text), width - 2);
 	rows->page = height - 2 - why - sources;
@@ -102,7 +102,7 @@ void figures_draw(struct frame *frame, struct figure_rows *rows, const struct mo
 	if (rows->page > figures)
 		rows->page = figures;
 	rows->top = scroll_to(rows->top, rows->selected, (uint32_t)figures, rows->page);
-	draw_header(frame, 0, 0, width, model);
+	devices_figures_draw_header(frame, 0, 0, width, model);
 	for (int i = 0; i < rows->page && rows->top + (uint32_t)i < (uint32_t)figures; i++) {
 		draw_figure(frame, 0, 1 + i, width, &figure[rows->top + (uint32_t)i]);
 		if (rows->top + (uint32_t)i == rows->selected)
@@ -122,13 +122,13 @@ void figures_draw(struct frame *frame, struct figure_rows *rows, const struct mo
 bool figures_command(struct figure_rows *rows, const struct model *model, enum command_id command)
 {
 	struct device_figure figure[DEVICE_FIGURES];
-	return row_command(command, &rows->selected, (uint32_t)device_figures(shown(model), figure), rows->page);
+	return row_command(command, &rows->selected, (uint32_t)device_figures(devices_figures_shown(model), figure), rows->page);
 }
 
 void figures_click(struct figure_rows *rows, const struct model *model, int y)
 {
 	struct device_figure figure[DEVICE_FIGURES];
 	uint32_t row = rows->top + (uint32_t)(y - 1);
-	if (y >= 1 && y <= rows->page && row < (uint32_t)device_figures(shown(model), figure))
+	if (y >= 1 && y <= rows->page && row < (uint32_t)device_figures(devices_figures_shown(model), figure))
 		rows->selected = row;
 }

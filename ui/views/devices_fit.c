@@ -3,12 +3,12 @@
 
 enum { MEMORY = 10, OVER = 21, STEP = 32, EXTRA = 43, SET = 46, RESULTS_FROM = 110, FOOT = 4 };
 
-static uint32_t rows_of(const struct model *model)
+static uint32_t devices_fit_rows_of(const struct model *model)
 {
 	return model->ways ? model->ways->list.ways : 0;
 }
 
-static void draw_header(struct frame *frame, int y)
+static void devices_fit_draw_header(struct frame *frame, int y)
 {
 	bool wide = frame->window.width > SET + 20;
 	frame_right(frame, MEMORY, y, ROLE_LABEL, "memory");
@@ -51,7 +51,7 @@ static void draw_way(struct frame *frame, int y, const struct fit_list *list, co
 }
 
 /* What the selected change means, or why it can't be; above it the proof that recomputation can't do it. */
-static void draw_foot(struct frame *frame, int y, const struct model *model, uint32_t selected)
+static void devices_fit_draw_foot(struct frame *frame, int y, const struct model *model, uint32_t selected)
 {
 	const struct fit_list *list = &model->ways->list;
 	const struct fit_way *way = &list->way[selected];
@@ -69,7 +69,7 @@ static void draw_foot(struct frame *frame, int y, const struct model *model, uin
 	frame_wrapped(frame, (struct rect){ 0, y + 1, frame->window.width, FOOT - 1 }, ROLE_FAINT, text);
 }
 
-static void draw_title(struct frame *frame, const struct model *model)
+static void devices_fit_draw_title(struct frame *frame, const struct model *model)
 {
 	const struct ways *ways = model->ways;
 	const struct fit_list *list = &ways->list;
@@ -105,34 +105,34 @@ void ways_draw(struct frame *frame, struct way_rows *rows, const struct model *m
 		frame_wrapped(frame, (struct rect){ 1, 0, width - 1, 4 }, ROLE_FAINT, text);
 		return;
 	}
-	draw_title(frame, model);
+	devices_fit_draw_title(frame, model);
 	if (ways->list.ways == 0)
 		return;
 	rows->page = height - 2 - foot;
 	rows->selected = rows->selected < ways->list.ways ? rows->selected : ways->list.ways - 1;
 	rows->top = scroll_to(rows->top, rows->selected, ways->list.ways, rows->page);
-	draw_header(frame, 1);
+	devices_fit_draw_header(frame, 1);
 	for (int i = 0; i < rows->page && rows->top + (uint32_t)i < ways->list.ways; i++)
 		draw_way(frame, 2 + i, &ways->list, &ways->list.way[rows->top + (uint32_t)i], rows->top + (uint32_t)i == rows->selected);
 	if (foot)
-		draw_foot(frame, height - foot, model, rows->selected);
+		devices_fit_draw_foot(frame, height - foot, model, rows->selected);
 }
 
 void ways_click(struct way_rows *rows, const struct model *model, int y)
 {
 	uint32_t row = rows->top + (uint32_t)(y - 2);
-	if (y >= 2 && y < 2 + rows->page && row < rows_of(model))
+	if (y >= 2 && y < 2 + rows->page && row < devices_fit_rows_of(model))
 		rows->selected = row;
 }
 
 bool ways_command(struct way_rows *rows, struct model *model, enum command_id command)
 {
-	if (rows_of(model) == 0)
+	if (devices_fit_rows_of(model) == 0)
 		return false;
 	const struct fit_way *way = &model->ways->list.way[rows->selected];
 	if (command == COMMAND_ACTIVATE && !way->planned)
 		view_say(model, "%s", way->reason);
 	else if (command == COMMAND_ACTIVATE)
 		view_request(model, false, "set %s", way->set);
-	return command == COMMAND_ACTIVATE || row_command(command, &rows->selected, rows_of(model), rows->page);
+	return command == COMMAND_ACTIVATE || row_command(command, &rows->selected, devices_fit_rows_of(model), rows->page);
 }

@@ -27,7 +27,7 @@ static int64_t buffers_at_peak(const struct plan *plan)
 	return sum;
 }
 
-static void draw_amount(struct frame *frame, int y, int64_t bytes, int64_t whole)
+static void devices_memory_draw_amount(struct frame *frame, int y, int64_t bytes, int64_t whole)
 {
 	char text[32];
 	frame_right(frame, NAMES + AMOUNT, y, ROLE_TEXT, bytes_text(bytes, text, sizeof text));
@@ -97,12 +97,12 @@ int devices_draw_memory(struct frame *frame, const struct model *model)
 		frame_cell(frame, 1, y, frame->mono ? (uint32_t)category_letters[i] : ' ', role_of_category(i, 0),
 			   frame->mono ? ROLE_TEXT : role_of_category(i, 0));
 		frame_text(frame, 3, y, NAMES - 3, ROLE_TEXT, category_names[i]);
-		draw_amount(frame, y++, category[i], plan_peak(plan));
+		devices_memory_draw_amount(frame, y++, category[i], plan_peak(plan));
 	}
 	if (!plan->transformed->sharded)
 		return y;
 	frame_text(frame, 3, y, NAMES - 3, ROLE_FAINT, "made by collectives");
-	draw_amount(frame, y++, buffers_at_peak(plan), plan_peak(plan));
+	devices_memory_draw_amount(frame, y++, buffers_at_peak(plan), plan_peak(plan));
 	return y;
 }
 
@@ -122,7 +122,7 @@ int devices_draw_notes(struct frame *frame, int y, const struct plan *plan)
 
 enum { COUNT_END = 30, BYTES_END = 42, TIME_END = 54, SENT_FROM = 58, SENT_LEAST = 80, SENT_MOST = 150 };
 
-static void draw_line(struct frame *frame, int y, enum role role, const char *axis, const char *name, uint32_t count, int64_t bytes, int64_t time)
+static void devices_memory_draw_line(struct frame *frame, int y, enum role role, const char *axis, const char *name, uint32_t count, int64_t bytes, int64_t time)
 {
 	char text[32];
 	frame_text(frame, 1, y, 5, role, axis);
@@ -221,10 +221,10 @@ int devices_draw_traffic(struct frame *frame, const struct model *model)
 			const struct traffic *traffic = &model->plan->traffic.of[a][c];
 			if (traffic->count == 0)
 				continue;
-			draw_line(frame, y++, ROLE_TEXT, sharded->sharding.mesh.axis[a].name, collective_names[c], traffic->count, traffic->bytes, traffic->time);
+			devices_memory_draw_line(frame, y++, ROLE_TEXT, sharded->sharding.mesh.axis[a].name, collective_names[c], traffic->count, traffic->bytes, traffic->time);
 			count += traffic->count;
 		}
-	draw_line(frame, y++, ROLE_TITLE, "all", "", count, model->plan->traffic.bytes, model->plan->traffic.time);
+	devices_memory_draw_line(frame, y++, ROLE_TITLE, "all", "", count, model->plan->traffic.bytes, model->plan->traffic.time);
 	if (!model->plan->time)
 		return y;
 	y = draw_streams(frame, y + 1, model->plan);

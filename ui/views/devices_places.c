@@ -14,7 +14,7 @@ void places_free(struct place_list *list)
 
 struct place_row { int64_t key; const char *name; uint32_t tensor; };
 
-static int compare(const void *left, const void *right)
+static int devices_places_compare(const void *left, const void *right)
 {
 	const struct place_row *a = left, *b = right;
 	if (a->key != b->key)
@@ -27,7 +27,7 @@ static int64_t bytes_here(const struct sharded *sharded, uint32_t tensor)
 	return placement_bytes(&sharded->shared->units, &sharded->sharding.mesh, tensor, sharded->sharding.produced[tensor]);
 }
 
-static bool make_rows(struct place_list *list, const struct model *model)
+static bool devices_places_make_rows(struct place_list *list, const struct model *model)
 {
 	const struct sharded *sharded = model->plan->transformed->sharded;
 	const struct graph *graph = sharded->shared->graph;
@@ -50,7 +50,7 @@ static bool make_rows(struct place_list *list, const struct model *model)
 		int64_t key = list->sort == SORT_REDUNDANT ? sharded->redundant[s] : list->sort == SORT_BYTES ? bytes_here(sharded, root) : 0;
 		row[list->rows++] = (struct place_row){ key, graph->tensor[root].name, root };
 	}
-	qsort(row, list->rows, sizeof *row, compare);
+	qsort(row, list->rows, sizeof *row, devices_places_compare);
 	for (uint32_t i = 0; i < list->rows; i++)
 		list->row[i] = row[list->reversed ? list->rows - 1 - i : i].tensor;
 	mem_free(row);
@@ -60,7 +60,7 @@ static bool make_rows(struct place_list *list, const struct model *model)
 }
 
 /* The row of the shared cursor's tensor, which may be a device's copy of it. */
-static void select_storage(struct place_list *list, const struct model *model)
+static void devices_places_select_storage(struct place_list *list, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	bool any = model->storage < plan->graph->storages;
@@ -87,7 +87,7 @@ static void share_selection(const struct place_list *list, struct model *model)
 
 /* ---- drawing -------------------------------------------------------------------------------------------------------- */
 
-static void draw_header(struct frame *frame, const struct place_list *list, int name, bool kinds)
+static void devices_places_draw_header(struct frame *frame, const struct place_list *list, int name, bool kinds)
 {
 	int right = frame->window.width >= MORE_FROM ? TABLE : frame->window.width;
 	if (frame->window.width >= MORE_FROM) {
@@ -104,7 +104,7 @@ static void draw_header(struct frame *frame, const struct place_list *list, int 
 }
 
 /* Its dims before they were cut, and what makes it. */
-static void draw_more(struct frame *frame, int y, const struct graph *graph, uint32_t tensor)
+static void devices_places_draw_more(struct frame *frame, int y, const struct graph *graph, uint32_t tensor)
 {
 	char text[200];
 	frame_name(frame, TABLE + 2, y, SHAPE - 2, ROLE_FAINT, tensor_shape_text(&graph->tensor[tensor], text, sizeof text));
@@ -115,14 +115,14 @@ static void draw_more(struct frame *frame, int y, const struct graph *graph, uin
 	frame_name(frame, x, y, frame->window.width - x, ROLE_FAINT, op->module);
 }
 
-static void draw_row(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, int name, bool kinds)
+static void devices_places_draw_row(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, int name, bool kinds)
 {
 	const struct graph *graph = sharded->shared->graph;
 	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
 	int right = frame->window.width >= MORE_FROM ? TABLE : frame->window.width;
 	char text[100];
 	if (frame->window.width >= MORE_FROM)
-		draw_more(frame, y, graph, tensor);
+		devices_places_draw_more(frame, y, graph, tensor);
 	frame_name(frame, 1, y, name, ROLE_TEXT, graph->tensor[tensor].name);
 	frame_text(frame, name + 2, y, PLACE + 6, ROLE_TEXT, sharded_place(sharded, tensor, sharded->sharding.produced[tensor], text, sizeof text));
 	if (kinds) {
@@ -136,7 +136,7 @@ static void draw_row(struct frame *frame, int y, const struct sharded *sharded, 
 }
 
 /* One placement: its bytes, and the time of its collectives, beside those of the plan. */
-static void draw_choice(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, uint32_t axis, const struct place_choice *choice,
+static void devices_places_draw_choice(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor, uint32_t axis, const struct place_choice *choice,
 	const struct place_choice *now)
 {
 	char word[40], text[64], change[40];
@@ -164,7 +164,7 @@ static void draw_impossible(struct frame *frame, int y, const struct sharded *sh
 }
 
 /* What the tensor's places on every axis cost, the present one first. */
-static void draw_why(struct frame *frame, int y, const struct model *model, uint32_t tensor)
+static void devices_places_draw_why(struct frame *frame, int y, const struct model *model, uint32_t tensor)
 {
 	const struct sharded *sharded = model->plan->transformed->sharded;
 	int end = frame->window.height, x = 1;
@@ -178,7 +178,7 @@ static void draw_why(struct frame *frame, int y, const struct model *model, uint
 		uint32_t count = sharded_choices(sharded, tensor, a, choice), impossible = 0;
 		for (uint32_t i = 0; i < count && y < end; i++)
 			if (choice[i].possible)
-				draw_choice(frame, y++, sharded, tensor, a, &choice[i], &choice[0]);
+				devices_places_draw_choice(frame, y++, sharded, tensor, a, &choice[i], &choice[0]);
 			else
 				impossible++;
 		if (impossible && y < end)
@@ -192,29 +192,29 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 	bool kinds = frame->window.width >= 64;
 	int table = frame->window.width >= MORE_FROM ? TABLE : frame->window.width;
 	int name = table - PLACE - (frame->window.width >= BYTES_WIDE ? 2 : 1) * AMOUNT - (kinds ? AMOUNT : 0) - 4;
-	if (!make_rows(list, model)) {
+	if (!devices_places_make_rows(list, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	name = name < NAME_LEAST ? NAME_LEAST : name;
 	list->page = height - 1 - why;
-	select_storage(list, model);
-	draw_header(frame, list, name, kinds);
+	devices_places_select_storage(list, model);
+	devices_places_draw_header(frame, list, name, kinds);
 	list->top = scroll_to(list->top, list->selected, list->rows, list->page);
 	for (int i = 0; i < list->page && list->top + (uint32_t)i < list->rows; i++) {
-		draw_row(frame, 1 + i, model->plan->transformed->sharded, list->row[list->top + (uint32_t)i], name, kinds);
+		devices_places_draw_row(frame, 1 + i, model->plan->transformed->sharded, list->row[list->top + (uint32_t)i], name, kinds);
 		if (list->top + (uint32_t)i == list->selected)
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
 	}
 	if (list->rows == 0)
 		frame_print(frame, 1, 1, ROLE_FAINT, "no tensor's name or kind contains \"%s\"", list->filter);
 	else if (why)
-		draw_why(frame, height - why, model, list->row[list->selected]);
+		devices_places_draw_why(frame, height - why, model, list->row[list->selected]);
 }
 
 bool places_command(struct place_list *list, struct model *model, enum command_id command)
 {
-	if (!make_rows(list, model) || list->rows == 0)
+	if (!devices_places_make_rows(list, model) || list->rows == 0)
 		return false;
 	switch (command) {
 	case COMMAND_SORT:

@@ -96,13 +96,13 @@ static int draw_candidates(struct frame *frame, int y, int end, const struct sha
 
 /* ---- time against redundancy ----------------------------------------------------------------------------------- */
 
-static int place_of(int64_t value, int64_t least, int64_t most, int cells)
+static int devices_search_place_of(int64_t value, int64_t least, int64_t most, int cells)
 {
 	return most > least ? (int)((double)(value - least) / (double)(most - least) * (cells - 1) + 0.5) : 0;
 }
 
 /* Redundant bytes to the right, time upwards: the curve falls. Then its points in numbers. */
-static int draw_curve(struct frame *frame, int y, const struct sharded *sharded)
+static int devices_search_draw_curve(struct frame *frame, int y, const struct sharded *sharded)
 {
 	int64_t least = INT64_MAX, most = 0, fast = INT64_MAX, slow = 0;
 	int width = frame->window.width - 12, high = CURVE_HIGH;
@@ -124,13 +124,13 @@ static int draw_curve(struct frame *frame, int y, const struct sharded *sharded)
 	frame_text(frame, 12 + width / 2 - 8, y + high + 1, 20, ROLE_LABEL, "extra copies");
 	for (uint32_t i = 0; i < sharded->points; i++) {
 		const struct sharding_point *point = &sharded->curve[i];
-		frame_glyph(frame, 12 + place_of(point->redundant, least, most, width), y + high - 1 - place_of(point->time, fast, slow, high),
+		frame_glyph(frame, 12 + devices_search_place_of(point->redundant, least, most, width), y + high - 1 - devices_search_place_of(point->time, fast, slow, high),
 			    GLYPH_BULLET, ROLE_TITLE);
 	}
 	return y + high + 3;
 }
 
-static int draw_points(struct frame *frame, int y, int end, const struct sharded *sharded)
+static int devices_search_draw_points(struct frame *frame, int y, int end, const struct sharded *sharded)
 {
 	char text[40];
 	frame_right(frame, TIME_AT, y, ROLE_LABEL, "step");
@@ -154,9 +154,9 @@ void devices_draw_search(struct frame *frame, const struct model *model, uint32_
 	if (sharded->candidates + sharded->points > 0)
 		y = draw_estimates(frame, y, model->plan);
 	if (sharded->points) {
-		y = draw_points(frame, y + 1, height, sharded);
+		y = devices_search_draw_points(frame, y + 1, height, sharded);
 		if (y + CURVE_HIGH + 3 + CANDIDATES_LEAST < height && frame->window.width >= CURVE_WIDE)
-			y = draw_curve(frame, y + 1, sharded);
+			y = devices_search_draw_curve(frame, y + 1, sharded);
 	}
 	if (sharded->candidates && y + 2 < height)
 		draw_candidates(frame, y + 1, height, sharded, top);

@@ -25,7 +25,7 @@ static uint32_t value_length(const struct frequency *frequency, const char *valu
 	return (uint32_t)length;
 }
 
-static int by_value(const void *left, const void *right)
+static int frequency_by_value(const void *left, const void *right)
 {
 	const struct frequency_row *a = left, *b = right;
 	uint32_t least = a->length < b->length ? a->length : b->length;
@@ -33,22 +33,22 @@ static int by_value(const void *left, const void *right)
 	return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-static int by_bytes(const void *left, const void *right)
+static int frequency_by_bytes(const void *left, const void *right)
 {
 	const struct frequency_row *a = left, *b = right;
 	if (a->at_peak != b->at_peak)
 		return a->at_peak > b->at_peak ? -1 : 1;
-	return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : by_value(left, right);
+	return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : frequency_by_value(left, right);
 }
 
 /* Rows of the same value become one. */
 static void join_equal(struct frequency *frequency)
 {
 	uint32_t rows = 0;
-	qsort(frequency->row, frequency->rows, sizeof *frequency->row, by_value);
+	qsort(frequency->row, frequency->rows, sizeof *frequency->row, frequency_by_value);
 	for (uint32_t i = 0; i < frequency->rows; i++) {
 		struct frequency_row *last = rows ? &frequency->row[rows - 1] : NULL, *next = &frequency->row[i];
-		if (last && by_value(last, next) == 0) {
+		if (last && frequency_by_value(last, next) == 0) {
 			last->count += next->count;
 			last->bytes += next->bytes;
 			last->at_peak += next->at_peak;
@@ -56,11 +56,11 @@ static void join_equal(struct frequency *frequency)
 			frequency->row[rows++] = *next;
 	}
 	frequency->rows = rows;
-	qsort(frequency->row, rows, sizeof *frequency->row, by_bytes);
+	qsort(frequency->row, rows, sizeof *frequency->row, frequency_by_bytes);
 }
 
 /* Of storage s: its bytes, and how many of them are alive at the peak. */
-static int64_t storage_bytes(const struct plan *plan, uint32_t s, int64_t *at_peak)
+static int64_t frequency_storage_bytes(const struct plan *plan, uint32_t s, int64_t *at_peak)
 {
 	bool there = plan->laid_out->first[s] != NONE, peak = there && plan->ordered->peak_position != NONE && alive_at(plan, s, plan->ordered->peak_position);
 	int64_t bytes = there ? plan->laid_out->bytes[s] : plan->graph->storage[s].bytes;
@@ -68,7 +68,7 @@ static int64_t storage_bytes(const struct plan *plan, uint32_t s, int64_t *at_pe
 	return bytes;
 }
 
-static void add_tensors(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter)
+static void frequency_add_tensors(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter)
 {
 	const struct graph *graph = plan->graph;
 	for (uint32_t s = 0; s < graph->storages; s++) {
@@ -78,12 +78,12 @@ static void add_tensors(struct frequency *frequency, const struct plan *plan, co
 			continue;
 		struct frequency_row *row = &frequency->row[frequency->rows++];
 		*row = (struct frequency_row){ .value = value[frequency->field], .length = value_length(frequency, value[frequency->field]), .count = 1 };
-		row->bytes = storage_bytes(plan, s, &row->at_peak);
+		row->bytes = frequency_storage_bytes(plan, s, &row->at_peak);
 	}
 }
 
 /* An op's type of number is that of its first result. */
-static void add_ops(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter)
+static void frequency_add_ops(struct frequency *frequency, const struct plan *plan, const struct row_filter *filter)
 {
 	const struct graph *graph = plan->graph;
 	for (uint32_t o = 0; o < graph->ops; o++) {
@@ -98,7 +98,7 @@ static void add_ops(struct frequency *frequency, const struct plan *plan, const 
 		FOR_ROW(i, &graph->touches, o)
 			if (graph->storage[graph->touches.item[i]].allocator == o) {
 				int64_t at_peak;
-				row->bytes += storage_bytes(plan, graph->touches.item[i], &at_peak);
+				row->bytes += frequency_storage_bytes(plan, graph->touches.item[i], &at_peak);
 				row->at_peak += at_peak;
 			}
 	}
@@ -126,7 +126,7 @@ bool frequency_count(struct frequency *frequency, const struct plan *plan, const
 		return false;
 	for (frequency->parts = MODULE_PARTS; ; frequency->parts++) {
 		frequency->rows = 0;
-		(frequency->ops ? add_ops : add_tensors)(frequency, plan, filter);
+		(frequency->ops ? frequency_add_ops : frequency_add_tensors)(frequency, plan, filter);
 		join_equal(frequency);
 		if (frequency->field != ROW_MODULE || frequency->parts == MODULE_PARTS_MOST || !has_most(frequency))
 			break;
@@ -139,7 +139,7 @@ bool frequency_count(struct frequency *frequency, const struct plan *plan, const
 }
 
 /* In narrow windows counts and shares give way to what is counted. */
-static bool is_narrow(const struct frame *frame)
+static bool frequency_is_narrow(const struct frame *frame)
 {
 	return frame->window.width < WIDE;
 }
@@ -147,19 +147,19 @@ static bool is_narrow(const struct frame *frame)
 /* Where what is counted stands. */
 static int value_column(const struct frame *frame)
 {
-	return is_narrow(frame) ? 20 : frame->window.width >= BAR_FROM ? 40 + BAR : 38;
+	return frequency_is_narrow(frame) ? 20 : frame->window.width >= BAR_FROM ? 40 + BAR : 38;
 }
 
-static void draw_row(struct frame *frame, int y, const struct frequency_row *row, int64_t peak)
+static void frequency_draw_row(struct frame *frame, int y, const struct frequency_row *row, int64_t peak)
 {
 	char text[300], count[32];
 	double share = peak > 0 ? (double)row->at_peak / (double)peak : 0;
 	frame_right(frame, 8, y, ROLE_TEXT, count_text(row->count, count));
-	if (!is_narrow(frame))
+	if (!frequency_is_narrow(frame))
 		frame_right(frame, 18, y, ROLE_TEXT, bytes_text(row->bytes, text, sizeof text));
-	frame_right(frame, is_narrow(frame) ? 18 : 28, y, ROLE_TITLE, bytes_text(row->at_peak, text, sizeof text));
+	frame_right(frame, frequency_is_narrow(frame) ? 18 : 28, y, ROLE_TITLE, bytes_text(row->at_peak, text, sizeof text));
 	snprintf(text, sizeof text, "%.1f %%", 100 * share);
-	if (!is_narrow(frame))
+	if (!frequency_is_narrow(frame))
 		frame_right(frame, 36, y, ROLE_TEXT, text);
 	for (int i = 0; frame->window.width >= BAR_FROM && i < BAR; i++)
 		frame_glyph(frame, 38 + i, y, i < (int)(share * BAR + 0.5) ? GLYPH_HEAVY : GLYPH_DOT, i < (int)(share * BAR + 0.5) ? ROLE_LABEL : ROLE_EMPTY);
@@ -181,15 +181,15 @@ void frequency_draw(struct frequency *frequency, const struct plan *plan, struct
 {
 	int width = frame->window.width, page = frame->window.height - HEAD - 1, x = value_column(frame);
 	frame_right(frame, 8, 0, ROLE_LABEL, frequency->ops ? "ops" : "tensors");
-	if (!is_narrow(frame)) {
+	if (!frequency_is_narrow(frame)) {
 		frame_right(frame, 18, 0, ROLE_LABEL, frequency->ops ? "they make" : "bytes");
 		frame_right(frame, 36, 0, ROLE_LABEL, "share");
 	}
-	frame_right(frame, is_narrow(frame) ? 18 : 28, 0, ROLE_TITLE, "at peak v");
+	frame_right(frame, frequency_is_narrow(frame) ? 18 : 28, 0, ROLE_TITLE, "at peak v");
 	frame_text(frame, x, 0, width - x, ROLE_LABEL, row_field_names[frequency->field]);
 	frequency->top = scroll_to(frequency->top, frequency->selected, frequency->rows, page);
 	for (int i = 0; i < page && frequency->top + (uint32_t)i < frequency->rows; i++) {
-		draw_row(frame, HEAD + i, &frequency->row[frequency->top + (uint32_t)i], plan_peak(plan));
+		frequency_draw_row(frame, HEAD + i, &frequency->row[frequency->top + (uint32_t)i], plan_peak(plan));
 		if (frequency->top + (uint32_t)i == frequency->selected)
 			frame_mark(frame, (struct rect){ 0, HEAD + i, width, 1 }, MARK_REVERSE);
 	}

@@ -15,7 +15,7 @@ static enum role role_of_pass(enum pass pass, uint32_t shade)
 	return role_of_category(pass == PASS_FORWARD ? KIND_ACTIVATION : pass == PASS_WEIGHT ? KIND_PARAMETER : KIND_GRADIENT, (int)(shade & 1));
 }
 
-static enum role role_of(bool backward, uint32_t shade)
+static enum role gantt_role_of(bool backward, uint32_t shade)
 {
 	return role_of_pass(backward ? PASS_BACKWARD : PASS_FORWARD, shade);
 }
@@ -66,14 +66,14 @@ void gantt_column(const struct gantt *gantt, int x, int64_t *from, int64_t *to)
 }
 
 /* Where a time stands between columns. */
-static double place_of(const struct gantt *gantt, int64_t time)
+static double gantt_place_of(const struct gantt *gantt, int64_t time)
 {
 	return (double)(time - gantt->from) / (double)gantt->span * gantt->plot.width;
 }
 
 int gantt_column_of(const struct gantt *gantt, int64_t time)
 {
-	double place = place_of(gantt, time);
+	double place = gantt_place_of(gantt, time);
 	return place < 0 ? -1 : place >= gantt->plot.width ? gantt->plot.width : (int)place;
 }
 
@@ -100,15 +100,15 @@ static void draw_shares(struct frame *frame, int x, int y, const double share[2]
 		bool both = share[back] < 0.75 * busy;
 		frame_cell(frame, x, y, 2 * all < EIGHTHS ? ':' : both ? 'x' : back ? 'b' : 'f', ROLE_TEXT, ROLE_TEXT);
 	} else if (frame->ascii) {
-		frame_cell(frame, x, y, 2 * all < EIGHTHS ? ':' : ' ', 2 * all < EIGHTHS ? role_of(back, 0) : ROLE_TEXT,
-			   2 * all < EIGHTHS ? ROLE_TEXT : role_of(back, 0));
+		frame_cell(frame, x, y, 2 * all < EIGHTHS ? ':' : ' ', 2 * all < EIGHTHS ? gantt_role_of(back, 0) : ROLE_TEXT,
+			   2 * all < EIGHTHS ? ROLE_TEXT : gantt_role_of(back, 0));
 	} else if (forward == 0 || forward >= EIGHTHS) {
 		bool whole = all >= EIGHTHS;
-		frame_cell(frame, x, y, whole ? ' ' : 0x2580 + (uint32_t)all, whole ? ROLE_TEXT : role_of(back, 0), whole ? role_of(back, 0) : ROLE_TEXT);
+		frame_cell(frame, x, y, whole ? ' ' : 0x2580 + (uint32_t)all, whole ? ROLE_TEXT : gantt_role_of(back, 0), whole ? gantt_role_of(back, 0) : ROLE_TEXT);
 	} else {
 		/* two of three: what is above the forward part is the larger of backward and waiting */
 		bool waits = EIGHTHS - all > all - forward;
-		frame_cell(frame, x, y, 0x2580 + (uint32_t)forward, role_of(false, 0), waits ? ROLE_TEXT : role_of(true, 0));
+		frame_cell(frame, x, y, 0x2580 + (uint32_t)forward, gantt_role_of(false, 0), waits ? ROLE_TEXT : gantt_role_of(true, 0));
 	}
 }
 
@@ -131,7 +131,7 @@ static void draw_sums(struct frame *frame, int y, const struct gantt *gantt, con
 /* A slot as columns [*left, *right); false where it is shorter than a column or not shown. */
 static bool span_of(const struct gantt *gantt, const struct pipeline_slot *slot, int *left, int *right)
 {
-	double begin = place_of(gantt, slot->begin), end = place_of(gantt, slot->end);
+	double begin = gantt_place_of(gantt, slot->begin), end = gantt_place_of(gantt, slot->end);
 	*left = begin < 0 ? 0 : (int)(begin + 0.5);
 	*right = end > gantt->plot.width ? gantt->plot.width : (int)(end + 0.5);
 	return end - begin >= 1 && *right > *left;
@@ -193,7 +193,7 @@ char *gantt_rank_text(uint32_t first, uint32_t end, char *text, size_t size)
 }
 
 /* Of a row's ranks the busy share and the highest peak. */
-static void draw_amounts(struct frame *frame, int y, const struct timetable *timetable, uint32_t first, uint32_t end, int64_t limit)
+static void gantt_draw_amounts(struct frame *frame, int y, const struct timetable *timetable, uint32_t first, uint32_t end, int64_t limit)
 {
 	double busy = 0;
 	int64_t most = 0;
@@ -225,7 +225,7 @@ static void draw_rows(struct frame *frame, const struct gantt *gantt, const stru
 			draw_slot(frame, y, gantt, timetable_slot(timetable, first, i));
 		draw_after(frame, y, gantt, timetable);
 		if (frame->window.width >= GANTT_AMOUNTS_FROM)
-			draw_amounts(frame, y, timetable, first, end, limit);
+			gantt_draw_amounts(frame, y, timetable, first, end, limit);
 	}
 }
 
@@ -274,10 +274,10 @@ static int draw_sample(struct frame *frame, int x, int y, char letter, enum role
 	return x + 2 + frame_text(frame, x + 2, y, frame->window.width - x - 2, ROLE_FAINT, text) + 2;
 }
 
-static void draw_legend(struct frame *frame, int y, bool split)
+static void gantt_draw_legend(struct frame *frame, int y, bool split)
 {
-	int x = draw_sample(frame, 0, y, 'f', role_of(false, 0), "forward");
-	x = draw_sample(frame, x, y, 'b', role_of(true, 0), "backward");
+	int x = draw_sample(frame, 0, y, 'f', gantt_role_of(false, 0), "forward");
+	x = draw_sample(frame, x, y, 'b', gantt_role_of(true, 0), "backward");
 	if (split)
 		x = draw_sample(frame, x, y, 'w', role_of_pass(PASS_WEIGHT, 0), "weight gradients");
 	x = draw_sample(frame, x, y, 'u', role_of_category(KIND_OPTIMIZER, 0), "update");
@@ -307,7 +307,7 @@ static uint32_t in_flight(const struct timetable *timetable, uint32_t rank, uint
 	return held;
 }
 
-static void draw_info(struct frame *frame, int y, const struct gantt *gantt, const struct timetable *timetable)
+static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gantt, const struct timetable *timetable)
 {
 	const struct pipeline_slot *slot = timetable_slot(timetable, gantt->rank, gantt->slot);
 	struct slot_reason reason = timetable_reason(timetable, gantt->rank, gantt->slot);
@@ -342,7 +342,7 @@ static void draw_info(struct frame *frame, int y, const struct gantt *gantt, con
 /* ---- all of it ----------------------------------------------------------------------------------------------------------------------- */
 
 /* The rank's bytes below its slots, on the same axis. */
-static void draw_curve(struct frame *frame, int y, int rows, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
+static void gantt_draw_curve(struct frame *frame, int y, int rows, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
 {
 	int64_t most = timetable_peak(timetable, timetable->worst), scale = limit > most && limit <= 2 * most ? limit : most;
 	char text[32];
@@ -374,24 +374,24 @@ void gantt_draw(struct frame *frame, struct rect rect, struct gantt *gantt, cons
 	int y = rect.y + 1 + rows;
 	gantt_draw_axis(frame, gantt, y++);
 	if (curve)
-		draw_curve(frame, y, curve, gantt, timetable, limit);
+		gantt_draw_curve(frame, y, curve, gantt, timetable, limit);
 	y += curve ? curve + 1 : 0;
 	if (info)
-		draw_info(frame, y, gantt, timetable);
+		gantt_draw_info(frame, y, gantt, timetable);
 	if (legend)
-		draw_legend(frame, y + info, timetable->split);
+		gantt_draw_legend(frame, y + info, timetable->split);
 }
 
 /* ---- commands ------------------------------------------------------------------------------------------------------------------------- */
 
-static void go_to(struct gantt *gantt, const struct timetable *timetable, uint32_t rank, int64_t time)
+static void gantt_go_to(struct gantt *gantt, const struct timetable *timetable, uint32_t rank, int64_t time)
 {
 	gantt->rank = rank < timetable->ranks ? rank : timetable->ranks - 1;
 	gantt->slot = timetable_at(timetable, gantt->rank, time < 0 ? 0 : time);
 }
 
 /* The slot keeps its place on the screen. */
-static void zoom(struct gantt *gantt, const struct timetable *timetable, bool in)
+static void gantt_zoom(struct gantt *gantt, const struct timetable *timetable, bool in)
 {
 	const struct pipeline_slot *slot = timetable_slot(timetable, gantt->rank, gantt->slot);
 	int64_t span = in ? gantt->span / 2 : gantt->span * 2, middle = slot->begin + (slot->end - slot->begin) / 2;
@@ -413,20 +413,20 @@ bool gantt_command(struct gantt *gantt, const struct timetable *timetable, enum 
 	switch (command) {
 	case COMMAND_LEFT: gantt->slot -= gantt->slot > 0; return true;
 	case COMMAND_RIGHT: gantt->slot += gantt->slot + 1 < timetable->slots; return true;
-	case COMMAND_COLUMN_LEFT: go_to(gantt, timetable, gantt->rank, begin - column); return true;
-	case COMMAND_COLUMN_RIGHT: go_to(gantt, timetable, gantt->rank, begin + column); return true;
-	case COMMAND_UP: go_to(gantt, timetable, gantt->rank > 0 ? gantt->rank - 1 : 0, begin); return true;
-	case COMMAND_DOWN: go_to(gantt, timetable, gantt->rank + 1, begin); return true;
-	case COMMAND_PAGE_UP: go_to(gantt, timetable, gantt->rank > page ? gantt->rank - page : 0, begin); return true;
-	case COMMAND_PAGE_DOWN: go_to(gantt, timetable, gantt->rank + page, begin); return true;
+	case COMMAND_COLUMN_LEFT: gantt_go_to(gantt, timetable, gantt->rank, begin - column); return true;
+	case COMMAND_COLUMN_RIGHT: gantt_go_to(gantt, timetable, gantt->rank, begin + column); return true;
+	case COMMAND_UP: gantt_go_to(gantt, timetable, gantt->rank > 0 ? gantt->rank - 1 : 0, begin); return true;
+	case COMMAND_DOWN: gantt_go_to(gantt, timetable, gantt->rank + 1, begin); return true;
+	case COMMAND_PAGE_UP: gantt_go_to(gantt, timetable, gantt->rank > page ? gantt->rank - page : 0, begin); return true;
+	case COMMAND_PAGE_DOWN: gantt_go_to(gantt, timetable, gantt->rank + page, begin); return true;
 	case COMMAND_FIRST: gantt->slot = 0; return true;
 	case COMMAND_LAST: gantt->slot = timetable->slots - 1; return true;
 	case COMMAND_PEAK:
 		gantt->rank = timetable->worst;
 		gantt->slot = timetable->peak[timetable->worst];
 		return true;
-	case COMMAND_ZOOM_IN: zoom(gantt, timetable, true); return true;
-	case COMMAND_ZOOM_OUT: zoom(gantt, timetable, false); return true;
+	case COMMAND_ZOOM_IN: gantt_zoom(gantt, timetable, true); return true;
+	case COMMAND_ZOOM_OUT: gantt_zoom(gantt, timetable, false); return true;
 	default: return false;
 	}
 }
@@ -441,5 +441,5 @@ void gantt_click(struct gantt *gantt, const struct timetable *timetable, int x, 
 	gantt_row(gantt, timetable, row, &first, &end);
 	gantt_column(gantt, column, &from, &to);
 	if (first < end)
-		go_to(gantt, timetable, first, from + (to - from) / 2);
+		gantt_go_to(gantt, timetable, first, from + (to - from) / 2);
 }

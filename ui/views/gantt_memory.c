@@ -3,7 +3,7 @@
 
 enum { EIGHTHS = 8 };
 
-static int64_t most_of(const struct timetable *timetable, uint32_t first, uint32_t end, int64_t from, int64_t to)
+static int64_t gantt_memory_most_of(const struct timetable *timetable, uint32_t first, uint32_t end, int64_t from, int64_t to)
 {
 	int64_t most = 0;
 	for (uint32_t rank = first; rank < end; rank++) {
@@ -22,7 +22,7 @@ static int64_t fixed_of(const struct timetable *timetable, uint32_t first, uint3
 }
 
 /* A cell of the area: below what stays, above what is in flight. Without colours digits are tenths of the scale in a band of one row. */
-static void draw_cell(struct frame *frame, int x, int y, int fixed, int height, bool over)
+static void gantt_memory_draw_cell(struct frame *frame, int x, int y, int fixed, int height, bool over)
 {
 	enum role low = role_of_category(KIND_PARAMETER, 0), high = over ? ROLE_BAD : role_of_category(KIND_ACTIVATION, 0);
 	if (height <= 0)
@@ -57,7 +57,7 @@ void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *
 	for (int x = 0; x < rect.width; x++) {
 		int64_t from, to;
 		gantt_column(gantt, x, &from, &to);
-		int64_t bytes = most_of(timetable, first, end, from, to), height = (int64_t)((double)bytes * unit + 0.5);
+		int64_t bytes = gantt_memory_most_of(timetable, first, end, from, to), height = (int64_t)((double)bytes * unit + 0.5);
 		bool over = limit >= 0 && bytes > limit;
 		if (frame->mono && rect.height == 1) {
 			draw_tenths(frame, rect.x + x, rect.y, bytes, scale, over);
@@ -65,7 +65,7 @@ void gantt_draw_area(struct frame *frame, struct rect rect, const struct gantt *
 		}
 		for (int row = 0; row < rect.height; row++) {
 			int64_t below = (int64_t)(rect.height - 1 - row) * EIGHTHS;
-			draw_cell(frame, rect.x + x, rect.y + row, clamp(fixed - below), clamp(height - below), over && row <= budget);
+			gantt_memory_draw_cell(frame, rect.x + x, rect.y + row, clamp(fixed - below), clamp(height - below), over && row <= budget);
 		}
 		if (budget > 0)
 			frame_overlay(frame, rect.x + x, rect.y + budget, GLYPH_HEAVY, ROLE_BUDGET);
@@ -92,7 +92,7 @@ static void draw_band(struct frame *frame, struct rect band, const struct gantt 
 		frame_mark(frame, (struct rect){ band.x + cursor, band.y, 1, band.height }, MARK_REVERSE);
 }
 
-static void draw_title(struct frame *frame, struct rect rect, const struct gantt *gantt, const struct timetable *timetable, int64_t scale, int64_t limit)
+static void gantt_memory_draw_title(struct frame *frame, struct rect rect, const struct gantt *gantt, const struct timetable *timetable, int64_t scale, int64_t limit)
 {
 	char text[100], word[32];
 	int x = rect.x;
@@ -117,7 +117,7 @@ void gantt_draw_memory(struct frame *frame, struct rect rect, struct gantt *gant
 	if (room < 1 || rect.width < GANTT_LABELS + 8)
 		return;
 	gantt_settle(gantt, timetable, (struct rect){ rect.x + GANTT_LABELS, rect.y + 1, rect.width - GANTT_LABELS - amounts, rows });
-	draw_title(frame, rect, gantt, timetable, scale, limit);
+	gantt_memory_draw_title(frame, rect, gantt, timetable, scale, limit);
 	rows = gantt->plot.height;
 	int high = gantt->high = room / rows;
 	for (int row = 0; row < rows; row++) {

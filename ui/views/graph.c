@@ -19,7 +19,7 @@ struct graph_view {
 enum { AMOUNT = 11, NEIGHBOURS = 8, NEIGHBOURS_HIGH = 12, HIGH = 28, NAME_AT = 22, SHAPE_AT = 10, NAME_AND_TYPE = 64 };
 static const enum column wanted[] = { COLUMN_SHAPE, COLUMN_SOURCE };
 
-static void forget(struct graph_view *view)
+static void views_graph_forget(struct graph_view *view)
 {
 	module_tree_free(&view->tree);
 	mem_free(view->unfolded);
@@ -31,12 +31,12 @@ static void forget(struct graph_view *view)
 
 static void graph_free(void *state)
 {
-	forget(state);
+	views_graph_forget(state);
 }
 
 /* ---- lines -------------------------------------------------------------------------- */
 
-static void add_ops(struct graph_view *view, uint32_t m)
+static void views_graph_add_ops(struct graph_view *view, uint32_t m)
 {
 	const struct module_tree *tree = &view->tree;
 	if (view->unfolded[m])
@@ -56,11 +56,11 @@ static void make_lines(struct graph_view *view)
 			m = module[m].first_child;
 			continue;
 		}
-		add_ops(view, m);
+		views_graph_add_ops(view, m);
 		while (m != NONE && module[m].next == NONE) {
 			m = module[m].parent;
 			if (m != NONE)
-				add_ops(view, m);
+				views_graph_add_ops(view, m);
 		}
 		m = m == NONE ? NONE : module[m].next;
 	}
@@ -82,7 +82,7 @@ static void select_op(struct graph_view *view, uint32_t op)
 	view->op = op;
 }
 
-static bool prepare(struct graph_view *view, const struct model *model)
+static bool views_graph_prepare(struct graph_view *view, const struct model *model)
 {
 	if (view->serial == model->plan->serial && view->line) {
 		if (view->op != model->op)
@@ -92,14 +92,14 @@ static bool prepare(struct graph_view *view, const struct model *model)
 	bool *folding = view->unfolded;
 	uint32_t modules = view->tree.modules;
 	view->unfolded = NULL;
-	forget(view);
+	views_graph_forget(view);
 	if (module_tree_build(model->plan, &view->tree) == OK) {
 		view->unfolded = mem_alloc(view->tree.modules, sizeof *view->unfolded);
 		view->line = mem_alloc((size_t)view->tree.modules + model->plan->graph->ops, sizeof *view->line);
 	}
 	if (!view->unfolded || !view->line) {
 		mem_free(folding);
-		forget(view);
+		views_graph_forget(view);
 		return false;
 	}
 	/* The same tree keeps its folds when a new plan comes. */
@@ -151,7 +151,7 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 		frame_text(frame, x, y, right - x, ROLE_FAINT, op->type);
 }
 
-static void draw_header(struct frame *frame)
+static void views_graph_draw_header(struct frame *frame)
 {
 	static const char *const titles[] = { "at peak", "persistent", "made" };
 	int right = frame->window.width, shown = right >= 64 ? 3 : right >= 46 ? 2 : 1;
@@ -161,7 +161,7 @@ static void draw_header(struct frame *frame)
 }
 
 /* Type, dims with what they carry, and the placement of a sharded tensor. Returns the cells of text. */
-static int describe(const struct model *model, const struct factors *factors, uint32_t id, char text[300])
+static int views_graph_describe(const struct model *model, const struct factors *factors, uint32_t id, char text[300])
 {
 	size_t used = strlen(carried_text(model->plan->graph, id, factors, text, 200));
 	if (model->plan->transformed->sharded) {
@@ -188,10 +188,10 @@ static int draw_tensor(struct frame *frame, int y, int rows, const struct model 
 	frame_right(frame, 9 + AMOUNT, y, ROLE_TEXT, bytes_text(tensor->bytes, bytes, sizeof bytes));
 	int x = NAME_AT + frame_name(frame, NAME_AT, y, room / 2, item_role(model->plan, tensor->storage),
 		tensor->name) + 2;
-	int cells = describe(model, model->factors, id, shape), most = frame->window.width - SHAPE_AT;
+	int cells = views_graph_describe(model, model->factors, id, shape), most = frame->window.width - SHAPE_AT;
 	/* The sizes are worth more than what they carry. */
 	if (cells > most)
-		cells = describe(model, NULL, id, shape);
+		cells = views_graph_describe(model, NULL, id, shape);
 	bool beside = x + cells + 2 + text_cells(other) <= frame->window.width;
 	if (cells > 0 && (beside || rows < 2))
 		x += frame_name(frame, x, y, frame->window.width - x, ROLE_TEXT, shape) + 2;
@@ -218,7 +218,7 @@ static int draw_tensors(struct frame *frame, int y, int end, const struct model 
 	return y;
 }
 
-static void draw_neighbours(struct frame *frame, int y, const struct model *model)
+static void views_graph_draw_neighbours(struct frame *frame, int y, const struct model *model)
 {
 	const struct op *op = &model->plan->graph->op[model->op];
 	int height = frame->window.height;
@@ -236,12 +236,12 @@ static void graph_draw(void *state, struct model *model, struct frame *frame)
 	int height = frame->window.height, below = height >= HIGH ? NEIGHBOURS_HIGH : height >= 16 ? NEIGHBOURS : 0;
 	if (model->plan->graph->ops == 0)
 		return;
-	if (!prepare(view, model)) {
+	if (!views_graph_prepare(view, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
 	view->page = height - 1 - below;
-	draw_header(frame);
+	views_graph_draw_header(frame);
 	view->top = scroll_to(view->top, view->selected, view->lines, view->page);
 	for (int i = 0; i < view->page && view->top + (uint32_t)i < view->lines; i++) {
 		const struct line *line = &view->line[view->top + (uint32_t)i];
@@ -253,12 +253,12 @@ static void graph_draw(void *state, struct model *model, struct frame *frame)
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
 	}
 	if (below)
-		draw_neighbours(frame, height - below, model);
+		views_graph_draw_neighbours(frame, height - below, model);
 }
 
 /* ---- commands ------------------------------------------------------------------------------ */
 
-static void fold(struct graph_view *view)
+static void views_graph_fold(struct graph_view *view)
 {
 	const struct line *line = &view->line[view->selected];
 	uint32_t m = line->is_op ? view->tree.of_op[line->id] : line->id;
@@ -282,19 +282,19 @@ static void select_line(struct graph_view *view, struct model *model, uint32_t r
 static bool graph_command(void *state, struct model *model, enum command_id command)
 {
 	struct graph_view *view = state;
-	if (model->plan->graph->ops == 0 || !prepare(view, model))
+	if (model->plan->graph->ops == 0 || !views_graph_prepare(view, model))
 		return false;
 	switch (command) {
 	case COMMAND_FOLD:
 	case COMMAND_ACTIVATE:
-		fold(view);
+		views_graph_fold(view);
 		return true;
 	case COMMAND_CLICK: {
 		uint32_t row = view->top + (uint32_t)(model->click_y - 1);
 		if (model->click_y < 1 || model->click_y > view->page || row >= view->lines)
 			return true;
 		if (row == view->selected)
-			fold(view);
+			views_graph_fold(view);
 		else
 			select_line(view, model, row);
 		return true;

@@ -16,7 +16,7 @@ struct factors_job {
 	struct factors *factors;
 };
 
-static struct factors *find(const struct graph *graph, const char *rules_file)
+static struct factors *graph_factors_find(const struct graph *graph, const char *rules_file)
 {
 	struct error error;
 	struct factors *factors = mem_alloc(1, sizeof *factors);
@@ -26,22 +26,22 @@ static struct factors *find(const struct graph *graph, const char *rules_file)
 	return NULL;
 }
 
-static void run(void *context, const atomic_bool *cancel)
+static void graph_factors_run(void *context, const atomic_bool *cancel)
 {
 	struct factors_job *job = context;
 	(void)cancel;
-	job->factors = find(job->graph, job->rules_file);
+	job->factors = graph_factors_find(job->graph, job->rules_file);
 }
 
 /* NULL where there is no memory or no thread. */
-static struct factors_job *start(const struct graph *graph, const char *rules_file)
+static struct factors_job *graph_factors_start(const struct graph *graph, const char *rules_file)
 {
 	struct factors_job *job = mem_alloc(1, sizeof *job);
 	if (!job)
 		return NULL;
 	job->graph = graph_retain((struct graph *)(uintptr_t)graph);
 	job->rules_file = rules_file;
-	job->background = background_start(run, job);
+	job->background = background_start(graph_factors_run, job);
 	if (job->background)
 		return job;
 	graph_release(job->graph);
@@ -76,9 +76,9 @@ const struct factors *graph_factors_of(struct graph_factors *kept, const struct 
 	graph_factors_free(kept);
 	*kept = (struct graph_factors){ .asked = true, .fingerprint = graph->fingerprint };
 	if (graph->tensors <= AT_ONCE)
-		kept->factors = find(graph, rules_file);
+		kept->factors = graph_factors_find(graph, rules_file);
 	else
-		kept->job = start(graph, rules_file);
+		kept->job = graph_factors_start(graph, rules_file);
 	return kept->factors;
 }
 

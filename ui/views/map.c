@@ -29,24 +29,24 @@ static void map_free(void *state)
 
 /* ---- addresses ------------------------------------------------------------------- */
 
-static bool shown(const struct map *map, const struct plan *plan, uint32_t item)
+static bool map_shown(const struct map *map, const struct plan *plan, uint32_t item)
 {
 	bool persistent = item < plan->graph->storages && plan->graph->storage[item].persistent;
 	return plan->laid_out->first[item] != NONE && !(map->persistent_hidden && persistent);
 }
 
 /* The lowest address of what is not hidden. */
-static int64_t lowest(const struct map *map, const struct model *model)
+static int64_t map_lowest(const struct map *map, const struct model *model)
 {
 	for (uint32_t i = 0; i < model->index->present; i++)
-		if (shown(map, model->plan, model->index->by_offset[i]))
+		if (map_shown(map, model->plan, model->index->by_offset[i]))
 			return model->plan->laid_out->offset[model->index->by_offset[i]];
 	return 0;
 }
 
 static void range(const struct map *map, const struct model *model, int64_t *low, int64_t *high)
 {
-	*low = map->high > 0 ? map->low : map->persistent_hidden ? lowest(map, model) : 0;
+	*low = map->high > 0 ? map->low : map->persistent_hidden ? map_lowest(map, model) : 0;
 	*high = map->high > 0 ? map->high : plan_arena(model->plan);
 	if (*high <= *low)
 		*high = *low + 1;
@@ -75,24 +75,24 @@ static void zoom_address(struct map *map, const struct model *model, bool in)
 
 /* ---- the grid ------------------------------------------------------------------------ */
 
-static double overlap(double a_low, double a_high, double b_low, double b_high)
+static double map_overlap(double a_low, double a_high, double b_low, double b_high)
 {
 	double low = a_low > b_low ? a_low : b_low, high = a_high < b_high ? a_high : b_high;
 	return high > low ? high - low : 0;
 }
 
 /* Adds one item's area to the tiles that it touches; coordinates in tiles. */
-static void paint(struct map *map, uint32_t item, double left, double right, double bottom, double top)
+static void map_paint(struct map *map, uint32_t item, double left, double right, double bottom, double top)
 {
 	left = left < 0 ? 0 : left;
 	right = right > map->grid.columns ? map->grid.columns : right;
 	bottom = bottom < 0 ? 0 : bottom;
 	top = top > map->grid.rows ? map->grid.rows : top;
 	for (int y = (int)bottom; y < top; y++) {
-		double height = overlap(y, y + 1, bottom, top);
+		double height = map_overlap(y, y + 1, bottom, top);
 		struct tile *row = &map->grid.tile[(size_t)(map->grid.rows - 1 - y) * (size_t)map->grid.columns];
 		for (int x = (int)left; x < right; x++) {
-			double area = height * overlap(x, x + 1, left, right);
+			double area = height * map_overlap(x, x + 1, left, right);
 			row[x].used += area;
 			if (area > row[x].most) {
 				row[x].most = area;
@@ -113,9 +113,9 @@ static void paint_all(struct map *map, const struct model *model, int64_t low, i
 		bool outside = plan->laid_out->first[item] >= end || plan->laid_out->last[item] < model->zoom_first
 			|| offset >= high ||
 			       offset + plan->laid_out->bytes[item] <= low;
-		if (outside || !shown(map, plan, item))
+		if (outside || !map_shown(map, plan, item))
 			continue;
-		paint(map, item, ((double)plan->laid_out->first[item] - model->zoom_first) / per_column,
+		map_paint(map, item, ((double)plan->laid_out->first[item] - model->zoom_first) / per_column,
 		      ((double)plan->laid_out->last[item] + 1 - model->zoom_first) / per_column,
 			(double)(offset - low) / per_row,
 		      (double)(offset + plan->laid_out->bytes[item] - low) / per_row);
@@ -166,7 +166,7 @@ static enum role tile_role(const struct map *map, const struct model *model, uin
 	return is_selected(model, item) ? ROLE_CURSOR : role_of_category(item_kind(model->plan, item), map->shade[item]);
 }
 
-static void draw_letter(struct frame *frame, int x, int y, const struct map *map, const struct model *model,
+static void map_draw_letter(struct frame *frame, int x, int y, const struct map *map, const struct model *model,
 	uint32_t item)
 {
 	if (item == NONE)
@@ -210,7 +210,7 @@ static void draw_tiles(struct frame *frame, const struct map *map, const struct 
 			if (halves)
 				draw_halves(frame, left + x, y, map, model, tile->owner, tile[map->grid.columns].owner);
 			else if (frame->mono)
-				draw_letter(frame, left + x, y, map, model, tile->owner);
+				map_draw_letter(frame, left + x, y, map, model, tile->owner);
 			else
 				draw_halves(frame, left + x, y, map, model, tile->owner, tile->owner);
 		}
@@ -224,7 +224,7 @@ static void draw_tiles(struct frame *frame, const struct map *map, const struct 
 	}
 }
 
-static void draw_axis(struct frame *frame, const struct model *model, int left, int y, int width)
+static void map_draw_axis(struct frame *frame, const struct model *model, int left, int y, int width)
 {
 	frame_repeat(frame, left, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
 	int peak = model_column_of(model, model->plan->ordered->peak_position, width);
@@ -280,7 +280,7 @@ static int draw_flank(struct frame *frame, int x, int y, int end, const struct f
 }
 
 /* What lies next to the selected storage at the cursor's op, or at the nearest op at which it is alive. */
-static void draw_neighbours(struct frame *frame, int y, const struct model *model)
+static void map_draw_neighbours(struct frame *frame, int y, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	uint32_t storage = model->storage, position = model_position(model);
@@ -296,7 +296,7 @@ static void draw_neighbours(struct frame *frame, int y, const struct model *mode
 }
 
 /* The holes at the cursor's op, and how far the arena is from the peak. */
-static void draw_info(struct frame *frame, int y, const struct model *model)
+static void map_draw_info(struct frame *frame, int y, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	uint32_t position = model_position(model);
@@ -324,7 +324,7 @@ static void draw_info(struct frame *frame, int y, const struct model *model)
 }
 
 /* The map and the lines below it, in the frame's window. */
-static void draw_plot(struct map *map, const struct model *model, struct frame *frame)
+static void map_draw_plot(struct map *map, const struct model *model, struct frame *frame)
 {
 	int left = frame->window.width >= LABELS_FROM ? LABELS : 0;
 	bool neighbours = frame->window.height >= NEIGHBOURS_FROM, legend = frame->window.height >= LEGEND_FROM;
@@ -347,13 +347,13 @@ static void draw_plot(struct map *map, const struct model *model, struct frame *
 	}
 	map->left = left;
 	map->width = width;
-	draw_axis(frame, model, left, height, width);
+	map_draw_axis(frame, model, left, height, width);
 	if (legend)
 		map_legend_draw(frame, height + 1, &map->grid, model->plan);
 	draw_selected(frame, height + 1 + legend, model);
 	if (neighbours)
-		draw_neighbours(frame, height + 2 + legend, model);
-	draw_info(frame, height + 2 + legend + neighbours, model);
+		map_draw_neighbours(frame, height + 2 + legend, model);
+	map_draw_info(frame, height + 2 + legend + neighbours, model);
 }
 
 static void map_draw(void *state, struct model *model, struct frame *frame)
@@ -363,7 +363,7 @@ static void map_draw(void *state, struct model *model, struct frame *frame)
 	int list = model->plan->graph->ops ? map_list_width(whole.width) : 0;
 	map->list.rows = 0;
 	frame->window.width -= list ? list + 1 : 0;
-	draw_plot(map, model, frame);
+	map_draw_plot(map, model, frame);
 	frame->window = whole;
 	for (int y = 0; list && y < whole.height; y++)
 		frame_glyph(frame, whole.width - list - 1, y, GLYPH_VERTICAL, ROLE_LINE);
@@ -384,13 +384,13 @@ static void select_next(const struct map *map, struct model *model, int directio
 	int64_t i = at == NONE ? (direction > 0 ? -1 : (int64_t)n) : at;
 	for (i += direction; i >= 0 && i < n; i += direction)
 		if (index->by_offset[i] < model->plan->graph->storages && alive_at(model->plan, index->by_offset[i], position)
-			&& shown(map, model->plan, index->by_offset[i])) {
+			&& map_shown(map, model->plan, index->by_offset[i])) {
 			model->storage = index->by_offset[i];
 			return;
 		}
 }
 
-static void click(const struct map *map, struct model *model)
+static void map_click(const struct map *map, struct model *model)
 {
 	uint32_t first, last, storage;
 	int x = model->click_x - map->left;
@@ -409,7 +409,7 @@ static bool map_command(void *state, struct model *model, enum command_id comman
 {
 	struct map *map = state;
 	switch (command) {
-	case COMMAND_CLICK: click(map, model); return true;
+	case COMMAND_CLICK: map_click(map, model); return true;
 	case COMMAND_UP: select_next(map, model, 1); return true;
 	case COMMAND_DOWN: select_next(map, model, -1); return true;
 	case COMMAND_ZOOM_IN_ADDRESS: zoom_address(map, model, true); return true;

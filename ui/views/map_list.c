@@ -58,7 +58,7 @@ static bool next_row(struct walk *walk, struct stack_row *row)
 	return row->bytes > 0;
 }
 
-static void draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, const struct stack_row *row, const struct details *details)
+static void map_list_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, const struct stack_row *row, const struct details *details)
 {
 	const struct plan *plan = model->plan;
 	char text[32];
@@ -101,7 +101,7 @@ void map_list_draw(struct frame *frame, struct rect rect, struct map_list *list,
 	walk = walk_of(model, persistent_hidden);
 	for (uint32_t i = 0; i < list->top + (uint32_t)list->rows && next_row(&walk, &row); i++)
 		if (i >= list->top)
-			draw_row(frame, rect, rect.y + 1 + (int)(i - list->top), model, &row, &details);
+			map_list_draw_row(frame, rect, rect.y + 1 + (int)(i - list->top), model, &row, &details);
 }
 
 uint32_t map_list_at(const struct map_list *list, const struct model *model, bool persistent_hidden, int y)

@@ -49,7 +49,7 @@ static uint32_t add_module(struct builder *builder, uint32_t parent, const char 
 }
 
 /* The module of a path, made with its ancestors where it is new. */
-static uint32_t module_of(struct builder *builder, const char *path)
+static uint32_t module_tree_module_of(struct builder *builder, const char *path)
 {
 	uint32_t at = 0;
 	if (!*path)
@@ -70,11 +70,11 @@ static uint32_t module_of(struct builder *builder, const char *path)
 	return at;
 }
 
-static void add_ops(struct builder *builder, const struct graph *graph)
+static void module_tree_add_ops(struct builder *builder, const struct graph *graph)
 {
 	struct module_tree *tree = builder->tree;
 	for (uint32_t i = 0; i < graph->ops && !builder->failed; i++) {
-		tree->of_op[i] = module_of(builder, graph->op[i].module);
+		tree->of_op[i] = module_tree_module_of(builder, graph->op[i].module);
 		for (uint32_t m = tree->of_op[i]; m != NONE; m = tree->module[m].parent) {
 			tree->module[m].ops++;
 			if (tree->module[m].first_op == NONE)
@@ -115,7 +115,7 @@ enum status module_tree_build(const struct plan *plan, struct module_tree *tree)
 	enum status status = tree->module && tree->of_op && ops && builder.last_child ? OK : NO_MEMORY;
 	if (status == OK) {
 		add_module(&builder, NONE, "", 0);
-		add_ops(&builder, graph);
+		module_tree_add_ops(&builder, graph);
 		status = builder.failed ? NO_MEMORY : OK;
 	}
 	for (uint32_t i = 0; status == OK && i < graph->ops; i++)

@@ -20,7 +20,7 @@ struct order_view {
 
 enum { PANE_FROM = 14 };
 
-static void forget(struct order_view *view)
+static void views_order_forget(struct order_view *view)
 {
 	schedule_free(&view->schedule);
 	mem_free(view->candidate);
@@ -33,28 +33,28 @@ static void forget(struct order_view *view)
 static void order_free(void *state)
 {
 	struct order_view *view = state;
-	forget(view);
+	views_order_forget(view);
 	challenge_end(&view->challenge);
 }
 
-static bool prepare(struct order_view *view, const struct model *model)
+static bool views_order_prepare(struct order_view *view, const struct model *model)
 {
 	if (view->serial == model->plan->serial && view->candidate)
 		return true;
-	forget(view);
+	views_order_forget(view);
 	view->candidate = mem_alloc(model->plan->graph->ops, sizeof *view->candidate);
 	view->freed = mem_alloc(model->plan->ordered->problem.items, sizeof *view->freed);
 	if (view->candidate && view->freed && schedule_new(model->plan, &view->schedule) == OK) {
 		view->serial = model->plan->serial;
 		return true;
 	}
-	forget(view);
+	views_order_forget(view);
 	return false;
 }
 
 /* ---- the decision --------------------------------------------------------------------------- */
 
-static void draw_pane(struct frame *frame, struct rect rect, struct order_view *view, const struct model *model)
+static void views_order_draw_pane(struct frame *frame, struct rect rect, struct order_view *view, const struct model *model)
 {
 	const struct order_schedule *schedule = &view->schedule;
 	const struct problem *problem = schedule->problem;
@@ -108,7 +108,7 @@ static void order_draw(void *state, struct model *model, struct frame *frame)
 		challenge_draw(&view->challenge, model, frame);
 		return;
 	}
-	if (!prepare(view, model)) {
+	if (!views_order_prepare(view, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
@@ -121,7 +121,7 @@ static void order_draw(void *state, struct model *model, struct frame *frame)
 	order_rows_draw(frame, (struct rect){ 0, 1, width, height - 1 - pane }, &view->rows, model);
 	details_titles(frame, 0, &view->rows.details, true);
 	if (pane)
-		draw_pane(frame, (struct rect){ 0, height - pane, width, pane }, view, model);
+		views_order_draw_pane(frame, (struct rect){ 0, height - pane, width, pane }, view, model);
 }
 
 /* ---- commands ----------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 		return false;
 	if (command == COMMAND_CHALLENGE || challenge_on(&view->challenge, model))
 		return challenge_command(&view->challenge, model, command) || view_command(model, command);
-	if (!prepare(view, model))
+	if (!views_order_prepare(view, model))
 		return false;
 	uint32_t position = view->schedule.position[model->op];
 	switch (command) {
@@ -174,7 +174,7 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 	case COMMAND_ACTIVATE: view->stepping = !view->stepping; return true;
 	case COMMAND_EARLIER: move_by_hand(view, model, -1); return true;
 	case COMMAND_LATER: move_by_hand(view, model, 1); return true;
-	case COMMAND_PLANNED: forget(view); return true;
+	case COMMAND_PLANNED: views_order_forget(view); return true;
 	case COMMAND_SCORE:
 	case COMMAND_END:
 	case COMMAND_HINT: view_say(model, "y begins the challenge: order the ops yourself"); return true;

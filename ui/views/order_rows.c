@@ -49,7 +49,7 @@ static void draw_lanes(struct frame *frame, struct rect rect, const struct order
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
-static void draw_bar(struct frame *frame, int x, int y, int64_t live, int64_t base, int64_t peak)
+static void order_rows_draw_bar(struct frame *frame, int x, int y, int64_t live, int64_t base, int64_t peak)
 {
 	int filled = peak > base ? (int)((double)(live - base) / (double)(peak - base) * BAR + 0.5) : 0;
 	for (int i = 0; i < BAR; i++)
@@ -60,7 +60,7 @@ static void draw_bar(struct frame *frame, int x, int y, int64_t live, int64_t ba
 }
 
 /* Number, live bytes, a bar above the persistent bytes, name and type; returns the column where lanes can begin. */
-static int draw_row(struct frame *frame, int y, const struct order_rows *rows, const struct model *model, uint32_t position, int name_width)
+static int order_rows_draw_row(struct frame *frame, int y, const struct order_rows *rows, const struct model *model, uint32_t position, int name_width)
 {
 	const struct order_schedule *schedule = rows->schedule;
 	const struct op *op = &model->plan->graph->op[schedule->order[position]];
@@ -78,7 +78,7 @@ static int draw_row(struct frame *frame, int y, const struct order_rows *rows, c
 	x += AMOUNT;
 	if (frame->window.width >= 70) {
 		if (!waiting)
-			draw_bar(frame, x, y, schedule->live[position], schedule->problem->base, schedule->peak);
+			order_rows_draw_bar(frame, x, y, schedule->live[position], schedule->problem->base, schedule->peak);
 		x += BAR + 1;
 	}
 	frame_name(frame, x, y, name_width, role, op->name);
@@ -99,7 +99,7 @@ void order_rows_draw(struct frame *frame, struct rect rect, struct order_rows *r
 	rows->top = scroll_to(rows->top, cursor, count, rect.height);
 	for (int i = 0; i < rect.height && rows->top + (uint32_t)i < count; i++)
 		if (segment_row_of_rule(roam, rows->top + (uint32_t)i, &position) == NONE)
-			lanes = draw_row(frame, rect.y + i, rows, model, position, name_width);
+			lanes = order_rows_draw_row(frame, rect.y + i, rows, model, position, name_width);
 	draw_lanes(frame, (struct rect){ lanes, rect.y, rows->details.count ? rows->details.from - lanes : rect.width - lanes, rect.height }, rows, model);
 	for (int i = 0; i < rect.height && rows->top + (uint32_t)i < count; i++) {
 		uint32_t segment = segment_row_of_rule(roam, rows->top + (uint32_t)i, &position);

@@ -88,7 +88,7 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 }
 
 /* How low any order could be, and why not lower. */
-static void draw_bound(struct frame *frame, struct rect rect, const struct plan *plan)
+static void overview_draw_bound(struct frame *frame, struct rect rect, const struct plan *plan)
 {
 	char ground[300], text[400], bytes[32];
 	snprintf(text, sizeof text, "no order is below %s: %s", bytes_text(plan_bound(plan), bytes, sizeof bytes),
@@ -97,7 +97,7 @@ static void draw_bound(struct frame *frame, struct rect rect, const struct plan 
 		frame_wrapped(frame, rect, plan_is_proved(plan) ? ROLE_GOOD : ROLE_WARN, text);
 }
 
-static void draw_legend(struct frame *frame, struct rect rect, const struct model *model)
+static void overview_draw_legend(struct frame *frame, struct rect rect, const struct model *model)
 {
 	const int64_t *category = &model->index->category[(size_t)model_position(model) * CATEGORIES];
 	int64_t live = model->plan->ordered->live[model_position(model)];
@@ -113,10 +113,10 @@ static void draw_legend(struct frame *frame, struct rect rect, const struct mode
 		snprintf(amount, sizeof amount, "%3.0f %%", live ? 100.0 * (double)category[i] / (double)live : 0.0);
 		frame_right(frame, rect.x + 32, y++, ROLE_FAINT, amount);
 	}
-	draw_bound(frame, (struct rect){ rect.x, y + 1, LEGEND - 2, rect.y + rect.height - y - 1 }, model->plan);
+	overview_draw_bound(frame, (struct rect){ rect.x, y + 1, LEGEND - 2, rect.y + rect.height - y - 1 }, model->plan);
 }
 
-static void draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage, enum alive_reason reason,
+static void overview_draw_row(struct frame *frame, struct rect rect, int y, const struct model *model, uint32_t storage, enum alive_reason reason,
 	const struct details *details)
 {
 	const struct plan *plan = model->plan;
@@ -153,7 +153,7 @@ static bool find_reasons(struct overview *overview, const struct model *model)
 	return overview->reason;
 }
 
-static void draw_list(struct frame *frame, struct rect rect, struct overview *overview, const struct model *model)
+static void overview_draw_list(struct frame *frame, struct rect rect, struct overview *overview, const struct model *model)
 {
 	char count[32];
 	int x = frame_print(frame, rect.x, rect.y, ROLE_LABEL, "alive here: %s, largest first", count_text(overview->count, count));
@@ -169,7 +169,7 @@ static void draw_list(struct frame *frame, struct rect rect, struct overview *ov
 	if (rows <= 0 || !find_reasons(overview, model))
 		return;
 	for (int i = 0; i < rows; i++)
-		draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], overview->reason[overview->top + (uint32_t)i],
+		overview_draw_row(frame, rect, rect.y + 1 + i, model, overview->alive[overview->top + (uint32_t)i], overview->reason[overview->top + (uint32_t)i],
 			 &details);
 }
 
@@ -224,7 +224,7 @@ static void overview_draw(void *state, struct model *model, struct frame *frame)
 	draw_cursor_line(frame, plot + 1, model);
 	struct rect below = { 0, plot + 2, width, height - plot - 2 };
 	if (width >= LEGEND_FROM) {
-		draw_legend(frame, (struct rect){ 0, below.y + 1, LEGEND, below.height - 1 }, model);
+		overview_draw_legend(frame, (struct rect){ 0, below.y + 1, LEGEND, below.height - 1 }, model);
 		frame_text(frame, 0, below.y, LEGEND, ROLE_LABEL, "live here by category");
 		below.x = LEGEND;
 		below.width -= LEGEND;
@@ -232,11 +232,11 @@ static void overview_draw(void *state, struct model *model, struct frame *frame)
 	overview->width = width;
 	overview->list = below.y + 1;
 	overview->list_x = below.x;
-	draw_list(frame, below, overview, model);
+	overview_draw_list(frame, below, overview, model);
 }
 
 /* A click on the curve moves the cursor, one on a row selects its tensor. */
-static void click(struct overview *overview, struct model *model)
+static void overview_click(struct overview *overview, struct model *model)
 {
 	uint32_t position = curve_position(model, overview->width, model->click_x);
 	uint32_t row = overview->top + (uint32_t)(model->click_y - overview->list);
@@ -253,7 +253,7 @@ static bool overview_command(void *state, struct model *model, enum command_id c
 	if (model->plan->graph->ops == 0)
 		return false;
 	switch (command) {
-	case COMMAND_CLICK: click(overview, model); return true;
+	case COMMAND_CLICK: overview_click(overview, model); return true;
 	case COMMAND_PERSISTENT:
 		overview->floor_hidden = !overview->floor_hidden;
 		return true;

@@ -8,7 +8,7 @@ const char *const row_field_names[ROW_FIELD_COUNT] = { ROW_FIELDS(X) };
 #undef X
 
 /* "field:" or "field=" at the beginning; moves on behind it. */
-static bool take_field(const char **at, struct filter_word *word)
+static bool row_filter_take_field(const char **at, struct filter_word *word)
 {
 	size_t length = strcspn(*at, ":=");
 	for (int field = 0; field < ROW_FIELD_COUNT && (*at)[length]; field++)
@@ -32,7 +32,7 @@ static enum status read_word(const char *at, size_t length, struct filter_word *
 		word->not = true;
 		rest++;
 	}
-	take_field(&rest, word);
+	row_filter_take_field(&rest, word);
 	size_t left = strlen(rest);
 	if (*rest == '~' && left > 1 && word->how == WORD_PART) {
 		word->how = WORD_FUZZY;
@@ -74,18 +74,18 @@ void row_filter_free(struct row_filter *filter)
 	filter->words = 0;
 }
 
-static bool in_order(const char *text, const char *letters)
+static bool row_filter_in_order(const char *text, const char *letters)
 {
 	for (; *text && *letters; text++)
 		letters += tolower((unsigned char)*text) == tolower((unsigned char)*letters);
 	return *letters == '\0';
 }
 
-static bool fits(const struct filter_word *word, const char *text)
+static bool row_filter_fits(const struct filter_word *word, const char *text)
 {
 	switch (word->how) {
 	case WORD_WHOLE: return strcmp(text, word->text) == 0;
-	case WORD_FUZZY: return in_order(text, word->text);
+	case WORD_FUZZY: return row_filter_in_order(text, word->text);
 	case WORD_REGEX: return regexec(&word->regex, text, 0, NULL, 0) == 0;
 	default: return text_contains(text, word->text);
 	}
@@ -95,7 +95,7 @@ bool row_filter_passes(const struct row_filter *filter, const char *const value[
 {
 	for (int i = 0; i < filter->words; i++) {
 		const struct filter_word *word = &filter->word[i];
-		bool is = word->any_field ? fits(word, value[ROW_NAME]) || (word->how == WORD_PART && fits(word, value[ROW_KIND])) : fits(word, value[word->field]);
+		bool is = word->any_field ? row_filter_fits(word, value[ROW_NAME]) || (word->how == WORD_PART && row_filter_fits(word, value[ROW_KIND])) : row_filter_fits(word, value[word->field]);
 		if (is == word->not)
 			return false;
 	}

@@ -79,7 +79,7 @@ static int axis_of(const struct runs *runs, const struct model *model)
 	return runs->axis_chosen ? runs->axis_after + AXIS_WORK : runs_plot_first_axis(model);
 }
 
-static void draw_header(struct frame *frame, int y, const struct model *model)
+static void views_runs_draw_header(struct frame *frame, int y, const struct model *model)
 {
 	frame_right(frame, 4, y, ROLE_LABEL, "#");
 	frame_right(frame, 14, y, ROLE_LABEL, "peak");
@@ -98,7 +98,7 @@ static void draw_header(struct frame *frame, int y, const struct model *model)
 	frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_LABEL, model->baseline ? "knobs (* baseline)" : "knobs");
 }
 
-static void draw_more(struct frame *frame, int x, int y, const struct runs *runs, const struct plan *plan, uint32_t i, int columns)
+static void views_runs_draw_more(struct frame *frame, int x, int y, const struct runs *runs, const struct plan *plan, uint32_t i, int columns)
 {
 	char text[32] = "-";
 	if (columns > 0)
@@ -114,7 +114,7 @@ static void draw_more(struct frame *frame, int x, int y, const struct runs *runs
 		frame_right(frame, x + more_width(4), y, ROLE_FAINT, (snprintf(text, sizeof text, "%.1f %%", 100 * plan->speed.mfu), text));
 }
 
-static void draw_run(struct frame *frame, int y, const struct runs *runs, const struct model *model, uint32_t i, bool selected)
+static void views_runs_draw_run(struct frame *frame, int y, const struct runs *runs, const struct model *model, uint32_t i, bool selected)
 {
 	const struct plan *plan = model->run[i];
 	char text[300];
@@ -137,7 +137,7 @@ static void draw_run(struct frame *frame, int y, const struct runs *runs, const 
 	if (knobs_at > ARENA)
 		frame_right(frame, ARENA, y, proof_closed(&plan->laid_out->layout.proof) ? ROLE_GOOD : ROLE_TEXT, bytes_text(plan_arena(plan), text, sizeof text));
 	int more = more_columns(frame, timed);
-	draw_more(frame, knobs_at - 2, y, runs, plan, i, more);
+	views_runs_draw_more(frame, knobs_at - 2, y, runs, plan, i, more);
 	knobs_at += more_width(more);
 	if (plan_verdict(plan).guess)
 		knobs_at += frame_text(frame, knobs_at, y, frame->window.width - knobs_at, ROLE_WARN, "guess: ");
@@ -148,7 +148,7 @@ static void draw_run(struct frame *frame, int y, const struct runs *runs, const 
 }
 
 /* One amount of both plans and the change between them. */
-static void draw_amount(struct frame *frame, int y, const char *what, int64_t theirs, int64_t ours)
+static void views_runs_draw_amount(struct frame *frame, int y, const char *what, int64_t theirs, int64_t ours)
 {
 	char text[32];
 	frame_text(frame, 1, y, 14, ROLE_TEXT, what);
@@ -238,12 +238,12 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 	frame_right(frame, 52, y + 1, ROLE_LABEL, "change");
 	bool beside = frame->window.width >= 84;
 	int row = y + 2;
-	draw_amount(frame, row++, "peak", plan_peak(theirs), plan_peak(ours));
+	views_runs_draw_amount(frame, row++, "peak", plan_peak(theirs), plan_peak(ours));
 	if (beside)   /* else the knobs need its row */
-		draw_amount(frame, row++, "bound", plan_bound(theirs), plan_bound(ours));
-	draw_amount(frame, row++, "arena", plan_arena(theirs), plan_arena(ours));
-	draw_amount(frame, row++, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
-	draw_amount(frame, row++, "caching", plan_caching(theirs), plan_caching(ours));
+		views_runs_draw_amount(frame, row++, "bound", plan_bound(theirs), plan_bound(ours));
+	views_runs_draw_amount(frame, row++, "arena", plan_arena(theirs), plan_arena(ours));
+	views_runs_draw_amount(frame, row++, "persistent", theirs->ordered->problem.base, ours->ordered->problem.base);
+	views_runs_draw_amount(frame, row++, "caching", plan_caching(theirs), plan_caching(ours));
 	row += draw_times(frame, row, theirs, ours);
 	row += draw_gain(frame, row, ours);
 	if (model->beside && ours->serial == model->plan->serial) {
@@ -255,7 +255,7 @@ static void draw_differences(struct frame *frame, int y, const struct model *mod
 }
 
 /* The work of every run is summed once. */
-static bool find_work(struct runs *runs, const struct model *model)
+static bool views_runs_find_work(struct runs *runs, const struct model *model)
 {
 	uint64_t newest = model->runs ? model->run[model->runs - 1]->serial : 0;
 	if (runs->work && runs->works == model->runs && runs->serial == newest)
@@ -270,7 +270,7 @@ static bool find_work(struct runs *runs, const struct model *model)
 	return true;
 }
 
-static void draw_pane(struct frame *frame, struct rect rect, struct runs *runs, const struct model *model, enum pane pane)
+static void views_runs_draw_pane(struct frame *frame, struct rect rect, struct runs *runs, const struct model *model, enum pane pane)
 {
 	frame_repeat(frame, 0, rect.y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	struct rect inside = { 0, rect.y + 1, rect.width, rect.height - 1 };
@@ -278,7 +278,7 @@ static void draw_pane(struct frame *frame, struct rect rect, struct runs *runs, 
 		draw_differences(frame, rect.y, model, runs->selected);
 	else if (pane == PANE_LOG)
 		runs_log_draw(frame, inside, model->run[runs->selected]);
-	else if (find_work(runs, model))
+	else if (views_runs_find_work(runs, model))
 		runs_plot_draw(frame, inside, model, axis_of(runs, model), runs->work, runs->flops, runs->selected);
 }
 
@@ -303,18 +303,18 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 	runs->seen = model->runs;
 	runs->shown = model->plan->fingerprint;
 	if (more_columns(frame, runs_plot_first_axis(model) == AXIS_TIME) > 1)
-		find_work(runs, model);
-	draw_header(frame, 0, model);
+		views_runs_find_work(runs, model);
+	views_runs_draw_header(frame, 0, model);
 	runs->top = scroll_to(runs->top, runs->selected, model->runs, runs->page);
 	for (int i = 0; i < runs->page && runs->top + (uint32_t)i < model->runs; i++)
-		draw_run(frame, 1 + i, runs, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
+		views_runs_draw_run(frame, 1 + i, runs, model, runs->top + (uint32_t)i, runs->top + (uint32_t)i == runs->selected);
 	if (!model->runs)
 		return;
 	if (plot)
-		draw_pane(frame, (struct rect){ 0, height - below - plot, width, plot }, runs, model, PANE_PLOT);
+		views_runs_draw_pane(frame, (struct rect){ 0, height - below - plot, width, plot }, runs, model, PANE_PLOT);
 	enum pane pane = both && runs->pane == PANE_PLOT ? PANE_DIFFERENCES : runs->pane;
 	if (below)
-		draw_pane(frame, (struct rect){ 0, height - below, width, below }, runs, model, pane);
+		views_runs_draw_pane(frame, (struct rect){ 0, height - below, width, below }, runs, model, pane);
 }
 
 /* Enter turns all knobs to those of the selected run, in one step. */

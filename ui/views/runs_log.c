@@ -3,7 +3,7 @@
 
 enum { EFFORT = 12, PEAK = 24, BOUND = 35, GAP = 45, BY = 47 };
 
-static void draw_bound(struct frame *frame, int y, int64_t best, int64_t bound, bool proved)
+static void runs_log_draw_bound(struct frame *frame, int y, int64_t best, int64_t bound, bool proved)
 {
 	char text[32];
 	frame_right(frame, PEAK, y, ROLE_TEXT, bytes_text(best, text, sizeof text));
@@ -17,7 +17,7 @@ static void draw_improvement(struct frame *frame, int y, const struct improvemen
 {
 	char text[32];
 	frame_right(frame, EFFORT, y, ROLE_FAINT, count_text(improvement->ticks, text));
-	draw_bound(frame, y, improvement->peak, improvement->bound, improvement->peak == improvement->bound);
+	runs_log_draw_bound(frame, y, improvement->peak, improvement->bound, improvement->peak == improvement->bound);
 	frame_name(frame, BY, y, frame->window.width - BY, ROLE_TEXT, improvement->winner ? improvement->winner : "");
 }
 
@@ -50,7 +50,7 @@ void runs_log_draw(struct frame *frame, struct rect rect, const struct plan *pla
 	if (y >= rect.y + rect.height)
 		return;
 	frame_right(frame, EFFORT, y, ROLE_LABEL, "layout");
-	draw_bound(frame, y, plan_arena(plan), plan->laid_out->layout.proof.bound, proof_closed(&plan->laid_out->layout.proof));
+	runs_log_draw_bound(frame, y, plan_arena(plan), plan->laid_out->layout.proof.bound, proof_closed(&plan->laid_out->layout.proof));
 	frame_name(frame, BY, y, rect.width - BY, ROLE_TEXT, plan->laid_out->layout.strategy ? plan->laid_out->layout.strategy : "");
 	draw_grounds(frame, (struct rect){ 1, y + 2, rect.width - 2, rect.y + rect.height - y - 2 }, plan);
 }

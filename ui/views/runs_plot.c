@@ -12,7 +12,7 @@ struct plot {
 };
 
 /* A step whose ops' work can't be counted has no time. */
-static bool shown(const struct model *model, int axis, uint32_t run)
+static bool runs_plot_shown(const struct model *model, int axis, uint32_t run)
 {
 	return axis != AXIS_TIME || model->run[run]->speed.time > 0;
 }
@@ -22,14 +22,14 @@ const char *runs_plot_axis_name(int axis)
 	return axis == AXIS_WORK ? "work of a device" : axis == AXIS_TIME ? "time of a step" : knobs[axis].name;
 }
 
-static double value_of(const struct model *model, int axis, const double *work, uint32_t run)
+static double runs_plot_value_of(const struct model *model, int axis, const double *work, uint32_t run)
 {
 	if (axis == AXIS_TIME)
 		return (double)model->run[run]->speed.time;
 	return axis == AXIS_WORK ? work[run] : (double)model->run[run]->scenario.value[axis];
 }
 
-static bool differs(const struct model *model, int knob)
+static bool runs_plot_differs(const struct model *model, int knob)
 {
 	for (uint32_t i = 1; i < model->runs; i++)
 		if (model->run[i]->scenario.value[knob] != model->run[0]->scenario.value[knob])
@@ -40,7 +40,7 @@ static bool differs(const struct model *model, int knob)
 int runs_plot_first_axis(const struct model *model)
 {
 	for (uint32_t i = 0; i < model->runs; i++)
-		if (shown(model, AXIS_TIME, i) && (model->run[i]->transformed->sharded || model->run[i]->speed.time != model->run[0]->speed.time))
+		if (runs_plot_shown(model, AXIS_TIME, i) && (model->run[i]->transformed->sharded || model->run[i]->speed.time != model->run[0]->speed.time))
 			return AXIS_TIME;
 	return AXIS_WORK;
 }
@@ -50,7 +50,7 @@ int runs_plot_next_axis(const struct model *model, int axis)
 	if (axis == AXIS_WORK && runs_plot_first_axis(model) == AXIS_TIME)
 		return AXIS_TIME;
 	for (int knob = axis == AXIS_TIME ? 0 : axis + 1; knob < KNOB_COUNT; knob++)
-		if (differs(model, knob))
+		if (runs_plot_differs(model, knob))
 			return knob;
 	return AXIS_WORK;
 }
@@ -86,8 +86,8 @@ static struct plot plot_of(struct rect rect, const struct model *model, int axis
 	struct plot plot = { { rect.x + LABELS, rect.y + 1, rect.width - LABELS - 1, rect.height - 3 }, 0, 0, 0, 0 };
 	bool first = true;
 	for (uint32_t i = 0; i < model->runs; i++) {
-		double x = value_of(model, axis, work, i), bytes = (double)plan_peak(model->run[i]);
-		if (!shown(model, axis, i))
+		double x = runs_plot_value_of(model, axis, work, i), bytes = (double)plan_peak(model->run[i]);
+		if (!runs_plot_shown(model, axis, i))
 			continue;
 		plot.left = first || x < plot.left ? x : plot.left;
 		plot.right = first || x > plot.right ? x : plot.right;
@@ -98,58 +98,58 @@ static struct plot plot_of(struct rect rect, const struct model *model, int axis
 	return plot;
 }
 
-static int place(double value, double from, double to, int cells)
+static int runs_plot_place(double value, double from, double to, int cells)
 {
 	return to > from ? (int)((value - from) / (to - from) * (cells - 1) + 0.5) : cells / 2;
 }
 
-static int column_of(const struct plot *plot, double value)
+static int runs_plot_column_of(const struct plot *plot, double value)
 {
-	return plot->rect.x + place(value, plot->left, plot->right, plot->rect.width);
+	return plot->rect.x + runs_plot_place(value, plot->left, plot->right, plot->rect.width);
 }
 
-static int row_of(const struct plot *plot, double bytes)
+static int runs_plot_row_of(const struct plot *plot, double bytes)
 {
-	return plot->rect.y + plot->rect.height - 1 - place(bytes, plot->low, plot->high, plot->rect.height);
+	return plot->rect.y + plot->rect.height - 1 - runs_plot_place(bytes, plot->low, plot->high, plot->rect.height);
 }
 
 /* True where another run is no worse in both and better in one. */
 static bool beaten(const struct model *model, int axis, const double *work, uint32_t run)
 {
-	double x = value_of(model, axis, work, run);
+	double x = runs_plot_value_of(model, axis, work, run);
 	int64_t bytes = plan_peak(model->run[run]);
 	for (uint32_t i = 0; i < model->runs; i++) {
-		double other = value_of(model, axis, work, i);
+		double other = runs_plot_value_of(model, axis, work, i);
 		int64_t theirs = plan_peak(model->run[i]);
-		if (shown(model, axis, i) && other <= x && theirs <= bytes && (other < x || theirs < bytes))
+		if (runs_plot_shown(model, axis, i) && other <= x && theirs <= bytes && (other < x || theirs < bytes))
 			return true;
 	}
 	return false;
 }
 
 /* Between its points the front is a staircase: what costs so much reaches the memory of the best run that costs no more. */
-static void draw_front(struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work)
+static void runs_plot_draw_front(struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work)
 {
 	for (int x = plot->rect.x; x < plot->rect.x + plot->rect.width; x++) {
 		int64_t least = INT64_MAX;
 		for (uint32_t i = 0; i < model->runs; i++)
-			if (shown(model, axis, i) && column_of(plot, value_of(model, axis, work, i)) <= x && plan_peak(model->run[i]) < least)
+			if (runs_plot_shown(model, axis, i) && runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)) <= x && plan_peak(model->run[i]) < least)
 				least = plan_peak(model->run[i]);
 		if (least < INT64_MAX)
-			frame_glyph(frame, x, row_of(plot, (double)least), GLYPH_DOT, ROLE_BOUND);
+			frame_glyph(frame, x, runs_plot_row_of(plot, (double)least), GLYPH_DOT, ROLE_BOUND);
 	}
 }
 
-static void draw_points(struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work, uint32_t selected)
+static void runs_plot_draw_points(struct frame *frame, const struct plot *plot, const struct model *model, int axis, const double *work, uint32_t selected)
 {
 	/* The selected run last: it stands above others in its cell. */
 	for (uint32_t k = 0; k <= model->runs; k++) {
 		uint32_t i = k < model->runs ? k : selected;
 		const struct plan *plan = model->run[i];
-		if (!shown(model, axis, i))
+		if (!runs_plot_shown(model, axis, i))
 			continue;
 		bool front = !beaten(model, axis, work, i), baseline = model->baseline && plan->fingerprint == model->baseline->fingerprint;
-		int x = column_of(plot, value_of(model, axis, work, i)), y = row_of(plot, (double)plan_peak(plan));
+		int x = runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)), y = runs_plot_row_of(plot, (double)plan_peak(plan));
 		frame_glyph(frame, x, y, front ? GLYPH_BULLET : GLYPH_CIRCLE, baseline ? ROLE_BASELINE : front ? ROLE_GOOD : ROLE_FAINT);
 		if (i == selected && k == model->runs)
 			frame_mark(frame, (struct rect){ x, y, 1, 1 }, MARK_REVERSE);
@@ -173,11 +173,11 @@ static void draw_numbers(struct frame *frame, const struct plot *plot, const str
 {
 	for (int front = 1; front >= 0; front--)
 		for (uint32_t i = 0; i < model->runs; i++)
-			if (shown(model, axis, i) && !beaten(model, axis, work, i) == front)
-				draw_number(frame, plot, column_of(plot, value_of(model, axis, work, i)), row_of(plot, (double)plan_peak(model->run[i])), i, front);
+			if (runs_plot_shown(model, axis, i) && !beaten(model, axis, work, i) == front)
+				draw_number(frame, plot, runs_plot_column_of(plot, runs_plot_value_of(model, axis, work, i)), runs_plot_row_of(plot, (double)plan_peak(model->run[i])), i, front);
 }
 
-static void draw_scales(struct frame *frame, const struct plot *plot, struct rect rect, int axis, bool flops)
+static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, struct rect rect, int axis, bool flops)
 {
 	char text[64], word[64];
 	int bottom = plot->rect.y + plot->rect.height, right = plot->rect.x + plot->rect.width;
@@ -189,7 +189,7 @@ static void draw_scales(struct frame *frame, const struct plot *plot, struct rec
 	if (plot->high > plot->low)
 		frame_right(frame, plot->rect.x - 1, bottom - 1, ROLE_TEXT, bytes_text((int64_t)plot->low, text, sizeof text));
 	axis_text(axis, flops, plot->left, text, sizeof text);
-	int from = plot->right > plot->left ? plot->rect.x : column_of(plot, plot->left) - text_cells(text) / 2;   /* one value: below its point */
+	int from = plot->right > plot->left ? plot->rect.x : runs_plot_column_of(plot, plot->left) - text_cells(text) / 2;   /* one value: below its point */
 	int used = from + frame_text(frame, from, bottom + 1, right - from, ROLE_TEXT, text);
 	if (plot->right > plot->left && right - text_cells(axis_text(axis, flops, plot->right, text, sizeof text)) > used + 1)
 		frame_right(frame, right, bottom + 1, ROLE_TEXT, text);
@@ -205,8 +205,8 @@ void runs_plot_draw(struct frame *frame, struct rect rect, const struct model *m
 	struct plot plot = plot_of(rect, model, axis, work);
 	if (plot.rect.width < 8 || plot.rect.height < 2 || model->runs == 0)
 		return;
-	draw_front(frame, &plot, model, axis, work);
-	draw_points(frame, &plot, model, axis, work, selected);
+	runs_plot_draw_front(frame, &plot, model, axis, work);
+	runs_plot_draw_points(frame, &plot, model, axis, work, selected);
 	draw_numbers(frame, &plot, model, axis, work);
-	draw_scales(frame, &plot, rect, axis, flops);
+	runs_plot_draw_scales(frame, &plot, rect, axis, flops);
 }

@@ -11,7 +11,7 @@ struct taken {
 
 /* Lanes taken somewhere in [from, to]; with mark != 0 these are taken there afterwards. Nodes are visited from an explicit
  * stack: two per level at most. */
-static uint64_t visit(struct taken *taken, uint32_t from, uint32_t to, uint64_t mark)
+static uint64_t schedule_visit(struct taken *taken, uint32_t from, uint32_t to, uint64_t mark)
 {
 	struct { uint32_t node, low, high; } stack[80];
 	uint64_t found = 0;
@@ -43,7 +43,7 @@ static uint64_t visit(struct taken *taken, uint32_t from, uint32_t to, uint64_t 
 
 struct sized { int64_t bytes; uint32_t item; };
 
-static int largest_first(const void *left, const void *right)
+static int schedule_largest_first(const void *left, const void *right)
 {
 	const struct sized *a = left, *b = right;
 	if (a->bytes != b->bytes)
@@ -66,26 +66,26 @@ static enum status assign_lanes(struct order_schedule *schedule)
 	for (uint32_t i = 0; enough && i < problem->items; i++)
 		list[i] = (struct sized){ problem->size[i], i };
 	if (enough)
-		qsort(list, problem->items, sizeof *list, largest_first);
+		qsort(list, problem->items, sizeof *list, schedule_largest_first);
 	for (uint32_t i = 0; enough && i < problem->items; i++) {
 		uint32_t item = list[i].item;
 		schedule->lane[item] = LANES;
 		if (schedule->first[item] == NONE)
 			continue;
-		uint64_t used = visit(&taken, schedule->first[item], schedule->last[item], 0);
+		uint64_t used = schedule_visit(&taken, schedule->first[item], schedule->last[item], 0);
 		if (~used == 0)
 			continue;
 		schedule->lane[item] = (uint8_t)__builtin_ctzll(~used);
 		if (schedule->lane[item] >= schedule->lanes)
 			schedule->lanes = schedule->lane[item] + 1;
-		visit(&taken, schedule->first[item], schedule->last[item], UINT64_C(1) << schedule->lane[item]);
+		schedule_visit(&taken, schedule->first[item], schedule->last[item], UINT64_C(1) << schedule->lane[item]);
 	}
 	return enough ? OK : NO_MEMORY;
 }
 
 /* ---- the order ------------------------------------------------------------------------ */
 
-static enum status evaluate(struct order_schedule *schedule)
+static enum status schedule_evaluate(struct order_schedule *schedule)
 {
 	const struct problem *problem = schedule->problem;
 	for (uint32_t i = 0; i < problem->ops; i++)
@@ -110,7 +110,7 @@ enum status schedule_of(const struct problem *problem, const uint32_t *order, st
 	bool enough = schedule->order && schedule->position && schedule->live && schedule->first && schedule->last && schedule->lane;
 	if (enough) {
 		memcpy(schedule->order, order, problem->ops * sizeof *schedule->order);
-		enough = evaluate(schedule) == OK;
+		enough = schedule_evaluate(schedule) == OK;
 	}
 	if (!enough)
 		schedule_free(schedule);
@@ -144,7 +144,7 @@ static enum status swap(struct order_schedule *schedule, uint32_t position)
 		if (problem->pred.item[i] == schedule->order[position])
 			return BAD_INPUT;
 	exchange(schedule, position);
-	enum status status = evaluate(schedule);
+	enum status status = schedule_evaluate(schedule);
 	if (status == OK)
 		schedule->moves++;
 	else
@@ -243,7 +243,7 @@ enum status schedule_swap(struct order_schedule *schedule, uint32_t position, co
 }
 
 /* Moves the op at a position to an earlier one; those between go one place back. */
-static void pull(struct order_schedule *schedule, uint32_t from, uint32_t to)
+static void schedule_pull(struct order_schedule *schedule, uint32_t from, uint32_t to)
 {
 	uint32_t op = schedule->order[from];
 	memmove(schedule->order + to + 1, schedule->order + to, (from - to) * sizeof *schedule->order);
@@ -253,8 +253,8 @@ static void pull(struct order_schedule *schedule, uint32_t from, uint32_t to)
 enum status schedule_run(struct order_schedule *schedule, uint32_t position, uint32_t op)
 {
 	uint32_t from = schedule->position[op];
-	pull(schedule, from, position);
-	enum status status = evaluate(schedule);
+	schedule_pull(schedule, from, position);
+	enum status status = schedule_evaluate(schedule);
 	if (status == OK)
 		return OK;
 	memmove(schedule->order + position, schedule->order + position + 1, (from - position) * sizeof *schedule->order);

@@ -16,7 +16,7 @@ struct slowdowns_job {
 	struct error error;
 };
 
-static void take(void *context, const struct slowdown *curve)
+static void slowdowns_take(void *context, const struct slowdown *curve)
 {
 	struct slowdowns_job *job = context;
 	pthread_mutex_lock(&job->lock);
@@ -25,16 +25,16 @@ static void take(void *context, const struct slowdown *curve)
 	pthread_mutex_unlock(&job->lock);
 }
 
-static void find(void *context, const atomic_bool *cancel)
+static void views_slowdowns_find(void *context, const atomic_bool *cancel)
 {
 	struct slowdowns_job *job = context;
-	struct slowdown_watch watch = { take, job };
+	struct slowdown_watch watch = { slowdowns_take, job };
 	struct slowdown curve;
 	if (slowdown_find(job->plan, job->rules_file, cancel, &watch, &curve, &job->error) == OK)
-		take(job, &curve);
+		slowdowns_take(job, &curve);
 }
 
-static void end(struct slowdowns *slowdowns)
+static void slowdowns_end(struct slowdowns *slowdowns)
 {
 	struct slowdowns_job *job = slowdowns->job;
 	background_end(job->background);
@@ -54,7 +54,7 @@ void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const 
 		return;
 	if (slowdowns->job) {
 		slowdowns_cancel(slowdowns);
-		end(slowdowns);
+		slowdowns_end(slowdowns);
 	}
 	slowdowns->there = false;
 	slowdowns->error = (struct error){ 0 };
@@ -62,7 +62,7 @@ void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const 
 	if (job) {
 		*job = (struct slowdowns_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file, .fingerprint = fingerprint };
 		pthread_mutex_init(&job->lock, NULL);
-		job->background = background_start(find, job);
+		job->background = background_start(views_slowdowns_find, job);
 	}
 	if (job && job->background) {
 		slowdowns->job = job;
@@ -90,7 +90,7 @@ const struct slowdowns *slowdowns_look(struct slowdowns *slowdowns)
 	}
 	pthread_mutex_unlock(&job->lock);
 	if (slowdowns->finding && background_done(job->background))
-		end(slowdowns);
+		slowdowns_end(slowdowns);
 	return slowdowns;
 }
 
@@ -109,7 +109,7 @@ bool slowdowns_pending(const struct slowdowns *slowdowns)
 void slowdowns_wait(struct slowdowns *slowdowns)
 {
 	if (slowdowns->job)
-		end(slowdowns);
+		slowdowns_end(slowdowns);
 }
 
 void slowdowns_free(struct slowdowns *slowdowns)

@@ -42,7 +42,7 @@ struct sortable {
 	uint32_t id;
 };
 
-static int compare(const void *left, const void *right)
+static int tensors_compare(const void *left, const void *right)
 {
 	const struct sortable *a = left, *b = right;
 	int order = a->text && b->text ? strcmp(a->text, b->text) : 0;
@@ -51,7 +51,7 @@ static int compare(const void *left, const void *right)
 	return order ? order : a->id < b->id ? -1 : a->id > b->id;
 }
 
-static bool passes(const struct tensors *tensors, const struct row_filter *filter, const struct plan *plan, uint32_t id)
+static bool tensors_passes(const struct tensors *tensors, const struct row_filter *filter, const struct plan *plan, uint32_t id)
 {
 	const char *value[ROW_FIELD_COUNT];
 	const struct tensor *tensor = &plan->graph->tensor[id];
@@ -61,7 +61,7 @@ static bool passes(const struct tensors *tensors, const struct row_filter *filte
 	return row_filter_passes(filter, value);
 }
 
-static void select_storage(struct tensors *tensors, const struct model *model)
+static void tensors_select_storage(struct tensors *tensors, const struct model *model)
 {
 	const struct tensor *tensor = model->plan->graph->tensor;
 	if (tensors->selected < tensors->rows && tensor[tensors->row[tensors->selected]].storage == model->storage)
@@ -75,7 +75,7 @@ static void select_storage(struct tensors *tensors, const struct model *model)
 		tensors->selected = tensors->rows ? tensors->rows - 1 : 0;
 }
 
-static bool make_rows(struct tensors *tensors, const struct model *model)
+static bool tensors_make_rows(struct tensors *tensors, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	uint32_t n = plan->graph->tensors, rows = 0;
@@ -95,12 +95,12 @@ static bool make_rows(struct tensors *tensors, const struct model *model)
 	snprintf(tensors->filter, sizeof tensors->filter, "%s", model->filter);
 	bool descending = columns[tensors->sort].descending != tensors->reversed;
 	for (uint32_t i = 0; i < n; i++)
-		if (passes(tensors, &filter, plan, i))
+		if (tensors_passes(tensors, &filter, plan, i))
 			list[rows++] = (struct sortable){ tensor_value(plan, i, tensors->sort), tensor_words(plan, i, tensors->sort), i };
 	row_filter_free(&filter);
 	for (uint32_t i = 0; descending && i < rows; i++)
 		list[i].key = -list[i].key;
-	qsort(list, rows, sizeof *list, compare);
+	qsort(list, rows, sizeof *list, tensors_compare);
 	bool backwards = rows > 0 && list[0].text && descending;
 	for (uint32_t i = 0; i < rows; i++)
 		tensors->row[i] = list[backwards ? rows - 1 - i : i].id;
@@ -120,7 +120,7 @@ static const struct column_sets *sets_of(const struct model *model)
 	return model->columns ? model->columns : &none;
 }
 
-static void draw_header(struct frame *frame, const struct tensors *tensors, const struct column_layout *layout)
+static void tensors_draw_header(struct frame *frame, const struct tensors *tensors, const struct column_layout *layout)
 {
 	for (int i = 0; i < layout->count; i++) {
 		const struct column_text *column = &columns[layout->column[i]];
@@ -140,7 +140,7 @@ static void draw_header(struct frame *frame, const struct tensors *tensors, cons
 	}
 }
 
-static void draw_row(struct frame *frame, int y, const struct model *model, uint32_t id, const struct column_layout *layout)
+static void tensors_draw_row(struct frame *frame, int y, const struct model *model, uint32_t id, const struct column_layout *layout)
 {
 	const struct tensor *tensor = &model->plan->graph->tensor[id];
 	enum role role = tensor->alias == NONE ? ROLE_TEXT : ROLE_FAINT;
@@ -248,17 +248,17 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 	columns_arrange(&sets_of(model)->shown, frame->window.width, &layout);
 	tensors->page = height - 2;
 	tensors->width = frame->window.width;
-	if (!make_rows(tensors, model)) {
+	if (!tensors_make_rows(tensors, model)) {
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
-	select_storage(tensors, model);
-	draw_header(frame, tensors, &layout);
+	tensors_select_storage(tensors, model);
+	tensors_draw_header(frame, tensors, &layout);
 	tensors->top = scroll_to(tensors->top, tensors->selected, tensors->rows, tensors->page);
 	uint32_t position = model_position(model);
 	for (int i = 0; i < tensors->page && tensors->top + (uint32_t)i < tensors->rows; i++) {
 		uint32_t row = tensors->top + (uint32_t)i;
-		draw_row(frame, 1 + i, model, tensors->row[row], &layout);
+		tensors_draw_row(frame, 1 + i, model, tensors->row[row], &layout);
 		if (row == tensors->selected)
 			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
 		if (tensors->marks && tensors->marks_of == model->plan->graph->fingerprint && tensors->marked[model->plan->graph->tensor[tensors->row[row]].storage])
@@ -276,7 +276,7 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 
 /* ---- commands ---------------------------------------------------------------------------- */
 
-static void sort_by(struct tensors *tensors, enum column column)
+static void tensors_sort_by(struct tensors *tensors, enum column column)
 {
 	tensors->reversed = column == tensors->sort && !tensors->reversed;
 	tensors->sort = column;
@@ -284,7 +284,7 @@ static void sort_by(struct tensors *tensors, enum column column)
 }
 
 /* A click on a title sorts, on the sorted one in reverse; on a row it selects. */
-static void click(struct tensors *tensors, struct model *model)
+static void tensors_click(struct tensors *tensors, struct model *model)
 {
 	struct column_layout layout;
 	columns_arrange(&sets_of(model)->shown, tensors->width, &layout);
@@ -295,7 +295,7 @@ static void click(struct tensors *tensors, struct model *model)
 	}
 	for (int i = 0; i < layout.count && model->click_y == 0; i++)
 		if (model->click_x >= layout.x[i] && model->click_x < layout.x[i] + layout.width[i] + 2)
-			sort_by(tensors, layout.column[i]);
+			tensors_sort_by(tensors, layout.column[i]);
 }
 
 /* By the next column that is shown, from left to right; by the first where the sorted one is hidden. */
@@ -313,7 +313,7 @@ static void sort_next(struct tensors *tensors, const struct model *model)
 }
 
 /* Marks or unmarks the selected tensor, and goes on to the next. Marks stay while the graph does. */
-static void mark(struct tensors *tensors, struct model *model)
+static void tensors_mark(struct tensors *tensors, struct model *model)
 {
 	const struct graph *graph = model->plan->graph;
 	if (tensors->rows == 0)
@@ -374,12 +374,12 @@ static bool tensors_command(void *state, struct model *model, enum command_id co
 		return true;
 	if (frequency_command(tensors, model, command))
 		return true;
-	if (!make_rows(tensors, model))
+	if (!tensors_make_rows(tensors, model))
 		return true;
 	switch (command) {
 	case COMMAND_SORT: sort_next(tensors, model); return true;
-	case COMMAND_CLICK: click(tensors, model); return true;
-	case COMMAND_MARK: mark(tensors, model); return true;
+	case COMMAND_CLICK: tensors_click(tensors, model); return true;
+	case COMMAND_MARK: tensors_mark(tensors, model); return true;
 	case COMMAND_REVERSE:
 		tensors->reversed = !tensors->reversed;
 		tensors->stale = true;

@@ -16,7 +16,7 @@ uint32_t model_position(const struct model *model)
 }
 
 /* Keeps the zoom inside the step and around the position. */
-static void follow(struct model *model, uint32_t position)
+static void view_follow(struct model *model, uint32_t position)
 {
 	uint32_t ops = model->plan->graph->ops;
 	if (model->zoom_count > ops)
@@ -36,7 +36,7 @@ void model_go(struct model *model, int64_t position)
 		return;
 	position = position < 0 ? 0 : position >= ops ? (int64_t)ops - 1 : position;
 	model->op = model->plan->ordered->result.order[position];
-	follow(model, (uint32_t)position);
+	view_follow(model, (uint32_t)position);
 }
 
 /* The cursor of one graph in another, by name; what is not there any more gives NONE. */
@@ -64,10 +64,10 @@ void model_take_plan(struct model *model, const struct plan *plan, const struct 
 		model->zoom_count = plan->graph->ops;
 	}
 	if (plan->graph->ops)
-		follow(model, model_position(model));
+		view_follow(model, model_position(model));
 }
 
-static void zoom(struct model *model, int64_t count)
+static void view_zoom(struct model *model, int64_t count)
 {
 	uint32_t ops = model->plan->graph->ops, position = model_position(model);
 	int64_t least = ops < 8 ? ops : 8;
@@ -78,7 +78,7 @@ static void zoom(struct model *model, int64_t count)
 	first = first < 0 ? 0 : first + count > ops ? ops - count : first;
 	model->zoom_first = (uint32_t)first;
 	model->zoom_count = (uint32_t)count;
-	follow(model, position);
+	view_follow(model, position);
 }
 
 bool view_command(struct model *model, enum command_id command)
@@ -100,8 +100,8 @@ bool view_command(struct model *model, enum command_id command)
 	case COMMAND_PEAK: model_go(model, plan->ordered->peak_position); return true;
 	case COMMAND_PREVIOUS_PEAK: model_go(model, plan_local_peak(plan, position, -1)); return true;
 	case COMMAND_NEXT_PEAK: model_go(model, plan_local_peak(plan, position, 1)); return true;
-	case COMMAND_ZOOM_IN: zoom(model, model->zoom_count / 2); return true;
-	case COMMAND_ZOOM_OUT: zoom(model, (int64_t)model->zoom_count * 2); return true;
+	case COMMAND_ZOOM_IN: view_zoom(model, model->zoom_count / 2); return true;
+	case COMMAND_ZOOM_OUT: view_zoom(model, (int64_t)model->zoom_count * 2); return true;
 	default: return false;
 	}
 }

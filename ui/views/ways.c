@@ -17,7 +17,7 @@ struct ways_job {
 	struct error error;
 };
 
-static void take_row(void *context, const struct fit_list *list)
+static void ways_take_row(void *context, const struct fit_list *list)
 {
 	struct ways_job *job = context;
 	pthread_mutex_lock(&job->lock);
@@ -26,7 +26,7 @@ static void take_row(void *context, const struct fit_list *list)
 	pthread_mutex_unlock(&job->lock);
 }
 
-static void find(void *context, const atomic_bool *cancel)
+static void views_ways_find(void *context, const atomic_bool *cancel)
 {
 	struct ways_job *job = context;
 	struct scenario scenario;
@@ -39,15 +39,15 @@ static void find(void *context, const atomic_bool *cancel)
 		return;
 	}
 	scenario.value[K_store] = scenario.value[K_store] < STORE_BYTES ? scenario.value[K_store] : STORE_BYTES;
-	struct fit_watch watch = { take_row, job };
+	struct fit_watch watch = { ways_take_row, job };
 	if (fit_list_find(&planner, job->plan->input, &scenario, devices > 1 ? (uint32_t)devices : 2, &watch, &list, &job->error) == OK)
-		take_row(job, &list);
+		ways_take_row(job, &list);
 	fit_list_free(&list);
 	scenario_done(&scenario);
 	planner_done(&planner);
 }
 
-static void end(struct ways *ways)
+static void ways_end(struct ways *ways)
 {
 	struct ways_job *job = ways->job;
 	background_end(job->background);
@@ -65,7 +65,7 @@ void ways_find(struct ways *ways, const struct plan *plan, const char *rules_fil
 {
 	if (ways->job) {
 		ways_cancel(ways);
-		end(ways);
+		ways_end(ways);
 	}
 	fit_list_free(&ways->list);
 	ways->fingerprint = plan->fingerprint;
@@ -74,7 +74,7 @@ void ways_find(struct ways *ways, const struct plan *plan, const char *rules_fil
 	if (job) {
 		*job = (struct ways_job){ .plan = plan_retain((struct plan *)(uintptr_t)plan), .rules_file = rules_file };
 		pthread_mutex_init(&job->lock, NULL);
-		job->background = background_start(find, job);
+		job->background = background_start(views_ways_find, job);
 	}
 	if (job && job->background) {
 		ways->job = job;
@@ -103,7 +103,7 @@ const struct ways *ways_look(struct ways *ways)
 	}
 	pthread_mutex_unlock(&job->lock);
 	if (ways->finding && background_done(job->background))
-		end(ways);
+		ways_end(ways);
 	return ways;
 }
 
@@ -122,7 +122,7 @@ bool ways_pending(const struct ways *ways)
 void ways_wait(struct ways *ways)
 {
 	if (ways->job)
-		end(ways);
+		ways_end(ways);
 }
 
 void ways_free(struct ways *ways)

@@ -28,12 +28,12 @@ struct assignment {
 
 /* ---- instructions -------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int assignment_by_name(const void *a, const void *b)
 {
 	return strcmp((*(const struct hlo_instruction *const *)a)->name, (*(const struct hlo_instruction *const *)b)->name);
 }
 
-static int by_id(const void *a, const void *b)
+static int assignment_by_id(const void *a, const void *b)
 {
 	int64_t left = (*(const struct hlo_instruction *const *)a)->id, right = (*(const struct hlo_instruction *const *)b)->id;
 	return left < right ? -1 : left > right;
@@ -53,7 +53,7 @@ static enum status list_instructions(struct assignment *assignment, int (*compar
 	return OK;
 }
 
-static const struct hlo_instruction *find(const struct assignment *assignment, const struct hlo_instruction *like, int (*compare)(const void *, const void *))
+static const struct hlo_instruction *assignment_find(const struct assignment *assignment, const struct hlo_instruction *like, int (*compare)(const void *, const void *))
 {
 	const struct hlo_instruction **found = assignment->instructions
 		? bsearch(&like, assignment->instruction, assignment->instructions, sizeof *assignment->instruction, compare) : NULL;
@@ -83,7 +83,7 @@ static enum status add_allocation(struct assignment *assignment, enum purpose pu
 	return OK;
 }
 
-static enum status add_value(struct assignment *assignment, const struct hlo_instruction *of, uint32_t leaf, uint64_t offset)
+static enum status assignment_add_value(struct assignment *assignment, const struct hlo_instruction *of, uint32_t leaf, uint64_t offset)
 {
 	if (!of || leaf == NONE || offset > (uint64_t)BYTES_MAX)
 		return OK;
@@ -92,7 +92,7 @@ static enum status add_value(struct assignment *assignment, const struct hlo_ins
 	return OK;
 }
 
-static int by_place(const void *a, const void *b)
+static int assignment_by_place(const void *a, const void *b)
 {
 	const struct hlo_place *left = a, *right = b;
 	if (left->of != right->of)
@@ -100,7 +100,7 @@ static int by_place(const void *a, const void *b)
 	return left->leaf < right->leaf ? -1 : left->leaf > right->leaf;
 }
 
-static enum status finish(struct assignment *assignment)
+static enum status assignment_finish(struct assignment *assignment)
 {
 	struct hlo_module *module = assignment->module;
 	int64_t *sum[PURPOSES] = { &module->arguments, &module->constants, &module->outputs, &module->temporary }, base = 0;
@@ -123,13 +123,13 @@ static enum status finish(struct assignment *assignment)
 		if (allocation->purpose < PURPOSES && value->offset <= allocation->bytes)
 			module->place[module->places++] = (struct hlo_place){ value->of, value->leaf, allocation->base + value->offset };
 	}
-	qsort(module->place, module->places, sizeof *module->place, by_place);
+	qsort(module->place, module->places, sizeof *module->place, assignment_by_place);
 	return OK;
 }
 
-static enum status done(struct assignment *assignment, enum status status)
+static enum status assignment_done(struct assignment *assignment, enum status status)
 {
-	THEN(status, finish(assignment));
+	THEN(status, assignment_finish(assignment));
 	mem_free(assignment->instruction);
 	mem_free(assignment->allocation);
 	mem_free(assignment->value);
@@ -140,7 +140,7 @@ static enum status done(struct assignment *assignment, enum status status)
 int64_t hlo_address(const struct hlo_module *module, const struct hlo_instruction *instruction, uint32_t leaf)
 {
 	struct hlo_place wanted = { instruction, leaf, 0 };
-	const struct hlo_place *found = module->places ? bsearch(&wanted, module->place, module->places, sizeof wanted, by_place) : NULL;
+	const struct hlo_place *found = module->places ? bsearch(&wanted, module->place, module->places, sizeof wanted, assignment_by_place) : NULL;
 	return found ? found->address : -1;
 }
 
@@ -164,7 +164,7 @@ static enum status read_logical(struct assignment *assignment, struct wire body)
 				length = PATH_MOST + 1;
 		}
 	}
-	logical.of = find(assignment, &like, by_id);
+	logical.of = assignment_find(assignment, &like, assignment_by_id);
 	logical.leaf = logical.of && length <= PATH_MOST ? leaf_at(logical.of->shape, path, length) : NONE;
 	mem_free(path);
 	NEED_IN(assignment->error, mem_reserve(&assignment->logical, &assignment->logical_room, assignment->logicals + 1, sizeof logical));
@@ -191,7 +191,7 @@ static enum status read_assigned(struct assignment *assignment, struct wire body
 			offset = field.value;
 	}
 	const struct logical *found = assignment->logicals ? bsearch(&wanted, assignment->logical, assignment->logicals, sizeof wanted, compare_logical) : NULL;
-	return found ? add_value(assignment, found->of, found->leaf, offset) : OK;
+	return found ? assignment_add_value(assignment, found->of, found->leaf, offset) : OK;
 }
 
 /* BufferAllocationProto: size 2, is_thread_local 3, is_entry_computation_parameter 5, maybe_live_out 7, assigned 9, is_constant 12. */
@@ -215,7 +215,7 @@ enum status hlo_assignment_proto(struct wire body, struct hlo_module *module, st
 	struct assignment assignment = { .module = module, .error = error };
 	struct wire again = body;
 	struct wire_field field;
-	enum status status = list_instructions(&assignment, by_id);
+	enum status status = list_instructions(&assignment, assignment_by_id);
 	while (status == OK && wire_next(&again, &field))
 		if (field.number == 1 && field.type == 2)
 			status = read_logical(&assignment, field.body);
@@ -224,7 +224,7 @@ enum status hlo_assignment_proto(struct wire body, struct hlo_module *module, st
 	while (status == OK && wire_next(&body, &field))
 		if (field.number == 3 && field.type == 2)
 			status = read_allocation(&assignment, field.body);
-	return done(&assignment, status);
+	return assignment_done(&assignment, status);
 }
 
 /* ---- the text --------------------------------------------------------------------------------------- */
@@ -236,13 +236,13 @@ static struct span behind(struct span line, const char *word)
 	return rest.at == line.at ? (struct span){ NULL, NULL } : (struct span){ rest.at, line.end };
 }
 
-static bool has(struct span line, const char *word)
+static bool assignment_has(struct span line, const char *word)
 {
 	return behind(line, word).at != NULL;
 }
 
 /* The digits behind a word: "size=1605632" has 1605632; -1 where there are none. */
-static int64_t number_behind(struct span line, const char *word)
+static int64_t assignment_number_behind(struct span line, const char *word)
 {
 	struct span rest = behind(line, word);
 	struct span digits = { rest.at, rest.at };
@@ -255,9 +255,9 @@ static int64_t number_behind(struct span line, const char *word)
 /* "allocation 13: size 4, parameter 1, shape |f32[2]| at ShapeIndex {}, maybe-live-out:" */
 static enum status allocation_line(struct assignment *assignment, struct span line)
 {
-	int64_t bytes = number_behind(line, ": size ");
-	enum purpose purpose = has(line, ", thread-local") ? OF_A_THREAD : has(line, ", parameter ") ? ARGUMENT : has(line, ", constant") ? CONSTANT
-		: has(line, ", maybe-live-out") ? RESULT : TEMPORARY;
+	int64_t bytes = assignment_number_behind(line, ": size ");
+	enum purpose purpose = assignment_has(line, ", thread-local") ? OF_A_THREAD : assignment_has(line, ", parameter ") ? ARGUMENT : assignment_has(line, ", constant") ? CONSTANT
+		: assignment_has(line, ", maybe-live-out") ? RESULT : TEMPORARY;
 	return bytes < 0 ? fail(assignment->error, BAD_INPUT, "an allocation without a size") : add_allocation(assignment, purpose, (uint64_t)bytes);
 }
 
@@ -284,7 +284,7 @@ static bool path_of(struct span text, int64_t *path, size_t *length)
 static enum status value_line(struct assignment *assignment, struct span line)
 {
 	struct span rest = behind(line, "value: <"), name;
-	int64_t path[PATH_MOST], offset = number_behind(line, ",offset=");
+	int64_t path[PATH_MOST], offset = assignment_number_behind(line, ",offset=");
 	size_t length;
 	while (rest.at && rest.at < rest.end && *rest.at != ' ')
 		rest.at++;
@@ -297,9 +297,9 @@ static enum status value_line(struct assignment *assignment, struct span line)
 	NEED_IN(assignment->error, text);
 	memcpy(text, name.at, scan_length(name));
 	struct hlo_instruction like = { .name = text };
-	const struct hlo_instruction *of = path_of((struct span){ name.end, line.end }, path, &length) ? find(assignment, &like, by_name) : NULL;
+	const struct hlo_instruction *of = path_of((struct span){ name.end, line.end }, path, &length) ? assignment_find(assignment, &like, assignment_by_name) : NULL;
 	mem_free(text);
-	return of ? add_value(assignment, of, leaf_at(of->shape, path, length), (uint64_t)offset) : OK;
+	return of ? assignment_add_value(assignment, of, leaf_at(of->shape, path, length), (uint64_t)offset) : OK;
 }
 
 enum status hlo_assignment_text(const char *text, size_t size, struct hlo_module *module, struct error *error)
@@ -307,7 +307,7 @@ enum status hlo_assignment_text(const char *text, size_t size, struct hlo_module
 	struct assignment assignment = { .module = module, .error = error };
 	unsigned number = 0;
 	*error = (struct error){ 0 };
-	enum status status = list_instructions(&assignment, by_name);
+	enum status status = list_instructions(&assignment, assignment_by_name);
 	for (const char *at = text, *end = text + size; status == OK && at < end; number++) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		struct span line = { at, newline ? newline : end };
@@ -322,5 +322,5 @@ enum status hlo_assignment_text(const char *text, size_t size, struct hlo_module
 	}
 	if (status == OK && assignment.allocations == 0)
 		status = fail(error, BAD_INPUT, "it has no allocations");
-	return done(&assignment, status);
+	return assignment_done(&assignment, status);
 }

@@ -3,7 +3,7 @@
 
 #include "flat.h"
 
-static bool listed(const struct hlo_instruction *instruction, const char *const *list)
+static bool hlo_cost_listed(const struct hlo_instruction *instruction, const char *const *list)
 {
 	for (; *list; list++)
 		if (opcode(instruction, *list))
@@ -52,7 +52,7 @@ static uint32_t uses(const struct hlo_computation *computation, const struct hlo
 }
 
 /* The parameter that an update of a slice, the root of array k, writes into; NONE where it is another thing. */
-static uint32_t updated_parameter(const struct hlo_computation *computation, uint32_t k)
+static uint32_t hlo_cost_updated_parameter(const struct hlo_computation *computation, uint32_t k)
 {
 	const struct hlo_instruction *root = &computation->instruction[computation->root];
 	if (opcode(root, "tuple") && root->operands == root->shape->leaves && k < root->operands)
@@ -65,7 +65,7 @@ static uint32_t updated_parameter(const struct hlo_computation *computation, uin
 }
 
 /* flat->apart: what of a computation is read elsewhere, too, than at the place of arrays of a shape where it is written, on some way to the root. O(instructions). */
-static void find_apart(struct flat *flat, const struct hlo_computation *computation, const struct hlo_shape *whole)
+static void hlo_cost_find_apart(struct flat *flat, const struct hlo_computation *computation, const struct hlo_shape *whole)
 {
 	bool *apart = flat->apart;
 	if (flat->apart_in == computation && same_dims(flat->apart_of, whole))
@@ -76,7 +76,7 @@ static void find_apart(struct flat *flat, const struct hlo_computation *computat
 	for (uint32_t i = computation->instructions; i-- > 0;) {
 		const struct hlo_instruction *instruction = &computation->instruction[i];
 		bool results = i == computation->root && opcode(instruction, "tuple");
-		bool here = listed(instruction, elementwise) && same_dims(instruction->shape, whole) && !apart[i];
+		bool here = hlo_cost_listed(instruction, elementwise) && same_dims(instruction->shape, whole) && !apart[i];
 		for (uint32_t k = 0; k < instruction->operands && !results; k++)
 			apart[instruction->operand[k]] |= !here || !same_dims(computation->instruction[instruction->operand[k]].shape, whole);
 	}
@@ -86,7 +86,7 @@ static void find_apart(struct flat *flat, const struct hlo_computation *computat
 static bool place_by_place(struct flat *flat, const struct hlo_computation *computation, uint32_t parameter, const struct hlo_shape *whole)
 {
 	bool fine = false;
-	find_apart(flat, computation, whole);
+	hlo_cost_find_apart(flat, computation, whole);
 	for (uint32_t i = 0; i < computation->instructions; i++)
 		if (computation->instruction[i].index == parameter && opcode(&computation->instruction[i], "parameter"))
 			fine = !flat->apart[i] && i != computation->root;
@@ -94,7 +94,7 @@ static bool place_by_place(struct flat *flat, const struct hlo_computation *comp
 }
 
 /* Of an instruction other than a fusion: the operand over which array `leaf` can always be written; NONE. */
-static uint32_t written_over(const struct hlo_instruction *instruction, uint32_t leaf)
+static uint32_t hlo_cost_written_over(const struct hlo_instruction *instruction, uint32_t leaf)
 {
 	if (opcode(instruction, "dynamic-update-slice"))
 		return 0;
@@ -119,26 +119,26 @@ bool hlo_shares(struct flat *flat, const struct flat_op *op, uint32_t k, uint32_
 		if (instruction->alias[i].output == leaf && instruction->alias[i].parameter == r)
 			return true;
 	if (!opcode(instruction, "fusion"))
-		return written_over(instruction, leaf) == r || (listed(instruction, elementwise) && same_dims(in, out));
+		return hlo_cost_written_over(instruction, leaf) == r || (hlo_cost_listed(instruction, elementwise) && same_dims(in, out));
 	if (instruction->calls != 1 || instruction->call[0] == NONE)
 		return false;
 	const struct hlo_computation *inside = &flat->module->computation[instruction->call[0]];
-	return updated_parameter(inside, leaf) == r || (same_dims(in, out) && place_by_place(flat, inside, r, out));
+	return hlo_cost_updated_parameter(inside, leaf) == r || (same_dims(in, out) && place_by_place(flat, inside, r, out));
 }
 
 /* ---- work ------------------------------------------------------------------------------ */
 
-static int64_t product(int64_t a, int64_t b)
+static int64_t hlo_cost_product(int64_t a, int64_t b)
 {
 	int64_t result;
 	return a < 0 || b < 0 ? -1 : __builtin_mul_overflow(a, b, &result) ? INT64_MAX / 4 : result;
 }
 
-static int64_t elements(const struct hlo_shape *shape)
+static int64_t hlo_cost_elements(const struct hlo_shape *shape)
 {
 	int64_t count = 1;
 	for (int i = 0; i < shape->rank; i++)
-		count = product(count, shape->dim[i]);
+		count = hlo_cost_product(count, shape->dim[i]);
 	return shape->tuple ? 0 : count;
 }
 
@@ -151,7 +151,7 @@ static int64_t named_dims(const struct hlo_shape *shape, const char *list)
 		long dim = strtol(list, &end, 10);
 		if (end == list || dim < 0 || dim >= shape->rank)
 			return -1;
-		count = product(count, shape->dim[dim]);
+		count = hlo_cost_product(count, shape->dim[dim]);
 		list = end + strspn(end, ", ");
 	}
 	return count;
@@ -161,13 +161,13 @@ static int64_t named_dims(const struct hlo_shape *shape, const char *list)
 static int64_t convolved(const struct hlo_shape *kernel, const char *labels)
 {
 	const char *middle = labels ? strchr(labels, '_') : NULL, *outputs = middle ? strchr(middle, 'o') : NULL;
-	int64_t all = elements(kernel);
+	int64_t all = hlo_cost_elements(kernel);
 	if (!outputs || outputs - middle - 1 >= kernel->rank || kernel->dim[outputs - middle - 1] < 1)
 		return -1;
 	return all / kernel->dim[outputs - middle - 1];
 }
 
-static int64_t sum(int64_t a, int64_t b)
+static int64_t hlo_cost_sum(int64_t a, int64_t b)
 {
 	return a < 0 || b < 0 ? -1 : a > INT64_MAX / 4 - b ? INT64_MAX / 4 : a + b;
 }
@@ -182,29 +182,29 @@ static int64_t whole(const struct hlo_module *module, uint32_t computation, int6
 	const struct hlo_computation *inner = &module->computation[computation];
 	int64_t total = 0;
 	for (uint32_t i = 0; i < inner->instructions && total >= 0; i++)
-		total = sum(total, hlo_flops(module, inner, &inner->instruction[i], memo));
+		total = hlo_cost_sum(total, hlo_flops(module, inner, &inner->instruction[i], memo));
 	return memo[computation] = total;
 }
 
 int64_t hlo_flops(const struct hlo_module *module, const struct hlo_computation *computation, const struct hlo_instruction *instruction, int64_t *memo)
 {
 	const struct hlo_shape *first = instruction->operands ? computation->instruction[instruction->operand[0]].shape : NULL;
-	int64_t out = elements(instruction->shape);
-	if (listed(instruction, moves))
+	int64_t out = hlo_cost_elements(instruction->shape);
+	if (hlo_cost_listed(instruction, moves))
 		return 0;
-	if (listed(instruction, elementwise))
+	if (hlo_cost_listed(instruction, elementwise))
 		return out;
 	if (opcode(instruction, "dot") && first)
-		return product(2, product(out, named_dims(first, instruction->lhs_contracting)));
+		return hlo_cost_product(2, hlo_cost_product(out, named_dims(first, instruction->lhs_contracting)));
 	if (opcode(instruction, "convolution") && instruction->operands == 2)
-		return product(2, product(out, convolved(computation->instruction[instruction->operand[1]].shape, instruction->labels)));
+		return hlo_cost_product(2, hlo_cost_product(out, convolved(computation->instruction[instruction->operand[1]].shape, instruction->labels)));
 	if (opcode(instruction, "fusion") || opcode(instruction, "call"))
 		return instruction->calls ? whole(module, instruction->call[0], memo) : -1;
 	if (opcode(instruction, "while"))
-		return instruction->calls ? product(whole(module, instruction->call[0], memo), instruction->trips ? instruction->trips : 1) : -1;
+		return instruction->calls ? hlo_cost_product(whole(module, instruction->call[0], memo), instruction->trips ? instruction->trips : 1) : -1;
 	if (opcode(instruction, "custom-call") || opcode(instruction, "conditional") || opcode(instruction, "async-start"))
 		return -1;
 	/* Reductions and the like read each element once. */
-	int64_t in = first ? elements(first) : 0;
+	int64_t in = first ? hlo_cost_elements(first) : 0;
 	return in > out ? in : out;
 }

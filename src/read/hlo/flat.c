@@ -17,7 +17,7 @@ static enum status too_deep(struct flat *flat, const struct hlo_instruction *ins
 
 /* ---- values ----------------------------------------------------------------------- */
 
-static uint32_t add_tensor(struct flat *flat, const struct flat_tensor *tensor)
+static uint32_t flat_add_tensor(struct flat *flat, const struct flat_tensor *tensor)
 {
 	if (flat->tensors == NONE - 1 || !mem_reserve(&flat->tensor, &flat->tensor_room, flat->tensors + 1, sizeof *tensor))
 		return NONE;
@@ -27,7 +27,7 @@ static uint32_t add_tensor(struct flat *flat, const struct flat_tensor *tensor)
 	return flat->tensors++;
 }
 
-static bool add_argument(struct flat *flat, uint32_t tensor)
+static bool flat_add_argument(struct flat *flat, uint32_t tensor)
 {
 	if (!mem_reserve(&flat->argument, &flat->argument_room, flat->arguments + 1, sizeof *flat->argument))
 		return false;
@@ -36,12 +36,12 @@ static bool add_argument(struct flat *flat, uint32_t tensor)
 }
 
 /* The arrays of a shape in their order. */
-static const struct hlo_shape **leaves(struct flat *flat, const struct hlo_shape *shape, const struct hlo_shape **at)
+static const struct hlo_shape **flat_leaves(struct flat *flat, const struct hlo_shape *shape, const struct hlo_shape **at)
 {
 	if (!shape->tuple)
 		*at++ = shape;
 	for (uint32_t i = 0; i < shape->parts; i++)
-		at = leaves(flat, &shape->part[i], at);
+		at = flat_leaves(flat, &shape->part[i], at);
 	return at;
 }
 
@@ -52,7 +52,7 @@ static enum status new_value(struct flat *flat, const struct hlo_instruction *in
 	const struct hlo_shape **shape = arena_alloc(flat->arena, count, sizeof *shape);
 	*value = (struct value){ arena_alloc(flat->arena, count, sizeof *value->leaf), count };
 	NEED_IN(flat->error, shape && value->leaf);
-	leaves(flat, instruction->shape, shape);
+	flat_leaves(flat, instruction->shape, shape);
 	for (uint32_t i = 0; i < count; i++) {
 		struct flat_tensor tensor = *like;
 		tensor.of = instruction;
@@ -60,7 +60,7 @@ static enum status new_value(struct flat *flat, const struct hlo_instruction *in
 		tensor.leaf = i;
 		tensor.leaves = count;
 		tensor.last = NONE;
-		if ((value->leaf[i] = add_tensor(flat, &tensor)) == NONE)
+		if ((value->leaf[i] = flat_add_tensor(flat, &tensor)) == NONE)
 			return fail_memory(flat->error);
 	}
 	return OK;
@@ -79,7 +79,7 @@ struct scope {
 
 static enum status flatten(struct flat *flat, struct scope *scope, struct value *result);
 
-static enum status bad(struct flat *flat, const struct hlo_instruction *instruction, const char *what)
+static enum status flat_bad(struct flat *flat, const struct hlo_instruction *instruction, const char *what)
 {
 	flat->error->line = instruction->line;
 	return fail(flat->error, BAD_INPUT, "\"%.60s\" (%.40s) %s", instruction->name, instruction->opcode, what);
@@ -91,9 +91,9 @@ static enum status concatenate(struct flat *flat, const struct scope *scope, con
 	for (uint32_t i = 0; i < instruction->operands; i++)
 		count += scope->value[instruction->operand[i]].count;
 	if (opcode(instruction, "tuple") && count != instruction->shape->leaves)   /* a shape is as long in the file: no chain of tuples grows beyond it */
-		return bad(flat, instruction, "has another shape than what it joins");
+		return flat_bad(flat, instruction, "has another shape than what it joins");
 	if (count > NONE - 1)
-		return bad(flat, instruction, "has too many arrays");
+		return flat_bad(flat, instruction, "has too many arrays");
 	*value = (struct value){ arena_alloc(flat->arena, (size_t)count, sizeof *value->leaf), 0 };
 	NEED_IN(flat->error, value->leaf);
 	for (uint32_t i = 0; i < instruction->operands; i++) {
@@ -105,13 +105,13 @@ static enum status concatenate(struct flat *flat, const struct scope *scope, con
 }
 
 /* Part `index` of a tuple. */
-static enum status part(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, uint32_t index, struct value *value)
+static enum status flat_part(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, uint32_t index, struct value *value)
 {
 	const struct hlo_shape *shape = scope->computation->instruction[instruction->operand[0]].shape;
 	const struct value *tuple = &scope->value[instruction->operand[0]];
 	uint32_t first = 0;
 	if (index >= shape->parts || tuple->count != shape->leaves)
-		return bad(flat, instruction, "takes a part that its operand doesn't have");
+		return flat_bad(flat, instruction, "takes a part that its operand doesn't have");
 	for (uint32_t i = 0; i < index; i++)
 		first += shape->part[i].leaves;
 	*value = (struct value){ tuple->leaf + first, shape->part[index].leaves };
@@ -121,7 +121,7 @@ static enum status part(struct flat *flat, const struct scope *scope, const stru
 static enum status call_scope(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
 	if (instruction->calls < 1 || instruction->call[0] == NONE)
-		return bad(flat, instruction, "names no computation");
+		return flat_bad(flat, instruction, "names no computation");
 	struct value *argument = arena_alloc(flat->arena, instruction->operands, sizeof *argument);
 	size_t length = strlen(scope->prefix) + strlen(instruction->name) + 2;
 	char *prefix = arena_alloc(flat->arena, length, 1);
@@ -141,13 +141,13 @@ static enum status call_scope(struct flat *flat, const struct scope *scope, cons
 static enum status add_parameter(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
 	if (!scope->argument && instruction->index >= scope->computation->instructions)
-		return bad(flat, instruction, "has a number beyond all parameters");
+		return flat_bad(flat, instruction, "has a number beyond all parameters");
 	if (!scope->argument)
 		return new_value(flat, instruction, &(struct flat_tensor){ .writer = NONE, .parameter = instruction->index, .prefix = scope->prefix }, value);
 	if (instruction->index >= scope->arguments)
-		return bad(flat, instruction, "is a parameter that the call doesn't pass");
+		return flat_bad(flat, instruction, "is a parameter that the call doesn't pass");
 	*value = scope->argument[instruction->index];
-	return value->count == instruction->shape->leaves ? OK : bad(flat, instruction, "gets a value of another shape");
+	return value->count == instruction->shape->leaves ? OK : flat_bad(flat, instruction, "gets a value of another shape");
 }
 
 /* Of a loop, array k is passed through its body untouched. */
@@ -183,7 +183,7 @@ static uint32_t passed_through(const struct flat *flat, const struct scope *scop
 	return found;
 }
 
-static enum status add_op(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
+static enum status flat_add_op(struct flat *flat, const struct scope *scope, const struct hlo_instruction *instruction, struct value *value)
 {
 	struct flat_op op = { .of = instruction, .in = scope->computation, .prefix = scope->prefix, .path = scope->path, .depth = scope->depth,
 		.read = flat->arguments };
@@ -191,11 +191,11 @@ static enum status add_op(struct flat *flat, const struct scope *scope, const st
 	bool loop = opcode(instruction, "while");
 	enum status status = concatenate(flat, scope, instruction, &in);
 	if (status == OK && loop && (instruction->calls < 1 || in.count != instruction->shape->leaves))
-		status = bad(flat, instruction, "doesn't give back what it takes");
+		status = flat_bad(flat, instruction, "doesn't give back what it takes");
 	THEN(status, new_value(flat, instruction, &(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value));
 	TRY(status);
 	for (uint32_t i = 0; i < in.count; i++, op.reads++)
-		NEED_IN(flat->error, add_argument(flat, in.leaf[i]));
+		NEED_IN(flat->error, flat_add_argument(flat, in.leaf[i]));
 	op.write = flat->arguments;
 	/* What a start gives back besides the result are its operands; what a loop leaves alone is no result. */
 	bool start = text_ends(instruction->opcode, "-start") && instruction->shape->parts > 1 && !opcode(instruction, "all-reduce-start");
@@ -211,7 +211,7 @@ static enum status add_op(struct flat *flat, const struct scope *scope, const st
 		if (same < in.count) {
 			flat->tensor[value->leaf[i]].unused = true;
 			value->leaf[i] = in.leaf[same];
-		} else if (!add_argument(flat, value->leaf[i]))
+		} else if (!flat_add_argument(flat, value->leaf[i]))
 			return fail_memory(flat->error);
 		else
 			op.writes++;
@@ -231,7 +231,7 @@ static enum status add_instruction(struct flat *flat, struct scope *scope, const
 	if (opcode(instruction, "tuple"))
 		return concatenate(flat, scope, instruction, value);
 	if (opcode(instruction, "get-tuple-element"))
-		return one ? part(flat, scope, instruction, instruction->index, value) : bad(flat, instruction, "has no operand");
+		return one ? flat_part(flat, scope, instruction, instruction->index, value) : flat_bad(flat, instruction, "has no operand");
 	if ((opcode(instruction, "bitcast") || opcode(instruction, "add-dependency") || opcode(instruction, "optimization-barrier")
 		|| opcode(instruction, "all-reduce-done") || opcode(instruction, "async-update")) && one
 		&& scope->value[instruction->operand[0]].count == instruction->shape->leaves) {
@@ -239,12 +239,12 @@ static enum status add_instruction(struct flat *flat, struct scope *scope, const
 		return OK;
 	}
 	if (opcode(instruction, "copy-done") && one)
-		return part(flat, scope, instruction, 0, value);
+		return flat_part(flat, scope, instruction, 0, value);
 	if (text_ends(instruction->opcode, "-done") && one && scope->computation->instruction[instruction->operand[0]].shape->parts > 1)
-		return part(flat, scope, instruction, 1, value);
+		return flat_part(flat, scope, instruction, 1, value);
 	if (opcode(instruction, "call") || (opcode(instruction, "fusion") && flat->open))
 		return call_scope(flat, scope, instruction, value);
-	return add_op(flat, scope, instruction, value);
+	return flat_add_op(flat, scope, instruction, value);
 }
 
 static enum status flatten(struct flat *flat, struct scope *scope, struct value *result)
@@ -306,7 +306,7 @@ static void find_place(struct flat *flat, uint32_t i, uint32_t k)
 }
 
 /* Results go where an operand ends, as XLA lets them: one result for one operand. */
-static void share(struct flat *flat, const struct value *result)
+static void flat_share(struct flat *flat, const struct value *result)
 {
 	for (uint32_t i = 0; i < result->count; i++)
 		flat->tensor[result->leaf[i]].result = true;
@@ -320,7 +320,7 @@ static void share(struct flat *flat, const struct value *result)
 /* ---- what computations hold that ops run ------------------------------------------------- */
 
 /* The most that lives at once: all but what stays. O(flat). */
-static enum status simulate(struct flat *flat, int64_t *peak)
+static enum status flat_simulate(struct flat *flat, int64_t *peak)
 {
 	uint32_t *last = arena_alloc(flat->arena, flat->tensors, sizeof *last);
 	int64_t *dying = arena_alloc(flat->arena, (size_t)flat->ops + 1, sizeof *dying), live = 0;
@@ -375,9 +375,9 @@ static enum status body_peak(struct flat *flat, const struct flat_op *op, uint32
 			body.tensor[result.leaf[tensor->leaf]].home = t;
 	}
 	if (status == OK)
-		share(&body, &result);
+		flat_share(&body, &result);
 	THEN(status, find_workspaces(&body));
-	THEN(status, simulate(&body, peak));
+	THEN(status, flat_simulate(&body, peak));
 	if (status == OK && !stays)
 		flat->body[loop][computation] = *peak;
 	flat->steps = body.steps;
@@ -390,7 +390,7 @@ static enum status body_peak(struct flat *flat, const struct flat_op *op, uint32
 struct marks { uint32_t *storage, *tensor, look; };
 
 /* A storage's bytes the first time that one of its tensors is met in this look. */
-static int64_t count_once(const struct flat *flat, struct marks *marks, uint32_t tensor)
+static int64_t flat_count_once(const struct flat *flat, struct marks *marks, uint32_t tensor)
 {
 	uint32_t storage = flat->tensor[tensor].storage;
 	bool first = marks->storage[storage] != marks->look;
@@ -399,7 +399,7 @@ static int64_t count_once(const struct flat *flat, struct marks *marks, uint32_t
 }
 
 /* Operands that end with a conditional are its branches' to overwrite once they have read them: all others stay. */
-static enum status find_branches(struct flat *flat, uint32_t i, struct marks *marks, int64_t *peak)
+static enum status flat_find_branches(struct flat *flat, uint32_t i, struct marks *marks, int64_t *peak)
 {
 	const struct flat_op op = flat->op[i];
 	bool *stays = arena_alloc(flat->arena, op.reads, sizeof *stays);
@@ -408,7 +408,7 @@ static enum status find_branches(struct flat *flat, uint32_t i, struct marks *ma
 		uint32_t leaves = b + 1 < op.of->operands ? op.in->instruction[op.of->operand[b + 1]].shape->leaves : 0;
 		int64_t most = 0;
 		if (first > op.reads || leaves > op.reads - first)
-			return bad(flat, op.of, "has operands of other shapes");
+			return flat_bad(flat, op.of, "has operands of other shapes");
 		marks->look++;
 		for (uint32_t r = first; r < first + leaves; r++) {   /* one array twice is one array */
 			uint32_t id = flat->argument[op.read + r];
@@ -424,7 +424,7 @@ static enum status find_branches(struct flat *flat, uint32_t i, struct marks *ma
 }
 
 /* What the computations that op i runs hold at most beside what is counted outside: its results, and operands that end with it. */
-static enum status find_workspace(struct flat *flat, uint32_t i, struct marks *marks)
+static enum status flat_find_workspace(struct flat *flat, uint32_t i, struct marks *marks)
 {
 	const struct flat_op op = flat->op[i];
 	int64_t peak = 0, counted = 0, condition = 0;
@@ -433,9 +433,9 @@ static enum status find_workspace(struct flat *flat, uint32_t i, struct marks *m
 		return OK;
 	for (uint32_t k = 0; k < op.of->calls; k++)
 		if (op.of->call[k] == NONE)
-			return bad(flat, op.of, "names no computation");
+			return flat_bad(flat, op.of, "names no computation");
 	if (branches)
-		TRY(find_branches(flat, i, marks, &peak));
+		TRY(flat_find_branches(flat, i, marks, &peak));
 	else if (op.of->calls)
 		TRY(body_peak(flat, &op, op.of->call[0], loop, NULL, 0, &peak));
 	if (loop && op.of->calls > 1)
@@ -446,10 +446,10 @@ static enum status find_workspace(struct flat *flat, uint32_t i, struct marks *m
 		if (loop)
 			counted += in->shape->bytes;
 		else if (branches && in->last == i && !in->stays && !in->result)
-			counted += count_once(flat, marks, flat->argument[op.read + r]);
+			counted += flat_count_once(flat, marks, flat->argument[op.read + r]);
 	}
 	for (uint32_t k = 0; !loop && k < op.writes; k++)
-		counted += count_once(flat, marks, flat->argument[op.write + k]);
+		counted += flat_count_once(flat, marks, flat->argument[op.write + k]);
 	peak -= counted;
 	flat->op[i].workspace = peak > condition ? peak : condition;
 	return OK;
@@ -460,7 +460,7 @@ static enum status find_workspaces(struct flat *flat)
 	struct marks marks = { arena_alloc(flat->arena, flat->tensors, sizeof *marks.storage), arena_alloc(flat->arena, flat->tensors, sizeof *marks.tensor), 0 };
 	NEED_IN(flat->error, marks.storage && marks.tensor);
 	for (uint32_t i = 0; i < flat->ops; i++)
-		TRY(find_workspace(flat, i, &marks));
+		TRY(flat_find_workspace(flat, i, &marks));
 	return OK;
 }
 
@@ -494,7 +494,7 @@ enum status hlo_flatten(struct flat *flat, uint32_t computation)
 	flat->result = result.leaf;
 	flat->results = result.count;
 	give_arguments(flat);
-	share(flat, &result);
+	flat_share(flat, &result);
 	return find_workspaces(flat);
 }
 

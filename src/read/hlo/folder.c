@@ -31,7 +31,7 @@ static int ending_of(const char *name, size_t *length)
 	return ENDINGS;
 }
 
-static bool is_module(const char *base)
+static bool folder_is_module(const char *base)
 {
 	size_t length;
 	return strncmp(base, "module_", 7) == 0 && ending_of(base, &length) < ENDINGS;
@@ -99,16 +99,16 @@ static bool is_helper(const struct folder_file *file)
 }
 
 /* The larger one, and of a user's function before a helper. */
-static bool is_better(const struct folder_file *a, const struct folder_file *b)
+static bool folder_is_better(const struct folder_file *a, const struct folder_file *b)
 {
 	return is_helper(a) != is_helper(b) ? is_helper(b) : a->bytes > b->bytes;
 }
 
-static enum status choose(const struct folder_files *files, const char *path, uint32_t wanted, struct hlo_folder *found, struct error *error)
+static enum status folder_choose(const struct folder_files *files, const char *path, uint32_t wanted, struct hlo_folder *found, struct error *error)
 {
 	size_t at = 0;
 	for (size_t i = 1; i < files->files; i++)
-		at = is_better(&files->file[i], &files->file[at]) ? i : at;
+		at = folder_is_better(&files->file[i], &files->file[at]) ? i : at;
 	if (wanted > files->files)
 		return fail(error, BAD_INPUT, "--graph %" PRIu32 ": the folder has %zu module%s of XLA", wanted, files->files, files->files == 1 ? "" : "s");
 	at = wanted ? wanted - 1 : at;
@@ -123,10 +123,10 @@ enum status hlo_folder_find(const char *path, uint32_t wanted, struct hlo_folder
 {
 	struct folder_files files;
 	*found = (struct hlo_folder){ .list = NULL };
-	enum status status = folder_walk(path, is_module, &files, error);
+	enum status status = folder_walk(path, folder_is_module, &files, error);
 	files.files = choose_files(&files);
 	if (status == OK && files.files)
-		status = choose(&files, path, wanted, found, error);
+		status = folder_choose(&files, path, wanted, found, error);
 	folder_files_free(&files);
 	return status;
 }

@@ -20,7 +20,7 @@ struct making {
 
 /* ---- names ------------------------------------------------------------------------- */
 
-static const char *unique(struct making *making, const char *text, size_t length, uint32_t (*find)(const struct draft *, const char *))
+static const char *hlo_graph_unique(struct making *making, const char *text, size_t length, uint32_t (*find)(const struct draft *, const char *))
 {
 	char *name = arena_alloc(&making->arena, length + 24, 1);
 	if (!name)
@@ -36,18 +36,18 @@ static const char *argument_name(const struct hlo_instruction *instruction)
 	return instruction->op_name && *instruction->op_name ? instruction->op_name : instruction->name;
 }
 
-static const char *tensor_name(struct making *making, const struct flat_tensor *tensor)
+static const char *hlo_graph_tensor_name(struct making *making, const struct flat_tensor *tensor)
 {
 	char text[1200], number[16] = "";
 	const char *name = tensor->parameter != NONE ? argument_name(tensor->of) : tensor->of->name;
 	if (tensor->leaves > 1)
 		snprintf(number, sizeof number, "#%u", tensor->leaf);
 	int length = snprintf(text, sizeof text, "%.400s%.600s%s", tensor->prefix, name, number);
-	return unique(making, text, (size_t)length, draft_find_tensor);
+	return hlo_graph_unique(making, text, (size_t)length, draft_find_tensor);
 }
 
 /* The part of a path between slashes with its wrappers off: "transpose(jvp(MLP))" is MLP. */
-static void add_part(char *module, size_t size, const char *part, size_t length)
+static void hlo_graph_add_part(char *module, size_t size, const char *part, size_t length)
 {
 	static const char *const dull[] = { "while", "body", "cond", "closed_call", "rematted_computation", "checkpoint", "shard_map", "" };
 	const char *open;
@@ -65,16 +65,16 @@ static void add_part(char *module, size_t size, const char *part, size_t length)
 }
 
 /* "jit(step)/transpose(jvp(MLP))/Dense_0/dot_general" is MLP.Dense_0: the last part says what it does. */
-static void module_of(const char *op_name, char *module, size_t size)
+static void hlo_graph_module_of(const char *op_name, char *module, size_t size)
 {
 	*module = '\0';
 	for (const char *at = op_name, *slash; at && (slash = strchr(at, '/')); at = slash + 1)
-		add_part(module, size, at, (size_t)(slash - at));
+		hlo_graph_add_part(module, size, at, (size_t)(slash - at));
 }
 
 /* ---- tensors ------------------------------------------------------------------------ */
 
-static bool contains(const char *text, const char *part)
+static bool hlo_graph_contains(const char *text, const char *part)
 {
 	return strstr(text, part) != NULL;
 }
@@ -82,12 +82,12 @@ static bool contains(const char *text, const char *part)
 /* By the names that JAX gives arguments, and by what the step gives back in their place. */
 static enum kind argument_kind(const char *name, bool donated)
 {
-	bool state = contains(name, ".mu[") || contains(name, ".nu[") || contains(name, ".trace[") || contains(name, ".count") || contains(name, ".m[")
-		|| contains(name, ".v[") || contains(name, ".v_row[") || contains(name, ".v_col[") || contains(name, ".sum_of_squares[") || strncmp(name, "opt", 3) == 0
-		|| contains(name, "opt_state");
+	bool state = hlo_graph_contains(name, ".mu[") || hlo_graph_contains(name, ".nu[") || hlo_graph_contains(name, ".trace[") || hlo_graph_contains(name, ".count") || hlo_graph_contains(name, ".m[")
+		|| hlo_graph_contains(name, ".v[") || hlo_graph_contains(name, ".v_row[") || hlo_graph_contains(name, ".v_col[") || hlo_graph_contains(name, ".sum_of_squares[") || strncmp(name, "opt", 3) == 0
+		|| hlo_graph_contains(name, "opt_state");
 	if (state)
 		return KIND_OPTIMIZER;
-	if (donated || strncmp(name, "param", 5) == 0 || strncmp(name, "weight", 6) == 0 || strncmp(name, "variables", 9) == 0 || contains(name, ".params["))
+	if (donated || strncmp(name, "param", 5) == 0 || strncmp(name, "weight", 6) == 0 || strncmp(name, "variables", 9) == 0 || hlo_graph_contains(name, ".params["))
 		return KIND_PARAMETER;
 	return KIND_INPUT;
 }
@@ -100,7 +100,7 @@ static bool donated(const struct hlo_module *module, uint32_t parameter)
 	return false;
 }
 
-static enum status add_tensor(struct making *making, uint32_t id)
+static enum status hlo_graph_add_tensor(struct making *making, uint32_t id)
 {
 	const struct flat_tensor *flat = &making->flat.tensor[id];
 	struct tensor tensor = { .alias = NONE, .kind = KIND_ACTIVATION, .dtype = flat->shape->dtype, .line = flat->of->line, .dims = flat->shape->rank, .shape = flat->shape->dim,
@@ -119,7 +119,7 @@ static enum status add_tensor(struct making *making, uint32_t id)
 	tensor.address = flat->over == NONE ? hlo_address(making->flat.module, flat->of, flat->leaf) : -1;
 	tensor.has_address = tensor.address >= 0;
 	making->missing += flat->shape->unsized;
-	NEED_IN(making->error, tensor.name = tensor_name(making, flat));
+	NEED_IN(making->error, tensor.name = hlo_graph_tensor_name(making, flat));
 	making->tensor[id] = draft_tensor(making->draft, &tensor);
 	return making->tensor[id] == NONE ? fail_memory(making->error) : OK;
 }
@@ -132,7 +132,7 @@ static const struct { const char *opcode, *type; } collectives[] = {
 	{ "collective-permute", "comm.collective_permute" }, { "collective-permute-start", "comm.collective_permute" },
 };
 
-static const char *op_type(const struct hlo_instruction *instruction, char *text, size_t size)
+static const char *hlo_graph_op_type(const struct hlo_instruction *instruction, char *text, size_t size)
 {
 	for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
 		if (opcode(instruction, collectives[i].opcode))
@@ -152,7 +152,7 @@ static bool reads_gradient(const struct making *making, const struct flat_op *op
 /* The gradients of TensorFlow's tape. */
 static bool is_taped(const char *name)
 {
-	return contains(name, "gradient_tape/");
+	return hlo_graph_contains(name, "gradient_tape/");
 }
 
 /* Names of all ops: whether gradients are computed, and whether they say of which phase an op is. JAX marks what it differentiates, but before 0.7 ("jit(main)") only in
@@ -165,25 +165,25 @@ static void look_at_names(struct making *making)
 		name = name ? name : "";
 		path = path ? path : "";
 		making->named |= *name || *path;
-		making->differentiates |= contains(name, "transpose(jvp") || contains(path, "transpose(jvp") || is_taped(name);
-		marks |= contains(name, "jit(") || contains(path, "jit(") || contains(name, "jvp(") || contains(name, "pmap(") || is_taped(name);
-		old |= contains(name, "jit(main)/") || contains(path, "jit(main)/");
-		unmarked |= !contains(name, "jvp(") && !contains(path, "jvp(") && (contains(name, "/dot_general") || contains(name, "/conv_general_dilated"));
+		making->differentiates |= hlo_graph_contains(name, "transpose(jvp") || hlo_graph_contains(path, "transpose(jvp") || is_taped(name);
+		marks |= hlo_graph_contains(name, "jit(") || hlo_graph_contains(path, "jit(") || hlo_graph_contains(name, "jvp(") || hlo_graph_contains(name, "pmap(") || is_taped(name);
+		old |= hlo_graph_contains(name, "jit(main)/") || hlo_graph_contains(path, "jit(main)/");
+		unmarked |= !hlo_graph_contains(name, "jvp(") && !hlo_graph_contains(path, "jvp(") && (hlo_graph_contains(name, "/dot_general") || hlo_graph_contains(name, "/conv_general_dilated"));
 	}
 	making->told = marks && !(old && unmarked);
 }
 
 /* JAX wraps what it differentiates: jvp() forward, transpose(jvp()) backward. What stands outside of it and needs a gradient updates. */
-static enum phase phase_of(const struct making *making, const struct flat_op *op, bool gradient)
+static enum phase hlo_graph_phase_of(const struct making *making, const struct flat_op *op, bool gradient)
 {
 	const char *name = op->of->op_name ? op->of->op_name : "";
 	if (!making->differentiates)
 		return PHASE_FORWARD;
-	if (op->path && !contains(name, "jvp("))
+	if (op->path && !hlo_graph_contains(name, "jvp("))
 		name = op->path;
-	if (contains(name, "transpose(") || is_taped(name))
+	if (hlo_graph_contains(name, "transpose(") || is_taped(name))
 		return PHASE_BACKWARD;
-	if (contains(name, "jvp("))
+	if (hlo_graph_contains(name, "jvp("))
 		return PHASE_FORWARD;
 	if (gradient)
 		return *name ? PHASE_UPDATE : PHASE_BACKWARD;
@@ -205,19 +205,19 @@ static enum status add_arguments(struct making *making, uint32_t id, const struc
 	return status == OK ? OK : fail_memory(making->error);
 }
 
-static enum status add_op(struct making *making, const struct flat_op *flat)
+static enum status hlo_graph_add_op(struct making *making, const struct flat_op *flat)
 {
 	const struct hlo_instruction *of = flat->of;
 	char type[128], module[600], name[1200];
 	struct collective said = collective_unsaid();
 	bool gradient = reads_gradient(making, flat);
-	struct op op = { .type = op_type(of, type, sizeof type), .module = module, .src = of->src, .flops = hlo_flops(making->flat.module, flat->in, of, making->memo),
+	struct op op = { .type = hlo_graph_op_type(of, type, sizeof type), .module = module, .src = of->src, .flops = hlo_flops(making->flat.module, flat->in, of, making->memo),
 		.workspace = flat->workspace, .has_workspace = flat->workspace > 0, .line = of->line, .has_phase = making->told };
-	enum phase phase = phase_of(making, flat, gradient);
+	enum phase phase = hlo_graph_phase_of(making, flat, gradient);
 	op.phase = making->told ? (uint8_t)phase : PHASE_FORWARD;
-	module_of(of->op_name, module, sizeof module);
+	hlo_graph_module_of(of->op_name, module, sizeof module);
 	if (!*module)
-		module_of(flat->path, module, sizeof module);
+		hlo_graph_module_of(flat->path, module, sizeof module);
 	op.has_module = *module != '\0';
 	if (collective_of_type(op.type) != COLLECTIVE_KINDS) {
 		said.size = of->group ? of->group : making->flat.module->devices;
@@ -225,7 +225,7 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 	}
 	making->unknown_trips += strcmp(of->opcode, "while") == 0 && of->trips == 0;
 	int length = snprintf(name, sizeof name, "%.400s%.600s", flat->prefix, of->name);
-	NEED_IN(making->error, op.name = unique(making, name, (size_t)length, draft_find_op));
+	NEED_IN(making->error, op.name = hlo_graph_unique(making, name, (size_t)length, draft_find_op));
 	for (uint32_t k = 0; k < flat->writes; k++)
 		making->gradient[making->flat.argument[flat->write + k]] = gradient || phase == PHASE_BACKWARD;
 	uint32_t id = draft_op(making->draft, &op);
@@ -234,7 +234,7 @@ static enum status add_op(struct making *making, const struct flat_op *flat)
 
 /* ---- what is said of it ------------------------------------------------------------------------ */
 
-static bool is_collective(const struct hlo_instruction *instruction)
+static bool hlo_graph_is_collective(const struct hlo_instruction *instruction)
 {
 	for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
 		if (opcode(instruction, collectives[i].opcode))
@@ -253,12 +253,12 @@ static bool is_whole(const struct hlo_module *module)
 			bool kept = opcode(instruction, "parameter") || (c == module->entry && i == module->computation[c].root);
 			cut |= instruction->shards > 1;
 			inside |= instruction->shards > 1 && !kept;
-			sends |= is_collective(instruction);
+			sends |= hlo_graph_is_collective(instruction);
 		}
 	return !module->scheduled && (inside || (cut && !sends));
 }
 
-static enum status describe(struct making *making, const char *format, bool open)
+static enum status hlo_graph_describe(struct making *making, const char *format, bool open)
 {
 	const struct hlo_module *module = making->flat.module;
 	char assumed[1400], by[300], version[100], devices[60] = "";
@@ -295,7 +295,7 @@ static enum status describe(struct making *making, const char *format, bool open
 	return draft_describe(making->draft, module->name, NULL, NULL, &about) == OK ? OK : fail_memory(making->error);
 }
 
-static enum status make(struct making *making, const char *format)
+static enum status hlo_graph_make(struct making *making, const char *format)
 {
 	struct flat *flat = &making->flat;
 	TRY(hlo_flatten(flat, flat->module->entry));
@@ -309,18 +309,18 @@ static enum status make(struct making *making, const char *format)
 	/* Ops say what depends on a gradient, which their results' kinds need: tensors that ops write come with them. */
 	for (uint32_t t = 0; t < flat->tensors; t++)
 		if (flat->tensor[t].writer == NONE)
-			TRY(add_tensor(making, t));
+			TRY(hlo_graph_add_tensor(making, t));
 	for (uint32_t i = 0; i < flat->ops; i++) {
 		const struct flat_op *op = &flat->op[i];
 		bool gradient = reads_gradient(making, op);
-		gradient |= making->differentiates && phase_of(making, op, gradient) == PHASE_BACKWARD;
+		gradient |= making->differentiates && hlo_graph_phase_of(making, op, gradient) == PHASE_BACKWARD;
 		for (uint32_t k = 0; k < op->writes; k++) {
 			making->gradient[flat->argument[op->write + k]] = gradient;
-			TRY(add_tensor(making, flat->argument[op->write + k]));
+			TRY(hlo_graph_add_tensor(making, flat->argument[op->write + k]));
 		}
-		TRY(add_op(making, op));
+		TRY(hlo_graph_add_op(making, op));
 	}
-	return describe(making, format, flat->open);
+	return hlo_graph_describe(making, format, flat->open);
 }
 
 struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, const char *format, struct error *error)
@@ -336,7 +336,7 @@ struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, cons
 		making.flat.body[0][c] = making.flat.body[1][c] = -1;
 		making.memo[c] = -2;
 	}
-	THEN(status, make(&making, format));
+	THEN(status, hlo_graph_make(&making, format));
 	struct graph *graph = status == OK ? graph_build(making.draft, error) : NULL;
 	if (status != OK)
 		error_set(error, status);

@@ -5,13 +5,13 @@
 
 struct axes { uint64_t size[AXES_MOST]; uint32_t count; };
 
-static struct hlo_groups groups_of(uint64_t size, uint64_t devices)
+static struct hlo_groups hlo_groups_of(uint64_t size, uint64_t devices)
 {
 	return (struct hlo_groups){ size < NONE ? (uint32_t)size : 0, devices < NONE ? (uint32_t)devices : 0 };
 }
 
 /* A product that stays below 2^32; above, nobody says. */
-static uint64_t times(uint64_t a, uint64_t b)
+static uint64_t hlo_groups_times(uint64_t a, uint64_t b)
 {
 	return a && b > NONE / a ? NONE : a * b;
 }
@@ -20,11 +20,11 @@ static uint64_t all_of(const struct axes *axes)
 {
 	uint64_t devices = axes->count > 0;
 	for (uint32_t i = 0; i < axes->count; i++)
-		devices = times(devices, axes->size[i]);
+		devices = hlo_groups_times(devices, axes->size[i]);
 	return devices;
 }
 
-static void add_axis(struct axes *axes, uint64_t size)
+static void hlo_groups_add_axis(struct axes *axes, uint64_t size)
 {
 	if (axes->count < AXES_MOST)
 		axes->size[axes->count++] = size < NONE ? size : NONE;
@@ -50,7 +50,7 @@ static const char *find_character(const char *at, const char *end, char c)
 }
 
 /* An axis by its name in quotes; NONE where the mesh lacks it. */
-static uint32_t axis_named(const char *at, const char *end, struct span name)
+static uint32_t hlo_groups_axis_named(const char *at, const char *end, struct span name)
 {
 	for (uint32_t i = 0; at < end && i < AXES_MOST; i++) {
 		const char *from = find_character(at, end, '\''), *to = from < end ? find_character(from + 1, end, '\'') : end;
@@ -62,27 +62,27 @@ static uint32_t axis_named(const char *at, const char *end, struct span name)
 }
 
 /* mesh['a'=4,'b'=2] ... {'b', 'a':(1)2}: the part of an axis stands behind it as (size before)size. */
-static struct hlo_groups mesh_text(const char *at, const char *end)
+static struct hlo_groups hlo_groups_mesh_text(const char *at, const char *end)
 {
 	struct axes axes = { .count = 0 };
 	const char *mesh = at, *close = find_character(at, end, ']'), *open = find_character(close, end, '{'), *last = find_character(open, end, '}');
 	uint64_t size = 1, number;
 	uint32_t named = 0;
 	for (const char *from = find_character(at, close, '='); from < close && hlo_next_number(&from, close, &number); from = find_character(from, close, '='))
-		add_axis(&axes, number);
+		hlo_groups_add_axis(&axes, number);
 	for (at = open; at < last && named < AXES_MOST; named++) {
 		const char *from = find_character(at, last, '\''), *to = from < last ? find_character(from + 1, last, '\'') : last;
 		if (to == last)
 			break;
-		uint32_t axis = axis_named(mesh, close, (struct span){ from + 1, to });
+		uint32_t axis = hlo_groups_axis_named(mesh, close, (struct span){ from + 1, to });
 		const char *comma = find_character(to, last, ','), *part = find_character(to, comma, ')');
 		number = axis < axes.count ? axes.size[axis] : 1;
 		if (part < comma)
 			hlo_next_number(&part, comma, &number);
-		size = times(size, number);
+		size = hlo_groups_times(size, number);
 		at = comma;
 	}
-	return last < end ? groups_of(size, all_of(&axes)) : (struct hlo_groups){ 0 };
+	return last < end ? hlo_groups_of(size, all_of(&axes)) : (struct hlo_groups){ 0 };
 }
 
 struct hlo_groups hlo_groups_text(struct span value, const char *end)
@@ -90,17 +90,17 @@ struct hlo_groups hlo_groups_text(struct span value, const char *end)
 	uint64_t size = 0, number, devices = 0;
 	const char *at = value.at;
 	if (scan_length(value) > 5 && memcmp(at, "mesh[", 5) == 0)
-		return mesh_text(at, find_character(at, end, '\n'));
+		return hlo_groups_mesh_text(at, find_character(at, end, '\n'));
 	if (scan_length(value) > 1 && *at == '[') {
 		const char *close = find_character(at, value.end, ']');
 		uint64_t groups;
-		return hlo_next_number(&at, close, &groups) && hlo_next_number(&at, close, &size) ? groups_of(size, times(groups, size)) : (struct hlo_groups){ 0 };
+		return hlo_next_number(&at, close, &groups) && hlo_next_number(&at, close, &size) ? hlo_groups_of(size, hlo_groups_times(groups, size)) : (struct hlo_groups){ 0 };
 	}
 	/* The devices of the first group, and the largest of all. */
 	const char *first = value.at < value.end ? find_character(value.at, value.end, '}') : value.end;
 	for (; hlo_next_number(&at, value.end, &number); devices = number + 1 > devices ? number + 1 : devices)
 		size += at <= first;
-	return groups_of(size, devices);
+	return hlo_groups_of(size, devices);
 }
 
 /* ---- the proto ---------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static struct hlo_groups one_group(struct wire body)
 		for (; field.type == 2 && field.body.at < field.body.end && wire_integer(&field.body, &value); count++)
 			most = value > most ? value : most;
 	}
-	return groups_of(count, count && most < NONE ? most + 1 : 0);
+	return hlo_groups_of(count, count && most < NONE ? most + 1 : 0);
 }
 
 /* IotaReplicaGroupListProto: num_replica_groups 1, num_devices_per_group 2. */
@@ -131,11 +131,11 @@ static struct hlo_groups iota(struct wire body)
 	while (wire_next(&body, &field))
 		if (field.number < 3 && field.type == 0)
 			value[field.number] = field.value < NONE ? field.value : NONE;
-	return groups_of(value[2], times(value[1], value[2]));
+	return hlo_groups_of(value[2], hlo_groups_times(value[1], value[2]));
 }
 
 /* MeshProto: axes 1 { name 1, size 2 }. */
-static void read_mesh(struct wire body, struct axes *axes)
+static void hlo_groups_read_mesh(struct wire body, struct axes *axes)
 {
 	struct wire_field field, part;
 	while (wire_next(&body, &field)) {
@@ -144,7 +144,7 @@ static void read_mesh(struct wire body, struct axes *axes)
 			continue;
 		while (wire_next(&field.body, &part))
 			size = part.number == 2 && part.type == 0 ? part.value : size;
-		add_axis(axes, size);
+		hlo_groups_add_axis(axes, size);
 	}
 }
 
@@ -171,11 +171,11 @@ static struct hlo_groups mesh_proto(struct wire body)
 	uint64_t size = 1;
 	while (wire_next(&again, &field))
 		if (field.number == 1 && field.type == 2)
-			read_mesh(field.body, &axes);
+			hlo_groups_read_mesh(field.body, &axes);
 	while (wire_next(&body, &field))
 		if (field.number == 2 && field.type == 2)
-			size = times(size, axis_size(field.body, &axes));
-	return groups_of(size, all_of(&axes));
+			size = hlo_groups_times(size, axis_size(field.body, &axes));
+	return hlo_groups_of(size, all_of(&axes));
 }
 
 /* CollectiveDeviceListProto: replica_groups 1, iota_replica_group_list 2. */

@@ -21,12 +21,12 @@ struct reader {
 	int64_t entry;
 };
 
-static enum status bad(struct reader *reader, const char *what)
+static enum status proto_bad(struct reader *reader, const char *what)
 {
 	return fail(reader->error, BAD_INPUT, "not an HLO proto: %s", what);
 }
 
-static const char *text_of(struct reader *reader, struct wire body)
+static const char *proto_text_of(struct reader *reader, struct wire body)
 {
 	size_t size = wire_size(body);
 	const void *nul = memchr(body.at, '\0', size);
@@ -39,13 +39,13 @@ static const char *const primitive_types[] = { NULL, "pred", "s8", "s16", "s32",
 	"token", "c128", "f8e5m2", "f8e4m3fn", "s4", "u4", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "s2", "u2", "f8e4m3", "f8e3m4", "s1", "u1", "f4e2m1fn",
 	"f8e8m0fnu" };
 
-static enum status read_dims(struct reader *reader, const struct wire_field *field, struct hlo_shape *shape)
+static enum status proto_read_dims(struct reader *reader, const struct wire_field *field, struct hlo_shape *shape)
 {
 	HELD int64_t *dim = NULL;
 	size_t count = 0, room = 0;
 	enum status status = OK;
 	if (!wire_integers(field, &dim, &count, &room, DIMS_MAX) || count + shape->rank > DIMS_MAX)
-		status = bad(reader, "a shape has too many dims");
+		status = proto_bad(reader, "a shape has too many dims");
 	for (size_t i = 0; status == OK && i < count; i++) {
 		shape->unsized |= dim[i] < 0;
 		shape->dim[shape->rank++] = dim[i] < 0 ? 0 : dim[i];
@@ -53,7 +53,7 @@ static enum status read_dims(struct reader *reader, const struct wire_field *fie
 	return status;
 }
 
-static enum status read_shape(struct reader *reader, struct wire body, int depth, struct hlo_shape *shape)
+static enum status proto_read_shape(struct reader *reader, struct wire body, int depth, struct hlo_shape *shape)
 {
 	struct wire_field field;
 	struct wire again = body;
@@ -61,7 +61,7 @@ static enum status read_shape(struct reader *reader, struct wire body, int depth
 	uint64_t type = 0;
 	enum status status = OK;
 	if (depth > HLO_DEPTH)
-		return bad(reader, "tuples are nested too deep");
+		return proto_bad(reader, "tuples are nested too deep");
 	while (wire_next(&again, &field))
 		parts += field.number == 4 && field.type == 2;
 	NEED_IN(reader->error, shape->part = arena_alloc(reader->arena, parts, sizeof *shape->part));
@@ -69,9 +69,9 @@ static enum status read_shape(struct reader *reader, struct wire body, int depth
 		if (field.number == 2)
 			type = field.value;
 		else if (field.number == 3)
-			status = read_dims(reader, &field, shape);
+			status = proto_read_dims(reader, &field, shape);
 		else if (field.number == 4 && field.type == 2)
-			status = read_shape(reader, field.body, depth + 1, &shape->part[shape->parts++]);
+			status = proto_read_shape(reader, field.body, depth + 1, &shape->part[shape->parts++]);
 		else if (field.number == 5 && field.type == 2)
 			shape->layout = hlo_layout(0, (const char *)field.body.at, wire_size(field.body));
 	}
@@ -81,15 +81,15 @@ static enum status read_shape(struct reader *reader, struct wire body, int depth
 	int dtype = name ? hlo_dtype(name, strlen(name)) : DTYPE_COUNT;
 	shape->dtype = dtype < 0 || dtype == DTYPE_COUNT ? DTYPE_OPAQUE : (uint8_t)dtype;
 	if (!shape->tuple && shape->parts)
-		return bad(reader, "a shape that is no tuple has parts");
-	return hlo_shape_finish(shape) ? OK : bad(reader, "a shape's size overflows");
+		return proto_bad(reader, "a shape that is no tuple has parts");
+	return hlo_shape_finish(shape) ? OK : proto_bad(reader, "a shape's size overflows");
 }
 
 /* ---- source locations ------------------------------------------------------------------ */
 
 enum { FILES, FUNCTIONS, LOCATIONS, FRAMES };
 
-static enum status read_tables(struct reader *reader, struct wire body)
+static enum status proto_read_tables(struct reader *reader, struct wire body)
 {
 	struct wire_field field;
 	while (wire_next(&body, &field)) {
@@ -103,7 +103,7 @@ static enum status read_tables(struct reader *reader, struct wire body)
 }
 
 /* The integer fields 1, 2, 3 of row id, counted from 1; zeros where there is none. */
-static void row_of(const struct reader *reader, int which, uint64_t id, uint64_t number[4])
+static void proto_row_of(const struct reader *reader, int which, uint64_t id, uint64_t number[4])
 {
 	const struct table *table = &reader->table[which];
 	struct wire_field field;
@@ -116,7 +116,7 @@ static void row_of(const struct reader *reader, int which, uint64_t id, uint64_t
 			number[field.number] = field.value;
 }
 
-static struct wire name_of(const struct reader *reader, int which, uint64_t id)
+static struct wire proto_name_of(const struct reader *reader, int which, uint64_t id)
 {
 	const struct table *table = &reader->table[which];
 	return id >= 1 && id <= table->rows ? table->row[id - 1] : (struct wire){ 0 };
@@ -132,13 +132,13 @@ static bool installed(struct wire file)
 }
 
 /* As in text.c: the innermost frame that is not in an installed package. */
-static const char *frame_text(struct reader *reader, uint64_t id)
+static const char *proto_frame_text(struct reader *reader, uint64_t id)
 {
 	uint64_t frame[4], location[4], best[4] = { 0 };
 	for (int steps = 0; steps < 200; steps++) {
-		row_of(reader, FRAMES, id, frame);
-		row_of(reader, LOCATIONS, frame[1], location);
-		struct wire file = name_of(reader, FILES, location[1]);
+		proto_row_of(reader, FRAMES, id, frame);
+		proto_row_of(reader, LOCATIONS, frame[1], location);
+		struct wire file = proto_name_of(reader, FILES, location[1]);
 		if (!file.at)
 			break;
 		if (best[1] == 0 || !installed(file))
@@ -149,7 +149,7 @@ static const char *frame_text(struct reader *reader, uint64_t id)
 			break;
 		id = frame[2] - 1;
 	}
-	struct wire file = name_of(reader, FILES, best[1]), function = name_of(reader, FUNCTIONS, best[2]);
+	struct wire file = proto_name_of(reader, FILES, best[1]), function = proto_name_of(reader, FUNCTIONS, best[2]);
 	if (!file.at)
 		return NULL;
 	char text[1200];
@@ -158,13 +158,13 @@ static const char *frame_text(struct reader *reader, uint64_t id)
 	return arena_text(reader->arena, text, strlen(text));
 }
 
-static enum status read_metadata(struct reader *reader, struct wire body, struct hlo_instruction *instruction)
+static enum status proto_read_metadata(struct reader *reader, struct wire body, struct hlo_instruction *instruction)
 {
 	struct wire_field field;
 	struct wire file = { 0 };
 	uint64_t line = 0, frame = 0;
 	while (wire_next(&body, &field)) {
-		if (field.number == 2 && field.type == 2 && wire_size(field.body) && !(instruction->op_name = text_of(reader, field.body)))
+		if (field.number == 2 && field.type == 2 && wire_size(field.body) && !(instruction->op_name = proto_text_of(reader, field.body)))
 			return fail_memory(reader->error);
 		if (field.number == 3 && field.type == 2)
 			file = field.body;
@@ -174,7 +174,7 @@ static enum status read_metadata(struct reader *reader, struct wire body, struct
 			frame = field.value;
 	}
 	if (frame)
-		instruction->src = frame_text(reader, frame);
+		instruction->src = proto_frame_text(reader, frame);
 	else if (wire_size(file)) {
 		char text[800];
 		snprintf(text, sizeof text, "%.*s:%llu", (int)(wire_size(file) > 700 ? 700 : wire_size(file)), (const char *)file.at, (unsigned long long)line);
@@ -186,7 +186,7 @@ static enum status read_metadata(struct reader *reader, struct wire body, struct
 /* ---- instructions ------------------------------------------------------------------------ */
 
 /* How many take part in a collective; the module's devices are as many as one says at least. */
-static void read_groups(struct reader *reader, const struct wire_field *field, struct hlo_instruction *instruction)
+static void proto_read_groups(struct reader *reader, const struct wire_field *field, struct hlo_instruction *instruction)
 {
 	struct hlo_groups groups = hlo_groups_proto(field->number, field->body);
 	instruction->group = instruction->group ? instruction->group : groups.size;
@@ -279,7 +279,7 @@ static uint32_t count_fields(struct wire body, uint32_t number)
 }
 
 /* AliasEntryProto of a module, OutputOperandAliasing of an instruction: output index 1, parameter or operand 2, index in that 3. Of nested tuples no alias is told. */
-static void add_alias(struct wire body, struct hlo_alias *alias, uint32_t *aliases)
+static void proto_add_alias(struct wire body, struct hlo_alias *alias, uint32_t *aliases)
 {
 	struct wire_field field;
 	struct hlo_alias one = { 0 };
@@ -309,7 +309,7 @@ struct raw {
 	bool waiting;
 };
 
-static enum status read_instruction(struct reader *reader, struct wire body, struct raw *raw)
+static enum status proto_read_instruction(struct reader *reader, struct wire body, struct raw *raw)
 {
 	struct hlo_instruction *instruction = &raw->instruction;
 	struct wire_field field;
@@ -319,10 +319,10 @@ static enum status read_instruction(struct reader *reader, struct wire body, str
 	while (status == OK && wire_next(&body, &field)) {
 		bool bytes = field.type == 2;
 		switch (field.number) {
-		case 1: if (bytes && !(instruction->name = text_of(reader, field.body))) status = fail_memory(reader->error); break;
-		case 2: if (bytes && !(instruction->opcode = text_of(reader, field.body))) status = fail_memory(reader->error); break;
-		case 3: if (bytes && !instruction->shape->parts && !instruction->shape->rank) status = read_shape(reader, field.body, 0, instruction->shape); break;
-		case 7: if (bytes) status = read_metadata(reader, field.body, instruction); break;
+		case 1: if (bytes && !(instruction->name = proto_text_of(reader, field.body))) status = fail_memory(reader->error); break;
+		case 2: if (bytes && !(instruction->opcode = proto_text_of(reader, field.body))) status = fail_memory(reader->error); break;
+		case 3: if (bytes && !instruction->shape->parts && !instruction->shape->rank) status = proto_read_shape(reader, field.body, 0, instruction->shape); break;
+		case 7: if (bytes) status = proto_read_metadata(reader, field.body, instruction); break;
 		case 9: case 13: if (field.value < NONE) instruction->index = (uint32_t)field.value; break;
 		case 16: if (bytes) instruction->labels = labels(reader, field.body); break;
 		case 30: if (bytes) instruction->lhs_contracting = contracted(reader, field.body); break;
@@ -332,23 +332,23 @@ static enum status read_instruction(struct reader *reader, struct wire body, str
 		case 28: if (bytes) reader->module->unpartitioned |= hlo_partitioned_away((const char *)field.body.at, wire_size(field.body)); break;
 		case 40: if (bytes) hlo_add_devices(reader->module, instruction->shards = shards_of(field.body, 0)); break;
 		case 43: if (bytes) instruction->trips = trip_count(field.body); break;
-		case 49: case 87: case 92: case 93: if (bytes) read_groups(reader, &field, instruction); break;
+		case 49: case 87: case 92: case 93: if (bytes) proto_read_groups(reader, &field, instruction); break;
 		case 74:
 			if (bytes && !instruction->alias && !(instruction->alias = arena_alloc(reader->arena, count_fields(body, 74) + 1, sizeof *instruction->alias)))
 				status = fail_memory(reader->error);
 			else if (bytes)
-				add_alias(field.body, instruction->alias, &instruction->aliases);
+				proto_add_alias(field.body, instruction->alias, &instruction->aliases);
 			break;
 		case 52: if (bytes) instruction->group = 2; break;   /* source_target_pairs */
 		default: break;
 		}
 	}
 	if (status == OK && (body.broken || !*instruction->name || !*instruction->opcode))
-		status = bad(reader, "an instruction without a name or opcode");
+		status = proto_bad(reader, "an instruction without a name or opcode");
 	return status;
 }
 
-static int by_id(const void *a, const void *b)
+static int proto_by_id(const void *a, const void *b)
 {
 	const struct numbered *one = a, *two = b;
 	return one->id < two->id ? -1 : one->id > two->id;
@@ -356,7 +356,7 @@ static int by_id(const void *a, const void *b)
 
 static uint32_t find_id(const struct numbered *list, size_t count, int64_t id)
 {
-	const struct numbered *found = count ? bsearch(&(struct numbered){ .id = id }, list, count, sizeof *list, by_id) : NULL;
+	const struct numbered *found = count ? bsearch(&(struct numbered){ .id = id }, list, count, sizeof *list, proto_by_id) : NULL;
 	return found ? found->index : NONE;
 }
 
@@ -370,7 +370,7 @@ struct body {
 };
 
 /* Puts an instruction behind all that it reads. */
-static enum status place(struct reader *reader, struct body *body, uint32_t first)
+static enum status proto_place(struct reader *reader, struct body *body, uint32_t first)
 {
 	uint32_t depth = 0;
 	body->stack[depth++] = first;
@@ -380,7 +380,7 @@ static enum status place(struct reader *reader, struct body *body, uint32_t firs
 		for (; raw->placed == NONE && next == NONE && raw->seen < raw->operands; raw->seen++) {
 			uint32_t operand = find_id(body->number, body->raws, raw->operand[raw->seen]);
 			if (operand == NONE)
-				return bad(reader, "an operand that its computation doesn't have");
+				return proto_bad(reader, "an operand that its computation doesn't have");
 			if (body->raw[operand].placed == NONE)
 				next = operand;
 		}
@@ -395,13 +395,13 @@ static enum status place(struct reader *reader, struct body *body, uint32_t firs
 		}
 		raw->waiting = true;
 		if (body->raw[next].waiting)
-			return bad(reader, "instructions that wait for each other");
+			return proto_bad(reader, "instructions that wait for each other");
 		body->stack[depth++] = next;
 	}
 	return OK;
 }
 
-static enum status finish(struct reader *reader, struct body *body, int64_t id, struct hlo_computation *computation, int64_t root)
+static enum status proto_finish(struct reader *reader, struct body *body, int64_t id, struct hlo_computation *computation, int64_t root)
 {
 	const struct order *order = NULL;
 	enum status status = OK;
@@ -415,17 +415,17 @@ static enum status finish(struct reader *reader, struct body *body, int64_t id, 
 		body->number[i] = (struct numbered){ body->raw[i].id, i };
 		body->raw[i].placed = NONE;
 	}
-	qsort(body->number, body->raws, sizeof *body->number, by_id);
+	qsort(body->number, body->raws, sizeof *body->number, proto_by_id);
 	for (size_t i = 0; i < reader->orders; i++)
 		if (reader->order[i].computation == id)
 			order = &reader->order[i];
 	for (size_t i = 0; order && i < order->count && status == OK; i++) {
 		uint32_t next = find_id(body->number, body->raws, order->instruction[i]);
 		if (next != NONE)
-			status = place(reader, body, next);
+			status = proto_place(reader, body, next);
 	}
 	for (uint32_t i = 0; i < body->raws && status == OK; i++)
-		status = place(reader, body, i);
+		status = proto_place(reader, body, i);
 	computation->root = NONE;
 	for (uint32_t i = 0; i < body->placed && status == OK; i++) {
 		struct raw *raw = &body->raw[body->order[i]];
@@ -439,13 +439,13 @@ static enum status finish(struct reader *reader, struct body *body, int64_t id, 
 			instruction->operand[k] = body->raw[find_id(body->number, body->raws, raw->operand[k])].placed;
 		for (size_t k = 0; k < raw->calls && status == OK; k++)
 			if ((instruction->call[k] = find_id(reader->computation, reader->module->computations, raw->call[k])) == NONE)
-				status = bad(reader, "a call of a computation that isn't there");
+				status = proto_bad(reader, "a call of a computation that isn't there");
 		computation->instruction[i] = *instruction;
 		if (raw->id == root)
 			computation->root = i;
 	}
 	if (status == OK && computation->root == NONE && root)
-		return bad(reader, "a computation's root is none of its instructions");
+		return proto_bad(reader, "a computation's root is none of its instructions");
 	if (status == OK && computation->root == NONE)
 		computation->root = computation->instructions - 1;
 	return status;
@@ -463,7 +463,7 @@ static void body_free(struct body *body)
 	mem_free(body->stack);
 }
 
-static enum status read_computation(struct reader *reader, struct wire body, struct hlo_computation *computation)
+static enum status proto_read_computation(struct reader *reader, struct wire body, struct hlo_computation *computation)
 {
 	struct wire_field field;
 	struct body inner = { 0 };
@@ -471,7 +471,7 @@ static enum status read_computation(struct reader *reader, struct wire body, str
 	enum status status = OK;
 	computation->name = "";
 	while (status == OK && wire_next(&body, &field)) {
-		if (field.number == 1 && field.type == 2 && !(computation->name = text_of(reader, field.body)))
+		if (field.number == 1 && field.type == 2 && !(computation->name = proto_text_of(reader, field.body)))
 			status = fail_memory(reader->error);
 		else if (field.number == 5)
 			id = (int64_t)field.value;
@@ -483,12 +483,12 @@ static enum status read_computation(struct reader *reader, struct wire body, str
 				break;
 			}
 			inner.raw[inner.raws] = (struct raw){ 0 };
-			status = read_instruction(reader, field.body, &inner.raw[inner.raws++]);
+			status = proto_read_instruction(reader, field.body, &inner.raw[inner.raws++]);
 		}
 	}
 	if (status == OK && (body.broken || inner.raws == 0))
-		status = bad(reader, "an empty or broken computation");
-	THEN(status, finish(reader, &inner, id, computation, root));
+		status = proto_bad(reader, "an empty or broken computation");
+	THEN(status, proto_finish(reader, &inner, id, computation, root));
 	body_free(&inner);
 	return status;
 }
@@ -496,7 +496,7 @@ static enum status read_computation(struct reader *reader, struct wire body, str
 /* ---- the module ---------------------------------------------------------------------------- */
 
 /* A map from a computation's id to a sequence of instruction ids. */
-static enum status read_schedule(struct reader *reader, struct wire body)
+static enum status proto_read_schedule(struct reader *reader, struct wire body)
 {
 	struct wire_field entry, field, id;
 	while (wire_next(&body, &entry)) {
@@ -517,13 +517,13 @@ static enum status read_schedule(struct reader *reader, struct wire body)
 	return OK;
 }
 
-static enum status read_aliases(struct reader *reader, struct wire body)
+static enum status proto_read_aliases(struct reader *reader, struct wire body)
 {
 	struct wire_field entry;
 	NEED_IN(reader->error, reader->module->alias = arena_alloc(reader->arena, count_fields(body, 1), sizeof *reader->module->alias));
 	while (wire_next(&body, &entry))
 		if (entry.number == 1 && entry.type == 2)
-			add_alias(entry.body, reader->module->alias, &reader->module->aliases);
+			proto_add_alias(entry.body, reader->module->alias, &reader->module->aliases);
 	return OK;
 }
 
@@ -545,11 +545,11 @@ static enum status number_computations(struct reader *reader, struct wire body, 
 		n++;
 	}
 	reader->module->computations = n;
-	qsort(reader->computation, n, sizeof *reader->computation, by_id);
+	qsort(reader->computation, n, sizeof *reader->computation, proto_by_id);
 	return OK;
 }
 
-static enum status read_module(struct reader *reader, struct wire body)
+static enum status proto_read_module(struct reader *reader, struct wire body)
 {
 	struct wire_field field;
 	struct wire again = body;
@@ -559,32 +559,32 @@ static enum status read_module(struct reader *reader, struct wire body)
 	while (status == OK && wire_next(&again, &field)) {
 		bool bytes = field.type == 2;
 		count += bytes && field.number == 3;
-		if (bytes && field.number == 1 && !(reader->module->name = text_of(reader, field.body)))
+		if (bytes && field.number == 1 && !(reader->module->name = proto_text_of(reader, field.body)))
 			status = fail_memory(reader->error);
 		else if (field.number == 6)
 			reader->entry = (int64_t)field.value;
 		else if (bytes && field.number == 7)
-			status = read_schedule(reader, field.body);
+			status = proto_read_schedule(reader, field.body);
 		else if (bytes && field.number == 8)
-			status = read_aliases(reader, field.body);
+			status = proto_read_aliases(reader, field.body);
 		else if (bytes && field.number == 15)
 			read_devices(reader, field.body);
 		else if (bytes && field.number == 17)
-			status = read_tables(reader, field.body);
+			status = proto_read_tables(reader, field.body);
 	}
 	if (status == OK && (again.broken || count == 0))
-		return bad(reader, "the module is broken or has no computations");
+		return proto_bad(reader, "the module is broken or has no computations");
 	THEN(status, number_computations(reader, body, count));
 	for (again = body; status == OK && wire_next(&again, &field);)
 		if (field.number == 3 && field.type == 2)
-			status = read_computation(reader, field.body, &reader->module->computation[next++]);
+			status = proto_read_computation(reader, field.body, &reader->module->computation[next++]);
 	if (status == OK && (reader->module->entry = find_id(reader->computation, reader->module->computations, reader->entry)) == NONE)
-		return bad(reader, "the entry computation isn't there");
+		return proto_bad(reader, "the entry computation isn't there");
 	return status;
 }
 
 /* A module's first field is a text, its name; an HloProto's is a message. A snapshot holds an HloProto in field 1. */
-static bool is_module(struct wire body)
+static bool proto_is_module(struct wire body)
 {
 	struct wire_field field;
 	bool entry = false, computations = false;
@@ -607,7 +607,7 @@ enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *mod
 	struct wire body = wire_of(data, size), assignment = { 0 };
 	enum status status = OK;
 	bool broken = false;      /* behind a whole module: its buffer assignment would be lost without a word */
-	for (int level = 0; level < 3 && !is_module(body); level++) {
+	for (int level = 0; level < 3 && !proto_is_module(body); level++) {
 		struct wire outer = body;
 		struct wire_field field;
 		bool found = false;
@@ -624,9 +624,9 @@ enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *mod
 			break;
 	}
 	if (broken)
-		status = bad(&reader, "what is around the module is truncated or broken");
+		status = proto_bad(&reader, "what is around the module is truncated or broken");
 	else
-		status = is_module(body) ? read_module(&reader, body) : bad(&reader, "there is no module in it");
+		status = proto_is_module(body) ? proto_read_module(&reader, body) : proto_bad(&reader, "there is no module in it");
 	if (status == OK && wire_size(assignment))
 		status = hlo_assignment_proto(assignment, module, error);
 	mem_free(reader.computation);

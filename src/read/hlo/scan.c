@@ -153,7 +153,7 @@ struct span scan_find(struct span in, const char *before, char until)
 
 /* ---- shapes -------------------------------------------------------------------------- */
 
-static enum status read_dims(struct scanner *scanner, struct hlo_shape *shape)
+static enum status scan_read_dims(struct scanner *scanner, struct hlo_shape *shape)
 {
 	for (;;) {
 		scan_skip(scanner);
@@ -220,7 +220,7 @@ enum status scan_shape(struct scanner *scanner, int depth, struct hlo_shape *sha
 		shape->dtype = dtype == DTYPE_COUNT ? DTYPE_OPAQUE : (uint8_t)dtype;
 		shape->tuple = scan_is(type, "token");
 		if (scan_take(scanner, '['))
-			status = read_dims(scanner, shape);
+			status = scan_read_dims(scanner, shape);
 		if (status == OK && scanner->at < scanner->end && *scanner->at == '{') {   /* the layout */
 			do {
 				scanner->at++;

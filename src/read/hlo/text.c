@@ -46,7 +46,7 @@ static bool row(struct parser *parser, struct span *rest, uint32_t next)
 	return true;
 }
 
-static uint32_t field(struct span row, const char *key)
+static uint32_t text_field(struct span row, const char *key)
 {
 	struct span digits = scan_find(row, key, ' ');
 	if (digits.at < digits.end && digits.end[-1] == '}')
@@ -74,7 +74,7 @@ static enum status read_locations(struct parser *parser)
 	while (row(parser, &rest, parser->locations + 1)) {
 		if (!mem_reserve(&parser->location, &parser->location_room, parser->locations + 1, sizeof *parser->location))
 			return scan_no_memory(&parser->scan);
-		parser->location[parser->locations++] = (struct location){ field(rest, "file_name_id="), field(rest, "function_name_id="), field(rest, " line=") };
+		parser->location[parser->locations++] = (struct location){ text_field(rest, "file_name_id="), text_field(rest, "function_name_id="), text_field(rest, " line=") };
 	}
 	return OK;
 }
@@ -85,14 +85,14 @@ static enum status read_frames(struct parser *parser)
 	while (row(parser, &rest, parser->frames + 1)) {
 		if (!mem_reserve(&parser->frame, &parser->frame_room, parser->frames + 1, sizeof *parser->frame))
 			return scan_no_memory(&parser->scan);
-		parser->frame[parser->frames++] = (struct frame){ field(rest, "file_location_id="), field(rest, "parent_frame_id=") };
+		parser->frame[parser->frames++] = (struct frame){ text_field(rest, "file_location_id="), text_field(rest, "parent_frame_id=") };
 	}
 	return OK;
 }
 
 /* Frames count from 1; the parent of a frame is one less than what stands there, 0 and itself end the chain. The innermost that is not in an
  * installed package says most. */
-static const char *frame_text(struct parser *parser, uint32_t id)
+static const char *text_frame(struct parser *parser, uint32_t id)
 {
 	const struct location *best = NULL;
 	for (int steps = 0; id >= 1 && id <= parser->frames && steps < 200; steps++) {
@@ -123,7 +123,7 @@ static const char *frame_text(struct parser *parser, uint32_t id)
 /* ---- attributes ------------------------------------------------------------------------ */
 
 /* A C string's escapes undone. */
-static const char *plain(struct parser *parser, struct span span)
+static const char *text_plain(struct parser *parser, struct span span)
 {
 	char *text = arena_text(parser->scan.arena, span.at, scan_length(span));
 	char *to = text;
@@ -136,24 +136,24 @@ static const char *plain(struct parser *parser, struct span span)
 	return text;
 }
 
-static enum status read_metadata(struct parser *parser, struct span value, struct hlo_instruction *instruction)
+static enum status text_read_metadata(struct parser *parser, struct span value, struct hlo_instruction *instruction)
 {
 	struct span name = scan_find(value, "op_name=\"", '"'), file = scan_find(value, "source_file=\"", '"');
-	if (scan_length(name) && !(instruction->op_name = plain(parser, name)))
+	if (scan_length(name) && !(instruction->op_name = text_plain(parser, name)))
 		return scan_no_memory(&parser->scan);
-	uint32_t frame = field(value, "stack_frame_id=");
+	uint32_t frame = text_field(value, "stack_frame_id=");
 	if (frame)
-		instruction->src = frame_text(parser, frame);
+		instruction->src = text_frame(parser, frame);
 	else if (scan_length(file)) {
 		char text[800];
-		int length = snprintf(text, sizeof text, "%.*s:%u", (int)(scan_length(file) > 700 ? 700 : scan_length(file)), file.at, field(value, "source_line="));
+		int length = snprintf(text, sizeof text, "%.*s:%u", (int)(scan_length(file) > 700 ? 700 : scan_length(file)), file.at, text_field(value, "source_line="));
 		if (!(instruction->src = arena_text(parser->scan.arena, text, (size_t)length)))
 			return scan_no_memory(&parser->scan);
 	}
 	return OK;
 }
 
-static enum status refer(struct parser *parser, struct span name, uint32_t slot)
+static enum status text_refer(struct parser *parser, struct span name, uint32_t slot)
 {
 	if (!mem_reserve(&parser->reference, &parser->reference_room, parser->references + 1, sizeof *parser->reference))
 		return scan_no_memory(&parser->scan);
@@ -179,7 +179,7 @@ static enum status read_calls(struct parser *parser, struct span value, struct h
 		name.end = at;
 		if (name.at == name.end)
 			return scan_bad(&parser->scan, "the name of a computation was expected");
-		status = refer(parser, name, slot == NONE ? instruction->calls : slot);
+		status = text_refer(parser, name, slot == NONE ? instruction->calls : slot);
 		if (slot == NONE || slot >= instruction->calls)
 			instruction->calls = (slot == NONE ? instruction->calls : slot) + 1;
 	}
@@ -187,7 +187,7 @@ static enum status read_calls(struct parser *parser, struct span value, struct h
 }
 
 /* { {0}: (0, {}, may-alias), {1}: (1, {}) }; of nested tuples, with a path of two numbers, no alias is told. */
-static enum status read_aliases(struct parser *parser, struct span value, struct hlo_alias **alias, uint32_t *aliases)
+static enum status text_read_aliases(struct parser *parser, struct span value, struct hlo_alias **alias, uint32_t *aliases)
 {
 	HELD struct hlo_alias *list = NULL;
 	size_t room = 0, count = 0;
@@ -215,7 +215,7 @@ static enum status read_aliases(struct parser *parser, struct span value, struct
 }
 
 /* The module's devices are as many as one says at least. */
-static struct hlo_groups read_groups(struct parser *parser, struct span value)
+static struct hlo_groups text_read_groups(struct parser *parser, struct span value)
 {
 	struct hlo_groups groups = hlo_groups_text(value, parser->scan.end);
 	hlo_add_devices(parser->module, groups.devices);
@@ -244,17 +244,17 @@ static enum status read_attribute(struct parser *parser, struct span key, struct
 	if (scan_is(key, "condition"))
 		return read_calls(parser, value, instruction, 1);
 	if (scan_is(key, "metadata"))
-		return read_metadata(parser, value, instruction);
+		return text_read_metadata(parser, value, instruction);
 	if (scan_is(key, "output_to_operand_aliasing"))
-		return read_aliases(parser, value, &instruction->alias, &instruction->aliases);
+		return text_read_aliases(parser, value, &instruction->alias, &instruction->aliases);
 	if (scan_is(key, "index")) {
 		if (!scan_number(value, &number) || number >= NONE)
 			return scan_bad(&parser->scan, "the index of \"%.60s\" is no number of a part", instruction->name);
 		instruction->index = (uint32_t)number;
 	} else if (scan_is(key, "replica_groups"))
-		instruction->group = read_groups(parser, value).size;
+		instruction->group = text_read_groups(parser, value).size;
 	else if (scan_is(key, "source_target_pairs"))
-		instruction->group = read_groups(parser, value).devices ? 2 : 0;
+		instruction->group = text_read_groups(parser, value).devices ? 2 : 0;
 	else if (scan_is(key, "sharding"))
 		read_sharding(parser, value, instruction);
 	else if (scan_is(key, "custom_call_target"))
@@ -273,7 +273,7 @@ static enum status read_attribute(struct parser *parser, struct span key, struct
 
 /* ---- instructions ------------------------------------------------------------------------ */
 
-static enum status read_operands(struct parser *parser, struct hlo_instruction *instruction)
+static enum status text_read_operands(struct parser *parser, struct hlo_instruction *instruction)
 {
 	HELD uint32_t *operand = NULL;
 	size_t room = 0;
@@ -338,7 +338,7 @@ static enum status read_attributes(struct parser *parser, struct hlo_instruction
 	return status;
 }
 
-static enum status read_instruction(struct parser *parser, struct hlo_computation *computation)
+static enum status text_read_instruction(struct parser *parser, struct hlo_computation *computation)
 {
 	struct hlo_instruction instruction = { .line = parser->scan.line };
 	struct span name = scan_word(&parser->scan);
@@ -357,7 +357,7 @@ static enum status read_instruction(struct parser *parser, struct hlo_computatio
 		return scan_bad(&parser->scan, "the opcode of \"%.60s\" was expected", instruction.name);
 	if (!(instruction.opcode = scan_keep(&parser->scan, opcode)))
 		return scan_no_memory(&parser->scan);
-	TRY(read_operands(parser, &instruction));
+	TRY(text_read_operands(parser, &instruction));
 	TRY(read_attributes(parser, &instruction));
 	uint32_t id = parser->instructions;
 	uint32_t first = names_add(&parser->names, instruction.name, id);
@@ -392,7 +392,7 @@ static enum status pass_signature(struct parser *parser, const char *name)
 }
 
 /* "%name (a: f32[]) -> f32[] {", "ENTRY %name {", then instructions and "}". */
-static enum status read_computation(struct parser *parser)
+static enum status text_read_computation(struct parser *parser)
 {
 	struct hlo_computation computation = { .root = NONE };
 	unsigned line = parser->scan.line;
@@ -412,7 +412,7 @@ static enum status read_computation(struct parser *parser)
 	while (status == OK && !scan_take(&parser->scan, '}')) {
 		if (parser->scan.at >= parser->scan.end)
 			return scan_bad(&parser->scan, "the file is truncated in computation \"%.60s\"", computation.name);
-		status = read_instruction(parser, &computation);
+		status = text_read_instruction(parser, &computation);
 	}
 	TRY(status);
 	scan_skip(&parser->scan);
@@ -442,7 +442,7 @@ static enum status read_computation(struct parser *parser)
 
 /* ---- the module ---------------------------------------------------------------------------- */
 
-static enum status read_header(struct parser *parser)
+static enum status text_read_header(struct parser *parser)
 {
 	struct span name;
 	scan_word(&parser->scan);
@@ -458,7 +458,7 @@ static enum status read_header(struct parser *parser)
 		if (scan_is(key, "is_scheduled"))
 			parser->module->scheduled = scan_is(value, "true");
 		else if (scan_is(key, "input_output_alias"))
-			status = read_aliases(parser, value, &parser->module->alias, &parser->module->aliases);
+			status = text_read_aliases(parser, value, &parser->module->alias, &parser->module->aliases);
 		else if (scan_is(key, "num_partitions") && scan_number(value, &number) && number < 1 << 20)
 			partitions = number;
 		else if (scan_is(key, "replica_count") && scan_number(value, &number) && number < 1 << 10)
@@ -468,7 +468,7 @@ static enum status read_header(struct parser *parser)
 	return status;
 }
 
-static enum status read_tables(struct parser *parser)
+static enum status text_read_tables(struct parser *parser)
 {
 	enum status status = OK;
 	for (scan_skip(&parser->scan); status == OK; scan_skip(&parser->scan)) {
@@ -487,7 +487,7 @@ static enum status read_tables(struct parser *parser)
 }
 
 /* Names of computations become numbers. */
-static enum status resolve(struct parser *parser)
+static enum status text_resolve(struct parser *parser)
 {
 	struct hlo_module *module = parser->module;
 	for (uint32_t c = 0; c < module->computations; c++)
@@ -510,20 +510,20 @@ static enum status resolve(struct parser *parser)
 	return OK;
 }
 
-static enum status read_module(struct parser *parser)
+static enum status text_read_module(struct parser *parser)
 {
 	scan_skip(&parser->scan);
 	parser->module->name = "module";   /* of computations alone */
-	enum status status = scan_starts(&parser->scan, "HloModule") ? read_header(parser) : OK;
-	THEN(status, read_tables(parser));
+	enum status status = scan_starts(&parser->scan, "HloModule") ? text_read_header(parser) : OK;
+	THEN(status, text_read_tables(parser));
 	parser->module->entry = NONE;
 	for (scan_skip(&parser->scan); status == OK && parser->scan.at < parser->scan.end; scan_skip(&parser->scan))
-		status = scan_starts(&parser->scan, "HloModule ") ? scan_bad(&parser->scan, "a second module begins: split the file, one module in each") : read_computation(parser);
+		status = scan_starts(&parser->scan, "HloModule ") ? scan_bad(&parser->scan, "a second module begins: split the file, one module in each") : text_read_computation(parser);
 	if (status == OK && parser->module->computations == 0)
 		return scan_bad(&parser->scan, "the module has no computation");
 	if (status == OK && parser->module->entry == NONE)
 		parser->module->entry = parser->module->computations - 1;
-	return status == OK ? resolve(parser) : status;
+	return status == OK ? text_resolve(parser) : status;
 }
 
 enum status hlo_text_read(const char *text, size_t size, struct hlo_module *module, struct error *error)
@@ -531,7 +531,7 @@ enum status hlo_text_read(const char *text, size_t size, struct hlo_module *modu
 	*module = (struct hlo_module){ .devices = 1 };
 	*error = (struct error){ 0 };
 	struct parser parser = { .scan = { text, text + size, 1, error, &module->arena }, .module = module };
-	enum status status = memchr(text, '\0', size) ? scan_bad(&parser.scan, "the text contains a NUL byte") : read_module(&parser);
+	enum status status = memchr(text, '\0', size) ? scan_bad(&parser.scan, "the text contains a NUL byte") : text_read_module(&parser);
 	mem_free(parser.instruction);
 	mem_free(parser.reference);
 	mem_free(parser.file);

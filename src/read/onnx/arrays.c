@@ -20,7 +20,7 @@ static bool broadcast_all(struct infer *infer, uint32_t first, struct onnx_shape
 }
 
 /* Comparisons, and operators of truth, whose operands are 0 or 1; -1: none of them. */
-static int compare(const char *op, int64_t a, int64_t b)
+static int arrays_compare(const char *op, int64_t a, int64_t b)
 {
 	const struct { const char *op; bool truth; } all[] = {
 		{ "Equal", a == b }, { "Less", a < b }, { "Greater", a > b }, { "LessOrEqual", a <= b }, { "GreaterOrEqual", a >= b }, { "And", a && b }, { "Or", a || b }, { "Xor", !a != !b },
@@ -46,7 +46,7 @@ static bool calculate(const char *op, int64_t a, int64_t b, int64_t *sum)
 		*sum = divides ? a / b : a % b;
 		return divides || (a >= 0 && b > 0);    /* of which sign the rest is an attribute says */
 	}
-	int truth = compare(op, a, b);
+	int truth = arrays_compare(op, a, b);
 	*sum = truth >= 0 ? truth : strcmp(op, "Max") == 0 ? (a > b ? a : b) : (a < b ? a : b);
 	return truth >= 0 || strcmp(op, "Max") == 0 || strcmp(op, "Min") == 0;
 }
@@ -256,7 +256,7 @@ void infer_constant(struct infer *infer)
 }
 
 /* The dims that an operand's integers say; false where they aren't known. */
-static bool dims_of(const struct infer *infer, uint32_t i, struct onnx_shape *made)
+static bool arrays_dims_of(const struct infer *infer, uint32_t i, struct onnx_shape *made)
 {
 	const struct onnx_shape *given = infer_integers(infer, i);
 	if (!given || given->values > DIMS_MAX)
@@ -274,7 +274,7 @@ void infer_constant_of_shape(struct infer *infer)
 	struct wire attribute;
 	struct wire_field field;
 	int64_t elements;
-	if (!dims_of(infer, 0, &made))
+	if (!arrays_dims_of(infer, 0, &made))
 		return;
 	if (onnx_attribute(infer->node->body, "value", &attribute))
 		while (wire_next(&attribute, &field))
@@ -409,7 +409,7 @@ void infer_expand(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0);
 	struct onnx_shape made = { 0 };
-	if (!a || !dims_of(infer, 1, &made) || !infer_widen(&made, a))
+	if (!a || !arrays_dims_of(infer, 1, &made) || !infer_widen(&made, a))
 		return;
 	infer_result(infer, 0, &made, a->dtype);
 	const struct onnx_shape *one = infer_integers(infer, 0);

@@ -35,17 +35,17 @@ struct reader {
 	uint32_t functions;           /* of the model's own */
 };
 
-static enum status bad(struct reader *reader, const char *what)
+static enum status onnx_bad(struct reader *reader, const char *what)
 {
 	return fail(reader->error, BAD_INPUT, "not an ONNX model: %s", what);
 }
 
-static size_t least(size_t a, size_t b)
+static size_t onnx_least(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-static const char *text_of(struct reader *reader, struct wire body)
+static const char *onnx_text_of(struct reader *reader, struct wire body)
 {
 	const unsigned char *nul = memchr(body.at, '\0', wire_size(body));
 	return arena_text(&reader->arena, (const char *)body.at, nul ? (size_t)(nul - body.at) : wire_size(body));
@@ -62,7 +62,7 @@ static uint32_t find_shape(const struct reader *reader, const char *name)
 }
 
 /* The shape of a name, made where there is none; NULL when out of memory. */
-static struct onnx_shape *shape_of(struct reader *reader, const char *name)
+static struct onnx_shape *onnx_shape_of(struct reader *reader, const char *name)
 {
 	uint32_t id = name ? find_shape(reader, name) : NONE;
 	if (id != NONE)
@@ -112,7 +112,7 @@ static bool read_dim(struct reader *reader, struct wire body, int64_t *size)
 }
 
 /* TypeProto.Tensor: elem_type 1, shape 2. */
-static enum status read_type(struct reader *reader, struct wire body, struct onnx_shape *shape)
+static enum status onnx_read_type(struct reader *reader, struct wire body, struct onnx_shape *shape)
 {
 	struct wire_field field, dim;
 	while (wire_next(&body, &field)) {
@@ -129,7 +129,7 @@ static enum status read_type(struct reader *reader, struct wire body, struct onn
 			if (dim.number != 1 || dim.type != 2)
 				continue;
 			if (shape->dims == DIMS_MAX)
-				return bad(reader, "a shape has too many dims");
+				return onnx_bad(reader, "a shape has too many dims");
 			shape->known &= read_dim(reader, dim.body, &shape->dim[shape->dims++]);
 		}
 	}
@@ -143,15 +143,15 @@ static enum status read_value(struct reader *reader, struct wire body, struct on
 	struct wire again = body;
 	const char *name = NULL;
 	while (wire_next(&again, &field))
-		if (field.number == 1 && field.type == 2 && !(name = text_of(reader, field.body)))
+		if (field.number == 1 && field.type == 2 && !(name = onnx_text_of(reader, field.body)))
 			return fail_memory(reader->error);
-	*found = shape_of(reader, name ? name : "");
+	*found = onnx_shape_of(reader, name ? name : "");
 	NEED_IN(reader->error, *found);
 	enum status status = OK;
 	while (status == OK && wire_next(&body, &field))
 		while (field.number == 2 && field.type == 2 && status == OK && wire_next(&field.body, &type))
 			if (type.number == 1 && type.type == 2)
-				status = read_type(reader, type.body, *found);
+				status = onnx_read_type(reader, type.body, *found);
 	return status;
 }
 
@@ -162,15 +162,15 @@ static enum status read_weight(struct reader *reader, struct wire body)
 	struct wire named = { 0 };
 	enum status status = onnx_tensor(body, &read, &named, &reader->arena);
 	if (status != OK)
-		return status == NO_MEMORY ? fail_memory(reader->error) : bad(reader, "a weight has too many dims");
-	const char *name = named.at ? text_of(reader, named) : "";
+		return status == NO_MEMORY ? fail_memory(reader->error) : onnx_bad(reader, "a weight has too many dims");
+	const char *name = named.at ? onnx_text_of(reader, named) : "";
 	const char *wrong = onnx_place_wrong(body);
 	if (name && wrong) {
 		char text[160];
 		snprintf(text, sizeof text, "the data of weight \"%.80s\" %s", name, wrong);
-		return bad(reader, text);
+		return onnx_bad(reader, text);
 	}
-	struct onnx_shape *shape = name ? shape_of(reader, name) : NULL;
+	struct onnx_shape *shape = name ? onnx_shape_of(reader, name) : NULL;
 	NEED_IN(reader->error, shape);
 	read.name = shape->name;
 	read.input = shape->input;
@@ -196,13 +196,13 @@ static enum status read_tensors(struct reader *reader, struct wire graph)
 			shape->output |= field.number == 12 && !reader->scope;
 		}
 	}
-	return status == OK && graph.broken ? bad(reader, "its graph is broken") : status;
+	return status == OK && graph.broken ? onnx_bad(reader, "its graph is broken") : status;
 }
 
 /* ---- what follows from operands ------------------------------------------------------------ */
 
 /* Element by element, with broadcasting: false where a dim is unknown or they don't agree. */
-static bool broadcast(const struct onnx_shape *a, const struct onnx_shape *b, uint8_t leave, struct onnx_shape *out)
+static bool onnx_broadcast(const struct onnx_shape *a, const struct onnx_shape *b, uint8_t leave, struct onnx_shape *out)
 {
 	uint8_t dims = a->dims > b->dims ? a->dims : b->dims;
 	for (uint8_t i = 0; i + leave < dims; i++) {
@@ -257,10 +257,10 @@ static void infer(struct reader *reader, const char *type, const uint32_t *in, u
 		made = *a;
 		for (uint32_t i = 1; known && i < ins; i++) {
 			struct onnx_shape wider = made;
-			known = broadcast(&made, &reader->shape[in[i]], 0, &wider);
+			known = onnx_broadcast(&made, &reader->shape[in[i]], 0, &wider);
 			made = wider;
 		}
-	} else if (rule->traits & TRAIT_PRODUCT && ins == 2 && a->dims >= 2 && b->dims >= 2 && broadcast(a, b, 2, &made)) {
+	} else if (rule->traits & TRAIT_PRODUCT && ins == 2 && a->dims >= 2 && b->dims >= 2 && onnx_broadcast(a, b, 2, &made)) {
 		made.dim[made.dims - 2] = a->dim[a->dims - 2];
 		made.dim[made.dims - 1] = b->dim[b->dims - 1];
 	} else {
@@ -277,7 +277,7 @@ static void infer(struct reader *reader, const char *type, const uint32_t *in, u
 
 /* ---- the graph -------------------------------------------------------------------------------- */
 
-static enum status add_tensor(struct reader *reader, uint32_t id, enum kind kind, uint32_t alias)
+static enum status onnx_add_tensor(struct reader *reader, uint32_t id, enum kind kind, uint32_t alias)
 {
 	struct onnx_shape *shape = &reader->shape[id];
 	bool sized = shape->known && shape->typed;
@@ -299,15 +299,15 @@ static enum status add_tensor(struct reader *reader, uint32_t id, enum kind kind
 }
 
 /* What nothing in the graph makes: floating-point weights are parameters, others constants. */
-static enum status add_leaf(struct reader *reader, uint32_t id)
+static enum status onnx_add_leaf(struct reader *reader, uint32_t id)
 {
 	const struct onnx_shape *shape = &reader->shape[id];
 	bool floating = shape->typed && (shape->dtype <= DTYPE_BF16);
-	return add_tensor(reader, id, shape->weight ? floating ? KIND_PARAMETER : KIND_CONSTANT : KIND_INPUT, NONE);
+	return onnx_add_tensor(reader, id, shape->weight ? floating ? KIND_PARAMETER : KIND_CONSTANT : KIND_INPUT, NONE);
 }
 
 /* Names of a node's inputs or outputs as shapes; NONE for one that is left out. */
-static enum status read_names(struct reader *reader, struct wire node, uint32_t number, uint32_t **list, const char ***name, uint32_t *count)
+static enum status onnx_read_names(struct reader *reader, struct wire node, uint32_t number, uint32_t **list, const char ***name, uint32_t *count)
 {
 	struct wire_field field;
 	struct wire again = node;
@@ -320,8 +320,8 @@ static enum status read_names(struct reader *reader, struct wire node, uint32_t 
 	while (wire_next(&node, &field)) {
 		if (field.number != number || field.type != 2)
 			continue;
-		const char *text = text_of(reader, field.body);
-		struct onnx_shape *shape = text && *text ? shape_of(reader, text) : NULL;
+		const char *text = onnx_text_of(reader, field.body);
+		struct onnx_shape *shape = text && *text ? onnx_shape_of(reader, text) : NULL;
 		if (!text || (*text && !shape))
 			return fail_memory(reader->error);
 		(*name)[*count] = text;
@@ -361,12 +361,12 @@ static enum status read_words(struct reader *reader, struct wire node, const cha
 			reader->subgraphs += attribute.type == 2 && (attribute.number == 6 || attribute.number == 11);
 	}
 	char text[300];
-	snprintf(text, sizeof text, "%.*s.%.*s", words[2].at && wire_size(words[2]) ? (int)least(wire_size(words[2]), 100) : 4,
-		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx", (int)(words[1].at ? least(wire_size(words[1]), 150) : 0), words[1].at ? (const char *)words[1].at : "");
+	snprintf(text, sizeof text, "%.*s.%.*s", words[2].at && wire_size(words[2]) ? (int)onnx_least(wire_size(words[2]), 100) : 4,
+		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx", (int)(words[1].at ? onnx_least(wire_size(words[1]), 150) : 0), words[1].at ? (const char *)words[1].at : "");
 	*type = arena_text(&reader->arena, text, strlen(text));
 	bool other = words[2].at && wire_size(words[2]) > 0 && !(wire_size(words[2]) == strlen("ai.onnx") && memcmp(words[2].at, "ai.onnx", strlen("ai.onnx")) == 0);
 	*own = *type && (!other || of_known_domain(*type)) ? strrchr(*type, '.') + 1 : NULL;
-	*name = words[0].at ? text_of(reader, words[0]) : "";
+	*name = words[0].at ? onnx_text_of(reader, words[0]) : "";
 	return *type && *name ? OK : fail_memory(reader->error);
 }
 
@@ -375,12 +375,12 @@ static enum status read_words(struct reader *reader, struct wire node, const cha
 /* A name that an op's graph reads. Names are given once in a model, its inner graphs included: one that is known here so far comes from here. */
 static enum status read_captured(struct reader *reader, uint32_t op, struct wire named)
 {
-	const char *name = text_of(reader, named);
+	const char *name = onnx_text_of(reader, named);
 	uint32_t id = name && *name ? find_shape(reader, name) : NONE;
 	NEED_IN(reader->error, name);
 	if (id == NONE || (reader->shape[id].tensor == NONE && !reader->shape[id].weight && !reader->shape[id].input))
 		return OK;
-	enum status status = reader->shape[id].tensor == NONE ? add_leaf(reader, id) : OK;
+	enum status status = reader->shape[id].tensor == NONE ? onnx_add_leaf(reader, id) : OK;
 	return status != OK || draft_read(reader->draft, op, reader->shape[id].tensor) == OK ? status : fail_memory(reader->error);
 }
 
@@ -390,7 +390,7 @@ static enum status read_inner_graphs(struct reader *reader, uint32_t op, struct 
 static enum status read_inner_graph(struct reader *reader, uint32_t op, struct wire graph, unsigned depth)
 {
 	struct wire_field field, part;
-	enum status status = depth > DEPTH_MOST ? bad(reader, "graphs are nested more than 64 deep") : OK;
+	enum status status = depth > DEPTH_MOST ? onnx_bad(reader, "graphs are nested more than 64 deep") : OK;
 	while (status == OK && wire_next(&graph, &field)) {
 		if (field.type != 2 || (field.number != 1 && field.number != 12))
 			continue;
@@ -418,15 +418,15 @@ static enum status read_inner_graphs(struct reader *reader, uint32_t op, struct 
 
 /* ---- nodes ------------------------------------------------------------------------------------------ */
 
-static bool is_view(const struct reader *reader, const char *type)
+static bool onnx_is_view(const struct reader *reader, const char *type)
 {
 	const struct rule *rule = rules_find(reader->rules, type);
 	return rule && rule->cost == COST_NONE;
 }
 
-static enum status add_result(struct reader *reader, uint32_t op, uint32_t result, uint32_t alias)
+static enum status onnx_add_result(struct reader *reader, uint32_t op, uint32_t result, uint32_t alias)
 {
-	enum status status = add_tensor(reader, result, reader->shape[result].output ? KIND_OUTPUT : KIND_ACTIVATION, alias);
+	enum status status = onnx_add_tensor(reader, result, reader->shape[result].output ? KIND_OUTPUT : KIND_ACTIVATION, alias);
 	return status != OK || draft_write(reader->draft, op, reader->shape[result].tensor) == OK ? status : fail_memory(reader->error);
 }
 
@@ -448,14 +448,14 @@ static bool find_branch(const struct reader *reader, struct wire node, uint32_t 
 
 static enum status open_branch(struct reader *reader, struct wire graph, const uint32_t *out, uint32_t outs);
 
-static enum status add_node(struct reader *reader, struct wire node)
+static enum status onnx_add_node(struct reader *reader, struct wire node)
 {
 	const char *type, *own, *name, **in_name, **out_name;
 	uint32_t *in, *out, ins = 0, outs = 0, closed = reader->subgraphs;
 	struct wire branch;
 	TRY(read_words(reader, node, &type, &own, &name));
-	TRY(read_names(reader, node, 1, &in, &in_name, &ins));
-	TRY(read_names(reader, node, 2, &out, &out_name, &outs));
+	TRY(onnx_read_names(reader, node, 1, &in, &in_name, &ins));
+	TRY(onnx_read_names(reader, node, 2, &out, &out_name, &outs));
 	if (own && ins == 1 && strcmp(own, "If") == 0 && find_branch(reader, node, in[0], &branch)) {
 		reader->subgraphs = closed;
 		return open_branch(reader, branch, out, outs);
@@ -473,7 +473,7 @@ static enum status add_node(struct reader *reader, struct wire node)
 		if (in[i] == NONE)
 			continue;
 		if (reader->shape[in[i]].tensor == NONE)
-			status = add_leaf(reader, in[i]);
+			status = onnx_add_leaf(reader, in[i]);
 		if (status == OK && draft_read(reader->draft, id, reader->shape[in[i]].tensor) != OK)
 			status = fail_memory(reader->error);
 		if (i == 0)
@@ -490,18 +490,18 @@ static enum status add_node(struct reader *reader, struct wire node)
 			return fail(reader->error, BAD_INPUT, "\"%.60s\" is made twice, or after it is read", out_name[i]);
 		if (i == 0)
 			infer(reader, type, in, ins, out[i]);
-		status = add_result(reader, id, out[i], is_view(reader, type) ? source : NONE);
+		status = onnx_add_result(reader, id, out[i], onnx_is_view(reader, type) ? source : NONE);
 	}
 	return status;
 }
 
-static enum status add_nodes(struct reader *reader, struct wire graph)
+static enum status onnx_add_nodes(struct reader *reader, struct wire graph)
 {
 	struct wire_field field;
 	enum status status = OK;
 	while (status == OK && wire_next(&graph, &field))
 		if (field.number == 1 && field.type == 2)
-			status = add_node(reader, field.body);
+			status = onnx_add_node(reader, field.body);
 	return status;
 }
 
@@ -513,7 +513,7 @@ static const char *result_name(struct reader *reader, struct wire value)
 	struct wire_field field;
 	while (wire_next(&value, &field))
 		if (field.number == 1 && field.type == 2)
-			return text_of(reader, field.body);
+			return onnx_text_of(reader, field.body);
 	return "";
 }
 
@@ -534,10 +534,10 @@ static enum status bind_results(struct reader *reader, struct wire graph, const 
 }
 
 /* A result that is a tensor of outside, or another result: the same memory by another name. */
-static enum status pass_on(struct reader *reader, uint32_t from, uint32_t result)
+static enum status onnx_pass_on(struct reader *reader, uint32_t from, uint32_t result)
 {
 	if (reader->shape[from].tensor == NONE)
-		TRY(add_leaf(reader, from));
+		TRY(onnx_add_leaf(reader, from));
 	char unique[400];
 	snprintf(unique, sizeof unique, "%.300s", reader->shape[result].name);
 	draft_unique(reader->draft, unique, strlen(unique), draft_find_op);
@@ -546,7 +546,7 @@ static enum status pass_on(struct reader *reader, uint32_t from, uint32_t result
 	NEED_IN(reader->error, id != NONE && draft_read(reader->draft, id, reader->shape[from].tensor) == OK);
 	struct onnx_node node = { .op = "Identity", .in = &from, .ins = 1, .out = &result, .outs = 1 };
 	NEED_IN(reader->error, onnx_infer(&node, reader->shape, &reader->arena) == OK);
-	return add_result(reader, id, result, reader->shape[from].tensor);
+	return onnx_add_result(reader, id, result, reader->shape[from].tensor);
 }
 
 static enum status pass_results(struct reader *reader, struct wire graph, const uint32_t *out, uint32_t outs)
@@ -560,7 +560,7 @@ static enum status pass_results(struct reader *reader, struct wire graph, const 
 		NEED_IN(reader->error, name);
 		uint32_t from = find_shape(reader, name);
 		if (from != NONE && out[i] != NONE && from != out[i] && reader->shape[out[i]].tensor == NONE)
-			status = pass_on(reader, from, out[i]);
+			status = onnx_pass_on(reader, from, out[i]);
 		i++;
 	}
 	return status;
@@ -575,7 +575,7 @@ static enum status open_branch(struct reader *reader, struct wire graph, const u
 	reader->opened++;
 	enum status status = bind_results(reader, graph, out, outs);
 	THEN(status, read_tensors(reader, graph));
-	THEN(status, add_nodes(reader, graph));
+	THEN(status, onnx_add_nodes(reader, graph));
 	THEN(status, pass_results(reader, graph, out, outs));
 	reader->depth--;
 	reader->scope = scope.outer;
@@ -583,14 +583,14 @@ static enum status open_branch(struct reader *reader, struct wire graph, const u
 	return status;
 }
 
-static enum status describe(struct reader *reader, struct wire graph)
+static enum status onnx_describe(struct reader *reader, struct wire graph)
 {
 	struct wire_field field;
 	const char *name = NULL;
 	char version[200], advice[300], assumed[500] = "weights are parameters, their values are not looked at; views share memory with what they are of";
 	while (wire_next(&graph, &field))
 		if (field.number == 2 && field.type == 2)
-			name = text_of(reader, field.body);
+			name = onnx_text_of(reader, field.body);
 	size_t used = strlen(assumed);
 	if (reader->subgraphs)
 		snprintf(assumed + used, sizeof assumed - used, "\n%u graph%s inside of ops (loops, branches) %s not opened: their memory is not counted", reader->subgraphs,
@@ -607,7 +607,7 @@ static enum status describe(struct reader *reader, struct wire graph)
 	if (reader->opset)
 		words_add(&words, ", opset %llu", (unsigned long long)reader->opset);
 	if (wire_size(reader->producer))
-		words_add(&words, ", by %.*s %.*s", (int)least(wire_size(reader->producer), 80), (const char *)reader->producer.at, (int)least(wire_size(reader->version), 40),
+		words_add(&words, ", by %.*s %.*s", (int)onnx_least(wire_size(reader->producer), 80), (const char *)reader->producer.at, (int)onnx_least(wire_size(reader->version), 40),
 			reader->version.at ? (const char *)reader->version.at : "");
 	words = (struct words){ advice, sizeof advice, 0 };
 	for (size_t i = 0; i < SYMBOLS && *reader->symbol[i]; i++)
@@ -657,10 +657,10 @@ static enum status read_model(struct reader *reader, struct wire model)
 		reader->functions += field.number == 25 && field.type == 2;
 	}
 	if (model.broken || !graph.at)
-		return bad(reader, model.broken ? "it is truncated or broken" : "there is no graph in it");
+		return onnx_bad(reader, model.broken ? "it is truncated or broken" : "there is no graph in it");
 	status = read_tensors(reader, graph);
-	THEN(status, add_nodes(reader, graph));
-	return status == OK ? describe(reader, graph) : status;
+	THEN(status, onnx_add_nodes(reader, graph));
+	return status == OK ? onnx_describe(reader, graph) : status;
 }
 
 struct graph *onnx_read(const void *data, size_t size, const char *const *dim, uint32_t dims, struct error *error)

@@ -29,7 +29,7 @@ static void matmul_of(struct infer *infer, uint32_t second, int dtype)
 	infer_result(infer, 0, &left, dtype < 0 ? a->dtype : dtype);
 }
 
-static void matmul(struct infer *infer)
+static void shapes_matmul(struct infer *infer)
 {
 	matmul_of(infer, 1, -1);
 }
@@ -182,7 +182,7 @@ static void global_pool(struct infer *infer)
 	infer_result(infer, 0, &made, a->dtype);
 }
 
-static void reduce(struct infer *infer)
+static void shapes_reduce(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0);
 	int64_t axes[DIMS_MAX];
@@ -310,7 +310,7 @@ static void recurrent(struct infer *infer)
 	infer_result(infer, 2, &last, a->dtype);
 }
 
-static void loss(struct infer *infer)
+static void shapes_loss(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0), *labels = infer_operand(infer, 1);
 	if (!a || !labels)
@@ -378,7 +378,7 @@ static void loss_gradient(struct infer *infer)
 }
 
 /* Rate, step, weight, gradient, two moments -> step, moments, weight. */
-static void adam(struct infer *infer)
+static void shapes_adam(struct infer *infer)
 {
 	static const uint32_t from[] = { 1, 4, 5, 2 };
 	for (uint32_t i = 0; i < 4; i++) {
@@ -402,7 +402,7 @@ static void preview_update(struct infer *infer)
 /* ---- quantised numbers ------------------------------------------------------------------------------------------------ */
 
 /* What an operand holds, `normal` where that isn't known. */
-static int dtype_of(const struct infer *infer, uint32_t i, int normal)
+static int shapes_dtype_of(const struct infer *infer, uint32_t i, int normal)
 {
 	const struct onnx_shape *shape = infer_operand(infer, i);
 	return shape ? shape->dtype : normal;
@@ -414,7 +414,7 @@ static void quantize(struct infer *infer)
 	const struct onnx_shape *a = infer_operand(infer, 0);
 	int said = onnx_dtype((uint64_t)onnx_int(infer->node->body, "output_dtype", 0));
 	if (a)
-		infer_result(infer, 0, a, said >= 0 ? said : dtype_of(infer, 2, DTYPE_U8));
+		infer_result(infer, 0, a, said >= 0 ? said : shapes_dtype_of(infer, 2, DTYPE_U8));
 }
 
 /* x, scale, zero point: the type is the scale's. */
@@ -422,7 +422,7 @@ static void dequantize(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0);
 	if (a)
-		infer_result(infer, 0, a, dtype_of(infer, 1, DTYPE_F32));
+		infer_result(infer, 0, a, shapes_dtype_of(infer, 1, DTYPE_F32));
 }
 
 static void quantize_dynamically(struct infer *infer)
@@ -438,12 +438,12 @@ static void quantize_dynamically(struct infer *infer)
 /* a, scale, zero point, b, scale, zero point, and those of the result. */
 static void quantized_matmul(struct infer *infer)
 {
-	matmul_of(infer, 3, dtype_of(infer, 7, -1));
+	matmul_of(infer, 3, shapes_dtype_of(infer, 7, -1));
 }
 
 static void quantized_convolution(struct infer *infer)
 {
-	window_of(infer, 3, dtype_of(infer, 7, -1));
+	window_of(infer, 3, shapes_dtype_of(infer, 7, -1));
 }
 
 static void quantized_pair(struct infer *infer)
@@ -489,13 +489,13 @@ static const struct { const char *ops; void (*fill)(struct infer *infer); } tabl
 	{ " Shape ", infer_shape_op }, { " Size ", infer_size_op }, { " Constant ", infer_constant }, { " ConstantOfShape ", infer_constant_of_shape }, { " Range ", infer_range }, { " Reshape ", infer_reshape },
 	{ " Flatten ", infer_flatten }, { " Squeeze ", infer_squeeze }, { " Unsqueeze ", infer_unsqueeze }, { " Transpose ", infer_transpose }, { " Expand ", infer_expand }, { " Tile ", infer_tile },
 	{ " Gather ", infer_gather }, { " GatherElements ", infer_like_indices }, { " GatherND ", infer_gather_nd }, { " Slice ", infer_slice }, { " Concat ", infer_concat }, { " Split ", infer_split },
-	{ " Pad ", infer_pad }, { " MatMul ", matmul }, { " Gemm ", gemm }, { " Einsum ", einsum }, { " Conv DeformConv MaxPool AveragePool LpPool ", window_op },
+	{ " Pad ", infer_pad }, { " MatMul ", shapes_matmul }, { " Gemm ", gemm }, { " Einsum ", einsum }, { " Conv DeformConv MaxPool AveragePool LpPool ", window_op },
 	{ " ConvTranspose ", conv_transpose }, { " GlobalAveragePool GlobalMaxPool GlobalLpPool ", global_pool }, { " TopK ", top_k }, { " OneHot ", one_hot },
-	{ " ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare ArgMax ArgMin ", reduce },
+	{ " ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare ArgMax ArgMin ", shapes_reduce },
 	{ " BatchNormalization LayerNormalization InstanceNormalization GroupNormalization RMSNormalization ", normalization }, { " Resize Upsample ", resize },
-	{ " DepthToSpace SpaceToDepth ", depth_and_space }, { " LSTM GRU RNN ", recurrent }, { " SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss ", loss },
+	{ " DepthToSpace SpaceToDepth ", depth_and_space }, { " LSTM GRU RNN ", recurrent }, { " SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss ", shapes_loss },
 	{ " Attention ", attention }, { " QuantizeLinear ", quantize }, { " DequantizeLinear ", dequantize }, { " DynamicQuantizeLinear ", quantize_dynamically },
-	{ " SoftmaxCrossEntropyLossGrad ", loss_gradient }, { " AdamOptimizer ", adam }, { " Adagrad Adam Momentum ", preview_update }, { " Det ", determinant }, { " MatMulInteger ", integer_matmul }, { " ConvInteger ", integer_convolution }, { " QLinearMatMul ", quantized_matmul }, { " QLinearConv ", quantized_convolution },
+	{ " SoftmaxCrossEntropyLossGrad ", loss_gradient }, { " AdamOptimizer ", shapes_adam }, { " Adagrad Adam Momentum ", preview_update }, { " Det ", determinant }, { " MatMulInteger ", integer_matmul }, { " ConvInteger ", integer_convolution }, { " QLinearMatMul ", quantized_matmul }, { " QLinearConv ", quantized_convolution },
 	{ " QLinearAdd QLinearMul ", quantized_pair }, { " MatMulNBits ", packed_matmul }, { " FusedConv ", window_op },
 	{ " GridSample ", infer_grid_sample }, { " AffineGrid ", infer_affine_grid }, { " RoiAlign ", infer_roi_align }, { " STFT ", infer_stft }, { " DFT ", infer_dft },
 	{ " HannWindow HammingWindow BlackmanWindow ", infer_window },

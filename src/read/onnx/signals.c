@@ -41,7 +41,7 @@ void infer_roi_align(struct infer *infer)
 }
 
 /* The integer of an operand, or what is said where it is left out; -1: not known. */
-static int64_t number(const struct infer *infer, uint32_t i, int64_t otherwise)
+static int64_t signals_number(const struct infer *infer, uint32_t i, int64_t otherwise)
 {
 	const struct onnx_shape *a = infer_has(infer, i) ? infer_integers(infer, i) : NULL;
 	return !infer_has(infer, i) ? otherwise : a && a->values == 1 ? a->value[0] : -1;
@@ -51,7 +51,7 @@ static int64_t number(const struct infer *infer, uint32_t i, int64_t otherwise)
 void infer_stft(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0), *window = infer_has(infer, 2) ? infer_operand(infer, 2) : NULL;
-	int64_t step = number(infer, 1, -1), frame = number(infer, 3, window && window->dims == 1 ? window->dim[0] : -1);
+	int64_t step = signals_number(infer, 1, -1), frame = signals_number(infer, 3, window && window->dims == 1 ? window->dim[0] : -1);
 	if (!a || a->dims < 2 || step < 1 || frame < 1 || frame > a->dim[1])
 		return;
 	int64_t frequencies = onnx_int(infer->node->body, "onesided", 1) ? frame / 2 + 1 : frame;
@@ -64,9 +64,9 @@ void infer_dft(struct infer *infer)
 {
 	const struct onnx_shape *a = infer_operand(infer, 0);
 	bool sided = onnx_int(infer->node->body, "onesided", 0) != 0, back = onnx_int(infer->node->body, "inverse", 0) != 0;
-	int64_t said = infer_has(infer, 2) ? number(infer, 2, -2) : onnx_int(infer->node->body, "axis", infer->node->ins > 1 ? 1 : -2);
+	int64_t said = infer_has(infer, 2) ? signals_number(infer, 2, -2) : onnx_int(infer->node->body, "axis", infer->node->ins > 1 ? 1 : -2);
 	int axis = a ? infer_axis(said, a->dims) : -1;
-	int64_t length = axis < 0 ? -1 : number(infer, 1, sided && back ? 2 * (a->dim[axis] - 1) : a->dim[axis]);
+	int64_t length = axis < 0 ? -1 : signals_number(infer, 1, sided && back ? 2 * (a->dim[axis] - 1) : a->dim[axis]);
 	bool whole = a && a->dims > 1 && !sided && !infer_has(infer, 1);    /* whatever the axis is */
 	if (!whole && (axis < 0 || length < 1 || axis == a->dims - 1))
 		return;
@@ -80,7 +80,7 @@ void infer_dft(struct infer *infer)
 /* A window of so many numbers. */
 void infer_window(struct infer *infer)
 {
-	int64_t length = number(infer, 0, -1);
+	int64_t length = signals_number(infer, 0, -1);
 	int dtype = onnx_dtype((uint64_t)onnx_int(infer->node->body, "output_datatype", 1));
 	struct onnx_shape made = { .dims = 1, .dim = { length } };
 	if (length >= 0 && dtype >= 0)

@@ -41,7 +41,7 @@ static enum status fail_at(struct reader *reader, const char *what, struct slice
 	return status;
 }
 
-static struct slice trim(struct slice slice)
+static struct slice buffers_csv_trim(struct slice slice)
 {
 	while (slice.length && (slice.text[0] == ' ' || slice.text[0] == '\t')) {
 		slice.text++;
@@ -53,7 +53,7 @@ static struct slice trim(struct slice slice)
 }
 
 /* Splits off what stands before the separator; false when nothing is left. A missing separator ends the rest. */
-static bool split(struct slice *rest, char separator, struct slice *part)
+static bool buffers_csv_split(struct slice *rest, char separator, struct slice *part)
 {
 	if (!rest->text)
 		return false;
@@ -69,9 +69,9 @@ static bool split(struct slice *rest, char separator, struct slice *part)
 	return true;
 }
 
-static bool parse_number(struct slice cell, int64_t *number)
+static bool buffers_csv_parse_number(struct slice cell, int64_t *number)
 {
-	cell = trim(cell);
+	cell = buffers_csv_trim(cell);
 	size_t i = cell.length && (cell.text[0] == '-' || cell.text[0] == '+');
 	int64_t value = 0;
 	if (i == cell.length)
@@ -89,7 +89,7 @@ static bool parse_number(struct slice cell, int64_t *number)
 
 static enum status read_column_name(struct reader *reader, struct slice cell, int index)
 {
-	cell = trim(cell);
+	cell = buffers_csv_trim(cell);
 	for (size_t i = 0; i < sizeof column_names / sizeof *column_names; i++) {
 		if (strlen(column_names[i].name) != cell.length || memcmp(column_names[i].name, cell.text, cell.length))
 			continue;
@@ -102,14 +102,14 @@ static enum status read_column_name(struct reader *reader, struct slice cell, in
 	return OK;
 }
 
-static enum status read_header(struct reader *reader, struct slice line)
+static enum status buffers_csv_read_header(struct reader *reader, struct slice line)
 {
 	static const char *const required[] = { "id", "lower", "upper or end", "size" };
 	struct slice rest = line, cell;
 	int columns = 0;
 	for (int i = 0; i < COLUMN_KINDS; i++)
 		reader->at[i] = -1;
-	while (split(&rest, ',', &cell)) {
+	while (buffers_csv_split(&rest, ',', &cell)) {
 		if (columns == COLUMNS_MOST)
 			return fail_at(reader, "too many columns", line);
 		TRY(read_column_name(reader, cell, columns++));
@@ -125,7 +125,7 @@ static enum status read_header(struct reader *reader, struct slice line)
 }
 
 /* Arrays for at most so many rows. */
-static enum status allocate(struct reader *reader, uint32_t rows)
+static enum status buffers_csv_allocate(struct reader *reader, uint32_t rows)
 {
 	struct buffers_csv *csv = reader->csv;
 	struct buffers *buffers = &csv->buffers;
@@ -168,8 +168,8 @@ static enum status read_gap(struct reader *reader, struct slice cell, uint32_t i
 {
 	const struct buffers *buffers = &reader->csv->buffers;
 	struct slice rest = cell, lower, upper;
-	if (!split(&rest, '-', &lower) || !split(&rest, '-', &upper) || rest.text || !parse_number(lower, &gap->lower)
-		|| !parse_number(upper, &gap->upper))
+	if (!buffers_csv_split(&rest, '-', &lower) || !buffers_csv_split(&rest, '-', &upper) || rest.text || !buffers_csv_parse_number(lower, &gap->lower)
+		|| !buffers_csv_parse_number(upper, &gap->upper))
 		return fail_at(reader, "a gap is not of the form a-b", cell);
 	gap->upper += reader->inclusive && gap->upper < BYTES_MAX;
 	if (gap->lower >= gap->upper || gap->lower < buffers->lower[i] || gap->upper > buffers->upper[i])
@@ -201,13 +201,13 @@ static enum status pieces_between(struct reader *reader, uint32_t i, const struc
 static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t i)
 {
 	uint32_t gaps = 0, most = 1;
-	struct slice rest = trim(cell), part;
+	struct slice rest = buffers_csv_trim(cell), part;
 	for (size_t k = 0; k < rest.length; k++)
 		most += rest.text[k] == ' ';
 	HELD struct piece *gap = mem_alloc(most, sizeof *gap);
 	enum status status = gap ? OK : fail_memory(reader->error);
-	while (status == OK && split(&rest, ' ', &part)) {
-		part = trim(part);
+	while (status == OK && buffers_csv_split(&rest, ' ', &part)) {
+		part = buffers_csv_trim(part);
 		if (part.length)
 			status = read_gap(reader, part, i, &gap[gaps++]);
 	}
@@ -229,16 +229,16 @@ static enum status read_cell(struct reader *reader, const struct slice *cell, en
 	struct slice value = cell[reader->at[column]];
 	bool optional = column == COLUMN_HINT || column == COLUMN_OFFSET;
 	*number = -1;
-	if (optional && trim(value).length == 0)
+	if (optional && buffers_csv_trim(value).length == 0)
 		return OK;
-	if (!parse_number(value, number))
+	if (!buffers_csv_parse_number(value, number))
 		return fail_at(reader, wrong[column], value);
 	if (*number > BYTES_MAX || *number < -BYTES_MAX)
 		return fail_at(reader, "a number is out of range", value);
 	return OK;
 }
 
-static enum status read_numbers(struct reader *reader, const struct slice *cell, uint32_t i)
+static enum status buffers_csv_read_numbers(struct reader *reader, const struct slice *cell, uint32_t i)
 {
 	struct buffers *buffers = &reader->csv->buffers;
 	int64_t *const value[COLUMN_KINDS] = { [COLUMN_LOWER] = buffers->lower, [COLUMN_UPPER] = buffers->upper,
@@ -259,12 +259,12 @@ static enum status read_numbers(struct reader *reader, const struct slice *cell,
 	return OK;
 }
 
-static enum status read_row(struct reader *reader, struct slice line)
+static enum status buffers_csv_read_row(struct reader *reader, struct slice line)
 {
 	struct buffers_csv *csv = reader->csv;
 	struct slice cell[COLUMNS_MOST], rest = line, part;
 	int columns = 0;
-	while (split(&rest, ',', &part)) {
+	while (buffers_csv_split(&rest, ',', &part)) {
 		if (columns == csv->columns)
 			return fail_at(reader, "more columns than the header", line);
 		cell[columns++] = part;
@@ -274,15 +274,15 @@ static enum status read_row(struct reader *reader, struct slice line)
 	uint32_t i = csv->buffers.n;
 	csv->row[i] = line;
 	csv->line[i] = reader->line;
-	csv->id[i] = trim(cell[reader->at[COLUMN_ID]]);
-	enum status status = read_numbers(reader, cell, i);
+	csv->id[i] = buffers_csv_trim(cell[reader->at[COLUMN_ID]]);
+	enum status status = buffers_csv_read_numbers(reader, cell, i);
 	if (status == OK && reader->at[COLUMN_GAPS] >= 0)
 		status = read_gaps(reader, cell[reader->at[COLUMN_GAPS]], i);
 	csv->buffers.n += status == OK;
 	return status;
 }
 
-static bool next_line(struct reader *reader, struct slice *line)
+static bool buffers_csv_next_line(struct reader *reader, struct slice *line)
 {
 	if (reader->next == reader->end)
 		return false;
@@ -296,7 +296,7 @@ static bool next_line(struct reader *reader, struct slice *line)
 	return true;
 }
 
-static int compare_ids(const void *left, const void *right)
+static int buffers_csv_compare_ids(const void *left, const void *right)
 {
 	const struct slice *a = *(const struct slice *const *)left, *b = *(const struct slice *const *)right;
 	int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
@@ -312,7 +312,7 @@ static enum status refuse_twins(struct reader *reader)
 	NEED_IN(reader->error, id);
 	for (uint32_t i = 0; i < n; i++)
 		id[i] = &csv->id[i];
-	qsort(id, n, sizeof *id, compare_ids);
+	qsort(id, n, sizeof *id, buffers_csv_compare_ids);
 	for (uint32_t i = 1; i < n; i++)
 		if (id[i]->length == id[i - 1]->length && memcmp(id[i]->text, id[i - 1]->text, id[i]->length) == 0 && id[i] < csv->id + second) {
 			second = (uint32_t)(id[i] - csv->id);
@@ -326,7 +326,7 @@ static enum status refuse_twins(struct reader *reader)
 	return fail_at(reader, text, csv->id[second]);
 }
 
-static enum status read_all(struct reader *reader)
+static enum status buffers_csv_read_all(struct reader *reader)
 {
 	struct slice line = { NULL, 0 };
 	uint64_t rows = 0;
@@ -336,14 +336,14 @@ static enum status read_all(struct reader *reader)
 		rows += *c == '\n';
 	if (rows >= UINT32_MAX / 4)
 		return fail_at(reader, "too many rows", NOWHERE);
-	while (trim(line).length == 0)
-		if (!next_line(reader, &line))
+	while (buffers_csv_trim(line).length == 0)
+		if (!buffers_csv_next_line(reader, &line))
 			return fail_at(reader, "the file is empty", NOWHERE);
-	enum status status = read_header(reader, line);
-	THEN(status, allocate(reader, (uint32_t)rows + 1));
-	while (status == OK && next_line(reader, &line))
-		if (trim(line).length)
-			status = read_row(reader, line);
+	enum status status = buffers_csv_read_header(reader, line);
+	THEN(status, buffers_csv_allocate(reader, (uint32_t)rows + 1));
+	while (status == OK && buffers_csv_next_line(reader, &line))
+		if (buffers_csv_trim(line).length)
+			status = buffers_csv_read_row(reader, line);
 	return status == OK ? refuse_twins(reader) : status;
 }
 
@@ -357,7 +357,7 @@ enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *
 	struct reader reader = { .csv = csv, .error = error, .next = copy, .end = copy + size };
 	if (size >= 3 && memcmp(copy, "\xef\xbb\xbf", 3) == 0)
 		reader.next += 3;
-	return read_all(&reader);
+	return buffers_csv_read_all(&reader);
 }
 
 void buffers_csv_free(struct buffers_csv *csv)
@@ -374,7 +374,7 @@ static void write_line(const struct buffers_csv *csv, struct slice line, const c
 {
 	struct slice text;
 	for (int column = 0; column <= csv->columns; column++) {
-		bool there = split(&line, ',', &text);
+		bool there = buffers_csv_split(&line, ',', &text);
 		if (column == csv->offset_column)
 			text = (struct slice){ offset, strlen(offset) };
 		else if (!there)

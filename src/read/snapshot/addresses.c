@@ -8,7 +8,7 @@
 
 struct range { uint64_t from, to; int64_t base; };
 
-static int compare(const void *a, const void *b)
+static int addresses_compare(const void *a, const void *b)
 {
 	const struct range *left = a, *right = b;
 	return left->from < right->from ? -1 : left->from > right->from;
@@ -23,13 +23,13 @@ struct ranges {
 };
 
 /* Ranges that overlap or touch become one. */
-static void join(struct ranges *ranges)
+static void addresses_join(struct ranges *ranges)
 {
 	struct range *range = ranges->range;
 	uint32_t kept = 0;
 	if (ranges->count == 0)    /* then there may be no memory at all, which qsort() doesn't take */
 		return;
-	qsort(range, ranges->count, sizeof *range, compare);
+	qsort(range, ranges->count, sizeof *range, addresses_compare);
 	for (uint32_t i = 0; i < ranges->count; i++) {
 		if (kept && range[i].from <= range[kept - 1].to)
 			range[kept - 1].to = range[i].to > range[kept - 1].to ? range[i].to : range[kept - 1].to;
@@ -42,13 +42,13 @@ static void join(struct ranges *ranges)
 #define ROOM 65536
 
 /* Millions of buffers lie at thousands of addresses: what is full is joined before it grows. */
-static enum status add(struct ranges *ranges, int64_t address, int64_t bytes)
+static enum status addresses_add(struct ranges *ranges, int64_t address, int64_t bytes)
 {
 	if (bytes <= 0)
 		return OK;
 	if (ranges->count == ranges->room) {
 		if (ranges->room)
-			join(ranges);
+			addresses_join(ranges);
 		if (ranges->count >= ranges->room / 2 && !mem_reserve(&ranges->range, &ranges->room, ranges->room ? ranges->room * 2 : ROOM, sizeof *ranges->range))
 			return NO_MEMORY;
 	}
@@ -58,27 +58,27 @@ static enum status add(struct ranges *ranges, int64_t address, int64_t bytes)
 	return OK;
 }
 
-static enum status collect(const struct snapshot *snapshot, const struct snapshot_trace *trace, const struct buffers_csv *csv, const struct snapshot_facts *facts, struct ranges *ranges)
+static enum status addresses_collect(const struct snapshot *snapshot, const struct snapshot_trace *trace, const struct buffers_csv *csv, const struct snapshot_facts *facts, struct ranges *ranges)
 {
 	enum status status = OK;
 	for (uint32_t i = 0; i < trace->events && status == OK; i++) {
 		const struct snapshot_event *event = &snapshot->event[trace->first + i];
 		if (event->action >= SNAPSHOT_SEGMENT_ALLOC)
-			status = add(ranges, event->address, event->size);
+			status = addresses_add(ranges, event->address, event->size);
 	}
 	for (uint32_t i = 0; i < snapshot->segments && status == OK; i++)
 		if (snapshot->segment[i].device == trace->device)
-			status = add(ranges, snapshot->segment[i].address, snapshot->segment[i].bytes);
+			status = addresses_add(ranges, snapshot->segment[i].address, snapshot->segment[i].bytes);
 	for (uint32_t i = 0; i < csv->buffers.n && status == OK; i++)
-		status = add(ranges, facts->origin[i].address, csv->buffers.size[i]);
+		status = addresses_add(ranges, facts->origin[i].address, csv->buffers.size[i]);
 	return status;
 }
 
 /* Each behind the one before; false where they are too large or go round. */
-static bool stack_up(struct ranges *ranges)
+static bool addresses_stack_up(struct ranges *ranges)
 {
 	uint64_t base = 0;
-	join(ranges);
+	addresses_join(ranges);
 	for (uint32_t i = 0; i < ranges->count && !ranges->wrong; i++) {
 		struct range *range = &ranges->range[i];
 		range->base = (int64_t)base;
@@ -100,11 +100,11 @@ enum status snapshot_addresses(const struct snapshot *snapshot, const struct sna
 	struct buffers *buffers = &csv->buffers;
 	struct ranges ranges = { 0 };
 	buffers->hint = arena_alloc(&csv->arena, buffers->n, sizeof *buffers->hint);
-	if (!buffers->hint || collect(snapshot, trace, csv, facts, &ranges) != OK) {
+	if (!buffers->hint || addresses_collect(snapshot, trace, csv, facts, &ranges) != OK) {
 		mem_free(ranges.range);
 		return fail_memory(error);
 	}
-	bool fine = stack_up(&ranges);
+	bool fine = addresses_stack_up(&ranges);
 	for (uint32_t i = 0; i < buffers->n; i++) {
 		uint64_t address = (uint64_t)facts->origin[i].address;
 		uint32_t low = 0, high = ranges.count;

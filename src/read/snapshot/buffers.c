@@ -27,7 +27,7 @@ struct builder {
 	int64_t before[2], now[2], most[2];
 };
 
-static void count(int64_t bytes[2], int64_t size, int sign)
+static void snapshot_buffers_count(int64_t bytes[2], int64_t size, int sign)
 {
 	bytes[0] += sign * size;
 	bytes[1] += sign * align_up(size, SNAPSHOT_ALIGNMENT);
@@ -72,7 +72,7 @@ static enum status live_reserve(struct live *live, struct error *error)
 	return OK;
 }
 
-static enum status add(struct builder *builder, int64_t lower, int64_t upper, int64_t size, struct snapshot_origin origin, uint32_t *buffer)
+static enum status snapshot_buffers_add(struct builder *builder, int64_t lower, int64_t upper, int64_t size, struct snapshot_origin origin, uint32_t *buffer)
 {
 	struct buffers *buffers = &builder->csv->buffers;
 	int64_t rounded = align_up(size, SNAPSHOT_ALIGNMENT);
@@ -84,15 +84,15 @@ static enum status add(struct builder *builder, int64_t lower, int64_t upper, in
 	buffers->size[*buffer] = size;
 	builder->facts->origin[*buffer] = origin;
 	builder->facts->alive[*buffer] = builder->now[1];
-	count(origin.before ? builder->before : builder->now, size, 1);
+	snapshot_buffers_count(origin.before ? builder->before : builder->now, size, 1);
 	return OK;
 }
 
 /* The memory of a buffer that is alive is given back. */
-static void end(struct builder *builder, uint32_t buffer, int64_t step)
+static void snapshot_buffers_end(struct builder *builder, uint32_t buffer, int64_t step)
 {
 	builder->csv->buffers.upper[buffer] = step;
-	count(builder->now, builder->csv->buffers.size[buffer], -1);
+	snapshot_buffers_count(builder->now, builder->csv->buffers.size[buffer], -1);
 }
 
 static enum status on_alloc(struct builder *builder, const struct snapshot_event *event, int64_t step)
@@ -101,11 +101,11 @@ static enum status on_alloc(struct builder *builder, const struct snapshot_event
 	size_t slot = live_slot(live, event->address);
 	/* Its free is not in the trace, but the address is used again. */
 	if (live->used[slot] && live->buffer[slot] != NONE)
-		end(builder, live->buffer[slot], step);
+		snapshot_buffers_end(builder, live->buffer[slot], step);
 	live->count += !live->used[slot];
 	live->used[slot] = true;
 	live->address[slot] = event->address;
-	return add(builder, step, builder->end, event->size, (struct snapshot_origin){ event->address, event->stack, false }, &live->buffer[slot]);
+	return snapshot_buffers_add(builder, step, builder->end, event->size, (struct snapshot_origin){ event->address, event->stack, false }, &live->buffer[slot]);
 }
 
 static enum status on_free(struct builder *builder, const struct snapshot_event *event, int64_t step)
@@ -113,7 +113,7 @@ static enum status on_free(struct builder *builder, const struct snapshot_event 
 	struct live *live = &builder->live;
 	size_t slot = live_slot(live, event->address);
 	if (live->used[slot] && live->buffer[slot] != NONE) {
-		end(builder, live->buffer[slot], step);
+		snapshot_buffers_end(builder, live->buffer[slot], step);
 		live->buffer[slot] = NONE;
 		return OK;
 	}
@@ -124,9 +124,9 @@ static enum status on_free(struct builder *builder, const struct snapshot_event 
 	live->address[slot] = event->address;
 	live->buffer[slot] = NONE;
 	builder->facts->before += before;
-	count(builder->now, before ? event->size : 0, -1);
+	snapshot_buffers_count(builder->now, before ? event->size : 0, -1);
 	uint32_t buffer;
-	return before ? add(builder, 0, step, event->size, (struct snapshot_origin){ event->address, 0, true }, &buffer) : OK;
+	return before ? snapshot_buffers_add(builder, 0, step, event->size, (struct snapshot_origin){ event->address, 0, true }, &buffer) : OK;
 }
 
 /* Blocks in use at the end of which the trace says nothing were there all the time. */
@@ -146,7 +146,7 @@ static enum status add_blocks(struct builder *builder, const struct snapshot *sn
 			if (!block->active || live->used[slot])
 				continue;
 			builder->facts->before++;
-			status = add(builder, 0, builder->end, block->size, (struct snapshot_origin){ at, block->stack, true }, &buffer);
+			status = snapshot_buffers_add(builder, 0, builder->end, block->size, (struct snapshot_origin){ at, block->stack, true }, &buffer);
 		}
 	}
 	return status;
@@ -169,7 +169,7 @@ static void note_peak(struct builder *builder, int64_t step)
 		builder->most[k] = builder->now[k] > builder->most[k] ? builder->now[k] : builder->most[k];
 }
 
-static enum status follow(struct builder *builder, const struct snapshot_event *event, uint32_t events)
+static enum status snapshot_buffers_follow(struct builder *builder, const struct snapshot_event *event, uint32_t events)
 {
 	enum snapshot_action freeing = free_action(event, events);
 	enum status status = OK;
@@ -215,7 +215,7 @@ static enum status find_reserved(const struct snapshot *snapshot, const struct s
 }
 
 /* What was there before the first event is known now, and belongs to all sums. */
-static void find_peaks(struct builder *builder)
+static void snapshot_buffers_find_peaks(struct builder *builder)
 {
 	const struct buffers *buffers = &builder->csv->buffers;
 	struct snapshot_facts *facts = builder->facts;
@@ -252,7 +252,7 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 	return OK;
 }
 
-static enum status allocate(struct builder *builder, size_t most)
+static enum status snapshot_buffers_allocate(struct builder *builder, size_t most)
 {
 	struct buffers *buffers = &builder->csv->buffers;
 	struct arena *arena = &builder->csv->arena;
@@ -286,13 +286,13 @@ enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, st
 	*facts = (struct snapshot_facts){ .device = trace->device, .devices = snapshot->traces, .events = trace->events };
 	const struct snapshot_event *event = snapshot->event + trace->first;
 	struct builder builder = { .csv = csv, .facts = facts, .error = error, .end = trace->events };
-	enum status status = allocate(&builder, (size_t)trace->events + snapshot->blocks + 1);
-	THEN(status, follow(&builder, event, trace->events));
+	enum status status = snapshot_buffers_allocate(&builder, (size_t)trace->events + snapshot->blocks + 1);
+	THEN(status, snapshot_buffers_follow(&builder, event, trace->events));
 	THEN(status, add_blocks(&builder, snapshot));
 	live_free(&builder.live);
 	THEN(status, find_reserved(snapshot, event, &builder));
 	if (status == OK)
-		find_peaks(&builder);
+		snapshot_buffers_find_peaks(&builder);
 	facts->buffers = csv->buffers.n;
 	return status;
 }

@@ -13,7 +13,7 @@
 
 /* ---- what holds the peak --------------------------------------------------------------- */
 
-static int larger(const void *a, const void *b)
+static int snapshot_graph_larger(const void *a, const void *b)
 {
 	const struct snapshot_holder *left = a, *right = b;
 	if (left->bytes != right->bytes)
@@ -39,7 +39,7 @@ uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_
 			all[count] = all[i];
 			all[count++].frame = i;
 		}
-	qsort(all, count, sizeof *all, larger);
+	qsort(all, count, sizeof *all, snapshot_graph_larger);
 	count = count < most ? count : most;
 	memcpy(holder, all, count * sizeof *all);
 	mem_free(all);
@@ -65,7 +65,7 @@ struct making {
 	struct arena arena;          /* their texts */
 };
 
-static enum phase phase_of(const struct stacks *stacks, uint32_t stack)
+static enum phase snapshot_graph_phase_of(const struct stacks *stacks, uint32_t stack)
 {
 	return stacks_within(stacks, stack, "torch/optim/") ? PHASE_UPDATE
 		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "torch/_tensor.py") || stacks_within(stacks, stack, "torch::autograd::Engine")
@@ -82,7 +82,7 @@ static const struct stack_says *ask(struct making *making, uint32_t stack)
 	char src[600], module[400];
 	uint32_t place = stacks_place(stacks, stack);
 	const char *text = stacks_path(stacks, stack, module, sizeof module);
-	*says = (struct stack_says){ .function = stacks_function(stacks, place), .phase = (uint8_t)phase_of(stacks, stack), .known = true };
+	*says = (struct stack_says){ .function = stacks_function(stacks, place), .phase = (uint8_t)snapshot_graph_phase_of(stacks, stack), .known = true };
 	says->module = arena_text(&making->arena, text, strlen(text));
 	text = stacks_frame_text(stacks, place, src, sizeof src);
 	says->src = place ? arena_text(&making->arena, text, strlen(text)) : NULL;
@@ -119,7 +119,7 @@ static uint32_t largest_of(const struct making *making, uint32_t group)
 }
 
 /* The op that asks for a group's buffers. */
-static uint32_t add_op(struct making *making, uint32_t group)
+static uint32_t snapshot_graph_add_op(struct making *making, uint32_t group)
 {
 	uint32_t buffer = largest_of(making, group), stack = making->facts->origin[buffer].stack;
 	const struct stack_says *says = ask(making, stack);
@@ -161,14 +161,14 @@ static uint32_t last_before(const struct making *making, uint32_t from, int64_t 
 }
 
 /* Of a buffer that an op asks for, NONE: that was there before. */
-static uint32_t last_of(const struct making *making, uint32_t buffer, uint32_t op)
+static uint32_t snapshot_graph_last_of(const struct making *making, uint32_t buffer, uint32_t op)
 {
 	int64_t upper = making->csv->buffers.upper[buffer];
 	return upper == making->facts->events ? NONE : last_before(making, op == NONE ? 0 : op, upper);
 }
 
 /* So many buffers that live from one op to another, NONE: before the first and behind the last. */
-static enum status add_tensor(struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op, uint32_t last)
+static enum status snapshot_graph_add_tensor(struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op, uint32_t last)
 {
 	const struct buffers *buffers = &making->csv->buffers;
 	char name[40];
@@ -184,7 +184,7 @@ static enum status add_tensor(struct making *making, const uint32_t *buffer, uin
 	return OK;
 }
 
-static int by_number(const void *a, const void *b)
+static int snapshot_graph_by_number(const void *a, const void *b)
 {
 	const uint64_t *left = a, *right = b;
 	return *left < *right ? -1 : *left > *right;
@@ -197,15 +197,15 @@ static enum status add_together(struct making *making, uint64_t *item, uint32_t 
 	int64_t peak = making->facts->peak_event;
 	uint32_t *together = mem_alloc(count, sizeof *together), held = 0;
 	enum status status = together ? OK : fail_memory(making->error);
-	qsort(item, count, sizeof *item, by_number);
+	qsort(item, count, sizeof *item, snapshot_graph_by_number);
 	for (uint32_t i = 0; i < count && status == OK; i++) {
 		uint32_t buffer = (uint32_t)item[i], last = (uint32_t)(item[i] >> 32);
 		if (buffers->lower[buffer] <= peak && peak < buffers->upper[buffer])
-			status = add_tensor(making, &buffer, 1, op, last);
+			status = snapshot_graph_add_tensor(making, &buffer, 1, op, last);
 		else
 			together[held++] = buffer;
 		if (status == OK && held && (i + 1 == count || item[i + 1] >> 32 != last)) {
-			status = add_tensor(making, together, held, op, last);
+			status = snapshot_graph_add_tensor(making, together, held, op, last);
 			held = 0;
 		}
 	}
@@ -214,7 +214,7 @@ static enum status add_together(struct making *making, uint64_t *item, uint32_t 
 }
 
 /* The tensors of a group, whose op is one behind, as the first op is of none; of those from before the trace: op NONE. */
-static enum status add_group(struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op)
+static enum status snapshot_graph_add_group(struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op)
 {
 	int64_t end = op == NONE ? 0 : op + 1 < making->ops ? making->event[op + 1] : making->facts->events;
 	uint64_t *item = mem_alloc(count, sizeof *item);
@@ -222,7 +222,7 @@ static enum status add_group(struct making *making, const uint32_t *buffer, uint
 	NEED_IN(making->error, item);
 	for (uint32_t i = 0; i < count; i++)
 		if (op == NONE || !snapshot_within(&making->csv->buffers, making->facts, buffer[i], end))
-			item[kept++] = (uint64_t)last_of(making, buffer[i], op) << 32 | buffer[i];
+			item[kept++] = (uint64_t)snapshot_graph_last_of(making, buffer[i], op) << 32 | buffer[i];
 	enum status status = add_together(making, item, kept, op);
 	mem_free(item);
 	return status;
@@ -234,36 +234,36 @@ static enum status add_before(struct making *making)
 	for (uint32_t i = 0; buffer && i < making->csv->buffers.n; i++)
 		if (making->facts->origin[i].before)
 			buffer[count++] = i;
-	enum status status = buffer ? add_group(making, buffer, count, NONE) : fail_memory(making->error);
+	enum status status = buffer ? snapshot_graph_add_group(making, buffer, count, NONE) : fail_memory(making->error);
 	mem_free(buffer);
 	return status;
 }
 
-static enum status add_groups(struct making *making)
+static enum status snapshot_graph_add_groups(struct making *making)
 {
 	const struct snapshot_groups *groups = making->groups;
 	enum status status = add_before(making);
 	for (uint32_t i = 0; i < groups->groups && status == OK; i++) {
 		uint32_t count = groups->first[i + 1] - groups->first[i], *buffer = groups->alloc + groups->first[i];
-		status = count == 1 ? add_tensor(making, buffer, 1, i + 1, last_of(making, *buffer, i + 1)) : add_group(making, buffer, count, i + 1);
+		status = count == 1 ? snapshot_graph_add_tensor(making, buffer, 1, i + 1, snapshot_graph_last_of(making, *buffer, i + 1)) : snapshot_graph_add_group(making, buffer, count, i + 1);
 	}
 	return status;
 }
 
-static enum status make(struct making *making)
+static enum status snapshot_graph_make(struct making *making)
 {
 	const struct snapshot_groups *groups = making->groups;
 	uint32_t buffers = making->csv->buffers.n;
 	enum status status = add_start(making);
 	for (uint32_t i = 0; i < groups->groups && status == OK; i++)
-		status = add_op(making, i) == NONE ? fail_memory(making->error) : OK;
+		status = snapshot_graph_add_op(making, i) == NONE ? fail_memory(making->error) : OK;
 	if (status == OK)
 		guess_backward(making->draft, making->ops);
 	if (status == OK && groups->groups < groups->allocs)
-		return add_groups(making);
+		return snapshot_graph_add_groups(making);
 	for (uint32_t i = 0, next = 1; i < buffers && status == OK; i++) {
 		uint32_t op = making->facts->origin[i].before ? NONE : next++;
-		status = add_tensor(making, &i, 1, op, last_of(making, i, op));
+		status = snapshot_graph_add_tensor(making, &i, 1, op, snapshot_graph_last_of(making, i, op));
 	}
 	return status;
 }
@@ -277,7 +277,7 @@ static void list_devices(const struct snapshot *snapshot, char *text, size_t siz
 		words_add(&words, "%sdevice %" PRIu32 ", %" PRIu32 " events", i ? "\n" : "", snapshot->trace[i].device, snapshot->trace[i].events);
 }
 
-static enum status describe(struct making *making, uint32_t wanted)
+static enum status snapshot_graph_describe(struct making *making, uint32_t wanted)
 {
 	const struct snapshot_facts *facts = making->facts;
 	char text[2][32], ops[700] = "an op is an allocation", assumed[1000], version[120], peak_by[200], graphs[4000];
@@ -331,9 +331,9 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 		making.draft = draft_new();
 		making.event = mem_alloc((size_t)groups.groups + 1, sizeof *making.event);
 		making.says = mem_alloc((size_t)snapshot->stacks.stack_count + 1, sizeof *making.says);
-		status = making.draft && making.event && making.says ? make(&making) : fail_memory(making.error);
+		status = making.draft && making.event && making.says ? snapshot_graph_make(&making) : fail_memory(making.error);
 	}
-	THEN(status, describe(&making, wanted));
+	THEN(status, snapshot_graph_describe(&making, wanted));
 	buffers_csv_free(&csv);       /* a hundred megabytes of a long trace */
 	if (status == OK)
 		graph = graph_build(making.draft, error);

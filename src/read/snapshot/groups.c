@@ -16,13 +16,13 @@ struct grouping {
 	size_t group_room, workspace_room;
 };
 
-static int64_t rounded(const struct grouping *grouping, uint32_t buffer)
+static int64_t snapshot_groups_rounded(const struct grouping *grouping, uint32_t buffer)
 {
 	return align_up(grouping->buffers->size[buffer], SNAPSHOT_ALIGNMENT);
 }
 
 /* The first event behind a group that ends before that allocation. */
-static int64_t end_of(const struct grouping *grouping, uint32_t alloc)
+static int64_t snapshot_groups_end_of(const struct grouping *grouping, uint32_t alloc)
 {
 	const struct snapshot_groups *groups = grouping->groups;
 	return alloc < groups->allocs ? grouping->buffers->lower[groups->alloc[alloc]] : grouping->facts->events;
@@ -35,10 +35,10 @@ bool snapshot_within(const struct buffers *buffers, const struct snapshot_facts 
 }
 
 /* A memory for what comes and goes within a group. */
-static enum status find_workspace(const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes)
+static enum status snapshot_groups_find_workspace(const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes)
 {
 	const struct buffers *all = grouping->buffers;
-	int64_t end = end_of(grouping, to);
+	int64_t end = snapshot_groups_end_of(grouping, to);
 	OWN(arena) arena = { 0 };
 	uint32_t room = to - from;
 	struct buffers within = { .lower = arena_alloc(&arena, room, sizeof(int64_t)), .upper = arena_alloc(&arena, room, sizeof(int64_t)), .size = arena_alloc(&arena, room, sizeof(int64_t)) };
@@ -62,22 +62,22 @@ static enum status find_workspace(const struct grouping *grouping, uint32_t from
 }
 
 /* Bytes that a group takes, its workspace among them. */
-static enum status weigh(const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes, int64_t *workspace)
+static enum status snapshot_groups_weigh(const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes, int64_t *workspace)
 {
-	int64_t end = end_of(grouping, to);
+	int64_t end = snapshot_groups_end_of(grouping, to);
 	*bytes = grouping->facts->alive[grouping->groups->alloc[from]];
 	*workspace = 0;
 	for (uint32_t i = from; i < to; i++)
 		if (to - from == 1 || !snapshot_within(grouping->buffers, grouping->facts, grouping->groups->alloc[i], end))
-			*bytes += rounded(grouping, grouping->groups->alloc[i]);
+			*bytes += snapshot_groups_rounded(grouping, grouping->groups->alloc[i]);
 	if (to - from == 1 || *bytes > grouping->facts->rounded_peak)
 		return OK;
-	enum status status = find_workspace(grouping, from, to, workspace);
+	enum status status = snapshot_groups_find_workspace(grouping, from, to, workspace);
 	*bytes += *workspace;
 	return status;
 }
 
-static enum status add(struct grouping *grouping, uint32_t from, int64_t workspace)
+static enum status snapshot_groups_add(struct grouping *grouping, uint32_t from, int64_t workspace)
 {
 	struct snapshot_groups *groups = grouping->groups;
 	if (!mem_reserve(&groups->first, &grouping->group_room, (size_t)groups->groups + 2, sizeof *groups->first)
@@ -89,15 +89,15 @@ static enum status add(struct grouping *grouping, uint32_t from, int64_t workspa
 }
 
 /* As deep as a group can be halved. */
-static enum status halve(struct grouping *grouping, uint32_t from, uint32_t to)
+static enum status snapshot_groups_halve(struct grouping *grouping, uint32_t from, uint32_t to)
 {
 	int64_t bytes, workspace;
-	enum status status = weigh(grouping, from, to, &bytes, &workspace);
+	enum status status = snapshot_groups_weigh(grouping, from, to, &bytes, &workspace);
 	if (status != OK || to - from == 1 || bytes <= grouping->facts->rounded_peak)
-		return status == OK ? add(grouping, from, workspace) : status;
+		return status == OK ? snapshot_groups_add(grouping, from, workspace) : status;
 	uint32_t middle = from + (to - from) / 2;
-	status = halve(grouping, from, middle);
-	return status == OK ? halve(grouping, middle, to) : status;
+	status = snapshot_groups_halve(grouping, from, middle);
+	return status == OK ? snapshot_groups_halve(grouping, middle, to) : status;
 }
 
 enum status snapshot_group(const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t most, struct snapshot_groups *groups)
@@ -111,7 +111,7 @@ enum status snapshot_group(const struct buffers *buffers, const struct snapshot_
 	uint32_t begin = most < GROUPS ? most : GROUPS, each = groups->allocs > most ? (groups->allocs + begin - 1) / begin : 1;
 	status = groups->alloc && mem_reserve(&groups->first, &grouping.group_room, 1, sizeof *groups->first) ? OK : NO_MEMORY;
 	for (uint32_t from = 0; from < groups->allocs && status == OK; from += each)
-		status = each == 1 ? add(&grouping, from, 0) : halve(&grouping, from, groups->allocs - from > each ? from + each : groups->allocs);
+		status = each == 1 ? snapshot_groups_add(&grouping, from, 0) : snapshot_groups_halve(&grouping, from, groups->allocs - from > each ? from + each : groups->allocs);
 	if (status == OK)
 		groups->first[groups->groups] = groups->allocs;
 	return status;

@@ -7,7 +7,7 @@
 static const char mark[] = "\"base64\": \"";
 
 /* Fills the chunk; false with *error. An empty chunk: the end. */
-static bool refill(struct page *page, struct error *error)
+static bool page_refill(struct page *page, struct error *error)
 {
 	page->have = page->at = 0;
 	while (page->have < PAGE_CHUNK) {
@@ -21,10 +21,10 @@ static bool refill(struct page *page, struct error *error)
 	return true;
 }
 
-static bool begin(struct page *page, struct error *error)
+static bool page_begin(struct page *page, struct error *error)
 {
 	page->begun = true;
-	if (!refill(page, error))
+	if (!page_refill(page, error))
 		return false;
 	size_t at = 0, length = sizeof mark - 1;
 	while (at < page->have && strchr(" \t\r\n", page->chunk[at]) && page->chunk[at])
@@ -42,7 +42,7 @@ static bool begin(struct page *page, struct error *error)
 }
 
 /* 0 to 63, 64 for what ends the text, 65 for what is no letter of it. */
-static unsigned value_of(unsigned char letter)
+static unsigned page_value_of(unsigned char letter)
 {
 	if (letter >= 'A' && letter <= 'Z')
 		return letter - 'A';
@@ -53,13 +53,13 @@ static unsigned value_of(unsigned char letter)
 	return letter == '+' ? 62 : letter == '/' ? 63 : letter == '"' || letter == '=' ? 64 : 65;
 }
 
-static ssize_t decode(struct page *page, unsigned char *out, size_t size, struct error *error)
+static ssize_t page_decode(struct page *page, unsigned char *out, size_t size, struct error *error)
 {
 	size_t made = 0;
 	while (made < size && !page->ended) {
-		if (page->at == page->have && !refill(page, error))
+		if (page->at == page->have && !page_refill(page, error))
 			return -1;
-		unsigned value = page->have ? value_of(page->chunk[page->at++]) : 65;
+		unsigned value = page->have ? page_value_of(page->chunk[page->at++]) : 65;
 		if (value == 65) {
 			fail(error, BAD_INPUT, page->have ? "the page's snapshot is no base64" : "the page ends within its snapshot");
 			return -1;
@@ -76,10 +76,10 @@ static ssize_t decode(struct page *page, unsigned char *out, size_t size, struct
 static ssize_t read_page(void *context, void *buffer, size_t size, struct error *error)
 {
 	struct page *page = context;
-	if (!page->begun && !begin(page, error))
+	if (!page->begun && !page_begin(page, error))
 		return -1;
 	if (page->encoded)
-		return decode(page, buffer, size, error);
+		return page_decode(page, buffer, size, error);
 	if (page->at == page->have && page->have)
 		return page->inner.read(page->inner.context, buffer, size, error);
 	size_t part = page->have - page->at < size ? page->have - page->at : size;

@@ -26,14 +26,14 @@ struct machine {
 	size_t memo_room, memos;
 };
 
-static enum status refuse(struct machine *machine, const char *what)
+static enum status pickle_refuse(struct machine *machine, const char *what)
 {
 	return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": %s", machine->before + machine->at, what);
 }
 
 /* ---- bytes ------------------------------------------------------------------------------------------ */
 
-static enum status refill(struct machine *machine)
+static enum status pickle_refill(struct machine *machine)
 {
 	machine->before += machine->have;
 	machine->at = machine->have = 0;
@@ -41,7 +41,7 @@ static enum status refill(struct machine *machine)
 	if (got < 0)
 		return machine->error->status;
 	machine->have = (size_t)got;
-	return got ? OK : refuse(machine, "the pickle is truncated");
+	return got ? OK : pickle_refuse(machine, "the pickle is truncated");
 }
 
 /* Copies bytes to `to`, or skips them where that is NULL. */
@@ -50,7 +50,7 @@ static enum status take_long(struct machine *machine, void *to, uint64_t bytes)
 	unsigned char *out = to;
 	while (bytes) {
 		if (machine->at == machine->have) {
-			TRY(refill(machine));
+			TRY(pickle_refill(machine));
 		}
 		size_t part = machine->have - machine->at;
 		if (part > bytes)
@@ -66,7 +66,7 @@ static enum status take_long(struct machine *machine, void *to, uint64_t bytes)
 }
 
 /* The same; nearly always they lie in the chunk. */
-static inline enum status take(struct machine *machine, void *to, uint64_t bytes)
+static inline enum status pickle_take(struct machine *machine, void *to, uint64_t bytes)
 {
 	if (machine->have - machine->at < bytes)
 		return take_long(machine, to, bytes);
@@ -77,11 +77,11 @@ static inline enum status take(struct machine *machine, void *to, uint64_t bytes
 }
 
 /* A little-endian number of up to 8 bytes: of eight in the chunk the lowest ones, which takes no loop. */
-static inline enum status take_number(struct machine *machine, unsigned bytes, uint64_t *number)
+static inline enum status pickle_take_number(struct machine *machine, unsigned bytes, uint64_t *number)
 {
 	unsigned char byte[8] = { 0 };
 	bool ahead = machine->have - machine->at >= sizeof byte;
-	TRY(take(machine, byte, ahead ? sizeof byte : bytes));
+	TRY(pickle_take(machine, byte, ahead ? sizeof byte : bytes));
 	*number = (uint64_t)byte[0] | (uint64_t)byte[1] << 8 | (uint64_t)byte[2] << 16 | (uint64_t)byte[3] << 24 | (uint64_t)byte[4] << 32 | (uint64_t)byte[5] << 40
 		| (uint64_t)byte[6] << 48 | (uint64_t)byte[7] << 56;
 	if (ahead) {
@@ -93,10 +93,10 @@ static inline enum status take_number(struct machine *machine, unsigned bytes, u
 
 /* ---- stack ------------------------------------------------------------------------------------------ */
 
-static inline enum status push(struct machine *machine, struct pickle_value value)
+static inline enum status pickle_push(struct machine *machine, struct pickle_value value)
 {
 	if (machine->depth == STACK_MOST)
-		return refuse(machine, "the pickle needs a stack of more than a million values");
+		return pickle_refuse(machine, "the pickle needs a stack of more than a million values");
 	NEED_IN(machine->error, mem_reserve(&machine->stack, &machine->room, machine->depth + 1, sizeof value));
 	machine->stack[machine->depth++] = value;
 	return OK;
@@ -104,7 +104,7 @@ static inline enum status push(struct machine *machine, struct pickle_value valu
 
 static enum status push_kind(struct machine *machine, enum pickle_kind kind)
 {
-	return push(machine, (struct pickle_value){ .kind = (uint8_t)kind, .memo = NONE });
+	return pickle_push(machine, (struct pickle_value){ .kind = (uint8_t)kind, .memo = NONE });
 }
 
 /* Where what belongs to the innermost collection begins: nothing below a mark is taken by accident. */
@@ -115,13 +115,13 @@ static size_t floor_of(const struct machine *machine)
 
 static enum status need(struct machine *machine, size_t values)
 {
-	return machine->depth - floor_of(machine) >= values ? OK : refuse(machine, "the pickle takes from an empty stack");
+	return machine->depth - floor_of(machine) >= values ? OK : pickle_refuse(machine, "the pickle takes from an empty stack");
 }
 
 static enum status push_mark(struct machine *machine)
 {
 	if (machine->marks == STACK_MOST)
-		return refuse(machine, "the pickle is nested too deeply");
+		return pickle_refuse(machine, "the pickle is nested too deeply");
 	NEED_IN(machine->error, mem_reserve(&machine->mark, &machine->mark_room, machine->marks + 1, sizeof *machine->mark));
 	machine->mark[machine->marks++] = (uint32_t)machine->depth;
 	return OK;
@@ -131,13 +131,13 @@ static enum status push_mark(struct machine *machine)
 static enum status pop_mark(struct machine *machine, size_t *from)
 {
 	if (machine->marks == 0)
-		return refuse(machine, "the pickle misses a mark");
+		return pickle_refuse(machine, "the pickle misses a mark");
 	*from = machine->mark[--machine->marks];
 	return OK;
 }
 
 /* Puts one value in the place of all from there on. */
-static enum status replace(struct machine *machine, size_t from, enum pickle_kind kind)
+static enum status pickle_replace(struct machine *machine, size_t from, enum pickle_kind kind)
 {
 	machine->depth = from;
 	return push_kind(machine, kind);
@@ -147,13 +147,13 @@ static enum status replace_marked(struct machine *machine, enum pickle_kind kind
 {
 	size_t from = 0;
 	TRY(pop_mark(machine, &from));
-	return replace(machine, from, kind);
+	return pickle_replace(machine, from, kind);
 }
 
 static enum status replace_top(struct machine *machine, size_t values)
 {
 	TRY(need(machine, values));
-	return replace(machine, machine->depth - values, PICKLE_OTHER);
+	return pickle_replace(machine, machine->depth - values, PICKLE_OTHER);
 }
 
 /* ---- dicts and lists -------------------------------------------------------------------------------- */
@@ -166,21 +166,21 @@ static uint32_t memo_entry(const struct pickle_value *value)
 }
 
 /* What stands above its collection comes into it. */
-static enum status fill(struct machine *machine, size_t from, enum pickle_kind kind)
+static enum status pickle_fill(struct machine *machine, size_t from, enum pickle_kind kind)
 {
 	if (from == 0 || from <= floor_of(machine) || machine->stack[from - 1].kind != kind)
-		return refuse(machine, kind == PICKLE_DICT ? "the pickle sets a key in what is no dict" : "the pickle appends to what is no list");
+		return pickle_refuse(machine, kind == PICKLE_DICT ? "the pickle sets a key in what is no dict" : "the pickle appends to what is no list");
 	struct pickle_value *whole = &machine->stack[from - 1];
 	uint32_t count = (uint32_t)(machine->depth - from);
 	if (whole->again)
-		return refuse(machine, "the pickle changes a collection out of its memo, which this reader doesn't follow");
+		return pickle_refuse(machine, "the pickle changes a collection out of its memo, which this reader doesn't follow");
 	if (kind == PICKLE_DICT && count % 2)
-		return refuse(machine, "the pickle has a key without a value");
+		return pickle_refuse(machine, "the pickle has a key without a value");
 	const struct pickle_visitor *visitor = machine->visitor;
 	enum status status = kind == PICKLE_DICT ? visitor->pairs(visitor->context, whole, whole + 1, count / 2, machine->error)
 						 : visitor->items(visitor->context, whole, whole + 1, count, machine->error);
 	if (kind == PICKLE_LIST && __builtin_add_overflow(whole->count, count, &whole->count))
-		return refuse(machine, "a list is too long");
+		return pickle_refuse(machine, "a list is too long");
 	/* What the visitor keeps of it is there when it comes out of the memo. */
 	if (whole->memo != NONE && whole->kept && whole->memo < machine->memos)
 		machine->memo[whole->memo] = memo_entry(whole);
@@ -192,13 +192,13 @@ static enum status fill_marked(struct machine *machine, enum pickle_kind kind)
 {
 	size_t from = 0;
 	TRY(pop_mark(machine, &from));
-	return fill(machine, from, kind);
+	return pickle_fill(machine, from, kind);
 }
 
 static enum status fill_top(struct machine *machine, size_t values, enum pickle_kind kind)
 {
 	TRY(need(machine, values + 1));
-	return fill(machine, machine->depth - values, kind);
+	return pickle_fill(machine, machine->depth - values, kind);
 }
 
 /* DICT and LIST: the collection comes after what is in it. */
@@ -210,19 +210,19 @@ static enum status fill_new(struct machine *machine, enum pickle_kind kind)
 	struct pickle_value whole = machine->stack[machine->depth - 1];
 	memmove(machine->stack + from + 1, machine->stack + from, (machine->depth - 1 - from) * sizeof whole);
 	machine->stack[from] = whole;
-	return fill(machine, from + 1, kind);
+	return pickle_fill(machine, from + 1, kind);
 }
 
 /* ---- memo ------------------------------------------------------------------------------------------- */
 
-static enum status put(struct machine *machine, uint64_t index)
+static enum status pickle_put(struct machine *machine, uint64_t index)
 {
 	TRY(need(machine, 1));
 	struct pickle_value *value = &machine->stack[machine->depth - 1];
 	if (index > machine->memos + MEMO_GAP)
-		return refuse(machine, "the pickle's memo skips indices");
+		return pickle_refuse(machine, "the pickle's memo skips indices");
 	if (index >= MEMO_MOST)
-		return refuse(machine, "the pickle's memo has more than 2^28 entries");
+		return pickle_refuse(machine, "the pickle's memo has more than 2^28 entries");
 	NEED_IN(machine->error, mem_reserve(&machine->memo, &machine->memo_room, (size_t)index + 1, sizeof *machine->memo));
 	while (machine->memos <= index)
 		machine->memo[machine->memos++] = 0;
@@ -235,25 +235,25 @@ static enum status put(struct machine *machine, uint64_t index)
 static inline enum status get(struct machine *machine, uint64_t index)
 {
 	if (index >= machine->memos)
-		return refuse(machine, "the pickle takes from its memo what isn't there");
+		return pickle_refuse(machine, "the pickle takes from its memo what isn't there");
 	uint32_t entry = machine->memo[index], low = entry & ((UINT32_C(1) << MEMO_SHIFT) - 1);
 	enum pickle_kind kind = (enum pickle_kind)(entry >> MEMO_SHIFT);
 	if (kind == PICKLE_WORD)
-		return push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = low, .memo = NONE });
-	return push(machine, (struct pickle_value){ .kind = (uint8_t)kind, .again = kind != PICKLE_OTHER, .kept = low, .memo = NONE });
+		return pickle_push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = low, .memo = NONE });
+	return pickle_push(machine, (struct pickle_value){ .kind = (uint8_t)kind, .again = kind != PICKLE_OTHER, .kept = low, .memo = NONE });
 }
 
 static enum status put_of(struct machine *machine, unsigned bytes)
 {
 	uint64_t index;
-	TRY(take_number(machine, bytes, &index));
-	return put(machine, index);
+	TRY(pickle_take_number(machine, bytes, &index));
+	return pickle_put(machine, index);
 }
 
 static inline enum status get_of(struct machine *machine, unsigned bytes)
 {
 	uint64_t index;
-	TRY(take_number(machine, bytes, &index));
+	TRY(pickle_take_number(machine, bytes, &index));
 	return get(machine, index);
 }
 
@@ -273,33 +273,33 @@ static enum status text(struct machine *machine, unsigned length_bytes)
 	uint64_t length;
 	char text[PICKLE_TEXT_MOST];
 	const struct pickle_visitor *visitor = machine->visitor;
-	enum status status = take_number(machine, length_bytes, &length);
+	enum status status = pickle_take_number(machine, length_bytes, &length);
 	bool word = length <= WORD_MOST, kept = visitor->text && length <= PICKLE_TEXT_MOST;
-	THEN(status, take(machine, word || kept ? text : NULL, length));
+	THEN(status, pickle_take(machine, word || kept ? text : NULL, length));
 	TRY(status);
 	for (unsigned i = 0; word && visitor->words[i]; i++)
 		if (strlen(visitor->words[i]) == length && memcmp(visitor->words[i], text, (size_t)length) == 0)
-			return push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = i, .memo = NONE });
-	return push(machine, (struct pickle_value){ .kind = PICKLE_OTHER, .memo = NONE, .kept = kept ? visitor->text(visitor->context, text, (size_t)length) : 0 });
+			return pickle_push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = i, .memo = NONE });
+	return pickle_push(machine, (struct pickle_value){ .kind = PICKLE_OTHER, .memo = NONE, .kept = kept ? visitor->text(visitor->context, text, (size_t)length) : 0 });
 }
 
 static enum status skipped(struct machine *machine, unsigned length_bytes)
 {
 	uint64_t length;
-	TRY(take_number(machine, length_bytes, &length));
-	TRY(take(machine, NULL, length));
+	TRY(pickle_take_number(machine, length_bytes, &length));
+	TRY(pickle_take(machine, NULL, length));
 	return push_kind(machine, PICKLE_OTHER);
 }
 
 static enum status push_number(struct machine *machine, int64_t number)
 {
-	return push(machine, (struct pickle_value){ .kind = PICKLE_NUMBER, .number = number, .memo = NONE });
+	return pickle_push(machine, (struct pickle_value){ .kind = PICKLE_NUMBER, .number = number, .memo = NONE });
 }
 
-static enum status whole_number(struct machine *machine, unsigned bytes, bool negative)
+static enum status pickle_whole_number(struct machine *machine, unsigned bytes, bool negative)
 {
 	uint64_t number;
-	TRY(take_number(machine, bytes, &number));
+	TRY(pickle_take_number(machine, bytes, &number));
 	return push_number(machine, negative ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number);
 }
 
@@ -308,15 +308,15 @@ static enum status whole_number(struct machine *machine, unsigned bytes, bool ne
 static enum status long_number(struct machine *machine, unsigned length_bytes)
 {
 	uint64_t length, number;
-	TRY(take_number(machine, length_bytes, &length));
+	TRY(pickle_take_number(machine, length_bytes, &length));
 	if (length > 9) {
-		TRY(take(machine, NULL, length));
+		TRY(pickle_take(machine, NULL, length));
 		return push_kind(machine, PICKLE_OTHER);
 	}
-	TRY(take_number(machine, length > 8 ? 8 : (unsigned)length, &number));
+	TRY(pickle_take_number(machine, length > 8 ? 8 : (unsigned)length, &number));
 	if (length > 8) {
 		uint64_t last;
-		TRY(take_number(machine, 1, &last));
+		TRY(pickle_take_number(machine, 1, &last));
 		return last ? push_kind(machine, PICKLE_OTHER) : push_number(machine, (int64_t)number);
 	}
 	if (length && length < 8 && number >> (8 * length - 1))
@@ -326,7 +326,7 @@ static enum status long_number(struct machine *machine, unsigned length_bytes)
 
 static enum status fixed_size(struct machine *machine, unsigned bytes)
 {
-	TRY(take(machine, NULL, bytes));
+	TRY(pickle_take(machine, NULL, bytes));
 	return push_kind(machine, PICKLE_OTHER);
 }
 
@@ -338,7 +338,7 @@ static const struct { unsigned char code; const char *name; } calls[] = {
 	{ 'Q', "BINPERSID" }, { 0x97, "NEXT_BUFFER" }, { 0x98, "READONLY_BUFFER" },
 };
 
-static enum status unknown(struct machine *machine, unsigned char code)
+static enum status pickle_unknown(struct machine *machine, unsigned char code)
 {
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
 		if (calls[i].code == code)
@@ -347,14 +347,14 @@ static enum status unknown(struct machine *machine, unsigned char code)
 	return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": 0x%02x is no opcode of pickle protocols 2 to 5", machine->before + machine->at, code);
 }
 
-static enum status pop(struct machine *machine)
+static enum status pickle_pop(struct machine *machine)
 {
 	if (machine->depth > floor_of(machine))
 		machine->depth--;
 	else if (machine->marks)
 		machine->marks--;
 	else
-		return refuse(machine, "the pickle takes from an empty stack");
+		return pickle_refuse(machine, "the pickle takes from an empty stack");
 	return OK;
 }
 
@@ -381,15 +381,15 @@ static enum status duplicate(struct machine *machine)
 	struct pickle_value copy = machine->stack[machine->depth - 1];
 	copy.again = copy.kind == PICKLE_DICT || copy.kind == PICKLE_LIST;
 	copy.memo = NONE;
-	return push(machine, copy);
+	return pickle_push(machine, copy);
 }
 
-static enum status step(struct machine *machine, unsigned char code)
+static enum status pickle_step(struct machine *machine, unsigned char code)
 {
 	switch (code) {
-	case 0x95: return take(machine, NULL, 8);                /* FRAME: a hint for reading ahead */
+	case 0x95: return pickle_take(machine, NULL, 8);                /* FRAME: a hint for reading ahead */
 	case '(': return push_mark(machine);
-	case '0': return pop(machine);
+	case '0': return pickle_pop(machine);
 	case '1': return pop_to_mark(machine);
 	case '2': return duplicate(machine);
 	case '}': return push_kind(machine, PICKLE_DICT);
@@ -400,14 +400,14 @@ static enum status step(struct machine *machine, unsigned char code)
 	case 'a': return fill_top(machine, 1, PICKLE_LIST);
 	case 'd': return fill_new(machine, PICKLE_DICT);
 	case 'l': return fill_new(machine, PICKLE_LIST);
-	case 0x94: return put(machine, machine->memos);          /* MEMOIZE */
+	case 0x94: return pickle_put(machine, machine->memos);          /* MEMOIZE */
 	case 'q': return put_of(machine, 1);
 	case 'r': return put_of(machine, 4);
 	case 'h': return get_row(machine, 1);
 	case 'j': return get_row(machine, 4);
-	case 'K': return whole_number(machine, 1, false);
-	case 'M': return whole_number(machine, 2, false);
-	case 'J': return whole_number(machine, 4, true);
+	case 'K': return pickle_whole_number(machine, 1, false);
+	case 'M': return pickle_whole_number(machine, 2, false);
+	case 'J': return pickle_whole_number(machine, 4, true);
 	case 0x8a: return long_number(machine, 1);
 	case 0x8b: return long_number(machine, 4);
 	case 0x8c: case 'U': return text(machine, 1);
@@ -421,23 +421,23 @@ static enum status step(struct machine *machine, unsigned char code)
 	case 't': case 0x91: return replace_marked(machine, PICKLE_OTHER);
 	case 0x85: case 0x86: case 0x87: return replace_top(machine, code - 0x84u);
 	case 0x90: return add_items(machine);
-	default: return unknown(machine, code);
+	default: return pickle_unknown(machine, code);
 	}
 }
 
-static enum status walk(struct machine *machine, struct pickle_value *root)
+static enum status snapshot_pickle_walk(struct machine *machine, struct pickle_value *root)
 {
 	unsigned char start[2], code = 0;
-	TRY(take(machine, start, 2));
+	TRY(pickle_take(machine, start, 2));
 	if (start[0] != 0x80 || start[1] < 2 || start[1] > 5)
-		return refuse(machine, "this is no pickle of protocols 2 to 5");
-	TRY(take(machine, &code, 1));
+		return pickle_refuse(machine, "this is no pickle of protocols 2 to 5");
+	TRY(pickle_take(machine, &code, 1));
 	while (code != '.') {
-		TRY(step(machine, code));
-		TRY(take(machine, &code, 1));
+		TRY(pickle_step(machine, code));
+		TRY(pickle_take(machine, &code, 1));
 	}
 	if (machine->depth != 1 || machine->marks)
-		return refuse(machine, "the pickle ends with more than one value, or none");
+		return pickle_refuse(machine, "the pickle ends with more than one value, or none");
 	*root = machine->stack[0];
 	return OK;
 }
@@ -446,7 +446,7 @@ enum status pickle_walk(struct source source, const struct pickle_visitor *visit
 {
 	struct machine machine = { .source = source, .visitor = visitor, .error = error, .chunk = mem_alloc(CHUNK, 1) };
 	*root = (struct pickle_value){ 0 };
-	enum status status = machine.chunk ? walk(&machine, root) : fail_memory(error);
+	enum status status = machine.chunk ? snapshot_pickle_walk(&machine, root) : fail_memory(error);
 	mem_free(machine.chunk);
 	mem_free(machine.stack);
 	mem_free(machine.mark);

@@ -44,7 +44,7 @@ static bool there(const struct pickle_value *value)
 	return value != &absent;
 }
 
-static enum status read_size(const struct pickle_value *value, const char *whose, int64_t *size, struct error *error)
+static enum status snapshot_read_size(const struct pickle_value *value, const char *whose, int64_t *size, struct error *error)
 {
 	*size = value->number;
 	if (value->kind == PICKLE_NUMBER && value->number >= 0 && value->number <= BYTES_MAX)
@@ -87,7 +87,7 @@ static enum status read_event(struct reader *reader, struct pickle_value *dict, 
 	enum status status = OK;
 	if (action->kind == PICKLE_WORD && action->number >= WORD_ALLOC && action->number <= WORD_SEGMENT_UNMAP) {
 		event.action = (enum snapshot_action)action->number;
-		status = read_size(value[WORD_SIZE], "an event's size", &event.size, error);
+		status = snapshot_read_size(value[WORD_SIZE], "an event's size", &event.size, error);
 		THEN(status, read_address(value[WORD_ADDR], "an event's addr", &event.address, error));
 	}
 	THEN(status, note_record(dict, NOTE_EVENT, &snapshot->event, &snapshot->event_room, &snapshot->events, sizeof event, error));
@@ -103,7 +103,7 @@ static enum status read_block(struct reader *reader, struct pickle_value *dict, 
 	const struct pickle_value *state = value[WORD_STATE];
 	struct snapshot_block block = { .placed = there(value[WORD_ADDRESS]), .stack = stack_of(value) };
 	block.active = state->kind == PICKLE_WORD && state->number >= WORD_ACTIVE && state->number <= WORD_AWAITING;
-	enum status status = read_size(value[WORD_SIZE], "a block's size", &block.size, error);
+	enum status status = snapshot_read_size(value[WORD_SIZE], "a block's size", &block.size, error);
 	if (status == OK && block.placed)
 		status = read_address(value[WORD_ADDRESS], "a block's address", &block.address, error);
 	THEN(status, note_record(dict, NOTE_BLOCK, &snapshot->block, &snapshot->block_room, &snapshot->blocks, sizeof block, error));
@@ -118,7 +118,7 @@ static enum status read_segment(struct reader *reader, struct pickle_value *dict
 	struct snapshot *snapshot = reader->snapshot;
 	struct snapshot_segment segment = { 0 };
 	const struct pickle_value *blocks = value[WORD_BLOCKS], *device = value[WORD_DEVICE];
-	TRY(read_size(value[WORD_TOTAL_SIZE], "a segment's total_size", &segment.bytes, error));
+	TRY(snapshot_read_size(value[WORD_TOTAL_SIZE], "a segment's total_size", &segment.bytes, error));
 	TRY(read_address(value[WORD_ADDRESS], "a segment's address", &segment.address, error));
 	if (device->kind == PICKLE_NUMBER && device->number > 0)
 		segment.device = device->number < RECORDS_MOST ? (uint32_t)device->number : RECORDS_MOST;
@@ -189,7 +189,7 @@ static enum status visit_pairs(void *context, struct pickle_value *dict, const s
 }
 
 /* A list of events joins a list of traces. */
-static enum status add_trace(struct reader *reader, struct pickle_value *list, const struct pickle_value *events, uint32_t device,
+static enum status snapshot_add_trace(struct reader *reader, struct pickle_value *list, const struct pickle_value *events, uint32_t device,
 			     struct error *error)
 {
 	struct snapshot *snapshot = reader->snapshot;
@@ -208,7 +208,7 @@ static enum status visit_items(void *context, struct pickle_value *list, const s
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t before = list->count + i;
 		if (item[i].kind == PICKLE_LIST && item[i].note == NOTE_EVENT) {
-			TRY(add_trace(context, list, &item[i], before, error));
+			TRY(snapshot_add_trace(context, list, &item[i], before, error));
 			continue;
 		}
 		bool record = item[i].kind == PICKLE_DICT && item[i].note >= NOTE_EVENT && item[i].note <= NOTE_SEGMENT;

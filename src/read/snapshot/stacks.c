@@ -12,7 +12,7 @@
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
-static size_t slot_of(const struct stack_table *table, uint64_t hash)
+static size_t stacks_slot_of(const struct stack_table *table, uint64_t hash)
 {
 	size_t at = (size_t)hash_mix(hash) & (table->slots - 1);
 	while (table->slot[at].id && table->slot[at].hash != hash)
@@ -21,7 +21,7 @@ static size_t slot_of(const struct stack_table *table, uint64_t hash)
 }
 
 /* Room for one more, at most two thirds full. */
-static bool grow(struct stack_table *table)
+static bool stacks_grow(struct stack_table *table)
 {
 	if ((table->used + 1) * 3 <= table->slots * 2)
 		return true;
@@ -30,7 +30,7 @@ static bool grow(struct stack_table *table)
 		return false;
 	for (size_t i = 0; i < table->slots; i++)
 		if (table->slot[i].id)
-			grown.slot[slot_of(&grown, table->slot[i].hash)] = table->slot[i];
+			grown.slot[stacks_slot_of(&grown, table->slot[i].hash)] = table->slot[i];
 	mem_free(table->slot);
 	*table = grown;
 	return true;
@@ -63,10 +63,10 @@ uint32_t stacks_frame(struct stacks *stacks, uint32_t file, uint32_t name, int64
 	struct stack_table *table = &stacks->by_frame;
 	if (stacks->frames >= NUMBERS_MOST)
 		return 0;
-	if (!grow(table) || !mem_reserve(&stacks->frame, &stacks->frame_room, (size_t)stacks->frames + 1, sizeof *stacks->frame))
+	if (!stacks_grow(table) || !mem_reserve(&stacks->frame, &stacks->frame_room, (size_t)stacks->frames + 1, sizeof *stacks->frame))
 		return no_memory(stacks);
 	for (uint64_t hash = hash_join(hash_join(hash_join(1, file), name), (uint64_t)line);; hash++) {
-		size_t at = slot_of(table, hash);
+		size_t at = stacks_slot_of(table, hash);
 		uint32_t id = table->slot[at].id;
 		if (!id) {
 			stacks->frame[stacks->frames++] = (struct stack_frame){ file, name, line };
@@ -89,7 +89,7 @@ static uint32_t add_last(struct stacks *stacks, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		hash = (hash ^ item[i]) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29);
 	for (;; hash++) {
-		size_t at = slot_of(table, hash);
+		size_t at = stacks_slot_of(table, hash);
 		uint32_t id = table->slot[at].id;
 		if (!id) {
 			stacks->stack[stacks->stack_count].first = stacks->items;
@@ -112,7 +112,7 @@ uint32_t stacks_add(struct stacks *stacks, uint32_t inner, const uint32_t *frame
 	count = count > STACK_FRAMES_MOST - before ? STACK_FRAMES_MOST - before : count;
 	if (stacks->stack_count >= NUMBERS_MOST || stacks->items >= ITEMS_MOST)
 		return 0;
-	if (!grow(&stacks->by_stack) || !mem_reserve(&stacks->stack, &stacks->stack_room, (size_t)stacks->stack_count + 1, sizeof *stacks->stack)
+	if (!stacks_grow(&stacks->by_stack) || !mem_reserve(&stacks->stack, &stacks->stack_room, (size_t)stacks->stack_count + 1, sizeof *stacks->stack)
 		|| !mem_reserve(&stacks->item, &stacks->item_room, (size_t)stacks->items + before + count, sizeof *stacks->item))
 		return no_memory(stacks);
 	if (before)
@@ -136,7 +136,7 @@ void stacks_free(struct stacks *stacks)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static const char *text_of(const struct stacks *stacks, uint32_t text)
+static const char *stacks_text_of(const struct stacks *stacks, uint32_t text)
 {
 	return text ? stacks->text[text - 1] : "";
 }
@@ -145,7 +145,7 @@ static const char *text_of(const struct stacks *stacks, uint32_t text)
 static bool is_own(const struct stacks *stacks, uint32_t frame)
 {
 	static const char *const foreign[] = { "site-packages/", "dist-packages/", "/torch/", "lib/python", "<frozen" };
-	const char *file = text_of(stacks, stacks->frame[frame - 1].file);
+	const char *file = stacks_text_of(stacks, stacks->frame[frame - 1].file);
 	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
 		if (strstr(file, foreign[i]))
 			return false;
@@ -168,14 +168,14 @@ char *stacks_frame_text(const struct stacks *stacks, uint32_t frame, char *text,
 {
 	*text = '\0';
 	if (frame)
-		snprintf(text, size, "%s:%" PRId64 " in %s", text_of(stacks, stacks->frame[frame - 1].file), stacks->frame[frame - 1].line,
+		snprintf(text, size, "%s:%" PRId64 " in %s", stacks_text_of(stacks, stacks->frame[frame - 1].file), stacks->frame[frame - 1].line,
 			stacks_function(stacks, frame));
 	return text;
 }
 
 const char *stacks_function(const struct stacks *stacks, uint32_t frame)
 {
-	return frame ? text_of(stacks, stacks->frame[frame - 1].name) : "";
+	return frame ? stacks_text_of(stacks, stacks->frame[frame - 1].name) : "";
 }
 
 char *stacks_path(const struct stacks *stacks, uint32_t stack, char *text, size_t size)
@@ -201,7 +201,7 @@ bool stacks_within(const struct stacks *stacks, uint32_t stack, const char *word
 {
 	for (uint32_t i = 0; stack && i < stacks->stack[stack - 1].count; i++) {
 		const struct stack_frame *frame = &stacks->frame[stacks->item[stacks->stack[stack - 1].first + i] - 1];
-		if (strstr(text_of(stacks, frame->file), word) || strstr(text_of(stacks, frame->name), word))
+		if (strstr(stacks_text_of(stacks, frame->file), word) || strstr(stacks_text_of(stacks, frame->name), word))
 			return true;
 	}
 	return false;

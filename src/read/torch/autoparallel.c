@@ -30,19 +30,19 @@ struct reading {
 	struct about about;
 };
 
-static enum status wrong(struct reading *reading, const char *what, const char *name)
+static enum status autoparallel_wrong(struct reading *reading, const char *what, const char *name)
 {
 	return fail(reading->error, BAD_INPUT, "%s: \"%.80s\"", what, name ? name : "");
 }
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *autoparallel_text_of(const json_t *object, const char *key)
 {
 	return json_string_value(json_object_get(object, key));
 }
 
 /* ---- mesh, placements ------------------------------------------------------------------------------- */
 
-static enum status take_mesh(struct reading *reading, const json_t *file)
+static enum status autoparallel_take_mesh(struct reading *reading, const json_t *file)
 {
 	const json_t *mesh = json_object_get(file, "mesh"), *shape = json_object_get(mesh, "shape"), *names = json_object_get(mesh, "dim_names");
 	size_t axes = json_array_size(shape);
@@ -61,7 +61,7 @@ static enum status take_mesh(struct reading *reading, const json_t *file)
 }
 
 /* Of several results the first that there is: "(None, S(0)R, R)". False where it is something else. */
-static bool take_places(const struct reading *reading, const char *text, struct axis_places *places)
+static bool autoparallel_take_places(const struct reading *reading, const char *text, struct axis_places *places)
 {
 	text = text && *text == '(' ? text + 1 : text;
 	while (text && strncmp(text, "None, ", 6) == 0)
@@ -73,7 +73,7 @@ static bool take_places(const struct reading *reading, const char *text, struct 
 
 /* ---- tensors ---------------------------------------------------------------------------------------------- */
 
-static int dtype_of(const char *name)
+static int autoparallel_dtype_of(const char *name)
 {
 	static const struct { const char *name; int dtype; } known[] = { { "float32", DTYPE_F32 }, { "bfloat16", DTYPE_BF16 }, { "float16", DTYPE_F16 }, { "int64", DTYPE_I64 },
 		{ "int32", DTYPE_I32 }, { "bool", DTYPE_BOOL }, { "float64", DTYPE_F64 }, { "uint8", DTYPE_U8 }, { "int8", DTYPE_I8 }, { "int16", DTYPE_I16 },
@@ -85,7 +85,7 @@ static int dtype_of(const char *name)
 }
 
 /* A tensor of one device: the value's, cut as placed. NONE with the error. */
-static uint32_t add_tensor(struct reading *reading, const struct value *value, const char *name, const struct axis_places *places, enum kind kind, uint32_t alias)
+static uint32_t autoparallel_add_tensor(struct reading *reading, const struct value *value, const char *name, const struct axis_places *places, enum kind kind, uint32_t alias)
 {
 	struct tensor tensor = { .name = name, .kind = (uint8_t)kind, .alias = alias, .dims = value->sized ? value->dims : 0, .has_shape = value->sized, .has_dtype = value->typed,
 		.dtype = value->typed ? value->dtype : DTYPE_OPAQUE, .has_bytes = true, .places = places->axes ? places : NULL };
@@ -96,7 +96,7 @@ static uint32_t add_tensor(struct reading *reading, const struct value *value, c
 			if (places->on[a].dim == i)
 				dim[i] = dim[i] / reading->about.axis[a].size + (dim[i] % reading->about.axis[a].size != 0);
 		if (__builtin_mul_overflow(bits, dim[i], &bits) || bits > BYTES_MAX) {
-			wrong(reading, "a size overflows", name);
+			autoparallel_wrong(reading, "a size overflows", name);
 			return NONE;
 		}
 	}
@@ -111,32 +111,32 @@ static uint32_t add_tensor(struct reading *reading, const struct value *value, c
 
 static struct value *find_value(struct reading *reading, const json_t *input)
 {
-	const char *name = text_of(input, "name");
+	const char *name = autoparallel_text_of(input, "name");
 	uint32_t id = name ? names_find(&reading->names, name) : NONE;
 	return id == NONE ? NULL : &reading->value[id];
 }
 
 static bool takes_part(const json_t *node)
 {
-	const char *op = text_of(node, "op");
+	const char *op = autoparallel_text_of(node, "op");
 	return op && strstr(op, "getitem") != NULL;
 }
 
-static enum status take_value(struct reading *reading, const json_t *node, struct value *value)
+static enum status autoparallel_take_value(struct reading *reading, const json_t *node, struct value *value)
 {
 	const json_t *shape = json_object_get(node, "shape");
-	int dtype = dtype_of(text_of(node, "dtype"));
-	*value = (struct value){ .name = text_of(node, "name"), .node = node, .tensor = NONE, .op = NONE, .source = NONE, .typed = dtype >= 0, .dtype = (uint8_t)(dtype >= 0 ? dtype : 0),
+	int dtype = autoparallel_dtype_of(autoparallel_text_of(node, "dtype"));
+	*value = (struct value){ .name = autoparallel_text_of(node, "name"), .node = node, .tensor = NONE, .op = NONE, .source = NONE, .typed = dtype >= 0, .dtype = (uint8_t)(dtype >= 0 ? dtype : 0),
 		.sized = json_is_array(shape), .dims = (uint8_t)(json_array_size(shape) <= DIMS_MAX ? json_array_size(shape) : 0) };
-	if (!value->name || !text_of(node, "op"))
-		return wrong(reading, "expected a name and an op of node", value->name);
+	if (!value->name || !autoparallel_text_of(node, "op"))
+		return autoparallel_wrong(reading, "expected a name and an op of node", value->name);
 	if (json_array_size(shape) > DIMS_MAX)
-		return wrong(reading, "too many dims of node", value->name);
+		return autoparallel_wrong(reading, "too many dims of node", value->name);
 	for (uint8_t i = 0; i < value->dims; i++) {
 		value->dim[i] = json_integer_value(json_array_get(shape, i));
 		value->sized &= json_is_integer(json_array_get(shape, i)) && value->dim[i] >= 0;
 	}
-	reading->unplaced += !take_places(reading, text_of(node, "placement"), &value->places) && strcmp(text_of(node, "op"), "output") != 0;
+	reading->unplaced += !autoparallel_take_places(reading, autoparallel_text_of(node, "placement"), &value->places) && strcmp(autoparallel_text_of(node, "op"), "output") != 0;
 	return OK;
 }
 
@@ -147,17 +147,17 @@ static enum status take_values(struct reading *reading, const json_t *nodes)
 	NEED_IN(reading->error, reading->value);
 	for (; reading->values < count; reading->values++) {
 		struct value *value = &reading->value[reading->values];
-		if (take_value(reading, json_array_get(nodes, reading->values), value) != OK)
+		if (autoparallel_take_value(reading, json_array_get(nodes, reading->values), value) != OK)
 			return reading->error->status;
 		uint32_t id = names_add(&reading->names, value->name, reading->values);
 		if (id != reading->values)
-			return id == NONE ? fail_memory(reading->error) : wrong(reading, "two nodes have one name", value->name);
+			return id == NONE ? fail_memory(reading->error) : autoparallel_wrong(reading, "two nodes have one name", value->name);
 		const json_t *inputs = json_object_get(value->node, "inputs");
 		for (size_t i = 0; i < json_array_size(inputs); i++) {
 			struct value *from = find_value(reading, json_array_get(inputs, i));
 			if (!from || from == value)
-				return wrong(reading, "an input that no node before it makes, of", value->name);
-			from->output |= strcmp(text_of(value->node, "op"), "output") == 0;
+				return autoparallel_wrong(reading, "an input that no node before it makes, of", value->name);
+			from->output |= strcmp(autoparallel_text_of(value->node, "op"), "output") == 0;
 			from->parts |= takes_part(value->node) && i == 0;
 		}
 	}
@@ -166,20 +166,20 @@ static enum status take_values(struct reading *reading, const json_t *nodes)
 
 /* ---- ops ------------------------------------------------------------------------------------------------------ */
 
-static enum phase phase_of(const json_t *node)
+static enum phase autoparallel_phase_of(const json_t *node)
 {
-	const char *phase = text_of(node, "phase");
+	const char *phase = autoparallel_text_of(node, "phase");
 	return phase && strcmp(phase, "backward") == 0 ? PHASE_BACKWARD : PHASE_FORWARD;
 }
 
-static uint32_t add_op(struct reading *reading, const struct value *value, const char *name, const char *type, const struct collective *collective)
+static uint32_t autoparallel_add_op(struct reading *reading, const struct value *value, const char *name, const char *type, const struct collective *collective)
 {
 	const json_t *source = json_object_get(value->node, "source");
-	const char *file = text_of(source, "file"), *module = text_of(value->node, "module_path"), *function = text_of(source, "func");
+	const char *file = autoparallel_text_of(source, "file"), *module = autoparallel_text_of(value->node, "module_path"), *function = autoparallel_text_of(source, "func");
 	char src[300];
 	snprintf(src, sizeof src, "%.200s:%lld in %.60s", file ? file : "", (long long)json_integer_value(json_object_get(source, "line")), function ? function : "?");
 	struct op op = { .name = name, .type = type, .module = module ? module : "", .has_module = module != NULL, .src = file ? src : NULL, .flops = -1, .has_phase = true,
-		.phase = (uint8_t)phase_of(value->node), .collective = collective };
+		.phase = (uint8_t)autoparallel_phase_of(value->node), .collective = collective };
 	uint32_t id = draft_op(reading->draft, &op);
 	if (id == NONE)
 		fail_memory(reading->error);
@@ -200,10 +200,10 @@ static enum status add_move(struct reading *reading, const struct value *reader,
 	said.to = *at;
 	if ((*tensor = draft_find_tensor(reading->draft, name)) != NONE)
 		return OK;
-	uint32_t op = add_op(reading, reader, name, type ? type : "aten.slice.Tensor", type ? &said : NULL);
+	uint32_t op = autoparallel_add_op(reading, reader, name, type ? type : "aten.slice.Tensor", type ? &said : NULL);
 	if (op == NONE)
 		return NO_MEMORY;
-	*tensor = add_tensor(reading, from, name, at, phase_of(reader->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, type ? NONE : before);
+	*tensor = autoparallel_add_tensor(reading, from, name, at, autoparallel_phase_of(reader->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION, type ? NONE : before);
 	reading->moved += type != NULL;
 	if (*tensor == NONE)
 		return reading->error->status;
@@ -222,7 +222,7 @@ static enum status add_moved(struct reading *reading, const struct value *reader
 	struct axis_places to, at = from->places;
 	enum status status = OK;
 	*tensor = from->tensor;
-	if (!from->places.axes || !take_places(reading, wanted, &to))
+	if (!from->places.axes || !autoparallel_take_places(reading, wanted, &to))
 		return OK;
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t axis = at.axes; axis-- > 0 && status == OK;) {
@@ -238,36 +238,36 @@ static enum status add_moved(struct reading *reading, const struct value *reader
 	return status;
 }
 
-static enum status add_leaf(struct reading *reading, struct value *value)
+static enum status autoparallel_add_leaf(struct reading *reading, struct value *value)
 {
-	const char *kind = text_of(value->node, "placeholder_kind");
+	const char *kind = autoparallel_text_of(value->node, "placeholder_kind");
 	enum kind as = !kind || strcmp(kind, "input") == 0 ? KIND_INPUT : strcmp(kind, "param") == 0 ? KIND_PARAMETER : strcmp(kind, "buffer") == 0 ? KIND_BUFFER : KIND_GRADIENT;
-	value->tensor = add_tensor(reading, value, value->name, &value->places, as, NONE);
+	value->tensor = autoparallel_add_tensor(reading, value, value->name, &value->places, as, NONE);
 	return value->tensor == NONE ? reading->error->status : OK;
 }
 
-static bool is_view(const struct reading *reading, const char *type)
+static bool autoparallel_is_view(const struct reading *reading, const char *type)
 {
 	const struct rule *rule = rules_find(reading->rules, type);
 	return rule && rule->cost == COST_NONE;
 }
 
-static enum status add_result(struct reading *reading, struct value *value, uint32_t op, uint32_t source)
+static enum status autoparallel_add_result(struct reading *reading, struct value *value, uint32_t op, uint32_t source)
 {
-	enum kind kind = value->output ? KIND_OUTPUT : phase_of(value->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION;
-	value->tensor = add_tensor(reading, value, value->name, &value->places, kind, source);
+	enum kind kind = value->output ? KIND_OUTPUT : autoparallel_phase_of(value->node) == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION;
+	value->tensor = autoparallel_add_tensor(reading, value, value->name, &value->places, kind, source);
 	if (value->tensor == NONE)
 		return reading->error->status;
 	return draft_write(reading->draft, op, value->tensor) == OK ? OK : fail_memory(reading->error);
 }
 
-static enum status add_node(struct reading *reading, struct value *value)
+static enum status autoparallel_add_node(struct reading *reading, struct value *value)
 {
 	const json_t *inputs = json_object_get(value->node, "inputs");
-	const char *type = text_of(value->node, "op");
+	const char *type = autoparallel_text_of(value->node, "op");
 	struct value *first = find_value(reading, json_array_get(inputs, 0));
 	if (takes_part(value->node) && first && first->op != NONE)
-		return add_result(reading, value, first->op, first->source);
+		return autoparallel_add_result(reading, value, first->op, first->source);
 	uint32_t *operand = arena_alloc(&reading->arena, json_array_size(inputs) + 1, sizeof *operand);
 	enum status status = operand ? OK : fail_memory(reading->error);
 	for (size_t i = 0; i < json_array_size(inputs) && status == OK; i++) {
@@ -275,20 +275,20 @@ static enum status add_node(struct reading *reading, struct value *value)
 		struct value *from = find_value(reading, input);
 		operand[i] = NONE;
 		if (from->tensor != NONE)
-			status = add_moved(reading, value, from, text_of(input, "dst_placement"), &operand[i]);
+			status = add_moved(reading, value, from, autoparallel_text_of(input, "dst_placement"), &operand[i]);
 	}
-	if (status == OK && (value->op = add_op(reading, value, value->name, type, NULL)) == NONE)
+	if (status == OK && (value->op = autoparallel_add_op(reading, value, value->name, type, NULL)) == NONE)
 		return NO_MEMORY;
 	for (size_t i = 0; i < json_array_size(inputs) && status == OK; i++)
 		if (operand[i] != NONE && draft_read(reading->draft, value->op, operand[i]) != OK)
 			status = fail_memory(reading->error);
-	value->source = json_array_size(inputs) && status == OK && is_view(reading, type) ? operand[0] : NONE;
-	return status == OK && !value->parts ? add_result(reading, value, value->op, value->source) : status;
+	value->source = json_array_size(inputs) && status == OK && autoparallel_is_view(reading, type) ? operand[0] : NONE;
+	return status == OK && !value->parts ? autoparallel_add_result(reading, value, value->op, value->source) : status;
 }
 
 /* ---- the step ---------------------------------------------------------------------------------------------------- */
 
-static enum status describe(struct reading *reading, const json_t *file)
+static enum status autoparallel_describe(struct reading *reading, const json_t *file)
 {
 	const json_t *summary = json_object_get(file, "summary");
 	char assumed[900];
@@ -305,21 +305,21 @@ static enum status describe(struct reading *reading, const json_t *file)
 	return draft_describe(reading->draft, "step", NULL, NULL, &about) == OK ? OK : fail_memory(reading->error);
 }
 
-static enum status read_file(struct reading *reading, const json_t *file)
+static enum status autoparallel_read_file(struct reading *reading, const json_t *file)
 {
 	const json_t *nodes = json_object_get(file, "nodes");
 	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
 		return fail(reading->error, BAD_INPUT, "there is no list of nodes");
-	enum status status = take_mesh(reading, file);
+	enum status status = autoparallel_take_mesh(reading, file);
 	THEN(status, take_values(reading, nodes));
 	for (uint32_t i = 0; i < reading->values && status == OK; i++) {
-		const char *op = text_of(reading->value[i].node, "op");
+		const char *op = autoparallel_text_of(reading->value[i].node, "op");
 		if (strcmp(op, "placeholder") == 0 || strcmp(op, "get_attr") == 0)
-			status = add_leaf(reading, &reading->value[i]);
+			status = autoparallel_add_leaf(reading, &reading->value[i]);
 		else if (strcmp(op, "output") != 0)
-			status = add_node(reading, &reading->value[i]);
+			status = autoparallel_add_node(reading, &reading->value[i]);
 	}
-	return status == OK ? describe(reading, file) : status;
+	return status == OK ? autoparallel_describe(reading, file) : status;
 }
 
 struct graph *autoparallel_read(const char *text, size_t size, struct error *error)
@@ -328,7 +328,7 @@ struct graph *autoparallel_read(const char *text, size_t size, struct error *err
 	struct graph *graph = NULL;
 	*error = (struct error){ 0 };
 	json_t *file = json_read_text(text, size, "JSON", error);
-	enum status status = !reading.draft || !reading.rules ? fail_memory(reading.error) : file ? read_file(&reading, file) : error->status;
+	enum status status = !reading.draft || !reading.rules ? fail_memory(reading.error) : file ? autoparallel_read_file(&reading, file) : error->status;
 	if (status == OK)
 		graph = graph_build(reading.draft, error);
 	else

@@ -57,7 +57,7 @@ static size_t parent_of(const char *name)
 }
 
 /* Processes one after the other, each in the order of its compilations: the backward graph is compiled after the forward graph. */
-static int compare(const void *a, const void *b)
+static int fx_folder_compare(const void *a, const void *b)
 {
 	const struct file *left = a, *right = b;
 	size_t parent[2] = { parent_of(left->name), parent_of(right->name) };
@@ -70,7 +70,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* "model__0" of "model__0_forward_1.7" and its kind. several: of several processes, whose folders stand before it. */
-static const char *origin_of(struct folder *folder, const struct file *file, bool several, struct fx_origin *origin)
+static const char *fx_folder_origin_of(struct folder *folder, const struct file *file, bool several, struct fx_origin *origin)
 {
 	static const struct { const char *word; enum fx_kind kind; } kinds[] = {
 		{ "_forward", FX_FORWARD }, { "_backward", FX_BACKWARD }, { "_inference", FX_INFERENCE }, { "_joint", FX_JOINT },
@@ -105,13 +105,13 @@ static const char *log_id(struct folder *folder, const struct file *file, bool s
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static enum status add(struct folder *folder, const char *top, const struct file *file, bool several, size_t *left, const char *const *dim, uint32_t dims, struct fx_log *log)
+static enum status fx_folder_add(struct folder *folder, const char *top, const struct file *file, bool several, size_t *left, const char *const *dim, uint32_t dims, struct fx_log *log)
 {
 	char path[4096], text[200];
 	struct fx_origin origin = { .kind = FX_OTHER };
 	size_t size = 0;
 	snprintf(path, sizeof path, "%s/%s", top, file->name);
-	if (file->readable ? !origin_of(folder, file, several, &origin) : !(origin.id = log_id(folder, file, several)))
+	if (file->readable ? !fx_folder_origin_of(folder, file, several, &origin) : !(origin.id = log_id(folder, file, several)))
 		return fail_memory(folder->error);
 	struct input *input = input_open(path, folder->error);
 	char *content = input ? input_all(input, *left, &size, folder->error) : NULL;
@@ -139,14 +139,14 @@ static enum status read_files(struct folder *folder, const char *top, const char
 	if (kept == 0)
 		return fail(folder->error, BAD_INPUT, "is a directory without graphs: TORCH_COMPILE_DEBUG=1 leaves fx_graph_readable.py in one, TORCH_TRACE=FOLDER logs, XLA_FLAGS=--xla_dump_to=FOLDER modules");
 	log->fused = readable;
-	qsort(folder->file, kept, sizeof *folder->file, compare);
+	qsort(folder->file, kept, sizeof *folder->file, fx_folder_compare);
 	for (size_t i = 1; i < kept; i++) {
 		size_t length = parent_of(folder->file[i].name);
 		several |= !readable || length != parent_of(folder->file[i - 1].name) || memcmp(folder->file[i].name, folder->file[i - 1].name, length) != 0;
 	}
 	enum status status = OK;
 	for (size_t i = 0; i < kept && status == OK; i++)
-		status = add(folder, top, &folder->file[i], several, &left, dim, dims, log);
+		status = fx_folder_add(folder, top, &folder->file[i], several, &left, dim, dims, log);
 	return status;
 }
 

@@ -15,7 +15,7 @@ struct parser {
 	bool wrong;
 };
 
-static int64_t sum(struct parser *parser);
+static int64_t fx_size_sum(struct parser *parser);
 
 static char peek(struct parser *parser)
 {
@@ -24,7 +24,7 @@ static char peek(struct parser *parser)
 	return parser->at < parser->end ? *parser->at : '\0';
 }
 
-static bool take(struct parser *parser, const char *word)
+static bool fx_size_take(struct parser *parser, const char *word)
 {
 	size_t length = strlen(word);
 	if (peek(parser) != *word || (size_t)(parser->end - parser->at) < length || memcmp(parser->at, word, length) != 0)
@@ -39,7 +39,7 @@ static int64_t fault(struct parser *parser)
 	return 1;   /* nothing divides by it */
 }
 
-static bool letter(char c)
+static bool fx_size_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
 }
@@ -51,7 +51,7 @@ static int64_t floor_divide(struct parser *parser, int64_t a, int64_t b)
 	return a / b - (a % b < 0);
 }
 
-static int64_t multiply(struct parser *parser, int64_t a, int64_t b)
+static int64_t fx_size_multiply(struct parser *parser, int64_t a, int64_t b)
 {
 	int64_t product;
 	return __builtin_mul_overflow(a, b, &product) || product > VALUE_MOST || product < -VALUE_MOST ? fault(parser) : product;
@@ -84,13 +84,13 @@ static int64_t call(struct parser *parser, const char *name, size_t length)
 	while (word < 9 && (strlen(words[word]) != length || memcmp(words[word], name, length) != 0))
 		word++;
 	do {
-		int64_t value = sum(parser);
+		int64_t value = fx_size_sum(parser);
 		if (word <= 1 && arguments > 0)
 			value = (value > argument[0]) == (word == 0) ? value : argument[0];
 		argument[word <= 1 || arguments > 2 ? 0 : arguments] = value;
 		arguments++;
-	} while (take(parser, ",") && !parser->wrong);
-	if (!take(parser, ")") || parser->wrong)
+	} while (fx_size_take(parser, ",") && !parser->wrong);
+	if (!fx_size_take(parser, ")") || parser->wrong)
 		return fault(parser);
 	switch (word) {
 	case 0: case 1: case 7: case 8: return argument[0];
@@ -108,21 +108,21 @@ static int64_t atom(struct parser *parser)
 		return fault(parser);
 	char first = peek(parser);
 	int64_t value = 0;
-	if (take(parser, "(")) {
-		value = sum(parser);
-		if (!take(parser, ")"))
+	if (fx_size_take(parser, "(")) {
+		value = fx_size_sum(parser);
+		if (!fx_size_take(parser, ")"))
 			fault(parser);
-	} else if (take(parser, "-")) {
+	} else if (fx_size_take(parser, "-")) {
 		value = -atom(parser);
 	} else if (first >= '0' && first <= '9') {
 		for (; parser->at < parser->end && *parser->at >= '0' && *parser->at <= '9'; parser->at++)
 			value = value < VALUE_MOST / 16 ? value * 10 + (*parser->at - '0') : fault(parser);
-	} else if (letter(first)) {
+	} else if (fx_size_letter(first)) {
 		const char *name = parser->at;
-		while (parser->at < parser->end && letter(*parser->at))
+		while (parser->at < parser->end && fx_size_letter(*parser->at))
 			parser->at++;
 		size_t length = (size_t)(parser->at - name);
-		value = take(parser, "(") ? call(parser, name, length) : symbol(parser, name, length);
+		value = fx_size_take(parser, "(") ? call(parser, name, length) : symbol(parser, name, length);
 	} else {
 		fault(parser);
 	}
@@ -130,29 +130,29 @@ static int64_t atom(struct parser *parser)
 	return value;
 }
 
-static int64_t power(struct parser *parser)
+static int64_t fx_size_power(struct parser *parser)
 {
 	int64_t base = atom(parser), value = 1;
-	if (!take(parser, "**"))
+	if (!fx_size_take(parser, "**"))
 		return base;
 	int64_t exponent = atom(parser);
 	if (exponent < 0 || exponent > 62)
 		return fault(parser);
 	for (int64_t i = 0; i < exponent; i++)
-		value = multiply(parser, value, base);
+		value = fx_size_multiply(parser, value, base);
 	return value;
 }
 
-static int64_t product(struct parser *parser)
+static int64_t fx_size_product(struct parser *parser)
 {
-	int64_t value = power(parser);
+	int64_t value = fx_size_power(parser);
 	for (;;) {
-		if (take(parser, "//") || take(parser, "/")) {
-			value = floor_divide(parser, value, power(parser));
-		} else if (take(parser, "*")) {
-			value = multiply(parser, value, power(parser));
-		} else if (take(parser, "%")) {
-			int64_t by = power(parser);
+		if (fx_size_take(parser, "//") || fx_size_take(parser, "/")) {
+			value = floor_divide(parser, value, fx_size_power(parser));
+		} else if (fx_size_take(parser, "*")) {
+			value = fx_size_multiply(parser, value, fx_size_power(parser));
+		} else if (fx_size_take(parser, "%")) {
+			int64_t by = fx_size_power(parser);
 			value = by > 0 ? value - by * floor_divide(parser, value, by) : fault(parser);
 		} else {
 			return value;
@@ -160,14 +160,14 @@ static int64_t product(struct parser *parser)
 	}
 }
 
-static int64_t sum(struct parser *parser)
+static int64_t fx_size_sum(struct parser *parser)
 {
-	int64_t value = product(parser);
+	int64_t value = fx_size_product(parser);
 	for (;;) {
 		bool minus = peek(parser) == '-';
-		if (!take(parser, "+") && !take(parser, "-"))
+		if (!fx_size_take(parser, "+") && !fx_size_take(parser, "-"))
 			return value;
-		int64_t more = product(parser);
+		int64_t more = fx_size_product(parser);
 		if (__builtin_add_overflow(value, minus ? -more : more, &value) || value > VALUE_MOST || value < -VALUE_MOST)
 			return fault(parser);
 	}
@@ -176,7 +176,7 @@ static int64_t sum(struct parser *parser)
 bool fx_size(const struct fx_sizes *sizes, const char *text, const char *end, int64_t *value, const char **symbol, size_t *length)
 {
 	struct parser parser = { .sizes = sizes, .at = text, .end = end };
-	int64_t got = sum(&parser);
+	int64_t got = fx_size_sum(&parser);
 	bool whole = peek(&parser) == '\0';
 	*symbol = parser.symbol;
 	*length = parser.length;

@@ -102,7 +102,7 @@ static enum part part_of_graph(const struct fx_graph *graph)
 	return takes_gradients(graph) ? PART_BOTH : updates(graph) ? PART_UPDATE : differentiates(graph) ? PART_UNKNOWN : PART_FORWARD;
 }
 
-static enum part part_of(const struct offer *offer)
+static enum part fx_step_part_of(const struct offer *offer)
 {
 	return offer->backward ? PART_BOTH : part_of_graph(offer->first);
 }
@@ -111,7 +111,7 @@ static const char *offer_kind(const struct offer *offer)
 {
 	static const char *const kinds[] = { [PART_FORWARD] = "forward only", [PART_BACKWARD] = "backward only", [PART_UPDATE] = "update only", [PART_BOTH] = "joint",
 		[PART_UNKNOWN] = "forward and backward in one" };
-	enum part part = part_of(offer);
+	enum part part = fx_step_part_of(offer);
 	if (part == PART_BOTH && offer->first->kind != FX_JOINT && !offer->backward)
 		return "forward and backward in one";
 	return offer->backward ? "forward and backward" : part == PART_FORWARD && offer->first->kind == FX_INFERENCE ? "inference" : kinds[part];
@@ -124,7 +124,7 @@ static uint32_t offer_nodes(const struct offer *offer)
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static const char *unique(struct making *making, const char *text, uint32_t (*find)(const struct draft *, const char *))
+static const char *fx_step_unique(struct making *making, const char *text, uint32_t (*find)(const struct draft *, const char *))
 {
 	char name[400];
 	snprintf(name, sizeof name, "%.300s%s", text, making->phase == PHASE_BACKWARD && find(making->draft, text) != NONE ? ".bw" : "");
@@ -163,9 +163,9 @@ static bool bits_of(const struct fx_value *value, int64_t *bits)
 }
 
 /* like: a value whose memory it keeps, where that is larger; NULL: none. */
-static uint32_t add_tensor(struct making *making, const struct fx_value *value, const struct fx_value *like, enum kind kind, uint32_t alias)
+static uint32_t fx_step_add_tensor(struct making *making, const struct fx_value *value, const struct fx_value *like, enum kind kind, uint32_t alias)
 {
-	struct tensor tensor = { .name = unique(making, value->name, draft_find_tensor), .alias = alias, .kind = (uint8_t)kind, .dtype = value->dtype, .dims = value->dims,
+	struct tensor tensor = { .name = fx_step_unique(making, value->name, draft_find_tensor), .alias = alias, .kind = (uint8_t)kind, .dtype = value->dtype, .dims = value->dims,
 		.shape = value->dim, .has_shape = value->typed && !value->unsized, .has_dtype = value->typed, .has_bytes = true, .line = value->line };
 	if (mesh_known(making))
 		tensor.places = value->places.axes == making->axes && value->places.axes ? &value->places : NULL;
@@ -220,7 +220,7 @@ static const struct { const char *word, *type; } collectives[] = {
 };
 
 /* How many devices take part: as the op says it, or another one of the same group. */
-static enum status find_groups(struct making *making)
+static enum status fx_step_find_groups(struct making *making)
 {
 	const struct fx_log *log = making->log;
 	for (uint32_t g = 0; g < log->graphs; g++)
@@ -289,7 +289,7 @@ static const char *redistribution(const struct making *making, const struct fx_g
 	return axes ? "aten.slice.Tensor" : NULL;
 }
 
-static const char *op_type(const struct fx_node *node)
+static const char *fx_step_op_type(const struct fx_node *node)
 {
 	if (text_begins(node->type, "_dtensor.shard_dim_alltoall"))
 		return "comm.all_to_all";
@@ -300,7 +300,7 @@ static const char *op_type(const struct fx_node *node)
 	return node->type;
 }
 
-static bool is_view(const struct making *making, const char *type)
+static bool fx_step_is_view(const struct making *making, const char *type)
 {
 	const struct rule *rule = rules_find(making->rules, type);
 	return (rule && rule->cost == COST_NONE) || text_begins(type, "_c10d_functional.wait_tensor");
@@ -324,11 +324,11 @@ static void count_type(struct making *making, const struct op *op)
 }
 
 /* The op of a node with its values, which follow it in the list; *tensor is of the graph's values. */
-static enum status add_op(struct making *making, const struct fx_graph *graph, uint32_t n, uint32_t *first_value, uint32_t *tensor, const bool *late)
+static enum status fx_step_add_op(struct making *making, const struct fx_graph *graph, uint32_t n, uint32_t *first_value, uint32_t *tensor, const bool *late)
 {
 	const struct fx_node *node = &graph->node[n];
 	struct collective said = collective_unsaid();
-	struct op op = { .name = unique(making, node->name, draft_find_op), .type = op_type(node), .module = "", .src = node->src, .flops = -1, .has_phase = !making->unphased,
+	struct op op = { .name = fx_step_unique(making, node->name, draft_find_op), .type = fx_step_op_type(node), .module = "", .src = node->src, .flops = -1, .has_phase = !making->unphased,
 		.phase = (uint8_t)making->phase, .line = node->line };
 	NEED_IN(making->error, op.name);
 	const char *moved = redistributes(node->type) ? redistribution(making, graph, n, &said) : NULL;
@@ -346,14 +346,14 @@ static enum status add_op(struct making *making, const struct fx_graph *graph, u
 		if (read != NONE)
 			status = draft_read(making->draft, id, read);
 	}
-	bool view = is_view(making, moved ? moved : node->type), inplace = writes_argument(node->type), roomy = node->reads && !making->log->fused && rules_keeps_room(making->rules, node->type);
+	bool view = fx_step_is_view(making, moved ? moved : node->type), inplace = writes_argument(node->type), roomy = node->reads && !making->log->fused && rules_keeps_room(making->rules, node->type);
 	const struct fx_value *like = roomy ? &graph->value[graph->argument[node->read]] : NULL;
 	for (; *first_value < graph->values && (graph->value[*first_value].input || graph->value[*first_value].node <= n || graph->value[*first_value].node == NONE)
 		&& status == OK; ++*first_value) {
 		const struct fx_value *value = &graph->value[*first_value];
 		if (value->node != n || !value->typed)
 			continue;
-		uint32_t out = add_tensor(making, value, like, late[*first_value] ? KIND_OUTPUT : making->phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION,
+		uint32_t out = fx_step_add_tensor(making, value, like, late[*first_value] ? KIND_OUTPUT : making->phase == PHASE_BACKWARD ? KIND_GRADIENT : KIND_ACTIVATION,
 			view || inplace ? source : NONE);
 		if (out == NONE)
 			return making->error->status;
@@ -369,10 +369,10 @@ static enum status add_op(struct making *making, const struct fx_graph *graph, u
 static enum status add_tangent(struct making *making, const struct fx_value *value, uint32_t *tensor)
 {
 	const struct fx_graph *forward = making->forward;
-	struct op op = { .name = unique(making, value->name, draft_find_op), .type = "aten.ones_like.default", .module = "", .flops = 0, .phase = PHASE_BACKWARD, .has_phase = true };
+	struct op op = { .name = fx_step_unique(making, value->name, draft_find_op), .type = "aten.ones_like.default", .module = "", .flops = 0, .phase = PHASE_BACKWARD, .has_phase = true };
 	uint32_t number = making->tangents++;
 	uint32_t result = forward && number < forward->results ? forward->result[number] : NONE;
-	*tensor = add_tensor(making, value, NULL, KIND_GRADIENT, NONE);
+	*tensor = fx_step_add_tensor(making, value, NULL, KIND_GRADIENT, NONE);
 	if (*tensor == NONE)
 		return making->error->status;
 	uint32_t id = op.name ? draft_op(making->draft, &op) : NONE;
@@ -392,12 +392,12 @@ static enum status add_input(struct making *making, const struct fx_value *value
 			*tensor = making->of_forward[i];
 			return OK;
 		}
-	*tensor = add_tensor(making, value, NULL, input_kind(value, trained), NONE);
+	*tensor = fx_step_add_tensor(making, value, NULL, input_kind(value, trained), NONE);
 	return *tensor == NONE ? making->error->status : OK;
 }
 
 /* The step returns what its last graph does, and keeps the numbers of its first graph of which there are gradients: losses, which programs hold. */
-static void find_late(const struct fx_graph *graph, const struct fx_graph *backward, bool *late)
+static void fx_step_find_late(const struct fx_graph *graph, const struct fx_graph *backward, bool *late)
 {
 	uint32_t results = graph->results;
 	if (backward) {
@@ -411,7 +411,7 @@ static void find_late(const struct fx_graph *graph, const struct fx_graph *backw
 }
 
 /* The tensors of a graph's values, in *result; NULL with *error. backward: the graph of its backward pass, where another one follows. */
-static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, const bool *trained, const struct fx_graph *backward)
+static uint32_t *fx_step_add_graph(struct making *making, const struct fx_graph *graph, const bool *trained, const struct fx_graph *backward)
 {
 	uint32_t *tensor = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *tensor);
 	bool *late = arena_alloc(&making->arena, (size_t)graph->values + 1, sizeof *late);
@@ -420,7 +420,7 @@ static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, 
 	for (uint32_t i = 0; i < graph->values && status == OK; i++)
 		tensor[i] = NONE;
 	if (status == OK)
-		find_late(graph, backward, late);
+		fx_step_find_late(graph, backward, late);
 	for (uint32_t i = 0; i < graph->values && status == OK; i++)
 		if (graph->value[i].input && graph->value[i].typed && !text_begins(graph->value[i].name, "tangents_"))
 			status = add_input(making, &graph->value[i], trained && trained[i], &tensor[i]);
@@ -434,7 +434,7 @@ static uint32_t *add_graph(struct making *making, const struct fx_graph *graph, 
 		}
 		if (phase && making->split)
 			making->phase = phase[n];
-		THEN(status, add_op(making, graph, n, &value, tensor, late));
+		THEN(status, fx_step_add_op(making, graph, n, &value, tensor, late));
 	}
 	return status == OK ? tensor : NULL;
 }
@@ -494,7 +494,7 @@ static void list_assumptions(const struct making *making, const struct fx_graph 
 	words_add(&words, "): results are taken as new memory; --rules FILE gives rules");
 }
 
-static enum status describe(struct making *making, const struct offer *offers, uint32_t count, uint32_t chosen, bool asked)
+static enum status fx_step_describe(struct making *making, const struct offer *offers, uint32_t count, uint32_t chosen, bool asked)
 {
 	const struct offer *offer = &offers[chosen];
 	char assumed[2000], version[120], graphs[8000], advice[300];
@@ -524,13 +524,13 @@ static enum status describe(struct making *making, const struct offer *offers, u
 	return draft_describe(making->draft, "step", NULL, NULL, &about) == OK ? OK : fail_memory(making->error);
 }
 
-static enum status make(struct making *making, const struct offer *offer)
+static enum status fx_step_make(struct making *making, const struct offer *offer)
 {
 	const struct fx_graph *first = offer->first;
 	bool *trained = arena_alloc(&making->arena, (size_t)first->values + 1, sizeof *trained);
 	NEED_IN(making->error, trained);
 	find_trained(first, offer->backward ? offer->backward : first->kind == FX_JOINT ? first : NULL, trained);
-	enum part part = part_of(offer);
+	enum part part = fx_step_part_of(offer);
 	making->phase = part == PART_BACKWARD ? PHASE_BACKWARD : part == PART_UPDATE ? PHASE_UPDATE : PHASE_FORWARD;
 	making->unphased = part == PART_UNKNOWN;
 	making->split = part == PART_BOTH && !offer->backward;
@@ -540,13 +540,13 @@ static enum status make(struct making *making, const struct offer *offer)
 	for (uint32_t i = 0; i < first->values; i++)
 		making->of_forward[i] = NONE;
 	making->forward = NULL;
-	uint32_t *tensor = add_graph(making, first, trained, offer->backward);
+	uint32_t *tensor = fx_step_add_graph(making, first, trained, offer->backward);
 	if (!tensor || !offer->backward)
 		return tensor ? OK : making->error->status;
 	making->forward = first;
 	making->of_forward = tensor;
 	making->phase = PHASE_BACKWARD;
-	return add_graph(making, offer->backward, NULL, NULL) ? OK : making->error->status;
+	return fx_step_add_graph(making, offer->backward, NULL, NULL) ? OK : making->error->status;
 }
 
 struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *error)
@@ -564,13 +564,13 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 		status = fail(error, BAD_INPUT, "there is no graph of torch.compile in it; TORCH_LOGS=aot_graphs,aot_joint_graph prints them");
 	else if (status == OK && chosen >= count)
 		status = fail(error, BAD_INPUT, "--graph %u: it has %u step%s", wanted, count, count == 1 ? "" : "s");
-	THEN(status, find_groups(&making));
+	THEN(status, fx_step_find_groups(&making));
 	if (status == OK) {
 		uint32_t first = mesh_axes(offer[chosen].first), second = mesh_axes(offer[chosen].backward);
 		making.axes = first > second ? first : second;
-		status = make(&making, &offer[chosen]);
+		status = fx_step_make(&making, &offer[chosen]);
 	}
-	THEN(status, describe(&making, offer, count, chosen, wanted > 0));
+	THEN(status, fx_step_describe(&making, offer, count, chosen, wanted > 0));
 	if (status == OK)
 		graph = graph_build(making.draft, error);
 	else

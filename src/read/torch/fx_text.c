@@ -41,7 +41,7 @@ struct reader {
 	size_t given_room;
 };
 
-static enum status bad(struct reader *reader, const char *what, struct span name)
+static enum status fx_text_bad(struct reader *reader, const char *what, struct span name)
 {
 	reader->error->line = reader->line;
 	return fail(reader->error, BAD_INPUT, "%s \"%.*s\"", what, (int)(name.end - name.at > 60 ? 60 : name.end - name.at), name.at);
@@ -49,17 +49,17 @@ static enum status bad(struct reader *reader, const char *what, struct span name
 
 /* ---- characters ------------------------------------------------------------------- */
 
-static size_t length_of(struct span span)
+static size_t fx_text_length_of(struct span span)
 {
 	return (size_t)(span.end - span.at);
 }
 
-static bool starts(struct span span, const char *text)
+static bool fx_text_starts(struct span span, const char *text)
 {
-	return length_of(span) >= strlen(text) && memcmp(span.at, text, strlen(text)) == 0;
+	return fx_text_length_of(span) >= strlen(text) && memcmp(span.at, text, strlen(text)) == 0;
 }
 
-static const char *find(struct span span, const char *text)
+static const char *fx_text_find(struct span span, const char *text)
 {
 	size_t length = strlen(text);
 	for (const char *at = span.at; (size_t)(span.end - at) >= length; at++)
@@ -70,7 +70,7 @@ static const char *find(struct span span, const char *text)
 	return NULL;
 }
 
-static struct span trim(struct span span)
+static struct span fx_text_trim(struct span span)
 {
 	while (span.at < span.end && (*span.at == ' ' || *span.at == '\t'))
 		span.at++;
@@ -79,7 +79,7 @@ static struct span trim(struct span span)
 	return span;
 }
 
-static bool letter(char c)
+static bool fx_text_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
 }
@@ -87,15 +87,15 @@ static bool letter(char c)
 static struct span identifier(struct span *span)
 {
 	struct span word = { span->at, span->at };
-	while (word.end < span->end && letter(*word.end))
+	while (word.end < span->end && fx_text_letter(*word.end))
 		word.end++;
 	span->at = word.end;
 	return word;
 }
 
-static const char *keep(struct reader *reader, struct span span)
+static const char *fx_text_keep(struct reader *reader, struct span span)
 {
-	return arena_text(&reader->log->arena, span.at, length_of(span));
+	return arena_text(&reader->log->arena, span.at, fx_text_length_of(span));
 }
 
 /* ---- lines ------------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ static const char *keep(struct reader *reader, struct span span)
 static bool digits(struct span span, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (i >= length_of(span) || span.at[i] < '0' || span.at[i] > '9')
+		if (i >= fx_text_length_of(span) || span.at[i] < '0' || span.at[i] > '9')
 			return false;
 	return true;
 }
@@ -111,15 +111,15 @@ static bool digits(struct span span, size_t count)
 /* "V1206 15:18:21.106000 PID torch/...py:232] " off, and "[0/0] [__aot_graphs] " behind it, the first of which names the compilation. */
 static struct span without_prefix(struct reader *reader, struct span line)
 {
-	if (starts(line, "[rank") && find(line, "]:"))
-		line.at = find(line, "]:") + 2;
+	if (fx_text_starts(line, "[rank") && fx_text_find(line, "]:"))
+		line.at = fx_text_find(line, "]:") + 2;
 	if (line.at < line.end && *line.at == '\t')
 		return (struct span){ line.at + 1, line.end };
-	if (length_of(line) < 6 || !strchr("VDIWE", *line.at) || !digits((struct span){ line.at + 1, line.end }, 4) || !find(line, "] "))
+	if (fx_text_length_of(line) < 6 || !strchr("VDIWE", *line.at) || !digits((struct span){ line.at + 1, line.end }, 4) || !fx_text_find(line, "] "))
 		return line;
-	line.at = find(line, "] ") + 2;
-	while (starts(line, "[") && find(line, "]")) {
-		const char *close = find(line, "]");
+	line.at = fx_text_find(line, "] ") + 2;
+	while (fx_text_starts(line, "[") && fx_text_find(line, "]")) {
+		const char *close = fx_text_find(line, "]");
 		if (digits((struct span){ line.at + 1 + (line.at[1] == '!'), close }, 1))   /* "!0/2/0": compiled autograd's */
 			snprintf(reader->id, sizeof reader->id, "%.*s", (int)(close - line.at - 1 > 60 ? 60 : close - line.at - 1), line.at + 1);
 		line.at = close + 1 + (close + 1 < line.end && close[1] == ' ');
@@ -128,17 +128,17 @@ static struct span without_prefix(struct reader *reader, struct span line)
 }
 
 /* The number behind a key of a JSON record, -1 without one. */
-static long number_behind(struct span line, const char *key)
+static long fx_text_number_behind(struct span line, const char *key)
 {
-	const char *at = find(line, key);
+	const char *at = fx_text_find(line, key);
 	return at ? strtol(at + strlen(key), NULL, 10) : -1;
 }
 
 /* {"create_symbol": {"symbol": "s77", "val": "6", ...} of a trace; "create_symbol s77 = 6 for L['x'].size()[0]" of TORCH_LOGS=dynamic. */
 static void note_symbol(struct reader *reader, struct span line)
 {
-	const char *symbol = find(line, "\"create_symbol\": {\"symbol\": \""), *value = find(line, "\"val\": \"");
-	if (!symbol && starts(line, "create_symbol ") && (value = find(line, " = ")))
+	const char *symbol = fx_text_find(line, "\"create_symbol\": {\"symbol\": \""), *value = fx_text_find(line, "\"val\": \"");
+	if (!symbol && fx_text_starts(line, "create_symbol ") && (value = fx_text_find(line, " = ")))
 		symbol = line.at + strlen("create_symbol "), value += 3;
 	else if (symbol && value)
 		symbol += strlen("\"create_symbol\": {\"symbol\": \""), value += strlen("\"val\": \"");
@@ -148,9 +148,9 @@ static void note_symbol(struct reader *reader, struct span line)
 	while (number.end < line.end && *number.end >= '0' && *number.end <= '9')
 		number.end++;
 	char text[80];
-	if (length_of(number) == 0 || length_of(number) > 18 || length_of(name) == 0 || length_of(name) > 40)
+	if (fx_text_length_of(number) == 0 || fx_text_length_of(number) > 18 || fx_text_length_of(name) == 0 || fx_text_length_of(name) > 40)
 		return;
-	snprintf(text, sizeof text, "%.*s=%.*s", (int)length_of(name), name.at, (int)length_of(number), number.at);
+	snprintf(text, sizeof text, "%.*s=%.*s", (int)fx_text_length_of(name), name.at, (int)fx_text_length_of(number), number.at);
 	struct hint hint = { arena_text(&reader->log->arena, reader->id, strlen(reader->id)), arena_text(&reader->log->arena, text, strlen(text)) };
 	if (hint.id && hint.text && mem_reserve(&reader->hint, &reader->hint_room, reader->hints + 1, sizeof hint))
 		reader->hint[reader->hints++] = hint;
@@ -159,16 +159,16 @@ static void note_symbol(struct reader *reader, struct span line)
 }
 
 /* What a line says of the graph that follows it. */
-static void note(struct reader *reader, struct span line)
+static void fx_text_note(struct reader *reader, struct span line)
 {
 	static const struct { const char *mark; enum fx_kind kind; } marks[] = {
 		{ "===== Joint graph", FX_JOINT }, { "===== Forward graph", FX_FORWARD }, { "===== Backward graph", FX_BACKWARD }, { "\"aot_joint_graph\"", FX_JOINT },
 		{ "\"aot_forward_graph\"", FX_FORWARD }, { "\"aot_backward_graph\"", FX_BACKWARD }, { "\"aot_inference_graph\"", FX_INFERENCE },
 		{ "===== Forward graph with no backward", FX_INFERENCE },
 	};
-	bool record = starts(line, "{\"") && length_of(line) < 100000;
+	bool record = fx_text_starts(line, "{\"") && fx_text_length_of(line) < 100000;
 	if (record) {
-		long frame = number_behind(line, "\"frame_id\": "), compile = number_behind(line, "\"frame_compile_id\": "), pass = number_behind(line, "\"compiled_autograd_id\": ");
+		long frame = fx_text_number_behind(line, "\"frame_id\": "), compile = fx_text_number_behind(line, "\"frame_compile_id\": "), pass = fx_text_number_behind(line, "\"compiled_autograd_id\": ");
 		if (frame >= 0 && compile >= 0 && pass >= 0)
 			snprintf(reader->id, sizeof reader->id, "!%ld/%ld/%ld", pass, frame, compile);
 		else if (frame >= 0 && compile >= 0)
@@ -177,17 +177,17 @@ static void note(struct reader *reader, struct span line)
 		reader->kind = FX_OTHER;
 		reader->kind_said = true;
 		reader->export = NO_EXPORT;
-		reader->log->fused |= find(line, "\"inductor_output_code\"") != NULL;
+		reader->log->fused |= fx_text_find(line, "\"inductor_output_code\"") != NULL;
 	}
-	if (starts(line, "ExportedProgram:")) {
+	if (fx_text_starts(line, "ExportedProgram:")) {
 		reader->kind = FX_INFERENCE;
 		reader->kind_said = true;
 		reader->export = EXPORT_BEGUN;
 	}
-	if (find(line, "create_symbol"))
+	if (fx_text_find(line, "create_symbol"))
 		note_symbol(reader, line);
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-		if (find(line, marks[i].mark)) {
+		if (fx_text_find(line, marks[i].mark)) {
 			reader->kind = marks[i].kind;
 			reader->kind_said = true;
 		}
@@ -195,12 +195,12 @@ static void note(struct reader *reader, struct span line)
 
 /* ---- values --------------------------------------------------------------------------- */
 
-static int dtype_of(struct span span)
+static int fx_text_dtype_of(struct span span)
 {
 	static const struct { const char *name; int dtype; } others[] = { { "b8", DTYPE_BOOL }, { "f8e4m3fn", DTYPE_F8E4M3 }, { "f8e4m3fnuz", DTYPE_F8E4M3 },
 		{ "f8e5m2fnuz", DTYPE_F8E5M2 }, { "f8e8m0fnu", DTYPE_U8 }, { "f4e2m1fn_x2", DTYPE_U8 }, { "c32", DTYPE_I32 } };
 	char name[16];
-	snprintf(name, sizeof name, "%.*s", (int)(length_of(span) > 15 ? 15 : length_of(span)), span.at);
+	snprintf(name, sizeof name, "%.*s", (int)(fx_text_length_of(span) > 15 ? 15 : fx_text_length_of(span)), span.at);
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strcmp(others[i].name, name) == 0)
 			return others[i].dtype;
@@ -211,19 +211,19 @@ static int dtype_of(struct span span)
 static bool looks_like_dtype(struct span span)
 {
 	size_t letters = 0;
-	while (letters < length_of(span) && span.at[letters] >= 'a' && span.at[letters] <= 'z')
+	while (letters < fx_text_length_of(span) && span.at[letters] >= 'a' && span.at[letters] <= 'z')
 		letters++;
-	return letters > 0 && letters <= 5 && letters < length_of(span) && span.at[letters] >= '0' && span.at[letters] <= '9' && length_of(span) < 20;
+	return letters > 0 && letters <= 5 && letters < fx_text_length_of(span) && span.at[letters] >= '0' && span.at[letters] <= '9' && fx_text_length_of(span) < 20;
 }
 
 /* A size: a number, or an expression of symbols that the caller gave numbers. The first symbols without are noted. */
-static bool size_of(const struct reader *reader, struct span text, int64_t *size)
+static bool fx_text_size_of(const struct reader *reader, struct span text, int64_t *size)
 {
 	const struct fx_sizes sizes = { reader->given, reader->givens };
 	struct fx_log *log = reader->log;
 	const char *symbol;
 	size_t length;
-	if (digits(text, length_of(text)) && length_of(text) > 0 && length_of(text) < 20) {
+	if (digits(text, fx_text_length_of(text)) && fx_text_length_of(text) > 0 && fx_text_length_of(text) < 20) {
 		*size = strtoll(text.at, NULL, 10);   /* one that is too large is refused later, with its line */
 		return true;
 	}
@@ -236,7 +236,7 @@ static bool size_of(const struct reader *reader, struct span text, int64_t *size
 }
 
 /* The sizes of one device's piece. */
-static bool cut(const struct fx_log *log, struct fx_value *value)
+static bool fx_text_cut(const struct fx_log *log, struct fx_value *value)
 {
 	for (uint32_t a = 0; a < value->places.axes; a++) {
 		int dim = value->places.on[a].dim;
@@ -252,7 +252,7 @@ static bool cut(const struct fx_log *log, struct fx_value *value)
 static bool read_plain_type(const struct reader *reader, struct span type, struct fx_value *value)
 {
 	struct span dtype = identifier(&type);
-	int index = dtype_of(dtype);
+	int index = fx_text_dtype_of(dtype);
 	if (type.at >= type.end || *type.at != '[' || (index < 0 && !looks_like_dtype(dtype)))
 		return false;
 	/* A tensor whose size can't be told counts as one without a size, not as nothing. */
@@ -263,71 +263,71 @@ static bool read_plain_type(const struct reader *reader, struct span type, struc
 		for (int open = 0; dim.end < type.end && *dim.end != ']' && (*dim.end != ',' || open > 0); dim.end++)
 			open += *dim.end == '(' ? 1 : *dim.end == ')' ? -1 : 0;
 		type.at = dim.end + (dim.end < type.end && *dim.end == ',');
-		dim = trim(dim);
-		if (length_of(dim) == 0)
+		dim = fx_text_trim(dim);
+		if (fx_text_length_of(dim) == 0)
 			continue;
 		if (value->dims == DIMS_MAX)
 			return value->unsized = true;
-		value->unsized |= !size_of(reader, dim, &value->dim[value->dims++]);
+		value->unsized |= !fx_text_size_of(reader, dim, &value->dim[value->dims++]);
 	}
 	return true;
 }
 
 /* The same, and "DTensor(f32[4, 12][12, 1]cpu, S(0)R)" or another class around it. */
-static bool read_type(const struct reader *reader, struct span type, struct fx_value *value)
+static bool fx_text_read_type(const struct reader *reader, struct span type, struct fx_value *value)
 {
 	struct fx_log *log = reader->log;
 	struct span rest = type, name = identifier(&rest);
-	if (!starts(rest, "(") || length_of(name) == 0)
+	if (!fx_text_starts(rest, "(") || fx_text_length_of(name) == 0)
 		return read_plain_type(reader, type, value);
 	rest.at++;
 	bool fine = read_plain_type(reader, rest, value);
-	if (!fine || !starts(name, "DTensor"))
+	if (!fine || !fx_text_starts(name, "DTensor"))
 		return fine;
 	/* Behind shape and strides. */
-	const char *close = memchr(rest.at, ']', length_of(rest));
+	const char *close = memchr(rest.at, ']', fx_text_length_of(rest));
 	if (close && close + 1 < rest.end && close[1] == '[')
 		close = memchr(close + 1, ']', (size_t)(rest.end - close - 1));
-	const char *places = close ? find((struct span){ close, rest.end }, ", ") : NULL;
-	if (places && places_read(places + 2, MESH_AXES, &value->places) && !cut(log, value))
+	const char *places = close ? fx_text_find((struct span){ close, rest.end }, ", ") : NULL;
+	if (places && places_read(places + 2, MESH_AXES, &value->places) && !fx_text_cut(log, value))
 		value->places.axes = 0;
 	return true;
 }
 
-static enum status add_value(struct reader *reader, struct span name, struct fx_value *value)
+static enum status fx_text_add_value(struct reader *reader, struct span name, struct fx_value *value)
 {
 	struct fx_graph *graph = reader->graph;
-	NEED_IN(reader->error, value->name = keep(reader, name));
+	NEED_IN(reader->error, value->name = fx_text_keep(reader, name));
 	uint32_t first = names_add(&reader->names, value->name, graph->values);
 	if (first == NONE || !mem_reserve(&graph->value, &graph->value_room, graph->values + 1, sizeof *value))
 		return fail_memory(reader->error);
 	if (first != graph->values)
-		return bad(reader, "a second value named", name);
+		return fx_text_bad(reader, "a second value named", name);
 	value->line = reader->line;
 	graph->value[graph->values++] = *value;
 	return OK;
 }
 
 /* From the comment behind an input, or of an exported program from its name: p_weight, b_running_mean, c_lifted_tensor_0. */
-static enum fx_role role_of(const struct reader *reader, struct span name, struct span comment)
+static enum fx_role fx_text_role_of(const struct reader *reader, struct span name, struct span comment)
 {
-	bool lifted = reader->export == EXPORT && (starts(name, "b_") || starts(name, "c_"));
-	if (find(comment, "ParamAOTInput") || (reader->export == EXPORT && starts(name, "p_")))
+	bool lifted = reader->export == EXPORT && (fx_text_starts(name, "b_") || fx_text_starts(name, "c_"));
+	if (fx_text_find(comment, "ParamAOTInput") || (reader->export == EXPORT && fx_text_starts(name, "p_")))
 		return FX_PARAMETER;
-	return find(comment, "BufferAOTInput") || lifted ? FX_BUFFER : FX_PLAIN;
+	return fx_text_find(comment, "BufferAOTInput") || lifted ? FX_BUFFER : FX_PLAIN;
 }
 
 /* All of: NAME: "TYPE". What follows the last one up to the end is its comment. */
 static enum status read_inputs(struct reader *reader, struct span text)
 {
 	enum status status = OK;
-	const char *hash = find(text, "#");
+	const char *hash = fx_text_find(text, "#");
 	struct span comment = { hash ? hash : text.end, text.end };
 	while (status == OK && text.at < text.end && *text.at != '#') {
-		while (text.at < text.end && !letter(*text.at) && *text.at != '#')
+		while (text.at < text.end && !fx_text_letter(*text.at) && *text.at != '#')
 			text.at++;
 		struct span name = identifier(&text);
-		if (!starts(text, ": \"") || length_of(name) == 0) {
+		if (!fx_text_starts(text, ": \"") || fx_text_length_of(name) == 0) {
 			text.at += text.at < text.end && *text.at != '#';
 			continue;
 		}
@@ -335,16 +335,16 @@ static enum status read_inputs(struct reader *reader, struct span text)
 		while (type.end < text.end && *type.end != '"')
 			type.end++;
 		text.at = type.end + (type.end < text.end);
-		struct fx_value value = { .input = true, .node = NONE, .role = (uint8_t)role_of(reader, name, comment) };
-		value.typed = read_type(reader, type, &value);
-		status = add_value(reader, name, &value);
+		struct fx_value value = { .input = true, .node = NONE, .role = (uint8_t)fx_text_role_of(reader, name, comment) };
+		value.typed = fx_text_read_type(reader, type, &value);
+		status = fx_text_add_value(reader, name, &value);
 	}
 	return status;
 }
 
 /* ---- statements -------------------------------------------------------------------------- */
 
-static bool quoted(struct span *text)
+static bool fx_text_quoted(struct span *text)
 {
 	if (*text->at != '\'' && *text->at != '"')
 		return false;
@@ -364,13 +364,13 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 	int depth = 0;             /* of lists */
 	while (text.at < text.end) {
 		struct span quote = { text.at + 1, text.at };
-		if (quoted(&text)) {
+		if (fx_text_quoted(&text)) {
 			quote.end = text.at - (text.at > quote.at);
-			if (length_of(quote) < 100 && !(node->text = keep(reader, quote)))
+			if (fx_text_length_of(quote) < 100 && !(node->text = fx_text_keep(reader, quote)))
 				return fail_memory(reader->error);
 			continue;
 		}
-		if (!letter(*text.at)) {
+		if (!fx_text_letter(*text.at)) {
 			member = *text.at == '.';
 			depth += (*text.at == '[') - (*text.at == ']' && depth > 0);
 			listed |= *text.at == ']';
@@ -379,14 +379,14 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 		}
 		node->listed += depth == 1 && !listed && !member;
 		struct span word = identifier(&text);
-		struct span rest = trim(text);
-		bool keyword = starts(rest, "=") && !starts(rest, "==");
-		if (!member && digits(word, length_of(word)) && node->group == 0 && depth == 0 && length_of(word) < 9)
+		struct span rest = fx_text_trim(text);
+		bool keyword = fx_text_starts(rest, "=") && !fx_text_starts(rest, "==");
+		if (!member && digits(word, fx_text_length_of(word)) && node->group == 0 && depth == 0 && fx_text_length_of(word) < 9)
 			node->group = strtol(word.at, NULL, 10);
-		if (member || keyword || length_of(word) > 300)
+		if (member || keyword || fx_text_length_of(word) > 300)
 			continue;
 		char name[301];
-		snprintf(name, sizeof name, "%.*s", (int)length_of(word), word.at);
+		snprintf(name, sizeof name, "%.*s", (int)fx_text_length_of(word), word.at);
 		uint32_t id = names_find(&reader->names, name);
 		if (id == NONE)
 			continue;
@@ -400,31 +400,31 @@ static enum status read_arguments(struct reader *reader, struct span text, struc
 /* "split[2]" and operator.getitem(split, 2): an output of a node that has several. */
 static uint32_t taken_of(struct reader *reader, struct span text)
 {
-	if (starts(text, "operator.getitem("))
+	if (fx_text_starts(text, "operator.getitem("))
 		text.at += strlen("operator.getitem(");
-	else if (starts(text, "_operator.getitem("))
+	else if (fx_text_starts(text, "_operator.getitem("))
 		text.at += strlen("_operator.getitem(");
 	struct span word = identifier(&text);
 	char name[301];
-	if (length_of(word) == 0 || length_of(word) > 300 || text.at >= text.end || (*text.at != '[' && *text.at != ','))
+	if (fx_text_length_of(word) == 0 || fx_text_length_of(word) > 300 || text.at >= text.end || (*text.at != '[' && *text.at != ','))
 		return NONE;
-	snprintf(name, sizeof name, "%.*s", (int)length_of(word), word.at);
+	snprintf(name, sizeof name, "%.*s", (int)fx_text_length_of(word), word.at);
 	return names_find(&reader->names, name);
 }
 
-static enum status add_node(struct reader *reader, struct span name, struct span expression, struct fx_value *value)
+static enum status fx_text_add_node(struct reader *reader, struct span name, struct span expression, struct fx_value *value)
 {
 	struct fx_graph *graph = reader->graph;
 	struct fx_node node = { .src = reader->src, .gradient = reader->gradient, .line = reader->line };
 	struct span type = expression;
-	if (starts(type, "torch.ops."))
+	if (fx_text_starts(type, "torch.ops."))
 		type.at += strlen("torch.ops.");
 	type.end = type.at;
-	while (type.end < expression.end && (letter(*type.end) || *type.end == '.'))
+	while (type.end < expression.end && (fx_text_letter(*type.end) || *type.end == '.'))
 		type.end++;
-	if (length_of(type) == 0)
+	if (fx_text_length_of(type) == 0)
 		type = name;
-	NEED_IN(reader->error, (node.type = keep(reader, type)) && (node.name = keep(reader, name)));
+	NEED_IN(reader->error, (node.type = fx_text_keep(reader, type)) && (node.name = fx_text_keep(reader, name)));
 	enum status status = read_arguments(reader, (struct span){ type.end > expression.end ? expression.at : type.end, expression.end }, &node);
 	value->node = graph->nodes;
 	if (status == OK && !mem_reserve(&graph->node, &graph->node_room, graph->nodes + 1, sizeof node))
@@ -439,47 +439,47 @@ static enum status read_statement(struct reader *reader, struct span text)
 {
 	struct span whole = text, name = identifier(&text), type = { NULL, NULL };
 	struct fx_value value = { .node = NONE };
-	if (length_of(name) == 0)
+	if (fx_text_length_of(name) == 0)
 		return OK;
-	if (starts(text, ": \"")) {
+	if (fx_text_starts(text, ": \"")) {
 		type = (struct span){ text.at + 3, text.at + 3 };
 		while (type.end < text.end && *type.end != '"')
 			type.end++;
 		text.at = type.end + (type.end < text.end);
 	}
-	text = trim(text);
+	text = fx_text_trim(text);
 	if (type.at && (text.at == text.end || *text.at == '#'))
 		return read_inputs(reader, whole);
-	bool frees = length_of(text) >= 6 && memcmp(text.end - 6, "= None", 6) == 0 && !memchr(text.at, '(', length_of(text));
-	if (!starts(text, "= ") || frees || starts(text, "= fx_pytree"))
+	bool frees = fx_text_length_of(text) >= 6 && memcmp(text.end - 6, "= None", 6) == 0 && !memchr(text.at, '(', fx_text_length_of(text));
+	if (!fx_text_starts(text, "= ") || frees || fx_text_starts(text, "= fx_pytree"))
 		return OK;
-	text = trim((struct span){ text.at + 2, text.end });
-	value.typed = type.at && read_type(reader, type, &value);
+	text = fx_text_trim((struct span){ text.at + 2, text.end });
+	value.typed = type.at && fx_text_read_type(reader, type, &value);
 	uint32_t of = taken_of(reader, text);
 	enum status status = OK;
 	if (of != NONE)
 		value.node = reader->graph->value[of].node;
-	else if (starts(text, "self."))
+	else if (fx_text_starts(text, "self."))
 		value.input = value.typed, value.role = FX_BUFFER;
-	else if (starts(text, "torch.") || value.typed)
-		status = add_node(reader, name, text, &value);
-	return status == OK ? add_value(reader, name, &value) : status;
+	else if (fx_text_starts(text, "torch.") || value.typed)
+		status = fx_text_add_node(reader, name, text, &value);
+	return status == OK ? fx_text_add_value(reader, name, &value) : status;
 }
 
 /* The statements of a line: those that only let go of values are "a = None". */
-static enum status read_line(struct reader *reader, struct span line)
+static enum status fx_text_read_line(struct reader *reader, struct span line)
 {
 	enum status status = OK;
 	while (status == OK && line.at < line.end) {
 		struct span part = { line.at, line.at }, scan = line;
 		while (scan.at < scan.end && *scan.at != ';' && !(*scan.at == '#' && scan.at > line.at && scan.at[-1] == ' '))
-			if (!quoted(&scan))
+			if (!fx_text_quoted(&scan))
 				scan.at++;
 		part.end = scan.at;
 		bool comment = scan.at < scan.end && *scan.at == '#';
-		status = read_statement(reader, trim(comment ? line : part));
+		status = read_statement(reader, fx_text_trim(comment ? line : part));
 		line.at = comment ? line.end : scan.at + (scan.at < scan.end);
-		line = trim(line);
+		line = fx_text_trim(line);
 	}
 	return status;
 }
@@ -487,7 +487,7 @@ static enum status read_line(struct reader *reader, struct span line)
 /* ---- graphs ------------------------------------------------------------------------------- */
 
 /* Sizes that the caller gives come first; then what the compilation of this graph said last. */
-static enum status find_given(struct reader *reader)
+static enum status fx_text_find_given(struct reader *reader)
 {
 	char list[200] = "";
 	size_t used = 0;
@@ -519,7 +519,7 @@ static enum status begin_graph(struct reader *reader)
 	char id[400];
 	snprintf(id, sizeof id, "%.300s%s%s", reader->origin->id, *reader->origin->id && *reader->id ? " " : "", reader->id);
 	reader->graph->id = arena_text(&log->arena, id, strlen(id));
-	return reader->graph->id ? find_given(reader) : fail_memory(reader->error);
+	return reader->graph->id ? fx_text_find_given(reader) : fail_memory(reader->error);
 }
 
 static bool has_input(const struct fx_graph *graph, const char *prefix)
@@ -554,10 +554,10 @@ static enum status read_results(struct reader *reader, struct span line)
 {
 	struct fx_graph *graph = reader->graph;
 	while (line.at < line.end && *line.at != '#') {
-		if (quoted(&line))
+		if (fx_text_quoted(&line))
 			continue;
 		char c = *line.at;
-		if (!letter(c)) {
+		if (!fx_text_letter(c)) {
 			reader->depth += (c == '(' || c == '[') - (c == ')' || c == ']');
 			reader->listed |= c == '[' || (c == '(' && reader->depth == 1);
 			line.at++;
@@ -566,10 +566,10 @@ static enum status read_results(struct reader *reader, struct span line)
 			continue;
 		}
 		struct span word = identifier(&line);
-		if (starts(word, "pytree") || starts(word, "tree_unflatten") || starts(word, "self") || starts(word, "_out_spec"))
+		if (fx_text_starts(word, "pytree") || fx_text_starts(word, "tree_unflatten") || fx_text_starts(word, "self") || fx_text_starts(word, "_out_spec"))
 			continue;
 		char name[301];
-		snprintf(name, sizeof name, "%.*s", (int)(length_of(word) > 300 ? 300 : length_of(word)), word.at);
+		snprintf(name, sizeof name, "%.*s", (int)(fx_text_length_of(word) > 300 ? 300 : fx_text_length_of(word)), word.at);
 		uint32_t id = names_find(&reader->names, name);
 		if (id == NONE && strcmp(name, "None") != 0)
 			continue;
@@ -584,61 +584,61 @@ static enum status read_results(struct reader *reader, struct span line)
 /* "File: model.py:6 in forward, code: ...": what follows belongs there. */
 static enum status take_place(struct reader *reader, struct span file, struct span code)
 {
-	reader->gradient = find(file, "_functorch/eager_transforms.py:") && (find(code, "autograd_grad(") || find(code, "autograd.grad("));
-	reader->graph->autograd |= find(code, "torch__dynamo_compiled_autograd_") != NULL;
-	return (reader->src = keep(reader, file)) ? OK : fail_memory(reader->error);
+	reader->gradient = fx_text_find(file, "_functorch/eager_transforms.py:") && (fx_text_find(code, "autograd_grad(") || fx_text_find(code, "autograd.grad("));
+	reader->graph->autograd |= fx_text_find(code, "torch__dynamo_compiled_autograd_") != NULL;
+	return (reader->src = fx_text_keep(reader, file)) ? OK : fail_memory(reader->error);
 }
 
 static enum status read_body(struct reader *reader, struct span line)
 {
 	/* "# File: model.py:6 in forward, code: ...", from 2.14 on also "# recompute: MUST_SAVE File: ..." and "# Backward of forward node: File: ...". */
-	const char *file = starts(line, "#") ? find(line, "File: ") : NULL, *code = file ? find(line, ", code:") : NULL;
+	const char *file = fx_text_starts(line, "#") ? fx_text_find(line, "File: ") : NULL, *code = file ? fx_text_find(line, ", code:") : NULL;
 	if (file && (!code || file < code))
 		return take_place(reader, (struct span){ file + 6, code ? code : line.end }, (struct span){ code ? code : line.end, line.end });
-	if (starts(line, "# No stacktrace")) {
+	if (fx_text_starts(line, "# No stacktrace")) {
 		reader->src = NULL;
 		reader->gradient = false;
 	}
-	if (starts(line, "#"))
+	if (fx_text_starts(line, "#"))
 		return OK;
-	if (!starts(line, "return"))
-		return read_line(reader, line);
+	if (!fx_text_starts(line, "return"))
+		return fx_text_read_line(reader, line);
 	reader->state = RESULTS;
 	reader->depth = 0;
 	reader->listed = false;
 	line.at += 6;
 	if (!reader->kind_said)
-		reader->kind = find(line, "tree_unflatten") ? FX_JOINT : FX_BACKWARD;
-	return read_results(reader, trim(line));
+		reader->kind = fx_text_find(line, "tree_unflatten") ? FX_JOINT : FX_BACKWARD;
+	return read_results(reader, fx_text_trim(line));
 }
 
-static enum status take_line(struct reader *reader, struct span line)
+static enum status fx_text_take_line(struct reader *reader, struct span line)
 {
 	line = without_prefix(reader, line);
 	/* A record of the trace: the graph before it was given up while it was made. */
-	if (reader->state != OUTSIDE && starts(line, "{\"") && length_of(line) > 2)
+	if (reader->state != OUTSIDE && fx_text_starts(line, "{\"") && fx_text_length_of(line) > 2)
 		end_graph(reader, false);
 	if (reader->state == OUTSIDE)
-		note(reader, line);
+		fx_text_note(reader, line);
 	/* A module in a module: what one of its ops calls. */
-	if (reader->state == OUTSIDE && starts(line, reader->export == EXPORT ? "        class " : "    class ") && find(line, "(torch.nn.Module):")) {
+	if (reader->state == OUTSIDE && fx_text_starts(line, reader->export == EXPORT ? "        class " : "    class ") && fx_text_find(line, "(torch.nn.Module):")) {
 		reader->kind = reader->export == EXPORT_BEGUN ? FX_INFERENCE : FX_OTHER;
 		reader->kind_said = true;
 		reader->export = reader->export == NO_EXPORT ? NO_EXPORT : EXPORT;
 	}
-	line = trim(line);
-	if (starts(line, "def forward(")) {
+	line = fx_text_trim(line);
+	if (fx_text_starts(line, "def forward(")) {
 		if (reader->state != OUTSIDE)   /* the one before has lost its end */
 			end_graph(reader, false);
 		enum status status = begin_graph(reader);
-		const char *end = find(line, "):");
+		const char *end = fx_text_find(line, "):");
 		reader->state = end ? BODY : ARGUMENTS;
 		line.at += strlen("def forward(");
 		return status == OK ? read_inputs(reader, line) : status;
 	}
 	switch (reader->state) {
 	case ARGUMENTS:
-		if (starts(line, "):") || starts(line, ") ->")) {
+		if (fx_text_starts(line, "):") || fx_text_starts(line, ") ->")) {
 			reader->state = BODY;
 			return OK;
 		}
@@ -680,7 +680,7 @@ enum status fx_add(struct fx_log *log, const char *text, size_t size, const stru
 		struct span line = { reader.at, newline ? newline : reader.end };
 		reader.line++;
 		reader.at = newline ? newline + 1 : reader.end;
-		status = take_line(&reader, line);
+		status = fx_text_take_line(&reader, line);
 	}
 	if (status == OK && reader.state != OUTSIDE) {
 		error->line = reader.graph->line;

@@ -25,30 +25,30 @@ struct reading {
 	int64_t leaked;           /* bytes that nothing frees */
 };
 
-static enum status wrong(struct reading *reading, const char *what, const char *name)
+static enum status torch_inductor_wrong(struct reading *reading, const char *what, const char *name)
 {
 	return fail(reading->error, BAD_INPUT, "%s: \"%.80s\"", what, name ? name : "");
 }
 
 /* ---- the file ------------------------------------------------------------------------------------------ */
 
-static bool take_bytes(const json_t *object, const char *key, int64_t *bytes)
+static bool torch_inductor_take_bytes(const json_t *object, const char *key, int64_t *bytes)
 {
 	const json_t *value = json_object_get(object, key);
 	*bytes = json_integer_value(value);
 	return json_is_integer(value) && *bytes >= 0 && *bytes <= BYTES_MAX;
 }
 
-static enum status take_buffer(struct reading *reading, const json_t *object, struct buffer *buffer)
+static enum status torch_inductor_take_buffer(struct reading *reading, const json_t *object, struct buffer *buffer)
 {
 	*buffer = (struct buffer){ .name = json_string_value(json_object_get(object, "name")), .deps = json_object_get(object, "deps"), .op = NONE, .tensor = NONE, .held = NONE,
 		.output = json_is_true(json_object_get(object, "is_output")) };
 	if (!buffer->name)
 		return fail(reading->error, BAD_INPUT, "a buffer without a name");
-	if (!take_bytes(object, "size_alloc", &buffer->alloc) || !take_bytes(object, "size_free", &buffer->freed))
-		return wrong(reading, "expected size_alloc and size_free, bytes from 0 to 2^60, of buffer", buffer->name);
+	if (!torch_inductor_take_bytes(object, "size_alloc", &buffer->alloc) || !torch_inductor_take_bytes(object, "size_free", &buffer->freed))
+		return torch_inductor_wrong(reading, "expected size_alloc and size_free, bytes from 0 to 2^60, of buffer", buffer->name);
 	if (!json_is_array(buffer->deps))
-		return wrong(reading, "expected a list of deps of buffer", buffer->name);
+		return torch_inductor_wrong(reading, "expected a list of deps of buffer", buffer->name);
 	reading->inputs += json_is_true(json_object_get(object, "is_input"));
 	return OK;
 }
@@ -63,10 +63,10 @@ static enum status take_buffers(struct reading *reading, const json_t *file)
 	enum status status = reading->buffer ? OK : fail_memory(reading->error);
 	for (; reading->buffers < count && status == OK; reading->buffers++) {
 		struct buffer *buffer = &reading->buffer[reading->buffers];
-		status = take_buffer(reading, json_array_get(list, reading->buffers), buffer);
+		status = torch_inductor_take_buffer(reading, json_array_get(list, reading->buffers), buffer);
 		uint32_t id = status == OK ? names_add(&reading->names, buffer->name, reading->buffers) : NONE;
 		if (status == OK && id != reading->buffers)
-			status = id == NONE ? fail_memory(reading->error) : wrong(reading, "two buffers have one name", buffer->name);
+			status = id == NONE ? fail_memory(reading->error) : torch_inductor_wrong(reading, "two buffers have one name", buffer->name);
 	}
 	return status;
 }
@@ -84,11 +84,11 @@ static enum status take_owners(struct reading *reading, const json_t *nodes)
 		const json_t *node = json_array_get(nodes, n), *names = json_object_get(node, "buffer_names");
 		const char *name = json_string_value(json_object_get(node, "name"));
 		if (!name || !json_is_array(names))
-			return wrong(reading, "expected a name and a list of buffer_names of node", name);
+			return torch_inductor_wrong(reading, "expected a name and a list of buffer_names of node", name);
 		for (size_t i = 0; i < json_array_size(names); i++) {
 			struct buffer *buffer = find_buffer(reading, json_string_value(json_array_get(names, i)));
 			if (buffer && buffer->op != NONE)
-				return wrong(reading, "two nodes make the buffer", buffer->name);
+				return torch_inductor_wrong(reading, "two nodes make the buffer", buffer->name);
 			if (buffer)
 				buffer->op = (uint32_t)n;
 		}
@@ -96,13 +96,13 @@ static enum status take_owners(struct reading *reading, const json_t *nodes)
 	for (uint32_t i = 0; i < reading->buffers; i++)
 		for (size_t k = 0; k < json_array_size(reading->buffer[i].deps); k++)
 			if (!find_buffer(reading, json_string_value(json_array_get(reading->buffer[i].deps, k))))
-				return wrong(reading, "a buffer that is not in the file is among the deps of", reading->buffer[i].name);
+				return torch_inductor_wrong(reading, "a buffer that is not in the file is among the deps of", reading->buffer[i].name);
 	return OK;
 }
 
 /* ---- tensors ---------------------------------------------------------------------------------------------- */
 
-static uint32_t add_tensor(struct reading *reading, const char *name, int64_t bytes, enum kind kind, uint32_t alias)
+static uint32_t torch_inductor_add_tensor(struct reading *reading, const char *name, int64_t bytes, enum kind kind, uint32_t alias)
 {
 	struct tensor tensor = { .name = name, .bytes = bytes, .kind = (uint8_t)kind, .alias = alias, .has_bytes = true };
 	uint32_t id = name ? draft_tensor(reading->draft, &tensor) : NONE;
@@ -124,13 +124,13 @@ static char *second_name(struct reading *reading, const char *name, const char *
 enum { WAY_MOST = 8, LOOKS_MOST = 200 };
 
 /* The buffer that allocated what this one frees: the nearest one among what its node reads that allocates more than it frees. */
-static struct buffer *allocator_of(struct reading *reading, const struct buffer *buffer, int depth, int *looks)
+static struct buffer *torch_inductor_allocator_of(struct reading *reading, const struct buffer *buffer, int depth, int *looks)
 {
 	for (size_t k = 0; k < json_array_size(buffer->deps) && depth < WAY_MOST && (*looks)++ < LOOKS_MOST; k++) {
 		struct buffer *from = find_buffer(reading, json_string_value(json_array_get(buffer->deps, k)));
 		if (from->op != NONE && from->alloc >= buffer->freed && from->alloc > from->freed)
 			return from;
-		struct buffer *further = from->op != NONE && from->alloc == 0 && from->freed == 0 ? allocator_of(reading, from, depth + 1, looks) : NULL;
+		struct buffer *further = from->op != NONE && from->alloc == 0 && from->freed == 0 ? torch_inductor_allocator_of(reading, from, depth + 1, looks) : NULL;
 		if (further)
 			return further;
 	}
@@ -148,12 +148,12 @@ static enum status add_held(struct reading *reading)
 	for (uint32_t i = 0; i < reading->buffers; i++) {
 		struct buffer *buffer = &reading->buffer[i];
 		int looks = 0;
-		struct buffer *from = buffer->op != NONE && buffer->freed > buffer->alloc ? allocator_of(reading, buffer, 0, &looks) : NULL;
+		struct buffer *from = buffer->op != NONE && buffer->freed > buffer->alloc ? torch_inductor_allocator_of(reading, buffer, 0, &looks) : NULL;
 		reading->unowned += buffer->op != NONE && buffer->freed > buffer->alloc && !from;
 		if (!from)
 			continue;
 		from->alloc -= buffer->freed;
-		buffer->held = add_tensor(reading, second_name(reading, buffer->name, " (memory)"), buffer->freed, buffer->output ? KIND_OUTPUT : KIND_ACTIVATION, NONE);
+		buffer->held = torch_inductor_add_tensor(reading, second_name(reading, buffer->name, " (memory)"), buffer->freed, buffer->output ? KIND_OUTPUT : KIND_ACTIVATION, NONE);
 		if (write_by(reading, from->op, buffer->held) != OK)
 			return reading->error->status;
 	}
@@ -165,7 +165,7 @@ static enum status add_buffers(struct reading *reading)
 	for (uint32_t i = 0; i < reading->buffers; i++) {
 		struct buffer *buffer = &reading->buffer[i];
 		enum kind kind = buffer->output ? KIND_OUTPUT : KIND_ACTIVATION;
-		buffer->tensor = add_tensor(reading, buffer->name, buffer->freed, kind, buffer->held);
+		buffer->tensor = torch_inductor_add_tensor(reading, buffer->name, buffer->freed, kind, buffer->held);
 		if (buffer->tensor == NONE)
 			return NO_MEMORY;
 		if (buffer->op == NONE)
@@ -176,7 +176,7 @@ static enum status add_buffers(struct reading *reading)
 		if (buffer->alloc <= buffer->freed)
 			continue;
 		reading->leaked += buffer->alloc - buffer->freed;
-		uint32_t rest = add_tensor(reading, second_name(reading, buffer->name, " (never freed)"), buffer->alloc - buffer->freed, KIND_OUTPUT, NONE);
+		uint32_t rest = torch_inductor_add_tensor(reading, second_name(reading, buffer->name, " (never freed)"), buffer->alloc - buffer->freed, KIND_OUTPUT, NONE);
 		NEED(write_by(reading, buffer->op, rest) == OK);
 	}
 	return OK;
@@ -184,7 +184,7 @@ static enum status add_buffers(struct reading *reading)
 
 /* ---- ops ---------------------------------------------------------------------------------------------------- */
 
-static enum status add_ops(struct reading *reading, const json_t *nodes)
+static enum status torch_inductor_add_ops(struct reading *reading, const json_t *nodes)
 {
 	for (size_t n = 0; n < json_array_size(nodes); n++) {
 		struct op op = { .name = json_string_value(json_object_get(json_array_get(nodes, n), "name")), .type = "inductor.kernel", .module = "", .flops = -1 };
@@ -194,7 +194,7 @@ static enum status add_ops(struct reading *reading, const json_t *nodes)
 }
 
 /* Every buffer of a node lists all that the node reads: each is read once. */
-static enum status add_reads(struct reading *reading, uint32_t ops)
+static enum status torch_inductor_add_reads(struct reading *reading, uint32_t ops)
 {
 	uint32_t *reader = arena_alloc(&reading->arena, (size_t)reading->buffers + 1, sizeof *reader);
 	NEED_IN(reading->error, reader);
@@ -218,7 +218,7 @@ static enum status add_reads(struct reading *reading, uint32_t ops)
 	return OK;
 }
 
-static enum status describe(struct reading *reading)
+static enum status torch_inductor_describe(struct reading *reading)
 {
 	char assumed[600];
 	int length = snprintf(assumed, sizeof assumed, "inputs that can't be freed (parameters) are not in the file; %u that can are", reading->inputs);
@@ -230,18 +230,18 @@ static enum status describe(struct reading *reading)
 	return draft_describe(reading->draft, "inductor", NULL, NULL, &about) == OK ? OK : fail_memory(reading->error);
 }
 
-static enum status read_graph(struct reading *reading, const json_t *file)
+static enum status torch_inductor_read_graph(struct reading *reading, const json_t *file)
 {
 	const json_t *nodes = json_object_get(file, "nodes");
 	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
 		return fail(reading->error, BAD_INPUT, "there is no list of nodes");
 	TRY(take_buffers(reading, file));
 	TRY(take_owners(reading, nodes));
-	TRY(add_ops(reading, nodes));
+	TRY(torch_inductor_add_ops(reading, nodes));
 	TRY(add_held(reading));
 	TRY(add_buffers(reading));
-	TRY(add_reads(reading, (uint32_t)json_array_size(nodes)));
-	return describe(reading);
+	TRY(torch_inductor_add_reads(reading, (uint32_t)json_array_size(nodes)));
+	return torch_inductor_describe(reading);
 }
 
 struct graph *inductor_read(const char *text, size_t size, struct error *error)
@@ -250,7 +250,7 @@ struct graph *inductor_read(const char *text, size_t size, struct error *error)
 	struct graph *graph = NULL;
 	*error = (struct error){ 0 };
 	json_t *file = json_read_text(text, size, "JSON", error);
-	enum status status = !reading.draft ? fail_memory(reading.error) : file ? read_graph(&reading, file) : error->status;
+	enum status status = !reading.draft ? fail_memory(reading.error) : file ? torch_inductor_read_graph(&reading, file) : error->status;
 	if (status == OK)
 		graph = graph_build(reading.draft, error);
 	else

@@ -26,7 +26,7 @@ struct reading {
 	bool found;                      /* the list of events */
 };
 
-static enum status wrong(struct reading *reading, const char *at, const char *what)
+static enum status torch_trace_wrong(struct reading *reading, const char *at, const char *what)
 {
 	enum status status = fail(reading->error, BAD_INPUT, "not a trace of torch.profiler: %.200s", what);
 	if (reading->error)
@@ -37,25 +37,25 @@ static enum status wrong(struct reading *reading, const char *at, const char *wh
 
 /* ---- values ----------------------------------------------------------------------------------------------------------- */
 
-static void skip_blanks(struct reading *reading)
+static void torch_trace_skip_blanks(struct reading *reading)
 {
 	while (reading->at < reading->end && strchr(" \t\r\n", *reading->at) && *reading->at)
 		reading->at++;
 }
 
-static bool take(struct reading *reading, char wanted)
+static bool torch_trace_take(struct reading *reading, char wanted)
 {
-	skip_blanks(reading);
+	torch_trace_skip_blanks(reading);
 	bool there = reading->at < reading->end && *reading->at == wanted;
 	reading->at += there;
 	return there;
 }
 
 /* The next value; NULL with *status where it is none. */
-static json_t *next_value(struct reading *reading, enum status *status)
+static json_t *torch_trace_next_value(struct reading *reading, enum status *status)
 {
 	json_error_t problem;
-	skip_blanks(reading);
+	torch_trace_skip_blanks(reading);
 	json_memory_failed();
 	json_t *value = reading->at < reading->end ? json_loadb(reading->at, (size_t)(reading->end - reading->at), JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &problem) : NULL;
 	if (json_memory_failed()) {
@@ -64,7 +64,7 @@ static json_t *next_value(struct reading *reading, enum status *status)
 		return NULL;
 	}
 	if (!value) {
-		*status = wrong(reading, reading->at, reading->at < reading->end ? json_wrong(&problem) : "it ends too early");
+		*status = torch_trace_wrong(reading, reading->at, reading->at < reading->end ? json_wrong(&problem) : "it ends too early");
 		return NULL;
 	}
 	reading->at += problem.position;
@@ -78,13 +78,13 @@ static const json_t *member(const json_t *object, const char *name, const char *
 	return value || !other ? value : json_object_get(object, other);
 }
 
-static double number_of(const json_t *object, const char *name)
+static double torch_trace_number_of(const json_t *object, const char *name)
 {
 	double value = json_number_value(json_object_get(object, name));
 	return isfinite(value) ? value : 0;
 }
 
-static int64_t count_of(const json_t *object, const char *name)
+static int64_t torch_trace_count_of(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
 	return json_is_integer(value) && json_integer_value(value) > 0 && json_integer_value(value) <= BYTES_MAX ? json_integer_value(value) : 0;
@@ -101,7 +101,7 @@ static uint64_t mixed(const json_t *value)
 /* ---- number formats --------------------------------------------------------------------------------------------------- */
 
 /* "c10::BFloat16", "float", "Float", "bfloat16", "torch.float32": as C++, ATen and Python call them. */
-static enum dtype dtype_of(const char *name)
+static enum dtype torch_trace_dtype_of(const char *name)
 {
 	static const struct { const char *name; enum dtype dtype; } names[] = { { "float", DTYPE_F32 }, { "float32", DTYPE_F32 }, { "double", DTYPE_F64 }, { "float64", DTYPE_F64 },
 		{ "half", DTYPE_F16 }, { "float16", DTYPE_F16 }, { "bfloat16", DTYPE_BF16 }, { "float8_e4m3fn", DTYPE_F8E4M3 }, { "float8_e5m2", DTYPE_F8E5M2 },
@@ -168,7 +168,7 @@ static void take_operands(struct reading *reading, const json_t *arguments, stru
 	for (size_t i = 0; tensor && i < count; i++) {
 		const char *word = json_string_value(json_array_get(types, i));
 		struct trace_tensor *next = &tensor[op->operands];
-		next->dtype = (uint8_t)dtype_of(word);
+		next->dtype = (uint8_t)torch_trace_dtype_of(word);
 		if (word && strcmp(word, "TensorList") == 0)
 			op->shaped = false;
 		else if (next->dtype != DTYPE_COUNT && take_shape(&reading->trace->arena, json_array_get(dims, i), next))
@@ -183,14 +183,14 @@ static void take_operands(struct reading *reading, const json_t *arguments, stru
 #define FUSED_BEGINS "triton_"
 #define MOVES "aten::copy_"
 
-static enum status add_op(struct reading *reading, const json_t *event, const char *name, bool waits)
+static enum status torch_trace_add_op(struct reading *reading, const json_t *event, const char *name, bool waits)
 {
 	struct trace *trace = reading->trace;
 	const json_t *arguments = json_object_get(event, "args");
 	if (trace->ops == NONE - 1 || !mem_reserve(&trace->op, &reading->op_room, (size_t)trace->ops + 1, sizeof *trace->op))
 		return fail_memory(reading->error);
 	struct trace_op *op = &trace->op[trace->ops++];
-	*op = (struct trace_op){ .type = type_text(reading, name), .parent = NONE, .waits = waits, .moves = strcmp(name, MOVES) == 0, .fused = strncmp(name, FUSED_BEGINS, strlen(FUSED_BEGINS)) == 0, .start = number_of(event, "ts"), .lasts = fmax(0, number_of(event, "dur")),
+	*op = (struct trace_op){ .type = type_text(reading, name), .parent = NONE, .waits = waits, .moves = strcmp(name, MOVES) == 0, .fused = strncmp(name, FUSED_BEGINS, strlen(FUSED_BEGINS)) == 0, .start = torch_trace_number_of(event, "ts"), .lasts = fmax(0, torch_trace_number_of(event, "dur")),
 		.id = (uint64_t)json_integer_value(member(arguments, "External id", "external id")), .thread = hash_join(mixed(json_object_get(event, "pid")), mixed(json_object_get(event, "tid"))) };
 	take_operands(reading, arguments, op);
 	return op->type ? OK : fail_memory(reading->error);
@@ -199,7 +199,7 @@ static enum status add_op(struct reading *reading, const json_t *event, const ch
 /* ---- collectives ------------------------------------------------------------------------------------------------------ */
 
 /* "_allgather_base", "all_to_allv", "reduce_scatter_tensor_coalesced": what they begin with, less underscores. COLLECTIVE_OTHER: none that is known. */
-static enum collective_kind kind_of(const char *name)
+static enum collective_kind torch_trace_kind_of(const char *name)
 {
 	static const struct { const char *begins; enum collective_kind kind; } names[] = { { "allreduce", COLLECTIVE_ALL_REDUCE }, { "allgather", COLLECTIVE_ALL_GATHER },
 		{ "reducescatter", COLLECTIVE_REDUCE_SCATTER }, { "alltoall", COLLECTIVE_ALL_TO_ALL } };
@@ -251,15 +251,15 @@ static enum status add_collective(struct reading *reading, const struct trace_co
 }
 
 /* NCCL's. Elements of what comes in and goes out. */
-static enum status take_message(struct reading *reading, const json_t *event, const json_t *arguments)
+static enum status torch_trace_take_message(struct reading *reading, const json_t *event, const json_t *arguments)
 {
-	enum dtype dtype = dtype_of(json_string_value(json_object_get(arguments, "dtype")));
-	int64_t bits = dtype == DTYPE_COUNT ? 0 : dtype_bits[dtype], size = count_of(arguments, "Group size"), most = BYTES_MAX / 64;
-	int64_t in = count_of(arguments, "In msg nelems"), out = count_of(arguments, "Out msg nelems");
+	enum dtype dtype = torch_trace_dtype_of(json_string_value(json_object_get(arguments, "dtype")));
+	int64_t bits = dtype == DTYPE_COUNT ? 0 : dtype_bits[dtype], size = torch_trace_count_of(arguments, "Group size"), most = BYTES_MAX / 64;
+	int64_t in = torch_trace_count_of(arguments, "In msg nelems"), out = torch_trace_count_of(arguments, "Out msg nelems");
 	if (in > most || out > most || size > GROUP_MOST)
 		return OK;
-	struct trace_collective collective = { .kind = kind_of(json_string_value(json_object_get(arguments, "Collective name"))), .from = in * bits / 8, .to = out * bits / 8,
-		.size = (uint32_t)size, .seconds = number_of(event, "dur") * 1e-6 };
+	struct trace_collective collective = { .kind = torch_trace_kind_of(json_string_value(json_object_get(arguments, "Collective name"))), .from = in * bits / 8, .to = out * bits / 8,
+		.size = (uint32_t)size, .seconds = torch_trace_number_of(event, "dur") * 1e-6 };
 	if (size > 1 && take_ranks(reading, json_object_get(arguments, "Process Group Ranks"), &collective) != OK)
 		return NO_MEMORY;
 	return add_collective(reading, &collective);
@@ -278,7 +278,7 @@ static enum status take_gloo(struct reading *reading, const json_t *event, const
 	if (bytes > BYTES_MAX / 64 / reading->group)
 		return OK;
 	bytes = bytes * dtype_bits[op.operand->dtype] / 8;
-	struct trace_collective collective = { .kind = kind_of(name), .from = bytes, .to = bytes, .size = reading->group, .seconds = number_of(event, "dur") * 1e-6 };
+	struct trace_collective collective = { .kind = torch_trace_kind_of(name), .from = bytes, .to = bytes, .size = reading->group, .seconds = torch_trace_number_of(event, "dur") * 1e-6 };
 	if (collective.kind == COLLECTIVE_ALL_GATHER)
 		collective.to *= reading->group;
 	if (collective.kind == COLLECTIVE_REDUCE_SCATTER)
@@ -291,10 +291,10 @@ static enum status take_gloo(struct reading *reading, const json_t *event, const
 static enum status add_kernel(struct reading *reading, const json_t *event)
 {
 	const json_t *arguments = json_object_get(event, "args");
-	double seconds = fmax(0, number_of(event, "dur")) * 1e-6;
+	double seconds = fmax(0, torch_trace_number_of(event, "dur")) * 1e-6;
 	reading->trace->kernels++;
 	if (json_is_string(json_object_get(arguments, "Collective name")))
-		return take_message(reading, event, arguments);
+		return torch_trace_take_message(reading, event, arguments);
 	NEED_IN(reading->error, mem_reserve(&reading->kernel, &reading->kernel_room, (size_t)reading->kernels + 1, sizeof *reading->kernel));
 	reading->kernel[reading->kernels++] = (struct kernel){ (uint64_t)json_integer_value(member(arguments, "External id", "external id")), seconds };
 	return OK;
@@ -309,10 +309,10 @@ static enum status take_event(struct reading *reading, const json_t *event)
 	if (strcmp(category, "kernel") == 0 || strcmp(category, "gpu_memcpy") == 0 || strcmp(category, "gpu_memset") == 0)
 		return reading->kernels < NONE - 1 ? add_kernel(reading, event) : OK;
 	if (strcmp(category, "cpu_op") == 0)
-		return add_op(reading, event, name, false);
+		return torch_trace_add_op(reading, event, name, false);
 	if (strcmp(category, "user_annotation") == 0 && strncmp(name, "gloo:", 5) == 0) {
 		TRY(take_gloo(reading, event, name + 5));
-		return add_op(reading, event, name, true);
+		return torch_trace_add_op(reading, event, name, true);
 	}
 	return OK;
 }
@@ -321,17 +321,17 @@ static enum status take_events(struct reading *reading)
 {
 	enum status status = OK;
 	reading->found = true;
-	if (!take(reading, '['))
-		return wrong(reading, reading->at, "traceEvents is no list");
-	if (take(reading, ']'))
+	if (!torch_trace_take(reading, '['))
+		return torch_trace_wrong(reading, reading->at, "traceEvents is no list");
+	if (torch_trace_take(reading, ']'))
 		return OK;
 	do {
-		json_t *event = next_value(reading, &status);
+		json_t *event = torch_trace_next_value(reading, &status);
 		if (event)
 			status = take_event(reading, event);
 		json_decref(event);
-	} while (status == OK && take(reading, ','));
-	return status != OK || take(reading, ']') ? status : wrong(reading, reading->at, "the list of events isn't closed");
+	} while (status == OK && torch_trace_take(reading, ','));
+	return status != OK || torch_trace_take(reading, ']') ? status : torch_trace_wrong(reading, reading->at, "the list of events isn't closed");
 }
 
 /* ---- the rest of the file --------------------------------------------------------------------------------------------- */
@@ -342,16 +342,16 @@ static void take_device(struct trace *trace, const json_t *list)
 	const char *name = json_string_value(json_object_get(first, "name"));
 	if (name)
 		snprintf(trace->device, sizeof trace->device, "%s", name);
-	trace->device_memory = count_of(first, "totalGlobalMem");
+	trace->device_memory = torch_trace_count_of(first, "totalGlobalMem");
 }
 
 /* Groups that all have as many members. */
 static void take_groups(struct reading *reading, const json_t *said)
 {
 	const json_t *groups = json_object_get(said, "pg_config");
-	int64_t size = count_of(said, "world_size");
+	int64_t size = torch_trace_count_of(said, "world_size");
 	for (size_t i = 0; i < json_array_size(groups); i++) {
-		int64_t members = count_of(json_array_get(groups, i), "pg_size");
+		int64_t members = torch_trace_count_of(json_array_get(groups, i), "pg_size");
 		size = i == 0 || members == size ? members : 0;
 	}
 	reading->group = size <= GROUP_MOST ? (uint32_t)size : 0;
@@ -362,7 +362,7 @@ static enum status take_member(struct reading *reading, const char *key)
 	enum status status = OK;
 	if (strcmp(key, "traceEvents") == 0)
 		return take_events(reading);
-	json_t *value = next_value(reading, &status);
+	json_t *value = torch_trace_next_value(reading, &status);
 	if (value && strcmp(key, "deviceProperties") == 0)
 		take_device(reading->trace, value);
 	if (value && strcmp(key, "distributedInfo") == 0)
@@ -371,29 +371,29 @@ static enum status take_member(struct reading *reading, const char *key)
 	return status;
 }
 
-static enum status take_file(struct reading *reading)
+static enum status torch_trace_take_file(struct reading *reading)
 {
 	enum status status = OK;
-	skip_blanks(reading);
+	torch_trace_skip_blanks(reading);
 	if (reading->at < reading->end && *reading->at == '[')       /* the older form: the events alone */
 		return take_events(reading);
-	if (!take(reading, '{'))
-		return wrong(reading, reading->at, "expected an object with traceEvents");
+	if (!torch_trace_take(reading, '{'))
+		return torch_trace_wrong(reading, reading->at, "expected an object with traceEvents");
 	do {
-		json_t *key = next_value(reading, &status);
-		if (key && (!json_is_string(key) || !take(reading, ':')))
-			status = wrong(reading, reading->at, "expected a name and a colon");
+		json_t *key = torch_trace_next_value(reading, &status);
+		if (key && (!json_is_string(key) || !torch_trace_take(reading, ':')))
+			status = torch_trace_wrong(reading, reading->at, "expected a name and a colon");
 		THEN(status, take_member(reading, json_string_value(key)));
 		json_decref(key);
-	} while (status == OK && take(reading, ','));
-	if (status == OK && !take(reading, '}'))
-		status = wrong(reading, reading->at, "it isn't closed");
-	return status == OK && !reading->found ? wrong(reading, reading->at, "there are no traceEvents") : status;
+	} while (status == OK && torch_trace_take(reading, ','));
+	if (status == OK && !torch_trace_take(reading, '}'))
+		status = torch_trace_wrong(reading, reading->at, "it isn't closed");
+	return status == OK && !reading->found ? torch_trace_wrong(reading, reading->at, "there are no traceEvents") : status;
 }
 
 /* ---- what lies in what ------------------------------------------------------------------------------------------------ */
 
-static int by_start(const void *left, const void *right)
+static int torch_trace_by_start(const void *left, const void *right)
 {
 	const struct trace_op *a = left, *b = right;
 	if (a->thread != b->thread)
@@ -409,7 +409,7 @@ static void find_parents(struct trace *trace)
 {
 	uint32_t inner = NONE;
 	if (trace->ops > 0)
-		qsort(trace->op, trace->ops, sizeof *trace->op, by_start);
+		qsort(trace->op, trace->ops, sizeof *trace->op, torch_trace_by_start);
 	for (uint32_t i = 0; i < trace->ops; i++) {
 		struct trace_op *op = &trace->op[i];
 		while (inner != NONE && (trace->op[inner].thread != op->thread || trace->op[inner].start + trace->op[inner].lasts <= op->start))
@@ -421,7 +421,7 @@ static void find_parents(struct trace *trace)
 
 struct owner { uint64_t id; uint32_t op; };
 
-static int by_id(const void *left, const void *right)
+static int torch_trace_by_id(const void *left, const void *right)
 {
 	const struct owner *a = left, *b = right;
 	return (a->id > b->id) - (a->id < b->id);
@@ -434,9 +434,9 @@ static enum status give_kernels(struct reading *reading)
 	NEED_IN(reading->error, owner);
 	for (uint32_t i = 0; i < trace->ops; i++)
 		owner[i] = (struct owner){ trace->op[i].id, i };
-	qsort(owner, trace->ops, sizeof *owner, by_id);
+	qsort(owner, trace->ops, sizeof *owner, torch_trace_by_id);
 	for (uint32_t k = 0; k < reading->kernels; k++) {
-		struct owner wanted = { reading->kernel[k].id, 0 }, *found = wanted.id ? bsearch(&wanted, owner, trace->ops, sizeof *owner, by_id) : NULL;
+		struct owner wanted = { reading->kernel[k].id, 0 }, *found = wanted.id ? bsearch(&wanted, owner, trace->ops, sizeof *owner, torch_trace_by_id) : NULL;
 		trace->unowned += !found;
 		trace->unowned_seconds += found ? 0 : reading->kernel[k].seconds;
 		if (found) {
@@ -457,7 +457,7 @@ enum status trace_read(const char *text, size_t size, struct trace *trace, struc
 {
 	struct reading reading = { .trace = trace, .error = error, .text = text, .at = text, .end = text + size };
 	*trace = (struct trace){ 0 };
-	enum status status = take_file(&reading);
+	enum status status = torch_trace_take_file(&reading);
 	if (status == OK)
 		find_parents(trace);
 	if (status == OK && trace->kernels > 0)

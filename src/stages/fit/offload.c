@@ -59,7 +59,7 @@ int64_t host_stall(const struct graph *graph, const struct scenario *scenario, c
 
 /* ---- how good a choice is ------------------------------------------------------------------------------------ */
 
-static enum status judge(const struct choosing *choosing, const struct fitted *fitted, struct away *away)
+static enum status fit_offload_judge(const struct choosing *choosing, const struct fitted *fitted, struct away *away)
 {
 	OWN(fit_solver) solver;
 	enum status status = fit_solver_begin(&fitted->input, &solver);
@@ -83,7 +83,7 @@ static enum status judge(const struct choosing *choosing, const struct fitted *f
 }
 
 /* Storages that are wanted, at most `most` of them, with so long a wait at the turn. */
-static enum status look(const struct choosing *choosing, const bool *wanted, int64_t stall, uint32_t most, struct away *away)
+static enum status fit_offload_look(const struct choosing *choosing, const bool *wanted, int64_t stall, uint32_t most, struct away *away)
 {
 	*away = (struct away){ 0 };
 	enum status status = fit_windows_find(choosing->step, choosing->fitted->input.link, wanted, choosing->reruns.later ? &choosing->reruns : NULL, choosing->turn, stall, most, choosing->window, &away->windows);
@@ -95,7 +95,7 @@ static enum status look(const struct choosing *choosing, const bool *wanted, int
 	if (!away->graph)
 		return choosing->error->status;
 	struct fitted *fitted = fitted_of_pinned(choosing->stage, away->graph, choosing->fitted->step, choosing->scenario, choosing->sharded, choosing->options, choosing->error);
-	status = fitted ? judge(choosing, fitted, away) : choosing->error->status;
+	status = fitted ? fit_offload_judge(choosing, fitted, away) : choosing->error->status;
 	if (status == OK && away->least < INT64_MAX && stall > 0) {
 		int64_t waits = host_stall(away->graph, choosing->scenario, choosing->sharded, choosing->stage->rules);
 		away->least += waits;
@@ -109,7 +109,7 @@ static enum status look(const struct choosing *choosing, const bool *wanted, int
 	return choosing->error->status;
 }
 
-static bool is_better(const struct away *a, const struct away *b)
+static bool fit_offload_is_better(const struct away *a, const struct away *b)
 {
 	if (a->fits != b->fits && (a->fits ? a : b)->least <= (a->fits ? b : a)->least)
 		return a->fits;
@@ -120,7 +120,7 @@ static bool is_better(const struct away *a, const struct away *b)
 static void take_better(struct away *best, struct away *other)
 {
 	struct away worse = *other;
-	if (!best->graph || is_better(other, best)) {
+	if (!best->graph || fit_offload_is_better(other, best)) {
 		worse = *best;
 		*best = *other;
 	}
@@ -138,7 +138,7 @@ static enum status take_fewer(const struct choosing *choosing, const bool *wante
 	while (status == OK && high - low > 1 + high / 32) {
 		struct away other;
 		uint32_t middle = low + (high - low) / 2;
-		status = look(choosing, wanted, 0, middle, &other);
+		status = fit_offload_look(choosing, wanted, 0, middle, &other);
 		if (status == OK && other.fits)
 			high = middle;
 		else
@@ -157,7 +157,7 @@ static enum status try_stalls(const struct choosing *choosing, const bool *wante
 	int64_t most = best->least < choosing->fitted->total ? best->least : choosing->fitted->total;
 	for (int part = 1; part <= 4 && status == OK && most > 0; part++) {
 		struct away other;
-		status = look(choosing, wanted, most / 5 * part, ALL, &other);
+		status = fit_offload_look(choosing, wanted, most / 5 * part, ALL, &other);
 		if (status == OK)
 			take_better(best, &other);
 		graph_release(other.graph);
@@ -166,7 +166,7 @@ static enum status try_stalls(const struct choosing *choosing, const bool *wante
 }
 
 /* What the bound's cut keeps where the cap is larger by what waits in the host, and what runs again then. *price: picoseconds a byte, in FIT_PRICE_UNIT; 0: all is kept. */
-static enum status estimate(struct choosing *choosing, struct fit_solver *solver, int64_t bytes, bool *wanted, struct fit_reruns *reruns, int64_t *price)
+static enum status fit_offload_estimate(struct choosing *choosing, struct fit_solver *solver, int64_t bytes, bool *wanted, struct fit_reruns *reruns, int64_t *price)
 {
 	HELD uint8_t *state = mem_alloc(choosing->step->storages, sizeof *state);
 	struct fit_certificate certificate = { .op = NONE };
@@ -189,27 +189,27 @@ static enum status estimate(struct choosing *choosing, struct fit_solver *solver
 }
 
 /* First as if nothing ran again; then what a cut keeps when so much is away as went in the try before. */
-static enum status choose(struct choosing *choosing, struct fit_solver *solver, bool *wanted, struct fit_reruns *reruns, struct away *best)
+static enum status fit_offload_choose(struct choosing *choosing, struct fit_solver *solver, bool *wanted, struct fit_reruns *reruns, struct away *best)
 {
 	struct away other = { 0 };
 	int64_t price = 0, bytes;
 	for (uint32_t s = 0; s < choosing->step->storages; s++)
 		wanted[s] = true;
-	enum status status = look(choosing, wanted, 0, ALL, best);
+	enum status status = fit_offload_look(choosing, wanted, 0, ALL, best);
 	if (status == OK && best->fits)
 		return take_fewer(choosing, wanted, best);
 	bytes = best->bytes;
 	for (int round = 0; round < ROUNDS && status == OK; round++) {
-		status = estimate(choosing, solver, bytes, wanted, reruns, &price);
+		status = fit_offload_estimate(choosing, solver, bytes, wanted, reruns, &price);
 		if (status == INFEASIBLE)
 			return OK;
 		uint32_t turn = choosing->turn;
 		choosing->turn = NONE;
-		THEN(status, look(choosing, wanted, 0, ALL, &other));
+		THEN(status, fit_offload_look(choosing, wanted, 0, ALL, &other));
 		if (status == OK)
 			take_better(best, &other);
 		choosing->turn = turn;
-		THEN(status, look(choosing, wanted, 0, ALL, &other));
+		THEN(status, fit_offload_look(choosing, wanted, 0, ALL, &other));
 		int64_t moved = other.bytes;
 		if (status == OK)
 			take_better(best, &other);
@@ -293,7 +293,7 @@ struct graph *offload_choose(struct stage_context *stage, const struct scenario 
 	struct fit_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later), arena_alloc(&arena, storages, sizeof *reruns.first) };
 	bool *wanted = arena_alloc(&arena, storages, sizeof *wanted);
 	choosing.window = arena_alloc(&arena, storages, sizeof *choosing.window);
-	enum status status = wanted && choosing.window && reruns.later && reruns.first ? choose(&choosing, solver, wanted, &reruns, &best) : fail_memory(error);
+	enum status status = wanted && choosing.window && reruns.later && reruns.first ? fit_offload_choose(&choosing, solver, wanted, &reruns, &best) : fail_memory(error);
 	arena_free(&arena);
 	if (status == OK && best.windows > 0)
 		return best.graph;
@@ -326,7 +326,7 @@ static enum status choose_after(struct choosing *choosing, struct fitted *sub, b
 	choosing->step = &solver.step;
 	for (uint32_t s = 0; s < storages && wanted; s++)
 		wanted[s] = true;
-	status = error_set(choosing->error, status) == OK ? look(choosing, wanted, 0, ALL, best) : status;
+	status = error_set(choosing->error, status) == OK ? fit_offload_look(choosing, wanted, 0, ALL, best) : status;
 	if (status == OK && best->fits && fewest)
 		status = take_fewer(choosing, wanted, best);
 	fit_solver_free(&solver);

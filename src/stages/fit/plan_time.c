@@ -84,7 +84,7 @@ enum status plan_op_times(const struct graph *graph, const struct sharded *shard
 	return status;
 }
 
-static bool find_costs(struct timing *timing)
+static bool plan_time_find_costs(struct timing *timing)
 {
 	struct step_costs *costs = &timing->costs;
 	uint32_t ops = timing->graph->ops, near = 0;
@@ -168,7 +168,7 @@ struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order,
 	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	struct plan_time *time = mem_alloc(1, sizeof *time);
 	scenario_machine(scenario, &timing.machine);
-	bool fine = time && find_passes(&timing, scenario) && find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
+	bool fine = time && find_passes(&timing, scenario) && plan_time_find_costs(&timing) && step_model_build(graph, order, &timing.costs, &time->model) == OK
 		&& step_time_find(&time->model, &time->time) == OK && find_whole(&timing, order, time);
 	arena_free(&timing.arena);
 	if (fine)
@@ -180,7 +180,7 @@ struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order,
 const char *const step_part_names[STEP_PARTS] = { "forward", "backward", "recomputed", "update", "resharding", "waiting" };
 const char *const step_limit_names[STEP_LIMITS] = { "matrix products", "other arithmetic", "memory bandwidth", "launch overhead", "links between devices", "link to the host", "other ranks" };
 
-static enum step_part part_of(const struct op *op)
+static enum step_part plan_time_part_of(const struct op *op)
 {
 	static const enum step_part of[PHASE_COUNT] = { [PHASE_FORWARD] = STEP_FORWARD, [PHASE_BACKWARD] = STEP_BACKWARD, [PHASE_UPDATE] = STEP_UPDATE,
 		[PHASE_COMMUNICATION] = STEP_RESHARDING };
@@ -194,10 +194,10 @@ enum status plan_time_shares(const struct graph *graph, const struct sharded *sh
 	uint32_t axes = sharded ? sharded->sharding.mesh.axes : 0;
 	*shares = (struct step_shares) { .total = time->whole.total, .computed = time->whole.busy[0] };
 	scenario_machine(scenario, &timing.machine);
-	bool fine = find_passes(&timing, scenario) && find_costs(&timing);
+	bool fine = find_passes(&timing, scenario) && plan_time_find_costs(&timing);
 	for (uint32_t op = 0; op < graph->ops && fine; op++)
 		if (timing.costs.stream[op] == 0 && timing.costs.time[op] > 0) {
-			enum step_part part = part_of(&graph->op[op]);
+			enum step_part part = plan_time_part_of(&graph->op[op]);
 			shares->time[part][timing.limit[op]] = added(shares->time[part][timing.limit[op]], runs_of(&timing, op), timing.costs.time[op]);
 			shares->ops[part][timing.limit[op]] += (uint32_t)runs_of(&timing, op);
 		}
@@ -211,7 +211,7 @@ enum status plan_time_shares(const struct graph *graph, const struct sharded *sh
 }
 
 /* Whether the schedule's passes count an op: sums over microbatches and messages between ranks are none of the model's. */
-static bool in_pass(const struct timing *timing, uint32_t op)
+static bool plan_time_in_pass(const struct timing *timing, uint32_t op)
 {
 	enum collective_kind collective;
 	uint32_t axis;
@@ -225,12 +225,12 @@ enum status plan_pass_shares(const struct graph *graph, const struct sharded *sh
 	struct timing timing = { .graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch] };
 	*computed = 0;
 	scenario_machine(scenario, &timing.machine);
-	bool fine = find_costs(&timing);
+	bool fine = plan_time_find_costs(&timing);
 	for (uint32_t op = 0; op < graph->ops && fine; op++) {
 		bool update = graph->op[op].phase == PHASE_UPDATE;
 		uint32_t times = update ? 1 : passes;
-		enum step_part part = part_of(&graph->op[op]);
-		if (!in_pass(&timing, op) || timing.costs.time[op] == 0)
+		enum step_part part = plan_time_part_of(&graph->op[op]);
+		if (!plan_time_in_pass(&timing, op) || timing.costs.time[op] == 0)
 			continue;
 		if (timing.costs.stream[op] > 0) {
 			shares->ops[STEP_WAITING][STEP_LINK] += times;
@@ -266,7 +266,7 @@ int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded
 	int64_t busy[STREAMS_MAX] = { 0 }, least = -1;
 	scenario_machine(scenario, &timing.machine);
 	int64_t *end = arena_alloc(&timing.arena, graph->ops, sizeof *end);
-	if (end && find_passes(&timing, scenario) && find_costs(&timing)) {
+	if (end && find_passes(&timing, scenario) && plan_time_find_costs(&timing)) {
 		for (uint32_t op = 0; op < graph->ops; op++) {
 			int64_t runs = runs_of(&timing, op), *of = &busy[timing.costs.stream[op]];
 			*of = added(*of, runs, timing.costs.time[op]);
@@ -294,7 +294,7 @@ enum status plan_time_bound(struct plan_time *time)
 #define COMPARED_PART 3     /* of the effort, in a comparison of plans */
 
 /* The bound of any order's step: where it is reached, nothing is left to be sought. 0 of a step so large that it would take as long as the search. */
-static enum status find_bound(const struct plan_time_search *search, const struct step_costs *costs, int64_t *value)
+static enum status plan_time_find_bound(const struct plan_time_search *search, const struct step_costs *costs, int64_t *value)
 {
 	OWN(step_model) model = { 0 };
 	OWN(step_bound) bound = { 0 };
@@ -316,7 +316,7 @@ static bool request_of(const struct plan_time_search *search, struct timing *tim
 	start[1] = search->problem->program;
 	*request = (struct overlap_request) { .graph = search->graph, .problem = search->problem, .costs = &timing->costs, .limit = search->limit, .start = start, .starts = 2,
 		.ticks = OVERLAP_EFFORT, .moves = OVERLAP_MOVES };
-	return find_costs(timing) && find_bound(search, &timing->costs, &request->bound) == OK;
+	return plan_time_find_costs(timing) && plan_time_find_bound(search, &timing->costs, &request->bound) == OK;
 }
 
 enum status plan_time_order(const struct plan_time_search *search, struct control *control, struct overlap_result *result)

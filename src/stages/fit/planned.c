@@ -31,7 +31,7 @@ struct rivals {
 	struct error *error;
 };
 
-static enum status add_rival(struct rivals *rivals, const uint8_t *state, const uint32_t *order)
+static enum status fit_planned_add_rival(struct rivals *rivals, const uint8_t *state, const uint32_t *order)
 {
 	struct fit_solver *solver = &rivals->solver;
 	struct rival *rival = &rivals->rival[rivals->count];
@@ -57,13 +57,13 @@ static enum status add_rival(struct rivals *rivals, const uint8_t *state, const 
 static enum status add_rivals(struct rivals *rivals, const uint8_t *state, const uint32_t *order)
 {
 	uint32_t storages = rivals->solver.step.storages;
-	enum status status = add_rival(rivals, state, order);
+	enum status status = fit_planned_add_rival(rivals, state, order);
 	HELD uint8_t *other = mem_alloc(storages, sizeof *other);
 	status = other ? status : NO_MEMORY;
 	for (uint8_t to = FIT_LATE; to < FIT_STATES && status == OK && rivals->solver.step.ops <= LARGE; to++) {
 		for (uint32_t s = 0; s < storages; s++)
 			other[s] = state[s] == FIT_HOLD ? to : state[s];
-		status = add_rival(rivals, other, order);
+		status = fit_planned_add_rival(rivals, other, order);
 	}
 	return status;
 }
@@ -135,7 +135,7 @@ static enum status find_stored(struct rivals *rivals, const struct key *key, uin
 	return OK;
 }
 
-static enum status find_rivals(struct rivals *rivals, const struct activations *activations)
+static enum status fit_planned_find_rivals(struct rivals *rivals, const struct activations *activations)
 {
 	size_t each = 2 * sizeof(int64_t) + rivals->solver.step.storages + rivals->solver.step.ops * sizeof(uint32_t);
 	uint8_t *blob = mem_alloc(RIVALS, each), *end = blob;
@@ -178,7 +178,7 @@ static struct graph *graph_of(struct rivals *rivals, const struct rival *rival)
 	return fit_plan_graph(&rivals->solver, &plan, rivals->error);
 }
 
-static bool may_fit(const struct rivals *rivals, const struct rival *rival)
+static bool fit_planned_may_fit(const struct rivals *rivals, const struct rival *rival)
 {
 	return rivals->solver.step.ops <= LARGE || rival->peak - rivals->budget <= (rivals->budget - rivals->solver.step.persistent) / FAR;
 }
@@ -195,7 +195,7 @@ static struct graph *find_fastest(struct rivals *rivals, int64_t below, int64_t 
 	for (uint32_t i = 0; i < rivals->count && rivals->rival[i].extra < below; i++) {
 		int64_t arena = INT64_MAX;
 		bool same = i > 0 && rivals->rival[i].extra == rivals->rival[i - 1].extra && rivals->rival[i].peak == rivals->rival[i - 1].peak;
-		if (same || !may_fit(rivals, &rivals->rival[i]))
+		if (same || !fit_planned_may_fit(rivals, &rivals->rival[i]))
 			continue;
 		struct graph *graph = graph_of(rivals, &rivals->rival[i]);
 		if (!graph || find_arena(rivals, graph, &arena) != OK) {
@@ -211,7 +211,7 @@ static struct graph *find_fastest(struct rivals *rivals, int64_t below, int64_t 
 }
 
 /* The bound under the whole cap, which the graph's arena was held against. */
-static enum status take(struct rivals *rivals, int64_t limit)
+static enum status fit_planned_take(struct rivals *rivals, int64_t limit)
 {
 	struct fitted *fitted = rivals->fitted;
 	mem_free(fitted->certificate.arc);
@@ -236,7 +236,7 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	rivals.rival = arena_alloc(&rivals.arena, rivals.room, sizeof *rivals.rival);
 	enum status status = fit_solver_new(&fitted->input, &rivals.solver);
 	status = status == OK && !rivals.rival ? NO_MEMORY : status;
-	status = status == OK ? find_rivals(&rivals, activations) : status;
+	status = status == OK ? fit_planned_find_rivals(&rivals, activations) : status;
 	/* Where the margin was asked for too much, the graph is what takes little memory and not what is fast. */
 	bool floor = fitted->impossible || fitted->replayed > limit;
 	if (status == OK && floor)
@@ -244,7 +244,7 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 	if (status == OK)
 		found = find_fastest(&rivals, floor && arena > rivals.budget ? INT64_MAX : fitted->extra, &extra);
 	status = status == OK ? error->status : error_set(error, status);
-	if (status == OK && found && take(&rivals, limit) == OK) {
+	if (status == OK && found && fit_planned_take(&rivals, limit) == OK) {
 		graph_release(graph);
 		graph = found;
 		found = NULL;

@@ -137,7 +137,7 @@ static enum status order_step(void *context, struct graph *graph, int64_t ceilin
 }
 
 /* Pins, and what the host gets: its storages stay until they leave. */
-static void fix_storages(const struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, uint8_t *fixed)
+static void fit_stage_fix_storages(const struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, uint8_t *fixed)
 {
 	struct recompute_options pins = *options;
 	pins.mode = RECOMPUTE_NONE;
@@ -162,7 +162,7 @@ void fitted_keep(struct fitted *fitted, int64_t cap)
 	fitted->proved = fitted->extra == 0;
 }
 
-static void take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
+static void fit_stage_take_plan(struct fitted *fitted, struct fit_plan *plan, int64_t cap)
 {
 	fitted->capped = true;
 	fitted->cap = cap;
@@ -214,7 +214,7 @@ static bool keeps_all(struct fit_solver *solver, const struct fit_plan *plan, co
 
 enum effort { EFFORT_ALL, EFFORT_UNPUBLISHED, EFFORT_LOOK };    /* published strategies as candidates; not; the cuts alone */
 
-static struct graph *solve(struct stage_context *stage, const struct scenario *scenario, const struct activations *activations, int64_t cap,
+static struct graph *fit_stage_solve(struct stage_context *stage, const struct scenario *scenario, const struct activations *activations, int64_t cap,
 	enum effort effort, struct fitted *fitted, struct error *error)
 {
 	struct ordering ordering = { scenario };
@@ -238,7 +238,7 @@ static struct graph *solve(struct stage_context *stage, const struct scenario *s
 	else
 		fail_status(error, status);
 	if (graph) {
-		take_plan(fitted, &plan, cap);
+		fit_stage_take_plan(fitted, &plan, cap);
 		fitted->extra = fitted_extra(fitted, graph);
 		fitted->proved = !fitted->impossible && fitted->extra <= fitted->bound;
 	}
@@ -266,7 +266,7 @@ struct fitted *fitted_of_pinned(struct stage_context *stage, struct graph *step,
 	enum status status = fitted && drop && resident ? activations_find(step, stage->rules, &activations, error) : fail_memory(error);
 	if (status == OK) {
 		struct recompute_options rest = rest_of(options, other, step, resident);
-		fix_storages(step, &activations, &rest, drop, (uint8_t *)(uintptr_t)fitted->input.fixed);
+		fit_stage_fix_storages(step, &activations, &rest, drop, (uint8_t *)(uintptr_t)fitted->input.fixed);
 	}
 	activations_free(&activations);
 	mem_free(drop);
@@ -332,7 +332,7 @@ static enum status solve_away(struct both *both, struct graph *away, enum effort
 	OWN(graph) *graph = NULL;
 	struct fitted *sub = fitted_of_pinned(both->stage, away, fitted->step, both->scenario, both->sharded, both->options, both->error);
 	if (sub && activations_find(away, both->stage->rules, &activations, both->error) == OK)
-		graph = solve(both->stage, both->scenario, &activations, both->cap, effort, sub, both->error);
+		graph = fit_stage_solve(both->stage, both->scenario, &activations, both->cap, effort, sub, both->error);
 	activations_free(&activations);
 	struct fitted before = *fitted;
 	enum status status = !graph ? both->error->status : error_set(both->error, note_away(both->stage, both->scenario, both->sharded, graph, fitted));
@@ -380,7 +380,7 @@ struct after { struct graph *graph; int64_t extra; bool near; };
 static enum status look_after(struct both *both, int64_t more, enum effort effort, struct after *best, int64_t *room)
 {
 	struct fitted *fitted = both->fitted, *sub = fitted_of_pinned(both->stage, fitted->step, fitted->step, both->scenario, both->sharded, both->options, both->error);
-	OWN(graph) *graph = sub ? solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error) : NULL;
+	OWN(graph) *graph = sub ? fit_stage_solve(both->stage, both->scenario, both->activations, both->cap + more, effort, sub, both->error) : NULL;
 	OWN(graph) *away = NULL;
 	enum status status = graph ? OK : both->error->status;
 	int64_t least = fitted->replayed <= both->cap && fitted->extra < best->extra ? fitted->extra : best->extra, peak = 0;
@@ -497,7 +497,7 @@ static enum status fits_kept(struct fit_solver *solver, int64_t cap, bool *kept)
 	return status;
 }
 
-static void note_windows(struct both *both, struct graph *away)
+static void fit_stage_note_windows(struct both *both, struct graph *away)
 {
 	if (both->windows && both->least >= both->windows_least)
 		return;
@@ -520,7 +520,7 @@ static enum status look_at_windows(struct both *both, struct fit_solver *solver)
 		tried = away ? away->fingerprint : 0;
 		status = away ? solve_away(both, away, EFFORT_LOOK) : both->error->status;
 		if (status == OK)
-			note_windows(both, away);
+			fit_stage_note_windows(both, away);
 		if (fitted->away == 0 || fitted->stall == 0 || is_close(fitted, both->cap))
 			break;
 	}
@@ -581,7 +581,7 @@ static struct graph *keep_all(struct graph *step, const struct activations *acti
 	return graph;
 }
 
-static struct graph *apply(struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, struct error *error)
+static struct graph *fit_stage_apply(struct graph *step, const struct activations *activations, const struct recompute_options *options, bool *drop, struct error *error)
 {
 	recompute_choose(step, activations, options, drop);
 	return recompute_apply(step, activations, drop, options->offload, options->offloads, error);
@@ -598,18 +598,18 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 	} else if (scenario->value[K_recompute] == RECOMPUTE_KEPT) {
 		graph = keep_all(step, activations, options, drop, scenario, *fitted, error);
 	} else if (options->mode == RECOMPUTE_AUTO) {
-		fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
+		fit_stage_fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
 		int64_t cap = scenario_budget(scenario) - wish->margin;
 		struct both both = { .stage = stage, .scenario = scenario, .sharded = sharded, .activations = activations, .options = options, .cap = cap, .alone = wish->alone, .fitted = *fitted, .error = error };
 		graph = scenario->value[K_offload] ? solve_both(&both)
-			: solve(stage, scenario, activations, cap, EFFORT_ALL, *fitted, error);
+			: fit_stage_solve(stage, scenario, activations, cap, EFFORT_ALL, *fitted, error);
 		if (graph && !sharded && !scenario->value[K_offload] && wish->margin > 0 && !((*fitted)->proved && (*fitted)->extra == 0))
 			graph = fit_planned(stage, scenario, activations, wish->margin, graph, *fitted, error);
 	} else {
 		if (options->mode > RECOMPUTE_AUTO)
-			fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
+			fit_stage_fix_storages(step, activations, options, drop, (uint8_t *)(uintptr_t)(*fitted)->input.fixed);
 		graph = options->mode > RECOMPUTE_AUTO ? strategy_apply(stage, &(*fitted)->input, activations, options, error)
-			: apply(step, activations, options, drop, error);
+			: fit_stage_apply(step, activations, options, drop, error);
 		if (graph)
 			(*fitted)->extra = fitted_extra(*fitted, graph);
 	}

@@ -2,7 +2,7 @@
 #include "solver/cost/op_time.h"
 #include "traffic.h"
 
-static int64_t bytes_of(const struct graph *graph, const struct csr *tensors, uint32_t op)
+static int64_t traffic_bytes_of(const struct graph *graph, const struct csr *tensors, uint32_t op)
 {
 	int64_t bytes = 0;
 	FOR_ROW(i, tensors, op)
@@ -16,12 +16,12 @@ bool traffic_collective(const struct mesh *mesh, const struct graph *graph, uint
 	if (!said || said->kind >= COLLECTIVE_COUNT || (*axis = mesh_axis_named(mesh, said->axis)) == NONE)
 		return false;
 	*collective = said->kind;
-	*bytes = collective_of(&mesh->axis[*axis], *collective, bytes_of(graph, &graph->reads, op), bytes_of(graph, &graph->writes, op));
+	*bytes = collective_of(&mesh->axis[*axis], *collective, traffic_bytes_of(graph, &graph->reads, op), traffic_bytes_of(graph, &graph->writes, op));
 	return true;
 }
 
 /* The collectives that an op makes itself. */
-static void add_inside(struct traffic_sum *sum, const struct sharded *sharded, uint32_t whole)
+static void traffic_add_inside(struct traffic_sum *sum, const struct sharded *sharded, uint32_t whole)
 {
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
@@ -42,7 +42,7 @@ int64_t traffic_inside(const struct sharded *sharded, const struct graph *graph,
 	uint32_t whole = sharded_op(sharded, graph, op, NULL);
 	int64_t bytes = 0;
 	if (whole != NONE)
-		add_inside(&sum, sharded, whole);
+		traffic_add_inside(&sum, sharded, whole);
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes; a++)
 		bytes += sum.of[a][COLLECTIVE_ALL_REDUCE].bytes;
 	return bytes;
@@ -62,7 +62,7 @@ void traffic_find(const struct sharded *sharded, const struct graph *graph, stru
 			traffic->bytes += collective_bytes(&mesh->axis[axis], collective, bytes);
 			traffic->time += collective_time(&mesh->axis[axis], collective, bytes);
 		} else if ((whole = sharded_op(sharded, graph, op, &near)) != NONE) {
-			add_inside(sum, sharded, whole);
+			traffic_add_inside(sum, sharded, whole);
 		}
 	}
 	for (uint32_t a = 0; a < mesh->axes; a++)

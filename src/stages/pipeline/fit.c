@@ -34,7 +34,7 @@ struct rank_step {
 /* ---- what holds for all ranks -------------------------------------------------------------------------------------------- */
 
 /* Collectives of the forward pass belong to it, and what they write stays: they don't run again. So does what several ranks have. */
-static void fix_storages(struct choosing *choosing)
+static void pipeline_fit_fix_storages(struct choosing *choosing)
 {
 	const struct graph *device = choosing->device;
 	const struct pipeline_cut *cut = &choosing->pipelined->cut;
@@ -52,7 +52,7 @@ static void fix_storages(struct choosing *choosing)
 	}
 }
 
-static enum status begin(struct choosing *choosing)
+static enum status pipeline_fit_begin(struct choosing *choosing)
 {
 	const struct graph *device = choosing->device;
 	struct arena *arena = &choosing->arena;
@@ -67,7 +67,7 @@ static enum status begin(struct choosing *choosing)
 	choosing->paid = arena_alloc(arena, device->ops, sizeof *choosing->paid);
 	NEED_IN(choosing->error, choosing->paid && choosing->sent && choosing->forward && choosing->fixed && choosing->state && choosing->chosen);
 	memset(choosing->state, FIT_KEEP, device->storages);
-	fix_storages(choosing);
+	pipeline_fit_fix_storages(choosing);
 	return OK;
 }
 
@@ -99,7 +99,7 @@ static uint32_t microbatches_held(const struct choosing *choosing, uint32_t rank
 }
 
 /* Times, pins and copies of a rank's graph, by the names of the device's. */
-static bool describe(struct choosing *choosing, uint32_t rank, struct rank_step *step)
+static bool pipeline_fit_describe(struct choosing *choosing, uint32_t rank, struct rank_step *step)
 {
 	const struct graph *graph = step->graph, *device = choosing->device;
 	const struct fitted *fitted = choosing->fit->fitted;
@@ -150,13 +150,13 @@ static enum status make_step(struct choosing *choosing, uint32_t rank, struct ra
 	step->graph = pipeline_rank_graph(&pipelined->cut, &choosing->flow, one, pipelined->microbatches, rank, NULL, choosing->error);
 	if (!step->graph)
 		return choosing->error->status;
-	return describe(choosing, rank, step) ? OK : fail_memory(choosing->error);
+	return pipeline_fit_describe(choosing, rank, step) ? OK : fail_memory(choosing->error);
 }
 
 /* ---- choosing ------------------------------------------------------------------------------------------------------------------ */
 
 /* What a rank drops; what several ranks make for themselves is dropped where all of them drop it. */
-static void take(struct choosing *choosing, const struct rank_step *step, const struct fit_step *seen, const uint8_t *state)
+static void pipeline_fit_take(struct choosing *choosing, const struct rank_step *step, const struct fit_step *seen, const uint8_t *state)
 {
 	for (uint32_t s = 0; s < step->graph->storages; s++) {
 		uint32_t of = step->storage[s];
@@ -196,7 +196,7 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, struc
 	options.start = start;
 	status = status == OK ? fit_solve(&solver, fit->cap[rank], &options, stage->control, &plan) : status;
 	if (status == OK) {
-		take(choosing, step, &solver.step, plan.state);
+		pipeline_fit_take(choosing, step, &solver.step, plan.state);
 		fit->peak[rank] = plan.peak;
 		fit->impossible |= plan.impossible;
 		note_bound(fit->fitted, rank, step, &plan);
@@ -254,7 +254,7 @@ static struct graph *apply_states(struct choosing *choosing)
 struct graph *pipeline_fit_graph(struct stage_context *stage, struct pipeline_fit *fit, struct error *error)
 {
 	struct choosing choosing = { .stage = stage, .fit = fit, .pipelined = fit->pipelined, .device = fit->pipelined->device, .error = error };
-	enum status status = begin(&choosing);
+	enum status status = pipeline_fit_begin(&choosing);
 	fit->impossible = false;
 	if (status == OK && !fit->fitted->rank && !(fit->fitted->rank = mem_alloc(fit->pipelined->ranks, sizeof *fit->fitted->rank)))
 		status = fail_memory(error);

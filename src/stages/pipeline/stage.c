@@ -43,7 +43,7 @@ size_t pipelined_bytes(const struct pipelined *pipelined)
 
 /* ---- what is asked for ------------------------------------------------------------------------------------------------ */
 
-static uint32_t degree(const struct scenario *scenario, enum knob_id knob)
+static uint32_t pipeline_stage_degree(const struct scenario *scenario, enum knob_id knob)
 {
 	return scenario->value[knob] > 1 ? (uint32_t)scenario->value[knob] : 1;
 }
@@ -66,7 +66,7 @@ uint32_t pipeline_layers(const struct graph *step)
 
 bool pipeline_tries_chunks(const struct scenario *scenario, uint32_t layers, uint32_t chunks)
 {
-	return schedule_tries_chunks(layers, degree(scenario, K_pp), chunks);
+	return schedule_tries_chunks(layers, pipeline_stage_degree(scenario, K_pp), chunks);
 }
 
 /* The CSV of schedule=@FILE; "" where there is none. */
@@ -122,7 +122,7 @@ static enum status out_of_memory(struct piping *piping, enum status status)
 	return status == NO_MEMORY ? fail_memory(piping->error) : status;
 }
 
-static uint32_t pieces_of(const struct piping *piping)
+static uint32_t pipeline_stage_pieces_of(const struct piping *piping)
 {
 	return piping->config.pp * piping->config.chunks;
 }
@@ -152,7 +152,7 @@ static enum status time_blocks(struct piping *piping)
 	return status;
 }
 
-static uint32_t axis_named(const struct mesh *mesh, const char *name)
+static uint32_t pipeline_stage_axis_named(const struct mesh *mesh, const char *name)
 {
 	return mesh_axis_named(mesh, name);
 }
@@ -161,7 +161,7 @@ static uint32_t axis_named(const struct mesh *mesh, const char *name)
 static enum status find_blocks(struct piping *piping)
 {
 	const struct graph *whole = piping->sharded->shared->graph;
-	uint32_t pieces = pieces_of(piping), gaps;
+	uint32_t pieces = pipeline_stage_pieces_of(piping), gaps;
 	enum status status = blocks_find(whole, &piping->blocks);
 	if (status != OK || piping->blocks.stretches >= pieces)
 		return status;
@@ -181,13 +181,13 @@ static enum status cost_blocks(struct piping *piping)
 	THEN(status, block_work_find(whole, piping->stage->rules, &piping->arena, &work));
 	if (status == OK && !(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
 		status = NO_MEMORY;
-	THEN(status, block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine, axis_named(mesh, "cp"),
-		axis_named(mesh, "ep"), piping->cost));
+	THEN(status, block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine, pipeline_stage_axis_named(mesh, "cp"),
+		pipeline_stage_axis_named(mesh, "ep"), piping->cost));
 	THEN(status, device_times_find(sharded, sharded->device, piping->stage->rules, &piping->machine, &piping->times));
 	return status == OK ? time_blocks(piping) : status;
 }
 
-static struct config_model model_of(const struct piping *piping)
+static struct config_model pipeline_stage_model_of(const struct piping *piping)
 {
 	int64_t cap = piping->limited == CUTS_ANY ? -1 : piping->machine.memory, margin = piping->limited == CUTS_CAPPED ? 1 : piping->wish->margin;
 	return (struct config_model) { .blocks = piping->blocks.blocks, .cost = piping->cost, .machine = &piping->machine,
@@ -195,10 +195,10 @@ static struct config_model model_of(const struct piping *piping)
 }
 
 /* What the cuts come to by the model, and whether the memory cap has moved them. */
-static enum status estimate(struct piping *piping, struct config_model *model)
+static enum status pipeline_stage_estimate(struct piping *piping, struct config_model *model)
 {
 	struct pipelined *pipelined = piping->pipelined;
-	uint32_t *free_cut = arena_alloc(&piping->arena, pieces_of(piping) + (size_t)1, sizeof *free_cut);
+	uint32_t *free_cut = arena_alloc(&piping->arena, pipeline_stage_pieces_of(piping) + (size_t)1, sizeof *free_cut);
 	NEED(free_cut);
 	for (uint32_t r = 0; r < piping->config.pp; r++) {
 		struct rank_memory memory;
@@ -207,16 +207,16 @@ static enum status estimate(struct piping *piping, struct config_model *model)
 	}
 	model->limit = -1;
 	enum status status = config_cut(model, &piping->config, &piping->overheads, free_cut);
-	for (uint32_t k = 0; k < pieces_of(piping) && status == OK; k++)
+	for (uint32_t k = 0; k < pipeline_stage_pieces_of(piping) && status == OK; k++)
 		pipelined->moved |= free_cut[k] != piping->first[k];
 	return status;
 }
 
-static enum status cut(struct piping *piping)
+static enum status pipeline_stage_cut(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
-	struct config_model model = model_of(piping);
-	uint32_t *piece_of = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piece_of), pieces = pieces_of(piping);
+	struct config_model model = pipeline_stage_model_of(piping);
+	uint32_t *piece_of = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piece_of), pieces = pipeline_stage_pieces_of(piping);
 	piping->first = arena_alloc(&piping->arena, pieces + (size_t)1, sizeof *piping->first);
 	NEED(piece_of && piping->first);
 	enum status status = config_cut(&model, &piping->config, &piping->overheads, piping->first);
@@ -226,7 +226,7 @@ static enum status cut(struct piping *piping)
 	for (uint32_t k = 0; k < pieces && status == OK; k++)
 		for (uint32_t b = piping->first[k]; b < piping->first[k + 1]; b++)
 			piece_of[b] = k;
-	THEN(status, estimate(piping, &model));
+	THEN(status, pipeline_stage_estimate(piping, &model));
 	if (status == OK)
 		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules, &piping->sharded->sharding, &piping->blocks, piece_of,
 			(struct pieces_wanted) { piping->config.pp, pieces, pipelined->folded, pipelined->split }, &pipelined->cut);
@@ -236,7 +236,7 @@ static enum status cut(struct piping *piping)
 /* ---- ranks ---------------------------------------------------------------------------------------------------------------- */
 
 /* What a rank's graph says of it. */
-static enum status measure(struct piping *piping, struct pipeline_rank *rank)
+static enum status pipeline_stage_measure(struct piping *piping, struct pipeline_rank *rank)
 {
 	const struct graph *graph = rank->graph;
 	struct memory_rules rules = scenario_memory_rules(piping->scenario);
@@ -261,7 +261,7 @@ static enum status measure(struct piping *piping, struct pipeline_rank *rank)
 }
 
 /* Structure without names, without the copies in flight. */
-static uint64_t shape_of(const struct graph *graph)
+static uint64_t pipeline_stage_shape_of(const struct graph *graph)
 {
 	uint64_t hash = graph->ops;
 	for (uint32_t op = 0; op < graph->ops; op++) {
@@ -284,7 +284,7 @@ static void find_alike(struct piping *piping, uint64_t *shape)
 	struct pipelined *pipelined = piping->pipelined;
 	for (uint32_t r = 0; r < pipelined->ranks; r++) {
 		struct pipeline_rank *rank = &pipelined->rank[r];
-		shape[r] = hash_join(shape_of(rank->graph), (uint64_t)(rank->parameters + rank->optimizer + rank->gradients + rank->inputs));
+		shape[r] = hash_join(pipeline_stage_shape_of(rank->graph), (uint64_t)(rank->parameters + rank->optimizer + rank->gradients + rank->inputs));
 		rank->alike = r;
 		for (uint32_t other = 0; other < r && rank->alike == r; other++)
 			rank->alike = shape[other] == shape[r] ? other : r;
@@ -306,7 +306,7 @@ static struct in_flight piece_in_flight(const struct piping *piping, uint32_t k)
 static enum status build_ranks(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
-	uint32_t pieces = pieces_of(piping);
+	uint32_t pieces = pipeline_stage_pieces_of(piping);
 	struct in_flight *in_flight = arena_alloc(&piping->arena, pieces, sizeof *in_flight);
 	struct kept_bytes *kept = arena_alloc(&piping->arena, pieces, sizeof *kept);
 	uint64_t *shape = arena_alloc(&piping->arena, pipelined->ranks, sizeof *shape);
@@ -316,7 +316,7 @@ static enum status build_ranks(struct piping *piping)
 	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
 		struct pipeline_rank *rank = &pipelined->rank[r];
 		rank->graph = pipeline_rank_graph(&pipelined->cut, &piping->flow, in_flight, pipelined->microbatches, r, kept, piping->error);
-		status = rank->graph ? measure(piping, rank) : piping->error->status;
+		status = rank->graph ? pipeline_stage_measure(piping, rank) : piping->error->status;
 		if (status == OK && rank->peak > pipelined->rank[pipelined->reported].peak)
 			pipelined->reported = r;
 	}
@@ -340,8 +340,8 @@ static void measure_sends(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	const struct pipeline_cut *cut = &pipelined->cut;
-	uint32_t pieces = pieces_of(piping);
-	struct config_model model = model_of(piping);
+	uint32_t pieces = pipeline_stage_pieces_of(piping);
+	struct config_model model = pipeline_stage_model_of(piping);
 	for (int side = SIDE_FORWARD; side <= SIDE_BACKWARD; side++)
 		for (uint32_t k = 0; k + 1 < pieces; k++) {
 			int64_t bytes = 0;
@@ -359,14 +359,14 @@ static void measure_sends(struct piping *piping)
 }
 
 /* What is left of collectives behind a pass of so much computation. */
-static int64_t beyond(const struct piping *piping, int64_t collectives, int64_t compute)
+static int64_t pipeline_stage_beyond(const struct piping *piping, int64_t collectives, int64_t compute)
 {
 	int64_t hidden = compute / 1000 * piping->overheads.overlap;
 	return collectives > hidden ? collectives - hidden : 0;
 }
 
 /* A reduction of gradients, which may begin before the backward pass ends. */
-static bool reduces(const struct graph *graph, uint32_t op)
+static bool pipeline_stage_reduces(const struct graph *graph, uint32_t op)
 {
 	const struct collective *said = graph->op[op].collective;
 	return said && (said->kind == COLLECTIVE_ALL_REDUCE || said->kind == COLLECTIVE_REDUCE_SCATTER);
@@ -386,22 +386,22 @@ static void measure_rest(struct piping *piping, uint32_t r)
 		if (cut_rank(cut, op) != r)
 			continue;
 		if (cut->side[op] == SIDE_UPDATE)
-			*(!link ? &rank->update : reduces(cut->graph, op) ? &once : &updated) += time;
+			*(!link ? &rank->update : pipeline_stage_reduces(cut->graph, op) ? &once : &updated) += time;
 		else if (piping->times.hidden[op])
 			each[cut->side[op] == SIDE_BACKWARD] += time;
 		else
 			compute[cut->side[op] == SIDE_BACKWARD] += link ? 0 : time;
 	}
-	rank->exposed = updated + beyond(piping, once, compute[1]) + pipelined->microbatches * (beyond(piping, each[0], compute[0]) + beyond(piping, each[1], compute[1]));
+	rank->exposed = updated + pipeline_stage_beyond(piping, once, compute[1]) + pipelined->microbatches * (pipeline_stage_beyond(piping, each[0], compute[0]) + pipeline_stage_beyond(piping, each[1], compute[1]));
 	pipelined->exposed = rank->exposed > pipelined->exposed ? rank->exposed : pipelined->exposed;
 	pipelined->update = rank->update > pipelined->update ? rank->update : pipelined->update;
 }
 
-static enum status play(struct piping *piping)
+static enum status pipeline_stage_play(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	const struct pipeline_cut *cut = &pipelined->cut;
-	int64_t *host = arena_alloc(&piping->arena, 2 * (size_t)pieces_of(piping), sizeof *host);
+	int64_t *host = arena_alloc(&piping->arena, 2 * (size_t)pipeline_stage_pieces_of(piping), sizeof *host);
 	NEED(host);
 	if (pipelined->device != piping->sharded->device) {    /* ops that run again take time, too */
 		device_times_free(&piping->times);
@@ -424,7 +424,7 @@ static enum status play(struct piping *piping)
 			piece->last = of->module;
 		}
 	}
-	for (uint32_t k = 0; k < pieces_of(piping); k++) {    /* copies to the host run beside a pass: what takes longer counts */
+	for (uint32_t k = 0; k < pipeline_stage_pieces_of(piping); k++) {    /* copies to the host run beside a pass: what takes longer counts */
 		struct pipeline_piece *piece = &pipelined->piece[k];
 		piece->forward = host[2 * (size_t)k] > piece->forward ? host[2 * (size_t)k] : piece->forward;
 		piece->backward = host[2 * (size_t)k + 1] > piece->backward ? host[2 * (size_t)k + 1] : piece->backward;
@@ -467,10 +467,10 @@ static bool passes_overlap(const struct pipelined *pipelined)
 	return overlaps;
 }
 
-static bool start(struct piping *piping)
+static bool pipeline_stage_start(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
-	uint32_t pieces = pieces_of(piping);
+	uint32_t pieces = pipeline_stage_pieces_of(piping);
 	pipelined->piece = arena_alloc(&pipelined->arena, pieces, sizeof *pipelined->piece);
 	pipelined->rank = arena_alloc(&pipelined->arena, pipelined->ranks, sizeof *pipelined->rank);
 	pipelined->forward = arena_alloc(&pipelined->arena, 6 * (size_t)pieces, sizeof *pipelined->forward);
@@ -495,7 +495,7 @@ static enum schedule likeness(const struct pipeline_order *order)
 }
 
 /* schedule=@FILE: it must be of as many ranks and microbatches as the scenario. */
-static enum status read_order(struct piping *piping)
+static enum status pipeline_stage_read_order(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	struct config *config = &piping->config;
@@ -517,15 +517,15 @@ static enum status read_order(struct piping *piping)
 	return OK;
 }
 
-static enum status run(struct piping *piping)
+static enum status pipeline_stage_run(struct piping *piping)
 {
 	const struct config *config = &piping->config;
 	enum status status = schedule_possible(piping->pipelined->schedule, config->pp, config->chunks, config->microbatches, piping->error);    /* before anything is cut */
-	if (status == OK && !start(piping))
+	if (status == OK && !pipeline_stage_start(piping))
 		status = NO_MEMORY;
 	THEN(status, cost_blocks(piping));
-	THEN(status, cut(piping));
-	THEN(status, play(piping));
+	THEN(status, pipeline_stage_cut(piping));
+	THEN(status, pipeline_stage_play(piping));
 	THEN(status, build_ranks(piping));
 	THEN(status, add_rest(piping));
 	return out_of_memory(piping, status);
@@ -542,8 +542,8 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 		return NULL;
 	}
 	uint32_t devices = mesh_devices(&sharded->sharding.mesh);
-	piping.config = (struct config) { .dp = devices, .tp = 1, .pp = degree(scenario, K_pp), .cp = 1, .ep = 1,
-		.microbatches = degree(scenario, K_microbatches), .chunks = scenario_chunks(scenario), .schedule = (uint8_t)scenario->value[K_schedule] };
+	piping.config = (struct config) { .dp = devices, .tp = 1, .pp = pipeline_stage_degree(scenario, K_pp), .cp = 1, .ep = 1,
+		.microbatches = pipeline_stage_degree(scenario, K_microbatches), .chunks = scenario_chunks(scenario), .schedule = (uint8_t)scenario->value[K_schedule] };
 	atomic_store(&pipelined->references, 1);
 	pipelined->device = graph_retain(device);
 	pipelined->ranks = piping.config.pp;
@@ -553,8 +553,8 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 	pipelined->folded = schedule_folded(pipelined->schedule);
 	pipelined->split = schedule_split(pipelined->schedule);
 	scenario_machine(scenario, &piping.machine);
-	enum status status = pipelined->schedule == SCHEDULE_FILE ? read_order(&piping) : OK;
-	THEN(status, run(&piping));
+	enum status status = pipelined->schedule == SCHEDULE_FILE ? pipeline_stage_read_order(&piping) : OK;
+	THEN(status, pipeline_stage_run(&piping));
 	error_set(error, status);
 	pipeline_flow_free(&piping.flow);
 	blocks_free(&piping.blocks);
@@ -577,7 +577,7 @@ static int64_t cap_of(const struct scenario *scenario, const struct plan_wish *w
 }
 
 /* Cut again with what runs again; lowers the caps of ranks that are above in program order. */
-static struct pipelined *try_fit(struct stage_context *stage, const struct sharded *sharded, enum limited limited, const struct scenario *scenario,
+static struct pipelined *pipeline_stage_try_fit(struct stage_context *stage, const struct sharded *sharded, enum limited limited, const struct scenario *scenario,
 	const struct plan_wish *wish, struct pipeline_fit *fit, struct error *error)
 {
 	OWN(graph) *device = pipeline_fit_graph(stage, fit, error);
@@ -627,7 +627,7 @@ static struct pipelined *stage_fitted(struct stage_context *stage, const struct 
 	for (uint32_t r = 0; fit.cap && r < first->ranks; r++)
 		fit.cap[r] = cap;
 	for (int round = 0; round < FIT_TRIES && fit.fitted && fit.cap && !(best && best->replayed <= cap); round++) {
-		struct pipelined *next = try_fit(stage, sharded, limited, scenario, wish, &fit, error);
+		struct pipelined *next = pipeline_stage_try_fit(stage, sharded, limited, scenario, wish, &fit, error);
 		bool better = next && (!best || is_fitter(next, best, cap));
 		if (next)
 			next->unfit = fit.impossible && round == 0;    /* caps of later rounds are lower */

@@ -40,7 +40,7 @@ void shard_clock_close(struct shard_clock *clock)
 	op_times_free(&clock->times);
 }
 
-static enum status build(struct sharded *sharded, const struct shard_clock *clock, struct error *error)
+static enum status shard_build_build(struct sharded *sharded, const struct shard_clock *clock, struct error *error)
 {
 	const struct units *units = &sharded->shared->units;
 	const struct graph *graph = units->graph;
@@ -70,7 +70,7 @@ struct sharded *sharded_of(struct shared_units *shared, struct sharding *shardin
 	*sharded = (struct sharded){ .shared = shared_units_retain(shared), .sharding = *sharding, .notes = "",
 		.proof = { QUANTITY_NONE, -1, -1, "none" } };
 	atomic_store(&sharded->references, 1);
-	if (error_set(error, build(sharded, clock, error)) == OK)
+	if (error_set(error, shard_build_build(sharded, clock, error)) == OK)
 		return sharded;
 	sharded_release(sharded);
 	return NULL;

@@ -42,7 +42,7 @@ static enum status no_axis(const struct pin *pin, const struct mesh *mesh, struc
 }
 
 /* Looks a pin up: axis, tensor and the part that is cut. others: where the tensor lies on other axes. */
-static enum status resolve(const struct pin *pin, const struct units *units, const struct mesh *mesh, const struct placement *others,
+static enum status shard_pins_resolve(const struct pin *pin, const struct units *units, const struct mesh *mesh, const struct placement *others,
 	struct placement_pin *found, struct error *error)
 {
 	const struct graph *graph = units->graph;
@@ -73,7 +73,7 @@ enum status shard_pins_find(const struct scenario *scenario, const struct units 
 	enum status status = OK;
 	*pins = 0;
 	for (uint32_t i = 0; i < scenario->pins && status == OK; i++)
-		if (scenario->pin[i].kind == PIN_PLACEMENT && (status = resolve(&scenario->pin[i], units, mesh, NULL, &pin[*pins], error)) == OK)
+		if (scenario->pin[i].kind == PIN_PLACEMENT && (status = shard_pins_resolve(&scenario->pin[i], units, mesh, NULL, &pin[*pins], error)) == OK)
 			++*pins;
 	return status;
 }
@@ -82,7 +82,7 @@ static enum status apply(const struct pin *pin, const struct units *units, struc
 {
 	const struct graph *graph = units->graph;
 	struct placement_pin found;
-	TRY(resolve(pin, units, &sharding->mesh, sharding->produced, &found, error));
+	TRY(shard_pins_resolve(pin, units, &sharding->mesh, sharding->produced, &found, error));
 	uint32_t axis = found.axis, tensor = found.tensor;
 	const struct tensor *of = &graph->tensor[tensor];
 	const struct mesh_axis *over = &sharding->mesh.axis[axis];

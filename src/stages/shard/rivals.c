@@ -21,7 +21,7 @@ static void list_again(struct shard_job *job, const struct sharded *first, const
 }
 
 /* Takes a rival over. auto doesn't plan one twice; minred's limit needs the experts' arenas, whatever else is like them. */
-static void add_rival(const struct shard_job *job, struct sharding *rival, int64_t time, struct sharded *sharded)
+static void rivals_add_rival(const struct shard_job *job, struct sharding *rival, int64_t time, struct sharded *sharded)
 {
 	const struct units *units = &job->shared->units;
 	bool automatic = scenario_strategy(job->scenario) == STRATEGY_AUTO, known = automatic && sharding_equal(units, rival, &sharded->sharding);
@@ -41,7 +41,7 @@ static void add_others(const struct shard_job *job, struct sharding_report *repo
 	for (; report->others > 0 && sharded->rivals < SHARD_RIVALS; report->others--) {
 		int64_t time = report->other_cost[report->others - 1].total;
 		if (time < most)
-			add_rival(job, &report->other[report->others - 1], time, sharded);
+			rivals_add_rival(job, &report->other[report->others - 1], time, sharded);
 		else
 			sharding_free(&report->other[report->others - 1]);
 	}
@@ -74,7 +74,7 @@ static enum status search_mesh_of(struct shard_job *job, const struct shard_choi
 	if (status == OK)
 		shard_job_add_bound(job, &start.mesh, &report, sharded);
 	if (status == OK && found.split && report.cost.summed < sharded->cost.summed / 100 * HOPELESS_PERCENT) {
-		add_rival(job, &found, report.cost.total, sharded);
+		rivals_add_rival(job, &found, report.cost.total, sharded);
 		found = (struct sharding){ 0 };
 	}
 	if (status == OK)
@@ -109,7 +109,7 @@ static enum status add_expert(struct shard_job *job, const struct degrees *degre
 		sharding_free(&rival);
 		return NO_MEMORY;
 	}
-	add_rival(job, &rival, cost.total, sharded);
+	rivals_add_rival(job, &rival, cost.total, sharded);
 	return OK;
 }
 
@@ -142,7 +142,7 @@ static enum status add_tap(struct shard_job *job, const struct shard_choice *cho
 	shard_job_begin_mixture(job, &choice->cost);
 	enum status status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
 	if (status == OK && found.split && shard_job_better(job, &report.cost, &choice->cost)) {
-		add_rival(job, &found, report.cost.total, sharded);
+		rivals_add_rival(job, &found, report.cost.total, sharded);
 		found = (struct sharding){ 0 };
 	}
 	job->as_tap = false;

@@ -7,7 +7,7 @@
 
 #define COPIES_LEAST 3         /* two copies save no time, and their shared tensors are counted less exactly */
 
-static int by_cost(const void *a, const void *b)
+static int shard_search_by_cost(const void *a, const void *b)
 {
 	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
 	return left < right ? -1 : left > right;
@@ -24,7 +24,7 @@ static enum status add_found(struct shard_job *job, const struct sharding_report
 			chosen++;
 		else
 			cost[others++] = report->candidate[i].cost;
-	qsort(cost, others, sizeof *cost, by_cost);
+	qsort(cost, others, sizeof *cost, shard_search_by_cost);
 	if (chosen + others > room)
 		most = room > chosen ? cost[room - chosen - 1] : -1;
 	for (uint32_t i = 0; i < report->candidates && room > 0; i++) {

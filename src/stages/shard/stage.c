@@ -267,7 +267,7 @@ void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, c
 
 /* What is proved of the sharding's mesh is a bound of its estimate, too, whoever found it: the highest. Where it costs less, it lies outside of what was
  * searched. */
-static void take_bound(const struct shard_job *job, struct sharded *sharded)
+static void shard_stage_take_bound(const struct shard_job *job, struct sharded *sharded)
 {
 	int64_t cost = sharding_estimate(&sharded->cost);
 	const struct mesh_bound *best = NULL;
@@ -301,7 +301,7 @@ void shard_job_inherit(const struct shard_job *job, const struct sharded *first,
 {
 	memcpy(sharded->bound, first->bound, sizeof sharded->bound);
 	sharded->bounds = first->bounds;
-	take_bound(job, sharded);
+	shard_stage_take_bound(job, sharded);
 }
 
 static void note_report(struct shard_job *job, const struct sharding_report *report, struct sharded *sharded)
@@ -313,7 +313,7 @@ static void note_report(struct shard_job *job, const struct sharding_report *rep
 		sharded->folded = report->folded;
 		shard_job_add_bound(job, &sharded->sharding.mesh, report, sharded);
 	}
-	take_bound(job, sharded);
+	shard_stage_take_bound(job, sharded);
 }
 
 /* The result of a decision, which it takes over. */
@@ -323,7 +323,7 @@ struct sharded *shard_job_build(struct shard_job *job, struct sharding *sharding
 	return sharded_of(job->shared, sharding, &job->clock, job->error);
 }
 
-static struct sharded *decide(struct shard_job *job, bool quick)
+static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 {
 	const struct units *units = &job->shared->units;
 	struct shard_choice choice = { .zero = -1 };
@@ -390,7 +390,7 @@ struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, co
 	} else if (wish->rival > 0 || wish->told) {
 		sharded = shard_job_rival(&job, wish->first, wish->told ? wish->told : &wish->first->rival[wish->rival - 1]);
 	} else {
-		sharded = decide(&job, quick);
+		sharded = shard_stage_decide(&job, quick);
 	}
 	shard_clock_close(&job.clock);
 	arena_free(&job.arena);

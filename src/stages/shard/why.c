@@ -72,7 +72,7 @@ static void add_writer(const struct sharded *sharded, uint32_t tensor, uint32_t 
 	}
 }
 
-static struct place_choice choice_of(const struct sharded *sharded, uint32_t tensor, uint32_t axis, int8_t on)
+static struct place_choice why_choice_of(const struct sharded *sharded, uint32_t tensor, uint32_t axis, int8_t on)
 {
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
@@ -89,7 +89,7 @@ static struct place_choice choice_of(const struct sharded *sharded, uint32_t ten
 	return choice;
 }
 
-static bool before(const struct place_choice *a, const struct place_choice *b)
+static bool why_before(const struct place_choice *a, const struct place_choice *b)
 {
 	if (a->chosen != b->chosen)
 		return a->chosen;
@@ -105,9 +105,9 @@ uint32_t sharded_choices(const struct sharded *sharded, uint32_t tensor, uint32_
 	uint32_t count = 0, writer = units->graph->tensor[tensor].writer;
 	bool partial = sharded->sharding.produced[tensor].on[axis] == PLACE_PARTIAL || (writer != NONE && units->linear[writer]);
 	for (int on = partial ? PLACE_PARTIAL : PLACE_WHOLE; on < parts && count < PLACE_CHOICES; on++) {
-		struct place_choice next = choice_of(sharded, tensor, axis, (int8_t)on);
+		struct place_choice next = why_choice_of(sharded, tensor, axis, (int8_t)on);
 		uint32_t i = count++;
-		for (; i > 0 && before(&next, &choice[i - 1]); i--)
+		for (; i > 0 && why_before(&next, &choice[i - 1]); i--)
 			choice[i] = choice[i - 1];
 		choice[i] = next;
 	}
